@@ -1,0 +1,78 @@
+/** @file How an operator is described. Everything that reads a graph goes through these descriptions. */
+import type { Dim, Shape } from "../ir/dim.ts";
+import type { DType } from "../ir/dtype.ts";
+import type { Graph, Node } from "../ir/model.ts";
+import type { TrafficPattern, Work } from "./work.ts";
+
+/** What is known of a tensor without running the model. */
+export interface TensorFact {
+  readonly kind: "tensor";
+  readonly dtype: DType | undefined;
+  readonly shape: Shape | undefined;
+  /**
+   * Row-major elements where they are known (at most `maxFoldedElements`): shapes, axes, scales, conditions.
+   * Booleans are 0 and 1; an element not known is an unknown dim. Only with a shape of plain numbers.
+   */
+  readonly elements?: readonly Dim[] | undefined;
+}
+
+export type Fact =
+  | TensorFact
+  | { readonly kind: "sequence"; readonly element: Fact | undefined; readonly length?: Dim | undefined }
+  | { readonly kind: "optional"; readonly element: Fact | undefined }
+  | { readonly kind: "map" | "sparse" | "opaque" };
+
+/** Constant folding stops here: enough for shape arithmetic and small index tables. */
+export const maxFoldedElements = 4096;
+
+/** One node as its operator sees it; attribute references of function bodies are already resolved. */
+export interface OpContext {
+  /** For messages; a rule of inference never looks at names. */
+  readonly node: Node;
+  /** Version in force of the operator's own domain. */
+  readonly opset: number;
+  /** By position; undefined is an omitted optional input. An unknown input is a tensor fact of unknowns. */
+  readonly inputs: readonly (Fact | undefined)[];
+  /** How many outputs the node names, omitted trailing ones not counted. */
+  readonly outputCount: number;
+  int(name: string): number | undefined;
+  float(name: string): number | undefined;
+  string(name: string): string | undefined;
+  ints(name: string): readonly number[] | undefined;
+  floats(name: string): readonly number[] | undefined;
+  strings(name: string): readonly string[] | undefined;
+  /** A tensor attribute as a fact, with its elements where it is small enough. */
+  tensor(name: string): TensorFact | undefined;
+  graph(name: string): Graph | undefined;
+  has(name: string): boolean;
+  /** Facts of a subgraph's outputs, given facts of its inputs (outer values are in scope). For If, Loop, Scan. */
+  inferGraph(graph: Graph, inputs: readonly (Fact | undefined)[]): readonly (Fact | undefined)[];
+}
+
+/** For `work`: the context with what inference found. */
+export interface WorkContext extends OpContext {
+  readonly outputs: readonly (Fact | undefined)[];
+}
+
+export interface OpDefinition {
+  /** "" is ai.onnx. */
+  readonly domain: string;
+  readonly type: string;
+  /** Facts of the outputs, by position; undefined for one that cannot be known. Throws ShapeError on a contradiction. */
+  readonly infer: (context: OpContext) => readonly (Fact | undefined)[];
+  /** Products, and memory-bound work with a shape of its own. Undefined where sizes are not known. */
+  readonly work?: (context: WorkContext) => readonly Work[] | undefined;
+  /** Whether `work` gives a product: a node whose `work` is undefined is then reported as skipped. */
+  readonly product?: boolean;
+  /** Memory traffic of an operator without `work`; "none" costs nothing (views, shape arithmetic). Default "copy". */
+  readonly traffic?: TrafficPattern | "none";
+}
+
+export function defineOp(definition: OpDefinition): OpDefinition {
+  return definition;
+}
+
+/** The model contradicts the operator's definition. The driver adds file and node. */
+export class ShapeError extends Error {
+  override readonly name = "ShapeError";
+}

@@ -1,0 +1,3 @@
+import type { OpDefinition } from "../op.ts";
+
+export const reductionOps: readonly OpDefinition[] = [];

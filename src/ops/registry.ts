@@ -1,0 +1,43 @@
+/** @file All operators by name. A family adds itself to its own folder's index. */
+import { controlOps } from "./control/index.ts";
+import { elementwiseOps } from "./elementwise/index.ts";
+import { microsoftOps } from "./microsoft/index.ts";
+import { miscOps } from "./misc/index.ts";
+import { movementOps } from "./movement/index.ts";
+import { normalizationOps } from "./normalization/index.ts";
+import type { OpDefinition } from "./op.ts";
+import { poolingOps } from "./pooling/index.ts";
+import { productOps } from "./product/index.ts";
+import { quantizationOps } from "./quantization/index.ts";
+import { reductionOps } from "./reduction/index.ts";
+import { sequenceOps } from "./sequence/index.ts";
+
+const registry = new Map<string, OpDefinition>();
+for (const family of [
+  elementwiseOps,
+  movementOps,
+  reductionOps,
+  productOps,
+  normalizationOps,
+  poolingOps,
+  quantizationOps,
+  controlOps,
+  sequenceOps,
+  miscOps,
+  microsoftOps,
+]) {
+  for (const op of family) {
+    const key = `${op.domain}::${op.type}`;
+    if (registry.has(key)) throw new Error(`tc-lint bug: operator ${key} is defined twice`);
+    registry.set(key, op);
+  }
+}
+
+/** The description of an operator, or undefined where tc-lint does not know it. `domain` "" is ai.onnx. */
+export function findOp(domain: string, type: string): OpDefinition | undefined {
+  return registry.get(`${domain}::${type}`);
+}
+
+export function allOps(): IterableIterator<OpDefinition> {
+  return registry.values();
+}
