@@ -1,0 +1,46 @@
+/** @file Which format a model's type is computed in at a target's precision, and how wide it is in memory. */
+
+import { bytesOfCompute, type ComputeType, type Precision } from "../hardware/target.ts";
+import { type DType, dtypes, isFloat } from "../ir/dtype.ts";
+
+/** Types without a rate of their own take that of the nearest that has one. */
+const ownFormat: Readonly<Record<DType, ComputeType>> = {
+  float16: "fp16",
+  bfloat16: "bf16",
+  float32: "fp32",
+  float64: "fp32",
+  complex64: "fp32",
+  complex128: "fp32",
+  int8: "int8",
+  uint8: "int8",
+  int4: "int8",
+  uint4: "int8",
+  int2: "int8",
+  uint2: "int8",
+  float8e4m3fn: "int8",
+  float8e4m3fnuz: "int8",
+  float8e5m2: "int8",
+  float8e5m2fnuz: "int8",
+  float8e8m0: "int8",
+  float4e2m1: "int8",
+  int16: "fp32",
+  uint16: "fp32",
+  int32: "fp32",
+  uint32: "fp32",
+  int64: "fp32",
+  uint64: "fp32",
+  bool: "int8",
+  string: "fp32",
+};
+
+/** A precision replaces floating point types only: whole numbers and one-byte types stay what they are. */
+export function computeDtype(dtype: DType, precision: Precision): ComputeType {
+  const own = ownFormat[dtype];
+  return precision === "as-is" || !isFloat(dtype) || own === "int8" ? own : precision;
+}
+
+/** Bytes an element of `dtype` takes once the model runs at `precision`. */
+export function bytesAt(dtype: DType, precision: Precision): number {
+  if (!isFloat(dtype) || precision === "as-is") return dtypes[dtype].bits / 8;
+  return bytesOfCompute(computeDtype(dtype, precision));
+}

@@ -1,0 +1,93 @@
+/** @file One row a stack: what the libraries under an inference runtime want of sizes and layouts. */
+import type { ComputeType } from "./target.ts";
+
+export type StackId = "cudnn" | "tensorrt" | "ort-cuda" | "tc-runtime";
+
+/** What a stack computes inside a product's kernel instead of in a pass of its own. */
+export interface Fusion {
+  readonly bias: boolean;
+  readonly activation: boolean;
+  readonly residual: boolean;
+  /** Chains of elementwise operators become one kernel. */
+  readonly elementwise: boolean;
+  /** softmax(Q·Kᵀ)·V written as separate operators becomes one kernel. */
+  readonly attention: boolean;
+}
+
+export interface AttentionSupport {
+  /** A kernel computes a head_dim as the next of these; above the last there is no fast kernel. */
+  readonly headDimSteps: readonly number[];
+  /** A head_dim off this multiple loses the fast backend. */
+  readonly headDimMultiple: number;
+}
+
+export interface Stack {
+  readonly id: StackId;
+  readonly name: string;
+  /** Elements a contiguous axis should be a multiple of: below it a slower kernel runs. */
+  readonly alignment: Readonly<Record<ComputeType, number>>;
+  /** The stack pads channels itself, so that padding the model gains less. */
+  readonly padsInside: boolean;
+  readonly attention: AttentionSupport;
+  /** The activations' layout that needs no conversion. */
+  readonly nativeLayout: "nhwc" | "nchw";
+  readonly fuses: Fusion;
+  readonly source: string;
+}
+
+/** Rows must start on 16 bytes for vector and TMA loads (CUTLASS, cuBLAS and cuDNN guides). */
+const sixteenBytes = { fp16: 8, bf16: 8, tf32: 4, int8: 16, fp32: 4 } as const;
+
+/** Measured on an H200 with cuDNN 9.19: time steps up at 65, 129 and 193. */
+const cudnnAttention: AttentionSupport = { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 };
+
+const rows = {
+  cudnn: {
+    id: "cudnn",
+    name: "cuBLAS 13 and cuDNN 9, eager (PyTorch)",
+    alignment: sixteenBytes,
+    padsInside: false,
+    attention: cudnnAttention,
+    nativeLayout: "nhwc",
+    fuses: { bias: false, activation: false, residual: false, elementwise: false, attention: true },
+    source: "h200-pytorch-ops.json and -sweeps.json, 2026-11-21",
+  },
+  tensorrt: {
+    id: "tensorrt",
+    name: "TensorRT 10",
+    alignment: { ...sixteenBytes, int8: 32 },
+    padsInside: true,
+    attention: cudnnAttention,
+    nativeLayout: "nhwc",
+    fuses: { bias: true, activation: true, residual: true, elementwise: true, attention: true },
+    source: "TensorRT developer guide, data format descriptions (HWC8, CHW32) and layer fusion",
+  },
+  "ort-cuda": {
+    id: "ort-cuda",
+    name: "ONNX Runtime, CUDA execution provider",
+    alignment: sixteenBytes,
+    padsInside: false,
+    attention: cudnnAttention,
+    nativeLayout: "nchw",
+    fuses: { bias: true, activation: true, residual: false, elementwise: false, attention: true },
+    source: "ONNX Runtime CUDA provider documentation: FusedConv, prefer_nhwc off by default",
+  },
+  "tc-runtime": {
+    id: "tc-runtime",
+    name: "tc-lint's bundled FP16 runtime",
+    alignment: sixteenBytes,
+    padsInside: false,
+    attention: { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 },
+    nativeLayout: "nhwc",
+    fuses: { bias: true, activation: true, residual: true, elementwise: true, attention: true },
+    source: "its own plan: NHWC, epilogue fusion, pointwise chains as one kernel",
+  },
+} as const satisfies Record<StackId, Stack>;
+
+export const stacks: Readonly<Record<StackId, Stack>> = rows;
+
+export const stackIds = Object.keys(rows) as readonly StackId[];
+
+export function findStack(id: string): Stack | undefined {
+  return stackIds.includes(id as StackId) ? stacks[id as StackId] : undefined;
+}
