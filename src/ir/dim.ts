@@ -165,12 +165,48 @@ export function ceilDivDims(a: Dim, b: Dim): Dim {
 
 export function maxDims(a: Dim, b: Dim): Dim {
   if (typeof a === "number" && typeof b === "number") return Math.max(a, b);
-  return sameDim(a, b) ? a : functionOf("max", a, b);
+  if (isNonNegative(subDims(a, b))) return a;
+  if (isNonNegative(subDims(b, a))) return b;
+  return absorbed("max", a, b) ?? functionOf("max", a, b);
 }
 
 export function minDims(a: Dim, b: Dim): Dim {
   if (typeof a === "number" && typeof b === "number") return Math.min(a, b);
-  return sameDim(a, b) ? a : functionOf("min", a, b);
+  if (isNonNegative(subDims(a, b))) return b;
+  if (isNonNegative(subDims(b, a))) return a;
+  return absorbed("min", a, b) ?? functionOf("min", a, b);
+}
+
+/** Whether the dim is at least 0 for every value of its symbols, which are sizes; false where that is not evident. */
+export function isNonNegative(dim: Dim): boolean {
+  if (typeof dim === "number") return dim >= 0;
+  return dim.terms.every((term) => term.coefficient > 0 && term.atoms.every(atomIsNonNegative));
+}
+
+function atomIsNonNegative(atom: Atom): boolean {
+  // An unknown may stand for an element, and elements may be negative.
+  if (atom.kind === "symbol" || atom.kind === "unknown") return atom.kind === "symbol";
+  const [a, b] = atom.args;
+  return atom.kind === "max" ? isNonNegative(a) || isNonNegative(b) : isNonNegative(a) && isNonNegative(b);
+}
+
+/** max(a, min(a, x)) is a, max(a, max(a, x)) is max(a, x), and so with max and min exchanged. */
+function absorbed(kind: "max" | "min", a: Dim, b: Dim): Dim | undefined {
+  for (const [outer, inner] of [
+    [a, b],
+    [b, a],
+  ] as const) {
+    const atom = soleAtom(inner);
+    if (atom === undefined || (atom.kind !== "max" && atom.kind !== "min")) continue;
+    if (atom.args.some((arg) => sameDim(arg, outer))) return atom.kind === kind ? inner : outer;
+  }
+  return undefined;
+}
+
+function soleAtom(dim: Dim): Atom | undefined {
+  if (typeof dim === "number") return undefined;
+  const [term, ...more] = dim.terms;
+  return more.length === 0 && term?.coefficient === 1 && term.atoms.length === 1 ? term.atoms[0] : undefined;
 }
 
 /** The value of a dim with symbols bound; `undefined` where it depends on an unknown or an unbound symbol. */
@@ -179,23 +215,23 @@ export function evaluateDim(dim: Dim, bindings: ReadonlyMap<string, number>): nu
   return typeof value === "number" ? value : undefined;
 }
 
-/** Replaces the symbols that `valueOf` knows, and simplifies. */
-export function substituteDim(dim: Dim, valueOf: (name: string) => Dim | undefined): Dim {
+/** Replaces the symbols that `sizeOfSymbol` knows, and simplifies. */
+export function substituteDim(dim: Dim, sizeOfSymbol: (name: string) => Dim | undefined): Dim {
   if (typeof dim === "number") return dim;
   let sum: Dim = 0;
   for (const term of dim.terms) {
     let value: Dim = term.coefficient;
-    for (const atom of term.atoms) value = mulDims(value, substituteAtom(atom, valueOf));
+    for (const atom of term.atoms) value = mulDims(value, substituteAtom(atom, sizeOfSymbol));
     sum = addDims(sum, value);
   }
   return sum;
 }
 
-function substituteAtom(atom: Atom, valueOf: (name: string) => Dim | undefined): Dim {
-  if (atom.kind === "symbol") return valueOf(atom.name) ?? fromAtom(atom);
+function substituteAtom(atom: Atom, sizeOfSymbol: (name: string) => Dim | undefined): Dim {
+  if (atom.kind === "symbol") return sizeOfSymbol(atom.name) ?? fromAtom(atom);
   if (atom.kind === "unknown") return fromAtom(atom);
-  const a = substituteDim(atom.args[0], valueOf);
-  const b = substituteDim(atom.args[1], valueOf);
+  const a = substituteDim(atom.args[0], sizeOfSymbol);
+  const b = substituteDim(atom.args[1], sizeOfSymbol);
   if (atom.kind === "floordiv") return b === 0 ? unknownDim() : floorDivDims(a, b);
   return atom.kind === "max" ? maxDims(a, b) : minDims(a, b);
 }
