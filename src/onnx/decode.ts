@@ -1,0 +1,341 @@
+/** @file GraphProto, NodeProto, AttributeProto and FunctionProto to drafts, one pass over their bytes. */
+import type { Attribute, AttributeValue, Graph, TensorRef } from "../ir/model.ts";
+import type { Cursor } from "../wire/cursor.ts";
+import { DraftGraph, DraftNode } from "./draft.ts";
+import { attributeFields, functionFields, graphFields, nodeFields, opsetFields } from "./fields.ts";
+import { decodeSparse, decodeTensor } from "./tensor.ts";
+import { type Anonymous, decodeValueInfo } from "./type.ts";
+
+/** Real models nest a handful of levels; recursion deeper than this is an attack on the stack. */
+const maxGraphDepth = 48;
+
+/** Hands out ids, and bounds nesting, over one model. */
+export interface DecodeState {
+  nodes: number;
+  depth: number;
+}
+
+/** The current field as a GraphProto. */
+export function decodeGraph(cursor: Cursor, owner: DraftNode | undefined, state: DecodeState): DraftGraph {
+  state.depth += 1;
+  if (state.depth > maxGraphDepth)
+    throw cursor.error("too-deep", `subgraphs nest beyond ${maxGraphDepth} levels`);
+  const graph = new DraftGraph(owner);
+  const outer = cursor.enter();
+  while (cursor.next()) decodeGraphField(cursor, graph, state);
+  cursor.leave(outer);
+  state.depth -= 1;
+  return graph;
+}
+
+function decodeGraphField(cursor: Cursor, graph: DraftGraph, state: DecodeState): void {
+  switch (cursor.field) {
+    case graphFields.node:
+      graph.nodes.push(decodeNode(cursor, graph, state));
+      return;
+    case graphFields.name:
+      graph.name = cursor.text();
+      return;
+    case graphFields.initializer:
+      graph.initializers.push(decodeTensor(cursor));
+      return;
+    case graphFields.sparseInitializer:
+      graph.initializers.push(decodeSparse(cursor));
+      return;
+    case graphFields.input: {
+      // Only the caller of the whole model can bind a symbol; a body's input takes what the loop passes.
+      const anonymous: Anonymous = graph.owner === undefined ? "symbol" : "unknown";
+      graph.inputInfos.push(decodeValueInfo(cursor, anonymous));
+      return;
+    }
+    case graphFields.output:
+      graph.outputInfos.push(decodeValueInfo(cursor, "unknown"));
+      return;
+    case graphFields.valueInfo:
+      graph.valueInfos.push(decodeValueInfo(cursor, "unknown"));
+      return;
+  }
+}
+
+/** Operator and domain names repeat a million times: one string each. */
+const interned = new Map<string, string>();
+const maxInterned = 4096;
+
+function intern(text: string): string {
+  const known = interned.get(text);
+  if (known !== undefined) return known;
+  if (interned.size < maxInterned) interned.set(text, text);
+  return text;
+}
+
+function decodeNode(cursor: Cursor, graph: DraftGraph, state: DecodeState): DraftNode {
+  const node = new DraftNode(state.nodes, graph, { offset: cursor.start, length: cursor.length });
+  state.nodes += 1;
+  const inputs: string[] = [];
+  const outputs: string[] = [];
+  const attributes: Attribute[] = [];
+  const outer = cursor.enter();
+  while (cursor.next()) {
+    switch (cursor.field) {
+      case nodeFields.input:
+        inputs.push(cursor.text());
+        break;
+      case nodeFields.output:
+        outputs.push(cursor.text());
+        break;
+      case nodeFields.name:
+        node.name = cursor.text();
+        break;
+      case nodeFields.opType:
+        node.opType = intern(cursor.text());
+        break;
+      case nodeFields.domain:
+        node.domain = normalizeDomain(intern(cursor.text()));
+        break;
+      case nodeFields.overload:
+        node.overload = intern(cursor.text());
+        break;
+      case nodeFields.attribute:
+        attributes.push(decodeAttribute(cursor, node, state));
+        break;
+    }
+  }
+  if (node.opType === "") {
+    throw cursor.error(
+      "no-operator",
+      `node ${node.id} ("${node.name}") names no operator (op_type is empty)`,
+    );
+  }
+  cursor.leave(outer);
+  node.inputNames = inputs;
+  node.outputNames = outputs;
+  if (attributes.length > 0) node.attributes = attributes;
+  return node;
+}
+
+/** "ai.onnx" and "" are one domain. */
+export function normalizeDomain(domain: string): string {
+  return domain === "ai.onnx" ? "" : domain;
+}
+
+interface AttributeDraft {
+  name: string;
+  code: number;
+  reference: string;
+  number: number;
+  text: string | undefined;
+  tensor: TensorRef | undefined;
+  graph: Graph | undefined;
+  floats: number[];
+  integers: number[];
+  strings: string[];
+  graphs: Graph[];
+  /** The value field seen last: tells the type where an old file leaves `type` out. */
+  seen: number;
+}
+
+function decodeAttribute(cursor: Cursor, node: DraftNode, state: DecodeState): Attribute {
+  const draft: AttributeDraft = {
+    name: "",
+    code: 0,
+    reference: "",
+    number: 0,
+    text: undefined,
+    tensor: undefined,
+    graph: undefined,
+    floats: [],
+    integers: [],
+    strings: [],
+    graphs: [],
+    seen: 0,
+  };
+  const outer = cursor.enter();
+  while (cursor.next()) decodeAttributeField(cursor, draft, node, state);
+  cursor.leave(outer);
+  if (draft.name === "")
+    throw cursor.error("no-name", `an attribute of node "${node.name}" (${node.opType}) has no name`);
+  return { name: draft.name, value: attributeValue(draft) };
+}
+
+function decodeAttributeField(
+  cursor: Cursor,
+  draft: AttributeDraft,
+  node: DraftNode,
+  state: DecodeState,
+): void {
+  const { field } = cursor;
+  switch (field) {
+    case attributeFields.name:
+      draft.name = intern(cursor.text());
+      return;
+    case attributeFields.type:
+      draft.code = cursor.int32();
+      return;
+    case attributeFields.refAttrName:
+      draft.reference = cursor.text();
+      return;
+    case attributeFields.f:
+      draft.number = cursor.float();
+      break;
+    case attributeFields.i:
+      draft.number = cursor.integer();
+      break;
+    case attributeFields.s:
+      draft.text = lenientText(cursor);
+      break;
+    case attributeFields.t:
+      draft.tensor = decodeTensor(cursor);
+      break;
+    case attributeFields.g:
+      draft.graph = decodeSubgraph(cursor, node, state);
+      break;
+    case attributeFields.floats:
+      cursor.repeated("fixed32", (value) => draft.floats.push(value));
+      break;
+    case attributeFields.ints:
+      cursor.repeated("varint", (value) => draft.integers.push(value));
+      break;
+    case attributeFields.strings:
+      draft.strings.push(lenientText(cursor) ?? "");
+      break;
+    case attributeFields.graphs:
+      draft.graphs.push(decodeSubgraph(cursor, node, state));
+      break;
+    default:
+      return;
+  }
+  draft.seen = field;
+}
+
+function decodeSubgraph(cursor: Cursor, node: DraftNode, state: DecodeState): DraftGraph {
+  const graph = decodeGraph(cursor, node, state);
+  node.subgraphs = [...node.subgraphs, graph];
+  return graph;
+}
+
+/** String attributes are bytes by the schema (a serialized engine may sit in one): long or non-text ones stay unread. */
+function lenientText(cursor: Cursor): string | undefined {
+  const maxTextBytes = 1 << 16;
+  return cursor.length > maxTextBytes ? undefined : cursor.textOrUndefined();
+}
+
+/** AttributeProto.AttributeType to the field that holds its value. */
+const fieldOfCode: ReadonlyMap<number, number> = new Map([
+  [1, attributeFields.f],
+  [2, attributeFields.i],
+  [3, attributeFields.s],
+  [4, attributeFields.t],
+  [5, attributeFields.g],
+  [6, attributeFields.floats],
+  [7, attributeFields.ints],
+  [8, attributeFields.strings],
+  [10, attributeFields.graphs],
+]);
+
+function attributeValue(draft: AttributeDraft): AttributeValue {
+  if (draft.reference !== "") return { type: "reference", to: draft.reference };
+  const other: AttributeValue = { type: "other", code: draft.code };
+  switch (draft.code === 0 ? draft.seen : fieldOfCode.get(draft.code)) {
+    case attributeFields.f:
+      return { type: "float", value: draft.number };
+    case attributeFields.i:
+      return { type: "int", value: draft.number };
+    case attributeFields.s:
+      return draft.text === undefined && draft.seen !== 0
+        ? other
+        : { type: "string", value: draft.text ?? "" };
+    case attributeFields.t:
+      return draft.tensor === undefined ? other : { type: "tensor", tensor: draft.tensor };
+    case attributeFields.g:
+      return draft.graph === undefined ? other : { type: "graph", graph: draft.graph };
+    case attributeFields.floats:
+      return { type: "floats", values: draft.floats };
+    case attributeFields.ints:
+      return { type: "ints", values: draft.integers };
+    case attributeFields.strings:
+      return { type: "strings", values: draft.strings };
+    case attributeFields.graphs:
+      return { type: "graphs", graphs: draft.graphs };
+    default:
+      return other;
+  }
+}
+
+export interface DraftFunction {
+  name: string;
+  domain: string;
+  overload: string;
+  readonly graph: DraftGraph;
+  readonly opsets: Map<string, number>;
+  readonly defaults: Attribute[];
+}
+
+/** The current field as a FunctionProto. */
+export function decodeFunction(cursor: Cursor, state: DecodeState): DraftFunction {
+  const graph = new DraftGraph(undefined);
+  const result: DraftFunction = {
+    name: "",
+    domain: "",
+    overload: "",
+    graph,
+    opsets: new Map(),
+    defaults: [],
+  };
+  const holder = new DraftNode(-1, graph, { offset: cursor.start, length: cursor.length });
+  const outer = cursor.enter();
+  while (cursor.next()) decodeFunctionField(cursor, result, holder, state);
+  cursor.leave(outer);
+  graph.name = result.name;
+  return result;
+}
+
+function decodeFunctionField(
+  cursor: Cursor,
+  result: DraftFunction,
+  holder: DraftNode,
+  state: DecodeState,
+): void {
+  const { graph } = result;
+  switch (cursor.field) {
+    case functionFields.name:
+      result.name = cursor.text();
+      return;
+    case functionFields.domain:
+      result.domain = normalizeDomain(cursor.text());
+      return;
+    case functionFields.overload:
+      result.overload = cursor.text();
+      return;
+    case functionFields.input:
+      graph.inputInfos.push({ name: cursor.text(), type: undefined });
+      return;
+    case functionFields.output:
+      graph.outputInfos.push({ name: cursor.text(), type: undefined });
+      return;
+    case functionFields.node:
+      graph.nodes.push(decodeNode(cursor, graph, state));
+      return;
+    case functionFields.opsetImport:
+      decodeOpset(cursor, result.opsets);
+      return;
+    case functionFields.attributeProto:
+      result.defaults.push(decodeAttribute(cursor, holder, state));
+      return;
+    case functionFields.valueInfo:
+      graph.valueInfos.push(decodeValueInfo(cursor, "unknown"));
+      return;
+  }
+}
+
+/** The current field as an OperatorSetIdProto, added to `opsets`. */
+export function decodeOpset(cursor: Cursor, opsets: Map<string, number>): void {
+  let domain = "";
+  let version = 0;
+  const outer = cursor.enter();
+  while (cursor.next()) {
+    if (cursor.field === opsetFields.domain) domain = normalizeDomain(cursor.text());
+    else if (cursor.field === opsetFields.version) version = cursor.integer();
+  }
+  cursor.leave(outer);
+  opsets.set(domain, version);
+}

@@ -1,0 +1,79 @@
+/** @file The graph while it is being built: the shapes of `ir/model.ts`, still writable. */
+import type { Attribute, Graph, Node, Span, TensorRef, Value, ValueType } from "../ir/model.ts";
+
+const none: readonly never[] = [];
+
+export class DraftValue implements Value {
+  readonly id: number;
+  readonly name: string;
+  readonly graph: DraftGraph;
+  producer: DraftNode | undefined = undefined;
+  declared: ValueType | undefined = undefined;
+  initializer: TensorRef | undefined = undefined;
+  isInput = false;
+  isOutput = false;
+  #consumers: Node[] | undefined = undefined;
+
+  constructor(id: number, name: string, graph: DraftGraph) {
+    this.id = id;
+    this.name = name;
+    this.graph = graph;
+  }
+
+  /** One shared empty list where there are none: a large graph has a value for every weight and output. */
+  get consumers(): readonly Node[] {
+    return this.#consumers ?? none;
+  }
+
+  addConsumer(node: Node): void {
+    if (this.#consumers === undefined) this.#consumers = [node];
+    else if (this.#consumers.at(-1) !== node) this.#consumers.push(node);
+  }
+}
+
+export class DraftNode implements Node {
+  readonly id: number;
+  readonly graph: DraftGraph;
+  readonly span: Span;
+  name = "";
+  domain = "";
+  opType = "";
+  overload = "";
+  /** Names until `link` replaces them by values. */
+  inputNames: readonly string[] = none;
+  outputNames: readonly string[] = none;
+  inputs: readonly (DraftValue | undefined)[] = none;
+  outputs: readonly (DraftValue | undefined)[] = none;
+  attributes: readonly Attribute[] = none;
+  /** The graphs among the attributes. */
+  subgraphs: readonly DraftGraph[] = none;
+
+  constructor(id: number, graph: DraftGraph, span: Span) {
+    this.id = id;
+    this.graph = graph;
+    this.span = span;
+  }
+}
+
+export interface NamedType {
+  readonly name: string;
+  readonly type: ValueType | undefined;
+}
+
+export class DraftGraph implements Graph {
+  name = "";
+  readonly owner: DraftNode | undefined;
+  nodes: DraftNode[] = [];
+  inputs: DraftValue[] = [];
+  outputs: DraftValue[] = [];
+  readonly values = new Map<string, DraftValue>();
+  /** As the file declares them; `link` turns them into values. */
+  inputInfos: NamedType[] = [];
+  outputInfos: NamedType[] = [];
+  valueInfos: NamedType[] = [];
+  initializers: TensorRef[] = [];
+
+  constructor(owner: DraftNode | undefined) {
+    this.owner = owner;
+  }
+}

@@ -1,0 +1,137 @@
+/** @file Elements of small tensors as numbers: shapes, axes, scales, scalar constants. */
+import { type DType, dtypes } from "../ir/dtype.ts";
+import type { TensorRef, TypedField } from "../ir/model.ts";
+import { Cursor, type NumberEncoding } from "../wire/cursor.ts";
+import { WireError } from "../wire/error.ts";
+import { type ByteSource, FileSource, readRange } from "../wire/source.ts";
+import { resolveExternal } from "./external.ts";
+
+type Read = (bytes: Buffer, index: number) => number;
+
+/** How one element of raw_data reads; types without an entry are not folded. */
+const rawReaders: Partial<Record<DType, Read>> = {
+  float32: (bytes, i) => bytes.readFloatLE(4 * i),
+  float64: (bytes, i) => bytes.readDoubleLE(8 * i),
+  float16: (bytes, i) => halfToNumber(bytes.readUInt16LE(2 * i)),
+  bfloat16: (bytes, i) => bfloatToNumber(bytes.readUInt16LE(2 * i)),
+  int8: (bytes, i) => bytes.readInt8(i),
+  uint8: (bytes, i) => bytes.readUInt8(i),
+  bool: (bytes, i) => (bytes.readUInt8(i) === 0 ? 0 : 1),
+  int16: (bytes, i) => bytes.readInt16LE(2 * i),
+  uint16: (bytes, i) => bytes.readUInt16LE(2 * i),
+  int32: (bytes, i) => bytes.readInt32LE(4 * i),
+  uint32: (bytes, i) => bytes.readUInt32LE(4 * i),
+  int64: (bytes, i) => Number(bytes.readBigInt64LE(8 * i)),
+  uint64: (bytes, i) => Number(bytes.readBigUInt64LE(8 * i)),
+  int4: (bytes, i) => (nibble(bytes, i) << 28) >> 28,
+  uint4: (bytes, i) => nibble(bytes, i),
+};
+
+function nibble(bytes: Buffer, index: number): number {
+  return (bytes.readUInt8(index >> 1) >> (4 * (index & 1))) & 15;
+}
+
+/** Encoding of one element of a typed field, which fixes how its bytes are walked. */
+const encodings: Record<TypedField, NumberEncoding | undefined> = {
+  float: "fixed32",
+  double: "fixed64",
+  int32: "varint",
+  int64: "varint",
+  uint64: "varint",
+  string: undefined,
+};
+
+/** See `ModelReader.elements`. `modelPath` is where external data is looked for; undefined means nowhere. */
+export function readElements(
+  source: ByteSource,
+  modelPath: string | undefined,
+  tensor: TensorRef,
+  limit: number,
+): readonly number[] | undefined {
+  const { dtype, dims, data } = tensor;
+  const count = dims.reduce((total, dim) => total * dim, 1);
+  if (dtype === undefined || count > limit) return undefined;
+  if (count === 0) return [];
+  if (data.kind === "typed") return readTyped(source, tensor, dtype, count);
+  const read = rawReaders[dtype];
+  if (read === undefined) return undefined;
+  if (data.kind === "raw")
+    return decodeRaw(readRange(source, data.span.offset, data.span.length), read, count);
+  if (data.kind !== "external" || modelPath === undefined || data.length === undefined) return undefined;
+  const bytes = readExternal(modelPath, data.location, data.offset, data.length);
+  return bytes === undefined ? undefined : decodeRaw(bytes, read, count);
+}
+
+function decodeRaw(bytes: Buffer, read: Read, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => read(bytes, index));
+}
+
+/** A range of an external file, or undefined where the file is not there. */
+function readExternal(
+  modelPath: string,
+  location: string,
+  offset: number,
+  length: number,
+): Buffer | undefined {
+  const found = resolveExternal(modelPath, location);
+  if (found === undefined) return undefined;
+  const file = FileSource.open(found.path);
+  try {
+    return readRange(file, offset, length);
+  } finally {
+    file.close();
+  }
+}
+
+function readTyped(source: ByteSource, tensor: TensorRef, dtype: DType, count: number): number[] | undefined {
+  const { data } = tensor;
+  if (data.kind !== "typed" || dtypes[dtype].bits < 8) return undefined;
+  const encoding = encodings[data.field];
+  if (encoding === undefined || dtypes[dtype].kind === "complex") return undefined;
+  const values: number[] = [];
+  for (const span of data.spans) walk(source, span, data.packed, encoding, values);
+  if (values.length !== count) {
+    throw new WireError(
+      "typed-data-length",
+      `${source.name}: tensor "${tensor.name}": ${data.field}_data holds ${values.length} elements, expected ${count}`,
+    );
+  }
+  if (dtype === "float16") return values.map(halfToNumber);
+  return dtype === "bfloat16" ? values.map(bfloatToNumber) : values;
+}
+
+const unpackedTagBytes = 1;
+
+function walk(
+  source: ByteSource,
+  span: { readonly offset: number; readonly length: number },
+  packed: boolean,
+  encoding: NumberEncoding,
+  values: number[],
+): void {
+  if (!packed) {
+    // The span begins behind the first tag and runs to the end of the last element.
+    const cursor = new Cursor(source, span.offset - unpackedTagBytes, span.length + unpackedTagBytes);
+    while (cursor.next()) cursor.repeated(encoding, (value) => values.push(value));
+    return;
+  }
+  Cursor.packed(source, span.offset, span.length, encoding, (value) => values.push(value));
+}
+
+/** IEEE 754 binary16. */
+export function halfToNumber(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >> 10) & 0x1f;
+  const fraction = bits & 0x3ff;
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 31) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+const scratch = new DataView(new ArrayBuffer(4));
+
+/** The upper half of an IEEE 754 binary32. */
+export function bfloatToNumber(bits: number): number {
+  scratch.setUint32(0, (bits & 0xffff) * 2 ** 16);
+  return scratch.getFloat32(0);
+}

@@ -1,0 +1,288 @@
+/**
+ * @file Walks protobuf fields over a source without reading what it steps over.
+ *
+ * A window of bytes slides along: it grows while reading goes straight on, and starts small again after a jump over a
+ * payload, so that a model's metadata between gigabytes of weights costs a few kilobytes a tensor.
+ * Encoding: protobuf.dev/programming-guides/encoding.
+ */
+import { isUtf8 } from "node:buffer";
+import { WireError } from "./error.ts";
+import type { ByteSource } from "./source.ts";
+
+export const wireTypes = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 4, fixed32: 5 } as const;
+
+/** How a number is encoded: int32, int64, uint64 and enums; float; double. */
+export type NumberEncoding = "varint" | "fixed32" | "fixed64";
+
+const smallWindowBytes = 4 << 10;
+const largeWindowBytes = 1 << 20;
+const maxGroupDepth = 100;
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
+export class Cursor {
+  readonly source: ByteSource;
+  /** Field number and wire type found by the last `next()`. */
+  field = 0;
+  wire = 0;
+  /** Payload of a length-delimited field, or the bytes of a number. */
+  start = 0;
+  length = 0;
+  /** Where the tag of the current field begins. */
+  tagStart = 0;
+
+  #position: number;
+  #end: number;
+  #window: Buffer = Buffer.alloc(0);
+  #windowStart = 0;
+  #windowBytes = smallWindowBytes;
+  #low = 0;
+  #high = 0;
+
+  constructor(source: ByteSource, offset = 0, length = source.size - offset) {
+    this.source = source;
+    this.#position = offset;
+    this.#end = offset + length;
+  }
+
+  /** Moves to the next field of the current message; false at its end. The payload need not have been consumed. */
+  next(): boolean {
+    if (this.#position >= this.#end) return false;
+    this.tagStart = this.#position;
+    this.#readVarint("tag");
+    if (this.#high !== 0 || this.#low < 8) throw this.error("bad-tag", "field number 0 or out of range");
+    this.field = this.#low >>> 3;
+    this.wire = this.#low & 7;
+    this.start = this.#position;
+    this.#measure();
+    return true;
+  }
+
+  /** Enters the current field as a message; hand the result to `leave` when its fields are done. */
+  enter(): number {
+    this.expect(wireTypes.bytes);
+    const outer = this.#end;
+    this.#position = this.start;
+    this.#end = this.start + this.length;
+    return outer;
+  }
+
+  leave(outer: number): void {
+    this.#position = this.#end;
+    this.#end = outer;
+  }
+
+  expect(wire: number): void {
+    if (this.wire !== wire) {
+      throw this.error("wire-type", `field ${this.field} has wire type ${this.wire}, expected ${wire}`);
+    }
+  }
+
+  /** The field as a signed 64-bit integer. */
+  bigint(): bigint {
+    this.expect(wireTypes.varint);
+    return BigInt.asIntN(64, (BigInt(this.#high) << 32n) | BigInt(this.#low));
+  }
+
+  /** The same as a number: exact up to 2^53, the nearest double beyond. */
+  integer(): number {
+    this.expect(wireTypes.varint);
+    return signed64(this.#low, this.#high);
+  }
+
+  /** An enumeration or int32. */
+  int32(): number {
+    this.expect(wireTypes.varint);
+    return this.#low | 0;
+  }
+
+  float(): number {
+    this.expect(wireTypes.fixed32);
+    return this.#bytes(this.start, 4).readFloatLE(this.start - this.#windowStart);
+  }
+
+  /** The field as text. Throws `invalid-utf8`. */
+  text(): string {
+    this.expect(wireTypes.bytes);
+    const window = this.#bytes(this.start, this.length);
+    const from = this.start - this.#windowStart;
+    const to = from + this.length;
+    for (let i = from; i < to; i++) {
+      if ((window[i] ?? 0) >= 0x80) return this.#wideText(window.subarray(from, to));
+    }
+    return window.toString("latin1", from, to);
+  }
+
+  /** The numbers of a repeated field, packed or one at a time, handed to `take`. */
+  repeated(encoding: NumberEncoding, take: (value: number) => void): void {
+    if (this.wire !== wireTypes.bytes) {
+      take(this.#number(encoding));
+      return;
+    }
+    const outer = this.enter();
+    this.#takePacked(encoding, take);
+    this.leave(outer);
+  }
+
+  /** The numbers of a packed field whose payload is [offset, offset + length). */
+  static packed(
+    source: ByteSource,
+    offset: number,
+    length: number,
+    encoding: NumberEncoding,
+    take: (value: number) => void,
+  ): void {
+    const cursor = new Cursor(source, offset, length);
+    Object.assign(cursor, { start: offset, length });
+    cursor.#takePacked(encoding, take);
+  }
+
+  #takePacked(encoding: NumberEncoding, take: (value: number) => void): void {
+    const width = encoding === "fixed32" ? 4 : 8;
+    if (encoding !== "varint" && this.length % width !== 0) {
+      throw this.error(
+        "bad-length",
+        `packed field ${this.field} has ${this.length} bytes, not a multiple of ${width}`,
+      );
+    }
+    while (this.#position < this.#end) {
+      if (encoding === "varint") {
+        this.#readVarint("packed integer");
+        take(signed64(this.#low, this.#high));
+      } else {
+        const window = this.#bytes(this.#position, width);
+        const at = this.#position - this.#windowStart;
+        take(encoding === "fixed32" ? window.readFloatLE(at) : window.readDoubleLE(at));
+        this.#position += width;
+      }
+    }
+  }
+
+  error(code: string, what: string): WireError {
+    return new WireError(code, `${this.source.name}: byte ${this.tagStart}: ${what}`);
+  }
+
+  #number(encoding: NumberEncoding): number {
+    if (encoding === "varint") return this.integer();
+    if (encoding === "fixed32") return this.float();
+    this.expect(wireTypes.fixed64);
+    return this.#bytes(this.start, 8).readDoubleLE(this.start - this.#windowStart);
+  }
+
+  /** Finds the end of the current field and moves there. */
+  #measure(): void {
+    switch (this.wire) {
+      case wireTypes.varint:
+        this.#readVarint("integer");
+        this.length = this.#position - this.start;
+        return;
+      case wireTypes.fixed64:
+        this.length = 8;
+        break;
+      case wireTypes.fixed32:
+        this.length = 4;
+        break;
+      case wireTypes.bytes:
+        this.#readVarint("length");
+        this.start = this.#position;
+        this.length = this.#high * 2 ** 32 + this.#low;
+        break;
+      case wireTypes.startGroup:
+        this.#skipGroup();
+        return;
+      default:
+        throw this.error("wire-type", `field ${this.field} has the impossible wire type ${this.wire}`);
+    }
+    if (this.length > this.#end - this.start) {
+      const left = this.#end - this.start;
+      const code = this.#end === this.source.size ? "truncated" : "bad-length";
+      throw this.error(code, `field ${this.field} claims ${this.length} bytes, but ${left} remain`);
+    }
+    this.#position = this.start + this.length;
+  }
+
+  /** Groups are long deprecated and never part of ONNX; an unknown one is stepped over, without recursion. */
+  #skipGroup(): void {
+    const { field, tagStart } = this;
+    const start = this.#position;
+    const open = [field];
+    while (open.length > 0) {
+      if (this.#position >= this.#end) throw this.error("truncated", `group ${field} does not end`);
+      this.#readVarint("tag");
+      const inner = this.#low >>> 3;
+      const wire = this.#low & 7;
+      if (wire === wireTypes.endGroup) {
+        if (open.pop() !== inner) throw this.error("bad-group", `group ${field} is closed by field ${inner}`);
+      } else if (wire === wireTypes.startGroup) {
+        if (open.push(inner) > maxGroupDepth)
+          throw this.error("too-deep", `groups nest beyond ${maxGroupDepth}`);
+      } else {
+        this.field = inner;
+        this.wire = wire;
+        this.start = this.#position;
+        this.#measure();
+      }
+    }
+    Object.assign(this, { field, tagStart, start, wire: wireTypes.startGroup });
+    this.length = this.#position - start;
+  }
+
+  /** Reads a varint at the position into #low and #high (unsigned 32-bit halves). */
+  #readVarint(what: string): void {
+    let low = 0;
+    let high = 0;
+    const available = Math.min(10, this.#end - this.#position);
+    const window = this.#bytes(this.#position, available);
+    const at = this.#position - this.#windowStart;
+    for (let i = 0; i < available; i++) {
+      const byte = window[at + i] ?? 0;
+      const bits = byte & 0x7f;
+      if (i < 4) low |= bits << (7 * i);
+      else if (i === 4) {
+        low |= bits << 28;
+        high = bits >>> 4;
+      } else high |= bits << (7 * i - 32);
+      if (byte < 0x80) {
+        // The tenth byte holds one bit of 64.
+        if (i === 9 && byte > 1) break;
+        this.#low = low >>> 0;
+        this.#high = high >>> 0;
+        this.#position += i + 1;
+        return;
+      }
+    }
+    if (available < 10) throw this.error("truncated", `the message ends inside a ${what}`);
+    throw this.error("bad-varint", `${what} is longer than 64 bits`);
+  }
+
+  /** The window, made to cover [offset, offset + length). */
+  #bytes(offset: number, length: number): Buffer {
+    const from = offset - this.#windowStart;
+    if (from >= 0 && from + length <= this.#window.length) return this.#window;
+    const straightOn = from >= 0 && from <= this.#window.length && this.#window.length > 0;
+    this.#windowBytes = straightOn ? Math.min(this.#windowBytes * 2, largeWindowBytes) : smallWindowBytes;
+    const size = Math.min(Math.max(length, this.#windowBytes), this.source.size - offset);
+    if (size < length) throw this.error("truncated", `the file ends inside field ${this.field}`);
+    // A fresh buffer a refill: text slices copy, so nothing holds on to the old one.
+    this.#window = Buffer.allocUnsafeSlow(size);
+    this.#windowStart = offset;
+    this.source.readInto(offset, this.#window);
+    return this.#window;
+  }
+
+  /** The field as text, or undefined where its bytes are not UTF-8. */
+  textOrUndefined(): string | undefined {
+    this.expect(wireTypes.bytes);
+    const bytes = this.#bytes(this.start, this.length);
+    const from = this.start - this.#windowStart;
+    return isUtf8(bytes.subarray(from, from + this.length)) ? this.text() : undefined;
+  }
+
+  #wideText(bytes: Uint8Array): string {
+    if (!isUtf8(bytes)) throw this.error("invalid-utf8", `field ${this.field} is not valid UTF-8 text`);
+    return utf8.decode(bytes);
+  }
+}
+
+function signed64(low: number, high: number): number {
+  return (high | 0) * 2 ** 32 + low;
+}

@@ -1,0 +1,105 @@
+/** @file Where bytes come from: a file read by ranges, or a buffer. */
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { WireError } from "./error.ts";
+
+export interface ByteSource {
+  /** For messages. */
+  readonly name: string;
+  readonly size: number;
+  /** Copies [offset, offset + target.length) into `target`. Throws WireError `truncated` past the end. */
+  readInto(offset: number, target: Uint8Array): void;
+  close(): void;
+}
+
+/** Reads a range into a new buffer. */
+export function readRange(source: ByteSource, offset: number, length: number): Buffer {
+  if (offset < 0 || length < 0 || offset + length > source.size) throw truncated(source, offset, length);
+  const target = Buffer.allocUnsafe(length);
+  source.readInto(offset, target);
+  return target;
+}
+
+export class FileSource implements ByteSource {
+  readonly name: string;
+  readonly size: number;
+  readonly #descriptor: number;
+  #open = true;
+
+  constructor(path: string, descriptor: number, size: number) {
+    this.name = path;
+    this.size = size;
+    this.#descriptor = descriptor;
+  }
+
+  /**
+   * Opens a regular file. Directories, pipes and devices are refused before they can block or never end.
+   * Throws WireError `not-found`, `not-a-file` or `unreadable`.
+   */
+  static open(path: string): FileSource {
+    const before = attempt(path, () => statSync(path));
+    if (!before.isFile()) {
+      const what = before.isDirectory() ? "a directory" : before.isFIFO() ? "a pipe" : "a device or socket";
+      throw new WireError("not-a-file", `${path}: is ${what}, expected a regular file`);
+    }
+    const descriptor = attempt(path, () => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
+    const opened = fstatSync(descriptor);
+    if (!opened.isFile() || opened.ino !== before.ino || opened.dev !== before.dev) {
+      closeSync(descriptor);
+      throw new WireError("file-changed", `${path}: was replaced while it was being opened`);
+    }
+    return new FileSource(path, descriptor, opened.size);
+  }
+
+  readInto(offset: number, target: Uint8Array): void {
+    let done = 0;
+    while (done < target.length) {
+      const count = readSync(this.#descriptor, target, done, target.length - done, offset + done);
+      if (count === 0) throw truncated(this, offset, target.length);
+      done += count;
+    }
+  }
+
+  close(): void {
+    if (this.#open) closeSync(this.#descriptor);
+    this.#open = false;
+  }
+}
+
+export class BufferSource implements ByteSource {
+  readonly name: string;
+  readonly size: number;
+  readonly #bytes: Uint8Array;
+
+  constructor(name: string, bytes: Uint8Array) {
+    this.name = name;
+    this.size = bytes.length;
+    this.#bytes = bytes;
+  }
+
+  readInto(offset: number, target: Uint8Array): void {
+    if (offset + target.length > this.size) throw truncated(this, offset, target.length);
+    target.set(this.#bytes.subarray(offset, offset + target.length));
+  }
+
+  close(): void {}
+}
+
+function truncated(source: ByteSource, offset: number, length: number): WireError {
+  return new WireError(
+    "truncated",
+    `${source.name}: ends at byte ${source.size}, but bytes ${offset} to ${offset + length} are needed`,
+  );
+}
+
+/** Turns the system's error into ours, with its code kept in the message. */
+function attempt<T>(path: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    if (reason === "ENOENT" || reason === "ENOTDIR") {
+      throw new WireError("not-found", `${path}: no such file`, { cause: error });
+    }
+    throw new WireError("unreadable", `${path}: cannot be opened (${reason})`, { cause: error });
+  }
+}
