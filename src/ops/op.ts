@@ -45,8 +45,16 @@ export interface OpContext {
   tensor(name: string): TensorFact | undefined;
   graph(name: string): Graph | undefined;
   has(name: string): boolean;
-  /** Facts of a subgraph's outputs, given facts of its inputs (outer values are in scope). For If, Loop, Scan. */
-  inferGraph(graph: Graph, inputs: readonly (Fact | undefined)[]): readonly (Fact | undefined)[];
+  /**
+   * Facts of a subgraph's outputs, given facts of its inputs (outer values are in scope). For If, Loop, Scan.
+   * The last call for a graph is the one that is kept; `repeat` says, once its outputs are known, how often the
+   * graph runs for one run of the node (once where it is left out).
+   */
+  inferGraph(
+    graph: Graph,
+    inputs: readonly (Fact | undefined)[],
+    repeat?: (outputs: readonly (Fact | undefined)[]) => Dim,
+  ): readonly (Fact | undefined)[];
 }
 
 /** For `work`: the context with what inference found. */

@@ -1,0 +1,121 @@
+/** @file One node as its operator sees it, made for every node: prototype methods, no closures. */
+import type { Dim } from "../ir/dim.ts";
+import type { Attribute, AttributeValue, Graph, Node } from "../ir/model.ts";
+import type { Fact, TensorFact, WorkContext } from "../ops/op.ts";
+import { constantFact } from "./constant.ts";
+import type { Scope } from "./scope.ts";
+
+/** What `inferGraph` needs of the driver. */
+export interface GraphInference {
+  inferSubgraph(
+    graph: Graph,
+    inputs: readonly (Fact | undefined)[],
+    owner: Node,
+    scope: Scope,
+  ): { readonly scope: Scope; readonly outputs: readonly (Fact | undefined)[] };
+}
+
+export class NodeContext implements WorkContext {
+  readonly node: Node;
+  readonly scope: Scope;
+  readonly opset: number;
+  readonly inputs: readonly (Fact | undefined)[];
+  readonly outputs: readonly (Fact | undefined)[];
+  /** Instances of the node's subgraphs, each as last inferred. */
+  subgraphs: Map<Graph, Scope> | undefined;
+  readonly #inference: GraphInference | undefined;
+
+  constructor(
+    node: Node,
+    scope: Scope,
+    outputs: readonly (Fact | undefined)[],
+    inference?: GraphInference | undefined,
+  ) {
+    this.node = node;
+    this.scope = scope;
+    this.opset = opsetOf(node.domain, scope);
+    this.inputs = scope.inputsOf(node);
+    this.outputs = outputs;
+    this.#inference = inference;
+  }
+
+  get outputCount(): number {
+    return this.node.outputs.length;
+  }
+
+  int(name: string): number | undefined {
+    const attribute = this.#find(name);
+    return attribute?.type === "int" ? attribute.value : undefined;
+  }
+
+  float(name: string): number | undefined {
+    const attribute = this.#find(name);
+    return attribute?.type === "float" ? attribute.value : undefined;
+  }
+
+  string(name: string): string | undefined {
+    const attribute = this.#find(name);
+    return attribute?.type === "string" ? attribute.value : undefined;
+  }
+
+  ints(name: string): readonly number[] | undefined {
+    const attribute = this.#find(name);
+    return attribute?.type === "ints" ? attribute.values : undefined;
+  }
+
+  floats(name: string): readonly number[] | undefined {
+    const attribute = this.#find(name);
+    return attribute?.type === "floats" ? attribute.values : undefined;
+  }
+
+  strings(name: string): readonly string[] | undefined {
+    const attribute = this.#find(name);
+    return attribute?.type === "strings" ? attribute.values : undefined;
+  }
+
+  tensor(name: string): TensorFact | undefined {
+    const attribute = this.#find(name);
+    return attribute?.type === "tensor" ? constantFact(attribute.tensor, this.scope.model.reader) : undefined;
+  }
+
+  graph(name: string): Graph | undefined {
+    const attribute = this.#find(name);
+    return attribute?.type === "graph" ? attribute.graph : undefined;
+  }
+
+  has(name: string): boolean {
+    return this.#find(name) !== undefined;
+  }
+
+  inferGraph(
+    graph: Graph,
+    inputs: readonly (Fact | undefined)[],
+    repeat?: (outputs: readonly (Fact | undefined)[]) => Dim,
+  ): readonly (Fact | undefined)[] {
+    if (this.#inference === undefined)
+      throw new Error("tc-lint bug: subgraphs are inferred by `infer` alone");
+    const { scope, outputs } = this.#inference.inferSubgraph(graph, inputs, this.node, this.scope);
+    if (repeat !== undefined) scope.repeat = repeat(outputs);
+    this.subgraphs ??= new Map();
+    this.subgraphs.set(graph, scope);
+    return outputs;
+  }
+
+  #find(name: string): AttributeValue | undefined {
+    for (const attribute of this.node.attributes) {
+      if (attribute.name === name) return resolveAttribute(attribute, this.scope)?.value;
+    }
+    return undefined;
+  }
+}
+
+/** The attribute itself, or what the call of the function around gives for its reference. */
+export function resolveAttribute(attribute: Attribute, scope: Scope): Attribute | undefined {
+  if (attribute.value.type !== "reference") return attribute;
+  return scope.attributes?.get(attribute.value.to);
+}
+
+/** A domain the model forgot to import counts as version 1 (ai.onnx: as the main graph has it). */
+function opsetOf(domain: string, scope: Scope): number {
+  return scope.opsets.get(domain) ?? scope.model.opsets.get(domain) ?? 1;
+}

@@ -1,0 +1,247 @@
+/** @file The inference driver: what is known of every value of a model, in every instance of every graph. */
+import { InputError } from "../ir/errors.ts";
+import {
+  type Attribute,
+  type FunctionDefinition,
+  functionKey,
+  type Graph,
+  labelOf,
+  type Model,
+  type Node,
+  operatorOf,
+  type Value,
+} from "../ir/model.ts";
+import { type Fact, ShapeError } from "../ops/op.ts";
+import { findOp } from "../ops/registry.ts";
+import { unknownTensor } from "../ops/shape.ts";
+import { type Bindings, type BindOptions, bindSymbols } from "./bind.ts";
+import { type GraphInference, NodeContext, resolveAttribute } from "./context.ts";
+import { collectFactSymbols, factOfType, mergeDeclared } from "./declared.ts";
+import { type Contradiction, isConstant, Scope, type Skipped } from "./scope.ts";
+
+export interface InferOptions extends BindOptions {
+  /** Whether value_info and declared outputs fill what inference cannot tell. Default true. */
+  readonly useDeclared?: boolean | undefined;
+  /** Elements of graph inputs that are known to the caller, by input name. */
+  readonly inputs?: ReadonlyMap<string, Fact> | undefined;
+}
+
+export interface Facts {
+  readonly model: Model;
+  readonly root: Scope;
+  /** Every instance of a graph, parents first. */
+  scopes(): Iterable<Scope>;
+  /** Symbols without a size. */
+  readonly symbols: ReadonlySet<string>;
+  /** Symbols with one. */
+  readonly bindings: ReadonlyMap<string, number>;
+  readonly skipped: readonly Skipped[];
+  readonly contradictions: readonly Contradiction[];
+}
+
+/** Onnx's own checker stops at this many nested calls. */
+const maxCallDepth = 100;
+/** Subgraphs and calls together; each level is a few stack frames. */
+const maxScopeDepth = 250;
+/** Nodes of subgraphs and function bodies, every instance and every pass over a loop counted. */
+const maxInstantiatedNodes = 5_000_000;
+
+/**
+ * Infers dtype, shape and small constant contents of every value.
+ * Throws InputError for sizes that contradict the model, and for functions that recurse or expand without bound.
+ */
+export function inferFacts(model: Model, options: InferOptions = {}): Facts {
+  const bindings = bindSymbols(model, options);
+  const inference = new Inference(model, bindings, options.useDeclared ?? true);
+  const root = new Scope({ model, graph: model.graph, opsets: model.opsets });
+  for (const input of model.graph.inputs) {
+    if (isConstant(input, model)) continue;
+    const fact = options.inputs?.get(input.name) ?? inputFact(input, options, bindings);
+    root.setFact(input, fact);
+    collectFactSymbols(fact, inference.symbols);
+  }
+  inference.run(root);
+  return collect(root, inference.symbols, bindings);
+}
+
+function inputFact(input: Value, options: InferOptions, bindings: Bindings): Fact | undefined {
+  const { declared, initializer } = input;
+  if (initializer !== undefined) return { kind: "tensor", dtype: initializer.dtype, shape: initializer.dims };
+  const given = options.shapes?.get(input.name);
+  if (given !== undefined) {
+    const dtype = declared?.kind === "tensor" ? declared.dtype : undefined;
+    return { kind: "tensor", dtype, shape: given };
+  }
+  return declared === undefined ? undefined : factOfType(declared, bindings);
+}
+
+function collect(root: Scope, symbols: ReadonlySet<string>, bindings: Bindings): Facts {
+  const skipped: Skipped[] = [];
+  const contradictions: Contradiction[] = [];
+  for (const scope of walk(root)) {
+    for (const entry of scope.skipped) skipped.push(entry);
+    for (const entry of scope.contradictions) contradictions.push(entry);
+  }
+  const { model } = root;
+  return {
+    model,
+    root,
+    scopes: () => walk(root),
+    symbols,
+    bindings: bindings.sizes,
+    skipped,
+    contradictions,
+  };
+}
+
+function* walk(root: Scope): Generator<Scope> {
+  const pending: Iterator<Scope>[] = [[root].values()];
+  for (let last = pending.at(-1); last !== undefined; last = pending.at(-1)) {
+    const { value: scope, done } = last.next();
+    if (done === true) {
+      pending.pop();
+    } else {
+      yield scope;
+      pending.push(childrenOf(scope));
+    }
+  }
+}
+
+function* childrenOf(scope: Scope): Generator<Scope> {
+  for (const instances of scope.children.values()) yield* instances;
+}
+
+class Inference implements GraphInference {
+  readonly #model: Model;
+  readonly #bindings: Bindings;
+  readonly #useDeclared: boolean;
+  /** Names of the symbols in graph inputs and in declarations that were used. */
+  readonly symbols = new Set<string>();
+  #instantiatedNodes = 0;
+
+  constructor(model: Model, bindings: Bindings, useDeclared: boolean) {
+    this.#model = model;
+    this.#bindings = bindings;
+    this.#useDeclared = useDeclared;
+  }
+
+  run(scope: Scope): void {
+    for (const node of scope.graph.nodes) {
+      const outputs = this.#infer(node, scope);
+      for (let index = 0; index < node.outputs.length; index++) {
+        const value = node.outputs[index];
+        if (value !== undefined) this.#store(value, outputs[index], scope);
+      }
+    }
+  }
+
+  inferSubgraph(graph: Graph, inputs: readonly (Fact | undefined)[], owner: Node, parent: Scope) {
+    const scope = this.#enter(new Scope({ model: this.#model, graph, opsets: parent.opsets, parent, owner }));
+    return { scope, outputs: this.#body(scope, inputs) };
+  }
+
+  #infer(node: Node, scope: Scope): readonly (Fact | undefined)[] {
+    const definition = this.#functionOf(node);
+    if (definition !== undefined) return this.#call(definition, node, scope);
+    const op = findOp(node.domain, node.opType);
+    if (op === undefined) {
+      const reason = `unknown operator ${operatorOf(node)}`;
+      scope.skipped.push({ node, scope, kind: "unknown-operator", reason });
+      return [];
+    }
+    const context = new NodeContext(node, scope, [], this);
+    try {
+      return op.infer(context);
+    } catch (error) {
+      if (!(error instanceof ShapeError)) throw error;
+      scope.skipped.push({ node, scope, kind: "shape-error", reason: error.message });
+      return [];
+    } finally {
+      if (context.subgraphs !== undefined) scope.setChildren(node, [...context.subgraphs.values()]);
+    }
+  }
+
+  /** A function of the model goes before an operator of the same name. */
+  #functionOf(node: Node): FunctionDefinition | undefined {
+    const { functions } = this.#model;
+    if (functions.size === 0) return undefined;
+    return functions.get(functionKey(node.domain, node.opType, node.overload));
+  }
+
+  #call(definition: FunctionDefinition, node: Node, parent: Scope): readonly (Fact | undefined)[] {
+    const { graph, opsets, name, defaults } = definition;
+    let calls = 1;
+    for (let scope: Scope | undefined = parent; scope !== undefined; scope = scope.parent) {
+      if (scope.graph === graph) {
+        throw new InputError("recursive-function", `function ${operatorOf(node)} calls itself`);
+      }
+      if (scope.functionName !== undefined) calls++;
+    }
+    if (calls > maxCallDepth) {
+      throw new InputError(
+        "function-nesting-too-deep",
+        `functions call each other beyond ${maxCallDepth} levels`,
+      );
+    }
+    const call = { name, attributes: callAttributes(node, defaults, parent) };
+    const scope = this.#enter(new Scope({ model: this.#model, graph, opsets, parent, owner: node, call }));
+    parent.setChildren(node, [scope]);
+    return this.#body(scope, parent.inputsOf(node));
+  }
+
+  /** Counts an instance before it is run. */
+  #enter(scope: Scope): Scope {
+    this.#instantiatedNodes += scope.graph.nodes.length + 1;
+    if (this.#instantiatedNodes > maxInstantiatedNodes) {
+      const limit = maxInstantiatedNodes.toLocaleString("en-US");
+      throw new InputError(
+        "function-expansion-too-large",
+        `functions and loops expand to more than ${limit} nodes`,
+      );
+    }
+    if (scope.depth > maxScopeDepth) {
+      throw new InputError(
+        "graph-nesting-too-deep",
+        `graphs and functions nest beyond ${maxScopeDepth} levels`,
+      );
+    }
+    return scope;
+  }
+
+  #body(scope: Scope, inputs: readonly (Fact | undefined)[]): readonly (Fact | undefined)[] {
+    scope.graph.inputs.forEach((value, index) => {
+      this.#store(value, inputs[index] ?? undefined, scope);
+    });
+    this.run(scope);
+    return scope.graph.outputs.map((value) => scope.fact(value) ?? unknownTensor);
+  }
+
+  #store(value: Value, inferred: Fact | undefined, scope: Scope): void {
+    if (!this.#useDeclared || value.declared === undefined) {
+      scope.setFact(value, inferred);
+      return;
+    }
+    const { fact, contradiction } = mergeDeclared(inferred, value, this.#bindings);
+    scope.setFact(value, fact);
+    if (fact !== inferred) collectFactSymbols(fact, this.symbols);
+    if (contradiction) scope.contradictions.push({ value, scope, inferred });
+  }
+}
+
+function callAttributes(
+  node: Node,
+  defaults: readonly Attribute[],
+  scope: Scope,
+): ReadonlyMap<string, Attribute> {
+  const attributes = new Map(defaults.map((attribute) => [attribute.name, attribute]));
+  for (const attribute of node.attributes) {
+    const resolved = resolveAttribute(attribute, scope);
+    if (resolved !== undefined) attributes.set(attribute.name, resolved);
+  }
+  return attributes;
+}
+
+/** For messages. */
+export function describeSkipped({ node, scope, reason }: Skipped): string {
+  return `${scope.path}/${labelOf(node)}: ${reason}`;
+}

@@ -1,0 +1,102 @@
+/** @file Loop: facts of the carried values widened to what holds in every iteration. */
+import { type Dim, unknownDim } from "../../ir/dim.ts";
+import type { Graph } from "../../ir/model.ts";
+import { defineOp, type Fact, type OpContext, ShapeError } from "../op.ts";
+import { elementsAt, numbersAt, numbersOf, tensor } from "../shape.ts";
+import { Join } from "./join.ts";
+
+type Facts = readonly (Fact | undefined)[];
+
+/** Enough for a value that depends on one that changes; whatever still moves then is given up. */
+const maxPasses = 3;
+
+export const loopOp = defineOp({
+  domain: "",
+  type: "Loop",
+  traffic: "none",
+  infer(context) {
+    const body = context.graph("body");
+    if (body === undefined) throw new ShapeError("Loop needs a body");
+    const carriedCount = body.inputs.length - 2;
+    if (carriedCount < 0 || body.outputs.length < carriedCount + 1) {
+      throw new ShapeError(
+        `a body of ${body.inputs.length} inputs and ${body.outputs.length} outputs is no Loop body`,
+      );
+    }
+    const initial = Array.from({ length: carriedCount }, (_, index) => context.inputs[index + 2]);
+    const { outputs, entering, trips } = iterate(context, body, initial);
+    const carried = outputs
+      .slice(1, carriedCount + 1)
+      .map((fact, index) => leaving(fact, index, { initial, entering, trips }));
+    const scanned = outputs.slice(carriedCount + 1).map((fact) => stacked(fact, trips));
+    return [...carried, ...scanned];
+  },
+});
+
+interface Iterations {
+  /** Of the body: the condition, the carried values, what is scanned. */
+  readonly outputs: Facts;
+  /** What holds for the carried values at the start of every iteration. */
+  readonly entering: Facts;
+  readonly trips: Dim;
+}
+
+function iterate(context: OpContext, body: Graph, initial: Facts): Iterations {
+  const join = new Join();
+  let entering = initial;
+  let trips: Dim = 0;
+  for (let pass = 1; ; pass++) {
+    const outputs = context.inferGraph(body, [iteration, running, ...entering], (found) => {
+      trips = tripCount(context, found[0]);
+      return trips;
+    });
+    const leaving = outputs.slice(1, entering.length + 1);
+    const before = entering;
+    const joined = before.map((fact, index) => join.facts(fact, leaving[index]));
+    const isStable = joined.every((fact, index) => fact === before[index]);
+    if (isStable || pass > maxPasses) return { outputs, entering, trips };
+    entering = pass < maxPasses ? joined : joined.map(typeOnly);
+  }
+}
+
+const iteration = tensor("int64", []);
+/** The body runs only while the condition holds. */
+const running = tensor("bool", [], [1]);
+
+/** The type of a carried value cannot change, only its shape. */
+function typeOnly(fact: Fact | undefined): Fact | undefined {
+  if (fact?.kind === "tensor") return tensor(fact.dtype, undefined);
+  return fact?.kind === "sequence" || fact?.kind === "optional"
+    ? { kind: fact.kind, element: undefined }
+    : fact;
+}
+
+/** How often the body runs: the trip count where nothing can end the loop before, 0 where it never starts. */
+function tripCount(context: OpContext, leavingCondition: Fact | undefined): Dim {
+  const limit = elementsAt(context, 0)?.[0];
+  if (limit === 0 || (typeof limit === "number" && limit < 0)) return 0;
+  const hasCondition = context.inputs[1] !== undefined;
+  if (hasCondition) {
+    const first = numbersAt(context, 1)?.[0];
+    if (first === 0) return 0;
+    const next = leavingCondition?.kind === "tensor" ? numbersOf(leavingCondition.elements)?.[0] : undefined;
+    if (next === 0 && first !== undefined) return 1;
+    if (first === undefined || next === undefined) return unknownDim();
+  }
+  return context.inputs[0] === undefined || limit === undefined ? unknownDim() : limit;
+}
+
+function leaving(
+  last: Fact | undefined,
+  index: number,
+  { initial, entering, trips }: { readonly initial: Facts; readonly entering: Facts; readonly trips: Dim },
+): Fact | undefined {
+  if (trips === 0) return initial[index];
+  if (typeof trips === "number") return last;
+  return new Join().facts(entering[index], last);
+}
+
+function stacked(fact: Fact | undefined, trips: Dim): Fact | undefined {
+  if (fact?.kind !== "tensor") return undefined;
+  return tensor(fact.dtype, fact.shape === undefined ? undefined : [trips, ...fact.shape]);
+}
