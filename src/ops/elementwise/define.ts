@@ -1,0 +1,63 @@
+/** @file Makers of lane-wise operators and folds, so that each family is a table. */
+import { type Dim, unknownDim } from "../../ir/dim.ts";
+import type { DType } from "../../ir/dtype.ts";
+import { defineOp, type OpContext, type OpDefinition, type TensorFact } from "../op.ts";
+import { asTensor, broadcast, tensor, tensorAt } from "../shape.ts";
+import { type Fold, foldLanes } from "./fold.ts";
+import { elementOf } from "./number.ts";
+
+/** One input, an output of its shape. `outputType` where it differs from the input's type. */
+export function unaryOp(type: string, fold?: Fold, outputType?: DType): OpDefinition {
+  return defineOp({
+    domain: "",
+    type,
+    infer: (context) => [lanewise([tensorAt(context, 0)], fold, outputType)],
+    traffic: "elementwise",
+  });
+}
+
+/** Inputs that share a type and broadcast against each other. */
+export function broadcastOp(
+  type: string,
+  fold?: (context: OpContext) => Fold,
+  outputType?: DType,
+): OpDefinition {
+  return defineOp({
+    domain: "",
+    type,
+    infer: (context) => [lanewise(context.inputs.map(asTensor), fold?.(context), outputType)],
+    traffic: "elementwise",
+  });
+}
+
+/** The result of a lane-wise operator whose inputs share a type. */
+export function lanewise(inputs: readonly TensorFact[], fold?: Fold, outputType?: DType): TensorFact {
+  const dtype = outputType ?? inputs.find((input) => input.dtype !== undefined)?.dtype;
+  const shape = inputs.length === 0 ? undefined : broadcast(...inputs.map((input) => input.shape));
+  return tensor(dtype, shape, fold && foldLanes(inputs, shape, dtype, fold));
+}
+
+/** Arithmetic on one input, rounded or wrapped to the type. `symbolic` gets what is not a plain number. */
+export function onOne(f: (value: number) => number, symbolic: (value: Dim) => Dim = unknownDim): Fold {
+  return ([value], dtype) => {
+    if (value === undefined) return unknownDim();
+    return typeof value === "number" ? elementOf(f(value), dtype) : symbolic(value);
+  };
+}
+
+/** Arithmetic on two inputs, as `onOne`; `symbolic` gets whole numbers and symbols only. */
+export function onTwo(
+  f: (a: number, b: number, dtype: DType) => number,
+  symbolic: (a: Dim, b: Dim, dtype: DType) => Dim = unknownDim,
+): Fold {
+  return ([a, b], dtype) => {
+    if (a === undefined || b === undefined) return unknownDim();
+    if (typeof a === "number" && typeof b === "number") return elementOf(f(a, b, dtype), dtype);
+    return symbolic(a, b, dtype);
+  };
+}
+
+/** A yes, a no, or not known, as an element. */
+export function truth(value: boolean | undefined): Dim {
+  return value === undefined ? unknownDim() : Number(value);
+}

@@ -1,0 +1,70 @@
+/** @file Operators that pass elements on, some of them changed: Where, Clip, Identity, Dropout. */
+import { type Dim, sameDim, unknownDim } from "../../ir/dim.ts";
+import { defineOp, type OpContext, type TensorFact } from "../op.ts";
+import { broadcast, numbersAt, tensor, tensorAt } from "../shape.ts";
+import { type Fold, foldLanes } from "./fold.ts";
+import { largerOf, smallerOf } from "./order.ts";
+
+const chooseLane: Fold = ([condition, whenTrue, whenFalse]) => {
+  if (whenTrue === undefined || whenFalse === undefined) return unknownDim();
+  if (typeof condition === "number") return condition === 0 ? whenFalse : whenTrue;
+  return sameDim(whenTrue, whenFalse) ? whenTrue : unknownDim();
+};
+
+export const where = defineOp({
+  domain: "",
+  type: "Where",
+  infer(context) {
+    const inputs = [tensorAt(context, 0), tensorAt(context, 1), tensorAt(context, 2)];
+    const shape = broadcast(...inputs.map((input) => input.shape));
+    const dtype = inputs[1]?.dtype ?? inputs[2]?.dtype;
+    return [tensor(dtype, shape, foldLanes(inputs, shape, dtype, chooseLane))];
+  },
+  traffic: "elementwise",
+});
+
+export const clip = defineOp({
+  domain: "",
+  type: "Clip",
+  infer(context) {
+    const input = tensorAt(context, 0);
+    const low = boundOf(context, 1, "min", -Infinity);
+    const high = boundOf(context, 2, "max", Infinity);
+    const elements = input.elements?.map((value) => smallerOf(largerOf(value, low), high));
+    return [tensor(input.dtype, input.shape, elements)];
+  },
+  traffic: "elementwise",
+});
+
+/** An attribute before opset 11, an input since; an omitted one does not bound. */
+function boundOf(context: OpContext, index: number, attribute: string, none: number): Dim {
+  if (context.opset < 11) return context.float(attribute) ?? none;
+  return context.inputs[index] === undefined
+    ? none
+    : (tensorAt(context, index).elements?.[0] ?? unknownDim());
+}
+
+/** Sequences, optionals and maps pass unchanged, too. */
+export const identity = defineOp({
+  domain: "",
+  type: "Identity",
+  infer: (context) => [context.inputs[0]],
+  traffic: "none",
+});
+
+/** An identity unless training is asked for. The mask is boolean since opset 10. */
+export const dropout = defineOp({
+  domain: "",
+  type: "Dropout",
+  infer(context) {
+    const input = tensorAt(context, 0);
+    const output: TensorFact = isTraining(context) ? tensor(input.dtype, input.shape) : input;
+    return [output, tensor(context.opset < 10 ? input.dtype : "bool", input.shape)];
+  },
+  traffic: "none",
+});
+
+/** Whether elements may be dropped: since opset 12, when input 2 is not known to be false. */
+function isTraining(context: OpContext): boolean {
+  return context.inputs[2] !== undefined && numbersAt(context, 2)?.[0] !== 0;
+}
