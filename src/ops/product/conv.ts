@@ -1,0 +1,53 @@
+/** @file Conv, ConvInteger and DeformConv: X [N,C,spatial…] with W [M,C/group,spatial…]. */
+import type { DType } from "../../ir/dtype.ts";
+import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
+import { asTensor, tensor, tensorAt } from "../shape.ts";
+import { convGeometry, convOutputShape, convWork, type Layout } from "./conv-geometry.ts";
+import { sharedType } from "./operands.ts";
+
+export interface ConvForm {
+  readonly domain: string;
+  readonly type: string;
+  /** Position of the bias, where the operator has one. */
+  readonly biasAt?: number;
+  readonly layout?: Layout;
+  readonly weightChannels?: "second" | "last";
+  /** Of the output, and of the products, where they are not the operands' own. */
+  readonly outputType?: DType;
+  readonly computeType?: DType;
+}
+
+/** A convolution with X first and W second, in one of its forms. */
+export function convOp(form: ConvForm): OpDefinition {
+  const geometryOf = (context: OpContext) =>
+    convGeometry(context, {
+      x: tensorAt(context, 0),
+      w: tensorAt(context, 1),
+      bias: form.biasAt === undefined ? undefined : asTensor(context.inputs[form.biasAt]),
+      layout: form.layout ?? "nchw",
+      weightChannels: form.weightChannels ?? "second",
+    });
+  const operandType = (context: OpContext) =>
+    sharedType("X and W", tensorAt(context, 0), tensorAt(context, 1));
+  return defineOp({
+    domain: form.domain,
+    type: form.type,
+    product: true,
+    infer: (context) => [
+      tensor(form.outputType ?? operandType(context), convOutputShape(geometryOf(context))),
+    ],
+    work: (context) => convWork(geometryOf(context), form.computeType ?? operandType(context)),
+  });
+}
+
+export const conv = convOp({ domain: "", type: "Conv", biasAt: 2 });
+
+export const convInteger = convOp({
+  domain: "",
+  type: "ConvInteger",
+  outputType: "int32",
+  computeType: "int8",
+});
+
+/** Its products are those of the plain convolution; only where X is read differs. Offsets come third, the bias fourth. */
+export const deformConv = convOp({ domain: "", type: "DeformConv", biasAt: 3 });

@@ -1,0 +1,40 @@
+/** @file MatMul and MatMulInteger: numpy's matmul. */
+import { defineOp, type OpContext } from "../op.ts";
+import { tensor, tensorAt } from "../shape.ts";
+import { matrixProduct, matrixWork } from "./matrix-product.ts";
+import { sharedType } from "./operands.ts";
+
+export const matMul = defineOp({
+  domain: "",
+  type: "MatMul",
+  product: true,
+  infer(context) {
+    return [tensor(operandType(context), sizes(context)?.output)];
+  },
+  work(context) {
+    const work = matrixWork(sizes(context), operandType(context));
+    return work && [work];
+  },
+});
+
+/** Inputs A, B, their zero points; accumulates in int32. */
+export const matMulInteger = defineOp({
+  domain: "",
+  type: "MatMulInteger",
+  product: true,
+  infer(context) {
+    return [tensor("int32", sizes(context)?.output)];
+  },
+  work(context) {
+    const work = matrixWork(sizes(context), "int8");
+    return work && [work];
+  },
+});
+
+function sizes(context: OpContext) {
+  return matrixProduct(tensorAt(context, 0).shape, tensorAt(context, 1).shape);
+}
+
+function operandType(context: OpContext) {
+  return sharedType("A and B", tensorAt(context, 0), tensorAt(context, 1));
+}
