@@ -46,7 +46,7 @@ export function readEquation(
 }
 
 function tokens(term: string): readonly string[] {
-  const found = term.match(/\.\.\.|[A-Za-z]/g) ?? [];
+  const found: readonly string[] = term.match(/\.\.\.|[A-Za-z]/g) ?? [];
   if (found.join("") !== term || found.indexOf(ellipsis) !== found.lastIndexOf(ellipsis)) {
     throw new ShapeError(`"${term}" is not a term of an equation`);
   }

@@ -105,7 +105,8 @@ function gemmOf(
     n: extent(n),
     k: extent(roles.k),
     transA: innermostRole(a, m, roles.k) === "kept",
-    transB: innermostRole(b, n, roles.k) === "summed",
+    // A vector is a column, as in MatMul.
+    transB: n.length > 0 && innermostRole(b, n, roles.k) === "summed",
     sharedB: roles.batch.length === 0,
     dtype,
   };
