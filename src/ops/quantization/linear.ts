@@ -1,0 +1,88 @@
+/** @file QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear: between real numbers and codes, lane by lane. */
+
+import { type Shape, sameDim } from "../../ir/dim.ts";
+import { type DType, dtypeOfCode } from "../../ir/dtype.ts";
+import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
+import { asTensor, normalizeAxis, tensor, tensorAt } from "../shape.ts";
+
+/** x, scale, zero point; one scale, one for each position of an axis, or one for each block of it. */
+export function quantizeOp(domain: string): OpDefinition {
+  return defineOp({
+    domain,
+    type: "QuantizeLinear",
+    traffic: "elementwise",
+    infer(context) {
+      requireScaleFits(context);
+      return [tensor(codeType(context), tensorAt(context, 0).shape)];
+    },
+  });
+}
+
+export function dequantizeOp(domain: string): OpDefinition {
+  return defineOp({
+    domain,
+    type: "DequantizeLinear",
+    traffic: "elementwise",
+    infer(context) {
+      requireScaleFits(context);
+      return [tensor(statedType(context) ?? tensorAt(context, 1).dtype, tensorAt(context, 0).shape)];
+    },
+  });
+}
+
+export const dynamicQuantizeLinear = defineOp({
+  domain: "",
+  type: "DynamicQuantizeLinear",
+  traffic: "reduction",
+  infer: (context) => [
+    tensor("uint8", tensorAt(context, 0).shape),
+    tensor("float32", []),
+    tensor("uint8", []),
+  ],
+});
+
+function statedType(context: OpContext): DType | undefined {
+  return dtypeOfCode(context.int("output_dtype") ?? 0);
+}
+
+/** The zero point's type, else the stated one, else uint8. */
+function codeType(context: OpContext): DType | undefined {
+  const stated = statedType(context);
+  const zeroPoint = context.inputs[2];
+  if (zeroPoint === undefined) return stated ?? "uint8";
+  const { dtype } = asTensor(zeroPoint);
+  if (stated !== undefined && dtype !== undefined && stated !== dtype) {
+    throw new ShapeError(`output_dtype is ${stated}, the zero point ${dtype}`);
+  }
+  return dtype ?? stated;
+}
+
+function requireScaleFits(context: OpContext): void {
+  const x = tensorAt(context, 0).shape;
+  const scale = tensorAt(context, 1).shape;
+  if (x === undefined || scale === undefined || scale.length === 0) return;
+  if (scale.length > 1) requireBlocks(x, scale, context.int("axis") ?? 1);
+  else if (scale[0] !== 1) requireOneForEach(x, scale, context.int("axis") ?? 1);
+}
+
+function requireOneForEach(x: Shape, scale: Shape, stated: number): void {
+  // A vector is quantized along its one axis, whatever the default says.
+  const axis = x.length === 1 ? 0 : normalizeAxis(stated, x.length);
+  const [length, scales] = [x[axis], scale[0]];
+  if (typeof length === "number" && typeof scales === "number" && length !== scales) {
+    throw new ShapeError(`${scales} scales for axis ${axis} of size ${length}`);
+  }
+}
+
+function requireBlocks(x: Shape, scale: Shape, stated: number): void {
+  if (x.length !== scale.length) {
+    throw new ShapeError(`scales of rank ${scale.length} for a tensor of rank ${x.length}`);
+  }
+  const axis = normalizeAxis(stated, x.length);
+  const off = x.findIndex((dim, at) => at !== axis && differ(dim, scale[at] ?? dim));
+  if (off >= 0) throw new ShapeError(`axis ${off}: ${scale[off]} scales for a size of ${x[off]}`);
+}
+
+function differ(a: Shape[number], b: Shape[number]): boolean {
+  return typeof a === "number" && typeof b === "number" && !sameDim(a, b);
+}
