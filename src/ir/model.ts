@@ -3,8 +3,9 @@
  *
  * Built once by `onnx/`; nobody else changes it. Names are kept as the file has them.
  */
-import type { DType } from "./dtype.ts";
+
 import type { Shape } from "./dim.ts";
+import type { DType } from "./dtype.ts";
 
 /** A range of bytes of the model file: [offset, offset + length). */
 export interface Span {
@@ -22,7 +23,12 @@ export type ValueType =
 export type TensorData =
   | { readonly kind: "raw"; readonly span: Span }
   /** float_data, int32_data …: packed ranges and single elements, in file order. */
-  | { readonly kind: "typed"; readonly field: TypedField; readonly spans: readonly Span[]; readonly packed: boolean }
+  | {
+      readonly kind: "typed";
+      readonly field: TypedField;
+      readonly spans: readonly Span[];
+      readonly packed: boolean;
+    }
   | {
       readonly kind: "external";
       readonly location: string;

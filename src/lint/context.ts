@@ -1,0 +1,95 @@
+/** @file What a rule sees: facts, products with their predicted time, and questions to the cost model. */
+import type { CostModel, Estimate, Saving } from "../cost/model.ts";
+import { computeDtype } from "../cost/precision.ts";
+import type { Facts } from "../facts/infer.ts";
+import type { Product, UnresolvedProduct } from "../facts/products.ts";
+import type { ComputeType, Target } from "../hardware/target.ts";
+import type { DType } from "../ir/dtype.ts";
+import type { Model } from "../ir/model.ts";
+import type { ProductWork, Work } from "../ops/work.ts";
+import type { Timeline } from "./timeline.ts";
+
+/** A product with every symbol bound, and what it takes on the target. */
+export interface CostedProduct extends Product {
+  /** `work` with numbers for symbols. */
+  readonly sizes: ProductWork<number>;
+  /** How often it runs in one run of the model: a loop's trip count, else 1. */
+  readonly runs: number;
+  /** Of one run. */
+  readonly estimate: Estimate;
+  /** Of all runs. */
+  readonly microseconds: number;
+}
+
+export class LintContext {
+  readonly model: Model;
+  readonly facts: Facts;
+  readonly target: Target;
+  readonly products: readonly CostedProduct[];
+  readonly unresolved: readonly UnresolvedProduct[];
+  readonly timeline: Timeline;
+  readonly #cost: CostModel;
+
+  constructor(parts: {
+    readonly model: Model;
+    readonly facts: Facts;
+    readonly target: Target;
+    readonly cost: CostModel;
+    readonly products: readonly CostedProduct[];
+    readonly unresolved: readonly UnresolvedProduct[];
+    readonly timeline: Timeline;
+  }) {
+    this.model = parts.model;
+    this.facts = parts.facts;
+    this.target = parts.target;
+    this.products = parts.products;
+    this.unresolved = parts.unresolved;
+    this.timeline = parts.timeline;
+    this.#cost = parts.cost;
+  }
+
+  /** What the target computes operands of `dtype` in. */
+  computeType(dtype: DType): ComputeType {
+    return computeDtype(dtype, this.target.precision);
+  }
+
+  /** Elements that a contiguous axis of `dtype` should be a multiple of on the target's stack. */
+  alignment(dtype: DType): number {
+    return this.target.stack.alignment[this.computeType(dtype)];
+  }
+
+  /** One run of some work on the target. */
+  estimate(work: Work<number>): Estimate {
+    return this.#cost.estimate(work, this.target);
+  }
+
+  /** What replacing a product's work by `after` saves over all its runs. */
+  saving(product: CostedProduct, ...after: readonly Work<number>[]): Saving {
+    return scale(this.#cost.savingOf([product.sizes], after, this.target), product.runs);
+  }
+
+  /** The same for several works at once, run once. */
+  savingOf(before: readonly Work<number>[], after: readonly Work<number>[]): Saving {
+    return this.#cost.savingOf(before, after, this.target);
+  }
+
+  /** A part of the model's predicted time, 0 to 1. */
+  share(microseconds: number): number {
+    return this.timeline.microseconds > 0 ? microseconds / this.timeline.microseconds : 0;
+  }
+}
+
+export function scale(saving: Saving, factor: number): Saving {
+  return { microseconds: saving.microseconds * factor, low: saving.low * factor, high: saving.high * factor };
+}
+
+/** Savings of parts that happen together; intervals added as if independent errors. */
+export function addSavings(savings: readonly Saving[]): Saving {
+  let [microseconds, below, above] = [0, 0, 0];
+  for (const saving of savings) {
+    microseconds += saving.microseconds;
+    below += (saving.microseconds - saving.low) ** 2;
+    above += (saving.high - saving.microseconds) ** 2;
+  }
+  return { microseconds, low: microseconds - Math.sqrt(below), high: microseconds + Math.sqrt(above) };
+}

@@ -1,0 +1,87 @@
+/** @file What a lint run says, as data: the JSON report's shape (version 1), and what every other format renders. */
+
+export type Severity = "error" | "warn" | "info";
+export type Fixability = "safe" | "unsafe" | "none";
+export type Datum = string | number | boolean | readonly number[] | readonly string[];
+
+export interface SavingReport {
+  /** Predicted microseconds a run of the model saves on the target; `low` to `high` is a 90 % interval. */
+  readonly microseconds: number;
+  readonly low: number;
+  readonly high: number;
+  /** Of the model's predicted time, 0 to 1. */
+  readonly share: number;
+}
+
+export interface Finding {
+  readonly code: string;
+  readonly rule: string;
+  readonly severity: Severity;
+  /** Name of the node, or `Op(first output)` where it has none. */
+  readonly node: string;
+  readonly op: string;
+  /** Path of the graph: `graph`, `graph/loop_1:body`. */
+  readonly graph: string;
+  readonly message: string;
+  readonly data: Readonly<Record<string, Datum>>;
+  readonly saves: SavingReport | null;
+  readonly fix: Fixability;
+  readonly source: { readonly file: string; readonly line: number } | null;
+  readonly module: string | null;
+  readonly fingerprint: string;
+}
+
+export interface SkippedReport {
+  readonly node: string;
+  readonly op: string;
+  readonly reason: string;
+}
+
+export interface NoticeReport {
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface ModelReport {
+  readonly path: string;
+  readonly irVersion: number;
+  readonly opset: Readonly<Record<string, number>>;
+  readonly producer: string;
+  readonly nodes: number;
+  readonly parameters: number;
+  readonly target: { readonly gpu: string; readonly stack: string; readonly precision: string };
+  /** Symbols of the graph's inputs and the value each was costed at; `assumed` lists those nobody bound. */
+  readonly symbols: Readonly<Record<string, number>>;
+  readonly assumed: readonly string[];
+  readonly predicted: {
+    readonly microseconds: number;
+    readonly low: number;
+    readonly high: number;
+    /** Of the predicted time, in products that run on Tensor Cores: 0 to 1. */
+    readonly tensorCoreShare: number;
+    /** Microseconds by family of work: conv, gemm, attention, recurrent, memory. */
+    readonly families: Readonly<Record<string, number>>;
+    /** `measured`: coefficients fitted on this GPU and stack; `datasheet`: rates of the GPU's row. */
+    readonly basis: "measured" | "datasheet";
+  };
+  readonly findings: readonly Finding[];
+  readonly suppressed: number;
+  readonly belowThreshold: { readonly count: number; readonly microseconds: number };
+  readonly skipped: readonly SkippedReport[];
+  /** Odd but harmless: missing weights, an unsorted graph, a newer IR. */
+  readonly notices: readonly NoticeReport[];
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+export interface LintReport {
+  readonly version: 1;
+  readonly tool: { readonly name: "tc-lint"; readonly version: string };
+  readonly models: readonly ModelReport[];
+  readonly summary: {
+    readonly errors: number;
+    readonly warnings: number;
+    readonly infos: number;
+    readonly fixable: number;
+    readonly failedModels: number;
+  };
+}

@@ -1,0 +1,54 @@
+/** @file How a rule is written: data in, findings out, no prose beyond its message templates. */
+import type { Saving } from "../cost/model.ts";
+import type { Scope } from "../facts/scope.ts";
+import type { Node } from "../ir/model.ts";
+import type { LintContext } from "./context.ts";
+import type { Datum, Fixability } from "./result.ts";
+
+/** Where a finding is: a node in one instance of its graph. */
+export interface Site {
+  readonly node: Node;
+  readonly scope: Scope;
+}
+
+/** `{k}` and `{padded}` of "K is {k}; pad it to {padded}". */
+type Placeholders<Template extends string> = Template extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | Placeholders<Rest>
+  : never;
+
+type Messages = Readonly<Record<string, string>>;
+
+/** A finding whose data fills every placeholder of its message. */
+export type RuleFinding<M extends Messages = Messages> = {
+  [Id in keyof M & string]: {
+    readonly at: Site;
+    readonly message: Id;
+    readonly data: Readonly<Record<Placeholders<M[Id]>, Datum>> & Readonly<Record<string, Datum>>;
+    /** Undefined where time is not the point (risk, unresolved sizes): such a finding is never below the threshold. */
+    readonly saves?: Saving | undefined;
+    /** Where one finding differs from its rule. */
+    readonly fix?: Fixability | undefined;
+  };
+}[keyof M & string];
+
+export interface Rule<M extends Messages = Messages> {
+  /** `TC101`: stable for ever, never reused. */
+  readonly code: string;
+  /** kebab-case, names the flaw. */
+  readonly name: string;
+  readonly severity: "warn" | "info";
+  /** Whether `--fix` repairs it: safely, only when asked for by name, or not at all. */
+  readonly fix: Fixability;
+  readonly messages: M;
+  readonly check: (context: LintContext) => Iterable<RuleFinding<M>>;
+}
+
+/** A rule with its message ids and placeholders checked by the compiler. */
+export function defineRule<const M extends Messages>(rule: Rule<M>): Rule<M> {
+  return rule;
+}
+
+/** Any rule, its messages forgotten: what the run and the documentation handle. */
+export interface AnyRule extends Omit<Rule, "check"> {
+  readonly check: (context: LintContext) => Iterable<RuleFinding>;
+}

@@ -1,0 +1,225 @@
+/** @file One model through the rules: facts, costs, findings, thresholds. */
+import { createHash } from "node:crypto";
+import type { CostModel } from "../cost/model.ts";
+import { inferFacts } from "../facts/infer.ts";
+import { extractProducts, type Product } from "../facts/products.ts";
+import type { Target } from "../hardware/target.ts";
+import { evaluateDim } from "../ir/dim.ts";
+import { labelOf, type Model, operatorOf } from "../ir/model.ts";
+import { bindWork } from "../ops/work.ts";
+import { type CostedProduct, LintContext } from "./context.ts";
+import type {
+  Datum,
+  Finding,
+  Fixability,
+  ModelReport,
+  NoticeReport,
+  SavingReport,
+  Severity,
+} from "./result.ts";
+import type { AnyRule, RuleFinding } from "./rule.ts";
+import { originOf } from "./source.ts";
+import { buildTimeline } from "./timeline.ts";
+
+export interface LintSettings {
+  readonly target: Target;
+  readonly cost: CostModel;
+  readonly rules: readonly AnyRule[];
+  /** By rule code; a rule without an entry keeps its own severity. */
+  readonly severities: ReadonlyMap<string, Severity | "off">;
+  /** Savings below this share of the model's time are summed up, not listed. */
+  readonly minSaving: number;
+  /** A warning worth at least this share of the model's time is an error. */
+  readonly errorShare: number;
+  readonly shapes?: ReadonlyMap<string, readonly number[]> | undefined;
+  readonly dims?: ReadonlyMap<string, number> | undefined;
+  /** Path in reports and fingerprints, relative to where the user stands. */
+  readonly displayPath: string;
+  /** Whether the configuration switches a rule off for this node. */
+  readonly isSuppressed: (finding: {
+    readonly code: string;
+    readonly rule: string;
+    readonly node: string;
+    readonly op: string;
+  }) => boolean;
+  readonly notices: readonly NoticeReport[];
+}
+
+/** Lints an open model. Throws InputError where shapes or symbols given by the user do not fit it. */
+export function lintModel(model: Model, settings: LintSettings): ModelReport {
+  const context = buildContext(model, settings);
+  const found: Finding[] = [];
+  let suppressed = 0;
+  const occurrences = new Map<string, number>();
+  for (const rule of settings.rules) {
+    const severity = settings.severities.get(rule.code) ?? rule.severity;
+    if (severity === "off") continue;
+    for (const raw of rule.check(context)) {
+      const finding = describe(raw, rule, severity, context, settings, occurrences);
+      if (isIgnored(finding, raw, model, settings)) suppressed += 1;
+      else found.push(finding);
+    }
+  }
+  return assemble(context, settings, found, suppressed);
+}
+
+/** Facts, products and times of a model: what rules, and later passes, decide by. */
+export function buildContext(model: Model, settings: LintSettings): LintContext {
+  const { target, cost, shapes, dims } = settings;
+  const facts = inferFacts(model, { shapes, dims });
+  const { products, unresolved } = extractProducts(facts);
+  const bindings = new Map([...facts.symbols].map((name) => [name, 1]));
+  for (const [name, value] of facts.bindings) bindings.set(name, value);
+  const costed = products.flatMap((product) => costProduct(product, bindings, settings) ?? []);
+  const timeline = buildTimeline({ facts, products: costed, bindings, target, cost });
+  return new LintContext({ model, facts, target, cost, products: costed, unresolved, timeline });
+}
+
+function costProduct(
+  product: Product,
+  bindings: ReadonlyMap<string, number>,
+  settings: LintSettings,
+): CostedProduct | undefined {
+  const sizes = bindWork(product.work, bindings);
+  if (sizes === undefined) return undefined;
+  const runs = evaluateDim(product.scope.totalRepeat, bindings) ?? 1;
+  const estimate = settings.cost.estimate(sizes, settings.target);
+  return { ...product, sizes, runs, estimate, microseconds: estimate.microseconds * runs };
+}
+
+function describe(
+  raw: RuleFinding,
+  rule: AnyRule,
+  base: Severity,
+  context: LintContext,
+  settings: LintSettings,
+  occurrences: Map<string, number>,
+): Finding {
+  const { node, scope } = raw.at;
+  const saves = savingReport(raw, context);
+  const severity = base === "warn" && saves !== null && saves.share >= settings.errorShare ? "error" : base;
+  const identity = [rule.code, settings.displayPath, scope.path, operatorOf(node), labelOf(node)].join(
+    "\u0000",
+  );
+  const occurrence = occurrences.get(identity) ?? 0;
+  occurrences.set(identity, occurrence + 1);
+  const fix: Fixability = raw.fix ?? rule.fix;
+  return {
+    code: rule.code,
+    rule: rule.name,
+    severity,
+    node: labelOf(node),
+    op: operatorOf(node),
+    graph: scope.path,
+    message: fill(rule.messages[raw.message] ?? raw.message, raw.data),
+    data: raw.data,
+    saves,
+    fix,
+    ...originOf(node, context.model),
+    fingerprint: createHash("sha256").update(`${identity}\u0000${occurrence}`).digest("hex").slice(0, 32),
+  };
+}
+
+function savingReport({ saves }: RuleFinding, context: LintContext): SavingReport | null {
+  if (saves === undefined) return null;
+  return { ...saves, share: context.share(saves.microseconds) };
+}
+
+function fill(template: string, data: Readonly<Record<string, Datum>>): string {
+  return template.replaceAll(/\{(\w+)\}/g, (whole, key: string) => {
+    const value = data[key];
+    if (value === undefined) return whole;
+    if (typeof value === "number") return formatNumber(value);
+    return Array.isArray(value) ? value.join(", ") : String(value);
+  });
+}
+
+function formatNumber(value: number): string {
+  return Number.isInteger(value) ? String(value) : value.toPrecision(3);
+}
+
+/** By the configuration, or by `tc-lint.ignore` in metadata_props of the model or of the node. */
+function isIgnored(finding: Finding, raw: RuleFinding, model: Model, settings: LintSettings): boolean {
+  if (settings.isSuppressed(finding)) return true;
+  const lists = [model.metadata.get(ignoreKey), model.reader.nodeMetadata(raw.at.node).get(ignoreKey)];
+  return lists.some((list) => list !== undefined && namesRule(list, finding));
+}
+
+const ignoreKey = "tc-lint.ignore";
+
+/** `rule-a, TC102 -- reason`. */
+function namesRule(list: string, { code, rule }: Finding): boolean {
+  const [names = ""] = list.split(" -- ");
+  return names.split(",").some((name) => name.trim() === code || name.trim() === rule);
+}
+
+const rank: Record<Severity, number> = { error: 0, warn: 1, info: 2 };
+
+function assemble(
+  context: LintContext,
+  settings: LintSettings,
+  found: readonly Finding[],
+  suppressed: number,
+): ModelReport {
+  const { model, facts, timeline, target } = context;
+  const isBelow = ({ saves }: Finding) => saves !== null && saves.share < settings.minSaving;
+  const below = found.filter(isBelow);
+  const findings = found
+    .filter((finding) => !isBelow(finding))
+    .sort(
+      (a, b) =>
+        rank[a.severity] - rank[b.severity] || (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0),
+    );
+  const { microseconds, low, high, tensorCoreShare, families } = timeline;
+  const basis = settings.cost.measured(target) ? "measured" : "datasheet";
+  return {
+    path: settings.displayPath,
+    irVersion: model.irVersion,
+    opset: Object.fromEntries(
+      [...model.opsets].map(([domain, version]) => [domain === "" ? "ai.onnx" : domain, version]),
+    ),
+    producer: [model.producer.name, model.producer.version].filter((part) => part !== "").join(" "),
+    nodes: model.nodeCount,
+    parameters: parametersOf(model),
+    target: { gpu: target.gpu.id, stack: target.stack.id, precision: target.precision },
+    symbols: Object.fromEntries([...facts.bindings, ...[...facts.symbols].map((name) => [name, 1] as const)]),
+    assumed: [...facts.symbols].sort(),
+    predicted: { microseconds, low, high, tensorCoreShare, families, basis },
+    findings,
+    suppressed,
+    belowThreshold: {
+      count: below.length,
+      microseconds: below.reduce((sum, { saves }) => sum + Math.max(0, saves?.microseconds ?? 0), 0),
+    },
+    skipped: skippedOf(context),
+    notices: settings.notices,
+    error: errorOf(context),
+  };
+}
+
+/** Elements of the main graph's initializers, and of subgraphs' and functions'. */
+function parametersOf(model: Model): number {
+  let parameters = 0;
+  const graphs = [model.graph, ...[...model.functions.values()].map(({ graph }) => graph)];
+  for (const graph of graphs) {
+    for (const { initializer } of graph.values.values()) {
+      if (initializer !== undefined) parameters += initializer.dims.reduce((total, dim) => total * dim, 1);
+    }
+  }
+  return parameters;
+}
+
+function skippedOf({ facts, unresolved }: LintContext): ModelReport["skipped"] {
+  const skipped = [...facts.skipped, ...unresolved];
+  return skipped.map(({ node, reason }) => ({ node: labelOf(node), op: operatorOf(node), reason }));
+}
+
+/** An operator whose inputs contradict its definition is a broken model, whatever else was found. */
+function errorOf({ model, facts }: LintContext): ModelReport["error"] {
+  const wrong = facts.skipped.filter(({ kind }) => kind === "shape-error");
+  const [first] = wrong;
+  if (first === undefined) return null;
+  const more = wrong.length > 1 ? ` (and ${wrong.length - 1} more)` : "";
+  const where = `node "${labelOf(first.node)}" (${operatorOf(first.node)})`;
+  return { code: "invalid-node", message: `${model.path}: ${where}: ${first.reason}${more}` };
+}

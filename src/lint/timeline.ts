@@ -1,0 +1,223 @@
+/**
+ * @file A model's time on a target: what runs as one kernel, in graph order, and what each piece takes.
+ *
+ * Chains of elementwise operators are one kernel on every stack (an exporter's GELU is five nodes and one kernel);
+ * a stack that fuses epilogues hides the chain behind a product inside it. Shape arithmetic, constants and views
+ * cost nothing.
+ */
+import type { CostModel, Estimate } from "../cost/model.ts";
+import type { Facts } from "../facts/infer.ts";
+import type { Scope } from "../facts/scope.ts";
+import type { Target } from "../hardware/target.ts";
+import { evaluateDim } from "../ir/dim.ts";
+import { groupBy } from "../ir/group.ts";
+import type { Node, Value } from "../ir/model.ts";
+import { bindWork, type Work } from "../ops/work.ts";
+import { ConstantValues } from "./constants.ts";
+import type { CostedProduct } from "./context.ts";
+import { chainWork, memoryWork, patternOf } from "./traffic.ts";
+
+export type Family = "conv" | "gemm" | "attention" | "recurrent" | "memory";
+
+export interface Step {
+  readonly scope: Scope;
+  /** Everything this kernel computes; the first node gives it its name. */
+  readonly nodes: readonly Node[];
+  readonly family: Family;
+  readonly work: Work<number>;
+  /** Of one run. */
+  readonly estimate: Estimate;
+  readonly runs: number;
+  /** Of all runs. */
+  readonly microseconds: number;
+  readonly product: CostedProduct | undefined;
+}
+
+export interface Timeline {
+  readonly steps: readonly Step[];
+  readonly microseconds: number;
+  readonly low: number;
+  readonly high: number;
+  /** Of the time, in products on Tensor Cores: 0 to 1. */
+  readonly tensorCoreShare: number;
+  readonly families: Readonly<Record<Family, number>>;
+  stepOf(node: Node, scope: Scope): Step | undefined;
+}
+
+export interface TimelineInput {
+  readonly facts: Facts;
+  readonly products: readonly CostedProduct[];
+  readonly bindings: ReadonlyMap<string, number>;
+  readonly target: Target;
+  readonly cost: CostModel;
+}
+
+export function buildTimeline(input: TimelineInput): Timeline {
+  const byScope = groupBy(input.products, (product) => product.scope);
+  const steps: Step[] = [];
+  for (const scope of input.facts.scopes()) {
+    steps.push(...new ScopeSteps(scope, byScope.get(scope) ?? [], input).build());
+  }
+  return summarize(steps);
+}
+
+/** A step while nodes may still join it. */
+interface OpenStep {
+  readonly nodes: Node[];
+  readonly product: CostedProduct | undefined;
+  readonly work: Work<number> | undefined;
+  /** Takes further elementwise nodes behind it. */
+  readonly open: boolean;
+}
+
+class ScopeSteps {
+  readonly #scope: Scope;
+  readonly #input: TimelineInput;
+  readonly #runs: number;
+  readonly #constants: ConstantValues;
+  readonly #productOf = new Map<Node, CostedProduct>();
+  /** The step that computes a value. */
+  readonly #makerOf = new Map<Value, OpenStep>();
+  readonly #steps: OpenStep[] = [];
+
+  constructor(scope: Scope, products: readonly CostedProduct[], input: TimelineInput) {
+    this.#scope = scope;
+    this.#input = input;
+    this.#runs = evaluateDim(scope.totalRepeat, input.bindings) ?? 1;
+    this.#constants = new ConstantValues(scope);
+    for (const product of products) for (const node of product.nodes) this.#productOf.set(node, product);
+  }
+
+  build(): Step[] {
+    for (const node of this.#scope.graph.nodes) {
+      if (!this.#constants.has(node)) this.#place(node);
+    }
+    return this.#steps.flatMap((step) => this.#cost(step) ?? []);
+  }
+
+  #place(node: Node): void {
+    const product = this.#productOf.get(node);
+    if (product !== undefined) {
+      if (product.node !== node) return;
+      this.#add(node, {
+        nodes: [...product.nodes],
+        product,
+        work: product.sizes,
+        open: this.#fusesEpilogue(),
+      });
+      return;
+    }
+    const pattern = patternOf(node, this.#scope);
+    if (pattern === undefined || pattern === "none") return this.#pass(node);
+    if (pattern !== "elementwise") {
+      const work = memoryWork(node, this.#scope, pattern).flatMap(
+        (each) => bindWork(each, this.#input.bindings) ?? [],
+      );
+      for (const each of work)
+        this.#add(node, { nodes: [node], product: undefined, work: each, open: false });
+      return;
+    }
+    const behind = this.#chainBefore(node);
+    if (behind === undefined)
+      this.#add(node, { nodes: [node], product: undefined, work: undefined, open: true });
+    else {
+      behind.nodes.push(node);
+      this.#own(node, behind);
+    }
+  }
+
+  /** A view belongs to whatever made its input, so that a chain goes on behind it. */
+  #pass(node: Node): void {
+    const [input] = node.inputs;
+    const maker = input === undefined ? undefined : this.#makerOf.get(input);
+    if (maker !== undefined) this.#own(node, maker);
+  }
+
+  #add(node: Node, step: OpenStep): void {
+    this.#steps.push(step);
+    for (const each of step.nodes) this.#own(each, step);
+    this.#own(node, step);
+  }
+
+  #own(node: Node, step: OpenStep): void {
+    for (const output of node.outputs) if (output !== undefined) this.#makerOf.set(output, step);
+  }
+
+  /** The open step whose only reader is this node, if any. */
+  #chainBefore(node: Node): OpenStep | undefined {
+    for (const input of node.inputs) {
+      const maker = input === undefined ? undefined : this.#makerOf.get(input);
+      if (maker?.open !== true || input === undefined || input.isOutput) continue;
+      const readers = input.consumers.every((reader) => reader === node || maker.nodes.includes(reader));
+      if (readers || this.#allReadersJoin(input, maker)) return maker;
+    }
+    return undefined;
+  }
+
+  /** x → Sigmoid → Mul(x, ·): x has two readers, and both end up in one kernel. */
+  #allReadersJoin(value: Value, maker: OpenStep): boolean {
+    return (
+      maker.product === undefined &&
+      value.consumers.length <= 3 &&
+      value.consumers.every((reader) => patternOf(reader, this.#scope) === "elementwise")
+    );
+  }
+
+  #fusesEpilogue(): boolean {
+    const { fuses } = this.#input.target.stack;
+    return fuses.activation && fuses.residual;
+  }
+
+  #cost(step: OpenStep): Step | undefined {
+    const { target, cost, bindings } = this.#input;
+    const work = step.work ?? chainWork(step.nodes, this.#scope, this.#constants, bindings);
+    if (work === undefined) return undefined;
+    const estimate = cost.estimate(work, target);
+    const family = work.kind === "traffic" ? "memory" : work.kind;
+    const { product, nodes } = step;
+    const runs = product?.runs ?? this.#runs;
+    return {
+      scope: this.#scope,
+      nodes,
+      family,
+      work,
+      estimate,
+      runs,
+      microseconds: estimate.microseconds * runs,
+      product,
+    };
+  }
+}
+
+function summarize(steps: readonly Step[]): Timeline {
+  const families: Record<Family, number> = { conv: 0, gemm: 0, attention: 0, recurrent: 0, memory: 0 };
+  const byNode = new Map<Scope, Map<Node, Step>>();
+  let [microseconds, onTensorCores, below, above, belowSquared, aboveSquared] = [0, 0, 0, 0, 0, 0];
+  for (const step of steps) {
+    const { estimate, runs } = step;
+    microseconds += step.microseconds;
+    families[step.family] += step.microseconds;
+    if (estimate.tensorCore) onTensorCores += step.microseconds;
+    const [under, over] = [
+      (estimate.microseconds - estimate.low) * runs,
+      (estimate.high - estimate.microseconds) * runs,
+    ];
+    below += under;
+    above += over;
+    belowSquared += under ** 2;
+    aboveSquared += over ** 2;
+    const nodes = byNode.get(step.scope) ?? new Map<Node, Step>();
+    byNode.set(step.scope, nodes);
+    for (const node of step.nodes) nodes.set(node, step);
+  }
+  // Errors of kernels are half independent, half one machine's: between the root of squares and the plain sum.
+  return {
+    steps,
+    microseconds,
+    low: microseconds - (below + Math.sqrt(belowSquared)) / 2,
+    high: microseconds + (above + Math.sqrt(aboveSquared)) / 2,
+    tensorCoreShare: microseconds > 0 ? onTensorCores / microseconds : 0,
+    families,
+    stepOf: (node, scope) => byNode.get(scope)?.get(node),
+  };
+}
