@@ -178,7 +178,7 @@ export function minDims(a: Dim, b: Dim): Dim {
 }
 
 /** Whether the dim is at least 0 for every value of its symbols, which are sizes; false where that is not evident. */
-export function isNonNegative(dim: Dim): boolean {
+function isNonNegative(dim: Dim): boolean {
   if (typeof dim === "number") return dim >= 0;
   return dim.terms.every((term) => term.coefficient > 0 && term.atoms.every(atomIsNonNegative));
 }

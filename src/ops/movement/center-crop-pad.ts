@@ -1,0 +1,22 @@
+import { unknownDim } from "../../ir/dim.ts";
+import { defineOp, ShapeError } from "../op.ts";
+import { tensor, tensorAt } from "../shape.ts";
+import { normalizeAxes } from "./axes.ts";
+
+/** The axes `axes` (default all) cut or padded around their middle to the sizes in input 1. */
+export const centerCropPad = defineOp({
+  domain: "",
+  type: "CenterCropPad",
+  infer(context) {
+    const { dtype, shape } = tensorAt(context, 0);
+    if (shape === undefined) return [tensor(dtype, undefined)];
+    const axes = normalizeAxes(context.ints("axes") ?? [...shape.keys()], shape.length);
+    const sizes = tensorAt(context, 1).elements;
+    if (sizes !== undefined && sizes.length !== axes.length) {
+      throw new ShapeError(`CenterCropPad of ${axes.length} axes has ${sizes.length} sizes`);
+    }
+    const result = [...shape];
+    for (const [at, axis] of axes.entries()) result[axis] = sizes?.[at] ?? unknownDim();
+    return [tensor(dtype, result)];
+  },
+});

@@ -1,0 +1,23 @@
+import { product, unknownDim } from "../../ir/dim.ts";
+import { defineOp, ShapeError } from "../op.ts";
+import { tensorAt } from "../shape.ts";
+import { viewAs } from "./elements.ts";
+
+/** A matrix: the axes before `axis` (default 1) by the axes from it on. */
+export const flatten = defineOp({
+  domain: "",
+  type: "Flatten",
+  traffic: "none",
+  infer(context) {
+    const input = tensorAt(context, 0);
+    const { shape } = input;
+    if (shape === undefined) return [viewAs(input, [unknownDim(), unknownDim()])];
+    const given = context.int("axis") ?? 1;
+    const axis = given < 0 ? given + shape.length : given;
+    // Unlike other axes it may equal the rank: then the columns are one.
+    if (axis < 0 || axis > shape.length) {
+      throw new ShapeError(`Flatten axis ${given} is outside a tensor of rank ${shape.length}`);
+    }
+    return [viewAs(input, [product(shape.slice(0, axis)), product(shape.slice(axis))])];
+  },
+});

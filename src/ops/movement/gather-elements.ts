@@ -1,0 +1,28 @@
+/** @file GatherElements: the indices have the shape of the result, and replace one coordinate of each position. */
+import { unknownDim } from "../../ir/dim.ts";
+import { defineOp, ShapeError } from "../op.ts";
+import { normalizeAxis, tensorAt } from "../shape.ts";
+import { elementAt, fill, folded, wrapIndex } from "./elements.ts";
+
+export const gatherElements = defineOp({
+  domain: "",
+  type: "GatherElements",
+  infer(context) {
+    const data = tensorAt(context, 0);
+    const indices = tensorAt(context, 1);
+    const rank = data.shape?.length ?? indices.shape?.length;
+    if (indices.shape !== undefined && indices.shape.length !== rank) {
+      throw new ShapeError(`GatherElements of rank ${rank} has indices of rank ${indices.shape.length}`);
+    }
+    const source = folded(data);
+    const places = folded(indices);
+    if (source === undefined || places === undefined) return [fill(data.dtype, indices.shape, undefined)];
+    const axis = normalizeAxis(context.int("axis") ?? 0, source.shape.length);
+    return [
+      fill(data.dtype, indices.shape, (position) => {
+        const index = wrapIndex(elementAt(places, position), source.shape[axis]);
+        return index === undefined ? unknownDim() : elementAt(source, position.with(axis, index));
+      }),
+    ];
+  },
+});

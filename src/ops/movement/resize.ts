@@ -1,0 +1,96 @@
+/** @file Resize and Upsample: axes scaled by factors or to sizes. */
+import { type Dim, floorDivDims, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
+import { defineOp, type OpContext, ShapeError } from "../op.ts";
+import { elementsAt, tensor, tensorAt, unknownShape } from "../shape.ts";
+import { normalizeAxes } from "./axes.ts";
+
+/** Inputs: (X, scales) in opset 10, (X, roi, scales, sizes) from 11 on; of scales and sizes one is empty. */
+export const resize = defineOp({
+  domain: "",
+  type: "Resize",
+  infer(context) {
+    const { dtype, shape } = tensorAt(context, 0);
+    const scales = context.opset < 11 ? 1 : 2;
+    if (shape === undefined) return [tensor(dtype, undefined)];
+    const given = context.opset < 18 ? undefined : context.ints("axes");
+    const axes = normalizeAxes(given ?? [...shape.keys()], shape.length);
+    if (isGiven(context, 3)) return [tensor(dtype, resizedTo(context, shape, axes))];
+    return [tensor(dtype, scaled(shape, axes, elementsAt(context, scales)))];
+  },
+});
+
+/** Scales are an attribute in opset 7 and input 1 in opset 9. */
+export const upsample = defineOp({
+  domain: "",
+  type: "Upsample",
+  infer(context) {
+    const { dtype, shape } = tensorAt(context, 0);
+    const scales = context.opset < 9 ? context.floats("scales") : elementsAt(context, 1);
+    const rank = shape?.length ?? scales?.length;
+    if (rank === undefined) return [tensor(dtype, undefined)];
+    return [tensor(dtype, scaled(shape ?? unknownShape(rank), [...Array(rank).keys()], scales))];
+  },
+});
+
+/** An optional input may be left out by name or by being an empty tensor. */
+function isGiven(context: OpContext, index: number): boolean {
+  return context.inputs[index] !== undefined && tensorAt(context, index).shape?.[0] !== 0;
+}
+
+function checkCount(list: readonly unknown[] | undefined, axes: readonly number[], what: string): void {
+  if (list !== undefined && list.length !== axes.length) {
+    throw new ShapeError(`${axes.length} axes are resized by ${list.length} ${what}`);
+  }
+}
+
+function scaled(shape: Shape, axes: readonly number[], scales: readonly Dim[] | undefined): Shape {
+  checkCount(scales, axes, "scales");
+  const result = [...shape];
+  for (const [at, axis] of axes.entries())
+    result[axis] = scaledDim(shape[axis] ?? unknownDim(), scales?.[at]);
+  return result;
+}
+
+/** ⌊size × scale⌋, rounded to float32 first as ONNX Runtime computes it: 10 × 0.7 is 7 there, 6.99… exactly. */
+function scaledDim(dim: Dim, scale: Dim | undefined): Dim {
+  if (scale === undefined) return unknownDim();
+  if (typeof scale !== "number") return mulDims(dim, scale);
+  if (typeof dim === "number") return Math.floor(Math.fround(dim * Math.fround(scale)));
+  // A factor such as 0.5 or 1.25 is a fraction of a small power of two, exactly.
+  for (let divisor = 1; divisor <= 64; divisor *= 2) {
+    if (Number.isInteger(scale * divisor)) return floorDivDims(mulDims(dim, scale * divisor), divisor);
+  }
+  return unknownDim();
+}
+
+function resizedTo(context: OpContext, shape: Shape, axes: readonly number[]): Shape {
+  const sizes = elementsAt(context, 3);
+  checkCount(sizes, axes, "sizes");
+  const policy = context.string("keep_aspect_ratio_policy") ?? "stretch";
+  const result = [...shape];
+  const factor = policy === "stretch" ? undefined : commonFactor(shape, axes, sizes, policy === "not_larger");
+  for (const [at, axis] of axes.entries()) {
+    const dim = shape[axis];
+    if (policy === "stretch") result[axis] = sizes?.[at] ?? unknownDim();
+    else if (factor === undefined || typeof dim !== "number") result[axis] = unknownDim();
+    else result[axis] = Math.floor(dim * factor + 0.5);
+  }
+  return result;
+}
+
+/** The one factor that keeps the aspect ratio: the smallest (nothing larger than asked) or the largest. */
+function commonFactor(
+  shape: Shape,
+  axes: readonly number[],
+  sizes: readonly Dim[] | undefined,
+  smallest: boolean,
+): number | undefined {
+  const factors: number[] = [];
+  for (const [at, axis] of axes.entries()) {
+    const size = sizes?.[at];
+    const dim = shape[axis];
+    if (typeof size !== "number" || typeof dim !== "number") return undefined;
+    factors.push(size / dim);
+  }
+  return smallest ? Math.min(...factors) : Math.max(...factors);
+}

@@ -1,0 +1,114 @@
+/** @file ScatterElements (Scatter before opset 11) and ScatterND: a copy of the data with some elements replaced. */
+import { addDims, type Dim, maxDims, minDims, mulDims, unknownDim } from "../../ir/dim.ts";
+import { defineOp, type OpContext, type OpDefinition, ShapeError, type TensorFact } from "../op.ts";
+import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { elementAt, type Folded, fill, folded, wrapIndex } from "./elements.ts";
+
+type Reduction = (before: Dim, update: Dim) => Dim;
+
+const reductions: ReadonlyMap<string, Reduction> = new Map<string, Reduction>([
+  ["none", (_before, update) => update],
+  ["add", addDims],
+  ["mul", mulDims],
+  ["max", maxDims],
+  ["min", minDims],
+]);
+
+/** The three inputs as arrays, the copy to write into, and how an update meets what is there. */
+interface Scatter {
+  readonly data: Folded;
+  readonly indices: Folded;
+  readonly updates: Folded;
+  readonly result: Dim[];
+  readonly reduce: Reduction;
+}
+
+/** Writes every update into the result; false where an index is not known. */
+type Write = (scatter: Scatter, context: OpContext) => boolean;
+
+export const scatterOps: readonly OpDefinition[] = [
+  scatterOp("Scatter", writeElements),
+  scatterOp("ScatterElements", writeElements),
+  scatterOp("ScatterND", writeSlices),
+];
+
+function scatterOp(type: string, write: Write): OpDefinition {
+  return defineOp({ domain: "", type, infer: (context) => [scattered(context, write)] });
+}
+
+function scattered(context: OpContext, write: Write): TensorFact {
+  const { dtype, shape, elements } = tensorAt(context, 0);
+  checkIndices(context);
+  const [data, indices, updates] = [0, 1, 2].map((index) => folded(tensorAt(context, index)));
+  const reduce = reductions.get(context.string("reduction") ?? "none");
+  if (data === undefined || indices === undefined || updates === undefined || reduce === undefined) {
+    return tensor(dtype, shape);
+  }
+  const result = [...(elements ?? [])];
+  return tensor(
+    dtype,
+    shape,
+    write({ data, indices, updates, result, reduce }, context) ? result : undefined,
+  );
+}
+
+function checkIndices(context: OpContext): void {
+  const rank = tensorAt(context, 0).shape?.length;
+  const depth = tensorAt(context, 1).shape?.at(-1);
+  if (
+    context.node.opType === "ScatterND" &&
+    rank !== undefined &&
+    typeof depth === "number" &&
+    depth > rank
+  ) {
+    throw new ShapeError(`ScatterND has ${depth} coordinates an index for a tensor of rank ${rank}`);
+  }
+}
+
+/** Each index replaces one coordinate of its own position. False where an index is not known. */
+function writeElements({ data, indices, updates, result, reduce }: Scatter, context: OpContext): boolean {
+  const axis = normalizeAxis(context.int("axis") ?? 0, data.shape.length);
+  return everyPosition(indices.shape, (position) => {
+    const index = wrapIndex(elementAt(indices, position), data.shape[axis]);
+    if (index === undefined) return false;
+    return writeAt({ data, result, reduce }, position.with(axis, index), elementAt(updates, position));
+  });
+}
+
+/** The last axis of the indices holds positions of slices. False where an index is not known. */
+function writeSlices({ data, indices, updates, result, reduce }: Scatter): boolean {
+  const depth = indices.shape.at(-1) ?? 0;
+  const rowAxes = indices.shape.length - 1;
+  return everyPosition(updates.shape, (position) => {
+    const row = position.slice(0, rowAxes);
+    const place: number[] = [];
+    for (let at = 0; at < depth; at++) {
+      const index = wrapIndex(elementAt(indices, [...row, at]), data.shape[at]);
+      if (index === undefined) return false;
+      place.push(index);
+    }
+    const target = [...place, ...position.slice(rowAxes)];
+    return writeAt({ data, result, reduce }, target, elementAt(updates, position));
+  });
+}
+
+function writeAt(
+  { data, result, reduce }: Pick<Scatter, "data" | "result" | "reduce">,
+  position: readonly number[],
+  update: Dim,
+): boolean {
+  if (position.some((index, axis) => index < 0 || index >= (data.shape[axis] ?? 0))) return false;
+  const offset = position.reduce((sum, index, axis) => sum + index * (data.strides[axis] ?? 0), 0);
+  result[offset] = reduce(result[offset] ?? unknownDim(), update);
+  return true;
+}
+
+/** Visits positions in row-major order, as later updates win; stops at the first that fails. */
+function everyPosition(shape: readonly number[], visit: (position: readonly number[]) => boolean): boolean {
+  let complete = true;
+  fill("int64", shape, (position) => {
+    complete &&= visit(position);
+    return 0;
+  });
+  return complete;
+}

@@ -1,0 +1,37 @@
+/** @file Shape and Size: where a model starts to compute with its own shapes. */
+
+import { unknownDim } from "../../ir/dim.ts";
+import { defineOp, type OpContext } from "../op.ts";
+import { tensor, tensorAt } from "../shape.ts";
+import { countOf } from "./elements.ts";
+
+/** Sizes of the axes [start, end) as an int64 vector. */
+export const shapeOf = defineOp({
+  domain: "",
+  type: "Shape",
+  traffic: "none",
+  infer(context) {
+    const { shape } = tensorAt(context, 0);
+    if (shape === undefined) return [tensor("int64", [unknownDim()])];
+    const [start, end] = rangeOfAxes(context, shape.length);
+    const sizes = shape.slice(start, Math.max(start, end));
+    return [tensor("int64", [sizes.length], sizes)];
+  },
+});
+
+/** Number of elements as an int64 scalar. */
+export const sizeOfTensor = defineOp({
+  domain: "",
+  type: "Size",
+  traffic: "none",
+  infer(context) {
+    const count = countOf(tensorAt(context, 0).shape);
+    return [tensor("int64", [], count === undefined ? undefined : [count])];
+  },
+});
+
+/** Bounds count from the end where negative, and are clamped to the rank. */
+function rangeOfAxes(context: OpContext, rank: number): [start: number, end: number] {
+  const clamp = (axis: number) => Math.min(rank, Math.max(0, axis < 0 ? axis + rank : axis));
+  return [clamp(context.int("start") ?? 0), clamp(context.int("end") ?? rank)];
+}

@@ -1,0 +1,64 @@
+/** @file Split: one tensor cut along an axis into as many as the node has outputs. */
+import { ceilDivDims, type Dim, floorDivDims, mulDims, subDims, unknownDim } from "../../ir/dim.ts";
+import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
+import { elementsAt, normalizeAxis, numbersOf, tensorAt } from "../shape.ts";
+import { elementAt, fill, folded } from "./elements.ts";
+
+export const split = defineOp({
+  domain: "",
+  type: "Split",
+  infer(context) {
+    const input = tensorAt(context, 0);
+    const count = context.outputCount;
+    if (input.shape === undefined) {
+      return Array.from({ length: count }, () => fill(input.dtype, undefined, undefined));
+    }
+    const axis = normalizeAxis(context.int("axis") ?? 0, input.shape.length);
+    return pieces(input, axis, sizesOf(context, input.shape[axis] ?? unknownDim()));
+  },
+});
+
+/** Size of each output along the axis, from the sizes given or by equal parts. */
+function sizesOf(context: OpContext, dim: Dim): readonly Dim[] {
+  const count = context.outputCount;
+  const given = context.opset < 13 ? context.ints("split") : elementsAt(context, 1);
+  if (given !== undefined) return checkedSizes(given, dim, count);
+  if (context.opset >= 13 && context.inputs[1] !== undefined)
+    return Array.from({ length: count }, () => unknownDim());
+  return equalSizes(dim, context.int("num_outputs") ?? count, context.opset >= 18).slice(0, count);
+}
+
+function checkedSizes(sizes: readonly Dim[], dim: Dim, count: number): readonly Dim[] {
+  const plain = numbersOf(sizes);
+  const total = plain?.reduce((sum, size) => sum + size, 0);
+  if (typeof dim === "number" && total !== undefined && total !== dim) {
+    throw new ShapeError(`Split sizes [${sizes.join(",")}] add up to ${total}, not ${dim}`);
+  }
+  if (sizes.length < count)
+    throw new ShapeError(`Split names ${count} outputs and only ${sizes.length} sizes`);
+  return sizes.slice(0, count);
+}
+
+/** Since opset 18 the last part may be smaller; before, the parts must be equal. */
+function equalSizes(dim: Dim, parts: number, mayBeUneven: boolean): readonly Dim[] {
+  if (!mayBeUneven && typeof dim === "number" && dim % parts !== 0) {
+    throw new ShapeError(`Split of ${dim} into ${parts} equal parts`);
+  }
+  const size = mayBeUneven ? ceilDivDims(dim, parts) : floorDivDims(dim, parts);
+  const last = mayBeUneven ? subDims(dim, mulDims(size, parts - 1)) : size;
+  return Array.from({ length: parts }, (_, part) => (part === parts - 1 ? last : size));
+}
+
+function pieces(input: TensorFact, axis: number, sizes: readonly Dim[]): TensorFact[] {
+  const source = folded(input);
+  let begin: number | undefined = 0;
+  return sizes.map((size) => {
+    const from = begin;
+    begin = from === undefined || typeof size !== "number" ? undefined : from + size;
+    const shape = input.shape?.with(axis, size);
+    if (source === undefined || from === undefined) return fill(input.dtype, shape, undefined);
+    return fill(input.dtype, shape, (position) =>
+      elementAt(source, position.with(axis, from + (position[axis] ?? 0))),
+    );
+  });
+}

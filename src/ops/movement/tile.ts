@@ -1,0 +1,35 @@
+import { mulDims, unknownDim } from "../../ir/dim.ts";
+import { defineOp, ShapeError } from "../op.ts";
+import { tensorAt, unknownShape } from "../shape.ts";
+import { elementAt, fill, folded, lengthOf } from "./elements.ts";
+
+/** Every axis repeated as often as input 1 says. */
+export const tile = defineOp({
+  domain: "",
+  type: "Tile",
+  infer(context) {
+    const input = tensorAt(context, 0);
+    const repeats = tensorAt(context, 1);
+    const rank = input.shape?.length ?? lengthOf(repeats);
+    if (rank === undefined) return [fill(input.dtype, undefined, undefined)];
+    if (repeats.elements !== undefined && repeats.elements.length !== rank) {
+      throw new ShapeError(`Tile of rank ${rank} has ${repeats.elements.length} repeats`);
+    }
+    const shape = (input.shape ?? unknownShape(rank)).map((dim, axis) =>
+      mulDims(dim, repeats.elements?.[axis] ?? unknownDim()),
+    );
+    const source = folded(input);
+    return [
+      fill(
+        input.dtype,
+        shape,
+        source &&
+          ((position) =>
+            elementAt(
+              source,
+              position.map((index, axis) => index % (source.shape[axis] ?? 1)),
+            )),
+      ),
+    ];
+  },
+});

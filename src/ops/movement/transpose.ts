@@ -1,0 +1,76 @@
+/** @file Transpose: axes in another order. */
+import { ceilDivDims, type Dim, mulDims, product, type Shape } from "../../ir/dim.ts";
+import { type DType, dtypes } from "../../ir/dtype.ts";
+import { defineOp, type OpContext, ShapeError } from "../op.ts";
+import { tensorAt, unknownShape } from "../shape.ts";
+import type { Work } from "../work.ts";
+import { elementAt, fill, folded } from "./elements.ts";
+
+export const transpose = defineOp({
+  domain: "",
+  type: "Transpose",
+  infer(context) {
+    const input = tensorAt(context, 0);
+    const order = orderOf(context, input.shape?.length);
+    if (order === undefined) return [fill(input.dtype, undefined, undefined)];
+    const { shape } = input;
+    const source = folded(input);
+    return [
+      fill(
+        input.dtype,
+        shape === undefined ? unknownShape(order.length) : order.map((axis) => shape[axis] ?? 1),
+        source && ((position) => elementAt(source, inputPosition(position, order))),
+      ),
+    ];
+  },
+  work(context) {
+    const { shape, dtype } = tensorAt(context, 0);
+    const order = orderOf(context, shape?.length);
+    return shape === undefined || dtype === undefined || order === undefined
+      ? undefined
+      : transposeWork(shape, order, dtype);
+  },
+});
+
+/** For each axis of the output, the axis of the input; reversed where the node does not say. */
+function orderOf(context: OpContext, rank: number | undefined): readonly number[] | undefined {
+  const order = context.ints("perm");
+  if (order === undefined) {
+    return rank === undefined ? undefined : Array.from({ length: rank }, (_, axis) => rank - 1 - axis);
+  }
+  const sorted = order.toSorted((a, b) => a - b);
+  if (sorted.some((axis, index) => axis !== index) || (rank !== undefined && rank !== order.length)) {
+    throw new ShapeError(
+      `perm [${order.join(",")}] does not order the axes of a tensor of rank ${rank ?? "unknown"}`,
+    );
+  }
+  return order;
+}
+
+function inputPosition(position: readonly number[], order: readonly number[]): number[] {
+  const result = new Array<number>(order.length).fill(0);
+  for (const [axis, from] of order.entries()) result[from] = position[axis] ?? 0;
+  return result;
+}
+
+/** Nothing where only axes of size 1 move; else one pass whose columns are the longest run that stays contiguous. */
+function transposeWork(shape: Shape, order: readonly number[], dtype: DType): readonly Work[] {
+  const moved = order.filter((axis) => shape[axis] !== 1);
+  if (moved.every((axis, index) => index === 0 || axis > (moved[index - 1] ?? -1))) return [];
+  const inOrder = moved.toSorted((a, b) => a - b);
+  let first = moved.length;
+  while (first > 0 && moved[first - 1] === inOrder[first - 1]) first--;
+  const sizesOf = (axes: readonly number[]): Dim => product(axes.map((axis) => shape[axis] ?? 1));
+  const bytes = ceilDivDims(mulDims(product(shape), dtypes[dtype].bits), 8);
+  return [
+    {
+      kind: "traffic",
+      pattern: "copy",
+      rows: sizesOf(moved.slice(0, first)),
+      columns: sizesOf(moved.slice(first)),
+      bytesRead: bytes,
+      bytesWritten: bytes,
+      dtype,
+    },
+  ];
+}

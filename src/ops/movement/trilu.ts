@@ -1,0 +1,28 @@
+import { unknownDim } from "../../ir/dim.ts";
+import { defineOp, ShapeError } from "../op.ts";
+import { tensorAt } from "../shape.ts";
+import { elementAt, fill, folded, scalarOf } from "./elements.ts";
+
+/** The upper (or lower) triangle of the last two axes, from diagonal `k` (input 1) on; zeros elsewhere. */
+export const trilu = defineOp({
+  domain: "",
+  type: "Trilu",
+  infer(context) {
+    const input = tensorAt(context, 0);
+    if (input.shape !== undefined && input.shape.length < 2) {
+      throw new ShapeError(`Trilu of a tensor of rank ${input.shape.length}`);
+    }
+    const upper = (context.int("upper") ?? 1) !== 0;
+    const diagonal = context.inputs[1] === undefined ? 0 : scalarOf(tensorAt(context, 1));
+    const source = folded(input);
+    if (source === undefined) return [fill(input.dtype, input.shape, undefined)];
+    return [
+      fill(input.dtype, input.shape, (position) => {
+        if (typeof diagonal !== "number") return unknownDim();
+        const distance = (position.at(-1) ?? 0) - (position.at(-2) ?? 0);
+        const kept = upper ? distance >= diagonal : distance <= diagonal;
+        return kept ? elementAt(source, position) : 0;
+      }),
+    ];
+  },
+});
