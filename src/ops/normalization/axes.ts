@@ -1,0 +1,56 @@
+/** @file Normalizations over chosen axes: LpNormalization, MeanVarianceNormalization, LRN. */
+import { defineOp, type OpContext, ShapeError } from "../op.ts";
+import { resolveAxes, rowsAndColumns } from "../reduction/axes.ts";
+import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { rowTraffic } from "../traffic.ts";
+
+/** Divides by the norm along one axis. */
+export const lpNormalization = defineOp({
+  domain: "",
+  type: "LpNormalization",
+  infer(context) {
+    const { dtype, shape } = tensorAt(context, 0);
+    if (shape !== undefined) normalizeAxis(context.int("axis") ?? -1, shape.length);
+    return [tensor(dtype, shape)];
+  },
+  work(context) {
+    const { shape } = tensorAt(context, 0);
+    if (shape === undefined) return undefined;
+    const axis = normalizeAxis(context.int("axis") ?? -1, shape.length);
+    return rowTraffic(context, "normalization", ...rowsAndColumns(shape, new Set([axis])));
+  },
+});
+
+/** Subtracts the mean and divides by the deviation, by default for every channel of [N, C, H, W]. */
+export const meanVarianceNormalization = defineOp({
+  domain: "",
+  type: "MeanVarianceNormalization",
+  infer(context) {
+    const { dtype, shape } = tensorAt(context, 0);
+    if (shape !== undefined) resolveAxes(varianceAxes(context), shape.length);
+    return [tensor(dtype, shape)];
+  },
+  work(context) {
+    const { shape } = tensorAt(context, 0);
+    if (shape === undefined) return undefined;
+    const axes = resolveAxes(varianceAxes(context), shape.length);
+    return rowTraffic(context, "normalization", ...rowsAndColumns(shape, axes));
+  },
+});
+
+function varianceAxes(context: OpContext): readonly number[] {
+  return context.ints("axes") ?? [0, 2, 3];
+}
+
+/** Divides by a norm over neighbouring channels. */
+export const localResponseNormalization = defineOp({
+  domain: "",
+  type: "LRN",
+  infer(context) {
+    const { dtype, shape } = tensorAt(context, 0);
+    const size = context.int("size");
+    if (size !== undefined && size < 1) throw new ShapeError(`size is ${size}, expected at least 1`);
+    return [tensor(dtype, shape)];
+  },
+  traffic: "pool",
+});

@@ -1,0 +1,101 @@
+/** @file Normalizations over whole trailing axes: Instance, Group, Layer and RMSNormalization. */
+import { type Dim, floorDivDims, mulDims, product, type Shape } from "../../ir/dim.ts";
+import { dtypeOfCode } from "../../ir/dtype.ts";
+import { defineOp, type OpContext, ShapeError } from "../op.ts";
+import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { rowTraffic } from "../traffic.ts";
+
+/** x [N, C, …]: a row is one channel of one sample. */
+export const instanceNormalization = defineOp({
+  domain: "",
+  type: "InstanceNormalization",
+  infer(context) {
+    const { dtype, shape } = tensorAt(context, 0);
+    if (shape !== undefined) checkChannels(context, shape);
+    return [tensor(dtype, shape)];
+  },
+  work(context) {
+    const shape = tensorAt(context, 0).shape;
+    return shape && rowTraffic(context, "normalization", product(shape.slice(0, 2)), product(shape.slice(2)));
+  },
+});
+
+/** x [N, C, …]: a row is one group of channels of one sample. Parameters are [groups] before opset 21, [C] since. */
+export const groupNormalization = defineOp({
+  domain: "",
+  type: "GroupNormalization",
+  infer(context) {
+    const { dtype, shape } = tensorAt(context, 0);
+    const channels = shape?.[1];
+    const groups = context.int("num_groups");
+    if (groups !== undefined && typeof channels === "number" && (groups < 1 || channels % groups !== 0)) {
+      throw new ShapeError(`num_groups is ${groups}, expected a divisor of the ${channels} channels`);
+    }
+    if (shape !== undefined && context.opset >= 21) checkChannels(context, shape);
+    return [tensor(dtype, shape)];
+  },
+  work(context) {
+    const shape = tensorAt(context, 0).shape;
+    const groups = context.int("num_groups");
+    if (shape === undefined || groups === undefined || groups < 1) return undefined;
+    const [batch = 1, ...rest] = shape;
+    const columns = floorDivDims(product(rest), groups);
+    return rowTraffic(context, "normalization", mulDims(batch, groups), columns);
+  },
+});
+
+function checkChannels(context: OpContext, shape: Shape): void {
+  const channels = shape[1];
+  for (const index of [1, 2]) {
+    const size = tensorAt(context, index).shape?.[0];
+    if (typeof size === "number" && typeof channels === "number" && size !== channels) {
+      throw new ShapeError(
+        `input ${index} has ${size} elements, expected one for each of ${channels} channels`,
+      );
+    }
+  }
+}
+
+/** A row is everything from `axis` on. Mean and inverse deviation keep those axes at size 1. */
+export const layerNormalization = defineOp({
+  domain: "",
+  type: "LayerNormalization",
+  infer(context) {
+    const { dtype, shape } = tensorAt(context, 0);
+    // stash_type 1, the default, is float32.
+    const stashType = dtypeOfCode(context.int("stash_type") ?? 1);
+    if (shape === undefined) {
+      return [tensor(dtype, shape), tensor(stashType, shape), tensor(stashType, shape)];
+    }
+    const axis = firstAxis(context, shape);
+    const statistics = tensor(
+      stashType,
+      shape.map((size, at) => (at < axis ? size : 1)),
+    );
+    return [tensor(dtype, shape), statistics, statistics];
+  },
+  work: (context) => rowTraffic(context, "normalization", ...rowsFrom(context)),
+});
+
+/** A row is everything from `axis` on. The result has the type of the scale. */
+export const rmsNormalization = defineOp({
+  domain: "",
+  type: "RMSNormalization",
+  infer(context) {
+    const { dtype, shape } = tensorAt(context, 0);
+    if (shape !== undefined) firstAxis(context, shape);
+    return [tensor(tensorAt(context, 1).dtype ?? dtype, shape)];
+  },
+  work: (context) => rowTraffic(context, "normalization", ...rowsFrom(context)),
+});
+
+function firstAxis(context: OpContext, shape: Shape): number {
+  return normalizeAxis(context.int("axis") ?? -1, shape.length);
+}
+
+function rowsFrom(context: OpContext): readonly [rows: Dim | undefined, columns: Dim | undefined] {
+  const { shape } = tensorAt(context, 0);
+  if (shape === undefined) return [undefined, undefined];
+  const axis = firstAxis(context, shape);
+  return [product(shape.slice(0, axis)), product(shape.slice(axis))];
+}

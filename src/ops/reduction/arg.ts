@@ -1,0 +1,53 @@
+/** @file ArgMax, ArgMin and TopK: reductions that say where. */
+import { type Dim, unknownDim } from "../../ir/dim.ts";
+import { defineOp, type OpContext, type OpDefinition, ShapeError, type WorkContext } from "../op.ts";
+import { elementsAt, normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { rowTraffic } from "../traffic.ts";
+import { reducedShape, rowsAndColumns, withSize } from "./axes.ts";
+
+function argOp(type: string): OpDefinition {
+  return defineOp({
+    domain: "",
+    type,
+    infer(context) {
+      const { shape } = tensorAt(context, 0);
+      if (shape === undefined) return [tensor("int64", undefined)];
+      const axis = normalizeAxis(context.int("axis") ?? 0, shape.length);
+      return [tensor("int64", reducedShape(shape, new Set([axis]), context.int("keepdims") !== 0))];
+    },
+    work: (context) => axisWork(context, 0),
+  });
+}
+
+export const argOps: readonly OpDefinition[] = [argOp("ArgMax"), argOp("ArgMin")];
+
+export const topK = defineOp({
+  domain: "",
+  type: "TopK",
+  infer(context) {
+    const { dtype, shape } = tensorAt(context, 0);
+    if (shape === undefined) return [tensor(dtype, undefined), tensor("int64", undefined)];
+    const axis = normalizeAxis(context.int("axis") ?? -1, shape.length);
+    const count = countOf(context);
+    const available = shape[axis];
+    if (typeof count === "number" && typeof available === "number" && (count < 0 || count > available)) {
+      throw new ShapeError(`k is ${count}, expected at most the ${available} elements of axis ${axis}`);
+    }
+    const result = withSize(shape, axis, count);
+    return [tensor(dtype, result), tensor("int64", result)];
+  },
+  work: (context) => axisWork(context, -1),
+});
+
+/** An attribute before opset 10, an input since. */
+function countOf(context: OpContext): Dim {
+  const count = context.opset < 10 ? context.int("k") : elementsAt(context, 1)?.[0];
+  return count ?? unknownDim();
+}
+
+function axisWork(context: WorkContext, defaultAxis: number) {
+  const shape = tensorAt(context, 0).shape;
+  if (shape === undefined) return undefined;
+  const axis = normalizeAxis(context.int("axis") ?? defaultAxis, shape.length);
+  return rowTraffic(context, "reduction", ...rowsAndColumns(shape, new Set([axis])));
+}

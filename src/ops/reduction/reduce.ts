@@ -1,0 +1,98 @@
+/** @file ReduceSum, ReduceMean and their like. */
+import { addDims, type Dim, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
+import { type DType, isIntegral } from "../../ir/dtype.ts";
+import { elementOf } from "../elementwise/number.ts";
+import { isWhole, largerOf, smallerOf } from "../elementwise/order.ts";
+import { defineOp, type OpContext, type OpDefinition, type TensorFact, type WorkContext } from "../op.ts";
+import { numbersOf, sizeOf, stridesOf, tensor, tensorAt } from "../shape.ts";
+import { rowTraffic } from "../traffic.ts";
+import { namedAxes, partlyReducedShape, reducedShape, resolveAxes, rowsAndColumns } from "./axes.ts";
+
+interface Reduction {
+  /** The opset that made the axes an input. */
+  readonly axesInputSince: number;
+  /** Combines two whole numbers or symbols; the first element starts. */
+  readonly combine?: (a: Dim, b: Dim) => Dim;
+}
+
+const reductions: Record<string, Reduction> = {
+  ReduceL1: { axesInputSince: 18 },
+  ReduceL2: { axesInputSince: 18 },
+  ReduceLogSum: { axesInputSince: 18 },
+  ReduceLogSumExp: { axesInputSince: 18 },
+  ReduceMax: { axesInputSince: 18, combine: largerOf },
+  ReduceMean: { axesInputSince: 18 },
+  ReduceMin: { axesInputSince: 18, combine: smallerOf },
+  ReduceProd: { axesInputSince: 18, combine: whole(mulDims) },
+  ReduceSum: { axesInputSince: 13, combine: whole(addDims) },
+  ReduceSumSquare: { axesInputSince: 18 },
+};
+
+function whole(f: (a: Dim, b: Dim) => Dim): (a: Dim, b: Dim) => Dim {
+  return (a, b) => (isWhole(a) && isWhole(b) ? f(a, b) : unknownDim());
+}
+
+export const reduceOps: readonly OpDefinition[] = Object.entries(reductions).map(([type, reduction]) =>
+  defineOp({
+    domain: "",
+    type,
+    infer: (context) => [reduce(context, reduction)],
+    work: (context) => reduceWork(context, reduction),
+  }),
+);
+
+function reduce(context: OpContext, { axesInputSince, combine }: Reduction): TensorFact {
+  const input = tensorAt(context, 0);
+  const keepDims = context.int("keepdims") !== 0;
+  const named = namedAxes(context, axesInputSince);
+  if (input.shape === undefined || named === undefined) {
+    return tensor(input.dtype, partlyReducedShape(context, named, keepDims));
+  }
+  const axes = resolveAxes(named, input.shape.length);
+  const shape = reducedShape(input.shape, axes, keepDims);
+  const elements =
+    combine && isIntegral(input.dtype) ? reduceElements(input, input.shape, axes, shape, combine) : undefined;
+  return tensor(input.dtype, shape, elements);
+}
+
+function reduceElements(
+  input: TensorFact,
+  shape: Shape,
+  axes: ReadonlySet<number>,
+  reduced: Shape,
+  combine: (a: Dim, b: Dim) => Dim,
+): readonly Dim[] | undefined {
+  const { elements, dtype } = input;
+  const sizes = numbersOf(shape);
+  const size = sizeOf(reduced);
+  // What an empty reduction gives is the operator's neutral element: nobody folds it.
+  if (elements === undefined || dtype === undefined || sizes === undefined || size === undefined)
+    return undefined;
+  if (elements.length === 0) return undefined;
+  const kept = stridesOf(sizes.map((extent, axis) => (axes.has(axis) ? 1 : extent)));
+  const strides = stridesOf(sizes);
+  const results: Dim[] = [];
+  for (const [at, element] of elements.entries()) {
+    let target = 0;
+    for (const [axis, extent] of sizes.entries()) {
+      if (!axes.has(axis)) target += (Math.floor(at / (strides[axis] ?? 1)) % extent) * (kept[axis] ?? 1);
+    }
+    const before = results[target];
+    results[target] = before === undefined ? element : combine(before, element);
+  }
+  return results.map((value) => inType(value, dtype));
+}
+
+/** The largest int64 stays what it is; a sum may have to wrap. */
+function inType(value: Dim, dtype: DType): Dim {
+  return typeof value === "number" && Number.isSafeInteger(value) ? elementOf(value, dtype) : value;
+}
+
+function reduceWork(context: WorkContext, { axesInputSince }: Reduction) {
+  const { shape } = tensorAt(context, 0);
+  const named = namedAxes(context, axesInputSince);
+  if (shape === undefined || named === undefined) return undefined;
+  const axes = resolveAxes(named, shape.length);
+  const [rows, columns] = rowsAndColumns(shape, axes);
+  return rowTraffic(context, axes.size === 0 ? "elementwise" : "reduction", rows, columns);
+}
