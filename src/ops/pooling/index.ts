@@ -1,3 +1,13 @@
 import type { OpDefinition } from "../op.ts";
+import { globalPools } from "./global.ts";
+import { maxRoiPool, roiAlign } from "./regions.ts";
+import { maxUnpool } from "./unpool.ts";
+import { windowedPools } from "./windowed.ts";
 
-export const poolingOps: readonly OpDefinition[] = [];
+export const poolingOps: readonly OpDefinition[] = [
+  ...windowedPools,
+  ...globalPools,
+  maxUnpool,
+  roiAlign,
+  maxRoiPool,
+];

@@ -1,0 +1,39 @@
+/** @file RoiAlign and MaxRoiPool: a fixed grid from each region of interest. */
+import { type Dim, unknownDim } from "../../ir/dim.ts";
+import { defineOp, type OpContext, ShapeError } from "../op.ts";
+import { tensor, tensorAt, unify } from "../shape.ts";
+
+/** x [N, C, H, W], rois [R, 4], batch indices [R] to [R, C, output_height, output_width]. */
+export const roiAlign = defineOp({
+  domain: "",
+  type: "RoiAlign",
+  infer(context) {
+    const regions = unify(regionsOf(context, 1), regionsOf(context, 2), "rois and their batch indices");
+    const grid = [context.int("output_height") ?? 1, context.int("output_width") ?? 1];
+    return [tensor(tensorAt(context, 0).dtype, [regions, channelsOf(context), ...grid])];
+  },
+  traffic: "pool",
+});
+
+/** x [N, C, H, W], rois [R, 5] to [R, C, …pooled_shape]. */
+export const maxRoiPool = defineOp({
+  domain: "",
+  type: "MaxRoiPool",
+  infer(context) {
+    const grid = context.ints("pooled_shape") ?? [unknownDim(), unknownDim()];
+    return [tensor(tensorAt(context, 0).dtype, [regionsOf(context, 1), channelsOf(context), ...grid])];
+  },
+  traffic: "pool",
+});
+
+function regionsOf(context: OpContext, index: number): Dim {
+  return tensorAt(context, index).shape?.[0] ?? unknownDim();
+}
+
+function channelsOf(context: OpContext): Dim {
+  const { shape } = tensorAt(context, 0);
+  if (shape !== undefined && shape.length !== 4) {
+    throw new ShapeError(`the input has rank ${shape.length}, expected 4`);
+  }
+  return shape?.[1] ?? unknownDim();
+}

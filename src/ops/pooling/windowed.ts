@@ -1,0 +1,35 @@
+/** @file MaxPool, AveragePool and LpPool: a window over spatial axes. */
+import type { Shape } from "../../ir/dim.ts";
+import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
+import { tensor, tensorAt, unknownShape } from "../shape.ts";
+import { resolveWindow, windowOutputs } from "../window.ts";
+
+/** x [N, C, …spatial] to [N, C, …positions]. MaxPool's second output holds the flat indices of the maxima. */
+export const windowedPools: readonly OpDefinition[] = [
+  defineOp({
+    domain: "",
+    type: "MaxPool",
+    infer(context) {
+      const shape = pooledShape(context);
+      return [tensor(tensorAt(context, 0).dtype, shape), tensor("int64", shape)];
+    },
+    traffic: "pool",
+  }),
+  ...["AveragePool", "LpPool"].map((type) =>
+    defineOp({
+      domain: "",
+      type,
+      infer: (context) => [tensor(tensorAt(context, 0).dtype, pooledShape(context))],
+      traffic: "pool",
+    }),
+  ),
+];
+
+function pooledShape(context: OpContext): Shape | undefined {
+  const { shape } = tensorAt(context, 0);
+  const kernel = context.ints("kernel_shape");
+  if (kernel === undefined) return shape && unknownShape(shape.length);
+  if (shape === undefined) return unknownShape(kernel.length + 2);
+  const window = resolveWindow(context, shape.length - 2, kernel);
+  return [...shape.slice(0, 2), ...windowOutputs(window, shape.slice(2), context.int("ceil_mode") === 1)];
+}
