@@ -1,7 +1,6 @@
-/** @file Operators on sequences, optionals and dictionaries. */
+/** @file Operators on sequences and optionals. */
 import type { OpDefinition } from "../op.ts";
 import { concatFromSequence } from "./concat-from-sequence.ts";
-import { mapOps } from "./maps.ts";
 import { optionalOps } from "./optional.ts";
 import { basicSequenceOps } from "./sequence.ts";
 import { sequenceMap } from "./sequence-map.ts";
@@ -13,5 +12,4 @@ export const sequenceOps: readonly OpDefinition[] = [
   concatFromSequence,
   sequenceMap,
   ...optionalOps,
-  ...mapOps,
 ];

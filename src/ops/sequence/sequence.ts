@@ -1,7 +1,7 @@
 /** @file Operators that build, change and read sequences. Elements are referred to, not copied. */
 import { addDims, type Dim, subDims } from "../../ir/dim.ts";
 import { dtypeOfCode } from "../../ir/dtype.ts";
-import { defineOp, type Fact, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
+import { defineOp, type Fact, type OpContext, type OpDefinition } from "../op.ts";
 import { tensor } from "../shape.ts";
 import { joinAll, joinElement, oneElement, sequence, sequenceAt } from "./facts.ts";
 
@@ -20,14 +20,9 @@ const inferences: Readonly<Record<string, Infer>> = {
   },
   SequenceErase(context) {
     const before = sequenceAt(context, 0);
-    if (before.length === 0) throw new ShapeError("SequenceErase of an empty sequence");
     return sequence(before.element, changed(before.length, -1));
   },
-  SequenceAt(context) {
-    const source = sequenceAt(context, 0);
-    if (source.length === 0) throw new ShapeError("SequenceAt of an empty sequence");
-    return oneElement(source);
-  },
+  SequenceAt: (context) => oneElement(sequenceAt(context, 0)),
   SequenceLength(context) {
     const { length } = sequenceAt(context, 0);
     return tensor("int64", [], length === undefined ? undefined : [length]);
