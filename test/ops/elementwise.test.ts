@@ -152,6 +152,7 @@ describe("floats fold as their type rounds", () => {
     expect(fold("Sqrt", [floats(16)])).toBe("float32[1] = 4");
     expect(fold("Reciprocal", [floats(4)])).toBe("float32[1] = 0.25");
     expect(fold("Pow", [floats(64), vector("float64", 0.5)])).toBe("float32[1] = 8");
+    expect(fold("Pow", [floats(64), floats(0.3)])).toBe("float32[1] = ?");
   });
 
   test("half types round to their own precision", () => {

@@ -68,16 +68,17 @@ function modulo(fmod: boolean): Fold {
   );
 }
 
-const power = onTwo(Math.pow, (base, exponent) => {
-  if (typeof exponent !== "number" || !Number.isInteger(exponent) || exponent < 0 || exponent > 8) {
-    return unknownDim();
-  }
-  return product(new Array<Dim>(exponent).fill(base));
-});
+const power = onTwo(
+  (base, exponent, dtype) => (isFloat(dtype) && !roundedAlike.has(exponent) ? undefined : base ** exponent),
+  (base, exponent) => {
+    const small =
+      typeof exponent === "number" && Number.isInteger(exponent) && exponent >= 0 && exponent <= 8;
+    return small ? product(new Array<Dim>(exponent).fill(base)) : unknownDim();
+  },
+);
 
-function overAll(fold: Fold): Fold {
-  return (values, dtype) => values.reduce((total, value) => fold([total, value], dtype));
-}
+/** Exponents of which every runtime rounds the result the same way. */
+const roundedAlike: ReadonlySet<number> = new Set([-1, 0, 0.5, 1, 2]);
 
 const larger: Fold = ([a, b]) => (a === undefined || b === undefined ? unknownDim() : largerOf(a, b));
 const smaller: Fold = ([a, b]) => (a === undefined || b === undefined ? unknownDim() : smallerOf(a, b));

@@ -45,15 +45,16 @@ export function onOne(f: (value: number) => number, symbolic: (value: Dim) => Di
   };
 }
 
-/** Arithmetic on two inputs, as `onOne`; `symbolic` gets whole numbers and symbols only. */
+/** Arithmetic on two inputs, as `onOne`; `f` may decline, and `symbolic` gets at least one that is not a plain number. */
 export function onTwo(
-  f: (a: number, b: number, dtype: DType) => number,
+  f: (a: number, b: number, dtype: DType) => number | undefined,
   symbolic: (a: Dim, b: Dim, dtype: DType) => Dim = unknownDim,
 ): Fold {
   return ([a, b], dtype) => {
     if (a === undefined || b === undefined) return unknownDim();
-    if (typeof a === "number" && typeof b === "number") return elementOf(f(a, b, dtype), dtype);
-    return symbolic(a, b, dtype);
+    if (typeof a !== "number" || typeof b !== "number") return symbolic(a, b, dtype);
+    const result = f(a, b, dtype);
+    return result === undefined ? unknownDim() : elementOf(result, dtype);
   };
 }
 
