@@ -83,6 +83,10 @@ const roundedAlike: ReadonlySet<number> = new Set([-1, 0, 0.5, 1, 2]);
 const larger: Fold = ([a, b]) => (a === undefined || b === undefined ? unknownDim() : largerOf(a, b));
 const smaller: Fold = ([a, b]) => (a === undefined || b === undefined ? unknownDim() : smallerOf(a, b));
 
+function overAll(fold: Fold): Fold {
+  return (values, dtype) => values.reduce((total, value) => fold([total, value], dtype));
+}
+
 const mean: Fold = (values, dtype) => {
   const sum = overAll(add)(values, dtype);
   return typeof sum === "number" ? elementOf(sum / values.length, dtype) : unknownDim();
