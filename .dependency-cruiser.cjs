@@ -1,0 +1,137 @@
+// The import directions of docs/architecture.md, enforced: `npm run deps`.
+
+/** Folder of src/: what it may import besides itself, and why no more. */
+const layers = {
+  wire: { imports: [], why: "Bytes and ranges; knows neither ONNX nor any operator." },
+  ir: { imports: [], why: "The graph everything else reads; whoever imports it must not drag a file format along." },
+  onnx: { imports: ["wire", "ir"], why: "Turns bytes into the graph; the only folder with field numbers." },
+  hardware: { imports: [], why: "Rows of facts about GPUs, each with its source." },
+  ops: { imports: ["ir"], why: "One operator says everything once; it knows no file and no GPU." },
+  facts: { imports: ["ops", "ir"], why: "Inference asks operators; what a GPU costs is not its concern." },
+  cost: { imports: ["ops", "ir", "hardware"], why: "Prices a description of work, not a graph." },
+  lint: {
+    imports: ["facts", "cost", "ops", "ir", "hardware"],
+    why: "Runs rules it is handed; it neither reads files nor prints.",
+  },
+  passes: {
+    imports: ["facts", "cost", "ops", "ir", "hardware"],
+    why: "Proposes a patch; it never writes bytes.",
+  },
+  verify: { imports: ["onnx", "ir"], why: "Compares two models by running them; it knows no rule and no pass." },
+};
+
+const projectCode = "^(src|rules|fixtures|test|bench|scripts|cuda-runtime)/";
+const oneOf = (folders) => `^src/(${folders.join("|")})/`;
+
+/** What ships: everything under src/ and rules/. */
+const shipped = "^(src|rules)/";
+
+/** @type {import("dependency-cruiser").IConfiguration} */
+module.exports = {
+  forbidden: [
+    ...Object.entries(layers).map(([folder, { imports, why }]) => ({
+      name: `${folder}-imports`,
+      comment: `${why} Allowed: ${["itself", ...imports].join(", ")}.`,
+      severity: "error",
+      from: { path: `^src/${folder}/` },
+      to: { path: projectCode, pathNot: oneOf([folder, ...imports]) },
+    })),
+    {
+      name: "report-imports",
+      comment: "Reports render data that lint hands over; they never run a rule or look at a model.",
+      severity: "error",
+      from: { path: "^src/report/" },
+      to: { path: projectCode, pathNot: oneOf(["report", "lint"]) },
+    },
+    {
+      name: "report-takes-types-only",
+      comment: "What a report needs of lint are the shapes of its data: types, gone at run time.",
+      severity: "error",
+      from: { path: "^src/report/" },
+      to: { path: "^src/lint/", dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "rules-import-lint",
+      comment: "A rule sees the model through LintContext alone, so that a rule written elsewhere can do the same.",
+      severity: "error",
+      from: { path: "^rules/" },
+      to: { path: projectCode, pathNot: "^(rules|src/lint)/" },
+    },
+    {
+      name: "rules-come-as-arguments",
+      comment: "The engine is handed its rules; only the composition roots (cli, the public entries) know them.",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/(cli/|[^/]+\\.ts$)" },
+      to: { path: "^rules/" },
+    },
+    {
+      name: "cli-is-the-root",
+      comment: "Nothing depends on the command line but the command line.",
+      severity: "error",
+      from: { path: shipped, pathNot: "^src/cli/" },
+      to: { path: "^src/cli/" },
+    },
+    {
+      name: "cuda-runtime-imports",
+      comment: "The runtime plans from the graph and its facts; it knows no file format, rule or pass.",
+      severity: "error",
+      from: { path: "^cuda-runtime/" },
+      to: { path: projectCode, pathNot: "^(cuda-runtime|src/(ir|ops|facts))/" },
+    },
+    {
+      name: "files-at-the-edges",
+      comment: "Files are read and written in wire/, onnx/ and cli/ only: everything between is a function of its input.",
+      severity: "error",
+      from: { path: shipped, pathNot: "^src/(wire|onnx|cli)/" },
+      to: { path: "^(node:)?fs(/promises)?$" },
+    },
+    {
+      name: "native-modules-on-demand",
+      comment: "A native module loads by import() where it is used, so that linting starts fast and runs without it.",
+      severity: "error",
+      from: { path: "^(src|rules|cuda-runtime)/" },
+      to: { path: "node_modules/(koffi|onnxruntime-node)/", dynamic: false, dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "shipped-code-stands-alone",
+      comment: "What ships must not need what does not: tests, fixtures, scripts and development dependencies.",
+      severity: "error",
+      from: { path: shipped },
+      to: { path: "^(fixtures|test|bench|scripts)/" },
+    },
+    {
+      name: "no-development-dependencies",
+      comment: "A package used by shipped code is a dependency (or an optional peer) in package.json.",
+      severity: "error",
+      from: { path: shipped },
+      to: {
+        dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
+        dependencyTypesNot: ["type-only", "npm-peer", "npm-optional"],
+      },
+    },
+    {
+      name: "no-unresolvable",
+      comment: "An import that leads nowhere.",
+      severity: "error",
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: "no-cycles",
+      comment: "Modules that need each other at run time are one module in two files. Types may refer to each other.",
+      severity: "error",
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["types", "import", "node", "default"],
+      extensions: [".ts", ".js", ".mjs", ".json"],
+    },
+  },
+};

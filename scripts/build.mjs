@@ -1,0 +1,62 @@
+#!/usr/bin/env node
+// Builds dist/: one bundle an entry, shared chunks, and type declarations.
+//
+//   node scripts/build.mjs [--no-types]
+//
+// Every JavaScript file but the two library entries lies one folder below dist/, so that `new URL("../worker.js",
+// import.meta.url)` names the worker from the entry and from any chunk alike.
+import { spawnSync } from "node:child_process";
+import { chmod, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const dist = join(root, "dist");
+
+await rm(dist, { recursive: true, force: true });
+const { metafile } = await build({
+  absWorkingDir: root,
+  entryPoints: {
+    "bin/tc-lint": "src/cli/bin.ts",
+    worker: "src/cli/worker.ts",
+    index: "src/index.ts",
+    config: "src/config.ts",
+  },
+  outdir: dist,
+  chunkNames: "chunks/[name]-[hash]",
+  bundle: true,
+  splitting: true,
+  platform: "node",
+  format: "esm",
+  target: "node20",
+  packages: "external",
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: "none",
+  metafile: true,
+  logLevel: "warning",
+});
+await chmod(join(dist, "bin/tc-lint.js"), 0o755);
+if (!process.argv.includes("--no-types")) await declarations();
+for (const [file, { bytes }] of Object.entries(metafile.outputs)) {
+  if (!file.includes("/chunks/")) console.log(`${file} ${(bytes / 1024).toFixed(1)} KiB`);
+}
+
+/** Type declarations of the public entries, with imports of `.ts` turned into imports of what is there: `.js`. */
+async function declarations() {
+  const compiler = join(root, "node_modules/typescript-native/bin/tsc");
+  const { status } = spawnSync(process.execPath, [compiler, "-p", join(root, "tsconfig.build.json")], {
+    stdio: "inherit",
+  });
+  if (status !== 0) process.exit(status ?? 1);
+  const types = join(dist, "types");
+  for (const name of await readdir(types, { recursive: true })) {
+    const file = join(types, name);
+    if (!(await stat(file)).isFile()) continue;
+    const text = await readFile(file, "utf8");
+    const rewritten = text.replace(/(from |import\()"(\.[^"]*)\.ts"/g, '$1"$2.js"');
+    if (rewritten !== text) await writeFile(file, rewritten);
+  }
+  console.log(`${relative(root, types)} written`);
+}
