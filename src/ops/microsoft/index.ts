@@ -1,3 +1,46 @@
+/** @file Operators outside ai.onnx that ONNX Runtime's optimizer, its tools and its exporters write. */
 import type { OpDefinition } from "../op.ts";
+import { causalConvOp } from "../product/causal-conv.ts";
+import { linearAttentionOp } from "../product/linear-attention.ts";
+import { recurrentOp } from "../product/recurrent.ts";
+import { alikeOps } from "./alike.ts";
+import { convOps } from "./conv.ts";
+import { microsoft } from "./domain.ts";
+import { groupQueryAttention } from "./group-query-attention.ts";
+import { matMulOps } from "./matmul.ts";
+import { moeOps } from "./moe.ts";
+import { multiHeadAttentionOps } from "./multi-head-attention.ts";
+import { normalizationOps } from "./normalization.ts";
+import { poolOps } from "./pool.ts";
+import { quantizedOps } from "./quantized.ts";
+import { selfAttentionOps } from "./self-attention.ts";
+import { tensorOps } from "./tensors.ts";
+import { unmeasuredOps } from "./unmeasured.ts";
+import { weightOnlyOps } from "./weight-only.ts";
 
-export const microsoftOps: readonly OpDefinition[] = [];
+export const microsoftOps: readonly OpDefinition[] = [
+  ...convOps,
+  ...matMulOps,
+  ...weightOnlyOps,
+  ...moeOps,
+  ...selfAttentionOps,
+  ...multiHeadAttentionOps,
+  groupQueryAttention,
+  linearAttentionOp(microsoft),
+  causalConvOp(microsoft),
+  // Weights are stored [directions, input, gates · hidden], and multiplied as codes.
+  recurrentOp({
+    domain: microsoft,
+    type: "DynamicQuantizeLSTM",
+    gates: 4,
+    states: 2,
+    gatesLast: true,
+    computeType: "int8",
+  }),
+  ...normalizationOps,
+  ...poolOps,
+  ...quantizedOps,
+  ...alikeOps,
+  ...tensorOps,
+  ...unmeasuredOps,
+];

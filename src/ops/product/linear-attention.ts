@@ -24,11 +24,13 @@ export function linearAttentionOp(domain: string): OpDefinition {
     type: "LinearAttention",
     product: true,
     infer(context) {
-      const { batch, length, heads, kvHeads, keyDim, valueDim } = sizesOf(context);
+      const { batch, length, heads, kvHeads, keyDim, valueDim, slots } = sizesOf(context);
       const dtype = operandType(context);
+      // With more key than query heads (com.microsoft) each key head has an output of its own.
+      const outputHeads = Math.max(heads, kvHeads);
       return [
-        tensor(dtype, [batch, length, mulDims(heads, valueDim)]),
-        tensor(tensorAt(context, 3).dtype ?? dtype, [batch, kvHeads, keyDim, valueDim]),
+        tensor(dtype, [batch, length, mulDims(outputHeads, valueDim)]),
+        tensor(tensorAt(context, 3).dtype ?? dtype, [...slots, batch, kvHeads, keyDim, valueDim]),
       ];
     },
     work: linearAttentionWork,
@@ -53,7 +55,7 @@ function linearAttentionWork(context: OpContext): readonly GemmWork[] | undefine
     sharedB: false,
     dtype,
   });
-  const read = product(heads, length, keyDim, false);
+  const read = product(Math.max(heads, kvHeads), length, keyDim, false);
   const write = product(kvHeads, keyDim, length, true);
   return readsState.get(ruleOf(context))
     ? [read, write, product(kvHeads, length, keyDim, false)]
@@ -86,24 +88,27 @@ function sizesOf(context: OpContext) {
   });
   const [query, key, value] = operands;
   const state = tensorAt(context, 3);
-  requireRank(state, [4], "past state");
+  const window = context.int("state_window") ?? 0;
+  requireRank(state, [window > 0 ? 5 : 4], "past state");
   const part = (hidden: Dim | undefined, parts: number, what: string) =>
     hidden === undefined ? undefined : splitEvenly(hidden, parts, what);
   return {
     heads,
     kvHeads,
-    batch: sharedOr("batch", dimAt(query, 0), dimAt(key, 0), dimAt(value, 0), dimAt(state.shape, 0)),
+    // com.microsoft keeps the states of the last few tokens, in front of the batch.
+    slots: window > 0 ? [window] : [],
+    batch: sharedOr("batch", dimAt(query, 0), dimAt(key, 0), dimAt(value, 0), dimAt(state.shape, -4)),
     length: sharedOr("length", dimAt(query, 1), dimAt(key, 1), dimAt(value, 1)),
     keyDim: sharedOr(
       "head size of query, key and past state",
       part(dimAt(query, 2), heads, "query"),
       part(dimAt(key, 2), kvHeads, "key"),
-      dimAt(state.shape, 2),
+      dimAt(state.shape, -2),
     ),
     valueDim: sharedOr(
       "head size of value and past state",
       shared("value", part(dimAt(value, 2), kvHeads, "value")),
-      dimAt(state.shape, 3),
+      dimAt(state.shape, -1),
     ),
   };
 }

@@ -5,6 +5,7 @@
  * first two axes of X and moves batch to the front of the outputs.
  */
 import { type Dim, floorDivDims, type Shape } from "../../ir/dim.ts";
+import type { DType } from "../../ir/dtype.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { dimAt, multiplyType, requireRank, sharedOr, sharedType } from "./operands.ts";
@@ -24,36 +25,50 @@ interface Sizes {
   readonly batchFirst: boolean;
 }
 
-/** `states` counts the outputs behind Y: Y_h, and Y_c of an LSTM. */
-export function recurrentOp(type: string, gates: number, states: number): OpDefinition {
+export interface RecurrentForm {
+  readonly domain: string;
+  readonly type: string;
+  readonly gates: number;
+  /** Outputs behind Y: Y_h, and Y_c of an LSTM. */
+  readonly states: number;
+  /** W [directions,input,gates·hidden], R [directions,hidden,gates·hidden]. */
+  readonly gatesLast?: boolean;
+  /** Of the products, where the weights are codes. */
+  readonly computeType?: DType;
+}
+
+export function recurrentOp(form: RecurrentForm): OpDefinition {
+  const { domain, type, gates, states } = form;
   return defineOp({
-    domain: "",
+    domain,
     type,
     product: true,
     infer(context) {
-      const sizes = recurrentSizes(context, gates);
-      const dtype = operandType(context);
+      const sizes = recurrentSizes(context, form);
+      const dtype = operandType(context, form);
       const state = tensor(dtype, stateShape(sizes));
       return [tensor(dtype, sequenceShape(sizes)), ...new Array<typeof state>(states).fill(state)];
     },
     work(context) {
-      const dtype = multiplyType(operandType(context));
+      const dtype = form.computeType ?? multiplyType(operandType(context, form));
       if (dtype === undefined) return undefined;
-      const { steps, batch, inputSize, hiddenSize, directions } = recurrentSizes(context, gates);
+      const { steps, batch, inputSize, hiddenSize, directions } = recurrentSizes(context, form);
       return [{ kind: "recurrent", steps, batch, inputSize, hiddenSize, gates, directions, dtype }];
     },
   });
 }
 
-export const lstm = recurrentOp("LSTM", 4, 2);
-export const gru = recurrentOp("GRU", 3, 1);
-export const rnn = recurrentOp("RNN", 1, 1);
+export const lstm = recurrentOp({ domain: "", type: "LSTM", gates: 4, states: 2 });
+export const gru = recurrentOp({ domain: "", type: "GRU", gates: 3, states: 1 });
+export const rnn = recurrentOp({ domain: "", type: "RNN", gates: 1, states: 1 });
 
-function operandType(context: OpContext) {
-  return sharedType("X, W and R", tensorAt(context, 0), tensorAt(context, 1), tensorAt(context, 2));
+function operandType(context: OpContext, { computeType }: RecurrentForm): DType | undefined {
+  const x = tensorAt(context, 0);
+  if (computeType !== undefined) return x.dtype;
+  return sharedType("X, W and R", x, tensorAt(context, 1), tensorAt(context, 2));
 }
 
-function recurrentSizes(context: OpContext, gates: number): Sizes {
+function recurrentSizes(context: OpContext, { gates, gatesLast = false }: RecurrentForm): Sizes {
   const direction = context.string("direction") ?? "forward";
   const directions = directionCounts.get(direction);
   if (directions === undefined) throw new ShapeError(`direction "${direction}" is none of its three values`);
@@ -62,18 +77,19 @@ function recurrentSizes(context: OpContext, gates: number): Sizes {
     requireRank(fact, [3], what);
   }
   sharedOr("directions of W and R", directions, dimAt(w.shape, 0), dimAt(r.shape, 0));
-  const rows = dimAt(w.shape, 1);
+  const [gatesAxis, inputAxis] = gatesLast ? [2, 1] : [1, 2];
+  const rows = dimAt(w.shape, gatesAxis);
   const hiddenSize = sharedOr(
     "hidden size",
     context.int("hidden_size"),
-    dimAt(r.shape, 2),
+    dimAt(r.shape, inputAxis),
     rows === undefined ? undefined : floorDivDims(rows, gates),
   );
   const batchFirst = (context.int("layout") ?? 0) !== 0;
   return {
     steps: sharedOr("steps", dimAt(x.shape, batchFirst ? 1 : 0)),
     batch: sharedOr("batch", dimAt(x.shape, batchFirst ? 0 : 1)),
-    inputSize: sharedOr("input size of X and W", dimAt(x.shape, 2), dimAt(w.shape, 2)),
+    inputSize: sharedOr("input size of X and W", dimAt(x.shape, 2), dimAt(w.shape, inputAxis)),
     hiddenSize,
     directions,
     batchFirst,

@@ -1,0 +1,87 @@
+/** @file Layer normalizations as ONNX Runtime's optimizer writes them, with the addition before them fused in. */
+import { type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
+import type { DType } from "../../ir/dtype.ts";
+import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
+import { dimAt, requireRank, sharedOr } from "../product/operands.ts";
+import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { microsoft } from "./domain.ts";
+
+/** Mean and inverse deviation are kept in float, whatever the data are. */
+const statisticsType: DType = "float32";
+
+/** x, skip, gamma, …; gives y, mean, inverse deviation, and the sum before normalization over the last axis. */
+function skipNormalization(type: string): OpDefinition {
+  return defineOp({
+    domain: microsoft,
+    type,
+    traffic: "normalization",
+    infer(context) {
+      const { dtype, shape } = tensorAt(context, 0);
+      requireGamma(context, 2);
+      const statistics = tensor(statisticsType, reduced(shape, -1));
+      return [tensor(dtype, shape), statistics, statistics, tensor(dtype, shape)];
+    },
+  });
+}
+
+/** x, scale, and a bias unless simplified; gives y, and the statistics. */
+function layerNormalization(domain: string, type: string, statistics: number): OpDefinition {
+  return defineOp({
+    domain,
+    type,
+    traffic: "normalization",
+    infer(context) {
+      const { dtype, shape } = tensorAt(context, 0);
+      const kept = tensor(statisticsType, reduced(shape, context.int("axis") ?? -1));
+      const y = tensor(tensorAt(context, 1).dtype ?? dtype, shape);
+      return [y, ...new Array<typeof kept>(statistics).fill(kept)];
+    },
+  });
+}
+
+function reduced(shape: Shape | undefined, axis: number): Shape | undefined {
+  if (shape === undefined || shape.length === 0) return shape;
+  const from = normalizeAxis(axis, shape.length);
+  return shape.map((dim, at) => (at < from ? dim : 1));
+}
+
+function requireGamma(context: OpContext, at: number): void {
+  const gamma = tensorAt(context, at);
+  requireRank(gamma, [1], "gamma");
+  sharedOr("hidden size of input and gamma", dimAt(tensorAt(context, 0).shape, -1), dimAt(gamma.shape, 0));
+}
+
+/**
+ * input ids [B,S], segment ids, word / position / segment tables [·,hidden], gamma, beta, mask, position ids;
+ * gives the embedding [B,S,hidden], the mask index [B], and the sum before normalization.
+ */
+const embedLayerNormalization = defineOp({
+  domain: microsoft,
+  type: "EmbedLayerNormalization",
+  traffic: "normalization",
+  infer(context) {
+    const ids = tensorAt(context, 0);
+    const word = tensorAt(context, 2);
+    requireRank(ids, [2], "input ids");
+    requireRank(word, [2], "word embedding");
+    const [batch, length]: readonly Dim[] = ids.shape ?? [unknownDim(), unknownDim()];
+    const hidden = sharedOr(
+      "hidden size",
+      dimAt(word.shape, 1),
+      dimAt(tensorAt(context, 3).shape, 1),
+      dimAt(tensorAt(context, 5).shape, 0),
+    );
+    const embedded = tensor(word.dtype, [batch ?? unknownDim(), length ?? unknownDim(), hidden]);
+    return [embedded, tensor("int32", [batch ?? unknownDim()]), embedded];
+  },
+});
+
+export const normalizationOps: readonly OpDefinition[] = [
+  skipNormalization("SkipLayerNormalization"),
+  skipNormalization("SkipSimplifiedLayerNormalization"),
+  layerNormalization(microsoft, "LayerNormalization", 2),
+  layerNormalization(microsoft, "SimplifiedLayerNormalization", 1),
+  // ONNX Runtime's optimizer writes it into the standard domain, which does not define it.
+  layerNormalization("", "SimplifiedLayerNormalization", 1),
+  embedLayerNormalization,
+];

@@ -1,0 +1,110 @@
+/**
+ * @file Products with weights stored in few bits: A [..., K] by a blob that holds [N, K], in A's own type.
+ *
+ * Attributes (or the blob's shape) tell K and N; the weights are expanded on their way to the multiplier.
+ */
+import { type Dim, mulDims, product, type Shape } from "../../ir/dim.ts";
+import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
+import { dimAt, multiplyType, sharedOr } from "../product/operands.ts";
+import { elementsAt, tensor, tensorAt } from "../shape.ts";
+import type { GemmWork } from "../work.ts";
+import { microsoft } from "./domain.ts";
+
+interface Sizes {
+  /** What A's last axis must be. */
+  readonly k: Dim;
+  /** Columns of every output in turn. */
+  readonly columns: readonly Dim[];
+  /** Whether the weights are stored [N, K] against A's K. */
+  readonly transB: boolean;
+}
+
+interface Form {
+  readonly type: string;
+  readonly sizesOf: (context: OpContext) => Sizes;
+  /** Outputs, each with the product that gives its columns; default one each. */
+  readonly outputs?: (context: OpContext, columns: readonly Dim[]) => readonly Dim[];
+}
+
+function weightOnly({ type, sizesOf, outputs }: Form): OpDefinition {
+  return defineOp({
+    domain: microsoft,
+    type,
+    product: true,
+    infer(context) {
+      const { dtype, shape } = tensorAt(context, 0);
+      const { k, columns } = sizesOf(context);
+      sharedOr("last axis of A and K", dimAt(shape, -1), k);
+      const widths = outputs?.(context, columns) ?? columns;
+      return widths.map((width) => tensor(dtype, withColumns(shape, width)));
+    },
+    work(context) {
+      const { dtype, shape } = tensorAt(context, 0);
+      const computeType = multiplyType(dtype);
+      if (computeType === undefined || shape === undefined) return undefined;
+      const { k, columns, transB } = sizesOf(context);
+      const m = product(shape.slice(0, -1));
+      const common = { kind: "gemm", batch: 1, m, k, transA: false, transB, sharedB: true } as const;
+      return columns.map((n): GemmWork => ({ ...common, n, dtype: computeType }));
+    },
+  });
+}
+
+function withColumns(shape: Shape | undefined, columns: Dim): Shape | undefined {
+  return shape === undefined ? undefined : [...shape.slice(0, -1), columns];
+}
+
+function required(context: OpContext, name: string): number {
+  const value = context.int(name);
+  if (value === undefined) throw new ShapeError(`the attribute ${name} is missing`);
+  return value;
+}
+
+function stated(context: OpContext): Sizes {
+  return { k: required(context, "K"), columns: [required(context, "N")], transB: true };
+}
+
+/** The backward form multiplies by [N, K] as it lies. */
+function bnb4Sizes(context: OpContext): Sizes {
+  const { k, columns } = stated(context);
+  if ((context.int("transB") ?? 1) !== 0) return { k, columns, transB: true };
+  return { k: required(context, "N"), columns: [k], transB: false };
+}
+
+/** Weights [N, K · `codesPerByte`⁻¹] of their own. */
+function blobSizes(codesPerByte: number): (context: OpContext) => Sizes {
+  return (context) => {
+    const blob = tensorAt(context, 1).shape;
+    const stored = dimAt(blob, 1);
+    const k = sharedOr("K", stored === undefined ? undefined : mulDims(stored, codesPerByte));
+    return { k, columns: [sharedOr("N", dimAt(blob, 0))], transB: true };
+  };
+}
+
+/** The blob's shape [K, N] comes as a third input. */
+function fpQ4Sizes(context: OpContext): Sizes {
+  const [k, n] = elementsAt(context, 2) ?? [];
+  return { k: sharedOr("K", k), columns: [sharedOr("N", n)], transB: false };
+}
+
+export const weightOnlyOps: readonly OpDefinition[] = [
+  weightOnly({ type: "MatMulNBits", sizesOf: stated }),
+  weightOnly({ type: "MatMulBnb4", sizesOf: bnb4Sizes }),
+  weightOnly({ type: "MatMulFpQ4", sizesOf: fpQ4Sizes }),
+  weightOnly({ type: "MatMulBlockQuantizedFp4Weight", sizesOf: blobSizes(2) }),
+  weightOnly({ type: "MatMulBlockQuantizedFp8Weight", sizesOf: blobSizes(1) }),
+  // Gate and up projection become one output; behind it the residual sum, as wide as A.
+  weightOnly({
+    type: "MatMulNBitsMlp",
+    sizesOf: (context) => ({ ...stated(context), columns: [required(context, "N"), required(context, "N")] }),
+    outputs: (context, columns) => [...columns.slice(0, 1), required(context, "K")],
+  }),
+  weightOnly({
+    type: "MatMulNBitsQkv",
+    sizesOf: (context) => {
+      const [q, kv] = [required(context, "Nq"), required(context, "Nkv")];
+      return { k: required(context, "K"), columns: [q, kv, kv], transB: true };
+    },
+    outputs: (context, columns) => [...columns, required(context, "K")],
+  }),
+];
