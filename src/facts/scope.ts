@@ -1,5 +1,5 @@
 /** @file One instance of a graph, and what is known of its values there. */
-import { type Dim, mulDims } from "../ir/dim.ts";
+import { type Dim, mulDims, type Shape } from "../ir/dim.ts";
 import { type Attribute, type Graph, labelOf, type Model, type Node, type Value } from "../ir/model.ts";
 import type { Fact } from "../ops/op.ts";
 import { unknownTensor } from "../ops/shape.ts";
@@ -95,6 +95,12 @@ export class Scope {
   fact(value: Value): Fact | undefined {
     const scope = this.scopeOf(value);
     return scope === undefined ? undefined : scope.#own(value);
+  }
+
+  /** Undefined where the rank is not known, and for what is no tensor. */
+  shape(value: Value | undefined): Shape | undefined {
+    const fact = value === undefined ? undefined : this.fact(value);
+    return fact?.kind === "tensor" ? fact.shape : undefined;
   }
 
   /** Facts of a node's inputs; an omitted one is undefined, an unknown one an unknown tensor. */

@@ -72,6 +72,8 @@ export interface OpDefinition {
   readonly work?: (context: WorkContext) => readonly Work[] | undefined;
   /** Whether `work` gives a product: a node whose `work` is undefined is then reported as skipped. */
   readonly product?: boolean;
+  /** Positions of the two inputs that a product multiplies, the activation first. Default [0, 1]. */
+  readonly operands?: readonly [number, number];
   /** Memory traffic of an operator without `work`; "none" costs nothing (views, shape arithmetic). Default "copy". */
   readonly traffic?: TrafficPattern | "none";
 }

@@ -20,6 +20,7 @@ export function qLinearConvOp(
     domain,
     type: "QLinearConv",
     product: true,
+    operands: [0, 3],
     infer: (context) => [tensor(tensorAt(context, 7).dtype, convOutputShape(geometryOf(context)))],
     work: (context) => convWork(geometryOf(context), "int8"),
   });

@@ -7,6 +7,7 @@ export const qLinearMatMul = defineOp({
   domain: "",
   type: "QLinearMatMul",
   product: true,
+  operands: [0, 3],
   infer(context) {
     return [tensor(tensorAt(context, 7).dtype, sizes(context)?.output)];
   },

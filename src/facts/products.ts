@@ -1,0 +1,122 @@
+/** @file Every product of a model: what Tensor Cores could do, and what its operands are. */
+import { type Dim, isUnknown, SymbolicDim } from "../ir/dim.ts";
+import type { Node, Value } from "../ir/model.ts";
+import type { ProductWork, Work } from "../ops/work.ts";
+import { type DecomposedAttention, findAttention } from "./attention.ts";
+import type { Facts } from "./infer.ts";
+import { constantBehind, dequantizedFrom } from "./origin.ts";
+import type { Scope } from "./scope.ts";
+import { operatorIn, worksOf } from "./works.ts";
+
+export interface Product {
+  /** Of attention written out as several nodes: the product of queries and keys. */
+  readonly node: Node;
+  readonly scope: Scope;
+  readonly work: ProductWork;
+  /** All nodes the work stands for, in graph order. */
+  readonly nodes: readonly Node[];
+  /** The first operand that is computed; not set for attention. */
+  readonly input: Value | undefined;
+  /** The initializer or Constant behind an operand, possibly in an outer scope; not set for attention. */
+  readonly weight: Value | undefined;
+  /** Both operands are dequantized 8-bit values: `work.dtype` is what a stack that fuses the conversions computes in. */
+  readonly isDequantized: boolean;
+  /** Set where several nodes write attention out. */
+  readonly decomposed: DecomposedAttention | undefined;
+}
+
+export interface UnresolvedProduct {
+  readonly node: Node;
+  readonly scope: Scope;
+  readonly reason: string;
+}
+
+export interface Products {
+  readonly products: readonly Product[];
+  /** Products whose sizes only running the model would tell. */
+  readonly unresolved: readonly UnresolvedProduct[];
+}
+
+/** Products of every instance of every graph, in graph order. */
+export function extractProducts(facts: Facts): Products {
+  const products: Product[] = [];
+  const unresolved: UnresolvedProduct[] = [];
+  for (const scope of facts.scopes()) {
+    const { found, covered } = findAttention(scope);
+    const skipped = new Set(scope.skipped.map((entry) => entry.node));
+    for (const node of scope.graph.nodes) {
+      const decomposed = found.get(node);
+      if (covered.has(node) && decomposed === undefined) continue;
+      const extracted =
+        decomposed === undefined ? productsOf(node, scope) : [attentionProduct(decomposed, scope)];
+      for (const product of extracted) {
+        const { work } = product;
+        if (work !== undefined && isResolved(work)) products.push({ ...product, work });
+        // A skipped node is reported as such, once.
+        else if (!skipped.has(node)) unresolved.push({ node, scope, reason: reasonOf(work) });
+      }
+    }
+  }
+  return { products, unresolved };
+}
+
+type Candidate = Omit<Product, "work"> & { readonly work: ProductWork | undefined };
+
+function attentionProduct(decomposed: DecomposedAttention, scope: Scope): Candidate {
+  const { scores: node, nodes, work } = decomposed;
+  return { node, scope, work, nodes, input: undefined, weight: undefined, isDequantized: false, decomposed };
+}
+
+/** None for a node that is no product. */
+function productsOf(node: Node, scope: Scope): readonly Candidate[] {
+  const op = operatorIn(node, scope);
+  if (op?.product !== true) return [];
+  const common = { node, scope, nodes: [node], decomposed: undefined };
+  const nothing = { input: undefined, weight: undefined, isDequantized: false };
+  const works = worksOf(node, scope);
+  if (works === undefined) return [{ ...common, ...nothing, work: undefined }];
+  return works.filter(isProductWork).map((work): Candidate => {
+    if (work.kind === "attention") return { ...common, ...nothing, work };
+    const operands = operandsOf(node, scope, op.operands ?? [0, 1]);
+    const { input, weight, quantized } = operands;
+    const typed = quantized === undefined ? work : { ...work, dtype: quantized };
+    return { ...common, input, weight, isDequantized: quantized !== undefined, work: typed };
+  });
+}
+
+function operandsOf(node: Node, scope: Scope, positions: readonly [number, number]) {
+  const operands = positions.flatMap((position) => node.inputs[position] ?? []);
+  const constants = operands.map((operand) => constantBehind(operand, scope));
+  const [a, b] = operands.map((operand) => dequantizedFrom(operand, scope));
+  return {
+    input: operands.find((_, index) => constants[index] === undefined),
+    weight: constants.find((constant) => constant !== undefined),
+    quantized: a === b ? a : undefined,
+  };
+}
+
+function isProductWork(work: Work): work is ProductWork {
+  return work.kind !== "traffic";
+}
+
+function isResolved(work: ProductWork): boolean {
+  return unknownFields(work).length === 0;
+}
+
+function unknownFields(work: ProductWork): string[] {
+  return Object.entries(work).flatMap(([name, field]) => (dimsOf(field).some(isUnknown) ? [name] : []));
+}
+
+function dimsOf(field: unknown): readonly Dim[] {
+  const entries: readonly unknown[] = Array.isArray(field) ? field : [field];
+  return entries.filter(isDim);
+}
+
+function isDim(entry: unknown): entry is Dim {
+  return typeof entry === "number" || entry instanceof SymbolicDim;
+}
+
+function reasonOf(work: ProductWork | undefined): string {
+  if (work === undefined) return "shapes or types of its operands are not known";
+  return `not known before the model runs: ${unknownFields(work).join(", ")}`;
+}

@@ -1,0 +1,32 @@
+/** @file The work of a node, as its operator describes it with what inference found. */
+import type { Node } from "../ir/model.ts";
+import { type OpDefinition, ShapeError } from "../ops/op.ts";
+import { findOp } from "../ops/registry.ts";
+import type { GemmWork, Work } from "../ops/work.ts";
+import { NodeContext } from "./context.ts";
+import type { Scope } from "./scope.ts";
+
+/** The description of a node that is an operator here, not a call of a function. */
+export function operatorIn(node: Node, scope: Scope): OpDefinition | undefined {
+  const isCall = scope.children.get(node)?.some((child) => child.functionName !== undefined) ?? false;
+  return isCall ? undefined : findOp(node.domain, node.opType);
+}
+
+/** Undefined where the operator describes none, or cannot: sizes not known, or contradictory (then it is skipped). */
+export function worksOf(node: Node, scope: Scope): readonly Work[] | undefined {
+  const op = operatorIn(node, scope);
+  if (op?.work === undefined) return undefined;
+  try {
+    return op.work(new NodeContext(node, scope, scope.outputsOf(node)));
+  } catch (error) {
+    if (error instanceof ShapeError) return undefined;
+    throw error;
+  }
+}
+
+/** The one matrix product that a node is; undefined for anything more or less. */
+export function matrixProductOf(node: Node, scope: Scope): GemmWork | undefined {
+  if (operatorIn(node, scope)?.product !== true) return undefined;
+  const [work, ...more] = worksOf(node, scope) ?? [];
+  return work?.kind === "gemm" && more.length === 0 ? work : undefined;
+}
