@@ -113,6 +113,8 @@ export interface Graph {
   readonly outputs: readonly Value[];
   /** Every value defined in this graph, by name. */
   readonly values: ReadonlyMap<string, Value>;
+  /** Payload of its GraphProto, or of the FunctionProto whose body it is. */
+  readonly span: Span;
 }
 
 /** A model-local function; `graph` is its body, whose inputs and outputs are in the order of the call. */

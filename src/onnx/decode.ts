@@ -20,7 +20,7 @@ export function decodeGraph(cursor: Cursor, owner: DraftNode | undefined, state:
   state.depth += 1;
   if (state.depth > maxGraphDepth)
     throw cursor.error("too-deep", `subgraphs nest beyond ${maxGraphDepth} levels`);
-  const graph = new DraftGraph(owner);
+  const graph = new DraftGraph(owner, { offset: cursor.start, length: cursor.length });
   const outer = cursor.enter();
   while (cursor.next()) decodeGraphField(cursor, graph, state);
   cursor.leave(outer);
@@ -272,7 +272,7 @@ export interface DraftFunction {
 
 /** The current field as a FunctionProto. */
 export function decodeFunction(cursor: Cursor, state: DecodeState): DraftFunction {
-  const graph = new DraftGraph(undefined);
+  const graph = new DraftGraph(undefined, { offset: cursor.start, length: cursor.length });
   const result: DraftFunction = {
     name: "",
     domain: "",

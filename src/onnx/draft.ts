@@ -73,7 +73,10 @@ export class DraftGraph implements Graph {
   valueInfos: NamedType[] = [];
   initializers: TensorRef[] = [];
 
-  constructor(owner: DraftNode | undefined) {
+  readonly span: Span;
+
+  constructor(owner: DraftNode | undefined, span: Span) {
     this.owner = owner;
+    this.span = span;
   }
 }

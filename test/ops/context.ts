@@ -33,6 +33,7 @@ const emptyGraph: Graph = {
   inputs: [],
   outputs: [],
   values: new Map(),
+  span: { offset: 0, length: 0 },
 };
 
 export function opContext(options: ContextOptions): OpContext {

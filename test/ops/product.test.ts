@@ -404,7 +404,7 @@ describe("Attention", () => {
   });
   it("infers the modifiers of FlexAttention on the scores", () => {
     const seen: string[] = [];
-    const graph = { name: "mod", owner: undefined, nodes: [], inputs: [], outputs: [], values: new Map() };
+    const graph = { name: "mod", owner: undefined, nodes: [], inputs: [], outputs: [], values: new Map(), span: { offset: 0, length: 0 } };
     const inputs = [1, 2, 3].map(() => of("float16", 1, 4, 5, 8));
     const options: ContextOptions = {
       domain: "ai.onnx.preview",

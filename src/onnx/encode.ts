@@ -1,0 +1,279 @@
+/** @file Tensors, attributes, nodes, types and functions to wire bytes. Weights stay references. */
+import protobuf from "protobufjs/minimal.js";
+import { type Dim, isUnknown } from "../ir/dim.ts";
+import { dtypes } from "../ir/dtype.ts";
+import type { ValueType } from "../ir/model.ts";
+import type { AttributeSpec, FunctionSpec, NodeSpec, TensorSpec } from "../ir/patch.ts";
+import { Cursor } from "../wire/cursor.ts";
+import { type ByteSource, readRange } from "../wire/source.ts";
+import { lengthPrefixed, type Segment, segmentsLength } from "../wire/splice.ts";
+import {
+  attributeFields,
+  dimFields,
+  entryFields,
+  functionFields,
+  nodeFields,
+  opsetFields,
+  shapeFields,
+  tensorFields,
+  tensorTypeFields,
+  typeFields,
+  valueInfoFields,
+} from "./fields.ts";
+
+type Writer = protobuf.Writer;
+type Fields = (writer: Writer) => void;
+
+/** Bytes of a message whose fields `fields` writes. */
+export function message(fields: Fields): Uint8Array {
+  const writer = protobuf.Writer.create();
+  fields(writer);
+  return writer.finish();
+}
+
+/** A length-delimited field around segments. */
+export function field(number: number, body: readonly Segment[]): Segment[] {
+  return [{ kind: "bytes", bytes: lengthPrefixed(number, segmentsLength(body)) }, ...body];
+}
+
+export function bytesSegment(bytes: Uint8Array): Segment {
+  return { kind: "bytes", bytes };
+}
+
+function tag(number: number, wire: 0 | 1 | 2 | 5): number {
+  return number * 8 + wire;
+}
+
+function text(writer: Writer, number: number, value: string): void {
+  writer.uint32(tag(number, 2)).string(value);
+}
+
+function int64(writer: Writer, number: number, value: number): void {
+  writer.uint32(tag(number, 0)).int64(value);
+}
+
+function nested(writer: Writer, number: number, fields: Fields): void {
+  writer.uint32(tag(number, 2)).bytes(message(fields));
+}
+
+/** Where a tensor's elements go: into the message, or into a data file at an offset. */
+export type Placement =
+  | { readonly kind: "inline" }
+  | { readonly kind: "external"; readonly location: string; readonly offset: number };
+
+/** Fields of a TensorProto that say what it holds; all others are kept when it is rewritten. */
+const contentFields: ReadonlySet<number> = new Set([
+  tensorFields.dims,
+  tensorFields.dataType,
+  tensorFields.segment,
+  tensorFields.floatData,
+  tensorFields.int32Data,
+  tensorFields.stringData,
+  tensorFields.int64Data,
+  tensorFields.rawData,
+  tensorFields.doubleData,
+  tensorFields.uint64Data,
+  tensorFields.externalData,
+  tensorFields.dataLocation,
+]);
+
+/** Payload of a TensorProto. `kept` are fields to carry over (at least its name). */
+export function tensorMessage(spec: TensorSpec, kept: readonly Segment[], placement: Placement): Segment[] {
+  const head = message((writer) => {
+    writer.uint32(tag(tensorFields.dims, 2)).fork();
+    for (const dim of spec.dims) writer.int64(dim);
+    writer.ldelim();
+    writer.uint32(tag(tensorFields.dataType, 0)).int32(dtypes[spec.dtype].code);
+  });
+  if (placement.kind === "inline") {
+    const body: Segment = { kind: "copy", source: asSource(spec), offset: 0, length: spec.bytes.size };
+    return [bytesSegment(head), ...kept, ...field(tensorFields.rawData, [body])];
+  }
+  const entries = message((writer) => {
+    const pairs = {
+      location: placement.location,
+      offset: String(placement.offset),
+      length: String(spec.bytes.size),
+    };
+    for (const [key, value] of Object.entries(pairs)) entry(writer, tensorFields.externalData, key, value);
+    writer.uint32(tag(tensorFields.dataLocation, 0)).int32(1);
+  });
+  return [bytesSegment(head), ...kept, bytesSegment(entries)];
+}
+
+export function tensorName(name: string): Segment {
+  return bytesSegment(message((writer) => text(writer, tensorFields.name, name)));
+}
+
+/** What a rewritten TensorProto keeps of the old one: its name, documentation, metadata and unknown fields. */
+export function keptTensorFields(source: ByteSource, span: { offset: number; length: number }): Segment[] {
+  return keepFields(source, span, (cursor) => !contentFields.has(cursor.field));
+}
+
+export function entry(writer: Writer, number: number, key: string, value: string): void {
+  nested(writer, number, (inner) => {
+    text(inner, entryFields.key, key);
+    text(inner, entryFields.value, value);
+  });
+}
+
+function asSource({ bytes }: TensorSpec): ByteSource {
+  return {
+    name: "tensor",
+    size: bytes.size,
+    readInto: (offset, target) => bytes.readInto(offset, target),
+    close: () => {},
+  };
+}
+
+function keepFields(
+  source: ByteSource,
+  span: { readonly offset: number; readonly length: number },
+  keep: (cursor: Cursor) => boolean,
+): Segment[] {
+  const kept: Segment[] = [];
+  const cursor = new Cursor(source, span.offset, span.length);
+  while (cursor.next()) {
+    const end = cursor.start + cursor.length;
+    if (keep(cursor))
+      kept.push({ kind: "copy", source, offset: cursor.tagStart, length: end - cursor.tagStart });
+  }
+  return kept;
+}
+
+/** AttributeProto.AttributeType of each kind, and how its value is written. */
+const attributeKinds: { readonly [T in AttributeSpec["type"]]: number } = {
+  float: 1,
+  int: 2,
+  string: 3,
+  tensor: 4,
+  floats: 6,
+  ints: 7,
+};
+
+function attributeMessage(name: string, spec: AttributeSpec): Segment[] {
+  const value: Segment[] =
+    spec.type === "tensor"
+      ? field(attributeFields.t, tensorMessage(spec.tensor, [], { kind: "inline" }))
+      : [bytesSegment(message((writer) => attributeValue(writer, spec)))];
+  const head = message((writer) => text(writer, attributeFields.name, name));
+  const tail = message((writer) =>
+    writer.uint32(tag(attributeFields.type, 0)).int32(attributeKinds[spec.type]),
+  );
+  return [bytesSegment(head), ...value, bytesSegment(tail)];
+}
+
+function attributeValue(writer: Writer, spec: Exclude<AttributeSpec, { type: "tensor" }>): void {
+  switch (spec.type) {
+    case "float":
+      writer.uint32(tag(attributeFields.f, 5)).float(spec.value);
+      return;
+    case "int":
+      int64(writer, attributeFields.i, spec.value);
+      return;
+    case "string":
+      text(writer, attributeFields.s, spec.value);
+      return;
+    case "floats":
+      for (const value of spec.values) writer.uint32(tag(attributeFields.floats, 5)).float(value);
+      return;
+    case "ints":
+      for (const value of spec.values) int64(writer, attributeFields.ints, value);
+  }
+}
+
+/** Payload of a NodeProto. What the spec does not name is copied from its base, unknown fields included. */
+export function nodeMessage(source: ByteSource, spec: NodeSpec): Segment[] {
+  const replaced = new Set<number>();
+  const head = message((writer) => {
+    const set = (number: number, values: readonly string[] | undefined) => {
+      if (values === undefined) return;
+      replaced.add(number);
+      for (const value of values) text(writer, number, value);
+    };
+    const one = (value: string | undefined) => (value === undefined ? undefined : [value]);
+    set(nodeFields.input, spec.inputs);
+    set(nodeFields.output, spec.outputs);
+    set(nodeFields.name, one(spec.name));
+    set(nodeFields.opType, one(spec.opType));
+    set(nodeFields.domain, one(spec.domain));
+  });
+  const attributes = spec.attributes ?? new Map<string, AttributeSpec | null>();
+  const kept =
+    spec.base === undefined
+      ? []
+      : keepFields(source, spec.base.span, (cursor) => {
+          if (cursor.field !== nodeFields.attribute) return !replaced.has(cursor.field);
+          return !attributes.has(nameOfAttribute(source, cursor.start, cursor.length));
+        });
+  const added = [...attributes].flatMap(([name, value]) =>
+    value === null ? [] : field(nodeFields.attribute, attributeMessage(name, value)),
+  );
+  return [bytesSegment(head), ...kept, ...added];
+}
+
+function nameOfAttribute(source: ByteSource, offset: number, length: number): string {
+  const cursor = new Cursor(source, offset, length);
+  while (cursor.next()) if (cursor.field === attributeFields.name) return cursor.text();
+  return "";
+}
+
+/** Payload of a ValueInfoProto. */
+export function valueInfoMessage(name: string, type: ValueType): Uint8Array {
+  return message((writer) => {
+    text(writer, valueInfoFields.name, name);
+    if (type.kind !== "tensor") return;
+    nested(writer, valueInfoFields.type, (outer) =>
+      nested(outer, typeFields.tensor, (inner) => tensorType(inner, type)),
+    );
+  });
+}
+
+function tensorType(writer: Writer, type: Extract<ValueType, { kind: "tensor" }>): void {
+  if (type.dtype !== undefined) {
+    writer.uint32(tag(tensorTypeFields.elementType, 0)).int32(dtypes[type.dtype].code);
+  }
+  const { shape } = type;
+  if (shape === undefined) return;
+  nested(writer, tensorTypeFields.shape, (inner) => {
+    for (const dim of shape) nested(inner, shapeFields.dim, (each) => dimension(each, dim));
+  });
+}
+
+function dimension(writer: Writer, dim: Dim): void {
+  if (typeof dim === "number") int64(writer, dimFields.value, dim);
+  else if (!isUnknown(dim)) text(writer, dimFields.parameter, dim.key);
+}
+
+export function opsetMessage(domain: string, version: number): Uint8Array {
+  return message((writer) => {
+    text(writer, opsetFields.domain, domain);
+    int64(writer, opsetFields.version, version);
+  });
+}
+
+/** Payload of a FunctionProto. */
+export function functionMessage(source: ByteSource, spec: FunctionSpec): Segment[] {
+  const head = message((writer) => {
+    text(writer, functionFields.name, spec.name);
+    for (const name of spec.inputs) text(writer, functionFields.input, name);
+    for (const name of spec.outputs) text(writer, functionFields.output, name);
+    for (const name of spec.attributes) text(writer, functionFields.attribute, name);
+    for (const [domain, version] of spec.opsets) {
+      writer.uint32(tag(functionFields.opsetImport, 2)).bytes(opsetMessage(domain, version));
+    }
+    text(writer, functionFields.domain, spec.domain);
+  });
+  return [
+    bytesSegment(head),
+    ...spec.nodes.flatMap((node) => field(functionFields.node, nodeMessage(source, node))),
+  ];
+}
+
+/** A range of a source as one buffer; for messages small by nature. */
+export function readSpan(
+  source: ByteSource,
+  span: { readonly offset: number; readonly length: number },
+): Buffer {
+  return readRange(source, span.offset, span.length);
+}

@@ -1,0 +1,58 @@
+/** @file A spliced file as a source of its own: readable at any offset before a byte of it is written. */
+import { WireError } from "./error.ts";
+import type { ByteSource } from "./source.ts";
+import { type Segment, segmentsLength } from "./splice.ts";
+
+/** The concatenation of segments. Closing it leaves the sources of its copies open. */
+export class SegmentSource implements ByteSource {
+  readonly name: string;
+  readonly size: number;
+  readonly segments: readonly Segment[];
+  /** Where each segment begins. */
+  readonly #starts: readonly number[];
+
+  constructor(name: string, segments: readonly Segment[]) {
+    this.name = name;
+    this.segments = segments;
+    this.size = segmentsLength(segments);
+    let start = 0;
+    this.#starts = segments.map((segment) => {
+      const here = start;
+      start += segment.kind === "bytes" ? segment.bytes.length : segment.length;
+      return here;
+    });
+  }
+
+  readInto(offset: number, target: Uint8Array): void {
+    if (offset < 0 || offset + target.length > this.size) {
+      throw new WireError(
+        "truncated",
+        `${this.name}: bytes ${offset} to ${offset + target.length} are past its end`,
+      );
+    }
+    let done = 0;
+    for (let index = this.#segmentAt(offset); done < target.length; index++) {
+      const segment = this.segments[index];
+      const from = offset + done - (this.#starts[index] ?? 0);
+      if (segment === undefined) return;
+      const length = segment.kind === "bytes" ? segment.bytes.length : segment.length;
+      const part = target.subarray(done, Math.min(target.length, done + length - from));
+      if (segment.kind === "bytes") part.set(segment.bytes.subarray(from, from + part.length));
+      else segment.source.readInto(segment.offset + from, part);
+      done += part.length;
+    }
+  }
+
+  close(): void {}
+
+  /** The last segment that begins at or before `offset`. */
+  #segmentAt(offset: number): number {
+    let [low, high] = [0, this.#starts.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}
