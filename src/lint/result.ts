@@ -42,6 +42,36 @@ export interface NoticeReport {
   readonly message: string;
 }
 
+/** One kernel of the predicted run: a product with what its stack fuses to it, or a memory-bound step. */
+export interface LayerReport {
+  readonly node: string;
+  readonly op: string;
+  readonly graph: string;
+  /** Other nodes computed in the same kernel. */
+  readonly fused: readonly string[];
+  readonly family: "conv" | "gemm" | "attention" | "recurrent" | "memory";
+  readonly sizes: Readonly<Record<string, number | readonly number[]>>;
+  /** The format its operands are multiplied in on the target. */
+  readonly compute: string;
+  /** How often it runs in one run of the model: a loop's trip count, else 1. The figures below are of all runs. */
+  readonly runs: number;
+  /** Multiply-adds counted as two. */
+  readonly flops: number;
+  /** Compulsory traffic: each operand once. */
+  readonly bytes: number;
+  /** FLOPs a byte. */
+  readonly intensity: number;
+  readonly bound: "tensor-core" | "cuda-core" | "dram" | "l2" | "launch";
+  readonly tensorCore: boolean;
+  readonly microseconds: number;
+  readonly low: number;
+  readonly high: number;
+  /** Of the model's predicted time, 0 to 1. */
+  readonly share: number;
+  /** Codes of the findings at its nodes. */
+  readonly findings: readonly string[];
+}
+
 export interface ModelReport {
   readonly path: string;
   readonly irVersion: number;
@@ -70,6 +100,8 @@ export interface ModelReport {
   readonly skipped: readonly SkippedReport[];
   /** Odd but harmless: missing weights, an unsorted graph, a newer IR. */
   readonly notices: readonly NoticeReport[];
+  /** In graph order; only where they were asked for (`--table`). */
+  readonly layers?: readonly LayerReport[];
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 

@@ -8,6 +8,7 @@ import { evaluateDim } from "../ir/dim.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import { bindWork } from "../ops/work.ts";
 import { type CostedProduct, LintContext } from "./context.ts";
+import { layersOf } from "./layers.ts";
 import type {
   Datum,
   Finding,
@@ -35,13 +36,14 @@ export interface LintSettings {
   readonly dims?: ReadonlyMap<string, number> | undefined;
   /** Path in reports and fingerprints, relative to where the user stands. */
   readonly displayPath: string;
-  /** Whether the configuration switches a rule off for this node. */
-  readonly isSuppressed: (finding: {
+  /** What the configuration says of a rule at one node; undefined where it says nothing, "off" suppresses. */
+  readonly severityAt: (place: {
     readonly code: string;
-    readonly rule: string;
     readonly node: string;
     readonly op: string;
-  }) => boolean;
+  }) => Severity | "off" | undefined;
+  /** Whether the report lists every layer. */
+  readonly layers?: boolean | undefined;
   readonly notices: readonly NoticeReport[];
 }
 
@@ -52,12 +54,12 @@ export function lintModel(model: Model, settings: LintSettings): ModelReport {
   let suppressed = 0;
   const occurrences = new Map<string, number>();
   for (const rule of settings.rules) {
-    const severity = settings.severities.get(rule.code) ?? rule.severity;
-    if (severity === "off") continue;
+    const ofRule = settings.severities.get(rule.code) ?? rule.severity;
+    if (ofRule === "off") continue;
     for (const raw of rule.check(context)) {
-      const finding = describe(raw, rule, severity, context, settings, occurrences);
-      if (isIgnored(finding, raw, model, settings)) suppressed += 1;
-      else found.push(finding);
+      const severity = settings.severityAt(placeOf(raw, rule)) ?? ofRule;
+      if (severity === "off" || isIgnored(raw, rule, model)) suppressed += 1;
+      else found.push(describe(raw, rule, severity, context, settings, occurrences));
     }
   }
   return assemble(context, settings, found, suppressed);
@@ -138,19 +140,22 @@ function formatNumber(value: number): string {
   return Number.isInteger(value) ? String(value) : value.toPrecision(3);
 }
 
-/** By the configuration, or by `tc-lint.ignore` in metadata_props of the model or of the node. */
-function isIgnored(finding: Finding, raw: RuleFinding, model: Model, settings: LintSettings): boolean {
-  if (settings.isSuppressed(finding)) return true;
-  const lists = [model.metadata.get(ignoreKey), model.reader.nodeMetadata(raw.at.node).get(ignoreKey)];
-  return lists.some((list) => list !== undefined && namesRule(list, finding));
+function placeOf({ at: { node } }: RuleFinding, { code }: AnyRule) {
+  return { code, node: labelOf(node), op: operatorOf(node) };
+}
+
+/** By `tc-lint.ignore` in metadata_props of the model or of the node. */
+function isIgnored({ at: { node } }: RuleFinding, rule: AnyRule, model: Model): boolean {
+  const lists = [model.metadata.get(ignoreKey), model.reader.nodeMetadata(node).get(ignoreKey)];
+  return lists.some((list) => list !== undefined && namesRule(list, rule));
 }
 
 const ignoreKey = "tc-lint.ignore";
 
 /** `rule-a, TC102 -- reason`. */
-function namesRule(list: string, { code, rule }: Finding): boolean {
+function namesRule(list: string, { code, name }: AnyRule): boolean {
   const [names = ""] = list.split(" -- ");
-  return names.split(",").some((name) => name.trim() === code || name.trim() === rule);
+  return names.split(",").some((each) => each.trim() === code || each.trim() === name);
 }
 
 const rank: Record<Severity, number> = { error: 0, warn: 1, info: 2 };
@@ -193,6 +198,7 @@ function assemble(
     },
     skipped: skippedOf(context),
     notices: settings.notices,
+    ...(settings.layers === true ? { layers: layersOf(context, found) } : {}),
     error: errorOf(context),
   };
 }

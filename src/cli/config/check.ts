@@ -1,0 +1,119 @@
+/** @file Holds a value from outside against a schema; the first thing wrong is named with what was expected. */
+import { InputError } from "../../ir/errors.ts";
+import { suggestion } from "../closest.ts";
+import type { Schema } from "./schema.ts";
+
+interface Problem {
+  /** `overrides[0].rules.TC101` */
+  readonly key: string;
+  readonly what: string;
+}
+
+/** Throws InputError `bad-config` naming the file and the key. */
+export function checkConfig(value: unknown, schema: Schema, file: string): void {
+  for (const { key, what } of problemsOf(value, schema, "")) {
+    throw new InputError("bad-config", `${file}: ${key === "" ? "" : `${key}: `}${what}`);
+  }
+}
+
+function* problemsOf(value: unknown, schema: Schema, key: string): Generator<Problem> {
+  if (schema.anyOf !== undefined) {
+    const fits = schema.anyOf.some((option) => problemsOf(value, option, key).next().done === true);
+    if (!fits) yield wrong(key, value, schema.anyOf.map(describe).join(" or "));
+    return;
+  }
+  if (!hasType(value, schema)) {
+    yield wrong(key, value, describe(schema));
+    return;
+  }
+  if (typeof value === "string") yield* stringProblems(value, schema, key);
+  else if (typeof value === "number") yield* numberProblems(value, schema, key);
+  else if (Array.isArray(value)) {
+    for (const [index, entry] of value.entries())
+      yield* problemsOf(entry, schema.items ?? {}, `${key}[${index}]`);
+  } else if (typeof value === "object" && value !== null) yield* objectProblems(value, schema, key);
+}
+
+function* stringProblems(value: string, schema: Schema, key: string): Generator<Problem> {
+  if (schema.enum !== undefined && !schema.enum.includes(value)) {
+    const { what } = wrong(key, value, describe(schema));
+    yield { key, what: `${what}${suggestion(value, schema.enum)}` };
+  }
+  if (schema.pattern !== undefined && !new RegExp(schema.pattern).test(value)) {
+    yield wrong(key, value, describe(schema));
+  }
+}
+
+function* numberProblems(value: number, schema: Schema, key: string): Generator<Problem> {
+  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
+  if (!(value >= minimum && value <= maximum)) yield wrong(key, value, describe(schema));
+}
+
+function* objectProblems(value: object, schema: Schema, key: string): Generator<Problem> {
+  const { properties = {}, additionalProperties, required = [] } = schema;
+  for (const [name, entry] of Object.entries(value)) {
+    const path = key === "" ? name : `${key}.${name}`;
+    const inner = Object.hasOwn(properties, name) ? properties[name] : additionalProperties;
+    if (inner === false || inner === undefined) {
+      const known = Object.keys(properties);
+      yield {
+        key: path,
+        what: `unknown key${suggestion(name, known) || `; known keys are ${listOf(known)}`}`,
+      };
+    } else if (entry !== undefined) yield* problemsOf(entry, inner, path);
+  }
+  for (const name of required) {
+    if (!Object.hasOwn(value, name)) yield { key, what: `lacks "${name}"` };
+  }
+}
+
+function hasType(value: unknown, { type }: Schema): boolean {
+  switch (type) {
+    case undefined:
+      return true;
+    case "array":
+      return Array.isArray(value);
+    case "integer":
+      return Number.isSafeInteger(value);
+    case "object":
+      return typeof value === "object" && value !== null && !Array.isArray(value);
+    default:
+      return typeof value === type;
+  }
+}
+
+function wrong(key: string, value: unknown, expected: string): Problem {
+  return { key, what: `found ${show(value)}, expected ${expected}` };
+}
+
+function describe(schema: Schema): string {
+  if (schema.enum !== undefined) return `one of ${listOf(schema.enum)}`;
+  if (schema.pattern !== undefined || schema.maximum !== undefined)
+    return schema.description ?? "another value";
+  switch (schema.type) {
+    case "array":
+      return "a list";
+    case "integer":
+      return "a whole number, 0 or more";
+    case "object":
+      return "an object";
+    default:
+      return `a ${schema.type ?? "value"}`;
+  }
+}
+
+/** Long lists of names are cut: the shipped schema has them all. */
+const maxListed = 24;
+
+function listOf(names: readonly string[]): string {
+  const listed = names.slice(0, maxListed).map((name) => JSON.stringify(name));
+  return names.length > maxListed
+    ? `${listed.join(", ")} and ${names.length - maxListed} more`
+    : listed.join(", ");
+}
+
+function show(value: unknown): string {
+  if (typeof value === "function") return "a function";
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+}

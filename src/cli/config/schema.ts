@@ -1,0 +1,120 @@
+/** @file What a configuration may hold, as a JSON schema: the shipped file and the check at run time are this one. */
+import type { Config, Override } from "../../config.ts";
+import { gpus } from "../../hardware/gpus.ts";
+import { stackIds } from "../../hardware/stacks.ts";
+import { precisions, type RuleInfo, selectorsOf } from "../rule-selectors.ts";
+
+/** The part of JSON schema (draft 7) that configurations need. */
+export interface Schema {
+  readonly $schema?: string;
+  readonly $id?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: "object" | "array" | "string" | "number" | "integer";
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minItems?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | false;
+  readonly required?: readonly string[];
+  readonly anyOf?: readonly Schema[];
+  readonly default?: string | number;
+}
+
+type Properties<T> = { readonly [Key in keyof T]-?: Schema };
+
+const severities = ["off", "info", "warn", "error"] as const;
+const size: Schema = { type: "integer", minimum: 0 };
+const globs = (description: string): Schema => ({ type: "array", items: { type: "string" }, description });
+
+const share = (description: string, standard: string): Schema => ({
+  description,
+  default: standard,
+  anyOf: [
+    { type: "number", minimum: 0, maximum: 1, description: "a part of the whole, 0 to 1" },
+    { type: "string", pattern: String.raw`^\d+(\.\d+)?\s*%$`, description: 'a percentage such as "0.5%"' },
+  ],
+});
+
+export function configSchema(rules: readonly RuleInfo[]): Schema {
+  const ruleSettings = ruleSettingsSchema(rules);
+  const override: Properties<Override> = {
+    files: globs("Globs of model files, relative to this file's folder. Left out: every file."),
+    nodes: globs('Globs of node names; "*" also matches "/". Left out: every node.'),
+    ops: globs('Operators, such as "Conv" or "com.microsoft::FusedConv". Left out: every operator.'),
+    rules: ruleSettings,
+  };
+  const properties: Properties<Config> = {
+    $schema: { type: "string", description: "Where this schema is; for editors." },
+    extends: {
+      description: "Configurations to start from: paths relative to this file, or packages.",
+      anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }],
+    },
+    rules: ruleSettings,
+    gpu: { type: "string", enum: [...gpus.keys()], default: "h200", description: "The GPU to predict for." },
+    stack: { type: "string", enum: stackIds, default: "cudnn", description: "The libraries to predict for." },
+    precision: {
+      type: "string",
+      enum: precisions,
+      default: "fp16",
+      description: 'What products are computed in; "as-is" keeps the model\'s own types.',
+    },
+    minSaving: share("Findings that save less of the model's time are summed up in one line.", "0.5%"),
+    errorShare: share("A warning worth at least this much of the model's time is an error.", "5%"),
+    shapes: {
+      type: "object",
+      additionalProperties: { type: "array", items: size },
+      description: "Sizes of graph inputs by name. Models without such an input pass them over.",
+    },
+    dims: {
+      type: "object",
+      additionalProperties: size,
+      description: "Sizes of symbolic dimensions by name. Models without such a dimension pass them over.",
+    },
+    calibration: { type: "string", description: "Path of a calibration file, relative to this file." },
+    ignores: globs("Globs of model files that are not linted, relative to this file's folder."),
+    overrides: {
+      type: "array",
+      description: "Rules for some files, or for some nodes of them. Later entries win.",
+      items: {
+        type: "object",
+        properties: { ...override },
+        additionalProperties: false,
+        required: ["rules"],
+      },
+    },
+  };
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    title: "tc-lint configuration",
+    type: "object",
+    properties: { ...properties },
+    additionalProperties: false,
+  };
+}
+
+function ruleSettingsSchema(rules: readonly RuleInfo[]): Schema {
+  const properties: Record<string, Schema> = {};
+  for (const { code, name, severity } of rules) {
+    const setting = { type: "string", enum: severities, default: severity } as const;
+    properties[code] = { ...setting, description: name };
+    properties[name] = { ...setting, description: code };
+  }
+  for (const prefix of selectorsOf(rules)) {
+    properties[prefix] ??= {
+      type: "string",
+      enum: severities,
+      description: `Every rule whose code begins with ${prefix}.`,
+    };
+  }
+  return {
+    type: "object",
+    properties,
+    additionalProperties: false,
+    description:
+      'Severity by rule code, rule name, or start of codes; "off" switches off. The more specific key wins.',
+  };
+}

@@ -1,0 +1,47 @@
+/** @file Rules by what a user types: a code (`TC102`), a name (`misaligned-gemm`), or the start of codes (`TC1`). */
+import type { Precision } from "../hardware/target.ts";
+import { InputError } from "../ir/errors.ts";
+import type { AnyRule } from "../lint/rule.ts";
+import { suggestion } from "./closest.ts";
+
+export type RuleInfo = Pick<AnyRule, "code" | "name" | "severity">;
+
+export const precisions = Object.keys({
+  fp16: true,
+  bf16: true,
+  tf32: true,
+  int8: true,
+  fp32: true,
+  "as-is": true,
+} satisfies Record<Precision, true>) as readonly Precision[];
+
+/** Every code, every name, and every start of a code from `TC` on. */
+export function selectorsOf(rules: readonly RuleInfo[]): ReadonlySet<string> {
+  const selectors = new Set<string>();
+  for (const { code, name } of rules) {
+    selectors.add(name);
+    for (let length = 2; length <= code.length; length++) selectors.add(code.slice(0, length));
+  }
+  return selectors;
+}
+
+/** The codes of the rules that a selector names. Throws InputError where it names none; `where` begins the message. */
+export function selectRules(selector: string, rules: readonly RuleInfo[], where: string): string[] {
+  const selected = rules.filter(
+    ({ code, name }) =>
+      name === selector || (selector.length >= 2 && code.startsWith(selector.toUpperCase())),
+  );
+  if (selected.length === 0) {
+    const hint = suggestion(selector, selectorsOf(rules));
+    throw new InputError(
+      "unknown-rule",
+      `${where}: "${selector}" is no rule${hint} (tc-lint explain lists them)`,
+    );
+  }
+  return selected.map(({ code }) => code);
+}
+
+/** How closely a selector names one rule: names and whole codes before starts of codes. */
+export function specificity(selector: string): number {
+  return /^tc\d*$/i.test(selector) ? selector.length : Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,54 @@
+/** @file `tc-lint/config`: the shape of a configuration file, and a helper that gives editors its type. */
+import type { StackId } from "./hardware/stacks.ts";
+import type { Precision } from "./hardware/target.ts";
+import type { Severity } from "./lint/result.ts";
+
+/** "off" switches a rule off; a severity replaces the rule's own. */
+export type RuleSetting = Severity | "off";
+
+/** By code (`TC102`), by name (`misaligned-gemm`), or by the start of codes (`TC1`). The more specific key wins. */
+export type RuleSettings = Readonly<Record<string, RuleSetting>>;
+
+/** Part of a run's time: 0.005, or "0.5%". */
+export type Share = number | `${number}%`;
+
+/** Rules for some files, or for some nodes of them. Later overrides win. */
+export interface Override {
+  /** Globs of model files, relative to the configuration's folder. Left out: every file. */
+  readonly files?: readonly string[];
+  /** Globs of node names, where `*` also matches `/`. Left out: every node. */
+  readonly nodes?: readonly string[];
+  /** Operators: `Conv`, `com.microsoft::FusedConv`. Left out: every operator. */
+  readonly ops?: readonly string[];
+  readonly rules: RuleSettings;
+}
+
+export interface Config {
+  /** For editors. */
+  readonly $schema?: string;
+  /** Configurations to start from: paths relative to this file, or packages. */
+  readonly extends?: string | readonly string[];
+  readonly rules?: RuleSettings;
+  /** A row of `tc-lint gpus`. */
+  readonly gpu?: string;
+  readonly stack?: StackId;
+  readonly precision?: Precision;
+  /** Findings that save less are summed up in one line. Default 0.5 %. */
+  readonly minSaving?: Share;
+  /** A warning that is worth at least this much is an error. Default 5 %. */
+  readonly errorShare?: Share;
+  /** Sizes of graph inputs by name; models without such an input pass them over. */
+  readonly shapes?: Readonly<Record<string, readonly number[]>>;
+  /** Sizes of symbolic dimensions by name; models without such a dimension pass them over. */
+  readonly dims?: Readonly<Record<string, number>>;
+  /** Path of a calibration file, relative to this file. */
+  readonly calibration?: string;
+  /** Globs of model files that are not linted, relative to the configuration's folder. */
+  readonly ignores?: readonly string[];
+  readonly overrides?: readonly Override[];
+}
+
+/** Returns its argument: editors check and complete it. */
+export function defineConfig(config: Config): Config {
+  return config;
+}
