@@ -1,84 +1,34 @@
 /**
- * @file A dimension: a number, or an expression over named symbols.
- *
- * Expressions are polynomials with integer coefficients over atoms, kept in one canonical form, so that
- * `2*N`, `N+N` and `N*2` are the same object by `key`. An atom is a symbol the model names (`batch`), an unknown
- * that only running the model would tell (`?7`), or an exact function of dims (floor division, maximum, minimum).
+ * @file A dimension: a number, or an expression over named symbols (polynomial.ts), with division, maximum and minimum.
  */
+import {
+  type Atom,
+  addDims,
+  type Dim,
+  fromAtom,
+  maxKeyLength,
+  mulDims,
+  normalize,
+  sameDim,
+  subDims,
+  type Term,
+  termsOf,
+  unknownDim,
+} from "./polynomial.ts";
 
-export type Dim = number | SymbolicDim;
-export type Shape = readonly Dim[];
-
-type Atom =
-  | { readonly kind: "symbol"; readonly name: string; readonly key: string }
-  | { readonly kind: "unknown"; readonly key: string }
-  | { readonly kind: "floordiv" | "max" | "min"; readonly args: readonly [Dim, Dim]; readonly key: string };
-
-/** coefficient × product of atoms (an atom repeated is a power). `key` joins the sorted atom keys. */
-interface Term {
-  readonly coefficient: number;
-  readonly atoms: readonly Atom[];
-  readonly key: string;
-}
-
-/** Expressions larger than this become unknown: shapes stay small, hostile models do not. */
-const maxTerms = 16;
-const maxKeyLength = 400;
-
-export class SymbolicDim {
-  /** Canonical text; equal dims have equal keys. */
-  readonly key: string;
-  /** @internal */
-  readonly terms: readonly Term[];
-
-  constructor(terms: readonly Term[]) {
-    this.terms = terms;
-    this.key = terms.map(termText).join(" + ");
-  }
-
-  toString(): string {
-    return this.key;
-  }
-}
-
-function termText({ coefficient, key }: Term): string {
-  if (key === "") return String(coefficient);
-  return coefficient === 1 ? key : `${coefficient}*${key}`;
-}
-
-/** A symbol by the name the model gives it. */
-export function symbol(name: string): SymbolicDim {
-  return fromAtom({ kind: "symbol", name, key: name });
-}
-
-let unknowns = 0;
-
-/** A size that cannot be known before the model runs; equal only to itself. */
-export function unknownDim(): SymbolicDim {
-  unknowns += 1;
-  return fromAtom({ kind: "unknown", key: `?${unknowns}` });
-}
-
-function fromAtom(atom: Atom): SymbolicDim {
-  return new SymbolicDim([{ coefficient: 1, atoms: [atom], key: atom.key }]);
-}
-
-export function sameDim(a: Dim, b: Dim): boolean {
-  if (typeof a === "number" || typeof b === "number") return a === b;
-  return a === b || a.key === b.key;
-}
-
-/** Whether the dim depends on something no binding of symbols can tell. */
-export function isUnknown(dim: Dim): boolean {
-  if (typeof dim === "number") return false;
-  return dim.terms.some((term) => term.atoms.some(atomIsUnknown));
-}
-
-function atomIsUnknown(atom: Atom): boolean {
-  if (atom.kind === "unknown") return true;
-  if (atom.kind === "symbol") return false;
-  return isUnknown(atom.args[0]) || isUnknown(atom.args[1]);
-}
+export {
+  addDims,
+  type Dim,
+  isUnknown,
+  mulDims,
+  product,
+  type Shape,
+  SymbolicDim,
+  sameDim,
+  subDims,
+  symbol,
+  unknownDim,
+} from "./polynomial.ts";
 
 /** Adds to `into` the names of the symbols that `dim` depends on. */
 export function collectSymbols(dim: Dim, into: Set<string>): void {
@@ -91,34 +41,6 @@ export function collectSymbols(dim: Dim, into: Set<string>): void {
   }
 }
 
-export function addDims(a: Dim, b: Dim): Dim {
-  if (typeof a === "number" && typeof b === "number") return exact(a + b);
-  if (a === 0) return b;
-  if (b === 0) return a;
-  return normalize([...termsOf(a), ...termsOf(b)]);
-}
-
-export function subDims(a: Dim, b: Dim): Dim {
-  return addDims(a, mulDims(b, -1));
-}
-
-export function mulDims(a: Dim, b: Dim): Dim {
-  if (typeof a === "number" && typeof b === "number") return exact(a * b);
-  if (a === 0 || b === 0) return 0;
-  if (a === 1) return b;
-  if (b === 1) return a;
-  const left = termsOf(a);
-  const right = termsOf(b);
-  if (left.length * right.length > maxTerms * maxTerms) return unknownDim();
-  return normalize(left.flatMap((x) => right.map((y) => multiplyTerms(x, y))));
-}
-
-export function product(dims: readonly Dim[]): Dim {
-  let result: Dim = 1;
-  for (const dim of dims) result = mulDims(result, dim);
-  return result;
-}
-
 /** ⌊a / b⌋; exact division of every term is carried out, anything else stays one opaque atom. Throws on b = 0. */
 export function floorDivDims(a: Dim, b: Dim): Dim {
   if (b === 0) throw new RangeError("division of a dimension by zero");
@@ -126,7 +48,42 @@ export function floorDivDims(a: Dim, b: Dim): Dim {
   if (b === 1) return a;
   const quotient = divideExactly(a, b);
   if (quotient !== undefined) return quotient;
-  return functionOf("floordiv", a, b);
+  return typeof b === "number" && b > 0 ? floorDivByNumber(a, b) : functionOf("floordiv", a, b);
+}
+
+/** One form for equal quotients: a multiple of `b` is divided apart from the rest, so ⌊(2N + 5) / 2⌋ is N + 2. */
+function floorDivByNumber(a: Dim, b: number): Dim {
+  const whole: Term[] = [];
+  const rest: Term[] = [];
+  for (const term of termsOf(a)) {
+    const { coefficient, key } = term;
+    const divides = coefficient % b === 0;
+    const left = key === "" ? coefficient - b * Math.floor(coefficient / b) : divides ? 0 : coefficient;
+    rest.push({ ...term, coefficient: left });
+    whole.push({ ...term, coefficient: (coefficient - left) / b });
+  }
+  return addDims(normalize(whole), floorDivRest(normalize(rest), b));
+}
+
+/** Common factors cancel, and ⌊(⌊x / d⌋ + c) / b⌋ becomes ⌊(x + cd) / bd⌋. */
+function floorDivRest(rest: Dim, b: number): Dim {
+  if (typeof rest === "number") return Math.floor(rest / b);
+  const terms = rest.terms.filter(({ key }) => key !== "");
+  const constant = rest.terms.find(({ key }) => key === "")?.coefficient ?? 0;
+  const common = terms.reduce((divisor, { coefficient }) => gcd(divisor, Math.abs(coefficient)), b);
+  if (common > 1) {
+    const reduced = terms.map((term) => ({ ...term, coefficient: term.coefficient / common }));
+    return floorDivDims(addDims(normalize(reduced), Math.floor(constant / common)), b / common);
+  }
+  const inner = soleAtom(normalize(terms));
+  if (inner?.kind !== "floordiv") return functionOf("floordiv", rest, b);
+  const [x, d] = inner.args;
+  if (typeof d !== "number" || d < 1 || !Number.isSafeInteger(d * b)) return functionOf("floordiv", rest, b);
+  return floorDivDims(addDims(x, mulDims(constant, d)), d * b);
+}
+
+function gcd(a: number, b: number): number {
+  return b === 0 ? a : gcd(b, a % b);
 }
 
 /** a / b when b divides a for every value of the symbols, else undefined. */
@@ -242,20 +199,6 @@ function functionOf(kind: "floordiv" | "max" | "min", a: Dim, b: Dim): Dim {
   const key = `${kind}(${x}, ${y})`;
   return key.length > maxKeyLength ? unknownDim() : fromAtom({ kind, args: [x, y], key });
 }
-
-function exact(value: number): Dim {
-  return Number.isSafeInteger(value) ? value : unknownDim();
-}
-
-function termsOf(dim: Dim): readonly Term[] {
-  return typeof dim === "number" ? [{ coefficient: dim, atoms: [], key: "" }] : dim.terms;
-}
-
-function multiplyTerms(x: Term, y: Term): Term {
-  const atoms = [...x.atoms, ...y.atoms].sort((p, q) => (p.key < q.key ? -1 : p.key > q.key ? 1 : 0));
-  return { coefficient: x.coefficient * y.coefficient, atoms, key: atoms.map((atom) => atom.key).join("*") };
-}
-
 function divideTerm(term: Term, divisor: Term): Term | undefined {
   if (term.coefficient % divisor.coefficient !== 0) return undefined;
   const atoms = [...term.atoms];
@@ -266,23 +209,4 @@ function divideTerm(term: Term, divisor: Term): Term | undefined {
   }
   const coefficient = term.coefficient / divisor.coefficient;
   return { coefficient, atoms, key: atoms.map((atom) => atom.key).join("*") };
-}
-
-function normalize(terms: readonly Term[]): Dim {
-  const merged = new Map<string, Term>();
-  for (const term of terms) {
-    const before = merged.get(term.key);
-    const coefficient = term.coefficient + (before?.coefficient ?? 0);
-    if (!Number.isSafeInteger(coefficient)) return unknownDim();
-    merged.set(term.key, { ...term, coefficient });
-  }
-  const kept = [...merged.values()].filter((term) => term.coefficient !== 0);
-  if (kept.length === 0) return 0;
-  const [only] = kept;
-  if (kept.length === 1 && only !== undefined && only.key === "") return only.coefficient;
-  if (kept.length > maxTerms) return unknownDim();
-  // Constants last, else alphabetical: "2*N + 1".
-  kept.sort((x, y) => (x.key === "" ? 1 : y.key === "" ? -1 : x.key < y.key ? -1 : 1));
-  const dim = new SymbolicDim(kept);
-  return dim.key.length > maxKeyLength ? unknownDim() : dim;
 }

@@ -50,7 +50,7 @@ describe("Conv", () => {
 
   it("says as much as one operand tells", () => {
     const weightsOnly = inferTensor({ type: "Conv", inputs: [unknownTensor, f32(8, 3, 3, 3)] });
-    expect(show(weightsOnly)).toBe("float32[?,8,? + -2,? + -2]");
+    expect(show(weightsOnly)).toBe("float32[?,8,? - 2,? - 2]");
     expect(inferTensor({ type: "Conv", inputs: [unknownTensor, unknownTensor] }).shape).toBeUndefined();
     expect(
       inferTensor({

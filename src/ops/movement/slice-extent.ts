@@ -50,7 +50,7 @@ function boundOf(bound: Dim): Bound {
     if (bound <= -beyondEveryAxis) return { from: "start", distance: 0 };
   }
   // An expression that is not evidently below zero counts from the start, as sizes do.
-  return isLess(bound, 0) === true
+  return isLess(bound, typeof bound === "number" ? 0 : 1) === true
     ? { from: "end", distance: subDims(0, bound) }
     : { from: "start", distance: bound };
 }
