@@ -11,7 +11,8 @@ import {
 } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { withSize } from "../reduction/axes.ts";
-import { elementsAt, normalizeAxis, numbersAt, tensor, tensorAt, unknownShape } from "../shape.ts";
+import { normalizeAxis, numbersAt, tensor, tensorAt, unknownShape } from "../shape.ts";
+import { scalarSize } from "../size.ts";
 import { windowOutput } from "../window.ts";
 import { dtypeOr } from "./random.ts";
 
@@ -54,7 +55,7 @@ function transformedAxis(context: OpContext, rank: number): number | undefined {
 
 /** Without an explicit length: that of the axis, or of the signal whose unique bins the axis holds. */
 function transformLength(context: OpContext, size: Dim, fromBins: boolean): Dim {
-  if (context.inputs[1] !== undefined) return elementsAt(context, 1)?.[0] ?? unknownDim();
+  if (context.inputs[1] !== undefined) return scalarSize(context, 1, "dft_length");
   return fromBins ? mulDims(subDims(size, 1), 2) : size;
 }
 
@@ -67,6 +68,7 @@ const stft = defineOp({
     const [batch = unknownDim(), signal = unknownDim()] = shape ?? [];
     const frame = frameLength(context, signal);
     const step = numbersAt(context, 1)?.[0];
+    if (step !== undefined && step < 1) throw new ShapeError(`frame_step is ${step}, expected at least 1`);
     const bins = context.int("onesided") === 0 ? frame : uniqueBins(frame);
     const known = step !== undefined && !isUnknown(signal) && !isUnknown(frame);
     const frames = known ? windowOutput(signal, frame, step, 1, 0, 0) : unknownDim();
@@ -75,7 +77,7 @@ const stft = defineOp({
 });
 
 function frameLength(context: OpContext, signal: Dim): Dim {
-  if (context.inputs[3] !== undefined) return elementsAt(context, 3)?.[0] ?? unknownDim();
+  if (context.inputs[3] !== undefined) return scalarSize(context, 3, "frame_length");
   if (context.inputs[2] === undefined) return signal;
   return tensorAt(context, 2).shape?.[0] ?? unknownDim();
 }
@@ -84,7 +86,9 @@ const windows = ["HannWindow", "HammingWindow", "BlackmanWindow"].map((type) =>
   defineOp({
     domain: "",
     type,
-    infer: (context) => [tensor(dtypeOr(context, "output_datatype", "float32"), [scalar(context, 0)])],
+    infer: (context) => [
+      tensor(dtypeOr(context, "output_datatype", "float32"), [scalarSize(context, 0, "size")]),
+    ],
     traffic: "none",
   }),
 );
@@ -94,14 +98,11 @@ const melWeightMatrix = defineOp({
   domain: "",
   type: "MelWeightMatrix",
   infer(context) {
-    const shape: Shape = [uniqueBins(scalar(context, 1)), scalar(context, 0)];
+    const bins = uniqueBins(scalarSize(context, 1, "dft_length"));
+    const shape: Shape = [bins, scalarSize(context, 0, "num_mel_bins")];
     return [tensor(dtypeOr(context, "output_datatype", "float32"), shape)];
   },
   traffic: "none",
 });
-
-function scalar(context: OpContext, index: number): Dim {
-  return elementsAt(context, index)?.[0] ?? unknownDim();
-}
 
 export const fourierOps: readonly OpDefinition[] = [dft, stft, ...windows, melWeightMatrix];

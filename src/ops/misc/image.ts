@@ -1,7 +1,8 @@
 /** @file GridSample, AffineGrid, Col2Im, ImageDecoder. */
 import { type Dim, divideExactly, product, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpDefinition, ShapeError } from "../op.ts";
-import { elementsAt, numbersOf, tensor, tensorAt, unify, unknownShape } from "../shape.ts";
+import { numbersOf, tensor, tensorAt, unify, unknownShape } from "../shape.ts";
+import { elementSizes } from "../size.ts";
 
 /** x [N, C, …in] sampled at grid [N, …out, r] to [N, C, …out]. */
 const gridSample = defineOp({
@@ -28,7 +29,7 @@ const affineGrid = defineOp({
   type: "AffineGrid",
   infer(context) {
     const theta = tensorAt(context, 0);
-    const size = elementsAt(context, 1);
+    const size = elementSizes(context, 1, "size");
     const length = size?.length ?? numbersOf(tensorAt(context, 1).shape)?.[0];
     const axes = theta.shape?.[1] ?? (length === undefined ? undefined : length - 2);
     if (typeof axes !== "number") return [tensor(theta.dtype, undefined)];
@@ -50,8 +51,8 @@ const col2Im = defineOp({
   type: "Col2Im",
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
-    const image = elementsAt(context, 1);
-    const block = elementsAt(context, 2);
+    const image = elementSizes(context, 1, "image_shape");
+    const block = elementSizes(context, 2, "block_shape");
     const axes = image?.length ?? numbersOf(tensorAt(context, 1).shape)?.[0] ?? block?.length;
     if (axes === undefined) return [tensor(dtype, undefined)];
     const [batch = unknownDim(), columns] = shape ?? [];

@@ -4,6 +4,7 @@ import type { DType } from "../../ir/dtype.ts";
 import { dtypeAttribute } from "../elementwise/cast.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { checkedSize } from "../size.ts";
 
 /** The type an attribute names, or a default where it is absent; a type newer than tc-lint stays unknown. */
 export function dtypeOr(context: OpContext, name: string, fallback: DType | undefined): DType | undefined {
@@ -23,7 +24,10 @@ function generator(
 }
 
 const byAttribute = ["RandomNormal", "RandomUniform"].map((type) =>
-  generator(type, (context) => [dtypeOr(context, "dtype", "float32"), context.ints("shape")]),
+  generator(type, (context) => [
+    dtypeOr(context, "dtype", "float32"),
+    context.ints("shape")?.map((size) => checkedSize(size, "shape")),
+  ]),
 );
 
 /** Of an input's shape, and of its type unless one is named. */
@@ -37,7 +41,10 @@ const byInput = ["RandomNormalLike", "RandomUniformLike", "Bernoulli"].map((type
 /** Probabilities [N, classes] to samples [N, sample_size]. */
 const multinomial = generator("Multinomial", (context) => [
   dtypeOr(context, "dtype", "int32"),
-  [tensorAt(context, 0).shape?.[0] ?? unknownDim(), context.int("sample_size") ?? 1],
+  [
+    tensorAt(context, 0).shape?.[0] ?? unknownDim(),
+    checkedSize(context.int("sample_size") ?? 1, "sample_size"),
+  ],
 ]);
 
 export const randomOps: readonly OpDefinition[] = [...byAttribute, ...byInput, multinomial];

@@ -2,6 +2,7 @@
 import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
+import { checkedSize } from "../size.ts";
 
 /** x [N, C, H, W], rois [R, 4], batch indices [R] to [R, C, output_height, output_width]. */
 export const roiAlign = defineOp({
@@ -9,7 +10,7 @@ export const roiAlign = defineOp({
   type: "RoiAlign",
   infer(context) {
     const regions = unify(regionsOf(context, 1), regionsOf(context, 2), "rois and their batch indices");
-    const grid = [context.int("output_height") ?? 1, context.int("output_width") ?? 1];
+    const grid = ["output_height", "output_width"].map((name) => checkedSize(context.int(name) ?? 1, name));
     return [tensor(tensorAt(context, 0).dtype, [regions, channelsOf(context), ...grid])];
   },
   traffic: "pool",
@@ -20,7 +21,8 @@ export const maxRoiPool = defineOp({
   domain: "",
   type: "MaxRoiPool",
   infer(context) {
-    const grid = context.ints("pooled_shape") ?? [unknownDim(), unknownDim()];
+    const given = context.ints("pooled_shape")?.map((size) => checkedSize(size, "pooled_shape"));
+    const grid = given ?? [unknownDim(), unknownDim()];
     return [tensor(tensorAt(context, 0).dtype, [regionsOf(context, 1), channelsOf(context), ...grid])];
   },
   traffic: "pool",

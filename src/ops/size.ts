@@ -1,0 +1,22 @@
+/** @file Sizes that come from elements and attributes, which a broken model may have made negative. */
+import { type Dim, unknownDim } from "../ir/dim.ts";
+import { type OpContext, ShapeError } from "./op.ts";
+import { elementsAt } from "./shape.ts";
+
+/** The size itself. Throws where it is a number that no axis has. */
+export function checkedSize(size: Dim, what: string): Dim {
+  if (typeof size === "number" && !(Number.isSafeInteger(size) && size >= 0)) {
+    throw new ShapeError(`${what} is ${size}, expected a size`);
+  }
+  return size;
+}
+
+/** The single element of input `index` as a size. */
+export function scalarSize(context: OpContext, index: number, what: string): Dim {
+  return checkedSize(elementsAt(context, index)?.[0] ?? unknownDim(), what);
+}
+
+/** All elements of input `index` as sizes; undefined where they are not known. */
+export function elementSizes(context: OpContext, index: number, what: string): readonly Dim[] | undefined {
+  return elementsAt(context, index)?.map((size) => checkedSize(size, what));
+}
