@@ -3,7 +3,7 @@ import type { CostModel, Estimate, Saving } from "../cost/model.ts";
 import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
 import type { Product, UnresolvedProduct } from "../facts/products.ts";
-import type { ComputeType, Target } from "../hardware/target.ts";
+import type { ComputeType, Precision, Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Model } from "../ir/model.ts";
 import type { ProductWork, Work } from "../ops/work.ts";
@@ -28,6 +28,8 @@ export class LintContext {
   readonly products: readonly CostedProduct[];
   readonly unresolved: readonly UnresolvedProduct[];
   readonly timeline: Timeline;
+  /** Sizes of symbols: as given, else 1. */
+  readonly bindings: ReadonlyMap<string, number>;
   readonly #cost: CostModel;
 
   constructor(parts: {
@@ -38,6 +40,7 @@ export class LintContext {
     readonly products: readonly CostedProduct[];
     readonly unresolved: readonly UnresolvedProduct[];
     readonly timeline: Timeline;
+    readonly bindings: ReadonlyMap<string, number>;
   }) {
     this.model = parts.model;
     this.facts = parts.facts;
@@ -45,6 +48,7 @@ export class LintContext {
     this.products = parts.products;
     this.unresolved = parts.unresolved;
     this.timeline = parts.timeline;
+    this.bindings = parts.bindings;
     this.#cost = parts.cost;
   }
 
@@ -61,6 +65,11 @@ export class LintContext {
   /** One run of some work on the target. */
   estimate(work: Work<number>): Estimate {
     return this.#cost.estimate(work, this.target);
+  }
+
+  /** The same at another precision than the target's. */
+  estimateAt(work: Work<number>, precision: Precision): Estimate {
+    return this.#cost.estimate(work, { ...this.target, precision });
   }
 
   /** What replacing a product's work by `after` saves over all its runs. */

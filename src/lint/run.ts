@@ -74,7 +74,7 @@ export function buildContext(model: Model, settings: LintSettings): LintContext 
   for (const [name, value] of facts.bindings) bindings.set(name, value);
   const costed = products.flatMap((product) => costProduct(product, bindings, settings) ?? []);
   const timeline = buildTimeline({ facts, products: costed, bindings, target, cost });
-  return new LintContext({ model, facts, target, cost, products: costed, unresolved, timeline });
+  return new LintContext({ model, facts, target, cost, products: costed, unresolved, timeline, bindings });
 }
 
 function costProduct(

@@ -1,0 +1,94 @@
+/** @file Which larger sizes of a product's axes the cost model prefers to those it has. */
+import type { Saving } from "../cost/model.ts";
+import type { ProductWork } from "../ops/work.ts";
+import type { CostedProduct, LintContext } from "./context.ts";
+
+/** Multiples worth trying: half, whole and several 16-byte vectors of every format. */
+const steps = [2, 4, 8, 16, 32, 64];
+/** Beyond this a wider layer is another network. */
+const widestGrowth = 1.5;
+/** A smaller size that saves nearly as much wins: the model stays small, and predictions are no finer than this. */
+const goodEnough = 0.95;
+
+export interface Axis<W extends ProductWork<number>> {
+  readonly name: keyof W & string;
+  readonly size: number;
+  /** What its padded size goes into: the work's field by default, several for axes that grow together. */
+  readonly fields?: readonly (keyof W & string)[];
+  /** Copies of it in the field: `groups` for channels a group. */
+  readonly copies?: number;
+}
+
+export interface Padding {
+  /** New size by axis name; an axis that is better left alone keeps its size. */
+  readonly sizes: ReadonlyMap<string, number>;
+  readonly saves: Saving;
+}
+
+export function alignUp(size: number, multiple: number): number {
+  return Math.ceil(size / multiple) * multiple;
+}
+
+/** Sizes above `size`, ascending. Always holds the next multiple of `multiple`, unless `size` is one. */
+export function paddedSizes(size: number, multiple: number): number[] {
+  const aligned = alignUp(size, multiple);
+  const limit = Math.max(aligned, size * widestGrowth);
+  const sizes = [...steps.map((step) => alignUp(size, step)), aligned];
+  return [...new Set(sizes)].filter((each) => each > size && each <= limit).sort((a, b) => a - b);
+}
+
+/**
+ * The best sizes for some axes of a product, all combinations tried; undefined where none is predicted to gain.
+ * Of sizes that save nearly the same, the smallest.
+ */
+export function bestPadding<W extends ProductWork<number>>(
+  product: CostedProduct,
+  work: W,
+  axes: readonly Axis<W>[],
+  context: LintContext,
+): Padding | undefined {
+  const multiple = context.alignment(work.dtype);
+  const choices = axes.map(({ size }) => [size, ...paddedSizes(size, multiple)]);
+  const tried = combinations(choices).map((sizes) => ({
+    sizes,
+    volume: sizes.reduce((total, size) => total * size, 1),
+    saves: context.saving(product, resized(work, axes, sizes)),
+  }));
+  const most = Math.max(...tried.map(({ saves }) => saves.microseconds));
+  if (!(most > 0)) return undefined;
+  const good = tried.filter(({ saves }) => saves.microseconds >= most * goodEnough);
+  const best = good.reduce((a, b) => (b.volume < a.volume ? b : a));
+  return { sizes: new Map(axes.map(({ name, size }, index) => [name, best.sizes[index] ?? size])), saves: best.saves };
+}
+
+/** The work with other sizes for some axes. */
+export function resized<W extends ProductWork<number>>(
+  work: W,
+  axes: readonly Axis<W>[],
+  sizes: readonly number[],
+): W {
+  const changes = axes.flatMap(({ name, size, fields, copies = 1 }, index) =>
+    (fields ?? [name]).map((field) => [field, (sizes[index] ?? size) * copies]),
+  );
+  return { ...work, ...Object.fromEntries(changes) };
+}
+
+function combinations(choices: readonly (readonly number[])[]): number[][] {
+  let all: number[][] = [[]];
+  for (const sizes of choices) all = all.flatMap((chosen) => sizes.map((size) => [...chosen, size]));
+  return all;
+}
+
+/** "67 input channels to 72, 129 filters to 136": the axes that change. */
+export function describePadding(
+  padding: Padding,
+  axes: readonly { readonly name: string; readonly size: number }[],
+  words: Readonly<Record<string, string>>,
+): string {
+  return axes
+    .flatMap(({ name, size }) => {
+      const padded = padding.sizes.get(name) ?? size;
+      return padded === size ? [] : [`${words[name] ?? name} from ${size} to ${padded}`];
+    })
+    .join(" and ");
+}
