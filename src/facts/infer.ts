@@ -17,6 +17,7 @@ import { unknownTensor } from "../ops/shape.ts";
 import { type Bindings, type BindOptions, bindSymbols } from "./bind.ts";
 import { type GraphInference, NodeContext, resolveAttribute } from "./context.ts";
 import { collectFactSymbols, factOfType, mergeDeclared } from "./declared.ts";
+import { checkExpansion, maxInstantiatedNodes, tooLarge } from "./expansion.ts";
 import { type Contradiction, isConstant, Scope, type Skipped } from "./scope.ts";
 
 export interface InferOptions extends BindOptions {
@@ -39,18 +40,14 @@ export interface Facts {
   readonly contradictions: readonly Contradiction[];
 }
 
-/** Onnx's own checker stops at this many nested calls. */
-const maxCallDepth = 100;
 /** Subgraphs and calls together; each level is a few stack frames. */
 const maxScopeDepth = 250;
-/** Nodes of subgraphs and function bodies, every instance and every pass over a loop counted. */
-const maxInstantiatedNodes = 5_000_000;
-
 /**
  * Infers dtype, shape and small constant contents of every value.
  * Throws InputError for sizes that contradict the model, and for functions that recurse or expand without bound.
  */
 export function inferFacts(model: Model, options: InferOptions = {}): Facts {
+  checkExpansion(model);
   const bindings = bindSymbols(model, options);
   const inference = new Inference(model, bindings, options.useDeclared ?? true);
   const root = new Scope({ model, graph: model.graph, opsets: model.opsets });
@@ -117,6 +114,7 @@ class Inference implements GraphInference {
   readonly #useDeclared: boolean;
   /** Names of the symbols in graph inputs and in declarations that were used. */
   readonly symbols = new Set<string>();
+  /** Every pass over a loop counted. */
   #instantiatedNodes = 0;
 
   constructor(model: Model, bindings: Bindings, useDeclared: boolean) {
@@ -170,19 +168,6 @@ class Inference implements GraphInference {
 
   #call(definition: FunctionDefinition, node: Node, parent: Scope): readonly (Fact | undefined)[] {
     const { graph, opsets, name, defaults } = definition;
-    let calls = 1;
-    for (let scope: Scope | undefined = parent; scope !== undefined; scope = scope.parent) {
-      if (scope.graph === graph) {
-        throw new InputError("recursive-function", `function ${operatorOf(node)} calls itself`);
-      }
-      if (scope.functionName !== undefined) calls++;
-    }
-    if (calls > maxCallDepth) {
-      throw new InputError(
-        "function-nesting-too-deep",
-        `functions call each other beyond ${maxCallDepth} levels`,
-      );
-    }
     const call = { name, attributes: callAttributes(node, defaults, parent) };
     const scope = this.#enter(new Scope({ model: this.#model, graph, opsets, parent, owner: node, call }));
     parent.setChildren(node, [scope]);
@@ -192,13 +177,7 @@ class Inference implements GraphInference {
   /** Counts an instance before it is run. */
   #enter(scope: Scope): Scope {
     this.#instantiatedNodes += scope.graph.nodes.length + 1;
-    if (this.#instantiatedNodes > maxInstantiatedNodes) {
-      const limit = maxInstantiatedNodes.toLocaleString("en-US");
-      throw new InputError(
-        "function-expansion-too-large",
-        `functions and loops expand to more than ${limit} nodes`,
-      );
-    }
+    if (this.#instantiatedNodes > maxInstantiatedNodes) throw tooLarge();
     if (scope.depth > maxScopeDepth) {
       throw new InputError(
         "graph-nesting-too-deep",

@@ -23,9 +23,10 @@ export function asTensor(fact: Fact | undefined): TensorFact {
   return fact?.kind === "tensor" ? fact : unknownTensor;
 }
 
-/** Elements of input `index`, known ones as dims. */
+/** Elements of input `index`, known ones as dims; a tensor without any needs nobody to tell them. */
 export function elementsAt(context: OpContext, index: number): readonly Dim[] | undefined {
-  return tensorAt(context, index).elements;
+  const { shape, elements } = tensorAt(context, index);
+  return elements ?? (shape?.includes(0) ? [] : undefined);
 }
 
 /** Elements of input `index` where every one is a plain number. */

@@ -93,7 +93,10 @@ function leaving(
 ): Fact | undefined {
   if (trips === 0) return initial[index];
   if (typeof trips === "number") return last;
-  return new Join().facts(entering[index], last);
+  const first = entering[index];
+  // The type is the body's: an optional that the body fills counts as filled.
+  const isFilled = first?.kind === "optional" && last !== undefined && last.kind !== "optional";
+  return new Join().facts(isFilled ? first.element : first, last);
 }
 
 function stacked(fact: Fact | undefined, trips: Dim): Fact | undefined {

@@ -1,0 +1,83 @@
+/** @file How large a model becomes with every function call replaced by the function's body: checked before it is. */
+import { InputError } from "../ir/errors.ts";
+import {
+  type FunctionDefinition,
+  functionKey,
+  type Graph,
+  type Model,
+  type Node,
+  operatorOf,
+} from "../ir/model.ts";
+
+/** ONNX's own checker stops at this many nested calls. */
+export const maxCallDepth = 100;
+/** Nodes of subgraphs and function bodies, every instance counted. The largest real exports have a tenth of that. */
+export const maxInstantiatedNodes = 1_000_000;
+
+interface Size {
+  readonly nodes: number;
+  /** Calls within calls. */
+  readonly depth: number;
+}
+
+/** Throws InputError for functions that recurse, nest or multiply beyond what can be looked at. */
+export function checkExpansion(model: Model): void {
+  if (model.functions.size === 0) return;
+  const { nodes } = new Expansion(model.functions).graph(model.graph, []);
+  if (nodes - model.graph.nodes.length > maxInstantiatedNodes) throw tooLarge();
+}
+
+export function tooLarge(): InputError {
+  const limit = maxInstantiatedNodes.toLocaleString("en-US");
+  return new InputError(
+    "function-expansion-too-large",
+    `functions and loops expand to more than ${limit} nodes`,
+  );
+}
+
+class Expansion {
+  readonly #functions: ReadonlyMap<string, FunctionDefinition>;
+  readonly #sizes = new Map<FunctionDefinition, Size>();
+
+  constructor(functions: ReadonlyMap<string, FunctionDefinition>) {
+    this.#functions = functions;
+  }
+
+  graph(graph: Graph, calls: readonly FunctionDefinition[]): Size {
+    let nodes = graph.nodes.length;
+    let depth = 0;
+    for (const node of graph.nodes) {
+      for (const part of this.#partsOf(node, calls)) {
+        nodes += part.nodes;
+        depth = Math.max(depth, part.depth);
+      }
+    }
+    return { nodes, depth };
+  }
+
+  *#partsOf(node: Node, calls: readonly FunctionDefinition[]): Generator<Size> {
+    const definition = this.#functions.get(functionKey(node.domain, node.opType, node.overload));
+    if (definition !== undefined) yield this.#call(definition, node, calls);
+    for (const { value } of node.attributes) {
+      if (value.type === "graph") yield this.graph(value.graph, calls);
+      if (value.type === "graphs") for (const graph of value.graphs) yield this.graph(graph, calls);
+    }
+  }
+
+  #call(definition: FunctionDefinition, node: Node, calls: readonly FunctionDefinition[]): Size {
+    if (calls.includes(definition)) {
+      throw new InputError("recursive-function", `function ${operatorOf(node)} calls itself`);
+    }
+    const known = this.#sizes.get(definition);
+    if (calls.length + 1 + (known?.depth ?? 0) > maxCallDepth) {
+      throw new InputError(
+        "function-nesting-too-deep",
+        `functions call each other beyond ${maxCallDepth} levels`,
+      );
+    }
+    if (known !== undefined) return { nodes: known.nodes, depth: known.depth + 1 };
+    const size = this.graph(definition.graph, [...calls, definition]);
+    this.#sizes.set(definition, size);
+    return { nodes: size.nodes, depth: size.depth + 1 };
+  }
+}
