@@ -19,16 +19,16 @@ export type ValueType =
   | { readonly kind: "sequence" | "optional"; readonly element: ValueType | undefined }
   | { readonly kind: "map" | "sparse" | "opaque" };
 
+/** Part of a typed field: the payload of a packed one, or a run of single elements from the first one's payload on. */
+export interface TypedSpan extends Span {
+  readonly packed: boolean;
+}
+
 /** Where the elements of a tensor are. Nothing is read until someone asks. */
 export type TensorData =
   | { readonly kind: "raw"; readonly span: Span }
-  /** float_data, int32_data …: packed ranges and single elements, in file order. */
-  | {
-      readonly kind: "typed";
-      readonly field: TypedField;
-      readonly spans: readonly Span[];
-      readonly packed: boolean;
-    }
+  /** float_data, int32_data …, in file order. */
+  | { readonly kind: "typed"; readonly field: TypedField; readonly spans: readonly TypedSpan[] }
   | {
       readonly kind: "external";
       readonly location: string;

@@ -1,17 +1,21 @@
-/** @file GraphProto, NodeProto, AttributeProto and FunctionProto to drafts, one pass over their bytes. */
+/** @file GraphProto, NodeProto and AttributeProto to drafts, one pass over their bytes. */
 import type { Attribute, AttributeValue, Graph, TensorRef } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
-import { DraftGraph, DraftNode } from "./draft.ts";
-import { attributeFields, functionFields, graphFields, nodeFields, opsetFields } from "./fields.ts";
-import { decodeSparse, decodeTensor } from "./tensor.ts";
+import { DraftGraph, DraftNode, type NamedType } from "./draft.ts";
+import { attributeFields, graphFields, nodeFields } from "./fields.ts";
+import { decodeSparse } from "./sparse.ts";
+import { decodeTensor } from "./tensor.ts";
 import { type Anonymous, decodeValueInfo } from "./type.ts";
 
 /** Real models nest a handful of levels; recursion deeper than this is an attack on the stack. */
 const maxGraphDepth = 48;
+/** An empty subgraph takes two bytes of a file and hundreds of memory. */
+const maxSubgraphs = 100_000;
 
 /** Hands out ids, and bounds nesting, over one model. */
 export interface DecodeState {
   nodes: number;
+  subgraphs: number;
   depth: number;
 }
 
@@ -45,16 +49,24 @@ function decodeGraphField(cursor: Cursor, graph: DraftGraph, state: DecodeState)
     case graphFields.input: {
       // Only the caller of the whole model can bind a symbol; a body's input takes what the loop passes.
       const anonymous: Anonymous = graph.owner === undefined ? "symbol" : "unknown";
-      graph.inputInfos.push(decodeValueInfo(cursor, anonymous));
+      graph.inputInfos.push(named(cursor, "input", decodeValueInfo(cursor, anonymous)));
       return;
     }
     case graphFields.output:
-      graph.outputInfos.push(decodeValueInfo(cursor, "unknown"));
+      graph.outputInfos.push(named(cursor, "output", decodeValueInfo(cursor, "unknown")));
       return;
-    case graphFields.valueInfo:
-      graph.valueInfos.push(decodeValueInfo(cursor, "unknown"));
+    case graphFields.valueInfo: {
+      const info = decodeValueInfo(cursor, "unknown");
+      if (info.name !== "") graph.valueInfos.push(info);
       return;
+    }
   }
+}
+
+/** Refused at once: an empty entry takes two bytes of a file, and much more of memory. */
+function named(cursor: Cursor, what: string, info: NamedType): NamedType {
+  if (info.name === "") throw cursor.error("no-name", `an ${what} of a graph has no name`);
+  return info;
 }
 
 /** Operator and domain names repeat a million times: one string each. */
@@ -68,7 +80,8 @@ function intern(text: string): string {
   return text;
 }
 
-function decodeNode(cursor: Cursor, graph: DraftGraph, state: DecodeState): DraftNode {
+/** The current field as a NodeProto. */
+export function decodeNode(cursor: Cursor, graph: DraftGraph, state: DecodeState): DraftNode {
   const node = new DraftNode(state.nodes, graph, { offset: cursor.start, length: cursor.length });
   state.nodes += 1;
   const inputs: string[] = [];
@@ -134,7 +147,8 @@ interface AttributeDraft {
   seen: number;
 }
 
-function decodeAttribute(cursor: Cursor, node: DraftNode, state: DecodeState): Attribute {
+/** The current field as an AttributeProto of `node`. */
+export function decodeAttribute(cursor: Cursor, node: DraftNode, state: DecodeState): Attribute {
   const draft: AttributeDraft = {
     name: "",
     code: 0,
@@ -208,8 +222,12 @@ function decodeAttributeField(
 }
 
 function decodeSubgraph(cursor: Cursor, node: DraftNode, state: DecodeState): DraftGraph {
+  state.subgraphs += 1;
+  if (state.subgraphs > maxSubgraphs) {
+    throw cursor.error("too-many-subgraphs", `the model has more than ${maxSubgraphs} subgraphs`);
+  }
   const graph = decodeGraph(cursor, node, state);
-  node.subgraphs = [...node.subgraphs, graph];
+  node.addSubgraph(graph);
   return graph;
 }
 
@@ -259,83 +277,4 @@ function attributeValue(draft: AttributeDraft): AttributeValue {
     default:
       return other;
   }
-}
-
-export interface DraftFunction {
-  name: string;
-  domain: string;
-  overload: string;
-  readonly graph: DraftGraph;
-  readonly opsets: Map<string, number>;
-  readonly defaults: Attribute[];
-}
-
-/** The current field as a FunctionProto. */
-export function decodeFunction(cursor: Cursor, state: DecodeState): DraftFunction {
-  const graph = new DraftGraph(undefined, { offset: cursor.start, length: cursor.length });
-  const result: DraftFunction = {
-    name: "",
-    domain: "",
-    overload: "",
-    graph,
-    opsets: new Map(),
-    defaults: [],
-  };
-  const holder = new DraftNode(-1, graph, { offset: cursor.start, length: cursor.length });
-  const outer = cursor.enter();
-  while (cursor.next()) decodeFunctionField(cursor, result, holder, state);
-  cursor.leave(outer);
-  graph.name = result.name;
-  return result;
-}
-
-function decodeFunctionField(
-  cursor: Cursor,
-  result: DraftFunction,
-  holder: DraftNode,
-  state: DecodeState,
-): void {
-  const { graph } = result;
-  switch (cursor.field) {
-    case functionFields.name:
-      result.name = cursor.text();
-      return;
-    case functionFields.domain:
-      result.domain = normalizeDomain(cursor.text());
-      return;
-    case functionFields.overload:
-      result.overload = cursor.text();
-      return;
-    case functionFields.input:
-      graph.inputInfos.push({ name: cursor.text(), type: undefined });
-      return;
-    case functionFields.output:
-      graph.outputInfos.push({ name: cursor.text(), type: undefined });
-      return;
-    case functionFields.node:
-      graph.nodes.push(decodeNode(cursor, graph, state));
-      return;
-    case functionFields.opsetImport:
-      decodeOpset(cursor, result.opsets);
-      return;
-    case functionFields.attributeProto:
-      result.defaults.push(decodeAttribute(cursor, holder, state));
-      return;
-    case functionFields.valueInfo:
-      graph.valueInfos.push(decodeValueInfo(cursor, "unknown"));
-      return;
-  }
-}
-
-/** The current field as an OperatorSetIdProto, added to `opsets`. */
-export function decodeOpset(cursor: Cursor, opsets: Map<string, number>): void {
-  let domain = "";
-  let version = 0;
-  const outer = cursor.enter();
-  while (cursor.next()) {
-    if (cursor.field === opsetFields.domain) domain = normalizeDomain(cursor.text());
-    else if (cursor.field === opsetFields.version) version = cursor.integer();
-  }
-  cursor.leave(outer);
-  opsets.set(domain, version);
 }

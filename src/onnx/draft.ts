@@ -45,13 +45,22 @@ export class DraftNode implements Node {
   inputs: readonly (DraftValue | undefined)[] = none;
   outputs: readonly (DraftValue | undefined)[] = none;
   attributes: readonly Attribute[] = none;
-  /** The graphs among the attributes. */
-  subgraphs: readonly DraftGraph[] = none;
+  #subgraphs: DraftGraph[] | undefined = undefined;
 
   constructor(id: number, graph: DraftGraph, span: Span) {
     this.id = id;
     this.graph = graph;
     this.span = span;
+  }
+
+  /** The graphs among the attributes. */
+  get subgraphs(): readonly DraftGraph[] {
+    return this.#subgraphs ?? none;
+  }
+
+  addSubgraph(graph: DraftGraph): void {
+    if (this.#subgraphs === undefined) this.#subgraphs = [graph];
+    else this.#subgraphs.push(graph);
   }
 }
 

@@ -1,6 +1,6 @@
 /** @file Elements of small tensors as numbers: shapes, axes, scales, scalar constants. */
 import { type DType, dtypes } from "../ir/dtype.ts";
-import type { TensorRef, TypedField } from "../ir/model.ts";
+import type { TensorRef, TypedField, TypedSpan } from "../ir/model.ts";
 import { Cursor, type NumberEncoding } from "../wire/cursor.ts";
 import { WireError } from "../wire/error.ts";
 import { type ByteSource, FileSource, readRange } from "../wire/source.ts";
@@ -75,7 +75,7 @@ function readExternal(
 ): Buffer | undefined {
   const found = resolveExternal(modelPath, location);
   if (found === undefined) return undefined;
-  const file = FileSource.open(found.path);
+  const file = FileSource.openExactly(found);
   try {
     return readRange(file, offset, length);
   } finally {
@@ -89,7 +89,7 @@ function readTyped(source: ByteSource, tensor: TensorRef, dtype: DType, count: n
   const encoding = encodings[data.field];
   if (encoding === undefined || dtypes[dtype].kind === "complex") return undefined;
   const values: number[] = [];
-  for (const span of data.spans) walk(source, span, data.packed, encoding, values);
+  for (const span of data.spans) walk(source, span, encoding, values);
   if (values.length !== count) {
     throw new WireError(
       "typed-data-length",
@@ -102,14 +102,8 @@ function readTyped(source: ByteSource, tensor: TensorRef, dtype: DType, count: n
 
 const unpackedTagBytes = 1;
 
-function walk(
-  source: ByteSource,
-  span: { readonly offset: number; readonly length: number },
-  packed: boolean,
-  encoding: NumberEncoding,
-  values: number[],
-): void {
-  if (!packed) {
+function walk(source: ByteSource, span: TypedSpan, encoding: NumberEncoding, values: number[]): void {
+  if (!span.packed) {
     // The span begins behind the first tag and runs to the end of the last element.
     const cursor = new Cursor(source, span.offset - unpackedTagBytes, span.length + unpackedTagBytes);
     while (cursor.next()) cursor.repeated(encoding, (value) => values.push(value));

@@ -4,10 +4,11 @@
  * A model is untrusted. Its data must lie in the model's own folder, as the user names it or as symbolic links resolve
  * it (Hugging Face's cache links both model and data into one folder of blobs). Everything else is refused by name.
  */
-import { realpathSync, statSync } from "node:fs";
+import { lstatSync, realpathSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import type { TensorData } from "../ir/model.ts";
 import { WireError } from "../wire/error.ts";
+import type { FileIdentity } from "../wire/source.ts";
 
 export interface ExternalEntry {
   readonly key: string;
@@ -62,14 +63,15 @@ function checkLocation(location: string, fail: Fail): void {
   if (location.split(/[/\\]/).includes("..")) throw refuse("leaves the model's folder");
 }
 
+export interface ExternalFile extends FileIdentity {
+  readonly bytes: number;
+}
+
 /**
- * The real path of a data file and its size in bytes, or undefined where it is not there.
+ * The data file, to be opened by its identity alone, or undefined where it is not there.
  * Throws WireError `external-path` where links lead out of the model's folders.
  */
-export function resolveExternal(
-  modelPath: string,
-  location: string,
-): { path: string; bytes: number } | undefined {
+export function resolveExternal(modelPath: string, location: string): ExternalFile | undefined {
   const refuse = (why: string) =>
     new WireError("external-path", `${modelPath}: external data "${location}" ${why}`);
   let path: string;
@@ -85,9 +87,10 @@ export function resolveExternal(
   if (!homes.some((home) => path.startsWith(home.endsWith(sep) ? home : home + sep))) {
     throw refuse("leads out of the model's folder through a symbolic link");
   }
-  const stats = statSync(path);
+  // The path holds no links any more: one that appears now was put there since.
+  const stats = lstatSync(path);
   if (!stats.isFile()) throw refuse("is not a regular file");
   if (stats.nlink > 1)
     throw refuse(`is a hard link (${stats.nlink} names), which may alias a file elsewhere`);
-  return { path, bytes: stats.size };
+  return { path, device: stats.dev, inode: stats.ino, bytes: stats.size };
 }

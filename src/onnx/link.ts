@@ -46,7 +46,6 @@ function problem(state: LinkState, code: string, what: string): WireError {
 
 function defineValues(graph: DraftGraph, state: LinkState): void {
   for (const { name, type } of graph.inputInfos) {
-    if (name === "") throw problem(state, "no-name", `graph "${graph.name}": an input has no name`);
     const value = define(graph, name, state, "an input");
     value.declared = type;
     value.isInput = true;
@@ -129,13 +128,17 @@ function* dependencies(node: DraftNode, graph: DraftGraph): Iterable<DraftNode> 
   }
 }
 
+/** Ids rise in file order within a graph. */
 function inOrder(graph: DraftGraph): boolean {
-  const done = new Set<DraftNode>();
-  for (const node of graph.nodes) {
-    for (const dependency of dependencies(node, graph)) if (!done.has(dependency)) return false;
-    done.add(node);
-  }
-  return true;
+  return graph.nodes.every((node) => {
+    for (const value of node.inputs) {
+      if (value?.graph === graph && value.producer !== undefined && value.producer.id >= node.id)
+        return false;
+    }
+    if (node.subgraphs.length === 0) return true;
+    for (const dependency of dependencies(node, graph)) if (dependency.id >= node.id) return false;
+    return true;
+  });
 }
 
 /** Kahn's algorithm, stable in file order. Throws `cycle`. */

@@ -11,10 +11,11 @@ import {
 import { Cursor } from "../wire/cursor.ts";
 import { WireError } from "../wire/error.ts";
 import { BufferSource, type ByteSource, FileSource } from "../wire/source.ts";
-import { type DecodeState, type DraftFunction, decodeFunction, decodeGraph, decodeOpset } from "./decode.ts";
+import { type DecodeState, decodeGraph } from "./decode.ts";
 import type { DraftGraph } from "./draft.ts";
 import { readElements } from "./elements.ts";
 import { modelFields, nodeFields } from "./fields.ts";
+import { type DraftFunction, decodeFunction, decodeOpset } from "./function.ts";
 import { type LinkState, linkGraph } from "./link.ts";
 import { rejectForeign } from "./sniff.ts";
 import { decodeEntry } from "./tensor.ts";
@@ -82,7 +83,7 @@ function readModel(source: ByteSource, path: string | undefined): OpenModel {
     metadata: new Map(),
     functions: [],
   };
-  const state: DecodeState = { nodes: 0, depth: 0 };
+  const state: DecodeState = { nodes: 0, subgraphs: 0, depth: 0 };
   const cursor = new Cursor(source);
   while (cursor.next()) decodeModelField(cursor, draft, state);
   const { graph } = draft;

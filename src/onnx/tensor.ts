@@ -1,11 +1,11 @@
 /** @file TensorProto headers: type, dims, and where the elements are. The elements stay in the file. */
 import { bytesOf, type DType, dtypeOfCode, dtypes } from "../ir/dtype.ts";
-import type { Span, TensorData, TensorRef, TypedField } from "../ir/model.ts";
+import type { Span, TensorData, TensorRef, TypedField, TypedSpan } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
 import { type ExternalEntry, externalData } from "./external.ts";
-import { entryFields, sparseFields, tensorFields } from "./fields.ts";
+import { entryFields, tensorFields } from "./fields.ts";
 
-/** Which elements each typed field may hold. Source: onnx.proto, TensorProto. */
+/** Typed fields by number. Source: onnx.proto, TensorProto. */
 const typedFields: ReadonlyMap<number, TypedField> = new Map([
   [tensorFields.floatData, "float"],
   [tensorFields.int32Data, "int32"],
@@ -15,22 +15,41 @@ const typedFields: ReadonlyMap<number, TypedField> = new Map([
   [tensorFields.uint64Data, "uint64"],
 ]);
 
-/** Fewest bytes one element takes in a typed field: a varint has at least one byte. */
-const leastBytes: Record<TypedField, number> = {
-  float: 4,
-  int32: 1,
-  string: 0,
-  int64: 1,
-  double: 8,
-  uint64: 1,
+/**
+ * What a typed field may hold, and how wide one of its numbers is on the wire: undefined for varints, which take at
+ * least a byte, and for strings.
+ */
+const typedRules: Record<TypedField, { readonly bytes: number | undefined; readonly holds: Holds }> = {
+  float: {
+    bytes: 4,
+    holds: ({ kind, bits }) => (kind === "float" && bits === 32) || (kind === "complex" && bits === 64),
+  },
+  double: {
+    bytes: 8,
+    holds: ({ kind, bits }) => (kind === "float" && bits === 64) || (kind === "complex" && bits === 128),
+  },
+  int32: {
+    bytes: undefined,
+    holds: ({ kind, bits }) => (bits <= 16 ? kind !== "string" : kind === "int" && bits === 32),
+  },
+  int64: { bytes: undefined, holds: ({ kind, bits }) => kind === "int" && bits === 64 },
+  uint64: { bytes: undefined, holds: ({ kind, bits }) => kind === "uint" && bits >= 32 },
+  string: { bytes: undefined, holds: ({ kind }) => kind === "string" },
 };
+
+type Holds = (row: (typeof dtypes)[DType]) => boolean;
+
+/** Bounds on what a small file can make of memory; no real model comes near them. */
+export const maxRank = 256;
+const maxTypedSpans = 1 << 16;
+const maxExternalEntries = 64;
 
 interface Draft {
   name: string;
   code: number;
   dims: number[];
   raw: Span | undefined;
-  typed: { field: TypedField; spans: Span[]; packed: boolean } | undefined;
+  typed: { field: TypedField; spans: TypedSpan[] } | undefined;
   external: ExternalEntry[];
   isExternal: boolean;
 }
@@ -56,7 +75,7 @@ export function decodeTensor(cursor: Cursor): TensorRef {
 function decodeField(cursor: Cursor, draft: Draft): void {
   switch (cursor.field) {
     case tensorFields.dims:
-      cursor.repeated("varint", (dim) => draft.dims.push(dim));
+      takeDims(cursor, draft.dims);
       return;
     case tensorFields.dataType:
       draft.code = cursor.int32();
@@ -74,6 +93,9 @@ function decodeField(cursor: Cursor, draft: Draft): void {
         `tensor "${draft.name}" is stored in segments, which no tool writes or reads`,
       );
     case tensorFields.externalData:
+      if (draft.external.length === maxExternalEntries) {
+        throw cursor.error("external-key", `tensor "${draft.name}" has over ${maxExternalEntries} entries`);
+      }
       draft.external.push(decodeEntry(cursor));
       return;
     case tensorFields.dataLocation:
@@ -86,24 +108,37 @@ function decodeField(cursor: Cursor, draft: Draft): void {
 
 function addTyped(cursor: Cursor, draft: Draft, field: TypedField): void {
   const packed = cursor.wire === 2 && field !== "string";
-  const span = { offset: cursor.start, length: cursor.length };
-  if (draft.typed === undefined) draft.typed = { field, spans: [span], packed };
+  const span = { offset: cursor.start, length: cursor.length, packed };
+  if (packed && span.length === 0) return;
+  if (draft.typed === undefined) draft.typed = { field, spans: [span] };
   else if (draft.typed.field !== field) {
     throw cursor.error(
       "two-data-fields",
       `tensor "${draft.name}" has both ${draft.typed.field}_data and ${field}_data`,
     );
-  } else appendSpan(draft.typed.spans, span, packed);
+  } else if (!extendsLast(draft.typed.spans, span, cursor)) {
+    if (draft.typed.spans.length === maxTypedSpans) {
+      throw cursor.error("fragmented-data", `tensor "${draft.name}" is in over ${maxTypedSpans} pieces`);
+    }
+    draft.typed.spans.push(span);
+  }
 }
 
-/** Unpacked elements follow one another: one span covers a run of them, tags included. */
-function appendSpan(spans: Span[], span: Span, packed: boolean): void {
+/** Single elements follow one another: one span covers a run of them, tags (and lengths of strings) included. */
+function extendsLast(spans: TypedSpan[], span: TypedSpan, { tagStart }: Cursor): boolean {
   const last = spans.at(-1);
-  const gap = last === undefined ? -1 : span.offset - (last.offset + last.length);
-  // A tag below field 16 is one byte; string elements carry their length as well and are never read.
-  if (!packed && last !== undefined && gap === 1) {
-    spans[spans.length - 1] = { offset: last.offset, length: last.length + 1 + span.length };
-  } else spans.push(span);
+  if (last === undefined || last.packed || span.packed) return false;
+  if (last.offset + last.length !== tagStart) return false;
+  const length = span.offset + span.length - last.offset;
+  spans[spans.length - 1] = { offset: last.offset, length, packed: false };
+  return true;
+}
+
+export function takeDims(cursor: Cursor, dims: number[]): void {
+  cursor.repeated("varint", (dim) => {
+    if (dims.length === maxRank) throw cursor.error("bad-rank", `a tensor has over ${maxRank} dimensions`);
+    dims.push(dim);
+  });
 }
 
 /** A StringStringEntryProto. */
@@ -124,12 +159,7 @@ function finish(cursor: Cursor, draft: Draft, span: Span): TensorRef {
   const fail = (kind: string, what: string) => cursor.error(kind, `tensor "${name}": ${what}`);
   if (code === 0) throw fail("bad-dtype", "has no element type (data_type 0)");
   const dtype = dtypeOfCode(code);
-  let elements = 1;
-  for (const dim of dims) {
-    if (dim < 0) throw fail("negative-dim", `dims [${dims.join(",")}] hold a negative size`);
-    elements *= dim;
-    if (!Number.isSafeInteger(elements)) throw fail("dim-overflow", `dims [${dims.join(",")}] overflow`);
-  }
+  const elements = countElements(dims, fail);
   const given = [draft.raw !== undefined, draft.typed !== undefined, draft.isExternal].filter(Boolean).length;
   if (given > 1)
     throw fail("two-data-fields", "has its elements in two places (raw_data, typed data, external data)");
@@ -137,12 +167,21 @@ function finish(cursor: Cursor, draft: Draft, span: Span): TensorRef {
   return { name, dtype, dtypeCode: code, dims, data, span };
 }
 
-function locate(
-  draft: Draft,
-  dtype: DType | undefined,
-  elements: number,
-  fail: (code: string, what: string) => Error,
-): TensorData {
+type Fail = (code: string, what: string) => Error;
+
+function countElements(dims: readonly number[], fail: Fail): number {
+  let elements = 1;
+  for (const dim of dims) {
+    if (dim < 0) throw fail("negative-dim", `dims [${dims.join(",")}] hold a negative size`);
+    elements *= dim;
+    if (!Number.isSafeInteger(dim) || !Number.isSafeInteger(elements)) {
+      throw fail("dim-overflow", `dims [${dims.join(",")}] overflow`);
+    }
+  }
+  return elements;
+}
+
+function locate(draft: Draft, dtype: DType | undefined, elements: number, fail: Fail): TensorData {
   const expected = dtype === undefined || dtype === "string" ? undefined : bytesOf(dtype, elements);
   if (draft.isExternal) return externalData(draft.external, expected, fail);
   if (draft.raw !== undefined) {
@@ -154,13 +193,7 @@ function locate(
     return { kind: "raw", span: draft.raw };
   }
   if (draft.typed !== undefined) {
-    const { field, spans } = draft.typed;
-    const bytes = spans.reduce((total, { length }) => total + length, 0);
-    const perElement =
-      dtype !== undefined && dtypes[dtype].bits < 8 ? dtypes[dtype].bits / 8 : leastBytes[field];
-    if (bytes < elements * perElement) {
-      throw fail("typed-data-short", `${field}_data has ${bytes} bytes, too few for ${elements} elements`);
-    }
+    checkTyped(draft.typed, dtype, elements, fail);
     return { kind: "typed", ...draft.typed };
   }
   if (elements > 0 && expected !== undefined) {
@@ -169,31 +202,32 @@ function locate(
   return { kind: "none" };
 }
 
-/** The current field as a SparseTensorProto: its dense type and dims; the elements are never read. */
-export function decodeSparse(cursor: Cursor): TensorRef {
-  const span = { offset: cursor.start, length: cursor.length };
-  let values: TensorRef | undefined;
-  const dims: number[] = [];
-  const outer = cursor.enter();
-  while (cursor.next()) {
-    if (cursor.field === sparseFields.values) values = decodeTensor(cursor);
-    else if (cursor.field === sparseFields.dims) cursor.repeated("varint", (dim) => dims.push(dim));
-    else if (cursor.field === sparseFields.indices) checkIndices(cursor);
+function checkTyped(
+  { field, spans }: { readonly field: TypedField; readonly spans: readonly TypedSpan[] },
+  dtype: DType | undefined,
+  elements: number,
+  fail: Fail,
+): void {
+  if (dtype === undefined) return;
+  const { bytes, holds } = typedRules[field];
+  const row = dtypes[dtype];
+  if (!holds(row)) throw fail("wrong-data-field", `elements of ${dtype} do not belong in ${field}_data`);
+  if (bytes !== undefined) {
+    const count = spans.reduce((total, span) => total + numbersIn(span, bytes), 0);
+    // A complex number is two.
+    const expected = row.kind === "complex" ? 2 * elements : elements;
+    if (count === expected) return;
+    const code = count < expected ? "typed-data-short" : "typed-data-surplus";
+    throw fail(code, `${field}_data holds ${count} numbers, expected ${expected}`);
   }
-  cursor.leave(outer);
-  if (values === undefined) throw cursor.error("sparse-tensor", "a sparse tensor has no values");
-  const { name, dtype, dtypeCode } = values;
-  if (dims.some((dim) => dim < 0))
-    throw cursor.error("negative-dim", `tensor "${name}": dims [${dims.join(",")}]`);
-  return { name, dtype, dtypeCode, dims, data: { kind: "none" }, span };
+  if (field === "string") return;
+  const length = spans.reduce((total, span) => total + span.length, 0);
+  if (length < elements * Math.min(1, row.bits / 8)) {
+    throw fail("typed-data-short", `${field}_data has ${length} bytes, too few for ${elements} elements`);
+  }
 }
 
-function checkIndices(cursor: Cursor): void {
-  const indices = decodeTensor(cursor);
-  if (indices.dtype !== "int64") {
-    throw cursor.error(
-      "sparse-tensor",
-      `the indices of a sparse tensor are ${indices.dtype}, expected int64`,
-    );
-  }
+/** How many numbers of a fixed width a span holds; between single ones is a tag of one byte. */
+function numbersIn({ length, packed }: TypedSpan, bytes: number): number {
+  return packed ? length / bytes : (length + 1) / (bytes + 1);
 }

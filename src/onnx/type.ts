@@ -4,6 +4,7 @@ import { dtypeOfCode } from "../ir/dtype.ts";
 import type { ValueType } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
 import { dimFields, shapeFields, tensorTypeFields, typeFields, valueInfoFields } from "./fields.ts";
+import { maxRank } from "./tensor.ts";
 
 /** Sequences of sequences and the like; deeper types are not in use anywhere. */
 const maxTypeDepth = 16;
@@ -93,7 +94,9 @@ function decodeShape(cursor: Cursor, owner: Owner): Dim[] {
   const shape: Dim[] = [];
   const outer = cursor.enter();
   while (cursor.next()) {
-    if (cursor.field === shapeFields.dim) shape.push(decodeDim(cursor, owner, shape.length));
+    if (cursor.field !== shapeFields.dim) continue;
+    if (shape.length === maxRank) throw cursor.error("bad-rank", `"${owner.name}" has over ${maxRank} axes`);
+    shape.push(decodeDim(cursor, owner, shape.length));
   }
   cursor.leave(outer);
   return shape;

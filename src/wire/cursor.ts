@@ -17,6 +17,10 @@ export type NumberEncoding = "varint" | "fixed32" | "fixed64";
 const smallWindowBytes = 4 << 10;
 const largeWindowBytes = 1 << 20;
 const maxGroupDepth = 100;
+/** A tag holds 32 bits: longer encodings are refused, as protobuf's conformance tests ask. */
+const maxTagBytes = 5;
+/** Names and values that tc-lint reads are short; a longer text is an attack on memory. */
+const maxTextBytes = 64 << 20;
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 export class Cursor {
@@ -48,8 +52,8 @@ export class Cursor {
   next(): boolean {
     if (this.#position >= this.#end) return false;
     this.tagStart = this.#position;
-    this.#readVarint("tag");
-    if (this.#high !== 0 || this.#low < 8) throw this.error("bad-tag", "field number 0 or out of range");
+    this.#readTag();
+    if (this.#low < 8) throw this.error("bad-tag", "the field number is 0");
     this.field = this.#low >>> 3;
     this.wire = this.#low & 7;
     this.start = this.#position;
@@ -103,6 +107,9 @@ export class Cursor {
   /** The field as text. Throws `invalid-utf8`. */
   text(): string {
     this.expect(wireTypes.bytes);
+    if (this.length > maxTextBytes) {
+      throw this.error("text-too-long", `field ${this.field} is a text of ${this.length} bytes`);
+    }
     const window = this.#bytes(this.start, this.length);
     const from = this.start - this.#windowStart;
     const to = from + this.length;
@@ -207,10 +214,13 @@ export class Cursor {
     const open = [field];
     while (open.length > 0) {
       if (this.#position >= this.#end) throw this.error("truncated", `group ${field} does not end`);
-      this.#readVarint("tag");
+      const tagStart = this.#position;
+      this.#readTag();
       const inner = this.#low >>> 3;
       const wire = this.#low & 7;
-      if (wire === wireTypes.endGroup) {
+      if (inner === 0) {
+        throw this.error("bad-tag", `the field number at byte ${tagStart} is 0`);
+      } else if (wire === wireTypes.endGroup) {
         if (open.pop() !== inner) throw this.error("bad-group", `group ${field} is closed by field ${inner}`);
       } else if (wire === wireTypes.startGroup) {
         if (open.push(inner) > maxGroupDepth)
@@ -224,6 +234,14 @@ export class Cursor {
     }
     Object.assign(this, { field, tagStart, start, wire: wireTypes.startGroup });
     this.length = this.#position - start;
+  }
+
+  #readTag(): void {
+    const start = this.#position;
+    this.#readVarint("tag");
+    if (this.#position - start > maxTagBytes || this.#high !== 0) {
+      throw this.error("bad-tag", "the field number is out of range");
+    }
   }
 
   /** Reads a varint at the position into #low and #high (unsigned 32-bit halves). */

@@ -19,6 +19,13 @@ export function readRange(source: ByteSource, offset: number, length: number): B
   return target;
 }
 
+/** A file as it was when looked at: path without symbolic links, device and inode. */
+export interface FileIdentity {
+  readonly path: string;
+  readonly device: number;
+  readonly inode: number;
+}
+
 export class FileSource implements ByteSource {
   readonly name: string;
   readonly size: number;
@@ -36,12 +43,14 @@ export class FileSource implements ByteSource {
    * Throws WireError `not-found`, `not-a-file` or `unreadable`.
    */
   static open(path: string): FileSource {
-    const before = attempt(path, () => statSync(path));
+    const before = attempt(path, "opened", () => statSync(path));
     if (!before.isFile()) {
       const what = before.isDirectory() ? "a directory" : before.isFIFO() ? "a pipe" : "a device or socket";
       throw new WireError("not-a-file", `${path}: is ${what}, expected a regular file`);
     }
-    const descriptor = attempt(path, () => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
+    const descriptor = attempt(path, "opened", () =>
+      openSync(path, constants.O_RDONLY | constants.O_NONBLOCK),
+    );
     const opened = fstatSync(descriptor);
     if (!opened.isFile() || opened.ino !== before.ino || opened.dev !== before.dev) {
       closeSync(descriptor);
@@ -50,10 +59,25 @@ export class FileSource implements ByteSource {
     return new FileSource(path, descriptor, opened.size);
   }
 
+  /** Opens the very file that was looked at before. Throws WireError `file-changed` where another has its place. */
+  static openExactly({ path, device, inode }: FileIdentity): FileSource {
+    const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+    const descriptor = attempt(path, "opened", () => openSync(path, flags));
+    const opened = fstatSync(descriptor);
+    if (opened.dev !== device || opened.ino !== inode) {
+      closeSync(descriptor);
+      throw new WireError("file-changed", `${path}: was replaced after it was checked`);
+    }
+    return new FileSource(path, descriptor, opened.size);
+  }
+
   readInto(offset: number, target: Uint8Array): void {
     let done = 0;
     while (done < target.length) {
-      const count = readSync(this.#descriptor, target, done, target.length - done, offset + done);
+      const from = done;
+      const count = attempt(this.name, "read", () =>
+        readSync(this.#descriptor, target, from, target.length - from, offset + from),
+      );
       if (count === 0) throw truncated(this, offset, target.length);
       done += count;
     }
@@ -92,7 +116,7 @@ function truncated(source: ByteSource, offset: number, length: number): WireErro
 }
 
 /** Turns the system's error into ours, with its code kept in the message. */
-function attempt<T>(path: string, action: () => T): T {
+function attempt<T>(path: string, what: "opened" | "read", action: () => T): T {
   try {
     return action();
   } catch (error) {
@@ -100,6 +124,6 @@ function attempt<T>(path: string, action: () => T): T {
     if (reason === "ENOENT" || reason === "ENOTDIR") {
       throw new WireError("not-found", `${path}: no such file`, { cause: error });
     }
-    throw new WireError("unreadable", `${path}: cannot be opened (${reason})`, { cause: error });
+    throw new WireError("unreadable", `${path}: cannot be ${what} (${reason})`, { cause: error });
   }
 }

@@ -48,54 +48,101 @@ interface Range {
 
 function rewrite(source: ByteSource, message: Range, edits: readonly Edit[]): Segment[] {
   if (edits.length === 0) return [{ kind: "copy", source, ...message }];
-  const own = edits.filter(
-    (edit) => edit.parent.offset === message.offset && edit.parent.length === message.length,
-  );
-  const mine = new Set(own);
-  const inner = edits.filter((edit) => !mine.has(edit)).sort((a, b) => a.parent.offset - b.parent.offset);
-  const result: Segment[] = [];
-  const end = message.offset + message.length;
-  let copied = message.offset;
-  let [placed, descended] = [0, 0];
-  const copyTo = (offset: number) => {
-    if (offset > copied) result.push({ kind: "copy", source, offset: copied, length: offset - copied });
-    copied = Math.max(copied, offset);
-  };
-  /** Places the edits of this message that begin at a field boundary. */
-  const placeAt = (boundary: number) => {
-    for (let edit = own[placed]; edit?.offset === boundary; edit = own[++placed]) {
-      if (edit.offset < copied || edit.offset + edit.length > end) throw misplaced(source, edit);
-      copyTo(edit.offset);
-      result.push(...edit.replacement);
-      copied = edit.offset + edit.length;
-    }
-  };
-  const cursor = new Cursor(source, message.offset, message.length);
-  while (cursor.next()) {
-    placeAt(cursor.tagStart);
-    const field = { offset: cursor.start, length: cursor.length };
-    const nested: Edit[] = [];
-    for (let edit = inner[descended]; edit && encloses(field, edit.parent); edit = inner[++descended])
-      nested.push(edit);
-    const [first] = nested;
-    if (first === undefined) continue;
-    if (cursor.wire !== wireTypes.bytes || cursor.tagStart < copied) throw misplaced(source, first);
-    const body = rewrite(source, field, nested);
-    copyTo(cursor.tagStart);
-    result.push({ kind: "bytes", bytes: lengthPrefixed(cursor.field, segmentsLength(body)) }, ...body);
-    copied = field.offset + field.length;
-  }
-  placeAt(end);
-  copyTo(end);
-  const stray = own[placed] ?? inner[descended];
-  if (stray !== undefined) throw misplaced(source, stray);
-  return result;
+  return new Rewrite(source, message, edits).run();
 }
 
-function misplaced(source: ByteSource, edit: Edit): WireError {
+/** One message that is edited, or that encloses one. */
+class Rewrite {
+  readonly #source: ByteSource;
+  readonly #message: Range;
+  /** Edits of this message's own fields, and of messages inside it; both in file order. */
+  readonly #own: readonly Edit[];
+  readonly #inner: readonly Edit[];
+  readonly #result: Segment[] = [];
+  /** Everything before this offset is in the result, or replaced. */
+  #copied: number;
+  #placed = 0;
+  #descended = 0;
+
+  constructor(source: ByteSource, message: Range, edits: readonly Edit[]) {
+    const isOwn = ({ parent }: Edit) => parent.offset === message.offset && parent.length === message.length;
+    this.#source = source;
+    this.#message = message;
+    this.#copied = message.offset;
+    this.#own = edits.filter(isOwn);
+    this.#inner = edits
+      .filter((edit) => !isOwn(edit))
+      .sort((a, b) => a.parent.offset - b.parent.offset || a.offset - b.offset);
+  }
+
+  run(): Segment[] {
+    const { offset, length } = this.#message;
+    const end = offset + length;
+    const cursor = new Cursor(this.#source, offset, length);
+    while (cursor.next()) {
+      this.#placeAt(cursor.tagStart, end);
+      this.#descend(cursor);
+    }
+    this.#placeAt(end, end);
+    this.#copyTo(end);
+    const stray = this.#own[this.#placed] ?? this.#inner[this.#descended];
+    if (stray !== undefined) throw misplaced(this.#source, stray);
+    return this.#result;
+  }
+
+  /** Places the edits of this message that begin at a field boundary. */
+  #placeAt(boundary: number, end: number): void {
+    for (let edit = this.#own[this.#placed]; edit?.offset === boundary; edit = this.#own[++this.#placed]) {
+      if (edit.offset < this.#copied || edit.offset + edit.length > end) throw misplaced(this.#source, edit);
+      this.#copyTo(edit.offset);
+      this.#append(edit.replacement);
+      this.#copied = edit.offset + edit.length;
+    }
+  }
+
+  /** Rewrites the current field where edits lie inside it. */
+  #descend(cursor: Cursor): void {
+    const field = { offset: cursor.start, length: cursor.length };
+    const nested: Edit[] = [];
+    for (let edit = this.#inner[this.#descended]; edit && encloses(field, edit.parent); ) {
+      nested.push(edit);
+      edit = this.#inner[++this.#descended];
+    }
+    const [first] = nested;
+    if (first === undefined) {
+      // A replaced range ends where a field ends.
+      if (cursor.tagStart < this.#copied && cursor.start + cursor.length > this.#copied) {
+        throw misplaced(this.#source, this.#own[this.#placed - 1]);
+      }
+      return;
+    }
+    if (cursor.wire !== wireTypes.bytes || cursor.tagStart < this.#copied) {
+      throw misplaced(this.#source, first);
+    }
+    const body = rewrite(this.#source, field, nested);
+    this.#copyTo(cursor.tagStart);
+    this.#result.push({ kind: "bytes", bytes: lengthPrefixed(cursor.field, segmentsLength(body)) });
+    this.#append(body);
+    this.#copied = field.offset + field.length;
+  }
+
+  #copyTo(offset: number): void {
+    const length = offset - this.#copied;
+    if (length <= 0) return;
+    this.#result.push({ kind: "copy", source: this.#source, offset: this.#copied, length });
+    this.#copied = offset;
+  }
+
+  /** One at a time: as arguments of one call, a million segments would not fit the stack. */
+  #append(segments: readonly Segment[]): void {
+    for (const segment of segments) this.#result.push(segment);
+  }
+}
+
+function misplaced(source: ByteSource, edit: Edit | undefined): WireError {
   return new WireError(
     "bad-edit",
-    `${source.name}: an edit at byte ${edit.offset} does not fall on the fields of a message`,
+    `${source.name}: an edit at byte ${edit?.offset} does not fall on the fields of a message`,
   );
 }
 
