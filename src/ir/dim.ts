@@ -48,7 +48,9 @@ export function floorDivDims(a: Dim, b: Dim): Dim {
   if (b === 1) return a;
   const quotient = divideExactly(a, b);
   if (quotient !== undefined) return quotient;
-  return typeof b === "number" && b > 0 ? floorDivByNumber(a, b) : functionOf("floordiv", a, b);
+  if (typeof b !== "number") return functionOf("floordiv", a, b);
+  if (!Number.isSafeInteger(b)) return unknownDim();
+  return b > 0 ? floorDivByNumber(a, b) : functionOf("floordiv", a, b);
 }
 
 /** One form for equal quotients: a multiple of `b` is divided apart from the rest, so ⌊(2N + 5) / 2⌋ is N + 2. */

@@ -1,5 +1,5 @@
 /** @file The vocabulary of inference rules: facts, axes, broadcasting. */
-import { type Dim, isUnknown, maxDims, sameDim, type Shape, unknownDim } from "../ir/dim.ts";
+import { type Dim, isUnknown, maxDims, type Shape, sameDim, unknownDim } from "../ir/dim.ts";
 import type { DType } from "../ir/dtype.ts";
 import { type Fact, maxFoldedElements, type OpContext, ShapeError, type TensorFact } from "./op.ts";
 
@@ -23,9 +23,13 @@ export function asTensor(fact: Fact | undefined): TensorFact {
   return fact?.kind === "tensor" ? fact : unknownTensor;
 }
 
-/** Elements of input `index`, known ones as dims; a tensor without any needs nobody to tell them. */
+/** Elements of input `index`, known ones as dims. */
 export function elementsAt(context: OpContext, index: number): readonly Dim[] | undefined {
-  const { shape, elements } = tensorAt(context, index);
+  return elementsOf(tensorAt(context, index));
+}
+
+/** Elements as dims; a tensor without any needs nobody to tell them. */
+export function elementsOf({ shape, elements }: TensorFact): readonly Dim[] | undefined {
   return elements ?? (shape?.includes(0) ? [] : undefined);
 }
 

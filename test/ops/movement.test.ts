@@ -337,7 +337,7 @@ describe("gathering and scattering", () => {
     expect(shown({ type: "ScatterND", inputs: rows })).toBe("int64[2,2] = 1,2,8,9");
     expect(shown({ type: "ScatterND", inputs: [data, computed(1), ints(1)] })).toBe("int64[4]");
     expect(shown({ type: "ScatterElements", inputs: [data, ints(unknown), ints(1)] })).toBe("int64[4]");
-    expect(shown({ type: "Scatter", opset: 9, inputs: [float(n, 4), computed(1), float(1)] })).toBe(
+    expect(shown({ type: "Scatter", opset: 9, inputs: [float(n, 4), float(n, 1), float(n, 1)] })).toBe(
       "float32[N,4]",
     );
     expect(() => infer({ type: "ScatterND", inputs: [float(2), tensor("int64", [1, 2]), float(1)] })).toThrow(

@@ -1,7 +1,7 @@
 /** @file Axes given as an attribute in older opsets and as an input in newer ones. */
 import type { OpContext } from "../op.ts";
 import { ShapeError } from "../op.ts";
-import { normalizeAxis, numbersOf, tensorAt } from "../shape.ts";
+import { elementsOf, normalizeAxis, numbersOf, tensorAt } from "../shape.ts";
 import { lengthOf } from "./elements.ts";
 
 export type AxesArgument =
@@ -18,7 +18,7 @@ export function axesArgument(context: OpContext, index: number, inputSince: numb
   }
   if (context.inputs[index] === undefined) return { kind: "absent" };
   const fact = tensorAt(context, index);
-  const axes = numbersOf(fact.elements);
+  const axes = numbersOf(elementsOf(fact));
   return axes === undefined ? { kind: "unknown", count: lengthOf(fact) } : { kind: "known", axes };
 }
 

@@ -1,6 +1,6 @@
 import { unknownDim } from "../../ir/dim.ts";
 import { defineOp, ShapeError } from "../op.ts";
-import { tensor, tensorAt } from "../shape.ts";
+import { elementsAt, tensor, tensorAt } from "../shape.ts";
 import { normalizeAxes } from "./axes.ts";
 
 /** The axes `axes` (default all) cut or padded around their middle to the sizes in input 1. */
@@ -11,7 +11,7 @@ export const centerCropPad = defineOp({
     const { dtype, shape } = tensorAt(context, 0);
     if (shape === undefined) return [tensor(dtype, undefined)];
     const axes = normalizeAxes(context.ints("axes") ?? [...shape.keys()], shape.length);
-    const sizes = tensorAt(context, 1).elements;
+    const sizes = elementsAt(context, 1);
     if (sizes !== undefined && sizes.length !== axes.length) {
       throw new ShapeError(`CenterCropPad of ${axes.length} axes has ${sizes.length} sizes`);
     }

@@ -2,7 +2,8 @@
 import { type Dim, product, type Shape, unknownDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { maxFoldedElements, type OpContext, ShapeError, type TensorFact } from "../op.ts";
-import { numbersOf, sizeOf, stridesOf, tensor, unknownShape } from "../shape.ts";
+import { elementsOf, numbersOf, sizeOf, stridesOf, tensor, unknownShape } from "../shape.ts";
+import { checkedSize } from "../size.ts";
 
 /** A tensor with its elements, row-major. */
 export interface Folded {
@@ -14,8 +15,9 @@ export interface Folded {
 /** The tensor as a readable array, or undefined where its elements are not known. */
 export function folded(fact: TensorFact): Folded | undefined {
   const shape = numbersOf(fact.shape);
-  if (shape === undefined || fact.elements === undefined) return undefined;
-  return { shape, strides: stridesOf(shape), elements: fact.elements };
+  const elements = elementsOf(fact);
+  if (shape === undefined || elements === undefined) return undefined;
+  return { shape, strides: stridesOf(shape), elements };
 }
 
 /** The element at a position (one index an axis); unknown outside the tensor. */
@@ -35,7 +37,7 @@ export function fill(
   shape: Shape | undefined,
   elementOf: ((position: readonly number[]) => Dim) | undefined,
 ): TensorFact {
-  const sizes = numbersOf(shape);
+  const sizes = numbersOf(shape?.map((size) => checkedSize(size, "a size")));
   const count = sizeOf(shape);
   if (elementOf === undefined || sizes === undefined || count === undefined || count > maxFoldedElements) {
     return tensor(dtype, shape);
@@ -54,18 +56,16 @@ function positionsOf(sizes: readonly number[], count: number): number[][] {
   );
 }
 
-/** The same elements in another shape, as views give. */
+/** The same elements in another shape, where they fit it. */
 export function viewAs(source: TensorFact, shape: Shape | undefined): TensorFact {
-  return tensor(source.dtype, shape, numbersOf(shape) === undefined ? undefined : source.elements);
+  const { dtype, elements } = source;
+  return tensor(dtype, shape, sizeOf(shape) === elements?.length ? elements : undefined);
 }
 
 /** A shape given by a 1-D tensor of sizes: at least its rank, where only that is known. */
 export function shapeGivenBy(sizes: TensorFact): Shape | undefined {
-  if (sizes.elements !== undefined) {
-    const negative = sizes.elements.find((size) => typeof size === "number" && size < 0);
-    if (negative !== undefined) throw new ShapeError(`size ${negative} is negative`);
-    return sizes.elements;
-  }
+  const elements = elementsOf(sizes);
+  if (elements !== undefined) return elements.map((size) => checkedSize(size, "a size of the shape"));
   const rank = lengthOf(sizes);
   return rank === undefined ? undefined : unknownShape(rank);
 }

@@ -35,7 +35,7 @@ export const gatherND = defineOp({
 });
 
 function gatheredShape(data: Shape, indices: Shape, batchAxes: number, depth: number): Shape {
-  if (batchAxes + depth > data.length || batchAxes >= indices.length) {
+  if (batchAxes < 0 || batchAxes + depth > data.length || batchAxes >= indices.length) {
     throw new ShapeError(
       `GatherND of [${data.join(",")}] with indices [${indices.join(",")}]: too many coordinates for the rank`,
     );

@@ -1,7 +1,7 @@
 /** @file Pad: every axis grown (or cut, where negative) at both ends. */
 import { addDims, type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
-import { numbersOf, tensorAt, unknownShape } from "../shape.ts";
+import { elementsOf, numbersOf, tensorAt, unknownShape } from "../shape.ts";
 import { axesArgument, normalizeAxes } from "./axes.ts";
 import { elementAt, fill, folded, lengthOf, scalarOf } from "./elements.ts";
 
@@ -28,10 +28,11 @@ interface Pads {
 /** Begin and end of every axis; undefined where the node computes them or the rank is not known. */
 function padsOf(context: OpContext, rank: number | undefined): Pads | undefined {
   const input = tensorAt(context, 1);
-  const given = context.opset < 11 ? context.ints("pads") : input.elements;
+  const given = context.opset < 11 ? context.ints("pads") : elementsOf(input);
   const axes = context.opset < 18 ? ({ kind: "absent" } as const) : axesArgument(context, 3, 18);
   const count = given?.length ?? lengthOf(input);
   if (axes.kind === "unknown" || (axes.kind === "known" && rank === undefined)) return undefined;
+  if (count !== undefined && count % 2 !== 0) throw new ShapeError(`Pad has ${count} pads, not two an axis`);
   const padRank = rank ?? (count === undefined ? undefined : count / 2);
   if (given === undefined || padRank === undefined) return undefined;
   const listed = axes.kind === "known" ? normalizeAxes(axes.axes, padRank) : [...Array(padRank).keys()];

@@ -10,7 +10,7 @@ import {
   unknownDim,
 } from "../../ir/dim.ts";
 import { defineOp, ShapeError } from "../op.ts";
-import { sizeOf, tensorAt, unknownShape } from "../shape.ts";
+import { elementsOf, sizeOf, tensorAt, unknownShape } from "../shape.ts";
 import { countOf, lengthOf, viewAs } from "./elements.ts";
 
 export const reshape = defineOp({
@@ -21,9 +21,8 @@ export const reshape = defineOp({
     const input = tensorAt(context, 0);
     const target = tensorAt(context, 1);
     const allowZero = context.opset >= 14 && context.int("allowzero") === 1;
-    if (target.elements !== undefined) {
-      return [viewAs(input, reshaped(input.shape, target.elements, allowZero))];
-    }
+    const sizes = elementsOf(target);
+    if (sizes !== undefined) return [viewAs(input, reshaped(input.shape, sizes, allowZero))];
     const rank = lengthOf(target);
     return [viewAs(input, rank === undefined ? undefined : ofRank(input.shape, rank))];
   },

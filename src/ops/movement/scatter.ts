@@ -1,5 +1,5 @@
 /** @file ScatterElements (Scatter before opset 11) and ScatterND: a copy of the data with some elements replaced. */
-import { addDims, type Dim, maxDims, minDims, mulDims, unknownDim } from "../../ir/dim.ts";
+import { addDims, type Dim, maxDims, minDims, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError, type TensorFact } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { elementAt, type Folded, fill, folded, wrapIndex } from "./elements.ts";
@@ -23,45 +23,50 @@ interface Scatter {
   readonly reduce: Reduction;
 }
 
-/** Writes every update into the result; false where an index is not known. */
-type Write = (scatter: Scatter, context: OpContext) => boolean;
-
-export const scatterOps: readonly OpDefinition[] = [
-  scatterOp("Scatter", writeElements),
-  scatterOp("ScatterElements", writeElements),
-  scatterOp("ScatterND", writeSlices),
-];
-
-function scatterOp(type: string, write: Write): OpDefinition {
-  return defineOp({ domain: "", type, infer: (context) => [scattered(context, write)] });
+interface Variant {
+  /** Throws where the indices cannot be indices into a tensor of `rank`. */
+  readonly check: (indices: Shape, rank: number) => void;
+  /** Writes every update into the result; false where an index is not known. */
+  readonly write: (scatter: Scatter, context: OpContext) => boolean;
 }
 
-function scattered(context: OpContext, write: Write): TensorFact {
-  const { dtype, shape, elements } = tensorAt(context, 0);
-  checkIndices(context);
+const byElement: Variant = { check: checkRank, write: writeElements };
+const bySlice: Variant = { check: checkDepth, write: writeSlices };
+
+export const scatterOps: readonly OpDefinition[] = [
+  scatterOp("Scatter", byElement),
+  scatterOp("ScatterElements", byElement),
+  scatterOp("ScatterND", bySlice),
+];
+
+function scatterOp(type: string, variant: Variant): OpDefinition {
+  return defineOp({ domain: "", type, infer: (context) => [scattered(context, variant)] });
+}
+
+function scattered(context: OpContext, { check, write }: Variant): TensorFact {
+  const { dtype, shape } = tensorAt(context, 0);
+  const indexShape = tensorAt(context, 1).shape;
+  if (shape !== undefined && indexShape !== undefined) check(indexShape, shape.length);
   const [data, indices, updates] = [0, 1, 2].map((index) => folded(tensorAt(context, index)));
   const reduce = reductions.get(context.string("reduction") ?? "none");
   if (data === undefined || indices === undefined || updates === undefined || reduce === undefined) {
     return tensor(dtype, shape);
   }
-  const result = [...(elements ?? [])];
-  return tensor(
-    dtype,
-    shape,
-    write({ data, indices, updates, result, reduce }, context) ? result : undefined,
-  );
+  const result = [...data.elements];
+  const isKnown = write({ data, indices, updates, result, reduce }, context);
+  return tensor(dtype, shape, isKnown ? result : undefined);
 }
 
-function checkIndices(context: OpContext): void {
-  const rank = tensorAt(context, 0).shape?.length;
-  const depth = tensorAt(context, 1).shape?.at(-1);
-  if (
-    context.node.opType === "ScatterND" &&
-    rank !== undefined &&
-    typeof depth === "number" &&
-    depth > rank
-  ) {
-    throw new ShapeError(`ScatterND has ${depth} coordinates an index for a tensor of rank ${rank}`);
+function checkRank(indices: Shape, rank: number): void {
+  if (indices.length !== rank) {
+    throw new ShapeError(`indices of rank ${indices.length} for a tensor of rank ${rank}, expected the same`);
+  }
+}
+
+function checkDepth(indices: Shape, rank: number): void {
+  const depth = indices.at(-1);
+  if (depth === undefined || (typeof depth === "number" && depth > rank)) {
+    throw new ShapeError(`indices of ${depth ?? "no"} coordinates for a tensor of rank ${rank}`);
   }
 }
 
@@ -97,6 +102,7 @@ function writeAt(
   position: readonly number[],
   update: Dim,
 ): boolean {
+  if (position.length !== data.shape.length) return false;
   if (position.some((index, axis) => index < 0 || index >= (data.shape[axis] ?? 0))) return false;
   const offset = position.reduce((sum, index, axis) => sum + index * (data.strides[axis] ?? 0), 0);
   result[offset] = reduce(result[offset] ?? unknownDim(), update);

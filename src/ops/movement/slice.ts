@@ -1,7 +1,7 @@
 /** @file Slice: a range of some axes, with steps. */
 import type { Dim, Shape } from "../../ir/dim.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
-import { tensorAt, unknownShape } from "../shape.ts";
+import { elementsAt, elementsOf, tensorAt, unknownShape } from "../shape.ts";
 import { type AxesArgument, axesArgument, normalizeAxes } from "./axes.ts";
 import { elementAt, fill, folded, lengthOf } from "./elements.ts";
 import { clampedBounds, type SliceBounds, sliceExtent } from "./slice-extent.ts";
@@ -33,7 +33,7 @@ function boundsByAxis(context: OpContext, rank: number): ReadonlyMap<number, Sli
     }
   }
   const hasSteps = context.opset >= 10 && context.inputs[4] !== undefined;
-  const steps = hasSteps ? tensorAt(context, 4).elements : axes.map(() => 1);
+  const steps = hasSteps ? elementsAt(context, 4) : axes.map(() => 1);
   return new Map(
     normalizeAxes(axes, rank).map((axis, at) => [
       axis,
@@ -57,7 +57,7 @@ function listOf(
     return { elements, length: elements?.length };
   }
   const fact = tensorAt(context, input);
-  return { elements: fact.elements, length: lengthOf(fact) };
+  return { elements: elementsOf(fact), length: lengthOf(fact) };
 }
 
 function sliced(input: TensorFact, shape: Shape, bounds: ReadonlyMap<number, SliceBounds>): TensorFact {

@@ -25,7 +25,9 @@ function sizesOf(context: OpContext, dim: Dim): readonly Dim[] {
   if (given !== undefined) return checkedSizes(given, dim, count);
   if (context.opset >= 13 && context.inputs[1] !== undefined)
     return Array.from({ length: count }, () => unknownDim());
-  return equalSizes(dim, context.int("num_outputs") ?? count, context.opset >= 18).slice(0, count);
+  const parts = context.int("num_outputs") ?? count;
+  if (parts < count) throw new ShapeError(`Split names ${count} outputs and makes only ${parts}`);
+  return equalSizes(dim, { parts, count, mayBeUneven: context.opset >= 18 });
 }
 
 function checkedSizes(sizes: readonly Dim[], dim: Dim, count: number): readonly Dim[] {
@@ -40,13 +42,20 @@ function checkedSizes(sizes: readonly Dim[], dim: Dim, count: number): readonly 
 }
 
 /** Since opset 18 the last part may be smaller; before, the parts must be equal. */
-function equalSizes(dim: Dim, parts: number, mayBeUneven: boolean): readonly Dim[] {
+function equalSizes(
+  dim: Dim,
+  {
+    parts,
+    count,
+    mayBeUneven,
+  }: { readonly parts: number; readonly count: number; readonly mayBeUneven: boolean },
+): readonly Dim[] {
   if (!mayBeUneven && typeof dim === "number" && dim % parts !== 0) {
     throw new ShapeError(`Split of ${dim} into ${parts} equal parts`);
   }
   const size = mayBeUneven ? ceilDivDims(dim, parts) : floorDivDims(dim, parts);
   const last = mayBeUneven ? subDims(dim, mulDims(size, parts - 1)) : size;
-  return Array.from({ length: parts }, (_, part) => (part === parts - 1 ? last : size));
+  return Array.from({ length: count }, (_, part) => (part === parts - 1 ? last : size));
 }
 
 function pieces(input: TensorFact, axis: number, sizes: readonly Dim[]): TensorFact[] {

@@ -1,6 +1,6 @@
 import { mulDims, unknownDim } from "../../ir/dim.ts";
 import { defineOp, ShapeError } from "../op.ts";
-import { tensorAt, unknownShape } from "../shape.ts";
+import { elementsOf, tensorAt, unknownShape } from "../shape.ts";
 import { elementAt, fill, folded, lengthOf } from "./elements.ts";
 
 /** Every axis repeated as often as input 1 says. */
@@ -12,11 +12,12 @@ export const tile = defineOp({
     const repeats = tensorAt(context, 1);
     const rank = input.shape?.length ?? lengthOf(repeats);
     if (rank === undefined) return [fill(input.dtype, undefined, undefined)];
-    if (repeats.elements !== undefined && repeats.elements.length !== rank) {
-      throw new ShapeError(`Tile of rank ${rank} has ${repeats.elements.length} repeats`);
+    const times = elementsOf(repeats);
+    if (times !== undefined && times.length !== rank) {
+      throw new ShapeError(`Tile of rank ${rank} has ${times.length} repeats`);
     }
     const shape = (input.shape ?? unknownShape(rank)).map((dim, axis) =>
-      mulDims(dim, repeats.elements?.[axis] ?? unknownDim()),
+      mulDims(dim, times?.[axis] ?? unknownDim()),
     );
     const source = folded(input);
     return [

@@ -1,7 +1,7 @@
 import { ceilDivDims, type Dim, divideExactly, type Shape, sameDim, unknownDim } from "../../ir/dim.ts";
 import { lengthOf, scalarOf } from "../movement/elements.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
-import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { elementsOf, normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { type SequenceFact, sequence } from "./facts.ts";
 
 /** A tensor cut along `axis`: by a size (scalar input 1), by sizes (vector), or into single slices (no input). */
@@ -34,7 +34,7 @@ function parts(context: OpContext, { dtype, shape = [] }: TensorFact, axis: numb
     const same = divideExactly(dim, size) !== undefined;
     return sequence(pieceOf(same ? size : unknownDim()), ceilDivDims(dim, size));
   }
-  return sequence(pieceOf(commonSize(sizes.elements)), sizes.shape && lengthOf(sizes));
+  return sequence(pieceOf(commonSize(elementsOf(sizes))), sizes.shape && lengthOf(sizes));
 }
 
 function commonSize(sizes: Shape | undefined): Dim {
