@@ -144,6 +144,10 @@ describe("experts", () => {
       expect.objectContaining({ batch: 4, m: 3, n: 8, k: 16 }),
     ]);
   });
+  it("multiply nothing for no tokens", () => {
+    const none = [f16(0, 8), ...inputs.slice(1)];
+    expect(works({ type: "MoE", inputs: none, attributes: { k: 2 } })).toEqual([]);
+  });
   it("are reached by few tokens one each, and halve a fused gate", () => {
     const one = [f16(1, 8), f16(1, 4), f16(4, 32, 8), undefined, f16(4, 8, 16)];
     const attributes = { k: 2, activation_type: "swiglu", swiglu_fusion: 1 };

@@ -68,6 +68,7 @@ describe("Conv", () => {
     ["channels that disagree", [1, 4, 8, 8], [4, 3, 3, 3], {}, "4 does not equal 3"],
     ["kernel_shape against W", [1, 3, 8, 8], [4, 3, 3, 3], { kernel_shape: [5, 5] }, "5 does not equal 3"],
     ["ranks that disagree", [1, 3, 8], [4, 3, 3, 3], {}, "rank 3"],
+    ["an empty kernel", [1, 3, 8, 8], [4, 3, 0, 3], {}, "positive"],
     ["window beyond the input", [1, 3, 4, 4], [4, 3, 7, 7], {}, "does not fit"],
   ])("rejects %s", (_name, x, w, attributes, message) => {
     const options = { type: "Conv", inputs: [f32(...x), f32(...w)], attributes };
@@ -402,9 +403,22 @@ describe("Attention", () => {
   ])("rejects %s", (_name, inputs, attributes, message) => {
     expect(() => infer({ type: "Attention", inputs, attributes })).toThrow(message);
   });
+  it("does not guess how long an unknown past is", () => {
+    const operands = [f32(1, 2, 3, 8), f32(1, 2, 3, 8), f32(1, 2, 3, 8)];
+    const inputs = [...operands, undefined, unknownTensor, unknownTensor];
+    expect(show(infer({ type: "Attention", inputs })[1])).toBe("float32[1,2,? + 3,8]");
+  });
   it("infers the modifiers of FlexAttention on the scores", () => {
     const seen: string[] = [];
-    const graph = { name: "mod", owner: undefined, nodes: [], inputs: [], outputs: [], values: new Map(), span: { offset: 0, length: 0 } };
+    const graph = {
+      name: "mod",
+      owner: undefined,
+      nodes: [],
+      inputs: [],
+      outputs: [],
+      values: new Map(),
+      span: { offset: 0, length: 0 },
+    };
     const inputs = [1, 2, 3].map(() => of("float16", 1, 4, 5, 8));
     const options: ContextOptions = {
       domain: "ai.onnx.preview",

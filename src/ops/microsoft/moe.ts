@@ -46,6 +46,7 @@ function expertWork(context: OpContext, at: Positions): readonly GemmWork[] | un
   const experts = sharedOr("experts", dimAt(tensorAt(context, 1).shape, -1), dimAt(fc1, 0), dimAt(fc2, 0));
   const choices = mulDims(product(shape.slice(0, -1)), context.int("k") ?? 1);
   const reached = minDims(experts, choices);
+  if (reached === 0) return [];
   const rows = ceilDivDims(choices, reached);
   const gemm = (n: Dim, k: Dim): GemmWork => ({
     kind: "gemm",

@@ -141,7 +141,7 @@ function packedSizes(context: OpContext): AttentionSizes {
     const headDim = fact.shape?.length === 4 ? dimAt(fact.shape, 3) : merged;
     return { batch: dimAt(offsets, 0), heads, length: dimAt(offsets, 1), headDim };
   };
-  return attentionSizes(operand(0, "query"), operand(1, "key"), operand(2, "value"));
+  return attentionSizes(operand(0, "query"), operand(1, "key"), operand(2, "value"), 0);
 }
 
 export const multiHeadAttentionOps: readonly OpDefinition[] = [

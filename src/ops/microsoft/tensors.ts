@@ -113,7 +113,9 @@ function gatherBlockQuantized(context: OpContext): readonly TensorFact[] {
   const { dtype } = tensorAt(context, 2);
   if (data.shape === undefined || indices.shape === undefined) return [tensor(dtype, undefined)];
   const axis = normalizeAxis(context.int("gather_axis") ?? 0, data.shape.length);
-  const codesPerByte = data.dtype === "uint8" ? 8 / (context.int("bits") ?? 4) : 1;
+  const bits = context.int("bits") ?? 4;
+  if (![2, 4, 8].includes(bits)) throw new ShapeError(`bits is ${bits}, expected 2, 4 or 8`);
+  const codesPerByte = data.dtype === "uint8" ? 8 / bits : 1;
   const last = data.shape.length - 1;
   const elements = data.shape.map((dim, at) => (at === last ? mulDims(dim, codesPerByte) : dim));
   const shape = [...elements.slice(0, axis), ...indices.shape, ...elements.slice(axis + 1)];

@@ -56,7 +56,8 @@ function withColumns(shape: Shape | undefined, columns: Dim): Shape | undefined 
 
 function required(context: OpContext, name: string): number {
   const value = context.int(name);
-  if (value === undefined) throw new ShapeError(`the attribute ${name} is missing`);
+  if (value === undefined || value < 1)
+    throw new ShapeError(`the attribute ${name} is ${value ?? "missing"}`);
   return value;
 }
 

@@ -113,11 +113,12 @@ export function spatialRankOf(
 
 /** The attribute kernel_shape and the weights must agree; either alone will do. */
 export function kernelOf(context: OpContext, w: Shape | undefined, spatialRank: number): readonly Dim[] {
-  const stated = context.ints("kernel_shape");
   const fromWeights = w?.slice(2);
-  if (stated === undefined || stated.length === 0) {
-    return fromWeights ?? Array.from({ length: spatialRank }, unknownDim);
+  const stated = context.ints("kernel_shape") ?? [];
+  if ([...stated, ...(fromWeights ?? [])].some((size) => typeof size === "number" && size < 1)) {
+    throw new ShapeError(`the kernel is [${(fromWeights ?? stated).join(",")}], expected positive sizes`);
   }
+  if (stated.length === 0) return fromWeights ?? Array.from({ length: spatialRank }, unknownDim);
   if (fromWeights === undefined) return stated;
   if (stated.length !== fromWeights.length) {
     throw new ShapeError(

@@ -59,12 +59,15 @@ function filtersOf(context: OpContext, w: Shape | undefined, groups: number): Di
 /** The attribute output_shape decides alone; some exporters write batch and channels in front of it. */
 function transposedOutputs(context: OpContext, window: Window, input: readonly Dim[]): readonly Dim[] {
   const stated = context.ints("output_shape") ?? [];
+  const extra = context.ints("output_padding") ?? [];
+  if ([...stated, ...extra].some((size) => size < 0)) {
+    throw new ShapeError("output_shape and output_padding must not be negative");
+  }
   if (stated.length === input.length) return stated;
   if (stated.length === input.length + 2) return stated.slice(2);
   if (stated.length > 0) {
     throw new ShapeError(`output_shape has ${stated.length} entries, expected ${input.length}`);
   }
-  const extra = context.ints("output_padding") ?? [];
   if (extra.length > 0 && extra.length !== input.length) {
     throw new ShapeError(`output_padding has ${extra.length} entries, expected ${input.length}`);
   }

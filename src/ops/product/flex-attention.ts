@@ -44,5 +44,5 @@ function sizesOf(context: OpContext) {
     requireRank(fact, [4], what);
     return headSizes(fact, undefined, what);
   };
-  return attentionSizes(operand(0, "Q"), operand(1, "K"), operand(2, "V"));
+  return attentionSizes(operand(0, "Q"), operand(1, "K"), operand(2, "V"), 0);
 }

@@ -41,7 +41,7 @@ export function headSizes(fact: TensorFact, heads: number | undefined, what: str
 
 /** One of `parts` equal parts of a hidden axis. */
 export function splitEvenly(hidden: Dim, parts: Dim, what: string): Dim {
-  if (parts === 0) throw new ShapeError(`${what} has 0 heads`);
+  if (typeof parts === "number" && parts < 1) throw new ShapeError(`${what} has ${parts} heads`);
   const part = divideExactly(hidden, parts);
   if (part !== undefined) return part;
   if (typeof hidden === "number" && typeof parts === "number") {
@@ -61,12 +61,12 @@ export interface AttentionSizes {
   readonly valueHeadDim: Dim;
 }
 
-/** Joins Q, K and V, and `past` keys in front of the new ones. Throws where they do not fit. */
+/** Joins Q, K and V, and `past` keys (undefined: not known how many) in front of the new ones. Throws where they do not fit. */
 export function attentionSizes(
   q: HeadSizes,
   k: HeadSizes,
   v: HeadSizes,
-  past: Dim | undefined = 0,
+  past: Dim | undefined,
 ): AttentionSizes {
   const newKeys = sharedOr("lengths of K and V", k.length, v.length);
   const heads = sharedOr("heads of Q", q.heads);
