@@ -1,11 +1,12 @@
 /** @file Operators outside ai.onnx that ONNX Runtime's optimizer, its tools and its exporters write. */
+import { resize } from "../movement/resize.ts";
 import type { OpDefinition } from "../op.ts";
 import { causalConvOp } from "../product/causal-conv.ts";
 import { linearAttentionOp } from "../product/linear-attention.ts";
 import { recurrentOp } from "../product/recurrent.ts";
 import { alikeOps } from "./alike.ts";
 import { convOps } from "./conv.ts";
-import { microsoft } from "./domain.ts";
+import { internalNhwc, microsoft } from "./domain.ts";
 import { groupQueryAttention } from "./group-query-attention.ts";
 import { matMulOps } from "./matmul.ts";
 import { moeOps } from "./moe.ts";
@@ -39,6 +40,8 @@ export const microsoftOps: readonly OpDefinition[] = [
   }),
   ...normalizationOps,
   ...poolOps,
+  // Its sizes and scales are in the order of the axes, whatever these are.
+  { ...resize, domain: internalNhwc },
   ...quantizedOps,
   ...alikeOps,
   ...tensorOps,
