@@ -1,6 +1,6 @@
 /** @file Sizes that come from elements and attributes, which a broken model may have made negative. */
 import { type Dim, unknownDim } from "../ir/dim.ts";
-import { type OpContext, ShapeError } from "./op.ts";
+import { type Fact, type OpContext, ShapeError } from "./op.ts";
 import { elementsAt } from "./shape.ts";
 
 /** The size itself. Throws where it is a number that no axis has. */
@@ -19,4 +19,16 @@ export function scalarSize(context: OpContext, index: number, what: string): Dim
 /** All elements of input `index` as sizes; undefined where they are not known. */
 export function elementSizes(context: OpContext, index: number, what: string): readonly Dim[] | undefined {
   return elementsAt(context, index)?.map((size) => checkedSize(size, what));
+}
+
+/**
+ * The facts themselves. Throws where a tensor has a size that no tensor has: whatever a broken model made an
+ * operator compute, it ends here.
+ */
+export function checkedOutputs(outputs: readonly (Fact | undefined)[]): readonly (Fact | undefined)[] {
+  for (const [index, output] of outputs.entries()) {
+    if (output?.kind !== "tensor") continue;
+    for (const size of output.shape ?? []) checkedSize(size, `a size of output ${index}`);
+  }
+  return outputs;
 }

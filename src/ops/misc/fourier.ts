@@ -68,7 +68,9 @@ const stft = defineOp({
     const [batch = unknownDim(), signal = unknownDim()] = shape ?? [];
     const frame = frameLength(context, signal);
     const step = numbersAt(context, 1)?.[0];
-    if (step !== undefined && step < 1) throw new ShapeError(`frame_step is ${step}, expected at least 1`);
+    if (step !== undefined && !(Number.isSafeInteger(step) && step > 0)) {
+      throw new ShapeError(`frame_step is ${step}, expected at least 1`);
+    }
     const bins = context.int("onesided") === 0 ? frame : uniqueBins(frame);
     const known = step !== undefined && !isUnknown(signal) && !isUnknown(frame);
     const frames = known ? windowOutput(signal, frame, step, 1, 0, 0) : unknownDim();
