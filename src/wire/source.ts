@@ -124,6 +124,10 @@ function attempt<T>(path: string, what: "opened" | "read", action: () => T): T {
     if (reason === "ENOENT" || reason === "ENOTDIR") {
       throw new WireError("not-found", `${path}: no such file`, { cause: error });
     }
+    if (reason === "ELOOP") {
+      const what = "is a symbolic link where none may be, or a loop of them";
+      throw new WireError("symbolic-link", `${path}: ${what}`, { cause: error });
+    }
     throw new WireError("unreadable", `${path}: cannot be ${what} (${reason})`, { cause: error });
   }
 }
