@@ -90,18 +90,24 @@ export function windowOutput(
   ceilMode = false,
 ): Dim {
   const extent = windowExtent(kernel, dilation);
-  const slack = subDims(addDims(input, padBegin + padEnd), extent);
-  if (typeof slack === "number" && slack < 0 && input !== 0) {
-    throw new ShapeError(
-      `a window of ${extent} does not fit into ${input} elements padded by ${padBegin} and ${padEnd}`,
-    );
+  const positions = ceilMode
+    ? ceilPositions(input, extent, stride, padBegin, padEnd)
+    : // One division for "how often can it move, plus one": equal sizes then get equal expressions.
+      floorDivDims(addDims(subDims(addDims(input, padBegin + padEnd), extent), stride), stride);
+  if (typeof positions !== "number" || positions > 0) return positions;
+  if (input === 0) return 0;
+  throw new ShapeError(
+    `a window of ${extent} does not fit into ${input} elements padded by ${padBegin} and ${padEnd}`,
+  );
+}
+
+/** Starts lie below input + padBegin, and at most one stride past the last window that fits. */
+function ceilPositions(input: Dim, extent: Dim, stride: number, padBegin: number, padEnd: number): Dim {
+  if (typeof extent === "number") {
+    return ceilDivDims(addDims(input, padBegin + Math.min(0, padEnd - extent + stride)), stride);
   }
-  if (input === 0 && typeof slack === "number" && slack < 0) return 0;
-  // One division for "how often can it move, plus one": equal sizes then get equal expressions.
-  if (!ceilMode) return floorDivDims(addDims(slack, stride), stride);
-  if (typeof extent !== "number") return addDims(ceilDivDims(slack, stride), 1);
-  // Starts lie below input + padBegin, and at most one stride past the last window that fits.
-  return ceilDivDims(addDims(input, padBegin + Math.min(0, padEnd - extent + stride)), stride);
+  const slack = subDims(addDims(input, padBegin + padEnd), extent);
+  return addDims(ceilDivDims(slack, stride), 1);
 }
 
 /** Elements from a window's first to its last tap, both included. */

@@ -68,6 +68,9 @@ describe("sliding windows", () => {
       "a window of 5 does not fit into 2 elements padded by 1 and 1",
     );
     expect(windowOutput(0, 5, 1, 1, 1, 1)).toBe(0);
+    // With ceil mode a partial window is one position.
+    expect(windowOutput(4, 5, 3, 1, 0, 0, true)).toBe(1);
+    expect(() => windowOutput(4, 5, 1, 1, 0, 0, true)).toThrow("a window of 5 does not fit into 4 elements");
   });
 
   test("equal sizes get equal expressions", () => {
