@@ -2,6 +2,7 @@
 import type { Dim, Shape } from "../ir/dim.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Graph, Node } from "../ir/model.ts";
+import type { AxisContext, Lane, LaneContext } from "./axes.ts";
 import type { TrafficPattern, Work } from "./work.ts";
 
 /** What is known of a tensor without running the model. */
@@ -74,6 +75,10 @@ export interface OpDefinition {
   readonly product?: boolean;
   /** Positions of the two inputs that a product multiplies, the activation first. Default [0, 1]. */
   readonly operands?: readonly [number, number];
+  /** States relations between axes, for padding. An operator without it blocks the axes of all its operands. */
+  readonly axes?: (context: AxisContext) => void;
+  /** What output lanes of a padded atom hold, given the inputs' lanes. Without it: nothing that can be relied on. */
+  readonly lanes?: (context: LaneContext, output: number) => Lane;
   /** Memory traffic of an operator without `work`; "none" costs nothing (views, shape arithmetic). Default "copy". */
   readonly traffic?: TrafficPattern | "none";
 }

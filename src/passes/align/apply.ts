@@ -1,0 +1,177 @@
+/** @file Chosen sizes to a patch: padded constants, rewritten sizes, and conversions at the graph's edges. */
+import { type Axis, atomsOf, indexMap, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import type { Model, Node, TensorRef, Value } from "../../ir/model.ts";
+import {
+  type AttributeSpec,
+  type GraphPatch,
+  type NodeSpec,
+  type OpenTensor,
+  Patch,
+  type TensorSpec,
+} from "../../ir/patch.ts";
+import { numbersOf } from "../../ops/shape.ts";
+import type { FreshNames } from "../names.ts";
+import { encodeNumbers, int64Tensor } from "../tensors.ts";
+import { edgeIn, edgeOut } from "./edges.ts";
+import type { Fills } from "./lanes.ts";
+import { paddedFact } from "./padded.ts";
+import { PaddedTensor } from "./padded-tensor.ts";
+import { isStored, type Relations } from "./relate.ts";
+
+export interface ApplyInput {
+  readonly model: Model;
+  readonly relations: Relations;
+  readonly sizes: PaddedSizes;
+  readonly fills: Fills;
+  readonly names: FreshNames;
+  readonly open: OpenTensor;
+}
+
+/** The patch that pads the main graph's atoms to `sizes`. */
+export function applyPadding(input: ApplyInput): Patch {
+  return new Applier(input).build();
+}
+
+interface NodeDraft {
+  inputs: string[] | undefined;
+  outputs: string[] | undefined;
+  readonly attributes: Map<string, AttributeSpec | null>;
+}
+
+class Applier {
+  readonly #input: ApplyInput;
+  readonly #patch = new Patch();
+  readonly #graph: GraphPatch;
+  readonly #drafts = new Map<Node, NodeDraft>();
+
+  constructor(input: ApplyInput) {
+    this.#input = input;
+    this.#graph = this.#patch.of(input.model.graph);
+  }
+
+  build(): Patch {
+    const { relations, sizes, model } = this.#input;
+    if (sizes.size === 0) return new Patch();
+    for (const value of model.graph.values.values()) {
+      const axes = relations.axesOf(value);
+      if (axes === undefined || !axes.some((axis) => isPadded(axis, sizes))) continue;
+      if (isStored(value, relations.scope)) this.#padStored(value, axes);
+      else this.#padComputed(value, axes);
+    }
+    for (const rewrite of relations.rewrites) {
+      if (rewrite.kind === "input") this.#rewriteInput(rewrite.node, rewrite.index, rewrite.values(sizes));
+      else this.#rewriteAttribute(rewrite.node, rewrite.name, rewrite.value(sizes));
+    }
+    for (const [node, draft] of this.#drafts) this.#graph.nodes.set(node, [specOf(node, draft)]);
+    return this.#patch;
+  }
+
+  #padStored(value: Value, axes: readonly Axis[]): void {
+    const { producer } = value;
+    if (value.initializer !== undefined) {
+      this.#graph.tensors.set(value.name, this.#padded(value, value.initializer, axes));
+      return;
+    }
+    const attribute = producer?.attributes.find(({ name }) => name === "value")?.value;
+    if (producer === undefined || attribute?.type !== "tensor") {
+      throw new Error(`tc-lint bug: constant "${value.name}" is padded, but is no tensor`);
+    }
+    const tensor = this.#padded(value, attribute.tensor, axes);
+    this.#draft(producer).attributes.set("value", { type: "tensor", tensor });
+  }
+
+  #padded(value: Value, tensor: TensorRef, axes: readonly Axis[]): TensorSpec {
+    const { sizes, fills, open } = this.#input;
+    const { dtype, dims } = tensor;
+    if (dtype === undefined)
+      throw new Error(`tc-lint bug: "${value.name}" is padded, but its type is not known`);
+    const number = axes
+      .flatMap((axis) => atomsOf(axis))
+      .map((atom) => fills.get(value)?.get(atom))
+      .find((fill) => fill !== undefined);
+    const fill = encodeNumbers(dtype, [number ?? 0]);
+    const maps = axes.map((axis) => indexMap(axis, sizes));
+    const bytes = new PaddedTensor(open(tensor), { dtype, dims, maps, fill });
+    return { dtype, dims: bytes.dims, bytes };
+  }
+
+  #padComputed(value: Value, axes: readonly Axis[]): void {
+    const { relations, sizes, model, names } = this.#input;
+    const padded = paddedFact(value, relations, sizes);
+    const isEdge = value.isInput || value.isOutput;
+    if (value.declared !== undefined && !isEdge && padded?.kind === "tensor") {
+      this.#graph.declared.set(value.name, padded);
+    }
+    if (!isEdge) return;
+    const inner = names.make(`${value.name}_padded`);
+    const opset = model.opsets.get("") ?? 1;
+    const edge = { value, inner, axes, sizes, opset, names };
+    const { nodes, tensors } = value.isInput ? edgeIn(edge) : edgeOut(edge);
+    (value.isInput ? this.#graph.first : this.#graph.last).push(...nodes);
+    for (const [name, tensor] of tensors) this.#graph.added.set(name, tensor);
+    this.#rename(value, inner);
+  }
+
+  /** Everything inside the graph reads and writes `name` instead of an input or output of the model. */
+  #rename(value: Value, name: string): void {
+    for (const node of value.consumers) {
+      const inputs = this.#inputsOf(node);
+      for (const [index, input] of node.inputs.entries()) if (input === value) inputs[index] = name;
+    }
+    const { producer } = value;
+    if (producer === undefined) return;
+    const draft = this.#draft(producer);
+    draft.outputs ??= producer.outputs.map((output) => output?.name ?? "");
+    draft.outputs[producer.outputs.indexOf(value)] = name;
+  }
+
+  #rewriteInput(node: Node, index: number, values: readonly number[]): void {
+    const value = node.inputs[index];
+    const fact = value === undefined ? undefined : this.#input.relations.scope.fact(value);
+    if (value === undefined || fact?.kind !== "tensor") return;
+    const before = numbersOf(fact.elements);
+    if (before !== undefined && sameNumbers(before, values)) return;
+    const name = this.#input.names.make(`${value.name}_padded`);
+    const dims = fact.shape?.length === 0 ? [] : [values.length];
+    const dtype = fact.dtype ?? "int64";
+    const tensor = dtype === "int64" ? int64Tensor(values, dims) : undefined;
+    if (tensor === undefined)
+      throw new Error(`tc-lint bug: sizes of "${value.name}" are ${dtype}, expected int64`);
+    this.#graph.added.set(name, tensor);
+    this.#inputsOf(node)[index] = name;
+  }
+
+  #rewriteAttribute(node: Node, name: string, value: number | readonly number[]): void {
+    const spec: AttributeSpec =
+      typeof value === "number" ? { type: "int", value } : { type: "ints", values: value };
+    const before = node.attributes.find((attribute) => attribute.name === name)?.value;
+    const same =
+      (before?.type === "int" && before.value === value) ||
+      (before?.type === "ints" && typeof value !== "number" && sameNumbers(before.values, value));
+    if (!same) this.#draft(node).attributes.set(name, spec);
+  }
+
+  #inputsOf(node: Node): string[] {
+    const draft = this.#draft(node);
+    draft.inputs ??= node.inputs.map((input) => input?.name ?? "");
+    return draft.inputs;
+  }
+
+  #draft(node: Node): NodeDraft {
+    const draft = this.#drafts.get(node) ?? { inputs: undefined, outputs: undefined, attributes: new Map() };
+    this.#drafts.set(node, draft);
+    return draft;
+  }
+}
+
+function specOf(node: Node, { inputs, outputs, attributes }: NodeDraft): NodeSpec {
+  return { base: node, attributes, ...(inputs && { inputs }), ...(outputs && { outputs }) };
+}
+
+function isPadded(axis: Axis, sizes: PaddedSizes): boolean {
+  return paddedSize(axis, sizes) !== sizeOfAxis(axis);
+}
+
+function sameNumbers(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((each, index) => each === b[index]);
+}

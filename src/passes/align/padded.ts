@@ -1,0 +1,102 @@
+/** @file What a product asks of the GPU once atoms are padded: its operator's own account, on padded shapes. */
+import { NodeContext } from "../../facts/context.ts";
+import type { Product } from "../../facts/products.ts";
+import { type Atom, atomsOf, type PaddedSizes, paddedSize } from "../../ir/axis.ts";
+import type { Node, Value } from "../../ir/model.ts";
+import type { Fact } from "../../ops/op.ts";
+import { findOp } from "../../ops/registry.ts";
+import { bindWork, type ProductWork } from "../../ops/work.ts";
+import type { Relations } from "./relate.ts";
+
+/** A product with its symbols bound. */
+export interface SizedProduct extends Product {
+  readonly sizes: ProductWork<number>;
+  /** How often it runs in one run of the model. */
+  readonly runs: number;
+}
+
+/** A fact with padded sizes for true ones. Symbolic axes are never padded and stay symbolic. */
+export function paddedFact(value: Value, relations: Relations, sizes: PaddedSizes): Fact | undefined {
+  const fact = relations.scope.fact(value);
+  const axes = relations.axesOf(value);
+  if (fact?.kind !== "tensor" || fact.shape === undefined || axes === undefined) return fact;
+  const shape = fact.shape.map((dim, index) => {
+    const axis = axes[index];
+    return typeof dim === "number" && axis !== undefined ? paddedSize(axis, sizes) : dim;
+  });
+  const same = shape.every((dim, index) => dim === fact.shape?.[index]);
+  return same ? fact : { kind: "tensor", dtype: fact.dtype, shape };
+}
+
+/** One node on padded shapes. */
+class PaddedContext extends NodeContext {
+  override readonly inputs: readonly (Fact | undefined)[];
+  readonly #attributes: ReadonlyMap<string, number | readonly number[]>;
+
+  constructor(node: Node, relations: Relations, sizes: PaddedSizes) {
+    const fact = (value: Value | undefined) =>
+      value === undefined ? undefined : paddedFact(value, relations, sizes);
+    super(node, relations.scope, node.outputs.map(fact));
+    this.inputs = node.inputs.map(fact);
+    const own = relations.rewrites.filter((rewrite) => rewrite.node === node && rewrite.kind === "attribute");
+    this.#attributes = new Map(
+      own.flatMap((each) => (each.kind === "attribute" ? [[each.name, each.value(sizes)]] : [])),
+    );
+  }
+
+  override int(name: string): number | undefined {
+    const value = this.#attributes.get(name);
+    return typeof value === "number" ? value : super.int(name);
+  }
+
+  override ints(name: string): readonly number[] | undefined {
+    const value = this.#attributes.get(name);
+    return typeof value === "object" ? value : super.ints(name);
+  }
+}
+
+/** The product's work at padded sizes; undefined where its operator cannot tell. */
+export function paddedWork(
+  product: SizedProduct,
+  relations: Relations,
+  sizes: PaddedSizes,
+  bindings: ReadonlyMap<string, number>,
+): ProductWork<number> | undefined {
+  if (product.decomposed !== undefined) return paddedAttention(product, relations, sizes);
+  const context = new PaddedContext(product.node, relations, sizes);
+  const works = findOp(product.node.domain, product.node.opType)?.work?.(context) ?? [];
+  const work = works.find(({ kind }) => kind === product.work.kind);
+  if (work === undefined || work.kind === "traffic") return undefined;
+  const bound = bindWork(work, bindings);
+  return bound === undefined ? undefined : { ...bound, dtype: product.sizes.dtype };
+}
+
+/** Of attention written out, only the depth of a head can be padded: queries × keys sum over it. */
+function paddedAttention(
+  product: SizedProduct,
+  relations: Relations,
+  sizes: PaddedSizes,
+): ProductWork<number> | undefined {
+  const { decomposed, sizes: work } = product;
+  if (decomposed === undefined || work.kind !== "attention") return undefined;
+  const lastSize = (value: Value | undefined, position: number) => {
+    const axis = value === undefined ? undefined : relations.axesOf(value)?.at(position);
+    return axis === undefined ? undefined : paddedSize(axis, sizes);
+  };
+  const headDim = lastSize(decomposed.scores.inputs[0], -1) ?? work.headDim;
+  const valueHeadDim = lastSize(decomposed.output.outputs[0], -1) ?? work.valueHeadDim;
+  return { ...work, headDim, valueHeadDim };
+}
+
+/** Atoms that change a product's sizes. */
+export function atomsOfProduct(product: SizedProduct, relations: Relations): Set<Atom> {
+  const atoms = new Set<Atom>();
+  for (const node of product.nodes) {
+    for (const value of [...node.inputs, ...node.outputs]) {
+      for (const axis of value === undefined ? [] : (relations.axesOf(value) ?? [])) {
+        for (const atom of atomsOf(axis)) if (atom.blocked === undefined) atoms.add(atom);
+      }
+    }
+  }
+  return atoms;
+}
