@@ -24,7 +24,11 @@ export function rowTraffic(
   const [input] = context.inputs;
   const dtype = input?.kind === "tensor" ? input.dtype : undefined;
   const bytesRead = totalBytes(context.inputs.filter((fact) => fact !== undefined));
-  const bytesWritten = totalBytes(context.outputs.slice(0, context.outputCount));
+  // An output the node does not name is undefined; the first is always there.
+  const named = context.outputs
+    .slice(0, context.outputCount)
+    .filter((fact, at) => at === 0 || fact !== undefined);
+  const bytesWritten = totalBytes(named);
   if (rows === undefined || columns === undefined || dtype === undefined) return undefined;
   if (bytesRead === undefined || bytesWritten === undefined) return undefined;
   return [{ kind: "traffic", pattern, rows, columns, bytesRead, bytesWritten, dtype }];
