@@ -1,0 +1,28 @@
+/** @file `tc-lint [lint] <files, folders or patterns…>` */
+import type { Argv } from "yargs";
+import { lintOptions, readLintFlags } from "../options.ts";
+
+export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) => void): Argv {
+  return parser.command(
+    ["lint [paths..]", "$0"],
+    "Find layers that waste Tensor Cores (the default command)",
+    (command) =>
+      command
+        .positional("paths", {
+          type: "string",
+          array: true,
+          describe: "Models, folders that hold models, or patterns such as 'exports/**/*.onnx'",
+        })
+        .options(lintOptions),
+    async (argv) => {
+      const flags = readLintFlags(argv);
+      const paths = argv.paths ?? [];
+      if (argv["print-config"] === true) {
+        const { showConfig } = await import("../show-config.ts");
+        return done(await showConfig(paths, flags));
+      }
+      const { runLint } = await import("../run-lint.ts");
+      return done(await runLint(paths, flags, workerUrl));
+    },
+  );
+}

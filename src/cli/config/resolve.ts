@@ -1,0 +1,215 @@
+/** @file What a chain of configurations and the command line together say of one model: plain data. */
+import { dirname, relative, resolve, sep } from "node:path";
+import type { Config, Override, RuleSetting, RuleSettings } from "../../config.ts";
+import { findGpu, gpus } from "../../hardware/gpus.ts";
+import { findStack, type StackId, stackIds } from "../../hardware/stacks.ts";
+import type { Precision } from "../../hardware/target.ts";
+import { InputError } from "../../ir/errors.ts";
+import { suggestion } from "../closest.ts";
+import { nameMatcher, pathMatcher } from "../glob.ts";
+import { toDisplayPath } from "../paths.ts";
+import { type RuleInfo, selectRules, specificity } from "../rule-selectors.ts";
+import { parseShare } from "../values.ts";
+import type { ConfigChain } from "./load.ts";
+
+/** Rules at some nodes of a model. */
+export interface NodeRules {
+  /** Globs; undefined is every node. */
+  readonly nodes: readonly string[] | undefined;
+  /** Operators; undefined is every operator. */
+  readonly ops: readonly string[] | undefined;
+  /** By rule code. */
+  readonly severities: Readonly<Record<string, RuleSetting>>;
+}
+
+/** Everything decided for one model, for `--print-config` and for a worker. */
+export interface ResolvedSettings {
+  readonly gpu: string;
+  readonly stack: StackId;
+  readonly precision: Precision;
+  readonly minSaving: number;
+  readonly errorShare: number;
+  readonly shapes: Readonly<Record<string, readonly number[]>>;
+  readonly dims: Readonly<Record<string, number>>;
+  /** Path of a calibration file. */
+  readonly calibration: string | null;
+  /** Of every rule, by code. */
+  readonly severities: Readonly<Record<string, RuleSetting>>;
+  readonly nodeRules: readonly NodeRules[];
+  /** Files that took part, the most general first. */
+  readonly configFiles: readonly string[];
+}
+
+/** What the command line says; undefined where it says nothing. It wins over every configuration. */
+export interface SettingFlags {
+  readonly gpu?: string | undefined;
+  readonly stack?: string | undefined;
+  readonly precision?: Precision | undefined;
+  readonly minSaving?: number | undefined;
+  readonly errorShare?: number | undefined;
+  readonly shapes?: Readonly<Record<string, readonly number[]>> | undefined;
+  readonly dims?: Readonly<Record<string, number>> | undefined;
+  readonly calibration?: string | undefined;
+  readonly select?: readonly string[] | undefined;
+  readonly ignore?: readonly string[] | undefined;
+}
+
+const standard = {
+  gpu: "h200",
+  stack: "cudnn",
+  precision: "fp16",
+  minSaving: 0.005,
+  errorShare: 0.05,
+} as const;
+
+/** Throws InputError where a GPU, a stack, a rule or a pattern is unknown. */
+export function resolveSettings(
+  modelPath: string,
+  chain: ConfigChain | undefined,
+  flags: SettingFlags,
+  rules: readonly RuleInfo[],
+): ResolvedSettings {
+  const layers = chain?.layers ?? [];
+  const config: Config = Object.assign(
+    {},
+    ...layers.map((layer) => withAbsolutePaths(layer.config, layer.file)),
+  );
+  const { severities, nodeRules } = severitiesOf(modelPath, chain, flags, rules);
+  return {
+    gpu: gpuId(flags.gpu ?? config.gpu ?? standard.gpu),
+    stack: stackId(flags.stack ?? config.stack ?? standard.stack),
+    precision: flags.precision ?? config.precision ?? standard.precision,
+    minSaving: flags.minSaving ?? parseShare(config.minSaving ?? standard.minSaving, "minSaving"),
+    errorShare: flags.errorShare ?? parseShare(config.errorShare ?? standard.errorShare, "errorShare"),
+    shapes: Object.assign({}, ...layers.map((layer) => layer.config.shapes), flags.shapes),
+    dims: Object.assign({}, ...layers.map((layer) => layer.config.dims), flags.dims),
+    calibration: flags.calibration ?? config.calibration ?? null,
+    severities,
+    nodeRules,
+    configFiles: layers.map(({ file }) => toDisplayPath(file)),
+  };
+}
+
+/** Whether a configuration leaves a model out. */
+export function isIgnoredFile(modelPath: string, chain: ConfigChain | undefined): boolean {
+  if (chain === undefined) return false;
+  const path = pathIn(chain.folder, modelPath);
+  return chain.layers.some(({ config, file }) =>
+    (config.ignores ?? []).some((pattern) =>
+      compile(pattern, pathMatcher, `${toDisplayPath(file)}: ignores`)(path),
+    ),
+  );
+}
+
+/** A matcher of any of some patterns, for node names. */
+export function anyNameMatcher(patterns: readonly string[]): (name: string) => boolean {
+  const matchers = patterns.map((pattern) => compile(pattern, nameMatcher, "nodes"));
+  return (name) => matchers.some((matches) => matches(name));
+}
+
+function severitiesOf(
+  modelPath: string,
+  chain: ConfigChain | undefined,
+  flags: SettingFlags,
+  rules: readonly RuleInfo[],
+): Pick<ResolvedSettings, "severities" | "nodeRules"> {
+  const severities: Record<string, RuleSetting> = {};
+  for (const { code, severity } of rules) severities[code] = severity;
+  const nodeRules: NodeRules[] = [];
+  const layers = chain?.layers ?? [];
+  for (const { config, file } of layers) {
+    Object.assign(severities, expand(config.rules ?? {}, rules, toDisplayPath(file)));
+  }
+  for (const { config, file } of layers) {
+    for (const override of config.overrides ?? []) {
+      const shown = toDisplayPath(file);
+      if (!appliesTo(override, modelPath, chain?.folder ?? dirname(file), shown)) continue;
+      const { nodes, ops } = override;
+      const expanded = expand(override.rules, rules, shown);
+      if (nodes === undefined && ops === undefined) Object.assign(severities, expanded);
+      else nodeRules.push({ nodes, ops, severities: expanded });
+    }
+  }
+  return selected({ severities, nodeRules }, flags, rules);
+}
+
+/** `--select` leaves its rules only, and switches them on where a configuration switched them off. */
+function selected(
+  { severities, nodeRules }: Pick<ResolvedSettings, "severities" | "nodeRules">,
+  flags: SettingFlags,
+  rules: readonly RuleInfo[],
+): Pick<ResolvedSettings, "severities" | "nodeRules"> {
+  const codes = (selectors: readonly string[] | undefined, flag: string) =>
+    selectors && new Set(selectors.flatMap((selector) => selectRules(selector, rules, flag)));
+  const [select, ignore] = [codes(flags.select, "--select"), codes(flags.ignore, "--ignore")];
+  const isOut = (code: string) => select?.has(code) === false || ignore?.has(code) === true;
+  const result: Record<string, RuleSetting> = {};
+  for (const { code, severity } of rules) {
+    const before = severities[code] ?? severity;
+    const wanted = select !== undefined && before === "off" ? severity : before;
+    result[code] = isOut(code) ? "off" : wanted;
+  }
+  const kept = nodeRules.map((each) => ({
+    ...each,
+    severities: Object.fromEntries(Object.entries(each.severities).filter(([code]) => !isOut(code))),
+  }));
+  return { severities: result, nodeRules: kept };
+}
+
+/** Settings by code; starts of codes first, so that whole codes and names win over them. */
+function expand(
+  settings: RuleSettings,
+  rules: readonly RuleInfo[],
+  where: string,
+): Record<string, RuleSetting> {
+  const entries = Object.entries(settings).sort(([a], [b]) => specificity(a) - specificity(b));
+  const expanded: Record<string, RuleSetting> = {};
+  for (const [selector, setting] of entries) {
+    for (const code of selectRules(selector, rules, `${where}: rules`)) expanded[code] = setting;
+  }
+  return expanded;
+}
+
+function appliesTo({ files }: Override, modelPath: string, folder: string, shown: string): boolean {
+  if (files === undefined) return true;
+  const path = pathIn(folder, modelPath);
+  return files.some((pattern) => compile(pattern, pathMatcher, `${shown}: overrides`)(path));
+}
+
+function pathIn(folder: string, path: string): string {
+  return relative(folder, resolve(path)).replaceAll(sep, "/");
+}
+
+/** A pattern that cannot be read is the configuration's fault. */
+function compile<T>(pattern: string, compiler: (pattern: string) => T, where: string): T {
+  try {
+    return compiler(pattern);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new InputError("bad-pattern", `${where}: "${pattern}" is no pattern: ${reason}`, { cause: error });
+  }
+}
+
+function withAbsolutePaths(config: Config, file: string): Config {
+  if (config.calibration === undefined) return config;
+  return { ...config, calibration: resolve(dirname(file), config.calibration) };
+}
+
+function gpuId(id: string): string {
+  const gpu = findGpu(id);
+  if (gpu !== undefined) return gpu.id;
+  const known = [...gpus.keys()];
+  throw new InputError(
+    "unknown-gpu",
+    `--gpu: found "${id}", expected one of ${known.join(", ")} (tc-lint gpus describes them)${suggestion(id, known)}`,
+  );
+}
+
+function stackId(id: string): StackId {
+  const stack = findStack(id);
+  if (stack !== undefined) return stack.id;
+  throw new InputError(
+    "unknown-stack",
+    `--stack: found "${id}", expected one of ${stackIds.join(", ")}${suggestion(id, stackIds)}`,
+  );
+}

@@ -1,0 +1,86 @@
+/** @file Files, folders and patterns of the command line to the models they stand for. */
+import { type Dirent, readdirSync, statSync } from "node:fs";
+import { isAbsolute, join, relative } from "node:path";
+import { InputError } from "../ir/errors.ts";
+import { hasMagic, pathMatcher, staticPrefix } from "./glob.ts";
+import { toDisplayPath } from "./paths.ts";
+
+const skippedFolders = new Set(["node_modules", ".git"]);
+
+export interface FoundModel {
+  /** As reports show it; opens from where the user stands. */
+  readonly path: string;
+  /** Named by the user, not found in a folder or by a pattern. */
+  readonly explicit: boolean;
+}
+
+export interface Found {
+  /** In the order of the arguments, then by name; each once. */
+  readonly models: readonly FoundModel[];
+  /** Arguments that stand for nothing. */
+  readonly unmatched: readonly string[];
+}
+
+/** A path without special characters that does not exist counts as a model: opening it says so by name. */
+export function findModels(patterns: readonly string[]): Found {
+  const models = new Map<string, FoundModel>();
+  const unmatched: string[] = [];
+  for (const pattern of patterns) {
+    const found = modelsOf(pattern);
+    if (found.length === 0) unmatched.push(pattern);
+    for (const model of found) if (!models.has(model.path)) models.set(model.path, model);
+  }
+  return { models: [...models.values()], unmatched };
+}
+
+function modelsOf(pattern: string): FoundModel[] {
+  const stats = statSync(pattern, { throwIfNoEntry: false });
+  if (stats?.isDirectory()) return [...walk(pattern)].filter(isModelName).map(found);
+  if (stats !== undefined || !hasMagic(pattern)) return [{ path: toDisplayPath(pattern), explicit: true }];
+  const root = staticPrefix(pattern);
+  if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
+  const matches = patternMatcher(pattern, root);
+  // `models/*` means the models there; `models/*.bin` means what it says.
+  const namesSuffix = (pattern.split("/").at(-1) ?? "").includes(".");
+  return [...walk(root)].filter((path) => matches(path) && (namesSuffix || isModelName(path))).map(found);
+}
+
+/** Unlike in a configuration, a pattern without folders is about this folder only. */
+function patternMatcher(pattern: string, root: string): (path: string) => boolean {
+  const below = root === "." ? pattern.replace(/^\.\//, "") : pattern.slice(root.length).replace(/^\/+/, "");
+  const matches = pathMatcher(`/${below}`);
+  return (path) => matches(`/${relative(root, path)}`);
+}
+
+function found(path: string): FoundModel {
+  return { path: toDisplayPath(path), explicit: false };
+}
+
+function isModelName(path: string): boolean {
+  return path.toLowerCase().endsWith(".onnx");
+}
+
+/** Every file below a folder, by name. Links to files count, links to folders are not followed (they may circle). */
+function* walk(folder: string): Generator<string> {
+  for (const entry of entriesOf(folder)) {
+    const path = isAbsolute(folder) || folder !== "." ? join(folder, entry.name) : entry.name;
+    if (entry.isDirectory()) {
+      if (!skippedFolders.has(entry.name)) yield* walk(path);
+    } else if (entry.isFile() || (entry.isSymbolicLink() && linksToFile(path))) yield path;
+  }
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch (error) {
+    const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    throw new InputError("unreadable", `${folder}: the folder cannot be read (${reason})`, { cause: error });
+  }
+}
+
+/** A dangling link that is named like a model is one that is missing: opening it says so. */
+function linksToFile(path: string): boolean {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? isModelName(path) : stats.isFile();
+}

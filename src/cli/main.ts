@@ -1,0 +1,61 @@
+/** @file The command line: which command runs, and what a mistake in it looks like. */
+import yargs, { type Argv } from "yargs";
+import { InputError } from "../ir/errors.ts";
+import { version } from "../version.ts";
+import { addExplain } from "./commands/explain.ts";
+import { addGpus } from "./commands/gpus.ts";
+import { addLint } from "./commands/lint.ts";
+import { addPrintConfig } from "./commands/print-config.ts";
+import { reportFailure } from "./errors.ts";
+
+const epilogue = `Exit codes: 0 clean; 1 findings at error level, or more warnings than --max-warnings;
+2 wrong usage, a bad configuration, or a model that cannot be read.
+
+Examples:
+  tc-lint model.onnx                       what wastes Tensor Cores on an H200
+  tc-lint models/ --gpu l4 -f sarif=out.sarif
+  tc-lint model.onnx --dim batch=32 --table
+  tc-lint explain TC102`;
+
+/** Runs a command and returns its exit code. `workerUrl` is the script of worker threads. */
+export async function main(args: readonly string[], workerUrl: URL): Promise<number> {
+  let exitCode = 0;
+  const done = (code: number) => {
+    exitCode = code;
+  };
+  try {
+    const parser = baseParser(args);
+    addLint(parser, workerUrl, done);
+    addExplain(parser, done);
+    addGpus(parser, done);
+    addPrintConfig(parser, done);
+    await parser.parseAsync();
+  } catch (error) {
+    return reportFailure(error);
+  }
+  return exitCode;
+}
+
+function baseParser(args: readonly string[]): Argv {
+  return yargs([...args])
+    .scriptName("tc-lint")
+    .usage(
+      "$0 [lint] <files, folders or patterns…>\n\nFinds layers of ONNX models that waste a GPU's Tensor Cores.",
+    )
+    .parserConfiguration({
+      "greedy-arrays": false,
+      "dot-notation": false,
+      "parse-numbers": false,
+      "parse-positional-numbers": false,
+    })
+    .strict()
+    .locale("en")
+    .version(version)
+    .alias("help", "h")
+    .epilogue(epilogue)
+    .wrap(Math.min(110, process.stdout.columns ?? 100))
+    .exitProcess(false)
+    .fail((message, error) => {
+      throw error ?? new InputError("usage", message);
+    });
+}

@@ -1,0 +1,75 @@
+/** @file Which models are linted, and how: configurations, flags and ignores come together here. */
+import { statSync } from "node:fs";
+import { rules } from "../../rules/index.ts";
+import { InputError } from "../ir/errors.ts";
+import { type ConfigChain, ConfigLoader } from "./config/load.ts";
+import { isIgnoredFile, type ResolvedSettings, resolveSettings } from "./config/resolve.ts";
+import { configSchema } from "./config/schema.ts";
+import { type FoundModel, findModels } from "./find-models.ts";
+import type { ConfigChoice, LintFlags } from "./options.ts";
+import type { LintPlan } from "./plan.ts";
+
+type PlanFlags = Pick<
+  LintFlags,
+  "settings" | "config" | "table" | "forceExclude" | "errorOnUnmatchedPattern"
+>;
+
+/** One plan a model, in the order of the command line. Throws InputError where a pattern or a configuration is wrong. */
+export async function makePlans(patterns: readonly string[], flags: PlanFlags): Promise<LintPlan[]> {
+  const configOf = configFinder(flags.config);
+  const plans: LintPlan[] = [];
+  for (const { path, explicit } of modelsOf(patterns, flags)) {
+    const chain = await configOf(path);
+    const mayIgnore = !explicit || flags.forceExclude;
+    if (mayIgnore && isIgnoredFile(path, chain)) continue;
+    const settings = resolveSettings(path, chain, flags.settings, rules);
+    plans.push({ path, settings, layers: flags.table, mustHave: [] });
+  }
+  const [only, ...more] = plans;
+  return only !== undefined && more.length === 0 ? [{ ...only, mustHave: sizeNames(flags) }] : plans;
+}
+
+/** What holds for a model in the current folder. */
+export async function settingsHere({ config, settings }: PlanFlags): Promise<ResolvedSettings> {
+  const path = "model.onnx";
+  return resolveSettings(path, await configFinder(config)(path), settings, rules);
+}
+
+/** Inputs and dimensions that the command line gives sizes for. */
+export function sizeNames({ settings }: Pick<LintFlags, "settings">): string[] {
+  return [...Object.keys(settings.shapes ?? {}), ...Object.keys(settings.dims ?? {})];
+}
+
+function configFinder(choice: ConfigChoice): (modelPath: string) => Promise<ConfigChain | undefined> {
+  const loader = new ConfigLoader(configSchema(rules));
+  switch (choice.kind) {
+    case "none":
+      return () => Promise.resolve(undefined);
+    case "file":
+      return () => loader.load(choice.path);
+    case "nearest":
+      return (modelPath) => loader.nearest(modelPath);
+  }
+}
+
+function modelsOf(
+  patterns: readonly string[],
+  { errorOnUnmatchedPattern }: PlanFlags,
+): readonly FoundModel[] {
+  if (patterns.length === 0) {
+    throw new InputError(
+      "usage",
+      "no model given; expected files, folders or patterns, such as: tc-lint model.onnx",
+    );
+  }
+  const { models, unmatched } = findModels(patterns);
+  if (!errorOnUnmatchedPattern) {
+    return models.filter(({ path }) => statSync(path, { throwIfNoEntry: false }) !== undefined);
+  }
+  if (unmatched.length === 0) return models;
+  const listed = unmatched.map((pattern) => `"${pattern}"`).join(", ");
+  throw new InputError(
+    "unmatched-pattern",
+    `${listed}: no .onnx file there (--no-error-on-unmatched-pattern takes that as nothing to do)`,
+  );
+}

@@ -1,0 +1,154 @@
+/** @file The flags of `tc-lint lint` and `tc-lint print-config`: what yargs is told, and what it gives back, checked. */
+import type { InferredOptionTypes } from "yargs";
+import { gpus } from "../hardware/gpus.ts";
+import { stackIds } from "../hardware/stacks.ts";
+import { InputError } from "../ir/errors.ts";
+import type { SettingFlags } from "./config/resolve.ts";
+import { formatNames, parseFormats, type ReportRequest } from "./formats.ts";
+import { precisions } from "./rule-selectors.ts";
+import {
+  parseChoice,
+  parseCount,
+  parseDims,
+  parseList,
+  parsePrecision,
+  parseShapes,
+  parseShare,
+} from "./values.ts";
+
+const text = (group: string, describe: string) =>
+  ({ type: "string", requiresArg: true, group, describe }) as const;
+const texts = (group: string, describe: string) =>
+  ({ type: "string", array: true, requiresArg: true, group, describe }) as const;
+const flag = (group: string, describe: string) => ({ type: "boolean", group, describe }) as const;
+
+/** What decides about a model: flags that a configuration file has too. */
+export const settingOptions = {
+  gpu: text("Target:", `GPU to predict for: ${[...gpus.keys()].join(", ")} (default h200)`),
+  stack: text("Target:", `Libraries to predict for: ${stackIds.join(", ")} (default cudnn)`),
+  precision: text("Target:", `What products are computed in: ${precisions.join(", ")} (default fp16)`),
+  calibration: text("Target:", "File of coefficients measured on your machine"),
+  shape: texts("Sizes:", "Size of an input, such as input=1,3,224,224; repeatable"),
+  dim: texts("Sizes:", "Size of a symbolic dimension, such as batch=32; repeatable"),
+  select: texts("Rules:", "Only these rules: codes, names, or starts of codes (TC1), separated by commas"),
+  ignore: texts("Rules:", "All but these rules"),
+  "min-saving": text("Rules:", "Sum up findings that save less of the model's time than this (default 0.5%)"),
+  "error-share": text(
+    "Rules:",
+    "A warning worth at least this much of the model's time is an error (default 5%)",
+  ),
+  config: text("Configuration:", "Configuration file for every model; --no-config reads none"),
+} as const;
+
+export const lintOptions = {
+  ...settingOptions,
+  format: {
+    ...texts(
+      "Report:",
+      `${formatNames.join(", ")}, to stdout or to a file with =PATH; repeatable (default text)`,
+    ),
+    alias: "f",
+  },
+  output: { ...text("Report:", "File of the report, where there is one format"), alias: "o" },
+  table: flag("Report:", "Every layer: sizes, FLOPs, bytes, what bounds it, predicted time, findings"),
+  stats: flag("Report:", "Counts by rule"),
+  quiet: { ...flag("Report:", "Report errors only; the exit code counts warnings all the same"), alias: "q" },
+  color: flag("Report:", "Colour or not (--no-color); else FORCE_COLOR, NO_COLOR and the terminal decide"),
+  "max-warnings": text("Exit code:", "Exit with 1 where there are more warnings than this"),
+  "exit-zero": flag("Exit code:", "Exit with 0 whatever is found; a failure is still 2"),
+  "force-exclude": flag("Files:", "Leave out what a configuration ignores, even where it is named here"),
+  "error-on-unmatched-pattern": {
+    ...flag(
+      "Files:",
+      "Fail where a path or pattern matches no model; switch off with --no-error-on-unmatched-pattern",
+    ),
+    default: true,
+  },
+  "lfs-pointers": text(
+    "Files:",
+    "What a Git LFS pointer in a model's place is: error, warn, skip (default error)",
+  ),
+  jobs: { ...text("Files:", "Models linted at once (default: one a core)"), alias: "j" },
+  "print-config": flag("Configuration:", "Print what was decided for each model, and stop"),
+} as const;
+
+export type LfsPointers = "error" | "warn" | "skip";
+
+export interface LintFlags {
+  readonly settings: SettingFlags;
+  readonly config: ConfigChoice;
+  readonly reports: readonly ReportRequest[] | undefined;
+  readonly table: boolean;
+  readonly stats: boolean;
+  readonly quiet: boolean;
+  readonly color: boolean | undefined;
+  readonly maxWarnings: number | undefined;
+  readonly exitZero: boolean;
+  readonly forceExclude: boolean;
+  readonly errorOnUnmatchedPattern: boolean;
+  readonly lfsPointers: LfsPointers;
+  readonly jobs: number | undefined;
+}
+
+/** The configuration nearest to each model, one file for all, or none. */
+export type ConfigChoice =
+  | { readonly kind: "nearest" | "none" }
+  | { readonly kind: "file"; readonly path: string };
+
+type SettingArguments = Partial<InferredOptionTypes<typeof settingOptions>>;
+type LintArguments = Partial<InferredOptionTypes<typeof lintOptions>>;
+
+/** Throws InputError `usage` naming the flag, what was found and what was expected. */
+export function readSettings(argv: SettingArguments): SettingFlags {
+  const { "min-saving": minSaving, "error-share": errorShare } = argv;
+  return {
+    gpu: single(argv.gpu, "--gpu"),
+    stack: single(argv.stack, "--stack"),
+    precision: mapped(single(argv.precision, "--precision"), parsePrecision),
+    calibration: single(argv.calibration, "--calibration"),
+    shapes: mapped(argv.shape, parseShapes),
+    dims: mapped(argv.dim, parseDims),
+    select: mapped(argv.select, parseList),
+    ignore: mapped(argv.ignore, parseList),
+    minSaving: mapped(single(minSaving, "--min-saving"), (value) => parseShare(value, "--min-saving")),
+    errorShare: mapped(single(errorShare, "--error-share"), (value) => parseShare(value, "--error-share")),
+  };
+}
+
+export function readConfigChoice(argv: { readonly config?: unknown }): ConfigChoice {
+  // yargs gives `--no-config` back as false, whatever the type of the option.
+  if (argv.config === false) return { kind: "none" };
+  const path = single(argv.config, "--config");
+  return path === undefined ? { kind: "nearest" } : { kind: "file", path };
+}
+
+export function readLintFlags(argv: LintArguments): LintFlags {
+  const maxWarnings = single(argv["max-warnings"], "--max-warnings");
+  const jobs = single(argv.jobs, "--jobs");
+  const pointers = single(argv["lfs-pointers"], "--lfs-pointers") ?? "error";
+  return {
+    settings: readSettings(argv),
+    config: readConfigChoice(argv),
+    reports: parseFormats(argv.format ?? [], single(argv.output, "--output")),
+    table: argv.table ?? false,
+    stats: argv.stats ?? false,
+    quiet: argv.quiet ?? false,
+    color: argv.color,
+    maxWarnings: mapped(maxWarnings, (value) => parseCount(value, "--max-warnings")),
+    exitZero: argv["exit-zero"] ?? false,
+    forceExclude: argv["force-exclude"] ?? false,
+    errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
+    lfsPointers: parseChoice(pointers, "--lfs-pointers", ["error", "warn", "skip"]),
+    jobs: mapped(jobs, (value) => parseCount(value, "--jobs", 1)),
+  };
+}
+
+/** yargs makes a list of a flag that is given twice; which one is meant, nobody knows. */
+function single(value: unknown, name: string): string | undefined {
+  if (value === undefined || typeof value === "string") return value;
+  throw new InputError("usage", `${name}: given more than once, or without a value`);
+}
+
+function mapped<T, U>(value: T | undefined, map: (value: T) => U): U | undefined {
+  return value === undefined ? undefined : map(value);
+}

@@ -1,0 +1,62 @@
+/** @file Where reports go: stdout in one piece, or a file that is whole or not there. */
+import {
+  appendFileSync,
+  mkdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { InputError } from "../ir/errors.ts";
+
+/** Resolves once the text is handed to the system. A reader that went away (`| head`) is no error. */
+export async function writeStdout(text: string): Promise<void> {
+  if (text === "") return;
+  await new Promise<void>((resolve, reject) => {
+    process.stdout.once("error", (error) => {
+      if ("code" in error && error.code === "EPIPE") resolve();
+      else reject(error);
+    });
+    process.stdout.write(text, () => resolve());
+  });
+}
+
+/** Replaces a file in one step: a temporary neighbour, then a rename. Folders are made. Throws InputError. */
+export function writeReportFile(path: string, text: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    const existing = statSync(path, { throwIfNoEntry: false });
+    // A pipe or a device (/dev/stderr) is written to, not replaced.
+    if (existing !== undefined && !existing.isFile()) writeFileSync(path, text);
+    else replaceFile(existing === undefined ? path : realpathSync(path), text);
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+}
+
+function replaceFile(path: string, text: string): void {
+  const temporary = `${path}.${process.pid}.tmp`;
+  try {
+    writeFileSync(temporary, text, { flag: "wx" });
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** GitHub's step summary is shared by the steps' tools: each adds to it. */
+export function appendReportFile(path: string, text: string): void {
+  try {
+    appendFileSync(path, text);
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+}
+
+function unwritable(path: string, error: unknown): InputError {
+  const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  return new InputError("unwritable", `${path}: the report cannot be written (${reason})`, { cause: error });
+}

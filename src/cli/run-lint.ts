@@ -1,0 +1,90 @@
+/** @file `tc-lint lint`: plans, outcomes, reports, exit code. */
+import { availableParallelism } from "node:os";
+import { InputError } from "../ir/errors.ts";
+import type { LintReport } from "../lint/result.ts";
+import { errorsOnly, reportOf } from "../report/summary.ts";
+import { version } from "../version.ts";
+import { bugNotice } from "./errors.ts";
+import { exitCodeOf } from "./exit-code.ts";
+import { applyPointerPolicy } from "./lfs-pointers.ts";
+import { lintFile } from "./lint-file.ts";
+import { makePlans, sizeNames } from "./make-plans.ts";
+import type { LintFlags } from "./options.ts";
+import type { LintOutcome, LintPlan } from "./plan.ts";
+import { lintInPool } from "./pool.ts";
+import { ProgressLine } from "./progress.ts";
+import { writeReports } from "./write-reports.ts";
+
+/** Returns the exit code. Throws InputError where nothing can be linted as asked. */
+export async function runLint(
+  patterns: readonly string[],
+  flags: LintFlags,
+  workerUrl: URL,
+): Promise<number> {
+  const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => format === "csv");
+  const plans = await makePlans(patterns, { ...flags, table: wantsLayers });
+  const outcomes = await lintAll(plans, flags, workerUrl);
+  checkSizesUsed(outcomes, flags);
+  for (const { bug } of outcomes) if (bug !== undefined) process.stderr.write(`${bugNotice}\n${bug}\n`);
+  const { reports, skipped } = applyPointerPolicy(outcomes, flags.lfsPointers);
+  for (const message of skipped) process.stderr.write(`tc-lint: ${message}\n`);
+  const report = reportOf(reports, version);
+  await writeReports(shown(report, flags), flags);
+  return exitCodeOf(report, flags);
+}
+
+/** `--quiet` hides, it does not forgive: the exit code counts what is hidden. */
+function shown(report: LintReport, { quiet }: LintFlags): LintReport {
+  return quiet ? errorsOnly(report) : report;
+}
+
+async function lintAll(plans: readonly LintPlan[], flags: LintFlags, workerUrl: URL): Promise<LintOutcome[]> {
+  const progress = new ProgressLine({
+    isTerminal: process.stderr.isTTY === true,
+    columns: process.stderr.columns,
+  });
+  try {
+    const [only, ...more] = plans;
+    if (only !== undefined && more.length === 0) {
+      return [lintFile(only, (phase) => progress.show(`${only.path}: ${phase} …`))];
+    }
+    const interrupted = interrupt(progress);
+    try {
+      const size = flags.jobs ?? availableParallelism();
+      return await lintInPool(plans, {
+        workerUrl,
+        size,
+        onProgress: ({ done, total, running }) =>
+          progress.show(`${done} of ${total} models: ${running.join(", ")}`),
+      });
+    } finally {
+      interrupted.forget();
+    }
+  } finally {
+    progress.erase();
+  }
+}
+
+/** Reports are written at the end and in one piece, so stopping before leaves nothing half done. */
+function interrupt(progress: ProgressLine): { forget: () => void } {
+  const stop = () => {
+    progress.erase();
+    // 128 + SIGINT, as shells have it.
+    process.exit(130);
+  };
+  process.once("SIGINT", stop);
+  return { forget: () => process.removeListener("SIGINT", stop) };
+}
+
+/** A size that no model has a place for is a typing slip. With one model, inference says so itself. */
+function checkSizesUsed(outcomes: readonly LintOutcome[], flags: LintFlags): void {
+  const read = outcomes.filter(({ report }) => report.error === null);
+  if (read.length === 0) return;
+  const bound = new Set(read.flatMap((outcome) => outcome.bound));
+  const unused = sizeNames(flags).find((name) => !bound.has(name));
+  if (unused === undefined) return;
+  throw new InputError(
+    "unknown-dimension",
+    `--shape, --dim: no model has an input or a dimension named "${unused}"`,
+  );
+}

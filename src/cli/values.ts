@@ -1,0 +1,85 @@
+/** @file Values of flags: text to data, or InputError with what was found and what was expected. */
+import type { Precision } from "../hardware/target.ts";
+import { InputError } from "../ir/errors.ts";
+import { suggestion } from "./closest.ts";
+import { precisions } from "./rule-selectors.ts";
+
+function bad(flag: string, found: string, expected: string): InputError {
+  return new InputError("usage", `${flag}: found "${found}", expected ${expected}`);
+}
+
+/** `0.005` or `0.5%`: a part of the whole, 0 to 1. */
+export function parseShare(value: string | number, flag: string): number {
+  const text = String(value).trim();
+  const match = /^(\d+(?:\.\d*)?|\.\d+)\s*(%?)$/.exec(text);
+  const share = match === null ? Number.NaN : Number(match[1]) / (match[2] === "%" ? 100 : 1);
+  if (!(share >= 0 && share <= 1)) {
+    const hint = share > 1 && share <= 100 ? ` (${text} percent is written ${text}%)` : "";
+    throw bad(flag, text, `a share such as 0.005 or 0.5%${hint}`);
+  }
+  return share;
+}
+
+/** A whole number, at least `minimum`. */
+export function parseCount(text: string, flag: string, minimum = 0): number {
+  const value = /^\d+$/.test(text.trim()) ? Number(text) : Number.NaN;
+  if (!(Number.isSafeInteger(value) && value >= minimum))
+    throw bad(flag, text, `a whole number, ${minimum} or more`);
+  return value;
+}
+
+/** `input=1,3,224,224`, once an input. */
+export function parseShapes(texts: readonly string[]): Record<string, readonly number[]> {
+  const expected = "an input's name and sizes, such as input=1,3,224,224";
+  return collect(texts, "--shape", expected, (sizes) =>
+    /^(\d+([,x]\d+)*)?$/.test(sizes)
+      ? sizes
+          .split(/[,x]/)
+          .filter((size) => size !== "")
+          .map(Number)
+      : undefined,
+  );
+}
+
+/** `batch=32`, once a dimension. */
+export function parseDims(texts: readonly string[]): Record<string, number> {
+  const expected = "a dimension's name and size, such as batch=32";
+  return collect(texts, "--dim", expected, (size) => (/^\d+$/.test(size) ? Number(size) : undefined));
+}
+
+/** `NAME=VALUE`, split at the last `=`: names of tensors may hold one. */
+function collect<T>(
+  texts: readonly string[],
+  flag: string,
+  expected: string,
+  parse: (text: string) => T | undefined,
+): Record<string, T> {
+  const entries = new Map<string, T>();
+  for (const text of texts) {
+    const at = text.lastIndexOf("=");
+    const name = text.slice(0, Math.max(at, 0));
+    const value = at > 0 ? parse(text.slice(at + 1).trim()) : undefined;
+    if (value === undefined) throw bad(flag, text, expected);
+    if (entries.has(name)) throw new InputError("usage", `${flag}: "${name}" is given twice`);
+    entries.set(name, value);
+  }
+  return Object.fromEntries(entries);
+}
+
+/** `TC102,misaligned-conv-channels`, repeatable. */
+export function parseList(texts: readonly string[]): string[] {
+  return texts
+    .flatMap((text) => text.split(","))
+    .map((text) => text.trim())
+    .filter((text) => text !== "");
+}
+
+export function parsePrecision(text: string): Precision {
+  return parseChoice(text, "--precision", precisions);
+}
+
+export function parseChoice<T extends string>(text: string, flag: string, choices: readonly T[]): T {
+  const choice = choices.find((each) => each === text);
+  if (choice === undefined) throw bad(flag, text, `one of ${choices.join(", ")}${suggestion(text, choices)}`);
+  return choice;
+}

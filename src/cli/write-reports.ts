@@ -1,0 +1,83 @@
+/** @file Renders a run's report in every format asked for, and writes each where it belongs. */
+import { statSync } from "node:fs";
+import { isAbsolute, join, relative, sep } from "node:path";
+import { findGpu } from "../hardware/gpus.ts";
+import { findStack } from "../hardware/stacks.ts";
+import type { LintReport } from "../lint/result.ts";
+import type { RenderOptions } from "../report/render.ts";
+import { colorLevel } from "./color.ts";
+import { type ReportRequest, renderers } from "./formats.ts";
+import type { LintFlags } from "./options.ts";
+import { appendReportFile, writeReportFile, writeStdout } from "./output.ts";
+
+/** Files first: what is on stdout then says how it went. */
+export async function writeReports(report: LintReport, flags: LintFlags): Promise<void> {
+  const requests = flags.reports ?? standardRequests();
+  const docs = requests.some(({ format }) => format === "sarif")
+    ? (await import("../../rules/docs.ts")).ruleDocs
+    : [];
+  const render = ({ format, path }: ReportRequest) =>
+    renderers[format](report, { ...renderOptions(flags, path === undefined), docs });
+  for (const request of requests) {
+    if (request.path !== undefined) writeReportFile(request.path, render(request));
+  }
+  if (flags.reports === undefined) addStepSummary(report, flags);
+  const onStdout = requests.filter(({ path }) => path === undefined).map(render);
+  await writeStdout(onStdout.filter((text) => text !== "").join("\n"));
+}
+
+/** In a GitHub workflow annotations come with the text, unless `-f` says what is wanted. */
+function standardRequests(): ReportRequest[] {
+  const text: ReportRequest = { format: "text", path: undefined };
+  return inGithubActions() ? [text, { format: "github", path: undefined }] : [text];
+}
+
+function inGithubActions(): boolean {
+  return process.env["GITHUB_ACTIONS"] === "true";
+}
+
+function addStepSummary(report: LintReport, flags: LintFlags): void {
+  const path = process.env["GITHUB_STEP_SUMMARY"];
+  if (!inGithubActions() || path === undefined || path === "") return;
+  appendReportFile(path, renderers.markdown(report, { ...renderOptions(flags, false), docs: [] }));
+}
+
+function renderOptions(flags: LintFlags, toStdout: boolean): Omit<RenderOptions, "docs"> {
+  const isTerminal = toStdout && process.stdout.isTTY === true;
+  return {
+    color: colorLevel({ flag: flags.color, env: toStdout ? process.env : {}, isTerminal }),
+    columns: isTerminal ? process.stdout.columns : undefined,
+    stats: flags.stats,
+    localPath,
+    bytesOf: (path) => statSync(path, { throwIfNoEntry: false })?.size,
+    describeTarget: ({ gpu, stack }) =>
+      `${findGpu(gpu)?.name ?? gpu} with ${findStack(stack)?.name ?? stack}`,
+  };
+}
+
+const found = new Map<string, string | undefined>();
+
+/**
+ * An exporter wrote the path as its machine had it: here the same file may lie elsewhere. The longest end of it that
+ * exists below the current folder is taken, as long as it has a folder of its own: `model.py` alone says too little.
+ */
+function localPath(file: string): string | undefined {
+  if (!found.has(file)) found.set(file, findLocal(file));
+  return found.get(file);
+}
+
+function findLocal(file: string): string | undefined {
+  const below = isAbsolute(file) ? relative(process.cwd(), file) : file;
+  const isHere = !below.startsWith("..") && !isAbsolute(below);
+  if (isHere && isFile(below)) return below.replaceAll(sep, "/");
+  const parts = file.split(/[\\/]/).filter((part) => part !== "" && part !== "." && part !== "..");
+  for (let from = 1; from <= parts.length - 2; from++) {
+    const candidate = parts.slice(from).join("/");
+    if (isFile(join(process.cwd(), candidate))) return candidate;
+  }
+  return undefined;
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}

@@ -1,0 +1,52 @@
+/** @file Every layer as comma-separated values (RFC 4180): for spreadsheets and notebooks. */
+import type { LayerReport, LintReport } from "../lint/result.ts";
+
+type Cell = string | number | boolean;
+
+/** One column: its name with its unit, and its value. */
+const columns: readonly (readonly [string, (layer: LayerReport) => Cell])[] = [
+  ["graph", (layer) => layer.graph],
+  ["node", (layer) => layer.node],
+  ["op", (layer) => layer.op],
+  ["family", (layer) => layer.family],
+  ["sizes", (layer) => sizesText(layer.sizes)],
+  ["compute", (layer) => layer.compute],
+  ["runs", (layer) => layer.runs],
+  ["flops", (layer) => layer.flops],
+  ["bytes", (layer) => layer.bytes],
+  ["flops_per_byte", (layer) => round(layer.intensity)],
+  ["bound", (layer) => layer.bound],
+  ["tensor_core", (layer) => layer.tensorCore],
+  ["microseconds", (layer) => round(layer.microseconds)],
+  ["microseconds_low", (layer) => round(layer.low)],
+  ["microseconds_high", (layer) => round(layer.high)],
+  ["share", (layer) => round(layer.share)],
+  ["findings", (layer) => layer.findings.join(" ")],
+  ["fused", (layer) => layer.fused.join(" ")],
+];
+
+export function renderCsv(report: LintReport): string {
+  const lines = [["model", ...columns.map(([name]) => name)].join(",")];
+  for (const { path, layers } of report.models) {
+    for (const layer of layers ?? []) {
+      lines.push([path, ...columns.map(([, value]) => value(layer))].map(cellText).join(","));
+    }
+  }
+  return `${lines.join("\r\n")}\r\n`;
+}
+
+/** `m=1 n=1000 k=2048`, `input=224x224`. */
+export function sizesText(sizes: LayerReport["sizes"]): string {
+  return Object.entries(sizes)
+    .map(([name, size]) => `${name}=${typeof size === "number" ? size : size.join("x")}`)
+    .join(" ");
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(6));
+}
+
+function cellText(cell: Cell): string {
+  const text = String(cell);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

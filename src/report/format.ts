@@ -1,0 +1,73 @@
+/** @file Numbers and counts as people read them. */
+
+/** Three significant digits with the unit that keeps them short: `12.3 µs`, `1.96 ms`, `2.1 s`. */
+export function duration(microseconds: number): string {
+  const { divisor, unit } = unitOf(microseconds);
+  return `${significant(microseconds / divisor)} ${unit}`;
+}
+
+/** `1.7 to 2.1 ms`: both ends in the unit of the larger. */
+export function durationRange(low: number, high: number): string {
+  const { divisor, unit } = unitOf(Math.max(Math.abs(low), Math.abs(high)));
+  return `${significant(low / divisor)} to ${significant(high / divisor)} ${unit}`;
+}
+
+function unitOf(microseconds: number): { divisor: number; unit: string } {
+  const size = Math.abs(microseconds);
+  if (size >= 999_500) return { divisor: 1e6, unit: "s" };
+  return size >= 999.5 ? { divisor: 1e3, unit: "ms" } : { divisor: 1, unit: "µs" };
+}
+
+/** Three significant digits, without trailing zeros and without exponents. */
+export function significant(value: number): string {
+  if (value === 0) return "0";
+  if (Math.abs(value) >= 100) return String(Math.round(value));
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))));
+  const text = Number(value.toFixed(Math.min(digits, 6))).toString();
+  return text === "-0" ? "0" : text;
+}
+
+/** `63 %`, `4.2 %`, `0.03 %`. */
+export function percent(share: number): string {
+  const value = share * 100;
+  const text =
+    value !== 0 && Math.abs(value) < 10 ? String(Number(value.toPrecision(2))) : String(Math.round(value));
+  return `${text} %`;
+}
+
+/** `25.6 M`, `1.2 k`, `17`. */
+export function compact(count: number): string {
+  const steps: readonly (readonly [number, string])[] = [
+    [1e15, "P"],
+    [1e12, "T"],
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ];
+  for (const [size, letter] of steps)
+    if (Math.abs(count) >= 0.9995 * size) return `${significant(count / size)} ${letter}`;
+  return significant(count);
+}
+
+/** `1 warning`, `3 warnings`. */
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
+}
+
+/** Longer text is cut in its middle: both ends of a node's name say something. */
+export function shortened(text: string, width: number): string {
+  if (text.length <= width) return text;
+  const head = Math.ceil((width - 1) / 2);
+  return `${text.slice(0, head)}…${text.slice(text.length - (width - 1 - head))}`;
+}
+
+/** Names in a model may hold anything: control characters must not reach a terminal, nor break a line. */
+export function printable(text: string): string {
+  return text.replaceAll(
+    /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => {
+      const code = character.codePointAt(0) ?? 0;
+      return `\\u${code.toString(16).padStart(4, "0")}`;
+    },
+  );
+}

@@ -1,0 +1,110 @@
+/** @file GitHub annotations: workflow commands, as many as a step shows, the worst first. */
+import type { Finding, LintReport, Severity } from "../lint/result.ts";
+import { counted, duration, percent } from "./format.ts";
+import type { RenderOptions } from "./render.ts";
+import { byImportance } from "./summary.ts";
+
+type Level = "error" | "warning" | "notice";
+
+/** GitHub shows this many of each level for a step; one notice says how many are left. */
+const shownAtMost = { error: 10, warning: 10, notice: 9 } as const satisfies Record<Level, number>;
+
+const levels = { error: "error", warn: "warning", info: "notice" } as const satisfies Record<Severity, Level>;
+
+interface Annotation {
+  readonly level: Level;
+  readonly file: string;
+  readonly line: number;
+  readonly title: string;
+  readonly message: string;
+}
+
+export function renderGithub(report: LintReport, options: RenderOptions): string {
+  const annotations = [...failures(report), ...groups(report, options)];
+  const lines: string[] = [];
+  const count = { error: 0, warning: 0, notice: 0 };
+  for (const annotation of annotations) {
+    count[annotation.level] += 1;
+    if (count[annotation.level] <= shownAtMost[annotation.level]) lines.push(commandOf(annotation));
+  }
+  const left = annotations.length - lines.length;
+  if (left > 0)
+    lines.push(`::notice title=tc-lint::${escapeData(`${left} more; the log and -f json have all of them`)}`);
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function failures({ models }: LintReport): Annotation[] {
+  return models.flatMap(({ path, error }) =>
+    error === null
+      ? []
+      : [
+          {
+            level: "error" as const,
+            file: path,
+            line: 1,
+            title: `tc-lint ${error.code}`,
+            message: error.message,
+          },
+        ],
+  );
+}
+
+/** One annotation a file and rule: a hundred layers with one flaw are one thing to read. */
+function groups({ models }: LintReport, { localPath }: RenderOptions): Annotation[] {
+  const byPlace = new Map<string, { place: Pick<Annotation, "file" | "line">; findings: Finding[] }>();
+  const all = models.flatMap(({ path, findings }) => findings.map((finding) => ({ path, finding })));
+  all.sort((a, b) => byImportance(a.finding, b.finding));
+  for (const { path, finding } of all) {
+    const place = placeOf(finding, path, localPath);
+    const key = [place.file, finding.code].join("\u0000");
+    const group = byPlace.get(key);
+    if (group === undefined) byPlace.set(key, { place, findings: [finding] });
+    else group.findings.push(finding);
+  }
+  return [...byPlace.values()].flatMap(({ place, findings }) => {
+    const [worst, ...others] = findings;
+    return worst === undefined ? [] : [annotationOf(worst, others, place)];
+  });
+}
+
+/** A line of Python that made the layer, where it is part of this checkout; else the model's first line. */
+function placeOf(
+  finding: Finding,
+  path: string,
+  localPath: RenderOptions["localPath"],
+): Pick<Annotation, "file" | "line"> {
+  const { source } = finding;
+  const file = source === null ? undefined : localPath(source.file);
+  return file === undefined || source === null
+    ? { file: path, line: 1 }
+    : { file, line: Math.max(1, source.line) };
+}
+
+function annotationOf(
+  worst: Finding,
+  others: readonly Finding[],
+  place: Pick<Annotation, "file" | "line">,
+): Annotation {
+  const { code, rule, severity, node, op, saves, message } = worst;
+  const saving = saves === null ? "" : `; saves ${duration(saves.microseconds)} (${percent(saves.share)})`;
+  const more = others.length === 0 ? "" : `\nand ${counted(others.length, "more finding")} of this rule here`;
+  return {
+    level: levels[severity],
+    ...place,
+    title: `${code} ${rule}`,
+    message: `${node} (${op}): ${message}${saving}${more}`,
+  };
+}
+
+function commandOf({ level, file, line, title, message }: Annotation): string {
+  const properties = [`file=${escapeProperty(file)}`, `line=${line}`, `title=${escapeProperty(title)}`];
+  return `::${level} ${properties.join(",")}::${escapeData(message)}`;
+}
+
+function escapeData(text: string): string {
+  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+
+function escapeProperty(text: string): string {
+  return escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}

@@ -1,0 +1,167 @@
+/** @file The report as GitHub-flavoured Markdown: step summaries and pull request comments. */
+import type { Finding, LintReport, ModelReport } from "../lint/result.ts";
+import { sizesText } from "./csv.ts";
+import { compact, counted, duration, durationRange, percent, printable, significant } from "./format.ts";
+import type { RenderOptions } from "./render.ts";
+import { statisticsOf } from "./summary.ts";
+
+/** A step summary above 1 MiB is refused whole. */
+const maxBytes = 1_000_000;
+
+export function renderMarkdown(report: LintReport, options: RenderOptions): string {
+  const { errors, warnings, infos, fixable, failedModels } = report.summary;
+  const counts = [
+    counted(errors, "error"),
+    counted(warnings, "warning"),
+    counted(infos, "info"),
+    `${fixable} fixable with \`--fix\``,
+    ...(failedModels > 0 ? [`**${counted(failedModels, "model")} failed**`] : []),
+  ];
+  const head = ["# tc-lint", "", `${counts.join(", ")} in ${counted(report.models.length, "model")}.`, ""];
+  if (options.stats) head.push(...statistics(report));
+  return withinLimit(
+    head.join("\n"),
+    report.models.map((model) => section(model, options).join("\n")),
+  );
+}
+
+/** Sections as long as they fit; what is left out is counted. */
+function withinLimit(head: string, sections: readonly string[]): string {
+  let text = head;
+  for (const [index, section] of sections.entries()) {
+    const next = `${text}\n${section}`;
+    if (Buffer.byteLength(next) > maxBytes) {
+      const left = sections.length - index;
+      return `${text}\n${counted(left, "model is", "models are")} left out: the summary would be too large. \`tc-lint -f json\` has everything.\n`;
+    }
+    text = next;
+  }
+  return text;
+}
+
+function section(model: ModelReport, options: RenderOptions): string[] {
+  const { error, findings } = model;
+  const lines = [`## ${code(model.path)}`, ""];
+  if (error !== null) lines.push(`**${escape(error.code)}**: ${escape(error.message)}`, "");
+  if (model.nodes === 0) return [...lines, ...notes(model)];
+  lines.push(...predictionLines(model, options));
+  if (findings.length > 0) lines.push(...table(findings, model));
+  else if (error === null) lines.push("No findings.", "");
+  if (model.layers !== undefined) lines.push(...layerDetails(model.layers));
+  return [...lines, ...notes(model)];
+}
+
+function predictionLines({ predicted, target }: ModelReport, { describeTarget }: RenderOptions): string[] {
+  const { microseconds, low, high, tensorCoreShare, basis } = predicted;
+  const where = `${escape(describeTarget(target))}, ${target.precision}`;
+  const from = basis === "measured" ? "fitted to measurements" : "from the datasheet";
+  const time = `**${duration(microseconds)}** predicted (${durationRange(low, high)}, ${from})`;
+  return [`${where}: ${time}, ${percent(tensorCoreShare)} on Tensor Cores.`, ""];
+}
+
+/** Findings beyond this would push other models out of the summary. */
+const maxRows = 200;
+
+function table(findings: readonly Finding[], model: ModelReport): string[] {
+  const rows = findings.slice(0, maxRows).map((finding) => row(finding, model));
+  const left = findings.length - rows.length;
+  return [
+    "| | rule | node | finding | saves | fix |",
+    "|---|---|---|---|---:|---|",
+    ...rows,
+    "",
+    ...(left > 0 ? [`${counted(left, "more finding")}: \`tc-lint -f json\` has everything.`, ""] : []),
+  ];
+}
+
+const marks = { error: "🔴 error", warn: "🟡 warn", info: "🔵 info" } as const;
+const fixes = { safe: "`--fix`", unsafe: "`--unsafe-fixes`", none: "" } as const;
+
+function row(finding: Finding, { predicted }: ModelReport): string {
+  const { severity, rule, node, op, message, saves, fix, module, source } = finding;
+  const origin = [module ?? "", source === null ? "" : `${source.file}:${source.line}`].filter(
+    (part) => part !== "",
+  );
+  const where = [`${code(node)} (${escape(op)})`, ...origin.map((part) => code(part))].join("<br>");
+  const saving =
+    saves === null || predicted.microseconds === 0
+      ? ""
+      : `${duration(saves.microseconds)} (${percent(saves.share)})`;
+  const cells = [
+    marks[severity],
+    `${finding.code} ${escape(rule)}`,
+    where,
+    escape(message),
+    saving,
+    fixes[fix],
+  ];
+  return `| ${cells.join(" | ")} |`;
+}
+
+function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
+  const rows = layers.map((layer) => {
+    const cells = [
+      code(layer.node),
+      escape(layer.op),
+      escape(sizesText(layer.sizes)),
+      compact(layer.flops),
+      compact(layer.bytes),
+      significant(layer.intensity),
+      layer.bound,
+      duration(layer.microseconds),
+      percent(layer.share),
+      layer.findings.join(" "),
+    ];
+    return `| ${cells.join(" | ")} |`;
+  });
+  return [
+    `<details><summary>${counted(layers.length, "layer")}</summary>`,
+    "",
+    "| node | op | sizes | FLOPs | bytes | FLOPs/B | bound | time | share | findings |",
+    "|---|---|---|---:|---:|---:|---|---:|---:|---|",
+    ...rows,
+    "",
+    "</details>",
+    "",
+  ];
+}
+
+function notes({ belowThreshold, suppressed, assumed, notices, skipped }: ModelReport): string[] {
+  const lines: string[] = [];
+  if (belowThreshold.count > 0) {
+    const saving = duration(belowThreshold.microseconds);
+    lines.push(`${counted(belowThreshold.count, "finding")} below the threshold, ${saving} together at most`);
+  }
+  if (suppressed > 0) lines.push(`${counted(suppressed, "finding")} suppressed`);
+  if (assumed.length > 0) lines.push(`counted as 1: ${assumed.map(code).join(", ")}`);
+  for (const { message } of notices) lines.push(escape(message));
+  if (skipped.length > 0) {
+    const names = skipped.slice(0, 5).map(({ node, reason }) => `${code(node)} (${escape(reason)})`);
+    const more = skipped.length > 5 ? ` and ${skipped.length - 5} more` : "";
+    lines.push(`not looked at: ${names.join(", ")}${more}`);
+  }
+  return lines.length === 0 ? [] : [...lines.map((line) => `- ${line}`), ""];
+}
+
+function statistics(report: LintReport): string[] {
+  const rows = statisticsOf(report).map(
+    ({ code: id, rule, count, fixable, microseconds }) =>
+      `| ${id} ${escape(rule)} | ${count} | ${fixable} | ${microseconds > 0 ? `≤ ${duration(microseconds)}` : ""} |`,
+  );
+  return rows.length === 0
+    ? []
+    : ["| rule | findings | fixable | saves |", "|---|---:|---:|---:|", ...rows, ""];
+}
+
+/** Names come from the model: nothing in them may end a cell, open a tag, link an issue or mention a person. */
+function escape(text: string): string {
+  return printable(text)
+    .replaceAll(/[&<>|@#]/g, (character) => `&#${character.codePointAt(0)};`)
+    .replaceAll(/[\\`*_[\]~]/g, "\\$&");
+}
+
+/** Code in a table: a pipe ends the cell even inside backticks. */
+function code(text: string): string {
+  const plain = printable(text);
+  return /[`|<>\\@]/.test(plain) ? escape(plain) : `\`${plain}\``;
+}

@@ -1,0 +1,34 @@
+/** @file What every format is given beside the report itself, and the formats there are. */
+import type { Fixability, LintReport } from "../lint/result.ts";
+
+/** One rule's documentation, generated from its source. */
+export interface RuleDoc {
+  readonly code: string;
+  readonly name: string;
+  readonly severity: "warn" | "info";
+  readonly fix: Fixability;
+  /** One line. */
+  readonly summary: string;
+  /** The page, without its title. */
+  readonly markdown: string;
+}
+
+/** How much colour: none, or the 16 colours that every terminal has. */
+export type ColorLevel = 0 | 1;
+
+export interface RenderOptions {
+  readonly color: ColorLevel;
+  /** Columns of the terminal; undefined where the report does not go to one. */
+  readonly columns?: number | undefined;
+  /** Whether counts by rule are added. */
+  readonly stats: boolean;
+  readonly docs: readonly RuleDoc[];
+  /** A file of the exporter's machine as a path below the current folder, where it exists here. */
+  readonly localPath: (file: string) => string | undefined;
+  /** Bytes of a model file; undefined where it cannot be read. */
+  readonly bytesOf: (path: string) => number | undefined;
+  /** The GPU and stack in words. */
+  readonly describeTarget: (target: { readonly gpu: string; readonly stack: string }) => string;
+}
+
+export type Renderer = (report: LintReport, options: RenderOptions) => string;

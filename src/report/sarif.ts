@@ -1,0 +1,175 @@
+/**
+ * @file SARIF 2.1.0, the way GitHub takes it: every result has a physical location, rules have help, nothing is empty.
+ *
+ * A binary model has no lines. Results point at line 1 all the same (GitHub rejects the file otherwise) and name the node
+ * as a logical location; fingerprints are tc-lint's own.
+ */
+import type { Finding, LintReport, ModelReport, NoticeReport, Severity } from "../lint/result.ts";
+import { duration, percent } from "./format.ts";
+import type { RenderOptions, RuleDoc } from "./render.ts";
+import { byImportance } from "./summary.ts";
+
+/** GitHub rejects a run with more results, and shows the first 5,000. */
+const maxResults = 25_000;
+
+/** GitHub's longest description. */
+const maxDescription = 1024;
+
+/**
+ * With a region, GitHub's uploader hashes the whole file as text, about a second for ten megabytes; above this size
+ * results name the file only.
+ */
+const maxBytesWithRegion = 64 * 1024 * 1024;
+
+const levels = { error: "error", warn: "warning", info: "note" } as const satisfies Record<Severity, string>;
+
+interface Located {
+  readonly finding: Finding;
+  readonly model: ModelReport;
+}
+
+export function renderSarif(report: LintReport, options: RenderOptions): string {
+  const all = report.models.flatMap((model) => model.findings.map((finding) => ({ finding, model })));
+  all.sort((a, b) => byImportance(a.finding, b.finding));
+  const shown = all.slice(0, maxResults);
+  const rules = rulesOf(shown, options.docs);
+  const indexOf = new Map(rules.map(({ id }, index) => [id, index]));
+  const run = {
+    tool: {
+      driver: { name: "tc-lint", version: report.tool.version, semanticVersion: report.tool.version, rules },
+    },
+    columnKind: "utf16CodeUnits",
+    invocations: [invocationOf(report, all.length - shown.length)],
+    artifacts: report.models.map(({ path }) => ({
+      location: { uri: uriOf(path) },
+      roles: ["analysisTarget"],
+    })),
+    results: shown.map((located) => resultOf(located, indexOf.get(located.finding.code) ?? -1, options)),
+  };
+  const log = {
+    $schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+    version: "2.1.0",
+    runs: [run],
+  };
+  return `${JSON.stringify(log, undefined, 2)}\n`;
+}
+
+/** Every documented rule, and any other that a finding names. */
+function rulesOf(shown: readonly Located[], docs: readonly RuleDoc[]) {
+  const known = new Set(docs.map(({ code }) => code));
+  const missing = new Map<string, Finding>();
+  for (const { finding } of shown) if (!known.has(finding.code)) missing.set(finding.code, finding);
+  const undocumented = [...missing.values()].map(
+    ({ code, rule, fix }): RuleDoc => ({
+      code,
+      name: rule,
+      severity: "warn",
+      fix,
+      summary: rule,
+      markdown: rule,
+    }),
+  );
+  return [...docs, ...undocumented].map((doc) => ({
+    id: doc.code,
+    name: doc.name,
+    shortDescription: { text: cut(doc.summary) },
+    fullDescription: { text: cut(doc.summary) },
+    help: { text: doc.markdown, markdown: doc.markdown },
+    defaultConfiguration: { level: levels[doc.severity] },
+    properties: {
+      precision: "high",
+      "problem.severity": doc.severity === "warn" ? "warning" : "recommendation",
+      tags: ["performance", "tensor-cores"],
+    },
+  }));
+}
+
+function resultOf({ finding, model }: Located, ruleIndex: number, options: RenderOptions) {
+  const { code, severity, fingerprint, fix, saves, source, data } = finding;
+  return {
+    ruleId: code,
+    ruleIndex,
+    level: levels[severity],
+    message: { text: messageOf(finding) },
+    locations: [locationOf(finding, model, options)],
+    ...relatedOf(source, options),
+    partialFingerprints: { primaryLocationLineHash: `${fingerprint}:1`, "tcLint/v1": fingerprint },
+    properties: { fix, saves, data },
+  };
+}
+
+function messageOf({ node, op, message, saves, module }: Finding): string {
+  const saving = saves === null ? "" : ` Saves ${duration(saves.microseconds)} (${percent(saves.share)}).`;
+  const where = module === null ? "" : ` in ${module}`;
+  return `${node} (${op})${where}: ${message}${/[.!?]$/.test(message) ? "" : "."}${saving}`;
+}
+
+function locationOf({ node, op, graph }: Finding, { path }: ModelReport, { bytesOf }: RenderOptions) {
+  const isLarge = (bytesOf(path) ?? 0) > maxBytesWithRegion;
+  const region = { startLine: 1, startColumn: 1, endLine: 1, endColumn: 1 };
+  return {
+    physicalLocation: { artifactLocation: { uri: uriOf(path) }, ...(isLarge ? {} : { region }) },
+    logicalLocations: [
+      { name: node, fullyQualifiedName: `${graph}/${node}`, kind: "node", decoratedName: op },
+    ],
+  };
+}
+
+/** The line of Python that made the layer, where it is part of this checkout. */
+function relatedOf(source: Finding["source"], { localPath }: RenderOptions) {
+  const file = source === null ? undefined : localPath(source.file);
+  if (source === null || file === undefined) return {};
+  return {
+    relatedLocations: [
+      {
+        id: 1,
+        message: { text: "made by this line" },
+        physicalLocation: {
+          artifactLocation: { uri: uriOf(file) },
+          region: { startLine: Math.max(1, source.line) },
+        },
+      },
+    ],
+  };
+}
+
+function invocationOf(report: LintReport, leftOut: number) {
+  const failures = report.models.flatMap(({ path, error }) =>
+    error === null ? [] : [notificationOf(path, error, "error")],
+  );
+  const notices = report.models.flatMap(({ path, notices: each }) =>
+    each.map((notice) => notificationOf(path, notice, "note")),
+  );
+  const truncated =
+    leftOut === 0
+      ? []
+      : [
+          {
+            level: "warning",
+            message: { text: `${leftOut} results left out: GitHub takes ${maxResults} a run` },
+          },
+        ];
+  return {
+    executionSuccessful: failures.length === 0,
+    toolExecutionNotifications: [...failures, ...notices, ...truncated],
+  };
+}
+
+function notificationOf(path: string, { code, message }: NoticeReport, level: "error" | "note") {
+  return {
+    level,
+    descriptor: { id: code },
+    message: { text: message },
+    locations: [{ physicalLocation: { artifactLocation: { uri: uriOf(path) } } }],
+  };
+}
+
+/** A relative reference: what GitHub resolves against the checkout. Absolute paths become file URIs. */
+function uriOf(path: string): string {
+  const encoded = path.split("/").map(encodeURIComponent).join("/");
+  return path.startsWith("/") ? `file://${encoded}` : encoded;
+}
+
+function cut(text: string): string {
+  return text.length > maxDescription ? `${text.slice(0, maxDescription - 1)}…` : text;
+}

@@ -1,0 +1,62 @@
+/** @file Counts over models, and the whole report from its parts. */
+import type { Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
+
+export function reportOf(models: readonly ModelReport[], version: string): LintReport {
+  return { version: 1, tool: { name: "tc-lint", version }, models, summary: summarize(models) };
+}
+
+function summarize(models: readonly ModelReport[]): LintReport["summary"] {
+  const findings = models.flatMap((model) => model.findings);
+  const count = (wanted: Severity) => findings.filter(({ severity }) => severity === wanted).length;
+  return {
+    errors: count("error"),
+    warnings: count("warn"),
+    infos: count("info"),
+    fixable: findings.filter(({ fix }) => fix === "safe").length,
+    failedModels: models.filter(({ error }) => error !== null).length,
+  };
+}
+
+/** `--quiet`: the same report with error-level findings only. */
+export function errorsOnly(report: LintReport): LintReport {
+  const models = report.models.map((model) => ({
+    ...model,
+    findings: model.findings.filter(({ severity }) => severity === "error"),
+  }));
+  return { ...report, models, summary: summarize(models) };
+}
+
+export interface RuleStatistics {
+  readonly code: string;
+  readonly rule: string;
+  readonly count: number;
+  readonly fixable: number;
+  /** Sum over findings; savings may overlap, so this is an upper bound. */
+  readonly microseconds: number;
+}
+
+/** By rule, the most time first. */
+export function statisticsOf(report: LintReport): RuleStatistics[] {
+  const byCode = new Map<string, Finding[]>();
+  for (const finding of report.models.flatMap(({ findings }) => findings)) {
+    const before = byCode.get(finding.code);
+    if (before === undefined) byCode.set(finding.code, [finding]);
+    else before.push(finding);
+  }
+  return [...byCode.entries()]
+    .map(([code, findings]) => ({
+      code,
+      rule: findings[0]?.rule ?? code,
+      count: findings.length,
+      fixable: findings.filter(({ fix }) => fix === "safe").length,
+      microseconds: findings.reduce((sum, { saves }) => sum + Math.max(0, saves?.microseconds ?? 0), 0),
+    }))
+    .sort((a, b) => b.microseconds - a.microseconds || b.count - a.count || (a.code < b.code ? -1 : 1));
+}
+
+const rank = { error: 0, warn: 1, info: 2 } as const satisfies Record<Severity, number>;
+
+/** Worst first: by severity, then by what it costs. */
+export function byImportance(a: Finding, b: Finding): number {
+  return rank[a.severity] - rank[b.severity] || (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0);
+}

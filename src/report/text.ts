@@ -1,0 +1,164 @@
+/** @file The report in the terminal: what a model takes, what is wrong with it, ranked, and what to do next. */
+import type { Finding, LintReport, ModelReport } from "../lint/result.ts";
+import { type Palette, paletteOf } from "./color.ts";
+import { compact, counted, duration, durationRange, percent, printable, significant } from "./format.ts";
+import type { RenderOptions } from "./render.ts";
+import { statisticsOf } from "./summary.ts";
+import { alignColumns, layerTable } from "./table.ts";
+
+export function renderText(report: LintReport, options: RenderOptions): string {
+  const palette = paletteOf(options.color);
+  const models = report.models.map((model) => modelLines(model, options, palette));
+  const blocks = models.map((lines) => lines.join("\n"));
+  if (options.stats) blocks.push(statisticsLines(report, palette).join("\n"));
+  blocks.push(footerLines(report, palette).join("\n"));
+  return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
+}
+
+function modelLines(model: ModelReport, options: RenderOptions, palette: Palette): string[] {
+  const title = palette.heading(printable(model.path));
+  const error =
+    model.error === null
+      ? []
+      : [`  ${palette.bad("error")} ${palette.bold(model.error.code)}  ${printable(model.error.message)}`];
+  if (model.nodes === 0 && model.error !== null) return [title, ...error];
+  const lines = [title, ...error, ...headerLines(model, options, palette)];
+  if (model.layers !== undefined) lines.push("", ...layerTable(model.layers, options, palette));
+  for (const finding of model.findings) lines.push("", ...findingLines(finding, model, palette));
+  const notes = noteLines(model, palette);
+  if (notes.length > 0) lines.push("", ...notes);
+  return lines;
+}
+
+function headerLines(model: ModelReport, options: RenderOptions, palette: Palette): string[] {
+  if (model.nodes === 0) return [];
+  const { predicted, target } = model;
+  const opset = Object.entries(model.opset)
+    .map(([domain, version]) => (domain === "ai.onnx" ? `opset ${version}` : `${domain} ${version}`))
+    .join(", ");
+  const facts = [
+    model.producer,
+    opset,
+    counted(model.nodes, "node"),
+    `${compact(model.parameters)} parameters`,
+  ].filter((fact) => fact !== "");
+  const where = `${options.describeTarget(target)}, ${target.precision}`;
+  const range = durationRange(predicted.low, predicted.high);
+  const time = `${palette.bold(`${duration(predicted.microseconds)} predicted`)} (${range})`;
+  const basis = predicted.basis === "measured" ? "fitted to measurements" : "from the datasheet";
+  const lines = [palette.dim(printable(facts.join(", "))), `${where}: ${time}, ${basis}`];
+  if (predicted.microseconds > 0) lines.push(timeLine(predicted));
+  return lines.map((line) => `  ${line}`);
+}
+
+/** `83 % on Tensor Cores; conv 1.1 ms (78 %), memory 0.3 ms (21 %)`. */
+function timeLine({ tensorCoreShare, families, microseconds }: ModelReport["predicted"]): string {
+  const parts = Object.entries(families)
+    .filter(([, time]) => time > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([family, time]) => `${family} ${duration(time)} (${percent(time / microseconds)})`);
+  return `${percent(tensorCoreShare)} on Tensor Cores; ${parts.join(", ")}`;
+}
+
+function findingLines(finding: Finding, model: ModelReport, palette: Palette): string[] {
+  const { severity, code, rule, node, op, graph } = finding;
+  const where = graph === "graph" ? "" : palette.dim(` in ${printable(graph)}`);
+  const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)} ${rule}  ${palette.code(printable(node))} ${palette.dim(`(${printable(op)})`)}${where}`;
+  const details = [savingText(finding, model, palette), fixText(finding, palette)].filter(
+    (text) => text !== "",
+  );
+  const origin = originText(finding);
+  const lines = [`${printable(finding.message)}`];
+  if (details.length > 0) lines.push(details.join("; "));
+  if (origin !== "") lines.push(palette.dim(printable(origin)));
+  return [head, ...lines.map((line) => `         ${line}`)];
+}
+
+/** `saves 1.96 ms of 3.1 ms (63 %), between 1.7 and 2.1`. */
+function savingText({ saves }: Finding, { predicted }: ModelReport, palette: Palette): string {
+  if (saves === null) return "";
+  const { microseconds, low, high, share } = saves;
+  const between = `between ${durationRange(low, high).replace(" to ", " and ")}`;
+  const amount = palette.bold(`saves ${duration(microseconds)}`);
+  return `${amount} of ${duration(predicted.microseconds)} (${percent(share)}), ${between}`;
+}
+
+function fixText({ fix }: Finding, palette: Palette): string {
+  if (fix === "none") return "";
+  return palette.good(fix === "safe" ? "fixed by --fix" : "fixed by --fix --unsafe-fixes");
+}
+
+function originText({ source, module }: Finding): string {
+  const place = source === null ? "" : `${source.file}:${source.line}`;
+  return [module ?? "", place].filter((part) => part !== "").join("  ");
+}
+
+/** What is not listed, what was assumed, and what is odd. */
+function noteLines(model: ModelReport, palette: Palette): string[] {
+  const notes: string[] = [];
+  const { belowThreshold, skipped, suppressed, assumed, notices } = model;
+  if (belowThreshold.count > 0) {
+    const each = belowThreshold.count === 1 ? "saves" : "save together";
+    notes.push(
+      `${counted(belowThreshold.count, "finding")} below the threshold ${each} at most ${duration(belowThreshold.microseconds)}; --min-saving 0 lists them`,
+    );
+  }
+  if (suppressed > 0) notes.push(`${counted(suppressed, "finding")} suppressed by configuration or metadata`);
+  if (assumed.length > 0) {
+    notes.push(
+      `${printable(assumed.join(", "))} counted as 1: bind with --dim ${printable(assumed[0] ?? "")}=N`,
+    );
+  }
+  for (const { message } of notices) notes.push(printable(message));
+  if (skipped.length > 0) notes.push(...skippedNotes(model));
+  return notes.map((note) => `  ${palette.dim("note")}   ${note}`);
+}
+
+/** By reason and operator: a missing operator description skips many nodes at once. */
+function skippedNotes({ skipped }: ModelReport): string[] {
+  const byReason = new Map<string, string[]>();
+  for (const { node, op, reason } of skipped) {
+    const key = `${op}: ${reason}`;
+    byReason.set(key, [...(byReason.get(key) ?? []), node]);
+  }
+  return [...byReason].map(([key, nodes]) => {
+    const more = nodes.length > 1 ? ` and ${nodes.length - 1} more` : "";
+    return printable(`not looked at: ${nodes[0] ?? ""}${more} (${key})`);
+  });
+}
+
+function statisticsLines(report: LintReport, palette: Palette): string[] {
+  const rows = statisticsOf(report).map(({ code, rule, count, fixable, microseconds }) => [
+    code,
+    rule,
+    String(count),
+    fixable > 0 ? `${fixable} fixable` : "",
+    microseconds > 0 ? `up to ${duration(microseconds)}` : "",
+  ]);
+  if (rows.length === 0) return [];
+  const lines = alignColumns(rows, ["left", "left", "right", "left", "left"]);
+  return [palette.bold("By rule"), ...lines.map((line) => `  ${line}`)];
+}
+
+function footerLines(report: LintReport, palette: Palette): string[] {
+  const { errors, warnings, infos, fixable, failedModels } = report.summary;
+  const models = counted(report.models.length, "model");
+  const failed = failedModels > 0 ? palette.bad(`; ${counted(failedModels, "model")} failed`) : "";
+  if (errors + warnings + infos === 0) {
+    const clean = failedModels > 0 ? "no findings" : palette.good("no findings");
+    return report.models.length === 0 ? ["no models"] : [`${clean} in ${models}${failed}`];
+  }
+  const counts = [
+    [errors, "error", "error"],
+    [warnings, "warning", "warn"],
+    [infos, "info", "info"],
+  ] as const;
+  const parts = counts
+    .filter(([count]) => count > 0)
+    .map(([count, noun, severity]) => palette.severity[severity](counted(count, noun)));
+  const fixes = fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : "";
+  const first = report.models.flatMap(({ findings }) => findings)[0];
+  const lines = [`${parts.join(", ")} in ${models}${fixes}${failed}`];
+  if (first !== undefined) lines.push(palette.dim(`tc-lint explain ${first.code} says what it is about`));
+  return lines;
+}
