@@ -14,6 +14,7 @@ import {
 import { type Fact, ShapeError } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
 import { unknownTensor } from "../ops/shape.ts";
+import { checkedOutputs } from "../ops/size.ts";
 import { type Bindings, type BindOptions, bindSymbols } from "./bind.ts";
 import { type GraphInference, NodeContext, resolveAttribute } from "./context.ts";
 import { collectFactSymbols, factOfType, mergeDeclared } from "./declared.ts";
@@ -149,7 +150,7 @@ class Inference implements GraphInference {
     }
     const context = new NodeContext(node, scope, [], this);
     try {
-      return op.infer(context);
+      return checkedOutputs(op.infer(context));
     } catch (error) {
       if (!(error instanceof ShapeError)) throw error;
       scope.skipped.push({ node, scope, kind: "shape-error", reason: error.message });

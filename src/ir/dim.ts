@@ -85,7 +85,8 @@ function floorDivRest(rest: Dim, b: number): Dim {
 }
 
 function gcd(a: number, b: number): number {
-  return b === 0 ? a : gcd(b, a % b);
+  // NaN never becomes 0.
+  return b === 0 || !Number.isFinite(a % b) ? a : gcd(b, a % b);
 }
 
 /** a / b when b divides a for every value of the symbols, else undefined. */

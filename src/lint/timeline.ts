@@ -75,7 +75,8 @@ class ScopeSteps {
   readonly #input: TimelineInput;
   readonly #runs: number;
   readonly #constants: ConstantValues;
-  readonly #productOf = new Map<Node, CostedProduct>();
+  /** Attention with packed weights is two products in one node. */
+  readonly #productsOf = new Map<Node, CostedProduct[]>();
   /** The step that computes a value. */
   readonly #makerOf = new Map<Value, OpenStep>();
   readonly #steps: OpenStep[] = [];
@@ -85,7 +86,13 @@ class ScopeSteps {
     this.#input = input;
     this.#runs = evaluateDim(scope.totalRepeat, input.bindings) ?? 1;
     this.#constants = new ConstantValues(scope);
-    for (const product of products) for (const node of product.nodes) this.#productOf.set(node, product);
+    for (const product of products) {
+      for (const node of product.nodes) {
+        const known = this.#productsOf.get(node);
+        if (known === undefined) this.#productsOf.set(node, [product]);
+        else known.push(product);
+      }
+    }
   }
 
   build(): Step[] {
@@ -96,15 +103,13 @@ class ScopeSteps {
   }
 
   #place(node: Node): void {
-    const product = this.#productOf.get(node);
-    if (product !== undefined) {
-      if (product.node !== node) return;
-      this.#add(node, {
-        nodes: [...product.nodes],
-        product,
-        work: product.sizes,
-        open: this.#fusesEpilogue(),
-      });
+    const products = this.#productsOf.get(node);
+    if (products !== undefined) {
+      for (const product of products) {
+        if (product.node !== node) continue;
+        const open = this.#fusesEpilogue();
+        this.#add(node, { nodes: [...product.nodes], product, work: product.sizes, open });
+      }
       return;
     }
     const pattern = patternOf(node, this.#scope);

@@ -1,6 +1,6 @@
 /** @file Memory-bound work of nodes and of chains of elementwise nodes. */
-import { NodeContext } from "../facts/context.ts";
 import type { Scope } from "../facts/scope.ts";
+import { worksOf } from "../facts/works.ts";
 import { type Dim, evaluateDim, mulDims, product } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
@@ -18,7 +18,7 @@ export function patternOf(node: Node, scope: Scope): TrafficPattern | "none" | u
 /** The work of one memory-bound node, by its operator's own account where it gives one. */
 export function memoryWork(node: Node, scope: Scope, pattern: TrafficPattern): readonly Work[] {
   const op = findOp(node.domain, node.opType);
-  if (op?.work !== undefined) return op.work(new NodeContext(node, scope, scope.outputsOf(node))) ?? [];
+  if (op?.work !== undefined) return worksOf(node, scope) ?? [];
   const work = plainWork(node, scope, pattern);
   return work === undefined ? [] : [work];
 }

@@ -3,8 +3,8 @@ import { type DType, dtypes } from "../ir/dtype.ts";
 import type { TensorRef, TypedField, TypedSpan } from "../ir/model.ts";
 import { Cursor, type NumberEncoding } from "../wire/cursor.ts";
 import { WireError } from "../wire/error.ts";
-import { type ByteSource, FileSource, readRange } from "../wire/source.ts";
-import { resolveExternal } from "./external.ts";
+import { type ByteSource, readRange } from "../wire/source.ts";
+import type { DataFiles } from "./data-files.ts";
 
 type Read = (bytes: Buffer, index: number) => number;
 
@@ -41,10 +41,10 @@ const encodings: Record<TypedField, NumberEncoding | undefined> = {
   string: undefined,
 };
 
-/** See `ModelReader.elements`. `modelPath` is where external data is looked for; undefined means nowhere. */
+/** See `ModelReader.elements`. */
 export function readElements(
   source: ByteSource,
-  modelPath: string | undefined,
+  files: DataFiles,
   tensor: TensorRef,
   limit: number,
 ): readonly number[] | undefined {
@@ -57,30 +57,13 @@ export function readElements(
   if (read === undefined) return undefined;
   if (data.kind === "raw")
     return decodeRaw(readRange(source, data.span.offset, data.span.length), read, count);
-  if (data.kind !== "external" || modelPath === undefined || data.length === undefined) return undefined;
-  const bytes = readExternal(modelPath, data.location, data.offset, data.length);
-  return bytes === undefined ? undefined : decodeRaw(bytes, read, count);
+  const file = data.kind === "external" ? files.at(data.location) : undefined;
+  if (data.kind !== "external" || file === undefined || data.length === undefined) return undefined;
+  return decodeRaw(readRange(file, data.offset, data.length), read, count);
 }
 
 function decodeRaw(bytes: Buffer, read: Read, count: number): number[] {
   return Array.from({ length: count }, (_, index) => read(bytes, index));
-}
-
-/** A range of an external file, or undefined where the file is not there. */
-function readExternal(
-  modelPath: string,
-  location: string,
-  offset: number,
-  length: number,
-): Buffer | undefined {
-  const found = resolveExternal(modelPath, location);
-  if (found === undefined) return undefined;
-  const file = FileSource.openExactly(found);
-  try {
-    return readRange(file, offset, length);
-  } finally {
-    file.close();
-  }
 }
 
 function readTyped(source: ByteSource, tensor: TensorRef, dtype: DType, count: number): number[] | undefined {

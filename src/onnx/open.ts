@@ -11,6 +11,7 @@ import {
 import { Cursor } from "../wire/cursor.ts";
 import { WireError } from "../wire/error.ts";
 import { BufferSource, type ByteSource, FileSource } from "../wire/source.ts";
+import { DataFiles } from "./data-files.ts";
 import { type DecodeState, decodeGraph } from "./decode.ts";
 import type { DraftGraph } from "./draft.ts";
 import { readElements } from "./elements.ts";
@@ -28,6 +29,7 @@ export interface OpenModel extends Model, Disposable {
   /** Odd, but no error: printed with the report. */
   readonly notices: readonly Notice[];
   readonly source: ByteSource;
+  readonly files: DataFiles;
 }
 
 export interface Notice {
@@ -40,7 +42,7 @@ export function openModel(path: string): OpenModel {
   return reported(() => {
     const source = FileSource.open(path);
     try {
-      return readModel(source, path);
+      return readModel(source, new DataFiles(path));
     } catch (error) {
       source.close();
       throw error;
@@ -50,7 +52,12 @@ export function openModel(path: string): OpenModel {
 
 /** A model held in memory, for instance `onnx.ModelProto.encode(model).finish()` of onnx-proto. Throws InputError. */
 export function modelFromBytes(bytes: Uint8Array, name = "model.onnx"): OpenModel {
-  return reported(() => readModel(new BufferSource(name, bytes), undefined));
+  return reported(() => readModel(new BufferSource(name, bytes), new DataFiles(undefined)));
+}
+
+/** A model that a patch has made: its bytes, and external data where the original's is or newly made. Throws InputError. */
+export function modelFromSource(source: ByteSource, files: DataFiles): OpenModel {
+  return reported(() => readModel(source, files));
 }
 
 function reported<T>(action: () => T): T {
@@ -72,7 +79,7 @@ interface Draft {
   readonly functions: DraftFunction[];
 }
 
-function readModel(source: ByteSource, path: string | undefined): OpenModel {
+function readModel(source: ByteSource, files: DataFiles): OpenModel {
   rejectForeign(source);
   const draft: Draft = {
     irVersion: 0,
@@ -107,10 +114,14 @@ function readModel(source: ByteSource, path: string | undefined): OpenModel {
     functions,
     valueCount: link.values,
     nodeCount: state.nodes,
-    reader: readerOf(source, path),
+    reader: readerOf(source, files),
     notices: noticesOf(draft, link),
     source,
-    [Symbol.dispose]: () => source.close(),
+    files,
+    [Symbol.dispose]: () => {
+      source.close();
+      files.close();
+    },
   };
 }
 
@@ -180,9 +191,10 @@ function noticesOf(draft: Draft, link: LinkState): Notice[] {
   return notices;
 }
 
-function readerOf(source: ByteSource, path: string | undefined): ModelReader {
+function readerOf(source: ByteSource, files: DataFiles): ModelReader {
   return {
-    elements: (tensor: TensorRef, limit: number) => reported(() => readElements(source, path, tensor, limit)),
+    elements: (tensor: TensorRef, limit: number) =>
+      reported(() => readElements(source, files, tensor, limit)),
     nodeMetadata: (node: Node) => reported(() => readMetadata(source, node)),
   };
 }

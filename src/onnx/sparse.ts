@@ -1,6 +1,7 @@
 /** @file SparseTensorProto: its dense type and dims, and whether its indices make sense. */
 import type { TensorRef } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
+import { DataFiles } from "./data-files.ts";
 import { readElements } from "./elements.ts";
 import { sparseFields } from "./fields.ts";
 import { decodeTensor, takeDims } from "./tensor.ts";
@@ -53,7 +54,7 @@ function checkIndices({ source }: Cursor, indices: TensorRef, { dims, size, coun
       `its indices have dims [${indices.dims.join(",")}], for ${count} values of rank ${dims.length}`,
     );
   }
-  const elements = readElements(source, undefined, indices, maxCheckedIndices);
+  const elements = readElements(source, new DataFiles(undefined), indices, maxCheckedIndices);
   if (elements === undefined) return;
   const bounds = isFlat ? [size] : dims;
   let before = -1;
