@@ -22,9 +22,15 @@ import type { AnyRule, RuleFinding } from "./rule.ts";
 import { originOf } from "./source.ts";
 import { buildTimeline } from "./timeline.ts";
 
-export interface LintSettings {
+/** What facts and predicted times depend on. */
+export interface ContextSettings {
   readonly target: Target;
   readonly cost: CostModel;
+  readonly shapes?: ReadonlyMap<string, readonly number[]> | undefined;
+  readonly dims?: ReadonlyMap<string, number> | undefined;
+}
+
+export interface LintSettings extends ContextSettings {
   readonly rules: readonly AnyRule[];
   /** By rule code; a rule without an entry keeps its own severity. */
   readonly severities: ReadonlyMap<string, Severity | "off">;
@@ -32,8 +38,6 @@ export interface LintSettings {
   readonly minSaving: number;
   /** A warning worth at least this share of the model's time is an error. */
   readonly errorShare: number;
-  readonly shapes?: ReadonlyMap<string, readonly number[]> | undefined;
-  readonly dims?: ReadonlyMap<string, number> | undefined;
   /** Path in reports and fingerprints, relative to where the user stands. */
   readonly displayPath: string;
   /** What the configuration says of a rule at one node; undefined where it says nothing, "off" suppresses. */
@@ -66,7 +70,7 @@ export function lintModel(model: Model, settings: LintSettings): ModelReport {
 }
 
 /** Facts, products and times of a model: what rules, and later passes, decide by. */
-export function buildContext(model: Model, settings: LintSettings): LintContext {
+export function buildContext(model: Model, settings: ContextSettings): LintContext {
   const { target, cost, shapes, dims } = settings;
   const facts = inferFacts(model, { shapes, dims });
   const { products, unresolved } = extractProducts(facts);
@@ -80,7 +84,7 @@ export function buildContext(model: Model, settings: LintSettings): LintContext 
 function costProduct(
   product: Product,
   bindings: ReadonlyMap<string, number>,
-  settings: LintSettings,
+  settings: ContextSettings,
 ): CostedProduct | undefined {
   const sizes = bindWork(product.work, bindings);
   if (sizes === undefined) return undefined;
@@ -122,9 +126,9 @@ function describe(
   };
 }
 
-function savingReport({ saves }: RuleFinding, context: LintContext): SavingReport | null {
+function savingReport({ saves, share }: RuleFinding, context: LintContext): SavingReport | null {
   if (saves === undefined) return null;
-  return { ...saves, share: context.share(saves.microseconds) };
+  return { ...saves, share: share ?? context.share(saves.microseconds) };
 }
 
 function fill(template: string, data: Readonly<Record<string, Datum>>): string {

@@ -5,23 +5,14 @@
  * components that are solved one by one, each by coordinate descent from two starts. Deterministic; ties go to the
  * smaller model.
  */
-import type { Saving } from "../../cost/model.ts";
 import { type Atom, atomsOf, type PaddedSizes } from "../../ir/axis.ts";
 import { evaluateDim } from "../../ir/dim.ts";
 import { bytesOf } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
-import type { TrafficWork, Work } from "../../ops/work.ts";
-import { atomsOfProduct, paddedFact, paddedWork, type SizedProduct } from "./padded.ts";
+import type { TrafficWork } from "../../ops/work.ts";
+import type { Pricing, SizedProduct } from "../pass.ts";
+import { atomsOfProduct, paddedFact, paddedWork } from "./padded.ts";
 import { isStored, type Relations } from "./relate.ts";
-
-export interface Pricing {
-  /** Microseconds of one run of some work on the target. */
-  readonly estimate: (work: Work<number>) => number;
-  readonly savingOf: (before: readonly Work<number>[], after: readonly Work<number>[]) => Saving;
-  readonly bindings: ReadonlyMap<string, number>;
-  /** A component that saves less stays as it is. */
-  readonly leastMicroseconds: number;
-}
 
 export interface Choice {
   readonly sizes: Map<Atom, number>;

@@ -1,19 +1,12 @@
 /** @file What a product asks of the GPU once atoms are padded: its operator's own account, on padded shapes. */
 import { NodeContext } from "../../facts/context.ts";
-import type { Product } from "../../facts/products.ts";
 import { type Atom, atomsOf, type PaddedSizes, paddedSize } from "../../ir/axis.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { Fact } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { bindWork, type ProductWork } from "../../ops/work.ts";
+import type { SizedProduct } from "../pass.ts";
 import type { Relations } from "./relate.ts";
-
-/** A product with its symbols bound. */
-export interface SizedProduct extends Product {
-  readonly sizes: ProductWork<number>;
-  /** How often it runs in one run of the model. */
-  readonly runs: number;
-}
 
 /** A fact with padded sizes for true ones. Symbolic axes are never padded and stay symbolic. */
 export function paddedFact(value: Value, relations: Relations, sizes: PaddedSizes): Fact | undefined {

@@ -1,0 +1,96 @@
+/** @file Passes one after the other over a model that exists only as edits, until it is written. */
+import type { CostModel } from "../cost/model.ts";
+import type { Target } from "../hardware/target.ts";
+import { Patch } from "../ir/patch.ts";
+import { buildContext, type ContextSettings } from "../lint/run.ts";
+import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
+import { DataFiles } from "../onnx/data-files.ts";
+import { modelFromSource, type OpenModel } from "../onnx/open.ts";
+import { tensorBytes } from "../onnx/tensor-bytes.ts";
+import { FreshNames } from "../passes/names.ts";
+import type { Pass, PassContext, PassName, PassNote, PassOptions } from "../passes/pass.ts";
+import { encodeNumbers } from "../passes/tensors.ts";
+import { SegmentSource } from "../wire/segments.ts";
+
+export interface FixSettings extends ContextSettings {
+  readonly target: Target;
+  readonly cost: CostModel;
+  /** In order. */
+  readonly passes: readonly Pass[];
+  readonly options: PassOptions;
+  /** Share of the model's time below which nothing is changed. */
+  readonly minSaving: number;
+}
+
+export interface FixNote extends PassNote {
+  readonly pass: PassName;
+}
+
+/** A model with patches applied, not yet written. */
+export interface FixedModel {
+  readonly model: OpenModel;
+  readonly changed: boolean;
+  readonly notes: readonly FixNote[];
+  /** Its bytes, with everything the patches made in one data file of this name. */
+  render(dataLocation: string): PatchedModel;
+}
+
+/** Runs the passes over an open model. The result reads from it: keep it open. Throws InputError. */
+export function runPasses(original: OpenModel, settings: FixSettings): FixedModel {
+  let model = original;
+  const notes: FixNote[] = [];
+  for (const [index, pass] of settings.passes.entries()) {
+    const { patch, notes: said } = pass.run(contextOf(model, settings));
+    notes.push(...said.map((note) => ({ ...note, pass: pass.name })));
+    if (!patch.isEmpty) model = patched(model, patch, `tc-lint.${index}.data`);
+  }
+  return { model, changed: model !== original, notes, render: (location) => render(model, location) };
+}
+
+function contextOf(model: OpenModel, settings: FixSettings): PassContext {
+  const { target, cost, options, minSaving } = settings;
+  const context = buildContext(model, settings);
+  const { facts, products, timeline, bindings } = context;
+  return {
+    model,
+    facts,
+    products,
+    target,
+    options,
+    pricing: {
+      estimate: (work) => cost.estimate(work, target).microseconds,
+      savingOf: (before, after) => cost.savingOf(before, after, target),
+      bindings,
+      modelMicroseconds: timeline.microseconds,
+      leastMicroseconds: minSaving * timeline.microseconds,
+    },
+    names: new FreshNames(model),
+    open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
+  };
+}
+
+/** The model after a patch, as if it had been written and read again. */
+export function patched(model: OpenModel, patch: Patch, dataLocation: string): OpenModel {
+  const { model: segments, data } = applyPatch(model, model.source, patch, dataLocation);
+  const made = new Map(model.files.made);
+  if (data !== undefined) made.set(dataLocation, new SegmentSource(dataLocation, data));
+  return modelFromSource(new SegmentSource(model.path, segments), new DataFiles(model.path, made));
+}
+
+/** Brings what the patches made into one data file. */
+function render(model: OpenModel, location: string): PatchedModel {
+  const patch = new Patch();
+  const graph = patch.of(model.graph);
+  for (const { name, initializer } of model.graph.values.values()) {
+    const { data, dtype, dims } = initializer ?? {};
+    if (initializer === undefined || data?.kind !== "external" || !model.files.made.has(data.location))
+      continue;
+    if (dtype === undefined || dims === undefined) continue;
+    graph.tensors.set(name, {
+      dtype,
+      dims,
+      bytes: tensorBytes(model.source, model.files, initializer, encodeNumbers),
+    });
+  }
+  return applyPatch(model, model.source, patch, location);
+}

@@ -1,0 +1,74 @@
+/** @file The padding pass: relations, safety, choice, patch. */
+import { type Atom, atomsOf, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { labelOf } from "../../ir/model.ts";
+import type { Pass, PassContext, PassNote, PassResult, SizedProduct } from "../pass.ts";
+import { applyPadding } from "./apply.ts";
+import { type Choice, type Component, choosePadding } from "./choose.ts";
+import { allAxes, blockUnsafe, collectFills } from "./lanes.ts";
+import { freeAtoms, type Relations, relate } from "./relate.ts";
+
+export const align: Pass = { name: "align", safe: true, run: runAlign };
+
+function runAlign(context: PassContext): PassResult {
+  const { model, facts, pricing, names, open } = context;
+  const relations = relate(facts);
+  const fills = collectFills(relations);
+  blockUnsafe(relations, freeAtoms(allAxes(relations)), fills);
+  const products = context.products.filter(({ scope }) => scope === facts.root);
+  const choice = choosePadding(relations, freeAtoms(allAxes(relations)), products, pricing);
+  const patch = applyPadding({ model, relations, sizes: choice.sizes, fills, names, open });
+  return { patch, notes: notesOf(choice, relations) };
+}
+
+function notesOf(choice: Choice, relations: Relations): PassNote[] {
+  return choice.components.flatMap((component) => {
+    if (component.sizes.size === 0) return [];
+    const [first] = component.products;
+    const sizes = [...component.sizes].map(([atom, size]) => `${atom.size} to ${size}`);
+    return [
+      {
+        kind: "changed" as const,
+        node: first?.node,
+        message: `padded ${summary(sizes)} in ${countOf(component, relations)} product(s)`,
+        microseconds: component.savesMicroseconds,
+      },
+    ];
+  });
+}
+
+/** `67 to 72, 129 to 136 (2×)`. */
+function summary(sizes: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const size of sizes) counts.set(size, (counts.get(size) ?? 0) + 1);
+  return [...counts].map(([size, count]) => (count > 1 ? `${size} (${count}×)` : size)).join(", ");
+}
+
+function countOf(component: Component, relations: Relations): number {
+  return component.products.filter((product) => touches(product, component.sizes, relations)).length;
+}
+
+function touches(product: SizedProduct, sizes: ReadonlyMap<Atom, number>, relations: Relations): boolean {
+  return product.nodes.some((node) =>
+    [...node.inputs, ...node.outputs].some((value) =>
+      (value === undefined ? [] : (relations.axesOf(value) ?? [])).some(
+        (axis) => paddedSize(axis, sizes) !== sizeOfAxis(axis),
+      ),
+    ),
+  );
+}
+
+/** Why each axis of a product that is off the multiple stays so: what a report says of the remainder. */
+export function reasonsAgainst(product: SizedProduct, relations: Relations): readonly string[] {
+  const reasons = new Set<string>();
+  for (const node of product.nodes) {
+    for (const value of [...node.inputs, ...node.outputs]) {
+      for (const axis of value === undefined ? [] : (relations.axesOf(value) ?? [])) {
+        for (const atom of atomsOf(axis)) {
+          if (atom.blocked !== undefined && atom.size > 1)
+            reasons.add(`${atom.size} of "${labelOf(node)}": ${atom.blocked}`);
+        }
+      }
+    }
+  }
+  return [...reasons];
+}

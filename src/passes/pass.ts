@@ -1,0 +1,82 @@
+/** @file What a pass is: a model and its facts in, a patch and an account of it out. It reads no file and writes none. */
+import type { Saving } from "../cost/model.ts";
+import type { Facts } from "../facts/infer.ts";
+import type { Product } from "../facts/products.ts";
+import type { Target } from "../hardware/target.ts";
+import type { DType } from "../ir/dtype.ts";
+import type { Model, Node } from "../ir/model.ts";
+import type { OpenTensor, Patch } from "../ir/patch.ts";
+import type { ProductWork, Work } from "../ops/work.ts";
+import type { FreshNames } from "./names.ts";
+
+/** In the order they run. */
+export const passNames = ["fold", "heads", "align", "half", "channels-last"] as const;
+export type PassName = (typeof passNames)[number];
+
+/** A product with its symbols bound. */
+export interface SizedProduct extends Product {
+  readonly sizes: ProductWork<number>;
+  /** How often it runs in one run of the model. */
+  readonly runs: number;
+}
+
+/** The cost model as a pass asks it, for one target. */
+export interface Pricing {
+  /** Microseconds of one run of some work. */
+  readonly estimate: (work: Work<number>) => number;
+  readonly savingOf: (before: readonly Work<number>[], after: readonly Work<number>[]) => Saving;
+  /** Sizes of symbols: as given, else 1. */
+  readonly bindings: ReadonlyMap<string, number>;
+  /** The whole model's predicted time. */
+  readonly modelMicroseconds: number;
+  /** A change that saves less is not worth making. */
+  readonly leastMicroseconds: number;
+}
+
+/** Largest magnitude seen of a value over sample inputs, by value name. */
+export type Ranges = ReadonlyMap<string, number>;
+
+export interface PassOptions {
+  /** The type that `half` brings floats to. */
+  readonly halfType: Extract<DType, "float16" | "bfloat16">;
+  /** Inputs and outputs become half as well. */
+  readonly halfIo: boolean;
+  readonly ranges: Ranges | undefined;
+  /** Inputs and outputs become NHWC as well. */
+  readonly nhwcIo: boolean;
+  /** `ort-cuda` writes com.microsoft::NhwcConv; `portable` local functions that every runtime can run. */
+  readonly nhwcForm: "portable" | "ort-cuda";
+}
+
+export interface PassContext {
+  readonly model: Model;
+  readonly facts: Facts;
+  readonly products: readonly SizedProduct[];
+  readonly pricing: Pricing;
+  readonly target: Target;
+  readonly names: FreshNames;
+  readonly open: OpenTensor;
+  readonly options: PassOptions;
+}
+
+/** Something a pass did, or found it could not do. */
+export interface PassNote {
+  readonly kind: "changed" | "blocked" | "kept";
+  /** Where; undefined for the model as a whole. */
+  readonly node: Node | undefined;
+  readonly message: string;
+  /** Predicted, for one run of the model: saved by a change, or not saved because of a block. */
+  readonly microseconds?: number | undefined;
+}
+
+export interface PassResult {
+  readonly patch: Patch;
+  readonly notes: readonly PassNote[];
+}
+
+export interface Pass {
+  readonly name: PassName;
+  /** Safe passes keep every value to rounding, and inputs and outputs as they are. */
+  readonly safe: boolean;
+  readonly run: (context: PassContext) => PassResult;
+}
