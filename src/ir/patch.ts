@@ -24,7 +24,9 @@ export type AttributeSpec =
   | { readonly type: "int" | "float"; readonly value: number }
   | { readonly type: "string"; readonly value: string }
   | { readonly type: "ints" | "floats"; readonly values: readonly number[] }
-  | { readonly type: "tensor"; readonly tensor: TensorSpec };
+  | { readonly type: "tensor"; readonly tensor: TensorSpec }
+  /** In a function's body: the caller's attribute `to`, whose values are of type `of`. */
+  | { readonly type: "reference"; readonly to: string; readonly of: "int" | "float" | "string" | "ints" | "floats" };
 
 /** A node to write. With `base`, everything the other fields do not name is copied from that node's bytes. */
 export interface NodeSpec {
@@ -51,6 +53,8 @@ export interface GraphPatch {
   readonly added: Map<string, TensorSpec>;
   /** New types of declared values (value_info); null removes the declaration. */
   readonly declared: Map<string, ValueType | null>;
+  /** New types of the graph's own inputs and outputs, where a pass is asked to change them. */
+  readonly edges: Map<string, ValueType>;
 }
 
 /** A local function to add; its body is given whole. */
@@ -69,6 +73,8 @@ export class Patch {
   readonly functions: FunctionSpec[] = [];
   /** Domains to import that the model does not yet. */
   readonly opsets = new Map<string, number>();
+  /** Raises the IR version to at least this, where something added asks for it. */
+  leastIrVersion = 0;
   /** metadata_props of the model to set. */
   readonly metadata = new Map<string, string>();
 
@@ -92,6 +98,7 @@ export class Patch {
       tensors: new Map(),
       added: new Map(),
       declared: new Map(),
+      edges: new Map(),
     };
     this.graphs.set(graph, patch);
     return patch;

@@ -194,7 +194,7 @@ class ScopeSteps {
   }
 }
 
-function summarize(steps: readonly Step[]): Timeline {
+export function summarize(steps: readonly Step[]): Timeline {
   const families: Record<Family, number> = { conv: 0, gemm: 0, attention: 0, recurrent: 0, memory: 0 };
   const byNode = new Map<Scope, Map<Node, Step>>();
   let [microseconds, onTensorCores, below, above, belowSquared, aboveSquared] = [0, 0, 0, 0, 0, 0];

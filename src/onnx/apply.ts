@@ -1,6 +1,6 @@
 /** @file A patch to the bytes of a new model: edits where the patch says so, copies everywhere else. */
 import { invariant } from "../ir/errors.ts";
-import type { Graph, Model } from "../ir/model.ts";
+import type { Graph, Model, ValueType } from "../ir/model.ts";
 import type { FunctionSpec, GraphPatch, NodeSpec, Patch, TensorSpec } from "../ir/patch.ts";
 import { Cursor } from "../wire/cursor.ts";
 import type { ByteSource } from "../wire/source.ts";
@@ -10,6 +10,7 @@ import {
   entry,
   field,
   functionMessage,
+  integerField,
   keptTensorFields,
   message,
   nodeMessage,
@@ -54,7 +55,7 @@ export function applyPatch(
   for (const [graph, graphPatch] of patch.graphs) {
     edits.push(...new GraphEdits(source, graph, graphPatch, data, fieldsOf(model, graph)).build());
   }
-  edits.push(...modelEdits(source, patch));
+  edits.push(...modelEdits(source, patch), ...irVersionEdit(model, source, patch));
   return { model: splice(source, edits), data: data.isEmpty ? undefined : data.segments };
 }
 
@@ -142,16 +143,18 @@ class GraphEdits {
       const specs = this.#nodes.get(cursor.start);
       return specs === undefined ? undefined : this.#nodeFields(specs);
     }
-    if (cursor.field === valueInfo) return this.#valueInfo(cursor);
+    if (cursor.field === valueInfo) return this.#valueInfo(cursor, this.#patch.declared);
+    const isEdge = cursor.field === graphFields.input || cursor.field === graphFields.output;
+    if (isEdge && node === graphFields.node) return this.#valueInfo(cursor, this.#patch.edges);
     if (cursor.field === graphFields.initializer && node === graphFields.node)
       return this.#initializer(cursor);
     return undefined;
   }
 
-  #valueInfo(cursor: Cursor): readonly Segment[] | undefined {
-    if (this.#patch.declared.size === 0) return undefined;
+  #valueInfo(cursor: Cursor, types: ReadonlyMap<string, ValueType | null>): readonly Segment[] | undefined {
+    if (types.size === 0) return undefined;
     const name = textField(this.#source, cursor, valueInfoFields.name);
-    const type = this.#patch.declared.get(name);
+    const type = types.get(name);
     if (type === undefined) return undefined;
     return type === null ? [] : field(cursor.field, [bytesSegment(valueInfoMessage(name, type))]);
   }
@@ -207,6 +210,20 @@ function textField(source: ByteSource, { start, length }: Cursor, number: number
   const cursor = new Cursor(source, start, length);
   while (cursor.next()) if (cursor.field === number) return cursor.text();
   return "";
+}
+
+/** The IR version raised, where the patch needs a newer one. */
+function irVersionEdit(model: Model, source: ByteSource, patch: Patch): Edit[] {
+  if (model.irVersion >= patch.leastIrVersion) return [];
+  const parent = { offset: 0, length: source.size };
+  const replacement = [bytesSegment(integerField(modelFields.irVersion, patch.leastIrVersion))];
+  const cursor = new Cursor(source);
+  while (cursor.next()) {
+    if (cursor.field !== modelFields.irVersion) continue;
+    const length = cursor.start + cursor.length - cursor.tagStart;
+    return [{ parent, offset: cursor.tagStart, length, replacement }];
+  }
+  return [{ parent, offset: 0, length: 0, replacement }];
 }
 
 /** Functions, opset imports and metadata at the top level. */

@@ -56,6 +56,11 @@ function nested(writer: Writer, number: number, fields: Fields): void {
   writer.uint32(tag(number, 2)).bytes(message(fields));
 }
 
+/** A field that holds one integer. */
+export function integerField(number: number, value: number): Uint8Array {
+  return message((writer) => int64(writer, number, value));
+}
+
 /** Where a tensor's elements go: into the message, or into a data file at an offset. */
 export type Placement =
   | { readonly kind: "inline" }
@@ -141,8 +146,10 @@ function keepFields(
   return kept;
 }
 
-/** AttributeProto.AttributeType of each kind, and how its value is written. */
-const attributeKinds: { readonly [T in AttributeSpec["type"]]: number } = {
+type PlainSpec = Exclude<AttributeSpec, { type: "tensor" | "reference" }>;
+
+/** AttributeProto.AttributeType of each kind. */
+const attributeKinds: { readonly [T in PlainSpec["type"] | "tensor"]: number } = {
   float: 1,
   int: 2,
   string: 3,
@@ -152,18 +159,21 @@ const attributeKinds: { readonly [T in AttributeSpec["type"]]: number } = {
 };
 
 function attributeMessage(name: string, spec: AttributeSpec): Segment[] {
-  const value: Segment[] =
-    spec.type === "tensor"
-      ? field(attributeFields.t, tensorMessage(spec.tensor, [], { kind: "inline" }))
-      : [bytesSegment(message((writer) => attributeValue(writer, spec)))];
   const head = message((writer) => text(writer, attributeFields.name, name));
-  const tail = message((writer) =>
-    writer.uint32(tag(attributeFields.type, 0)).int32(attributeKinds[spec.type]),
-  );
-  return [bytesSegment(head), ...value, bytesSegment(tail)];
+  const kind = spec.type === "reference" ? spec.of : spec.type;
+  const tail = message((writer) => writer.uint32(tag(attributeFields.type, 0)).int32(attributeKinds[kind]));
+  return [bytesSegment(head), ...attributeBody(spec), bytesSegment(tail)];
 }
 
-function attributeValue(writer: Writer, spec: Exclude<AttributeSpec, { type: "tensor" }>): void {
+function attributeBody(spec: AttributeSpec): Segment[] {
+  if (spec.type === "tensor") return field(attributeFields.t, tensorMessage(spec.tensor, [], { kind: "inline" }));
+  if (spec.type === "reference") {
+    return [bytesSegment(message((writer) => text(writer, attributeFields.refAttrName, spec.to)))];
+  }
+  return [bytesSegment(message((writer) => attributeValue(writer, spec)))];
+}
+
+function attributeValue(writer: Writer, spec: PlainSpec): void {
   switch (spec.type) {
     case "float":
       writer.uint32(tag(attributeFields.f, 5)).float(spec.value);
