@@ -33,3 +33,8 @@ export const halfMax = 65504;
 export const halfMinNormal = 2 ** -14;
 /** At and below half of the smallest half, 2⁻²⁵, a number rounds to zero. */
 export const halfFlush = 2 ** -25;
+
+/** 0.123 as 12.3: three digits are more than a prediction has. */
+export function percentOf(share: number): number {
+  return Number((share * 100).toPrecision(3));
+}

@@ -1,19 +1,19 @@
 /** @file Questions that rules ask about a graph. */
+import { resolveAttribute } from "../facts/context.ts";
 import { constantBehind } from "../facts/origin.ts";
 import type { Scope } from "../facts/scope.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
-import type { Site } from "./rule.ts";
 
 export { groupBy } from "../ir/group.ts";
 export { labelOf, operatorOf } from "../ir/model.ts";
 export { patternOf } from "./traffic.ts";
 
 /** An operator of ai.onnx. */
-export function isOp(node: Node | undefined, ...types: readonly string[]): node is Node {
-  return node !== undefined && node.domain === "" && types.includes(node.opType);
+export function isOp(node: Node | undefined, ...types: readonly string[]): boolean {
+  return node?.domain === "" && types.includes(node.opType);
 }
 
 /** Sizes with every symbol bound as the run binds it; undefined where some stay unknown. */
@@ -82,7 +82,11 @@ export function isFirstLayer(product: CostedProduct, products: ProductIndex): bo
     if (producer !== undefined) {
       if (products.get(producer, home) !== undefined || products.isInside(producer, home)) return false;
       for (const value of producer.inputs) if (value !== undefined) pending.push({ value, scope: home });
-    } else if (home.owner !== undefined && home.parent !== undefined && place.value.initializer === undefined) {
+    } else if (
+      home.owner !== undefined &&
+      home.parent !== undefined &&
+      place.value.initializer === undefined
+    ) {
       const index = home.graph.inputs.indexOf(place.value);
       const given = home.functionName === undefined ? home.owner.inputs : [home.owner.inputs[index]];
       for (const value of given) if (value !== undefined) pending.push({ value, scope: home.parent });
@@ -98,6 +102,14 @@ export function onlyReader(value: Value | undefined): Node | undefined {
   return others.length === 0 ? reader : undefined;
 }
 
-export function siteOf({ node, scope }: Site): Site {
-  return { node, scope };
+export function intsOf(node: Node, name: string, scope: Scope): readonly number[] | undefined {
+  const attribute = node.attributes.find((each) => each.name === name);
+  const value = attribute && resolveAttribute(attribute, scope)?.value;
+  return value?.type === "ints" ? value.values : undefined;
+}
+
+export function intOf(node: Node, name: string, scope: Scope): number | undefined {
+  const attribute = node.attributes.find((each) => each.name === name);
+  const value = attribute && resolveAttribute(attribute, scope)?.value;
+  return value?.type === "int" ? value.value : undefined;
 }

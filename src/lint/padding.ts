@@ -58,7 +58,10 @@ export function bestPadding<W extends ProductWork<number>>(
   if (!(most > 0)) return undefined;
   const good = tried.filter(({ saves }) => saves.microseconds >= most * goodEnough);
   const best = good.reduce((a, b) => (b.volume < a.volume ? b : a));
-  return { sizes: new Map(axes.map(({ name, size }, index) => [name, best.sizes[index] ?? size])), saves: best.saves };
+  return {
+    sizes: new Map(axes.map(({ name, size }, index) => [name, best.sizes[index] ?? size])),
+    saves: best.saves,
+  };
 }
 
 /** The work with other sizes for some axes. */

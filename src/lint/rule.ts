@@ -26,6 +26,8 @@ export type RuleFinding<M extends Messages = Messages> = {
     readonly data: Readonly<Record<Placeholders<M[Id]>, Datum>> & Readonly<Record<string, Datum>>;
     /** Undefined where time is not the point (risk, unresolved sizes): such a finding is never below the threshold. */
     readonly saves?: Saving | undefined;
+    /** `saves` as a part of something else than the model's predicted time on the target, 0 to 1. */
+    readonly share?: number | undefined;
     /** Where one finding differs from its rule. */
     readonly fix?: Fixability | undefined;
   };

@@ -1,0 +1,70 @@
+import { addSavings } from "../src/lint/context.ts";
+import { isFullPrecision, percentOf } from "../src/lint/formats.ts";
+import { stepSavingAt } from "../src/lint/precision.ts";
+import { defineRule } from "../src/lint/rule.ts";
+
+/**
+ * ## What it does
+ * Counts the products whose operands are FP32 in the file, and predicts what the model gains in half precision. Once
+ * per model.
+ *
+ * ## Why is this bad?
+ * Tensor Cores do not multiply FP32. A stack that runs such a model as it stands uses the CUDA cores, or rounds to
+ * TF32 at half the rate of FP16, and moves twice the bytes either way. Measured on an H200 with cuDNN 9.19: 760
+ * TFLOP/s in FP16 and 404 in TF32 for an 8192³ product. TensorRT 11 builds strongly typed engines: there the type in
+ * the file is the type that runs.
+ *
+ * The saving is the predicted time of the whole model as it stands (or in TF32, where `--precision tf32` is asked) less
+ * its time in half precision, and its share is of the former.
+ *
+ * ## Example
+ * ```onnx
+ * y = MatMul(x, w)   # x, w: float
+ * ```
+ *
+ * ## Use instead
+ * ```onnx
+ * y = MatMul(x, w)   # x, w: float16, or bfloat16 where the range of half is too small
+ * ```
+ *
+ * ## Fix safety
+ * Unsafe: half precision rounds. Islands that would overflow stay FP32 (TC203 finds them), and the result is compared
+ * with the original before it is written.
+ *
+ * ## Options
+ * `--precision` tells what the rest of the report assumes; `as-is` costs the model in the types it has.
+ *
+ * ## References
+ * - [Mixed precision training guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/mixed-precision-training/index.html)
+ */
+export default defineRule({
+  code: "TC201",
+  name: "fp32-compute",
+  severity: "warn",
+  fix: "unsafe",
+  messages: {
+    fp32: "{count} of {products} products are FP32 in the file: in {format} the model takes {percent} % less time",
+  },
+  *check(context) {
+    const found = context.products.filter(({ sizes }) => isFullPrecision(sizes.dtype));
+    const [first] = found;
+    if (first === undefined) return;
+    const { precision } = context.target;
+    const half = precision === "bf16" ? "bf16" : "fp16";
+    const before = precision === "tf32" ? "tf32" : "as-is";
+    const steps = context.timeline.steps;
+    const saves = addSavings(steps.map((step) => stepSavingAt(step, before, half, context)));
+    if (!(saves.microseconds > 0)) return;
+    const total = steps.reduce(
+      (sum, { work, runs }) => sum + context.estimateAt(work, before).microseconds * runs,
+      0,
+    );
+    const data = {
+      count: found.length,
+      products: context.products.length,
+      format: half === "bf16" ? "BF16" : "FP16",
+    };
+    const share = saves.microseconds / total;
+    yield { at: first, message: "fp32", data: { ...data, percent: percentOf(share) }, saves, share };
+  },
+});

@@ -1,0 +1,71 @@
+import { groupBy } from "../src/lint/graph.ts";
+import { type RiskyNode, riskyNodes } from "../src/lint/half-risk.ts";
+import { defineRule } from "../src/lint/rule.ts";
+
+/**
+ * ## What it does
+ * Finds what half precision cannot hold: constants beyond ±65504 or too small for it, masks made of huge numbers, and
+ * operators that overflow early (Pow and squares, Exp, sums of 256 terms or more). Only where the model runs in FP16 on
+ * the target. One finding per kind of risk and operator, with the number of places.
+ *
+ * ## Why is this bad?
+ * The largest finite half is 65504; the smallest with all its bits is 2⁻¹⁴ ≈ 6.1e-5, and below 2⁻²⁵ ≈ 3.0e-8 a number
+ * rounds to zero. An epsilon of 1e-12 becomes 0 and no longer guards a division. A mask of -3.4e38 becomes minus
+ * infinity: times 0 it is NaN, and a row that is masked everywhere is NaN behind Softmax. x² overflows above 256.
+ *
+ * Not reported: infinities (half has them), bounds of Clip, Min and Max, small numbers among larger ones in a tensor,
+ * exp(x − max x). Contents of large weights are not read.
+ *
+ * ## Example
+ * ```onnx
+ * masked = Where(mask, scores, -3.4e38)
+ * norm = Sqrt(Add(ReduceMean(Pow(x, 2)), 1e-12))
+ * ```
+ *
+ * ## Use instead
+ * ```onnx
+ * masked = Where(mask, scores, -65504)
+ * norm = RMSNormalization(x, scale)     # or keep Pow to Sqrt in FP32
+ * ```
+ *
+ * ## Fix safety
+ * No fix by itself. Converting to half keeps these places in FP32 unless sample inputs show that their range fits.
+ *
+ * ## Options
+ * `--precision bf16` has the range of FP32: nothing is reported then.
+ *
+ * ## References
+ * - [Half-precision floating-point format](https://en.wikipedia.org/wiki/Half-precision_floating-point_format)
+ */
+export default defineRule({
+  code: "TC203",
+  name: "half-overflow-risk",
+  severity: "warn",
+  fix: "none",
+  messages: {
+    mask: "mask of {value} at {count} {op} becomes -inf in half, NaN where it meets 0 or fills a row: use -65504",
+    overflow: "constant {value} at {count} {op} is beyond ±65504: infinite in half",
+    flush: "constant {value} at {count} {op} rounds to 0 in half",
+    subnormal: "constant {value} at {count} {op} is subnormal in half: it loses bits",
+    power: "{count} {op} to the power {value} overflow half where a magnitude exceeds {limit}",
+    exponential: "{count} {op} overflow half where the input exceeds {limit}",
+    sum: "{count} {op} over up to {value} terms overflow half where their mean magnitude exceeds {limit}",
+  },
+  *check(context) {
+    const groups = groupBy(riskyNodes(context), ({ node, risk }) => `${risk.kind} ${node.opType}`);
+    for (const group of groups.values()) {
+      const worst = group.reduce((a, b) => (severityOf(b) > severityOf(a) ? b : a));
+      const { node, risk } = worst;
+      const [at = worst] = group;
+      const common = { count: group.length, op: node.opType, value: risk.value };
+      if ("limit" in risk) yield { at, message: risk.kind, data: { ...common, limit: risk.limit } };
+      else yield { at, message: risk.kind, data: common };
+    }
+  },
+});
+
+/** How far beyond the range: larger is worse. */
+function severityOf({ risk }: RiskyNode): number {
+  const magnitude = Math.abs(risk.value);
+  return risk.kind === "flush" || risk.kind === "subnormal" ? 1 / magnitude : magnitude;
+}

@@ -1,0 +1,93 @@
+import type { CostedProduct } from "../src/lint/context.ts";
+import { intsOf, isOp, ProductIndex } from "../src/lint/graph.ts";
+import { productsBefore, productsBehind } from "../src/lint/neighbours.ts";
+import { stepTimeAt } from "../src/lint/precision.ts";
+import { defineRule, type Site } from "../src/lint/rule.ts";
+
+/**
+ * ## What it does
+ * Finds Transposes that only move the channel axis, from second to last or back, between a convolution and another
+ * product.
+ *
+ * ## Why is this bad?
+ * Such a Transpose is a pass over the whole activation that computes nothing. It is there because ONNX convolutions are
+ * NCHW while matrix products and normalizations over channels want them last. A stack that keeps activations in NHWC
+ * needs none of them: the convolution before already writes what the product behind reads.
+ *
+ * ## Example
+ * ```onnx
+ * a = Conv(x, w)                        # [8, 96, 56, 56]
+ * b = Transpose<perm = [0, 2, 3, 1]>(a)
+ * y = MatMul(LayerNormalization(b), v)
+ * ```
+ *
+ * ## Use instead
+ * ```onnx
+ * a = NhwcConv(x, w)                    # [8, 56, 56, 96]
+ * y = MatMul(LayerNormalization(a), v)
+ * ```
+ *
+ * ## Fix safety
+ * Safe: `--fix` writes the convolutions around as functions that take NHWC, and the Transposes cancel.
+ *
+ * ## References
+ * - [Tensor layouts, convolution guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)
+ */
+export default defineRule({
+  code: "TC302",
+  name: "layout-transpose",
+  severity: "warn",
+  fix: "safe",
+  messages: {
+    converts: "Transpose {perm} only moves channels {direction}, between {before} and {behind}",
+  },
+  *check(context) {
+    const index = new ProductIndex(context.products);
+    for (const scope of context.facts.scopes()) {
+      for (const node of scope.graph.nodes) {
+        const perm = isOp(node, "Transpose") ? intsOf(node, "perm", scope) : undefined;
+        if (perm === undefined) continue;
+        const site = { node, scope };
+        const between = neighboursOf(perm, site, index);
+        const step = context.timeline.stepOf(node, scope);
+        if (between === undefined || step === undefined) continue;
+        const saves = stepTimeAt(step, context.target.precision, context);
+        yield { at: site, message: "converts", data: { perm: `[${perm.join(", ")}]`, ...between }, saves };
+      }
+    }
+  },
+});
+
+/** The convolution whose layout it is, and the product on the other side. */
+function neighboursOf(perm: readonly number[], { node, scope }: Site, index: ProductIndex) {
+  const toLast = movesToLast(perm);
+  const toSecond = movesToSecond(perm);
+  if (!toLast && !toSecond) return undefined;
+  const [before, behind] = [productsBefore(node, scope, index), productsBehind(node, scope, index)];
+  const [nearBefore] = before;
+  const [nearBehind] = behind;
+  if (nearBefore === undefined || nearBehind === undefined) return undefined;
+  const leaves = toLast ? before.find(isChannelsSecond) : undefined;
+  if (leaves !== undefined) {
+    return { direction: "last", before: leaves.node.opType, behind: nearBehind.node.opType };
+  }
+  const enters = toSecond ? behind.find(isChannelsSecond) : undefined;
+  if (enters === undefined) return undefined;
+  return { direction: "second", before: nearBefore.node.opType, behind: enters.node.opType };
+}
+
+function isChannelsSecond({ sizes }: CostedProduct): boolean {
+  return sizes.kind === "conv" && sizes.layout === "nchw";
+}
+
+/** [0, 2, 3, 1], and [0, 2, 1] behind a Reshape that folds the spatial axes. */
+function movesToLast(perm: readonly number[]): boolean {
+  const rank = perm.length;
+  return rank >= 3 && perm.every((axis, at) => axis === (at === 0 ? 0 : at === rank - 1 ? 1 : at + 1));
+}
+
+/** [0, 3, 1, 2], and [0, 2, 1] before a Reshape that unfolds them. */
+function movesToSecond(perm: readonly number[]): boolean {
+  const rank = perm.length;
+  return rank >= 3 && perm.every((axis, at) => axis === (at === 0 ? 0 : at === 1 ? rank - 1 : at - 1));
+}

@@ -1,0 +1,88 @@
+import type { CostedProduct, LintContext } from "../src/lint/context.ts";
+import { isQuantized } from "../src/lint/formats.ts";
+import { isFirstLayer, ProductIndex } from "../src/lint/graph.ts";
+import { type Axis, bestPadding, describePadding, type Padding } from "../src/lint/padding.ts";
+import { defineRule } from "../src/lint/rule.ts";
+import { isNarrowStem } from "../src/lint/stem.ts";
+import type { ConvWork, GemmWork } from "../src/ops/work.ts";
+
+/**
+ * ## What it does
+ * Finds 8-bit products (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and float products between
+ * DequantizeLinear and QuantizeLinear) whose channels, K or N are off a multiple of 16, or 32 on TensorRT.
+ *
+ * ## Why is this bad?
+ * Sixteen 8-bit numbers fill one 16-byte load, as eight halves do. A width that is fine in FP16 (24, 40, 72) may thus be
+ * off after quantization. TensorRT keeps 8-bit activations in vectors of 32 channels and pads to them inside, so less is
+ * left to gain there.
+ *
+ * ## Example
+ * ```onnx
+ * y = QLinearConv(x, …, w, …)   # x: uint8 [32, 72, 28, 28], w: int8 [120, 72, 3, 3]
+ * ```
+ *
+ * ## Use instead
+ * ```onnx
+ * y = QLinearConv(x, …, w, …)   # x: uint8 [32, 80, 28, 28], w: int8 [128, 80, 3, 3], weights 0 = their zero point
+ * ```
+ *
+ * ## Fix safety
+ * No fix: padded weights must hold their zero point and not 0; pad the network before it is quantized.
+ *
+ * ## References
+ * - [TensorRT developer guide, data formats](https://docs.nvidia.com/deeplearning/tensorrt/latest/)
+ */
+export default defineRule({
+  code: "TC204",
+  name: "quantized-misalignment",
+  severity: "warn",
+  fix: "none",
+  messages: {
+    conv: "{channels} → {filters} channels in INT8, off the multiple of {multiple}; pad {change}",
+    gemm: "M×N×K = {m}×{n}×{k} in INT8, off the multiple of {multiple}; pad {change}",
+  },
+  *check(context) {
+    const index = new ProductIndex(context.products);
+    for (const product of context.products) {
+      const work = product.sizes;
+      if (!isQuantized(work.dtype)) continue;
+      const multiple = context.alignment(work.dtype);
+      if (work.kind === "conv" && work.groups === 1) {
+        const isStem = isNarrowStem(work) && isFirstLayer(product, index);
+        const found = padded(
+          product,
+          work,
+          isStem ? [filters(work)] : [channels(work), filters(work)],
+          context,
+        );
+        if (found === undefined) continue;
+        const data = { channels: work.channels, filters: work.filters, multiple, change: found.change };
+        yield { at: product, message: "conv", data, saves: found.padding.saves };
+      } else if (work.kind === "gemm" && product.weight !== undefined) {
+        const found = padded(product, work, [rows(work), columns(work)], context);
+        if (found === undefined) continue;
+        const data = { m: work.m, n: work.n, k: work.k, multiple, change: found.change };
+        yield { at: product, message: "gemm", data, saves: found.padding.saves };
+      }
+    }
+  },
+});
+
+const channels = (work: ConvWork<number>) => ({ name: "channels", size: work.channels }) as const;
+const filters = (work: ConvWork<number>) => ({ name: "filters", size: work.filters }) as const;
+const rows = (work: GemmWork<number>) => ({ name: "k", size: work.k }) as const;
+const columns = (work: GemmWork<number>) => ({ name: "n", size: work.n }) as const;
+
+const words = { channels: "inputs", filters: "outputs", n: "N", k: "K" };
+
+function padded<W extends ConvWork<number> | GemmWork<number>>(
+  product: CostedProduct,
+  work: W,
+  axes: readonly Axis<W>[],
+  context: LintContext,
+): { readonly padding: Padding; readonly change: string } | undefined {
+  const multiple = context.alignment(work.dtype);
+  const off = axes.filter(({ size }) => size % multiple !== 0);
+  const padding = off.length === 0 ? undefined : bestPadding(product, work, off, context);
+  return padding && { padding, change: describePadding(padding, off, words) };
+}

@@ -1,0 +1,65 @@
+import { defineRule } from "../src/lint/rule.ts";
+
+/** A quarter above a step (72 and 80 over 64) a smaller head_dim is near; further up the lanes are mostly used. */
+const nearStep = 1.25;
+
+/**
+ * ## What it does
+ * Finds attention whose head_dim is at most a quarter above a size that kernels are made for (64, 128, 192), and says
+ * what the step costs.
+ *
+ * ## Why is this bad?
+ * A fused kernel computes head_dim as the next size it is made for: 72 costs what 128 costs. Padding gains nothing
+ * there; another split of the same width into heads does.
+ *
+ * Measured on an H200 with cuDNN 9.19 (FP16, sequence of 2048): head_dim 64 takes 152 µs, 72 214 µs, 80 207 µs, 128
+ * 219 µs; 136 takes 325 µs and 256 403 µs. Below the first step there is nothing to gain: 40, 48 and 64 take 159, 152
+ * and 152 µs.
+ *
+ * ## Example
+ * ```python
+ * width, heads = 1152, 16    # head_dim 72, computed as 128
+ * ```
+ *
+ * ## Use instead
+ * ```python
+ * width, heads = 1152, 18    # head_dim 64
+ * width, heads = 1152, 9     # head_dim 128: as wide for half the heads
+ * ```
+ *
+ * ## Fix safety
+ * No fix: another head_dim is another network, to be trained as such. The saving is that of the same heads at the step
+ * below.
+ *
+ * ## References
+ * - [FlashAttention, supported head dimensions](https://github.com/Dao-AILab/flash-attention)
+ */
+export default defineRule({
+  code: "TC104",
+  name: "wasteful-head-dim",
+  severity: "info",
+  fix: "none",
+  messages: {
+    wasteful:
+      "head_dim {headDim} is just above {below} and computed as {step}; the same width in heads of {below} or {step} is faster",
+  },
+  *check(context) {
+    const { headDimSteps, headDimMultiple } = context.target.stack.attention;
+    for (const product of context.products) {
+      const work = product.sizes;
+      if (work.kind !== "attention" || work.headDim % headDimMultiple !== 0) continue;
+      const { headDim, valueHeadDim, heads } = work;
+      const below = headDimSteps.findLast((size) => size < headDim);
+      const step = headDimSteps.find((size) => size >= headDim);
+      if (below === undefined || step === undefined || step === headDim || headDim > below * nearStep)
+        continue;
+      const saves = context.saving(product, {
+        ...work,
+        headDim: below,
+        valueHeadDim: Math.min(valueHeadDim, below),
+      });
+      if (!(saves.microseconds > 0)) continue;
+      yield { at: product, message: "wasteful", data: { headDim, below, step, heads }, saves };
+    }
+  },
+});

@@ -1,0 +1,101 @@
+import { percentOf } from "../src/lint/formats.ts";
+import { defineRule } from "../src/lint/rule.ts";
+import { gridOf, volume, type Waves, wavesOf } from "../src/lint/waves.ts";
+import type { ProductWork } from "../src/ops/work.ts";
+
+/** "Most" of the multiprocessors. */
+const mostIdle = 0.5;
+/** With more full rounds than this the last one is a small part of the time. */
+const fewRounds = 4;
+/** Cutting off more than this is not a matter of rounding. */
+const nearEnough = 0.75;
+
+/**
+ * ## What it does
+ * Finds products bound by Tensor Cores whose tiles fill all multiprocessors one to four times and then leave most of
+ * them idle in a last round, where a size a little smaller does without that round.
+ *
+ * ## Why is this bad?
+ * A product is cut into tiles, and each multiprocessor computes one at a time. Work for 1.2 rounds takes two. Libraries
+ * choose among tile sizes, and split sums, to soften this; the finding is for the tile that comes out best, and its
+ * saving is the predicted time of the product less that of the smaller size.
+ *
+ * ## Example
+ * ```onnx
+ * y = MatMul(x, w)    # 2304 rows × 2304 columns on 132 multiprocessors: 162 tiles of 128×256, 1.2 rounds
+ * ```
+ *
+ * ## Use instead
+ * ```onnx
+ * y = MatMul(x, w)    # 1792 rows: 126 tiles, one round
+ * ```
+ * The batch is the easiest to change: `--dim batch=N` tries one.
+ *
+ * ## Fix safety
+ * No fix: sizes below the present ones are another batch or another network.
+ *
+ * ## References
+ * - [Wave quantization, matrix multiplication guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
+ */
+export default defineRule({
+  code: "TC404",
+  name: "wave-quantization",
+  severity: "info",
+  fix: "none",
+  messages: {
+    wave: "{tiles} tiles of {tile} on {sms} multiprocessors: the last round fills {percent} %; {axis} {fits} instead of {size} needs none",
+  },
+  *check(context) {
+    const { sms } = context.target.gpu;
+    for (const product of context.products) {
+      const grid = gridOf(product.sizes);
+      if (grid === undefined || product.estimate.bound !== "tensor-core") continue;
+      const waves = wavesOf(grid, sms);
+      const { full, lastFill } = waves;
+      if (full < 1 || full > fewRounds || lastFill === 0 || lastFill >= mostIdle) continue;
+      const smaller = withoutLastRound(product.sizes, waves);
+      if (smaller === undefined) continue;
+      const saves = context.saving(product, smaller.work);
+      if (!(saves.microseconds > 0)) continue;
+      const { axis, size, fits } = smaller;
+      const { tile, tiles } = waves;
+      yield {
+        at: product,
+        message: "wave",
+        data: { tile, tiles, sms, percent: percentOf(lastFill), axis, size, fits },
+        saves,
+      };
+    }
+  },
+});
+
+interface Smaller {
+  readonly axis: string;
+  readonly size: number;
+  readonly fits: number;
+  readonly work: ProductWork<number>;
+}
+
+/** Of the axes that can give up the last round, the one that loses least. */
+function withoutLastRound(work: ProductWork<number>, waves: Waves): Smaller | undefined {
+  return smallerSizes(work, waves)
+    .filter(({ size, fits }) => fits < size && fits >= size * nearEnough)
+    .sort((a, b) => b.fits / b.size - a.fits / a.size)[0];
+}
+
+function smallerSizes(work: ProductWork<number>, { fittingRows, fittingColumns }: Waves): Smaller[] {
+  if (work.kind === "gemm") {
+    const { m, n, batch, sharedB } = work;
+    const rows = sharedB ? Math.floor(fittingRows / batch) : fittingRows;
+    return [
+      { axis: "M", size: m, fits: rows, work: { ...work, m: rows } },
+      { axis: "N", size: n, fits: fittingColumns, work: { ...work, n: fittingColumns } },
+    ];
+  }
+  if (work.kind !== "conv") return [];
+  const images = Math.floor(fittingRows / volume(work.output));
+  return [
+    { axis: "batch", size: work.batch, fits: images, work: { ...work, batch: images } },
+    { axis: "filters", size: work.filters, fits: fittingColumns, work: { ...work, filters: fittingColumns } },
+  ];
+}

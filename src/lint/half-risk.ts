@@ -1,0 +1,128 @@
+/** @file What half precision cannot hold: constants out of its range, and operators that leave it. */
+import type { Scope } from "../facts/scope.ts";
+import type { DType } from "../ir/dtype.ts";
+import type { Node, Value } from "../ir/model.ts";
+import { ConstantValues } from "./constants.ts";
+import type { LintContext } from "./context.ts";
+import { halfFlush, halfMax, halfMinNormal } from "./formats.ts";
+import { constantElements, dtypeOf, isOp, patternOf, sizesOf } from "./graph.ts";
+
+export type Risk =
+  /** A large negative number where masks are made: −∞ in half. */
+  | { readonly kind: "mask"; readonly value: number }
+  | { readonly kind: "overflow"; readonly value: number }
+  /** Rounds to zero. */
+  | { readonly kind: "flush"; readonly value: number }
+  | { readonly kind: "subnormal"; readonly value: number }
+  /** Overflows where the input's magnitude exceeds `limit`; for a sum, where the mean magnitude does. */
+  | { readonly kind: "power"; readonly value: number; readonly limit: number }
+  | { readonly kind: "exponential"; readonly value: number; readonly limit: number }
+  | { readonly kind: "sum"; readonly value: number; readonly limit: number };
+
+export interface RiskyNode {
+  readonly node: Node;
+  readonly scope: Scope;
+  readonly risk: Risk;
+}
+
+/** Fewer terms than this overflow only where their mean is above 255: as likely in any other operator. */
+const manyTerms = 256;
+
+const sums: ReadonlySet<string> = new Set(["ReduceSum", "ReduceSumSquare", "ReduceL2"]);
+/** Bounds: an infinite bound bounds as well. */
+const bounding: ReadonlySet<string> = new Set(["Clip", "Min", "Max"]);
+const masking: ReadonlySet<string> = new Set(["Where", "Add", "Sub", "Mul"]);
+
+/** In every graph, in order: nodes that run in half on the target and risk its range. */
+export function* riskyNodes(context: LintContext): Generator<RiskyNode> {
+  for (const scope of context.facts.scopes()) {
+    const constants = new ConstantValues(scope);
+    for (const node of scope.graph.nodes) {
+      if (constants.has(node) || !node.outputs.some((value) => runsInHalf(value, scope, context))) continue;
+      for (const risk of constantRisks(node, scope)) yield { node, scope, risk };
+      const risk = operatorRisk(node, scope, constants, context);
+      if (risk !== undefined) yield { node, scope, risk };
+    }
+  }
+}
+
+/** Half already, or made half by the target's precision. */
+function runsInHalf(value: Value | undefined, scope: Scope, context: LintContext): boolean {
+  const dtype = dtypeOf(value, scope);
+  return dtype === "float16" || (context.target.precision === "fp16" && isWider(dtype));
+}
+
+function isWider(dtype: DType | undefined): boolean {
+  return dtype === "float32" || dtype === "bfloat16" || dtype === "float64";
+}
+
+function constantRisks(node: Node, scope: Scope): Risk[] {
+  if (patternOf(node, scope) !== "elementwise" || isOp(node, "QuantizeLinear", "DequantizeLinear")) return [];
+  return node.inputs.flatMap((input) => {
+    const dtype = dtypeOf(input, scope);
+    if (!isWider(dtype) && dtype !== "float16") return [];
+    return constantRisk(node, constantElements(input, scope) ?? []) ?? [];
+  });
+}
+
+function constantRisk(node: Node, elements: readonly number[]): Risk | undefined {
+  let [largest, lowest] = [0, 0];
+  for (const element of elements) {
+    if (!Number.isFinite(element)) continue;
+    if (Math.abs(element) > Math.abs(largest)) largest = element;
+    if (element < lowest) lowest = element;
+  }
+  if (Math.abs(largest) > halfMax) {
+    if (node.domain === "" && bounding.has(node.opType)) return undefined;
+    const isMask = lowest < -halfMax && node.domain === "" && masking.has(node.opType);
+    return isMask ? { kind: "mask", value: lowest } : { kind: "overflow", value: largest };
+  }
+  // Small elements among larger ones are noise of training; a tensor of nothing else is an epsilon or a scale.
+  if (largest === 0 || Math.abs(largest) >= halfMinNormal) return undefined;
+  return { kind: Math.abs(largest) <= halfFlush ? "flush" : "subnormal", value: largest };
+}
+
+function operatorRisk(
+  node: Node,
+  scope: Scope,
+  constants: ConstantValues,
+  context: LintContext,
+): Risk | undefined {
+  const [input, second] = node.inputs;
+  if (node.domain !== "" || input === undefined || constants.isFixedValue(input)) return undefined;
+  if (node.opType === "Mul" && input === second) return power(2);
+  if (node.opType === "Pow") {
+    const exponents = constantElements(second, scope);
+    const exponent = exponents === undefined ? undefined : Math.max(...exponents);
+    return exponent === undefined || exponent <= 1 ? undefined : power(exponent);
+  }
+  if (node.opType === "Exp") {
+    if (isShiftedByMaximum(input)) return undefined;
+    return { kind: "exponential", value: Math.E, limit: Math.log(halfMax) };
+  }
+  return sums.has(node.opType) ? sum(node, input, scope, context) : undefined;
+}
+
+function power(exponent: number): Risk {
+  return { kind: "power", value: exponent, limit: halfMax ** (1 / exponent) };
+}
+
+/** exp(x − max x), as a softmax written out has it, is at most 1. */
+function isShiftedByMaximum(value: Value): boolean {
+  return isOp(value.producer, "Sub") && isOp(value.producer?.inputs[1]?.producer, "ReduceMax");
+}
+
+function sum(node: Node, input: Value, scope: Scope, context: LintContext): Risk | undefined {
+  const [output] = node.outputs;
+  const before = sizesOf(input, scope, context);
+  const after = output === undefined ? undefined : sizesOf(output, scope, context);
+  if (before === undefined || after === undefined) return undefined;
+  const terms = elementsOf(before) / Math.max(elementsOf(after), 1);
+  if (terms < manyTerms) return undefined;
+  const mean = halfMax / terms;
+  return { kind: "sum", value: terms, limit: node.opType === "ReduceSum" ? mean : Math.sqrt(mean) };
+}
+
+function elementsOf(sizes: readonly number[]): number {
+  return sizes.reduce((total, size) => total * size, 1);
+}

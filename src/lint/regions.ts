@@ -1,0 +1,164 @@
+/** @file Convolutions that hang together through operators with no say in the layout of their channels. */
+import type { Scope } from "../facts/scope.ts";
+import { dtypes } from "../ir/dtype.ts";
+import type { Node, Value } from "../ir/model.ts";
+import type { TrafficWork } from "../ops/work.ts";
+import { ConstantValues } from "./constants.ts";
+import type { CostedProduct, LintContext } from "./context.ts";
+import { dtypeOf, isOp, ProductIndex, patternOf, sizesOf } from "./graph.ts";
+
+export interface LayoutRegion {
+  readonly scope: Scope;
+  readonly convolutions: readonly CostedProduct[];
+  /** Values that enter or leave: each needs a conversion if the region alone changes its layout. */
+  readonly borders: readonly Value[];
+}
+
+/** Keep [N, C, …] as it is without being elementwise: their axes or attributes can be said in either layout. */
+const layoutFree: readonly string[] = [
+  "Concat",
+  "Split",
+  "Slice",
+  "Pad",
+  "Resize",
+  "Upsample",
+  "ReduceMean",
+  "InstanceNormalization",
+  "GroupNormalization",
+  "DepthToSpace",
+  "SpaceToDepth",
+];
+
+/** Regions of convolutions of two or more spatial axes with channels second, in graph order. */
+export function layoutRegions(context: LintContext): LayoutRegion[] {
+  const index = new ProductIndex(context.products);
+  return [...context.facts.scopes()].flatMap((scope) => new RegionFinder(scope, index, context).find());
+}
+
+class RegionFinder {
+  readonly #scope: Scope;
+  readonly #index: ProductIndex;
+  readonly #context: LintContext;
+  readonly #constants: ConstantValues;
+  /** Union-find over values. */
+  readonly #parent = new Map<Value, Value>();
+
+  constructor(scope: Scope, index: ProductIndex, context: LintContext) {
+    this.#scope = scope;
+    this.#index = index;
+    this.#context = context;
+    this.#constants = new ConstantValues(scope);
+  }
+
+  find(): LayoutRegion[] {
+    const { nodes } = this.#scope.graph;
+    if (!nodes.some((node) => this.#convolution(node) !== undefined)) return [];
+    const convolutions = new Map<Value, CostedProduct[]>();
+    const members = nodes.filter((node) => this.#takesPart(node));
+    for (const node of members) this.#join(this.#activationsOf(node));
+    for (const node of members) {
+      const product = this.#convolution(node);
+      const [value] = this.#activationsOf(node);
+      if (product === undefined || value === undefined) continue;
+      const root = this.#rootOf(value);
+      append(convolutions, root, product);
+    }
+    const borders = this.#bordersByRoot(new Set(members));
+    return [...convolutions].map(([root, found]) => ({
+      scope: this.#scope,
+      convolutions: found,
+      borders: borders.get(root) ?? [],
+    }));
+  }
+
+  #convolution(node: Node): CostedProduct | undefined {
+    const product = this.#index.get(node, this.#scope);
+    const work = product?.sizes;
+    return work?.kind === "conv" && work.layout === "nchw" && work.kernel.length >= 2 ? product : undefined;
+  }
+
+  #takesPart(node: Node): boolean {
+    if (this.#convolution(node) !== undefined) return true;
+    if (this.#index.get(node, this.#scope) !== undefined || this.#constants.has(node)) return false;
+    const pattern = patternOf(node, this.#scope);
+    return pattern === "elementwise" || pattern === "pool" || isOp(node, ...layoutFree);
+  }
+
+  /** Computed values of a node that have channels and two or more spatial axes; a convolution's weights are not among them. */
+  #activationsOf(node: Node): Value[] {
+    const [input] = node.inputs;
+    const inputs = this.#convolution(node) === undefined ? node.inputs : [input];
+    return [...inputs, ...node.outputs].filter(
+      (value): value is Value =>
+        value !== undefined && !this.#constants.isFixedValue(value) && this.#rankOf(value) >= 4,
+    );
+  }
+
+  #rankOf(value: Value): number {
+    return sizesOf(value, this.#scope, this.#context)?.length ?? 0;
+  }
+
+  #join(values: readonly Value[]): void {
+    const [first, ...others] = values;
+    if (first === undefined) return;
+    const root = this.#rootOf(first);
+    for (const other of others) {
+      const from = this.#rootOf(other);
+      if (from !== root) this.#parent.set(from, root);
+    }
+  }
+
+  #rootOf(value: Value): Value {
+    let root = value;
+    for (let up = this.#parent.get(root); up !== undefined; up = this.#parent.get(root)) root = up;
+    for (let each = value; each !== root; ) {
+      const next = this.#parent.get(each) ?? root;
+      this.#parent.set(each, root);
+      each = next;
+    }
+    return root;
+  }
+
+  #bordersByRoot(members: ReadonlySet<Node>): Map<Value, Value[]> {
+    const borders = new Map<Value, Value[]>();
+    const values = new Set([...members].flatMap((node) => this.#activationsOf(node)));
+    for (const value of values) {
+      const comesIn = value.producer === undefined || !members.has(value.producer);
+      const goesOut = value.isOutput || value.consumers.some((reader) => !members.has(reader));
+      if (!comesIn && !goesOut) continue;
+      const root = this.#rootOf(value);
+      append(borders, root, value);
+    }
+    return borders;
+  }
+}
+
+function append<K, T>(lists: Map<K, T[]>, key: K, item: T): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [item]);
+  else list.push(item);
+}
+
+/** The pass that changes a value's layout; undefined where both layouts are the same bytes. */
+export function conversionWork(
+  value: Value,
+  scope: Scope,
+  context: LintContext,
+): TrafficWork<number> | undefined {
+  const sizes = sizesOf(value, scope, context);
+  const dtype = dtypeOf(value, scope);
+  if (sizes === undefined || dtype === undefined) return undefined;
+  const [batch = 1, channels = 1, ...spatial] = sizes;
+  const positions = spatial.reduce((total, size) => total * size, 1);
+  if (channels === 1 || positions === 1) return undefined;
+  const bytes = (batch * channels * positions * dtypes[dtype].bits) / 8;
+  return {
+    kind: "traffic",
+    pattern: "copy",
+    rows: batch * positions,
+    columns: channels,
+    bytesRead: bytes,
+    bytesWritten: bytes,
+    dtype,
+  };
+}
