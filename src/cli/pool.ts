@@ -61,16 +61,16 @@ class Slot {
     const worker = this.#worker;
     return new Promise((resolve) => {
       const finish = (outcome: LintOutcome) => {
-        worker.removeAllListeners();
+        worker.off("message", finish).off("error", fail).off("exit", end);
         resolve(outcome);
       };
       const lose = (error: unknown) => {
         this.#worker = undefined;
         finish(failureOf(plan, error));
       };
-      worker.once("message", finish);
-      worker.once("error", (error: unknown) => lose(lossOf(plan, error)));
-      worker.once("exit", (code) => lose(new Error(`its worker thread ended with code ${code}`)));
+      const fail = (error: unknown) => lose(lossOf(plan, error));
+      const end = (code: number) => lose(new Error(`its worker thread ended with code ${code}`));
+      worker.on("message", finish).on("error", fail).on("exit", end);
       worker.postMessage(plan);
     });
   }

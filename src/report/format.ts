@@ -63,11 +63,8 @@ export function shortened(text: string, width: number): string {
 
 /** Names in a model may hold anything: control characters must not reach a terminal, nor break a line. */
 export function printable(text: string): string {
-  return text.replaceAll(
-    /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    (character) => {
-      const code = character.codePointAt(0) ?? 0;
-      return `\\u${code.toString(16).padStart(4, "0")}`;
-    },
-  );
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\u${code.toString(16).padStart(4, "0")}`;
+  });
 }

@@ -42,7 +42,7 @@ function withinLimit(head: string, sections: readonly string[]): string {
 function section(model: ModelReport, options: RenderOptions): string[] {
   const { error, findings } = model;
   const lines = [`## ${code(model.path)}`, ""];
-  if (error !== null) lines.push(`**${escape(error.code)}**: ${escape(error.message)}`, "");
+  if (error !== null) lines.push(`**${escaped(error.code)}**: ${escaped(error.message)}`, "");
   if (model.nodes === 0) return [...lines, ...notes(model)];
   lines.push(...predictionLines(model, options));
   if (findings.length > 0) lines.push(...table(findings, model));
@@ -53,7 +53,7 @@ function section(model: ModelReport, options: RenderOptions): string[] {
 
 function predictionLines({ predicted, target }: ModelReport, { describeTarget }: RenderOptions): string[] {
   const { microseconds, low, high, tensorCoreShare, basis } = predicted;
-  const where = `${escape(describeTarget(target))}, ${target.precision}`;
+  const where = `${escaped(describeTarget(target))}, ${target.precision}`;
   const from = basis === "measured" ? "fitted to measurements" : "from the datasheet";
   const time = `**${duration(microseconds)}** predicted (${durationRange(low, high)}, ${from})`;
   return [`${where}: ${time}, ${percent(tensorCoreShare)} on Tensor Cores.`, ""];
@@ -82,16 +82,16 @@ function row(finding: Finding, { predicted }: ModelReport): string {
   const origin = [module ?? "", source === null ? "" : `${source.file}:${source.line}`].filter(
     (part) => part !== "",
   );
-  const where = [`${code(node)} (${escape(op)})`, ...origin.map((part) => code(part))].join("<br>");
+  const where = [`${code(node)} (${escaped(op)})`, ...origin.map((part) => code(part))].join("<br>");
   const saving =
     saves === null || predicted.microseconds === 0
       ? ""
       : `${duration(saves.microseconds)} (${percent(saves.share)})`;
   const cells = [
     marks[severity],
-    `${finding.code} ${escape(rule)}`,
+    `${finding.code} ${escaped(rule)}`,
     where,
-    escape(message),
+    escaped(message),
     saving,
     fixes[fix],
   ];
@@ -102,8 +102,8 @@ function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
   const rows = layers.map((layer) => {
     const cells = [
       code(layer.node),
-      escape(layer.op),
-      escape(sizesText(layer.sizes)),
+      escaped(layer.op),
+      escaped(sizesText(layer.sizes)),
       compact(layer.flops),
       compact(layer.bytes),
       significant(layer.intensity),
@@ -134,9 +134,9 @@ function notes({ belowThreshold, suppressed, assumed, notices, skipped }: ModelR
   }
   if (suppressed > 0) lines.push(`${counted(suppressed, "finding")} suppressed`);
   if (assumed.length > 0) lines.push(`counted as 1: ${assumed.map(code).join(", ")}`);
-  for (const { message } of notices) lines.push(escape(message));
+  for (const { message } of notices) lines.push(escaped(message));
   if (skipped.length > 0) {
-    const names = skipped.slice(0, 5).map(({ node, reason }) => `${code(node)} (${escape(reason)})`);
+    const names = skipped.slice(0, 5).map(({ node, reason }) => `${code(node)} (${escaped(reason)})`);
     const more = skipped.length > 5 ? ` and ${skipped.length - 5} more` : "";
     lines.push(`not looked at: ${names.join(", ")}${more}`);
   }
@@ -146,7 +146,7 @@ function notes({ belowThreshold, suppressed, assumed, notices, skipped }: ModelR
 function statistics(report: LintReport): string[] {
   const rows = statisticsOf(report).map(
     ({ code: id, rule, count, fixable, microseconds }) =>
-      `| ${id} ${escape(rule)} | ${count} | ${fixable} | ${microseconds > 0 ? `≤ ${duration(microseconds)}` : ""} |`,
+      `| ${id} ${escaped(rule)} | ${count} | ${fixable} | ${microseconds > 0 ? `≤ ${duration(microseconds)}` : ""} |`,
   );
   return rows.length === 0
     ? []
@@ -154,7 +154,7 @@ function statistics(report: LintReport): string[] {
 }
 
 /** Names come from the model: nothing in them may end a cell, open a tag, link an issue or mention a person. */
-function escape(text: string): string {
+function escaped(text: string): string {
   return printable(text)
     .replaceAll(/[&<>|@#]/g, (character) => `&#${character.codePointAt(0)};`)
     .replaceAll(/[\\`*_[\]~]/g, "\\$&");
@@ -163,5 +163,5 @@ function escape(text: string): string {
 /** Code in a table: a pipe ends the cell even inside backticks. */
 function code(text: string): string {
   const plain = printable(text);
-  return /[`|<>\\@]/.test(plain) ? escape(plain) : `\`${plain}\``;
+  return /[`|<>\\@]/.test(plain) ? escaped(plain) : `\`${plain}\``;
 }
