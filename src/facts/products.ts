@@ -1,6 +1,7 @@
 /** @file Every product of a model: what Tensor Cores could do, and what its operands are. */
 import { type Dim, isUnknown, SymbolicDim } from "../ir/dim.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { nhwcDomain } from "../ops/nhwc.ts";
 import type { ProductWork, Work } from "../ops/work.ts";
 import { type DecomposedAttention, findAttention } from "./attention.ts";
 import type { Facts } from "./infer.ts";
@@ -75,13 +76,20 @@ function productsOf(node: Node, scope: Scope): readonly Candidate[] {
   const nothing = { input: undefined, weight: undefined, isDequantized: false };
   const works = worksOf(node, scope);
   if (works === undefined) return [{ ...common, ...nothing, work: undefined }];
-  return works.filter(isProductWork).map((work): Candidate => {
+  return works.filter(isProductWork).map((asWritten): Candidate => {
+    const work =
+      asWritten.kind === "conv" && isNhwcBody(scope) ? { ...asWritten, layout: "nhwc" as const } : asWritten;
     if (work.kind === "attention") return { ...common, ...nothing, work };
     const operands = operandsOf(node, scope, op.operands ?? [0, 1]);
     const { input, weight, quantized } = operands;
     const typed = quantized === undefined ? work : { ...work, dtype: quantized };
     return { ...common, input, weight, isDequantized: quantized !== undefined, work: typed };
   });
+}
+
+/** The Transposes in such a body only spell out a layout: a stack that knows it runs the operator alone. */
+export function isNhwcBody(scope: Scope): boolean {
+  return scope.functionName !== undefined && scope.owner?.domain === nhwcDomain;
 }
 
 function operandsOf(node: Node, scope: Scope, positions: readonly [number, number]) {

@@ -79,12 +79,8 @@ export class Patch {
   readonly metadata = new Map<string, string>();
 
   get isEmpty(): boolean {
-    return (
-      this.graphs.size === 0 &&
-      this.functions.length === 0 &&
-      this.opsets.size === 0 &&
-      this.metadata.size === 0
-    );
+    const edited = [...this.graphs.values()].some((graph) => !isUntouched(graph));
+    return !edited && this.functions.length === 0 && this.opsets.size === 0 && this.metadata.size === 0;
   }
 
   /** The edits of one graph, made when first asked for. */
@@ -103,6 +99,11 @@ export class Patch {
     this.graphs.set(graph, patch);
     return patch;
   }
+}
+
+function isUntouched({ nodes, first, last, tensors, added, declared, edges }: GraphPatch): boolean {
+  const sizes = [nodes.size, first.length, last.length, tensors.size, added.size, declared.size, edges.size];
+  return sizes.every((size) => size === 0);
 }
 
 /** The elements of a stored tensor, unchanged; what transforms read from. Throws where they are not there. */

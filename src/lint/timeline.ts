@@ -7,6 +7,7 @@
  */
 import type { CostModel, Estimate } from "../cost/model.ts";
 import type { Facts } from "../facts/infer.ts";
+import { isNhwcBody } from "../facts/products.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Target } from "../hardware/target.ts";
 import { evaluateDim } from "../ir/dim.ts";
@@ -113,6 +114,7 @@ class ScopeSteps {
       return;
     }
     const pattern = patternOf(node, this.#scope);
+    if (node.opType === "Transpose" && isNhwcBody(this.#scope)) return;
     if (pattern === undefined || pattern === "none") return this.#pass(node);
     if (pattern !== "elementwise") {
       const work = memoryWork(node, this.#scope, pattern).flatMap(

@@ -11,12 +11,13 @@ import {
 } from "../../ir/patch.ts";
 import { numbersOf } from "../../ops/shape.ts";
 import type { FreshNames } from "../names.ts";
+import { isStored } from "../stored.ts";
 import { encodeNumbers, int64Tensor } from "../tensors.ts";
 import { edgeIn, edgeOut } from "./edges.ts";
 import type { Fills } from "./lanes.ts";
 import { paddedFact } from "./padded.ts";
 import { PaddedTensor } from "./padded-tensor.ts";
-import { isStored, type Relations } from "./relate.ts";
+import type { Relations } from "./relate.ts";
 
 export interface ApplyInput {
   readonly model: Model;

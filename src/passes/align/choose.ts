@@ -11,8 +11,9 @@ import { bytesOf } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
 import type { TrafficWork } from "../../ops/work.ts";
 import type { Pricing, SizedProduct } from "../pass.ts";
+import { isStored } from "../stored.ts";
 import { atomsOfProduct, paddedFact, paddedWork } from "./padded.ts";
-import { isStored, type Relations } from "./relate.ts";
+import type { Relations } from "./relate.ts";
 
 export interface Choice {
   readonly sizes: Map<Atom, number>;

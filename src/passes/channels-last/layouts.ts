@@ -1,0 +1,149 @@
+/** @file Which values are kept NHWC: what each operator can take and give in that layout. */
+import type { Scope } from "../../facts/scope.ts";
+import type { Node, Value } from "../../ir/model.ts";
+import { findOp } from "../../ops/registry.ts";
+import { numbersOf } from "../../ops/shape.ts";
+import { isStored, storedTensor } from "../stored.ts";
+
+/** How a node goes NHWC. */
+export type Form =
+  /** Its operator knows the channel axis by position: a local function that says NHWC. */
+  | { readonly kind: "function" }
+  /** Lane by lane: the same operator on NHWC values. */
+  | { readonly kind: "elementwise" }
+  /** The same operator with its axes renumbered. */
+  | { readonly kind: "attribute"; readonly name: string; readonly value: number | readonly number[] }
+  | { readonly kind: "input"; readonly index: number; readonly values: readonly number[] };
+
+/** Position in NHWC of each NCHW axis. */
+export const positionInNhwc: readonly number[] = [0, 3, 1, 2];
+
+/** Operators with a channel axis at 1 and spatial axes behind it, one activation in and one out. */
+const layoutOps = new Set([
+  "Conv",
+  "ConvTranspose",
+  "MaxPool",
+  "AveragePool",
+  "LpPool",
+  "GlobalAveragePool",
+  "GlobalMaxPool",
+  "Resize",
+  "Upsample",
+  "BatchNormalization",
+  "InstanceNormalization",
+  "DepthToSpace",
+  "SpaceToDepth",
+  "LRN",
+]);
+
+/** The forms whose speed is the reason for NHWC: a region without one stays as it is. */
+export const anchors = new Set(["Conv", "ConvTranspose"]);
+
+export function isImage(value: Value | undefined, scope: Scope): value is Value {
+  const fact = value === undefined ? undefined : scope.fact(value);
+  return fact?.kind === "tensor" && fact.shape?.length === 4;
+}
+
+/** Inputs of `node` that would have to be NHWC; undefined where the node cannot take that layout. */
+export function formOf(
+  node: Node,
+  scope: Scope,
+): { readonly form: Form; readonly images: readonly Value[] } | undefined {
+  if (node.domain !== "" || scope.children.has(node)) return undefined;
+  const [output] = node.outputs;
+  const single = node.outputs.filter((value) => value !== undefined).length === 1;
+  if (layoutOps.has(node.opType)) {
+    const [image] = node.inputs;
+    if (!single || !isImage(image, scope) || !isImage(output, scope)) return undefined;
+    return { form: { kind: "function" }, images: [image] };
+  }
+  if (node.opType === "Concat" || node.opType === "Split") return axisForm(node, scope);
+  if (node.opType === "Pad") return padForm(node, scope);
+  if (node.opType.startsWith("Reduce")) return reduceForm(node, scope);
+  if (findOp("", node.opType)?.traffic !== "elementwise" || !isImage(output, scope)) return undefined;
+  if (node.attributes.some(({ name }) => name === "axis")) return undefined;
+  return elementwiseForm(node, scope);
+}
+
+function elementwiseForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
+  const images: Value[] = [];
+  for (const input of node.inputs) {
+    if (input === undefined || isScalar(input, scope)) continue;
+    if (isStored(input, scope)) {
+      if (storedTensor(input) === undefined) return undefined;
+      continue;
+    }
+    if (!isImage(input, scope)) return undefined;
+    images.push(input);
+  }
+  return images.length === 0 ? undefined : { form: { kind: "elementwise" }, images };
+}
+
+/** Broadcasts in any layout. */
+export function isScalar(value: Value, scope: Scope): boolean {
+  const fact = scope.fact(value);
+  return fact?.kind === "tensor" && (fact.shape?.every((dim) => dim === 1) ?? false);
+}
+
+function axisForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
+  const inputs = node.opType === "Split" ? node.inputs.slice(0, 1) : node.inputs;
+  const images = inputs.filter((value) => isImage(value, scope));
+  if (images.length < inputs.length || node.outputs.some((value) => value === undefined)) return undefined;
+  const axis = intAttribute(node, "axis") ?? 0;
+  const position = positionInNhwc[axis < 0 ? axis + 4 : axis];
+  return position === undefined
+    ? undefined
+    : { form: { kind: "attribute", name: "axis", value: position }, images };
+}
+
+function padForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
+  const [image, pads, , axes] = node.inputs;
+  if (!isImage(image, scope) || axes !== undefined) return undefined;
+  const attribute = intsAttribute(node, "pads");
+  const values = attribute ?? elementsOf(pads, scope);
+  if (values?.length !== 8) return undefined;
+  const moved = new Array<number>(8).fill(0);
+  for (const [axis, position] of positionInNhwc.entries()) {
+    moved[position] = values[axis] ?? 0;
+    moved[position + 4] = values[axis + 4] ?? 0;
+  }
+  const form: Form =
+    attribute === undefined
+      ? { kind: "input", index: 1, values: moved }
+      : { kind: "attribute", name: "pads", value: moved };
+  return { form, images: [image] };
+}
+
+/** Reductions whose result reads the same in both layouts, or keeps all four axes. */
+function reduceForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
+  const [image, axesInput] = node.inputs;
+  if (!isImage(image, scope)) return undefined;
+  const attribute = intsAttribute(node, "axes");
+  const axes = (attribute ?? elementsOf(axesInput, scope))?.map((axis) => (axis < 0 ? axis + 4 : axis));
+  if (axes === undefined || axes.length === 0) return undefined;
+  const kept = [1, 2, 3].filter((axis) => !axes.includes(axis));
+  const keepsDims = (intAttribute(node, "keepdims") ?? 1) !== 0;
+  // Without its axes, [N, C] and [N, H, W] read the same in both layouts; [N, C, H] does not.
+  if (!keepsDims && kept.length > 1 && kept.includes(1)) return undefined;
+  const moved = axes.flatMap((axis) => positionInNhwc[axis] ?? []).sort((a, b) => a - b);
+  const form: Form =
+    attribute === undefined
+      ? { kind: "input", index: 1, values: moved }
+      : { kind: "attribute", name: "axes", value: moved };
+  return { form, images: [image] };
+}
+
+function elementsOf(value: Value | undefined, scope: Scope): readonly number[] | undefined {
+  const fact = value === undefined ? undefined : scope.fact(value);
+  return fact?.kind === "tensor" ? numbersOf(fact.elements) : undefined;
+}
+
+function intAttribute(node: Node, name: string): number | undefined {
+  const value = node.attributes.find((attribute) => attribute.name === name)?.value;
+  return value?.type === "int" ? value.value : undefined;
+}
+
+function intsAttribute(node: Node, name: string): readonly number[] | undefined {
+  const value = node.attributes.find((attribute) => attribute.name === name)?.value;
+  return value?.type === "ints" ? value.values : undefined;
+}

@@ -1,0 +1,17 @@
+/** @file Transposes that are there already and change the layout themselves. */
+import type { Node, Value } from "../../ir/model.ts";
+import { toNhwc } from "./functions.ts";
+
+/** The order of a Transpose over four axes. */
+export function permOf(node: Node): readonly number[] | undefined {
+  if (node.domain !== "" || node.opType !== "Transpose") return undefined;
+  const value = node.attributes.find(({ name }) => name === "perm")?.value;
+  return value?.type === "ints" && value.values.length === 4 ? value.values : undefined;
+}
+
+/** Where a Transpose makes NCHW out of NHWC, what it reads is the NHWC form. */
+export function throughTranspose(value: Value): string | undefined {
+  const order = value.producer === undefined ? undefined : permOf(value.producer);
+  if (order === undefined) return undefined;
+  return toNhwc.every((axis, index) => order[axis] === index) ? value.producer?.inputs[0]?.name : undefined;
+}
