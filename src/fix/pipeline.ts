@@ -1,5 +1,6 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
 import type { CostModel } from "../cost/model.ts";
+import { inferFacts } from "../facts/infer.ts";
 import type { Target } from "../hardware/target.ts";
 import { Patch } from "../ir/patch.ts";
 import { buildContext, type ContextSettings } from "../lint/run.ts";
@@ -66,6 +67,7 @@ function contextOf(model: OpenModel, settings: FixSettings): PassContext {
     },
     names: new FreshNames(model),
     open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
+    preview: (patch) => inferFacts(patched(model, patch, "tc-lint.preview.data"), settings),
   };
 }
 

@@ -57,6 +57,8 @@ export interface PassContext {
   readonly names: FreshNames;
   readonly open: OpenTensor;
   readonly options: PassOptions;
+  /** What inference makes of the model with a patch applied; nothing is kept. */
+  readonly preview: (patch: Patch) => Facts;
 }
 
 /** Something a pass did, or found it could not do. */

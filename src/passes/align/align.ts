@@ -1,6 +1,7 @@
 /** @file The padding pass: relations, safety, choice, patch. */
 import { type Atom, atomsOf, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { labelOf } from "../../ir/model.ts";
+import { Patch } from "../../ir/patch.ts";
 import type { Pass, PassContext, PassNote, PassResult, SizedProduct } from "../pass.ts";
 import { applyPadding } from "./apply.ts";
 import { type Choice, type Component, choosePadding } from "./choose.ts";
@@ -9,15 +10,44 @@ import { freeAtoms, type Relations, relate } from "./relate.ts";
 
 export const align: Pass = { name: "align", safe: true, run: runAlign };
 
+/** Each round takes back at least one component, so this many suffice or nothing is padded. */
+const maxRounds = 8;
+
 function runAlign(context: PassContext): PassResult {
   const { model, facts, pricing, names, open } = context;
   const relations = relate(facts);
   const fills = collectFills(relations);
   blockUnsafe(relations, freeAtoms(allAxes(relations)), fills);
   const products = context.products.filter(({ scope }) => scope === facts.root);
-  const choice = choosePadding(relations, freeAtoms(allAxes(relations)), products, pricing);
-  const patch = applyPadding({ model, relations, sizes: choice.sizes, fills, names, open });
-  return { patch, notes: notesOf(choice, relations) };
+  const notes: PassNote[] = [];
+  for (let round = 0; round < maxRounds; round++) {
+    const choice = choosePadding(relations, freeAtoms(allAxes(relations)), products, pricing);
+    const patch = applyPadding({ model, relations, sizes: choice.sizes, fills, names, open });
+    const surprises = patch.isEmpty ? [] : findSurprises(context.preview(patch), relations, choice.sizes);
+    if (surprises.length === 0) return { patch, notes: [...notesOf(choice, relations), ...notes] };
+    notes.push(...takeBack(surprises, choice));
+  }
+  return { patch: new Patch(), notes };
+}
+
+/** Forbids the padding of every component with a value that did not come out as foreseen. */
+function takeBack(surprises: readonly Surprise[], { components }: Choice): PassNote[] {
+  const notes: PassNote[] = [];
+  for (const component of components) {
+    const padded = new Set(component.sizes.keys());
+    const surprise = surprises.find(({ atoms }) => atoms.some((atom) => padded.has(atom)));
+    // One whose atoms cannot be told speaks against everything.
+    const reason = surprise ?? surprises.find(({ atoms }) => atoms.length === 0);
+    if (reason === undefined || padded.size === 0) continue;
+    for (const atom of padded) atom.blocked ??= reason.message;
+    notes.push({
+      kind: "blocked",
+      node: component.products[0]?.node,
+      message: reason.message,
+      microseconds: component.savesMicroseconds,
+    });
+  }
+  return notes;
 }
 
 function notesOf(choice: Choice, relations: Relations): PassNote[] {
