@@ -7,6 +7,7 @@ import { applyPadding } from "./apply.ts";
 import { type Choice, type Component, choosePadding } from "./choose.ts";
 import { allAxes, blockUnsafe, collectFills } from "./lanes.ts";
 import { freeAtoms, type Relations, relate } from "./relate.ts";
+import { findSurprises, type Surprise } from "./surprises.ts";
 
 export const align: Pass = { name: "align", safe: true, run: runAlign };
 
