@@ -1,0 +1,180 @@
+/** @file One writer a model: a lock file beside it that says who holds it, and is taken over from the dead. */
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  linkSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { InputError } from "../ir/errors.ts";
+import { isStale, type LockRecord, readLock, thisHost } from "./lock-record.ts";
+import { openModel } from "./open.ts";
+import { isDataName, neighbourName, processStart, removeLeftovers, temporaryName } from "./temporary.ts";
+import { weightFiles } from "./weights.ts";
+import { atStep, hasCode, type OnWriteStep } from "./write-step.ts";
+
+const takeoverAttempts = 5;
+
+export class ModelLock implements Disposable {
+  /** Of the model: its folder without symbolic links, and its name. */
+  readonly folder: string;
+  readonly name: string;
+  /** Of the lock file. */
+  readonly path: string;
+  readonly onStep: OnWriteStep;
+  #record: LockRecord;
+
+  constructor(folder: string, name: string, record: LockRecord, onStep: OnWriteStep) {
+    this.folder = folder;
+    this.name = name;
+    this.path = join(folder, neighbourName(name, ".lock"));
+    this.onStep = onStep;
+    this.#record = record;
+  }
+
+  /** False where someone took it over or removed it. */
+  get isHeld(): boolean {
+    const found = readLock(this.path);
+    return found.exists && found.record?.token === this.#record.token;
+  }
+
+  /** Creates the lock file; false where there is one. */
+  create(): boolean {
+    let descriptor: number;
+    try {
+      descriptor = openSync(this.path, "wx", 0o644);
+    } catch (error) {
+      if (hasCode(error, "EEXIST")) return false;
+      throw error;
+    }
+    try {
+      writeSync(descriptor, JSON.stringify(this.#record));
+    } catch (error) {
+      unlinkSync(this.path);
+      throw error;
+    } finally {
+      closeSync(descriptor);
+    }
+    return true;
+  }
+
+  /** Notes that `fileName` is about to come into being, so that the next run can clear up after this one. */
+  willMake(fileName: string): void {
+    this.#record = { ...this.#record, made: [...this.#record.made, fileName] };
+    const descriptor = openSync(this.path, "r+");
+    try {
+      // Longer than before and written in one piece: no reader finds half a record.
+      writeSync(descriptor, JSON.stringify(this.#record), 0);
+    } finally {
+      closeSync(descriptor);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    atStep(this.path, "unlock", this.onStep, () => {
+      if (this.isHeld) rmSync(this.path, { force: true });
+    });
+  }
+}
+
+/**
+ * Takes the lock of the model at `path` (which need not exist), and removes what an interrupted run left of it.
+ * Hold it from before the model is read until it is written; dispose of it then. Throws InputError: `locked` where
+ * another process holds it, `read-only` where the folder cannot be written to.
+ */
+export function lockModel(path: string, onStep: OnWriteStep = () => {}): ModelLock {
+  const folder = atStep(path, "lock", onStep, () => realpathSync(dirname(path)));
+  const record: LockRecord = {
+    pid: process.pid,
+    start: processStart(process.pid),
+    host: thisHost(),
+    token: randomBytes(8).toString("hex"),
+    since: new Date().toISOString(),
+    made: [],
+  };
+  const lock = new ModelLock(folder, basename(path), record, onStep);
+  const orphans = atStep(path, "lock", onStep, () => claim(lock));
+  try {
+    atStep(path, "clean", onStep, () => {
+      removeLeftovers(folder, lock.name);
+      for (const name of orphans) removeUnused(lock, name);
+    });
+  } catch (error) {
+    lock[Symbol.dispose]();
+    throw error;
+  }
+  return lock;
+}
+
+/** Creates the lock file; returns the data files that dead holders made. */
+function claim(lock: ModelLock): string[] {
+  const orphans: string[] = [];
+  for (let attempt = 0; attempt < takeoverAttempts; attempt++) {
+    if (lock.create()) return orphans;
+    const found = readLock(lock.path);
+    if (!found.exists) continue;
+    if (!isStale(lock.path, found.record)) throw lockedBy(lock.path, found.record);
+    if (removeStale(lock, found.record)) orphans.push(...(found.record?.made ?? []));
+  }
+  throw lockedBy(lock.path, undefined);
+}
+
+/**
+ * Moves the lock aside, then looks at what was moved: another process may have taken it over first, and then gets its
+ * own back. Should even that fail, its holder notices before it replaces anything (`isHeld`).
+ */
+function removeStale(lock: ModelLock, judged: LockRecord | undefined): boolean {
+  const aside = join(lock.folder, temporaryName(lock.name));
+  try {
+    renameSync(lock.path, aside);
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return false;
+    throw error;
+  }
+  const moved = readLock(aside);
+  const isJudged = moved.exists && moved.record?.token === judged?.token;
+  if (!isJudged) restore(aside, lock.path);
+  rmSync(aside, { force: true });
+  return isJudged;
+}
+
+function restore(aside: string, path: string): void {
+  try {
+    linkSync(aside, path);
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) throw error;
+  }
+}
+
+function lockedBy(path: string, holder: LockRecord | undefined): InputError {
+  const who = holder && `process ${holder.pid} on ${holder.host}, since ${holder.since}`;
+  return new InputError(
+    "locked",
+    `${path}: the model is being written by ${who ?? "another process"}; if that does not run any more, remove this file`,
+  );
+}
+
+/** Removes a data file of a run that died, unless its model came into place all the same. */
+function removeUnused({ folder, name }: ModelLock, made: string): void {
+  const path = join(folder, made);
+  const model = join(folder, name);
+  if (!isDataName(name, made) || statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return;
+  if (statSync(model, { throwIfNoEntry: false }) === undefined || !refersTo(model, made)) rmSync(path);
+}
+
+/** A model that cannot be read may refer to anything. */
+function refersTo(path: string, location: string): boolean {
+  try {
+    using model = openModel(path);
+    return weightFiles(model).some((file) => file.location === location);
+  } catch (error) {
+    if (error instanceof InputError) return true;
+    throw error;
+  }
+}
