@@ -34,7 +34,7 @@ export default defineRule({
   fix: "none",
   messages: {
     depthwise:
-      "{count} depthwise convolutions, {percent} % of the predicted time: no Tensor Core work in them",
+      "depthwise convolutions: {count}, {percent} % of the predicted time, with no Tensor Core work in them",
   },
   *check(context) {
     const depthwise = context.products.filter(

@@ -50,8 +50,12 @@ export const ruleDocs = [
   "severity": "info",
   "fix": "none",
   "summary": "Finds attention whose head_dim is at most a quarter above a size that kernels are made for (64, 128, 192), and says what the step costs",
-  "markdown": "## What it does\nFinds attention whose head_dim is at most a quarter above a size that kernels are made for (64, 128, 192), and says\nwhat the step costs.\n\n## Why is this bad?\nA fused kernel computes head_dim as the next size it is made for: 72 costs what 128 costs. Padding gains nothing\nthere; another split of the same width into heads does.\n\nMeasured on an H200 with cuDNN 9.19 (FP16, sequence of 2048): head_dim 64 takes 152 µs, 72 214 µs, 80 207 µs, 128\n219 µs; 136 takes 325 µs and 256 403 µs. Below the first step there is nothing to gain: 40, 48 and 64 take 159, 152\nand 152 µs.\n\n## Example\n```python\nwidth, heads = 1152, 16    # head_dim 72, computed as 128\n```\n\n## Use instead\n```python\nwidth, heads = 1152, 18    # head_dim 64\nwidth, heads = 1152, 9     # head_dim 128: as wide for half the heads\n```\n\n## Fix safety\nNo fix: another head_dim is another network, to be trained as such. The saving is that of the same heads at the step\nbelow.\n\n## References\n- [FlashAttention, supported head dimensions](https://github.com/Dao-AILab/flash-attention)",
+  "markdown": "## What it does\nFinds attention whose head_dim is at most a quarter above a size that kernels are made for (64, 128, 192), and says\nwhat the step costs. Other sizes between two steps are named once, with nothing to gain from padding them.\n\n## Why is this bad?\nA fused kernel computes head_dim as the next size it is made for: 72 costs what 128 costs. Padding gains nothing\nthere; another split of the same width into heads does.\n\nMeasured on an H200 with cuDNN 9.19 (FP16, sequence of 2048): head_dim 64 takes 152 µs, 72 214 µs, 80 207 µs, 128\n219 µs; 136 takes 325 µs and 256 403 µs. Below the first step there is nothing to gain: 40, 48 and 64 take 159, 152\nand 152 µs.\n\n## Example\n```python\nwidth, heads = 1152, 16    # head_dim 72, computed as 128\n```\n\n## Use instead\n```python\nwidth, heads = 1152, 18    # head_dim 64\nwidth, heads = 1152, 9     # head_dim 128: as wide for half the heads\n```\n\n## Fix safety\nNo fix: another head_dim is another network, to be trained as such. The saving is that of the same heads at the step\nbelow.\n\n## References\n- [FlashAttention, supported head dimensions](https://github.com/Dao-AILab/flash-attention)",
   "messages": [
+    {
+      "id": "free",
+      "text": "head_dim {headDim} is computed as {step} ({count} times): padding it gains nothing"
+    },
     {
       "id": "wasteful",
       "text": "head_dim {headDim} is just above {below} and computed as {step}; the same width in heads of {below} or {step} is faster"
@@ -96,7 +100,7 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "depthwise",
-      "text": "{count} depthwise convolutions, {percent} % of the predicted time: no Tensor Core work in them"
+      "text": "depthwise convolutions: {count}, {percent} % of the predicted time, with no Tensor Core work in them"
     }
   ]
 },
@@ -110,7 +114,7 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "fp32",
-      "text": "{count} of {products} products are FP32 in the file: in {format} the model takes {percent} % less time"
+      "text": "FP32 in the file: {count} of {products} products; in {format} the model takes {percent} % less time"
     }
   ]
 },
@@ -124,7 +128,7 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "island",
-      "text": "{count} FP32 nodes ({ops}) between half-precision neighbours, behind {casts} Casts"
+      "text": "FP32 between half-precision neighbours: {ops} ({count} in all), with Casts: {casts}"
     },
     {
       "id": "pair",
@@ -142,31 +146,31 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "mask",
-      "text": "mask of {value} at {count} {op} becomes -inf in half, NaN where it meets 0 or fills a row: use -65504"
+      "text": "mask of {value} (at {op}, {count} times) becomes -inf in half, NaN where it meets 0 or fills a row: use -65504"
     },
     {
       "id": "overflow",
-      "text": "constant {value} at {count} {op} is beyond ±65504: infinite in half"
+      "text": "constant {value} (at {op}, {count} times) is beyond ±65504: infinite in half"
     },
     {
       "id": "flush",
-      "text": "constant {value} at {count} {op} rounds to 0 in half"
+      "text": "constant {value} (at {op}, {count} times) rounds to 0 in half"
     },
     {
       "id": "subnormal",
-      "text": "constant {value} at {count} {op} is subnormal in half: it loses bits"
+      "text": "constant {value} (at {op}, {count} times) is subnormal in half: it loses bits"
     },
     {
       "id": "power",
-      "text": "{count} {op} to the power {value} overflow half where a magnitude exceeds {limit}"
+      "text": "{op} to the power {value} ({count} times) overflows half where a magnitude exceeds {limit}"
     },
     {
       "id": "exponential",
-      "text": "{count} {op} overflow half where the input exceeds {limit}"
+      "text": "{op} ({count} times) overflows half where the input exceeds {limit}"
     },
     {
       "id": "sum",
-      "text": "{count} {op} over up to {value} terms overflow half where their mean magnitude exceeds {limit}"
+      "text": "{op} over up to {value} terms ({count} times) overflows half where their mean magnitude exceeds {limit}"
     }
   ]
 },
@@ -198,7 +202,7 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "nchw",
-      "text": "{convolutions} NCHW convolutions hang together: NHWC is faster on {stack}, {conversions} conversions at the borders included"
+      "text": "NCHW convolutions that hang together: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included"
     }
   ]
 },
@@ -240,7 +244,7 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "split",
-      "text": "{count} products read the same input: {nodes}; one of {total} outputs instead of {outputs} does the same"
+      "text": "{count} products read the same input ({named}): one of {total} outputs does the same"
     }
   ]
 },
@@ -264,7 +268,7 @@ export const ruleDocs = [
   "severity": "info",
   "fix": "none",
   "summary": "Finds products bound by Tensor Cores whose tiles fill all multiprocessors one to four times and then leave most of them idle in a last round, where a size a little smaller does without that round",
-  "markdown": "## What it does\nFinds products bound by Tensor Cores whose tiles fill all multiprocessors one to four times and then leave most of\nthem idle in a last round, where a size a little smaller does without that round.\n\n## Why is this bad?\nA product is cut into tiles, and each multiprocessor computes one at a time. Work for 1.2 rounds takes two. Libraries\nchoose among tile sizes, and split sums, to soften this; the finding is for the tile that comes out best, and its\nsaving is the predicted time of the product less that of the smaller size.\n\n## Example\n```onnx\ny = MatMul(x, w)    # 2304 rows × 2304 columns on 132 multiprocessors: 162 tiles of 128×256, 1.2 rounds\n```\n\n## Use instead\n```onnx\ny = MatMul(x, w)    # 1792 rows: 126 tiles, one round\n```\nThe batch is the easiest to change: `--dim batch=N` tries one.\n\n## Fix safety\nNo fix: sizes below the present ones are another batch or another network.\n\n## References\n- [Wave quantization, matrix multiplication guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)",
+  "markdown": "## What it does\nFinds products bound by Tensor Cores whose tiles fill all multiprocessors one to four times and then leave most of\nthem idle in a last round, where a size a little smaller does without that round.\n\n## Why is this bad?\nA product is cut into tiles, and each multiprocessor computes one at a time. Work for 2.4 rounds takes three. Libraries\nchoose among tile sizes, and split sums, to soften this; the finding is for the large tile that comes out best, and\nits saving is the predicted time of the product less that of the smaller size.\n\n## Example\n```onnx\ny = MatMul(x, w)    # 2304 rows × 2304 columns on 132 multiprocessors: 324 tiles of 128×128, 2.5 rounds\n```\n\n## Use instead\n```onnx\ny = MatMul(x, w)    # 1792 rows: 126 tiles of 128×256, one round\n```\nThe batch is the easiest to change: `--dim batch=N` tries one.\n\n## Fix safety\nNo fix: sizes below the present ones are another batch or another network.\n\n## References\n- [Wave quantization, matrix multiplication guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)",
   "messages": [
     {
       "id": "wave",
@@ -282,7 +286,7 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "tiny",
-      "text": "{count} of {products} products are too small to use the GPU, {percent} % of the predicted time: batch more"
+      "text": "too small to use the GPU: {count} of {products} products, {percent} % of the predicted time; a larger batch is nearly free"
     }
   ]
 },

@@ -43,7 +43,7 @@ export default defineRule({
   severity: "warn",
   fix: "unsafe",
   messages: {
-    fp32: "{count} of {products} products are FP32 in the file: in {format} the model takes {percent} % less time",
+    fp32: "FP32 in the file: {count} of {products} products; in {format} the model takes {percent} % less time",
   },
   *check(context) {
     const found = context.products.filter(({ sizes }) => isFullPrecision(sizes.dtype));

@@ -43,13 +43,13 @@ export default defineRule({
   severity: "warn",
   fix: "none",
   messages: {
-    mask: "mask of {value} at {count} {op} becomes -inf in half, NaN where it meets 0 or fills a row: use -65504",
-    overflow: "constant {value} at {count} {op} is beyond ±65504: infinite in half",
-    flush: "constant {value} at {count} {op} rounds to 0 in half",
-    subnormal: "constant {value} at {count} {op} is subnormal in half: it loses bits",
-    power: "{count} {op} to the power {value} overflow half where a magnitude exceeds {limit}",
-    exponential: "{count} {op} overflow half where the input exceeds {limit}",
-    sum: "{count} {op} over up to {value} terms overflow half where their mean magnitude exceeds {limit}",
+    mask: "mask of {value} (at {op}, {count} times) becomes -inf in half, NaN where it meets 0 or fills a row: use -65504",
+    overflow: "constant {value} (at {op}, {count} times) is beyond ±65504: infinite in half",
+    flush: "constant {value} (at {op}, {count} times) rounds to 0 in half",
+    subnormal: "constant {value} (at {op}, {count} times) is subnormal in half: it loses bits",
+    power: "{op} to the power {value} ({count} times) overflows half where a magnitude exceeds {limit}",
+    exponential: "{op} ({count} times) overflows half where the input exceeds {limit}",
+    sum: "{op} over up to {value} terms ({count} times) overflows half where their mean magnitude exceeds {limit}",
   },
   *check(context) {
     const groups = groupBy(riskyNodes(context), ({ node, risk }) => `${risk.kind} ${node.opType}`);
@@ -57,12 +57,17 @@ export default defineRule({
       const worst = group.reduce((a, b) => (severityOf(b) > severityOf(a) ? b : a));
       const { node, risk } = worst;
       const [at = worst] = group;
-      const common = { count: group.length, op: node.opType, value: risk.value };
+      const common = { count: group.length, op: node.opType, value: rounded(risk.value) };
       if ("limit" in risk) yield { at, message: risk.kind, data: { ...common, limit: risk.limit } };
       else yield { at, message: risk.kind, data: common };
     }
   },
 });
+
+/** A float stored as a double has digits that nobody wrote. */
+function rounded(value: number): number {
+  return Number(value.toPrecision(4));
+}
 
 /** How far beyond the range: larger is worse. */
 function severityOf({ risk }: RiskyNode): number {

@@ -42,7 +42,7 @@ export default defineRule({
   severity: "warn",
   fix: "none",
   messages: {
-    island: "{count} FP32 nodes ({ops}) between half-precision neighbours, behind {casts} Casts",
+    island: "FP32 between half-precision neighbours: {ops} ({count} in all), with Casts: {casts}",
     pair: "Cast to FP32 and straight back to half",
   },
   *check(context) {

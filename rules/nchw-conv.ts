@@ -37,7 +37,7 @@ export default defineRule({
   severity: "warn",
   fix: "safe",
   messages: {
-    nchw: "{convolutions} NCHW convolutions hang together: NHWC is faster on {stack}, {conversions} conversions at the borders included",
+    nchw: "NCHW convolutions that hang together: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included",
   },
   *check(context) {
     const { stack } = context.target;

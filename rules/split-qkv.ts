@@ -3,6 +3,9 @@ import { labelOf } from "../src/lint/graph.ts";
 import { merged, outputsOf, parallelProducts } from "../src/lint/parallel.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
+/** Names in a message; all of them are in the data. */
+const shown = 3;
+
 /**
  * ## What it does
  * Finds products with different weights that read the same input: queries, keys and values, the gate and up projections
@@ -38,8 +41,7 @@ export default defineRule({
   severity: "info",
   fix: "none",
   messages: {
-    split:
-      "{count} products read the same input: {nodes}; one of {total} outputs instead of {outputs} does the same",
+    split: "{count} products read the same input ({named}): one of {total} outputs does the same",
   },
   *check(context) {
     for (const group of parallelProducts(context.products)) {
@@ -51,7 +53,8 @@ export default defineRule({
       if (!(saves.microseconds > 0)) continue;
       const outputs = before.map(outputsOf);
       const nodes = group.map(({ node }) => labelOf(node));
-      const data = { count: group.length, nodes, outputs, total: outputsOf(together) };
+      const named = nodes.length > shown ? `${nodes.slice(0, shown).join(", ")}, …` : nodes.join(", ");
+      const data = { count: group.length, nodes, named, outputs, total: outputsOf(together) };
       yield { at, message: "split", data, saves };
     }
   },

@@ -36,7 +36,7 @@ export default defineRule({
   severity: "info",
   fix: "none",
   messages: {
-    tiny: "{count} of {products} products are too small to use the GPU, {percent} % of the predicted time: batch more",
+    tiny: "too small to use the GPU: {count} of {products} products, {percent} % of the predicted time; a larger batch is nearly free",
   },
   *check(context) {
     const tiny = context.products.filter(({ estimate }) => estimate.bound === "launch");

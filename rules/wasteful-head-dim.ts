@@ -1,3 +1,4 @@
+import type { CostedProduct } from "../src/lint/context.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /** A quarter above a step (72 and 80 over 64) a smaller head_dim is near; further up the lanes are mostly used. */
@@ -6,7 +7,7 @@ const nearStep = 1.25;
 /**
  * ## What it does
  * Finds attention whose head_dim is at most a quarter above a size that kernels are made for (64, 128, 192), and says
- * what the step costs.
+ * what the step costs. Other sizes between two steps are named once, with nothing to gain from padding them.
  *
  * ## Why is this bad?
  * A fused kernel computes head_dim as the next size it is made for: 72 costs what 128 costs. Padding gains nothing
@@ -40,19 +41,26 @@ export default defineRule({
   severity: "info",
   fix: "none",
   messages: {
+    free: "head_dim {headDim} is computed as {step} ({count} times): padding it gains nothing",
     wasteful:
       "head_dim {headDim} is just above {below} and computed as {step}; the same width in heads of {below} or {step} is faster",
   },
   *check(context) {
     const { headDimSteps, headDimMultiple } = context.target.stack.attention;
+    const inside = new Map<number, { at: CostedProduct; headDim: number; step: number; count: number }>();
     for (const product of context.products) {
       const work = product.sizes;
       if (work.kind !== "attention" || work.headDim % headDimMultiple !== 0) continue;
       const { headDim, valueHeadDim, heads } = work;
-      const below = headDimSteps.findLast((size) => size < headDim);
       const step = headDimSteps.find((size) => size >= headDim);
-      if (below === undefined || step === undefined || step === headDim || headDim > below * nearStep)
+      if (step === undefined || step === headDim) continue;
+      const below = headDimSteps.findLast((size) => size < headDim);
+      if (below === undefined || headDim > below * nearStep) {
+        const before = inside.get(headDim);
+        if (before === undefined) inside.set(headDim, { at: product, headDim, step, count: 1 });
+        else before.count += 1;
         continue;
+      }
       const saves = context.saving(product, {
         ...work,
         headDim: below,
@@ -60,6 +68,9 @@ export default defineRule({
       });
       if (!(saves.microseconds > 0)) continue;
       yield { at: product, message: "wasteful", data: { headDim, below, step, heads }, saves };
+    }
+    for (const { at, headDim, step, count } of inside.values()) {
+      yield { at, message: "free", data: { headDim, step, count } };
     }
   },
 });

@@ -16,18 +16,18 @@ const nearEnough = 0.75;
  * them idle in a last round, where a size a little smaller does without that round.
  *
  * ## Why is this bad?
- * A product is cut into tiles, and each multiprocessor computes one at a time. Work for 1.2 rounds takes two. Libraries
- * choose among tile sizes, and split sums, to soften this; the finding is for the tile that comes out best, and its
- * saving is the predicted time of the product less that of the smaller size.
+ * A product is cut into tiles, and each multiprocessor computes one at a time. Work for 2.4 rounds takes three. Libraries
+ * choose among tile sizes, and split sums, to soften this; the finding is for the large tile that comes out best, and
+ * its saving is the predicted time of the product less that of the smaller size.
  *
  * ## Example
  * ```onnx
- * y = MatMul(x, w)    # 2304 rows × 2304 columns on 132 multiprocessors: 162 tiles of 128×256, 1.2 rounds
+ * y = MatMul(x, w)    # 2304 rows × 2304 columns on 132 multiprocessors: 324 tiles of 128×128, 2.5 rounds
  * ```
  *
  * ## Use instead
  * ```onnx
- * y = MatMul(x, w)    # 1792 rows: 126 tiles, one round
+ * y = MatMul(x, w)    # 1792 rows: 126 tiles of 128×256, one round
  * ```
  * The batch is the easiest to change: `--dim batch=N` tries one.
  *

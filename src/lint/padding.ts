@@ -39,7 +39,7 @@ export function paddedSizes(size: number, multiple: number): number[] {
 
 /**
  * The best sizes for some axes of a product, all combinations tried; undefined where none is predicted to gain.
- * Of sizes that save nearly the same, the smallest.
+ * Of sizes that save nearly the same, aligned ones first, then the smallest.
  */
 export function bestPadding<W extends ProductWork<number>>(
   product: CostedProduct,
@@ -52,12 +52,13 @@ export function bestPadding<W extends ProductWork<number>>(
   const tried = combinations(choices).map((sizes) => ({
     sizes,
     volume: sizes.reduce((total, size) => total * size, 1),
+    misaligned: sizes.filter((size) => size % multiple !== 0).length,
     saves: context.saving(product, resized(work, axes, sizes)),
   }));
   const most = Math.max(...tried.map(({ saves }) => saves.microseconds));
   if (!(most > 0)) return undefined;
   const good = tried.filter(({ saves }) => saves.microseconds >= most * goodEnough);
-  const best = good.reduce((a, b) => (b.volume < a.volume ? b : a));
+  const best = good.reduce((a, b) => ((b.misaligned - a.misaligned || b.volume - a.volume) < 0 ? b : a));
   return {
     sizes: new Map(axes.map(({ name, size }, index) => [name, best.sizes[index] ?? size])),
     saves: best.saves,

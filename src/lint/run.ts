@@ -9,6 +9,7 @@ import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import { bindWork } from "../ops/work.ts";
 import { type CostedProduct, LintContext } from "./context.ts";
 import { layersOf } from "./layers.ts";
+import { contradictionNotices } from "./notices.ts";
 import type {
   Datum,
   Finding,
@@ -141,7 +142,7 @@ function fill(template: string, data: Readonly<Record<string, Datum>>): string {
 }
 
 function formatNumber(value: number): string {
-  return Number.isInteger(value) ? String(value) : value.toPrecision(3);
+  return String(Number.isInteger(value) ? value : Number(value.toPrecision(3)));
 }
 
 function placeOf({ at: { node } }: RuleFinding, { code }: AnyRule) {
@@ -201,7 +202,7 @@ function assemble(
       microseconds: below.reduce((sum, { saves }) => sum + Math.max(0, saves?.microseconds ?? 0), 0),
     },
     skipped: skippedOf(context),
-    notices: settings.notices,
+    notices: [...settings.notices, ...contradictionNotices(facts)],
     ...(settings.layers === true ? { layers: layersOf(context, found) } : {}),
     error: errorOf(context),
   };

@@ -1,0 +1,48 @@
+/** @file Lints a model in tests, with every threshold open: what rules say, before anything is left out. */
+import { rules } from "../../rules/index.ts";
+import { createCostModel } from "../../src/cost/model.ts";
+import { findGpu } from "../../src/hardware/gpus.ts";
+import { findStack, type StackId } from "../../src/hardware/stacks.ts";
+import type { Precision, Target } from "../../src/hardware/target.ts";
+import { invariant } from "../../src/ir/errors.ts";
+import type { Model } from "../../src/ir/model.ts";
+import type { Finding, ModelReport } from "../../src/lint/result.ts";
+import { lintModel } from "../../src/lint/run.ts";
+import { modelFromBytes } from "../../src/onnx/open.ts";
+
+export interface LintOptions {
+  readonly stack?: StackId;
+  readonly precision?: Precision;
+  readonly minSaving?: number;
+  readonly dims?: ReadonlyMap<string, number>;
+}
+
+const cost = createCostModel();
+
+export function lint(model: Model, options: LintOptions = {}): ModelReport {
+  const { stack = "cudnn", precision = "fp16", minSaving = 0, dims } = options;
+  return lintModel(model, {
+    target: targetOf(stack, precision),
+    cost,
+    rules,
+    severities: new Map(),
+    minSaving,
+    errorShare: 0.05,
+    displayPath: model.path,
+    severityAt: () => undefined,
+    notices: [],
+    dims,
+  });
+}
+
+/** Findings of a model held in memory. */
+export function findingsIn(bytes: Uint8Array, options: LintOptions = {}): readonly Finding[] {
+  using model = modelFromBytes(bytes);
+  return lint(model, options).findings;
+}
+
+function targetOf(stackId: StackId, precision: Precision): Target {
+  const [gpu, stack] = [findGpu("h200"), findStack(stackId)];
+  invariant(gpu !== undefined && stack !== undefined, "the H200 and its stacks have rows");
+  return { gpu, stack, precision };
+}
