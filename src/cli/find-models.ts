@@ -2,8 +2,8 @@
 import { type Dirent, readdirSync, statSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
 import { InputError } from "../ir/errors.ts";
-import { hasMagic, pathMatcher, staticPrefix } from "./glob.ts";
-import { toDisplayPath } from "./paths.ts";
+import { hasMagic, pathMatcher, staticPrefix } from "../settings/glob.ts";
+import { toDisplayPath } from "../settings/paths.ts";
 
 const skippedFolders = new Set(["node_modules", ".git"]);
 

@@ -7,7 +7,7 @@ import { renderMarkdown } from "../report/markdown.ts";
 import type { Renderer } from "../report/render.ts";
 import { renderSarif } from "../report/sarif.ts";
 import { renderText } from "../report/text.ts";
-import { parseChoice } from "./values.ts";
+import { parseChoice } from "../settings/values.ts";
 
 export const renderers = {
   text: renderText,

@@ -1,16 +1,21 @@
 /** @file Opens one model and lints it by its plan: in the main thread for one model, in workers for several. */
+import { rules } from "../../rules/index.ts";
 import { lintModel } from "../lint/run.ts";
+import { missingWeights } from "../onnx/missing-weights.ts";
 import { openModel } from "../onnx/open.ts";
+import { lintSettings } from "../settings/lint-settings.ts";
 import { failureOf } from "./failed-report.ts";
-import { lintSettings } from "./lint-settings.ts";
 import type { LintOutcome, LintPlan } from "./plan.ts";
+import { readCalibration } from "./read-calibration.ts";
 
 /** Never throws: what goes wrong with one model is in its report. `onPhase` is told what begins. */
 export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): LintOutcome {
   try {
     onPhase?.("reading");
     using model = openModel(plan.path);
-    const settings = lintSettings(model, plan);
+    const notices = [...model.notices, ...missingWeights(model)];
+    const calibration = readCalibration(plan.settings.calibration);
+    const settings = lintSettings(model, { ...plan, rules, calibration, notices });
     const bound = [...(settings.shapes?.keys() ?? []), ...(settings.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
     return { report: lintModel(model, settings), bound };

@@ -2,10 +2,11 @@
 import { statSync } from "node:fs";
 import { rules } from "../../rules/index.ts";
 import { InputError } from "../ir/errors.ts";
-import { type ConfigChain, ConfigLoader } from "./config/load.ts";
-import { isIgnoredFile, type ResolvedSettings, resolveSettings } from "./config/resolve.ts";
-import { configSchema } from "./config/schema.ts";
+import type { ConfigChain } from "../settings/chain.ts";
+import { isIgnoredFile, type ResolvedSettings, resolveSettings } from "../settings/resolve.ts";
+import { configSchema } from "../settings/schema.ts";
 import { type FoundModel, findModels } from "./find-models.ts";
+import { ConfigLoader } from "./load-config.ts";
 import type { ConfigChoice, LintFlags } from "./options.ts";
 import type { LintPlan } from "./plan.ts";
 

@@ -3,9 +3,8 @@ import type { InferredOptionTypes } from "yargs";
 import { gpus } from "../hardware/gpus.ts";
 import { stackIds } from "../hardware/stacks.ts";
 import { InputError } from "../ir/errors.ts";
-import type { SettingFlags } from "./config/resolve.ts";
-import { formatNames, parseFormats, type ReportRequest } from "./formats.ts";
-import { precisions } from "./rule-selectors.ts";
+import type { SettingFlags } from "../settings/resolve.ts";
+import { precisions } from "../settings/rule-selectors.ts";
 import {
   parseChoice,
   parseCount,
@@ -14,7 +13,8 @@ import {
   parsePrecision,
   parseShapes,
   parseShare,
-} from "./values.ts";
+} from "../settings/values.ts";
+import { formatNames, parseFormats, type ReportRequest } from "./formats.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;

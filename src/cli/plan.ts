@@ -1,6 +1,6 @@
 /** @file One model's lint run as plain data: what a worker thread is sent, and what it answers. */
 import type { ModelReport } from "../lint/result.ts";
-import type { ResolvedSettings } from "./config/resolve.ts";
+import type { ResolvedSettings } from "../settings/resolve.ts";
 
 export interface LintPlan {
   /** As reports show it; opens from where the user stands. */

@@ -4,7 +4,7 @@ import { InputError } from "../ir/errors.ts";
 import { type Palette, paletteOf } from "../report/color.ts";
 import type { RuleDoc } from "../report/render.ts";
 import { alignColumns } from "../report/table.ts";
-import { suggestion } from "./closest.ts";
+import { suggestion } from "../settings/closest.ts";
 import { colorLevel } from "./color.ts";
 import { writeStdout } from "./output.ts";
 

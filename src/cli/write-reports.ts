@@ -33,11 +33,12 @@ function standardRequests(): ReportRequest[] {
 }
 
 function inGithubActions(): boolean {
-  return process.env["GITHUB_ACTIONS"] === "true";
+  const { GITHUB_ACTIONS } = process.env;
+  return GITHUB_ACTIONS === "true";
 }
 
 function addStepSummary(report: LintReport, flags: LintFlags): void {
-  const path = process.env["GITHUB_STEP_SUMMARY"];
+  const { GITHUB_STEP_SUMMARY: path } = process.env;
   if (!inGithubActions() || path === undefined || path === "") return;
   appendReportFile(path, renderers.markdown(report, { ...renderOptions(flags, false), docs: [] }));
 }

@@ -94,18 +94,20 @@ function nameOf(node: string, fused: number, width: number): string {
 /** Sizes in the notation of their family: `1×1000×2048`, `64→128 3×3 /2 56×56`. */
 function shortSizes(sizes: LayerReport["sizes"], family: LayerReport["family"]): string {
   const text = (name: string) => [sizes[name] ?? []].flat().join("×");
-  const batch = sizes["batch"] === 1 || sizes["batch"] === undefined ? "" : `${text("batch")}× `;
+  const { batch, groups, strides = [] } = sizes;
+  const times = batch === 1 || batch === undefined ? "" : `${text("batch")}× `;
   switch (family) {
     case "gemm":
-      return `${batch}${text("m")}×${text("n")}×${text("k")}`;
+      return `${times}${text("m")}×${text("n")}×${text("k")}`;
     case "conv": {
-      const groups = sizes["groups"] === 1 ? "" : ` g${text("groups")}`;
-      const strides = [sizes["strides"] ?? []].flat();
-      const stride = strides.every((each) => each === 1) ? "" : ` /${strides.join("×")}`;
-      return `${batch}${text("channels")}→${text("filters")} ${text("kernel")}${stride}${groups} ${text("input")}`;
+      const grouped = groups === 1 ? "" : ` g${text("groups")}`;
+      const steps = new Set([strides].flat());
+      const stride =
+        steps.size === 1 && steps.has(1) ? "" : ` /${steps.size === 1 ? [...steps][0] : text("strides")}`;
+      return `${times}${text("channels")}→${text("filters")} ${text("kernel")}${stride}${grouped} ${text("input")}`;
     }
     case "attention":
-      return `${batch}${text("heads")}h ${text("queryLength")}×${text("keyLength")}×${text("headDim")}`;
+      return `${times}${text("heads")}h ${text("queryLength")}×${text("keyLength")}×${text("headDim")}`;
     case "memory":
       return `${text("rows")}×${text("columns")}`;
     case "recurrent":

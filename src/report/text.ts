@@ -78,9 +78,11 @@ function findingLines(finding: Finding, model: ModelReport, palette: Palette): s
 function savingText({ saves }: Finding, { predicted }: ModelReport, palette: Palette): string {
   if (saves === null) return "";
   const { microseconds, low, high, share } = saves;
+  // A rule that compares precisions counts its share of the slower run, not of the one that is predicted.
+  const whole = share > 0 ? microseconds / share : predicted.microseconds;
   const between = `between ${durationRange(low, high).replace(" to ", " and ")}`;
   const amount = palette.bold(`saves ${duration(microseconds)}`);
-  return `${amount} of ${duration(predicted.microseconds)} (${percent(share)}), ${between}`;
+  return `${amount} of ${duration(whole)} (${percent(share)}), ${between}`;
 }
 
 function fixText({ fix }: Finding, palette: Palette): string {

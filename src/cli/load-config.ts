@@ -3,27 +3,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Config } from "../../config.ts";
-import { InputError } from "../../ir/errors.ts";
-import { toDisplayPath } from "../paths.ts";
-import { checkConfig } from "./check.ts";
-import type { Schema } from "./schema.ts";
+import type { Config } from "../config.ts";
+import { InputError } from "../ir/errors.ts";
+import type { ConfigChain, ConfigLayer } from "../settings/chain.ts";
+import { checkConfig } from "../settings/check.ts";
+import { toDisplayPath } from "../settings/paths.ts";
+import type { Schema } from "../settings/schema.ts";
 
 export const configNames = ["tc-lint.config.js", "tc-lint.config.mjs", "tc-lint.config.json"] as const;
-
-/** One file of a chain of `extends`, checked. */
-export interface ConfigLayer {
-  /** Absolute. */
-  readonly file: string;
-  readonly config: Config;
-}
-
-/** A configuration with what it extends: the most general layer first. */
-export interface ConfigChain {
-  /** The folder that file globs are relative to: that of the last layer. Absolute. */
-  readonly folder: string;
-  readonly layers: readonly ConfigLayer[];
-}
 
 /** Reads each file once, and looks into each folder once. */
 export class ConfigLoader {

@@ -1,16 +1,16 @@
 /** @file What a chain of configurations and the command line together say of one model: plain data. */
 import { dirname, relative, resolve, sep } from "node:path";
-import type { Config, Override, RuleSetting, RuleSettings } from "../../config.ts";
-import { findGpu, gpus } from "../../hardware/gpus.ts";
-import { findStack, type StackId, stackIds } from "../../hardware/stacks.ts";
-import type { Precision } from "../../hardware/target.ts";
-import { InputError } from "../../ir/errors.ts";
-import { suggestion } from "../closest.ts";
-import { nameMatcher, pathMatcher } from "../glob.ts";
-import { toDisplayPath } from "../paths.ts";
-import { type RuleInfo, selectRules, specificity } from "../rule-selectors.ts";
-import { parseShare } from "../values.ts";
-import type { ConfigChain } from "./load.ts";
+import type { Config, Override, RuleSetting, RuleSettings } from "../config.ts";
+import { findGpu, gpus } from "../hardware/gpus.ts";
+import { findStack, type StackId, stackIds } from "../hardware/stacks.ts";
+import type { Precision } from "../hardware/target.ts";
+import { InputError } from "../ir/errors.ts";
+import type { ConfigChain } from "./chain.ts";
+import { suggestion } from "./closest.ts";
+import { nameMatcher, pathMatcher } from "./glob.ts";
+import { toDisplayPath } from "./paths.ts";
+import { type RuleInfo, selectRules, specificity } from "./rule-selectors.ts";
+import { parseShare } from "./values.ts";
 
 /** Rules at some nodes of a model. */
 export interface NodeRules {

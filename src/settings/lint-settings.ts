@@ -1,6 +1,4 @@
-/** @file From a plan, which is plain data, to what the lint run takes: rows, functions, bound sizes. */
-import { readFileSync } from "node:fs";
-import { rules } from "../../rules/index.ts";
+/** @file From resolved settings, which are plain data, to what the lint run takes: rows, functions, bound sizes. */
 import type { RuleSetting } from "../config.ts";
 import type { Calibration } from "../cost/calibration.ts";
 import { createCostModel } from "../cost/model.ts";
@@ -8,35 +6,40 @@ import { findGpu } from "../hardware/gpus.ts";
 import { stacks } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
 import { collectSymbols } from "../ir/dim.ts";
-import { InputError, invariant } from "../ir/errors.ts";
+import { invariant } from "../ir/errors.ts";
 import type { Model, ValueType } from "../ir/model.ts";
 import type { NoticeReport } from "../lint/result.ts";
+import type { AnyRule } from "../lint/rule.ts";
 import type { LintSettings } from "../lint/run.ts";
-import type { OpenModel } from "../onnx/open.ts";
-import { weightFiles } from "../onnx/weights.ts";
-import { anyNameMatcher, type NodeRules, type ResolvedSettings } from "./config/resolve.ts";
-import type { LintPlan } from "./plan.ts";
+import { anyNameMatcher, type NodeRules, type ResolvedSettings } from "./resolve.ts";
 
-/** Throws InputError where weights or the calibration file are not what they should be. */
-export function lintSettings(model: OpenModel, plan: LintPlan): LintSettings {
-  const { settings, path, layers } = plan;
+export interface LintRequest {
+  readonly settings: ResolvedSettings;
+  readonly rules: readonly AnyRule[];
+  readonly calibration: Calibration | undefined;
+  /** As reports show it. */
+  readonly path: string;
+  /** Whether the report lists every layer. */
+  readonly layers: boolean;
+  /** Inputs and dimensions that this model must have; other sizes of the settings are passed over where it lacks them. */
+  readonly mustHave: readonly string[];
+  readonly notices: readonly NoticeReport[];
+}
+
+export function lintSettings(model: Model, request: LintRequest): LintSettings {
+  const { settings, rules, calibration, path, layers, notices } = request;
   const target = targetOf(settings);
-  const calibration = settings.calibration === null ? undefined : readCalibration(settings.calibration);
-  const { severities, severityAt } = severityRules(settings);
-  const { shapes, dims } = sizesFor(model, plan);
   return {
     target,
     cost: createCostModel(calibration === undefined ? {} : { calibration }),
     rules,
-    severities,
-    severityAt,
+    ...severityRules(settings),
     minSaving: settings.minSaving,
     errorShare: settings.errorShare,
-    shapes,
-    dims,
+    ...sizesFor(model, request),
     displayPath: path,
     layers,
-    notices: [...model.notices, ...missingWeights(model), ...missingRate(target)],
+    notices: [...notices, ...missingRate(target)],
   };
 }
 
@@ -85,7 +88,7 @@ function placeMatcher(nodeRules: NodeRules) {
 type Sizes = Required<Pick<LintSettings, "shapes" | "dims">>;
 
 /** The plan's sizes that the model has a place for, and those it must have: inference names what is missing. */
-function sizesFor(model: Model, { settings, mustHave }: LintPlan): Sizes {
+function sizesFor(model: Model, { settings, mustHave }: LintRequest): Sizes {
   const { shapes, dims } = settings;
   const names = new Set([...mustHave, ...model.graph.inputs.map(({ name }) => name)]);
   const symbols = new Set(mustHave);
@@ -103,39 +106,8 @@ function collectFrom(type: ValueType | undefined, into: Set<string>): void {
   if (type?.kind === "sequence" || type?.kind === "optional") collectFrom(type.element, into);
 }
 
-function missingWeights(model: Model): NoticeReport[] {
-  const missing = weightFiles(model).filter(({ present }) => !present);
-  if (missing.length === 0) return [];
-  const names = missing.map(({ location }) => location);
-  const listed = names.slice(0, 3).join(", ");
-  const more = names.length > 3 ? ` and ${names.length - 3} more` : "";
-  return [
-    { code: "weights-missing", message: `weights not present: ${listed}${more}; shapes are enough to lint` },
-  ];
-}
-
 function missingRate({ gpu, precision }: Target): NoticeReport[] {
   if (precision === "fp32" || precision === "as-is" || gpu.tensorTflops[precision] !== undefined) return [];
   const message = `the Tensor Cores of ${gpu.name} do not multiply ${precision}: its products are predicted on CUDA cores`;
   return [{ code: "no-tensor-core-rate", message }];
-}
-
-function readCalibration(path: string): Calibration {
-  const fail = (what: string, cause?: unknown) =>
-    new InputError("bad-calibration", `${path}: ${what}`, { cause });
-  let value: unknown;
-  try {
-    value = JSON.parse(readFileSync(path, "utf8"));
-  } catch (error) {
-    throw fail(
-      `the calibration cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-      error,
-    );
-  }
-  if (typeof value !== "object" || value === null || !("gpu" in value) || !("stack" in value)) {
-    throw fail('expected a calibration: an object with "gpu" and "stack"');
-  }
-  const { gpu, stack } = value;
-  if (typeof gpu !== "string" || typeof stack !== "string") throw fail('"gpu" and "stack" are not text');
-  return { ...value, gpu, stack };
 }

@@ -1,6 +1,6 @@
 /** @file Holds a value from outside against a schema; the first thing wrong is named with what was expected. */
-import { InputError } from "../../ir/errors.ts";
-import { suggestion } from "../closest.ts";
+import { InputError } from "../ir/errors.ts";
+import { suggestion } from "./closest.ts";
 import type { Schema } from "./schema.ts";
 
 interface Problem {

@@ -1,8 +1,8 @@
 /** @file What a configuration may hold, as a JSON schema: the shipped file and the check at run time are this one. */
-import type { Config, Override } from "../../config.ts";
-import { gpus } from "../../hardware/gpus.ts";
-import { stackIds } from "../../hardware/stacks.ts";
-import { precisions, type RuleInfo, selectorsOf } from "../rule-selectors.ts";
+import type { Config, Override } from "../config.ts";
+import { gpus } from "../hardware/gpus.ts";
+import { stackIds } from "../hardware/stacks.ts";
+import { precisions, type RuleInfo, selectorsOf } from "./rule-selectors.ts";
 
 /** The part of JSON schema (draft 7) that configurations need. */
 export interface Schema {

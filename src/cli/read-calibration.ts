@@ -1,0 +1,24 @@
+/** @file The file of `--calibration`. */
+import { readFileSync } from "node:fs";
+import type { Calibration } from "../cost/calibration.ts";
+import { InputError } from "../ir/errors.ts";
+
+/** Undefined where no file is named. Throws InputError `bad-calibration`. */
+export function readCalibration(path: string | null): Calibration | undefined {
+  if (path === null) return undefined;
+  const fail = (what: string, cause?: unknown) =>
+    new InputError("bad-calibration", `${path}: ${what}`, { cause });
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw fail(`the calibration cannot be read: ${reason}`, error);
+  }
+  if (typeof value !== "object" || value === null || !("gpu" in value) || !("stack" in value)) {
+    throw fail('expected a calibration: an object with "gpu" and "stack"');
+  }
+  const { gpu, stack } = value;
+  if (typeof gpu !== "string" || typeof stack !== "string") throw fail('"gpu" and "stack" are not text');
+  return { ...value, gpu, stack };
+}
