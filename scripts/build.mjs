@@ -1,18 +1,23 @@
 #!/usr/bin/env node
 // Builds dist/: one bundle an entry, shared chunks, and type declarations.
 //
-//   node scripts/build.mjs [--no-types]
+//   node scripts/build.mjs [--no-types] [--outdir=FOLDER]
 //
 // Every JavaScript file but the two library entries lies one folder below dist/, so that `new URL("../worker.js",
 // import.meta.url)` names the worker from the entry and from any chunk alike.
 import { spawnSync } from "node:child_process";
 import { chmod, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const dist = join(root, "dist");
+const { values: options } = parseArgs({
+  options: { types: { type: "boolean", default: true }, outdir: { type: "string", default: "dist" } },
+  allowNegative: true,
+});
+const dist = resolve(root, options.outdir);
 
 await rm(dist, { recursive: true, force: true });
 const { metafile } = await build({
@@ -38,7 +43,7 @@ const { metafile } = await build({
   logLevel: "warning",
 });
 await chmod(join(dist, "bin/tc-lint.js"), 0o755);
-if (!process.argv.includes("--no-types")) await declarations();
+if (options.types) await declarations();
 for (const [file, { bytes }] of Object.entries(metafile.outputs)) {
   if (!file.includes("/chunks/")) console.log(`${file} ${(bytes / 1024).toFixed(1)} KiB`);
 }

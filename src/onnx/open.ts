@@ -24,6 +24,9 @@ import { decodeEntry } from "./tensor.ts";
 const maxFunctions = 10_000;
 /** Newest IR version whose messages this reader knows. Newer files are read, and said to be newer. */
 export const newestIrVersion = 14;
+/** Versions of ai.onnx whose operators tc-lint knows. */
+const oldestOpset = 7;
+const newestOpset = 26;
 
 export interface OpenModel extends Model, Disposable {
   /** Odd, but no error: printed with the report. */
@@ -180,6 +183,18 @@ function noticesOf(draft: Draft, link: LinkState): Notice[] {
     notices.push({
       code: "ir-version",
       message: `IR version ${draft.irVersion} is outside 3 to ${newestIrVersion}: fields newer than this reader are not looked at`,
+    });
+  }
+  const opset = draft.opsets.get("");
+  if (draft.opsets.size === 0) {
+    notices.push({
+      code: "no-opset",
+      message: "the model imports no opset: operators are read as of version 1",
+    });
+  } else if (opset !== undefined && (opset < oldestOpset || opset > newestOpset)) {
+    notices.push({
+      code: "opset-version",
+      message: `opset ${opset} is outside ${oldestOpset} to ${newestOpset}: operators may mean something else in it`,
     });
   }
   if (link.unsorted > 0) {
