@@ -1,0 +1,162 @@
+import { describe, expect, it } from "vitest";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { attention, conv, linear } from "../../fixtures/layers.ts";
+import { paddedSizes } from "../../src/lint/padding.ts";
+import type { Finding } from "../../src/lint/result.ts";
+import { findingsIn, type LintOptions } from "./lint.ts";
+
+function find(code: string, build: (graph: GraphBuilder) => void, options?: LintOptions): Finding[] {
+  const bytes = model({ name: "test" }, (graph) => build(graph));
+  return findingsIn(bytes, options).filter((finding) => finding.code === code);
+}
+
+describe("padded sizes", () => {
+  it("are multiples above the size, up to half as much again", () => {
+    expect(paddedSizes(67, 8)).toEqual([68, 72, 80, 96]);
+    expect(paddedSizes(255, 8)).toEqual([256]);
+    expect(paddedSizes(64, 8)).toEqual([]);
+  });
+
+  it("hold the next multiple however far it is", () => {
+    expect(paddedSizes(1, 8)).toEqual([2, 4, 8]);
+    expect(paddedSizes(3, 16)).toEqual([4, 8, 16]);
+  });
+});
+
+describe("TC101 and the stem", () => {
+  const stem = (graph: GraphBuilder, filters: number) => {
+    const image = graph.input("image", [32, 3, 112, 112]);
+    return conv(graph, image, { channels: 3, filters, name: "stem" });
+  };
+
+  it("a first layer's outputs count, its three inputs do not", () => {
+    const [finding, ...others] = find("TC101", (graph) => {
+      const y = stem(graph, 67);
+      graph.output(y);
+    });
+    expect(others).toEqual([]);
+    expect(finding?.data).toMatchObject({ channels: 3, paddedChannels: 3, filters: 67, paddedFilters: 72 });
+  });
+
+  it("an aligned first layer is silent", () => {
+    expect(find("TC101", (graph) => graph.output(stem(graph, 64)))).toEqual([]);
+  });
+
+  it("three channels behind another product are no stem", () => {
+    const build = (graph: GraphBuilder) => {
+      const x = conv(graph, stem(graph, 64), { channels: 64, filters: 3, name: "narrow" });
+      graph.output(conv(graph, x, { channels: 3, filters: 64, name: "wide" }));
+    };
+    expect(find("TC105", build).map(({ node }) => node)).not.toContain("wide");
+  });
+
+  it("a stem is one behind elementwise nodes, slices and a function too", () => {
+    const bytes = model({ name: "test", domains: { local: 1 } }, (graph, builder) => {
+      builder.addFunction("local", "Scale", (body) => {
+        const x = body.input("a", undefined);
+        body.nodes("Mul", [x, x], {}, { outputs: ["b"] });
+        body.output("b");
+      });
+      const image = graph.input("image", [32, 3, 112, 112]);
+      const scaled = graph.node("Scale", [image], {}, { domain: "local" });
+      graph.output(conv(graph, scaled, { channels: 3, filters: 67, name: "stem" }));
+    });
+    const [finding] = findingsIn(bytes).filter(({ code }) => code === "TC101");
+    expect(finding?.data).toMatchObject({ channels: 3, paddedChannels: 3 });
+  });
+
+  it("depthwise channels are left alone", () => {
+    const build = (graph: GraphBuilder) => {
+      const x = graph.input("x", [32, 116, 28, 28]);
+      graph.output(conv(graph, x, { channels: 116, filters: 116, groups: 116 }));
+    };
+    expect([...find("TC101", build), ...find("TC106", build)]).toEqual([]);
+  });
+});
+
+describe("TC102 and the contiguous axes", () => {
+  const rows = (m: number, transA: boolean) => (graph: GraphBuilder) => {
+    const x = graph.input("x", transA ? [1024, m] : [m, 1024]);
+    graph.output(graph.node("Gemm", [x, graph.weight([1024, 1024])], { transA: Number(transA) }));
+  };
+
+  it("rows do not count", () => {
+    expect(find("TC102", rows(4089, false))).toEqual([]);
+  });
+
+  it("rows count where A is stored transposed", () => {
+    expect(find("TC102", rows(4089, true))[0]?.data).toMatchObject({ m: 4089, paddedM: 4096 });
+  });
+
+  it("K and N are padded in one finding", () => {
+    const found = find("TC102", (graph) => {
+      graph.output(linear(graph, graph.input("x", [4096, 1001]), 1001, 1001));
+    });
+    expect(found.map(({ data }) => data)).toMatchObject([{ paddedK: 1008, paddedN: 1008 }]);
+  });
+
+  it("a product of two activations has no weights to pad", () => {
+    const found = find("TC102", (graph) => {
+      const [a, b] = [graph.input("a", [64, 255, 255]), graph.input("b", [64, 255, 255])];
+      graph.output(graph.node("MatMul", [a, b]));
+    });
+    expect(found).toEqual([]);
+  });
+
+  it("TF32 wants multiples of 4", () => {
+    const build = (graph: GraphBuilder) =>
+      graph.output(linear(graph, graph.input("x", [4096, 1020]), 1020, 1020));
+    expect(find("TC102", build, { precision: "tf32" })).toEqual([]);
+    expect(find("TC102", build, { precision: "fp16" })).toHaveLength(1);
+  });
+});
+
+describe("head_dim", () => {
+  const heads = (headDim: number) => (graph: GraphBuilder) => {
+    const [q = "", k = "", v = ""] = ["q", "k", "v"].map((name) => graph.input(name, [1, 8, 2048, headDim]));
+    graph.output(attention(graph, q, k, v, headDim));
+  };
+  const said = (headDim: number) =>
+    ["TC103", "TC104"].flatMap((code) =>
+      find(code, heads(headDim)).map((each) => [code, each.saves === null]),
+    );
+
+  it("40 is free: named, with no gain claimed", () => {
+    expect(said(40)).toEqual([["TC104", true]]);
+  });
+
+  it.each([64, 128, 192, 256])("%i is a step: nothing to say", (headDim) => {
+    expect(said(headDim)).toEqual([]);
+  });
+
+  it.each([72, 136])("%i is just above one", (headDim) => {
+    expect(said(headDim)).toEqual([["TC104", false]]);
+  });
+
+  it.each([36, 60, 100])("%i is off a multiple of 8", (headDim) => {
+    expect(said(headDim)).toEqual([["TC103", false]]);
+  });
+});
+
+describe("TC204 and the stack", () => {
+  const quantized = (channels: number) => (graph: GraphBuilder) => {
+    const x = graph.input("x", [4096, channels], "uint8");
+    const scale = graph.scalar(0.1);
+    const w = graph.weight([channels, 1024], { dtype: "int8" });
+    const a = graph.node("DequantizeLinear", [x, scale, graph.scalar(128, "uint8")]);
+    const b = graph.node("DequantizeLinear", [w, scale, graph.scalar(0, "int8")]);
+    graph.output(graph.node("MatMul", [a, b], {}, { name: "product" }));
+  };
+
+  it("16 is enough on cudnn, 32 is wanted on TensorRT", () => {
+    expect(find("TC204", quantized(1008), { stack: "cudnn" })).toEqual([]);
+    expect(find("TC204", quantized(1008), { stack: "tensorrt" }).map(({ data }) => data["multiple"])).toEqual(
+      [32],
+    );
+  });
+
+  it("products between Dequantize and Quantize count as INT8, and not twice", () => {
+    expect(find("TC204", quantized(1000))).toHaveLength(1);
+    expect(find("TC102", quantized(1001))).toEqual([]);
+  });
+});

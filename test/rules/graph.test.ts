@@ -1,0 +1,247 @@
+import { describe, expect, it } from "vitest";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { conv, linear } from "../../fixtures/layers.ts";
+import type { Finding } from "../../src/lint/result.ts";
+import { findingsIn, type LintOptions } from "./lint.ts";
+
+function find(code: string, build: (graph: GraphBuilder) => void, options?: LintOptions): Finding[] {
+  const bytes = model({ name: "test" }, (graph) => build(graph));
+  return findingsIn(bytes, options).filter((finding) => finding.code === code);
+}
+
+describe("TC201", () => {
+  const mixed = (graph: GraphBuilder) => {
+    graph.output(linear(graph, graph.input("x", [2048, 1024]), 1024, 1024));
+    const half = graph.input("h", [2048, 1024], "float16");
+    graph.output(linear(graph, half, 1024, 1024, { dtype: "float16" }), "float16");
+  };
+
+  it("counts once per model, and its share is of the model as it stands", () => {
+    const [finding, ...others] = find("TC201", mixed);
+    expect(others).toEqual([]);
+    expect(finding?.data).toMatchObject({ count: 1, products: 2 });
+    expect(finding?.saves?.share).toBeGreaterThan(0);
+    expect(finding?.saves?.share).toBeLessThan(1);
+  });
+
+  it("says the same whichever precision the rest of the report assumes", () => {
+    const shares = (["fp16", "as-is"] as const).map(
+      (precision) => find("TC201", mixed, { precision })[0]?.saves?.share,
+    );
+    expect(shares[0]).toBe(shares[1]);
+  });
+});
+
+describe("TC202", () => {
+  const between = (build: (graph: GraphBuilder, full: string) => string) => (graph: GraphBuilder) => {
+    const half = "float16" as const;
+    const x = linear(graph, graph.input("x", [4096, 1024], half), 1024, 1024, { dtype: half });
+    const up = graph.node("Cast", [x], { to: 1 }, { name: "up" });
+    const down = graph.node("Cast", [build(graph, up)], { to: 10 });
+    graph.output(linear(graph, down, 1024, 1024, { dtype: half }), half);
+  };
+
+  it("names what lies in the island", () => {
+    const build = between((graph, full) => graph.node("Softmax", [graph.node("Softmax", [full])]));
+    expect(find("TC202", build).map(({ node, data }) => ({ node, data }))).toEqual([
+      { node: "up", data: { count: 2, ops: ["Softmax"], casts: 2 } },
+    ]);
+  });
+
+  it("leaves alone what FP32 reaches from elsewhere, or leaves to elsewhere", () => {
+    const entered = between((graph, full) =>
+      graph.node("Softmax", [graph.node("Add", [full, graph.input("other", [4096, 1024])])]),
+    );
+    const left = between((graph, full) => {
+      const y = graph.node("Softmax", [full]);
+      graph.output(y);
+      return y;
+    });
+    expect([...find("TC202", entered), ...find("TC202", left)]).toEqual([]);
+  });
+
+  it("leaves alone a large FP32 part", () => {
+    const build = between((graph, full) => {
+      let x = full;
+      for (let count = 0; count < 40; count++) x = graph.node("Softmax", [x]);
+      return x;
+    });
+    expect(find("TC202", build)).toEqual([]);
+  });
+});
+
+describe("TC203", () => {
+  const risks = (build: (graph: GraphBuilder, x: string) => string, options?: LintOptions) =>
+    find("TC203", (graph) => graph.output(build(graph, graph.input("x", [64, 1024]))), options).map(
+      ({ op, data }) => [op, data["value"], data["count"]],
+    );
+  const binary = (op: string, value: number) => (graph: GraphBuilder, x: string) =>
+    graph.node(op, [x, graph.scalar(value)]);
+
+  it.each([
+    ["Add", 1e-12],
+    ["Add", 1e-5],
+    ["Mul", 1e5],
+    ["Div", -1e6],
+  ] as const)("%s with %d", (op, value) => {
+    expect(risks(binary(op, value))).toEqual([[op, value, 1]]);
+  });
+
+  it.each([
+    ["Add", 0],
+    ["Mul", 0.125],
+    ["Mul", 65504],
+    ["Add", Number.NEGATIVE_INFINITY],
+    ["Max", -3.4e38],
+    ["Min", 3.4e38],
+    ["Pow", 0.5],
+  ] as const)("%s with %d is no risk", (op, value) => {
+    expect(risks(binary(op, value))).toEqual([]);
+  });
+
+  it("small numbers among larger ones are no risk", () => {
+    const bias = [1e-7, ...Array.from({ length: 1023 }, () => 0.1)];
+    expect(risks((graph, x) => graph.node("Add", [x, graph.weight([1024], { values: bias })]))).toEqual([]);
+  });
+
+  it("squares, exponentials and long sums are", () => {
+    expect(risks(binary("Pow", 2))).toEqual([["Pow", 2, 1]]);
+    expect(risks((graph, x) => graph.node("Mul", [x, x]))).toEqual([["Mul", 2, 1]]);
+    expect(risks((graph, x) => graph.node("Exp", [x])).map(([op]) => op)).toEqual(["Exp"]);
+    const axes = (graph: GraphBuilder) => graph.weight([1], { dtype: "int64", values: [-1] });
+    expect(risks((graph, x) => graph.node("ReduceSum", [x, axes(graph)]))).toEqual([["ReduceSum", 1024, 1]]);
+  });
+
+  it("exp(x − max x) and constant arithmetic are not", () => {
+    const shifted = (graph: GraphBuilder, x: string) =>
+      graph.node("Exp", [graph.node("Sub", [x, graph.node("ReduceMax", [x], { axes: [-1] })])]);
+    const constant = (graph: GraphBuilder, x: string) =>
+      graph.node("Add", [x, graph.node("Exp", [graph.scalar(2)])]);
+    expect([...risks(shifted), ...risks(constant)]).toEqual([]);
+  });
+
+  it("BF16 and TF32 have the range", () => {
+    expect(risks(binary("Pow", 2), { precision: "bf16" })).toEqual([]);
+    expect(risks(binary("Pow", 2), { precision: "tf32" })).toEqual([]);
+  });
+
+  it("is one finding per operator, however many places", () => {
+    const build = (graph: GraphBuilder, x: string) =>
+      graph.node("Pow", [graph.node("Sqrt", [graph.node("Pow", [x, graph.scalar(2)])]), graph.scalar(3)]);
+    expect(risks(build)).toEqual([["Pow", 3, 2]]);
+  });
+});
+
+describe("TC302", () => {
+  const chain = (perm: readonly number[], behind: (graph: GraphBuilder, x: string) => string) =>
+    find("TC302", (graph) => {
+      const x = conv(graph, graph.input("x", [32, 96, 56, 56]), { channels: 96, filters: 96 });
+      graph.output(behind(graph, graph.node("Transpose", [x], { perm }, { name: "moved" })));
+    }).map(({ node }) => node);
+
+  it("channels last and back around an MLP are two", () => {
+    const found = chain([0, 2, 3, 1], (graph, x) => {
+      const y = graph.node("Transpose", [linear(graph, x, 96, 96)], { perm: [0, 3, 1, 2] }, { name: "back" });
+      return conv(graph, y, { channels: 96, filters: 96 });
+    });
+    expect(found.sort()).toEqual(["back", "moved"]);
+  });
+
+  it("another order of axes is none", () => {
+    expect(chain([0, 1, 3, 2], (graph, x) => linear(graph, x, 56, 96))).toEqual([]);
+  });
+
+  it("one that leads to no product is none", () => {
+    expect(chain([0, 2, 3, 1], (graph, x) => graph.node("Relu", [x]))).toEqual([]);
+  });
+});
+
+describe("TC402", () => {
+  it("sees pointwise convolutions of one stride, and the same weights once", () => {
+    const found = find("TC402", (graph) => {
+      const x = graph.input("x", [8, 64, 28, 28]);
+      graph.output(conv(graph, x, { channels: 64, filters: 64, kernel: 1, name: "a" }));
+      graph.output(conv(graph, x, { channels: 64, filters: 32, kernel: 1, name: "b" }));
+      graph.output(conv(graph, x, { channels: 64, filters: 32, kernel: 1, stride: 2, name: "strided" }));
+      graph.output(conv(graph, x, { channels: 64, filters: 32, kernel: 3, name: "wide" }));
+    });
+    expect(found.map(({ data }) => data["nodes"])).toEqual([["a", "b"]]);
+  });
+
+  it("one weight used twice is nothing to merge", () => {
+    const found = find("TC402", (graph) => {
+      const x = graph.input("x", [1024, 768]);
+      const w = graph.weight([768, 768]);
+      graph.output(graph.node("MatMul", [x, w]));
+      graph.output(graph.node("MatMul", [x, w]));
+    });
+    expect(found).toEqual([]);
+  });
+});
+
+describe("TC403", () => {
+  const normalized = (
+    options: LintOptions,
+    change: (graph: GraphBuilder, y: string) => void = () => undefined,
+  ) =>
+    find(
+      "TC403",
+      (graph) => {
+        const x = graph.input("x", [32, 64, 56, 56]);
+        const y = conv(graph, x, { channels: 64, filters: 64 });
+        change(graph, y);
+        const parameters = [0, 1, 2, 3].map(() => graph.weight([64]));
+        graph.output(graph.node("BatchNormalization", [y, ...parameters]));
+      },
+      options,
+    ).length;
+
+  it("is for stacks that do not fold it themselves", () => {
+    expect(normalized({ stack: "cudnn" })).toBe(1);
+    expect(normalized({ stack: "tensorrt" })).toBe(0);
+  });
+
+  it("not where something else reads the convolution", () => {
+    expect(normalized({}, (graph, y) => graph.output(graph.node("Relu", [y])))).toBe(0);
+    expect(normalized({}, (graph, y) => graph.output(y))).toBe(0);
+  });
+});
+
+describe("subgraphs and functions", () => {
+  it("a finding in a loop's body is worth its trips", () => {
+    const loop = (trips: number) => (graph: GraphBuilder) => {
+      const x = graph.input("x", [4096, 1001]);
+      const body = graph.inner("body");
+      body.input("i", [], "int64");
+      body.input("going", [], "bool");
+      const state = body.input("state", [4096, 1001]);
+      body.output(body.node("Identity", ["going"]), "bool", []);
+      body.output(linear(body, state, 1001, 1001, { name: "inside" }), "float32", [4096, 1001]);
+      const count = graph.scalar(trips, "int64");
+      const always = graph.scalar(1, "bool");
+      graph.output(graph.node("Loop", [count, always, x], { body: { graph: body } }, { name: "loop" }));
+    };
+    const [once, ten] = [1, 10].map((trips) => find("TC102", loop(trips))[0]);
+    expect(ten?.graph).toBe("graph/loop:body");
+    expect(ten?.saves?.microseconds).toBeCloseTo(10 * (once?.saves?.microseconds ?? Number.NaN), 6);
+  });
+
+  it("a function called twice has a finding at each call", () => {
+    const bytes = model({ name: "test", domains: { local: 1 } }, (graph, builder) => {
+      builder.addFunction("local", "Block", (body) => {
+        const x = body.input("a", undefined);
+        const w = body.input("w", undefined);
+        body.nodes("MatMul", [x, w], {}, { outputs: ["b"], name: "product" });
+        body.output("b");
+      });
+      let x = graph.input("x", [4096, 1001]);
+      for (const name of ["first", "second"]) {
+        x = graph.node("Block", [x, graph.weight([1001, 1001])], {}, { domain: "local", name });
+      }
+      graph.output(x);
+    });
+    const found = findingsIn(bytes).filter(({ code }) => code === "TC102");
+    expect(found.map(({ graph }) => graph).sort()).toEqual(["graph/first:Block", "graph/second:Block"]);
+    expect(new Set(found.map(({ fingerprint }) => fingerprint)).size).toBe(2);
+  });
+});

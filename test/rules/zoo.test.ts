@@ -1,0 +1,120 @@
+import { readdirSync } from "node:fs";
+import path from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { Finding, ModelReport } from "../../src/lint/result.ts";
+import { openModel } from "../../src/onnx/open.ts";
+import { sharedPath } from "../shared.ts";
+import { type LintOptions, lint } from "./lint.ts";
+
+const zoo = sharedPath("zoo");
+const names =
+  zoo === undefined ? [] : readdirSync(zoo).flatMap((file) => /^(.*)\.onnx$/.exec(file)?.[1] ?? []);
+
+const reports = new Map<string, ModelReport>();
+
+/** Every finding, however small. */
+function reportOf(name: string, options: LintOptions = {}): ModelReport {
+  const key = JSON.stringify([name, options]);
+  const known = reports.get(key);
+  if (known !== undefined) return known;
+  using model = openModel(path.join(zoo ?? "", `${name}.onnx`));
+  const report = lint(model, options);
+  reports.set(key, report);
+  return report;
+}
+
+const alignment = new Set(["TC101", "TC102", "TC103", "TC106", "TC204"]);
+
+function aligning(name: string, options?: LintOptions): Finding[] {
+  return reportOf(name, options).findings.filter(({ code }) => alignment.has(code));
+}
+
+/** Sizes that the alignment findings of a model name as wrong: what they would have padded. */
+function wrongSizes(findings: readonly Finding[]): Set<number> {
+  const pairs = [
+    ["channels", "paddedChannels"],
+    ["filters", "paddedFilters"],
+    ["m", "paddedM"],
+    ["n", "paddedN"],
+    ["k", "paddedK"],
+    ["headDim", "padded"],
+  ] as const;
+  const wrong = findings.flatMap(({ data }) =>
+    pairs.flatMap(([size, padded]) => (data[padded] === data[size] ? [] : [Number(data[size])])),
+  );
+  return new Set(wrong.filter((size) => !Number.isNaN(size)));
+}
+
+describe.skipIf(zoo === undefined)("zoo", () => {
+  it.each(names)("%s: nothing skipped, nothing unresolved, no error", (name) => {
+    const { skipped, error, findings, predicted } = reportOf(name);
+    expect({ skipped, error }).toEqual({ skipped: [], error: null });
+    expect(findings.filter(({ code }) => code === "TC901")).toEqual([]);
+    expect(predicted.microseconds).toBeGreaterThan(0);
+  });
+
+  it.each(names)("%s: no finding claims a loss, or more than there is", (name) => {
+    for (const { code, saves, message } of reportOf(name).findings) {
+      expect(message, code).not.toMatch(/[{}]|undefined/);
+      if (saves === null) continue;
+      expect(saves.microseconds, code).toBeGreaterThan(0);
+      expect(saves.share, code).toBeGreaterThan(0);
+    }
+  });
+
+  it.each([
+    ["misaligned_cnn", [67, 129, 251]],
+    ["misaligned_cnn_dynamo", [67, 129, 251]],
+    ["gpt2_dynamo", [50257]],
+    ["shufflenet_v2", [58, 116]],
+    ["shufflenet_v2_dynamo", [58, 116]],
+    ["llama", [766]],
+    ["llama_dynamo", [766]],
+    ["dlrm", [415]],
+    ["yolo", [255]],
+    ["yolo_dynamo", [255]],
+    ["bert", [30522]],
+    ["bert_dynamo", [30522]],
+  ])("%s yields %j", (name, sizes) => {
+    expect([...wrongSizes(aligning(name))]).toEqual(expect.arrayContaining(sizes));
+  });
+
+  it.each(["siglip_so400m_d2", "siglip_so400m_d2_dynamo"])("%s: head_dim 72 costs a step", (name) => {
+    const found = reportOf(name).findings.filter(({ code }) => code === "TC104");
+    expect(new Set(found.map(({ data }) => data["headDim"]))).toEqual(new Set([72]));
+    expect(found.every(({ saves }) => saves !== null)).toBe(true);
+  });
+
+  it.each(["sd_unet", "sd_unet_dynamo"])("%s: head_dim 40 is named, and no gain claimed", (name) => {
+    const found = reportOf(name).findings.filter(({ data }) => data["headDim"] === 40);
+    const onHeadDim = found.filter(({ code }) => code === "TC103" || code === "TC104");
+    expect(onHeadDim.map(({ code, saves }) => [code, saves])).toEqual([["TC104", null]]);
+  });
+
+  it.each(["resnet50", "resnet50_dynamo"])("%s: nothing misaligned but its stem", (name) => {
+    expect(aligning(name)).toEqual([]);
+    expect(reportOf(name).findings.filter(({ code }) => code === "TC105")).toHaveLength(1);
+  });
+
+  it("where an exporter left a source, findings point at it", () => {
+    const found = reportOf("gpt2_dynamo").findings.filter(({ code }) => code === "TC102");
+    expect(found.length).toBeGreaterThan(0);
+    expect(found.every(({ source }) => source !== null)).toBe(true);
+  });
+
+  afterAll(() => console.log(tableOf([...names].map((name) => [name, reportOf(name)]))));
+});
+
+/** Findings by rule for every model, at the default threshold. */
+function tableOf(rows: readonly (readonly [string, ModelReport])[]): string {
+  return rows
+    .map(([name, { predicted, findings }]) => {
+      const counts = new Map<string, number>();
+      for (const { code, saves } of findings) {
+        if (saves === null || saves.share >= 0.005) counts.set(code, (counts.get(code) ?? 0) + 1);
+      }
+      const text = [...counts].map(([code, count]) => (count === 1 ? code : `${code}×${count}`)).join(" ");
+      return `${name.padEnd(26)} ${predicted.microseconds.toFixed(0).padStart(6)} µs  ${text}`;
+    })
+    .join("\n");
+}
