@@ -80,7 +80,7 @@ export function patched(model: OpenModel, patch: Patch, dataLocation: string): O
 }
 
 /** Brings what the patches made into one data file. */
-function render(model: OpenModel, location: string): PatchedModel {
+export function render(model: OpenModel, location: string): PatchedModel {
   const patch = new Patch();
   const graph = patch.of(model.graph);
   for (const { name, initializer } of model.graph.values.values()) {

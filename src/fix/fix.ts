@@ -1,0 +1,112 @@
+/**
+ * @file Repair of one model: passes until nothing changes, the result staged beside its place, verified there, and only
+ * then put in place.
+ */
+import { InputError } from "../ir/errors.ts";
+import { Patch } from "../ir/patch.ts";
+import { buildContext } from "../lint/run.ts";
+import { lockModel } from "../onnx/lock.ts";
+import { type OpenModel, openModel } from "../onnx/open.ts";
+import { sourceState } from "../onnx/source-state.ts";
+import { stageModel } from "../onnx/write.ts";
+import { diffModels, type ModelDiff } from "./diff.ts";
+import { type FixedModel, type FixNote, type FixSettings, patched, render, runPasses } from "./pipeline.ts";
+
+/** What is known of the result being the same function. */
+export type Proof =
+  | { readonly kind: "verified"; readonly summary: string }
+  | { readonly kind: "unverified"; readonly summary: string };
+
+/** Compares the original with the staged model. Throws InputError where they differ: then nothing is put in place. */
+export type Verify = (original: string, candidate: string) => Promise<Proof>;
+
+export interface FixRequest {
+  readonly path: string;
+  /** Where the result goes; the model's own path repairs in place. */
+  readonly destination: string;
+  readonly settings: FixSettings;
+  readonly verify: Verify;
+  /** Only say what would change. */
+  readonly dryRun: boolean;
+}
+
+export interface FixOutcome {
+  readonly path: string;
+  readonly destination: string;
+  readonly changed: boolean;
+  readonly written: boolean;
+  readonly notes: readonly FixNote[];
+  readonly diff: ModelDiff;
+  readonly microseconds: { readonly before: number; readonly after: number };
+  readonly proof: Proof | null;
+  readonly bytes: number;
+}
+
+/** A pass may make room for another: ESLint's bound, never met so far. */
+const maxRounds = 10;
+const metadataKey = "tc-lint.fix";
+
+export async function fixModel(request: FixRequest): Promise<FixOutcome> {
+  using original = openModel(request.path);
+  const state = sourceState(original);
+  const fixed = runToFixedPoint(original, request.settings);
+  const outcome = {
+    path: request.path,
+    destination: request.destination,
+    changed: fixed.changed,
+    notes: fixed.notes,
+    diff: diffModels(original, fixed.model),
+    microseconds: {
+      before: timeOf(original, request.settings),
+      after: timeOf(fixed.model, request.settings),
+    },
+  };
+  const isCopy = request.destination !== request.path;
+  if (request.dryRun || (!fixed.changed && !isCopy)) {
+    return { ...outcome, written: false, proof: null, bytes: original.bytes };
+  }
+  using lock = lockModel(request.destination);
+  const signed = signedAs(fixed, original);
+  using staged = await stageModel({ source: original, state, lock, render: signed.render });
+  const proof = fixed.changed ? await request.verify(request.path, staged.path) : null;
+  staged.commit();
+  return { ...outcome, written: true, proof, bytes: staged.bytes };
+}
+
+/** Passes in order, again and again while one of them still changes something. */
+export function runToFixedPoint(original: OpenModel, settings: FixSettings): FixedModel {
+  let fixed = runPasses(original, settings);
+  const notes = [...fixed.notes];
+  for (let round = 1; fixed.changed; round++) {
+    if (round >= maxRounds) {
+      throw new InputError(
+        "no-fixed-point",
+        `${original.path}: still changing after ${maxRounds} rounds of fixes`,
+      );
+    }
+    const next = runPasses(fixed.model, settings);
+    notes.push(...next.notes.filter(({ kind }) => kind === "changed"));
+    if (!next.changed) break;
+    fixed = next;
+  }
+  return { ...fixed, changed: fixed.model !== original, notes };
+}
+
+/** What was done goes into the model's own metadata. */
+function signedAs(fixed: FixedModel, original: OpenModel): Pick<FixedModel, "render"> {
+  if (!fixed.changed) return fixed;
+  const passes = [...new Set(fixed.notes.filter(({ kind }) => kind === "changed").map(({ pass }) => pass))];
+  const patch = new Patch();
+  patch.metadata.set(metadataKey, [...earlier(original), ...passes].join(", "));
+  const signed = patched(fixed.model, patch, "tc-lint.signed.data");
+  return { render: (location) => render(signed, location) };
+}
+
+function earlier(model: OpenModel): readonly string[] {
+  const before = model.metadata.get(metadataKey);
+  return before === undefined ? [] : [before];
+}
+
+function timeOf(model: OpenModel, settings: FixSettings): number {
+  return buildContext(model, settings).timeline.microseconds;
+}
