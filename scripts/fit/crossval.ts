@@ -1,0 +1,83 @@
+/** @file Predictions for samples that the model was not trained on. */
+import type { Family } from "../../src/cost/sketch.ts";
+import type { Coefficients } from "../../src/cost/terms.ts";
+import { searchCoefficients, sketchOf } from "./analytic.ts";
+import { type BoostOptions, type Forest, generator, predict, train } from "./boost.ts";
+import type { Sample } from "./data.ts";
+import { clustersOf, type Pair } from "./pairs.ts";
+
+export const folds = 5;
+
+/** One fold a cluster, so that the two sides of a pair are held out together. Extra samples are in no fold: −1. */
+export function foldsOf(samples: readonly Sample[], pairs: readonly Pair[], seed: number): Int8Array {
+  const shared = pairs.filter(
+    ({ before, after }) => samples[before]?.origin !== "extra" && samples[after]?.origin !== "extra",
+  );
+  const clusters = clustersOf(samples.length, shared);
+  const random = generator(seed);
+  const foldOf = new Map<number, number>();
+  return Int8Array.from(samples, (sample, index) => {
+    if (sample.origin === "extra") return -1;
+    const cluster = clusters[index] ?? index;
+    const known = foldOf.get(cluster) ?? Math.floor(random() * folds);
+    foldOf.set(cluster, known);
+    return known;
+  });
+}
+
+export interface Trained {
+  readonly coefficients: Coefficients;
+  readonly forest: Forest;
+}
+
+/** Analytic coefficients first, then a forest on what they leave over. */
+export function trainFamily(
+  family: Family,
+  samples: readonly Sample[],
+  start: Coefficients,
+  options: BoostOptions,
+  sweeps: number,
+): Trained {
+  const stride = Math.max(1, Math.ceil(samples.length / 3000));
+  const some = samples.filter((_, index) => index % stride === 0);
+  const coefficients = searchCoefficients(family, some, start, sweeps);
+  const sketches = samples.map((sample) => sketchOf(sample, coefficients));
+  const targets = Float64Array.from(samples, (sample, index) =>
+    Math.log(sample.microseconds / (sketches[index]?.microseconds ?? 1)),
+  );
+  const forest = train(
+    sketches.map(({ features }) => features),
+    targets,
+    Float64Array.from(samples, weightOf),
+    options,
+  );
+  return { coefficients, forest };
+}
+
+function weightOf(sample: Sample): number {
+  return sample.origin === "extra" ? 0.8 : 1;
+}
+
+export function predictWith({ coefficients, forest }: Trained, sample: Sample): number {
+  const { microseconds, features } = sketchOf(sample, coefficients);
+  return microseconds * Math.exp(predict(forest, features));
+}
+
+/** Microseconds for every sample in a fold, by a model trained on the other folds and the extra samples. */
+export function crossPredict(
+  family: Family,
+  samples: readonly Sample[],
+  foldOf: Int8Array,
+  start: Coefficients,
+  options: BoostOptions,
+): Float64Array {
+  const predicted = new Float64Array(samples.length);
+  for (let fold = 0; fold < folds; fold++) {
+    const known = samples.filter((_, index) => foldOf[index] !== fold);
+    const trained = trainFamily(family, known, start, { ...options, seed: options.seed + fold }, 3);
+    for (const [index, sample] of samples.entries()) {
+      if (foldOf[index] === fold) predicted[index] = predictWith(trained, sample);
+    }
+  }
+  return predicted;
+}

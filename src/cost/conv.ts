@@ -1,0 +1,228 @@
+/** @file Convolutions of one to three spatial axes, as implicit matrix products; their bias as the pass that it is. */
+import { bytesOfCompute, type Target } from "../hardware/target.ts";
+import { type ConvWork, flopsOf, volume } from "../ops/work.ts";
+import { type Machine, type MemoryCoefficients, machineOf, memoryTime, overlapped } from "./machine.ts";
+import { computeDtype } from "./precision.ts";
+import { alignmentBytes, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
+import { planTiles, type TileCoefficients, type TilePlan, tileFeatures } from "./tiles.ts";
+
+export type ConvKind = "dense" | "pointwise" | "stem" | "grouped" | "depthwise";
+
+export interface ConvCoefficients extends MemoryCoefficients, TileCoefficients {
+  readonly launch: Readonly<Record<ConvKind, number>>;
+  /** The bias pass: its floor, and its passes over the output against a plain one. */
+  readonly bias: { readonly launch: number; readonly passes: number };
+  /** A conversion of layout, channels first or padded: its floor, and its passes over input and output. */
+  readonly convert: { readonly launch: number; readonly nchw: number; readonly odd: number };
+  /** Factors on the K loop. */
+  readonly slow: {
+    /** Channels that start on 2 bytes, and on 4 or 8. */
+    readonly odd: number;
+    readonly even: number;
+    readonly pointwiseOdd: number;
+    readonly pointwiseEven: number;
+    readonly pointwiseNchw: number;
+    readonly nchw: number;
+    readonly grouped: number;
+    /** Channels that fill no 16-byte load. */
+    readonly stem: number;
+  };
+  /** Of the CUDA cores' rate, what a depthwise kernel reaches with channels last, and first. */
+  readonly depthwise: { readonly nhwc: number; readonly nchw: number };
+  readonly cudaShare: number;
+}
+
+interface ConvSizes {
+  readonly type: string;
+  readonly width: number;
+  /** Rows of the implicit product: output positions of all images. */
+  readonly m: number;
+  readonly taps: number;
+  readonly groups: number;
+  readonly groupChannels: number;
+  readonly groupFilters: number;
+  readonly kind: ConvKind;
+  readonly nchw: boolean;
+  /** Of the positions that the kernel reads. */
+  readonly inputBytes: number;
+  readonly wholeInputBytes: number;
+  readonly outputBytes: number;
+  readonly weightBytes: number;
+  /** Bytes that a position's channels start on, of the narrower of input and output. */
+  readonly alignment: number;
+}
+
+export function sketchConv(
+  work: ConvWork<number>,
+  target: Target,
+  c: ConvCoefficients,
+  biased: boolean,
+): Sketch {
+  const type = computeDtype(work.dtype, target.precision);
+  const machine = machineOf(target, type);
+  const sizes = sizesOf(work, target, type);
+  const { inputBytes, outputBytes, weightBytes, kind } = sizes;
+  const bytes = inputBytes + outputBytes + weightBytes;
+  const tensorCore = machine.tensorCore && kind !== "depthwise";
+  const plan = kind === "depthwise" ? undefined : planConv(sizes, machine, c);
+  const compute = plan?.microseconds ?? depthwiseTime(sizes, machine, c);
+  const memory = memoryTime(bytes, machine, c);
+  const passes = conversionPasses(work, sizes, c);
+  const conversion = passes > 0 ? c.convert.launch + memoryTime(sizes.wholeInputBytes + outputBytes, machine, c) * passes : 0;
+  // A pass of its own over the output, on a stack that does not fuse it.
+  const separate = biased && !target.stack.fuses.bias;
+  const bias = separate ? c.bias.launch + memoryTime(2 * outputBytes, machine, c) * c.bias.passes : 0;
+  const launch = c.launch[kind];
+  const microseconds = launch + overlapped(compute, memory) + conversion + bias;
+  return {
+    family: "conv",
+    microseconds,
+    bound: boundOf(compute, memory, launch, tensorCore, bytes < machine.l2Bytes),
+    tensorCore,
+    bytes,
+    biasMicroseconds: bias,
+    features: featuresOf(work, sizes, machine, plan, { microseconds, compute, memory, conversion, bias }),
+  };
+}
+
+function sizesOf(work: ConvWork<number>, target: Target, type: ReturnType<typeof computeDtype>): ConvSizes {
+  const width = bytesOfCompute(type);
+  const { groups } = work;
+  const step = target.stack.padsInside && groups === 1 ? 16 / width : 1;
+  const channels = work.channels <= 4 ? work.channels : roundUp(work.channels, step);
+  const filters = roundUp(work.filters, step);
+  const positions = volume(work.output);
+  const taps = volume(work.kernel);
+  const touched = Math.min(volume(work.input), positions * taps);
+  const groupChannels = channels / groups;
+  const groupFilters = filters / groups;
+  return {
+    type,
+    width,
+    m: work.batch * positions,
+    // Each output of a transposed convolution sees only the taps that its stride leaves.
+    taps: work.transposed ? Math.max(1, taps / volume(work.strides)) : taps,
+    groups,
+    groupChannels,
+    groupFilters,
+    kind: kindOf(groups, groupChannels, taps),
+    nchw: work.layout === "nchw" && positions > 1,
+    inputBytes: work.batch * channels * touched * width,
+    wholeInputBytes: work.batch * channels * volume(work.input) * width,
+    outputBytes: work.batch * filters * positions * width,
+    weightBytes: filters * groupChannels * taps * width,
+    alignment: alignmentBytes(Math.min(alignmentBytes(channels * width), alignmentBytes(filters * width))),
+  };
+}
+
+function kindOf(groups: number, groupChannels: number, taps: number): ConvKind {
+  if (groups > 1) return groupChannels === 1 ? "depthwise" : "grouped";
+  if (groupChannels < 8) return "stem";
+  return taps === 1 ? "pointwise" : "dense";
+}
+
+function planConv(sizes: ConvSizes, machine: Machine, c: ConvCoefficients): TilePlan {
+  const { m, taps, groups, groupChannels, groupFilters, width } = sizes;
+  // Few channels take kernels of their own, which load 4 of them at once.
+  const loaded = groupChannels <= 4 ? 4 : roundUp(groupChannels, 8);
+  const product = { batch: groups, m, n: groupFilters, k: loaded * taps, width };
+  const coefficients = machine.tensorCore ? c : { ...c, peakShare: c.cudaShare };
+  return planTiles(product, machine, coefficients, slowdownOf(sizes, c));
+}
+
+function slowdownOf({ kind, alignment, nchw }: ConvSizes, { slow }: ConvCoefficients): number {
+  const odd = alignment < 4;
+  const aligned = alignment >= 16;
+  switch (kind) {
+    case "stem":
+      return slow.stem;
+    case "pointwise":
+      return (nchw ? slow.pointwiseNchw : 1) * (aligned ? 1 : odd ? slow.pointwiseOdd : slow.pointwiseEven);
+    case "dense":
+      return (nchw ? slow.nchw : 1) * (aligned ? 1 : odd ? slow.odd : slow.even);
+    case "grouped":
+    case "depthwise":
+      return slow.grouped;
+  }
+}
+
+function conversionPasses(work: ConvWork<number>, { kind, nchw, alignment }: ConvSizes, c: ConvCoefficients): number {
+  // Products over [C, positions] need none, and depthwise kernels read either layout.
+  const direct = kind === "depthwise" || (kind === "pointwise" && volume(work.strides) === 1);
+  if (nchw) return direct ? 0 : c.convert.nchw;
+  const padded = kind === "dense" || (kind === "pointwise" && !direct);
+  return padded && alignment < 16 ? c.convert.odd : 0;
+}
+
+function depthwiseTime(sizes: ConvSizes, machine: Machine, c: ConvCoefficients): number {
+  const share = sizes.nchw ? c.depthwise.nchw : c.depthwise.nhwc;
+  return (2 * sizes.m * sizes.groups * sizes.groupFilters * sizes.taps) / (machine.cudaFlops * share);
+}
+
+interface Terms {
+  readonly microseconds: number;
+  readonly compute: number;
+  readonly memory: number;
+  readonly conversion: number;
+  readonly bias: number;
+}
+
+function featuresOf(
+  work: ConvWork<number>,
+  sizes: ConvSizes,
+  machine: Machine,
+  plan: TilePlan | undefined,
+  terms: Terms,
+): number[] {
+  const { m, taps, groups, groupChannels, groupFilters, width, inputBytes, outputBytes, weightBytes } = sizes;
+  const bytes = inputBytes + outputBytes + weightBytes;
+  const flops = flopsOf(work);
+  return [
+    log2(work.batch),
+    log2(work.channels),
+    log2(work.filters),
+    log2(groups),
+    log2(groupChannels),
+    log2(groupFilters),
+    log2(volume(work.output)),
+    log2(taps),
+    Math.max(...work.kernel),
+    log2(volume(work.strides)),
+    work.kernel.length,
+    work.transposed ? 1 : 0,
+    sizes.nchw ? 1 : 0,
+    ["dense", "pointwise", "stem", "grouped", "depthwise"].indexOf(sizes.kind),
+    ["fp16", "bf16", "tf32", "fp32", "int8"].indexOf(sizes.type),
+    terms.bias > 0 ? 1 : 0,
+    log2(m),
+    log2(groupChannels * taps),
+    log2(flops),
+    log2(bytes),
+    log2(flops / bytes),
+    log2(sizes.alignment),
+    log2(alignmentBytes(work.channels * width)),
+    log2(alignmentBytes(work.filters * width)),
+    log2(alignmentBytes(groupChannels * width)),
+    log2(alignmentBytes(groupFilters * width)),
+    log2(alignmentBytes(volume(work.output) * width)),
+    log2(alignmentBytes(volume(work.input) * width)),
+    log2(terms.microseconds),
+    log2(terms.compute / terms.memory),
+    log2(inputBytes),
+    log2(outputBytes),
+    log2(weightBytes),
+    log2(work.input.at(-1) ?? 1),
+    groupChannels / roundUp(groupChannels, 32),
+    groupChannels / roundUp(groupChannels, 64),
+    groupFilters / roundUp(groupFilters, 32),
+    groupFilters / roundUp(groupFilters, 64),
+    groupFilters / roundUp(groupFilters, 128),
+    ...tileFeatures({ batch: groups, m, n: groupFilters, k: groupChannels * taps, width }, machine.sms),
+    plan?.tileM ?? 0,
+    plan?.tileN ?? 0,
+    log2(plan?.split ?? 1),
+    log2(plan?.waves ?? 1),
+    terms.bias / terms.microseconds,
+    terms.conversion / terms.microseconds,
+  ];
+}

@@ -1,0 +1,58 @@
+/** @file A target's rates in the units the terms use: operations and bytes a microsecond. */
+import type { ComputeType, Target } from "../hardware/target.ts";
+
+export interface Machine {
+  readonly sms: number;
+  /** Multiply-adds counted as two, of the whole GPU, by the datasheet. */
+  readonly flops: number;
+  /** FP32 on the CUDA cores. */
+  readonly cudaFlops: number;
+  readonly tensorCore: boolean;
+  readonly dram: number;
+  readonly l2: number;
+  readonly l2Bytes: number;
+}
+
+/** Where the Tensor Cores lack `type`, the next wider one they have takes over, at the cost of its rate. */
+const standIns: Readonly<Record<ComputeType, readonly (keyof Target["gpu"]["tensorTflops"])[]>> = {
+  fp16: ["fp16"],
+  bf16: ["bf16"],
+  tf32: ["tf32"],
+  int8: ["int8", "fp16"],
+  fp32: [],
+};
+
+export function machineOf({ gpu }: Target, type: ComputeType): Machine {
+  const rate = standIns[type].map((each) => gpu.tensorTflops[each]).find((tflops) => tflops !== undefined);
+  return {
+    sms: gpu.sms,
+    flops: (rate ?? gpu.cudaTflops) * 1e6,
+    cudaFlops: gpu.cudaTflops * 1e6,
+    tensorCore: rate !== undefined,
+    dram: gpu.dramGBps * 1e3,
+    l2: gpu.l2GBps * 1e3,
+    l2Bytes: gpu.l2Bytes,
+  };
+}
+
+export interface MemoryCoefficients {
+  /** Of the datasheet's DRAM rate, what one pass reaches. */
+  readonly dramShare: number;
+  /** Of the row's L2 rate. */
+  readonly l2Share: number;
+  /** Of L2's size, the working set that stays there between replays. */
+  readonly l2Fill: number;
+}
+
+/** Microseconds to move `bytes`, which stay in L2 from call to call while they fit. */
+export function memoryTime(bytes: number, machine: Machine, c: MemoryCoefficients): number {
+  const missing = 1 / (1 + ((c.l2Fill * machine.l2Bytes) / Math.max(bytes, 1)) ** 3);
+  const l2 = bytes / (machine.l2 * c.l2Share);
+  const dram = bytes / (machine.dram * c.dramShare);
+  return l2 + (Math.max(dram, l2) - l2) * missing;
+}
+
+/** Two streams of work that overlap, but not perfectly where both are long. */
+export function overlapped(a: number, b: number): number {
+  return Math.sqrt(Math.sqrt(a ** 4 + b ** 4));
+}

@@ -1,0 +1,55 @@
+/** @file LSTM, GRU, RNN: one product for all inputs, then a chain of small ones, one a step. */
+import { bytesOfCompute, type Target } from "../hardware/target.ts";
+import type { RecurrentWork } from "../ops/work.ts";
+import { type MemoryCoefficients, machineOf, memoryTime, overlapped } from "./machine.ts";
+import { computeDtype } from "./precision.ts";
+import { alignmentBytes, boundOf, log2, type Sketch } from "./sketch.ts";
+import { planTiles, type TileCoefficients } from "./tiles.ts";
+
+export interface RecurrentCoefficients extends MemoryCoefficients, TileCoefficients {
+  readonly launch: number;
+  /** Microseconds of a step apart from its product: the barrier between steps, the gates. */
+  readonly step: number;
+  readonly slowOdd: number;
+  readonly cudaShare: number;
+}
+
+export function sketchRecurrent(work: RecurrentWork<number>, target: Target, c: RecurrentCoefficients): Sketch {
+  const { steps, batch, inputSize, hiddenSize, gates, directions } = work;
+  const type = computeDtype(work.dtype, target.precision);
+  const width = bytesOfCompute(type);
+  const machine = machineOf(target, type);
+  const n = gates * hiddenSize;
+  const coefficients = machine.tensorCore ? c : { ...c, peakShare: c.cudaShare };
+  const alignment = Math.min(alignmentBytes(inputSize * width), alignmentBytes(hiddenSize * width));
+  const slowdown = machine.tensorCore && alignment < 16 ? c.slowOdd : 1;
+  const inputs = planTiles({ batch: directions, m: steps * batch, n, k: inputSize, width }, machine, coefficients, slowdown);
+  const chained = planTiles({ batch: 1, m: batch, n, k: hiddenSize, width }, machine, coefficients, slowdown);
+  const weightBytes = n * hiddenSize * width;
+  const perStep = c.step + overlapped(chained.microseconds, memoryTime(weightBytes, machine, c));
+  const states = steps * batch * (inputSize + directions * hiddenSize) * width;
+  const bytes = states + directions * (weightBytes + n * inputSize * width);
+  const compute = inputs.microseconds + directions * steps * perStep;
+  const memory = memoryTime(bytes, machine, c);
+  const microseconds = c.launch + overlapped(compute, memory);
+  return {
+    family: "recurrent",
+    microseconds,
+    bound: boundOf(compute, memory, c.launch, machine.tensorCore, bytes < machine.l2Bytes),
+    tensorCore: machine.tensorCore,
+    bytes,
+    biasMicroseconds: 0,
+    features: [
+      log2(steps),
+      log2(batch),
+      log2(inputSize),
+      log2(hiddenSize),
+      gates,
+      directions,
+      log2(alignmentBytes(inputSize * width)),
+      log2(alignmentBytes(hiddenSize * width)),
+      log2(microseconds),
+      ["fp16", "bf16", "tf32", "fp32", "int8"].indexOf(type),
+    ],
+  };
+}

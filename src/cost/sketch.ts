@@ -1,0 +1,40 @@
+/** @file What the analytic terms say of one piece of work, and what the fitted residual wants to know of it. */
+import type { Bound } from "./model.ts";
+
+/** Work that shares a residual and coefficients. */
+export type Family = "gemm" | "conv" | "attention" | "traffic" | "recurrent";
+
+export interface Sketch {
+  readonly family: Family;
+  /** The analytic terms alone. */
+  readonly microseconds: number;
+  readonly bound: Bound;
+  readonly tensorCore: boolean;
+  readonly bytes: number;
+  /** The convolution's bias pass within `microseconds`. */
+  readonly biasMicroseconds: number;
+  /** In the order of the family's names; the residual reads them. */
+  readonly features: readonly number[];
+}
+
+/** The largest term's name; a launch floor above all of them wins. */
+export function boundOf(compute: number, memory: number, launch: number, tensorCore: boolean, fitsL2: boolean): Bound {
+  if (launch > compute && launch > memory) return "launch";
+  if (compute >= memory) return tensorCore ? "tensor-core" : "cuda-core";
+  return fitsL2 ? "l2" : "dram";
+}
+
+export function log2(value: number): number {
+  return Math.log2(Math.max(value, 1e-3));
+}
+
+/** The largest power of two, at most 16, that divides `bytes`. */
+export function alignmentBytes(bytes: number): number {
+  for (const step of [16, 8, 4, 2]) if (bytes % step === 0) return step;
+  return 1;
+}
+
+/** `size` rounded up to whole `step`s. */
+export function roundUp(size: number, step: number): number {
+  return Math.ceil(size / step) * step;
+}

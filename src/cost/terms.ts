@@ -1,0 +1,40 @@
+/** @file The analytic terms of any work: which family's, with which coefficients. */
+import type { Target } from "../hardware/target.ts";
+import type { Work } from "../ops/work.ts";
+import { type AttentionCoefficients, sketchAttention } from "./attention.ts";
+import { type ConvCoefficients, sketchConv } from "./conv.ts";
+import { type GemmCoefficients, sketchGemm } from "./gemm.ts";
+import { type RecurrentCoefficients, sketchRecurrent } from "./recurrent.ts";
+import type { Sketch } from "./sketch.ts";
+import { sketchTraffic, type TrafficCoefficients, type TrafficVariant } from "./traffic.ts";
+
+export interface Coefficients {
+  readonly gemm: GemmCoefficients;
+  readonly conv: ConvCoefficients;
+  readonly attention: AttentionCoefficients;
+  readonly traffic: TrafficCoefficients;
+  readonly recurrent: RecurrentCoefficients;
+}
+
+/** What the work alone does not say. */
+export interface WorkDetail {
+  /** Of a convolution: whether it has a bias to add. Default true. */
+  readonly biased?: boolean | undefined;
+  /** Of traffic: the operator. Default: known by its pattern only. */
+  readonly variant?: TrafficVariant | undefined;
+}
+
+export function sketch(work: Work<number>, target: Target, c: Coefficients, detail: WorkDetail = {}): Sketch {
+  switch (work.kind) {
+    case "gemm":
+      return sketchGemm(work, target, c.gemm);
+    case "conv":
+      return sketchConv(work, target, c.conv, detail.biased ?? true);
+    case "attention":
+      return sketchAttention(work, target, c.attention);
+    case "recurrent":
+      return sketchRecurrent(work, target, c.recurrent);
+    case "traffic":
+      return sketchTraffic(work, target, c.traffic, detail.variant);
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * @file A tiled matrix product: output tiles in waves over the SMs, a K loop in each, split-K where tiles are few.
+ *
+ * The library picks the kernel that is fastest; so does this, among a handful of tile shapes.
+ */
+import type { Machine } from "./machine.ts";
+
+export interface TiledProduct {
+  readonly batch: number;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  /** Bytes of an operand element. */
+  readonly width: number;
+}
+
+export interface TileCoefficients {
+  /** Of the datasheet's rate, what a large product reaches. */
+  readonly peakShare: number;
+  /** Of an SM's share of L2 bandwidth, what tiles get, clusters sharing loads included. */
+  readonly feedShare: number;
+  /** Microseconds to start a tile, fill its pipeline and write its result, apart from the K loop. */
+  readonly tileOverhead: number;
+  /** Microseconds a further split along K costs to add up. */
+  readonly splitOverhead: number;
+}
+
+export interface TilePlan {
+  readonly microseconds: number;
+  readonly tileM: number;
+  readonly tileN: number;
+  readonly split: number;
+  readonly waves: number;
+}
+
+const tileShapes: readonly (readonly [m: number, n: number])[] = [
+  [64, 16],
+  [64, 32],
+  [64, 64],
+  [128, 32],
+  [64, 128],
+  [128, 64],
+  [128, 128],
+  [64, 256],
+  [256, 64],
+  [128, 256],
+  [256, 128],
+];
+
+const splits = [1, 2, 4, 8, 16, 32] as const;
+
+/** K elements a pipeline stage takes. */
+const stageBytes = 128;
+
+/** `slowdown` multiplies the K loop: narrower loads than 16 bytes. */
+export function planTiles(
+  product: TiledProduct,
+  machine: Machine,
+  c: TileCoefficients,
+  slowdown: number,
+): TilePlan {
+  let best: TilePlan | undefined;
+  for (const [tileM, tileN] of tileShapes) {
+    for (const split of splits) {
+      const plan = timeOf(product, machine, c, slowdown, tileM, tileN, split);
+      if (plan === undefined) break;
+      if (best === undefined || plan.microseconds < best.microseconds) best = plan;
+    }
+  }
+  if (best === undefined) throw new Error("no tile plan: split 1 always gives one");
+  return best;
+}
+
+function timeOf(
+  { batch, m, n, k, width }: TiledProduct,
+  machine: Machine,
+  c: TileCoefficients,
+  slowdown: number,
+  tileM: number,
+  tileN: number,
+  split: number,
+): TilePlan | undefined {
+  const stage = stageBytes / width;
+  const stages = Math.ceil(k / stage / split);
+  if (split > 1 && stages < 4) return undefined;
+  const tiles = Math.ceil(m / tileM) * Math.ceil(n / tileN) * batch * split;
+  const waves = Math.ceil(tiles / machine.sms);
+  const perSm = machine.flops / machine.sms;
+  const multiply = (2 * tileM * tileN * stage) / (perSm * c.peakShare);
+  const feed = ((tileM + tileN) * stageBytes) / ((machine.l2 / machine.sms) * c.feedShare);
+  const loop = stages * Math.max(multiply, feed) * slowdown;
+  const microseconds = waves * (loop + c.tileOverhead) + (split > 1 ? c.splitOverhead * Math.log2(2 * split) : 0);
+  return { microseconds, tileM, tileN, split, waves };
+}
+
+/** For the residual: how well fixed tile shapes fit, whichever the library takes. */
+export function tileFeatures({ batch, m, n }: TiledProduct, sms: number): number[] {
+  const features: number[] = [];
+  for (const [tileM, tileN] of [[64, 64], [128, 64], [128, 128], [128, 256], [64, 256]] as const) {
+    const tiles = Math.ceil(m / tileM) * Math.ceil(n / tileN) * batch;
+    const waves = tiles / sms;
+    features.push(Math.log2(waves), Math.ceil(waves) / waves, (m * n * batch) / (tiles * tileM * tileN));
+  }
+  return features;
+}

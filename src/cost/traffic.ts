@@ -1,0 +1,101 @@
+/** @file Memory-bound work: a launch floor and passes over memory, by how the data is walked. */
+import type { Target } from "../hardware/target.ts";
+import type { TrafficPattern, TrafficWork } from "../ops/work.ts";
+import { type MemoryCoefficients, machineOf, memoryTime } from "./machine.ts";
+import { bytesAt } from "./precision.ts";
+import { alignmentBytes, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
+
+/** What the operator is, where the caller knows more than the pattern says. */
+export const trafficVariants = [
+  "add",
+  "relu",
+  "silu",
+  "gelu",
+  "broadcast",
+  "batchnorm",
+  "cast",
+  "copy",
+  "transpose",
+  "permute",
+  "concat",
+  "slice",
+  "gather",
+  "upsample",
+  "pad",
+  "mean",
+  "globalpool",
+  "layernorm",
+  "softmax",
+  "groupnorm",
+  "maxpool",
+  "avgpool",
+] as const;
+
+export type TrafficVariant = (typeof trafficVariants)[number];
+
+export type Walk = TrafficVariant | TrafficPattern;
+
+export interface TrafficCoefficients extends MemoryCoefficients {
+  /** The floor, in microseconds. */
+  readonly launch: Readonly<Record<Walk, number>>;
+  /** Time over memory against a plain pass. */
+  readonly passes: Readonly<Record<Walk, number>>;
+  /** Microseconds that a thousand rows cost an SM in a row-wise kernel. */
+  readonly rowOverhead: number;
+}
+
+const patterns: readonly TrafficPattern[] = ["elementwise", "copy", "reduction", "normalization", "pool"];
+
+/** What a CUDA graph without a kernel takes a call. */
+const viewMicroseconds = 0.065;
+
+export function sketchTraffic(
+  work: TrafficWork<number>,
+  target: Target,
+  c: TrafficCoefficients,
+  variant?: TrafficVariant,
+): Sketch {
+  const { rows, columns, pattern } = work;
+  const width = bytesAt(work.dtype, target.precision);
+  const scale = width / bytesAt(work.dtype, "as-is") || 1;
+  const [read, written] = [work.bytesRead * scale, work.bytesWritten * scale];
+  const bytes = read + written;
+  const machine = machineOf(target, "fp32");
+  const walk = variant ?? pattern;
+  // The transpose of a vector is a view.
+  const view = variant === "transpose" && Math.min(rows, columns) === 1;
+  const launch = view ? viewMicroseconds : c.launch[walk];
+  const rowWise = pattern === "normalization" || pattern === "reduction";
+  const perRow = rowWise ? (c.rowOverhead * rows) / 1000 / machine.sms : 0;
+  const memory = view ? 0 : memoryTime(bytes, machine, c) * c.passes[walk] + perRow;
+  const microseconds = launch + memory;
+  return {
+    family: "traffic",
+    microseconds,
+    bound: boundOf(0, memory, launch, false, bytes < machine.l2Bytes),
+    tensorCore: false,
+    bytes,
+    biasMicroseconds: 0,
+    features: [
+      patterns.indexOf(pattern),
+      variant === undefined ? -1 : trafficVariants.indexOf(variant),
+      log2(rows),
+      log2(columns),
+      log2(rows * columns),
+      log2(read),
+      log2(written),
+      log2(bytes),
+      log2(read / Math.max(written, 1)),
+      log2(alignmentBytes(columns * width)),
+      log2(alignmentBytes(rows * width)),
+      log2(microseconds),
+      memory / microseconds,
+      width,
+      columns / roundUp(columns, 128),
+      columns / roundUp(columns, 1024),
+      log2(rows / machine.sms),
+      log2(rows / columns),
+      bytes / machine.l2Bytes < 4 ? bytes / machine.l2Bytes : 4,
+    ],
+  };
+}
