@@ -1,18 +1,18 @@
 /**
  * @file Damages models at random until time is up: node scripts/run.mjs scripts/fuzz-read.ts [seconds] [seed].
  *
- * Stops at the first exception that is no InputError, or at a read of more than ten seconds, and keeps the bytes.
+ * Stops at the first exception that is no InputError, or at a lint of more than ten seconds, and keeps the bytes.
  */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { smallModel } from "../test/onnx/bad-inputs/bytes.ts";
 import { mutate, type Outcome, randomNumbers, survive } from "../test/onnx/fuzz.ts";
-import { sharedPath } from "../test/shared.ts";
 
 const [seconds = "60", seed = String(Date.now() % 2 ** 31)] = process.argv.slice(2);
 const maxSeconds = 10;
-const zoo = sharedPath("zoo");
-const models = [smallModel(), ...(zoo === undefined ? [] : readZoo(zoo))];
+// Scripts run bundled: what lies around the checkout is found from where npm starts them.
+const zoo = path.join("..", "shared", "zoo");
+const models = [smallModel(), ...(existsSync(zoo) ? readZoo(zoo) : [])];
 const random = randomNumbers(Number(seed));
 const codes = new Map<string, number>();
 const end = performance.now() + 1000 * Number(seconds);
@@ -21,13 +21,15 @@ let [rounds, slowest] = [0, 0];
 while (performance.now() < end) {
   const model = models[Math.floor(random() * models.length)] ?? smallModel();
   const damaged = mutate(model, random);
-  const outcome = attempt(damaged);
+  const outcome = await attempt(damaged);
   rounds += 1;
   slowest = Math.max(slowest, outcome.seconds);
   codes.set(outcome.code, (codes.get(outcome.code) ?? 0) + 1);
   if (outcome.seconds > maxSeconds) fail(damaged, new Error(`took ${outcome.seconds.toFixed(1)} s`));
 }
-console.log(`seed ${seed}: ${rounds} models, the slowest ${slowest.toFixed(2)} s`);
+console.log(
+  `seed ${seed}: ${rounds} damaged copies of ${models.length} models, the slowest ${slowest.toFixed(2)} s`,
+);
 console.log(
   [...codes]
     .sort((a, b) => b[1] - a[1])
@@ -35,9 +37,9 @@ console.log(
     .join(", "),
 );
 
-function attempt(damaged: Uint8Array): Outcome {
+async function attempt(damaged: Uint8Array): Promise<Outcome> {
   try {
-    return survive(damaged);
+    return await survive(damaged);
   } catch (error) {
     return fail(damaged, error);
   }
