@@ -1,8 +1,8 @@
 /** @file Float tensors recomputed element by element, window by window, as they are asked for. */
 import { bytesOf, type DType } from "../ir/dtype.ts";
 import { invariant } from "../ir/errors.ts";
+import { bfloatBitsOfFloat, halfBitsOfFloat } from "../ir/half.ts";
 import type { TensorBytes } from "../ir/patch.ts";
-import { bfloatBitsOfFloat, halfBitsOfFloat } from "./tensors.ts";
 
 export type FloatType = Extract<DType, "float16" | "bfloat16" | "float32" | "float64">;
 

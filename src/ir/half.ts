@@ -1,0 +1,38 @@
+/** @file Numbers to the bits of half-width floats, rounded to nearest, ties to even. */
+
+const scratch = new DataView(new ArrayBuffer(4));
+
+/** IEEE 754 binary16 bits of a number, rounded to nearest even; beyond the range, infinity. */
+export function halfBits(value: number): number {
+  scratch.setFloat32(0, value);
+  return halfBitsOfFloat(scratch.getUint32(0));
+}
+
+/** The same from the bits of a binary32. */
+export function halfBitsOfFloat(bits: number): number {
+  const sign = (bits >>> 16) & 0x8000;
+  const magnitude = bits & 0x7fff_ffff;
+  if (magnitude > 0x7f80_0000) return sign | 0x7e00;
+  if (magnitude >= 0x4780_0000) return sign | 0x7c00;
+  if (magnitude < 0x3300_0000) return sign;
+  const exponent = (magnitude >>> 23) - 112;
+  const shift = exponent <= 0 ? 14 - exponent : 13;
+  const fraction = (magnitude & 0x007f_ffff) | (exponent <= 0 ? 0x0080_0000 : 0);
+  const kept = fraction >>> shift;
+  const dropped = fraction & ((1 << shift) - 1);
+  const half = 1 << (shift - 1);
+  const up = dropped > half || (dropped === half && (kept & 1) === 1) ? 1 : 0;
+  // A carry out of the fraction is the next exponent, up to infinity.
+  return sign | ((exponent <= 0 ? 0 : exponent << 10) + kept + up);
+}
+
+/** bfloat16 bits of a number, rounded to nearest even. */
+export function bfloatBits(value: number): number {
+  scratch.setFloat32(0, value);
+  return bfloatBitsOfFloat(scratch.getUint32(0));
+}
+
+export function bfloatBitsOfFloat(bits: number): number {
+  if ((bits & 0x7fff_ffff) > 0x7f80_0000) return (bits >>> 16) | 0x0040;
+  return ((bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16) & 0xffff;
+}
