@@ -111,6 +111,8 @@ export interface Graph {
   readonly nodes: readonly Node[];
   readonly inputs: readonly Value[];
   readonly outputs: readonly Value[];
+  /** Names that quantization annotations of the graph refer to: these tensors must stay what they are. */
+  readonly annotated: ReadonlySet<string>;
   /** Every value defined in this graph, by name. */
   readonly values: ReadonlyMap<string, Value>;
   /** Payload of its GraphProto, or of the FunctionProto whose body it is. */
@@ -138,6 +140,8 @@ export interface Model {
   readonly producer: { readonly name: string; readonly version: string };
   readonly metadata: ReadonlyMap<string, string>;
   readonly graph: Graph;
+  /** Whether training_info is there: graphs of its own, which refer to values of this one by name. */
+  readonly hasTraining: boolean;
   /** By `functionKey`. */
   readonly functions: ReadonlyMap<string, FunctionDefinition>;
   /** How many ids are in use: arrays indexed by `Value.id` or `Node.id` have this size. */

@@ -2,9 +2,9 @@
 import type { Attribute, AttributeValue, Graph, TensorRef } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
 import { DraftGraph, DraftNode, type NamedType } from "./draft.ts";
-import { attributeFields, graphFields, nodeFields } from "./fields.ts";
+import { annotationFields, attributeFields, graphFields, nodeFields } from "./fields.ts";
 import { decodeSparse } from "./sparse.ts";
-import { decodeTensor } from "./tensor.ts";
+import { decodeEntry, decodeTensor } from "./tensor.ts";
 import { type Anonymous, decodeValueInfo } from "./type.ts";
 
 /** Real models nest a handful of levels; recursion deeper than this is an attack on the stack. */
@@ -60,7 +60,20 @@ function decodeGraphField(cursor: Cursor, graph: DraftGraph, state: DecodeState)
       if (info.name !== "") graph.valueInfos.push(info);
       return;
     }
+    case graphFields.quantizationAnnotation:
+      decodeAnnotation(cursor, graph);
+      return;
   }
+}
+
+/** The current field as a TensorAnnotation: it names a tensor, and those of its scale and zero point. */
+function decodeAnnotation(cursor: Cursor, graph: DraftGraph): void {
+  const outer = cursor.enter();
+  while (cursor.next()) {
+    if (cursor.field === annotationFields.tensor) graph.annotate(cursor.text());
+    else if (cursor.field === annotationFields.parameters) graph.annotate(decodeEntry(cursor).value);
+  }
+  cursor.leave(outer);
 }
 
 /** Refused at once: an empty entry takes two bytes of a file, and much more of memory. */

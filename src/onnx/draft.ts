@@ -2,6 +2,7 @@
 import type { Attribute, Graph, Node, Span, TensorRef, Value, ValueType } from "../ir/model.ts";
 
 const none: readonly never[] = [];
+const noNames: ReadonlySet<string> = new Set();
 
 export class DraftValue implements Value {
   readonly id: number;
@@ -83,9 +84,19 @@ export class DraftGraph implements Graph {
   initializers: TensorRef[] = [];
 
   readonly span: Span;
+  #annotated: Set<string> | undefined = undefined;
 
   constructor(owner: DraftNode | undefined, span: Span) {
     this.owner = owner;
     this.span = span;
+  }
+
+  get annotated(): ReadonlySet<string> {
+    return this.#annotated ?? noNames;
+  }
+
+  annotate(name: string): void {
+    this.#annotated ??= new Set();
+    this.#annotated.add(name);
   }
 }

@@ -7,6 +7,7 @@ export const modelFields = {
   graph: 7,
   opsetImport: 8,
   metadataProps: 14,
+  trainingInfo: 20,
   functions: 25,
 } as const;
 
@@ -20,6 +21,7 @@ export const graphFields = {
   input: 11,
   output: 12,
   valueInfo: 13,
+  quantizationAnnotation: 14,
   sparseInitializer: 15,
 } as const;
 
@@ -70,6 +72,7 @@ export const tensorFields = {
   dataLocation: 14,
 } as const;
 
+export const annotationFields = { tensor: 1, parameters: 2 } as const;
 export const sparseFields = { values: 1, indices: 2, dims: 3 } as const;
 export const valueInfoFields = { name: 1, type: 2 } as const;
 export const typeFields = { tensor: 1, sequence: 4, map: 5, opaque: 7, sparse: 8, optional: 9 } as const;

@@ -77,6 +77,7 @@ interface Draft {
   producerName: string;
   producerVersion: string;
   graph: DraftGraph | undefined;
+  hasTraining: boolean;
   readonly opsets: Map<string, number>;
   readonly metadata: Map<string, string>;
   readonly functions: DraftFunction[];
@@ -89,6 +90,7 @@ function readModel(source: ByteSource, files: DataFiles): OpenModel {
     producerName: "",
     producerVersion: "",
     graph: undefined,
+    hasTraining: false,
     opsets: new Map(),
     metadata: new Map(),
     functions: [],
@@ -114,6 +116,7 @@ function readModel(source: ByteSource, files: DataFiles): OpenModel {
     producer: { name: draft.producerName, version: draft.producerVersion },
     metadata: draft.metadata,
     graph,
+    hasTraining: draft.hasTraining,
     functions,
     valueCount: link.values,
     nodeCount: state.nodes,
@@ -147,6 +150,9 @@ function decodeModelField(cursor: Cursor, draft: Draft, state: DecodeState): voi
       draft.metadata.set(key, value);
       return;
     }
+    case modelFields.trainingInfo:
+      draft.hasTraining = true;
+      return;
     case modelFields.functions:
       if (draft.functions.length >= maxFunctions) {
         throw cursor.error("too-many-functions", `the model has more than ${maxFunctions} local functions`);

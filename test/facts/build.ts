@@ -84,6 +84,7 @@ export function buildModel(spec: ModelSpec): Model {
     producer: { name: "test", version: "" },
     metadata: new Map(),
     graph,
+    hasTraining: false,
     functions,
     valueCount: builder.values,
     nodeCount: builder.nodes,
@@ -120,6 +121,7 @@ class Builder {
       nodes: [],
       inputs: [],
       outputs: [],
+      annotated: new Set(),
       values: new Map(),
       span: nowhere,
     };

@@ -32,6 +32,7 @@ const emptyGraph: Graph = {
   nodes: [],
   inputs: [],
   outputs: [],
+  annotated: new Set(),
   values: new Map(),
   span: { offset: 0, length: 0 },
 };

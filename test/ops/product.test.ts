@@ -416,6 +416,7 @@ describe("Attention", () => {
       nodes: [],
       inputs: [],
       outputs: [],
+      annotated: new Set<string>(),
       values: new Map(),
       span: { offset: 0, length: 0 },
     };

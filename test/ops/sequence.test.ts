@@ -102,6 +102,7 @@ test("SequenceMap runs its body on one element, and as often as there are elemen
     nodes: [],
     inputs: [],
     outputs: [],
+    annotated: new Set(),
     values: new Map(),
     span: { offset: 0, length: 0 },
   };

@@ -1,0 +1,25 @@
+/** @file Nodes whose results nobody uses, and initializers that nobody reads. */
+import { findOp } from "../../ops/registry.ts";
+import type { Draft } from "./draft.ts";
+
+/** Operators of the nodes that went. A node of an unknown operator may do more than compute: it stays. */
+export function removeDeadNodes(draft: Draft): readonly string[] {
+  const removed: string[] = [];
+  for (const node of draft.nodes.reverse()) {
+    const outputs = draft.outputsOf(node);
+    if (outputs.length === 0 || outputs.some((name) => name !== "" && draft.isNeeded(name))) continue;
+    if (findOp(node.domain, node.opType) === undefined && !draft.isCall(node)) continue;
+    draft.remove(node);
+    removed.push(node.opType);
+  }
+  return removed;
+}
+
+/** Names of stored initializers that can go. One that is an input as well is part of the model's interface. */
+export function deadInitializers(draft: Draft): readonly string[] {
+  return [...draft.graph.values.values()].flatMap(({ name, initializer, isInput }) => {
+    if (initializer === undefined || isInput || draft.isNeeded(name)) return [];
+    // Sparse initializers are kept apart in the file, where patches do not reach.
+    return initializer.data.kind === "none" ? [] : [name];
+  });
+}
