@@ -1,7 +1,7 @@
 /** @file Which larger sizes of a product's axes the cost model prefers to those it has. */
 import type { Saving } from "../cost/model.ts";
 import type { ProductWork } from "../ops/work.ts";
-import type { CostedProduct, LintContext } from "./context.ts";
+import { type CostedProduct, type LintContext, scale } from "./context.ts";
 
 /** Multiples worth trying: half, whole and several 16-byte vectors of every format. */
 const steps = [2, 4, 8, 16, 32, 64];
@@ -37,12 +37,29 @@ export function paddedSizes(size: number, multiple: number): number[] {
   return [...new Set(sizes)].filter((each) => each > size && each <= limit).sort((a, b) => a - b);
 }
 
+/** Layers repeat: what was found for one is found for all that are like it. */
+const known = new WeakMap<LintContext, Map<string, Padding | undefined>>();
+
 /**
  * The best sizes for some axes of a product, all combinations tried; undefined where none is predicted to gain.
  * Of sizes that save nearly the same, aligned ones first, then the smallest.
  */
 export function bestPadding<W extends ProductWork<number>>(
-  product: CostedProduct,
+  { runs }: CostedProduct,
+  work: W,
+  axes: readonly Axis<W>[],
+  context: LintContext,
+): Padding | undefined {
+  const cache = known.get(context) ?? new Map<string, Padding | undefined>();
+  known.set(context, cache);
+  const key = JSON.stringify([work, axes]);
+  if (!cache.has(key)) cache.set(key, searchPadding(work, axes, context));
+  const once = cache.get(key);
+  return once && { sizes: once.sizes, saves: scale(once.saves, runs) };
+}
+
+/** For one run. */
+function searchPadding<W extends ProductWork<number>>(
   work: W,
   axes: readonly Axis<W>[],
   context: LintContext,
@@ -53,7 +70,7 @@ export function bestPadding<W extends ProductWork<number>>(
     sizes,
     volume: sizes.reduce((total, size) => total * size, 1),
     misaligned: sizes.filter((size) => size % multiple !== 0).length,
-    saves: context.saving(product, resized(work, axes, sizes)),
+    saves: context.savingOf([work], [resized(work, axes, sizes)]),
   }));
   const most = Math.max(...tried.map(({ saves }) => saves.microseconds));
   if (!(most > 0)) return undefined;

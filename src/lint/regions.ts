@@ -32,21 +32,19 @@ const layoutFree: readonly string[] = [
 /** Regions of convolutions of two or more spatial axes with channels second, in graph order. */
 export function layoutRegions(context: LintContext): LayoutRegion[] {
   const index = new ProductIndex(context.products);
-  return [...context.facts.scopes()].flatMap((scope) => new RegionFinder(scope, index, context).find());
+  return [...context.facts.scopes()].flatMap((scope) => new RegionFinder(scope, index).find());
 }
 
 class RegionFinder {
   readonly #scope: Scope;
   readonly #index: ProductIndex;
-  readonly #context: LintContext;
   readonly #constants: ConstantValues;
   /** Union-find over values. */
   readonly #parent = new Map<Value, Value>();
 
-  constructor(scope: Scope, index: ProductIndex, context: LintContext) {
+  constructor(scope: Scope, index: ProductIndex) {
     this.#scope = scope;
     this.#index = index;
-    this.#context = context;
     this.#constants = new ConstantValues(scope);
   }
 
@@ -95,7 +93,8 @@ class RegionFinder {
   }
 
   #rankOf(value: Value): number {
-    return sizesOf(value, this.#scope, this.#context)?.length ?? 0;
+    const fact = this.#scope.fact(value);
+    return fact?.kind === "tensor" ? (fact.shape?.length ?? 0) : 0;
   }
 
   #join(values: readonly Value[]): void {
