@@ -1,9 +1,9 @@
+import type { ConvWork } from "../src/lint/context.ts";
 import { formatNames, isQuantized } from "../src/lint/formats.ts";
 import { isFirstLayer, ProductIndex } from "../src/lint/graph.ts";
 import { type Axis, bestPadding, describePadding } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { isNarrowStem } from "../src/lint/stem.ts";
-import type { ConvWork } from "../src/ops/work.ts";
 
 /**
  * ## What it does

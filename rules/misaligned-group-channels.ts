@@ -1,7 +1,7 @@
+import type { ConvWork } from "../src/lint/context.ts";
 import { formatNames, isQuantized } from "../src/lint/formats.ts";
 import { type Axis, bestPadding, describePadding } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
-import type { ConvWork } from "../src/ops/work.ts";
 
 /**
  * ## What it does

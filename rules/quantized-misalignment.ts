@@ -1,10 +1,9 @@
-import type { CostedProduct, LintContext } from "../src/lint/context.ts";
+import type { ConvWork, CostedProduct, GemmWork, LintContext } from "../src/lint/context.ts";
 import { isQuantized } from "../src/lint/formats.ts";
 import { isFirstLayer, ProductIndex } from "../src/lint/graph.ts";
 import { type Axis, bestPadding, describePadding, type Padding } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { isNarrowStem } from "../src/lint/stem.ts";
-import type { ConvWork, GemmWork } from "../src/ops/work.ts";
 
 /**
  * ## What it does

@@ -1,6 +1,5 @@
-import type { Node } from "../src/ir/model.ts";
 import { type CostedProduct, type LintContext, type Saving, scale } from "../src/lint/context.ts";
-import { intOf, isOp, isStored, labelOf, onlyReader } from "../src/lint/graph.ts";
+import { intOf, isOp, isStored, labelOf, type Node, onlyReader } from "../src/lint/graph.ts";
 import { passOver } from "../src/lint/passes.ts";
 import { defineRule } from "../src/lint/rule.ts";
 

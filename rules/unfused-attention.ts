@@ -1,7 +1,6 @@
-import { scale } from "../src/lint/context.ts";
+import { type AttentionWork, type GemmWork, scale, type TrafficWork } from "../src/lint/context.ts";
 import { dtypes } from "../src/lint/formats.ts";
 import { defineRule } from "../src/lint/rule.ts";
-import type { AttentionWork, GemmWork, TrafficWork } from "../src/ops/work.ts";
 
 /**
  * ## What it does

@@ -1,7 +1,7 @@
+import type { ProductWork } from "../src/lint/context.ts";
 import { percentOf } from "../src/lint/formats.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { gridOf, volume, type Waves, wavesOf } from "../src/lint/waves.ts";
-import type { ProductWork } from "../src/ops/work.ts";
 
 /** "Most" of the multiprocessors. */
 const mostIdle = 0.5;

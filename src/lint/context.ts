@@ -9,6 +9,7 @@ import type { Model } from "../ir/model.ts";
 import type { ProductWork, Work } from "../ops/work.ts";
 import type { Timeline } from "./timeline.ts";
 
+export type { AttentionWork, ConvWork, GemmWork, ProductWork, TrafficWork, Work } from "../ops/work.ts";
 export type { Estimate, Saving };
 
 /** A product with every symbol bound, and what it takes on the target. */

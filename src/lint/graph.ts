@@ -8,7 +8,7 @@ import type { Node, Value } from "../ir/model.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 
 export { groupBy } from "../ir/group.ts";
-export { labelOf, operatorOf } from "../ir/model.ts";
+export { labelOf, type Node, operatorOf, type Value } from "../ir/model.ts";
 export { patternOf } from "./traffic.ts";
 
 /** An operator of ai.onnx. */
