@@ -87,6 +87,8 @@ export class AxisSolver {
     const whole = resolveAxis(axis);
     const size = sizeOfAxis(whole);
     if (outer <= 0 || size % outer !== 0) return undefined;
+    if (outer === 1) return [this.atom(1), whole];
+    if (outer === size) return [whole, this.atom(1)];
     if (whole.kind === "atom") return this.#bindProduct(whole.atom, outer, size / outer);
     if (whole.kind === "sum") return this.#splitSum(whole.parts, outer);
     return this.#splitFactors(whole.factors, outer);
@@ -129,7 +131,7 @@ export class AxisSolver {
       if (halves === undefined) return undefined;
       return [this.product([...before, halves[0]]), this.product([halves[1], ...factors.slice(index + 1)])];
     }
-    return left === 1 ? [this.product(before), this.atom(1)] : undefined;
+    return undefined;
   }
 
   #cutSum(parts: readonly Axis[], size: number): readonly [Axis, Axis] | undefined {

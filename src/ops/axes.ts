@@ -2,7 +2,7 @@
  * @file What an operator says about its axes: which are the same, which are merged or concatenated, which are summed
  * over, and what padded lanes hold afterwards. The padding solver reads only this.
  */
-import type { Axis, AxisSolver, PaddedSizes } from "../ir/axis.ts";
+import { type Axis, type AxisSolver, type PaddedSizes, sizeOfAxis } from "../ir/axis.ts";
 import type { WorkContext } from "./op.ts";
 
 /**
@@ -30,53 +30,119 @@ export interface AxisContext extends WorkContext {
   readonly solver: AxisSolver;
   /** Axes of input `index`; undefined where it is omitted, or not a tensor with known sizes. */
   axesOf(index: number): readonly Axis[] | undefined;
+  /** Sizes of output `index`, a number standing in for each symbol; undefined where one is not known. */
+  sizesOf(index: number): readonly number[] | undefined;
+  /** Whether the elements of input `index` are in the file, so that they can be rewritten. */
+  isStored(index: number): boolean;
+  /** Elements of 1-D output `index` that something reads, by position. */
+  elementsRead(index: number): ReadonlySet<number>;
   /** States the axes of output `index`. An output nobody states is blocked. */
   setAxes(index: number, axes: readonly Axis[]): void;
   /** `axis` is summed over products of inputs `a` and `b`: padding needs zeros in one and finite lanes in the other. */
   contract(axis: Axis, a: number, b: number): void;
   /** `axis` of input `index` is summed over: padding needs zeros there. */
   sumOver(axis: Axis, index: number): void;
-  /** Padded lanes of a constant input `index` along `axis` hold `value` instead of 0 (a divisor, a variance). */
+  /** Padded lanes of a stored input `index` along `axis` hold `value` instead of 0 (a divisor, a variance). */
   fill(index: number, axis: Axis, value: number): void;
   /** Input `index` is a constant of whole numbers that depend on sizes (a shape, split sizes, slice ends). */
   rewriteInput(index: number, values: (sizes: PaddedSizes) => readonly number[]): void;
   rewriteAttribute(name: string, value: (sizes: PaddedSizes) => number | readonly number[]): void;
+  /** Forbids padding in an axis. `verb` continues the sentence that starts with this node: "normalizes over it". */
+  block(axis: Axis, verb: string): void;
+  /** A new axis that must not be padded. */
+  fixed(size: number, verb: string): Axis;
   /** Forbids padding of every axis of every input and output. */
-  blockAll(reason: string): void;
+  blockAll(verb: string): void;
 }
 
+/** One atom at one node. */
 export interface LaneContext extends WorkContext {
   /** Lanes of input `index` for the atom in question; undefined where that input does not have it (its lanes are real). */
   laneOf(index: number): Lane | undefined;
+  /** Positions of the axes of input `index` that have the atom. */
+  axesOfInput(index: number): readonly number[];
+  axesOfOutput(index: number): readonly number[];
 }
 
-/** States `axes` for output 0 with those of input 0, the rest blocked: what most lane-by-lane operators want. */
+/** States `axes` for output 0 with those of input 0: what most lane-by-lane operators want. */
 export function sameAxes(context: AxisContext): void {
   const axes = context.axesOf(0);
   if (axes !== undefined) context.setAxes(0, axes);
 }
 
-/** Axes of a multidirectional broadcast of all inputs. */
-export function broadcastAxes(context: AxisContext): void {
-  const inputs = context.inputs.map((fact, index) =>
-    fact === undefined ? undefined : context.axesOf(index),
-  );
-  const present = inputs.filter((axes) => axes !== undefined);
-  if (present.length < context.inputs.filter((fact) => fact !== undefined).length)
-    return context.blockAll("unknown sizes");
-  const rank = Math.max(0, ...present.map((axes) => axes.length));
-  const { solver } = context;
-  const result = Array.from({ length: rank }, (_, position) => {
-    const aligned = present.flatMap((axes) => axes[position - rank + axes.length] ?? []);
-    const [first, ...more] = aligned.filter((axis) => !isSingle(axis));
-    if (first === undefined) return aligned[0] ?? solver.atom(1);
-    for (const axis of more)
-      solver.unify(first, axis, `operands of ${context.node.opType} differ in structure`);
-    return first;
-  });
-  context.setAxes(0, result);
+/** Axes of every input that is there; undefined, and everything blocked, where some are not known. */
+export function allInputAxes(context: AxisContext): readonly (readonly Axis[])[] | undefined {
+  const lists: (readonly Axis[])[] = [];
+  for (const [index, fact] of context.inputs.entries()) {
+    if (fact === undefined) continue;
+    const axes = context.axesOf(index);
+    if (axes === undefined) {
+      context.blockAll("has operands of unknown sizes");
+      return undefined;
+    }
+    lists.push(axes);
+  }
+  return lists;
 }
 
-function isSingle(axis: Axis): boolean {
-  return axis.kind === "atom" && axis.atom.size === 1;
+/** States for output 0 the axes of a multidirectional broadcast of all inputs. */
+export function broadcastAxes(context: AxisContext): void {
+  const lists = allInputAxes(context);
+  if (lists !== undefined) context.setAxes(0, broadcastOf(context, lists));
+}
+
+/** Axes aligned at the last one and made one, single elements apart. */
+export function broadcastOf(context: AxisContext, lists: readonly (readonly Axis[])[]): Axis[] {
+  const { solver, node } = context;
+  const rank = Math.max(0, ...lists.map((axes) => axes.length));
+  return Array.from({ length: rank }, (_, position) => {
+    const aligned = lists.flatMap((axes) => axes[position - rank + axes.length] ?? []);
+    const [first, ...more] = aligned.filter((axis) => sizeOfAxis(axis) !== 1);
+    if (first === undefined) return aligned[0] ?? solver.atom(1);
+    for (const axis of more) solver.unify(first, axis, `operands of ${node.opType} differ in structure`);
+    return first;
+  });
+}
+
+/** Blocks the axes of input `index` at `positions`; their successors in an output are then fixed. */
+export function blockAxes(
+  context: AxisContext,
+  index: number,
+  positions: Iterable<number>,
+  verb: string,
+): void {
+  const axes = context.axesOf(index) ?? [];
+  for (const position of positions) {
+    const axis = axes[position];
+    if (axis !== undefined) context.block(axis, verb);
+  }
+}
+
+/** Output 0 with `passedAxes`. */
+export function passAxes(context: AxisContext, passes: (axis: number) => boolean, verb: string): void {
+  const axes = passedAxes(context, passes, verb);
+  if (axes !== undefined) context.setAxes(0, axes);
+}
+
+/**
+ * For output 0 the axes of input 0 where `passes` holds; every other axis is fixed, here and there, because the
+ * operator `verb`. Undefined, and everything blocked, where sizes are not known.
+ */
+export function passedAxes(
+  context: AxisContext,
+  passes: (axis: number) => boolean,
+  verb: string,
+): readonly Axis[] | undefined {
+  const axes = context.axesOf(0);
+  const sizes = context.sizesOf(0);
+  if (axes === undefined || sizes === undefined) {
+    context.blockAll("has operands of unknown sizes");
+    return undefined;
+  }
+  return sizes.map((size, position) => {
+    const axis = axes[position];
+    if (axis !== undefined && passes(position)) return axis;
+    if (axis !== undefined) context.block(axis, verb);
+    return context.fixed(size, verb);
+  });
 }

@@ -3,8 +3,9 @@
  *
  * `D` is `Dim` as extracted from a graph and `number` once symbols are bound.
  */
-import type { DType } from "../ir/dtype.ts";
+
 import { type Dim, evaluateDim } from "../ir/dim.ts";
+import type { DType } from "../ir/dtype.ts";
 
 /** batch × (C[M,N] = A[M,K] · B[K,N]), everything row-major as the operands are stored. */
 export interface GemmWork<D = Dim> {
@@ -96,7 +97,10 @@ export type ProductWork<D = Dim> = GemmWork<D> | ConvWork<D> | AttentionWork<D> 
 export type Work<D = Dim> = ProductWork<D> | TrafficWork<D>;
 
 /** The work with every symbol bound, or undefined where some size stays unknown. */
-export function bindWork<W extends Work>(work: W, bindings: ReadonlyMap<string, number>): Bound<W> | undefined {
+export function bindWork<W extends Work>(
+  work: W,
+  bindings: ReadonlyMap<string, number>,
+): Bound<W> | undefined {
   const bound: Record<string, unknown> = {};
   for (const [key, field] of Object.entries(work)) {
     const value = bindField(field, bindings);

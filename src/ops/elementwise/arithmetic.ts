@@ -13,8 +13,9 @@ import {
 import { isFloat, isIntegral } from "../../ir/dtype.ts";
 import { defineOp, type OpDefinition } from "../op.ts";
 import { asTensor, tensorAt } from "../shape.ts";
-import { broadcastOp, lanewise, onTwo } from "./define.ts";
+import { broadcastOp, lanewise, onTwo, secondAsOnes } from "./define.ts";
 import type { Fold } from "./fold.ts";
+import { broadcastLanes } from "./lanes.ts";
 import { elementOf } from "./number.ts";
 import { isWhole, largerOf, smallerOf } from "./order.ts";
 
@@ -100,6 +101,8 @@ const pow = defineOp({
     const base = tensorAt(context, 0);
     return [lanewise([base, { ...tensorAt(context, 1), dtype: base.dtype }], power)];
   },
+  axes: secondAsOnes,
+  lanes: broadcastLanes.Pow,
   traffic: "elementwise",
 });
 
@@ -107,6 +110,8 @@ const mod = defineOp({
   domain: "",
   type: "Mod",
   infer: (context) => [lanewise(context.inputs.map(asTensor), modulo(context.int("fmod") === 1))],
+  axes: secondAsOnes,
+  lanes: broadcastLanes.Mod,
   traffic: "elementwise",
 });
 

@@ -2,8 +2,10 @@
 import { intervalOf } from "../../ir/bounds.ts";
 import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { type DType, dtypeOfCode, dtypes, isFloat, isIntegral } from "../../ir/dtype.ts";
+import { constantLane, finiteLane, type Lane, type LaneContext, sameAxes } from "../axes.ts";
+import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
-import { tensor, tensorAt } from "../shape.ts";
+import { asTensor, tensor, tensorAt } from "../shape.ts";
 import { elementOf } from "./number.ts";
 
 /** The type an attribute names by its code; undefined where it is absent or newer than tc-lint. */
@@ -16,6 +18,8 @@ export const cast = defineOp({
   domain: "",
   type: "Cast",
   infer: (context) => [castTo(tensorAt(context, 0), dtypeAttribute(context, "to"))],
+  axes: sameAxes,
+  lanes: castLane,
   traffic: "elementwise",
 });
 
@@ -23,6 +27,8 @@ export const castLike = defineOp({
   domain: "",
   type: "CastLike",
   infer: (context) => [castTo(tensorAt(context, 0), tensorAt(context, 1).dtype)],
+  axes: sameAxes,
+  lanes: castLane,
   traffic: "elementwise",
 });
 
@@ -37,6 +43,15 @@ export function castTo(input: TensorFact, dtype: DType | undefined): TensorFact 
     input.shape,
     input.elements.map((value) => castElement(value, from, dtype)),
   );
+}
+
+function castLane(context: LaneContext): Lane {
+  const lane = keepLane(context);
+  const from = tensorAt(context, 0).dtype;
+  const { dtype } = asTensor(context.outputs[0]);
+  if (lane.kind !== "constant" || dtype === undefined || !isNumeric(from)) return lane;
+  const value = castElement(lane.value, from, dtype);
+  return typeof value === "number" ? constantLane(value) : finiteLane;
 }
 
 function isNumeric(dtype: DType | undefined): dtype is DType {

@@ -1,24 +1,43 @@
 /** @file Makers of lane-wise operators and folds, so that each family is a table. */
 import { type Dim, unknownDim } from "../../ir/dim.ts";
-import type { DType } from "../../ir/dtype.ts";
+import { type DType, isIntegral } from "../../ir/dtype.ts";
+import { type AxisContext, broadcastAxes, sameAxes } from "../axes.ts";
 import { defineOp, type OpContext, type OpDefinition, type TensorFact } from "../op.ts";
 import { asTensor, broadcast, tensor, tensorAt } from "../shape.ts";
+import type { UnaryType } from "./curves.ts";
 import { type Fold, foldLanes } from "./fold.ts";
+import { type BroadcastType, broadcastLanes, unaryLane } from "./lanes.ts";
 import { elementOf } from "./number.ts";
 
 /** One input, an output of its shape. `outputType` where it differs from the input's type. */
-export function unaryOp(type: string, fold?: Fold, outputType?: DType): OpDefinition {
+export function unaryOp(type: UnaryType, fold?: Fold, outputType?: DType): OpDefinition {
   return defineOp({
     domain: "",
     type,
     infer: (context) => [lanewise([tensorAt(context, 0)], fold, outputType)],
+    axes: sameAxes,
+    lanes: unaryLane(type),
     traffic: "elementwise",
   });
 }
 
+const axesByType: Partial<Record<BroadcastType, (context: AxisContext) => void>> = {
+  Div: secondAsOnes,
+  Mod: secondAsOnes,
+  Pow: secondAsOnes,
+};
+
+/** A stored divisor or exponent holds ones in its padded lanes. Whole numbers divided by a zero lane would trap. */
+export function secondAsOnes(context: AxisContext): void {
+  const divides = context.node.opType !== "Pow" && isIntegral(tensorAt(context, 0).dtype);
+  if (divides) return context.blockAll("divides whole numbers");
+  for (const axis of context.axesOf(1) ?? []) context.fill(1, axis, 1);
+  broadcastAxes(context);
+}
+
 /** Inputs that share a type and broadcast against each other. */
 export function broadcastOp(
-  type: string,
+  type: BroadcastType,
   fold?: (context: OpContext) => Fold,
   outputType?: DType,
 ): OpDefinition {
@@ -26,6 +45,8 @@ export function broadcastOp(
     domain: "",
     type,
     infer: (context) => [lanewise(context.inputs.map(asTensor), fold?.(context), outputType)],
+    axes: axesByType[type] ?? broadcastAxes,
+    lanes: broadcastLanes[type],
     traffic: "elementwise",
   });
 }

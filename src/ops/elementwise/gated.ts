@@ -1,5 +1,7 @@
 /** @file Activations of two inputs: PRelu and SwiGLU. */
 import type { Shape } from "../../ir/dim.ts";
+import { broadcastAxes, finiteLane, isZero, zeroLane } from "../axes.ts";
+import { finiteIfKnown, joinLanes, multiplyLanes, operandLanes, zeroOrFinite } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
 
@@ -12,6 +14,12 @@ export const prelu = defineOp({
     const slope = tensorAt(context, 1);
     if (input.shape !== undefined && slope.shape !== undefined) checkSlope(input.shape, slope.shape);
     return [tensor(input.dtype ?? slope.dtype, input.shape)];
+  },
+  axes: broadcastAxes,
+  lanes(context) {
+    const [input = finiteLane, slope = finiteLane] = operandLanes(context);
+    if (slope.kind === "unknown") return slope;
+    return isZero(input) ? zeroLane : finiteIfKnown(joinLanes([input, slope]));
   },
   traffic: "elementwise",
 });
@@ -46,5 +54,7 @@ export const swiglu = defineOp({
     );
     return [tensor(dtype, sizes)];
   },
+  axes: broadcastAxes,
+  lanes: (context) => zeroOrFinite(operandLanes(context).reduce(multiplyLanes)),
   traffic: "elementwise",
 });

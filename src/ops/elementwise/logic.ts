@@ -3,8 +3,10 @@ import { isEqual, isLess } from "../../ir/bounds.ts";
 import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { dtypes } from "../../ir/dtype.ts";
 import type { OpContext, OpDefinition } from "../op.ts";
+import { keysOf } from "./curves.ts";
 import { broadcastOp, truth } from "./define.ts";
 import type { Fold } from "./fold.ts";
+import type { BroadcastType } from "./lanes.ts";
 
 function compare(test: (a: Dim, b: Dim) => boolean | undefined): Fold {
   return ([a, b]) => (a === undefined || b === undefined ? unknownDim() : truth(test(a, b)));
@@ -30,7 +32,7 @@ function decidedBy(value: 0 | 1): Fold {
 const exclusiveOr: Fold = ([a, b]) =>
   truth(typeof a === "number" && typeof b === "number" ? a !== b : undefined);
 
-const predicates: Record<string, Fold> = {
+const predicates = {
   And: decidedBy(0),
   Equal: compare(isEqual),
   Greater: compare((a, b) => isLess(b, a)),
@@ -39,7 +41,7 @@ const predicates: Record<string, Fold> = {
   LessOrEqual: compare(isAtMost),
   Or: decidedBy(1),
   Xor: exclusiveOr,
-};
+} as const satisfies Partial<Record<BroadcastType, Fold>>;
 
 /** On the two's complement of the type's own width. */
 function onBits(f: (a: bigint, b: bigint) => bigint): Fold {
@@ -61,7 +63,7 @@ function shift(context: OpContext): Fold {
 }
 
 export const logicOps: readonly OpDefinition[] = [
-  ...Object.entries(predicates).map(([type, fold]) => broadcastOp(type, () => fold, "bool")),
+  ...keysOf(predicates).map((type) => broadcastOp(type, () => predicates[type], "bool")),
   broadcastOp("BitShift", shift),
   broadcastOp("BitwiseAnd", () => onBits((a, b) => a & b)),
   broadcastOp("BitwiseOr", () => onBits((a, b) => a | b)),

@@ -1,8 +1,11 @@
 /** @file Operators that pass elements on, some of them changed: Where, Clip, Identity, Dropout. */
 import { type Dim, sameDim, unknownDim } from "../../ir/dim.ts";
+import { broadcastAxes, finiteLane, sameAxes } from "../axes.ts";
+import { finiteIfKnown, foldLanes as foldPaddedLanes, keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, type OpContext, type TensorFact } from "../op.ts";
 import { broadcast, numbersAt, tensor, tensorAt } from "../shape.ts";
 import { type Fold, foldLanes } from "./fold.ts";
+import { whereLane } from "./lanes.ts";
 import { largerOf, smallerOf } from "./order.ts";
 
 const chooseLane: Fold = ([condition, whenTrue, whenFalse]) => {
@@ -20,6 +23,8 @@ export const where = defineOp({
     const dtype = inputs[1]?.dtype ?? inputs[2]?.dtype;
     return [tensor(dtype, shape, foldLanes(inputs, shape, dtype, chooseLane))];
   },
+  axes: broadcastAxes,
+  lanes: whereLane,
   traffic: "elementwise",
 });
 
@@ -32,6 +37,16 @@ export const clip = defineOp({
     const high = boundOf(context, 2, "max", Infinity);
     const elements = input.elements?.map((value) => smallerOf(largerOf(value, low), high));
     return [tensor(input.dtype, input.shape, elements)];
+  },
+  axes: sameAxes,
+  lanes(context, output) {
+    const [low, high] = [boundOf(context, 1, "min", -Infinity), boundOf(context, 2, "max", Infinity)];
+    const clamp = ([x = 0]: readonly number[]) => {
+      const clamped = smallerOf(largerOf(x, low), high);
+      return typeof clamped === "number" ? clamped : undefined;
+    };
+    const lane = keepLane(context);
+    return foldPaddedLanes(context, output, [lane], clamp, finiteIfKnown(lane));
   },
   traffic: "elementwise",
 });
@@ -49,6 +64,8 @@ export const identity = defineOp({
   domain: "",
   type: "Identity",
   infer: (context) => [context.inputs[0]],
+  axes: sameAxes,
+  lanes: keepLane,
   traffic: "none",
 });
 
@@ -60,6 +77,15 @@ export const dropout = defineOp({
     const input = tensorAt(context, 0);
     const output: TensorFact = isTraining(context) ? tensor(input.dtype, input.shape) : input;
     return [output, tensor(context.opset < 10 ? input.dtype : "bool", input.shape)];
+  },
+  axes(context) {
+    sameAxes(context);
+    const axes = context.axesOf(0);
+    if (axes !== undefined) context.setAxes(1, axes);
+  },
+  lanes(context, output) {
+    if (output > 0) return finiteLane;
+    return isTraining(context) ? zeroOrFinite(keepLane(context)) : keepLane(context);
   },
   traffic: "none",
 });

@@ -4,6 +4,7 @@ import { intervalOf } from "../../ir/bounds.ts";
 import { type Dim, mulDims, unknownDim } from "../../ir/dim.ts";
 import { isIntegral } from "../../ir/dtype.ts";
 import type { OpDefinition } from "../op.ts";
+import { keysOf, type UnaryType } from "./curves.ts";
 import { onOne, truth, unaryOp } from "./define.ts";
 import type { Fold } from "./fold.ts";
 import { elementOf, roundHalfEven } from "./number.ts";
@@ -39,13 +40,13 @@ const notFolded = [
   "Tan",
   "Tanh",
   "ThresholdedRelu",
-];
+] as const satisfies readonly UnaryType[];
 
 /** A symbol and sums of symbols are whole already. */
 const whole = (value: Dim) => value;
 const ifNotNegative = (value: Dim) => (intervalOf(value).low >= 0 ? value : unknownDim());
 
-const folds: Record<string, Fold> = {
+const folds = {
   Abs: onOne(Math.abs, ifNotNegative),
   Ceil: onOne(Math.ceil, whole),
   Floor: onOne(Math.floor, whole),
@@ -58,12 +59,12 @@ const folds: Record<string, Fold> = {
   Round: onOne(roundHalfEven, whole),
   Sign: onOne(Math.sign, (value) => (intervalOf(value).low > 0 ? 1 : unknownDim())),
   Sqrt: onOne(Math.sqrt),
-};
+} as const satisfies Partial<Record<UnaryType, Fold>>;
 
-const tests: Record<string, Fold> = {
+const tests = {
   IsNaN: ([value]) => truth(typeof value === "number" ? Number.isNaN(value) : undefined),
   Not: ([value]) => truth(typeof value === "number" ? value === 0 : undefined),
-};
+} as const satisfies Partial<Record<UnaryType, Fold>>;
 
 const bitwiseNot: Fold = ([value], dtype) =>
   typeof value === "number" && isIntegral(dtype) && Number.isSafeInteger(value)
@@ -72,8 +73,8 @@ const bitwiseNot: Fold = ([value], dtype) =>
 
 export const unaryOps: readonly OpDefinition[] = [
   ...notFolded.map((type) => unaryOp(type)),
-  ...Object.entries(folds).map(([type, fold]) => unaryOp(type, fold)),
-  ...Object.entries(tests).map(([type, fold]) => unaryOp(type, fold, "bool")),
+  ...keysOf(folds).map((type) => unaryOp(type, folds[type])),
+  ...keysOf(tests).map((type) => unaryOp(type, tests[type], "bool")),
   unaryOp("BitwiseNot", bitwiseNot),
   // Which infinities count is an attribute; nobody folds them.
   unaryOp("IsInf", undefined, "bool"),

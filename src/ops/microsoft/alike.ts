@@ -1,4 +1,6 @@
 /** @file Operators whose outputs have the type and shape of one of their inputs. */
+import { broadcastAxes } from "../axes.ts";
+import { zeroPreserving } from "../elementwise/lanes.ts";
 import { defineOp, type OpDefinition } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import type { TrafficPattern } from "../work.ts";
@@ -9,14 +11,16 @@ interface Row {
   /** For each output the input it is like. Default: one output, like the first input. */
   readonly like?: readonly number[];
   readonly domain?: string;
+  /** Lane by lane over operands that broadcast; zeros stay zeros. */
+  readonly isLanewise?: true;
 }
 
 const rows: Readonly<Record<string, Row>> = {
-  Gelu: { pattern: "elementwise" },
-  FastGelu: { pattern: "elementwise" },
-  QuickGelu: { pattern: "elementwise" },
-  BiasGelu: { pattern: "elementwise" },
-  BiasAdd: { pattern: "elementwise" },
+  Gelu: { pattern: "elementwise", isLanewise: true },
+  FastGelu: { pattern: "elementwise", isLanewise: true },
+  QuickGelu: { pattern: "elementwise", isLanewise: true },
+  BiasGelu: { pattern: "elementwise", isLanewise: true },
+  BiasAdd: { pattern: "elementwise", isLanewise: true },
   GatedAdd: { pattern: "elementwise" },
   BiasSoftmax: { pattern: "normalization" },
   GroupNorm: { pattern: "normalization" },
@@ -47,11 +51,12 @@ const elsewhere: readonly (Row & { readonly type: string })[] = [
   { domain: internalNhwc, type: "LRN", pattern: "normalization" },
 ];
 
-function alike(type: string, { pattern, like = [0], domain = microsoft }: Row): OpDefinition {
+function alike(type: string, { pattern, like = [0], domain = microsoft, isLanewise }: Row): OpDefinition {
   return defineOp({
     domain,
     type,
     traffic: pattern,
+    ...(isLanewise === true && { axes: broadcastAxes, lanes: zeroPreserving }),
     infer: (context) =>
       like.map((input) => {
         const { dtype, shape } = tensorAt(context, input);

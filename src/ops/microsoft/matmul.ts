@@ -1,8 +1,10 @@
 /** @file Matrix products with transposes, scales or activations fused in. */
 import type { Shape } from "../../ir/dim.ts";
 import { type DType, dtypeOfCode } from "../../ir/dtype.ts";
+import { zeroOrFinite } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
-import { gemmOpWork, gemmSizes, inferGemm } from "../product/gemm.ts";
+import { gemmOpWork, gemmSizes, inferGemm, orientationOf } from "../product/gemm.ts";
+import { matrixAxes, matrixLane } from "../product/matrix-axes.ts";
 import { matrixProduct, matrixWork } from "../product/matrix-product.ts";
 import { multiplyType, sharedType } from "../product/operands.ts";
 import { asTensor, tensor, tensorAt, unknownTensor } from "../shape.ts";
@@ -25,7 +27,12 @@ function flag(context: OpContext, name: string): boolean {
 }
 
 /** A first and B second, batched as in MatMul. Attributes that an operator lacks read as 0. */
-function matMul(type: string, outputType: TypeOf, computeType: TypeOf): OpDefinition {
+function matMul(
+  type: string,
+  outputType: TypeOf,
+  computeType: TypeOf,
+  padding?: Pick<OpDefinition, "axes" | "lanes">,
+): OpDefinition {
   const sizes = (context: OpContext) => {
     const a = batchFirst(tensorAt(context, 0).shape, flag(context, "transBatchA"));
     const b = batchFirst(tensorAt(context, 1).shape, flag(context, "transBatchB"));
@@ -40,8 +47,19 @@ function matMul(type: string, outputType: TypeOf, computeType: TypeOf): OpDefini
       const work = matrixWork(sizes(context), computeType(context));
       return work && [work];
     },
+    ...padding,
   });
 }
+
+/** Multiplied by alpha: constants other than zero do not survive. */
+const scaledProduct: Pick<OpDefinition, "axes" | "lanes"> = {
+  axes(context) {
+    const swapped = flag(context, "transBatchA") || flag(context, "transBatchB");
+    if (swapped) return context.blockAll("stores rows in front of its batches");
+    matrixAxes(context, orientationOf(context));
+  },
+  lanes: (context) => zeroOrFinite(matrixLane(context, orientationOf(context))),
+};
 
 /** With transBatch the first axis of the matrix is stored in front of the batch axes. */
 function batchFirst(shape: Shape | undefined, transposed: boolean): Shape | undefined {
@@ -104,9 +122,9 @@ function float8Sizes(context: OpContext) {
 }
 
 export const matMulOps: readonly OpDefinition[] = [
-  matMul("FusedMatMul", operandType, operandType),
+  matMul("FusedMatMul", operandType, operandType, scaledProduct),
   matMul("FusedMatMulActivation", operandType, operandType),
-  matMul("TransposeMatMul", operandType, operandType),
+  matMul("TransposeMatMul", operandType, operandType, scaledProduct),
   matMul("GemmFastGelu", operandType, operandType),
   matMul("MatMulInteger16", wideSumType, always("int16")),
   matMul("MatMulIntegerToFloat", typeOfInput(2), always("int8")),

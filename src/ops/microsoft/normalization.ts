@@ -1,6 +1,9 @@
 /** @file Layer normalizations as ONNX Runtime's optimizer writes them, with the addition before them fused in. */
 import { type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
+import { type AxisContext, blockAxes, broadcastOf } from "../axes.ts";
+import { finiteIfKnown, finiteLanes, joinLanes, operandLane } from "../lanes.ts";
+import { rowAxes, statisticsAxes } from "../normalization/channels.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { dimAt, requireRank, sharedOr } from "../product/operands.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
@@ -21,6 +24,8 @@ function skipNormalization(type: string): OpDefinition {
       const statistics = tensor(statisticsType, reduced(shape, -1));
       return [tensor(dtype, shape), statistics, statistics, tensor(dtype, shape)];
     },
+    axes: skipAxes,
+    lanes: (context) => finiteIfKnown(joinLanes([operandLane(context, 0), operandLane(context, 1)])),
   });
 }
 
@@ -36,7 +41,25 @@ function layerNormalization(domain: string, type: string, statistics: number): O
       const y = tensor(tensorAt(context, 1).dtype ?? dtype, shape);
       return [y, ...new Array<typeof kept>(statistics).fill(kept)];
     },
+    axes(context) {
+      const first = normalizeAxis(context.int("axis") ?? -1, tensorAt(context, 0).shape?.length ?? 1);
+      rowAxes(context, first, [1, 2]);
+      statisticsAxes(context, first, [1, 2].slice(0, statistics));
+    },
+    lanes: finiteLanes,
   });
+}
+
+/** Rows of two tensors, added; the sum is the fourth output. */
+function skipAxes(context: AxisContext): void {
+  const [x, skip] = [context.axesOf(0), context.axesOf(1)];
+  if (x === undefined || skip === undefined) return context.blockAll("has operands of unknown sizes");
+  broadcastOf(context, [x, skip]);
+  blockAxes(context, 1, [skip.length - 1], "normalizes over it");
+  const last = x.length - 1;
+  rowAxes(context, last, [2, 3, 4]);
+  statisticsAxes(context, last, [1, 2]);
+  context.setAxes(3, x);
 }
 
 function reduced(shape: Shape | undefined, axis: number): Shape | undefined {

@@ -1,6 +1,7 @@
 /** @file Pools with channels last, and over quantized codes. */
 import { type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
+import { poolAxes, poolLane } from "../pooling/axes.ts";
 import { channelsSecond } from "../product/conv-geometry.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { resolveWindow, windowOutputs } from "../window.ts";
@@ -12,6 +13,15 @@ const nhwc: LayoutOf = () => "nhwc";
 const nchw: LayoutOf = () => "nchw";
 const stated: LayoutOf = (context) => ((context.int("channels_last") ?? 0) !== 0 ? "nhwc" : "nchw");
 
+/** Pools of codes have a zero point, which padded lanes would have to hold. */
+function channelsLast(domain: string): Pick<OpDefinition, "axes" | "lanes"> {
+  if (domain !== internalNhwc) return {};
+  return {
+    axes: (context) => poolAxes(context, (tensorAt(context, 0).shape?.length ?? 0) - 1),
+    lanes: poolLane,
+  };
+}
+
 /** One output of the input's type; the attribute kernel_shape is required. */
 function pool(domain: string, type: string, layoutOf: LayoutOf): OpDefinition {
   return defineOp({
@@ -22,6 +32,7 @@ function pool(domain: string, type: string, layoutOf: LayoutOf): OpDefinition {
       const { dtype, shape } = tensorAt(context, 0);
       return [tensor(dtype, pooledShape(context, shape, layoutOf(context)))];
     },
+    ...channelsLast(domain),
   });
 }
 
@@ -35,6 +46,7 @@ function globalPool(domain: string, type: string, layoutOf: LayoutOf): OpDefinit
       const ones = (spatial: readonly Dim[]) => spatial.map(() => 1);
       return [tensor(dtype, withSpatial(shape, layoutOf(context), ones))];
     },
+    ...channelsLast(domain),
   });
 }
 

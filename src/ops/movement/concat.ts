@@ -1,6 +1,8 @@
 /** @file Concat: tensors joined along one axis. */
 import { addDims, type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
 import { type DType, isIntegral } from "../../ir/dtype.ts";
+import { type AxisContext, allInputAxes, type Lane, type LaneContext } from "../axes.ts";
+import { joinLanes } from "../lanes.ts";
 import { defineOp, ShapeError, type TensorFact } from "../op.ts";
 import { asTensor, normalizeAxis, sizeOf, unify } from "../shape.ts";
 import { elementAt, type Folded, fill, folded, requiredInt } from "./elements.ts";
@@ -9,7 +11,30 @@ export const concat = defineOp({
   domain: "",
   type: "Concat",
   infer: (context) => [concatenated(context.inputs.map(asTensor), requiredInt(context, "axis"))],
+  axes: concatAxes,
+  lanes: concatLane,
 });
+
+function concatAxes(context: AxisContext): void {
+  const lists = allInputAxes(context);
+  const [first] = lists ?? [];
+  if (lists === undefined || first === undefined) return;
+  const { solver } = context;
+  const along = normalizeAxis(requiredInt(context, "axis"), first.length);
+  const axes = first.map((axis, at) => {
+    const aligned = lists.flatMap((list) => list[at] ?? []);
+    if (at === along) return solver.sum(aligned);
+    for (const other of aligned.slice(1))
+      solver.unify(axis, other, "concatenated tensors differ in structure");
+    return axis;
+  });
+  context.setAxes(0, axes);
+}
+
+/** The lanes of every part that has the atom. */
+function concatLane(context: LaneContext): Lane {
+  return joinLanes(context.inputs.flatMap((_, index) => context.laneOf(index) ?? []));
+}
 
 /** Throws where ranks, element types or sizes off the axis differ. */
 export function concatenated(parts: readonly TensorFact[], givenAxis: number): TensorFact {

@@ -1,5 +1,7 @@
 /** @file DepthToSpace and SpaceToDepth: blocks of b × b pixels from channels, and back. NCHW. */
 import { type Dim, floorDivDims, mulDims, type Shape } from "../../ir/dim.ts";
+import type { AxisContext } from "../axes.ts";
+import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt, unknownShape } from "../shape.ts";
 import { requiredInt } from "./elements.ts";
@@ -16,6 +18,8 @@ export const depthSpaceOps: readonly OpDefinition[] = [
         mulDims(width, block),
       ]),
     ],
+    axes: depthToSpaceAxes,
+    lanes: keepLane,
   },
   {
     domain: "",
@@ -28,8 +32,47 @@ export const depthSpaceOps: readonly OpDefinition[] = [
         divided(width, block, "width"),
       ]),
     ],
+    axes: spaceToDepthAxes,
+    lanes: keepLane,
   },
 ].map(defineOp);
+
+const notApart = "moves blocks of it";
+
+/** C = b × b × C' (DCR) or C' × b × b (CRD); the blocks' own axes stay. */
+function depthToSpaceAxes(context: AxisContext): void {
+  const { solver } = context;
+  const [batch, channels, height, width] = context.axesOf(0) ?? [];
+  const block = requiredInt(context, "blocksize");
+  const sizes = context.sizesOf(0);
+  const area = block * block;
+  const isDepthFirst = (context.string("mode") ?? "DCR") === "DCR";
+  const outer = isDepthFirst ? area : (sizes?.[1] ?? 0);
+  const parts = channels === undefined ? undefined : solver.split(channels, outer);
+  const blocks = parts === undefined ? undefined : solver.split(parts[isDepthFirst ? 0 : 1], block);
+  if (batch === undefined || height === undefined || width === undefined || !parts || !blocks) {
+    return context.blockAll(notApart);
+  }
+  for (const axis of blocks) context.block(axis, notApart);
+  const kept = parts[isDepthFirst ? 1 : 0];
+  context.setAxes(0, [batch, kept, solver.product([height, blocks[0]]), solver.product([width, blocks[1]])]);
+}
+
+/** Blocks of positions become the outer channels. */
+function spaceToDepthAxes(context: AxisContext): void {
+  const { solver } = context;
+  const [batch, channels, height, width] = context.axesOf(0) ?? [];
+  const [, , rows, columns] = context.sizesOf(0) ?? [];
+  const [down, across] = [
+    height && rows ? solver.split(height, rows) : undefined,
+    width && columns ? solver.split(width, columns) : undefined,
+  ];
+  if (batch === undefined || channels === undefined || down === undefined || across === undefined) {
+    return context.blockAll(notApart);
+  }
+  for (const axis of [down[1], across[1]]) context.block(axis, notApart);
+  context.setAxes(0, [batch, solver.product([down[1], across[1], channels]), down[0], across[0]]);
+}
 
 type Image = readonly [Dim, Dim, Dim, Dim];
 

@@ -1,11 +1,15 @@
+import { keepLane } from "../lanes.ts";
 import { defineOp } from "../op.ts";
 import { broadcast, tensorAt } from "../shape.ts";
 import { elementAt, fill, folded, shapeGivenBy } from "./elements.ts";
+import { expandAxes } from "./repeat-axes.ts";
 
 /** Broadcast to a shape, in both directions: a target of 1 keeps the size of the input. */
 export const expand = defineOp({
   domain: "",
   type: "Expand",
+  axes: expandAxes,
+  lanes: keepLane,
   infer(context) {
     const input = tensorAt(context, 0);
     const shape = broadcast(input.shape, shapeGivenBy(tensorAt(context, 1)));

@@ -1,13 +1,17 @@
 import { product, unknownDim } from "../../ir/dim.ts";
+import { keepLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensorAt } from "../shape.ts";
 import { viewAs } from "./elements.ts";
+import { regroupAxes } from "./regroup.ts";
 
 /** A matrix: the axes before `axis` (default 1) by the axes from it on. */
 export const flatten = defineOp({
   domain: "",
   type: "Flatten",
   traffic: "none",
+  axes: regroupAxes,
+  lanes: keepLane,
   infer(context) {
     const input = tensorAt(context, 0);
     const { shape } = input;

@@ -1,5 +1,7 @@
 /** @file Pad: every axis grown (or cut, where negative) at both ends. */
 import { addDims, type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
+import { constantLane, finiteLane, passAxes } from "../axes.ts";
+import { joinLanes, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { elementsOf, numbersOf, tensorAt, unknownShape } from "../shape.ts";
 import { axesArgument, normalizeAxes } from "./axes.ts";
@@ -17,6 +19,17 @@ export const pad = defineOp({
     }
     const shape = input.shape ?? unknownShape(pads.begins.length);
     return [padded(input, paddedShape(shape, pads), pads.begins, fillerOf(context))];
+  },
+  axes(context) {
+    const pads = padsOf(context, tensorAt(context, 0).shape?.length);
+    passAxes(context, (axis) => pads?.begins[axis] === 0 && pads.ends[axis] === 0, "pads it");
+  },
+  /** Beside the lanes themselves, positions that this node adds. */
+  lanes(context) {
+    if ((context.string("mode") ?? "constant") !== "constant") return keepLane(context);
+    const value = fillerOf(context);
+    const added = typeof value === "number" ? constantLane(value) : finiteLane;
+    return joinLanes([keepLane(context), added]);
   },
 });
 

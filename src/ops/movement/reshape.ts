@@ -9,9 +9,12 @@ import {
   sameDim,
   unknownDim,
 } from "../../ir/dim.ts";
+import { keepLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { elementsOf, sizeOf, tensorAt, unknownShape } from "../shape.ts";
 import { countOf, lengthOf, viewAs } from "./elements.ts";
+import { regroupAxes } from "./regroup.ts";
+import { rewriteTarget } from "./reshape-target.ts";
 
 export const reshape = defineOp({
   domain: "",
@@ -26,6 +29,11 @@ export const reshape = defineOp({
     const rank = lengthOf(target);
     return [viewAs(input, rank === undefined ? undefined : ofRank(input.shape, rank))];
   },
+  axes(context) {
+    const axes = regroupAxes(context);
+    if (axes !== undefined) rewriteTarget(context, axes);
+  },
+  lanes: keepLane,
 });
 
 /** A vector has as many elements as its source, whatever its target said. */

@@ -1,7 +1,10 @@
 /** @file Resize and Upsample: axes scaled by factors or to sizes. */
+import { paddedSize } from "../../ir/axis.ts";
 import { type Dim, floorDivDims, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
+import { type AxisContext, type Lane, type LaneContext, passAxes } from "../axes.ts";
+import { finiteIfKnown, keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
-import { elementsAt, tensor, tensorAt, unknownShape } from "../shape.ts";
+import { elementsAt, numbersAt, tensor, tensorAt, unknownShape } from "../shape.ts";
 import { normalizeAxes } from "./axes.ts";
 
 /** Inputs: (X, scales) in opset 10, (X, roi, scales, sizes) from 11 on; of scales and sizes one is empty. */
@@ -17,6 +20,8 @@ export const resize = defineOp({
     if (isGiven(context, 3)) return [tensor(dtype, resizedTo(context, shape, axes))];
     return [tensor(dtype, scaled(shape, axes, elementsAt(context, scales)))];
   },
+  axes: resizeAxes,
+  lanes: resizeLane,
 });
 
 /** Scales are an attribute in opset 7 and input 1 in opset 9. */
@@ -30,7 +35,49 @@ export const upsample = defineOp({
     if (rank === undefined) return [tensor(dtype, undefined)];
     return [tensor(dtype, scaled(shape ?? unknownShape(rank), [...Array(rank).keys()], scales))];
   },
+  axes(context) {
+    const scales = context.opset < 9 ? context.floats("scales") : elementsAt(context, 1);
+    passAxes(context, (axis) => scales?.[axis] === 1, "resizes it");
+  },
+  lanes: resizeLane,
 });
+
+/** Axes that keep their size pass: of scale 1, or with their own size in `sizes`, which is then written again. */
+function resizeAxes(context: AxisContext): void {
+  const shape = tensorAt(context, 0).shape;
+  if (shape === undefined) return context.blockAll("has operands of unknown sizes");
+  const given = context.opset < 18 ? undefined : context.ints("axes");
+  const listed = normalizeAxes(given ?? [...shape.keys()], shape.length);
+  const bySize = isGiven(context, 3);
+  const targets = bySize ? numbersAt(context, 3) : elementsAt(context, context.opset < 11 ? 1 : 2);
+  const stretched = (context.string("keep_aspect_ratio_policy") ?? "stretch") === "stretch";
+  const keeps = (axis: number) => {
+    const at = listed.indexOf(axis);
+    if (at < 0) return true;
+    return bySize ? stretched && targets?.[at] === shape[axis] : targets?.[at] === 1;
+  };
+  passAxes(context, keeps, "resizes it");
+  const axes = context.axesOf(0);
+  if (!bySize || targets === undefined || axes === undefined) return;
+  context.rewriteInput(3, (sizes) =>
+    listed.map((axis, at) => {
+      const own = axes[axis];
+      const target = targets[at];
+      return keeps(axis) && own !== undefined
+        ? paddedSize(own, sizes)
+        : typeof target === "number"
+          ? target
+          : 0;
+    }),
+  );
+}
+
+/** Weights of neighbours add up to 1 up to rounding; outside the image stands one value. */
+function resizeLane(context: LaneContext): Lane {
+  const lane = zeroOrFinite(keepLane(context));
+  const outside = context.string("coordinate_transformation_mode") === "tf_crop_and_resize";
+  return outside && (context.float("extrapolation_value") ?? 0) !== 0 ? finiteIfKnown(lane) : lane;
+}
 
 /** An optional input may be left out by name or by being an empty tensor. */
 function isGiven(context: OpContext, index: number): boolean {

@@ -1,6 +1,7 @@
 /** @file Shape and Size: where a model starts to compute with its own shapes. */
 
 import { unknownDim } from "../../ir/dim.ts";
+import { blockAxes } from "../axes.ts";
 import { defineOp, type OpContext } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { countOf } from "./elements.ts";
@@ -17,6 +18,11 @@ export const shapeOf = defineOp({
     const sizes = shape.slice(start, Math.max(start, end));
     return [tensor("int64", [sizes.length], sizes)];
   },
+  axes(context) {
+    const [start] = rangeOfAxes(context, tensorAt(context, 0).shape?.length ?? 0);
+    const read = [...context.elementsRead(0)].map((position) => start + position);
+    blockAxes(context, 0, read, "reads its size");
+  },
 });
 
 /** Number of elements as an int64 scalar. */
@@ -28,6 +34,7 @@ export const sizeOfTensor = defineOp({
     const count = countOf(tensorAt(context, 0).shape);
     return [tensor("int64", [], count === undefined ? undefined : [count])];
   },
+  axes: (context) => context.blockAll("reads its size"),
 });
 
 /** Bounds count from the end where negative, and are clamped to the rank. */

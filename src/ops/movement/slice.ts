@@ -1,9 +1,11 @@
 /** @file Slice: a range of some axes, with steps. */
 import type { Dim, Shape } from "../../ir/dim.ts";
+import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { elementsAt, elementsOf, tensorAt, unknownShape } from "../shape.ts";
 import { type AxesArgument, axesArgument, normalizeAxes } from "./axes.ts";
 import { elementAt, fill, folded, lengthOf } from "./elements.ts";
+import { sliceAxes } from "./slice-axes.ts";
 import { clampedBounds, type SliceBounds, sliceExtent } from "./slice-extent.ts";
 
 /** Attributes before opset 10, inputs (data, starts, ends, axes, steps) from then on. */
@@ -18,6 +20,13 @@ export const slice = defineOp({
     if (bounds === undefined) return [fill(input.dtype, unknownShape(shape.length), undefined)];
     return [sliced(input, shape, bounds)];
   },
+  axes(context) {
+    const shape = tensorAt(context, 0).shape;
+    const bounds = shape === undefined ? undefined : boundsByAxis(context, shape.length);
+    if (bounds === undefined) context.blockAll("cuts axes that are not known");
+    else sliceAxes(context, bounds);
+  },
+  lanes: keepLane,
 });
 
 /** What is known of each sliced axis; undefined where it is not known which axes are. */

@@ -1,14 +1,18 @@
 /** @file Squeeze and Unsqueeze: axes of size 1 removed and added. */
 import type { Shape } from "../../ir/dim.ts";
+import { keepLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensorAt, unknownShape } from "../shape.ts";
 import { type AxesArgument, axesArgument, normalizeAxes } from "./axes.ts";
 import { viewAs } from "./elements.ts";
+import { regroupAxes } from "./regroup.ts";
 
 export const squeeze = defineOp({
   domain: "",
   type: "Squeeze",
   traffic: "none",
+  axes: regroupAxes,
+  lanes: keepLane,
   infer(context) {
     const input = tensorAt(context, 0);
     return [viewAs(input, squeezed(input.shape, axesArgument(context, 1, 13)))];
@@ -19,6 +23,8 @@ export const unsqueeze = defineOp({
   domain: "",
   type: "Unsqueeze",
   traffic: "none",
+  axes: regroupAxes,
+  lanes: keepLane,
   infer(context) {
     const input = tensorAt(context, 0);
     return [viewAs(input, unsqueezed(input.shape, axesArgument(context, 1, 13)))];

@@ -1,12 +1,16 @@
 import { mulDims, unknownDim } from "../../ir/dim.ts";
+import { keepLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { elementsOf, tensorAt, unknownShape } from "../shape.ts";
 import { elementAt, fill, folded, lengthOf } from "./elements.ts";
+import { tileAxes } from "./repeat-axes.ts";
 
 /** Every axis repeated as often as input 1 says. */
 export const tile = defineOp({
   domain: "",
   type: "Tile",
+  axes: tileAxes,
+  lanes: keepLane,
   infer(context) {
     const input = tensorAt(context, 0);
     const repeats = tensorAt(context, 1);

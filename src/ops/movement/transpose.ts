@@ -1,6 +1,7 @@
 /** @file Transpose: axes in another order. */
 import { ceilDivDims, type Dim, mulDims, product, type Shape } from "../../ir/dim.ts";
 import { type DType, dtypes } from "../../ir/dtype.ts";
+import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { tensorAt, unknownShape } from "../shape.ts";
 import type { Work } from "../work.ts";
@@ -23,6 +24,16 @@ export const transpose = defineOp({
       ),
     ];
   },
+  axes(context) {
+    const axes = context.axesOf(0);
+    const order = orderOf(context, axes?.length);
+    if (axes === undefined || order === undefined) return context.blockAll("has operands of unknown sizes");
+    context.setAxes(
+      0,
+      order.flatMap((axis) => axes[axis] ?? []),
+    );
+  },
+  lanes: keepLane,
   work(context) {
     const { shape, dtype } = tensorAt(context, 0);
     const order = orderOf(context, shape?.length);

@@ -1,4 +1,6 @@
 import { unknownDim } from "../../ir/dim.ts";
+import { passAxes } from "../axes.ts";
+import { keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensorAt } from "../shape.ts";
 import { elementAt, fill, folded, scalarOf } from "./elements.ts";
@@ -7,6 +9,12 @@ import { elementAt, fill, folded, scalarOf } from "./elements.ts";
 export const trilu = defineOp({
   domain: "",
   type: "Trilu",
+  axes(context) {
+    const rank = tensorAt(context, 0).shape?.length ?? 0;
+    passAxes(context, (axis) => axis < rank - 2, "takes a triangle of it");
+  },
+  // Zeros replace some elements of every lane.
+  lanes: (context) => zeroOrFinite(keepLane(context)),
   infer(context) {
     const input = tensorAt(context, 0);
     if (input.shape !== undefined && input.shape.length < 2) {

@@ -1,4 +1,6 @@
 /** @file Normalizations over chosen axes: LpNormalization, MeanVarianceNormalization, LRN. */
+import { passAxes, unknownLane } from "../axes.ts";
+import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { resolveAxes, rowsAndColumns } from "../reduction/axes.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
@@ -13,6 +15,12 @@ export const lpNormalization = defineOp({
     if (shape !== undefined) normalizeAxis(context.int("axis") ?? -1, shape.length);
     return [tensor(dtype, shape)];
   },
+  axes(context) {
+    const axis = normalizeAxis(context.int("axis") ?? -1, tensorAt(context, 0).shape?.length ?? 1);
+    passAxes(context, (at) => at !== axis, "normalizes over it");
+  },
+  // Rows of zeros would be divided by zero.
+  lanes: () => unknownLane,
   work(context) {
     const { shape } = tensorAt(context, 0);
     if (shape === undefined) return undefined;
@@ -30,6 +38,11 @@ export const meanVarianceNormalization = defineOp({
     if (shape !== undefined) resolveAxes(varianceAxes(context), shape.length);
     return [tensor(dtype, shape)];
   },
+  axes(context) {
+    const axes = resolveAxes(varianceAxes(context), tensorAt(context, 0).shape?.length ?? 4);
+    passAxes(context, (axis) => !axes.has(axis), "normalizes over it");
+  },
+  lanes: finiteLanes,
   work(context) {
     const { shape } = tensorAt(context, 0);
     if (shape === undefined) return undefined;
@@ -52,5 +65,7 @@ export const localResponseNormalization = defineOp({
     if (size !== undefined && size < 1) throw new ShapeError(`size is ${size}, expected at least 1`);
     return [tensor(dtype, shape)];
   },
+  axes: (context) => passAxes(context, (axis) => axis !== 1, "normalizes over neighbours in it"),
+  lanes: finiteLanes,
   traffic: "pool",
 });

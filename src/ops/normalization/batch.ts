@@ -1,7 +1,9 @@
 /** @file BatchNormalization. */
 import { isUnknown, type Shape } from "../../ir/dim.ts";
+import type { AxisContext } from "../axes.ts";
 import { defineOp, type OpContext, type TensorFact } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
+import { scaledLane, tieChannels } from "./channels.ts";
 
 /**
  * x [N, C, …]; scale, bias, mean and variance [C]. In inference a scale and a shift per channel.
@@ -19,8 +21,21 @@ export const batchNormalization = defineOp({
       ...(context.opset < 14 ? statistics : []),
     ];
   },
+  axes: batchAxes,
+  lanes: scaledLane,
   traffic: "elementwise",
 });
+
+/** Parameters of one channel each: padded ones scale and shift by 0, and divide by the root of 1. */
+function batchAxes(context: AxisContext): void {
+  const axes = context.axesOf(0);
+  if (axes === undefined || context.outputCount > 1 || context.int("spatial") === 0) {
+    return context.blockAll("takes statistics");
+  }
+  tieChannels(context, axes[1], [1, 2, 3, 4]);
+  for (const axis of context.axesOf(4) ?? []) context.fill(4, axis, 1);
+  context.setAxes(0, axes);
+}
 
 function statistic(context: OpContext, index: number): TensorFact {
   const { dtype, shape } = tensorAt(context, index);

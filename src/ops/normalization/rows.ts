@@ -1,9 +1,12 @@
 /** @file Normalizations over whole trailing axes: Instance, Group, Layer and RMSNormalization. */
 import { type Dim, floorDivDims, mulDims, product, type Shape } from "../../ir/dim.ts";
 import { dtypeOfCode } from "../../ir/dtype.ts";
+import { blockAxes, sameAxes } from "../axes.ts";
+import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
+import { groupAxes, rowAxes, scaledLane, statisticsAxes, tieChannels } from "./channels.ts";
 
 /** x [N, C, …]: a row is one channel of one sample. */
 export const instanceNormalization = defineOp({
@@ -14,6 +17,12 @@ export const instanceNormalization = defineOp({
     if (shape !== undefined) checkChannels(context, shape);
     return [tensor(dtype, shape)];
   },
+  axes(context) {
+    tieChannels(context, context.axesOf(0)?.[1], [1, 2]);
+    blockAxes(context, 0, spatialAxes(context), "normalizes over it");
+    sameAxes(context);
+  },
+  lanes: scaledLane,
   work(context) {
     const shape = tensorAt(context, 0).shape;
     return shape && rowTraffic(context, "normalization", product(shape.slice(0, 2)), product(shape.slice(2)));
@@ -34,6 +43,9 @@ export const groupNormalization = defineOp({
     if (shape !== undefined && context.opset >= 21) checkChannels(context, shape);
     return [tensor(dtype, shape)];
   },
+  axes: (context) => groupAxes(context, context.int("num_groups") ?? 1, context.opset < 21),
+  // Before opset 21 a parameter is that of a whole group, which only a padded group has.
+  lanes: scaledLane,
   work(context) {
     const shape = tensorAt(context, 0).shape;
     const groups = context.int("num_groups");
@@ -74,6 +86,12 @@ export const layerNormalization = defineOp({
     );
     return [tensor(dtype, shape), statistics, statistics];
   },
+  axes(context) {
+    const first = firstAxis(context, tensorAt(context, 0).shape ?? [1]);
+    rowAxes(context, first, [1, 2]);
+    statisticsAxes(context, first, [1, 2]);
+  },
+  lanes: finiteLanes,
   work: (context) => rowTraffic(context, "normalization", ...rowsFrom(context)),
 });
 
@@ -86,8 +104,14 @@ export const rmsNormalization = defineOp({
     if (shape !== undefined) firstAxis(context, shape);
     return [tensor(tensorAt(context, 1).dtype ?? dtype, shape)];
   },
+  axes: (context) => rowAxes(context, firstAxis(context, tensorAt(context, 0).shape ?? [1]), [1]),
+  lanes: finiteLanes,
   work: (context) => rowTraffic(context, "normalization", ...rowsFrom(context)),
 });
+
+function spatialAxes(context: OpContext): number[] {
+  return [...(tensorAt(context, 0).shape ?? []).keys()].slice(2);
+}
 
 function firstAxis(context: OpContext, shape: Shape): number {
   return normalizeAxis(context.int("axis") ?? -1, shape.length);

@@ -3,6 +3,7 @@ import type { Shape } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { tensor, tensorAt, unknownShape } from "../shape.ts";
 import { resolveWindow, windowOutputs } from "../window.ts";
+import { poolAxes, poolAxesWithPositions, poolLane } from "./axes.ts";
 
 /** x [N, C, …spatial] to [N, C, …positions]. MaxPool's second output holds the flat indices of the maxima. */
 export const windowedPools: readonly OpDefinition[] = [
@@ -13,6 +14,8 @@ export const windowedPools: readonly OpDefinition[] = [
       const shape = pooledShape(context);
       return [tensor(tensorAt(context, 0).dtype, shape), tensor("int64", shape)];
     },
+    axes: poolAxesWithPositions,
+    lanes: poolLane,
     traffic: "pool",
   }),
   ...["AveragePool", "LpPool"].map((type) =>
@@ -20,6 +23,8 @@ export const windowedPools: readonly OpDefinition[] = [
       domain: "",
       type,
       infer: (context) => [tensor(tensorAt(context, 0).dtype, pooledShape(context))],
+      axes: poolAxes,
+      lanes: poolLane,
       traffic: "pool",
     }),
   ),

@@ -3,6 +3,7 @@ import { addDims, type Dim, maxDims, mulDims, type Shape, subDims, unknownDim } 
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { resolveWindow, type Window, windowExtent } from "../window.ts";
+import { type ConvPlaces, convAxes, convLane } from "./conv-axes.ts";
 import {
   biasLength,
   type ConvGeometry,
@@ -25,10 +26,17 @@ export function convTransposeOp(domain: string, layout: Layout): OpDefinition {
     product: true,
     infer: (context) => [tensor(operandType(context), convOutputShape(geometryOf(context, layout)))],
     work: (context) => convWork(geometryOf(context, layout), operandType(context)),
+    axes: (context) => convAxes(context, placesIn(context, layout)),
+    lanes: (context) => convLane(context, placesIn(context, layout)),
   });
 }
 
 export const convTranspose = convTransposeOp("", "nchw");
+
+function placesIn(context: OpContext, layout: Layout): ConvPlaces {
+  const rank = tensorAt(context, 1).shape?.length ?? 0;
+  return { channels: layout === "nhwc" ? rank - 1 : 1, grouped: 0, single: 1, transposed: true, bias: 2 };
+}
 
 function operandType(context: OpContext) {
   return sharedType("X and W", tensorAt(context, 0), tensorAt(context, 1));

@@ -2,6 +2,7 @@
 import type { DType } from "../../ir/dtype.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { asTensor, tensor, tensorAt } from "../shape.ts";
+import { type ConvPlaces, convAxes, convLane } from "./conv-axes.ts";
 import { convGeometry, convOutputShape, convWork, type Layout } from "./conv-geometry.ts";
 import { sharedType } from "./operands.ts";
 
@@ -15,6 +16,10 @@ export interface ConvForm {
   /** Of the output, and of the products, where they are not the operands' own. */
   readonly outputType?: DType;
   readonly computeType?: DType;
+  /** Whether zeros stand for zero: no codes with a zero point, no offsets into the input. */
+  readonly isPlain?: boolean;
+  /** Position of an input of the output's shape that is added. */
+  readonly residualAt?: number;
 }
 
 /** A convolution with X first and W second, in one of its forms. */
@@ -37,10 +42,26 @@ export function convOp(form: ConvForm): OpDefinition {
       tensor(form.outputType ?? operandType(context), convOutputShape(geometryOf(context))),
     ],
     work: (context) => convWork(geometryOf(context), form.computeType ?? operandType(context)),
+    ...(form.isPlain === true && {
+      axes: (context) => convAxes(context, placesIn(form, tensorAt(context, 1).shape?.length ?? 0)),
+      lanes: (context) => convLane(context, placesIn(form, tensorAt(context, 1).shape?.length ?? 0)),
+    }),
   });
 }
 
-export const conv = convOp({ domain: "", type: "Conv", biasAt: 2 });
+/** Where a convolution of this form keeps its channels. */
+export function placesIn({ layout, weightChannels, biasAt, residualAt }: ConvForm, rank: number): ConvPlaces {
+  return {
+    channels: layout === "nhwc" ? rank - 1 : 1,
+    grouped: 0,
+    single: weightChannels === "last" ? rank - 1 : 1,
+    transposed: false,
+    bias: biasAt,
+    residual: residualAt,
+  };
+}
+
+export const conv = convOp({ domain: "", type: "Conv", biasAt: 2, isPlain: true });
 
 export const convInteger = convOp({
   domain: "",

@@ -1,9 +1,11 @@
 /** @file Einsum: any sum of products over labelled axes, as products of two operands from left to right. */
 import { addDims, type Dim, mulDims, product } from "../../ir/dim.ts";
 import { type DType, dtypes } from "../../ir/dtype.ts";
+import { unknownLane } from "../axes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { asTensor, tensor } from "../shape.ts";
 import type { GemmWork, TrafficWork, Work } from "../work.ts";
+import { einsumAxes, einsumLane } from "./einsum-axes.ts";
 import { type Contraction, readEquation } from "./einsum-equation.ts";
 import { multiplyType, sharedType } from "./operands.ts";
 
@@ -20,6 +22,15 @@ export const einsum = defineOp({
     const contraction = contractionOf(context);
     const dtype = multiplyType(operandType(context));
     return contraction === undefined || dtype === undefined ? undefined : einsumWork(contraction, dtype);
+  },
+  axes(context) {
+    const contraction = contractionOf(context);
+    if (contraction === undefined) context.blockAll("has operands of unknown sizes");
+    else einsumAxes(context, contraction);
+  },
+  lanes(context) {
+    const contraction = contractionOf(context);
+    return contraction === undefined ? unknownLane : einsumLane(context, contraction);
   },
 });
 

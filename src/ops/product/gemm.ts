@@ -3,6 +3,8 @@ import { type Dim, type Shape, sameDim, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { broadcast, tensor, tensorAt } from "../shape.ts";
 import type { GemmWork } from "../work.ts";
+import { gemmAxes, gemmLane } from "./matrix-axes.ts";
+import type { Orientation } from "./matrix-product.ts";
 import { dimAt, multiplyType, requireRank, sharedOr, sharedType } from "./operands.ts";
 
 export interface GemmSizes {
@@ -17,6 +19,8 @@ export const gemm = defineOp({
   product: true,
   infer: inferGemm,
   work: gemmOpWork,
+  axes: (context) => gemmAxes(context, orientationOf(context)),
+  lanes: (context) => gemmLane(context, orientationOf(context)),
 });
 
 /** Shared with operators that fuse an activation behind a Gemm. */
@@ -36,9 +40,13 @@ function operands(context: OpContext) {
   const a = tensorAt(context, 0);
   const b = tensorAt(context, 1);
   const c = tensorAt(context, 2);
-  const transA = (context.int("transA") ?? 0) !== 0;
-  const transB = (context.int("transB") ?? 0) !== 0;
+  const { transA, transB } = orientationOf(context);
   return { a, b, c, transA, transB, ...gemmSizes(a, b, c, transA, transB) };
+}
+
+/** The attributes transA and transB, absent ones as 0. */
+export function orientationOf(context: OpContext): Orientation {
+  return { transA: (context.int("transA") ?? 0) !== 0, transB: (context.int("transB") ?? 0) !== 0 };
 }
 
 /** Sizes of a product of two matrices to which C [M,N], [1,N], [M,1], [N], [1] or [] is added. */

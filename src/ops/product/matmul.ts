@@ -1,7 +1,8 @@
 /** @file MatMul and MatMulInteger: numpy's matmul. */
 import { defineOp, type OpContext } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
-import { matrixProduct, matrixWork } from "./matrix-product.ts";
+import { matrixAxes, matrixLane } from "./matrix-axes.ts";
+import { asStored, matrixProduct, matrixWork } from "./matrix-product.ts";
 import { sharedType } from "./operands.ts";
 
 export const matMul = defineOp({
@@ -15,6 +16,8 @@ export const matMul = defineOp({
     const work = matrixWork(sizes(context), operandType(context));
     return work && [work];
   },
+  axes: (context) => matrixAxes(context, asStored),
+  lanes: (context) => matrixLane(context, asStored),
 });
 
 /** Inputs A, B, their zero points; accumulates in int32. */

@@ -9,6 +9,7 @@ import type { DType } from "../../ir/dtype.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { dimAt, multiplyType, requireRank, sharedOr, sharedType } from "./operands.ts";
+import { recurrentAxes, recurrentLane } from "./recurrent-axes.ts";
 
 const directionCounts = new Map([
   ["forward", 1],
@@ -55,6 +56,12 @@ export function recurrentOp(form: RecurrentForm): OpDefinition {
       const { steps, batch, inputSize, hiddenSize, directions } = recurrentSizes(context, form);
       return [{ kind: "recurrent", steps, batch, inputSize, hiddenSize, gates, directions, dtype }];
     },
+    // Codes and turned weights say nothing.
+    ...(form.computeType === undefined &&
+      form.gatesLast !== true && {
+        axes: (context) => recurrentAxes(context, form),
+        lanes: recurrentLane,
+      }),
   });
 }
 

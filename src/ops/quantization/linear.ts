@@ -1,7 +1,18 @@
 /** @file QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear: between real numbers and codes, lane by lane. */
 
+import { sizeOfAxis } from "../../ir/axis.ts";
 import { type Shape, sameDim } from "../../ir/dim.ts";
 import { type DType, dtypeOfCode } from "../../ir/dtype.ts";
+import {
+  type AxisContext,
+  finiteLane,
+  isZero,
+  type Lane,
+  type LaneContext,
+  unknownLane,
+  zeroLane,
+} from "../axes.ts";
+import { finiteIfKnown, joinLanes, operandLane } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { asTensor, normalizeAxis, tensor, tensorAt } from "../shape.ts";
 
@@ -15,6 +26,11 @@ export function quantizeOp(domain: string): OpDefinition {
       requireScaleFits(context);
       return [tensor(codeType(context), tensorAt(context, 0).shape)];
     },
+    axes: codeAxes,
+    lanes(context) {
+      const [x, zero] = [codeOperand(context, 0), codeOperand(context, 2)];
+      return isZero(x) ? zero : finiteIfKnown(x);
+    },
   });
 }
 
@@ -27,7 +43,38 @@ export function dequantizeOp(domain: string): OpDefinition {
       requireScaleFits(context);
       return [tensor(statedType(context) ?? tensorAt(context, 1).dtype, tensorAt(context, 0).shape)];
     },
+    axes: codeAxes,
+    lanes(context) {
+      const [code = finiteLane, scale = finiteLane, zero = finiteLane] = [0, 1, 2].map((index) =>
+        codeOperand(context, index),
+      );
+      const distance = code.kind === "constant" && zero.kind === "constant" && code.value === zero.value;
+      if (distance) return finiteIfKnown(scale).kind === "unknown" ? unknownLane : zeroLane;
+      return finiteIfKnown(joinLanes([code, scale]));
+    },
   });
+}
+
+/** One scale for all, or one for each position of an axis; a padded position has scale 1 and zero point 0. */
+function codeAxes(context: AxisContext): void {
+  const axes = context.axesOf(0);
+  const scale = context.axesOf(1);
+  if (axes === undefined || scale === undefined || scale.length > 1)
+    return context.blockAll("scales it in blocks");
+  const [along] = scale;
+  if (along !== undefined && sizeOfAxis(along) > 1) {
+    const at = axes.length === 1 ? 0 : normalizeAxis(context.int("axis") ?? 1, axes.length);
+    for (const axis of [along, ...(context.axesOf(2) ?? [])]) {
+      context.solver.unify(axes[at] ?? along, axis, "scales differ in structure");
+    }
+    context.fill(1, along, 1);
+  }
+  context.setAxes(0, axes);
+}
+
+/** The scale, or the zero point, 0 where there is none. */
+function codeOperand(context: LaneContext, index: number): Lane {
+  return context.inputs[index] === undefined ? zeroLane : operandLane(context, index);
 }
 
 export const dynamicQuantizeLinear = defineOp({

@@ -1,5 +1,7 @@
 /** @file ArgMax, ArgMin and TopK: reductions that say where. */
 import { type Dim, unknownDim } from "../../ir/dim.ts";
+import { blockAxes, finiteLane, passedAxes } from "../axes.ts";
+import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError, type WorkContext } from "../op.ts";
 import { elementsAt, normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
@@ -15,6 +17,17 @@ function argOp(type: string): OpDefinition {
       const axis = normalizeAxis(context.int("axis") ?? 0, shape.length);
       return [tensor("int64", reducedShape(shape, new Set([axis]), context.int("keepdims") !== 0))];
     },
+    axes(context) {
+      const axes = context.axesOf(0);
+      if (axes === undefined) return context.blockAll("has operands of unknown sizes");
+      const at = normalizeAxis(context.int("axis") ?? 0, axes.length);
+      blockAxes(context, 0, [at], "compares along it");
+      context.setAxes(
+        0,
+        context.int("keepdims") === 0 ? axes.toSpliced(at, 1) : axes.with(at, context.solver.atom(1)),
+      );
+    },
+    lanes: () => finiteLane,
     work: (context) => axisWork(context, 0),
   });
 }
@@ -36,6 +49,12 @@ export const topK = defineOp({
     const result = withSize(shape, axis, count);
     return [tensor(dtype, result), tensor("int64", result)];
   },
+  axes(context) {
+    const at = normalizeAxis(context.int("axis") ?? -1, tensorAt(context, 0).shape?.length ?? 1);
+    const axes = passedAxes(context, (axis) => axis !== at, "compares along it");
+    for (const output of [0, 1]) if (axes !== undefined) context.setAxes(output, axes);
+  },
+  lanes: finiteLanes,
   work: (context) => axisWork(context, -1),
 });
 

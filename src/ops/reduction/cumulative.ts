@@ -1,8 +1,10 @@
 /** @file CumSum and CumProd: running totals along one axis. */
 import { addDims, type Dim, mulDims, unknownDim } from "../../ir/dim.ts";
 import { isIntegral } from "../../ir/dtype.ts";
+import { passAxes } from "../axes.ts";
 import { elementOf } from "../elementwise/number.ts";
 import { isWhole } from "../elementwise/order.ts";
+import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { normalizeAxis, numbersAt, numbersOf, stridesOf, tensor, tensorAt } from "../shape.ts";
 
@@ -19,6 +21,13 @@ function cumulativeOp(type: string, neutral: Dim, combine: (a: Dim, b: Dim) => D
       const { dtype, shape } = tensorAt(context, 0);
       return [tensor(dtype, shape, running(context, neutral, combine))];
     },
+    axes(context) {
+      const named = numbersAt(context, 1)?.[0];
+      if (named === undefined) return context.blockAll("walks along an axis that is not known");
+      const at = normalizeAxis(named, tensorAt(context, 0).shape?.length ?? 1);
+      passAxes(context, (axis) => axis !== at, "walks along it");
+    },
+    lanes: finiteLanes,
   });
 }
 

@@ -1,14 +1,20 @@
 /** @file ReduceSum, ReduceMean and their like. */
 import { addDims, type Dim, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
 import { type DType, isIntegral } from "../../ir/dtype.ts";
+import { type AxisContext, type Lane, unknownLane } from "../axes.ts";
 import { elementOf } from "../elementwise/number.ts";
 import { isWhole, largerOf, smallerOf } from "../elementwise/order.ts";
+import { finiteIfKnown, keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, type TensorFact, type WorkContext } from "../op.ts";
 import { numbersOf, sizeOf, stridesOf, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
 import { namedAxes, partlyReducedShape, reducedShape, resolveAxes, rowsAndColumns } from "./axes.ts";
 
 interface Reduction {
+  /** What zeros among the elements do to the result: nothing, where they may be padding. */
+  readonly zeros: "neutral" | "count";
+  /** What becomes of a row of padded lanes. */
+  readonly ofRow: (lane: Lane) => Lane;
   /** The opset that made the axes an input. */
   readonly axesInputSince: number;
   /** Combines two whole numbers or symbols; the first element starts. */
@@ -16,17 +22,37 @@ interface Reduction {
 }
 
 const reductions: Record<string, Reduction> = {
-  ReduceL1: { axesInputSince: 18 },
-  ReduceL2: { axesInputSince: 18 },
-  ReduceLogSum: { axesInputSince: 18 },
-  ReduceLogSumExp: { axesInputSince: 18 },
-  ReduceMax: { axesInputSince: 18, combine: largerOf },
-  ReduceMean: { axesInputSince: 18 },
-  ReduceMin: { axesInputSince: 18, combine: smallerOf },
-  ReduceProd: { axesInputSince: 18, combine: whole(mulDims) },
-  ReduceSum: { axesInputSince: 13, combine: whole(addDims) },
-  ReduceSumSquare: { axesInputSince: 18 },
+  ReduceL1: { axesInputSince: 18, zeros: "neutral", ofRow: zeroOrFinite },
+  ReduceL2: { axesInputSince: 18, zeros: "neutral", ofRow: zeroOrFinite },
+  ReduceLogSum: { axesInputSince: 18, zeros: "neutral", ofRow: () => unknownLane },
+  ReduceLogSumExp: { axesInputSince: 18, zeros: "count", ofRow: finiteIfKnown },
+  ReduceMax: { axesInputSince: 18, zeros: "count", ofRow: asItIs, combine: largerOf },
+  ReduceMean: { axesInputSince: 18, zeros: "count", ofRow: zeroOrFinite },
+  ReduceMin: { axesInputSince: 18, zeros: "count", ofRow: asItIs, combine: smallerOf },
+  ReduceProd: { axesInputSince: 18, zeros: "count", ofRow: zeroOrFinite, combine: whole(mulDims) },
+  ReduceSum: { axesInputSince: 13, zeros: "neutral", ofRow: zeroOrFinite, combine: whole(addDims) },
+  ReduceSumSquare: { axesInputSince: 18, zeros: "neutral", ofRow: zeroOrFinite },
 };
+
+function asItIs(lane: Lane): Lane {
+  return lane;
+}
+
+function reduceAxes(context: AxisContext, { axesInputSince, zeros }: Reduction): void {
+  const axes = context.axesOf(0);
+  const named = namedAxes(context, axesInputSince);
+  if (axes === undefined || named === undefined) return context.blockAll("reduces axes that are not known");
+  const reduced = resolveAxes(named, axes.length);
+  for (const at of reduced) {
+    const axis = axes[at];
+    if (axis === undefined) continue;
+    if (zeros === "neutral") context.sumOver(axis, 0);
+    else context.block(axis, "reduces it");
+  }
+  const keepDims = context.int("keepdims") !== 0;
+  const ones = axes.map((axis, at) => (reduced.has(at) ? context.solver.atom(1) : axis));
+  context.setAxes(0, keepDims ? ones : axes.filter((_, at) => !reduced.has(at)));
+}
 
 function whole(f: (a: Dim, b: Dim) => Dim): (a: Dim, b: Dim) => Dim {
   return (a, b) => (isWhole(a) && isWhole(b) ? f(a, b) : unknownDim());
@@ -37,6 +63,8 @@ export const reduceOps: readonly OpDefinition[] = Object.entries(reductions).map
     domain: "",
     type,
     infer: (context) => [reduce(context, reduction)],
+    axes: (context) => reduceAxes(context, reduction),
+    lanes: (context) => reduction.ofRow(keepLane(context)),
     work: (context) => reduceWork(context, reduction),
   }),
 );

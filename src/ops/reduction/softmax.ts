@@ -1,4 +1,6 @@
 /** @file Softmax, LogSoftmax and Hardmax: rows reduced and rescaled. */
+import { passAxes } from "../axes.ts";
+import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpDefinition, type WorkContext } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
@@ -13,6 +15,11 @@ export const softmaxOps: readonly OpDefinition[] = ["Softmax", "LogSoftmax", "Ha
       if (shape !== undefined) reducedAxes(context, shape.length);
       return [tensor(dtype, shape)];
     },
+    axes(context) {
+      const reduced = reducedAxes(context, tensorAt(context, 0).shape?.length ?? 1);
+      passAxes(context, (axis) => !reduced.has(axis), "normalizes over it");
+    },
+    lanes: finiteLanes,
     work(context) {
       const { shape } = tensorAt(context, 0);
       if (shape === undefined) return undefined;

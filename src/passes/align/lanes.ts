@@ -4,7 +4,8 @@ import { type Atom, type Axis, atomsOf } from "../../ir/axis.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import { constantLane, isZero, type Lane, type LaneContext, unknownLane, zeroLane } from "../../ops/axes.ts";
 import { findOp } from "../../ops/registry.ts";
-import { type Contraction, isConstantNode, type Relations } from "./relate.ts";
+import { isConstantNode } from "../stored.ts";
+import type { Contraction, Relations } from "./relate.ts";
 
 /** Fills other than zero, by constant and atom. */
 export type Fills = ReadonlyMap<Value, ReadonlyMap<Atom, number>>;
@@ -95,7 +96,7 @@ function lanesOf(atom: Atom, nodes: readonly Node[], relations: Relations, fills
       if (value === undefined || lanes.has(value) || !isSource(value) || !has(value)) continue;
       lanes.set(value, constantLane(fills.get(value)?.get(atom) ?? 0));
     }
-    const context = new AtomContext(node, relations, lanes);
+    const context = new AtomContext(node, atom, relations, lanes);
     const rule = findOp(node.domain, node.opType)?.lanes;
     for (const [index, value] of node.outputs.entries()) {
       if (value !== undefined && has(value)) lanes.set(value, rule?.(context, index) ?? unknownLane);
@@ -105,11 +106,31 @@ function lanesOf(atom: Atom, nodes: readonly Node[], relations: Relations, fills
 }
 
 class AtomContext extends NodeContext implements LaneContext {
+  readonly #atom: Atom;
+  readonly #relations: Relations;
   readonly #lanes: ReadonlyMap<Value, Lane>;
 
-  constructor(node: Node, relations: Relations, lanes: ReadonlyMap<Value, Lane>) {
+  constructor(node: Node, atom: Atom, relations: Relations, lanes: ReadonlyMap<Value, Lane>) {
     super(node, relations.scope, relations.scope.outputsOf(node));
+    this.#atom = atom;
+    this.#relations = relations;
     this.#lanes = lanes;
+  }
+
+  axesOfInput(index: number): readonly number[] {
+    return this.#positionsIn(this.node.inputs[index]);
+  }
+
+  axesOfOutput(index: number): readonly number[] {
+    return this.#positionsIn(this.node.outputs[index]);
+  }
+
+  #positionsIn(value: Value | undefined): readonly number[] {
+    const axes = value === undefined ? [] : (this.#relations.axesOf(value) ?? []);
+    return [...axes.keys()].filter((position) => {
+      const axis = axes[position];
+      return axis !== undefined && atomsOf(axis).includes(this.#atom);
+    });
   }
 
   laneOf(index: number): Lane | undefined {

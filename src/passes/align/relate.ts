@@ -10,7 +10,10 @@ import { type Atom, type Axis, AxisSolver, atomsOf, type PaddedSizes, sizeOfAxis
 import { collectSymbols, type Dim, evaluateDim } from "../../ir/dim.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
+import { ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
+import { isConstantNode, isStored, storedTensor } from "../stored.ts";
+import { elementsRead } from "./elements-read.ts";
 
 /** An axis summed over: of two inputs' products, or of one input alone. */
 export interface Contraction {
@@ -51,8 +54,8 @@ export interface Relations {
   readonly fills: readonly Fill[];
 }
 
-/** Sizes that stand in for symbols: primes no layer has. */
-const firstStandIn = 1_000_003;
+/** Sizes that stand in for symbols: primes no layer has, small enough for exact products of three and a layer. */
+const standIns = [10_007, 10_009, 10_037, 10_039, 10_061, 10_067, 10_069, 10_079] as const;
 
 /** Relations of the main graph. What subgraphs and function bodies read is blocked. */
 export function relate(facts: Facts): Relations {
@@ -80,10 +83,20 @@ class RelationBuilder {
     const context = new RelationContext(node, this.#scope, this);
     const axes = findOp(node.domain, node.opType)?.axes;
     if (axes === undefined || this.#scope.children.has(node)) {
-      context.blockAll(`${operatorOf(node)} does not say how padding passes through it`);
-    } else axes(context);
+      context.blockAll("does not say how padding passes through it");
+    } else this.#state(axes, context);
     for (const [index, value] of node.outputs.entries()) {
       if (value !== undefined && !this.#axes.has(value)) this.#blockOutput(value, node, index);
+    }
+  }
+
+  /** An operator that contradicts its operands has been reported by inference; here it passes nothing. */
+  #state(axes: (context: AxisContext) => void, context: RelationContext): void {
+    try {
+      axes(context);
+    } catch (error) {
+      if (!(error instanceof ShapeError)) throw error;
+      context.blockAll("has operands that do not fit");
     }
   }
 
@@ -103,6 +116,10 @@ class RelationBuilder {
     };
   }
 
+  get scope(): Scope {
+    return this.#scope;
+  }
+
   axesOf(value: Value): readonly Axis[] | undefined {
     if (this.#axes.has(value)) return this.#axes.get(value);
     const axes = this.#fresh(value, this.#reasonAgainst(value));
@@ -112,7 +129,7 @@ class RelationBuilder {
 
   /** Takes an operator's word for an output's axes where they fit its shape. */
   setAxes(value: Value, axes: readonly Axis[], node: Node): void {
-    const shape = this.#shapeOf(value);
+    const shape = this.sizesOf(value);
     const fits =
       shape?.length === axes.length && axes.every((axis, index) => sizeOfAxis(axis) === shape[index]);
     if (fits) {
@@ -137,13 +154,20 @@ class RelationBuilder {
     if (value.initializer !== undefined && !isConstant(value, this.#scope.model)) {
       return `"${value.name}" is an initializer that callers may override`;
     }
+    const { producer } = value;
+    if (value.isOutput && (value.isInput || isStored(value, this.#scope))) {
+      return `"${value.name}" is an output of the model that nothing computes`;
+    }
+    if (producer !== undefined && isConstantNode(producer) && storedTensor(value) === undefined) {
+      return `"${value.name}" is written into its node, not a tensor`;
+    }
     return undefined;
   }
 
   #fresh(value: Value, blocked: string | undefined): readonly Axis[] | undefined {
     const fact = this.#scope.fact(value);
     if (fact?.kind !== "tensor" || fact.shape === undefined) return undefined;
-    const shape = this.#shapeOf(value);
+    const shape = this.sizesOf(value);
     return shape?.map((size, index) => {
       const dim = fact.shape?.[index];
       return this.solver.atom(
@@ -153,7 +177,7 @@ class RelationBuilder {
     });
   }
 
-  #shapeOf(value: Value): readonly number[] | undefined {
+  sizesOf(value: Value): readonly number[] | undefined {
     const fact = this.#scope.fact(value);
     if (fact?.kind !== "tensor" || fact.shape === undefined) return undefined;
     const sizes = fact.shape.map((dim) => this.#numberOf(dim));
@@ -165,7 +189,8 @@ class RelationBuilder {
     const symbols = new Set<string>();
     collectSymbols(dim, symbols);
     for (const name of symbols) {
-      if (!this.#standIns.has(name)) this.#standIns.set(name, firstStandIn + 2 * this.#standIns.size);
+      const next = this.#standIns.size;
+      if (!this.#standIns.has(name)) this.#standIns.set(name, standIns[next] ?? 10_091 + 2 * next);
     }
     return evaluateDim(dim, this.#standIns);
   }
@@ -193,6 +218,21 @@ class RelationContext extends NodeContext implements AxisContext {
     if (value !== undefined) this.#builder.setAxes(value, axes, this.node);
   }
 
+  sizesOf(index: number): readonly number[] | undefined {
+    const value = this.node.outputs[index];
+    return value === undefined ? undefined : this.#builder.sizesOf(value);
+  }
+
+  isStored(index: number): boolean {
+    const value = this.node.inputs[index];
+    return value !== undefined && isStored(value, this.#builder.scope);
+  }
+
+  elementsRead(index: number): ReadonlySet<number> {
+    const value = this.node.outputs[index];
+    return value === undefined ? new Set() : elementsRead(value, this.#builder.scope);
+  }
+
   contract(axis: Axis, a: number, b: number): void {
     this.#builder.contractions.push({ node: this.node, axis, a, b });
   }
@@ -203,7 +243,8 @@ class RelationContext extends NodeContext implements AxisContext {
 
   fill(index: number, axis: Axis, fill: number): void {
     const value = this.node.inputs[index];
-    if (value !== undefined) this.#builder.fills.push({ value, axis, fill, node: this.node });
+    if (value !== undefined && this.isStored(index))
+      this.#builder.fills.push({ value, axis, fill, node: this.node });
   }
 
   rewriteInput(index: number, values: (sizes: PaddedSizes) => readonly number[]): void {
@@ -214,24 +255,22 @@ class RelationContext extends NodeContext implements AxisContext {
     this.#builder.rewrites.push({ node: this.node, kind: "attribute", name, value });
   }
 
-  blockAll(reason: string): void {
+  block(axis: Axis, verb: string): void {
+    this.solver.block(axis, this.#told(verb));
+  }
+
+  fixed(size: number, verb: string): Axis {
+    return this.solver.atom(size, this.#told(verb));
+  }
+
+  blockAll(verb: string): void {
     for (const value of this.node.inputs)
-      if (value !== undefined) this.#builder.block(value, this.#told(reason));
+      if (value !== undefined) this.#builder.block(value, this.#told(verb));
   }
 
-  #told(reason: string): string {
-    return `${reason} (node "${labelOf(this.node)}")`;
+  #told(verb: string): string {
+    return `${operatorOf(this.node)} "${labelOf(this.node)}" ${verb}`;
   }
-}
-
-/** A node that only holds a tensor. */
-export function isConstantNode(node: Node): boolean {
-  return node.domain === "" && node.opType === "Constant";
-}
-
-/** Whether a value's elements are in the file: an initializer that nobody overrides, or a Constant's output. */
-export function isStored(value: Value, scope: Scope): boolean {
-  return isConstant(value, scope.model) || (value.producer !== undefined && isConstantNode(value.producer));
 }
 
 /** Atoms that may still be padded: more than one element, no reason against them. */

@@ -1,0 +1,96 @@
+/**
+ * @file Axes and padded lanes of recurrences: rows of the weights are gates × hidden.
+ *
+ * A padded hidden unit has zero weights, biases and states: every gate is some number, the candidate tanh(0), and the
+ * unit stays zero in all steps.
+ */
+import { type Axis, paddedSize } from "../../ir/axis.ts";
+import { type AxisContext, finiteLane, isZero, type Lane, type LaneContext, zeroLane } from "../axes.ts";
+import { mixLanes } from "../lanes.ts";
+
+/** Inputs X, W, R, B, lengths, initial states. */
+const [x, w, r, bias, lengths, hiddenState, cellState, peepholes] = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+
+interface Form {
+  readonly gates: number;
+  readonly states: number;
+}
+
+export function recurrentAxes(context: AxisContext, { gates, states }: Form): void {
+  const [input, weights, recurrence] = [x, w, r].map((index) => context.axesOf(index));
+  const [directions, rows, inputSize] = weights ?? [];
+  const hidden = recurrence?.[2];
+  if (input?.length !== 3 || directions === undefined || rows === undefined) {
+    return context.blockAll("has operands of unknown sizes");
+  }
+  if (inputSize === undefined || hidden === undefined || recurrence === undefined) return;
+  const { solver } = context;
+  const why = "hidden units differ in structure";
+  context.block(directions, "counts directions by it");
+  for (const axis of [rows, recurrence[1]]) tieGates(context, axis, gates, hidden);
+  tieGates(context, context.axesOf(bias)?.[1], 2 * gates, hidden);
+  tieGates(context, context.axesOf(peepholes)?.[1], 3, hidden);
+  for (const state of [hiddenState, cellState]) {
+    const axis = context.axesOf(state)?.at(-1);
+    if (axis !== undefined) solver.unify(hidden, axis, why);
+  }
+  const [features] = input.slice(-1);
+  if (features !== undefined) solver.unify(features, inputSize, "features differ in structure");
+  context.contract(inputSize, x, w);
+  // The product with the hidden state is inside: its zero side must be the weights.
+  if (!context.isStored(r) || context.has("activations")) context.block(hidden, "computes its recurrence");
+  context.rewriteAttribute("hidden_size", (sizes) => paddedSize(hidden, sizes));
+  stateOutputs(context, input, directions, hidden, states);
+}
+
+function tieGates(context: AxisContext, axis: Axis | undefined, gates: number, hidden: Axis): void {
+  if (axis === undefined) return;
+  const parts = context.solver.split(axis, gates);
+  if (parts === undefined) {
+    context.block(axis, "has gates that do not come apart");
+    context.block(hidden, "has gates that do not come apart");
+    return;
+  }
+  context.block(parts[0], "counts gates by it");
+  context.solver.unify(parts[1], hidden, "hidden units differ in structure");
+}
+
+function stateOutputs(
+  context: AxisContext,
+  input: readonly Axis[],
+  directions: Axis,
+  hidden: Axis,
+  states: number,
+): void {
+  const batchFirst = (context.int("layout") ?? 0) !== 0;
+  const [first, second] = input;
+  const [steps, batch] = batchFirst ? [second, first] : [first, second];
+  if (steps === undefined || batch === undefined) return;
+  context.block(steps, "walks along it");
+  tieBatch(context, batch, batchFirst);
+  context.setAxes(0, batchFirst ? [batch, steps, directions, hidden] : [steps, directions, batch, hidden]);
+  for (let state = 1; state <= states; state++) {
+    context.setAxes(state, batchFirst ? [batch, directions, hidden] : [directions, batch, hidden]);
+  }
+}
+
+function tieBatch(context: AxisContext, batch: Axis, batchFirst: boolean): void {
+  for (const index of [lengths, hiddenState, cellState]) {
+    const axes = context.axesOf(index);
+    const axis = axes?.[index === lengths || batchFirst ? 0 : 1];
+    if (axis !== undefined) context.solver.unify(batch, axis, "batches differ in structure");
+  }
+  // A padded sequence of length 0 may not be allowed.
+  if (context.inputs[lengths] !== undefined) context.block(batch, "reads lengths along it");
+}
+
+/** The hidden axis comes last in every output. */
+export function recurrentLane(context: LaneContext, output: number): Lane {
+  const lanes = [x, w, r, bias, hiddenState, cellState].flatMap((index) => context.laneOf(index) ?? []);
+  if (mixLanes(lanes).kind === "unknown") return mixLanes(lanes);
+  const last = output === 0 ? 3 : 2;
+  const positions = context.axesOfOutput(output);
+  const units = [w, r, bias, hiddenState, cellState].filter((index) => context.inputs[index] !== undefined);
+  const isDead = units.every((index) => isZero(context.laneOf(index) ?? finiteLane));
+  return positions.every((position) => position === last) && isDead ? zeroLane : finiteLane;
+}
