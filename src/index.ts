@@ -82,5 +82,5 @@ async function open(input: string | Uint8Array | ModelProto, name: string): Prom
 async function encode(model: ModelProto): Promise<Uint8Array> {
   // Half a megabyte of generated code, for those who hold a ModelProto and so have loaded it already.
   const proto = await import("onnx-proto");
-  return proto.onnx.ModelProto.encode(model).finish();
+  return proto.default.onnx.ModelProto.encode(model).finish();
 }

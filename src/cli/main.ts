@@ -55,7 +55,13 @@ function baseParser(args: readonly string[]): Argv {
     .epilogue(epilogue)
     .wrap(Math.min(110, process.stdout.columns ?? 100))
     .exitProcess(false)
-    .fail((message, error) => {
-      throw error ?? new InputError("usage", message);
+    .fail((message, error: Error | undefined) => {
+      // yargs has errors of its own for flags that lack their value.
+      if (error === undefined || error.name === "YError") {
+        throw new InputError("usage", message ?? error?.message ?? "the command line cannot be read", {
+          cause: error,
+        });
+      }
+      throw error;
     });
 }

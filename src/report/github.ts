@@ -1,6 +1,6 @@
 /** @file GitHub annotations: workflow commands, as many as a step shows, the worst first. */
 import type { Finding, LintReport, Severity } from "../lint/result.ts";
-import { counted, duration, percent } from "./format.ts";
+import { counted, duration, percent, printable } from "./format.ts";
 import type { RenderOptions } from "./render.ts";
 import { byImportance } from "./summary.ts";
 
@@ -43,7 +43,7 @@ function failures({ models }: LintReport): Annotation[] {
             file: path,
             line: 1,
             title: `tc-lint ${error.code}`,
-            message: error.message,
+            message: printable(error.message),
           },
         ],
   );
@@ -92,7 +92,7 @@ function annotationOf(
     level: levels[severity],
     ...place,
     title: `${code} ${rule}`,
-    message: `${node} (${op}): ${message}${saving}${more}`,
+    message: `${printable(`${node} (${op}): ${message}`)}${saving}${more}`,
   };
 }
 

@@ -1,4 +1,5 @@
 /** @file Holds a value from outside against a schema; the first thing wrong is named with what was expected. */
+import { inspect } from "node:util";
 import { InputError } from "../ir/errors.ts";
 import { suggestion } from "./closest.ts";
 import type { Schema } from "./schema.ts";
@@ -113,7 +114,6 @@ function listOf(names: readonly string[]): string {
 }
 
 function show(value: unknown): string {
-  if (typeof value === "function") return "a function";
-  const text = JSON.stringify(value) ?? String(value);
+  const text = inspect(value, { depth: 1, breakLength: Number.POSITIVE_INFINITY });
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }

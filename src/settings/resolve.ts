@@ -81,8 +81,8 @@ export function resolveSettings(
     precision: flags.precision ?? config.precision ?? standard.precision,
     minSaving: flags.minSaving ?? parseShare(config.minSaving ?? standard.minSaving, "minSaving"),
     errorShare: flags.errorShare ?? parseShare(config.errorShare ?? standard.errorShare, "errorShare"),
-    shapes: Object.assign({}, ...layers.map((layer) => layer.config.shapes), flags.shapes),
-    dims: Object.assign({}, ...layers.map((layer) => layer.config.dims), flags.dims),
+    shapes: merged([...layers.map(({ config: { shapes } }) => shapes), flags.shapes]),
+    dims: merged([...layers.map(({ config: { dims } }) => dims), flags.dims]),
     calibration: flags.calibration ?? config.calibration ?? null,
     severities,
     nodeRules,
@@ -105,6 +105,11 @@ export function isIgnoredFile(modelPath: string, chain: ConfigChain | undefined)
 export function anyNameMatcher(patterns: readonly string[]): (name: string) => boolean {
   const matchers = patterns.map((pattern) => compile(pattern, nameMatcher, "nodes"));
   return (name) => matchers.some((matches) => matches(name));
+}
+
+/** Later records win. Names of tensors may be anything, `__proto__` included, so nothing is assigned. */
+function merged<T>(records: readonly (Readonly<Record<string, T>> | undefined)[]): Record<string, T> {
+  return Object.fromEntries(records.flatMap((record) => Object.entries(record ?? {})));
 }
 
 function severitiesOf(

@@ -1,0 +1,273 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { Ajv } from "ajv";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { rules } from "../../rules/index.ts";
+import { ConfigLoader } from "../../src/cli/load-config.ts";
+import { type Config, defineConfig } from "../../src/config.ts";
+import { InputError } from "../../src/ir/errors.ts";
+import type { ConfigChain } from "../../src/settings/chain.ts";
+import { checkConfig } from "../../src/settings/check.ts";
+import { isIgnoredFile, resolveSettings } from "../../src/settings/resolve.ts";
+import { configSchema } from "../../src/settings/schema.ts";
+import { type Folder, temporaryFolder } from "./models.ts";
+
+const schema = configSchema(rules);
+const validate = new Ajv({ allErrors: false }).compile(schema);
+
+function messageOf(action: () => unknown): string {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof InputError) return error.message;
+    throw error;
+  }
+  throw new Error("nothing was thrown");
+}
+
+function chainOf(...configs: Config[]): ConfigChain {
+  const layers = configs.map((config, index) => ({ file: `/repo/${index}.json`, config }));
+  return { folder: "/repo", layers };
+}
+
+const full = defineConfig({
+  $schema: "./node_modules/tc-lint/schemas/config.schema.json",
+  extends: "./base.json",
+  rules: { TC102: "off", "narrow-stem": "error", TC4: "info" },
+  gpu: "l4",
+  stack: "tensorrt",
+  precision: "int8",
+  minSaving: "1%",
+  errorShare: 0.1,
+  shapes: { input: [1, 3, 224, 224] },
+  dims: { batch: 8 },
+  calibration: "./h200.json",
+  ignores: ["**/old/**"],
+  overrides: [{ files: ["*.onnx"], nodes: ["/head/*"], ops: ["Conv"], rules: { TC101: "off" } }],
+});
+
+describe("the check of a configuration", () => {
+  test("takes everything there is", () => {
+    checkConfig(full, schema, "tc-lint.config.json");
+    expect(validate(full)).toBe(true);
+  });
+
+  const wrong: readonly (readonly [what: string, config: unknown, message: RegExp])[] = [
+    ["no object", [], /c\.json: found \[\], expected an object/],
+    ["an unknown key", { rule: {} }, /c\.json: rule: unknown key; did you mean "rules"\?/],
+    ["an unknown rule", { rules: { TC109: "off" } }, /rules\.TC109: unknown key; did you mean "TC10/],
+    [
+      "an unknown severity",
+      { rules: { TC101: "errors" } },
+      /rules\.TC101: found 'errors', expected one of .*did you mean "error"/,
+    ],
+    ["an unknown GPU", { gpu: "h20" }, /gpu: found 'h20', expected one of .*"h200"/],
+    ["a share that is none", { minSaving: "many" }, /minSaving: found 'many', expected .*percentage/],
+    ["a share above one", { errorShare: 5 }, /errorShare: found 5, expected/],
+    ["a negative size", { dims: { batch: -1 } }, /dims\.batch: found -1, expected a whole number/],
+    ["a shape that is a number", { shapes: { x: 3 } }, /shapes\.x: found 3, expected a list/],
+    ["a size that is text", { shapes: { x: [1, "N"] } }, /shapes\.x\[1\]: found 'N'/],
+    ["an override without rules", { overrides: [{ files: ["*"] }] }, /overrides\[0\]: lacks "rules"/],
+    [
+      "an unknown key in an override",
+      { overrides: [{ rules: {}, node: [] }] },
+      /overrides\[0\]\.node: unknown key; did you mean "nodes"/,
+    ],
+    ["a function", { gpu: () => "h200" }, /gpu: found \[(Function|Function: gpu)\], expected/],
+    ["null", null, /found null, expected an object/],
+  ];
+
+  test.each(wrong)("names %s", (_, config, message) => {
+    expect(messageOf(() => checkConfig(config, schema, "c.json"))).toMatch(message);
+    expect(validate(config)).toBe(false);
+  });
+});
+
+test("the shipped schema is the one that is checked (npm run schemas writes it)", () => {
+  const shipped = readFileSync(new URL("../../schemas/config.schema.json", import.meta.url), "utf8");
+  expect(shipped).toBe(`${JSON.stringify(schema, undefined, 2)}\n`);
+});
+
+describe("resolved settings", () => {
+  const severity = (chain: ConfigChain | undefined, code: string, flags = {}) =>
+    resolveSettings("/repo/a.onnx", chain, flags, rules).severities[code];
+
+  test("stand without any configuration", () => {
+    const settings = resolveSettings("a.onnx", undefined, {}, rules);
+    expect(settings).toMatchObject({
+      gpu: "h200",
+      stack: "cudnn",
+      precision: "fp16",
+      minSaving: 0.005,
+      errorShare: 0.05,
+    });
+    expect(Object.keys(settings.severities)).toEqual(rules.map(({ code }) => code));
+  });
+
+  test("flags win over a file, a file over what it extends", () => {
+    const chain = chainOf(
+      { gpu: "t4", stack: "tensorrt", dims: { a: 1, b: 1 } },
+      { gpu: "l4", dims: { b: 2, c: 2 } },
+    );
+    const settings = resolveSettings("/repo/a.onnx", chain, { gpu: "H200", dims: { c: 3 } }, rules);
+    expect(settings).toMatchObject({ gpu: "h200", stack: "tensorrt", dims: { a: 1, b: 2, c: 3 } });
+  });
+
+  test("the more specific selector wins, whatever the order", () => {
+    const chain = chainOf({ rules: { TC102: "error", TC: "info", TC1: "off", "narrow-stem": "warn" } });
+    expect(["TC101", "TC102", "TC105", "TC201"].map((code) => severity(chain, code))).toEqual([
+      "off",
+      "error",
+      "warn",
+      "info",
+    ]);
+  });
+
+  test("a later file wins even where it is less specific", () => {
+    expect(severity(chainOf({ rules: { TC102: "off" } }, { rules: { TC1: "error" } }), "TC102")).toBe(
+      "error",
+    );
+  });
+
+  test("overrides hold for their files, the last one first", () => {
+    const chain = chainOf({
+      rules: { TC101: "info" },
+      overrides: [
+        { files: ["*.onnx"], rules: { TC101: "warn" } },
+        { files: ["other/**"], rules: { TC101: "off" } },
+      ],
+    });
+    expect(severity(chain, "TC101")).toBe("warn");
+    expect(resolveSettings("/repo/other/a.onnx", chain, {}, rules)).toMatchObject({
+      severities: { TC101: "off" },
+    });
+  });
+
+  test("overrides with nodes or operators stay for the run", () => {
+    const chain = chainOf({ overrides: [{ nodes: ["/head/*"], rules: { "misaligned-gemm": "off" } }] });
+    const settings = resolveSettings("/repo/a.onnx", chain, {}, rules);
+    expect(settings.nodeRules).toEqual([
+      { nodes: ["/head/*"], ops: undefined, severities: { TC102: "off" } },
+    ]);
+    expect(
+      resolveSettings("/repo/a.onnx", chain, { ignore: ["TC102"] }, rules).nodeRules[0]?.severities,
+    ).toEqual({});
+  });
+
+  test("--select leaves its rules and switches them on, --ignore takes away", () => {
+    const chain = chainOf({ rules: { TC102: "off", TC201: "off" } });
+    const flags = { select: ["TC1", "narrow-stem"], ignore: ["TC104"] };
+    expect(["TC101", "TC102", "TC104", "TC201"].map((code) => severity(chain, code, flags))).toEqual([
+      "warn",
+      "warn",
+      "off",
+      "off",
+    ]);
+  });
+
+  test("unknown names are named", () => {
+    expect(messageOf(() => resolveSettings("a", undefined, { select: ["TC9999"] }, rules))).toMatch(
+      /^--select: "TC9999" is no rule/,
+    );
+    expect(messageOf(() => resolveSettings("a", undefined, { ignore: ["narow-stem"] }, rules))).toMatch(
+      /did you mean "narrow-stem"/,
+    );
+    expect(messageOf(() => resolveSettings("a", undefined, { gpu: "h2000" }, rules))).toMatch(
+      /did you mean "h200"/,
+    );
+    expect(messageOf(() => resolveSettings("a", undefined, { stack: "tensort" }, rules))).toMatch(
+      /did you mean "tensorrt"/,
+    );
+  });
+
+  test("a pattern that is none is named with its file", () => {
+    const chain = chainOf({ overrides: [{ files: ["[z-a].onnx"], rules: {} }] });
+    expect(messageOf(() => resolveSettings("/repo/a.onnx", chain, {}, rules))).toMatch(
+      /0\.json: overrides: "\[z-a\]\.onnx" is no pattern/,
+    );
+  });
+
+  test("ignores are relative to the configuration", () => {
+    const chain = chainOf({ ignores: ["old/**", "*.tmp.onnx"] });
+    const ignored = ["/repo/old/a.onnx", "/repo/x/b.tmp.onnx", "/repo/a.onnx", "/old/a.onnx"];
+    expect(ignored.map((file) => isIgnoredFile(file, chain))).toEqual([true, true, false, false]);
+  });
+});
+
+describe("configuration files", () => {
+  let folder: Folder;
+  beforeEach(() => {
+    folder = temporaryFolder();
+  });
+  afterEach(() => folder[Symbol.dispose]());
+
+  const load = (file: string) => new ConfigLoader(schema).load(path.join(folder.path, file));
+  const nearest = (model: string) => new ConfigLoader(schema).nearest(path.join(folder.path, model));
+
+  test("the nearest one upward is taken, alone", async () => {
+    folder.write("tc-lint.config.json", '{"gpu": "t4"}');
+    folder.write("a/tc-lint.config.mjs", 'export default { stack: "tensorrt" };');
+    const near = await nearest("a/b/model.onnx");
+    expect(near?.layers.map(({ config }) => config)).toEqual([{ stack: "tensorrt" }]);
+    expect(near?.folder).toBe(path.join(folder.path, "a"));
+    expect((await nearest("c/model.onnx"))?.layers[0]?.config).toEqual({ gpu: "t4" });
+  });
+
+  test("extends leads from the general to the special", async () => {
+    folder.write("base.json", '{"gpu": "t4", "extends": "./deep/root.json"}');
+    folder.write("deep/root.json", '{"precision": "bf16"}');
+    folder.write(
+      "node_modules/shared-config/package.json",
+      '{"name": "shared-config", "main": "index.json"}',
+    );
+    folder.write("node_modules/shared-config/index.json", '{"minSaving": 0.1}');
+    folder.write("tc-lint.config.json", '{"extends": ["./base.json", "shared-config"], "gpu": "l4"}');
+    const chain = await load("tc-lint.config.json");
+    expect(chain.layers.map(({ config: { extends: _, ...rest } }) => rest)).toEqual([
+      { precision: "bf16" },
+      { gpu: "t4" },
+      { minSaving: 0.1 },
+      { gpu: "l4" },
+    ]);
+  });
+
+  const broken: readonly (readonly [what: string, files: Record<string, string>, message: RegExp])[] = [
+    [
+      "JSON that is none",
+      { "tc-lint.config.json": "{gpu: 1}" },
+      /tc-lint\.config\.json: is not valid JSON: /,
+    ],
+    [
+      "a script that throws",
+      { "tc-lint.config.mjs": "throw new Error('boom')" },
+      /tc-lint\.config\.mjs: cannot be loaded: boom/,
+    ],
+    ["no default export", { "tc-lint.config.mjs": "export const gpu = 1;" }, /has no default export/],
+    [
+      "a circle",
+      { "tc-lint.config.json": '{"extends": "./b.json"}', "b.json": '{"extends": "./tc-lint.config.json"}' },
+      /in a circle/,
+    ],
+    [
+      "a missing base",
+      { "tc-lint.config.json": '{"extends": "./b.json"}' },
+      /b\.json: no such configuration file/,
+    ],
+    [
+      "a missing package",
+      { "tc-lint.config.json": '{"extends": "nowhere"}' },
+      /extends: "nowhere" is no installed package/,
+    ],
+    [
+      "two in one folder",
+      { "tc-lint.config.json": "{}", "tc-lint.config.mjs": "export default {}" },
+      /lie in one folder/,
+    ],
+  ];
+
+  test.each(broken)("%s is named", async (_, files, message) => {
+    for (const [name, content] of Object.entries(files)) folder.write(name, content);
+    await expect(nearest("model.onnx")).rejects.toThrow(message);
+    await expect(nearest("model.onnx")).rejects.toBeInstanceOf(InputError);
+  });
+});

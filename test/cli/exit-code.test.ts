@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { colorLevel } from "../../src/cli/color.ts";
+import { exitCodeOf } from "../../src/cli/exit-code.ts";
+
+const none = { errors: 0, warnings: 0, infos: 0, fixable: 0, failedModels: 0 };
+
+const rows = [
+  ["nothing found", {}, {}, 0],
+  ["infos only", { infos: 9 }, { maxWarnings: 0 }, 0],
+  ["warnings without a limit", { warnings: 5 }, {}, 0],
+  ["warnings at the limit", { warnings: 5 }, { maxWarnings: 5 }, 0],
+  ["warnings above the limit", { warnings: 6 }, { maxWarnings: 5 }, 1],
+  ["one warning and a limit of none", { warnings: 1 }, { maxWarnings: 0 }, 1],
+  ["an error", { errors: 1 }, {}, 1],
+  ["an error that may pass", { errors: 1 }, { exitZero: true }, 0],
+  ["warnings that may pass", { warnings: 6 }, { maxWarnings: 5, exitZero: true }, 0],
+  ["a failed model", { failedModels: 1 }, {}, 2],
+  ["a failed model beside an error", { failedModels: 1, errors: 3 }, {}, 2],
+  ["a failed model never passes", { failedModels: 1 }, { exitZero: true }, 2],
+] as const;
+
+test.each(rows)("%s", (_, counts, policy, expected) => {
+  expect(exitCodeOf({ summary: { ...none, ...counts } }, { exitZero: false, ...policy })).toBe(expected);
+});
+
+const colors = [
+  [undefined, {}, true, 1],
+  [undefined, {}, false, 0],
+  [undefined, { TERM: "dumb" }, true, 0],
+  [undefined, { NO_COLOR: "1" }, true, 0],
+  [undefined, { NO_COLOR: "" }, true, 1],
+  [undefined, { FORCE_COLOR: "1", NO_COLOR: "1" }, false, 1],
+  [undefined, { FORCE_COLOR: "0" }, true, 0],
+  [true, { FORCE_COLOR: "0", NO_COLOR: "1" }, false, 1],
+  [false, { FORCE_COLOR: "1" }, true, 0],
+] as const;
+
+test.each(colors)("colour: flag %s, %j, terminal %s", (flag, env, isTerminal, expected) => {
+  expect(colorLevel({ flag, env, isTerminal })).toBe(expected);
+});

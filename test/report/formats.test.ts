@@ -1,0 +1,199 @@
+import { createRequire } from "node:module";
+import { Ajv } from "ajv";
+import AjvDraft04 from "ajv-draft-04";
+import addFormats from "ajv-formats";
+import { describe, expect, test } from "vitest";
+import type { ModelReport } from "../../src/lint/result.ts";
+import { renderCsv } from "../../src/report/csv.ts";
+import { renderGithub } from "../../src/report/github.ts";
+import { renderJson } from "../../src/report/json.ts";
+import { renderMarkdown } from "../../src/report/markdown.ts";
+import { renderSarif } from "../../src/report/sarif.ts";
+import { errorsOnly, reportOf } from "../../src/report/summary.ts";
+import { renderText } from "../../src/report/text.ts";
+import { finding, hostile, modelReport, models, options } from "./sample.ts";
+
+const require = createRequire(import.meta.url);
+const report = reportOf(models, "0.0.0-test");
+const oneModel = (parts: Partial<ModelReport>) => reportOf([modelReport(parts)], "0.0.0-test");
+
+test("text", () => {
+  expect(renderText(report, { ...options, stats: true })).toMatchSnapshot();
+});
+
+test("text in colour says the same", () => {
+  const colored = renderText(report, { ...options, color: 1 });
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the escapes that colour is made of
+  const plain = colored.replaceAll(/\u001b\[\d+m/g, "");
+  expect(colored).not.toBe(plain);
+  expect(plain).toBe(renderText(report, options));
+});
+
+test("text without findings", () => {
+  expect(renderText(oneModel({ path: "clean.onnx" }), options)).toContain("no findings in 1 model\n");
+  expect(renderText(reportOf([], "1.0.0"), options)).toBe("no models\n");
+});
+
+test("a narrow terminal shortens names of nodes", () => {
+  const node = `/${"block/".repeat(20)}Conv`;
+  const layers = models[0]?.layers?.map((layer) => ({ ...layer, node })) ?? [];
+  const widest = (columns: number) =>
+    Math.max(
+      ...renderText(oneModel({ layers }), { ...options, columns })
+        .split("\n")
+        .filter((line) => line.includes("…"))
+        .map((line) => line.length),
+    );
+  expect(widest(130)).toBeLessThanOrEqual(130);
+  expect(widest(200)).toBeGreaterThan(widest(130));
+});
+
+test("Markdown", () => {
+  expect(renderMarkdown(report, { ...options, stats: true })).toMatchSnapshot();
+});
+
+test("Markdown stays below GitHub's limit and says what is left out", () => {
+  const findings = Array.from({ length: 150 }, (_, index) =>
+    finding({ node: `${index}`.padStart(200, "x") }),
+  );
+  const many = reportOf(
+    Array.from({ length: 60 }, () => modelReport({ findings })),
+    "1.0.0",
+  );
+  const text = renderMarkdown(many, options);
+  expect(Buffer.byteLength(text)).toBeLessThan(1 << 20);
+  expect(text).toMatch(/\d+ models are left out/);
+});
+
+test("CSV", () => {
+  expect(renderCsv(report)).toMatchSnapshot();
+  const named = renderCsv(
+    oneModel({
+      layers: models[0]?.layers?.slice(0, 1).map((layer) => ({ ...layer, node: 'a,"b"\nc' })) ?? [],
+    }),
+  );
+  expect(named).toContain('"a,""b""\nc"');
+});
+
+describe("JSON", () => {
+  const schema = require("../../schemas/report.schema.json");
+  const validate = new Ajv({ strict: true, strictTypes: false, allowUnionTypes: true }).compile(schema);
+
+  test("keeps to its schema", () => {
+    validate(JSON.parse(renderJson(report)));
+    expect(validate.errors).toBeNull();
+    expect(report.summary).toEqual({ errors: 1, warnings: 1, infos: 1, fixable: 1, failedModels: 1 });
+  });
+
+  test("the schema notices what is missing or unknown", () => {
+    const broken = JSON.parse(renderJson(report));
+    broken.models[0].findings[0].severity = "fatal";
+    expect(validate(broken)).toBe(false);
+    const { tool: _, ...incomplete } = JSON.parse(renderJson(report));
+    expect(validate(incomplete)).toBe(false);
+    expect(validate({ ...JSON.parse(renderJson(report)), extra: 1 })).toBe(false);
+  });
+
+  test("with --quiet has errors only", () => {
+    const quiet = errorsOnly(report);
+    expect(quiet.summary).toMatchObject({ errors: 1, warnings: 0, infos: 0, failedModels: 1 });
+    validate(JSON.parse(renderJson(quiet)));
+    expect(validate.errors).toBeNull();
+  });
+});
+
+describe("SARIF", () => {
+  const schema = require("@microsoft/jest-sarif/lib/schemas/sarif-2.1.0-rtm.5.json");
+  const ajv = addFormats.default(new AjvDraft04.default({ strict: false, unicodeRegExp: false }));
+  const validate = ajv.compile(schema);
+  const runOf = (from = report, given = options) => JSON.parse(renderSarif(from, given)).runs[0];
+
+  test("keeps to the schema of 2.1.0", () => {
+    validate(JSON.parse(renderSarif(report, options)));
+    expect(validate.errors).toBeNull();
+    expect(renderSarif(report, options)).toMatchSnapshot();
+  });
+
+  test("the schema notices a broken log", () => {
+    expect(validate({ version: "2.1.0", runs: [{}] })).toBe(false);
+  });
+
+  test("every result has what GitHub insists on", () => {
+    const { results, tool } = runOf();
+    expect(results).toHaveLength(3);
+    for (const result of results) {
+      expect(tool.driver.rules[result.ruleIndex].id).toBe(result.ruleId);
+      expect(result.locations[0].physicalLocation).toMatchObject({
+        artifactLocation: { uri: "models/gpt.onnx" },
+        region: { startLine: 1 },
+      });
+      expect(result.partialFingerprints.primaryLocationLineHash).toMatch(/^[0-9a-f]{32}:1$/);
+    }
+    for (const { shortDescription, fullDescription, help } of tool.driver.rules) {
+      for (const text of [shortDescription.text, fullDescription.text, help.text]) expect(text).not.toBe("");
+      expect(fullDescription.text.length).toBeLessThanOrEqual(1024);
+    }
+  });
+
+  test("a failed model makes the run unsuccessful", () => {
+    expect(runOf().invocations[0]).toMatchObject({ executionSuccessful: false });
+    expect(runOf(oneModel({})).invocations[0]).toMatchObject({
+      executionSuccessful: true,
+      toolExecutionNotifications: [],
+    });
+  });
+
+  test("a large model is named without a region, which GitHub's uploader would hash it for", () => {
+    const { results } = runOf(report, { ...options, bytesOf: () => 2 ** 30 });
+    expect(results[0].locations[0].physicalLocation).toEqual({
+      artifactLocation: { uri: "models/gpt.onnx" },
+    });
+  });
+
+  test("paths are references", () => {
+    const { results } = runOf(oneModel({ path: "my models/a#1?.onnx", findings: [finding()] }));
+    expect(results[0].locations[0].physicalLocation.artifactLocation.uri).toBe("my%20models/a%231%3F.onnx");
+    const absolute = runOf(oneModel({ path: "/data/a b.onnx", findings: [finding()] }));
+    expect(absolute.results[0].locations[0].physicalLocation.artifactLocation.uri).toBe(
+      "file:///data/a%20b.onnx",
+    );
+  });
+
+  test("more results than GitHub takes are cut, the worst kept, and counted", () => {
+    const findings = Array.from({ length: 25_010 }, (_, index) =>
+      finding({ severity: index === 25_009 ? "error" : "info" }),
+    );
+    const { results, invocations } = runOf(oneModel({ findings }));
+    expect([results.length, results[0].level]).toEqual([25_000, "error"]);
+    expect(invocations[0].toolExecutionNotifications[0].message.text).toContain("10 results left out");
+  });
+});
+
+describe("GitHub annotations", () => {
+  test("are one line each, whatever the names hold", () => {
+    expect(renderGithub(report, options)).toMatchSnapshot();
+    const text = renderGithub(oneModel({ path: hostile, findings: [finding({ node: hostile })] }), options);
+    expect(text.trimEnd().split("\n")).toHaveLength(1);
+    expect(text).toMatch(/^::error file=x\|y`<b>@all #1%0A%3A%3Aerror%3A%3A"%25/);
+    expect(text).toContain('x|y`<b>@all #1\\u000a::error::"%25\\u001b[31m\\u202e');
+  });
+
+  test("name the line of Python where it is in the checkout, else the model", () => {
+    const lines = renderGithub(report, options).split("\n");
+    expect(lines[1]).toContain("file=models/gpt.py,line=697");
+    expect(lines[2]).toContain("file=models/gpt.onnx,line=1");
+  });
+
+  test("are one a file and rule, ten a level, and the rest counted", () => {
+    const rules = Array.from({ length: 14 }, (_, index) => `TC${900 + index}`);
+    const findings = rules.flatMap((code, index) => [
+      finding({ code, severity: "warn", saves: { microseconds: index, low: 0, high: 0, share: 0 } }),
+      finding({ code, severity: "warn", saves: { microseconds: 0, low: 0, high: 0, share: 0 } }),
+    ]);
+    const lines = renderGithub(oneModel({ findings }), options).trimEnd().split("\n");
+    expect(lines).toHaveLength(11);
+    expect(lines[0]).toContain("title=TC913");
+    expect(lines[0]).toContain("%0Aand 1 more finding of this rule here");
+    expect(lines[10]).toBe("::notice title=tc-lint::4 more; the log and -f json have all of them");
+  });
+});
