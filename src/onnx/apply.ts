@@ -129,6 +129,8 @@ class GraphEdits {
         started = true;
         this.#insert(cursor.tagStart, [...this.#addedTensors(), ...this.#nodeFields(this.#patch.first)]);
       }
+      const specs = cursor.field === this.#fields.node ? this.#nodes.get(cursor.start) : undefined;
+      if (specs !== undefined) this.#placeNodes(cursor, specs);
       const replacement = this.#replacementOf(cursor);
       if (replacement !== undefined) this.#replace(cursor, replacement);
     }
@@ -137,12 +139,19 @@ class GraphEdits {
     return this.#edits;
   }
 
+  /** A node that only gets neighbours is not rewritten: graphs inside it may have edits of their own. */
+  #placeNodes(cursor: Cursor, specs: readonly NodeSpec[]): void {
+    const kept = specs.findIndex((spec) => isUnchanged(spec) && spec.base?.span.offset === cursor.start);
+    if (kept < 0) {
+      this.#replace(cursor, this.#nodeFields(specs));
+      return;
+    }
+    this.#insert(cursor.tagStart, this.#nodeFields(specs.slice(0, kept)));
+    this.#insert(cursor.start + cursor.length, this.#nodeFields(specs.slice(kept + 1)));
+  }
+
   #replacementOf(cursor: Cursor): readonly Segment[] | undefined {
     const { node, valueInfo } = this.#fields;
-    if (cursor.field === node) {
-      const specs = this.#nodes.get(cursor.start);
-      return specs === undefined ? undefined : this.#nodeFields(specs);
-    }
     if (cursor.field === valueInfo) return this.#valueInfo(cursor, this.#patch.declared);
     const isEdge = cursor.field === graphFields.input || cursor.field === graphFields.output;
     if (isEdge && node === graphFields.node) return this.#valueInfo(cursor, this.#patch.edges);
@@ -203,6 +212,11 @@ class GraphEdits {
     if (replacement.length > 0)
       this.#edits.push({ parent: this.#graph.span, offset, length: 0, replacement });
   }
+}
+
+/** A spec that says nothing but which node. */
+function isUnchanged(spec: NodeSpec): boolean {
+  return Object.entries(spec).every(([key, value]) => key === "base" || value === undefined);
 }
 
 /** A text field of the message under the cursor. */

@@ -1,0 +1,115 @@
+/**
+ * @file Which nodes compute in half: a minimum cut.
+ *
+ * Products do, unless there is evidence against it. Every other node takes the side that costs least: half saves half
+ * of its traffic, and a value that is made on one side and read on the other is cast once, for all its readers.
+ */
+import type { Scope } from "../../facts/scope.ts";
+import { evaluateDim, product } from "../../ir/dim.ts";
+import { findOp } from "../../ops/registry.ts";
+import type { PassContext } from "../pass.ts";
+import type { Evidence } from "./evidence.ts";
+import { FlowNetwork, uncuttable } from "./flow.ts";
+import { inputsOf, isProduct, outputsOf } from "./follow.ts";
+import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
+
+/** The nodes of `graph` that compute in half. */
+export function chooseHalf(graph: FloatGraph, evidence: Evidence, context: PassContext): Set<FloatNode> {
+  return new Chooser(graph, evidence, context).run();
+}
+
+/** A Cast is a kernel of its own on most stacks. */
+const kernelMicroseconds = 2;
+/** Of the datasheet's bandwidth, what streaming kernels reach. */
+const bandwidthShare = 0.85;
+/** Elements of a value whose size is not known. */
+const defaultElements = 4096;
+
+class Chooser {
+  readonly #graph: FloatGraph;
+  readonly #evidence: Evidence;
+  readonly #context: PassContext;
+  readonly #network = new FlowNetwork();
+  /** Vertices of nodes whose type is open: on the source's side they compute in half. */
+  readonly #vertices = new Map<FloatNode, number>();
+
+  constructor(graph: FloatGraph, evidence: Evidence, context: PassContext) {
+    this.#graph = graph;
+    this.#evidence = evidence;
+    this.#context = context;
+  }
+
+  run(): Set<FloatNode> {
+    for (const node of this.#graph.nodes) {
+      if ([...node.inputs, ...node.outputs].includes("half"))
+        this.#vertices.set(node, this.#network.addVertex());
+    }
+    for (const [node, vertex] of this.#vertices) this.#weigh(node, vertex);
+    for (const value of this.#graph.values.values()) if (!value.isStored) this.#connect(value);
+    const side = this.#network.sourceSide();
+    return new Set([...this.#vertices].filter(([, vertex]) => side.has(vertex)).map(([node]) => node));
+  }
+
+  #weigh(node: FloatNode, vertex: number): void {
+    const { source, sink } = this.#network;
+    if (this.#evidence.reasons.has(node)) this.#network.addEdge(vertex, sink, uncuttable);
+    else if (isProduct(node.node)) this.#network.addEdge(source, vertex, uncuttable);
+    else this.#network.addEdge(source, vertex, this.#gain(node));
+  }
+
+  /** Nanoseconds that half saves in a run of the model: 2 of every 4 bytes read or written. */
+  #gain(node: FloatNode): number {
+    if (findOp(node.node.domain, node.node.opType)?.traffic === "none") return 0;
+    const values = [...inputsOf(node, this.#graph), ...outputsOf(node, this.#graph)];
+    const elements = values.reduce((total, value) => total + this.#elements(value), 0);
+    return Math.round(this.#nanoseconds(2 * elements) * this.#runs(node.scope));
+  }
+
+  #connect(value: FloatValue): void {
+    const { source, sink } = this.#network;
+    const sides = new Set<number>();
+    for (const { user, slot } of value.readers) {
+      if (slot === "half") sides.add(this.#vertices.get(user) ?? sink);
+      else if (slot === "float") sides.add(sink);
+    }
+    const halfEdges = this.#context.options.halfIo && value.scope.parent === undefined;
+    if (value.value.isOutput) sides.add(halfEdges ? source : sink);
+    const { producer } = value;
+    const open = producer?.slot === "half" ? this.#vertices.get(producer.user) : undefined;
+    const home =
+      open ?? (halfEdges && value.value.isInput && !this.#graph.pinned.has(value.value) ? source : sink);
+    this.#castOnce(home, sides, Math.round(this.#castCost(value)) + 1);
+  }
+
+  /** One Cast for all readers on the other side, whichever side the value is made on. */
+  #castOnce(home: number, readers: ReadonlySet<number>, cost: number): void {
+    const toFloat = this.#network.addVertex();
+    const toHalf = this.#network.addVertex();
+    this.#network.addEdge(home, toFloat, cost);
+    this.#network.addEdge(toHalf, home, cost);
+    for (const reader of readers) {
+      this.#network.addEdge(toFloat, reader, uncuttable);
+      this.#network.addEdge(reader, toHalf, uncuttable);
+    }
+  }
+
+  /** Reads 4 and writes 2 bytes an element, or the other way round. */
+  #castCost(value: FloatValue): number {
+    const nanoseconds = kernelMicroseconds * 1000 + this.#nanoseconds(6 * this.#elements(value));
+    return nanoseconds * this.#runs(value.scope);
+  }
+
+  #nanoseconds(bytes: number): number {
+    return bytes / (this.#context.target.gpu.dramGBps * bandwidthShare);
+  }
+
+  #runs(scope: Scope): number {
+    return evaluateDim(scope.totalRepeat, this.#context.pricing.bindings) ?? 1;
+  }
+
+  #elements({ value, scope }: FloatValue): number {
+    const shape = scope.shape(value);
+    const size = shape && evaluateDim(product(shape), this.#context.pricing.bindings);
+    return size ?? defaultElements;
+  }
+}

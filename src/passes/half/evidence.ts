@@ -1,0 +1,210 @@
+/** @file Which nodes stay FP32, and why: constants, observed ranges, operators, and what these imply for neighbours. */
+import type { PassContext } from "../pass.ts";
+import type { HalfType } from "./accepts.ts";
+import { inputsOf, isMoving, isOp, isProduct, originOf, outputsOf, readersOf } from "./follow.ts";
+import { formats } from "./formats.ts";
+import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
+import { Magnitudes } from "./magnitudes.ts";
+import { findMasks, type Masks } from "./masks.ts";
+import { imprecision, isSquare, overflow, saturates } from "./operators.ts";
+import { Positions } from "./positions.ts";
+
+export interface Evidence {
+  /** Nodes that stay FP32, with the reason for each. */
+  readonly reasons: ReadonlyMap<FloatNode, string>;
+  readonly masks: Masks;
+}
+
+export function findEvidence(graph: FloatGraph, context: PassContext): Evidence {
+  return new Finder(graph, context).find();
+}
+
+class Finder {
+  readonly #graph: FloatGraph;
+  readonly #context: PassContext;
+  readonly #type: HalfType;
+  readonly #magnitudes: Magnitudes;
+  readonly #positions: Positions;
+  readonly #masks: Masks;
+  readonly #reasons = new Map<FloatNode, string>();
+
+  constructor(graph: FloatGraph, context: PassContext) {
+    this.#graph = graph;
+    this.#context = context;
+    this.#type = context.options.halfType;
+    this.#magnitudes = new Magnitudes(context.open);
+    this.#positions = new Positions(graph);
+    this.#masks = findMasks(graph, this.#magnitudes, this.#positions, this.#type);
+  }
+
+  find(): Evidence {
+    for (const value of this.#graph.values.values()) {
+      this.#judgeRange(value);
+      if (value.isStored || isOp(value.value.producer, "ConstantOfShape")) this.#judgeConstant(value);
+    }
+    for (const node of this.#graph.nodes) this.#judgeNode(node);
+    return { reasons: this.#reasons, masks: this.#masks };
+  }
+
+  #keep(node: FloatNode, reason: string): boolean {
+    if (this.#reasons.has(node)) return false;
+    this.#reasons.set(node, reason);
+    return true;
+  }
+
+  /** What was seen on samples: both who makes it and who reads it hold it in FP32. */
+  #judgeRange(value: FloatValue): void {
+    const { maxObserved, label } = formats[this.#type];
+    const seen = this.#context.options.ranges?.get(value.value.name);
+    if (seen === undefined || value.isStored || this.#masks.reached.has(value.value)) return;
+    // An infinity on samples is a mask: half has it too.
+    if (seen <= maxObserved || seen === Infinity) return;
+    this.#holdInFloat(value, `reaches ${rounded(seen)} on sample inputs, too near the end of ${label}`);
+  }
+
+  #judgeConstant(value: FloatValue): void {
+    const magnitude = this.#magnitudes.of(value);
+    if (magnitude === undefined || magnitude.largest === 0) return;
+    const { max, minNormal, label } = formats[this.#type];
+    const { largest, lowest } = magnitude;
+    if (largest > max && !this.#masks.clamps.has(value.value)) {
+      const extreme = -lowest > max ? lowest : largest;
+      this.#spreadLarge(value, `the constant ${rounded(extreme)} is out of ${label}'s range`);
+    }
+    if (largest >= minNormal) return;
+    const reason = `the constant ${rounded(largest)} vanishes in ${label}`;
+    for (const reader of readersOf(value)) {
+      if (this.#keep(reader, reason) && !isProduct(reader.node)) this.#spreadFine(reader, reason);
+    }
+  }
+
+  #holdInFloat(value: FloatValue, reason: string): void {
+    if (value.producer?.slot === "half") this.#keep(value.producer.user, reason);
+    for (const { user, slot } of value.readers) if (slot === "half") this.#keep(user, reason);
+  }
+
+  /** A number out of range goes on through nodes that move and combine it. */
+  #spreadLarge(start: FloatValue, reason: string): void {
+    const pending = [start];
+    for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
+      for (const reader of readersOf(value)) {
+        if (isBounding(reader, value)) continue;
+        if (!this.#keep(reader, reason)) continue;
+        if (isMoving(reader.node) || isOp(reader.node, "Where", "Neg") || this.#meetsConstants(reader, value))
+          pending.push(...outputsOf(reader, this.#graph));
+      }
+    }
+    if (start.producer?.slot === "half" && !start.isStored) this.#keep(start.producer.user, reason);
+  }
+
+  /**
+   * Squares, and sums with a tiny constant, span more powers of two than half has, until a root or a reciprocal
+   * brings them back: mean(x²) + ε of a normalization.
+   */
+  #spreadFine(start: FloatNode, reason: string): void {
+    const pending = outputsOf(start, this.#graph);
+    for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
+      for (const reader of readersOf(value)) {
+        const { node } = reader;
+        const divides = isOp(node, "Div") && node.inputs[1] === value.value;
+        const ends = divides || isOp(node, "Log");
+        const goesOn = isMoving(node) || isOp(node, ...fineOps) || this.#meetsConstants(reader, value);
+        if (!(ends || goesOn) || !this.#keep(reader, reason)) continue;
+        if (isOp(node, "Reciprocal")) this.#keepScaled(reader, reason);
+        else if (goesOn) pending.push(...outputsOf(reader, this.#graph));
+      }
+    }
+  }
+
+  /** Arithmetic of a value with constants, or with what is made from whole numbers. */
+  #meetsConstants(reader: FloatNode, { value }: FloatValue): boolean {
+    if (!isOp(reader.node, "Add", "Sub", "Mul", "Max", "Clip")) return false;
+    return inputsOf(reader, this.#graph).every(
+      (input) => input.value === value || input.isStored || this.#positions.isWhole(input.value),
+    );
+  }
+
+  /** x · (1 / σ). */
+  #keepScaled(reciprocal: FloatNode, reason: string): void {
+    for (const value of outputsOf(reciprocal, this.#graph)) {
+      for (const reader of readersOf(value)) if (isOp(reader.node, "Mul")) this.#keep(reader, reason);
+    }
+  }
+
+  #judgeNode(entry: FloatNode): void {
+    const { node } = entry;
+    const lost = imprecision(node);
+    if (lost !== undefined) this.#keep(entry, lost);
+    if (this.#positions.computes(entry)) this.#keep(entry, "computes with positions or sizes");
+    if (this.#isQuantized(entry)) this.#keep(entry, "runs on 8-bit codes");
+    this.#judgeCentering(entry);
+    if (!formats[this.#type].isNarrow || this.#isSeenSmall(entry)) return;
+    const reason = overflow(entry, this.#context.pricing.bindings);
+    if (reason === undefined || this.#isSaturating(entry)) return;
+    this.#keep(entry, reason);
+    if (isOp(node, "Log")) this.#keepBefore(entry, reason);
+    else this.#spreadFine(entry, reason);
+  }
+
+  /** Every range of the node was observed, and small. */
+  #isSeenSmall(entry: FloatNode): boolean {
+    const { ranges } = this.#context.options;
+    if (ranges === undefined) return false;
+    const { maxObserved } = formats[this.#type];
+    const values = [...inputsOf(entry, this.#graph), ...outputsOf(entry, this.#graph)];
+    return values.every(
+      ({ value, isStored }) => isStored || (ranges.get(value.name) ?? Infinity) <= maxObserved,
+    );
+  }
+
+  #isSaturating({ node }: FloatNode): boolean {
+    if (!isOp(node, "Pow") && !isSquare(node)) return false;
+    return saturates(node, (value) => this.#graph.values.get(value)?.isStored === true);
+  }
+
+  /** A logarithm is only as good as the small numbers it is given. */
+  #keepBefore(log: FloatNode, reason: string): void {
+    for (const { producer } of inputsOf(log, this.#graph)) {
+      if (producer !== undefined && !isProduct(producer.user.node)) this.#keep(producer.user, reason);
+    }
+  }
+
+  /** x − mean(x), before its square: what is left after large numbers cancel. */
+  #judgeCentering(entry: FloatNode): void {
+    if (!isOp(entry.node, "Sub")) return;
+    const [x, mean] = entry.node.inputs;
+    const { producer } = mean === undefined ? {} : originOf(mean);
+    if (!isOp(producer, "ReduceMean") || producer?.inputs[0] !== x) return;
+    const squared = outputsOf(entry, this.#graph).some((value) =>
+      [...readersOf(value)].some(({ node }) => isSquare(node) || isOp(node, "Pow")),
+    );
+    const averaging = producer && this.#graph.byNode.get(producer);
+    if (!squared || averaging === undefined) return;
+    const reason = "a variance is what is left after large numbers cancel";
+    this.#keep(entry, reason);
+    this.#keep(averaging, reason);
+  }
+
+  /** Reads activations that were 8-bit codes. */
+  #isQuantized(entry: FloatNode): boolean {
+    return inputsOf(entry, this.#graph).some(({ value }) => {
+      const { producer } = originOf(value);
+      const dequantize =
+        producer && isOp(producer, "DequantizeLinear") ? this.#graph.byNode.get(producer) : undefined;
+      const codes = producer?.inputs[0];
+      return dequantize?.outputs[0] === "float" && codes?.initializer === undefined;
+    });
+  }
+}
+
+const fineOps = ["ReduceMean", "ReduceSum", "ReduceMax", "Sqrt", "Reciprocal"];
+
+/** An infinite bound bounds as well, and compares as well. */
+function isBounding({ node }: FloatNode, value: FloatValue): boolean {
+  if (!value.isStored) return false;
+  return isOp(node, "Clip", "Min", "Max", "Less", "Greater", "LessOrEqual", "GreaterOrEqual");
+}
+
+function rounded(value: number): string {
+  return String(Number(value.toPrecision(3)));
+}

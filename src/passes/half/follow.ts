@@ -1,0 +1,57 @@
+/** @file Walks from a value to what reads it. */
+import type { Node, Value } from "../../ir/model.ts";
+import { findOp } from "../../ops/registry.ts";
+import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
+
+export function isOp(node: Node | undefined, ...types: readonly string[]): boolean {
+  return node?.domain === "" && types.includes(node.opType);
+}
+
+/** Operators whose result has no element that none of their inputs has (zeros aside). */
+const moving = new Set(
+  `CastLike Cast CenterCropPad Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Pad
+   Reshape ReverseSequence Scatter ScatterElements ScatterND Slice SpaceToDepth Split Squeeze Tile Transpose Trilu
+   Unsqueeze`.split(/\s+/),
+);
+
+export function isMoving(node: Node): boolean {
+  return node.domain === "" && moving.has(node.opType);
+}
+
+export function isProduct(node: Node): boolean {
+  return findOp(node.domain, node.opType)?.product === true;
+}
+
+/** FP32 outputs of a node. */
+export function outputsOf({ node, outputs }: FloatNode, graph: FloatGraph): FloatValue[] {
+  return node.outputs.flatMap((value, position) => {
+    const found = value !== undefined && outputs[position] !== "other" ? graph.values.get(value) : undefined;
+    return found ?? [];
+  });
+}
+
+/** FP32 inputs of a node, omitted ones left out. */
+export function inputsOf({ node, inputs }: FloatNode, graph: FloatGraph): FloatValue[] {
+  return node.inputs.flatMap((value, position) => {
+    const found = value !== undefined && inputs[position] !== "other" ? graph.values.get(value) : undefined;
+    return found ?? [];
+  });
+}
+
+/** Every node that reads a value, once. */
+export function readersOf({ readers }: FloatValue): Set<FloatNode> {
+  return new Set(readers.map(({ user }) => user));
+}
+
+/** What a value is, behind nodes that only move it. */
+export function originOf(value: Value): Value {
+  let origin = value;
+  for (let step = 0; step < 32; step++) {
+    const { producer } = origin;
+    if (producer === undefined || !isMoving(producer) || isOp(producer, "Concat")) break;
+    const [source] = producer.inputs;
+    if (source === undefined) break;
+    origin = source;
+  }
+  return origin;
+}

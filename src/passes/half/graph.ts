@@ -1,0 +1,218 @@
+/** @file The FP32 part of a model: its nodes by how their operands take part, its values with their readers. */
+import { resolveAttribute } from "../../facts/context.ts";
+import type { Facts } from "../../facts/infer.ts";
+import type { Scope } from "../../facts/scope.ts";
+import { type DType, isFloat } from "../../ir/dtype.ts";
+import type { Graph, Node, Value } from "../../ir/model.ts";
+import { isStored, storedTensor } from "../stored.ts";
+import { accepts, type HalfType, type Slot, typesOf } from "./accepts.ts";
+
+/** A node with at least one FP32 operand. */
+export interface FloatNode {
+  readonly node: Node;
+  readonly scope: Scope;
+  /** By position. */
+  readonly inputs: readonly Slot[];
+  readonly outputs: readonly Slot[];
+}
+
+export interface Use {
+  readonly user: FloatNode;
+  readonly slot: Slot;
+}
+
+/** An FP32 tensor. */
+export interface FloatValue {
+  readonly value: Value;
+  /** The instance of the graph that defines it. */
+  readonly scope: Scope;
+  readonly producer: Use | undefined;
+  readonly readers: Use[];
+  /** Its elements are in the file, as an initializer or in a Constant node. */
+  readonly isStored: boolean;
+}
+
+export interface FloatGraph {
+  /** Of the main graph and the subgraphs in it; function bodies keep their types. */
+  readonly scopes: readonly Scope[];
+  readonly nodes: readonly FloatNode[];
+  readonly byNode: ReadonlyMap<Node, FloatNode>;
+  readonly values: ReadonlyMap<Value, FloatValue>;
+  /** Values that FP32 goes by under their own name: what control nodes and bodies that were not inferred refer to. */
+  readonly pinned: ReadonlySet<Value>;
+}
+
+export function dtypeIn(value: Value | undefined, scope: Scope): DType | undefined {
+  const fact = value === undefined ? undefined : scope.fact(value);
+  return fact?.kind === "tensor" ? fact.dtype : undefined;
+}
+
+export function buildFloatGraph(facts: Facts, type: HalfType): FloatGraph {
+  return new Builder(facts, type).build();
+}
+
+class Builder {
+  readonly #root: Scope;
+  readonly #type: HalfType;
+  readonly #scopes: Scope[] = [];
+  readonly #nodes: FloatNode[] = [];
+  readonly #byNode = new Map<Node, FloatNode>();
+  readonly #values = new Map<Value, FloatValue>();
+  readonly #pinned = new Set<Value>();
+
+  constructor(facts: Facts, type: HalfType) {
+    this.#root = facts.root;
+    this.#type = type;
+  }
+
+  build(): FloatGraph {
+    this.#enter(this.#root);
+    for (const scope of this.#scopes) for (const node of scope.graph.nodes) this.#addNode(node, scope);
+    for (const scope of this.#scopes) this.#addValues(scope);
+    for (const user of this.#nodes) this.#addReaders(user);
+    return {
+      scopes: this.#scopes,
+      nodes: this.#nodes,
+      byNode: this.#byNode,
+      values: this.#values,
+      pinned: this.#pinned,
+    };
+  }
+
+  #enter(scope: Scope): void {
+    this.#scopes.push(scope);
+    // A body may give back a value from around it, by its name.
+    for (const value of scope.graph.outputs) if (value.graph !== scope.graph) this.#pinned.add(value);
+    for (const node of scope.graph.nodes) {
+      const inferred = scope.children.get(node) ?? [];
+      for (const child of inferred) if (child.functionName === undefined) this.#enter(child);
+      const graphs = subgraphsOf(node);
+      if (graphs.length === 0) continue;
+      for (const input of node.inputs) if (input !== undefined) this.#pinned.add(input);
+      for (const graph of graphs) {
+        if (!inferred.some((child) => child.graph === graph)) this.#pinCaptures(graph);
+      }
+    }
+  }
+
+  /** What a body that inference did not enter takes from around it stays as it is. */
+  #pinCaptures(graph: Graph): void {
+    const taken = [...graph.outputs, ...graph.nodes.flatMap(({ inputs }) => inputs)];
+    for (const value of taken) if (value !== undefined && value.graph !== graph) this.#pinned.add(value);
+    for (const node of graph.nodes) for (const inner of subgraphsOf(node)) this.#pinCaptures(inner);
+  }
+
+  #addNode(node: Node, scope: Scope): void {
+    const slots = slotsOf(node, scope, this.#type);
+    if ([...slots.inputs, ...slots.outputs].every((slot) => slot === "other")) return;
+    const entry = { node, scope, ...slots };
+    this.#nodes.push(entry);
+    this.#byNode.set(node, entry);
+  }
+
+  #addValues(scope: Scope): void {
+    for (const value of scope.graph.values.values()) {
+      if (value.graph !== scope.graph || dtypeIn(value, scope) !== "float32") continue;
+      const user = value.producer && this.#byNode.get(value.producer);
+      const position = value.producer?.outputs.indexOf(value) ?? -1;
+      const producer = user && { user, slot: user.outputs[position] ?? "float" };
+      const stored = isStored(value, scope) && hasElements(value);
+      this.#values.set(value, { value, scope, producer, readers: [], isStored: stored });
+    }
+  }
+
+  #addReaders(user: FloatNode): void {
+    for (const [position, input] of user.node.inputs.entries()) {
+      const slot = user.inputs[position];
+      if (input === undefined || slot === undefined || slot === "other") continue;
+      this.#values.get(input)?.readers.push({ user, slot });
+    }
+  }
+}
+
+/** Not so for sparse tensors and for tensors in segments. */
+function hasElements(value: Value): boolean {
+  const tensor = storedTensor(value);
+  if (tensor === undefined) {
+    const names = value.producer?.attributes.map(({ name }) => name) ?? [];
+    return names.includes("value_float") || names.includes("value_floats");
+  }
+  return tensor.data.kind !== "none" || tensor.dims.includes(0);
+}
+
+export function subgraphsOf(node: Node): Graph[] {
+  return node.attributes.flatMap(({ value }) => {
+    if (value.type === "graph") return [value.graph];
+    return value.type === "graphs" ? value.graphs : [];
+  });
+}
+
+interface NodeSlots {
+  readonly inputs: readonly Slot[];
+  readonly outputs: readonly Slot[];
+}
+
+/** How each operand takes part, by the operator's types; all FP32 stays where these do not allow half. */
+export function slotsOf(node: Node, scope: Scope, type: HalfType): NodeSlots {
+  const types = typesOf(node.domain, node.opType);
+  const opset = scope.opsets.get(node.domain) ?? scope.model.opsets.get(node.domain) ?? 1;
+  const fixed = types === undefined || !accepts(types, type, opset) || !hasOwnTypes(node, scope);
+  const slotsFor = (values: Node["inputs"], exceptions: ReadonlyMap<number, Slot> | undefined) =>
+    values.map((value, position): Slot => {
+      if (dtypeIn(value, scope) !== "float32") return "other";
+      return fixed ? "float" : (exceptions?.get(position) ?? "half");
+    });
+  const slots = {
+    inputs: slotsFor(node.inputs, types?.inputs),
+    outputs: slotsFor(node.outputs, types?.outputs),
+  };
+  return fixed || isUniform(node, scope, slots) ? slots : allFloat(slots);
+}
+
+/** A function's call and a node with bodies are what these are; types that an attribute fixes are fixed. */
+function hasOwnTypes(node: Node, scope: Scope): boolean {
+  if (scope.children.has(node) || subgraphsOf(node).length > 0) return false;
+  if (node.domain !== "") return true;
+  // Half weights may come out of codes; half activations would only be turned into codes again.
+  if (node.opType === "DequantizeLinear") {
+    const [codes] = node.inputs;
+    return (
+      codes !== undefined && isStored(codes, scope) && intAttribute(node, "output_dtype", scope) === undefined
+    );
+  }
+  // Where another half precision ends, someone has decided that it should.
+  if (node.opType === "Cast") return !isHalf(dtypeIn(node.inputs[0], scope));
+  return true;
+}
+
+export function isHalf(dtype: DType | undefined): boolean {
+  return dtype === "float16" || dtype === "bfloat16";
+}
+
+export function intAttribute(node: Node, name: string, scope: Scope): number | undefined {
+  const attribute = node.attributes.find((each) => each.name === name);
+  const value = attribute && resolveAttribute(attribute, scope)?.value;
+  return value?.type === "int" ? value.value : undefined;
+}
+
+/** Whether nothing of unknown or of another float type stands where the node's type would be. */
+function isUniform(node: Node, scope: Scope, { inputs, outputs }: NodeSlots): boolean {
+  if (![...inputs, ...outputs].includes("half")) return true;
+  const types = typesOf(node.domain, node.opType);
+  const fits = (
+    values: Node["inputs"],
+    slots: readonly Slot[],
+    exceptions: ReadonlyMap<number, Slot> | undefined,
+  ) =>
+    values.every((value, position) => {
+      if (value === undefined || slots[position] !== "other" || exceptions?.has(position)) return true;
+      const fact = scope.fact(value);
+      return fact?.kind === "tensor" && fact.dtype !== undefined && !isFloat(fact.dtype);
+    });
+  return fits(node.inputs, inputs, types?.inputs) && fits(node.outputs, outputs, types?.outputs);
+}
+
+function allFloat({ inputs, outputs }: NodeSlots): NodeSlots {
+  const toFloat = (slot: Slot): Slot => (slot === "other" ? "other" : "float");
+  return { inputs: inputs.map(toFloat), outputs: outputs.map(toFloat) };
+}

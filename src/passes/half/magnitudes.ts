@@ -1,0 +1,89 @@
+/** @file The range of constants, read window by window. */
+import { constantFact } from "../../facts/constant.ts";
+import type { Scope } from "../../facts/scope.ts";
+import { InputError } from "../../ir/errors.ts";
+import type { TensorRef, Value } from "../../ir/model.ts";
+import type { OpenTensor } from "../../ir/patch.ts";
+import { storedTensor } from "../stored.ts";
+import type { FloatValue } from "./graph.ts";
+
+export interface Magnitude {
+  /** Largest |x| among the finite elements; 0 where there are none. */
+  readonly largest: number;
+  /** The most negative and the most positive finite element. */
+  readonly lowest: number;
+  readonly highest: number;
+}
+
+const windowElements = 1 << 18;
+
+export class Magnitudes {
+  readonly #open: OpenTensor;
+  readonly #known = new Map<Value, Magnitude | undefined>();
+
+  constructor(open: OpenTensor) {
+    this.#open = open;
+  }
+
+  /** Of a stored value, or of what ConstantOfShape fills with; undefined for anything else, and where the elements are not there. */
+  of(value: FloatValue): Magnitude | undefined {
+    const known = this.#known.get(value.value);
+    if (known !== undefined || this.#known.has(value.value)) return known;
+    const magnitude = this.#measure(value);
+    this.#known.set(value.value, magnitude);
+    return magnitude;
+  }
+
+  #measure({ value, scope, isStored }: FloatValue): Magnitude | undefined {
+    const numbers = isStored ? plainNumbers(value) : fillOf(value, scope);
+    if (numbers !== undefined) return magnitudeOf(numbers);
+    const tensor = isStored ? storedTensor(value) : undefined;
+    return tensor === undefined || tensor.dims.includes(0) ? undefined : this.#scan(tensor);
+  }
+
+  #scan(tensor: TensorRef): Magnitude | undefined {
+    try {
+      const bytes = this.#open(tensor);
+      let [lowest, highest] = [0, 0];
+      for (let offset = 0; offset < bytes.size; offset += windowElements * 4) {
+        const window = new Uint8Array(Math.min(windowElements * 4, bytes.size - offset));
+        bytes.readInto(offset, window);
+        for (const element of new Float32Array(window.buffer)) {
+          if (element < lowest && element !== -Infinity) lowest = element;
+          if (element > highest && element !== Infinity) highest = element;
+        }
+      }
+      return { lowest, highest, largest: Math.max(-lowest, highest) };
+    } catch (error) {
+      // A skeleton can be converted as well: what is not there is taken to be in range.
+      if (error instanceof InputError && error.code === "weights-missing") return undefined;
+      throw error;
+    }
+  }
+}
+
+function magnitudeOf(numbers: readonly number[]): Magnitude {
+  const finite = numbers.filter((number) => Number.isFinite(number));
+  const lowest = Math.min(0, ...finite);
+  const highest = Math.max(0, ...finite);
+  return { lowest, highest, largest: Math.max(-lowest, highest) };
+}
+
+/** Of a Constant node without a tensor. */
+export function plainNumbers({ producer }: Value): readonly number[] | undefined {
+  for (const { name, value } of producer?.attributes ?? []) {
+    if (name === "value_float" && value.type === "float") return [value.value];
+    if (name === "value_floats" && value.type === "floats") return value.values;
+  }
+  return undefined;
+}
+
+/** The one element of a ConstantOfShape. */
+export function fillOf({ producer }: Value, scope: Scope): readonly number[] | undefined {
+  if (producer?.opType !== "ConstantOfShape" || producer.domain !== "") return undefined;
+  const attribute = producer.attributes.find(({ name }) => name === "value")?.value;
+  if (attribute === undefined) return [0];
+  if (attribute.type !== "tensor") return undefined;
+  const elements = constantFact(attribute.tensor, scope.model.reader).elements;
+  return elements?.every((element) => typeof element === "number") ? elements : undefined;
+}
