@@ -26,7 +26,7 @@ import { defineRule } from "../src/lint/rule.ts";
  * only at its borders.
  *
  * ## Fix safety
- * Safe: the same sums in another order of memory.
+ * Safe: the same sums in another order of memory. Regions of three spatial axes are not rewritten.
  *
  * ## References
  * - [Tensor layouts, convolution guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)
@@ -57,7 +57,7 @@ export default defineRule({
         conversions: conversions.length,
         stack: stack.id,
       };
-      yield { at, message: "nchw", data, saves };
+      yield { at, message: "nchw", data, saves, fix: isFixable(region) ? "safe" : "none" };
     }
   },
 });
@@ -65,6 +65,11 @@ export default defineRule({
 function inChannelsLast(product: LayoutRegion["convolutions"][number], context: LintContext): Saving {
   const work = product.sizes;
   return context.saving(product, work.kind === "conv" ? { ...work, layout: "nhwc" } : work);
+}
+
+/** The functions that `--fix` writes are of two spatial axes. */
+function isFixable({ convolutions }: LayoutRegion): boolean {
+  return convolutions.every(({ sizes }) => sizes.kind === "conv" && sizes.kernel.length === 2);
 }
 
 /** Borders are crossed as often as the region runs. */

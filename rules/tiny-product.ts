@@ -1,18 +1,22 @@
 import { percentOf } from "../src/lint/formats.ts";
+import { labelOf } from "../src/lint/graph.ts";
+import { batched, describeSizes } from "../src/lint/larger.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /** Below a twentieth of the model's time there is nothing in it to gain. */
 const worthSaying = 0.05;
+/** Twice the work for a quarter more time: most of the GPU had nothing to do. */
+const nearlyFree = 1.25;
 
 /**
  * ## What it does
- * Counts products so small that starting a kernel takes longer than its work, where they take at least 5 % of the
- * model's predicted time together. Once per model.
+ * Counts products so small that twice the batch is predicted to take less than a quarter longer, where they take at
+ * least 5 % of the model's predicted time together. Once per model, at the one that takes longest.
  *
  * ## Why is this bad?
- * A kernel takes about 2 µs on an H200 however little it computes, and such a product uses a few of the 132
- * multiprocessors. Padding, layout and number format change nothing there; more work a launch does: a larger batch,
- * products merged (TC402), or a recorded CUDA graph where the host is the bottleneck.
+ * Starting a kernel, reading the weights and filling the first tiles takes the same time however few rows there are. A
+ * product of few rows is done with a few of the multiprocessors, and padding, layout and number format change little
+ * there. More work a launch does: a larger batch, longer sequences, products merged (TC402).
  *
  * ## Example
  * ```onnx
@@ -25,7 +29,10 @@ const worthSaying = 0.05;
  * ```
  *
  * ## Fix safety
- * No fix: the batch is the caller's to choose. `--dim batch=64` shows what it brings.
+ * No fix: the batch is the caller's to choose.
+ *
+ * ## Options
+ * `--dim batch=64` shows what another batch brings where the model leaves it open.
  *
  * ## References
  * - [Matrix multiplication guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
@@ -36,15 +43,26 @@ export default defineRule({
   severity: "info",
   fix: "none",
   messages: {
-    tiny: "too small to use the GPU: {count} of {products} products, {percent} % of the predicted time; a larger batch is nearly free",
+    tiny: "too small to use the GPU: {count} of {products} products, {percent} % of the predicted time, the longest {largest}; twice the batch is nearly free",
   },
   *check(context) {
-    const tiny = context.products.filter(({ estimate }) => estimate.bound === "launch");
+    const tiny = context.products.filter(({ sizes, estimate }) => {
+      const twice = context.estimate(batched(sizes, 2));
+      return twice.microseconds < estimate.microseconds * nearlyFree;
+    });
     const [first] = tiny;
     if (first === undefined) return;
     const share = context.share(tiny.reduce((total, { microseconds }) => total + microseconds, 0));
     if (share < worthSaying) return;
-    const data = { count: tiny.length, products: context.products.length, percent: percentOf(share), share };
-    yield { at: first, message: "tiny", data };
+    const at = tiny.reduce((a, b) => (b.microseconds > a.microseconds ? b : a), first);
+    const largest = `${labelOf(at.node)} (${describeSizes(at.sizes)})`;
+    const data = {
+      count: tiny.length,
+      products: context.products.length,
+      percent: percentOf(share),
+      share,
+      largest,
+    };
+    yield { at, message: "tiny", data };
   },
 });

@@ -1,4 +1,10 @@
-import type { ProductWork } from "../src/lint/context.ts";
+import {
+  type CostedProduct,
+  type LintContext,
+  type ProductWork,
+  type Saving,
+  scale,
+} from "../src/lint/context.ts";
 import { percentOf } from "../src/lint/formats.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { gridOf, volume, type Waves, wavesOf } from "../src/lint/waves.ts";
@@ -18,7 +24,7 @@ const nearEnough = 0.75;
  * ## Why is this bad?
  * A product is cut into tiles, and each multiprocessor computes one at a time. Work for 2.4 rounds takes three. Libraries
  * choose among tile sizes, and split sums, to soften this; the finding is for the large tile that comes out best, and
- * its saving is the predicted time of the product less that of the smaller size.
+ * its saving is what the product takes beyond the smaller size's time for as much work.
  *
  * ## Example
  * ```onnx
@@ -55,7 +61,7 @@ export default defineRule({
       if (full < 1 || full > fewRounds || lastFill === 0 || lastFill >= mostIdle) continue;
       const smaller = withoutLastRound(product.sizes, waves);
       if (smaller === undefined) continue;
-      const saves = context.saving(product, smaller.work);
+      const saves = lostTime(product, smaller, context);
       if (!(saves.microseconds > 0)) continue;
       const { axis, size, fits } = smaller;
       const { tile, tiles } = waves;
@@ -68,6 +74,14 @@ export default defineRule({
     }
   },
 });
+
+/** All runs: beyond the smaller size's time for as much work. */
+function lostTime(product: CostedProduct, { work, size, fits }: Smaller, context: LintContext): Saving {
+  const lessWork = context.estimate(work).microseconds * (size / fits - 1);
+  const { microseconds, low, high } = context.savingOf([product.sizes], [work]);
+  const once = { microseconds: microseconds - lessWork, low: low - lessWork, high: high - lessWork };
+  return scale(once, product.runs);
+}
 
 interface Smaller {
   readonly axis: string;
