@@ -27,7 +27,11 @@ export const castLike = defineOp({
   domain: "",
   type: "CastLike",
   infer: (context) => [castTo(tensorAt(context, 0), tensorAt(context, 1).dtype)],
-  axes: sameAxes,
+  axes(context) {
+    // Only the type of the second input is read, so its axes may be anything.
+    context.axesOf(1);
+    sameAxes(context);
+  },
   lanes: castLane,
   traffic: "elementwise",
 });

@@ -5,8 +5,18 @@
  * unit stays zero in all steps.
  */
 import { type Axis, paddedSize } from "../../ir/axis.ts";
-import { type AxisContext, finiteLane, isZero, type Lane, type LaneContext, zeroLane } from "../axes.ts";
+import {
+  type AxisContext,
+  blockAxes,
+  finiteLane,
+  isZero,
+  type Lane,
+  type LaneContext,
+  zeroLane,
+} from "../axes.ts";
 import { mixLanes } from "../lanes.ts";
+
+const countsDirections = "counts directions by it";
 
 /** Inputs X, W, R, B, lengths, initial states. */
 const [x, w, r, bias, lengths, hiddenState, cellState, peepholes] = [0, 1, 2, 3, 4, 5, 6, 7] as const;
@@ -26,7 +36,11 @@ export function recurrentAxes(context: AxisContext, { gates, states }: Form): vo
   if (inputSize === undefined || hidden === undefined || recurrence === undefined) return;
   const { solver } = context;
   const why = "hidden units differ in structure";
-  context.block(directions, "counts directions by it");
+  const batchFirst = (context.int("layout") ?? 0) !== 0;
+  for (const index of [w, r, bias, peepholes]) blockAxes(context, index, [0], countsDirections);
+  for (const index of [hiddenState, cellState]) {
+    blockAxes(context, index, [batchFirst ? 1 : 0], countsDirections);
+  }
   for (const axis of [rows, recurrence[1]]) tieGates(context, axis, gates, hidden);
   tieGates(context, context.axesOf(bias)?.[1], 2 * gates, hidden);
   tieGates(context, context.axesOf(peepholes)?.[1], 3, hidden);

@@ -85,6 +85,7 @@ class RelationBuilder {
     if (axes === undefined || this.#scope.children.has(node)) {
       context.blockAll("does not say how padding passes through it");
     } else this.#state(axes, context);
+    context.blockUnread();
     for (const [index, value] of node.outputs.entries()) {
       if (value !== undefined && !this.#axes.has(value)) this.#blockOutput(value, node, index);
     }
@@ -198,6 +199,7 @@ class RelationBuilder {
 
 class RelationContext extends NodeContext implements AxisContext {
   readonly #builder: RelationBuilder;
+  readonly #read = new Set<number>();
 
   constructor(node: Node, scope: Scope, builder: RelationBuilder) {
     super(node, scope, scope.outputsOf(node));
@@ -209,6 +211,7 @@ class RelationContext extends NodeContext implements AxisContext {
   }
 
   axesOf(index: number): readonly Axis[] | undefined {
+    this.#read.add(index);
     const value = this.node.inputs[index];
     return value === undefined ? undefined : this.#builder.axesOf(value);
   }
@@ -216,6 +219,15 @@ class RelationContext extends NodeContext implements AxisContext {
   setAxes(index: number, axes: readonly Axis[]): void {
     const value = this.node.outputs[index];
     if (value !== undefined) this.#builder.setAxes(value, axes, this.node);
+  }
+
+  /** An input whose axes its operator does not ask for is a parameter: a list of sizes, of axes, of scales. */
+  blockUnread(): void {
+    for (const [index, value] of this.node.inputs.entries()) {
+      if (value !== undefined && !this.#read.has(index)) {
+        this.#builder.block(value, this.#told("takes it as a parameter"));
+      }
+    }
   }
 
   sizesOf(index: number): readonly number[] | undefined {
