@@ -215,9 +215,19 @@ function noticesOf(draft: Draft, link: LinkState): Notice[] {
 function readerOf(source: ByteSource, files: DataFiles): ModelReader {
   return {
     elements: (tensor: TensorRef, limit: number) =>
-      reported(() => readElements(source, files, tensor, limit)),
+      whereThere(() => reported(() => readElements(source, files, tensor, limit))),
     nodeMetadata: (node: Node) => reported(() => readMetadata(source, node)),
   };
+}
+
+/** A tensor that a patch computes from external data that is not there is not there either. */
+function whereThere<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof InputError && error.code === "weights-missing") return undefined;
+    throw error;
+  }
 }
 
 function readMetadata(source: ByteSource, { span }: Node): ReadonlyMap<string, string> {

@@ -8,7 +8,7 @@ import type { HalfType, Slot } from "./accepts.ts";
 import type { Evidence } from "./evidence.ts";
 import { isOp } from "./follow.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
-import { constantAttributes, fillAs, storedAs } from "./stored-half.ts";
+import { canRead, constantAttributes, fillAs, isExternal, storedAs } from "./stored-half.ts";
 
 type Side = HalfType | "float32";
 
@@ -46,6 +46,8 @@ class Emitter {
   readonly #behind = new Map<Node, NodeSpec[]>();
   readonly #outputNames = new Map<Value, string>();
   readonly #attributes = new Map<Node, Map<string, AttributeSpec | null>>();
+  /** Constant nodes that initializers stand in for: an attribute is no place for what was in a file of its own. */
+  readonly #removed = new Set<Node>();
   #casts = 0;
   #constants = 0;
 
@@ -91,28 +93,32 @@ class Emitter {
     const { value } = entry;
     const wanted = this.#wanted(entry);
     const least = this.#evidence.masks.clamps.get(value);
-    const staysFloat = wanted.has("float32") || value.isOutput || !wanted.has(this.#type);
+    const isThere = canRead(value, this.#context.open);
+    const isMoved = value.producer !== undefined && !isThere;
+    const staysFloat = wanted.has("float32") || value.isOutput || !wanted.has(this.#type) || isMoved;
     const names: Names = { float32: staysFloat ? value.name : undefined, half: undefined };
     this.#names.set(value, names);
     if (staysFloat && least !== undefined) this.#replaceStored(value, "float32", least);
     if (!wanted.has(this.#type)) return;
-    this.#constants += 1;
-    if (!staysFloat) {
-      names.half = value.name;
-      this.#replaceStored(value, this.#type, least);
-    } else {
-      names.half = this.#fresh(value);
-      this.#copyStored(value, names.half, least);
+    names.half = staysFloat ? this.#fresh(value) : value.name;
+    if (staysFloat && !isThere) {
+      this.#addCast(value, value.name, names.half, this.#type);
+      return;
     }
+    this.#constants += 1;
+    if (staysFloat) this.#copyStored(value, names.half, least);
+    else this.#replaceStored(value, this.#type, least);
   }
 
   /** In its place, under its name. */
   #replaceStored(value: Value, to: Side, least: number | undefined): void {
     const tensor = storedAs(value, to, least, this.#context.open);
     const patch = this.#patch.of(value.graph);
-    if (value.producer !== undefined) {
-      this.#attributes.set(value.producer, constantAttributes(value.producer, tensor));
-    } else patch.tensors.set(value.name, tensor);
+    if (value.producer === undefined) patch.tensors.set(value.name, tensor);
+    else if (isExternal(value)) {
+      patch.added.set(value.name, tensor);
+      this.#removed.add(value.producer);
+    } else this.#attributes.set(value.producer, constantAttributes(value.producer, tensor));
     if (to === "float32" || value.declared === undefined) return;
     // Before IR 4 every initializer is listed as an input too.
     const types = value.isInput ? patch.edges : patch.declared;
@@ -122,7 +128,7 @@ class Emitter {
   #copyStored(value: Value, name: string, least: number | undefined): void {
     const tensor = storedAs(value, this.#type, least, this.#context.open);
     const { producer } = value;
-    if (producer === undefined) this.#patch.of(value.graph).added.set(name, tensor);
+    if (producer === undefined || isExternal(value)) this.#patch.of(value.graph).added.set(name, tensor);
     else {
       const attributes = constantAttributes(producer, tensor);
       this.#follow(producer, { base: producer, name, outputs: [name], attributes });
@@ -214,6 +220,10 @@ class Emitter {
   }
 
   #emitNode(node: Node): void {
+    if (this.#removed.has(node)) {
+      this.#patch.of(node.graph).nodes.set(node, this.#behind.get(node) ?? []);
+      return;
+    }
     const inputs = this.#inputNames(node);
     const outputs = node.outputs.map((value) =>
       value === undefined ? "" : (this.#outputNames.get(value) ?? value.name),

@@ -1,6 +1,7 @@
 /** @file Constants in half, or clamped: computed when the file is written, not before. */
 import type { Scope } from "../../facts/scope.ts";
 import { bytesOf, type DType } from "../../ir/dtype.ts";
+import { InputError } from "../../ir/errors.ts";
 import type { TensorRef, Value } from "../../ir/model.ts";
 import type { AttributeSpec, OpenTensor, TensorBytes, TensorSpec } from "../../ir/patch.ts";
 import { storedTensor } from "../stored.ts";
@@ -22,6 +23,24 @@ export function storedAs(value: Value, to: Target, least: number | undefined, op
   const { dims } = tensor;
   if (dims.includes(0)) return { dtype: to, dims, bytes: new MemoryBytes(new Uint8Array(0)) };
   return { dtype: to, dims, bytes: new LateTensor(tensor, to, least, open) };
+}
+
+/** Whether a stored value's elements are in a data file. */
+export function isExternal(value: Value): boolean {
+  return storedTensor(value)?.data.kind === "external";
+}
+
+/** Not so where they are in a data file that is not there. */
+export function canRead(value: Value, open: OpenTensor): boolean {
+  const tensor = storedTensor(value);
+  if (tensor?.data.kind !== "external" || tensor.dims.includes(0)) return true;
+  try {
+    open(tensor);
+    return true;
+  } catch (error) {
+    if (error instanceof InputError && error.code === "weights-missing") return false;
+    throw error;
+  }
 }
 
 /** What ConstantOfShape fills with, as `to`. */

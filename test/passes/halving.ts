@@ -1,0 +1,88 @@
+/** @file The half pass over models, with what must be true of every result. */
+import { expect } from "vitest";
+import { createCostModel } from "../../src/cost/model.ts";
+import { inferFacts } from "../../src/facts/infer.ts";
+import { type FixedModel, type FixNote, runPasses } from "../../src/fix/pipeline.ts";
+import { findGpu } from "../../src/hardware/gpus.ts";
+import { stacks } from "../../src/hardware/stacks.ts";
+import type { Graph } from "../../src/ir/model.ts";
+import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
+import { typeErrors } from "../../src/passes/half/check.ts";
+import { half } from "../../src/passes/half/half.ts";
+import type { PassOptions } from "../../src/passes/pass.ts";
+
+function testGpu() {
+  const gpu = findGpu("h200");
+  if (gpu === undefined) throw new Error("the tests' GPU is gone");
+  return gpu;
+}
+
+const defaults: PassOptions = {
+  halfType: "float16",
+  halfIo: false,
+  ranges: undefined,
+  nhwcIo: false,
+  nhwcForm: "portable",
+};
+
+export interface Halved {
+  readonly before: OpenModel;
+  readonly after: OpenModel;
+  readonly fixed: FixedModel;
+  readonly notes: readonly FixNote[];
+}
+
+export function halveModel(before: OpenModel, options: Partial<PassOptions> = {}): Halved {
+  const fixed = runHalf(before, options);
+  const after = fixed.model;
+  const broken = new Set(typeErrors(inferFacts(before)));
+  expect(typeErrors(inferFacts(after)).filter((error) => !broken.has(error))).toEqual([]);
+  expectSorted(after.graph, new Set());
+  if (options.halfIo !== true) expect(edgesOf(after)).toEqual(edgesOf(before));
+  return { before, after, fixed, notes: fixed.notes };
+}
+
+export function halveBytes(bytes: Uint8Array, options: Partial<PassOptions> = {}): Halved {
+  return halveModel(modelFromBytes(bytes), options);
+}
+
+export function runHalf(model: OpenModel, options: Partial<PassOptions> = {}): FixedModel {
+  return runPasses(model, {
+    target: { gpu: testGpu(), stack: stacks.cudnn, precision: "fp16" },
+    cost: createCostModel(),
+    passes: [half],
+    options: { ...defaults, ...options },
+    minSaving: 0,
+  });
+}
+
+/** Names and types of a model's inputs and outputs. */
+function edgesOf({ graph }: OpenModel) {
+  const edge = ({ name, declared }: Graph["inputs"][number]) => ({ name, declared });
+  return {
+    inputs: graph.inputs.filter(({ initializer }) => initializer === undefined).map(edge),
+    outputs: graph.outputs.map(edge),
+  };
+}
+
+/** Producers stand before consumers in the file, in the graph and in every graph inside it. */
+function expectSorted(graph: Graph, outer: ReadonlySet<string>): void {
+  const known = new Set(outer);
+  for (const value of graph.values.values()) if (value.producer === undefined) known.add(value.name);
+  for (const node of [...graph.nodes].sort((a, b) => a.span.offset - b.span.offset)) {
+    for (const input of node.inputs) if (input !== undefined) expect(known, input.name).toContain(input.name);
+    for (const { value } of node.attributes) if (value.type === "graph") expectSorted(value.graph, known);
+    for (const output of node.outputs) if (output !== undefined) known.add(output.name);
+  }
+}
+
+/** How many nodes of an operator there are, in all graphs. */
+export function countOf(graph: Graph, opType: string): number {
+  let count = 0;
+  for (const node of graph.nodes) {
+    if (node.opType === opType) count += 1;
+    for (const { value } of node.attributes)
+      if (value.type === "graph") count += countOf(value.graph, opType);
+  }
+  return count;
+}
