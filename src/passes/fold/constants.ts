@@ -4,11 +4,13 @@ import type { Node } from "../../ir/model.ts";
 import { numbersOf } from "../../ops/shape.ts";
 import { canEncode, encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";
 import type { Draft, Made } from "./draft.ts";
+import { doubtfulValues } from "./exact.ts";
 
 /** Operators of the nodes that went. */
 export function foldConstants(draft: Draft): readonly string[] {
+  const doubtful = doubtfulValues(draft);
   const folded = draft.nodes.flatMap((node) => {
-    const values = foldedOutputs(draft, node);
+    const values = foldedOutputs(draft, node, doubtful);
     return values === undefined ? [] : [{ node, values }];
   });
   for (const { node } of folded) draft.remove(node);
@@ -18,13 +20,17 @@ export function foldConstants(draft: Draft): readonly string[] {
 }
 
 /** Contents of every output, where all are known and none is an output of the model. */
-function foldedOutputs(draft: Draft, node: Node): ReadonlyMap<string, Made> | undefined {
+function foldedOutputs(
+  draft: Draft,
+  node: Node,
+  doubtful: ReadonlySet<string>,
+): ReadonlyMap<string, Made> | undefined {
   if (node.opType === "Constant" && node.domain === "") return undefined;
   const names = draft.outputsOf(node).filter((name) => name !== "");
   if (names.length === 0) return undefined;
   const values = new Map<string, Made>();
   for (const name of names) {
-    const made = draft.isOutput(name) ? undefined : knownContents(draft, name);
+    const made = draft.isOutput(name) || doubtful.has(name) ? undefined : knownContents(draft, name);
     if (made === undefined) return undefined;
     values.set(name, made);
   }
@@ -40,7 +46,7 @@ function knownContents(draft: Draft, name: string): Made | undefined {
   return { spec: { dtype, dims, bytes: new MemoryBytes(encodeNumbers(dtype, numbers)) }, numbers };
 }
 
-/** Integers of 64 bits beyond 2^53 are read as the nearest double. */
+/** An integer that was rounded when it was read cannot be written. */
 function isExact(value: number, dtype: DType): boolean {
   return dtypes[dtype].kind === "float" || Number.isSafeInteger(value);
 }
