@@ -3,6 +3,8 @@ import { bytesOf, type DType } from "../ir/dtype.ts";
 import { bfloatBits, halfBits } from "../ir/half.ts";
 import type { TensorBytes, TensorSpec } from "../ir/patch.ts";
 
+export { bfloatBits, bfloatBitsOfFloat, halfBits, halfBitsOfFloat } from "../ir/half.ts";
+
 /** Bytes held in memory. */
 export class MemoryBytes implements TensorBytes {
   readonly size: number;
