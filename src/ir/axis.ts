@@ -106,14 +106,25 @@ export class AxisSolver {
     return parts;
   }
 
-  /** k equal parts are k × one part, when the parts can be the same. */
+  /** a × c + b × c = (a + b) × c, when the inner factors can be the same. */
   #splitSum(parts: readonly Axis[], outer: number): readonly [Axis, Axis] | undefined {
-    const [first] = parts;
-    if (first === undefined || parts.length !== outer) return undefined;
-    if (parts.some((part) => sizeOfAxis(part) !== sizeOfAxis(first))) return undefined;
-    for (const part of parts.slice(1))
-      this.unify(first, part, "parts of a concatenation that is taken apart as a product");
-    return [this.atom(outer, "counts the parts of a concatenation"), resolveAxis(first)];
+    const total = parts.reduce((size, part) => size + sizeOfAxis(part), 0);
+    const step = total / outer;
+    if (parts.some((part) => sizeOfAxis(part) % step !== 0)) return undefined;
+    const halves: (readonly [Axis, Axis])[] = [];
+    for (const part of parts) {
+      const apart = this.split(part, sizeOfAxis(part) / step);
+      if (apart === undefined) return undefined;
+      halves.push(apart);
+    }
+    const [first, ...more] = halves;
+    if (first === undefined) return undefined;
+    for (const [, inner] of more)
+      this.unify(first[1], inner, "parts of a concatenation that is taken apart as a product");
+    const counts = halves.map(([count]) => count);
+    const isCount = counts.every((count) => sizeOfAxis(count) === 1);
+    const whole = isCount ? this.atom(outer, "counts the parts of a concatenation") : this.sum(counts);
+    return [whole, resolveAxis(first[1])];
   }
 
   #splitFactors(factors: readonly Axis[], outer: number): readonly [Axis, Axis] | undefined {
@@ -222,7 +233,7 @@ export class AxisSolver {
     const [outer] = product.factors;
     const halves = outer === undefined ? undefined : this.#splitSum(parts, sizeOfAxis(outer));
     if (halves !== undefined && outer !== undefined) {
-      this.block(outer, reason);
+      this.unify(halves[0], outer, reason);
       this.unify(halves[1], this.product(product.factors.slice(1)), reason);
       return true;
     }

@@ -1,4 +1,4 @@
-import { keepLane } from "../lanes.ts";
+import { operandLane } from "../lanes.ts";
 import { defineOp } from "../op.ts";
 import { broadcast, tensorAt } from "../shape.ts";
 import { elementAt, fill, folded, shapeGivenBy } from "./elements.ts";
@@ -9,7 +9,7 @@ export const expand = defineOp({
   domain: "",
   type: "Expand",
   axes: expandAxes,
-  lanes: keepLane,
+  lanes: (context) => operandLane(context, 0),
   infer(context) {
     const input = tensorAt(context, 0);
     const shape = broadcast(input.shape, shapeGivenBy(tensorAt(context, 1)));

@@ -2,9 +2,9 @@
 
 import { type Axis, indexMap, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { unknownDim } from "../../ir/dim.ts";
-import type { AxisContext } from "../axes.ts";
-import { keepLane } from "../lanes.ts";
-import { defineOp } from "../op.ts";
+import { type AxisContext, finiteLane, type Lane, type LaneContext } from "../axes.ts";
+import { joinLanes, keepLane } from "../lanes.ts";
+import { defineOp, type OpContext } from "../op.ts";
 import { normalizeAxis, numbersAt, tensorAt } from "../shape.ts";
 import { elementAt, fill, folded, wrapIndex } from "./elements.ts";
 
@@ -12,7 +12,7 @@ export const gather = defineOp({
   domain: "",
   type: "Gather",
   axes: gatherAxes,
-  lanes: keepLane,
+  lanes: gatherLane,
   infer(context) {
     const data = tensorAt(context, 0);
     const indices = tensorAt(context, 1);
@@ -39,24 +39,52 @@ export const gather = defineOp({
 function gatherAxes(context: AxisContext): void {
   const [data, indices] = [context.axesOf(0), context.axesOf(1)];
   if (data === undefined || indices === undefined) return context.blockAll("has operands of unknown sizes");
-  const at = normalizeAxis(context.int("axis") ?? 0, data.length);
+  const at = axisOf(context);
   const rows = data[at];
   if (rows === undefined) return;
+  const [list, ...more] = indices;
+  const given = context.isStored(1) && more.length === 0 ? numbersAt(context, 1) : undefined;
+  const isWritten = given !== undefined && tensorAt(context, 1).dtype === "int64";
   for (const axis of indices) context.block(axis, "reads indices along it");
-  const given = numbersAt(context, 1);
-  if (given !== undefined && indices.length < 2 && tensorAt(context, 1).dtype === "int64") {
-    rewriteIndices(context, rows, given);
-    // Rows of a table that is stored: indices that the model computes never reach beyond the true ones.
-  } else if (given !== undefined || !context.isStored(0)) context.block(rows, "takes positions along it");
-  context.setAxes(0, data.toSpliced(at, 1, ...indices));
+  // Indices that the model computes never reach beyond the true rows of a table that is stored.
+  const isFromEnd = numbersAt(context, 1)?.some((index) => index < 0) ?? context.isStored(1);
+  if (!isWritten && (isFromEnd || !context.isStored(0))) context.block(rows, "takes positions along it");
+  // Constant indices are written for any layout of the rows and of the result.
+  const gathered = isWritten && list !== undefined ? [context.solver.atom(sizeOfAxis(list))] : indices;
+  if (isWritten) rewriteIndices(context, rows, gathered[0], given);
+  context.setAxes(0, data.toSpliced(at, 1, ...gathered));
 }
 
-/** Constant indices follow their rows. */
-function rewriteIndices(context: AxisContext, rows: Axis, indices: readonly number[]): void {
+function axisOf(context: OpContext): number {
+  return normalizeAxis(context.int("axis") ?? 0, tensorAt(context, 0).shape?.length ?? 1);
+}
+
+/** Padded positions read the row that the first index names: finite, and nobody's zero. */
+function rewriteIndices(
+  context: AxisContext,
+  rows: Axis,
+  gathered: Axis | undefined,
+  indices: readonly number[],
+): void {
   const size = sizeOfAxis(rows);
   context.rewriteInput(1, (sizes) => {
-    if (paddedSize(rows, sizes) === size) return indices;
-    const map = indexMap(rows, sizes);
-    return indices.map((index) => map.indexOf(index < 0 ? index + size : index));
+    const places = indexMap(rows, sizes);
+    const positionOf = (index: number | undefined) =>
+      places.indexOf(index === undefined || index >= 0 ? (index ?? 0) : index + size);
+    const isUntouched =
+      places.length === size && (gathered === undefined || paddedSize(gathered, sizes) === indices.length);
+    if (isUntouched) return indices;
+    const order = gathered === undefined ? [0] : [...indexMap(gathered, sizes)];
+    return order.map((index) => positionOf(indices[index < 0 ? 0 : index]));
   });
+}
+
+/** Padded positions of the result hold true rows; other axes keep their lanes. */
+function gatherLane(context: LaneContext): Lane {
+  const at = axisOf(context);
+  const end = at + (tensorAt(context, 1).shape?.length ?? 0);
+  const positions = context.axesOfOutput(0);
+  const isGathered = positions.some((position) => position >= at && position < end);
+  const isKept = positions.some((position) => position < at || position >= end);
+  return joinLanes([...(isGathered ? [finiteLane] : []), ...(isKept ? [keepLane(context)] : [])]);
 }

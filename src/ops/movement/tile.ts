@@ -1,5 +1,5 @@
 import { mulDims, unknownDim } from "../../ir/dim.ts";
-import { keepLane } from "../lanes.ts";
+import { operandLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { elementsOf, tensorAt, unknownShape } from "../shape.ts";
 import { elementAt, fill, folded, lengthOf } from "./elements.ts";
@@ -10,7 +10,7 @@ export const tile = defineOp({
   domain: "",
   type: "Tile",
   axes: tileAxes,
-  lanes: keepLane,
+  lanes: (context) => operandLane(context, 0),
   infer(context) {
     const input = tensorAt(context, 0);
     const repeats = tensorAt(context, 1);
