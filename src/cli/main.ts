@@ -1,12 +1,14 @@
 /** @file The command line: which command runs, and what a mistake in it looks like. */
 import yargs, { type Argv } from "yargs";
 import { InputError } from "../ir/errors.ts";
+import { closest } from "../settings/closest.ts";
 import { version } from "../version.ts";
 import { addExplain } from "./commands/explain.ts";
 import { addGpus } from "./commands/gpus.ts";
 import { addLint } from "./commands/lint.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { reportFailure } from "./errors.ts";
+import { lintOptions } from "./options.ts";
 
 const epilogue = `Exit codes: 0 clean; 1 findings at error level, or more warnings than --max-warnings;
 2 wrong usage, a bad configuration, or a model that cannot be read.
@@ -43,10 +45,12 @@ function baseParser(args: readonly string[]): Argv {
       "$0 [lint] <files, folders or patterns…>\n\nFinds layers of ONNX models that waste a GPU's Tensor Cores.",
     )
     .parserConfiguration({
+      "camel-case-expansion": false,
       "greedy-arrays": false,
       "dot-notation": false,
       "parse-numbers": false,
       "parse-positional-numbers": false,
+      "populate--": true,
     })
     .strict()
     .locale("en")
@@ -57,11 +61,15 @@ function baseParser(args: readonly string[]): Argv {
     .exitProcess(false)
     .fail((message, error: Error | undefined) => {
       // yargs has errors of its own for flags that lack their value.
-      if (error === undefined || error.name === "YError") {
-        throw new InputError("usage", message ?? error?.message ?? "the command line cannot be read", {
-          cause: error,
-        });
-      }
-      throw error;
+      if (error !== undefined && error.name !== "YError") throw error;
+      const text = message ?? error?.message ?? "the command line cannot be read";
+      throw new InputError("usage", `${text}${flagHint(text)}`, { cause: error });
     });
+}
+
+/** The flag that an unknown one was meant to be. */
+function flagHint(message: string): string {
+  const [, unknown] = /^Unknown arguments?: ([^,]+)/.exec(message) ?? [];
+  const nearest = unknown === undefined ? undefined : closest(unknown, Object.keys(lintOptions));
+  return nearest === undefined ? "" : `; did you mean --${nearest}?`;
 }

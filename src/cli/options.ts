@@ -98,6 +98,15 @@ export type ConfigChoice =
 type SettingArguments = Partial<InferredOptionTypes<typeof settingOptions>>;
 type LintArguments = Partial<InferredOptionTypes<typeof lintOptions>>;
 
+/** Models, those after `--` too. */
+export function pathsOf(argv: {
+  readonly paths?: readonly string[] | undefined;
+  readonly "--"?: unknown;
+}): string[] {
+  const { paths = [], "--": rest } = argv;
+  return [...paths, ...(Array.isArray(rest) ? rest.map(String) : [])];
+}
+
 /** Throws InputError `usage` naming the flag, what was found and what was expected. */
 export function readSettings(argv: SettingArguments): SettingFlags {
   const { "min-saving": minSaving, "error-share": errorShare } = argv;

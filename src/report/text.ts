@@ -144,11 +144,11 @@ function statisticsLines(report: LintReport, palette: Palette): string[] {
 
 function footerLines(report: LintReport, palette: Palette): string[] {
   const { errors, warnings, infos, fixable, failedModels } = report.summary;
-  const models = counted(report.models.length, "model");
-  const failed = failedModels > 0 ? palette.bad(`; ${counted(failedModels, "model")} failed`) : "";
+  const failed = failedModels > 0 ? palette.bad(counted(failedModels, "model failed", "models failed")) : "";
+  const linted = report.models.length - failedModels;
   if (errors + warnings + infos === 0) {
-    const clean = failedModels > 0 ? "no findings" : palette.good("no findings");
-    return report.models.length === 0 ? ["no models"] : [`${clean} in ${models}${failed}`];
+    const clean = linted > 0 ? palette.good(`no findings in ${counted(linted, "model")}`) : "";
+    return [[clean, failed].filter((part) => part !== "").join("; ") || "no models"];
   }
   const counts = [
     [errors, "error", "error"],
@@ -160,7 +160,9 @@ function footerLines(report: LintReport, palette: Palette): string[] {
     .map(([count, noun, severity]) => palette.severity[severity](counted(count, noun)));
   const fixes = fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : "";
   const first = report.models.flatMap(({ findings }) => findings)[0];
-  const lines = [`${parts.join(", ")} in ${models}${fixes}${failed}`];
+  const lines = [
+    `${parts.join(", ")} in ${counted(report.models.length, "model")}${fixes}${failed && `; ${failed}`}`,
+  ];
   if (first !== undefined) lines.push(palette.dim(`tc-lint explain ${first.code} says what it is about`));
   return lines;
 }

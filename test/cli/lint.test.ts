@@ -53,6 +53,12 @@ describe("one model", () => {
     expect(bare).toEqual(named);
   });
 
+  test("a file that looks like a flag comes after --", async () => {
+    folder.write("-x.onnx", bytesOf(cleanModel()));
+    const { exitCode, stdout } = await tcLint(["clean.onnx", "--", "-x.onnx"]);
+    expect([exitCode, stdout.includes("no findings in 2 models")]).toEqual([0, true]);
+  });
+
   test("a clean model is clean", async () => {
     const { exitCode, stdout } = await tcLint(["clean.onnx"]);
     expect(exitCode).toBe(0);
@@ -229,7 +235,11 @@ describe("several models", () => {
 
 describe("failures", () => {
   const failures: readonly (readonly [what: string, args: readonly string[], stderr: RegExp])[] = [
-    ["an unknown flag", ["a.onnx", "--max-warning", "3"], /tc-lint: Unknown argument.*max-warning/],
+    [
+      "an unknown flag",
+      ["a.onnx", "--max-warning", "3"],
+      /tc-lint: Unknown argument: max-warning; did you mean --max-warnings\?/,
+    ],
     ["no model", [], /no model given/],
     [
       "a bad count",

@@ -1,6 +1,6 @@
 /** @file `tc-lint [lint] <files, folders or patterns…>` */
 import type { Argv } from "yargs";
-import { lintOptions, readLintFlags } from "../options.ts";
+import { lintOptions, pathsOf, readLintFlags } from "../options.ts";
 
 export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) => void): Argv {
   return parser.command(
@@ -16,7 +16,7 @@ export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) =
         .options(lintOptions),
     async (argv) => {
       const flags = readLintFlags(argv);
-      const paths = argv.paths ?? [];
+      const paths = pathsOf(argv);
       if (argv["print-config"] === true) {
         const { showConfig } = await import("../show-config.ts");
         return done(await showConfig(paths, flags));

@@ -1,6 +1,6 @@
 /** @file `tc-lint print-config [files…]` */
 import type { Argv } from "yargs";
-import { readConfigChoice, readSettings, settingOptions } from "../options.ts";
+import { pathsOf, readConfigChoice, readSettings, settingOptions } from "../options.ts";
 
 export function addPrintConfig(parser: Argv, done: (exitCode: number) => void): Argv {
   return parser.command(
@@ -17,7 +17,7 @@ export function addPrintConfig(parser: Argv, done: (exitCode: number) => void): 
     async (argv) => {
       const { showConfig } = await import("../show-config.ts");
       const flags = { settings: readSettings(argv), config: readConfigChoice(argv) };
-      done(await showConfig(argv.paths ?? [], flags));
+      done(await showConfig(pathsOf(argv), flags));
     },
   );
 }

@@ -1,0 +1,75 @@
+/** @file The flags of `--fix`: what yargs is told, and what it gives back, checked. */
+import type { InferredOptionTypes } from "yargs";
+import { InputError } from "../ir/errors.ts";
+
+const group = "Fix:";
+const flag = (describe: string) => ({ type: "boolean", group, describe }) as const;
+
+export const fixOptions = {
+  fix: flag("Repair what safe fixes repair: fold constants and normalizations, pad to aligned sizes"),
+  "unsafe-fixes": flag("Also half precision and channels_last: same function, to half's rounding"),
+  layout: {
+    type: "string",
+    group,
+    choices: ["nhwc"] as const,
+    describe: "With --fix: keep activations channels_last",
+  },
+  half: {
+    type: "string",
+    group,
+    choices: ["fp16", "bf16"] as const,
+    describe: "With --fix: bring weights and compute to this type",
+  },
+  "half-io": flag("With half precision: inputs and outputs become half too"),
+  "nhwc-io": flag("With channels_last: inputs and outputs become NHWC too"),
+  diff: flag("Show what --fix would change, write nothing; exit 1 where something would"),
+  "fix-output": {
+    type: "string",
+    requiresArg: true,
+    group,
+    describe: "Write the repaired model here, and leave the original as it is; one model only",
+  },
+  "fix-only": flag("Repair, and do not report what remains"),
+  "exit-non-zero-on-fix": flag("Exit with 1 where something was repaired"),
+  verify: {
+    ...flag("Compare the result with the original before it is put in place; --no-verify does not"),
+    default: true,
+  },
+} as const;
+
+export interface FixFlags {
+  readonly dryRun: boolean;
+  readonly half: "fp16" | "bf16" | undefined;
+  readonly nhwc: boolean;
+  readonly halfIo: boolean;
+  readonly nhwcIo: boolean;
+  readonly output: string | undefined;
+  readonly only: boolean;
+  readonly exitNonZero: boolean;
+  readonly verify: boolean;
+}
+
+type FixArguments = Partial<InferredOptionTypes<typeof fixOptions>>;
+
+/** Undefined where no fix is asked for. Throws InputError `usage` for flags that say nothing without one. */
+export function readFixFlags(argv: FixArguments, precision: string | undefined): FixFlags | undefined {
+  const asked = [argv.fix, argv.diff, argv["fix-only"], argv["fix-output"] !== undefined].includes(true);
+  const dependent = ["unsafe-fixes", "layout", "half", "half-io", "nhwc-io", "exit-non-zero-on-fix"] as const;
+  if (!asked) {
+    const stray = dependent.find((name) => argv[name] !== undefined && argv[name] !== false);
+    if (stray !== undefined) throw new InputError("usage", `--${stray}: says nothing without --fix or --diff`);
+    return undefined;
+  }
+  const unsafe = argv["unsafe-fixes"] ?? false;
+  return {
+    dryRun: argv.diff ?? false,
+    half: argv.half ?? (unsafe ? (precision === "bf16" ? "bf16" : "fp16") : undefined),
+    nhwc: argv.layout === "nhwc" || unsafe,
+    halfIo: argv["half-io"] ?? false,
+    nhwcIo: argv["nhwc-io"] ?? false,
+    output: argv["fix-output"],
+    only: argv["fix-only"] ?? false,
+    exitNonZero: argv["exit-non-zero-on-fix"] ?? false,
+    verify: argv.verify ?? true,
+  };
+}
