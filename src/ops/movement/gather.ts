@@ -75,7 +75,8 @@ function rewriteIndices(
       places.length === size && (gathered === undefined || paddedSize(gathered, sizes) === indices.length);
     if (isUntouched) return indices;
     const order = gathered === undefined ? [0] : [...indexMap(gathered, sizes)];
-    return order.map((index) => positionOf(indices[index < 0 ? 0 : index]));
+    const [first] = indices;
+    return order.map((index) => positionOf(index < 0 ? first : indices[index]));
   });
 }
 
