@@ -72,7 +72,21 @@ describe("unify", () => {
     for (const atom of [...atomsOf(a), ...atomsOf(b)]) expect(atom.blocked).toBe("4 × 9 is no 6 × 6");
   });
 
-  it("blocks an atom that would contain itself", () => {
+  it("blocks axes of different sizes", () => {
+    const solver = new AxisSolver();
+    const [a, b] = [solver.atom(6), solver.atom(7)];
+    solver.unify(a, b, "sizes differ");
+    expect([atomOf(a).blocked, atomOf(b).blocked]).toEqual(["sizes differ", "sizes differ"]);
+  });
+
+  it("blocks an empty axis that would contain itself", () => {
+    const solver = new AxisSolver();
+    const empty = solver.atom(0);
+    solver.unify(empty, { kind: "product", factors: [solver.atom(3), empty] }, "contains itself");
+    expect(atomOf(empty).blocked).toBe("contains itself");
+  });
+
+  it("blocks factors that change places", () => {
     const solver = new AxisSolver();
     const a = solver.atom(6);
     const [x, rest] = solver.split(a, 2) ?? [a, a];
