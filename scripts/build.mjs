@@ -25,6 +25,7 @@ const { metafile } = await build({
   entryPoints: {
     "bin/tc-lint": "src/cli/bin.ts",
     worker: "src/cli/worker.ts",
+    "verify-child": "src/verify/child.ts",
     index: "src/index.ts",
     config: "src/config.ts",
   },

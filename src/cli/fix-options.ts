@@ -7,18 +7,14 @@ const flag = (describe: string) => ({ type: "boolean", group, describe }) as con
 
 export const fixOptions = {
   fix: flag("Repair what safe fixes repair: fold constants and normalizations, pad to aligned sizes"),
-  "unsafe-fixes": flag("Also half precision and channels_last: same function, to half's rounding"),
+  "unsafe-fixes": flag(
+    "Also half precision and channels_last; --precision fp16 or bf16, and --layout nhwc, ask for one of them",
+  ),
   layout: {
     type: "string",
     group,
     choices: ["nhwc"] as const,
     describe: "With --fix: keep activations channels_last",
-  },
-  half: {
-    type: "string",
-    group,
-    choices: ["fp16", "bf16"] as const,
-    describe: "With --fix: bring weights and compute to this type",
   },
   "half-io": flag("With half precision: inputs and outputs become half too"),
   "nhwc-io": flag("With channels_last: inputs and outputs become NHWC too"),
@@ -51,19 +47,20 @@ export interface FixFlags {
 
 type FixArguments = Partial<InferredOptionTypes<typeof fixOptions>>;
 
-/** Undefined where no fix is asked for. Throws InputError `usage` for flags that say nothing without one. */
+/** Undefined where no fix is asked for; `precision` is what the flag says. Throws InputError `usage` for flags that say nothing without one. */
 export function readFixFlags(argv: FixArguments, precision: string | undefined): FixFlags | undefined {
   const asked = [argv.fix, argv.diff, argv["fix-only"], argv["fix-output"] !== undefined].includes(true);
-  const dependent = ["unsafe-fixes", "layout", "half", "half-io", "nhwc-io", "exit-non-zero-on-fix"] as const;
+  const dependent = ["unsafe-fixes", "layout", "half-io", "nhwc-io", "exit-non-zero-on-fix"] as const;
   if (!asked) {
     const stray = dependent.find((name) => argv[name] !== undefined && argv[name] !== false);
-    if (stray !== undefined) throw new InputError("usage", `--${stray}: says nothing without --fix or --diff`);
+    if (stray !== undefined)
+      throw new InputError("usage", `--${stray}: says nothing without --fix or --diff`);
     return undefined;
   }
   const unsafe = argv["unsafe-fixes"] ?? false;
   return {
     dryRun: argv.diff ?? false,
-    half: argv.half ?? (unsafe ? (precision === "bf16" ? "bf16" : "fp16") : undefined),
+    half: precision === "fp16" || precision === "bf16" ? precision : unsafe ? "fp16" : undefined,
     nhwc: argv.layout === "nhwc" || unsafe,
     halfIo: argv["half-io"] ?? false,
     nhwcIo: argv["nhwc-io"] ?? false,

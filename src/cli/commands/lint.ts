@@ -1,5 +1,6 @@
 /** @file `tc-lint [lint] <files, folders or patterns…>` */
 import type { Argv } from "yargs";
+import { fixOptions, readFixFlags } from "../fix-options.ts";
 import { lintOptions, pathsOf, readLintFlags } from "../options.ts";
 
 export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) => void): Argv {
@@ -13,7 +14,8 @@ export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) =
           array: true,
           describe: "Models, folders that hold models, or patterns such as 'exports/**/*.onnx'",
         })
-        .options(lintOptions),
+        .options(lintOptions)
+        .options(fixOptions),
     async (argv) => {
       const flags = readLintFlags(argv);
       const paths = pathsOf(argv);
@@ -22,7 +24,10 @@ export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) =
         return done(await showConfig(paths, flags));
       }
       const { runLint } = await import("../run-lint.ts");
-      return done(await runLint(paths, flags, workerUrl));
+      const fix = readFixFlags(argv, argv.precision);
+      if (fix === undefined) return done(await runLint(paths, flags, workerUrl));
+      const { runFix } = await import("../run-fix.ts");
+      return done(await runFix(paths, flags, fix, (fixed) => runLint(fixed, flags, workerUrl)));
     },
   );
 }

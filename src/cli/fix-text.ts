@@ -1,0 +1,70 @@
+/** @file What a fix did to one model, in the terminal. */
+import type { FixOutcome } from "../fix/fix.ts";
+import { type Palette, paletteOf } from "../report/color.ts";
+import { compact, counted, duration, percent, printable } from "../report/format.ts";
+import type { ColorLevel } from "../report/render.ts";
+
+export interface FixTextOptions {
+  readonly color: ColorLevel;
+  /** List every node and tensor that differs. */
+  readonly diff: boolean;
+}
+
+export function renderFixText(outcome: FixOutcome, options: FixTextOptions): string {
+  const palette = paletteOf(options.color);
+  const title = palette.heading(printable(outcome.path));
+  if (!outcome.changed) return `${title}\n  nothing to fix${blockedText(outcome, palette)}\n`;
+  const lines = [title, `  ${timeText(outcome, palette)}`, `  ${sizeText(outcome)}`];
+  for (const note of outcome.notes) {
+    if (note.kind !== "changed") continue;
+    const saves = note.microseconds === undefined ? "" : `, saves ${duration(note.microseconds)}`;
+    lines.push(`  ${palette.bold(note.pass)}  ${printable(note.message)}${saves}`);
+  }
+  if (options.diff) lines.push(...diffLines(outcome, palette));
+  lines.push(...resultLines(outcome, palette));
+  return `${lines.join("\n")}${blockedText(outcome, palette)}\n`;
+}
+
+function timeText({ microseconds: { before, after } }: FixOutcome, palette: Palette): string {
+  const change = before > 0 ? ` (${percent((before - after) / before)} less)` : "";
+  return `predicted ${duration(before)} → ${palette.bold(duration(after))}${change}`;
+}
+
+function sizeText({ diff }: FixOutcome): string {
+  const count = (kind: string) => diff.nodes.filter((node) => node.kind === kind).length;
+  const sign = diff.addedElements < 0 ? "−" : "+";
+  const nodes = `nodes: ${count("added")} added, ${count("removed")} removed, ${count("changed")} changed`;
+  return `${nodes}; ${counted(diff.tensors.length, "tensor")} differ, ${sign}${compact(Math.abs(diff.addedElements))} parameters`;
+}
+
+function diffLines({ diff }: FixOutcome, palette: Palette): string[] {
+  const signs = { added: "+", removed: "−", changed: "~" } as const;
+  const nodes = diff.nodes.map(({ name, op, kind, details }) => {
+    const what = details.length > 0 ? `: ${details.join("; ")}` : "";
+    return `  ${signs[kind]} ${printable(name)} ${palette.dim(`(${printable(op)})`)}${printable(what)}`;
+  });
+  const tensors = diff.tensors.map(({ name, before, after }) => {
+    const sign = before === null ? "+" : after === null ? "−" : "~";
+    const shapes = before !== null && after !== null ? `${before} → ${after}` : (after ?? before ?? "");
+    return `  ${sign} ${printable(name)} ${shapes}`;
+  });
+  return [...nodes, ...tensors];
+}
+
+function resultLines({ written, destination, proof, bytes }: FixOutcome, palette: Palette): string[] {
+  if (!written) return [`  ${palette.dim("not written")}`];
+  const said = proof === null ? [] : [`  ${proof.kind}: ${printable(proof.summary)}`];
+  return [...said, `  written to ${printable(destination)} (${compact(bytes)} bytes)`];
+}
+
+/** Reasons repeat from layer to layer: each once, with its count. */
+function blockedText({ notes }: FixOutcome, palette: Palette): string {
+  const counts = new Map<string, number>();
+  for (const { kind, message } of notes) {
+    if (kind === "blocked") counts.set(message, (counts.get(message) ?? 0) + 1);
+  }
+  const lines = [...counts].map(
+    ([message, count]) => `  note   ${message}${count > 1 ? ` (${count}×)` : ""}`,
+  );
+  return lines.length === 0 ? "" : `\n${lines.map((line) => palette.dim(printable(line))).join("\n")}`;
+}
