@@ -1,0 +1,43 @@
+/**
+ * @file The process that runs models: it may crash, hang or run out of memory, and its parent lives on.
+ *
+ * It takes one task, answers once and ends. A thread watches its memory: the main one is inside ONNX Runtime for minutes.
+ */
+import { isMainThread, Worker, workerData } from "node:worker_threads";
+import { InputError } from "../ir/errors.ts";
+import { type ChildAnswer, type ChildRequest, memorySignal } from "./protocol.ts";
+import { verifyHere } from "./verify-here.ts";
+
+const watchMilliseconds = 50;
+
+if (isMainThread) process.once("message", (request: ChildRequest) => void answer(request));
+else watch(Number(workerData));
+
+async function answer({ task, memoryBytes }: ChildRequest): Promise<void> {
+  const watcher = new Worker(new URL(import.meta.url), { workerData: memoryBytes });
+  watcher.unref();
+  // Without a parent nobody waits for an answer.
+  process.once("disconnect", () => process.exit(1));
+  const send = (message: ChildAnswer) => new Promise((sent) => process.send?.(message, sent));
+  try {
+    const outcome = await verifyHere(task, (what) => void send({ kind: "progress", what }));
+    await send({ kind: "done", outcome });
+  } catch (error) {
+    await send(failureOf(error));
+  }
+  // ONNX Runtime's threads need no farewell.
+  process.exit(0);
+}
+
+function failureOf(error: unknown): ChildAnswer {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  const code = error instanceof InputError ? error.code : undefined;
+  return { kind: "failed", code, message: code === undefined ? (stack ?? message) : message };
+}
+
+/** Ends the process by a signal that says why. */
+function watch(memoryBytes: number): void {
+  setInterval(() => {
+    if (process.memoryUsage.rss() > memoryBytes) process.kill(process.pid, memorySignal);
+  }, watchMilliseconds);
+}

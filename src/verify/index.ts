@@ -1,0 +1,8 @@
+/** @file What other folders use of verification. */
+export { type Budget, budgets, type HalfType } from "./budget.ts";
+export type { Lanes } from "./compare.ts";
+export { readNpz, writeNpz } from "./npz.ts";
+export type { DivergenceReport, DrawReport, OutputReport, VerifyReport } from "./report.ts";
+export type { Tensor, Tensors } from "./tensor.ts";
+export { compareModels, type VerifyOptions } from "./verify.ts";
+export type { VerifyOutcome } from "./verify-here.ts";

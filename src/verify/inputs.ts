@@ -1,0 +1,115 @@
+/** @file Inputs drawn from a seed, by type and by use. */
+import { evaluateDim } from "../ir/dim.ts";
+import { type DType, dtypes } from "../ir/dtype.ts";
+import { InputError } from "../ir/errors.ts";
+import type { Model, Value } from "../ir/model.ts";
+import { Random } from "./random.ts";
+import { requiredInputs } from "./sizes.ts";
+import { type ArrayType, countOf, isArrayType, type Tensor, type Tensors, tensorOf } from "./tensor.ts";
+import { type Bindings, type Use, useOf } from "./use.ts";
+
+/** What is drawn. Floats are normal unless it says otherwise; whole numbers and masks are uniform. */
+export const drawKinds = ["normal", "large", "negative", "zero"] as const;
+export type DrawKind = (typeof drawKinds)[number];
+
+export interface Draw {
+  readonly kind: DrawKind;
+  readonly seed: number;
+  readonly sizes: Bindings;
+  /** Whole numbers of no known use stay 0 or 1, where a wider range did not run. */
+  readonly isNarrow: boolean;
+}
+
+/** Far from 0, and still far from overflow. */
+const largeScale = 16;
+const widestValue = 9;
+
+/** Throws InputError `unsupported-input` for types that cannot be given to ONNX Runtime from here. */
+export function drawInputs(model: Model, draw: Draw): Tensors {
+  return new Map(requiredInputs(model).map((input) => [input.name, drawInput(model, input, draw)]));
+}
+
+function drawInput(model: Model, input: Value, draw: Draw): Tensor {
+  const { dtype, dims } = typeOf(model, input, draw.sizes);
+  const random = new Random(`${draw.seed} ${draw.kind} ${input.name}`);
+  const count = countOf(dims);
+  if (dtype === "string") {
+    return {
+      dtype,
+      dims,
+      data: Array.from({ length: count }, () => `word${random.integer(0, widestValue)}`),
+    };
+  }
+  const use = useOf(model, input, draw.sizes);
+  const next = drawer({ dtype, use, draw, random, last: dims.at(-1) ?? 1 });
+  return tensorOf(
+    dtype,
+    dims,
+    Float64Array.from({ length: count }, (_, at) => next(at)),
+  );
+}
+
+function typeOf(model: Model, { name, declared }: Value, sizes: Bindings) {
+  const dtype = declared?.kind === "tensor" ? declared.dtype : undefined;
+  const shape = declared?.kind === "tensor" ? declared.shape : undefined;
+  const dims = shape?.map((dim) => evaluateDim(dim, sizes));
+  if ((dtype !== "string" && !isArrayType(dtype)) || dims === undefined || dims.includes(undefined)) {
+    const what = `has type ${dtype ?? declared?.kind ?? "unknown"}`;
+    throw new InputError(
+      "unsupported-input",
+      `${model.path}: input "${name}" ${what}, which cannot be drawn`,
+    );
+  }
+  return { dtype, dims: dims.filter((size) => size !== undefined) };
+}
+
+interface Element {
+  readonly dtype: ArrayType;
+  readonly use: Use;
+  readonly draw: Draw;
+  readonly random: Random;
+  /** Size of the last axis: a mask has rows. */
+  readonly last: number;
+}
+
+/** The number at each position, in order. */
+function drawer(element: Element): (at: number) => number {
+  const { dtype, use, draw, random } = element;
+  const { kind } = draw;
+  if (use.kind === "mask") return maskDrawer(element);
+  if (use.kind === "fixed") return () => use.value;
+  if (isFloat(dtype) && use.kind === "value") {
+    if (kind === "zero") return () => 0;
+    const scale = kind === "large" ? largeScale : 1;
+    return kind === "negative" ? () => -Math.abs(random.normal()) : () => scale * random.normal();
+  }
+  const [low, high] = rangeOf(element);
+  if (kind === "zero") return () => low;
+  // The last of a table, and now and then the first.
+  if (kind === "large") return () => (random.uniform() < 0.25 ? low : high);
+  return () => random.integer(low, high);
+}
+
+function isFloat(dtype: DType): boolean {
+  return dtypes[dtype].kind === "float";
+}
+
+/** Smallest and largest whole number to draw. */
+function rangeOf({ dtype, use, draw }: Element): readonly [number, number] {
+  if (use.kind === "index") return [0, use.below - 1];
+  if (use.kind === "count") return [1, Math.max(1, use.most)];
+  if (dtype === "bool" || draw.isNarrow) return [0, 1];
+  // Eight bits are pixels and quantized numbers: all of them.
+  if (dtype === "uint8") return [0, 255];
+  if (dtype === "int8") return [-128, 127];
+  return [0, widestValue];
+}
+
+/** Rows of ones with zeros behind, as padding leaves them; never a row of zeros only. */
+function maskDrawer({ draw, random, last }: Element): (at: number) => number {
+  let kept = last;
+  return (at) => {
+    if (at % last === 0) kept = draw.kind === "normal" ? random.integer(1, last) : last;
+    return at % last < kept ? 1 : 0;
+  };
+}

@@ -1,0 +1,108 @@
+/** @file Outputs of the candidate against those of the original, each within its budget. */
+import { type Allowance, type Budget, halfAllowance, isWithin, relativeAllowance } from "./budget.ts";
+import { compareTensors, type Difference } from "./compare.ts";
+import { drawText, type Run } from "./plan.ts";
+import type { OutputReport } from "./report.ts";
+import type { Tensor, Tensors } from "./tensor.ts";
+
+/** One run of the candidate. */
+export interface Judged {
+  readonly run: Run;
+  readonly outputs: readonly OutputReport[];
+}
+
+export interface Evidence {
+  readonly budget: Budget;
+  /** What the original gives with weights and inputs rounded to half; there under a half budget. */
+  readonly rounded: Tensors | undefined;
+  /** By output: how far the original's own result moves with the last bit. Asked for only where a limit is passed. */
+  readonly sensitivity: (run: Run) => Promise<ReadonlyMap<string, number>>;
+}
+
+/** Compares every output of one run. */
+export async function judge(run: Run, actual: Tensors, evidence: Evidence): Promise<Judged> {
+  const first = [...run.expected].map(([name, expected]) =>
+    judgeOutput({ name, run, expected, actual: actual.get(name), evidence, sensitivity: 0 }),
+  );
+  const isExceeded = first.some(({ same, difference }) => !same && difference?.mismatches === 0);
+  if (evidence.budget.kind === "half" || !isExceeded) return { run, outputs: first };
+  const sensitivity = await evidence.sensitivity(run);
+  const outputs = [...run.expected].map(([name, expected]) =>
+    judgeOutput({
+      name,
+      run,
+      expected,
+      actual: actual.get(name),
+      evidence,
+      sensitivity: sensitivity.get(name) ?? 0,
+    }),
+  );
+  return { run, outputs };
+}
+
+interface OutputTask {
+  readonly name: string;
+  readonly run: Run;
+  readonly expected: Tensor;
+  readonly actual: Tensor | undefined;
+  readonly evidence: Evidence;
+  readonly sensitivity: number;
+}
+
+function judgeOutput({ name, run, expected, actual, evidence, sensitivity }: OutputTask): OutputReport {
+  const { dtype, dims } = expected;
+  const common = { name, dtype, dims, draw: drawText(run.draw) };
+  const problem = problemOf(expected, actual, evidence.budget);
+  if (problem !== undefined || actual === undefined) {
+    return { ...common, same: false, problem, difference: undefined, allowed: undefined };
+  }
+  const difference = compareTensors(expected, actual);
+  const allowed = allowanceOf(difference, name, expected, evidence, sensitivity);
+  return { ...common, same: isWithin(difference, allowed), problem: undefined, difference, allowed };
+}
+
+function problemOf(expected: Tensor, actual: Tensor | undefined, budget: Budget): string | undefined {
+  if (actual === undefined) return "is missing";
+  if (expected.dims.join() !== actual.dims.join()) {
+    return `has shape [${actual.dims.join(",")}], expected [${expected.dims.join(",")}]`;
+  }
+  if (expected.dtype === actual.dtype) return undefined;
+  const isFloat = (dtype: string) => dtype.startsWith("float") || dtype === "bfloat16";
+  if (budget.kind === "half" && isFloat(expected.dtype) && isFloat(actual.dtype)) return undefined;
+  return `is ${actual.dtype}, expected ${expected.dtype}`;
+}
+
+function allowanceOf(
+  difference: Difference,
+  name: string,
+  expected: Tensor,
+  { budget, rounded }: Evidence,
+  sensitivity: number,
+): Allowance {
+  if (budget.kind === "relative") return relativeAllowance(budget.tolerance, difference, sensitivity);
+  const other = rounded?.get(name);
+  const own = other === undefined ? compareTensors(expected, expected) : compareTensors(expected, other);
+  return halfAllowance(budget, difference, own);
+}
+
+/** Of each output, the run where it came nearest to its limit, or passed it. */
+export function worstOutputs(judged: readonly Judged[]): OutputReport[] {
+  const worst = new Map<string, OutputReport>();
+  for (const output of judged.flatMap(({ outputs }) => outputs)) {
+    const known = worst.get(output.name);
+    if (known === undefined || shareOf(output) > shareOf(known)) worst.set(output.name, output);
+  }
+  return [...worst.values()];
+}
+
+/** How much of its budget a difference uses; above 1 it fails. */
+function shareOf({ difference, allowed, same }: OutputReport): number {
+  if (difference === undefined || allowed === undefined) return Number.POSITIVE_INFINITY;
+  const part = (value: number, limit: number) => (value === 0 ? 0 : value / limit);
+  const share = Math.max(
+    part(difference.mismatches, allowed.mismatches),
+    part(difference.maximumError, allowed.maximumError),
+    part(difference.rootMeanSquareError, allowed.rootMeanSquareError),
+  );
+  return same ? Math.min(share, 1) : share + 1;
+}

@@ -1,0 +1,156 @@
+/** @file ONNX Runtime on the CPU: the only file that loads it, and only in the child process that may not survive it. */
+import type * as runtime from "onnxruntime-node";
+import { InputError } from "../ir/errors.ts";
+import type { ModelBytes } from "../onnx/in-memory.ts";
+import {
+  type ArrayType,
+  arrays,
+  isArrayType,
+  type NumberArray,
+  type Tensor,
+  type Tensors,
+} from "./tensor.ts";
+
+type Runtime = typeof runtime;
+
+/** The script of onnxruntime-node downloads GPU libraries unless told not to. */
+export const installLine = "ONNXRUNTIME_NODE_INSTALL=skip npm i onnxruntime-node";
+
+/** Of a file, or of bytes that exist nowhere else. */
+export type Runnable = { readonly path: string } | (ModelBytes & { readonly path: string });
+
+export interface SessionOptions {
+  /** `basic` folds constants and computes everything else operator by operator; `all` fuses. */
+  readonly optimization: "basic" | "all";
+  readonly threads: number | undefined;
+}
+
+export class Session implements AsyncDisposable {
+  readonly #ort: Runtime;
+  readonly #session: runtime.InferenceSession;
+  readonly #path: string;
+
+  constructor(ort: Runtime, session: runtime.InferenceSession, path: string) {
+    this.#ort = ort;
+    this.#session = session;
+    this.#path = path;
+  }
+
+  get outputNames(): readonly string[] {
+    return this.#session.outputNames;
+  }
+
+  /** Throws InputError `cannot-run` with ONNX Runtime's reason. */
+  async run(inputs: Tensors): Promise<Tensors> {
+    const feeds: Record<string, runtime.Tensor> = {};
+    for (const [name, tensor] of inputs) feeds[name] = this.#toOrt(tensor);
+    let results: runtime.InferenceSession.ReturnType;
+    try {
+      results = await this.#session.run(feeds);
+    } catch (error) {
+      throw refused(this.#path, "run", error);
+    }
+    const outputs = new Map<string, Tensor>();
+    for (const name of this.outputNames) {
+      const result = results[name];
+      if (result !== undefined) outputs.set(name, this.#fromOrt(name, result));
+    }
+    return outputs;
+  }
+
+  #toOrt({ dtype, dims, data }: Tensor): runtime.Tensor {
+    const { Tensor } = this.#ort;
+    if (dtype === "string") return new Tensor("string", data, dims);
+    if (dtype === "bfloat16") {
+      throw new InputError(
+        "unsupported-input",
+        `${this.#path}: inputs of bfloat16 cannot be given to ONNX Runtime from here`,
+      );
+    }
+    return new Tensor(dtype, data, dims);
+  }
+
+  #fromOrt(name: string, { type, dims, data }: runtime.OnnxValue): Tensor {
+    if (type === "string" && Array.isArray(data)) return { dtype: type, dims, data };
+    if (!isArrayType(type) || !ArrayBuffer.isView(data)) {
+      throw new InputError(
+        "unsupported-output",
+        `${this.#path}: output "${name}" is ${type}, which is not compared`,
+      );
+    }
+    return { dtype: type, dims, data: arrayOf(type, data) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#session.release();
+  }
+}
+
+/** A copy in the array of its type: newer versions of Node give halves as numbers (Float16Array), not as bits. */
+function arrayOf(dtype: ArrayType, { buffer, byteOffset, byteLength }: ArrayBufferView): NumberArray {
+  const copy = new Uint8Array(byteLength);
+  copy.set(new Uint8Array(buffer, byteOffset, byteLength));
+  return new arrays[dtype](copy.buffer);
+}
+
+/** Throws InputError: `onnxruntime-missing`, or `cannot-run` with ONNX Runtime's reason. */
+export async function openSession(
+  model: Runnable,
+  { optimization, threads }: SessionOptions,
+): Promise<Session> {
+  const ort = await loadRuntime();
+  const options: runtime.InferenceSession.SessionOptions = {
+    executionProviders: ["cpu"],
+    graphOptimizationLevel: optimization,
+    // Its warnings are about speed, or about what the error message says again.
+    logSeverityLevel: 4,
+    ...(threads !== undefined && { intraOpNumThreads: threads }),
+  };
+  try {
+    const session =
+      "bytes" in model
+        ? await ort.InferenceSession.create(model.bytes, { ...options, extra: externalDataIn(model.folder) })
+        : await ort.InferenceSession.create(model.path, options);
+    return new Session(ort, session, model.path);
+  } catch (error) {
+    throw refused(model.path, "load", error);
+  }
+}
+
+function externalDataIn(folder: string) {
+  return { session: { model_external_initializers_file_folder_path: folder } };
+}
+
+let loaded: Promise<Runtime> | undefined;
+
+function loadRuntime(): Promise<Runtime> {
+  loaded ??= import("onnxruntime-node").catch((error: unknown) => {
+    throw missing(error);
+  });
+  return loaded;
+}
+
+function missing(error: unknown): unknown {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND" && code !== "ERR_DLOPEN_FAILED")
+    return error;
+  const isAbsent = code === "ERR_MODULE_NOT_FOUND";
+  const what = isAbsent ? "is not installed" : `cannot be loaded on this machine (${String(error)})`;
+  return new InputError(
+    "onnxruntime-missing",
+    `onnxruntime-node ${what}; running models needs it: ${installLine}`,
+    {
+      cause: error,
+    },
+  );
+}
+
+export async function runtimeVersion(): Promise<string> {
+  const ort = await loadRuntime();
+  return `ONNX Runtime ${ort.env.versions.node ?? ort.env.versions.common} on the CPU`;
+}
+
+function refused(path: string, what: "load" | "run", error: unknown): InputError {
+  const reason = (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
+  return new InputError("cannot-run", `${path}: ONNX Runtime cannot ${what} it: ${reason}`, { cause: error });
+}

@@ -1,0 +1,51 @@
+/** @file What a verification found: data only, ready for JSON. */
+import type { Allowance, Budget } from "./budget.ts";
+import type { Difference } from "./compare.ts";
+
+/** One set of inputs that both models were run on. */
+export interface DrawReport {
+  /** `normal, seed 1`, or `given` for inputs of the user. */
+  readonly name: string;
+  /** Sizes of symbolic axes. */
+  readonly sizes: Readonly<Record<string, number>>;
+}
+
+/** The comparison of one output in the run where it came nearest to its limit. */
+export interface OutputReport {
+  readonly name: string;
+  readonly dtype: string;
+  readonly dims: readonly number[];
+  readonly same: boolean;
+  /** Where types or shapes differ, there is nothing to measure. */
+  readonly problem: string | undefined;
+  readonly draw: string;
+  readonly difference: Difference | undefined;
+  readonly allowed: Allowance | undefined;
+}
+
+/** The value where the models part: everything it is computed from agrees. */
+export interface DivergenceReport {
+  readonly value: string;
+  /** In the original. */
+  readonly node: string;
+  readonly operator: string;
+  readonly draw: string;
+  readonly difference: Difference;
+}
+
+export interface VerifyReport {
+  readonly original: string;
+  readonly candidate: string;
+  readonly same: boolean;
+  /** Why the models cannot be the same, before any number is compared: other inputs or outputs, or one that does not run. */
+  readonly problems: readonly string[];
+  readonly budget: Budget;
+  /** Name and version of what ran the models. */
+  readonly runtime: string;
+  readonly draws: readonly DrawReport[];
+  readonly outputs: readonly OutputReport[];
+  readonly firstDivergence: DivergenceReport | undefined;
+  /** What was not checked, and why. */
+  readonly notices: readonly string[];
+  readonly seconds: number;
+}

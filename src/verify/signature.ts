@@ -1,0 +1,102 @@
+/** @file Whether two models take and give the same, and whether they can be compared by running them at all. */
+import { dtypes } from "../ir/dtype.ts";
+import { InputError } from "../ir/errors.ts";
+import { type Graph, labelOf, type Model, type Node, operatorOf, type Value } from "../ir/model.ts";
+import { weightFiles } from "../onnx/weights.ts";
+import type { Budget } from "./budget.ts";
+import { requiredInputs } from "./sizes.ts";
+
+/** Operators that draw numbers; with a `seed`, the same ones in every session. */
+const random: ReadonlySet<string> = new Set([
+  "Bernoulli",
+  "Multinomial",
+  "RandomNormal",
+  "RandomNormalLike",
+  "RandomUniform",
+  "RandomUniformLike",
+]);
+
+/** Throws InputError: `weights-missing`, or `random-operator`. */
+export function checkRunnable(model: Model): void {
+  const absent = weightFiles(model).find(({ present }) => !present);
+  if (absent !== undefined) {
+    throw new InputError(
+      "weights-missing",
+      `${model.path}: its weights are in "${absent.location}", which is not there; models cannot be compared without them`,
+    );
+  }
+  for (const node of nodesOf(model)) {
+    if (!random.has(operatorOf(node)) || node.attributes.some(({ name }) => name === "seed")) continue;
+    throw new InputError(
+      "random-operator",
+      `${model.path}: ${node.opType} "${labelOf(node)}" draws other numbers in every run; such models cannot be compared`,
+    );
+  }
+}
+
+/** Every node, subgraphs and functions included. */
+export function* nodesOf(model: Model): Iterable<Node> {
+  const graphs = [model.graph, ...[...model.functions.values()].map(({ graph }) => graph)];
+  for (const { nodes } of graphs) {
+    for (const node of nodes) {
+      yield node;
+      yield* nodesIn(node);
+    }
+  }
+}
+
+/** Every node in the subgraphs of a node, and in theirs. */
+export function* nodesIn(node: Node): Iterable<Node> {
+  for (const { nodes } of subgraphs(node)) {
+    for (const inner of nodes) {
+      yield inner;
+      yield* nodesIn(inner);
+    }
+  }
+}
+
+function subgraphs(node: Node): readonly Graph[] {
+  return node.attributes.flatMap(({ value }) => {
+    if (value.type === "graph") return [value.graph];
+    return value.type === "graphs" ? value.graphs : [];
+  });
+}
+
+/** Differences of inputs and outputs, as sentences. Under a half budget, floats may be of another width. */
+export function signatureProblems(original: Model, candidate: Model, budget: Budget): string[] {
+  return [
+    ...compareValues("input", requiredInputs(original), requiredInputs(candidate), budget),
+    ...compareValues("output", original.graph.outputs, candidate.graph.outputs, budget),
+  ];
+}
+
+function compareValues(
+  what: string,
+  before: readonly Value[],
+  after: readonly Value[],
+  budget: Budget,
+): string[] {
+  const there = new Map(after.map((value) => [value.name, value]));
+  const known = new Set(before.map(({ name }) => name));
+  const problems: string[] = [];
+  for (const value of before) {
+    const other = there.get(value.name);
+    if (other === undefined) problems.push(`${what} "${value.name}" is gone`);
+    else if (!isCompatible(value, other, budget)) {
+      problems.push(`${what} "${value.name}" was ${typeText(value)} and is ${typeText(other)}`);
+    }
+  }
+  for (const { name } of after) if (!known.has(name)) problems.push(`${what} "${name}" is new`);
+  return problems;
+}
+
+function isCompatible({ declared: a }: Value, { declared: b }: Value, budget: Budget): boolean {
+  if (a?.kind !== "tensor" || b?.kind !== "tensor") return a?.kind === b?.kind;
+  if (a.dtype === b.dtype || a.dtype === undefined || b.dtype === undefined) return true;
+  return budget.kind === "half" && dtypes[a.dtype].kind === "float" && dtypes[b.dtype].kind === "float";
+}
+
+function typeText({ declared }: Value): string {
+  if (declared?.kind !== "tensor") return declared?.kind ?? "of no declared type";
+  return declared.dtype ?? "a tensor";
+}

@@ -1,0 +1,105 @@
+/** @file Sizes for the symbolic axes of a model's inputs: candidates, of which those are used that the model takes. */
+import { collectSymbols } from "../ir/dim.ts";
+import { InputError } from "../ir/errors.ts";
+import type { Model, Value } from "../ir/model.ts";
+import type { Bindings } from "./use.ts";
+
+/** By symbol: as the user says, each in turn. */
+export type GivenSizes = Readonly<Record<string, readonly number[]>>;
+
+/** Inputs that the caller must give: an initializer of the same name is a default. */
+export function requiredInputs(model: Model): readonly Value[] {
+  return model.graph.inputs.filter(({ initializer }) => initializer === undefined);
+}
+
+/** Symbols in the shapes of the inputs. Throws InputError `unknown-shape` where an input has none. */
+export function inputSymbols(model: Model): readonly string[] {
+  const symbols = new Set<string>();
+  for (const { name, declared } of requiredInputs(model)) {
+    if (declared?.kind !== "tensor" || declared.shape === undefined) {
+      const what = declared?.kind === "tensor" ? "its shape is not declared" : "it is not a tensor";
+      throw new InputError(
+        "unknown-shape",
+        `${model.path}: no input "${name}" can be drawn: ${what}; give inputs with --inputs`,
+      );
+    }
+    for (const dim of declared.shape) collectSymbols(dim, symbols);
+  }
+  return [...symbols];
+}
+
+/** Two sizes each: images and sequences have least sizes and divisors, so several pairs are tried. */
+const sizePairs = [
+  [8, 12],
+  [16, 24],
+  [32, 48],
+  [64, 96],
+  [128, 160],
+  [224, 256],
+  [512, 576],
+] as const;
+/** Axes that are taken to hold independent samples. */
+const batchSizes = [1, 3] as const;
+
+/**
+ * Bindings to try, smallest first: of each attempt, a first and a second size for every symbol. With sizes given, one
+ * attempt, with as many bindings as there are sizes. A model without symbols has one binding.
+ */
+export function sizeAttempts(model: Model, given: GivenSizes): readonly (readonly Bindings[])[] {
+  const symbols = inputSymbols(model);
+  for (const name of Object.keys(given)) {
+    if (!symbols.includes(name)) {
+      const known = symbols.length === 0 ? "there are none" : `there are ${symbols.join(", ")}`;
+      throw new InputError("usage", `${model.path}: no input has the symbolic dimension "${name}"; ${known}`);
+    }
+  }
+  if (symbols.length === 0) return [[new Map()]];
+  const free = symbols.filter((name) => given[name] === undefined);
+  const pairs = free.some((name) => !isBatch(model, name)) ? sizePairs : sizePairs.slice(0, 1);
+  return pairs.map((pair) => bindingsOf(model, symbols, pair, given));
+}
+
+function bindingsOf(
+  model: Model,
+  symbols: readonly string[],
+  pair: readonly [number, number],
+  given: GivenSizes,
+): Bindings[] {
+  const isFree = symbols.some((name) => given[name] === undefined);
+  const rounds = Math.max(isFree ? 2 : 1, ...Object.values(given).map(({ length }) => length));
+  return Array.from({ length: rounds }, (_, round) => {
+    const sizes = new Map<string, number>();
+    for (const name of symbols) {
+      const own = given[name] ?? (isBatch(model, name) ? batchSizes : pair);
+      sizes.set(name, own[round % own.length] ?? 1);
+    }
+    for (const name of symbols) if (given[name] === undefined) deriveSum(name, sizes);
+    return sizes;
+  });
+}
+
+/** By its name, or because it is only ever the first axis. */
+function isBatch(model: Model, symbol: string): boolean {
+  if (/batch/i.test(symbol)) return true;
+  return requiredInputs(model).every(({ declared }) => {
+    const shape = declared?.kind === "tensor" ? (declared.shape ?? []) : [];
+    return shape.every((dim, axis) => {
+      const inside = new Set<string>();
+      collectSymbols(dim, inside);
+      return axis === 0 || !inside.has(symbol);
+    });
+  });
+}
+
+/** Exporters name what belongs together: "past_sequence_length + 1" is a symbol of that name. */
+function deriveSum(name: string, sizes: Map<string, number>): void {
+  const terms = name.split("+").map((term) => term.trim());
+  if (terms.length < 2) return;
+  const values = terms.map((term) => (/^\d+$/.test(term) ? Number(term) : sizes.get(term)));
+  let total = 0;
+  for (const value of values) {
+    if (value === undefined) return;
+    total += value;
+  }
+  sizes.set(name, total);
+}

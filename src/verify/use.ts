@@ -1,0 +1,191 @@
+/**
+ * @file What the elements of an input are used for, found by following it through the graph: any integer fits a model's
+ * type, but an index beyond its table, or a length beyond its sequence, fits no model.
+ */
+import { evaluateDim } from "../ir/dim.ts";
+import { functionKey, type Model, type Node, operatorOf, type Value } from "../ir/model.ts";
+
+export type Use =
+  /** Positions in a table: whole numbers from 0 to `below` - 1. */
+  | { readonly kind: "index"; readonly below: number }
+  | { readonly kind: "mask" }
+  /** Whole numbers from 1 to `most`: lengths of sequences, numbers of rounds. */
+  | { readonly kind: "count"; readonly most: number }
+  /** Exactly this: what other inputs' sizes make of it. */
+  | { readonly kind: "fixed"; readonly value: number }
+  | { readonly kind: "value" };
+
+/** Sizes of symbols. */
+export type Bindings = ReadonlyMap<string, number>;
+
+/** Which input of an operator holds indices, and which axis of which other input they count along. */
+interface IndexRow {
+  readonly indices: number;
+  readonly table: number;
+  readonly axis: "attribute" | "first";
+}
+
+const indexRows: Readonly<Record<string, readonly IndexRow[]>> = {
+  Gather: [{ indices: 1, table: 0, axis: "attribute" }],
+  GatherElements: [{ indices: 1, table: 0, axis: "attribute" }],
+  GatherND: [{ indices: 1, table: 0, axis: "first" }],
+  Scatter: [{ indices: 1, table: 0, axis: "attribute" }],
+  ScatterElements: [{ indices: 1, table: 0, axis: "attribute" }],
+  ScatterND: [{ indices: 1, table: 0, axis: "first" }],
+  "com.microsoft::GatherBlockQuantized": [{ indices: 1, table: 0, axis: "attribute" }],
+  "com.microsoft::EmbedLayerNormalization": [
+    { indices: 0, table: 2, axis: "first" },
+    { indices: 1, table: 4, axis: "first" },
+  ],
+  "com.microsoft::RotaryEmbedding": [{ indices: 1, table: 2, axis: "first" }],
+  RotaryEmbedding: [{ indices: 3, table: 1, axis: "first" }],
+};
+
+/** Inputs that are numbers of something: at most the size of an axis of another input, or a few. */
+const countRows: Readonly<Record<string, Readonly<Record<number, { of: number; axis: number } | "one">>>> = {
+  LSTM: { 4: { of: 0, axis: 0 } },
+  GRU: { 4: { of: 0, axis: 0 } },
+  RNN: { 4: { of: 0, axis: 0 } },
+  TopK: { 1: "one" },
+  Loop: { 0: "one" },
+  Expand: { 1: "one" },
+  Tile: { 1: "one" },
+  ConstantOfShape: { 0: "one" },
+  Range: { 1: "one" },
+  OneHot: { 1: "one" },
+};
+
+/** Inputs that say how much of a sequence there is: its size, plus an offset. */
+const lengthRows: Readonly<Record<string, Readonly<Record<number, number>>>> = {
+  "com.microsoft::GroupQueryAttention": { 5: -1, 6: 0 },
+};
+
+const maskInputs: Readonly<Record<string, readonly number[]>> = {
+  Where: [0],
+  If: [0],
+  And: [0, 1],
+  Or: [0, 1],
+  Not: [0],
+  "com.microsoft::Attention": [3],
+  "com.microsoft::EmbedLayerNormalization": [7],
+  "com.microsoft::MultiHeadAttention": [4],
+};
+
+/** Operators whose first input's elements come out as they went in. */
+const moving: ReadonlySet<string> = new Set([
+  "Cast",
+  "CastLike",
+  "Expand",
+  "Flatten",
+  "Gather",
+  "GatherElements",
+  "GatherND",
+  "Identity",
+  "Reshape",
+  "Slice",
+  "Split",
+  "Squeeze",
+  "Tile",
+  "Transpose",
+  "Unsqueeze",
+]);
+const movingAny: ReadonlySet<string> = new Set(["Concat", "Max", "Min", "Sum"]);
+
+/** Values beyond this many are not followed: what they feed is far from the input. */
+const maxValues = 500;
+
+/** The strictest use that is made of an input. `bindings` size the tables whose axes are symbolic. */
+export function useOf(model: Model, input: Value, bindings: Bindings): Use {
+  const found = new Follower(model, bindings).follow(input);
+  const indices = found.filter((use) => use.kind === "index");
+  const first = found.find((use) => use.kind !== "index" && use.kind !== "mask");
+  if (indices.length > 0) return { kind: "index", below: Math.min(...indices.map(({ below }) => below)) };
+  if (first !== undefined) return first;
+  const isMask = found.some(({ kind }) => kind === "mask") || /mask/i.test(input.name);
+  return isMask ? { kind: "mask" } : { kind: "value" };
+}
+
+class Follower {
+  readonly #model: Model;
+  readonly #bindings: Bindings;
+  readonly #seen = new Set<Value>();
+  readonly #uses: Use[] = [];
+
+  constructor(model: Model, bindings: Bindings) {
+    this.#model = model;
+    this.#bindings = bindings;
+  }
+
+  follow(input: Value): readonly Use[] {
+    /** Values, and what was added to the input's elements on the way. */
+    const queue: { readonly value: Value; readonly added: number }[] = [{ value: input, added: 0 }];
+    for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
+      const { value, added } = item;
+      if (this.#seen.has(value) || this.#seen.size > maxValues) continue;
+      this.#seen.add(value);
+      for (const node of new Set(value.consumers)) {
+        for (const [index, operand] of node.inputs.entries()) {
+          if (operand !== value) continue;
+          this.#note(node, index, added);
+          for (const next of this.#passedOn(node, index)) {
+            queue.push({ value: next, added: added + this.#addedBy(node, index) });
+          }
+        }
+      }
+    }
+    return this.#uses;
+  }
+
+  #note(node: Node, index: number, added: number): void {
+    const operator = operatorOf(node);
+    for (const row of indexRows[operator] ?? []) {
+      const size = row.indices === index ? this.#tableSize(node, row) : undefined;
+      if (size !== undefined) this.#uses.push({ kind: "index", below: Math.max(1, size - added) });
+    }
+    const count = countRows[operator]?.[index];
+    if (count !== undefined) {
+      const most = count === "one" ? 1 : (this.#size(node.inputs[count.of], count.axis) ?? 1);
+      this.#uses.push({ kind: "count", most });
+    }
+    const offset = lengthRows[operator]?.[index];
+    if (offset !== undefined) {
+      const length = (this.#size(node.inputs[0], 1) ?? 1) + (this.#size(node.inputs[3], 2) ?? 0);
+      this.#uses.push({ kind: "fixed", value: length + offset });
+    }
+    if (maskInputs[operator]?.includes(index)) this.#uses.push({ kind: "mask" });
+  }
+
+  #tableSize(node: Node, { table, axis }: IndexRow): number | undefined {
+    const value = node.inputs[table];
+    if (axis === "first") return this.#size(value, 0);
+    const attribute = node.attributes.find(({ name }) => name === "axis")?.value;
+    return this.#size(value, attribute?.type === "int" ? attribute.value : 0);
+  }
+
+  /** The size of an axis as stored or declared. */
+  #size(value: Value | undefined, axis: number): number | undefined {
+    if (value === undefined) return undefined;
+    const declared = value.declared?.kind === "tensor" ? value.declared.shape : undefined;
+    const dim = (value.initializer?.dims ?? declared)?.at(axis);
+    return dim === undefined ? undefined : evaluateDim(dim, this.#bindings);
+  }
+
+  /** Where the elements go from here. */
+  #passedOn(node: Node, index: number): readonly Value[] {
+    const operator = operatorOf(node);
+    const key = functionKey(node.domain, node.opType, node.overload);
+    const inner = this.#model.functions.get(key)?.graph.inputs[index];
+    if (inner !== undefined) return [inner];
+    const isMoved = (moving.has(operator) && index === 0) || movingAny.has(operator) || operator === "Add";
+    return isMoved ? node.outputs.filter((output) => output !== undefined) : [];
+  }
+
+  /** Adding a constant to ids moves their end of the table: `Add(ids, offsets)`. */
+  #addedBy(node: Node, index: number): number {
+    if (operatorOf(node) !== "Add") return 0;
+    const other = node.inputs[1 - index];
+    const maxOffsets = 4096;
+    const elements = other?.initializer && this.#model.reader.elements(other.initializer, maxOffsets);
+    return elements === undefined ? 0 : Math.max(0, ...elements);
+  }
+}

@@ -1,0 +1,284 @@
+/** @file The comparison itself, in the process that calls it. ONNX Runtime may take that process down: see verify.ts. */
+import { InputError } from "../ir/errors.ts";
+import { applyPatch } from "../onnx/apply.ts";
+import { modelInMemory } from "../onnx/in-memory.ts";
+import { type OpenModel, openModel } from "../onnx/open.ts";
+import type { Budget } from "./budget.ts";
+import { compareTensors, type Lanes } from "./compare.ts";
+import { firstDivergence } from "./diverge.ts";
+import { type Evidence, type Judged, judge, worstOutputs } from "./judge.ts";
+import { openSession, runtimeVersion, type SessionOptions } from "./ort.ts";
+import { drawText, type Plan, type Run, runOriginal } from "./plan.ts";
+import type { DivergenceReport, OutputReport, VerifyReport } from "./report.ts";
+import { roundWeights } from "./rounded.ts";
+import { checkRunnable, signatureProblems } from "./signature.ts";
+import type { GivenSizes } from "./sizes.ts";
+import {
+  convert,
+  isFloatTensor,
+  numbersOf,
+  type Tensor,
+  type Tensors,
+  tensorOf,
+  transpose,
+} from "./tensor.ts";
+
+/** A comparison to make; plain data, so that it can be sent to another process. */
+export interface VerifyTask {
+  readonly original: string;
+  readonly candidate: string;
+  readonly budget: Budget;
+  /** How many draws of normal inputs, beside large, negative and zero ones. */
+  readonly seeds: number;
+  /** Sizes of symbolic axes, by symbol; others are chosen. */
+  readonly sizes: GivenSizes;
+  /** Inputs to use instead of drawn ones. */
+  readonly inputs: Tensors | undefined;
+  /** Of values that the candidate pads, by name: positions of the original's elements along each axis. */
+  readonly lanes: ReadonlyMap<string, Lanes>;
+  /** Of inputs and outputs that the candidate has transposed: its axis i is the original's axis p[i]. */
+  readonly permutations: ReadonlyMap<string, readonly number[]>;
+  /** For ONNX Runtime; undefined leaves it the choice. */
+  readonly threads: number | undefined;
+}
+
+export interface VerifyOutcome {
+  readonly report: VerifyReport;
+  /** Inputs on which the models differ. */
+  readonly failingInputs: Tensors | undefined;
+}
+
+/** Throws InputError where the original, or either file, is at fault; a candidate that does not run is a difference. */
+export async function verifyHere(
+  task: VerifyTask,
+  onProgress: (what: string) => void,
+): Promise<VerifyOutcome> {
+  using original = openModel(task.original);
+  using candidate = openModel(task.candidate);
+  checkRunnable(original);
+  checkRunnable(candidate);
+  // Awaited here: the models are closed on return.
+  return await new Verification(task, original, candidate, onProgress).run();
+}
+
+class Verification {
+  readonly #task: VerifyTask;
+  readonly #original: OpenModel;
+  readonly #candidate: OpenModel;
+  readonly #onProgress: (what: string) => void;
+  readonly #session: SessionOptions;
+
+  constructor(
+    task: VerifyTask,
+    original: OpenModel,
+    candidate: OpenModel,
+    onProgress: (what: string) => void,
+  ) {
+    this.#task = task;
+    this.#original = original;
+    this.#candidate = candidate;
+    this.#onProgress = onProgress;
+    this.#session = { optimization: "basic", threads: task.threads };
+  }
+
+  async run(): Promise<VerifyOutcome> {
+    const start = performance.now();
+    const problems = signatureProblems(this.#original, this.#candidate, this.#task.budget);
+    const found = problems.length > 0 ? nothing(problems) : await this.#compare();
+    const { original, candidate, budget } = this.#task;
+    const outputs = worstOutputs(found.judged);
+    const failing = found.judged.find((each) => each.outputs.some(({ same }) => !same));
+    const output = failing?.outputs.find(({ same }) => !same);
+    const divergence = failing && output && (await this.#findDivergence(failing.run, output));
+    const report: VerifyReport = {
+      original,
+      candidate,
+      same: found.problems.length === 0 && failing === undefined && outputs.length > 0,
+      problems: found.problems,
+      budget,
+      runtime: await runtimeVersion(),
+      draws: found.plan.runs.map(({ draw }) => draw),
+      outputs,
+      firstDivergence: divergence,
+      notices: [...found.plan.notices, ...emptyNotices(found.judged)],
+      seconds: (performance.now() - start) / 1000,
+    };
+    return { report, failingInputs: failing?.run.inputs };
+  }
+
+  /** One session at a time: memory for both models is never needed at once. */
+  async #compare(): Promise<Found> {
+    const plan = await this.#runOriginal();
+    const rounded = this.#task.budget.kind === "half" ? await this.#runRounded(plan.runs) : undefined;
+    const judged: Judged[] = [];
+    try {
+      await using session = await openSession({ path: this.#task.candidate }, this.#session);
+      for (const run of plan.runs) {
+        this.#onProgress(`the candidate, ${drawText(run.draw)}`);
+        const actual = this.#asOriginal(await session.run(this.#asCandidate(run.inputs)));
+        const evidence: Evidence = {
+          budget: this.#task.budget,
+          rounded: rounded?.get(run),
+          sensitivity: (each) => this.#sensitivity(each),
+        };
+        judged.push(await judge(run, actual, evidence));
+      }
+    } catch (error) {
+      if (!(error instanceof InputError && error.code === "cannot-run")) throw error;
+      return { plan, judged, problems: [error.message] };
+    }
+    return { plan, judged, problems: [] };
+  }
+
+  async #runOriginal(): Promise<Plan> {
+    const { original: path, budget, seeds, sizes, inputs: given } = this.#task;
+    this.#onProgress("the original, loading");
+    await using session = await openSession({ path }, this.#session);
+    return await runOriginal(session, this.#original, {
+      budget,
+      seeds,
+      sizes,
+      given,
+      onProgress: this.#onProgress,
+    });
+  }
+
+  /** The original with weights and inputs rounded to half, on every set of inputs. */
+  async #runRounded(runs: readonly Run[]): Promise<Map<Run, Tensors>> {
+    const { budget } = this.#task;
+    const results = new Map<Run, Tensors>();
+    if (budget.kind !== "half") return results;
+    this.#onProgress(`the original with weights in ${budget.dtype}, loading`);
+    const patch = roundWeights(this.#original, budget.dtype);
+    const bytes = modelInMemory(
+      this.#task.original,
+      () => applyPatch(this.#original, this.#original.source, patch, "unused").model,
+    );
+    await using session = await openSession({ path: this.#task.original, ...bytes }, this.#session);
+    for (const run of runs) {
+      this.#onProgress(`the original with weights in ${budget.dtype}, ${drawText(run.draw)}`);
+      const inputs = mapFloats(run.inputs, (tensor) =>
+        tensorOf(budget.dtype, tensor.dims, numbersOf(tensor)),
+      );
+      results.set(run, await session.run(matchTypes(inputs, run.inputs)));
+    }
+    return results;
+  }
+
+  /** How far the original's outputs move when it is computed another way, or its inputs change in the last bit. */
+  async #sensitivity(run: Run): Promise<Map<string, number>> {
+    const { original: path } = this.#task;
+    this.#onProgress(`the original, how it rounds, ${drawText(run.draw)}`);
+    const results: Tensors[] = [];
+    {
+      await using fused = await openSession({ path }, { ...this.#session, optimization: "all" });
+      results.push(await fused.run(run.inputs));
+    }
+    await using session = await openSession({ path }, this.#session);
+    results.push(await session.run(mapFloats(run.inputs, nudged)));
+    const moved = new Map<string, number>();
+    for (const [name, expected] of run.expected) {
+      const errors = results.map((result) => errorOf(expected, result.get(name)));
+      moved.set(name, Math.max(...errors));
+    }
+    return moved;
+  }
+
+  #findDivergence(run: Run, output: OutputReport): Promise<DivergenceReport | undefined> {
+    const { budget, lanes } = this.#task;
+    const { difference } = output;
+    const error = difference === undefined ? 1 : difference.maximumError / difference.largest;
+    return firstDivergence({
+      original: this.#original,
+      candidate: this.#candidate,
+      run,
+      candidateInputs: this.#asCandidate(run.inputs),
+      output: output.name,
+      tolerance: divergenceTolerance(budget, error),
+      lanes,
+      session: this.#session,
+      onProgress: this.#onProgress,
+    });
+  }
+
+  /** Inputs as the candidate takes them. */
+  #asCandidate(inputs: Tensors): Tensors {
+    return mapTensors(inputs, (tensor, name) => {
+      const permutation = this.#task.permutations.get(name);
+      const declared = this.#candidate.graph.values.get(name)?.declared;
+      const dtype = declared?.kind === "tensor" ? declared.dtype : undefined;
+      const placed = permutation === undefined ? tensor : transpose(tensor, permutation);
+      return dtype === undefined ? placed : convert(placed, dtype, `input "${name}"`);
+    });
+  }
+
+  /** Outputs of the candidate as the original gives them. */
+  #asOriginal(outputs: Tensors): Tensors {
+    return mapTensors(outputs, (tensor, name) => {
+      const permutation = this.#task.permutations.get(name);
+      return permutation === undefined ? tensor : transpose(tensor, inverse(permutation));
+    });
+  }
+}
+
+interface Found {
+  readonly plan: Plan;
+  readonly judged: readonly Judged[];
+  readonly problems: readonly string[];
+}
+
+function nothing(problems: readonly string[]): Found {
+  return { plan: { runs: [], notices: [] }, judged: [], problems };
+}
+
+/** An output that is nowhere a number was compared by its NaN alone. */
+function emptyNotices(judged: readonly Judged[]): string[] {
+  const names = new Set(judged.flatMap(({ outputs }) => outputs.map(({ name }) => name)));
+  return [...names].flatMap((name) => {
+    const all = judged.flatMap(({ run }) => run.expected.get(name) ?? []).filter(isFloatTensor);
+    const isEmpty =
+      all.length > 0 && all.every((tensor) => !Array.from(numbersOf(tensor)).some(Number.isFinite));
+    return isEmpty ? [`output "${name}" of the original holds no finite number in any run`] : [];
+  });
+}
+
+/** Far below the error that is to be explained, and above what rounding does to inner values. */
+function divergenceTolerance(budget: Budget, error: number): number {
+  const halfTolerance = { float16: 0.02, bfloat16: 0.1 } as const;
+  if (budget.kind === "half") return halfTolerance[budget.dtype];
+  const isGross = !(error < 100 * budget.tolerance);
+  return isGross ? 10 * budget.tolerance : budget.tolerance;
+}
+
+function errorOf(expected: Tensor, actual: Tensor | undefined): number {
+  if (actual === undefined || actual.dims.join() !== expected.dims.join()) return 0;
+  return compareTensors(expected, actual).maximumError;
+}
+
+/** Every number moved by its last bit, up and down in turn. */
+function nudged(tensor: Tensor): Tensor {
+  const { dtype, dims } = tensor;
+  if (dtype !== "float32") return tensor;
+  const step = 2 ** -23;
+  const numbers = Float32Array.from(
+    numbersOf(tensor),
+    (value, i) => value * (1 + (i % 2 === 0 ? step : -step)),
+  );
+  return { dtype, dims, data: numbers };
+}
+
+function mapTensors(tensors: Tensors, map: (tensor: Tensor, name: string) => Tensor): Tensors {
+  return new Map([...tensors].map(([name, tensor]) => [name, map(tensor, name)]));
+}
+
+function mapFloats(tensors: Tensors, map: (tensor: Tensor) => Tensor): Tensors {
+  return mapTensors(tensors, (tensor) => (isFloatTensor(tensor) ? map(tensor) : tensor));
+}
+
+function matchTypes(tensors: Tensors, like: Tensors): Tensors {
+  return mapTensors(tensors, (tensor, name) => convert(tensor, like.get(name)?.dtype ?? tensor.dtype, name));
+}
+
+function inverse(permutation: readonly number[]): number[] {
+  return permutation.map((_, axis) => permutation.indexOf(axis));
+}
