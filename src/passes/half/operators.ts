@@ -37,8 +37,16 @@ const overflowing: Readonly<Record<string, string>> = {
   Cosh: "an exponential",
 };
 
-export function imprecision({ domain, opType }: Node): string | undefined {
-  return domain === "" ? imprecise[opType] : undefined;
+export function imprecision(node: Node): string | undefined {
+  if (node.domain !== "") return undefined;
+  return isAccumulating(node) ? "adds many elements up in one place" : imprecise[node.opType];
+}
+
+/** A scatter that combines what meets; plain ones only move. */
+function isAccumulating(node: Node): boolean {
+  if (!isOp(node, "ScatterElements", "ScatterND", "TensorScatter")) return false;
+  const reduction = node.attributes.find(({ name }) => name === "reduction")?.value;
+  return reduction !== undefined && !(reduction.type === "string" && reduction.value === "none");
 }
 
 /** More terms than this overflow where their mean is above 255. */
