@@ -8,6 +8,7 @@ import { addGpus } from "./commands/gpus.ts";
 import { addLint } from "./commands/lint.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { reportFailure } from "./errors.ts";
+import { fixOptions } from "./fix-options.ts";
 import { lintOptions } from "./options.ts";
 
 const epilogue = `Exit codes: 0 clean; 1 findings at error level, or more warnings than --max-warnings;
@@ -70,6 +71,7 @@ function baseParser(args: readonly string[]): Argv {
 /** The flag that an unknown one was meant to be. */
 function flagHint(message: string): string {
   const [, unknown] = /^Unknown arguments?: ([^,]+)/.exec(message) ?? [];
-  const nearest = unknown === undefined ? undefined : closest(unknown, Object.keys(lintOptions));
+  const nearest =
+    unknown === undefined ? undefined : closest(unknown, Object.keys({ ...lintOptions, ...fixOptions }));
   return nearest === undefined ? "" : `; did you mean --${nearest}?`;
 }

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { bytesOf, headModel } from "./models.ts";
+import { useWorkbench } from "./workbench.ts";
+
+const bench = useWorkbench();
+
+describe("the rest", () => {
+  test("--version and --help", async () => {
+    const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+    expect(await bench.tcLint(["--version"])).toMatchObject({
+      exitCode: 0,
+      stdout: `${manifest.version}\n`,
+      stderr: "",
+    });
+    const help = await bench.tcLint(["--help"]);
+    expect([help.exitCode, help.stderr]).toEqual([0, ""]);
+    for (const text of ["--gpu", "--max-warnings", "explain [rule]", "Exit codes: 0 clean"])
+      expect(help.stdout).toContain(text);
+  });
+
+  test("gpus lists rows with their sources", async () => {
+    const { exitCode, stdout } = await bench.tcLint(["gpus"]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^h200 +NVIDIA H200 +9\.0 +132 /m);
+    expect(stdout).toMatch(/^h200 +NVIDIA H200 datasheet/m);
+    expect(JSON.parse((await bench.tcLint(["gpus", "-f", "json"])).stdout).gpus.length).toBeGreaterThan(10);
+  });
+
+  test("explain shows a rule by code or name, or lists them all", async () => {
+    const [byCode, byName] = await Promise.all([
+      bench.tcLint(["explain", "tc102"]),
+      bench.tcLint(["explain", "misaligned-gemm"]),
+    ]);
+    expect(byCode).toEqual(byName);
+    expect(byCode.stdout).toMatch(/^TC102 misaligned-gemm\nwarn by default; fixed by --fix\n/);
+    expect((await bench.tcLint(["explain"])).stdout).toMatch(/^TC105 +narrow-stem +info /m);
+    expect(JSON.parse((await bench.tcLint(["explain", "TC102", "-f", "json"])).stdout)).toMatchObject({
+      code: "TC102",
+    });
+  });
+
+  test("an interrupt ends a run of several models with 130 and without half a report", async () => {
+    for (let index = 0; index < 40; index++) bench.folder.write(`${index}.onnx`, bytesOf(headModel()));
+    const { exitCode, signal, stdout } = await bench.tcLint([".", "-j", "1"], {
+      interruptAfterMilliseconds: 100,
+    });
+    // Before the handler is in place the signal itself ends the process: shells show 130 for both.
+    expect(exitCode ?? signal).toSatisfy((end) => end === 130 || end === "SIGINT");
+    expect(stdout).toBe("");
+  });
+});

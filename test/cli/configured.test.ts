@@ -1,0 +1,91 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { bytesOf, headModel } from "./models.ts";
+import { onlyHead, useWorkbench } from "./workbench.ts";
+
+const bench = useWorkbench();
+
+describe("configuration", () => {
+  beforeEach(() => {
+    bench.folder.write("a.onnx", bytesOf(headModel()));
+  });
+
+  test("the nearest file decides, --no-config passes it over", async () => {
+    bench.folder.write("tc-lint.config.json", '{"rules": {"TC": "off"}, "gpu": "l4"}');
+    expect((await bench.tcLint(["a.onnx"])).exitCode).toBe(0);
+    expect((await bench.jsonOf(["a.onnx"])).models[0]?.target.gpu).toBe("l4");
+    expect((await bench.jsonOf(["a.onnx", "--no-config"])).models[0]?.target.gpu).toBe("h200");
+  });
+
+  test("a script may hold functions as long as the configuration does not", async () => {
+    bench.folder.write("tc-lint.config.mjs", 'const gpu = () => "a100"; export default { gpu: gpu() };');
+    bench.folder.write("b.onnx", bytesOf(headModel()));
+    expect((await bench.jsonOf(["a.onnx", "b.onnx"])).models.map(({ target }) => target.gpu)).toEqual([
+      "a100",
+      "a100",
+    ]);
+  });
+
+  test("overrides suppress at nodes, and the report counts them", async () => {
+    bench.folder.write(
+      "tc-lint.config.json",
+      '{"overrides": [{"files": ["a.onnx"], "nodes": ["/lm_head/*"], "rules": {"misaligned-gemm": "off"}}]}',
+    );
+    const report = await bench.jsonOf(["a.onnx", ...onlyHead]);
+    expect(report.models[0]).toMatchObject({ findings: [], suppressed: 1 });
+  });
+
+  test("a rule that is off comes back at the nodes that an override names", async () => {
+    bench.folder.write(
+      "tc-lint.config.json",
+      '{"rules": {"TC": "off"}, "overrides": [{"nodes": ["/lm_head/*"], "rules": {"TC102": "error"}}]}',
+    );
+    const report = await bench.jsonOf(["a.onnx"]);
+    expect(report.models[0]?.findings.map(({ code, severity }) => [code, severity])).toEqual([
+      ["TC102", "error"],
+    ]);
+    bench.folder.write("b.onnx", bytesOf(headModel({ nodeName: "other" })));
+    expect((await bench.jsonOf(["b.onnx"])).models[0]?.findings).toEqual([]);
+  });
+
+  test("metadata of the model suppresses with a reason", async () => {
+    bench.folder.write(
+      "c.onnx",
+      bytesOf(headModel({ metadata: { "tc-lint.ignore": "TC102 -- the vocabulary is fixed" } })),
+    );
+    expect((await bench.jsonOf(["c.onnx", ...onlyHead])).models[0]).toMatchObject({
+      findings: [],
+      suppressed: 1,
+    });
+  });
+
+  test("ignores hold for what is found, and with --force-exclude for what is named", async () => {
+    bench.folder.write("old/b.onnx", bytesOf(headModel()));
+    bench.folder.write("tc-lint.config.json", '{"ignores": ["old/**"]}');
+    const paths = async (...args: string[]) => (await bench.jsonOf(args)).models.map((model) => model.path);
+    expect(await paths(".")).toEqual(["a.onnx"]);
+    expect(await paths("a.onnx", "old/b.onnx")).toEqual(["a.onnx", "old/b.onnx"]);
+    expect(await paths("a.onnx", "old/b.onnx", "--force-exclude")).toEqual(["a.onnx"]);
+  });
+
+  test("what is wrong in a file is named with its key", async () => {
+    bench.folder.write("tc-lint.config.json", '{"rules": {"TC102": "of"}}');
+    const { exitCode, stderr } = await bench.tcLint(["a.onnx"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(`tc-lint.config.json: rules.TC102: found 'of', expected one of`);
+  });
+
+  test("--print-config and print-config show what was decided", async () => {
+    bench.folder.write("tc-lint.config.json", '{"gpu": "l4", "rules": {"TC102": "off"}}');
+    const flag = await bench.tcLint(["a.onnx", "--print-config", "--dim", "batch=3"]);
+    const command = await bench.tcLint(["print-config", "a.onnx", "--dim", "batch=3"]);
+    expect(flag).toEqual(command);
+    expect(JSON.parse(flag.stdout)).toMatchObject({
+      path: "a.onnx",
+      gpu: "l4",
+      dims: { batch: 3 },
+      severities: { TC101: "warn", TC102: "off" },
+      configFiles: ["tc-lint.config.json"],
+    });
+    expect(JSON.parse((await bench.tcLint(["print-config"])).stdout)).toMatchObject({ gpu: "l4" });
+  });
+});

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import { bytesOf, cleanModel, headModel } from "./models.ts";
+import { useWorkbench } from "./workbench.ts";
+
+const bench = useWorkbench();
+
+describe("failures", () => {
+  const failures: readonly (readonly [what: string, args: readonly string[], stderr: RegExp])[] = [
+    [
+      "an unknown flag",
+      ["a.onnx", "--max-warning", "3"],
+      /tc-lint: Unknown argument: max-warning; did you mean --max-warnings\?/,
+    ],
+    ["no model", [], /no model given/],
+    [
+      "a bad count",
+      ["a.onnx", "--max-warnings", "few"],
+      /--max-warnings: found "few", expected a whole number/,
+    ],
+    ["a flag without its value", ["a.onnx", "--gpu"], /gpu/],
+    ["a flag given twice", ["a.onnx", "--gpu", "h200", "--gpu", "l4"], /--gpu: given more than once/],
+    ["an unknown GPU", ["a.onnx", "--gpu", "h20"], /--gpu: found "h20", expected one of .*h200/],
+    ["an unknown format", ["a.onnx", "-f", "xml"], /--format: found "xml", expected one of text, json/],
+    ["two reports on stdout", ["a.onnx", "-f", "json", "-f", "sarif"], /json and sarif cannot share stdout/],
+    ["two reports in one file", ["a.onnx", "-f", "json=x", "-f", "sarif=x"], /cannot both be written to "x"/],
+    ["an unknown rule", ["a.onnx", "--select", "TC777"], /--select: "TC777" is no rule/],
+    ["an empty folder", ["empty"], /"empty": no \.onnx file there/],
+    ["a pattern without matches", ["*.bin"], /"\*\.bin": no \.onnx file there/],
+    [
+      "a configuration that is not there",
+      ["a.onnx", "--config", "no.json"],
+      /no\.json: no such configuration file/,
+    ],
+    ["an unknown rule to explain", ["explain", "TC1O1"], /"TC1O1" is no rule; did you mean "TC101"\?/],
+    [
+      "an unwritable report",
+      ["a.onnx", "-o", "a.onnx/report"],
+      /a\.onnx\/report: the report cannot be written/,
+    ],
+  ];
+
+  test.each(failures)("%s exits with 2 and says so", async (_, args, expected) => {
+    bench.folder.write("a.onnx", bytesOf(cleanModel()));
+    bench.folder.write("empty/readme.md", "");
+    const { exitCode, stdout, stderr } = await bench.tcLint(args);
+    expect([exitCode, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(expected);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+
+  test("a model that is not there, or is none, has its error in the report", async () => {
+    bench.folder.write("text.onnx", "this is text");
+    const { exitCode, stdout, stderr } = await bench.tcLint(["text.onnx", "gone.onnx"]);
+    expect([exitCode, stderr]).toEqual([2, ""]);
+    expect(stdout).toContain("error not-onnx  text.onnx: is text");
+    expect(stdout).toContain("error not-found  gone.onnx: no such file");
+    expect(stdout).toContain("2 models failed");
+  });
+
+  test("--exit-zero forgives findings, not failures", async () => {
+    bench.folder.write("a.onnx", bytesOf(headModel()));
+    expect((await bench.tcLint(["a.onnx", "--exit-zero"])).exitCode).toBe(0);
+    expect((await bench.tcLint(["a.onnx", "gone.onnx", "--exit-zero"])).exitCode).toBe(2);
+  });
+
+  test("--no-error-on-unmatched-pattern has nothing to do", async () => {
+    const { exitCode, stdout } = await bench.tcLint([
+      "gone.onnx",
+      "*.onnx",
+      "--no-error-on-unmatched-pattern",
+    ]);
+    expect([exitCode, stdout]).toEqual([0, "no models\n"]);
+  });
+
+  test("a size that the model has no place for is named with those it has", async () => {
+    bench.folder.write("a.onnx", bytesOf(headModel({ rows: "rows" })));
+    const { exitCode, stdout } = await bench.tcLint(["a.onnx", "--dim", "batch=1"]);
+    expect(exitCode).toBe(2);
+    expect(stdout).toMatch(/no dimension named "batch"; it has rows/);
+  });
+});
