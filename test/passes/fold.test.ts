@@ -51,7 +51,7 @@ describe("constants", () => {
     );
     const { after } = await expectSame(bytes, { x });
     expect(operators(after)).toEqual(["Reshape", "Relu"]);
-    expect((await run(bytesOfModel(after), { x: floats([5, 3, 4]) })).y?.dims).toEqual([5, 12]);
+    expect((await run(bytesOfModel(after), { x: floats([5, 3, 4]) })).get("y")?.dims).toEqual([5, 12]);
   });
 
   it("keeps what depends on a symbol", async () => {

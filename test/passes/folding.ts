@@ -55,32 +55,28 @@ export function operators(model: OpenModel): string[] {
 
 export type Feeds = Readonly<Record<string, Tensor>>;
 
+export type Results = ReadonlyMap<string, Tensor>;
+
 /** Outputs by name, as the model computes them without any optimization. */
-export async function run(
-  model: Uint8Array | string,
-  feeds: Feeds,
-): Promise<Readonly<Record<string, Tensor>>> {
+export async function run(model: Uint8Array | string, feeds: Feeds): Promise<Results> {
   const options = { logSeverityLevel: 4, graphOptimizationLevel: "disabled" } as const;
   const session =
     typeof model === "string"
       ? await InferenceSession.create(model, options)
       : await InferenceSession.create(model, options);
   try {
-    return await session.run(feeds);
+    return new Map(Object.entries(await session.run(feeds)));
   } finally {
     await session.release();
   }
 }
 
-/** Largest difference over all outputs, as a share of the largest magnitude of its output; NaN where dims differ. */
-export function difference(
-  expected: Readonly<Record<string, Tensor>>,
-  actual: Readonly<Record<string, Tensor>>,
-): number {
-  expect(Object.keys(actual)).toEqual(Object.keys(expected));
+/** Largest difference over all outputs, as a share of the largest magnitude of its output; NaN where one is NaN. */
+export function difference(expected: Results, actual: Results): number {
+  expect([...actual.keys()]).toEqual([...expected.keys()]);
   let worst = 0;
-  for (const [name, want] of Object.entries(expected)) {
-    const got = actual[name];
+  for (const [name, want] of expected) {
+    const got = actual.get(name);
     expect(got?.dims, name).toEqual(want.dims);
     const [a, b] = [numbers(want), got === undefined ? [] : numbers(got)];
     const largest = a.reduce((most, value) => Math.max(most, Math.abs(value)), 0);

@@ -68,7 +68,7 @@ function castElement(value: Dim, from: DType, to: DType): Dim {
   if (!isFloat(from) || !isIntegral(to) || to === "bool") return elementOf(value, to);
   // What becomes of a fraction is defined, of a number outside the type is not.
   const truncated = Math.trunc(value);
-  return elementOf(truncated, to) === truncated ? truncated : unknownDim();
+  return elementOf(truncated, to) === truncated ? truncated + 0 : unknownDim();
 }
 
 /** Sizes keep their value in any type wide enough for them. */

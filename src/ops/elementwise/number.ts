@@ -55,10 +55,11 @@ function roundSmall(value: number, bits: number, minExponent: number, largest: n
   return Math.sign(value) * (rounded > largest ? Infinity : rounded);
 }
 
-/** To the nearest whole number, ties to the even one. */
+/** To the nearest whole number, ties to the even one; the sign stays, also of a zero. */
 export function roundHalfEven(value: number): number {
   const below = Math.floor(value);
   const rest = value - below;
-  if (rest < 0.5) return below;
-  return rest > 0.5 || below % 2 !== 0 ? below + 1 : below;
+  const goesUp = rest > 0.5 || (rest === 0.5 && below % 2 !== 0);
+  const rounded = goesUp ? below + 1 : below;
+  return rounded === 0 && value < 0 ? -0 : rounded;
 }

@@ -57,7 +57,10 @@ const folds = {
   Reciprocal: onOne((value) => 1 / value),
   Relu: onOne((value) => Math.max(value, 0), ifNotNegative),
   Round: onOne(roundHalfEven, whole),
-  Sign: onOne(Math.sign, (value) => (intervalOf(value).low > 0 ? 1 : unknownDim())),
+  Sign: onOne(
+    (value) => Math.sign(value) + 0,
+    (value) => (intervalOf(value).low > 0 ? 1 : unknownDim()),
+  ),
   Sqrt: onOne(Math.sqrt),
 } as const satisfies Partial<Record<UnaryType, Fold>>;
 

@@ -1,10 +1,13 @@
-/** @file Which known elements may be wrong: 64-bit integers beyond 2^53 are known as the nearest double only. */
-import { isIntegral } from "../../ir/dtype.ts";
+/**
+ * @file Which known elements may be wrong: 64-bit integers beyond 2^53 are known as the nearest double only, and runtimes
+ * differ in the sign of a zero that is the larger or the smaller of two.
+ */
+import { isFloat, isIntegral } from "../../ir/dtype.ts";
 import type { Node } from "../../ir/model.ts";
 import { capturesOf } from "./captures.ts";
 import type { Draft } from "./draft.ts";
 
-/** Names of values computed from numbers that were rounded when read; nodes must come in order. */
+/** Names of values that are not to be relied on, nor what is computed from them; nodes must come in order. */
 export function doubtfulValues(draft: Draft): ReadonlySet<string> {
   const doubtful = new Set<string>();
   for (const node of draft.nodes) {
@@ -13,9 +16,19 @@ export function doubtfulValues(draft: Draft): ReadonlySet<string> {
       (name, index) => doubtful.has(name) || (isRounded(draft, name) && !isClamped(draft, node, index)),
     );
     // A rounded number that is only moved stays one that is seen to be rounded.
-    if (isInDoubt) for (const name of draft.outputsOf(node)) if (!isRounded(draft, name)) doubtful.add(name);
+    for (const name of draft.outputsOf(node)) {
+      if (isInDoubt ? !isRounded(draft, name) : isZeroOfUnknownSign(draft, node, name)) doubtful.add(name);
+    }
   }
   return doubtful;
+}
+
+const comparing: ReadonlySet<string> = new Set(["Clip", "Max", "Min", "Relu"]);
+
+function isZeroOfUnknownSign(draft: Draft, node: Node, name: string): boolean {
+  if (!draft.isStandard(node) || !comparing.has(node.opType)) return false;
+  const { dtype, elements } = draft.factOf(name);
+  return isFloat(dtype) && elements?.includes(0) === true;
 }
 
 function isRounded(draft: Draft, name: string): boolean {
