@@ -1,6 +1,8 @@
 /** @file GraphProto, NodeProto and AttributeProto to drafts, one pass over their bytes. */
-import type { Attribute, AttributeValue, Graph, TensorRef } from "../ir/model.ts";
+import type { Attribute } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
+import { type AttributeDraft, attributeValue, lenientText } from "./attribute.ts";
+import { exactly, intern } from "./compact.ts";
 import { DraftGraph, DraftNode, type NamedType } from "./draft.ts";
 import { annotationFields, attributeFields, graphFields, nodeFields } from "./fields.ts";
 import { decodeSparse } from "./sparse.ts";
@@ -11,12 +13,16 @@ import { type Anonymous, decodeValueInfo } from "./type.ts";
 const maxGraphDepth = 48;
 /** An empty subgraph takes two bytes of a file and hundreds of memory. */
 const maxSubgraphs = 100_000;
+const maxSharedBytes = 128;
+const maxShared = 4096;
 
 /** Hands out ids, and bounds nesting, over one model. */
 export interface DecodeState {
   nodes: number;
   subgraphs: number;
   depth: number;
+  /** By their bytes. */
+  readonly attributes: Map<string, Attribute>;
 }
 
 /** The current field as a GraphProto. */
@@ -82,17 +88,6 @@ function named(cursor: Cursor, what: string, info: NamedType): NamedType {
   return info;
 }
 
-/** Operator and domain names repeat a million times: one string each. */
-const interned = new Map<string, string>();
-const maxInterned = 4096;
-
-function intern(text: string): string {
-  const known = interned.get(text);
-  if (known !== undefined) return known;
-  if (interned.size < maxInterned) interned.set(text, text);
-  return text;
-}
-
 /** The current field as a NodeProto. */
 export function decodeNode(cursor: Cursor, graph: DraftGraph, state: DecodeState): DraftNode {
   const node = new DraftNode(state.nodes, graph, { offset: cursor.start, length: cursor.length });
@@ -122,7 +117,7 @@ export function decodeNode(cursor: Cursor, graph: DraftGraph, state: DecodeState
         node.overload = intern(cursor.text());
         break;
       case nodeFields.attribute:
-        attributes.push(decodeAttribute(cursor, node, state));
+        attributes.push(sharedAttribute(cursor, node, state));
         break;
     }
   }
@@ -135,7 +130,7 @@ export function decodeNode(cursor: Cursor, graph: DraftGraph, state: DecodeState
   cursor.leave(outer);
   node.inputNames = inputs;
   node.outputNames = outputs;
-  if (attributes.length > 0) node.attributes = attributes;
+  if (attributes.length > 0) node.attributes = exactly(attributes);
   return node;
 }
 
@@ -144,38 +139,23 @@ export function normalizeDomain(domain: string): string {
   return domain === "ai.onnx" ? "" : domain;
 }
 
-interface AttributeDraft {
-  name: string;
-  code: number;
-  reference: string;
-  number: number;
-  text: string | undefined;
-  tensor: TensorRef | undefined;
-  graph: Graph | undefined;
-  floats: number[];
-  integers: number[];
-  strings: string[];
-  graphs: Graph[];
-  /** The value field seen last: tells the type where an old file leaves `type` out. */
-  seen: number;
+/** Attributes of a few bytes stand in every layer alike: equal bytes are decoded once, and are one object. */
+function sharedAttribute(cursor: Cursor, node: DraftNode, state: DecodeState): Attribute {
+  if (cursor.length > maxSharedBytes) return decodeAttribute(cursor, node, state);
+  const key = cursor.key();
+  const known = state.attributes.get(key);
+  if (known !== undefined) return known;
+  const attribute = decodeAttribute(cursor, node, state);
+  // Tensors and graphs know where in the file they are.
+  const { type } = attribute.value;
+  const isPlace = type === "tensor" || type === "graph" || type === "graphs";
+  if (!isPlace && state.attributes.size < maxShared) state.attributes.set(key, attribute);
+  return attribute;
 }
 
 /** The current field as an AttributeProto of `node`. */
 export function decodeAttribute(cursor: Cursor, node: DraftNode, state: DecodeState): Attribute {
-  const draft: AttributeDraft = {
-    name: "",
-    code: 0,
-    reference: "",
-    number: 0,
-    text: undefined,
-    tensor: undefined,
-    graph: undefined,
-    floats: [],
-    integers: [],
-    strings: [],
-    graphs: [],
-    seen: 0,
-  };
+  const draft: AttributeDraft = { name: "", code: 0, reference: "", number: 0, seen: 0 };
   const outer = cursor.enter();
   while (cursor.next()) decodeAttributeField(cursor, draft, node, state);
   cursor.leave(outer);
@@ -216,16 +196,24 @@ function decodeAttributeField(
     case attributeFields.g:
       draft.graph = decodeSubgraph(cursor, node, state);
       break;
-    case attributeFields.floats:
-      cursor.repeated("fixed32", (value) => draft.floats.push(value));
+    case attributeFields.floats: {
+      draft.floats ??= [];
+      const { floats } = draft;
+      cursor.repeated("fixed32", (value) => floats.push(value));
       break;
-    case attributeFields.ints:
-      cursor.repeated("varint", (value) => draft.integers.push(value));
+    }
+    case attributeFields.ints: {
+      draft.integers ??= [];
+      const { integers } = draft;
+      cursor.repeated("varint", (value) => integers.push(value));
       break;
+    }
     case attributeFields.strings:
+      draft.strings ??= [];
       draft.strings.push(lenientText(cursor) ?? "");
       break;
     case attributeFields.graphs:
+      draft.graphs ??= [];
       draft.graphs.push(decodeSubgraph(cursor, node, state));
       break;
     default:
@@ -242,52 +230,4 @@ function decodeSubgraph(cursor: Cursor, node: DraftNode, state: DecodeState): Dr
   const graph = decodeGraph(cursor, node, state);
   node.addSubgraph(graph);
   return graph;
-}
-
-/** String attributes are bytes by the schema (a serialized engine may sit in one): long or non-text ones stay unread. */
-function lenientText(cursor: Cursor): string | undefined {
-  const maxTextBytes = 1 << 16;
-  return cursor.length > maxTextBytes ? undefined : cursor.textOrUndefined();
-}
-
-/** AttributeProto.AttributeType to the field that holds its value. */
-const fieldOfCode: ReadonlyMap<number, number> = new Map([
-  [1, attributeFields.f],
-  [2, attributeFields.i],
-  [3, attributeFields.s],
-  [4, attributeFields.t],
-  [5, attributeFields.g],
-  [6, attributeFields.floats],
-  [7, attributeFields.ints],
-  [8, attributeFields.strings],
-  [10, attributeFields.graphs],
-]);
-
-function attributeValue(draft: AttributeDraft): AttributeValue {
-  if (draft.reference !== "") return { type: "reference", to: draft.reference };
-  const other: AttributeValue = { type: "other", code: draft.code };
-  switch (draft.code === 0 ? draft.seen : fieldOfCode.get(draft.code)) {
-    case attributeFields.f:
-      return { type: "float", value: draft.number };
-    case attributeFields.i:
-      return { type: "int", value: draft.number };
-    case attributeFields.s:
-      return draft.text === undefined && draft.seen !== 0
-        ? other
-        : { type: "string", value: draft.text ?? "" };
-    case attributeFields.t:
-      return draft.tensor === undefined ? other : { type: "tensor", tensor: draft.tensor };
-    case attributeFields.g:
-      return draft.graph === undefined ? other : { type: "graph", graph: draft.graph };
-    case attributeFields.floats:
-      return { type: "floats", values: draft.floats };
-    case attributeFields.ints:
-      return { type: "ints", values: draft.integers };
-    case attributeFields.strings:
-      return { type: "strings", values: draft.strings };
-    case attributeFields.graphs:
-      return { type: "graphs", graphs: draft.graphs };
-    default:
-      return other;
-  }
 }

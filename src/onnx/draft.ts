@@ -1,7 +1,8 @@
 /** @file The graph while it is being built: the shapes of `ir/model.ts`, still writable. */
 import type { Attribute, Graph, Node, Span, TensorRef, Value, ValueType } from "../ir/model.ts";
 
-const none: readonly never[] = [];
+/** One empty list for all that have none. */
+export const none: readonly never[] = [];
 const noNames: ReadonlySet<string> = new Set();
 
 export class DraftValue implements Value {

@@ -9,6 +9,7 @@ import { dirname, join, sep } from "node:path";
 import type { TensorData } from "../ir/model.ts";
 import { WireError } from "../wire/error.ts";
 import type { FileIdentity } from "../wire/source.ts";
+import { intern } from "./compact.ts";
 
 export interface ExternalEntry {
   readonly key: string;
@@ -41,7 +42,7 @@ export function externalData(
   if (length !== undefined && expected !== undefined && length !== expected) {
     throw fail("external-length", `external length is ${length} bytes, but the dims call for ${expected}`);
   }
-  return { kind: "external", location, offset, length: length ?? expected };
+  return { kind: "external", location: intern(location), offset, length: length ?? expected };
 }
 
 function wholeNumber(key: string, text: string | undefined, fail: Fail): number | undefined {

@@ -1,7 +1,7 @@
 /** @file Names to values: scopes, producers, consumers, and an order in which producers come first. */
 import { labelOf } from "../ir/model.ts";
 import { WireError } from "../wire/error.ts";
-import { type DraftGraph, type DraftNode, DraftValue, type NamedType } from "./draft.ts";
+import { type DraftGraph, type DraftNode, DraftValue, type NamedType, none } from "./draft.ts";
 
 export interface LinkState {
   /** Path of the model, for messages. */
@@ -69,7 +69,7 @@ function defineValues(graph: DraftGraph, state: LinkState): void {
       value.producer = node;
       return value;
     });
-    node.outputNames = [];
+    node.outputNames = none;
   }
 }
 
@@ -113,7 +113,7 @@ function linkNode(node: DraftNode, scopes: readonly DraftGraph[], state: LinkSta
     value.addConsumer(node);
     return value;
   });
-  node.inputNames = [];
+  node.inputNames = none;
   for (const graph of node.subgraphs) linkGraph(graph, scopes, state);
 }
 

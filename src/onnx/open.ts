@@ -95,7 +95,7 @@ function readModel(source: ByteSource, files: DataFiles): OpenModel {
     metadata: new Map(),
     functions: [],
   };
-  const state: DecodeState = { nodes: 0, subgraphs: 0, depth: 0 };
+  const state: DecodeState = { nodes: 0, subgraphs: 0, depth: 0, attributes: new Map() };
   const cursor = new Cursor(source);
   while (cursor.next()) decodeModelField(cursor, draft, state);
   const { graph } = draft;

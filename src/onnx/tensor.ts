@@ -2,6 +2,7 @@
 import { bytesOf, type DType, dtypeOfCode, dtypes } from "../ir/dtype.ts";
 import type { Span, TensorData, TensorRef, TypedField, TypedSpan } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
+import { exactly } from "./compact.ts";
 import { type ExternalEntry, externalData } from "./external.ts";
 import { entryFields, tensorFields } from "./fields.ts";
 
@@ -164,7 +165,7 @@ function finish(cursor: Cursor, draft: Draft, span: Span): TensorRef {
   if (given > 1)
     throw fail("two-data-fields", "has its elements in two places (raw_data, typed data, external data)");
   const data = locate(draft, dtype, elements, fail);
-  return { name, dtype, dtypeCode: code, dims, data, span };
+  return { name, dtype, dtypeCode: code, dims: exactly(dims), data, span };
 }
 
 type Fail = (code: string, what: string) => Error;

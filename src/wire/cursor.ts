@@ -119,6 +119,14 @@ export class Cursor {
     return window.toString("latin1", from, to);
   }
 
+  /** The bytes of a length-delimited field, one character each: a key to tell equal payloads by. */
+  key(): string {
+    this.expect(wireTypes.bytes);
+    const window = this.#bytes(this.start, this.length);
+    const from = this.start - this.#windowStart;
+    return window.toString("latin1", from, from + this.length);
+  }
+
   /** The numbers of a repeated field, packed or one at a time, handed to `take`. */
   repeated(encoding: NumberEncoding, take: (value: number) => void): void {
     if (this.wire !== wireTypes.bytes) {
