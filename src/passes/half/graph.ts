@@ -4,7 +4,7 @@ import type { Facts } from "../../facts/infer.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { type DType, isFloat } from "../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../ir/model.ts";
-import { isStored, storedTensor } from "../stored.ts";
+import { isConstantNode, isStored, storedTensor } from "../stored.ts";
 import { accepts, type HalfType, type Slot, typesOf } from "./accepts.ts";
 
 /** A node with at least one FP32 operand. */
@@ -67,7 +67,9 @@ class Builder {
 
   build(): FloatGraph {
     this.#enter(this.#root);
-    for (const scope of this.#scopes) for (const node of scope.graph.nodes) this.#addNode(node, scope);
+    for (const scope of this.#scopes) {
+      for (const node of scope.graph.nodes) if (!isConstantNode(node)) this.#addNode(node, scope);
+    }
     for (const scope of this.#scopes) this.#addValues(scope);
     for (const user of this.#nodes) this.#addReaders(user);
     return {
