@@ -44,11 +44,9 @@ function section(model: ModelReport, options: RenderOptions): string[] {
   const lines = [`## ${code(model.path)}`, ""];
   if (error !== null) lines.push(`**${escaped(error.code)}**: ${escaped(error.message)}`, "");
   if (model.nodes === 0) return [...lines, ...notes(model)];
-  lines.push(...predictionLines(model, options));
-  if (findings.length > 0) lines.push(...table(findings, model));
-  else if (error === null) lines.push("No findings.", "");
-  if (model.layers !== undefined) lines.push(...layerDetails(model.layers));
-  return [...lines, ...notes(model)];
+  const body = findings.length > 0 ? table(findings, model) : error === null ? ["No findings.", ""] : [];
+  const layers = model.layers === undefined ? [] : layerDetails(model.layers);
+  return [...lines, ...predictionLines(model, options), ...body, ...layers, ...notes(model)];
 }
 
 function predictionLines({ predicted, target }: ModelReport, { describeTarget }: RenderOptions): string[] {
@@ -59,7 +57,7 @@ function predictionLines({ predicted, target }: ModelReport, { describeTarget }:
   return [`${where}: ${time}, ${percent(tensorCoreShare)} on Tensor Cores.`, ""];
 }
 
-/** Findings beyond this would push other models out of the summary. */
+/** Findings and layers beyond this would push other models out of the summary. */
 const maxRows = 200;
 
 function table(findings: readonly Finding[], model: ModelReport): string[] {
@@ -99,7 +97,7 @@ function row(finding: Finding, { predicted }: ModelReport): string {
 }
 
 function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
-  const rows = layers.map((layer) => {
+  const rows = layers.slice(0, maxRows).map((layer) => {
     const cells = [
       code(layer.node),
       escaped(layer.op),
@@ -121,6 +119,9 @@ function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
     "|---|---|---|---:|---:|---:|---|---:|---:|---|",
     ...rows,
     "",
+    ...(layers.length > rows.length
+      ? [`The first ${rows.length} of them: \`tc-lint -f csv\` has everything.`, ""]
+      : []),
     "</details>",
     "",
   ];

@@ -22,12 +22,17 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
       ? []
       : [`  ${palette.bad("error")} ${palette.bold(model.error.code)}  ${printable(model.error.message)}`];
   if (model.nodes === 0 && model.error !== null) return [title, ...error];
-  const lines = [title, ...error, ...headerLines(model, options, palette)];
-  if (model.layers !== undefined) lines.push("", ...layerTable(model.layers, options, palette));
-  for (const finding of model.findings) lines.push("", ...findingLines(finding, model, palette));
+  const table = model.layers === undefined ? [] : ["", ...layerTable(model.layers, options, palette)];
+  const findings = model.findings.flatMap((finding) => ["", ...findingLines(finding, model, palette)]);
   const notes = noteLines(model, palette);
-  if (notes.length > 0) lines.push("", ...notes);
-  return lines;
+  return [
+    title,
+    ...error,
+    ...headerLines(model, options, palette),
+    ...table,
+    ...findings,
+    ...(notes.length > 0 ? ["", ...notes] : []),
+  ];
 }
 
 function headerLines(model: ModelReport, options: RenderOptions, palette: Palette): string[] {
@@ -118,14 +123,16 @@ function noteLines(model: ModelReport, palette: Palette): string[] {
 
 /** By reason and operator: a missing operator description skips many nodes at once. */
 function skippedNotes({ skipped }: ModelReport): string[] {
-  const byReason = new Map<string, string[]>();
+  const byReason = new Map<string, { readonly first: string; count: number }>();
   for (const { node, op, reason } of skipped) {
     const key = `${op}: ${reason}`;
-    byReason.set(key, [...(byReason.get(key) ?? []), node]);
+    const group = byReason.get(key);
+    if (group === undefined) byReason.set(key, { first: node, count: 1 });
+    else group.count += 1;
   }
-  return [...byReason].map(([key, nodes]) => {
-    const more = nodes.length > 1 ? ` and ${nodes.length - 1} more` : "";
-    return printable(`not looked at: ${nodes[0] ?? ""}${more} (${key})`);
+  return [...byReason].map(([key, { first, count }]) => {
+    const more = count > 1 ? ` and ${count - 1} more` : "";
+    return printable(`not looked at: ${first}${more} (${key})`);
   });
 }
 

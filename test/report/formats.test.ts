@@ -197,3 +197,13 @@ describe("GitHub annotations", () => {
     expect(lines[10]).toBe("::notice title=tc-lint::4 more; the log and -f json have all of them");
   });
 });
+
+test("every format takes a model of a few hundred thousand layers", () => {
+  const [layer] = models[0]?.layers ?? [];
+  const layers = layer === undefined ? [] : new Array<typeof layer>(300_000).fill(layer);
+  const large = oneModel({ layers });
+  expect(layers).toHaveLength(300_000);
+  expect(renderText(large, options).split("\n").length).toBeGreaterThan(300_000);
+  expect(renderCsv(large).split("\r\n").length).toBeGreaterThan(300_000);
+  expect(renderMarkdown(large, options)).toContain("The first 200 of them: `tc-lint -f csv` has everything.");
+});
