@@ -1,0 +1,61 @@
+/** What looks as if it could be padded, and must not be. */
+import { describe, expect, it } from "vitest";
+import { model } from "../../fixtures/builder.ts";
+import { modelFromBytes } from "../../src/onnx/open.ts";
+import { expectSamePadded, fateOf, padEverything, rowsFeed, rowsModel, weight } from "./padding.ts";
+
+const options = { name: "safety", opset: 17 };
+
+describe("what only looks safe", () => {
+  it("is blocked: weights that callers may override", () => {
+    const bytes = model(options, (graph) => {
+      const x = graph.input("x", [4, 7]);
+      const w = graph.weight([7, 6], { name: "w", values: Array.from({ length: 42 }, (_, at) => at) });
+      graph.input("w", [7, 6]);
+      graph.node(
+        "MatMul",
+        [graph.node("MatMul", [x, w], {}, { outputs: ["h"] }), weight(graph, [6, 3])],
+        {},
+        { outputs: ["y"] },
+      );
+      graph.output("y");
+    });
+    expect(fateOf(padEverything(modelFromBytes(bytes)), "h", 1)).toMatch(/callers may override/);
+  });
+
+  it("is blocked: weights that are an output as well", () => {
+    const bytes = model(options, (graph) => {
+      const x = graph.input("x", [4, 7]);
+      const w = graph.weight([7, 6], { name: "w", values: Array.from({ length: 42 }, (_, at) => at) });
+      graph.node("MatMul", [x, w], {}, { outputs: ["h"] });
+      graph.output("h");
+      graph.output("w", "float32", [7, 6]);
+    });
+    expect(fateOf(padEverything(modelFromBytes(bytes)), "h", 1)).toMatch(
+      /an output of the model that nothing computes/,
+    );
+  });
+
+  it("is blocked: two operands that are both nonzero in padded lanes", async () => {
+    const bytes = rowsModel((g, h) => {
+      const gate = g.node("Sigmoid", [h]);
+      return g.node("MatMul", [g.node("MatMul", [gate, g.node("Transpose", [gate])]), h]);
+    });
+    const padding = await expectSamePadded(bytes, rowsFeed);
+    expect(fateOf(padding, "h", 1)).toMatch(/neither operand is certain to be zero/);
+  });
+
+  it("is blocked: what a subgraph reads", async () => {
+    const bytes = rowsModel((g, h) => {
+      const branch = (prefix: string, type: string) => {
+        const inner = g.inner(prefix);
+        inner.node(type, [h], {}, { outputs: [`${prefix}_y`] });
+        inner.output(`${prefix}_y`);
+        return { graph: inner };
+      };
+      const condition = g.weight([], { dtype: "bool", values: [1] });
+      return g.node("If", [condition], { then_branch: branch("a", "Relu"), else_branch: branch("b", "Neg") });
+    });
+    expect(fateOf(await expectSamePadded(bytes, rowsFeed), "h", 1)).toMatch(/read inside a subgraph/);
+  });
+});
