@@ -51,10 +51,9 @@ export function applyPatch(
   dataLocation: string,
 ): PatchedModel {
   const data = new DataFile(dataLocation);
-  const edits: Edit[] = [];
-  for (const [graph, graphPatch] of patch.graphs) {
-    edits.push(...new GraphEdits(source, graph, graphPatch, data, fieldsOf(model, graph)).build());
-  }
+  const edits = [...patch.graphs].flatMap(([graph, graphPatch]) =>
+    new GraphEdits(source, graph, graphPatch, data, fieldsOf(model, graph)).build(),
+  );
   edits.push(...modelEdits(source, patch), ...irVersionEdit(model, source, patch));
   return { model: splice(source, edits), data: data.isEmpty ? undefined : data.segments };
 }

@@ -271,6 +271,15 @@ describe("nodes that change nothing", () => {
     expect(foldBytes(bytes).patch.isEmpty).toBe(true);
   });
 
+  it("go by the hundred thousand", () => {
+    const bytes = graphOf((graph, input) => {
+      let last = input;
+      for (let count = 0; count < 150_000; count++) last = graph.node("Identity", [last]);
+      return last;
+    });
+    expect(operators(foldBytes(bytes).after)).toEqual(["Relu"]);
+  });
+
   it("drops Reshapes of symbolic sizes that change nothing", async () => {
     const bytes = graphOf(
       (graph, input) => graph.node("Reshape", [input, ints(graph, 0, 3, -1)]),

@@ -2,9 +2,9 @@
 import { findOp } from "../../ops/registry.ts";
 import type { Draft } from "./draft.ts";
 
-/** Operators of the nodes that went. A node of an unknown operator may do more than compute: it stays. */
-export function removeDeadNodes(draft: Draft): readonly string[] {
-  const removed: string[] = [];
+/** Adds to `removed` the operators of the nodes that went. A node of an unknown operator may do more than compute. */
+export function removeDeadNodes(draft: Draft, removed: string[]): boolean {
+  const before = removed.length;
   for (const node of draft.nodes.reverse()) {
     const outputs = draft.outputsOf(node);
     if (outputs.length === 0 || outputs.some((name) => name !== "" && draft.isNeeded(name))) continue;
@@ -12,7 +12,7 @@ export function removeDeadNodes(draft: Draft): readonly string[] {
     draft.remove(node);
     removed.push(node.opType);
   }
-  return removed;
+  return removed.length > before;
 }
 
 /** Names of stored initializers that can go. One that is an input as well is part of the model's interface. */

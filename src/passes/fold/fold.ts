@@ -35,18 +35,18 @@ function runFold({ model, names, open }: PassContext): PassResult {
   const { root } = inferFacts(model);
   const draft = new Draft({ model, scope: root, names, open });
   const changes: Changes = { computed: foldConstants(draft), passedOn: [], shortened: [], dead: [] };
-  const norms: PassNote[] = [];
+  const rounds: PassNote[][] = [];
   for (let isChanging = true; isChanging; ) {
     const folded = foldBatchNorms(draft).filter(({ kind }) => kind === "changed");
-    const dead = removeDeadNodes(draft);
-    norms.push(...folded);
-    changes.dead.push(...dead);
-    isChanging = simplify(draft, changes) || folded.length + dead.length > 0;
+    const isDead = removeDeadNodes(draft, changes.dead);
+    rounds.push(folded);
+    isChanging = simplify(draft, changes) || isDead || folded.length > 0;
   }
-  norms.push(...foldBatchNorms(draft));
+  // Those that are left, each with its reason.
+  rounds.push(foldBatchNorms(draft));
   return {
     patch: writePatch(draft, new Set(deadInitializers(draft))),
-    notes: [...notesOf(changes), ...norms],
+    notes: [...notesOf(changes), ...rounds.flat()],
   };
 }
 
