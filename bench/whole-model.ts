@@ -18,7 +18,12 @@ export interface WholeModelRow {
   readonly high: number;
 }
 
-export function predictModel(path: string, model: string, batch: number, measuredMicroseconds: number): WholeModelRow {
+export function predictModel(
+  path: string,
+  model: string,
+  batch: number,
+  measuredMicroseconds: number,
+): WholeModelRow {
   const gpu = findGpu("h200");
   if (gpu === undefined) throw new Error("the H200's row is missing");
   const target: Target = { gpu, stack: stacks.cudnn, precision: "fp16" };
@@ -46,10 +51,17 @@ function exportedBatch(type: ValueType | undefined): number {
 export function scaleBatch(work: Work<number>, factor: number): Work<number> {
   switch (work.kind) {
     case "gemm":
-      return work.sharedB && work.batch === 1 ? { ...work, m: work.m * factor } : { ...work, batch: work.batch * factor };
+      return work.sharedB && work.batch === 1
+        ? { ...work, m: work.m * factor }
+        : { ...work, batch: work.batch * factor };
     case "traffic": {
       const { rows, bytesRead, bytesWritten } = work;
-      return { ...work, rows: rows * factor, bytesRead: bytesRead * factor, bytesWritten: bytesWritten * factor };
+      return {
+        ...work,
+        rows: rows * factor,
+        bytesRead: bytesRead * factor,
+        bytesWritten: bytesWritten * factor,
+      };
     }
     default:
       return { ...work, batch: work.batch * factor };

@@ -35,16 +35,27 @@ console.log("model                   batch   measured  predicted   error  90 % i
 for (const { model, batch, measuredMicroseconds: us, predicted, low, high } of rows) {
   const error = `${(100 * (predicted / us - 1)).toFixed(0)} %`;
   const inside = us >= low && us <= high ? "" : " outside";
-  const figures = [us.toFixed(0).padStart(10), predicted.toFixed(0).padStart(10), error.padStart(7)].join(" ");
-  console.log(`${model.padEnd(24)}${String(batch).padStart(4)} ${figures}  ${low.toFixed(0)}–${high.toFixed(0)}${inside}`);
+  const figures = [us.toFixed(0).padStart(10), predicted.toFixed(0).padStart(10), error.padStart(7)].join(
+    " ",
+  );
+  console.log(
+    `${model.padEnd(24)}${String(batch).padStart(4)} ${figures}  ${low.toFixed(0)}–${high.toFixed(0)}${inside}`,
+  );
 }
-const errors = rows.map(({ predicted, measuredMicroseconds }) => Math.abs(predicted / measuredMicroseconds - 1)).sort((a, b) => a - b);
+const errors = rows
+  .map(({ predicted, measuredMicroseconds }) => Math.abs(predicted / measuredMicroseconds - 1))
+  .sort((a, b) => a - b);
 const median = errors[Math.floor(errors.length / 2)] ?? Number.NaN;
-const factors = rows.map(({ predicted, measuredMicroseconds: us }) => Math.max(predicted / us, us / predicted));
+const factors = rows.map(({ predicted, measuredMicroseconds: us }) =>
+  Math.max(predicted / us, us / predicted),
+);
 const worst = Math.max(...factors);
 console.log(`median error ${(100 * median).toFixed(1)} %, worst ${worst.toFixed(2)}×, ${rows.length} rows`);
 if (values.out !== undefined) {
   mkdirSync(dirname(values.out), { recursive: true });
   const command = `node scripts/run.mjs bench/whole-models.ts --out ${values.out}`;
-  writeFileSync(values.out, `${JSON.stringify({ command, medianError: median, worstFactor: worst, rows }, null, 1)}\n`);
+  writeFileSync(
+    values.out,
+    `${JSON.stringify({ command, medianError: median, worstFactor: worst, rows }, null, 1)}\n`,
+  );
 }
