@@ -19,6 +19,7 @@ import { type Bindings, type BindOptions, bindSymbols } from "./bind.ts";
 import { type GraphInference, NodeContext, resolveAttribute } from "./context.ts";
 import { collectFactSymbols, factOfType, mergeDeclared } from "./declared.ts";
 import { checkExpansion, maxInstantiatedNodes, tooLarge } from "./expansion.ts";
+import { FactPool } from "./pool.ts";
 import { type Contradiction, isConstant, Scope, type Skipped } from "./scope.ts";
 
 export interface InferOptions extends BindOptions {
@@ -115,6 +116,7 @@ class Inference implements GraphInference {
   readonly #useDeclared: boolean;
   /** Names of the symbols in graph inputs and in declarations that were used. */
   readonly symbols = new Set<string>();
+  readonly #pool = new FactPool();
   /** Every pass over a loop counted. */
   #instantiatedNodes = 0;
 
@@ -196,7 +198,8 @@ class Inference implements GraphInference {
     return scope.graph.outputs.map((value) => scope.fact(value) ?? unknownTensor);
   }
 
-  #store(value: Value, inferred: Fact | undefined, scope: Scope): void {
+  #store(value: Value, found: Fact | undefined, scope: Scope): void {
+    const inferred = this.#pool.share(found);
     if (!this.#useDeclared || value.declared === undefined) {
       scope.setFact(value, inferred);
       return;

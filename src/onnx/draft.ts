@@ -14,7 +14,8 @@ export class DraftValue implements Value {
   initializer: TensorRef | undefined = undefined;
   isInput = false;
   isOutput = false;
-  #consumers: Node[] | undefined = undefined;
+  /** Most values have one: a list for each would be a tenth of a large model. */
+  #consumers: Node | Node[] | undefined = undefined;
 
   constructor(id: number, name: string, graph: DraftGraph) {
     this.id = id;
@@ -22,14 +23,18 @@ export class DraftValue implements Value {
     this.graph = graph;
   }
 
-  /** One shared empty list where there are none: a large graph has a value for every weight and output. */
   get consumers(): readonly Node[] {
-    return this.#consumers ?? none;
+    const consumers = this.#consumers;
+    if (consumers === undefined) return none;
+    return Array.isArray(consumers) ? consumers : [consumers];
   }
 
   addConsumer(node: Node): void {
-    if (this.#consumers === undefined) this.#consumers = [node];
-    else if (this.#consumers.at(-1) !== node) this.#consumers.push(node);
+    const before = this.#consumers;
+    if (before === undefined) this.#consumers = node;
+    else if (Array.isArray(before)) {
+      if (before.at(-1) !== node) before.push(node);
+    } else if (before !== node) this.#consumers = [before, node];
   }
 }
 
