@@ -38,17 +38,17 @@ module.exports = {
     })),
     {
       name: "report-imports",
-      comment: "Reports render data that lint hands over; they never run a rule or look at a model.",
+      comment: "Reports render data that lint and verify hand over; they never run a rule or look at a model.",
       severity: "error",
       from: { path: "^src/report/" },
-      to: { path: projectCode, pathNot: oneOf(["report", "lint"]) },
+      to: { path: projectCode, pathNot: oneOf(["report", "lint", "verify"]) },
     },
     {
       name: "report-takes-types-only",
-      comment: "What a report needs of lint are the shapes of its data: types, gone at run time.",
+      comment: "What a report needs of lint and verify are the shapes of their data: types, gone at run time.",
       severity: "error",
       from: { path: "^src/report/" },
-      to: { path: "^src/lint/", dependencyTypesNot: ["type-only"] },
+      to: { path: "^src/(lint|verify)/", dependencyTypesNot: ["type-only"] },
     },
     {
       name: "rules-import-lint",

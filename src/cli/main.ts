@@ -7,9 +7,11 @@ import { addExplain } from "./commands/explain.ts";
 import { addGpus } from "./commands/gpus.ts";
 import { addLint } from "./commands/lint.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
+import { addVerify } from "./commands/verify.ts";
 import { reportFailure } from "./errors.ts";
 import { fixOptions } from "./fix-options.ts";
 import { lintOptions } from "./options.ts";
+import { verifyOptions } from "./verify-options.ts";
 
 const epilogue = `Exit codes: 0 clean; 1 findings at error level, or more warnings than --max-warnings;
 2 wrong usage, a bad configuration, or a model that cannot be read.
@@ -32,6 +34,7 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     addExplain(parser, done);
     addGpus(parser, done);
     addPrintConfig(parser, done);
+    addVerify(parser, done);
     await parser.parseAsync();
   } catch (error) {
     return reportFailure(error);
@@ -72,6 +75,8 @@ function baseParser(args: readonly string[]): Argv {
 function flagHint(message: string): string {
   const [, unknown] = /^Unknown arguments?: ([^,]+)/.exec(message) ?? [];
   const nearest =
-    unknown === undefined ? undefined : closest(unknown, Object.keys({ ...lintOptions, ...fixOptions }));
+    unknown === undefined
+      ? undefined
+      : closest(unknown, Object.keys({ ...lintOptions, ...fixOptions, ...verifyOptions }));
   return nearest === undefined ? "" : `; did you mean --${nearest}?`;
 }

@@ -24,7 +24,7 @@ export async function writeStdout(text: string): Promise<void> {
 }
 
 /** Replaces a file in one step: a temporary neighbour, then a rename. Folders are made. Throws InputError. */
-export function writeReportFile(path: string, text: string): void {
+export function writeReportFile(path: string, text: string | Uint8Array): void {
   try {
     mkdirSync(dirname(path), { recursive: true });
     const existing = statSync(path, { throwIfNoEntry: false });
@@ -36,7 +36,7 @@ export function writeReportFile(path: string, text: string): void {
   }
 }
 
-function replaceFile(path: string, text: string): void {
+function replaceFile(path: string, text: string | Uint8Array): void {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     writeFileSync(temporary, text, { flag: "wx" });

@@ -20,6 +20,13 @@ export function parseShare(value: string | number, flag: string): number {
   return share;
 }
 
+/** A number above 0: `1e-5`. */
+export function parsePositive(text: string, flag: string): number {
+  const value = text.trim() === "" ? Number.NaN : Number(text);
+  if (!(value > 0 && Number.isFinite(value))) throw bad(flag, text, "a number above 0");
+  return value;
+}
+
 /** A whole number, at least `minimum`. */
 export function parseCount(text: string, flag: string, minimum = 0): number {
   const value = /^\d+$/.test(text.trim()) ? Number(text) : Number.NaN;
@@ -45,6 +52,14 @@ export function parseShapes(texts: readonly string[]): Record<string, readonly n
 export function parseDims(texts: readonly string[]): Record<string, number> {
   const expected = "a dimension's name and size, such as batch=32";
   return collect(texts, "--dim", expected, (size) => (/^\d+$/.test(size) ? Number(size) : undefined));
+}
+
+/** `batch=1,32`, once a dimension: sizes to take in turn. */
+export function parseSizes(texts: readonly string[]): Record<string, readonly number[]> {
+  const expected = "a dimension's name and one or more sizes, such as batch=1,32";
+  return collect(texts, "--dim", expected, (sizes) =>
+    /^\d+(,\d+)*$/.test(sizes) ? sizes.split(",").map(Number) : undefined,
+  );
 }
 
 /** `NAME=VALUE`, split at the last `=`: names of tensors may hold one. */

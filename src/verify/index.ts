@@ -1,6 +1,6 @@
 /** @file What other folders use of verification. */
-export { type Budget, budgets, type HalfType } from "./budget.ts";
-export type { Lanes } from "./compare.ts";
+export { type Allowance, type Budget, budgets, type HalfType } from "./budget.ts";
+export type { Difference, Lanes } from "./compare.ts";
 export { readNpz, writeNpz } from "./npz.ts";
 export type { DivergenceReport, DrawReport, OutputReport, VerifyReport } from "./report.ts";
 export type { Tensor, Tensors } from "./tensor.ts";

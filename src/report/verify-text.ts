@@ -1,0 +1,107 @@
+/** @file What a comparison of two models found, in the terminal. */
+import type {
+  Allowance,
+  Budget,
+  Difference,
+  DivergenceReport,
+  DrawReport,
+  OutputReport,
+  VerifyReport,
+} from "../verify/index.ts";
+import { type Palette, paletteOf } from "./color.ts";
+import { counted, printable, significant } from "./format.ts";
+import type { ColorLevel } from "./render.ts";
+
+export function renderVerifyText(report: VerifyReport, color: ColorLevel): string {
+  const palette = paletteOf(color);
+  const { original, candidate, problems, outputs, firstDivergence, notices, draws } = report;
+  const title = `${palette.heading(printable(candidate))} and ${palette.heading(printable(original))}`;
+  const verdict = report.same ? palette.good("are the same function") : palette.bad("differ");
+  const lines = [
+    `${title} ${verdict}`,
+    ...problems.map((problem) => `  ${palette.bad("✗")} ${printable(problem)}`),
+    ...outputs.flatMap((output) => outputLines(output, palette)),
+    ...(firstDivergence === undefined ? [] : divergenceLines(firstDivergence)),
+    ...(draws.length > 0 ? [`  ${drawsText(draws)}; ${budgetText(report.budget)}`] : []),
+    ...notices.map((notice) => palette.dim(`  note   ${printable(notice)}`)),
+    palette.dim(`  ${report.runtime}, ${significant(report.seconds)} s`),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function outputLines(output: OutputReport, palette: Palette): string[] {
+  const { name, dtype, dims, same, problem, difference, allowed, draw } = output;
+  const sign = same ? palette.good("✓") : palette.bad("✗");
+  const head = `  ${sign} output ${palette.bold(printable(name))} ${dtype}[${dims.join(",")}]`;
+  if (problem !== undefined) return [`${head} ${printable(problem)} (${printable(draw)})`];
+  if (difference === undefined || allowed === undefined) return [head];
+  const text = `${head}: ${errorText(difference, allowed)} (${printable(draw)})`;
+  return same ? [text] : [text, ...worstLines(difference), `    ${shapeText(difference)}`];
+}
+
+function errorText(difference: Difference, allowed: Allowance): string {
+  const { mismatches, maximumError, largest, elements } = difference;
+  if (mismatches > allowed.mismatches) {
+    return `${counted(mismatches, "element")} of ${elements} differ in kind or value`;
+  }
+  if (maximumError === 0) return "no difference";
+  const limit = `allowed ${small(allowed.maximumError)}`;
+  return `largest error ${small(maximumError)} of ${small(largest)}, ${limit}`;
+}
+
+function worstLines({ worst }: Difference): string[] {
+  if (worst === undefined) return [];
+  const { index, expected, actual } = worst;
+  return [`    worst at [${index.join(",")}]: expected ${expected}, found ${actual}`];
+}
+
+function shapeText({
+  meanError,
+  rootMeanSquareError,
+  cosine,
+  signalToNoiseDecibels: noise,
+}: Difference): string {
+  const parts = [`mean error ${small(meanError)}`, `rms ${small(rootMeanSquareError)}`];
+  if (cosine !== undefined) parts.push(`cosine ${Number(cosine.toFixed(9))}`);
+  if (noise !== undefined) parts.push(`signal to noise ${significant(noise)} dB`);
+  return parts.join(", ");
+}
+
+function divergenceLines({ value, node, operator, difference, draw }: DivergenceReport): string[] {
+  const where = `"${printable(value)}", made by ${printable(operator)} "${printable(node)}"`;
+  const error =
+    difference.mismatches > 0
+      ? `${counted(difference.mismatches, "element")} of ${difference.elements} differ in kind or value`
+      : `largest error ${small(difference.maximumError)} of ${small(difference.largest)}`;
+  return [
+    `  They part at ${where}: ${error} (${printable(draw)}); what it is computed from agrees`,
+    ...worstLines(difference),
+  ];
+}
+
+/** `6 sets of inputs: normal ×3, large, negative, zero; batch 1 and 3`. */
+function drawsText(draws: readonly DrawReport[]): string {
+  const kinds = new Map<string, number>();
+  const sizes = new Map<string, Set<number>>();
+  for (const draw of draws) {
+    const kind = draw.name.split(",")[0] ?? draw.name;
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    for (const [symbol, size] of Object.entries(draw.sizes)) {
+      sizes.set(symbol, (sizes.get(symbol) ?? new Set()).add(size));
+    }
+  }
+  const names = [...kinds].map(([kind, count]) => (count > 1 ? `${kind} ×${count}` : kind)).join(", ");
+  const symbols = [...sizes].map(([symbol, each]) => `; ${printable(symbol)} ${[...each].join(" and ")}`);
+  return `${counted(draws.length, "set")} of inputs: ${names}${symbols.join("")}`;
+}
+
+function budgetText(budget: Budget): string {
+  if (budget.kind === "relative") return `errors to ${small(budget.tolerance)} of the largest value`;
+  return `errors to ${budget.factor} times what rounding weights and inputs to ${budget.dtype} costs`;
+}
+
+/** Two significant digits, with an exponent where it is shorter. */
+function small(value: number): string {
+  const isPlain = value === 0 || (Math.abs(value) >= 0.001 && Math.abs(value) < 1e6);
+  return isPlain ? significant(value) : value.toExponential(1).replace("e+", "e");
+}
