@@ -143,9 +143,9 @@ export const steps: Readonly<Record<string, Build>> = {
   },
   maxPool: (graph, x) => {
     const [n = 1, c = 1, h = 1, w = 1] = x.dims;
-    if (!isImage(x) || h < 4) return undefined;
+    if (!isImage(x) || h < 4 || (x.dims[3] ?? 1) < 4) return undefined;
     const name = graph.node("MaxPool", [x.name], { kernel_shape: [2, 2], strides: [2, 2] });
-    return { name, dims: [n, c, h / 2, w / 2] };
+    return { name, dims: [n, c, Math.floor(h / 2), Math.floor(w / 2)] };
   },
   excite: (graph, x, [a = 0]) => {
     if (!isImage(x)) return undefined;
