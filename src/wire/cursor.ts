@@ -199,7 +199,7 @@ export class Cursor {
       case wireTypes.bytes:
         this.#readVarint("length");
         this.start = this.#position;
-        this.length = this.#high * 2 ** 32 + this.#low;
+        this.length = unsigned64(this.#low, this.#high);
         break;
       case wireTypes.startGroup:
         this.#skipGroup();
@@ -309,6 +309,11 @@ export class Cursor {
   }
 }
 
+/** Small numbers apart: the engine keeps a product of doubles as a double, boxed, wherever it is stored. */
+function unsigned64(low: number, high: number): number {
+  return high === 0 ? low : high * 2 ** 32 + low;
+}
+
 function signed64(low: number, high: number): number {
-  return (high | 0) * 2 ** 32 + low;
+  return high === 0 ? low : (high | 0) * 2 ** 32 + low;
 }
