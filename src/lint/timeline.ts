@@ -57,7 +57,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
   const byScope = groupBy(input.products, (product) => product.scope);
   const steps: Step[] = [];
   for (const scope of input.facts.scopes()) {
-    steps.push(...new ScopeSteps(scope, byScope.get(scope) ?? [], input).build());
+    for (const step of new ScopeSteps(scope, byScope.get(scope) ?? [], input).build()) steps.push(step);
   }
   return summarize(steps);
 }
