@@ -18,6 +18,7 @@ import type { Fills } from "./lanes.ts";
 import { paddedFact } from "./padded.ts";
 import { PaddedTensor } from "./padded-tensor.ts";
 import type { Relations } from "./relate.ts";
+import { gatherOrder, type RelatedShuffle } from "./shuffles.ts";
 
 export interface ApplyInput {
   readonly model: Model;
@@ -36,6 +37,7 @@ export function applyPadding(input: ApplyInput): Patch {
 interface NodeDraft {
   inputs: string[] | undefined;
   outputs: string[] | undefined;
+  opType?: string;
   readonly attributes: Map<string, AttributeSpec | null>;
 }
 
@@ -60,8 +62,12 @@ class Applier {
       else this.#padComputed(value, axes);
     }
     for (const rewrite of relations.rewrites) {
+      if (!this.#touchesPadding(rewrite.node)) continue;
       if (rewrite.kind === "input") this.#rewriteInput(rewrite.node, rewrite.index, rewrite.values(sizes));
       else this.#rewriteAttribute(rewrite.node, rewrite.name, rewrite.value(sizes));
+    }
+    for (const shuffle of relations.shuffles) {
+      if (shuffle.nodes.some((node) => this.#touchesPadding(node))) this.#writeShuffle(shuffle);
     }
     for (const [node, draft] of this.#drafts) this.#graph.nodes.set(node, [specOf(node, draft)]);
     return this.#patch;
@@ -152,6 +158,34 @@ class Applier {
     if (!same) this.#draft(node).attributes.set(name, spec);
   }
 
+  /** One Gather in place of three nodes. */
+  #writeShuffle(shuffle: RelatedShuffle): void {
+    const [first, transpose, last] = shuffle.nodes;
+    const name = this.#input.names.make(`${last.outputs[0]?.name ?? ""}_indices`);
+    this.#graph.added.set(name, int64Tensor(gatherOrder(shuffle, this.#input.sizes)));
+    const data = this.#inputsOf(first)[0] ?? "";
+    const draft = this.#draft(last);
+    draft.inputs = [data, name];
+    draft.opType = "Gather";
+    draft.attributes.set("axis", { type: "int", value: shuffle.axis });
+    draft.attributes.set("allowzero", null);
+    for (const node of [first, transpose]) {
+      this.#drafts.delete(node);
+      this.#graph.nodes.set(node, []);
+      for (const output of node.outputs) {
+        if (output?.declared !== undefined) this.#graph.declared.set(output.name, null);
+      }
+    }
+  }
+
+  #touchesPadding(node: Node): boolean {
+    const { relations, sizes } = this.#input;
+    return [...node.inputs, ...node.outputs].some((value) => {
+      const axes = value === undefined ? undefined : relations.axesOf(value);
+      return axes?.some((axis) => isPadded(axis, sizes)) ?? false;
+    });
+  }
+
   #inputsOf(node: Node): string[] {
     const draft = this.#draft(node);
     draft.inputs ??= node.inputs.map((input) => input?.name ?? "");
@@ -165,8 +199,14 @@ class Applier {
   }
 }
 
-function specOf(node: Node, { inputs, outputs, attributes }: NodeDraft): NodeSpec {
-  return { base: node, attributes, ...(inputs && { inputs }), ...(outputs && { outputs }) };
+function specOf(node: Node, { inputs, outputs, opType, attributes }: NodeDraft): NodeSpec {
+  return {
+    base: node,
+    attributes,
+    ...(inputs && { inputs }),
+    ...(outputs && { outputs }),
+    ...(opType && { opType }),
+  };
 }
 
 function isPadded(axis: Axis, sizes: PaddedSizes): boolean {

@@ -2,7 +2,16 @@
 import { NodeContext } from "../../facts/context.ts";
 import { type Atom, type Axis, atomsOf } from "../../ir/axis.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
-import { constantLane, isZero, type Lane, type LaneContext, unknownLane, zeroLane } from "../../ops/axes.ts";
+import {
+  constantLane,
+  finiteLane,
+  isZero,
+  type Lane,
+  type LaneContext,
+  unknownLane,
+  zeroLane,
+} from "../../ops/axes.ts";
+import { joinLanes } from "../../ops/lanes.ts";
 import { findOp } from "../../ops/registry.ts";
 import { isConstantNode } from "../stored.ts";
 import type { Contraction, Relations } from "./relate.ts";
@@ -97,12 +106,22 @@ function lanesOf(atom: Atom, nodes: readonly Node[], relations: Relations, fills
       lanes.set(value, constantLane(fills.get(value)?.get(atom) ?? 0));
     }
     const context = new AtomContext(node, atom, relations, lanes);
-    const rule = findOp(node.domain, node.opType)?.lanes;
+    const rule = shuffleLaneAt(node, relations, lanes) ?? findOp(node.domain, node.opType)?.lanes;
     for (const [index, value] of node.outputs.entries()) {
       if (value !== undefined && has(value)) lanes.set(value, rule?.(context, index) ?? unknownLane);
     }
   }
   return lanes;
+}
+
+/** Of the last node of a shuffle: padded positions read a true one, other axes keep their lanes. */
+function shuffleLaneAt(
+  node: Node,
+  { shuffles }: Relations,
+  lanes: ReadonlyMap<Value, Lane>,
+): (() => Lane) | undefined {
+  const shuffle = shuffles.find(({ nodes }) => nodes[2] === node);
+  return shuffle && (() => joinLanes([finiteLane, lanes.get(shuffle.data) ?? finiteLane]));
 }
 
 class AtomContext extends NodeContext implements LaneContext {

@@ -3,7 +3,6 @@
  *
  * Relations need numbers: a symbolic size stands in as a number no other axis has, and is blocked.
  */
-import { NodeContext } from "../../facts/context.ts";
 import type { Facts } from "../../facts/infer.ts";
 import { isConstant, type Scope } from "../../facts/scope.ts";
 import { type Atom, type Axis, AxisSolver, atomsOf, type PaddedSizes, sizeOfAxis } from "../../ir/axis.ts";
@@ -13,7 +12,8 @@ import type { AxisContext } from "../../ops/axes.ts";
 import { ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { isConstantNode, isStored, storedTensor } from "../stored.ts";
-import { elementsRead } from "./elements-read.ts";
+import { RelationContext } from "./relation-context.ts";
+import { type RelatedShuffle, type Shuffle, shuffleEndingAt } from "./shuffles.ts";
 
 /** An axis summed over: of two inputs' products, or of one input alone. */
 export interface Contraction {
@@ -52,6 +52,7 @@ export interface Relations {
   readonly contractions: readonly Contraction[];
   readonly rewrites: readonly Rewrite[];
   readonly fills: readonly Fill[];
+  readonly shuffles: readonly RelatedShuffle[];
 }
 
 /** Sizes that stand in for symbols: primes no layer has, small enough for exact products of three and a layer. */
@@ -60,15 +61,16 @@ const standIns = [10_007, 10_009, 10_037, 10_039, 10_061, 10_067, 10_069, 10_079
 /** Relations of the main graph. What subgraphs and function bodies read is blocked. */
 export function relate(facts: Facts): Relations {
   const builder = new RelationBuilder(facts);
-  for (const node of facts.root.graph.nodes) builder.visit(node);
+  builder.visitAll();
   return builder.finish();
 }
 
-class RelationBuilder {
+export class RelationBuilder {
   readonly solver = new AxisSolver();
   readonly contractions: Contraction[] = [];
   readonly rewrites: Rewrite[] = [];
   readonly fills: Fill[] = [];
+  readonly shuffles: RelatedShuffle[] = [];
   readonly #scope: Scope;
   readonly #axes = new Map<Value, readonly Axis[] | undefined>();
   readonly #standIns = new Map<string, number>();
@@ -77,15 +79,53 @@ class RelationBuilder {
     this.#scope = facts.root;
   }
 
-  visit(node: Node): void {
+  visitAll(): void {
+    const { nodes } = this.#scope.graph;
+    const shuffleOf = new Map<Node, Shuffle>();
+    for (const last of nodes) {
+      const shuffle = shuffleEndingAt(last, this.#scope);
+      // A Reshape between two of them belongs to the first.
+      if (shuffle === undefined || shuffle.nodes.some((node) => shuffleOf.has(node))) continue;
+      for (const node of shuffle.nodes) shuffleOf.set(node, shuffle);
+    }
+    for (const node of nodes) {
+      const shuffle = shuffleOf.get(node);
+      if (shuffle === undefined) this.#visit(node);
+      else if (node === shuffle.nodes[2]) this.#shuffle(shuffle);
+    }
+  }
+
+  #visit(node: Node): void {
     // A constant is free to be padded, wherever it is stored.
     if (isConstantNode(node)) return;
-    const context = new RelationContext(node, this.#scope, this);
+    const context = new RelationContext(node, this);
     const axes = findOp(node.domain, node.opType)?.axes;
     if (axes === undefined || this.#scope.children.has(node)) {
       context.blockAll("does not say how padding passes through it");
     } else this.#state(axes, context);
     context.blockUnread();
+    this.#blockUnstated(node);
+  }
+
+  /** The shuffled axis is new; what lies between its nodes vanishes with them. */
+  #shuffle(shuffle: Shuffle): void {
+    const [first, transpose, last] = shuffle.nodes;
+    const axes = this.axesOf(shuffle.data);
+    const from = axes?.[shuffle.axis];
+    const [result] = last.outputs;
+    if (axes === undefined || from === undefined || result === undefined) return;
+    const to = this.solver.atom(shuffle.order.length);
+    this.shuffles.push({ ...shuffle, from, to });
+    this.setAxes(result, axes.with(shuffle.axis, to), last);
+    for (const node of [first, transpose, last]) {
+      for (const parameter of node.inputs.slice(1)) {
+        if (parameter !== undefined) this.block(parameter, `${operatorOf(node)} takes it as a parameter`);
+      }
+      this.#blockUnstated(node);
+    }
+  }
+
+  #blockUnstated(node: Node): void {
     for (const [index, value] of node.outputs.entries()) {
       if (value !== undefined && !this.#axes.has(value)) this.#blockOutput(value, node, index);
     }
@@ -114,6 +154,7 @@ class RelationBuilder {
       contractions: this.contractions,
       rewrites: this.rewrites,
       fills: this.fills,
+      shuffles: this.shuffles,
     };
   }
 
@@ -194,94 +235,6 @@ class RelationBuilder {
       if (!this.#standIns.has(name)) this.#standIns.set(name, standIns[next] ?? 10_091 + 2 * next);
     }
     return evaluateDim(dim, this.#standIns);
-  }
-}
-
-class RelationContext extends NodeContext implements AxisContext {
-  readonly #builder: RelationBuilder;
-  readonly #read = new Set<number>();
-
-  constructor(node: Node, scope: Scope, builder: RelationBuilder) {
-    super(node, scope, scope.outputsOf(node));
-    this.#builder = builder;
-  }
-
-  get solver(): AxisSolver {
-    return this.#builder.solver;
-  }
-
-  axesOf(index: number): readonly Axis[] | undefined {
-    this.#read.add(index);
-    const value = this.node.inputs[index];
-    return value === undefined ? undefined : this.#builder.axesOf(value);
-  }
-
-  setAxes(index: number, axes: readonly Axis[]): void {
-    const value = this.node.outputs[index];
-    if (value !== undefined) this.#builder.setAxes(value, axes, this.node);
-  }
-
-  /** An input whose axes its operator does not ask for is a parameter: a list of sizes, of axes, of scales. */
-  blockUnread(): void {
-    for (const [index, value] of this.node.inputs.entries()) {
-      if (value !== undefined && !this.#read.has(index)) {
-        this.#builder.block(value, this.#told("takes it as a parameter"));
-      }
-    }
-  }
-
-  sizesOf(index: number): readonly number[] | undefined {
-    const value = this.node.outputs[index];
-    return value === undefined ? undefined : this.#builder.sizesOf(value);
-  }
-
-  isStored(index: number): boolean {
-    const value = this.node.inputs[index];
-    return value !== undefined && isStored(value, this.#builder.scope);
-  }
-
-  elementsRead(index: number): ReadonlySet<number> {
-    const value = this.node.outputs[index];
-    return value === undefined ? new Set() : elementsRead(value, this.#builder.scope);
-  }
-
-  contract(axis: Axis, a: number, b: number): void {
-    this.#builder.contractions.push({ node: this.node, axis, a, b });
-  }
-
-  sumOver(axis: Axis, index: number): void {
-    this.#builder.contractions.push({ node: this.node, axis, a: index, b: undefined });
-  }
-
-  fill(index: number, axis: Axis, fill: number): void {
-    const value = this.node.inputs[index];
-    if (value !== undefined && this.isStored(index))
-      this.#builder.fills.push({ value, axis, fill, node: this.node });
-  }
-
-  rewriteInput(index: number, values: (sizes: PaddedSizes) => readonly number[]): void {
-    this.#builder.rewrites.push({ node: this.node, kind: "input", index, values });
-  }
-
-  rewriteAttribute(name: string, value: (sizes: PaddedSizes) => number | readonly number[]): void {
-    this.#builder.rewrites.push({ node: this.node, kind: "attribute", name, value });
-  }
-
-  block(axis: Axis, verb: string): void {
-    this.solver.block(axis, this.#told(verb));
-  }
-
-  fixed(size: number, verb: string): Axis {
-    return this.solver.atom(size, this.#told(verb));
-  }
-
-  blockAll(verb: string): void {
-    for (const value of this.node.inputs)
-      if (value !== undefined) this.#builder.block(value, this.#told(verb));
-  }
-
-  #told(verb: string): string {
-    return `${operatorOf(this.node)} "${labelOf(this.node)}" ${verb}`;
   }
 }
 

@@ -1,0 +1,96 @@
+/** @file One node as its operator states the relations of its axes. */
+import { NodeContext } from "../../facts/context.ts";
+import type { Axis, AxisSolver, PaddedSizes } from "../../ir/axis.ts";
+import { labelOf, type Node, operatorOf } from "../../ir/model.ts";
+import type { AxisContext } from "../../ops/axes.ts";
+import { isStored } from "../stored.ts";
+import { elementsRead } from "./elements-read.ts";
+import type { RelationBuilder } from "./relate.ts";
+
+export class RelationContext extends NodeContext implements AxisContext {
+  readonly #builder: RelationBuilder;
+  readonly #read = new Set<number>();
+
+  constructor(node: Node, builder: RelationBuilder) {
+    super(node, builder.scope, builder.scope.outputsOf(node));
+    this.#builder = builder;
+  }
+
+  get solver(): AxisSolver {
+    return this.#builder.solver;
+  }
+
+  axesOf(index: number): readonly Axis[] | undefined {
+    this.#read.add(index);
+    const value = this.node.inputs[index];
+    return value === undefined ? undefined : this.#builder.axesOf(value);
+  }
+
+  setAxes(index: number, axes: readonly Axis[]): void {
+    const value = this.node.outputs[index];
+    if (value !== undefined) this.#builder.setAxes(value, axes, this.node);
+  }
+
+  /** An input whose axes its operator does not ask for is a parameter: a list of sizes, of axes, of scales. */
+  blockUnread(): void {
+    for (const [index, value] of this.node.inputs.entries()) {
+      if (value !== undefined && !this.#read.has(index)) {
+        this.#builder.block(value, this.#told("takes it as a parameter"));
+      }
+    }
+  }
+
+  sizesOf(index: number): readonly number[] | undefined {
+    const value = this.node.outputs[index];
+    return value === undefined ? undefined : this.#builder.sizesOf(value);
+  }
+
+  isStored(index: number): boolean {
+    const value = this.node.inputs[index];
+    return value !== undefined && isStored(value, this.#builder.scope);
+  }
+
+  elementsRead(index: number): ReadonlySet<number> {
+    const value = this.node.outputs[index];
+    return value === undefined ? new Set() : elementsRead(value, this.#builder.scope);
+  }
+
+  contract(axis: Axis, a: number, b: number): void {
+    this.#builder.contractions.push({ node: this.node, axis, a, b });
+  }
+
+  sumOver(axis: Axis, index: number): void {
+    this.#builder.contractions.push({ node: this.node, axis, a: index, b: undefined });
+  }
+
+  fill(index: number, axis: Axis, fill: number): void {
+    const value = this.node.inputs[index];
+    if (value !== undefined && this.isStored(index))
+      this.#builder.fills.push({ value, axis, fill, node: this.node });
+  }
+
+  rewriteInput(index: number, values: (sizes: PaddedSizes) => readonly number[]): void {
+    this.#builder.rewrites.push({ node: this.node, kind: "input", index, values });
+  }
+
+  rewriteAttribute(name: string, value: (sizes: PaddedSizes) => number | readonly number[]): void {
+    this.#builder.rewrites.push({ node: this.node, kind: "attribute", name, value });
+  }
+
+  block(axis: Axis, verb: string): void {
+    this.solver.block(axis, this.#told(verb));
+  }
+
+  fixed(size: number, verb: string): Axis {
+    return this.solver.atom(size, this.#told(verb));
+  }
+
+  blockAll(verb: string): void {
+    for (const value of this.node.inputs)
+      if (value !== undefined) this.#builder.block(value, this.#told(verb));
+  }
+
+  #told(verb: string): string {
+    return `${operatorOf(this.node)} "${labelOf(this.node)}" ${verb}`;
+  }
+}
