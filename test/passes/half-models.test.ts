@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterAll, describe, expect, it } from "vitest";
-import type { FixedModel } from "../../src/fix/pipeline.ts";
-import { openModel } from "../../src/onnx/open.ts";
+import { render } from "../../src/fix/pipeline.ts";
+import { type OpenModel, openModel } from "../../src/onnx/open.ts";
 import type { Segment } from "../../src/wire/splice.ts";
 import { sharedPath } from "../shared.ts";
 import { type Feeds, floats, volume } from "./folding.ts";
@@ -39,9 +39,9 @@ describe.skipIf(zoo === undefined)("the zoo with weights, in FP16", () => {
       execFileSync(process.execPath, [path.join(zoo ?? "", "materialize.mjs"), folder, name]);
       const original = path.join(folder, `${name}.onnx`);
       using model = openModel(original);
-      const { fixed, before, after, notes } = halveModel(model);
+      const { before, after, notes } = halveModel(model);
       const changed = path.join(folder, "half.onnx");
-      write(fixed, changed);
+      write(after, changed);
       const feeds = feedsOf(name);
       const error = await differenceOf(original, changed, feeds);
       const casts = countOf(after.graph, "Cast") - countOf(before.graph, "Cast");
@@ -100,8 +100,8 @@ function worst(want: Tensor, got: Tensor | undefined): number {
   return difference / largest;
 }
 
-function write(fixed: FixedModel, target: string): void {
-  const { model, data } = fixed.render("half.data");
+function write(halved: OpenModel, target: string): void {
+  const { model, data } = render(halved, "half.data");
   writeSegments(target, model);
   if (data !== undefined) writeSegments(path.join(path.dirname(target), "half.data"), data);
 }

@@ -1,15 +1,17 @@
 /** @file The half pass over models, with what must be true of every result. */
 import { expect } from "vitest";
-import { createCostModel } from "../../src/cost/model.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
-import { type FixedModel, type FixNote, runPasses } from "../../src/fix/pipeline.ts";
+import { patched } from "../../src/fix/pipeline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { stacks } from "../../src/hardware/stacks.ts";
 import type { Graph } from "../../src/ir/model.ts";
+import { FreshNames } from "../../src/ir/names.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
+import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";
 import { typeErrors } from "../../src/passes/half/check.ts";
 import { half } from "../../src/passes/half/half.ts";
-import type { PassOptions } from "../../src/passes/pass.ts";
+import type { PassContext, PassNote, PassOptions, Pricing } from "../../src/passes/pass.ts";
+import { encodeNumbers } from "../../src/passes/tensors.ts";
 
 function testGpu() {
   const gpu = findGpu("h200");
@@ -28,32 +30,43 @@ const defaults: PassOptions = {
 export interface Halved {
   readonly before: OpenModel;
   readonly after: OpenModel;
-  readonly fixed: FixedModel;
-  readonly notes: readonly FixNote[];
+  readonly changed: boolean;
+  readonly notes: readonly PassNote[];
 }
 
+/** Runs the pass, and checks types, order and edges of what comes out. */
 export function halveModel(before: OpenModel, options: Partial<PassOptions> = {}): Halved {
-  const fixed = runHalf(before, options);
-  const after = fixed.model;
+  const halved = runHalf(before, options);
+  const { after } = halved;
   const broken = new Set(typeErrors(inferFacts(before)));
   expect(typeErrors(inferFacts(after)).filter((error) => !broken.has(error))).toEqual([]);
   expectSorted(after.graph, new Set());
   if (options.halfIo !== true) expect(edgesOf(after)).toEqual(edgesOf(before));
-  return { before, after, fixed, notes: fixed.notes };
+  return halved;
 }
 
 export function halveBytes(bytes: Uint8Array, options: Partial<PassOptions> = {}): Halved {
   return halveModel(modelFromBytes(bytes), options);
 }
 
-export function runHalf(model: OpenModel, options: Partial<PassOptions> = {}): FixedModel {
-  return runPasses(model, {
-    target: { gpu: testGpu(), stack: stacks.cudnn, precision: "fp16" },
-    cost: createCostModel(),
-    passes: [half],
+/** What the pass takes of its context; prices are none of its business. */
+type HalfContext = Pick<PassContext, "model" | "facts" | "names" | "open" | "options" | "target"> & {
+  readonly pricing: Pick<Pricing, "bindings">;
+};
+
+export function runHalf(before: OpenModel, options: Partial<PassOptions> = {}): Halved {
+  const context: HalfContext = {
+    model: before,
+    facts: inferFacts(before),
+    names: new FreshNames(before),
+    open: (tensor) => tensorBytes(before.source, before.files, tensor, encodeNumbers),
     options: { ...defaults, ...options },
-    minSaving: 0,
-  });
+    target: { gpu: testGpu(), stack: stacks.cudnn, precision: "fp16" },
+    pricing: { bindings: new Map() },
+  };
+  const { patch, notes } = half.run(context as PassContext);
+  const after = patch.isEmpty ? before : patched(before, patch, "half.made");
+  return { before, after, changed: !patch.isEmpty, notes };
 }
 
 /** Names and types of a model's inputs and outputs. */

@@ -32,7 +32,7 @@ const standard: readonly (readonly [float16: number, bfloat16: number, ops: stri
   [
     1,
     13,
-    `Abs Add ArgMax ArgMin Cast Ceil Clip Concat DepthToSpace Div Dropout Exp Flatten Floor Gather Gemm
+    `Abs Add ArgMax ArgMin Cast Ceil Clip Concat Constant DepthToSpace Div Dropout Exp Flatten Floor Gather Gemm
      Greater Hardmax Identity LRN Less Log LogSoftmax MatMul Max Mean Min Mul Neg Pad Reciprocal ReduceL1 ReduceL2
      ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape
      Shape Sigmoid Size Slice Softmax SpaceToDepth Split Sqrt Squeeze Sub Sum Tanh Tile Transpose Unsqueeze`,

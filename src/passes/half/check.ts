@@ -4,7 +4,7 @@ import type { Scope } from "../../facts/scope.ts";
 import { type DType, isFloat } from "../../ir/dtype.ts";
 import { labelOf, type Node } from "../../ir/model.ts";
 import { accepts, type OpTypes, type Slot, typesOf } from "./accepts.ts";
-import { dtypeIn, isHalf } from "./graph.ts";
+import { dtypeIn, isHalf } from "./slots.ts";
 
 /** Operators whose float operands have types of their own, or whose types their bodies say. */
 const free = new Set(

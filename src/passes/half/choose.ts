@@ -10,7 +10,7 @@ import { findOp } from "../../ops/registry.ts";
 import type { PassContext } from "../pass.ts";
 import type { Evidence } from "./evidence.ts";
 import { FlowNetwork, uncuttable } from "./flow.ts";
-import { inputsOf, isProduct, outputsOf } from "./follow.ts";
+import { inputsOf, outputsOf } from "./follow.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
 
 /** The nodes of `graph` that compute in half. */
@@ -53,7 +53,7 @@ class Chooser {
   #weigh(node: FloatNode, vertex: number): void {
     const { source, sink } = this.#network;
     if (this.#evidence.reasons.has(node)) this.#network.addEdge(vertex, sink, uncuttable);
-    else if (isProduct(node.node)) this.#network.addEdge(source, vertex, uncuttable);
+    else if (node.isProduct) this.#network.addEdge(source, vertex, uncuttable);
     else this.#network.addEdge(source, vertex, this.#gain(node));
   }
 

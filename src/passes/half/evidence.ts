@@ -1,7 +1,7 @@
 /** @file Which nodes stay FP32, and why: constants, observed ranges, operators, and what these imply for neighbours. */
 import type { PassContext } from "../pass.ts";
 import type { HalfType } from "./accepts.ts";
-import { inputsOf, isMoving, isOp, isProduct, originOf, outputsOf, readersOf } from "./follow.ts";
+import { inputsOf, isMoving, isOp, originOf, outputsOf, readersOf } from "./follow.ts";
 import { formats } from "./formats.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
 import { Magnitudes } from "./magnitudes.ts";
@@ -74,7 +74,7 @@ class Finder {
     if (largest >= minNormal) return;
     const reason = `the constant ${rounded(largest)} vanishes in ${label}`;
     for (const reader of readersOf(value)) {
-      if (this.#keep(reader, reason) && !isProduct(reader.node)) this.#spreadFine(reader, reason);
+      if (this.#keep(reader, reason) && !reader.isProduct) this.#spreadFine(reader, reason);
     }
   }
 
@@ -165,7 +165,7 @@ class Finder {
   /** A logarithm is only as good as the small numbers it is given. */
   #keepBefore(log: FloatNode, reason: string): void {
     for (const { producer } of inputsOf(log, this.#graph)) {
-      if (producer !== undefined && !isProduct(producer.user.node)) this.#keep(producer.user, reason);
+      if (producer !== undefined && !producer.user.isProduct) this.#keep(producer.user, reason);
     }
   }
 

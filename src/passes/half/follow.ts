@@ -1,6 +1,5 @@
 /** @file Walks from a value to what reads it. */
 import type { Node, Value } from "../../ir/model.ts";
-import { findOp } from "../../ops/registry.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
 
 export function isOp(node: Node | undefined, ...types: readonly string[]): boolean {
@@ -16,10 +15,6 @@ const moving = new Set(
 
 export function isMoving(node: Node): boolean {
   return node.domain === "" && moving.has(node.opType);
-}
-
-export function isProduct(node: Node): boolean {
-  return findOp(node.domain, node.opType)?.product === true;
 }
 
 /** FP32 outputs of a node. */

@@ -6,7 +6,6 @@ import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
 import { chooseHalf } from "./choose.ts";
 import { emitHalf } from "./emit.ts";
 import { type Evidence, findEvidence } from "./evidence.ts";
-import { isProduct } from "./follow.ts";
 import { formats } from "./formats.ts";
 import { buildFloatGraph, type FloatGraph, type FloatNode } from "./graph.ts";
 
@@ -58,7 +57,7 @@ function keptNotes(
 
 /** A product that its operator's types keep from half. */
 function missing(entry: FloatNode, chosen: ReadonlySet<FloatNode>, label: string): string | undefined {
-  if (chosen.has(entry) || !isProduct(entry.node)) return undefined;
+  if (chosen.has(entry) || !entry.isProduct) return undefined;
   return `${operatorOf(entry.node)} has no ${label} form in this opset`;
 }
 

@@ -1,8 +1,14 @@
 /** @file Operators that half precision does not suit, with the reason as a report gives it. */
+import type { Scope } from "../../facts/scope.ts";
 import { evaluateDim, product } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
+import { findOp } from "../../ops/registry.ts";
 import { isOp, originOf } from "./follow.ts";
 import type { FloatNode } from "./graph.ts";
+
+export function isProduct(node: Node): boolean {
+  return findOp(node.domain, node.opType)?.product === true;
+}
 
 /** Lose digits that no range helps against. */
 const imprecise: Readonly<Record<string, string>> = {
@@ -69,11 +75,20 @@ export function isSquare(node: Node): boolean {
 }
 
 function powerRisk({ node, scope }: FloatNode): string | undefined {
-  const [, exponent] = node.inputs;
-  const fact = exponent === undefined ? undefined : scope.fact(exponent);
-  const known = fact?.kind === "tensor" ? fact.elements : undefined;
-  const safe = known?.every((each) => typeof each === "number" && each >= 0 && each <= 1) ?? false;
-  return safe ? undefined : "a power overflows";
+  const [bases, exponents] = node.inputs.map((value) => numbersOf(value, scope));
+  if (exponents === undefined) return "a power overflows";
+  if (exponents.every((exponent) => exponent >= 0 && exponent <= 1)) return undefined;
+  const isFine = (base: number) => exponents.every((exponent) => Math.abs(base ** exponent) < modest);
+  return bases?.every(isFine) === true ? undefined : "a power overflows";
+}
+
+/** What float16 holds with room to spare. */
+const modest = 4096;
+
+function numbersOf(value: Value | undefined, scope: Scope): readonly number[] | undefined {
+  const fact = value === undefined ? undefined : scope.fact(value);
+  const elements = fact?.kind === "tensor" ? fact.elements : undefined;
+  return elements?.every((each) => typeof each === "number") ? elements : undefined;
 }
 
 /** exp(x − max x), as a softmax written out has it, is at most 1. */

@@ -5,8 +5,9 @@
  */
 import { bytesOf, type DType, isIntegral } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
-import { inputsOf, isMoving, isOp, isProduct, outputsOf } from "./follow.ts";
-import { dtypeIn, type FloatGraph, type FloatNode, type FloatValue } from "./graph.ts";
+import { inputsOf, isMoving, isOp, outputsOf } from "./follow.ts";
+import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
+import { dtypeIn } from "./slots.ts";
 
 /** Tables of frequencies and slopes are small; a larger constant is a weight. */
 const maxTableElements = 4096;
@@ -48,10 +49,10 @@ function computedFrom(graph: FloatGraph, isSource: (dtype: DType | undefined) =>
 }
 
 /** All FP32 inputs are among `values` or small constants, and at least one is no constant. */
-function reads({ node, ...rest }: FloatNode, graph: FloatGraph, values: ReadonlySet<Value>): boolean {
-  if (forgetting.has(node.opType)) return false;
-  const inputs = inputsOf({ node, ...rest }, graph);
-  const isTable = (input: FloatValue) => input.isStored && isSmall(input, isProduct(node));
+function reads(entry: FloatNode, graph: FloatGraph, values: ReadonlySet<Value>): boolean {
+  if (forgetting.has(entry.node.opType)) return false;
+  const inputs = inputsOf(entry, graph);
+  const isTable = (input: FloatValue) => input.isStored && isSmall(input, entry.isProduct);
   const known = inputs.filter(({ value }) => values.has(value)).length;
   return known > 0 && inputs.every((input) => values.has(input.value) || isTable(input));
 }

@@ -1,0 +1,89 @@
+/** @file How each operand of a node takes part in its choice of type. */
+import { resolveAttribute } from "../../facts/context.ts";
+import type { Scope } from "../../facts/scope.ts";
+import { type DType, isFloat } from "../../ir/dtype.ts";
+import type { Graph, Node, Value } from "../../ir/model.ts";
+import { isStored } from "../stored.ts";
+import { accepts, type HalfType, type Slot, typesOf } from "./accepts.ts";
+
+export function dtypeIn(value: Value | undefined, scope: Scope): DType | undefined {
+  const fact = value === undefined ? undefined : scope.fact(value);
+  return fact?.kind === "tensor" ? fact.dtype : undefined;
+}
+
+export function subgraphsOf(node: Node): Graph[] {
+  return node.attributes.flatMap(({ value }) => {
+    if (value.type === "graph") return [value.graph];
+    return value.type === "graphs" ? value.graphs : [];
+  });
+}
+
+export interface NodeSlots {
+  readonly inputs: readonly Slot[];
+  readonly outputs: readonly Slot[];
+}
+
+/** How each operand takes part, by the operator's types; all FP32 stays where these do not allow half. */
+export function slotsOf(node: Node, scope: Scope, type: HalfType): NodeSlots {
+  const types = typesOf(node.domain, node.opType);
+  const opset = scope.opsets.get(node.domain) ?? scope.model.opsets.get(node.domain) ?? 1;
+  const fixed = types === undefined || !accepts(types, type, opset) || !hasOwnTypes(node, scope);
+  const slotsFor = (values: Node["inputs"], exceptions: ReadonlyMap<number, Slot> | undefined) =>
+    values.map((value, position): Slot => {
+      if (dtypeIn(value, scope) !== "float32") return "other";
+      return fixed ? "float" : (exceptions?.get(position) ?? "half");
+    });
+  const slots = {
+    inputs: slotsFor(node.inputs, types?.inputs),
+    outputs: slotsFor(node.outputs, types?.outputs),
+  };
+  return fixed || isUniform(node, scope, slots) ? slots : allFloat(slots);
+}
+
+/** A function's call and a node with bodies are what these are; types that an attribute fixes are fixed. */
+function hasOwnTypes(node: Node, scope: Scope): boolean {
+  if (scope.children.has(node) || subgraphsOf(node).length > 0) return false;
+  if (node.domain !== "") return true;
+  // Half weights may come out of codes; half activations would only be turned into codes again.
+  if (node.opType === "DequantizeLinear") {
+    const [codes] = node.inputs;
+    return (
+      codes !== undefined && isStored(codes, scope) && intAttribute(node, "output_dtype", scope) === undefined
+    );
+  }
+  // Where another half precision ends, someone has decided that it should.
+  if (node.opType === "Cast") return !isHalf(dtypeIn(node.inputs[0], scope));
+  return true;
+}
+
+export function isHalf(dtype: DType | undefined): boolean {
+  return dtype === "float16" || dtype === "bfloat16";
+}
+
+export function intAttribute(node: Node, name: string, scope: Scope): number | undefined {
+  const attribute = node.attributes.find((each) => each.name === name);
+  const value = attribute && resolveAttribute(attribute, scope)?.value;
+  return value?.type === "int" ? value.value : undefined;
+}
+
+/** Whether nothing of unknown or of another float type stands where the node's type would be. */
+function isUniform(node: Node, scope: Scope, { inputs, outputs }: NodeSlots): boolean {
+  if (![...inputs, ...outputs].includes("half")) return true;
+  const types = typesOf(node.domain, node.opType);
+  const fits = (
+    values: Node["inputs"],
+    slots: readonly Slot[],
+    exceptions: ReadonlyMap<number, Slot> | undefined,
+  ) =>
+    values.every((value, position) => {
+      if (value === undefined || slots[position] !== "other" || exceptions?.has(position)) return true;
+      const fact = scope.fact(value);
+      return fact?.kind === "tensor" && fact.dtype !== undefined && !isFloat(fact.dtype);
+    });
+  return fits(node.inputs, inputs, types?.inputs) && fits(node.outputs, outputs, types?.outputs);
+}
+
+function allFloat({ inputs, outputs }: NodeSlots): NodeSlots {
+  const toFloat = (slot: Slot): Slot => (slot === "other" ? "other" : "float");
+  return { inputs: inputs.map(toFloat), outputs: outputs.map(toFloat) };
+}
