@@ -103,5 +103,5 @@ function budgetText(budget: Budget): string {
 /** Two significant digits, with an exponent where it is shorter. */
 function small(value: number): string {
   const isPlain = value === 0 || (Math.abs(value) >= 0.001 && Math.abs(value) < 1e6);
-  return isPlain ? significant(value) : value.toExponential(1).replace("e+", "e");
+  return isPlain ? significant(value) : Number(value.toPrecision(2)).toExponential().replace("e+", "e");
 }
