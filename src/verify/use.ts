@@ -110,6 +110,8 @@ class Follower {
   readonly #bindings: Bindings;
   readonly #seen = new Set<Value>();
   readonly #uses: Use[] = [];
+  /** What callers pass for the inputs of local functions, which have no shapes of their own. */
+  readonly #passed = new Map<Value, Value | undefined>();
 
   constructor(model: Model, bindings: Bindings) {
     this.#model = model;
@@ -167,15 +169,18 @@ class Follower {
     if (value === undefined) return undefined;
     const declared = value.declared?.kind === "tensor" ? value.declared.shape : undefined;
     const dim = (value.initializer?.dims ?? declared)?.at(axis);
-    return dim === undefined ? undefined : evaluateDim(dim, this.#bindings);
+    return dim === undefined ? this.#size(this.#passed.get(value), axis) : evaluateDim(dim, this.#bindings);
   }
 
   /** Where the elements go from here. */
   #passedOn(node: Node, index: number): readonly Value[] {
     const operator = operatorOf(node);
     const key = functionKey(node.domain, node.opType, node.overload);
-    const inner = this.#model.functions.get(key)?.graph.inputs[index];
-    if (inner !== undefined) return [inner];
+    const inner = this.#model.functions.get(key)?.graph.inputs;
+    if (inner !== undefined) {
+      for (const [position, value] of inner.entries()) this.#passed.set(value, node.inputs[position]);
+      return inner.slice(index, index + 1);
+    }
     const isMoved = (moving.has(operator) && index === 0) || movingAny.has(operator) || operator === "Add";
     return isMoved ? node.outputs.filter((output) => output !== undefined) : [];
   }
