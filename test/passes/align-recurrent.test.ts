@@ -1,6 +1,7 @@
 /** Padding of hidden units of recurrences, against ONNX Runtime. */
 import { describe, expect, it } from "vitest";
 import { model } from "../../fixtures/builder.ts";
+import { floats } from "./folding.ts";
 import { expectSamePadded, fateOf, ints, rowsFeed, weight } from "./padding.ts";
 
 const options = { name: "recurrent", opset: 17 };
@@ -37,5 +38,20 @@ describe("recurrences", () => {
     const padding = await expectSamePadded(bytes, rowsFeed);
     expect(fateOf(padding, "h", 1)).toBeGreaterThan(6);
     expect(fateOf(padding, "states", 3)).toBeGreaterThan(hidden);
+  });
+
+  it("LSTM that starts from a stored and from a given state", async () => {
+    const bytes = model(options, (graph) => {
+      const x = graph.input("x", [4, 1, 7]);
+      const cell = graph.input("cell", [1, 1, 5]);
+      const operands = [weight(graph, [1, 20, 7]), weight(graph, [1, 20, 5]), weight(graph, [1, 40])];
+      const inputs = [x, ...operands, "", weight(graph, [1, 1, 5]), cell, weight(graph, [1, 15])];
+      const outputs = ["states", "last", "kept"];
+      graph.nodes("LSTM", inputs, { hidden_size: 5 }, { outputs });
+      for (const name of outputs) graph.output(name);
+    });
+    const padding = await expectSamePadded(bytes, { x: floats([4, 1, 7]), cell: floats([1, 1, 5]) });
+    expect(fateOf(padding, "states", 3)).toBeGreaterThan(5);
+    expect(fateOf(padding, "x", 2)).toBeGreaterThan(7);
   });
 });

@@ -59,3 +59,26 @@ describe("what only looks safe", () => {
     expect(fateOf(await expectSamePadded(bytes, rowsFeed), "h", 1)).toMatch(/read inside a subgraph/);
   });
 });
+
+describe("what only looks unsafe", () => {
+  it("is padded: initializers that IR 3 lists among the inputs", async () => {
+    const bytes = model({ ...options, opset: 9, irVersion: 3 }, (graph) => {
+      const x = graph.input("x", [4, 7]);
+      const values = Array.from({ length: 42 }, (_, at) => at / 42);
+      for (const [name, dims] of [
+        ["w", [7, 6]],
+        ["v", [6, 7]],
+      ] as const) {
+        graph.weight(dims, { name, values });
+        graph.input(name, dims);
+      }
+      const h = graph.node("MatMul", [x, "w"], {}, { outputs: ["h"] });
+      graph.node("MatMul", [h, "v"], {}, { outputs: ["y"] });
+      graph.output("y");
+    });
+    const padding = await expectSamePadded(bytes, rowsFeed);
+    expect(fateOf(padding, "h", 1)).toBeGreaterThan(6);
+    const declared = padding.after.graph.values.get("w")?.declared;
+    expect(declared?.kind === "tensor" && declared.shape?.[1]).toBe(fateOf(padding, "h", 1));
+  });
+});

@@ -26,7 +26,13 @@ export function convTransposeOp(domain: string, layout: Layout): OpDefinition {
     product: true,
     infer: (context) => [tensor(operandType(context), convOutputShape(geometryOf(context, layout)))],
     work: (context) => convWork(geometryOf(context, layout), operandType(context)),
-    axes: (context) => convAxes(context, placesIn(context, layout)),
+    axes(context) {
+      const stated = context.ints("output_shape")?.length ?? 0;
+      const places = placesIn(context, layout);
+      const spatialRank = (tensorAt(context, 1).shape?.length ?? 2) - 2;
+      if (stated > spatialRank) context.blockAll("states the size of its output");
+      else convAxes(context, places);
+    },
     lanes: (context) => convLane(context, placesIn(context, layout)),
   });
 }

@@ -52,7 +52,7 @@ export function recurrentAxes(context: AxisContext, { gates, states }: Form): vo
   if (features !== undefined) solver.unify(features, inputSize, "features differ in structure");
   context.contract(inputSize, x, w);
   // The product with the hidden state is inside: its zero side must be the weights.
-  if (!context.isStored(r) || context.has("activations")) context.block(hidden, "computes its recurrence");
+  if (!context.isStored(r)) context.block(hidden, "computes its recurrence");
   context.rewriteAttribute("hidden_size", (sizes) => paddedSize(hidden, sizes));
   stateOutputs(context, input, directions, hidden, states);
 }
@@ -98,13 +98,33 @@ function tieBatch(context: AxisContext, batch: Axis, batchFirst: boolean): void 
   if (context.inputs[lengths] !== undefined) context.block(batch, "reads lengths along it");
 }
 
+/** Activations that take a candidate or a state of zero to zero. */
+const zeroKeeping: ReadonlySet<string> = new Set([
+  "Elu",
+  "LeakyRelu",
+  "Relu",
+  "ScaledTanh",
+  "Softsign",
+  "Tanh",
+  "ThresholdedRelu",
+]);
+
+/** Of each direction's activations the first is that of the gates, where there are gates. */
+function keepsZeros(context: LaneContext, { gates, states }: Form): boolean {
+  const perDirection = gates === 1 ? 1 : states + 1;
+  return (context.strings("activations") ?? []).every(
+    (name, at) => zeroKeeping.has(name) || (gates > 1 && at % perDirection === 0),
+  );
+}
+
 /** The hidden axis comes last in every output. */
-export function recurrentLane(context: LaneContext, output: number): Lane {
+export function recurrentLane(context: LaneContext, output: number, form: Form): Lane {
   const lanes = [x, w, r, bias, hiddenState, cellState].flatMap((index) => context.laneOf(index) ?? []);
   if (mixLanes(lanes).kind === "unknown") return mixLanes(lanes);
   const last = output === 0 ? 3 : 2;
   const positions = context.axesOfOutput(output);
   const units = [w, r, bias, hiddenState, cellState].filter((index) => context.inputs[index] !== undefined);
-  const isDead = units.every((index) => isZero(context.laneOf(index) ?? finiteLane));
+  const isDead =
+    keepsZeros(context, form) && units.every((index) => isZero(context.laneOf(index) ?? finiteLane));
   return positions.every((position) => position === last) && isDead ? zeroLane : finiteLane;
 }

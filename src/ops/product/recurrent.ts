@@ -60,7 +60,7 @@ export function recurrentOp(form: RecurrentForm): OpDefinition {
     ...(form.computeType === undefined &&
       form.gatesLast !== true && {
         axes: (context) => recurrentAxes(context, form),
-        lanes: recurrentLane,
+        lanes: (context, output) => recurrentLane(context, output, form),
       }),
   });
 }

@@ -74,6 +74,7 @@ class Applier {
   }
 
   #padStored(value: Value, axes: readonly Axis[]): void {
+    this.#declarePadded(value);
     const { producer } = value;
     if (value.initializer !== undefined) {
       this.#graph.tensors.set(value.name, this.#padded(value, value.initializer, axes));
@@ -102,14 +103,19 @@ class Applier {
     return { dtype, dims: bytes.dims, bytes };
   }
 
+  /** Before IR 4 an initializer is declared among the inputs. */
+  #declarePadded(value: Value): void {
+    const padded = paddedFact(value, this.#input.relations, this.#input.sizes);
+    if (value.declared === undefined || padded?.kind !== "tensor") return;
+    (value.isInput ? this.#graph.edges : this.#graph.declared).set(value.name, padded);
+  }
+
   #padComputed(value: Value, axes: readonly Axis[]): void {
-    const { relations, sizes, model, names } = this.#input;
-    const padded = paddedFact(value, relations, sizes);
-    const isEdge = value.isInput || value.isOutput;
-    if (value.declared !== undefined && !isEdge && padded?.kind === "tensor") {
-      this.#graph.declared.set(value.name, padded);
+    const { sizes, model, names } = this.#input;
+    if (!value.isInput && !value.isOutput) {
+      this.#declarePadded(value);
+      return;
     }
-    if (!isEdge) return;
     const inner = names.make(`${value.name}_padded`);
     const opset = model.opsets.get("") ?? 1;
     const edge = { value, inner, axes, sizes, opset, names };

@@ -176,6 +176,7 @@ export class RelationBuilder {
       shape?.length === axes.length && axes.every((axis, index) => sizeOfAxis(axis) === shape[index]);
     if (fits) {
       this.#axes.set(value, axes);
+      this.#blockSymbols(value, axes);
       return;
     }
     for (const axis of axes)
@@ -185,6 +186,13 @@ export class RelationBuilder {
 
   block(value: Value, reason: string): void {
     for (const axis of this.axesOf(value) ?? []) this.solver.block(axis, reason);
+  }
+
+  #blockSymbols(value: Value, axes: readonly Axis[]): void {
+    for (const [index, dim] of (this.#scope.shape(value) ?? []).entries()) {
+      const axis = axes[index];
+      if (axis !== undefined && typeof dim !== "number") this.solver.block(axis, symbolicSize(dim));
+    }
   }
 
   #blockOutput(value: Value, node: Node, index: number): void {
@@ -214,7 +222,7 @@ export class RelationBuilder {
       const dim = fact.shape?.[index];
       return this.solver.atom(
         size,
-        blocked ?? (typeof dim === "number" ? undefined : `has the symbolic size ${dim}`),
+        blocked ?? (dim === undefined || typeof dim === "number" ? undefined : symbolicSize(dim)),
       );
     });
   }
@@ -236,6 +244,10 @@ export class RelationBuilder {
     }
     return evaluateDim(dim, this.#standIns);
   }
+}
+
+function symbolicSize(dim: Dim): string {
+  return `has the symbolic size ${dim}`;
 }
 
 /** Atoms that may still be padded: more than one element, no reason against them. */
