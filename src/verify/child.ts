@@ -5,7 +5,14 @@
  */
 import { isMainThread, Worker, workerData } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
-import { type ChildAnswer, type ChildRequest, memorySignal } from "./protocol.ts";
+import {
+  type ChildAnswer,
+  type ChildRequest,
+  type ChildResult,
+  memorySignal,
+  type Work,
+} from "./protocol.ts";
+import { observeHere } from "./ranges-here.ts";
 import { verifyHere } from "./verify-here.ts";
 
 const watchMilliseconds = 50;
@@ -13,20 +20,28 @@ const watchMilliseconds = 50;
 if (isMainThread) process.once("message", (request: ChildRequest) => void answer(request));
 else watch(Number(workerData));
 
-async function answer({ task, memoryBytes }: ChildRequest): Promise<void> {
+async function answer({ work, memoryBytes }: ChildRequest): Promise<void> {
   const watcher = new Worker(new URL(import.meta.url), { workerData: memoryBytes });
   watcher.unref();
   // Without a parent nobody waits for an answer.
   process.once("disconnect", () => process.exit(1));
   const send = (message: ChildAnswer) => new Promise((sent) => process.send?.(message, sent));
   try {
-    const outcome = await verifyHere(task, (what) => void send({ kind: "progress", what }));
-    await send({ kind: "done", outcome });
+    await send(await run(work, (what) => void send({ kind: "progress", what })));
   } catch (error) {
     await send(failureOf(error));
   }
   // ONNX Runtime's threads need no farewell.
   process.exit(0);
+}
+
+async function run(work: Work, onProgress: (what: string) => void): Promise<ChildResult> {
+  switch (work.kind) {
+    case "compare":
+      return { kind: "compared", outcome: await verifyHere(work.task, onProgress) };
+    case "observe":
+      return { kind: "observed", ranges: await observeHere(work.task, onProgress) };
+  }
 }
 
 function failureOf(error: unknown): ChildAnswer {

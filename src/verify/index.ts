@@ -2,6 +2,7 @@
 export { type Allowance, type Budget, budgets, type HalfType } from "./budget.ts";
 export type { Difference, Lanes } from "./compare.ts";
 export { readNpz, writeNpz } from "./npz.ts";
+export { observeRanges, type RangeOptions } from "./ranges.ts";
 export type { DivergenceReport, DrawReport, OutputReport, VerifyReport } from "./report.ts";
 export type { Tensor, Tensors } from "./tensor.ts";
 export { compareModels, type VerifyOptions } from "./verify.ts";

@@ -1,15 +1,25 @@
 /** @file What the child process is sent, and what it answers. */
+import type { RangesTask } from "./ranges-here.ts";
 import type { VerifyOutcome, VerifyTask } from "./verify-here.ts";
 
+export type Work =
+  | { readonly kind: "compare"; readonly task: VerifyTask }
+  | { readonly kind: "observe"; readonly task: RangesTask };
+
 export interface ChildRequest {
-  readonly task: VerifyTask;
+  readonly work: Work;
   /** Resident memory beyond which the child ends itself. */
   readonly memoryBytes: number;
 }
 
+/** What comes of the work. */
+export type ChildResult =
+  | { readonly kind: "compared"; readonly outcome: VerifyOutcome }
+  | { readonly kind: "observed"; readonly ranges: ReadonlyMap<string, number> };
+
 export type ChildAnswer =
+  | ChildResult
   | { readonly kind: "progress"; readonly what: string }
-  | { readonly kind: "done"; readonly outcome: VerifyOutcome }
   /** Without a code, it is a bug of ours, and the message is its stack. */
   | { readonly kind: "failed"; readonly code: string | undefined; readonly message: string };
 

@@ -333,7 +333,7 @@ describe("the child process", () => {
     const start = performance.now();
     await expect(models.report(file, file, { timeoutSeconds: 3 })).rejects.toMatchObject({
       code: "verify-timeout",
-      message: expect.stringMatching(/after 3 s, while at: the original, normal, seed 1/),
+      message: expect.stringMatching(/stopped after 3 s, while at: the original, normal, seed 1/),
     });
     expect(performance.now() - start).toBeLessThan(10_000);
   });

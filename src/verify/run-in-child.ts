@@ -1,0 +1,114 @@
+/** @file One task in a child process, within limits of time and memory. */
+import { type ChildProcess, fork } from "node:child_process";
+import { totalmem } from "node:os";
+import { fileURLToPath } from "node:url";
+import { InputError } from "../ir/errors.ts";
+import {
+  type ChildAnswer,
+  type ChildRequest,
+  type ChildResult,
+  memorySignal,
+  type Work,
+} from "./protocol.ts";
+
+export interface ChildOptions {
+  /** The script of the child process: `child.ts`, bundled. */
+  readonly childUrl: URL;
+  /** 600 unless given. */
+  readonly timeoutSeconds?: number | undefined;
+  /** Resident memory of the child; three quarters of the machine's unless given. */
+  readonly memoryBytes?: number | undefined;
+  /** Called with what is being done: "the candidate, normal, seed 1". */
+  readonly onProgress?: ((what: string) => void) | undefined;
+}
+
+const defaultTimeoutSeconds = 600;
+const defaultMemoryShare = 0.75;
+/** Of what the child says on its way down, the end is kept. */
+const maxStderrBytes = 4096;
+
+/**
+ * Throws InputError: what the work throws, or `verify-timeout`, `verify-memory`, `verify-crashed`. `path` names the
+ * model in these messages.
+ */
+export async function runInChild(work: Work, path: string, options: ChildOptions): Promise<ChildResult> {
+  // "advanced" carries typed arrays and maps. The parent's flags are not the child's: one may be an inspector's port.
+  const child = fork(fileURLToPath(options.childUrl), {
+    serialization: "advanced",
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+    execArgv: [],
+  });
+  return new Conversation(child, work, path, options).result();
+}
+
+class Conversation {
+  readonly #child: ChildProcess;
+  readonly #request: ChildRequest;
+  readonly #path: string;
+  readonly #timeoutSeconds: number;
+  readonly #onProgress: ((what: string) => void) | undefined;
+  #doing = "starting";
+  #stderr = "";
+  #isLate = false;
+
+  constructor(child: ChildProcess, work: Work, path: string, options: ChildOptions) {
+    const { memoryBytes = defaultMemoryShare * totalmem(), timeoutSeconds = defaultTimeoutSeconds } = options;
+    this.#child = child;
+    this.#request = { work, memoryBytes };
+    this.#path = path;
+    this.#timeoutSeconds = timeoutSeconds;
+    this.#onProgress = options.onProgress;
+  }
+
+  async result(): Promise<ChildResult> {
+    const timer = setTimeout(() => {
+      this.#isLate = true;
+      this.#child.kill("SIGKILL");
+    }, this.#timeoutSeconds * 1000);
+    this.#child.stderr?.on("data", (text: Buffer) => {
+      this.#stderr = (this.#stderr + text.toString("utf8")).slice(-maxStderrBytes);
+    });
+    try {
+      return await this.#answer();
+    } finally {
+      clearTimeout(timer);
+      this.#child.kill("SIGKILL");
+    }
+  }
+
+  #answer(): Promise<ChildResult> {
+    return new Promise((resolve, reject) => {
+      this.#child.on("message", (answer: ChildAnswer) => {
+        if (answer.kind === "failed") reject(errorOf(answer));
+        else if (answer.kind !== "progress") resolve(answer);
+        else {
+          this.#doing = answer.what;
+          this.#onProgress?.(answer.what);
+        }
+      });
+      this.#child.once("error", reject);
+      this.#child.once("exit", (code, signal) => reject(this.#lossOf(code, signal)));
+      this.#child.send(this.#request, (error) => {
+        // A child that is gone already says so by its exit.
+        if (error !== null && this.#child.exitCode === null && this.#child.signalCode === null) reject(error);
+      });
+    });
+  }
+
+  #lossOf(code: number | null, signal: NodeJS.Signals | null): InputError {
+    const fail = (kind: string, what: string) =>
+      new InputError(kind, `${this.#path}: ${what}, while at: ${this.#doing}`);
+    if (this.#isLate) return fail("verify-timeout", `running it was stopped after ${this.#timeoutSeconds} s`);
+    if (signal === memorySignal) {
+      const gigabytes = (this.#request.memoryBytes / 2 ** 30).toFixed(1);
+      return fail("verify-memory", `running it was stopped: it takes more than ${gigabytes} GiB of memory`);
+    }
+    const how = signal === null ? `with code ${code}` : `by ${signal}`;
+    const last = this.#stderr.trim() === "" ? "" : ` (${this.#stderr.trim()})`;
+    return fail("verify-crashed", `ONNX Runtime's process ended ${how}${last}`);
+  }
+}
+
+function errorOf({ code, message }: Extract<ChildAnswer, { kind: "failed" }>): Error {
+  return code === undefined ? new Error(message) : new InputError(code, message);
+}
