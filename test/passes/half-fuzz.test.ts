@@ -81,7 +81,7 @@ const steps: Readonly<Record<string, Step>> = {
     });
     return graph.node("Reshape", [turned, ints(graph, [4, 8])]);
   },
-  rounded: (graph, a) => graph.node("Cast", [graph.node("Cast", [a], { to: 11 })], { to: 1 }),
+  rounded: (graph, a) => graph.node("Cast", [graph.node("Cast", [a], { to: 10 })], { to: 1 }),
   large: (graph, a) => graph.node("Mul", [graph.node("Mul", [a, graph.scalar(1e-7)]), graph.scalar(1e7)]),
   branch: (graph, a, b, seed) => {
     const branch = (name: string, op: string) => {

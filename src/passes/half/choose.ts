@@ -78,7 +78,9 @@ class Chooser {
     const open = producer?.slot === "half" ? this.#vertices.get(producer.user) : undefined;
     const home =
       open ?? (halfEdges && value.value.isInput && !this.#graph.pinned.has(value.value) ? source : sink);
-    this.#castOnce(home, sides, Math.round(this.#castCost(value)) + 1);
+    // Where a Cast has made it from half, half is there.
+    const cost = value.halfSource === undefined ? Math.round(this.#castCost(value)) + 1 : 0;
+    this.#castOnce(home, sides, cost);
   }
 
   /** One Cast for all readers on the other side, whichever side the value is made on. */

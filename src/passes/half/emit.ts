@@ -1,16 +1,15 @@
-/** @file The patch: every value in the types its readers take, by the fewest Casts; constants in place or copied. */
-import { type DType, dtypes } from "../../ir/dtype.ts";
-import type { Node, Value, ValueType } from "../../ir/model.ts";
+/** @file The patch: nodes with the inputs, outputs and attributes of the types they compute in. */
+import type { Node } from "../../ir/model.ts";
 import { type AttributeSpec, type NodeSpec, Patch } from "../../ir/patch.ts";
 import type { PassContext } from "../pass.ts";
 import { isConstantNode } from "../stored.ts";
-import type { HalfType, Slot } from "./accepts.ts";
+import type { HalfType } from "./accepts.ts";
 import type { Evidence } from "./evidence.ts";
 import { isOp } from "./follow.ts";
-import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
-import { canRead, constantAttributes, fillAs, isExternal, storedAs } from "./stored-half.ts";
-
-type Side = HalfType | "float32";
+import type { FloatGraph, FloatNode } from "./graph.ts";
+import { dtypeIn } from "./slots.ts";
+import { fillAs } from "./stored-half.ts";
+import { castTo, Versions } from "./versions.ts";
 
 export interface Emitted {
   readonly patch: Patch;
@@ -28,181 +27,28 @@ export function emitHalf(
   return new Emitter(graph, half, evidence, context).run();
 }
 
-/** By what name each side finds a value. */
-interface Names {
-  float32: string | undefined;
-  half: string | undefined;
-}
-
 class Emitter {
   readonly #graph: FloatGraph;
-  readonly #half: ReadonlySet<FloatNode>;
   readonly #evidence: Evidence;
   readonly #context: PassContext;
   readonly #type: HalfType;
   readonly #patch = new Patch();
-  readonly #names = new Map<Value, Names>();
-  /** What follows a node: Casts of its outputs, half copies of a Constant. */
-  readonly #behind = new Map<Node, NodeSpec[]>();
-  readonly #outputNames = new Map<Value, string>();
-  readonly #attributes = new Map<Node, Map<string, AttributeSpec | null>>();
-  /** Constant nodes that initializers stand in for: an attribute is no place for what was in a file of its own. */
-  readonly #removed = new Set<Node>();
-  #casts = 0;
-  #constants = 0;
+  readonly #versions: Versions;
 
   constructor(graph: FloatGraph, half: ReadonlySet<FloatNode>, evidence: Evidence, context: PassContext) {
     this.#graph = graph;
-    this.#half = half;
     this.#evidence = evidence;
     this.#context = context;
     this.#type = context.options.halfType;
+    this.#versions = new Versions(graph, half, evidence, context, this.#patch);
   }
 
   run(): Emitted {
-    for (const value of this.#graph.values.values()) {
-      if (value.isStored) this.#placeStored(value);
-      else this.#placeComputed(value);
-    }
+    this.#versions.place();
     for (const entry of this.#graph.nodes) this.#setType(entry);
     for (const scope of this.#graph.scopes) for (const node of scope.graph.nodes) this.#emitNode(node);
-    return { patch: this.#patch, casts: this.#casts, constants: this.#constants };
-  }
-
-  #sideOf(slot: Slot, user: FloatNode): Side {
-    return slot === "half" && this.#half.has(user) ? this.#type : "float32";
-  }
-
-  /** The types that readers ask for; a reader of any type asks for none. */
-  #wanted({ value, readers, scope }: FloatValue): Set<Side> {
-    const wanted = new Set<Side>();
-    for (const { user, slot } of readers) if (slot !== "any") wanted.add(this.#sideOf(slot, user));
-    if (value.isOutput)
-      wanted.add(this.#isHalfEdge(value, scope.parent === undefined) ? this.#type : "float32");
-    if (this.#graph.pinned.has(value)) wanted.add("float32");
-    return wanted;
-  }
-
-  /** An input or output of the model that becomes half. One that a control node refers to by name does not. */
-  #isHalfEdge(value: Value, isMain: boolean): boolean {
-    const { halfIo } = this.#context.options;
-    return halfIo && isMain && !this.#graph.pinned.has(value) && value.initializer === undefined;
-  }
-
-  #placeStored(entry: FloatValue): void {
-    const { value } = entry;
-    const wanted = this.#wanted(entry);
-    const least = this.#evidence.masks.clamps.get(value);
-    const isThere = canRead(value, this.#context.open);
-    const isMoved = value.producer !== undefined && !isThere;
-    const staysFloat = wanted.has("float32") || value.isOutput || !wanted.has(this.#type) || isMoved;
-    const names: Names = { float32: staysFloat ? value.name : undefined, half: undefined };
-    this.#names.set(value, names);
-    if (staysFloat && least !== undefined) this.#replaceStored(value, "float32", least);
-    if (!wanted.has(this.#type)) return;
-    names.half = staysFloat ? this.#fresh(value) : value.name;
-    if (staysFloat && !isThere) {
-      this.#addCast(value, value.name, names.half, this.#type);
-      return;
-    }
-    this.#constants += 1;
-    if (staysFloat) this.#copyStored(value, names.half, least);
-    else this.#replaceStored(value, this.#type, least);
-  }
-
-  /** In its place, under its name. */
-  #replaceStored(value: Value, to: Side, least: number | undefined): void {
-    const tensor = storedAs(value, to, least, this.#context.open);
-    const patch = this.#patch.of(value.graph);
-    if (value.producer === undefined) patch.tensors.set(value.name, tensor);
-    else if (isExternal(value)) {
-      patch.added.set(value.name, tensor);
-      this.#removed.add(value.producer);
-    } else this.#attributes.set(value.producer, constantAttributes(value.producer, tensor));
-    if (to === "float32" || value.declared === undefined) return;
-    // Before IR 4 every initializer is listed as an input too.
-    const types = value.isInput ? patch.edges : patch.declared;
-    types.set(value.name, typeAs(value.declared, to));
-  }
-
-  #copyStored(value: Value, name: string, least: number | undefined): void {
-    const tensor = storedAs(value, this.#type, least, this.#context.open);
-    const { producer } = value;
-    if (producer === undefined || isExternal(value)) this.#patch.of(value.graph).added.set(name, tensor);
-    else {
-      const attributes = constantAttributes(producer, tensor);
-      this.#follow(producer, { base: producer, name, outputs: [name], attributes });
-    }
-  }
-
-  #placeComputed(entry: FloatValue): void {
-    const { value, producer, scope } = entry;
-    const wanted = this.#wanted(entry);
-    const isHalfInput = value.isInput && this.#isHalfEdge(value, scope.parent === undefined);
-    const isMadeHalf =
-      producer === undefined ? isHalfInput : this.#sideOf(producer.slot, producer.user) !== "float32";
-    const native: Side = isMadeHalf ? this.#type : "float32";
-    const owner = this.#ownerOfName(entry, native);
-    const other: Side = native === "float32" ? this.#type : "float32";
-    const isNeeded = (side: Side) => side === native || wanted.has(side);
-    const nameFor = (side: Side) => {
-      if (!isNeeded(side)) return undefined;
-      return side === owner ? value.name : this.#fresh(value, side);
-    };
-    const names: Names = { float32: nameFor("float32"), half: nameFor(this.#type) };
-    this.#names.set(value, names);
-    const made = native === "float32" ? names.float32 : names.half;
-    const cast = native === "float32" ? names.half : names.float32;
-    if (made !== undefined && made !== value.name) this.#outputNames.set(value, made);
-    if (made !== undefined && cast !== undefined) this.#addCast(value, made, cast, other);
-    if (owner !== "float32") this.#retype(value);
-  }
-
-  /** Who goes by the name in the file: whatever the outside sees, else the type that the value is made in. */
-  #ownerOfName({ value, scope }: FloatValue, native: Side): Side {
-    if (this.#graph.pinned.has(value)) return "float32";
-    const isEdge = value.isInput || value.isOutput;
-    if (!isEdge) return native;
-    return this.#isHalfEdge(value, scope.parent === undefined) ? this.#type : "float32";
-  }
-
-  #retype(value: Value): void {
-    if (value.declared === undefined) return;
-    const patch = this.#patch.of(value.graph);
-    const types = value.isInput || value.isOutput ? patch.edges : patch.declared;
-    types.set(value.name, typeAs(value.declared, this.#type));
-  }
-
-  #addCast(value: Value, from: string, to: string, type: Side): void {
-    this.#casts += 1;
-    const spec: NodeSpec = {
-      opType: "Cast",
-      name: to,
-      inputs: [from],
-      outputs: [to],
-      attributes: this.#castTo(type),
-    };
-    if (value.producer === undefined) this.#patch.of(value.graph).first.push(spec);
-    else this.#follow(value.producer, spec);
-  }
-
-  #castTo(type: DType): ReadonlyMap<string, AttributeSpec> {
-    // Before opset 6 the type is given by name.
-    const isByName = (this.#context.model.opsets.get("") ?? 1) < 6;
-    const attribute: AttributeSpec = isByName
-      ? { type: "string", value: type === "float32" ? "FLOAT" : "FLOAT16" }
-      : { type: "int", value: dtypes[type].code };
-    return new Map([["to", attribute]]);
-  }
-
-  #follow(node: Node, spec: NodeSpec): void {
-    const list = this.#behind.get(node) ?? [];
-    list.push(spec);
-    this.#behind.set(node, list);
-  }
-
-  #fresh({ name }: Value, side: Side = this.#type): string {
-    return this.#context.names.make(`${name}_${side}`);
+    const { casts, constants } = this.#versions;
+    return { patch: this.#patch, casts, constants };
   }
 
   /** Operators whose type is in an attribute. */
@@ -210,53 +56,81 @@ class Emitter {
     const { node, outputs } = entry;
     const [output] = node.outputs;
     if (output === undefined || isConstantNode(node)) return;
-    const side = this.#sideOf(outputs[0] ?? "other", entry);
-    if (isOp(node, "Cast") && side !== "float32") this.#attributes.set(node, new Map(this.#castTo(side)));
+    const { attributes } = this.#versions;
+    const side = this.#versions.sideOf(outputs[0] ?? "other", entry);
+    if (isOp(node, "Cast") && side !== "float32") {
+      attributes.set(node, new Map(castTo(side, this.#context.model)));
+    }
     if (!isOp(node, "ConstantOfShape") || outputs[0] !== "half") return;
     const least = this.#evidence.masks.clamps.get(output);
     if (side === "float32" && least === undefined) return;
     const tensor = fillAs(output, entry.scope, side, least);
-    this.#attributes.set(node, new Map([["value", { type: "tensor", tensor }]]));
+    attributes.set(node, new Map([["value", { type: "tensor", tensor }]]));
   }
 
   #emitNode(node: Node): void {
-    if (this.#removed.has(node)) {
-      this.#patch.of(node.graph).nodes.set(node, this.#behind.get(node) ?? []);
+    const { removed, behind, outputNames, attributes } = this.#versions;
+    const following = behind.get(node) ?? [];
+    if (removed.has(node)) {
+      this.#patch.of(node.graph).nodes.set(node, following);
       return;
     }
     const inputs = this.#inputNames(node);
     const outputs = node.outputs.map((value) =>
-      value === undefined ? "" : (this.#outputNames.get(value) ?? value.name),
+      value === undefined ? "" : (outputNames.get(value) ?? value.name),
     );
-    const attributes = this.#attributes.get(node);
-    const hasInputs = inputs.some((name, position) => name !== (node.inputs[position]?.name ?? ""));
-    const hasOutputs = outputs.some((name, position) => name !== (node.outputs[position]?.name ?? ""));
-    const behind = this.#behind.get(node) ?? [];
-    if (!hasInputs && !hasOutputs && attributes === undefined && behind.length === 0) return;
+    const typed = this.#castsNothing(node) ? identity : { attributes: attributes.get(node) };
     const spec: NodeSpec = {
       base: node,
-      ...(hasInputs && { inputs }),
-      ...(hasOutputs && { outputs }),
-      ...(attributes !== undefined && { attributes }),
+      ...(differs(inputs, node.inputs) && { inputs }),
+      ...(differs(outputs, node.outputs) && { outputs }),
+      ...(typed.attributes !== undefined && { ...typed, attributes: typed.attributes }),
     };
-    this.#patch.of(node.graph).nodes.set(node, [spec, ...behind]);
+    if (Object.keys(spec).length === 1 && following.length === 0) return;
+    this.#patch.of(node.graph).nodes.set(node, [spec, ...following]);
   }
 
   #inputNames(node: Node): string[] {
     const entry = this.#graph.byNode.get(node);
     return node.inputs.map((value, position) => {
       if (value === undefined) return "";
-      const names = this.#names.get(value);
+      const names = this.#versions.names.get(value);
       const slot = entry?.inputs[position];
-      if (names === undefined || entry === undefined || slot === undefined || slot === "other")
+      if (names === undefined || entry === undefined || slot === undefined || slot === "other") {
         return value.name;
+      }
+      const isHalf = this.#versions.sideOf(slot, entry) !== "float32" || this.#castsToHalf(entry);
       const { float32, half } = names;
-      const name = this.#sideOf(slot, entry) === "float32" ? (float32 ?? half) : (half ?? float32);
-      return name ?? value.name;
+      return (isHalf ? (half ?? float32) : (float32 ?? half)) ?? value.name;
     });
+  }
+
+  /** From half, where that is there. */
+  #castsToHalf(entry: FloatNode): boolean {
+    if (!isOp(entry.node, "Cast")) return false;
+    const [slot] = entry.outputs;
+    if (slot === "other") return dtypeIn(entry.node.outputs[0], entry.scope) === this.#type;
+    return this.#versions.sideOf(slot ?? "other", entry) !== "float32";
+  }
+
+  /** A Cast from half to half: ONNX Runtime trips over those. */
+  #castsNothing(node: Node): boolean {
+    const entry = this.#graph.byNode.get(node);
+    const [input] = node.inputs;
+    if (entry === undefined || input === undefined || !this.#castsToHalf(entry)) return false;
+    return this.#versions.names.get(input)?.half !== undefined;
   }
 }
 
-function typeAs(type: ValueType, dtype: DType): ValueType {
-  return type.kind === "tensor" ? { ...type, dtype } : type;
+const identity = {
+  opType: "Identity",
+  attributes: new Map<string, AttributeSpec | null>([
+    ["to", null],
+    ["saturate", null],
+    ["round_mode", null],
+  ]),
+};
+
+function differs(names: readonly string[], values: Node["inputs"]): boolean {
+  return names.some((name, position) => name !== (values[position]?.name ?? ""));
 }

@@ -32,6 +32,8 @@ export interface FloatValue {
   readonly readers: Use[];
   /** Its elements are in the file, as an initializer or in a Constant node. */
   readonly isStored: boolean;
+  /** What a Cast has made it from, where that is of the half type already. */
+  readonly halfSource: Value | undefined;
 }
 
 export interface FloatGraph {
@@ -116,7 +118,8 @@ class Builder {
       const position = value.producer?.outputs.indexOf(value) ?? -1;
       const producer = user && { user, slot: user.outputs[position] ?? "float" };
       const stored = isStored(value, scope) && hasElements(value);
-      this.#values.set(value, { value, scope, producer, readers: [], isStored: stored });
+      const halfSource = halfSourceOf(value, scope, this.#type);
+      this.#values.set(value, { value, scope, producer, readers: [], isStored: stored, halfSource });
     }
   }
 
@@ -127,6 +130,12 @@ class Builder {
       this.#values.get(input)?.readers.push({ user, slot });
     }
   }
+}
+
+function halfSourceOf({ producer }: Value, scope: Scope, type: HalfType): Value | undefined {
+  if (producer?.opType !== "Cast" || producer.domain !== "") return undefined;
+  const [source] = producer.inputs;
+  return dtypeIn(source, scope) === type ? source : undefined;
 }
 
 /** Not so for sparse tensors and for tensors in segments. */
