@@ -1,4 +1,5 @@
 /** @file The observation of ranges itself: the model with the largest magnitude of each value as one more output. */
+import { dtypes } from "../ir/dtype.ts";
 import type { Model } from "../ir/model.ts";
 import { FreshNames } from "../ir/names.ts";
 import { Patch } from "../ir/patch.ts";
@@ -10,7 +11,7 @@ import { openSession, type Session } from "./ort.ts";
 import { type PlanOptions, runOriginal } from "./plan.ts";
 import { checkRunnable } from "./signature.ts";
 import type { GivenSizes } from "./sizes.ts";
-import { numbersOf, type Tensors } from "./tensor.ts";
+import { floatScalar, numbersOf, type Tensors } from "./tensor.ts";
 
 /** Plain data, so that it can be sent to another process. */
 export interface RangesTask {
@@ -71,14 +72,27 @@ async function runAll(
 function magnitudes(model: Model, values: readonly string[]) {
   const names = new FreshNames(model);
   const patch = new Patch();
-  const { last } = patch.of(model.graph);
+  const graph = patch.of(model.graph);
+  const infinity = names.make("infinity");
+  graph.added.set(infinity, floatScalar(Number.POSITIVE_INFINITY));
   const outputs = new Map<string, string>();
-  const scalar = new Map([["keepdims", { type: "int", value: 0 } as const]]);
   for (const value of new Set(values)) {
-    const [size, largest] = [names.make(`${value}_size`), names.make(`${value}_largest`)];
-    last.push({ opType: "Abs", inputs: [value], outputs: [size] });
-    last.push({ opType: "ReduceMax", inputs: [size], outputs: [largest], attributes: scalar });
+    const make = (suffix: string) => names.make(`${value}_${suffix}`);
+    const [float, size, invalid] = [make("float"), make("size"), make("invalid")];
+    const [counted, largest] = [make("counted"), make("largest")];
+    graph.last.push(
+      { opType: "Cast", inputs: [value], outputs: [float], attributes: integer("to", dtypes.float32.code) },
+      { opType: "Abs", inputs: [float], outputs: [size] },
+      // A maximum passes NaN over.
+      { opType: "IsNaN", inputs: [float], outputs: [invalid] },
+      { opType: "Where", inputs: [invalid, infinity, size], outputs: [counted] },
+      { opType: "ReduceMax", inputs: [counted], outputs: [largest], attributes: integer("keepdims", 0) },
+    );
     outputs.set(value, largest);
   }
   return { patch, outputs };
+}
+
+function integer(name: string, value: number) {
+  return new Map([[name, { type: "int", value } as const]]);
 }

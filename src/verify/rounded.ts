@@ -5,6 +5,7 @@ import type { Model, Node, Value } from "../ir/model.ts";
 import { FreshNames } from "../ir/names.ts";
 import { type NodeSpec, Patch, type TensorSpec } from "../ir/patch.ts";
 import { type HalfType, halfRange } from "./budget.ts";
+import { floatScalar } from "./tensor.ts";
 
 /** Inputs of operators that are sizes or bounds, not numbers to compute with: rounding them changes another thing. */
 const exact: Readonly<Record<string, readonly number[]>> = {
@@ -96,17 +97,10 @@ function boundTensors(dtype: HalfType, names: FreshNames): Bounds {
   const { largest, smallest } = halfRange[dtype];
   const [largestName, smallestName] = [names.make("half_largest"), names.make("half_smallest")];
   const tensors = new Map([
-    [largestName, scalar(largest)],
-    [smallestName, scalar(smallest)],
+    [largestName, floatScalar(largest)],
+    [smallestName, floatScalar(smallest)],
   ]);
   return { largest: largestName, smallest: smallestName, tensors };
-}
-
-function scalar(value: number): TensorSpec {
-  const bytes = new Uint8Array(Float32Array.of(value).buffer);
-  const readInto = (offset: number, target: Uint8Array) =>
-    target.set(bytes.subarray(offset, offset + target.length));
-  return { dtype: "float32", dims: [], bytes: { size: bytes.length, readInto } };
 }
 
 /** The node reading rounded values; undefined where it reads none. */

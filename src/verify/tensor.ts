@@ -2,6 +2,7 @@
 import { type DType, dtypes } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import { bfloatBits, halfBits } from "../ir/half.ts";
+import type { TensorSpec } from "../ir/patch.ts";
 import { bfloatToNumber, halfToNumber } from "../onnx/elements.ts";
 
 /** Of each type that can be given to a model or compared: halves as their bits, bool as 0 and 1. */
@@ -137,4 +138,12 @@ export function gather(
     for (let byte = 0; byte < width; byte++) bytes[index * width + byte] = from[offset * width + byte] ?? 0;
   }
   return new arrays[dtype](bytes.buffer);
+}
+
+/** A number as a stored FP32 scalar, for a model that is patched to be run. */
+export function floatScalar(value: number): TensorSpec {
+  const bytes = new Uint8Array(Float32Array.of(value).buffer);
+  const readInto = (offset: number, target: Uint8Array) =>
+    target.set(bytes.subarray(offset, offset + target.length));
+  return { dtype: "float32", dims: [], bytes: { size: bytes.length, readInto } };
 }
