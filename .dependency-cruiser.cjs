@@ -3,7 +3,10 @@
 /** Folder of src/: what it may import besides itself, and why no more. */
 const layers = {
   wire: { imports: [], why: "Bytes and ranges; knows neither ONNX nor any operator." },
-  ir: { imports: [], why: "The graph everything else reads; whoever imports it must not drag a file format along." },
+  ir: {
+    imports: [],
+    why: "The graph everything else reads; whoever imports it must not drag a file format along.",
+  },
   onnx: { imports: ["wire", "ir"], why: "Turns bytes into the graph; the only folder with field numbers." },
   hardware: { imports: [], why: "Rows of facts about GPUs, each with its source." },
   ops: { imports: ["ir"], why: "One operator says everything once; it knows no file and no GPU." },
@@ -17,10 +20,23 @@ const layers = {
     imports: ["facts", "cost", "ops", "ir", "hardware"],
     why: "Proposes a patch; it never writes bytes.",
   },
-  verify: { imports: ["onnx", "ir"], why: "Compares two models by running them; it knows no rule and no pass." },
+  verify: {
+    imports: ["onnx", "ir"],
+    why: "Compares two models by running them; it knows no rule and no pass.",
+  },
+  settings: {
+    imports: ["lint", "cost", "hardware", "ir"],
+    why: "What a configuration means for one model; reading its file is the command line's business.",
+  },
+  fix: {
+    imports: ["passes", "lint", "facts", "cost", "hardware", "onnx", "wire", "ir"],
+    why: "Runs passes one after another over a model that is not written yet.",
+  },
 };
 
 const projectCode = "^(src|rules|fixtures|test|bench|scripts|cuda-runtime)/";
+/** The type of a configuration, and the version: leaves that everyone may import. */
+const entries = "^src/(config|version)\\.ts$";
 const oneOf = (folders) => `^src/(${folders.join("|")})/`;
 
 /** What ships: everything under src/ and rules/. */
@@ -34,32 +50,43 @@ module.exports = {
       comment: `${why} Allowed: ${["itself", ...imports].join(", ")}.`,
       severity: "error",
       from: { path: `^src/${folder}/` },
-      to: { path: projectCode, pathNot: oneOf([folder, ...imports]) },
+      to: { path: projectCode, pathNot: [oneOf([folder, ...imports]), entries] },
     })),
     {
+      name: "entries-are-types-or-values",
+      comment: "config.ts and version.ts need nothing at run time, so that anyone may import them.",
+      severity: "error",
+      from: { path: "^src/(config|version)\\.ts$" },
+      to: { path: projectCode, pathNot: "^src/(config|version)\\.ts$", dependencyTypesNot: ["type-only"] },
+    },
+    {
       name: "report-imports",
-      comment: "Reports render data that lint and verify hand over; they never run a rule or look at a model.",
+      comment:
+        "Reports render data that lint and verify hand over; they never run a rule or look at a model.",
       severity: "error",
       from: { path: "^src/report/" },
       to: { path: projectCode, pathNot: oneOf(["report", "lint", "verify"]) },
     },
     {
       name: "report-takes-types-only",
-      comment: "What a report needs of lint and verify are the shapes of their data: types, gone at run time.",
+      comment:
+        "What a report needs of lint and verify are the shapes of their data: types, gone at run time.",
       severity: "error",
       from: { path: "^src/report/" },
       to: { path: "^src/(lint|verify)/", dependencyTypesNot: ["type-only"] },
     },
     {
       name: "rules-import-lint",
-      comment: "A rule sees the model through LintContext alone, so that a rule written elsewhere can do the same.",
+      comment:
+        "A rule sees the model through LintContext alone, so that a rule written elsewhere can do the same.",
       severity: "error",
       from: { path: "^rules/" },
       to: { path: projectCode, pathNot: "^(rules|src/lint)/" },
     },
     {
       name: "rules-come-as-arguments",
-      comment: "The engine is handed its rules; only the composition roots (cli, the public entries) know them.",
+      comment:
+        "The engine is handed its rules; only the composition roots (cli, the public entries) know them.",
       severity: "error",
       from: { path: "^src/", pathNot: "^src/(cli/|[^/]+\\.ts$)" },
       to: { path: "^rules/" },
@@ -80,21 +107,28 @@ module.exports = {
     },
     {
       name: "files-at-the-edges",
-      comment: "Files are read and written in wire/, onnx/ and cli/ only: everything between is a function of its input.",
+      comment:
+        "Files are read and written in wire/, onnx/ and cli/ only: everything between is a function of its input.",
       severity: "error",
       from: { path: shipped, pathNot: "^src/(wire|onnx|cli)/" },
       to: { path: "^(node:)?fs(/promises)?$" },
     },
     {
       name: "native-modules-on-demand",
-      comment: "A native module loads by import() where it is used, so that linting starts fast and runs without it.",
+      comment:
+        "A native module loads by import() where it is used, so that linting starts fast and runs without it.",
       severity: "error",
       from: { path: "^(src|rules|cuda-runtime)/" },
-      to: { path: "node_modules/(koffi|onnxruntime-node)/", dynamic: false, dependencyTypesNot: ["type-only"] },
+      to: {
+        path: "node_modules/(koffi|onnxruntime-node)/",
+        dynamic: false,
+        dependencyTypesNot: ["type-only"],
+      },
     },
     {
       name: "shipped-code-stands-alone",
-      comment: "What ships must not need what does not: tests, fixtures, scripts and development dependencies.",
+      comment:
+        "What ships must not need what does not: tests, fixtures, scripts and development dependencies.",
       severity: "error",
       from: { path: shipped },
       to: { path: "^(fixtures|test|bench|scripts)/" },
@@ -118,7 +152,8 @@ module.exports = {
     },
     {
       name: "no-cycles",
-      comment: "Modules that need each other at run time are one module in two files. Types may refer to each other.",
+      comment:
+        "Modules that need each other at run time are one module in two files. Types may refer to each other.",
       severity: "error",
       from: {},
       to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
