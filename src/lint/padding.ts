@@ -3,12 +3,14 @@ import type { Saving } from "../cost/model.ts";
 import type { ProductWork } from "../ops/work.ts";
 import { type CostedProduct, type LintContext, scale } from "./context.ts";
 
-/** Multiples worth trying: half, whole and several 16-byte vectors of every format. */
-const steps = [2, 4, 8, 16, 32, 64];
+/** Below the multiple of the format: half and quarter vectors. */
+const partialSteps = [2, 4];
+/** Several vectors: whole tiles of a kernel. */
+const wholeSteps = [1, 2, 4, 8];
 /** Beyond this a wider layer is another network. */
 const widestGrowth = 1.5;
 /** A smaller size that saves nearly as much wins: the model stays small, and predictions are no finer than this. */
-const goodEnough = 0.95;
+const goodEnough = 0.8;
 
 export interface Axis<W extends ProductWork<number>> {
   readonly name: keyof W & string;
@@ -29,11 +31,16 @@ export function alignUp(size: number, multiple: number): number {
   return Math.ceil(size / multiple) * multiple;
 }
 
-/** Sizes above `size`, ascending. Always holds the next multiple of `multiple`, unless `size` is one. */
+/**
+ * Sizes above `size`, ascending: multiples of `multiple`, and for a size below it even ones too. Always holds the next
+ * multiple, unless `size` is one.
+ */
 export function paddedSizes(size: number, multiple: number): number[] {
   const aligned = alignUp(size, multiple);
   const limit = Math.max(aligned, size * widestGrowth);
-  const sizes = [...steps.map((step) => alignUp(size, step)), aligned];
+  const partial = size < multiple ? partialSteps : [];
+  const steps = [...partial, ...wholeSteps.map((step) => step * multiple)];
+  const sizes = steps.map((step) => alignUp(size, step));
   return [...new Set(sizes)].filter((each) => each > size && each <= limit).sort((a, b) => a - b);
 }
 

@@ -62,6 +62,9 @@ export function buildTimeline(input: TimelineInput): Timeline {
   return summarize(steps);
 }
 
+/** Operators that PyTorch and fusing compilers answer with a view. */
+const viewOps = new Set(["Slice", "Split", "Expand"]);
+
 /** A step while nodes may still join it. */
 interface OpenStep {
   readonly nodes: Node[];
@@ -78,6 +81,7 @@ class ScopeSteps {
   readonly #constants: ConstantValues;
   /** Attention with packed weights is two products in one node. */
   readonly #productsOf = new Map<Node, CostedProduct[]>();
+  readonly #aroundAttention: ReadonlySet<Node>;
   /** The step that computes a value. */
   readonly #makerOf = new Map<Value, OpenStep>();
   readonly #steps: OpenStep[] = [];
@@ -87,6 +91,10 @@ class ScopeSteps {
     this.#input = input;
     this.#runs = evaluateDim(scope.totalRepeat, input.bindings) ?? 1;
     this.#constants = new ConstantValues(scope);
+    const { attention } = input.target.stack.fuses;
+    this.#aroundAttention = new Set(
+      attention ? products.flatMap(({ decomposed }) => decomposed?.around ?? []) : [],
+    );
     for (const product of products) {
       for (const node of product.nodes) {
         const known = this.#productsOf.get(node);
@@ -115,7 +123,10 @@ class ScopeSteps {
     }
     const pattern = patternOf(node, this.#scope);
     if (node.opType === "Transpose" && isNhwcBody(this.#scope)) return;
-    if (pattern === undefined || pattern === "none") return this.#pass(node);
+    // A call's own scope costs it; what stands behind it starts anew.
+    if (pattern === undefined) return;
+    if (pattern === "none" || this.#isFree(node)) return this.#pass(node);
+    if (pattern === "elementwise" && this.#joinBias(node)) return;
     if (pattern !== "elementwise") {
       const work = memoryWork(node, this.#scope, pattern).flatMap(
         (each) => bindWork(each, this.#input.bindings) ?? [],
@@ -131,6 +142,34 @@ class ScopeSteps {
       behind.nodes.push(node);
       this.#own(node, behind);
     }
+  }
+
+  /** Copies that the stack does not make: views, and the way of queries, keys and values to their heads. */
+  #isFree(node: Node): boolean {
+    return (
+      this.#aroundAttention.has(node) || (this.#input.target.stack.fuses.views && viewOps.has(node.opType))
+    );
+  }
+
+  /** A constant row added to a matrix product: every library has it in the product's epilogue. */
+  #joinBias(node: Node): boolean {
+    if (node.opType !== "Add") return false;
+    const bias = node.inputs.some((input) => input !== undefined && this.#isRow(input));
+    const input = node.inputs.find(
+      (each) => each !== undefined && this.#makerOf.get(each)?.product?.sizes.kind === "gemm",
+    );
+    const maker = input === undefined ? undefined : this.#makerOf.get(input);
+    if (!bias || maker === undefined || input === undefined || input.isOutput || input.consumers.length > 1)
+      return false;
+    maker.nodes.push(node);
+    this.#own(node, maker);
+    return true;
+  }
+
+  #isRow(value: Value): boolean {
+    const fact = this.#scope.fact(value);
+    const shape = fact?.kind === "tensor" ? fact.shape : undefined;
+    return this.#constants.isFixedValue(value) && (shape?.slice(0, -1).every((dim) => dim === 1) ?? false);
   }
 
   /** A view belongs to whatever made its input, so that a chain goes on behind it. */

@@ -5,10 +5,11 @@ import { rules } from "../../rules/index.ts";
 import type { Finding } from "../../src/lint/result.ts";
 import { findingsIn } from "./lint.ts";
 
-/** What a finding says, without what moves when the cost model is fitted again. */
+/** What a finding says, without what moves when the cost model is fitted again: shares, and which multiple is best. */
 function said({ code, node, op, message, data, fix }: Finding) {
-  const { percent: _percent, share: _share, ...rest } = data;
-  return { code, node, op, message: message.replaceAll(/[\d.]+ %/g, "… %"), data: rest, fix };
+  const kept = Object.entries(data).filter(([key]) => !/^(percent|share|change|padded)/.test(key));
+  const words = message.replaceAll(/[\d.]+ %/g, "… %").replace(/; pad .*/, "; pad …");
+  return { code, node, op, message: words, data: Object.fromEntries(kept), fix };
 }
 
 function findingsOf(code: string, bytes: Uint8Array): Finding[] {
@@ -36,6 +37,13 @@ describe("every rule", () => {
   it.each(rules)("$code $name is silent where nothing is wrong", ({ code }) => {
     const fixture = ruleFixtures[code];
     expect(fixture && findingsOf(code, fixture.good()).map(said)).toEqual([]);
+  });
+
+  it.each(["TC101", "TC102", "TC103", "TC106", "TC204"])("%s pads to a multiple", (code) => {
+    for (const { data } of findingsOf(code, ruleFixtures[code]?.bad() ?? new Uint8Array())) {
+      const padded = Object.entries(data).filter(([key]) => key.startsWith("padded"));
+      expect(padded.every(([, size]) => Number(size) % 8 === 0 || size === data["m"])).toBe(true);
+    }
   });
 
   it.each(rules)("$code $name fills every placeholder, and claims no loss", ({ code }) => {
