@@ -10,8 +10,10 @@ export interface Fusion {
   readonly residual: boolean;
   /** Chains of elementwise operators become one kernel. */
   readonly elementwise: boolean;
-  /** softmax(Q·Kᵀ)·V written as separate operators becomes one kernel. */
+  /** softmax(Q·Kᵀ)·V written as separate operators becomes one kernel, which reads heads wherever they lie. */
   readonly attention: boolean;
+  /** Slices, splits and expansions are views that the next kernel reads through. */
+  readonly views: boolean;
 }
 
 export interface AttentionSupport {
@@ -49,7 +51,14 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     nativeLayout: "nhwc",
-    fuses: { bias: false, activation: false, residual: false, elementwise: false, attention: true },
+    fuses: {
+      bias: false,
+      activation: false,
+      residual: false,
+      elementwise: false,
+      attention: true,
+      views: true,
+    },
     source: "h200-pytorch-ops.json and -sweeps.json, 2026-11-21",
   },
   tensorrt: {
@@ -59,7 +68,7 @@ const rows = {
     padsInside: true,
     attention: cudnnAttention,
     nativeLayout: "nhwc",
-    fuses: { bias: true, activation: true, residual: true, elementwise: true, attention: true },
+    fuses: { bias: true, activation: true, residual: true, elementwise: true, attention: true, views: true },
     source: "TensorRT developer guide, data format descriptions (HWC8, CHW32) and layer fusion",
   },
   "ort-cuda": {
@@ -69,7 +78,14 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     nativeLayout: "nchw",
-    fuses: { bias: true, activation: true, residual: false, elementwise: false, attention: true },
+    fuses: {
+      bias: true,
+      activation: true,
+      residual: false,
+      elementwise: false,
+      attention: true,
+      views: false,
+    },
     source: "ONNX Runtime CUDA provider documentation: FusedConv, prefer_nhwc off by default",
   },
   "tc-runtime": {
@@ -79,7 +95,7 @@ const rows = {
     padsInside: false,
     attention: { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 },
     nativeLayout: "nhwc",
-    fuses: { bias: true, activation: true, residual: true, elementwise: true, attention: true },
+    fuses: { bias: true, activation: true, residual: true, elementwise: true, attention: true, views: true },
     source: "its own plan: NHWC, epilogue fusion, pointwise chains as one kernel",
   },
 } as const satisfies Record<StackId, Stack>;

@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { predictModel } from "../../bench/whole-model.ts";
+import { sharedPath } from "../shared.ts";
+
+interface MeasuredRow {
+  readonly model: string;
+  readonly batch: number;
+  readonly mode: string;
+  readonly us: number;
+}
+
+const measured = sharedPath("measurements/h200-pytorch-models.json");
+const zoo = sharedPath("zoo");
+
+describe.skipIf(measured === undefined || zoo === undefined)("predicted time of whole models", () => {
+  it("is near what an H200 takes", () => {
+    const { models } = JSON.parse(readFileSync(measured ?? "", "utf8")) as { models: readonly MeasuredRow[] };
+    const rows = models
+      .filter(({ mode }) => mode === "fp16_nhwc")
+      .map(({ model, batch, us }) => predictModel(`${zoo}/${model}.onnx`, model, batch, us));
+    const factors = rows.map(({ predicted, measuredMicroseconds: us }) => predicted / us);
+    const errors = factors.map((factor) => Math.abs(factor - 1)).sort((a, b) => a - b);
+    expect(rows).toHaveLength(30);
+    expect(errors[15]).toBeLessThanOrEqual(0.2);
+    const far = rows.filter((_, index) => Math.abs(Math.log2(factors[index] ?? 0)) > 1);
+    expect(far.map(({ model, batch }) => `${model} at ${batch}`)).toEqual([]);
+  });
+});
