@@ -68,26 +68,37 @@ async function runAll(
   return results;
 }
 
+/** Where and IsNaN are of opset 9; a model older than that has its NaN passed over. */
+const firstWhere = 9;
+
 /** Nodes that reduce each value to max |x|, with the names of their results by value. */
 function magnitudes(model: Model, values: readonly string[]) {
   const names = new FreshNames(model);
   const patch = new Patch();
   const graph = patch.of(model.graph);
   const infinity = names.make("infinity");
-  graph.added.set(infinity, floatScalar(Number.POSITIVE_INFINITY));
+  const seesNaN = (model.opsets.get("") ?? 1) >= firstWhere;
+  if (seesNaN) graph.added.set(infinity, floatScalar(Number.POSITIVE_INFINITY));
   const outputs = new Map<string, string>();
   for (const value of new Set(values)) {
     const make = (suffix: string) => names.make(`${value}_${suffix}`);
-    const [float, size, invalid] = [make("float"), make("size"), make("invalid")];
-    const [counted, largest] = [make("counted"), make("largest")];
+    const [float, size, largest] = [make("float"), make("size"), make("largest")];
     graph.last.push(
       { opType: "Cast", inputs: [value], outputs: [float], attributes: integer("to", dtypes.float32.code) },
       { opType: "Abs", inputs: [float], outputs: [size] },
-      // A maximum passes NaN over.
-      { opType: "IsNaN", inputs: [float], outputs: [invalid] },
-      { opType: "Where", inputs: [invalid, infinity, size], outputs: [counted] },
-      { opType: "ReduceMax", inputs: [counted], outputs: [largest], attributes: integer("keepdims", 0) },
     );
+    let counted = size;
+    if (seesNaN) {
+      // A maximum passes NaN over.
+      const invalid = make("invalid");
+      counted = make("counted");
+      graph.last.push(
+        { opType: "IsNaN", inputs: [float], outputs: [invalid] },
+        { opType: "Where", inputs: [invalid, infinity, size], outputs: [counted] },
+      );
+    }
+    const attributes = integer("keepdims", 0);
+    graph.last.push({ opType: "ReduceMax", inputs: [counted], outputs: [largest], attributes });
     outputs.set(value, largest);
   }
   return { patch, outputs };

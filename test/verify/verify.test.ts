@@ -1,4 +1,6 @@
+import { writeFileSync } from "node:fs";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { budgets } from "../../src/verify/index.ts";
 import { float, floats, info, int64, integers, node, type types } from "../onnx/build.ts";
@@ -279,6 +281,66 @@ describe("an ill-conditioned original", () => {
   });
 });
 
+describe("padded values", () => {
+  /** Two products with `inner` columns between, of which six are real. */
+  function perceptron(inner: number, wrong: number): types.IGraphProto {
+    const into = Array.from({ length: 4 * inner }, (_, i) =>
+      i % inner < 6 ? (pseudo(24)[6 * Math.floor(i / inner) + (i % inner)] ?? 0) : 0,
+    );
+    const out = Array.from({ length: 3 * inner }, (_, i) => (i < 18 ? (pseudo(18, 2)[i] ?? 0) : 0));
+    into[1] = (into[1] ?? 0) + wrong;
+    return {
+      node: [node("MatMul", ["x", "into"], ["h"]), node("MatMul", ["h", "out"], ["y"])],
+      initializer: [floats("into", [4, inner], into), floats("out", [inner, 3], out)],
+      input: [info("x", [2, 4])],
+      output: [info("y", [2, 3])],
+    };
+  }
+
+  it("are the same function, and compared on their real lanes where it is not", async () => {
+    const original = models.write("a", perceptron(6, 0));
+    expect(await models.report(original, models.write("b", perceptron(8, 0)))).toMatchObject({ same: true });
+    const wrong = models.write("wrong", perceptron(8, 0.01));
+    expect((await models.report(original, wrong)).firstDivergence).toMatchObject({ value: "y" });
+    const lanes = new Map([["h", [undefined, [0, 1, 2, 3, 4, 5]]]]);
+    const { firstDivergence } = await models.report(original, wrong, { lanes });
+    expect(firstDivergence).toMatchObject({
+      value: "h",
+      difference: { worst: { index: [expect.any(Number), 1] } },
+    });
+  });
+});
+
+describe("transposed inputs and outputs", () => {
+  const transposed = (perm: number[]) => ({ attribute: [{ name: "perm", type: 7, ints: perm }] });
+
+  it("are compared where the caller says how", async () => {
+    const a = models.write("nchw", {
+      node: [node("Mul", ["x", "k"], ["y"])],
+      initializer: [floats("k", [3, 1, 1], [1, 2, 3])],
+      input: [info("x", [1, 3, 4, 5])],
+      output: [info("y", [1, 3, 4, 5])],
+    });
+    const b = models.write("nhwc", {
+      node: [
+        node("Transpose", ["x"], ["t"], transposed([0, 3, 1, 2])),
+        node("Mul", ["t", "k"], ["s"]),
+        node("Transpose", ["s"], ["y"], transposed([0, 2, 3, 1])),
+      ],
+      initializer: [floats("k", [3, 1, 1], [1, 2, 3])],
+      input: [info("x", [1, 4, 5, 3])],
+      output: [info("y", [1, 4, 5, 3])],
+    });
+    const toNhwc = [0, 2, 3, 1];
+    const permutations = new Map([
+      ["x", toNhwc],
+      ["y", toNhwc],
+    ]);
+    expect(await models.report(a, b, { permutations })).toMatchObject({ same: true });
+    expect(await models.report(a, b)).toMatchObject({ same: false });
+  });
+});
+
 describe("what cannot be compared", () => {
   it("is named: missing weights, random numbers, inputs without a shape", async () => {
     const external: types.ITensorProto = {
@@ -336,6 +398,19 @@ describe("the child process", () => {
       message: expect.stringMatching(/stopped after 3 s, while at: the original, normal, seed 1/),
     });
     expect(performance.now() - start).toBeLessThan(10_000);
+  });
+
+  it("that crashes is named, with what it said", async () => {
+    const script = path.join(models.folder, "crash.mjs");
+    writeFileSync(
+      script,
+      'process.on("message", () => { process.stderr.write("so long"); process.abort(); });',
+    );
+    const file = models.write("a", unary("Relu"));
+    await expect(models.report(file, file, { childUrl: pathToFileURL(script) })).rejects.toMatchObject({
+      code: "verify-crashed",
+      message: expect.stringMatching(/ended by SIGABRT.*so long/s),
+    });
   });
 
   it("ends itself when it takes too much memory", async () => {
