@@ -79,6 +79,14 @@ const images: readonly Case[] = [
     blocked: /Slice .* takes positions along it/,
   },
   {
+    name: "Slice by 32-bit bounds",
+    build: (g, h) => {
+      const bounds = [1, 5, 1].map((value) => g.weight([1], { dtype: "int32", values: [value] }));
+      return g.node("Slice", [h, ...bounds]);
+    },
+    size: 4,
+  },
+  {
     name: "Slice by attributes",
     build: (g, h) => g.node("Slice", [h], { axes: [1], starts: [2], ends: [2 ** 31 - 1] }),
     size: 4,

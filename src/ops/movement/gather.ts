@@ -44,7 +44,7 @@ function gatherAxes(context: AxisContext): void {
   if (rows === undefined) return;
   const [list, ...more] = indices;
   const given = context.isStored(1) && more.length === 0 ? numbersAt(context, 1) : undefined;
-  const isWritten = given !== undefined && tensorAt(context, 1).dtype === "int64";
+  const isWritten = given !== undefined;
   for (const axis of indices) context.block(axis, "reads indices along it");
   // Indices that the model computes never reach beyond the true rows of a table that is stored.
   const isFromEnd = numbersAt(context, 1)?.some((index) => index < 0) ?? context.isStored(1);

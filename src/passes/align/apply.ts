@@ -12,7 +12,7 @@ import {
 import { numbersOf } from "../../ops/shape.ts";
 import type { FreshNames } from "../names.ts";
 import { isStored } from "../stored.ts";
-import { encodeNumbers, int64Tensor } from "../tensors.ts";
+import { encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";
 import { edgeIn, edgeOut } from "./edges.ts";
 import type { Fills } from "./lanes.ts";
 import { paddedFact } from "./padded.ts";
@@ -147,10 +147,7 @@ class Applier {
     const name = this.#input.names.make(`${value.name}_padded`);
     const dims = fact.shape?.length === 0 ? [] : [values.length];
     const dtype = fact.dtype ?? "int64";
-    const tensor = dtype === "int64" ? int64Tensor(values, dims) : undefined;
-    if (tensor === undefined)
-      throw new Error(`tc-lint bug: sizes of "${value.name}" are ${dtype}, expected int64`);
-    this.#graph.added.set(name, tensor);
+    this.#graph.added.set(name, { dtype, dims, bytes: new MemoryBytes(encodeNumbers(dtype, values)) });
     this.#inputsOf(node)[index] = name;
   }
 

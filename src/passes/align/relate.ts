@@ -12,6 +12,7 @@ import type { AxisContext } from "../../ops/axes.ts";
 import { ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { isConstantNode, isStored, storedTensor } from "../stored.ts";
+import { canEncode } from "../tensors.ts";
 import { RelationContext } from "./relation-context.ts";
 import { type RelatedShuffle, type Shuffle, shuffleEndingAt } from "./shuffles.ts";
 
@@ -204,13 +205,13 @@ export class RelationBuilder {
     if (value.initializer !== undefined && !isConstant(value, this.#scope.model)) {
       return `"${value.name}" is an initializer that callers may override`;
     }
-    const { producer } = value;
     if (value.isOutput && (value.isInput || isStored(value, this.#scope))) {
       return `"${value.name}" is an output of the model that nothing computes`;
     }
-    if (producer !== undefined && isConstantNode(producer) && storedTensor(value) === undefined) {
-      return `"${value.name}" is written into its node, not a tensor`;
-    }
+    if (!isStored(value, this.#scope)) return undefined;
+    const dtype = storedTensor(value)?.dtype;
+    if (dtype === undefined || !canEncode(dtype))
+      return `"${value.name}" is not stored as numbers in a tensor`;
     return undefined;
   }
 
