@@ -2,9 +2,10 @@ import fc from "fast-check";
 import { Tensor } from "onnxruntime-node";
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { modelFromBytes } from "../../src/onnx/open.ts";
 import { encodeNumbers } from "../../src/passes/tensors.ts";
 import { bytesOfModel, type Feeds, floats, noise, run } from "./folding.ts";
-import { halveBytes, runHalf } from "./halving.ts";
+import { halveBytes, runEmulation, runHalf } from "./halving.ts";
 
 /** Ten layers of bounded functions, products of norm about 1. */
 const tolerance = 0.05;
@@ -157,6 +158,8 @@ describe("random graphs", () => {
         changed += 1;
         expect(runHalf(after, { halfIo: plan.halfIo }).changed).toBe(false);
         const expected = await run(bytes, feeds);
+        const emulated = await run(bytesOfModel(runEmulation(modelFromBytes(bytes))), feeds);
+        for (const [name, want] of expected) expectNear(want, emulated.get(name), name);
         const actual = await run(bytesOfModel(after), plan.halfIo ? feedsFor(after.graph.inputs) : feeds);
         for (const [name, want] of expected) expectNear(want, actual.get(name), name);
       }),

@@ -9,7 +9,7 @@ import { type OpenModel, openModel } from "../../src/onnx/open.ts";
 import type { Segment } from "../../src/wire/splice.ts";
 import { sharedPath } from "../shared.ts";
 import { type Feeds, floats, volume } from "./folding.ts";
-import { countOf, halveModel } from "./halving.ts";
+import { countOf, halveModel, runEmulation } from "./halving.ts";
 
 /** Small ones of every family; HALF_MODELS=all runs every model with weights, HALF_MODELS=a,b those named. */
 const small =
@@ -42,14 +42,22 @@ describe.skipIf(zoo === undefined)("the zoo with weights, in FP16", () => {
       const { before, after, notes } = halveModel(model);
       const changed = path.join(folder, "half.onnx");
       write(after, changed);
+      const emulated = path.join(folder, "emulated.onnx");
+      write(runEmulation(model), emulated);
+      const wide = path.join(folder, "bfloat16.onnx");
+      write(runEmulation(model, { halfType: "bfloat16" }), wide);
       const feeds = feedsOf(name);
       const error = await differenceOf(original, changed, feeds);
+      const rounded = await differenceOf(original, emulated, feeds);
+      const bfloat = await differenceOf(original, wide, feeds);
       const casts = countOf(after.graph, "Cast") - countOf(before.graph, "Cast");
       const kept = notes.filter(({ kind }) => kind === "kept").length;
       rows.push(
-        `${name}: ${casts} Casts, ${kept} nodes kept FP32, error ${error.toExponential(2)} of the largest output`,
+        `${name}: ${casts} Casts, ${kept} nodes kept FP32, error ${error.toExponential(2)} of the largest output, ${rounded.toExponential(2)} with every value rounded, ${bfloat.toExponential(2)} in BF16`,
       );
       expect(error).toBeLessThan(tolerance);
+      expect(rounded).toBeLessThan(tolerance);
+      expect(bfloat).toBeLessThan(8 * tolerance);
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -9,6 +9,7 @@ import { FreshNames } from "../../src/ir/names.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";
 import { typeErrors } from "../../src/passes/half/check.ts";
+import { emulateHalf } from "../../src/passes/half/emulate.ts";
 import { half } from "../../src/passes/half/half.ts";
 import type { PassContext, PassNote, PassOptions, Pricing } from "../../src/passes/pass.ts";
 import { encodeNumbers } from "../../src/passes/tensors.ts";
@@ -55,6 +56,17 @@ type HalfContext = Pick<PassContext, "model" | "facts" | "names" | "open" | "opt
 };
 
 export function runHalf(before: OpenModel, options: Partial<PassOptions> = {}): Halved {
+  const { patch, notes } = half.run(contextOf(before, options));
+  const after = patch.isEmpty ? before : patched(before, patch, "half.made");
+  return { before, after, changed: !patch.isEmpty, notes };
+}
+
+/** The same decisions in FP32, with a rounding wherever a value is half. */
+export function runEmulation(before: OpenModel, options: Partial<PassOptions> = {}): OpenModel {
+  return patched(before, emulateHalf(contextOf(before, options)), "half.made");
+}
+
+function contextOf(before: OpenModel, options: Partial<PassOptions>): PassContext {
   const context: HalfContext = {
     model: before,
     facts: inferFacts(before),
@@ -64,9 +76,7 @@ export function runHalf(before: OpenModel, options: Partial<PassOptions> = {}): 
     target: { gpu: testGpu(), stack: stacks.cudnn, precision: "fp16" },
     pricing: { bindings: new Map() },
   };
-  const { patch, notes } = half.run(context as PassContext);
-  const after = patch.isEmpty ? before : patched(before, patch, "half.made");
-  return { before, after, changed: !patch.isEmpty, notes };
+  return context as PassContext;
 }
 
 /** Names and types of a model's inputs and outputs. */

@@ -3,6 +3,7 @@ import type { Node } from "../../ir/model.ts";
 import { labelOf, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
+import { type HalfType, typesOf } from "./accepts.ts";
 import { chooseHalf } from "./choose.ts";
 import { emitHalf } from "./emit.ts";
 import { type Evidence, findEvidence } from "./evidence.ts";
@@ -25,11 +26,11 @@ function run(context: PassContext): PassResult {
   const graph = buildFloatGraph(context.facts, halfType);
   const evidence = findEvidence(graph, context);
   const chosen = chooseHalf(graph, evidence, context);
-  if (chosen.size === 0) return { patch: new Patch(), notes: keptNotes(graph, chosen, evidence, label) };
+  if (chosen.size === 0) return { patch: new Patch(), notes: keptNotes(graph, chosen, evidence, halfType) };
   const { patch, casts, constants } = emitHalf(graph, chosen, evidence, context);
   const message = `${chosen.size} of ${graph.nodes.length} nodes and ${constants} constants in ${label}, with ${casts} Casts`;
   const changed: PassNote = { kind: "changed", node: undefined, message };
-  return { patch, notes: [changed, ...maskNotes(evidence), ...keptNotes(graph, chosen, evidence, label)] };
+  return { patch, notes: [changed, ...maskNotes(evidence), ...keptNotes(graph, chosen, evidence, halfType)] };
 }
 
 /** A number in a mask is not the number that the model had. */
@@ -45,10 +46,10 @@ function keptNotes(
   graph: FloatGraph,
   chosen: ReadonlySet<FloatNode>,
   { reasons }: Evidence,
-  label: string,
+  type: HalfType,
 ): PassNote[] {
   return graph.nodes.flatMap((entry) => {
-    const reason = reasons.get(entry) ?? missing(entry, chosen, label);
+    const reason = reasons.get(entry) ?? missing(entry, chosen, type);
     return reason === undefined
       ? []
       : { kind: "kept", node: entry.node, message: describe(entry.node, reason) };
@@ -56,9 +57,12 @@ function keptNotes(
 }
 
 /** A product that its operator's types keep from half. */
-function missing(entry: FloatNode, chosen: ReadonlySet<FloatNode>, label: string): string | undefined {
+function missing(entry: FloatNode, chosen: ReadonlySet<FloatNode>, type: HalfType): string | undefined {
   if (chosen.has(entry) || !entry.isProduct) return undefined;
-  return `${operatorOf(entry.node)} has no ${label} form in this opset`;
+  const { domain, opType } = entry.node;
+  const since = typesOf(domain, opType)?.since[type];
+  const first = since === undefined ? "" : ` before opset ${since}`;
+  return `${operatorOf(entry.node)} has no ${formats[type].label} form${first}`;
 }
 
 function describe(node: Node, reason: string): string {
