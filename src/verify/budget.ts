@@ -11,7 +11,8 @@
  *     rms e(N) ≤ factor × max(rms e(R), u × rms O)      and      max |e(N)| ≤ 2 factor × max(max |e(R)|, u × max |O|)
  *
  * where u is half the distance from 1 to the next number of the type: no output in half can be better than that. R rounds
- * what is stored, not what is computed, so a correct half model errs more than R; `factor` is that allowance.
+ * what is stored, not what is computed, so a correct half model errs more than R; `factor` is that allowance. On 24 zoo
+ * models with every value rounded to half as well, rms e(N) came to 0.02 to 3.3 times the maximum above, max |e(N)| to 3.1.
  */
 import type { Difference } from "./compare.ts";
 
