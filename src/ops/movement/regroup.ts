@@ -26,7 +26,7 @@ export function regroupAxes(context: AxisContext): readonly Axis[] | undefined {
   ).values();
   const result = sizes.map((size) => {
     const next = size === 1 ? undefined : regrouped.next().value;
-    return next ?? context.fixed(size, notApart);
+    return next ?? (size === 1 ? context.solver.atom(1) : context.fixed(size, notApart));
   });
   context.setAxes(0, result);
   return result;
