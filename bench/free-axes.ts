@@ -17,6 +17,7 @@ import { InputError } from "../src/ir/errors.ts";
 import type { Value } from "../src/ir/model.ts";
 import { type OpenModel, openModel } from "../src/onnx/open.ts";
 import { tensorBytes } from "../src/onnx/tensor-bytes.ts";
+import { findOp } from "../src/ops/registry.ts";
 import { allAxes, blockUnsafe, collectFills } from "../src/passes/align/lanes.ts";
 import { freeAtoms, type Relations, relate } from "../src/passes/align/relate.ts";
 import { fold } from "../src/passes/fold/fold.ts";
@@ -99,6 +100,8 @@ function folded(model: OpenModel): OpenModel {
 function misalignedAxes(product: Product, facts: Facts, relations: Relations): Axis[] {
   const found = new Map<string, Axis>();
   for (const node of product.nodes) {
+    // Attention that is written out has scales, masks and views among its nodes.
+    if (findOp(node.domain, node.opType)?.product !== true) continue;
     const isConv = product.work.kind === "conv";
     const operands = [...node.inputs.slice(0, 2), node.outputs[0]];
     for (const [role, value] of operands.entries()) {
@@ -132,7 +135,7 @@ function count(axis: Axis, result: Examined): void {
     return;
   }
   const blocked = atoms
-    .filter(({ size }) => size % multiple !== 0)
+    .filter(({ size }) => size > 1 && size % multiple !== 0)
     .flatMap(({ blocked: reason }) => reason ?? []);
   for (const reason of new Set(blocked)) {
     const general = reason.replaceAll(/"[^"]*"/g, "…");
