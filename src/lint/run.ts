@@ -104,7 +104,9 @@ function describe(
 ): Finding {
   const { node, scope } = raw.at;
   const saves = savingReport(raw, context);
-  const severity = base === "warn" && saves !== null && saves.share >= settings.errorShare ? "error" : base;
+  // A saving that is part of something else (FP32 compute, where the prediction is "in half") is no part of this time.
+  const ofThisTime = saves !== null && raw.share === undefined;
+  const severity = base === "warn" && ofThisTime && saves.share >= settings.errorShare ? "error" : base;
   const identity = [rule.code, settings.displayPath, scope.path, operatorOf(node), labelOf(node)].join(
     "\u0000",
   );
