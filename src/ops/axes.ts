@@ -2,7 +2,8 @@
  * @file What an operator says about its axes: which are the same, which are merged or concatenated, which are summed
  * over, and what padded lanes hold afterwards. The padding solver reads only this.
  */
-import { type Axis, type AxisSolver, type PaddedSizes, sizeOfAxis } from "../ir/axis.ts";
+import { type Axis, type PaddedSizes, sizeOfAxis } from "../ir/axis.ts";
+import type { AxisSolver } from "../ir/axis-solver.ts";
 import type { WorkContext } from "./op.ts";
 
 /**

@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest";
 import {
   type Atom,
   type Axis,
-  AxisSolver,
   atomsOf,
   indexMap,
   type PaddedSizes,
   paddedSize,
   sizeOfAxis,
 } from "../../src/ir/axis.ts";
+import { AxisSolver } from "../../src/ir/axis-solver.ts";
 
 function atomOf(axis: Axis): Atom {
   if (axis.kind !== "atom") throw new Error("expected an atom");

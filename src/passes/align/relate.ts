@@ -5,7 +5,8 @@
  */
 import type { Facts } from "../../facts/infer.ts";
 import { isConstant, type Scope } from "../../facts/scope.ts";
-import { type Atom, type Axis, AxisSolver, atomsOf, type PaddedSizes, sizeOfAxis } from "../../ir/axis.ts";
+import { type Atom, type Axis, atomsOf, type PaddedSizes, sizeOfAxis } from "../../ir/axis.ts";
+import { AxisSolver } from "../../ir/axis-solver.ts";
 import { collectSymbols, type Dim, evaluateDim } from "../../ir/dim.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";

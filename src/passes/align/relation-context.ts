@@ -1,6 +1,7 @@
 /** @file One node as its operator states the relations of its axes. */
 import { NodeContext } from "../../facts/context.ts";
-import type { Axis, AxisSolver, PaddedSizes } from "../../ir/axis.ts";
+import type { Axis, PaddedSizes } from "../../ir/axis.ts";
+import type { AxisSolver } from "../../ir/axis-solver.ts";
 import { labelOf, type Node, operatorOf } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
 import { isStored } from "../stored.ts";

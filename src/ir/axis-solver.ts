@@ -1,0 +1,218 @@
+/** @file The solver of axis relations: makes atoms, merges, joins and takes apart, and equates. */
+import { Atom, type Axis, atomsOf, factorsOf, partsOf, resolveAxis, sizeOfAxis } from "./axis.ts";
+
+/** Compounds larger than this are blocked rather than followed: real networks stay far below. */
+const maxLeaves = 4096;
+
+/** Makes atoms, and equates axes. One for each graph that is solved. */
+export class AxisSolver {
+  readonly atoms: Atom[] = [];
+
+  atom(size: number, blocked?: string): Axis {
+    const atom = new Atom(this.atoms.length, size, blocked ?? (size === 1 ? "a single element" : undefined));
+    this.atoms.push(atom);
+    return { kind: "atom", atom };
+  }
+
+  /** A row-major merge. Single elements vanish in it. */
+  product(factors: readonly Axis[]): Axis {
+    const flat = factors.flatMap((factor) => factorsOf(factor)).filter((factor) => sizeOfAxis(factor) !== 1);
+    const [only] = flat;
+    if (only === undefined) return this.atom(1);
+    return flat.length === 1 ? only : { kind: "product", factors: flat };
+  }
+
+  /** A concatenation. */
+  sum(parts: readonly Axis[]): Axis {
+    const flat = parts.flatMap((part) => partsOf(part)).filter((part) => sizeOfAxis(part) !== 0);
+    const [only] = flat;
+    if (only === undefined) return this.atom(0, "no elements");
+    return flat.length === 1 ? only : { kind: "sum", parts: flat };
+  }
+
+  /** Forbids padding everywhere in an axis. The first reason stays. */
+  block(axis: Axis, reason: string): void {
+    for (const atom of atomsOf(axis)) atom.blocked ??= reason;
+  }
+
+  /** Makes two axes one. Where their structures cannot meet, both are blocked for `reason`. */
+  unify(a: Axis, b: Axis, reason: string): void {
+    if (!this.#meet(resolveAxis(a), resolveAxis(b), reason)) {
+      this.block(a, reason);
+      this.block(b, reason);
+    }
+  }
+
+  /** Cuts an axis after its first `size` elements; undefined where no cut falls there. */
+  cut(axis: Axis, size: number): readonly [Axis, Axis] | undefined {
+    const whole = resolveAxis(axis);
+    const rest = sizeOfAxis(whole) - size;
+    if (size <= 0 || rest <= 0) return undefined;
+    if (whole.kind === "atom") return this.#bindSum(whole.atom, size, rest);
+    return whole.kind === "sum" ? this.#cutSum(whole.parts, size) : this.#cutProduct(whole.factors, size);
+  }
+
+  /** Splits an axis into `outer` × the rest; undefined where it does not come apart so. */
+  split(axis: Axis, outer: number): readonly [Axis, Axis] | undefined {
+    const whole = resolveAxis(axis);
+    const size = sizeOfAxis(whole);
+    if (outer <= 0 || size % outer !== 0) return undefined;
+    if (outer === 1) return [this.atom(1), whole];
+    if (outer === size) return [whole, this.atom(1)];
+    if (whole.kind === "atom") return this.#bindProduct(whole.atom, outer, size / outer);
+    if (whole.kind === "sum") return this.#splitSum(whole.parts, outer);
+    return this.#splitFactors(whole.factors, outer);
+  }
+
+  #bindProduct(atom: Atom, outer: number, inner: number): readonly [Axis, Axis] {
+    const parts = [this.atom(outer, atom.blocked), this.atom(inner, atom.blocked)] as const;
+    atom.binding = { kind: "product", factors: parts };
+    return parts;
+  }
+
+  #bindSum(atom: Atom, first: number, rest: number): readonly [Axis, Axis] {
+    const parts = [this.atom(first, atom.blocked), this.atom(rest, atom.blocked)] as const;
+    atom.binding = { kind: "sum", parts };
+    return parts;
+  }
+
+  /** a × c + b × c = (a + b) × c, when the inner factors can be the same. */
+  #splitSum(parts: readonly Axis[], outer: number): readonly [Axis, Axis] | undefined {
+    const total = parts.reduce((size, part) => size + sizeOfAxis(part), 0);
+    const step = total / outer;
+    if (parts.some((part) => sizeOfAxis(part) % step !== 0)) return undefined;
+    const halves: (readonly [Axis, Axis])[] = [];
+    for (const part of parts) {
+      const apart = this.split(part, sizeOfAxis(part) / step);
+      if (apart === undefined) return undefined;
+      halves.push(apart);
+    }
+    const [first, ...more] = halves;
+    if (first === undefined) return undefined;
+    for (const [, inner] of more)
+      this.unify(first[1], inner, "parts of a concatenation that is taken apart as a product");
+    const counts = halves.map(([count]) => count);
+    const isCount = counts.every((count) => sizeOfAxis(count) === 1);
+    const whole = isCount ? this.atom(outer, "counts the parts of a concatenation") : this.sum(counts);
+    return [whole, resolveAxis(first[1])];
+  }
+
+  #splitFactors(factors: readonly Axis[], outer: number): readonly [Axis, Axis] | undefined {
+    const before: Axis[] = [];
+    let left = outer;
+    for (const [index, factor] of factors.entries()) {
+      const size = sizeOfAxis(factor);
+      if (left === 1) return [this.product(before), this.product(factors.slice(index))];
+      if (left % size === 0) {
+        before.push(factor);
+        left /= size;
+        continue;
+      }
+      const halves = size % left === 0 ? this.split(factor, left) : undefined;
+      if (halves === undefined) return undefined;
+      return [this.product([...before, halves[0]]), this.product([halves[1], ...factors.slice(index + 1)])];
+    }
+    return undefined;
+  }
+
+  #cutSum(parts: readonly Axis[], size: number): readonly [Axis, Axis] | undefined {
+    const before: Axis[] = [];
+    let left = size;
+    for (const [index, part] of parts.entries()) {
+      if (left === 0) return [this.sum(before), this.sum(parts.slice(index))];
+      const here = sizeOfAxis(part);
+      if (here <= left) {
+        before.push(part);
+        left -= here;
+        continue;
+      }
+      const halves = this.cut(part, left);
+      if (halves === undefined) return undefined;
+      return [this.sum([...before, halves[0]]), this.sum([halves[1], ...parts.slice(index + 1)])];
+    }
+    return undefined;
+  }
+
+  /** (a + b) × c = a × c + b × c. */
+  #cutProduct(factors: readonly Axis[], size: number): readonly [Axis, Axis] | undefined {
+    const [outer, ...inner] = factors;
+    const rest = this.product(inner);
+    const step = sizeOfAxis(rest);
+    if (outer === undefined || size % step !== 0) return undefined;
+    const halves = this.cut(outer, size / step);
+    return halves === undefined
+      ? undefined
+      : [this.product([halves[0], rest]), this.product([halves[1], rest])];
+  }
+
+  #meet(a: Axis, b: Axis, reason: string): boolean {
+    if (a.kind === "atom" && b.kind === "atom" && a.atom === b.atom) return true;
+    if (sizeOfAxis(a) !== sizeOfAxis(b)) return false;
+    if (a.kind === "atom") return this.#bind(a.atom, b);
+    if (b.kind === "atom") return this.#bind(b.atom, a);
+    if (a.kind === "product" && b.kind === "product") return this.#meetProducts(a.factors, b.factors, reason);
+    if (a.kind === "sum" && b.kind === "sum") return this.#meetSums(a.parts, b.parts, reason);
+    const [sum, product] = a.kind === "sum" ? [a, b] : [b, a];
+    return sum.kind === "sum" && product.kind === "product" && this.#meetMixed(sum.parts, product, reason);
+  }
+
+  #bind(atom: Atom, axis: Axis): boolean {
+    const inside = atomsOf(axis);
+    if (inside.includes(atom) || inside.length > maxLeaves) return false;
+    if (atom.blocked !== undefined) this.block(axis, atom.blocked);
+    atom.binding = axis;
+    return true;
+  }
+
+  #meetProducts(f: readonly Axis[], g: readonly Axis[], reason: string): boolean {
+    const [first, ...restOfF] = f;
+    const [other, ...restOfG] = g;
+    if (first === undefined || other === undefined) return f.length === g.length;
+    const [p, q] = [sizeOfAxis(first), sizeOfAxis(other)];
+    if (p === q) {
+      this.unify(first, other, reason);
+      return this.#meetProducts(restOfF, restOfG, reason);
+    }
+    const [large, small, more, less] =
+      p > q ? [first, other, restOfF, restOfG] : [other, first, restOfG, restOfF];
+    const halves = this.split(large, sizeOfAxis(small));
+    if (halves === undefined) return false;
+    this.unify(halves[0], small, reason);
+    return this.#meetProducts([halves[1], ...more], less, reason);
+  }
+
+  #meetSums(f: readonly Axis[], g: readonly Axis[], reason: string): boolean {
+    const [first, ...restOfF] = f;
+    const [other, ...restOfG] = g;
+    if (first === undefined || other === undefined) return f.length === g.length;
+    const [p, q] = [sizeOfAxis(first), sizeOfAxis(other)];
+    if (p === q) {
+      this.unify(first, other, reason);
+      return this.#meetSums(restOfF, restOfG, reason);
+    }
+    const [large, small, more, less] =
+      p > q ? [first, other, restOfF, restOfG] : [other, first, restOfG, restOfF];
+    const halves = this.cut(large, sizeOfAxis(small));
+    if (halves === undefined) return false;
+    this.unify(halves[0], small, reason);
+    return this.#meetSums([halves[1], ...more], less, reason);
+  }
+
+  /** A concatenation against a merge: as equal parts, else cut where the concatenation is. */
+  #meetMixed(parts: readonly Axis[], product: Axis & { kind: "product" }, reason: string): boolean {
+    const [outer] = product.factors;
+    const halves = outer === undefined ? undefined : this.#splitSum(parts, sizeOfAxis(outer));
+    if (halves !== undefined && outer !== undefined) {
+      this.unify(halves[0], outer, reason);
+      this.unify(halves[1], this.product(product.factors.slice(1)), reason);
+      return true;
+    }
+    const [first, ...rest] = parts;
+    if (first === undefined) return false;
+    const pieces = this.cut(product, sizeOfAxis(first));
+    if (pieces === undefined) return false;
+    this.unify(first, pieces[0], reason);
+    this.unify(this.sum(rest), pieces[1], reason);
+    return true;
+  }
+}
