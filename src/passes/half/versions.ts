@@ -131,8 +131,8 @@ export class Versions {
   #placeWidened(entry: FloatValue, source: Value): void {
     const { value } = entry;
     const wanted = this.#wanted(entry);
-    this.names.set(value, { float32: value.name, half: source.name });
     const isRead = wanted.has("float32") || value.isOutput || !wanted.has(this.#type);
+    this.names.set(value, { float32: isRead ? value.name : undefined, half: source.name });
     if (isRead || value.producer === undefined) return;
     this.removed.add(value.producer);
     if (value.declared !== undefined) this.#patch.of(value.graph).declared.set(value.name, null);
