@@ -72,11 +72,10 @@ async function licenses() {
 /** Type declarations of the public entries, with imports of `.ts` turned into imports of what is there: `.js`. */
 async function declarations() {
   const compiler = join(root, "node_modules/typescript-native/bin/tsc");
-  const { status } = spawnSync(process.execPath, [compiler, "-p", join(root, "tsconfig.build.json")], {
-    stdio: "inherit",
-  });
-  if (status !== 0) process.exit(status ?? 1);
   const types = join(dist, "types");
+  const project = ["-p", join(root, "tsconfig.build.json"), "--outDir", types];
+  const { status } = spawnSync(process.execPath, [compiler, ...project], { stdio: "inherit" });
+  if (status !== 0) process.exit(status ?? 1);
   for (const name of await readdir(types, { recursive: true })) {
     const file = join(types, name);
     if (!(await stat(file)).isFile()) continue;
