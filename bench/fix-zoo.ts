@@ -55,6 +55,7 @@ const settings: FixSettings = {
   options: { halfType: "float16", halfIo: false, ranges: undefined, nhwcIo: false, nhwcForm: "portable" },
 };
 const budget = mode === "half" ? budgets.float16 : budgets.folding;
+const promise = "verified with ONNX Runtime";
 const rows: Row[] = [];
 
 interface Row {
@@ -115,8 +116,8 @@ async function fixIn(folder: string, name: string): Promise<Row> {
       throw new Error(`differs: ${report.problems.join("; ")} relative error ${error.toExponential(1)}`);
     return { kind: "verified" as const, summary: "" };
   };
-  const outcome = await fixModel({ path, destination, settings, dryRun: false, verify });
-  const again = await fixModel({ path: destination, destination, settings, dryRun: true, verify });
+  const outcome = await fixModel({ path, destination, settings, dryRun: false, promise, verify });
+  const again = await fixModel({ path: destination, destination, settings, dryRun: true, promise, verify });
   using before = openModel(path);
   using after = openModel(destination);
   return {

@@ -16,6 +16,12 @@ export const fixOptions = {
     choices: ["nhwc"] as const,
     describe: "With --fix: keep activations channels_last",
   },
+  samples: {
+    type: "string",
+    requiresArg: true,
+    group,
+    describe: "With half precision: inputs to see ranges of values on, a .npz file or a folder of them",
+  },
   "half-io": flag("With half precision: inputs and outputs become half too"),
   "nhwc-io": flag("With channels_last: inputs and outputs become NHWC too"),
   diff: flag("Show what --fix would change, write nothing; exit 1 where something would"),
@@ -38,6 +44,8 @@ export interface FixFlags {
   readonly half: "fp16" | "bf16" | undefined;
   readonly nhwc: boolean;
   readonly halfIo: boolean;
+  /** A .npz file, or a folder of them. */
+  readonly samples: string | undefined;
   readonly nhwcIo: boolean;
   readonly output: string | undefined;
   readonly only: boolean;
@@ -50,7 +58,14 @@ type FixArguments = Partial<InferredOptionTypes<typeof fixOptions>>;
 /** Undefined where no fix is asked for; `precision` is what the flag says. Throws InputError `usage` for flags that say nothing without one. */
 export function readFixFlags(argv: FixArguments, precision: string | undefined): FixFlags | undefined {
   const asked = [argv.fix, argv.diff, argv["fix-only"], argv["fix-output"] !== undefined].includes(true);
-  const dependent = ["unsafe-fixes", "layout", "half-io", "nhwc-io", "exit-non-zero-on-fix"] as const;
+  const dependent = [
+    "unsafe-fixes",
+    "layout",
+    "samples",
+    "half-io",
+    "nhwc-io",
+    "exit-non-zero-on-fix",
+  ] as const;
   if (!asked) {
     const stray = dependent.find((name) => argv[name] !== undefined && argv[name] !== false);
     if (stray !== undefined)
@@ -58,15 +73,26 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
     return undefined;
   }
   const unsafe = argv["unsafe-fixes"] ?? false;
+  const half = precision === "fp16" || precision === "bf16" ? precision : unsafe ? "fp16" : undefined;
+  if (argv.samples !== undefined && half === undefined) {
+    throw new InputError("usage", "--samples: says nothing without half precision, such as --precision fp16");
+  }
   return {
     dryRun: argv.diff ?? false,
-    half: precision === "fp16" || precision === "bf16" ? precision : unsafe ? "fp16" : undefined,
+    half,
     nhwc: argv.layout === "nhwc" || unsafe,
     halfIo: argv["half-io"] ?? false,
+    samples: single(argv.samples, "--samples"),
     nhwcIo: argv["nhwc-io"] ?? false,
-    output: argv["fix-output"],
+    output: single(argv["fix-output"], "--fix-output"),
     only: argv["fix-only"] ?? false,
     exitNonZero: argv["exit-non-zero-on-fix"] ?? false,
     verify: argv.verify ?? true,
   };
+}
+
+/** yargs makes a list of a flag that is given twice; which one is meant, nobody knows. */
+function single(value: unknown, name: string): string | undefined {
+  if (value === undefined || typeof value === "string") return value;
+  throw new InputError("usage", `${name}: given more than once, or without a value`);
 }

@@ -8,6 +8,8 @@ export interface FixTextOptions {
   readonly color: ColorLevel;
   /** List every node and tensor that differs. */
   readonly diff: boolean;
+  /** What half precision knew of the sizes of values. */
+  readonly ranges: string | undefined;
 }
 
 export function renderFixText(outcome: FixOutcome, options: FixTextOptions): string {
@@ -20,6 +22,7 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
     const saves = note.microseconds === undefined ? "" : `, saves ${duration(note.microseconds)}`;
     lines.push(`  ${palette.bold(note.pass)}  ${printable(note.message)}${saves}`);
   }
+  if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
   if (options.diff) lines.push(...diffLines(outcome, palette));
   lines.push(...resultLines(outcome, palette));
   return `${lines.join("\n")}${blockedText(outcome, palette)}\n`;

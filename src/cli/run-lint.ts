@@ -15,11 +15,12 @@ import { lintInPool } from "./pool.ts";
 import { ProgressLine } from "./progress.ts";
 import { writeReports } from "./write-reports.ts";
 
-/** Returns the exit code. Throws InputError where nothing can be linted as asked. */
+/** Returns the exit code; `write` is given the report. Throws InputError where nothing can be linted as asked. */
 export async function runLint(
   patterns: readonly string[],
   flags: LintFlags,
   workerUrl: URL,
+  write: typeof writeReports = writeReports,
 ): Promise<number> {
   const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => format === "csv");
   const plans = await makePlans(patterns, { ...flags, table: wantsLayers });
@@ -29,7 +30,7 @@ export async function runLint(
   const { reports, skipped } = applyPointerPolicy(outcomes, flags.lfsPointers);
   for (const message of skipped) process.stderr.write(`tc-lint: ${message}\n`);
   const report = reportOf(reports, version);
-  await writeReports(shown(report, flags), flags);
+  await write(shown(report, flags), flags);
   return exitCodeOf(report, flags);
 }
 

@@ -2,12 +2,14 @@
  * @file Repair of one model: passes until nothing changes, the result staged beside its place, verified there, and only
  * then put in place.
  */
+import { resolve } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { Patch } from "../ir/patch.ts";
 import { buildContext } from "../lint/run.ts";
 import { lockModel } from "../onnx/lock.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { sourceState } from "../onnx/source-state.ts";
+import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
 import { type FixedModel, type FixNote, type FixSettings, patched, render, runPasses } from "./pipeline.ts";
@@ -26,6 +28,8 @@ export interface FixRequest {
   readonly destination: string;
   readonly settings: FixSettings;
   readonly verify: Verify;
+  /** What `verify` will have proven, for the model's own metadata: `verified with …`, or `unverified`. */
+  readonly promise: string;
   /** Only say what would change. */
   readonly dryRun: boolean;
 }
@@ -48,6 +52,7 @@ const metadataKey = "tc-lint.fix";
 
 export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   using original = openModel(request.path);
+  checkWeights(original);
   const state = sourceState(original);
   const fixed = runToFixedPoint(original, request.settings);
   const outcome = {
@@ -61,12 +66,12 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
       after: timeOf(fixed.model, request.settings),
     },
   };
-  const isCopy = request.destination !== request.path;
+  const isCopy = resolve(request.destination) !== resolve(request.path);
   if (request.dryRun || (!fixed.changed && !isCopy)) {
     return { ...outcome, written: false, proof: null, bytes: original.bytes };
   }
   using lock = lockModel(request.destination);
-  const signed = signedAs(fixed, original);
+  const signed = signedAs(fixed, original, request.promise);
   using staged = await stageModel({ source: original, state, lock, render: signed.render });
   const proof = fixed.changed ? await request.verify(request.path, staged.path) : null;
   staged.commit();
@@ -92,12 +97,23 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
   return { ...fixed, changed: fixed.model !== original, notes };
 }
 
-/** What was done goes into the model's own metadata. */
-function signedAs(fixed: FixedModel, original: OpenModel): Pick<FixedModel, "render"> {
+/** Without its weights a model cannot be repaired, and would be proven to be nothing. Throws InputError. */
+function checkWeights(model: OpenModel): void {
+  const absent = weightFiles(model).find(({ present }) => !present);
+  if (absent === undefined) return;
+  throw new InputError(
+    "weights-missing",
+    `${model.path}: its weights are in "${absent.location}", which is not there; repairing it needs them`,
+  );
+}
+
+/** What was done, and what is known of it, goes into the model's own metadata: in place only once it is true. */
+function signedAs(fixed: FixedModel, original: OpenModel, promise: string): Pick<FixedModel, "render"> {
   if (!fixed.changed) return fixed;
   const passes = [...new Set(fixed.notes.filter(({ kind }) => kind === "changed").map(({ pass }) => pass))];
   const patch = new Patch();
-  patch.metadata.set(metadataKey, [...earlier(original), ...passes].join(", "));
+  const done = `${passes.join(", ")}; ${promise}`;
+  patch.metadata.set(metadataKey, [...earlier(original), done].join(" | "));
   const signed = patched(fixed.model, patch, "tc-lint.signed.data");
   return { render: (location) => render(signed, location) };
 }

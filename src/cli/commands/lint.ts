@@ -27,7 +27,7 @@ export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) =
       const fix = readFixFlags(argv, argv.precision);
       if (fix === undefined) return done(await runLint(paths, flags, workerUrl));
       const { runFix } = await import("../run-fix.ts");
-      return done(await runFix(paths, flags, fix, (fixed) => runLint(fixed, flags, workerUrl)));
+      return done(await runFix(paths, flags, fix, (fixed, write) => runLint(fixed, flags, workerUrl, write)));
     },
   );
 }

@@ -1,0 +1,80 @@
+/** @file How large values get inside a model, for half precision: on samples of the user, else on drawn inputs. */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { observableValues } from "../fix/observable.ts";
+import type { FixSettings } from "../fix/pipeline.ts";
+import { InputError } from "../ir/errors.ts";
+import { openModel } from "../onnx/open.ts";
+import type { Ranges } from "../passes/pass.ts";
+import { observeRanges, readNpz, type Tensors } from "../verify/index.ts";
+import type { FixFlags } from "./fix-options.ts";
+
+export interface ObservedRanges {
+  readonly ranges: Ranges | undefined;
+  /** For the report: `3 sets of sample inputs (samples/)`, or why there are none. */
+  readonly from: string;
+}
+
+export interface RangeRequest {
+  readonly path: string;
+  readonly settings: Pick<FixSettings, "shapes" | "dims">;
+  readonly flags: Pick<FixFlags, "samples" | "verify">;
+  readonly childUrl: URL;
+  readonly sizes: Readonly<Record<string, readonly number[]>>;
+  readonly onProgress: (what: string) => void;
+}
+
+/** Throws InputError where the samples cannot be read or the model does not take them. */
+export async function rangesFor(request: RangeRequest): Promise<ObservedRanges> {
+  const { samples } = request.flags;
+  if (samples !== undefined) {
+    const sets = readSamples(samples);
+    const counted = `${sets.length} ${sets.length === 1 ? "set" : "sets"}`;
+    return { ranges: await observe(request, sets), from: `${counted} of sample inputs (${samples})` };
+  }
+  if (!request.flags.verify) return { ranges: undefined, from: "constants alone (--no-verify)" };
+  try {
+    return { ranges: await observe(request, undefined), from: "drawn inputs; --samples takes real ones" };
+  } catch (error) {
+    // Drawn inputs are a courtesy: without them, constants and operators decide.
+    if (!(error instanceof InputError)) throw error;
+    return { ranges: undefined, from: `constants alone (${error.message})` };
+  }
+}
+
+async function observe(request: RangeRequest, samples: readonly Tensors[] | undefined): Promise<Ranges> {
+  const { path, settings, childUrl, sizes, onProgress } = request;
+  const values = namesOf(path, settings);
+  if (values.length === 0) return new Map();
+  return await observeRanges(path, { values, samples, childUrl, sizes, onProgress });
+}
+
+function namesOf(path: string, settings: RangeRequest["settings"]): readonly string[] {
+  using model = openModel(path);
+  return observableValues(model, settings);
+}
+
+/** One set of inputs an archive; a folder's archives in the order of their names. */
+export function readSamples(path: string): readonly Tensors[] {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) throw new InputError("unreadable", `--samples: ${path}: no such file or folder`);
+  const files = stats.isDirectory()
+    ? readdirSync(path)
+        .filter((name) => name.endsWith(".npz"))
+        .sort()
+        .map((name) => join(path, name))
+    : [path];
+  if (files.length === 0) throw new InputError("unreadable", `--samples: ${path}: holds no .npz file`);
+  return files.map(readInputs);
+}
+
+function readInputs(file: string): Tensors {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(file);
+  } catch (error) {
+    const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    throw new InputError("unreadable", `--samples: ${file}: cannot be read (${reason})`, { cause: error });
+  }
+  return readNpz(bytes, file);
+}

@@ -1,0 +1,89 @@
+/** @file What a repair did, as data: the JSON report of --fix and --diff (schemas/fix-report.schema.json). */
+
+import type { ModelDiff } from "../fix/diff.ts";
+import type { FixOutcome, Proof } from "../fix/fix.ts";
+import type { InputError } from "../ir/errors.ts";
+import { labelOf, operatorOf } from "../ir/model.ts";
+import type { LintReport } from "../lint/result.ts";
+import type { PassName, PassNote } from "../passes/pass.ts";
+import { version } from "../version.ts";
+
+export interface FixReport {
+  readonly version: 1;
+  readonly tool: LintReport["tool"];
+  /** In the order of the command line. */
+  readonly fixes: readonly FixEntry[];
+  /** Of the repaired models; null where nothing was linted: --fix-only, --diff, or no model left. */
+  readonly lint: LintReport | null;
+}
+
+export interface FixEntry {
+  readonly path: string;
+  readonly destination: string;
+  readonly changed: boolean;
+  readonly written: boolean;
+  /** Null where nothing was proven: nothing changed, or nothing was written. */
+  readonly proof: Proof | null;
+  /** What half precision knew of the sizes of values; null without it. */
+  readonly ranges: string | null;
+  /** Predicted, for one run. */
+  readonly microseconds: { readonly before: number; readonly after: number } | null;
+  readonly notes: readonly NoteEntry[];
+  readonly diff: ModelDiff | null;
+  /** Of the model file at the destination. */
+  readonly bytes: number | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+export interface NoteEntry {
+  readonly pass: PassName;
+  readonly kind: PassNote["kind"];
+  readonly node: string | null;
+  readonly op: string | null;
+  readonly message: string;
+  readonly microseconds: number | null;
+}
+
+export function fixReportOf(fixes: readonly FixEntry[], lint: LintReport | undefined): FixReport {
+  return { version: 1, tool: { name: "tc-lint", version }, fixes, lint: lint ?? null };
+}
+
+export function entryOf(outcome: FixOutcome, ranges: string | undefined): FixEntry {
+  const { path, destination, changed, written, proof, microseconds, notes, diff, bytes } = outcome;
+  return {
+    path,
+    destination,
+    changed,
+    written,
+    proof,
+    ranges: ranges ?? null,
+    microseconds,
+    notes: notes.map(({ pass, kind, node, message, microseconds: saved }) => ({
+      pass,
+      kind,
+      node: node === undefined ? null : labelOf(node),
+      op: node === undefined ? null : operatorOf(node),
+      message,
+      microseconds: saved ?? null,
+    })),
+    diff,
+    bytes,
+    error: null,
+  };
+}
+
+export function failedEntry(path: string, destination: string, { code, message }: InputError): FixEntry {
+  return {
+    path,
+    destination,
+    changed: false,
+    written: false,
+    proof: null,
+    ranges: null,
+    microseconds: null,
+    notes: [],
+    diff: null,
+    bytes: null,
+    error: { code, message },
+  };
+}

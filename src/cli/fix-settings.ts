@@ -1,0 +1,48 @@
+/** @file From a model's plan and the fix flags to what the repair is told. */
+import { rules } from "../../rules/index.ts";
+import type { FixSettings } from "../fix/pipeline.ts";
+import { openModel } from "../onnx/open.ts";
+import { align } from "../passes/align/align.ts";
+import { channelsLast } from "../passes/channels-last/channels-last.ts";
+import { fold } from "../passes/fold/fold.ts";
+import { half } from "../passes/half/half.ts";
+import type { Pass, Ranges } from "../passes/pass.ts";
+import { lintSettings } from "../settings/lint-settings.ts";
+import type { FixFlags } from "./fix-options.ts";
+import type { LintPlan } from "./plan.ts";
+import { readCalibration } from "./read-calibration.ts";
+
+/** All but what is seen of the model's values. Throws InputError. */
+export function fixSettings(plan: LintPlan, fix: FixFlags): FixSettings {
+  using model = openModel(plan.path);
+  const calibration = readCalibration(plan.settings.calibration);
+  const { target, cost, shapes, dims, minSaving } = lintSettings(model, {
+    ...plan,
+    rules,
+    calibration,
+    notices: [],
+  });
+  return {
+    target,
+    cost,
+    shapes,
+    dims,
+    minSaving,
+    passes: passesOf(fix),
+    options: {
+      halfType: fix.half === "bf16" ? "bfloat16" : "float16",
+      halfIo: fix.halfIo,
+      ranges: undefined,
+      nhwcIo: fix.nhwcIo,
+      nhwcForm: "portable",
+    },
+  };
+}
+
+export function withRanges(settings: FixSettings, ranges: Ranges | undefined): FixSettings {
+  return { ...settings, options: { ...settings.options, ranges } };
+}
+
+function passesOf(fix: FixFlags): readonly Pass[] {
+  return [fold, align, ...(fix.half === undefined ? [] : [half]), ...(fix.nhwc ? [channelsLast] : [])];
+}

@@ -1,0 +1,77 @@
+/** @file What is done about a repaired model being the same function, before it is put in place. */
+import { createRequire } from "node:module";
+import type { Proof } from "../fix/fix.ts";
+import { InputError } from "../ir/errors.ts";
+import {
+  type Budget,
+  budgets,
+  compareModels,
+  type VerifyOptions,
+  type VerifyReport,
+} from "../verify/index.ts";
+
+export interface ProofRequest
+  extends Pick<VerifyOptions, "childUrl" | "sizes" | "onProgress" | "permutations"> {
+  /** As messages name it. */
+  readonly path: string;
+  readonly original: string;
+  readonly candidate: string;
+  /** Undefined where the result keeps its precision. */
+  readonly half: "fp16" | "bf16" | undefined;
+}
+
+/** Throws InputError `not-the-same` where outputs differ, and what `compareModels` throws. */
+export async function proveSame({
+  path,
+  original,
+  candidate,
+  half,
+  ...options
+}: ProofRequest): Promise<Proof> {
+  const budget = half === undefined ? budgets.folding : half === "bf16" ? budgets.bfloat16 : budgets.float16;
+  const { report } = await compareModels(original, candidate, { ...options, budget });
+  if (!report.same) {
+    throw new InputError(
+      "not-the-same",
+      `${path}: the result is not the same function (${whereItDiffers(report)}); nothing was written`,
+    );
+  }
+  const draws = `${report.draws.length} input sets`;
+  return { kind: "verified", summary: `with ${report.runtime} on ${draws}, within ${budgetText(budget)}` };
+}
+
+function whereItDiffers({ outputs, problems, firstDivergence }: VerifyReport): string {
+  if (problems.length > 0) return problems.join("; ");
+  const worst = outputs.find(({ same }) => !same);
+  const where =
+    firstDivergence === undefined
+      ? ""
+      : `; they part at "${firstDivergence.value}", made by ${firstDivergence.operator}`;
+  return worst === undefined ? "it has no outputs" : `output "${worst.name}" differs${where}`;
+}
+
+function budgetText(budget: Budget): string {
+  if (budget.kind === "relative") return `${budget.tolerance} of each output's largest value`;
+  return `${budget.factor} times what rounding to ${budget.dtype} costs`;
+}
+
+/**
+ * What the model's own metadata says about its proof: written before the comparison, and put in place only after it.
+ * The version is that of the package which will be loaded.
+ */
+export function promisedProof(): string {
+  return `verified with ONNX Runtime${installedVersion()}`;
+}
+
+function installedVersion(): string {
+  const require = createRequire(import.meta.url);
+  try {
+    const found: unknown = require("onnxruntime-node/package.json");
+    const isPackage = typeof found === "object" && found !== null && "version" in found;
+    return isPackage ? ` ${String(found.version)}` : "";
+  } catch (error) {
+    // Absent: the comparison will say so, and nothing will be put in place.
+    if (error instanceof Error && "code" in error && error.code === "MODULE_NOT_FOUND") return "";
+    throw error;
+  }
+}
