@@ -26,7 +26,7 @@ COLUMNS = {
 }
 # Parts of the time each family gets; cudnn.benchmark makes convolutions slow to measure.
 SHARE = {
-    "gemm": 14, "gemm_nn": 4, "bmm": 6, "conv": 64, "conv_nobias": 8, "conv_nd": 8, "sdpa": 6, "sdpa_masked": 2,
+    "gemm": 14, "gemm_nn": 4, "bmm": 6, "conv": 56, "conv_nobias": 40, "conv_nd": 8, "sdpa": 6, "sdpa_masked": 6,
     "memory": 5, "traffic": 5, "recurrent": 3,
 }
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32, "fp32": torch.float32}

@@ -1,9 +1,10 @@
 /** @file Coefficients of the analytic terms: a pattern search that lowers the mean error of the logarithm. */
+
+import type { Family, Sketch } from "../../src/cost/sketch.ts";
+import { type Coefficients, sketch } from "../../src/cost/terms.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { stacks } from "../../src/hardware/stacks.ts";
 import type { Target } from "../../src/hardware/target.ts";
-import type { Family, Sketch } from "../../src/cost/sketch.ts";
-import { type Coefficients, sketch } from "../../src/cost/terms.ts";
 import type { Sample } from "./data.ts";
 
 const h200 = findGpu("h200");
@@ -64,6 +65,7 @@ function leavesOf(record: object): Path[] {
 
 function scaled(record: object, [name, ...rest]: Path, factor: number): object {
   const value: unknown = new Map(Object.entries(record)).get(name ?? "");
-  if (typeof value === "object" && value !== null) return { ...record, [name ?? ""]: scaled(value, rest, factor) };
+  if (typeof value === "object" && value !== null)
+    return { ...record, [name ?? ""]: scaled(value, rest, factor) };
   return { ...record, [name ?? ""]: Number((Number(value) * factor).toPrecision(4)) };
 }

@@ -147,7 +147,8 @@ class TreeGrower {
 
   grow(): readonly TreeNode[] {
     const chosen: number[] = [];
-    for (let row = 0; row < this.#data.rows; row++) if (this.#random() < this.#options.rowShare) chosen.push(row);
+    for (let row = 0; row < this.#data.rows; row++)
+      if (this.#random() < this.#options.rowShare) chosen.push(row);
     const rows = Int32Array.from(chosen);
     const root: Grown = { leaf: this.#leaf(rows, this.#histogram(rows)) };
     const leaves = [root];
@@ -181,10 +182,10 @@ class TreeGrower {
       const column = feature * this.#data.rows;
       const offset = feature * bins;
       for (let index = 0; index < rows.length; index++) {
-        const row = rows[index] as number;
-        const slot = offset + (this.#data.bins[column + row] as number);
-        sums[slot] = (sums[slot] as number) + (this.#gradients[row] as number);
-        counts[slot] = (counts[slot] as number) + (this.#weights[row] as number);
+        const row = rows[index] ?? 0;
+        const slot = offset + (this.#data.bins[column + row] ?? 0);
+        sums[slot] = (sums[slot] ?? 0) + (this.#gradients[row] ?? 0);
+        counts[slot] = (counts[slot] ?? 0) + (this.#weights[row] ?? 0);
       }
     }
     return { sums, counts };
@@ -201,20 +202,21 @@ class TreeGrower {
       const offset = feature * bins;
       let [sum, count] = [0, 0];
       for (let bin = 0; bin < bins; bin++) {
-        sum += sums[offset + bin] as number;
-        count += counts[offset + bin] as number;
+        sum += sums[offset + bin] ?? 0;
+        count += counts[offset + bin] ?? 0;
       }
       const parent = (sum * sum) / (count + ridge);
       let [leftSum, leftCount] = [0, 0];
       const last = (this.#data.thresholds[feature]?.length ?? 0) - 1;
       for (let bin = 0; bin <= last; bin++) {
-        leftSum += sums[offset + bin] as number;
-        leftCount += counts[offset + bin] as number;
+        leftSum += sums[offset + bin] ?? 0;
+        leftCount += counts[offset + bin] ?? 0;
         const rightCount = count - leftCount;
         if (leftCount < minLeaf) continue;
         if (rightCount < minLeaf) break;
         const rightSum = sum - leftSum;
-        const gain = (leftSum * leftSum) / (leftCount + ridge) + (rightSum * rightSum) / (rightCount + ridge) - parent;
+        const gain =
+          (leftSum * leftSum) / (leftCount + ridge) + (rightSum * rightSum) / (rightCount + ridge) - parent;
         if (gain > 1e-9 && gain > (best?.gain ?? 0)) best = { gain, feature, bin };
       }
     }
@@ -223,13 +225,13 @@ class TreeGrower {
 
   #divide(leaf: Leaf, split: Split): [Grown, Grown] {
     const column = split.feature * this.#data.rows;
-    const left = leaf.rows.filter((row) => (this.#data.bins[column + row] as number) <= split.bin);
-    const right = leaf.rows.filter((row) => (this.#data.bins[column + row] as number) > split.bin);
+    const left = leaf.rows.filter((row) => (this.#data.bins[column + row] ?? 0) <= split.bin);
+    const right = leaf.rows.filter((row) => (this.#data.bins[column + row] ?? 0) > split.bin);
     const [small, large] = left.length <= right.length ? [left, right] : [right, left];
     const near = this.#histogram(small);
     const far = {
-      sums: leaf.sums.map((sum, slot) => sum - (near.sums[slot] as number)),
-      counts: leaf.counts.map((count, slot) => count - (near.counts[slot] as number)),
+      sums: leaf.sums.map((sum, slot) => sum - (near.sums[slot] ?? 0)),
+      counts: leaf.counts.map((count, slot) => count - (near.counts[slot] ?? 0)),
     };
     const [ofSmall, ofLarge] = [{ leaf: this.#leaf(small, near) }, { leaf: this.#leaf(large, far) }];
     return left.length <= right.length ? [ofSmall, ofLarge] : [ofLarge, ofSmall];
@@ -259,7 +261,7 @@ class TreeGrower {
       let index = 0;
       let node = at(nodes, 0);
       while (node.feature >= 0) {
-        const bin = this.#data.bins[node.feature * this.#data.rows + row] as number;
+        const bin = this.#data.bins[node.feature * this.#data.rows + row] ?? 0;
         index = bin <= node.bin ? index + 1 : at(right, index);
         node = at(nodes, index);
       }
@@ -290,7 +292,8 @@ function thresholdsOf(column: readonly number[], bins: number): Float32Array {
   for (let step = 1; step < steps; step++) {
     const index = Math.floor((step * sorted.length) / steps);
     const [below, above] = [sorted[index - 1], sorted[index]];
-    if (below !== undefined && above !== undefined && below < above) cuts.add(Math.fround((below + above) / 2));
+    if (below !== undefined && above !== undefined && below < above)
+      cuts.add(Math.fround((below + above) / 2));
   }
   return Float32Array.from([...cuts].sort((a, b) => a - b).slice(0, bins - 1));
 }

@@ -8,20 +8,27 @@ import { clustersOf, type Pair } from "./pairs.ts";
 
 export const folds = 5;
 
-/** One fold a cluster, so that the two sides of a pair are held out together. Extra samples are in no fold: −1. */
+/** One fold a cluster, so that the two sides of a pair, and repeated shapes, are held out together. */
 export function foldsOf(samples: readonly Sample[], pairs: readonly Pair[], seed: number): Int8Array {
-  const shared = pairs.filter(
-    ({ before, after }) => samples[before]?.origin !== "extra" && samples[after]?.origin !== "extra",
-  );
-  const clusters = clustersOf(samples.length, shared);
+  const clusters = clustersOf(samples.length, [...pairs, ...repeatsOf(samples)]);
   const random = generator(seed);
   const foldOf = new Map<number, number>();
-  return Int8Array.from(samples, (sample, index) => {
-    if (sample.origin === "extra") return -1;
+  return Int8Array.from(samples, (_, index) => {
     const cluster = clusters[index] ?? index;
     const known = foldOf.get(cluster) ?? Math.floor(random() * folds);
     foldOf.set(cluster, known);
     return known;
+  });
+}
+
+/** Links each sample to the first of the same work. */
+function repeatsOf(samples: readonly Sample[]): { before: number; after: number }[] {
+  const first = new Map<string, number>();
+  return samples.map(({ work, precision }, index) => {
+    const key = JSON.stringify([work, precision]);
+    const before = first.get(key) ?? index;
+    first.set(key, before);
+    return { before, after: index };
   });
 }
 
@@ -55,7 +62,7 @@ export function trainFamily(
 }
 
 function weightOf(sample: Sample): number {
-  return sample.origin === "extra" ? 0.8 : 1;
+  return sample.weight * (sample.origin === "extra" ? 0.8 : 1);
 }
 
 export function predictWith({ coefficients, forest }: Trained, sample: Sample): number {

@@ -1,9 +1,9 @@
 /** @file Measured rows as work: the shared measurements, their sweeps, and what bench/measure_pytorch.py added. */
 import { existsSync, readFileSync } from "node:fs";
-import type { Precision } from "../../src/hardware/target.ts";
-import type { Family } from "../../src/cost/sketch.ts";
 import { parseRow, type RowFamily } from "../../src/cost/rows.ts";
+import type { Family } from "../../src/cost/sketch.ts";
 import type { TrafficVariant } from "../../src/cost/traffic.ts";
+import type { Precision } from "../../src/hardware/target.ts";
 import type { TrafficPattern, Work } from "../../src/ops/work.ts";
 
 /** Rows and sweeps are shared by the project; "extra" ones never count towards a figure. */
@@ -19,10 +19,14 @@ export interface Sample {
   readonly variant: TrafficVariant | undefined;
   readonly biased: boolean;
   readonly microseconds: number;
+  /** In training. */
+  readonly weight: number;
 }
 
 export const sharedFolder = "../shared/measurements/";
-export const extraFile = "bench/measurements/h200-pytorch-2026-11-21.jsonl";
+export const extraFiles = ["seed2", "seed3"].map(
+  (seed) => `bench/measurements/h200-pytorch-2026-11-21-${seed}.jsonl`,
+);
 
 export interface Inputs {
   readonly samples: readonly Sample[];
@@ -31,14 +35,30 @@ export interface Inputs {
 
 /** Undefined where the shared measurements are not beside the repository. */
 export function loadSamples(): Inputs | undefined {
-  const files = [`${sharedFolder}h200-pytorch-ops.json`, `${sharedFolder}h200-pytorch-sweeps.json`, extraFile];
-  const [ops, sweeps, extra] = files;
-  if (ops === undefined || sweeps === undefined || extra === undefined || !files.every(existsSync)) return undefined;
+  const [ops, sweeps] = [`${sharedFolder}h200-pytorch-ops.json`, `${sharedFolder}h200-pytorch-sweeps.json`];
+  const files = [ops, sweeps, ...extraFiles];
+  if (!files.every(existsSync)) return undefined;
   const shared = [...tables(ops, "rows"), ...tables(sweeps, "sweeps")];
   const known = new Set(shared.map(identity));
   // A shape that the figures are computed on must not sneak in through the other measurement.
-  const added = linesOf(extra).filter((sample) => !known.has(identity(sample)));
-  return { samples: [...shared, ...added], files };
+  const added = extraFiles.flatMap(linesOf).filter((sample) => !known.has(identity(sample)));
+  const all = [...shared, ...added];
+  return { samples: [...all, ...all.flatMap(unnamed)], files };
+}
+
+/** A graph often tells only how data is walked: what a named operator takes stands for its pattern, too. */
+function unnamed(sample: Sample): Sample[] {
+  if (sample.variant === undefined) return [];
+  return [
+    {
+      ...sample,
+      family: "walk",
+      variant: undefined,
+      subset: `${sample.subset} by pattern`,
+      origin: "extra",
+      weight: 0.5,
+    },
+  ];
 }
 
 /** What was measured, without the measured value. */
@@ -66,10 +86,11 @@ function sampleOf(family: RowFamily, row: readonly unknown[], origin: Origin): S
   if (typeof parsed === "string") throw new Error(`${family} ${JSON.stringify(row)}: ${parsed}`);
   const { work, precision, variant } = parsed;
   const microseconds = row.at(-1);
-  if (typeof microseconds !== "number") throw new Error(`${family} ${JSON.stringify(row)}: no measured value`);
+  if (typeof microseconds !== "number")
+    throw new Error(`${family} ${JSON.stringify(row)}: no measured value`);
   const kind = family === "gemm" ? `gemm ${String(row[3])}` : family;
   return {
-    family: familyOf(work),
+    family: work.kind,
     origin,
     subset: kind,
     work,
@@ -77,11 +98,8 @@ function sampleOf(family: RowFamily, row: readonly unknown[], origin: Origin): S
     variant,
     biased: true,
     microseconds,
+    weight: 1,
   };
-}
-
-function familyOf(work: Work<number>): Family {
-  return work.kind;
 }
 
 function linesOf(file: string): Sample[] {
@@ -116,15 +134,23 @@ function withWork(sample: Sample, change: object): Sample {
   return { ...sample, work: { ...sample.work, ...change } };
 }
 
-const plain = { family: "conv", origin: "extra", precision: "as-is", variant: undefined, biased: false } as const;
+const plain = {
+  family: "conv",
+  origin: "extra",
+  precision: "as-is",
+  variant: undefined,
+  biased: false,
+  weight: 1,
+} as const;
 
 function convNd(row: readonly unknown[]): Sample {
-  const [batch, channels, input, filters, kernel, stride, pad, groups, layout, transposed, microseconds] = row as [
-    number, number, number[], number, number[], number, number, number, string, boolean, number,
-  ];
+  const [batch, channels, input, filters, kernel, stride, pad, groups, layout, transposed, microseconds] =
+    row as [number, number, number[], number, number[], number, number, number, string, boolean, number];
   const output = input.map((size, axis) => {
     const taps = kernel[axis] ?? 1;
-    return transposed ? (size - 1) * stride - 2 * pad + taps : Math.floor((size + 2 * pad - taps) / stride) + 1;
+    return transposed
+      ? (size - 1) * stride - 2 * pad + taps
+      : Math.floor((size + 2 * pad - taps) / stride) + 1;
   });
   const work: Work<number> = {
     kind: "conv",
@@ -147,9 +173,23 @@ function convNd(row: readonly unknown[]): Sample {
 
 function traffic(row: readonly unknown[]): Sample {
   const [op, pattern, rows, columns, bytesRead, bytesWritten, microseconds] = row as [
-    string, TrafficPattern, number, number, number, number, number,
+    string,
+    TrafficPattern,
+    number,
+    number,
+    number,
+    number,
+    number,
   ];
-  const work: Work<number> = { kind: "traffic", pattern, rows, columns, bytesRead, bytesWritten, dtype: "float16" };
+  const work: Work<number> = {
+    kind: "traffic",
+    pattern,
+    rows,
+    columns,
+    bytesRead,
+    bytesWritten,
+    dtype: "float16",
+  };
   return { ...plain, family: "traffic", subset: "traffic", variant: variantOf[op], work, microseconds };
 }
 
@@ -176,10 +216,23 @@ const variantOf: Readonly<Record<string, TrafficVariant>> = {
 
 function recurrent(row: readonly unknown[]): Sample {
   const [gates, , steps, batch, inputSize, hiddenSize, microseconds] = row as number[] as [
-    number, number, number, number, number, number, number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
   ];
   const work: Work<number> = {
-    kind: "recurrent", steps, batch, inputSize, hiddenSize, gates, directions: 1, dtype: "float16",
+    kind: "recurrent",
+    steps,
+    batch,
+    inputSize,
+    hiddenSize,
+    gates,
+    directions: 1,
+    dtype: "float16",
   };
   return { ...plain, family: "recurrent", subset: "recurrent", work, microseconds };
 }

@@ -8,6 +8,8 @@ export interface Pair {
   readonly after: number;
   /** "n,k" */
   readonly axes: string;
+  /** The smaller size is no multiple of 8. */
+  readonly misaligned: boolean;
 }
 
 /** Axes that grow together; they must hold the same size. */
@@ -40,12 +42,17 @@ function neighbours(axes: string, group: readonly { size: number; index: number 
   return group.flatMap((before) =>
     group
       .filter((after) => after.size > before.size && after.size <= 1.5 * before.size && after.size % 8 === 0)
-      .map((after) => ({ before: before.index, after: after.index, axes })),
+      .map((after) => ({
+        before: before.index,
+        after: after.index,
+        axes,
+        misaligned: before.size % 8 !== 0,
+      })),
   );
 }
 
 /** A number for each sample; those that share a pair, directly or over others, share it. */
-export function clustersOf(count: number, pairs: readonly Pair[]): number[] {
+export function clustersOf(count: number, pairs: readonly Pick<Pair, "before" | "after">[]): number[] {
   const parent = Array.from({ length: count }, (_, index) => index);
   const root = (index: number): number => {
     let at = index;

@@ -3,7 +3,7 @@ import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import { type AttentionWork, flopsOf } from "../ops/work.ts";
 import { type MemoryCoefficients, machineOf, memoryTime, overlapped } from "./machine.ts";
 import { computeDtype } from "./precision.ts";
-import { alignmentBytes, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
+import { alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 
 export interface AttentionCoefficients extends MemoryCoefficients {
   readonly launch: number;
@@ -21,7 +21,11 @@ export interface AttentionCoefficients extends MemoryCoefficients {
 const queryTile = 128;
 const keyTile = 128;
 
-export function sketchAttention(work: AttentionWork<number>, target: Target, c: AttentionCoefficients): Sketch {
+export function sketchAttention(
+  work: AttentionWork<number>,
+  target: Target,
+  c: AttentionCoefficients,
+): Sketch {
   const { batch, heads, kvHeads, queryLength, keyLength, headDim, valueHeadDim, causal } = work;
   const type = computeDtype(work.dtype, target.precision);
   const width = bytesOfCompute(type);
@@ -61,7 +65,9 @@ export function sketchAttention(work: AttentionWork<number>, target: Target, c: 
       step,
       causal ? 1 : 0,
       work.masked ? 1 : 0,
-      log2(alignmentBytes(headDim * width)),
+      alignmentClass(headDim * width),
+      alignmentClass(queryLength * width),
+      alignmentClass(keyLength * width),
       ["fp16", "bf16", "tf32", "fp32", "int8"].indexOf(type),
       log2(flops),
       log2(bytes),

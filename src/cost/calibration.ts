@@ -1,6 +1,41 @@
-/** @file What a calibration file holds. */
+/**
+ * @file What was fitted on one machine: coefficients, residuals, and how far off they are.
+ *
+ * The committed fits and a user's `--calibration FILE` have the same form (schemas/calibration.schema.json).
+ */
+import type { PackedForest } from "./forest.ts";
+import type { Family } from "./sketch.ts";
+import type { Coefficients } from "./terms.ts";
+
+/** Factors on a prediction, or multiples of a spread, that enclose nine measurements of ten. */
+export interface Range {
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface Residual {
+  /** ln(measured / analytic), from a sketch's features. */
+  readonly mean: PackedForest;
+  /** ln of the size of what is left over. */
+  readonly spread: PackedForest;
+  /** Multiples of the spread that enclose ln(measured / predicted). */
+  readonly range: Range;
+  /** How much of their error a layer and its changed self share: 0 to 1. */
+  readonly shared: number;
+  /** On the interval of a saving, so that it covers nine of ten. */
+  readonly savingScale: number;
+}
 
 export interface Calibration {
+  readonly schema: 1;
+  /** Ids of the rows this was measured on. */
   readonly gpu: string;
   readonly stack: string;
+  /** What was measured, with which versions, when. */
+  readonly source: string;
+  /** A family left out keeps the committed coefficients. */
+  readonly coefficients: Partial<Coefficients>;
+  /** Factors that enclose measured / analytic, where there is no residual. */
+  readonly analytic: Readonly<Partial<Record<Family, Range>>>;
+  readonly residuals: Readonly<Partial<Record<Family, Residual>>>;
 }

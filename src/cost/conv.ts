@@ -1,9 +1,16 @@
 /** @file Convolutions of one to three spatial axes, as implicit matrix products; their bias as the pass that it is. */
 import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import { type ConvWork, flopsOf, volume } from "../ops/work.ts";
-import { type Machine, type MemoryCoefficients, machineOf, memoryTime, overlapped } from "./machine.ts";
+import {
+  type Machine,
+  type MemoryCoefficients,
+  machineOf,
+  memoryTime,
+  overlapped,
+  slowdownAt,
+} from "./machine.ts";
 import { computeDtype } from "./precision.ts";
-import { alignmentBytes, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
+import { alignmentBytes, alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 import { planTiles, type TileCoefficients, type TilePlan, tileFeatures } from "./tiles.ts";
 
 export type ConvKind = "dense" | "pointwise" | "stem" | "grouped" | "depthwise";
@@ -14,15 +21,15 @@ export interface ConvCoefficients extends MemoryCoefficients, TileCoefficients {
   readonly bias: { readonly launch: number; readonly passes: number };
   /** A conversion of layout, channels first or padded: its floor, and its passes over input and output. */
   readonly convert: { readonly launch: number; readonly nchw: number; readonly odd: number };
-  /** Factors on the K loop. */
-  readonly slow: {
+  /** Operations a clock an SM, of kernels that load narrowly or gather. */
+  readonly perClock: {
     /** Channels that start on 2 bytes, and on 4 or 8. */
     readonly odd: number;
     readonly even: number;
+    readonly nchw: number;
+    readonly nchwOdd: number;
     readonly pointwiseOdd: number;
     readonly pointwiseEven: number;
-    readonly pointwiseNchw: number;
-    readonly nchw: number;
     readonly grouped: number;
     /** Channels that fill no 16-byte load. */
     readonly stem: number;
@@ -68,7 +75,8 @@ export function sketchConv(
   const compute = plan?.microseconds ?? depthwiseTime(sizes, machine, c);
   const memory = memoryTime(bytes, machine, c);
   const passes = conversionPasses(work, sizes, c);
-  const conversion = passes > 0 ? c.convert.launch + memoryTime(sizes.wholeInputBytes + outputBytes, machine, c) * passes : 0;
+  const conversion =
+    passes > 0 ? c.convert.launch + memoryTime(sizes.wholeInputBytes + outputBytes, machine, c) * passes : 0;
   // A pass of its own over the output, on a stack that does not fuse it.
   const separate = biased && !target.stack.fuses.bias;
   const bias = separate ? c.bias.launch + memoryTime(2 * outputBytes, machine, c) * c.bias.passes : 0;
@@ -123,30 +131,32 @@ function kindOf(groups: number, groupChannels: number, taps: number): ConvKind {
 
 function planConv(sizes: ConvSizes, machine: Machine, c: ConvCoefficients): TilePlan {
   const { m, taps, groups, groupChannels, groupFilters, width } = sizes;
-  // Few channels take kernels of their own, which load 4 of them at once.
-  const loaded = groupChannels <= 4 ? 4 : roundUp(groupChannels, 8);
-  const product = { batch: groups, m, n: groupFilters, k: loaded * taps, width };
+  const product = { batch: groups, m, n: groupFilters, k: loadedChannels(groupChannels) * taps, width };
   const coefficients = machine.tensorCore ? c : { ...c, peakShare: c.cudaShare };
-  return planTiles(product, machine, coefficients, slowdownOf(sizes, c));
+  return planTiles(product, machine, coefficients, slowdownAt(perClockOf(sizes, c), c.peakShare, machine));
 }
 
-function slowdownOf({ kind, alignment, nchw }: ConvSizes, { slow }: ConvCoefficients): number {
-  const odd = alignment < 4;
+/** Kernels for few channels load 4 of them at once, others 8. */
+function loadedChannels(groupChannels: number): number {
+  return groupChannels <= 4 ? 4 : roundUp(groupChannels, 8);
+}
+
+/** The full rate for aligned channels that lie together. */
+function perClockOf({ kind, alignment, nchw }: ConvSizes, { perClock }: ConvCoefficients): number {
+  if (kind === "stem") return perClock.stem;
+  if (kind === "grouped") return perClock.grouped;
   const aligned = alignment >= 16;
-  switch (kind) {
-    case "stem":
-      return slow.stem;
-    case "pointwise":
-      return (nchw ? slow.pointwiseNchw : 1) * (aligned ? 1 : odd ? slow.pointwiseOdd : slow.pointwiseEven);
-    case "dense":
-      return (nchw ? slow.nchw : 1) * (aligned ? 1 : odd ? slow.odd : slow.even);
-    case "grouped":
-    case "depthwise":
-      return slow.grouped;
-  }
+  if (nchw && kind === "dense") return aligned ? perClock.nchw : perClock.nchwOdd;
+  if (aligned) return Number.POSITIVE_INFINITY;
+  if (kind === "dense") return alignment < 4 ? perClock.odd : perClock.even;
+  return alignment < 4 ? perClock.pointwiseOdd : perClock.pointwiseEven;
 }
 
-function conversionPasses(work: ConvWork<number>, { kind, nchw, alignment }: ConvSizes, c: ConvCoefficients): number {
+function conversionPasses(
+  work: ConvWork<number>,
+  { kind, nchw, alignment }: ConvSizes,
+  c: ConvCoefficients,
+): number {
   // Products over [C, positions] need none, and depthwise kernels read either layout.
   const direct = kind === "depthwise" || (kind === "pointwise" && volume(work.strides) === 1);
   if (nchw) return direct ? 0 : c.convert.nchw;
@@ -200,12 +210,12 @@ function featuresOf(
     log2(bytes),
     log2(flops / bytes),
     log2(sizes.alignment),
-    log2(alignmentBytes(work.channels * width)),
-    log2(alignmentBytes(work.filters * width)),
-    log2(alignmentBytes(groupChannels * width)),
-    log2(alignmentBytes(groupFilters * width)),
-    log2(alignmentBytes(volume(work.output) * width)),
-    log2(alignmentBytes(volume(work.input) * width)),
+    alignmentClass(work.channels * width),
+    alignmentClass(work.filters * width),
+    alignmentClass(groupChannels * width),
+    alignmentClass(groupFilters * width),
+    alignmentClass(volume(work.output) * width),
+    alignmentClass(volume(work.input) * width),
     log2(terms.microseconds),
     log2(terms.compute / terms.memory),
     log2(inputBytes),
@@ -224,5 +234,17 @@ function featuresOf(
     log2(plan?.waves ?? 1),
     terms.bias / terms.microseconds,
     terms.conversion / terms.microseconds,
+    log2(terms.compute),
+    log2(terms.memory),
+    log2(loadedChannels(groupChannels) * taps),
+    (loadedChannels(groupChannels) * taps) / roundUp(loadedChannels(groupChannels) * taps, 64),
+    groupChannels / loadedChannels(groupChannels),
+    groupChannels,
+    groupFilters,
+    work.output.at(-1) ?? 1,
+    m / roundUp(m, 128),
+    log2(m / groupFilters),
+    log2(inputBytes / outputBytes),
+    log2((m * groupFilters * groups) / machine.sms),
   ];
 }

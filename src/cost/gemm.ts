@@ -2,19 +2,20 @@
 import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import type { GemmWork } from "../ops/work.ts";
 import { flopsOf } from "../ops/work.ts";
-import { type MemoryCoefficients, machineOf, memoryTime, overlapped } from "./machine.ts";
+import { type MemoryCoefficients, machineOf, memoryTime, overlapped, slowdownAt } from "./machine.ts";
 import { computeDtype } from "./precision.ts";
-import { alignmentBytes, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
+import { alignmentBytes, alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 import { planTiles, type TileCoefficients, tileFeatures } from "./tiles.ts";
 
 export interface GemmCoefficients extends MemoryCoefficients, TileCoefficients {
   readonly launch: number;
-  /** Factors on the K loop where rows start on 8, 4, 2 bytes at best, of two-byte elements. */
-  readonly slow8: number;
-  readonly slow4: number;
-  readonly slow2: number;
-  /** The same of four-byte elements (TF32). */
-  readonly slowTf32: number;
+  /** Operations a clock an SM, where rows start on 8, 4 or 2 bytes, and on 8 or 4 of TF32. */
+  readonly perClock: {
+    readonly on8: number;
+    readonly on4: number;
+    readonly on2: number;
+    readonly tf32: number;
+  };
   /** Of the CUDA cores' rate, what FP32 reaches. */
   readonly cudaShare: number;
 }
@@ -39,12 +40,15 @@ export function sketchGemm(work: GemmWork<number>, target: Target, c: GemmCoeffi
   const machine = machineOf(target, type);
   const folded = fold(work, target, width);
   const { batch, m, n, k } = folded;
-  const sizes = [batch * m * k, (work.sharedB ? 1 : batch) * k * n, batch * m * n].map((each) => each * width);
+  const sizes = [batch * m * k, (work.sharedB ? 1 : batch) * k * n, batch * m * n].map(
+    (each) => each * width,
+  );
   const bytes = sizes.reduce((sum, each) => sum + each, 0);
   const product = { batch, m, n, k, width };
   const coefficients = machine.tensorCore ? c : { ...c, peakShare: c.cudaShare };
   const { narrowest } = folded;
-  const plan = planTiles(product, machine, coefficients, machine.tensorCore ? slowdownOf(narrowest, width, c) : 1);
+  const perClock = machine.tensorCore ? perClockOf(narrowest, width, c) : Number.POSITIVE_INFINITY;
+  const plan = planTiles(product, machine, coefficients, slowdownAt(perClock, c.peakShare, machine));
   const memory = memoryTime(bytes, machine, c);
   const microseconds = c.launch + overlapped(plan.microseconds, memory);
   const flops = flopsOf(work);
@@ -63,12 +67,12 @@ export function sketchGemm(work: GemmWork<number>, target: Target, c: GemmCoeffi
       log2(flops),
       log2(bytes),
       log2(flops / bytes),
-      log2(folded.alignA),
-      log2(folded.alignB),
-      log2(folded.alignC),
+      alignmentClass((work.transA ? m : k) * width),
+      alignmentClass((work.transB ? k : n) * width),
+      alignmentClass(n * width),
+      alignmentClass(m * width),
       log2(narrowest),
       log2(Math.min(folded.alignA, folded.alignB)),
-      log2(alignmentBytes(m * width)),
       ["fp16", "bf16", "tf32", "fp32", "int8"].indexOf(type),
       work.transB ? 1 : 0,
       log2(microseconds),
@@ -109,9 +113,10 @@ function fold(work: GemmWork<number>, target: Target, width: number): Folded {
   return { batch: joined ? 1 : batch, m: rows, n, k, alignA, alignB, alignC, narrowest };
 }
 
-function slowdownOf(alignment: number, width: number, c: GemmCoefficients): number {
-  if (alignment >= 16) return 1;
-  if (width === 4) return c.slowTf32;
-  if (alignment === 8) return c.slow8;
-  return alignment === 4 ? c.slow4 : c.slow2;
+/** The full rate where every row starts on 16 bytes. */
+function perClockOf(alignment: number, width: number, { perClock }: GemmCoefficients): number {
+  if (alignment >= 16) return Number.POSITIVE_INFINITY;
+  if (width === 4) return perClock.tf32;
+  if (alignment === 8) return perClock.on8;
+  return alignment === 4 ? perClock.on4 : perClock.on2;
 }

@@ -1,12 +1,13 @@
 /** @file Where the fit starts from: coefficients by rule of thumb. */
 import type { Coefficients } from "./terms.ts";
-import { trafficVariants, type Walk } from "./traffic.ts";
+import { trafficVariants } from "./traffic.ts";
 
 const memory = { dramShare: 0.88, l2Share: 0.9, l2Fill: 0.8 };
 
-function everyWalk(value: number): Readonly<Record<Walk, number>> {
-  const walks = [...trafficVariants, "elementwise", "copy", "reduction", "normalization", "pool"] as const;
-  return Object.fromEntries(walks.map((walk) => [walk, value])) as Record<Walk, number>;
+const patterns = ["elementwise", "copy", "reduction", "normalization", "pool"] as const;
+
+function each<Name extends string>(names: readonly Name[], value: number): Record<Name, number> {
+  return Object.fromEntries(names.map((name) => [name, value])) as Record<Name, number>;
 }
 
 export const firstGuess: Coefficients = {
@@ -17,10 +18,7 @@ export const firstGuess: Coefficients = {
     feedShare: 2,
     tileOverhead: 1,
     splitOverhead: 1,
-    slow8: 3,
-    slow4: 3,
-    slow2: 7,
-    slowTf32: 2,
+    perClock: { on8: 700, on4: 700, on2: 420, tf32: 300 },
     cudaShare: 0.75,
   },
   conv: {
@@ -28,15 +26,15 @@ export const firstGuess: Coefficients = {
     launch: { dense: 3, pointwise: 2, stem: 3, grouped: 3, depthwise: 2 },
     bias: { launch: 1.5, passes: 2.4 },
     convert: { launch: 3, nchw: 3, odd: 3 },
-    slow: {
-      odd: 1.8,
-      even: 1.8,
-      pointwiseOdd: 5,
-      pointwiseEven: 3,
-      pointwiseNchw: 1.1,
-      nchw: 1.1,
-      grouped: 4,
-      stem: 2,
+    perClock: {
+      odd: 2000,
+      even: 2000,
+      nchw: 2600,
+      nchwOdd: 2000,
+      pointwiseOdd: 500,
+      pointwiseEven: 900,
+      grouped: 700,
+      stem: 600,
     },
     depthwise: { nhwc: 0.2, nchw: 0.1 },
     peakShare: 0.6,
@@ -55,7 +53,13 @@ export const firstGuess: Coefficients = {
     slowMasked: 1.5,
     cudaShare: 0.5,
   },
-  traffic: { ...memory, launch: everyWalk(1.8), passes: everyWalk(2), rowOverhead: 15 },
+  traffic: {
+    ...memory,
+    launch: each(trafficVariants, 1.8),
+    passes: each(trafficVariants, 2),
+    rowOverhead: 15,
+  },
+  walk: { ...memory, launch: each(patterns, 1.8), passes: each(patterns, 2), rowOverhead: 15 },
   recurrent: {
     ...memory,
     launch: 6,
@@ -64,7 +68,7 @@ export const firstGuess: Coefficients = {
     tileOverhead: 1,
     splitOverhead: 1,
     step: 0.5,
-    slowOdd: 1.5,
+    perClockOdd: 1000,
     cudaShare: 0.5,
   },
 };

@@ -8,6 +8,8 @@ export interface Machine {
   /** FP32 on the CUDA cores. */
   readonly cudaFlops: number;
   readonly tensorCore: boolean;
+  /** Operations an SM starts in a clock, by the datasheet. */
+  readonly flopsPerClock: number;
   readonly dram: number;
   readonly l2: number;
   readonly l2Bytes: number;
@@ -24,15 +26,25 @@ const standIns: Readonly<Record<ComputeType, readonly (keyof Target["gpu"]["tens
 
 export function machineOf({ gpu }: Target, type: ComputeType): Machine {
   const rate = standIns[type].map((each) => gpu.tensorTflops[each]).find((tflops) => tflops !== undefined);
+  const flops = (rate ?? gpu.cudaTflops) * 1e6;
   return {
     sms: gpu.sms,
-    flops: (rate ?? gpu.cudaTflops) * 1e6,
+    flops,
+    flopsPerClock: flops / gpu.sms / gpu.clockMHz,
     cudaFlops: gpu.cudaTflops * 1e6,
     tensorCore: rate !== undefined,
     dram: gpu.dramGBps * 1e3,
     l2: gpu.l2GBps * 1e3,
     l2Bytes: gpu.l2Bytes,
   };
+}
+
+/**
+ * How much longer the K loop of a kernel takes that loads narrowly or gathers, so that an SM reaches only `perClock`
+ * operations a clock. GPUs with slow Tensor Cores hide such loads behind them, so the factor is theirs, not the shape's.
+ */
+export function slowdownAt(perClock: number, peakShare: number, machine: Machine): number {
+  return Math.max(1, (machine.flopsPerClock * peakShare) / perClock);
 }
 
 export interface MemoryCoefficients {

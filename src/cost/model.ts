@@ -1,8 +1,11 @@
 /** @file From work to microseconds, with an interval, for one target. */
 import type { Target } from "../hardware/target.ts";
-import type { Work } from "../ops/work.ts";
+import { flopsOf, type Work } from "../ops/work.ts";
 import type { Calibration } from "./calibration.ts";
-import { rooflineOf } from "./roofline.ts";
+import { Fitted } from "./fitted.ts";
+import { combineSavings, savingOfOne } from "./saving.ts";
+import type { Sketch } from "./sketch.ts";
+import { sketch, type WorkDetail } from "./terms.ts";
 
 export type Bound = "tensor-core" | "cuda-core" | "dram" | "l2" | "launch";
 
@@ -22,7 +25,7 @@ export interface Estimate {
   readonly bytes: number;
   /**
    * Of `microseconds`, the pass that adds a convolution's bias on a stack that does not fuse it: subtract it for
-   * a convolution without bias. 0 for other work.
+   * a convolution without bias, or ask for one (`biased: false`). 0 for other work.
    */
   readonly biasMicroseconds: number;
 }
@@ -35,33 +38,110 @@ export interface Saving {
 }
 
 export interface CostModel {
-  /** Whether coefficients were fitted on this GPU and stack; else the terms use the datasheet's rates. */
+  /** Whether coefficients were fitted on this GPU and stack; else they were fitted elsewhere, on the datasheet's rates. */
   measured(target: Target): boolean;
-  estimate(work: Work<number>, target: Target): Estimate;
+  estimate(work: Work<number>, target: Target, detail?: WorkDetail): Estimate;
   /** `before` and `after` are what one change replaces by what; their errors move together, so the interval is tighter. */
   savingOf(before: readonly Work<number>[], after: readonly Work<number>[], target: Target): Saving;
 }
 
 export interface CostModelOptions {
   /** Coefficients of a machine that someone measured; they replace the committed ones where they match. */
-  readonly calibration?: Calibration;
+  readonly calibration?: Calibration | undefined;
 }
 
-export function createCostModel(_options: CostModelOptions = {}): CostModel {
-  const estimate = (work: Work<number>, target: Target) => rooflineOf(work, target);
+/** An estimate with what `savingOf` needs of how it came about. */
+export interface Evaluation {
+  readonly sketch: Sketch;
+  readonly microseconds: number;
+  /** ln of high and low against `microseconds`, both above zero. */
+  readonly above: number;
+  readonly below: number;
+  /** How much of the error a changed self shares. */
+  readonly shared: number;
+  readonly savingScale: number;
+}
+
+export function createCostModel({ calibration }: CostModelOptions = {}): CostModel {
+  return new FittedCostModel(calibration === undefined ? [] : [calibration]);
+}
+
+/** Layers repeat within a model, and a solver asks for the same sizes again and again. */
+const maxRemembered = 50_000;
+
+class FittedCostModel implements CostModel {
+  readonly #calibrations: readonly Calibration[];
+  readonly #fits = new Map<string, Fitted>();
+  readonly #remembered = new Map<string, Evaluation>();
+
+  constructor(calibrations: readonly Calibration[]) {
+    this.#calibrations = calibrations;
+  }
+
+  measured(target: Target): boolean {
+    return this.#fitOf(target).kinship === "measured";
+  }
+
+  estimate(work: Work<number>, target: Target, detail: WorkDetail = {}): Estimate {
+    const { sketch, microseconds, above, below } = this.#evaluate(work, target, detail);
+    const { bound, tensorCore, bytes } = sketch;
+    return {
+      microseconds,
+      low: microseconds * Math.exp(-below),
+      high: microseconds * Math.exp(above),
+      bound,
+      tensorCore,
+      flops: flopsOf(work),
+      bytes,
+      biasMicroseconds: (sketch.biasMicroseconds / sketch.microseconds) * microseconds,
+    };
+  }
+
+  savingOf(before: readonly Work<number>[], after: readonly Work<number>[], target: Target): Saving {
+    const evaluate = (work: Work<number>) => this.#evaluate(work, target, {});
+    const [from, to] = [before.map(evaluate), after.map(evaluate)];
+    const count = Math.max(from.length, to.length);
+    return combineSavings(Array.from({ length: count }, (_, index) => savingOfOne(from[index], to[index])));
+  }
+
+  #evaluate(work: Work<number>, target: Target, detail: WorkDetail): Evaluation {
+    const key = JSON.stringify([work, target.gpu.id, target.stack.id, target.precision, detail]);
+    const known = this.#remembered.get(key);
+    if (known !== undefined) return known;
+    const evaluation = evaluate(
+      sketch(work, target, this.#fitOf(target).coefficients, detail),
+      this.#fitOf(target),
+    );
+    if (this.#remembered.size >= maxRemembered) this.#remembered.clear();
+    this.#remembered.set(key, evaluation);
+    return evaluation;
+  }
+
+  #fitOf(target: Target): Fitted {
+    const key = `${target.gpu.id} ${target.stack.id}`;
+    const known = this.#fits.get(key) ?? new Fitted(target, this.#calibrations);
+    this.#fits.set(key, known);
+    return known;
+  }
+}
+
+function evaluate(sketched: Sketch, fit: Fitted): Evaluation {
+  const residual = fit.residual(sketched.family);
+  if (residual === undefined) {
+    const { low, high } = fit.analyticRange(sketched.family);
+    const [below, above] = [-Math.log(low) * fit.widening, Math.log(high) * fit.widening];
+    const { microseconds } = sketched;
+    return { sketch: sketched, microseconds, above, below, shared: 0.5, savingScale: 1 };
+  }
+  const microseconds = sketched.microseconds * Math.exp(residual.mean.predict(sketched.features));
+  const spread = Math.exp(residual.spread.predict(sketched.features)) * fit.widening;
+  const { range, shared, savingScale } = residual;
   return {
-    measured: (target) => target.gpu.id === "h200" && target.stack.id === "cudnn",
-    estimate,
-    savingOf(before, after, target) {
-      const from = total(before.map((work) => estimate(work, target)));
-      const to = total(after.map((work) => estimate(work, target)));
-      const microseconds = from - to;
-      const spread = 0.1 * Math.max(from, to);
-      return { microseconds, low: microseconds - spread, high: microseconds + spread };
-    },
+    sketch: sketched,
+    microseconds,
+    above: spread * range.high,
+    below: -spread * range.low,
+    shared,
+    savingScale,
   };
-}
-
-function total(estimates: readonly Estimate[]): number {
-  return estimates.reduce((sum, { microseconds }) => sum + microseconds, 0);
 }

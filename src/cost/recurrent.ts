@@ -1,20 +1,25 @@
 /** @file LSTM, GRU, RNN: one product for all inputs, then a chain of small ones, one a step. */
 import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import type { RecurrentWork } from "../ops/work.ts";
-import { type MemoryCoefficients, machineOf, memoryTime, overlapped } from "./machine.ts";
+import { type MemoryCoefficients, machineOf, memoryTime, overlapped, slowdownAt } from "./machine.ts";
 import { computeDtype } from "./precision.ts";
-import { alignmentBytes, boundOf, log2, type Sketch } from "./sketch.ts";
+import { alignmentBytes, alignmentClass, boundOf, log2, type Sketch } from "./sketch.ts";
 import { planTiles, type TileCoefficients } from "./tiles.ts";
 
 export interface RecurrentCoefficients extends MemoryCoefficients, TileCoefficients {
   readonly launch: number;
   /** Microseconds of a step apart from its product: the barrier between steps, the gates. */
   readonly step: number;
-  readonly slowOdd: number;
+  /** Operations a clock an SM where sizes are odd. */
+  readonly perClockOdd: number;
   readonly cudaShare: number;
 }
 
-export function sketchRecurrent(work: RecurrentWork<number>, target: Target, c: RecurrentCoefficients): Sketch {
+export function sketchRecurrent(
+  work: RecurrentWork<number>,
+  target: Target,
+  c: RecurrentCoefficients,
+): Sketch {
   const { steps, batch, inputSize, hiddenSize, gates, directions } = work;
   const type = computeDtype(work.dtype, target.precision);
   const width = bytesOfCompute(type);
@@ -22,8 +27,14 @@ export function sketchRecurrent(work: RecurrentWork<number>, target: Target, c: 
   const n = gates * hiddenSize;
   const coefficients = machine.tensorCore ? c : { ...c, peakShare: c.cudaShare };
   const alignment = Math.min(alignmentBytes(inputSize * width), alignmentBytes(hiddenSize * width));
-  const slowdown = machine.tensorCore && alignment < 16 ? c.slowOdd : 1;
-  const inputs = planTiles({ batch: directions, m: steps * batch, n, k: inputSize, width }, machine, coefficients, slowdown);
+  const narrow = machine.tensorCore && alignment < 16;
+  const slowdown = narrow ? slowdownAt(c.perClockOdd, c.peakShare, machine) : 1;
+  const inputs = planTiles(
+    { batch: directions, m: steps * batch, n, k: inputSize, width },
+    machine,
+    coefficients,
+    slowdown,
+  );
   const chained = planTiles({ batch: 1, m: batch, n, k: hiddenSize, width }, machine, coefficients, slowdown);
   const weightBytes = n * hiddenSize * width;
   const perStep = c.step + overlapped(chained.microseconds, memoryTime(weightBytes, machine, c));
@@ -46,8 +57,8 @@ export function sketchRecurrent(work: RecurrentWork<number>, target: Target, c: 
       log2(hiddenSize),
       gates,
       directions,
-      log2(alignmentBytes(inputSize * width)),
-      log2(alignmentBytes(hiddenSize * width)),
+      alignmentClass(inputSize * width),
+      alignmentClass(hiddenSize * width),
       log2(microseconds),
       ["fp16", "bf16", "tf32", "fp32", "int8"].indexOf(type),
     ],

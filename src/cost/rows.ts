@@ -34,7 +34,12 @@ const dtypeNames: Readonly<Record<string, { dtype: DType; precision: Precision }
   int8: { dtype: "int8", precision: "as-is" },
 };
 
-const bytesOfDtype: Readonly<Partial<Record<DType, number>>> = { float16: 2, bfloat16: 2, float32: 4, int8: 1 };
+const bytesOfDtype: Readonly<Partial<Record<DType, number>>> = {
+  float16: 2,
+  bfloat16: 2,
+  float32: 4,
+  int8: 1,
+};
 
 interface MemoryOp {
   readonly pattern: TrafficPattern;
@@ -67,7 +72,8 @@ class Columns {
 
   size(name: string, least = 1): number {
     const value = this.#take();
-    if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= 2 ** 31) return value;
+    if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= 2 ** 31)
+      return value;
     this.#fail(`${name} is ${describe(value)}, not a whole number from ${least}`);
     return Math.max(least, 1);
   }
@@ -149,7 +155,8 @@ function parseConv(columns: Columns): ParsedRow {
   const [stride, pad, groups] = [columns.size("stride"), columns.size("pad", 0), columns.size("groups")];
   const layout = columns.named("layout", { NHWC: "nhwc", NCHW: "nchw" } as const, "nhwc");
   const { dtype, precision } = columns.named("dtype", dtypeNames, half);
-  if (channels % groups !== 0 || filters % groups !== 0) columns.fail(`groups ${groups} divide C or K unevenly`);
+  if (channels % groups !== 0 || filters % groups !== 0)
+    columns.fail(`groups ${groups} divide C or K unevenly`);
   const output = input.map((size) => Math.floor((size + 2 * pad - taps) / stride) + 1);
   if (output.some((size) => size < 1)) columns.fail("the kernel is larger than the padded input");
   const kernel = [taps, taps];

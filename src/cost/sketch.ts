@@ -1,8 +1,8 @@
 /** @file What the analytic terms say of one piece of work, and what the fitted residual wants to know of it. */
 import type { Bound } from "./model.ts";
 
-/** Work that shares a residual and coefficients. */
-export type Family = "gemm" | "conv" | "attention" | "traffic" | "recurrent";
+/** Work that shares a residual; "walk" is traffic of which only the pattern is known. */
+export type Family = "gemm" | "conv" | "attention" | "traffic" | "walk" | "recurrent";
 
 export interface Sketch {
   readonly family: Family;
@@ -18,7 +18,13 @@ export interface Sketch {
 }
 
 /** The largest term's name; a launch floor above all of them wins. */
-export function boundOf(compute: number, memory: number, launch: number, tensorCore: boolean, fitsL2: boolean): Bound {
+export function boundOf(
+  compute: number,
+  memory: number,
+  launch: number,
+  tensorCore: boolean,
+  fitsL2: boolean,
+): Bound {
   if (launch > compute && launch > memory) return "launch";
   if (compute >= memory) return tensorCore ? "tensor-core" : "cuda-core";
   return fitsL2 ? "l2" : "dram";
@@ -32,6 +38,13 @@ export function log2(value: number): number {
 export function alignmentBytes(bytes: number): number {
   for (const step of [16, 8, 4, 2]) if (bytes % step === 0) return step;
   return 1;
+}
+
+/** The same up to 256 bytes, as a logarithm: whole sectors, cache lines and tiles store faster, too. */
+export function alignmentClass(bytes: number): number {
+  let steps = 0;
+  while (steps < 8 && bytes % 2 ** (steps + 1) === 0) steps++;
+  return steps;
 }
 
 /** `size` rounded up to whole `step`s. */

@@ -6,13 +6,20 @@ import { type ConvCoefficients, sketchConv } from "./conv.ts";
 import { type GemmCoefficients, sketchGemm } from "./gemm.ts";
 import { type RecurrentCoefficients, sketchRecurrent } from "./recurrent.ts";
 import type { Sketch } from "./sketch.ts";
-import { sketchTraffic, type TrafficCoefficients, type TrafficVariant } from "./traffic.ts";
+import {
+  sketchTraffic,
+  type TrafficCoefficients,
+  type TrafficVariant,
+  termsOf,
+  type WalkCoefficients,
+} from "./traffic.ts";
 
 export interface Coefficients {
   readonly gemm: GemmCoefficients;
   readonly conv: ConvCoefficients;
   readonly attention: AttentionCoefficients;
   readonly traffic: TrafficCoefficients;
+  readonly walk: WalkCoefficients;
   readonly recurrent: RecurrentCoefficients;
 }
 
@@ -34,7 +41,10 @@ export function sketch(work: Work<number>, target: Target, c: Coefficients, deta
       return sketchAttention(work, target, c.attention);
     case "recurrent":
       return sketchRecurrent(work, target, c.recurrent);
-    case "traffic":
-      return sketchTraffic(work, target, c.traffic, detail.variant);
+    case "traffic": {
+      const { variant } = detail;
+      const terms = variant === undefined ? termsOf(c.walk, work.pattern) : termsOf(c.traffic, variant);
+      return sketchTraffic(work, target, terms, variant);
+    }
   }
 }

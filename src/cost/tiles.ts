@@ -89,14 +89,21 @@ function timeOf(
   const multiply = (2 * tileM * tileN * stage) / (perSm * c.peakShare);
   const feed = ((tileM + tileN) * stageBytes) / ((machine.l2 / machine.sms) * c.feedShare);
   const loop = stages * Math.max(multiply, feed) * slowdown;
-  const microseconds = waves * (loop + c.tileOverhead) + (split > 1 ? c.splitOverhead * Math.log2(2 * split) : 0);
+  const microseconds =
+    waves * (loop + c.tileOverhead) + (split > 1 ? c.splitOverhead * Math.log2(2 * split) : 0);
   return { microseconds, tileM, tileN, split, waves };
 }
 
 /** For the residual: how well fixed tile shapes fit, whichever the library takes. */
 export function tileFeatures({ batch, m, n }: TiledProduct, sms: number): number[] {
   const features: number[] = [];
-  for (const [tileM, tileN] of [[64, 64], [128, 64], [128, 128], [128, 256], [64, 256]] as const) {
+  for (const [tileM, tileN] of [
+    [64, 64],
+    [128, 64],
+    [128, 128],
+    [128, 256],
+    [64, 256],
+  ] as const) {
     const tiles = Math.ceil(m / tileM) * Math.ceil(n / tileN) * batch;
     const waves = tiles / sms;
     features.push(Math.log2(waves), Math.ceil(waves) / waves, (m * n * batch) / (tiles * tileM * tileN));

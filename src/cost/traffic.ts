@@ -3,7 +3,7 @@ import type { Target } from "../hardware/target.ts";
 import type { TrafficPattern, TrafficWork } from "../ops/work.ts";
 import { type MemoryCoefficients, machineOf, memoryTime } from "./machine.ts";
 import { bytesAt } from "./precision.ts";
-import { alignmentBytes, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
+import { alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 
 /** What the operator is, where the caller knows more than the pattern says. */
 export const trafficVariants = [
@@ -33,27 +33,39 @@ export const trafficVariants = [
 
 export type TrafficVariant = (typeof trafficVariants)[number];
 
-export type Walk = TrafficVariant | TrafficPattern;
-
-export interface TrafficCoefficients extends MemoryCoefficients {
+/** By operator where it is known, by pattern where not. */
+export interface TrafficCoefficients<Name extends string = TrafficVariant> extends MemoryCoefficients {
   /** The floor, in microseconds. */
-  readonly launch: Readonly<Record<Walk, number>>;
+  readonly launch: Readonly<Record<Name, number>>;
   /** Time over memory against a plain pass. */
-  readonly passes: Readonly<Record<Walk, number>>;
+  readonly passes: Readonly<Record<Name, number>>;
   /** Microseconds that a thousand rows cost an SM in a row-wise kernel. */
   readonly rowOverhead: number;
 }
+
+export type WalkCoefficients = TrafficCoefficients<TrafficPattern>;
 
 const patterns: readonly TrafficPattern[] = ["elementwise", "copy", "reduction", "normalization", "pool"];
 
 /** What a CUDA graph without a kernel takes a call. */
 const viewMicroseconds = 0.065;
 
+export interface TrafficTerms extends MemoryCoefficients {
+  readonly launch: number;
+  readonly passes: number;
+  readonly rowOverhead: number;
+}
+
+/** Of one operator, or of one pattern. */
+export function termsOf<Name extends string>(c: TrafficCoefficients<Name>, name: Name): TrafficTerms {
+  return { ...c, launch: c.launch[name], passes: c.passes[name] };
+}
+
 export function sketchTraffic(
   work: TrafficWork<number>,
   target: Target,
-  c: TrafficCoefficients,
-  variant?: TrafficVariant,
+  c: TrafficTerms,
+  variant: TrafficVariant | undefined,
 ): Sketch {
   const { rows, columns, pattern } = work;
   const width = bytesAt(work.dtype, target.precision);
@@ -61,16 +73,15 @@ export function sketchTraffic(
   const [read, written] = [work.bytesRead * scale, work.bytesWritten * scale];
   const bytes = read + written;
   const machine = machineOf(target, "fp32");
-  const walk = variant ?? pattern;
   // The transpose of a vector is a view.
   const view = variant === "transpose" && Math.min(rows, columns) === 1;
-  const launch = view ? viewMicroseconds : c.launch[walk];
+  const launch = view ? viewMicroseconds : c.launch;
   const rowWise = pattern === "normalization" || pattern === "reduction";
   const perRow = rowWise ? (c.rowOverhead * rows) / 1000 / machine.sms : 0;
-  const memory = view ? 0 : memoryTime(bytes, machine, c) * c.passes[walk] + perRow;
+  const memory = view ? 0 : memoryTime(bytes, machine, c) * c.passes + perRow;
   const microseconds = launch + memory;
   return {
-    family: "traffic",
+    family: variant === undefined ? "walk" : "traffic",
     microseconds,
     bound: boundOf(0, memory, launch, false, bytes < machine.l2Bytes),
     tensorCore: false,
@@ -79,6 +90,8 @@ export function sketchTraffic(
     features: [
       patterns.indexOf(pattern),
       variant === undefined ? -1 : trafficVariants.indexOf(variant),
+      launch,
+      c.passes,
       log2(rows),
       log2(columns),
       log2(rows * columns),
@@ -86,8 +99,8 @@ export function sketchTraffic(
       log2(written),
       log2(bytes),
       log2(read / Math.max(written, 1)),
-      log2(alignmentBytes(columns * width)),
-      log2(alignmentBytes(rows * width)),
+      alignmentClass(columns * width),
+      alignmentClass(rows * width),
       log2(microseconds),
       memory / microseconds,
       width,

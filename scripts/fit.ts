@@ -1,0 +1,188 @@
+/**
+ * @file Fits the cost model and writes src/cost/coefficients/h200-cudnn.ts and src/cost/fit-report.json.
+ *
+ * node scripts/run.mjs scripts/fit.ts
+ */
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import type { Calibration, Range, Residual } from "../src/cost/calibration.ts";
+import { firstGuess } from "../src/cost/guess.ts";
+import type { Family } from "../src/cost/sketch.ts";
+import type { Coefficients } from "../src/cost/terms.ts";
+import { searchCoefficients, sketchOf } from "./fit/analytic.ts";
+import { type BoostOptions, train } from "./fit/boost.ts";
+import { foldsOf, trainFamily } from "./fit/crossval.ts";
+import { type Inputs, loadSamples, type Sample } from "./fit/data.ts";
+import {
+  at,
+  type CrossValidation,
+  crossValidate,
+  quantile,
+  spreadOptions,
+  spreadTargets,
+} from "./fit/evaluate.ts";
+import { moduleText, pack } from "./fit/pack.ts";
+import { pairsOf } from "./fit/pairs.ts";
+import { errorFigures, type FamilyPair, pairFigures } from "./fit/report.ts";
+
+const coefficientsFile = "src/cost/coefficients/h200-cudnn.ts";
+const reportFile = "src/cost/fit-report.json";
+
+const boost: BoostOptions = {
+  rounds: 400,
+  leaves: 24,
+  learningRate: 0.08,
+  minLeaf: 5,
+  clip: 0.3,
+  ridge: 1,
+  featureShare: 0.5,
+  rowShare: 0.8,
+  bins: 64,
+  seed: 7,
+};
+
+const optionsOf: Readonly<Record<Family, BoostOptions>> = {
+  gemm: { ...boost, rounds: 500, leaves: 31, learningRate: 0.07 },
+  conv: { ...boost, rounds: 500, leaves: 31, learningRate: 0.06 },
+  attention: { ...boost, rounds: 200, leaves: 12, learningRate: 0.1 },
+  traffic: { ...boost, rounds: 300, leaves: 16 },
+  walk: { ...boost, rounds: 100, leaves: 12 },
+  recurrent: { ...boost, rounds: 200, leaves: 12, learningRate: 0.1 },
+};
+
+interface FamilyResult {
+  readonly coefficients: Coefficients;
+  readonly validation: CrossValidation;
+  readonly residual: Residual;
+  readonly analytic: Range;
+}
+
+function main(): void {
+  const inputs = loadSamples();
+  if (inputs === undefined) throw new Error("the shared measurements are not beside the repository");
+  const results = new Map<Family, FamilyResult>();
+  for (const family of Object.keys(optionsOf) as Family[]) {
+    results.set(
+      family,
+      fitFamily(
+        family,
+        inputs.samples.filter((sample) => sample.family === family),
+      ),
+    );
+  }
+  const calibration = calibrationOf(results);
+  const text = moduleText(calibration);
+  writeFileSync(coefficientsFile, text);
+  const report = reportOf(results, inputs, sha256(text));
+  writeFileSync(reportFile, `${JSON.stringify(report, undefined, 2)}\n`);
+  console.log(JSON.stringify({ ...report.families, ...report.pairs }, undefined, 1));
+}
+
+function fitFamily(family: Family, samples: readonly Sample[]): FamilyResult {
+  const started = Date.now();
+  const pairs = pairsOf(samples);
+  const foldOf = foldsOf(samples, pairs, 1);
+  const some = samples.filter((_, index) => index % Math.ceil(samples.length / 4000) === 0);
+  const start = searchCoefficients(family, some, firstGuess, 60);
+  const validation = crossValidate(family, samples, pairs, foldOf, start, optionsOf[family]);
+  const { coefficients, forest } = trainFamily(family, samples, start, optionsOf[family], 0);
+  const errors = samples.map(({ microseconds }, index) =>
+    Math.log(microseconds / at(validation.predicted, index)),
+  );
+  const features = samples.map((sample) => sketchOf(sample, coefficients).features);
+  const ones = new Float64Array(samples.length).fill(1);
+  const spread = train(features, spreadTargets(errors), ones, spreadOptions);
+  const { range, shared, savingScale } = validation;
+  const ratios = samples
+    .map((sample, index) => sample.microseconds / at(validation.analytic, index))
+    .sort((a, b) => a - b);
+  const analytic = { low: rounded(quantile(ratios, 0.05)), high: rounded(quantile(ratios, 0.95)) };
+  console.log(`${family}: ${samples.length} samples, ${((Date.now() - started) / 1000).toFixed(0)} s`);
+  const residual = {
+    mean: pack(forest),
+    spread: pack(spread),
+    range: { low: rounded(range.low), high: rounded(range.high) },
+    shared,
+    savingScale,
+  };
+  return { coefficients, validation, residual, analytic };
+}
+
+function calibrationOf(results: ReadonlyMap<Family, FamilyResult>): Calibration {
+  const byFamily = <T>(pick: (result: FamilyResult, family: Family) => T) =>
+    Object.fromEntries([...results].map(([family, result]) => [family, pick(result, family)]));
+  return {
+    schema: 1,
+    gpu: "h200",
+    stack: "cudnn",
+    source: "PyTorch 2.11, CUDA 13.0, cuDNN 9.19, driver 580.159, NVIDIA H200, 2026-11-21",
+    coefficients: byFamily(({ coefficients }, family) => coefficients[family]),
+    analytic: byFamily(({ analytic }) => analytic),
+    residuals: byFamily(({ residual }) => residual),
+  };
+}
+
+function reportOf(
+  results: ReadonlyMap<Family, FamilyResult>,
+  { files, samples }: Inputs,
+  coefficients: string,
+) {
+  const families: Record<string, unknown> = {};
+  const pairs: FamilyPair[] = [];
+  for (const [family, { validation }] of results) {
+    const subsets = new Set(validation.samples.map(({ subset, origin }) => `${subset} (${origin})`));
+    for (const name of subsets) {
+      const chosen = (index: number) => {
+        const { subset, origin } = at(validation.samples, index);
+        return `${subset} (${origin})` === name;
+      };
+      families[name] = errorFigures(validation, chosen);
+    }
+    pairs.push(...validation.pairs.map((pair) => ({ family, validation, pair })));
+  }
+  return {
+    made: "npm run fit",
+    date: new Date().toISOString().slice(0, 10),
+    data: Object.fromEntries(files.map((file) => [file, sha256(readFileSync(file, "utf8"))])),
+    samples: samples.length,
+    coefficients: { file: coefficientsFile, sha256: coefficients },
+    method:
+      "5 folds; repeated shapes and the two sides of a pair lie in one fold; percent; extra rows count in no goal",
+    families,
+    pairs: pairReport(pairs),
+  };
+}
+
+function pairReport(pairs: readonly FamilyPair[]) {
+  const originOf = ({ validation, pair }: FamilyPair) => {
+    const extra = [pair.before, pair.after].filter(
+      (index) => at(validation.samples, index).origin === "extra",
+    );
+    return extra.length === 0 ? "shared" : extra.length === 2 ? "extra" : "mixed";
+  };
+  const report: Record<string, unknown> = {};
+  for (const origin of ["shared", "extra"]) {
+    const some = pairs.filter((each) => originOf(each) === origin);
+    const contiguous = some.filter(({ pair }) => pair.axes !== "m");
+    report[`all (${origin})`] = pairFigures(some);
+    report[`without M (${origin})`] = pairFigures(contiguous);
+    report[`from a misaligned size, without M (${origin})`] = pairFigures(
+      contiguous.filter(({ pair }) => pair.misaligned),
+    );
+    for (const family of ["gemm", "conv", "attention"] as const) {
+      const ofFamily = contiguous.filter((each) => each.family === family);
+      report[`${family}, without M (${origin})`] = pairFigures(ofFamily);
+    }
+  }
+  return report;
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function rounded(value: number): number {
+  return Number(value.toPrecision(4));
+}
+
+main();

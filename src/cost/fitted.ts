@@ -1,0 +1,71 @@
+/** @file Which fit serves a target: its own, that of a GPU of the same generation, or the terms with datasheet rates. */
+import { findGpu } from "../hardware/gpus.ts";
+import type { Target } from "../hardware/target.ts";
+import type { Calibration, Range, Residual } from "./calibration.ts";
+import { h200Calibration } from "./coefficients/h200-cudnn.ts";
+import { Forest } from "./forest.ts";
+import type { Family } from "./sketch.ts";
+import type { Coefficients } from "./terms.ts";
+
+/** How near the fit is to the target. */
+export type Kinship = "measured" | "same-generation" | "datasheet";
+
+/** Intervals widen where the fit comes from elsewhere: multiples of the logarithm. */
+const widening: Readonly<Record<Kinship, number>> = { measured: 1, "same-generation": 1.6, datasheet: 1.6 };
+
+/** A family's residual, decoded. */
+export interface FamilyResidual {
+  readonly mean: Forest;
+  readonly spread: Forest;
+  readonly range: Range;
+  readonly shared: number;
+  readonly savingScale: number;
+}
+
+export class Fitted {
+  readonly kinship: Kinship;
+  readonly coefficients: Coefficients;
+  readonly #calibrations: readonly Calibration[];
+  readonly #residuals = new Map<Family, FamilyResidual | undefined>();
+
+  /** `calibrations` by preference. */
+  constructor(target: Target, calibrations: readonly Calibration[]) {
+    const all = [...calibrations, h200Calibration];
+    const own = all.filter(({ gpu, stack }) => gpu === target.gpu.id && stack === target.stack.id);
+    const kin = all.filter(({ gpu }) => findGpu(gpu)?.computeCapability === target.gpu.computeCapability);
+    this.kinship = own.length > 0 ? "measured" : kin.length > 0 ? "same-generation" : "datasheet";
+    this.#calibrations = own.length > 0 ? own : kin;
+    const layers = [h200Calibration, ...this.#calibrations.toReversed()];
+    this.coefficients = Object.assign({}, ...layers.map(({ coefficients }) => coefficients));
+  }
+
+  /** Undefined where the analytic terms stand alone. Decoded at first use: a lint of a CNN reads one table. */
+  residual(family: Family): FamilyResidual | undefined {
+    if (!this.#residuals.has(family)) {
+      const packed = this.#calibrations
+        .map(({ residuals }) => residuals[family])
+        .find((each) => each !== undefined);
+      this.#residuals.set(family, packed && decoded(packed));
+    }
+    return this.#residuals.get(family);
+  }
+
+  /** Factors on an estimate of the terms alone. */
+  analyticRange(family: Family): Range {
+    const all = [...this.#calibrations, h200Calibration];
+    return (
+      all.map(({ analytic }) => analytic[family]).find((range) => range !== undefined) ?? {
+        low: 0.5,
+        high: 2,
+      }
+    );
+  }
+
+  get widening(): number {
+    return widening[this.kinship];
+  }
+}
+
+function decoded({ mean, spread, ...rest }: Residual): FamilyResidual {
+  return { mean: new Forest(mean), spread: new Forest(spread), ...rest };
+}

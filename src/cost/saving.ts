@@ -1,0 +1,47 @@
+/** @file What a change saves: differences of estimates whose errors go together. */
+import type { Evaluation, Saving } from "./model.ts";
+
+/** Errors of layers of one model are partly the same error: this share of their product of widths. */
+const sharedAcrossLayers = 0.25;
+
+/** Either side may be missing: what is only removed, or only added. */
+export function savingOfOne(before: Evaluation | undefined, after: Evaluation | undefined): Saving {
+  if (before === undefined || after === undefined) return ofOneSide(before, after);
+  const microseconds = before.microseconds - after.microseconds;
+  const same = before.sketch.family === after.sketch.family;
+  const shared = same ? Math.min(before.shared, after.shared) : 0;
+  const scale = same ? Math.max(before.savingScale, after.savingScale) : 1;
+  // Where one is too high the other tends to be, so the widths partly cancel.
+  const apart = (a: number, b: number) => scale * Math.sqrt(Math.max(0, a * a + b * b - 2 * shared * a * b));
+  const up = ({ microseconds: whole, above }: Evaluation) => whole * (Math.exp(above) - 1);
+  const down = ({ microseconds: whole, below }: Evaluation) => whole * (1 - Math.exp(-below));
+  return {
+    microseconds,
+    low: microseconds - apart(down(before), up(after)),
+    high: microseconds + apart(up(before), down(after)),
+  };
+}
+
+function ofOneSide(before: Evaluation | undefined, after: Evaluation | undefined): Saving {
+  const only = before ?? after;
+  if (only === undefined) return { microseconds: 0, low: 0, high: 0 };
+  const { microseconds, above, below } = only;
+  const [low, high] = [microseconds * Math.exp(-below), microseconds * Math.exp(above)];
+  return before === undefined
+    ? { microseconds: -microseconds, low: -high, high: -low }
+    : { microseconds, low, high };
+}
+
+/** Savings of layers that change together. */
+export function combineSavings(savings: readonly Saving[]): Saving {
+  const microseconds = savings.reduce((sum, each) => sum + each.microseconds, 0);
+  const below = jointWidth(savings.map((each) => each.microseconds - each.low));
+  const above = jointWidth(savings.map((each) => each.high - each.microseconds));
+  return { microseconds, low: microseconds - below, high: microseconds + above };
+}
+
+function jointWidth(widths: readonly number[]): number {
+  const sum = widths.reduce((total, width) => total + width, 0);
+  const squares = widths.reduce((total, width) => total + width * width, 0);
+  return Math.sqrt(squares + sharedAcrossLayers * (sum * sum - squares));
+}
