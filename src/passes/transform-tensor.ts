@@ -60,6 +60,8 @@ export class TransformedTensor implements TensorBytes {
     const { from, to, map } = this.#transform;
     const stored = new Uint8Array(count * this.#fromBytes);
     this.#source.readInto(first * this.#fromBytes, stored);
+    const narrow = map === undefined && from === "float32" ? narrowers[to] : undefined;
+    if (narrow !== undefined) return narrowed(stored, narrow);
     const values = decoders[from](stored.buffer);
     map?.(values, first);
     return encoders[to](values);
@@ -109,6 +111,19 @@ const encoders: { readonly [T in FloatType]: (values: Float64Array) => Uint8Arra
   float16: (values) => encodeHalves(values, halfBitsOfFloat),
   bfloat16: (values) => encodeHalves(values, bfloatBitsOfFloat),
 };
+
+/** Whole models are converted this way: from bits to bits, without doubles in between. */
+const narrowers: { readonly [T in FloatType]?: (bits: number) => number } = {
+  float16: halfBitsOfFloat,
+  bfloat16: bfloatBitsOfFloat,
+};
+
+function narrowed(stored: Uint8Array<ArrayBuffer>, roundBits: (bits: number) => number): Uint8Array {
+  const bits = new Uint32Array(stored.buffer);
+  const halves = new Uint16Array(bits.length);
+  for (let index = 0; index < bits.length; index++) halves[index] = roundBits(bits[index] ?? 0);
+  return new Uint8Array(halves.buffer);
+}
 
 function encodeHalves(values: Float64Array, roundBits: (bits: number) => number): Uint8Array {
   const floats = Float32Array.from(values);
