@@ -51,7 +51,10 @@ export function halveBytes(bytes: Uint8Array, options: Partial<PassOptions> = {}
 }
 
 /** What the pass takes of its context; prices are none of its business. */
-type HalfContext = Pick<PassContext, "model" | "facts" | "names" | "open" | "options" | "target"> & {
+type HalfContext = Pick<
+  PassContext,
+  "model" | "facts" | "names" | "open" | "options" | "target" | "products"
+> & {
   readonly pricing: Pick<Pricing, "bindings">;
 };
 
@@ -70,6 +73,7 @@ function contextOf(before: OpenModel, options: Partial<PassOptions>): PassContex
   const context: HalfContext = {
     model: before,
     facts: inferFacts(before),
+    products: [],
     names: new FreshNames(before),
     open: (tensor) => tensorBytes(before.source, before.files, tensor, encodeNumbers),
     options: { ...defaults, ...options },

@@ -60,7 +60,7 @@ function pathToSoftmax(start: FloatValue, graph: FloatGraph, positions: Position
     if (value.value.isOutput || value.value.consumers.some((node) => !graph.byNode.has(node)))
       return undefined;
     for (const reader of readersOf(value)) {
-      if (isSoftmax(reader, value.value)) continue;
+      if (isSoftmax(reader, value.value) || isOp(reader.node, "Shape", "Size")) continue;
       if (!passesMask(reader, value.value, graph, positions)) return undefined;
       for (const next of outputsOf(reader, graph)) {
         if (seen.has(next.value)) continue;
