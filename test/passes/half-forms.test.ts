@@ -2,36 +2,10 @@ import { Tensor } from "onnxruntime-node";
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
-import type { PassOptions } from "../../src/passes/pass.ts";
-import { bytesOfModel, difference, type Feeds, floats, noise, run, volume } from "./folding.ts";
-import { countOf, type Halved, halveBytes, runHalf } from "./halving.ts";
+import { floats, noise } from "./folding.ts";
+import { countOf, dtypeOf, expectClose, halveBytes, weight } from "./halving.ts";
 
-const tolerance = 5e-3;
 const x = floats([4, 8]);
-
-function weight(graph: GraphBuilder, dims: readonly number[], seed = 7): string {
-  return graph.weight(dims, { values: noise(volume(dims), seed) });
-}
-
-async function expectClose(
-  bytes: Uint8Array,
-  feeds: Feeds = { x },
-  options: Partial<PassOptions> = {},
-): Promise<Halved> {
-  const halved = halveBytes(bytes, options);
-  expect(halved.changed).toBe(true);
-  expect(runHalf(halved.after, options).changed).toBe(false);
-  const expected = await run(bytes, feeds);
-  const actual = await run(bytesOfModel(halved.after), feeds);
-  expect(difference(expected, actual)).toBeLessThan(tolerance);
-  return halved;
-}
-
-function dtypeOf({ after }: Halved, opType: string): unknown {
-  const value = after.graph.nodes.find((each) => each.opType === opType)?.outputs[0];
-  const fact = value && inferFacts(after).root.fact(value);
-  return fact?.kind === "tensor" ? fact.dtype : undefined;
-}
 
 describe("functions", () => {
   it("calls one that takes any type in FP16; what it gives to FP32 operands stays FP32", async () => {

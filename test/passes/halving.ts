@@ -1,9 +1,11 @@
 /** @file The half pass over models, with what must be true of every result. */
 import { expect } from "vitest";
+import { type GraphBuilder, type ModelBuilder, type ModelOptions, model } from "../../fixtures/builder.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
 import { patched } from "../../src/fix/pipeline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { stacks } from "../../src/hardware/stacks.ts";
+import type { DType } from "../../src/ir/dtype.ts";
 import type { Graph } from "../../src/ir/model.ts";
 import { FreshNames } from "../../src/ir/names.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
@@ -13,6 +15,7 @@ import { emulateHalf } from "../../src/passes/half/emulate.ts";
 import { half } from "../../src/passes/half/half.ts";
 import type { PassContext, PassNote, PassOptions, Pricing } from "../../src/passes/pass.ts";
 import { encodeNumbers } from "../../src/passes/tensors.ts";
+import { bytesOfModel, difference, type Feeds, floats, noise, run, volume } from "./folding.ts";
 
 function testGpu() {
   const gpu = findGpu("h200");
@@ -112,4 +115,46 @@ export function countOf(graph: Graph, opType: string): number {
       if (value.type === "graph") count += countOf(value.graph, opType);
   }
   return count;
+}
+
+export function weight(graph: GraphBuilder, dims: readonly number[], seed = 7, scale = 1): string {
+  return graph.weight(dims, { values: noise(volume(dims), seed).map((value) => value * scale) });
+}
+
+/** Rounding to 11 bits a few times over. */
+const tolerance = 5e-3;
+
+/** The pass changes the model, and not what it computes; a second run finds nothing left to do. */
+export async function expectClose(
+  bytes: Uint8Array,
+  feeds: Feeds = { x: floats([4, 8]) },
+  options: Partial<PassOptions> = {},
+): Promise<Halved> {
+  const halved = halveBytes(bytes, options);
+  expect(halved.changed).toBe(true);
+  expect(runHalf(halved.after, options).changed).toBe(false);
+  const expected = await run(bytes, feeds);
+  const actual = await run(bytesOfModel(halved.after), feeds);
+  expect(difference(expected, actual)).toBeLessThan(tolerance);
+  return halved;
+}
+
+/** The type that the first node of an operator gives. */
+export function dtypeOf({ after }: Halved, opType: string): DType | undefined {
+  const value = after.graph.nodes.find((each) => each.opType === opType)?.outputs[0];
+  const fact = value && inferFacts(after).root.fact(value);
+  return fact?.kind === "tensor" ? fact.dtype : undefined;
+}
+
+/** x [4, 8] · w, then whatever `build` makes of it, as y. */
+export function behindProduct(
+  build: (graph: GraphBuilder, product: string, builder: ModelBuilder) => string,
+  options: Partial<ModelOptions> = {},
+): Uint8Array {
+  return model({ name: "half", opset: 17, ...options }, (graph, builder) => {
+    const input = graph.input("x", [4, 8]);
+    const product = graph.node("MatMul", [input, weight(graph, [8, 8])]);
+    graph.node("Identity", [build(graph, product, builder)], {}, { outputs: ["y"] });
+    graph.output("y");
+  });
 }

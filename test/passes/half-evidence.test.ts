@@ -1,0 +1,136 @@
+import { Tensor } from "onnxruntime-node";
+import { describe, expect, it } from "vitest";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { modelFromBytes } from "../../src/onnx/open.ts";
+import { floats, noise } from "./folding.ts";
+import { behindProduct, countOf, dtypeOf, expectClose, weight } from "./halving.ts";
+
+const x = floats([4, 8]);
+
+describe("masks", () => {
+  const masked = (value: number, build = "Where") =>
+    behindProduct((graph, product) => {
+      const scores = graph.node("MatMul", [product, graph.node("Transpose", [product], { perm: [1, 0] })]);
+      const keys = graph.weight([4, 4], {
+        dtype: "bool",
+        values: Array.from({ length: 16 }, (_, index) => (index % 4 <= index / 4 ? 1 : 0)),
+      });
+      const large = graph.scalar(value);
+      const result =
+        build === "Where"
+          ? graph.node("Where", [keys, scores, large])
+          : graph.node("Add", [
+              scores,
+              graph.node("Mul", [
+                graph.node("Sub", [graph.scalar(1), graph.node("Cast", [keys], { to: 1 })]),
+                large,
+              ]),
+            ]);
+      const weights = graph.node("Softmax", [result], { axis: 1 });
+      return graph.node("MatMul", [weights, product]);
+    });
+
+  it.each([-1e9, -3.4028234663852886e38])("clamps %d where only a softmax sees it", async (value) => {
+    for (const build of ["Where", "Add"]) {
+      const { notes, after } = await expectClose(masked(value, build));
+      expect(notes.some(({ message }) => message.includes("clamped to -32752"))).toBe(true);
+      expect(notes.some(({ kind }) => kind === "kept")).toBe(false);
+      expect(countOf(after.graph, "Cast")).toBeLessThanOrEqual(4);
+    }
+  });
+
+  it("leaves −∞ and what fits alone", async () => {
+    for (const value of [-10000, Number.NEGATIVE_INFINITY]) {
+      const { notes } = await expectClose(masked(value));
+      expect(notes.some(({ message }) => message.includes("clamped"))).toBe(false);
+    }
+  });
+
+  it("keeps a large constant that something else reads in FP32", async () => {
+    const bytes = behindProduct((graph, product) => {
+      const large = graph.scalar(-1e9);
+      const kept = graph.node("Where", [graph.node("Less", [product, graph.scalar(0)]), large, product]);
+      return graph.node("LogSoftmax", [kept]);
+    });
+    const halved = await expectClose(bytes);
+    expect(dtypeOf(halved, "Where")).toBe("float32");
+    expect(halved.notes.some(({ message }) => message.includes("out of FP16's range"))).toBe(true);
+  });
+});
+
+describe("evidence", () => {
+  it("keeps a normalization written out in FP32 as one piece", async () => {
+    const bytes = behindProduct((graph, product) => {
+      const mean = graph.node("ReduceMean", [product], { axes: [1] });
+      const centered = graph.node("Sub", [product, mean]);
+      const square = graph.node("Pow", [centered, graph.scalar(2)]);
+      const variance = graph.node("ReduceMean", [square], { axes: [1] });
+      const deviation = graph.node("Sqrt", [graph.node("Add", [variance, graph.scalar(1e-12)])]);
+      const normal = graph.node("Div", [centered, deviation]);
+      return graph.node("MatMul", [
+        graph.node("Mul", [normal, weight(graph, [8])]),
+        weight(graph, [8, 8], 2),
+      ]);
+    });
+    const halved = await expectClose(bytes);
+    for (const op of ["ReduceMean", "Sub", "Pow", "Add", "Sqrt", "Div"])
+      expect(dtypeOf(halved, op), op).toBe("float32");
+    expect(countOf(halved.after.graph, "Cast")).toBe(4);
+  });
+
+  it("keeps positions and angles in FP32, and what they turn into in FP16", async () => {
+    const bytes = model({ name: "rope" }, (graph) => {
+      const input = graph.input("x", [4, 8]);
+      const ids = graph.input("ids", [4, 1], "int64");
+      const angles = graph.node("Mul", [graph.node("Cast", [ids], { to: 1 }), weight(graph, [1, 8])]);
+      const product = graph.node("MatMul", [input, weight(graph, [8, 8])]);
+      const turned = graph.node("Mul", [product, graph.node("Cos", [angles])]);
+      graph.node("MatMul", [turned, weight(graph, [8, 8], 4)], {}, { outputs: ["y"] });
+      graph.output("y");
+    });
+    const ids = new Tensor("int64", BigInt64Array.from([100_001n, 5n, 70_003n, 65_537n]), [4, 1]);
+    const halved = await expectClose(bytes, { x, ids });
+    expect(dtypeOf(halved, "Cos")).toBe("float32");
+  });
+
+  it("lets a power saturate where a tanh ends it", async () => {
+    const gelu = (graph: GraphBuilder, value: string) => {
+      const cube = graph.node("Mul", [graph.node("Pow", [value, graph.scalar(3)]), graph.scalar(0.044715)]);
+      const inner = graph.node("Mul", [graph.node("Add", [value, cube]), graph.scalar(0.79788)]);
+      const gate = graph.node("Add", [graph.node("Tanh", [inner]), graph.scalar(1)]);
+      return graph.node("Mul", [graph.node("Mul", [value, graph.scalar(0.5)]), gate]);
+    };
+    const bytes = behindProduct((graph, product) =>
+      graph.node("MatMul", [gelu(graph, product), weight(graph, [8, 8], 2)]),
+    );
+    const large = new Tensor(
+      "float32",
+      Float32Array.from(noise(32, 5), (value) => value * 200),
+      [4, 8],
+    );
+    const halved = await expectClose(bytes, { x: large });
+    expect(dtypeOf(halved, "Pow")).toBe("float16");
+  });
+
+  it("believes ranges: large ones make islands, small ones clear overflows", async () => {
+    const bytes = behindProduct((graph, product) => {
+      const exponential = graph.node("Exp", [product], {}, { outputs: ["exp"] });
+      return graph.node("MatMul", [exponential, weight(graph, [8, 8], 2)], {}, { outputs: ["product"] });
+    });
+    const small = new Map([...modelFromBytes(bytes).graph.values.keys()].map((name) => [name, 50]));
+    expect(dtypeOf(await expectClose(bytes), "Exp")).toBe("float32");
+    expect(dtypeOf(await expectClose(bytes, { x }, { ranges: small }), "Exp")).toBe("float16");
+    const large = new Map([...small, ["product", 60_000] as const]);
+    const halved = await expectClose(bytes, { x }, { ranges: large });
+    expect(halved.notes.some(({ message }) => message.includes("reaches 60000 on sample inputs"))).toBe(true);
+  });
+
+  it("keeps an operator that has no FP16 form", async () => {
+    const bytes = behindProduct((graph, product) =>
+      graph.node("MatMul", [graph.node("Celu", [product]), weight(graph, [8, 8], 2)]),
+    );
+    const halved = await expectClose(bytes);
+    expect(dtypeOf(halved, "Celu")).toBe("float32");
+    expect(countOf(halved.after.graph, "Cast")).toBe(4);
+  });
+});
