@@ -29,7 +29,8 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
 }
 
 function timeText({ microseconds: { before, after } }: FixOutcome, palette: Palette): string {
-  const change = before > 0 ? ` (${percent((before - after) / before)} less)` : "";
+  const share = before > 0 ? Math.abs(before - after) / before : 0;
+  const change = share > 0 ? ` (${percent(share)} ${after < before ? "less" : "more"})` : "";
   return `predicted ${duration(before)} → ${palette.bold(duration(after))}${change}`;
 }
 
