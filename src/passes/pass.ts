@@ -74,6 +74,8 @@ export interface PassNote {
 export interface PassResult {
   readonly patch: Patch;
   readonly notes: readonly PassNote[];
+  /** Of inputs and outputs that the patch transposes, by name: the new axis i is the old axis p[i]. */
+  readonly permutations?: ReadonlyMap<string, readonly number[]> | undefined;
 }
 
 export interface Pass {

@@ -4,11 +4,14 @@ import type { Node, Value } from "../../ir/model.ts";
 import { findOp } from "../../ops/registry.ts";
 import { numbersOf } from "../../ops/shape.ts";
 import { isStored, storedTensor } from "../stored.ts";
+import type { Result } from "./functions.ts";
 
 /** How a node goes NHWC. */
 export type Form =
   /** Its operator knows the channel axis by position: a local function that says NHWC. */
-  | { readonly kind: "function" }
+  | { readonly kind: "function"; readonly result: Result }
+  /** It only sees the order of the elements, which is the same in both layouts. */
+  | { readonly kind: "same" }
   /** Lane by lane: the same operator on NHWC values. */
   | { readonly kind: "elementwise" }
   /** The same operator with its axes renumbered. */
@@ -55,11 +58,12 @@ export function formOf(
   if (layoutOps.has(node.opType)) {
     const [image] = node.inputs;
     if (!single || !isImage(image, scope) || !isImage(output, scope)) return undefined;
-    return { form: { kind: "function" }, images: [image] };
+    return { form: { kind: "function", result: "image" }, images: [image] };
   }
   if (node.opType === "Concat" || node.opType === "Split") return axisForm(node, scope);
   if (node.opType === "Pad") return padForm(node, scope);
   if (node.opType.startsWith("Reduce")) return reduceForm(node, scope);
+  if (node.opType === "Flatten" || node.opType === "Reshape") return sameForm(node, scope);
   if (findOp("", node.opType)?.traffic !== "elementwise" || !isImage(output, scope)) return undefined;
   if (node.attributes.some(({ name }) => name === "axis")) return undefined;
   return elementwiseForm(node, scope);
@@ -125,12 +129,29 @@ function reduceForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
   const keepsDims = (intAttribute(node, "keepdims") ?? 1) !== 0;
   // Without its axes, [N, C] and [N, H, W] read the same in both layouts; [N, C, H] does not.
   if (!keepsDims && kept.length > 1 && kept.includes(1)) return undefined;
+  // As a function it begins with the Transpose that ends the one before it: runtimes cancel the two.
+  if (!keepsDims && kept.length === 1)
+    return { form: { kind: "function", result: "plain" }, images: [image] };
   const moved = axes.flatMap((axis) => positionInNhwc[axis] ?? []).sort((a, b) => a - b);
   const form: Form =
     attribute === undefined
       ? { kind: "input", index: 1, values: moved }
       : { kind: "attribute", name: "axes", value: moved };
   return { form, images: [image] };
+}
+
+/** One position per image: [N,C,1,1] and [N,1,1,C] hold the same elements in the same order. */
+function sameForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
+  const [image, target] = node.inputs;
+  const fact = image === undefined ? undefined : scope.fact(image);
+  if (image === undefined || fact?.kind !== "tensor" || fact.shape?.length !== 4) return undefined;
+  if (fact.shape[2] !== 1 || fact.shape[3] !== 1) return undefined;
+  const isSame =
+    node.opType === "Flatten"
+      ? (intAttribute(node, "axis") ?? 1) === 1
+      : // A zero copies the size of an axis, which is another one behind the first.
+        elementsOf(target, scope)?.every((size, axis) => size !== 0 || axis === 0) === true;
+  return isSame ? { form: { kind: "same" }, images: [image] } : undefined;
 }
 
 function elementsOf(value: Value | undefined, scope: Scope): readonly number[] | undefined {

@@ -1,6 +1,6 @@
 /** @file Transposes that are there already and change the layout themselves. */
 import type { Node, Value } from "../../ir/model.ts";
-import { toNhwc } from "./functions.ts";
+import { toNchw } from "./functions.ts";
 
 /** The order of a Transpose over four axes. */
 export function permOf(node: Node): readonly number[] | undefined {
@@ -9,9 +9,9 @@ export function permOf(node: Node): readonly number[] | undefined {
   return value?.type === "ints" && value.values.length === 4 ? value.values : undefined;
 }
 
-/** Where a Transpose makes NCHW out of NHWC, what it reads is the NHWC form. */
-export function throughTranspose(value: Value): string | undefined {
+/** Where a Transpose makes NCHW out of NHWC: what it reads, whose own axes are the NHWC form. */
+export function throughTranspose(value: Value): Value | undefined {
   const order = value.producer === undefined ? undefined : permOf(value.producer);
   if (order === undefined) return undefined;
-  return toNhwc.every((axis, index) => order[axis] === index) ? value.producer?.inputs[0]?.name : undefined;
+  return toNchw.every((axis, index) => order[index] === axis) ? value.producer?.inputs[0] : undefined;
 }
