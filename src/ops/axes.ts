@@ -48,6 +48,8 @@ export interface AxisContext extends WorkContext {
   /** Input `index` is a constant of whole numbers that depend on sizes (a shape, split sizes, slice ends). */
   rewriteInput(index: number, values: (sizes: PaddedSizes) => readonly number[]): void;
   rewriteAttribute(name: string, value: (sizes: PaddedSizes) => number | readonly number[]): void;
+  /** A float that the node then states; undefined leaves the attribute as it is. */
+  rewriteFloat(name: string, value: (sizes: PaddedSizes) => number | undefined): void;
   /** Forbids padding in an axis. `verb` continues the sentence that starts with this node: "normalizes over it". */
   block(axis: Axis, verb: string): void;
   /** A new axis that must not be padded. */

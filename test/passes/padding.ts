@@ -21,13 +21,13 @@ export interface Padding {
   readonly sizes: ReadonlyMap<Atom, number>;
 }
 
-/** Every free atom grows by 1, 2 or 3. */
-export function padEverything(before: OpenModel): Padding {
+/** Every free atom grows by 1, 2 or 3 of `step`. */
+export function padEverything(before: OpenModel, step = 1): Padding {
   const relations = relate(inferFacts(before));
   const fills = collectFills(relations);
   blockUnsafe(relations, freeAtoms(allAxes(relations)), fills);
   const atoms = [...freeAtoms(allAxes(relations))].sort((a, b) => a.id - b.id);
-  const sizes = new Map(atoms.map((atom, at) => [atom, atom.size + 1 + (at % 3)]));
+  const sizes = new Map(atoms.map((atom, at) => [atom, atom.size + step * (1 + (at % 3))]));
   const open = (tensor: Parameters<typeof tensorBytes>[2]) =>
     tensorBytes(before.source, before.files, tensor, encodeNumbers);
   const names = new FreshNames(before);
@@ -38,8 +38,13 @@ export function padEverything(before: OpenModel): Padding {
 }
 
 /** What ONNX Runtime makes of the padded model is what it makes of the model. */
-export async function expectSamePadded(bytes: Uint8Array, feeds: Feeds, tolerance = 1e-5): Promise<Padding> {
-  const padding = padEverything(modelFromBytes(bytes));
+export async function expectSamePadded(
+  bytes: Uint8Array,
+  feeds: Feeds,
+  tolerance = 1e-5,
+  step = 1,
+): Promise<Padding> {
+  const padding = padEverything(modelFromBytes(bytes), step);
   const expected = await run(bytes, feeds);
   const actual = await run(bytesOfModel(padding.after), feeds);
   expectClose(expected, actual, tolerance);

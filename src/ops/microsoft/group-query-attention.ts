@@ -4,12 +4,19 @@
  * Inputs: query, key, value, past key and value, valid lengths, total length, …, attention bias (10).
  */
 import { addDims, type Dim, maxDims } from "../../ir/dim.ts";
+import type { AxisContext } from "../axes.ts";
 import { defineOp, type OpContext } from "../op.ts";
+import {
+  type AttentionPlaces,
+  attentionAxes,
+  attentionLane,
+  presentAxes,
+} from "../product/attention-axes.ts";
 import { type AttentionSizes, attentionWork } from "../product/heads.ts";
 import { dimAt, requireRank, shared, sharedOr } from "../product/operands.ts";
 import { elementsAt, tensor, tensorAt } from "../shape.ts";
 import { microsoft } from "./domain.ts";
-import { type GroupedHeads, groupedHeads } from "./grouped-heads.ts";
+import { type GroupedHeads, groupedHeads, hasOwnScale } from "./grouped-heads.ts";
 
 export const groupQueryAttention = defineOp({
   domain: microsoft,
@@ -38,7 +45,33 @@ export const groupQueryAttention = defineOp({
     const work = attentionWork(sizes, tensorAt(context, 0).dtype, causal, masked);
     return work && [work];
   },
+  axes(context) {
+    const reason = reasonAgainst(context);
+    if (reason !== undefined) return context.blockAll(reason);
+    const sizes = sizesOf(context, groupedHeads(context, 3));
+    const heads = attentionAxes(context, sizes, placesOf(context), hasOwnScale(context));
+    if (heads === undefined) return;
+    presentAxes(context, 1, heads.depth);
+    presentAxes(context, 2, heads.valueDepth);
+  },
+  lanes: (context, output) => attentionLane(context, output, placesOf(context)),
 });
+
+/** Without a key, the query holds keys and values as well. */
+function placesOf(context: OpContext): AttentionPlaces {
+  const [key, value] = context.inputs[1] === undefined ? [0, 0] : [1, 2];
+  return { query: 0, key, value, pastKey: 3, pastValue: 4 };
+}
+
+function reasonAgainst(context: AxisContext): string | undefined {
+  if ((context.int("do_rotary") ?? 0) !== 0) return "rotates pairs of lanes within a head";
+  const past = context.inputs[3];
+  if (past !== undefined && tensorAt(context, 3).dtype !== tensorAt(context, 0).dtype)
+    return "keeps a quantized cache";
+  // Scales of a quantized cache, weights of a normalization: whatever follows the sink of each head.
+  if (context.inputs.slice(12).some((input) => input !== undefined)) return "rescales lanes within a head";
+  return undefined;
+}
 
 function sizesOf(context: OpContext, { heads, kvHeads, headDim, rows }: GroupedHeads): AttentionSizes {
   const queryLength = sharedOr("length of query", dimAt(rows, 1));

@@ -12,6 +12,11 @@ export function headsOf(context: OpContext, name = "num_heads"): number {
   return heads;
 }
 
+/** A scale of 0 stands for the default, 1/√head size. */
+export function hasOwnScale(context: OpContext): boolean {
+  return (context.float("scale") ?? 0) !== 0;
+}
+
 export interface GroupedHeads {
   readonly heads: number;
   readonly kvHeads: number;

@@ -5,7 +5,14 @@
  * key and value may also be caches [B,N,L,D].
  */
 import { type Dim, floorDivDims, mulDims, type Shape } from "../../ir/dim.ts";
+import type { AxisContext, LaneContext } from "../axes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
+import {
+  type AttentionPlaces,
+  attentionAxes,
+  attentionLane,
+  presentAxes,
+} from "../product/attention-axes.ts";
 import {
   type AttentionSizes,
   attentionSizes,
@@ -17,7 +24,7 @@ import {
 import { dimAt, requireRank, shared, sharedOr } from "../product/operands.ts";
 import { asTensor, tensor, tensorAt } from "../shape.ts";
 import { microsoft } from "./domain.ts";
-import { headsOf } from "./grouped-heads.ts";
+import { hasOwnScale, headsOf } from "./grouped-heads.ts";
 
 interface Form {
   readonly type: string;
@@ -25,14 +32,23 @@ interface Form {
   readonly past?: number;
   /** Given where past and present are one buffer of full length. */
   readonly pastLength?: number;
+  /** Given where padding passes through. */
+  readonly places?: AttentionPlaces;
 }
 
 const forms: readonly Form[] = [
-  { type: "MultiHeadAttention", masks: [4, 5], past: 6, pastLength: 8 },
+  {
+    type: "MultiHeadAttention",
+    masks: [4, 5],
+    past: 6,
+    pastLength: 8,
+    places: { query: 0, key: 1, value: 2, bias: 3, pastKey: 6, pastValue: 7 },
+  },
   { type: "DecoderMaskedMultiHeadAttention", masks: [3, 4], past: 5, pastLength: 7 },
 ];
 
 function multiHeadAttention(form: Form): OpDefinition {
+  const { places } = form;
   return defineOp({
     domain: microsoft,
     type: form.type,
@@ -56,7 +72,23 @@ function multiHeadAttention(form: Form): OpDefinition {
       const work = attentionWork(sizesOf(context, form), tensorAt(context, 0).dtype, causal, masked);
       return work && [work];
     },
+    ...(places && {
+      axes: (context: AxisContext) => separateAxes(context, form, places),
+      lanes: (context: LaneContext, output: number) => attentionLane(context, output, places),
+    }),
   });
+}
+
+function separateAxes(context: AxisContext, form: Form, places: AttentionPlaces): void {
+  const isSeparate =
+    tensorAt(context, 0).shape?.length === 3 &&
+    context.inputs[1] !== undefined &&
+    tensorAt(context, 1).shape?.length !== 5;
+  if (!isSeparate) return context.blockAll("reads queries, keys or values from one operand");
+  const heads = attentionAxes(context, sizesOf(context, form), places, hasOwnScale(context));
+  if (heads === undefined) return;
+  presentAxes(context, 1, heads.depth);
+  presentAxes(context, 2, heads.valueDepth);
 }
 
 function sizesOf(context: OpContext, form: Form): AttentionSizes {

@@ -3,15 +3,23 @@
  *
  * input [B,S,I] by merged weights [I, 2·hidden + v hidden]; past and present are [2,B,N,length,head size].
  */
+import { paddedSize } from "../../ir/axis.ts";
 import { addDims, type Dim, floorDivDims, product, type Shape } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
+import type { AxisContext, LaneContext } from "../axes.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
-import { attentionWork, splitEvenly } from "../product/heads.ts";
+import {
+  type AttentionPlaces,
+  attentionAxes,
+  attentionLane,
+  presentAxes,
+} from "../product/attention-axes.ts";
+import { type AttentionSizes, attentionWork, splitEvenly } from "../product/heads.ts";
 import { dimAt, multiplyType, requireRank, shared, sharedOr } from "../product/operands.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import type { AttentionWork, GemmWork, Work } from "../work.ts";
 import { microsoft } from "./domain.ts";
-import { headsOf } from "./grouped-heads.ts";
+import { hasOwnScale, headsOf } from "./grouped-heads.ts";
 
 /** Where each operator keeps its inputs. */
 interface Form {
@@ -25,18 +33,28 @@ interface Form {
   /** Of the projection, where it is not the input's. */
   readonly projectionType?: DType;
   readonly presents: number;
+  /** Given where padding passes through; the weights bring queries, keys and values. */
+  readonly places?: AttentionPlaces;
 }
 
 const forms: readonly Form[] = [
-  { type: "Attention", past: 4, masks: [3, 5], typeFrom: 0, presents: 1 },
+  {
+    type: "Attention",
+    past: 4,
+    masks: [3, 5],
+    typeFrom: 0,
+    presents: 1,
+    places: { query: 1, key: 1, value: 1, bias: 2, pastKey: 4, pastValue: 4 },
+  },
   { type: "DecoderMaskedSelfAttention", past: 4, masks: [3, 5], typeFrom: 0, presents: 1 },
   // input, weight, bias, their scales, mask, their zero points, past.
   { type: "QAttention", past: 8, masks: [5], typeFrom: 3, projectionType: "int8", presents: 1 },
   { type: "PackedAttention", tokenOffset: 3, masks: [5], typeFrom: 0, presents: 0 },
 ];
 
-export const selfAttentionOps: readonly OpDefinition[] = forms.map((form) =>
-  defineOp({
+export const selfAttentionOps: readonly OpDefinition[] = forms.map((form) => {
+  const { places } = form;
+  return defineOp({
     domain: microsoft,
     type: form.type,
     product: true,
@@ -47,8 +65,12 @@ export const selfAttentionOps: readonly OpDefinition[] = forms.map((form) =>
       return [tensor(dtype, outputShape(context, form, sizes)), present].slice(0, 1 + form.presents);
     },
     work: (context) => selfAttentionWork(context, form),
-  }),
-);
+    ...(places && {
+      axes: (context: AxisContext) => projectedAxes(context, form, places),
+      lanes: (context: LaneContext, output: number) => attentionLane(context, output, places),
+    }),
+  });
+});
 
 interface Sizes {
   readonly batch: Dim;
@@ -137,9 +159,8 @@ function selfAttentionWork(context: OpContext, form: Form): readonly Work[] | un
   return [projection, attention];
 }
 
-function innerWork(context: OpContext, form: Form, sizes: Sizes): AttentionWork | undefined {
-  const { batch, length, heads, past, hidden, valueHidden } = sizes;
-  const inner = {
+function innerSizes({ batch, length, heads, past, hidden, valueHidden }: Sizes): AttentionSizes {
+  return {
     batch,
     heads,
     kvHeads: heads,
@@ -148,7 +169,32 @@ function innerWork(context: OpContext, form: Form, sizes: Sizes): AttentionWork 
     headDim: splitEvenly(hidden, heads, "Q"),
     valueHeadDim: splitEvenly(valueHidden, heads, "V"),
   };
+}
+
+function innerWork(context: OpContext, form: Form, sizes: Sizes): AttentionWork | undefined {
   const causal = (context.int("unidirectional") ?? 0) !== 0;
   const masked = form.masks.some((mask) => context.inputs[mask] !== undefined);
-  return attentionWork(inner, tensorAt(context, form.typeFrom).dtype, causal, masked);
+  return attentionWork(innerSizes(sizes), tensorAt(context, form.typeFrom).dtype, causal, masked);
+}
+
+/** The weights' rows meet the input; their columns, and the bias, are queries, keys and values side by side. */
+function projectedAxes(context: AxisContext, form: Form, places: AttentionPlaces): void {
+  if ((context.int("do_rotary") ?? 0) !== 0) return context.blockAll("rotates pairs of lanes within a head");
+  const [input, weights] = [context.axesOf(0), context.axesOf(1)];
+  const [rows, features] = [weights?.[0], input?.[2]];
+  if (rows === undefined || features === undefined) return context.blockAll("has operands of unknown sizes");
+  context.solver.unify(features, rows, "features differ in structure");
+  context.contract(features, 0, 1);
+  const heads = attentionAxes(context, innerSizes(sizesOf(context, form)), places, hasOwnScale(context));
+  if (heads === undefined) return;
+  const { depth, valueDepth, query, key, value } = heads;
+  presentAxes(context, 1, depth);
+  // Keys and values share the cache.
+  if (depth !== valueDepth && context.node.outputs[1] !== undefined) {
+    for (const axis of [depth, valueDepth]) context.block(axis, "keeps it in a cache");
+  }
+  if (context.ints("qkv_hidden_sizes") === undefined) return;
+  context.rewriteAttribute("qkv_hidden_sizes", (sizes) =>
+    [query, key, value].map((axis) => paddedSize(axis, sizes)),
+  );
 }

@@ -2,8 +2,11 @@
 import type { Shape } from "../../ir/dim.ts";
 import { defineOp, type OpContext } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { type AttentionPlaces, attentionAxes, attentionLane, presentAxes } from "./attention-axes.ts";
 import { type AttentionSizes, attentionOutput, attentionSizes, attentionWork, headSizes } from "./heads.ts";
 import { dimAt, requireRank, shared, sharedType } from "./operands.ts";
+
+const places: AttentionPlaces = { query: 0, key: 1, value: 2, pastKey: 4, pastValue: 5 };
 
 export const attention = defineOp({
   domain: "",
@@ -27,6 +30,13 @@ export const attention = defineOp({
     const work = attentionWork(sizesOf(context), keyType(context), causal, masked);
     return work && [work];
   },
+  axes(context) {
+    const heads = attentionAxes(context, sizesOf(context), places, context.has("scale"));
+    if (heads === undefined) return;
+    presentAxes(context, 1, heads.depth);
+    presentAxes(context, 2, heads.valueDepth);
+  },
+  lanes: (context, output) => attentionLane(context, output, places),
 });
 
 function keyType(context: OpContext) {

@@ -64,6 +64,7 @@ class Applier {
     for (const rewrite of relations.rewrites) {
       if (!this.#touchesPadding(rewrite.node)) continue;
       if (rewrite.kind === "input") this.#rewriteInput(rewrite.node, rewrite.index, rewrite.values(sizes));
+      else if (rewrite.kind === "float") this.#writeFloat(rewrite.node, rewrite.name, rewrite.value(sizes));
       else this.#rewriteAttribute(rewrite.node, rewrite.name, rewrite.value(sizes));
     }
     for (const shuffle of relations.shuffles) {
@@ -159,6 +160,10 @@ class Applier {
       (before?.type === "int" && before.value === value) ||
       (before?.type === "ints" && typeof value !== "number" && sameNumbers(before.values, value));
     if (!same) this.#draft(node).attributes.set(name, spec);
+  }
+
+  #writeFloat(node: Node, name: string, value: number | undefined): void {
+    if (value !== undefined) this.#draft(node).attributes.set(name, { type: "float", value });
   }
 
   /** One Gather in place of three nodes. */

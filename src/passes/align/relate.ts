@@ -37,6 +37,11 @@ export type Rewrite = { readonly node: Node } & (
       readonly name: string;
       readonly value: (sizes: PaddedSizes) => number | readonly number[];
     }
+  | {
+      readonly kind: "float";
+      readonly name: string;
+      readonly value: (sizes: PaddedSizes) => number | undefined;
+    }
 );
 
 export interface Fill {

@@ -78,6 +78,10 @@ export class RelationContext extends NodeContext implements AxisContext {
     this.#builder.rewrites.push({ node: this.node, kind: "attribute", name, value });
   }
 
+  rewriteFloat(name: string, value: (sizes: PaddedSizes) => number | undefined): void {
+    this.#builder.rewrites.push({ node: this.node, kind: "float", name, value });
+  }
+
   block(axis: Axis, verb: string): void {
     this.solver.block(axis, this.#told(verb));
   }
