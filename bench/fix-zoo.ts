@@ -17,16 +17,17 @@ import { fixModel } from "../src/fix/fix.ts";
 import type { FixSettings } from "../src/fix/pipeline.ts";
 import { findGpu } from "../src/hardware/gpus.ts";
 import { stacks } from "../src/hardware/stacks.ts";
-import type { Model } from "../src/ir/model.ts";
+import type { Model, Node } from "../src/ir/model.ts";
 import { buildContext } from "../src/lint/run.ts";
 import { openModel } from "../src/onnx/open.ts";
-import { flopsOf, type ProductWork } from "../src/ops/work.ts";
+import { flopsOf } from "../src/ops/work.ts";
 import { align } from "../src/passes/align/align.ts";
 import { channelsLast } from "../src/passes/channels-last/channels-last.ts";
 import { fold } from "../src/passes/fold/fold.ts";
 import { half } from "../src/passes/half/half.ts";
 import type { Pass } from "../src/passes/pass.ts";
 import { budgets, compareModels } from "../src/verify/index.ts";
+import { contiguousAxes, type Recovery, recoveryOf } from "./fix-recovery.ts";
 
 const modes = { safe: [fold, align], half: [fold, align, half], nhwc: [fold, align, channelsLast] } as const;
 type Mode = keyof typeof modes;
@@ -69,12 +70,13 @@ interface Row {
   readonly nodesAdded?: number;
   readonly innerPads?: number;
   readonly parametersAdded?: number;
+  readonly recovery?: Recovery;
   readonly secondTime?: string;
   readonly reasons?: readonly string[];
 }
 
 console.log(
-  "model                      result      rel. error   misaligned     predicted µs    nodes  inner Pad/Slice  second time",
+  "model                      result      rel. error   misaligned     predicted µs    nodes  inner Pad/Slice  recovered  second time",
 );
 for (const name of names) {
   const row = await one(name);
@@ -82,6 +84,7 @@ for (const name of names) {
   print(row);
   if (options.out !== undefined) save(options.out);
 }
+printTotals();
 
 async function one(name: string): Promise<Row> {
   const folder = mkdtempSync(join(tmpdir(), "tc-lint-fix-"));
@@ -131,6 +134,7 @@ async function fixIn(folder: string, name: string): Promise<Row> {
     nodesAdded: after.graph.nodes.length - before.graph.nodes.length,
     innerPads: innerPads(before, after),
     parametersAdded: outcome.diff.addedElements,
+    recovery: recoveryOf(buildContext(before, settings), buildContext(after, settings), settings),
     secondTime: again.changed ? "CHANGES" : "same",
     reasons: outcome.notes.filter(({ kind }) => kind === "blocked").map(({ message }) => message),
   };
@@ -148,27 +152,69 @@ function misalignedShare(model: Parameters<typeof buildContext>[0]): number {
   return all > 0 ? off / all : 0;
 }
 
-function contiguousAxes(work: ProductWork<number>): readonly number[] {
-  switch (work.kind) {
-    case "gemm":
-      return [work.transA ? work.m : work.k, work.transB ? work.k : work.n, work.n];
-    case "conv":
-      return work.groups === work.channels ? [] : [work.channels / work.groups, work.filters / work.groups];
-    case "attention":
-      return [work.headDim, work.valueHeadDim];
-    case "recurrent":
-      return [work.hiddenSize, work.inputSize];
-  }
-}
-
 /** Pads and Slices that the fix put between two nodes of the graph. */
 function innerPads(before: Model, after: Model): number {
   const known = new Set(before.graph.nodes.map((node) => node.outputs[0]?.name));
   return after.graph.nodes.filter((node) => {
     if (node.opType !== "Pad" && node.opType !== "Slice") return false;
     if (known.has(node.outputs[0]?.name)) return false;
-    return !(node.inputs[0]?.isInput === true || node.outputs[0]?.isOutput === true);
+    return !(isAtInput(node) || isAtOutput(node));
   }).length;
+}
+
+/** What may stand between an edge of the graph and the Pad or Slice at it: other passes put it there. */
+const edgeOps = new Set(["Cast", "Transpose"]);
+
+function isAtInput(node: Node | undefined): boolean {
+  const [value] = node?.inputs ?? [];
+  if (value === undefined || value.isInput) return value !== undefined;
+  return value.producer !== undefined && edgeOps.has(value.producer.opType) && isAtInput(value.producer);
+}
+
+function isAtOutput(node: Node | undefined): boolean {
+  const [value] = node?.outputs ?? [];
+  if (value === undefined || value.isOutput) return value !== undefined;
+  return value.consumers.every((reader) => edgeOps.has(reader.opType) && isAtOutput(reader));
+}
+
+/** Over all models. */
+function totals(): Recovery & { readonly share: number; readonly innerPads: number } {
+  const reasons = new Map<string, { products: number; microseconds: number }>();
+  let [recoverable, recovered, pads] = [0, 0, 0];
+  for (const { recovery, innerPads: inner = 0 } of rows) {
+    pads += inner;
+    recoverable += recovery?.recoverableMicroseconds ?? 0;
+    recovered += recovery?.recoveredMicroseconds ?? 0;
+    for (const { reason, products, microseconds } of recovery?.remainder ?? []) {
+      const known = reasons.get(reason) ?? { products: 0, microseconds: 0 };
+      known.products += products;
+      known.microseconds += microseconds;
+      reasons.set(reason, known);
+    }
+  }
+  return {
+    innerPads: pads,
+    recoverableMicroseconds: recoverable,
+    recoveredMicroseconds: recovered,
+    share: recoverable > 0 ? recovered / recoverable : 1,
+    remainder: [...reasons]
+      .map(([reason, rest]) => ({ reason, ...rest }))
+      .sort((a, b) => b.microseconds - a.microseconds),
+  };
+}
+
+function printTotals(): void {
+  const { share, recoverableMicroseconds, recoveredMicroseconds, remainder, innerPads: pads } = totals();
+  const count = (result: string) => rows.filter((row) => row.result === result).length;
+  console.log(
+    `${rows.length} models: ${count("verified")} verified, ${count("unchanged")} unchanged; ${pads} Pad or Slice inside`,
+  );
+  console.log(
+    `recovered ${(100 * share).toFixed(1)} % of ${recoverableMicroseconds.toFixed(0)} µs (${recoveredMicroseconds.toFixed(0)} µs); the rest:`,
+  );
+  for (const { reason, products, microseconds } of remainder) {
+    console.log(`  ${microseconds.toFixed(1).padStart(8)} µs in ${products} products: ${reason}`);
+  }
 }
 
 function print(row: Row): void {
@@ -182,13 +228,19 @@ function print(row: Row): void {
     time.padStart(16),
     String(row.nodesAdded ?? "-").padStart(6),
     String(row.innerPads ?? "-").padStart(6),
+    recoveryText(row).padStart(16),
     row.secondTime ?? "-",
   ];
   console.log(cells.join(" "));
 }
 
+function recoveryText({ recovery }: Row): string {
+  if (recovery === undefined) return "-";
+  return `${recovery.recoveredMicroseconds.toFixed(0)} of ${recovery.recoverableMicroseconds.toFixed(0)} µs`;
+}
+
 function save(out: string): void {
   mkdirSync(dirname(out), { recursive: true });
   const command = `node scripts/run.mjs bench/fix-zoo.ts --mode ${mode} --out ${out}`;
-  writeFileSync(out, `${JSON.stringify({ command, rows }, null, 1)}\n`);
+  writeFileSync(out, `${JSON.stringify({ command, totals: totals(), rows }, null, 1)}\n`);
 }

@@ -6,6 +6,8 @@ import { type Folder, temporaryFolder } from "./models.ts";
 import { type Run, type RunOptions, run } from "./run.ts";
 
 export interface Workbench {
+  /** The built executable, for runs that a test steers. */
+  readonly script: string;
   /** New and empty for each test. */
   readonly folder: Folder;
   /** Runs in the folder. */
@@ -27,6 +29,10 @@ export function useWorkbench(): Workbench {
   });
   afterEach(() => folder?.[Symbol.dispose]());
   const bench: Workbench = {
+    get script() {
+      if (cli === undefined) throw new Error("there is a command line during tests only");
+      return cli.script;
+    },
     get folder() {
       if (folder === undefined) throw new Error("there is a folder during tests only");
       return folder;

@@ -1,0 +1,315 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { Ajv } from "ajv";
+import { describe, expect, it } from "vitest";
+import { passNames } from "../../src/passes/pass.ts";
+import { writeNpz } from "../../src/verify/index.ts";
+import { contentsOf, convolutions, writeExternal, writeInline } from "../fix/models.ts";
+import { floats, info, node, type types } from "../onnx/build.ts";
+import { lfsPointer } from "./models.ts";
+import { useWorkbench } from "./workbench.ts";
+
+const require = createRequire(import.meta.url);
+const fixSchema = require("../../schemas/fix-report.schema.json");
+const validate = new Ajv({ strict: true, strictTypes: false, allowUnionTypes: true })
+  .addSchema(require("../../schemas/report.schema.json"), "report.schema.json")
+  .compile(fixSchema);
+const bench = useWorkbench();
+const plain = ["--no-color", "--min-saving", "0", "--select", "TC101"];
+
+/** Runs and reads the JSON report, which must keep to its schema. */
+async function fixJson(...args: string[]) {
+  const { exitCode, stdout, stderr } = await bench.tcLint([...args, ...plain, "-f", "json"]);
+  const report = JSON.parse(stdout);
+  expect(validate(report), JSON.stringify(validate.errors)).toBe(true);
+  return { exitCode, stderr, report };
+}
+
+describe("tc-lint --fix", () => {
+  it("repairs, says what was done and proven, then reports what remains", async () => {
+    writeExternal(bench.folder.path);
+    const { exitCode, stdout, stderr } = await bench.tcLint(["--fix", "model.onnx", ...plain]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(/^model\.onnx\n {2}predicted [\d.]+ µs → [\d.]+ µs \(\d+ % less\)\n {2}nodes: /);
+    expect(stdout).toMatch(/ {2}fold {2}.*\n {2}align {2}padded 67 to 72 in 2 product\(s\), saves /);
+    expect(stdout).toMatch(
+      / {2}verified: with ONNX Runtime \S+ on the CPU on \d input sets, within 0\.00005 of/,
+    );
+    expect(stdout).toMatch(/ {2}written to model\.onnx \(\d+ bytes\)\n/);
+    expect(stdout).toMatch(/no findings in 1 model\n$/);
+    const again = await bench.tcLint(["--fix", "model.onnx", ...plain, "--exit-non-zero-on-fix"]);
+    expect(again.exitCode).toBe(0);
+    expect(again.stdout).toContain("nothing to fix");
+  });
+
+  it("--fix-only leaves out the report, --exit-non-zero-on-fix says so by the exit code", async () => {
+    writeInline(bench.folder.path);
+    const first = await bench.tcLint(["--fix-only", "--exit-non-zero-on-fix", "model.onnx", ...plain]);
+    expect(first.exitCode).toBe(1);
+    expect(first.stdout).not.toContain("in 1 model");
+    const second = await bench.tcLint(["--fix-only", "--exit-non-zero-on-fix", "model.onnx", ...plain]);
+    expect(second).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("nothing to fix") });
+  });
+
+  it("--diff writes nothing, lists what would change, and exits with 1", async () => {
+    writeExternal(bench.folder.path);
+    const before = contentsOf(bench.folder.path);
+    const { exitCode, stdout, stderr } = await bench.tcLint(["--diff", "model.onnx", ...plain]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "" });
+    expect(stdout).toMatch(/~ w2 float32\[32,67,3,3\] → float32\[32,72,3,3\]/);
+    expect(stdout).toMatch(/− norm \(BatchNormalization\)/);
+    expect(stdout).toContain("not written");
+    expect(contentsOf(bench.folder.path)).toEqual(before);
+    await bench.tcLint(["--fix-only", "model.onnx", ...plain]);
+    expect(await bench.tcLint(["--diff", "model.onnx", ...plain])).toMatchObject({ exitCode: 0 });
+  });
+
+  it("--fix-output leaves the original as it is, and reports on the result", async () => {
+    writeExternal(bench.folder.path);
+    const before = contentsOf(bench.folder.path);
+    const { exitCode, report } = await fixJson("--fix-output", "fixed.onnx", "model.onnx");
+    expect(exitCode).toBe(0);
+    expect(report.fixes).toMatchObject([{ path: "model.onnx", destination: "fixed.onnx", written: true }]);
+    expect(report.lint.models).toMatchObject([{ path: "fixed.onnx" }]);
+    for (const [name, content] of before) {
+      expect(readFileSync(path.join(bench.folder.path, name), "latin1") === content).toBe(true);
+    }
+  });
+
+  it("--no-verify says so, in the report and in the model", async () => {
+    writeInline(bench.folder.path);
+    const { report } = await fixJson("--fix-only", "--no-verify", "model.onnx");
+    expect(report.fixes).toMatchObject([{ proof: { kind: "unverified", summary: "--no-verify" } }]);
+    expect(readFileSync(path.join(bench.folder.path, "model.onnx"), "latin1")).toContain(
+      "fold, align; unverified",
+    );
+  });
+
+  it("signs with the version that verified", async () => {
+    writeInline(bench.folder.path);
+    const { report } = await fixJson("--fix-only", "model.onnx");
+    const [, version] = /ONNX Runtime (\S+)/.exec(report.fixes[0].proof.summary) ?? [];
+    expect(readFileSync(path.join(bench.folder.path, "model.onnx"), "latin1")).toContain(
+      `fold, align; verified with ONNX Runtime ${version}`,
+    );
+  });
+
+  it("repairs each of several models on its own, and exits with 2 where one cannot be", async () => {
+    mkdirSync(path.join(bench.folder.path, "a"));
+    mkdirSync(path.join(bench.folder.path, "b"));
+    writeInline(path.join(bench.folder.path, "a"));
+    writeExternal(path.join(bench.folder.path, "b"));
+    rmSync(path.join(bench.folder.path, "b", "model.weights"));
+    const before = contentsOf(path.join(bench.folder.path, "b"));
+    const { exitCode, stderr, report } = await fixJson("--fix", ".");
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(
+      /^tc-lint: b\/model\.onnx: its weights are in "model\.weights", which is not there/,
+    );
+    expect(report.fixes).toMatchObject([
+      { path: "a/model.onnx", written: true, error: null },
+      { path: "b/model.onnx", written: false, error: { code: "weights-missing" } },
+    ]);
+    expect(report.lint.models).toHaveLength(1);
+    expect(contentsOf(path.join(bench.folder.path, "b"))).toEqual(before);
+  });
+
+  it("names a Git LFS pointer, and passes it over where asked to", async () => {
+    bench.folder.write("model.onnx", lfsPointer);
+    const { exitCode, stderr } = await bench.tcLint(["--fix", "model.onnx"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/is a Git LFS pointer .* run: git lfs pull/);
+    const skipped = await bench.tcLint(["--fix", "model.onnx", "--lfs-pointers", "skip"]);
+    expect(skipped.exitCode).toBe(0);
+    expect(readFileSync(path.join(bench.folder.path, "model.onnx"), "utf8")).toBe(lfsPointer);
+  });
+
+  it("keeps what programs read apart: JSON in a file, SARIF on stdout", async () => {
+    writeInline(bench.folder.path);
+    const run = await bench.tcLint(["--fix", "model.onnx", ...plain, "-f", "sarif", "-f", "json=fix.json"]);
+    expect(JSON.parse(run.stdout)).toMatchObject({ version: "2.1.0" });
+    expect(run.stderr).toMatch(/^model\.onnx\n {2}predicted/);
+    const report = JSON.parse(readFileSync(path.join(bench.folder.path, "fix.json"), "utf8"));
+    expect(validate(report)).toBe(true);
+    expect(report.fixes).toMatchObject([{ changed: true }]);
+  });
+
+  it.each([
+    [["--layout", "nhwc", "model.onnx"], /--layout: says nothing without --fix or --diff/],
+    [["--samples", "x.npz", "model.onnx"], /--samples: says nothing without --fix or --diff/],
+    [["--fix", "--samples", "x.npz", "model.onnx"], /--samples: says nothing without half precision/],
+    [["--fix-output", "a", "--fix-output", "b", "model.onnx"], /--fix-output: given more than once/],
+    [["--fix-output", "c.onnx", "model.onnx", "other.onnx"], /--fix-output: takes one model, found 2/],
+    [["--fix", "--precision", "fp16", "--samples", "none", "model.onnx"], /--samples: none: no such file/],
+    [["--fix", "--precision", "fp16", "--samples", ".", "model.onnx"], /holds no \.npz file/],
+  ])("exits with 2 and says why: %j", async (args, message) => {
+    writeInline(bench.folder.path);
+    writeFileSync(
+      path.join(bench.folder.path, "other.onnx"),
+      readFileSync(path.join(bench.folder.path, "model.onnx")),
+    );
+    const before = contentsOf(bench.folder.path);
+    const { exitCode, stderr } = await bench.tcLint(args);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(message);
+    expect(contentsOf(bench.folder.path)).toEqual(before);
+  });
+});
+
+/** x [64,64] → MatMul by w, whose product grows with x → Relu → MatMul → y. */
+function growing(): types.IGraphProto {
+  const weights = Array.from({ length: 64 * 64 }, (_, index) => (index % 7) - 3);
+  return {
+    node: [
+      node("MatMul", ["x", "w1"], ["h"], { name: "grows" }),
+      node("Relu", ["h"], ["r"], { name: "relu" }),
+      node("MatMul", ["r", "w2"], ["y"], { name: "reads" }),
+    ],
+    input: [info("x", [64, 64])],
+    output: [info("y", [64, 64])],
+    initializer: [
+      floats("w1", [64, 64], weights),
+      floats(
+        "w2",
+        [64, 64],
+        weights.map((w) => w / 4096),
+      ),
+    ],
+  };
+}
+
+describe("half precision", () => {
+  const halve = ["--fix-only", "--precision", "fp16", "model.onnx"];
+
+  it("says on what inputs it saw ranges: drawn ones", async () => {
+    writeInline(bench.folder.path, growing());
+    const { report } = await fixJson(...halve);
+    expect(report.fixes).toMatchObject([
+      { changed: true, ranges: expect.stringMatching(/^drawn inputs/), proof: { kind: "verified" } },
+    ]);
+    expect(kept(report)).toEqual([]);
+  });
+
+  it("keeps in FP32 what leaves the range of FP16 on the samples of the user", async () => {
+    writeInline(bench.folder.path, growing());
+    mkdirSync(path.join(bench.folder.path, "samples"));
+    for (const [name, size] of [
+      ["small", 1],
+      ["large", 1e4],
+    ] as const) {
+      const x = { dtype: "float32", dims: [64, 64], data: new Float32Array(64 * 64).fill(size) } as const;
+      bench.folder.write(`samples/${name}.npz`, writeNpz(new Map([["x", x]])));
+    }
+    const { report } = await fixJson(...halve, "--samples", "samples");
+    expect(report.fixes[0].ranges).toBe("2 sets of sample inputs (samples)");
+    const [first] = kept(report);
+    expect(first).toMatchObject({ node: "grows", message: expect.stringContaining("on sample inputs") });
+    rmSync(path.join(bench.folder.path, "model.onnx"));
+    writeInline(bench.folder.path, growing());
+    const small = await fixJson(...halve, "--samples", path.join("samples", "small.npz"));
+    expect(kept(small.report)).toEqual([]);
+  });
+
+  it("judges by constants alone where nothing is run", async () => {
+    writeInline(bench.folder.path, growing());
+    const { report } = await fixJson(...halve, "--no-verify");
+    expect(report.fixes[0].ranges).toBe("constants alone (--no-verify)");
+  });
+
+  it("refuses samples that the model does not take", async () => {
+    writeInline(bench.folder.path, growing());
+    const other = { dtype: "float32", dims: [1], data: Float32Array.of(1) } as const;
+    bench.folder.write("s.npz", writeNpz(new Map([["other", other]])));
+    const before = contentsOf(bench.folder.path);
+    const { exitCode, stderr } = await bench.tcLint([...halve, "--samples", "s.npz"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/"x"|"other"/);
+    expect(contentsOf(bench.folder.path)).toEqual(before);
+  });
+});
+
+function kept(report: { fixes: { notes: { pass: string; kind: string; node: string }[] }[] }) {
+  return report.fixes.flatMap(({ notes }) =>
+    notes.filter(({ pass, kind }) => pass === "half" && kind === "kept"),
+  );
+}
+
+describe("an interrupted fix", () => {
+  it("while models are compared removes what it staged, and ends with 130", async () => {
+    writeInline(bench.folder.path, slow());
+    const before = contentsOf(bench.folder.path);
+    const staged = () => readdirSync(bench.folder.path).some((name) => name.endsWith(".tmp"));
+    const child = spawn(process.execPath, [bench.script, "--fix", "model.onnx", ...plain], {
+      cwd: bench.folder.path,
+      stdio: "ignore",
+    });
+    const ended = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
+    let running = true;
+    void ended.then(() => {
+      running = false;
+    });
+    // The lock says that writing began, the temporary model that it is nearly done.
+    while (running && !staged()) await new Promise((wake) => setTimeout(wake, 5));
+    expect(running).toBe(true);
+    await new Promise((wake) => setTimeout(wake, 300));
+    child.kill("SIGINT");
+    expect(await ended).toBe(130);
+    expect(contentsOf(bench.folder.path)).toEqual(before);
+  });
+
+  it("at any moment leaves the old model or the new one, and the next run clears up", async () => {
+    const file = writeInline(bench.folder.path);
+    const original = readFileSync(file);
+    await bench.tcLint(["--fix-only", "--no-verify", "model.onnx", ...plain]);
+    const fixed = readFileSync(file);
+    for (const milliseconds of [150, 250, 350, 450, 550, 700]) {
+      writeFileSync(file, original);
+      await bench.tcLint(["--fix-only", "--no-verify", "model.onnx", ...plain], {
+        interruptAfterMilliseconds: milliseconds,
+      });
+      const now = readFileSync(file);
+      expect(now.equals(original) || now.equals(fixed)).toBe(true);
+    }
+    await bench.tcLint(["--fix-only", "--no-verify", "model.onnx", ...plain]);
+    expect(readFileSync(file).equals(fixed)).toBe(true);
+    expect(readdirSync(bench.folder.path)).toEqual(["model.onnx"]);
+  });
+});
+
+/** Convolutions and a loop of products that takes seconds to run. */
+function slow(): types.IGraphProto {
+  const graph = convolutions();
+  const ones = new Array<number>(512 * 512).fill(1 / 512);
+  const products = Array.from({ length: 400 }, (_, index) => {
+    const from = index === 0 ? "m" : `m${index - 1}`;
+    return node("MatMul", [from, "big"], [index === 399 ? "z" : `m${index}`]);
+  });
+  return {
+    node: [...(graph.node ?? []), ...products],
+    input: [...(graph.input ?? []), info("m", [512, 512])],
+    output: [...(graph.output ?? []), info("z", [512, 512])],
+    initializer: [...(graph.initializer ?? []), floats("big", [512, 512], ones)],
+  };
+}
+
+describe("the schema of the fix report", () => {
+  it("knows every pass", () => {
+    expect(fixSchema.definitions.note.properties.pass.enum).toEqual([...passNames]);
+  });
+
+  it("notices what is missing or unknown", async () => {
+    writeInline(bench.folder.path);
+    const { report } = await fixJson("--diff", "model.onnx");
+    expect(report).toMatchObject({ lint: null, fixes: [{ written: false }] });
+    const { fixes, ...rest } = report;
+    expect(validate(rest)).toBe(false);
+    expect(validate({ ...report, fixes: [{ ...fixes[0], more: 1 }] })).toBe(false);
+  });
+
+  it("ships", () => {
+    expect(existsSync(new URL("../../schemas/fix-report.schema.json", import.meta.url))).toBe(true);
+    expect(require("../../package.json").files).toContain("schemas");
+  });
+});
