@@ -10,8 +10,6 @@ import type { Result } from "./functions.ts";
 export type Form =
   /** Its operator knows the channel axis by position: a local function that says NHWC. */
   | { readonly kind: "function"; readonly result: Result }
-  /** It only sees the order of the elements, which is the same in both layouts. */
-  | { readonly kind: "same" }
   /** Lane by lane: the same operator on NHWC values. */
   | { readonly kind: "elementwise" }
   /** The same operator with its axes renumbered. */
@@ -39,6 +37,26 @@ const layoutOps = new Set([
   "LRN",
 ]);
 
+/** Memory-bound like elementwise ones, but aware of what stands at which axis, or of the order of elements. */
+const positional = new Set([
+  "RotaryEmbedding",
+  "SwiGLU",
+  "ImageScaler",
+  "NegativeLogLikelihoodLoss",
+  "Multinomial",
+  "Bernoulli",
+  "RandomNormal",
+  "RandomUniform",
+  "RandomNormalLike",
+  "RandomUniformLike",
+]);
+
+/** A scale that is no scalar belongs to an axis that the operator names, or takes for granted. */
+const scaled = new Set(["QuantizeLinear", "DequantizeLinear"]);
+
+/** Broadcasting aligns last axes since opset 7. */
+const broadcastOpset = 7;
+
 /** The forms whose speed is the reason for NHWC: a region without one stays as it is. */
 export const anchors = new Set(["Conv", "ConvTranspose"]);
 
@@ -61,18 +79,22 @@ export function formOf(
     return { form: { kind: "function", result: "image" }, images: [image] };
   }
   if (node.opType === "Concat" || node.opType === "Split") return axisForm(node, scope);
+  if (node.opType === "Slice") return sliceForm(node, scope);
+  if (node.opType === "Gather") return gatherForm(node, scope);
   if (node.opType === "Pad") return padForm(node, scope);
   if (node.opType.startsWith("Reduce")) return reduceForm(node, scope);
-  if (node.opType === "Flatten" || node.opType === "Reshape") return sameForm(node, scope);
+  if (node.opType === "Flatten" || node.opType === "Reshape") return viewForm(node, scope);
   if (findOp("", node.opType)?.traffic !== "elementwise" || !isImage(output, scope)) return undefined;
-  if (node.attributes.some(({ name }) => name === "axis")) return undefined;
+  if (positional.has(node.opType) || node.attributes.some(({ name }) => name === "axis")) return undefined;
   return elementwiseForm(node, scope);
 }
 
 function elementwiseForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
+  if (node.inputs.length > 1 && (scope.opsets.get("") ?? 1) < broadcastOpset) return undefined;
   const images: Value[] = [];
   for (const input of node.inputs) {
     if (input === undefined || isScalar(input, scope)) continue;
+    if (scaled.has(node.opType) && input !== node.inputs[0]) return undefined;
     if (isStored(input, scope)) {
       if (storedTensor(input) === undefined) return undefined;
       continue;
@@ -140,18 +162,43 @@ function reduceForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
   return { form, images: [image] };
 }
 
-/** One position per image: [N,C,1,1] and [N,1,1,C] hold the same elements in the same order. */
-function sameForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
-  const [image, target] = node.inputs;
+/** One position per image: a view, and as a function one that runtimes can cancel Transposes against. */
+function viewForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
+  const [image] = node.inputs;
   const fact = image === undefined ? undefined : scope.fact(image);
   if (image === undefined || fact?.kind !== "tensor" || fact.shape?.length !== 4) return undefined;
   if (fact.shape[2] !== 1 || fact.shape[3] !== 1) return undefined;
-  const isSame =
-    node.opType === "Flatten"
-      ? (intAttribute(node, "axis") ?? 1) === 1
-      : // A zero copies the size of an axis, which is another one behind the first.
-        elementsOf(target, scope)?.every((size, axis) => size !== 0 || axis === 0) === true;
-  return isSame ? { form: { kind: "same" }, images: [image] } : undefined;
+  return { form: { kind: "function", result: "plain" }, images: [image] };
+}
+
+function sliceForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
+  const [image, starts, , axesInput] = node.inputs;
+  const fact = starts === undefined ? undefined : scope.fact(starts);
+  if (!isImage(image, scope)) return undefined;
+  // All lists of positions are of one type, and ours are int64.
+  if (fact?.kind === "tensor" && fact.dtype !== "int64") return undefined;
+  const attribute = intsAttribute(node, "axes");
+  const moved = (attribute ?? elementsOf(axesInput, scope))?.map(
+    (axis) => positionInNhwc[axis < 0 ? axis + 4 : axis] ?? axis,
+  );
+  if (moved === undefined) return undefined;
+  const form: Form =
+    attribute === undefined
+      ? { kind: "input", index: 3, values: moved }
+      : { kind: "attribute", name: "axes", value: moved };
+  return { form, images: [image] };
+}
+
+/** A list of positions along one axis: the result has the axes of the image. */
+function gatherForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
+  const [image, indices] = node.inputs;
+  const fact = indices === undefined ? undefined : scope.fact(indices);
+  if (!isImage(image, scope) || fact?.kind !== "tensor" || fact.shape?.length !== 1) return undefined;
+  const axis = intAttribute(node, "axis") ?? 0;
+  const value = positionInNhwc[axis < 0 ? axis + 4 : axis];
+  return value === undefined
+    ? undefined
+    : { form: { kind: "attribute", name: "axis", value }, images: [image] };
 }
 
 function elementsOf(value: Value | undefined, scope: Scope): readonly number[] | undefined {

@@ -135,8 +135,9 @@ export class LayoutRewrite {
       conversions.push(...this.#forms.asNchw(value, node));
       return this.#forms.nchwName(value);
     });
+    const isPlain = form.kind === "function" && form.result === "plain";
     const outputs = node.outputs.map((value) =>
-      value === undefined ? "" : form.kind === "same" ? value.name : this.#forms.produce(value),
+      value === undefined ? "" : isPlain ? value.name : this.#forms.produce(value),
     );
     if (anchors.has(node.opType)) this.converted.push(node);
     return [...conversions, ...this.#specs(node, form, inputs, outputs)];
@@ -167,7 +168,8 @@ export class LayoutRewrite {
   /** Convolutions always; the rest goes along where at least half of what it reads is NHWC already. */
   #pays(node: Node, { form, images }: { form: Form; images: readonly Value[] }): boolean {
     if (anchors.has(node.opType)) return true;
-    if (form.kind === "same") return images.every((value) => this.#forms.onlyNhwc(value) !== undefined);
+    if (form.kind === "function" && form.result === "plain")
+      return images.every((value) => this.#forms.onlyNhwc(value) !== undefined);
     const ready = images.filter((value) => this.#forms.hasNhwc(value)).length;
     return ready > 0 && 2 * ready >= images.length;
   }
