@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -236,9 +236,25 @@ function kept(report: { fixes: { notes: { pass: string; kind: string; node: stri
   );
 }
 
+const hasScript = spawnSync("script", ["--version"]).status === 0;
+if (!hasScript) console.warn("skipped: no `script` here, so no terminal to show progress on");
+
+it.skipIf(!hasScript)("progress is shown on a terminal after a second, and erased", () => {
+  writeInline(bench.folder.path, slow(60));
+  const command = [process.execPath, bench.script, "--fix-only", "model.onnx", ...plain].join(" ");
+  const { stdout } = spawnSync("script", ["-qec", command, "/dev/null"], {
+    cwd: bench.folder.path,
+    encoding: "utf8",
+  });
+  const erase = "\r\u001b[2K";
+  const lines = stdout.split(erase);
+  expect(lines[1]).toMatch(/^model\.onnx: comparing the /);
+  expect(lines.at(-1)).toMatch(/^model\.onnx\r\n {2}predicted/);
+});
+
 describe("an interrupted fix", () => {
   it("while models are compared removes what it staged, and ends with 130", async () => {
-    writeInline(bench.folder.path, slow());
+    writeInline(bench.folder.path, slow(400));
     const before = contentsOf(bench.folder.path);
     const staged = () => readdirSync(bench.folder.path).some((name) => name.endsWith(".tmp"));
     const child = spawn(process.execPath, [bench.script, "--fix", "model.onnx", ...plain], {
@@ -278,13 +294,13 @@ describe("an interrupted fix", () => {
   });
 });
 
-/** Convolutions and a loop of products that takes seconds to run. */
-function slow(): types.IGraphProto {
+/** Convolutions, and a chain of products that takes a while to run. */
+function slow(length: number): types.IGraphProto {
   const graph = convolutions();
   const ones = new Array<number>(512 * 512).fill(1 / 512);
-  const products = Array.from({ length: 400 }, (_, index) => {
+  const products = Array.from({ length }, (_, index) => {
     const from = index === 0 ? "m" : `m${index - 1}`;
-    return node("MatMul", [from, "big"], [index === 399 ? "z" : `m${index}`]);
+    return node("MatMul", [from, "big"], [index === length - 1 ? "z" : `m${index}`]);
   });
   return {
     node: [...(graph.node ?? []), ...products],
