@@ -24,6 +24,13 @@ export const fixOptions = {
   },
   "half-io": flag("With half precision: inputs and outputs become half too"),
   "nhwc-io": flag("With channels_last: inputs and outputs become NHWC too"),
+  target: {
+    type: "string",
+    group,
+    choices: ["portable", "ort-cuda"] as const,
+    describe:
+      "With channels_last: local functions that every runtime can run (default), or com.microsoft::NhwcConv for ONNX Runtime with CUDA",
+  },
   diff: flag("Show what --fix would change, write nothing; exit 1 where something would"),
   "fix-output": {
     type: "string",
@@ -47,6 +54,7 @@ export interface FixFlags {
   /** A .npz file, or a folder of them. */
   readonly samples: string | undefined;
   readonly nhwcIo: boolean;
+  readonly nhwcForm: "portable" | "ort-cuda";
   readonly output: string | undefined;
   readonly only: boolean;
   readonly exitNonZero: boolean;
@@ -64,6 +72,7 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
     "samples",
     "half-io",
     "nhwc-io",
+    "target",
     "exit-non-zero-on-fix",
   ] as const;
   if (!asked) {
@@ -84,6 +93,7 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
     halfIo: argv["half-io"] ?? false,
     samples: single(argv.samples, "--samples"),
     nhwcIo: argv["nhwc-io"] ?? false,
+    nhwcForm: argv.target ?? "portable",
     output: single(argv["fix-output"], "--fix-output"),
     only: argv["fix-only"] ?? false,
     exitNonZero: argv["exit-non-zero-on-fix"] ?? false,

@@ -34,7 +34,7 @@ export function fixSettings(plan: LintPlan, fix: FixFlags): FixSettings {
       halfIo: fix.halfIo,
       ranges: undefined,
       nhwcIo: fix.nhwcIo,
-      nhwcForm: "portable",
+      nhwcForm: fix.nhwcForm,
     },
   };
 }

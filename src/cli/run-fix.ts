@@ -1,5 +1,5 @@
 /** @file `tc-lint --fix` and `--diff`: one model after the other, each repaired, verified and put in place on its own. */
-import { type FixOutcome, fixModel, type Proof } from "../fix/fix.ts";
+import { type FixOutcome, fixModel, type Proof, type Verify } from "../fix/fix.ts";
 import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
 import { colorLevel } from "./color.ts";
@@ -96,8 +96,10 @@ async function fixOne(
       fix.half === undefined
         ? undefined
         : await rangesFor({ path, settings, flags: fix, childUrl, sizes, onProgress });
-    const verify = (original: string, candidate: string): Promise<Proof> =>
-      interruptible(proveSame({ path, original, candidate, half: fix.half, childUrl, sizes, onProgress }));
+    const verify: Verify = (original, candidate, permutations) => {
+      const models = { path, original, candidate, permutations };
+      return interruptible(proveSame({ ...models, half: fix.half, childUrl, sizes, onProgress }));
+    };
     const outcome = await fixModel({
       path,
       destination: fix.output ?? path,

@@ -19,8 +19,15 @@ export type Proof =
   | { readonly kind: "verified"; readonly summary: string }
   | { readonly kind: "unverified"; readonly summary: string };
 
-/** Compares the original with the staged model. Throws InputError where they differ: then nothing is put in place. */
-export type Verify = (original: string, candidate: string) => Promise<Proof>;
+/**
+ * Compares the original with the staged model, whose inputs and outputs are transposed as `permutations` say. Throws
+ * InputError where they differ: then nothing is put in place.
+ */
+export type Verify = (
+  original: string,
+  candidate: string,
+  permutations: FixedModel["permutations"],
+) => Promise<Proof>;
 
 export interface FixRequest {
   readonly path: string;
@@ -73,7 +80,7 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   using lock = lockModel(request.destination);
   const signed = signedAs(fixed, original, request.promise);
   using staged = await stageModel({ source: original, state, lock, render: signed.render });
-  const proof = fixed.changed ? await request.verify(request.path, staged.path) : null;
+  const proof = fixed.changed ? await request.verify(request.path, staged.path, fixed.permutations) : null;
   staged.commit();
   return { ...outcome, written: true, proof, bytes: staged.bytes };
 }
@@ -82,6 +89,7 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
 export function runToFixedPoint(original: OpenModel, settings: FixSettings): FixedModel {
   let fixed = runPasses(original, settings);
   const notes = [...fixed.notes];
+  const permutations = new Map(fixed.permutations);
   for (let round = 1; fixed.changed; round++) {
     if (round >= maxRounds) {
       throw new InputError(
@@ -92,9 +100,10 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
     const next = runPasses(fixed.model, settings);
     notes.push(...next.notes.filter(({ kind }) => kind === "changed"));
     if (!next.changed) break;
+    for (const [name, permutation] of next.permutations) permutations.set(name, permutation);
     fixed = next;
   }
-  return { ...fixed, changed: fixed.model !== original, notes };
+  return { ...fixed, changed: fixed.model !== original, notes, permutations };
 }
 
 /** Without its weights a model cannot be repaired, and would be proven to be nothing. Throws InputError. */

@@ -32,6 +32,8 @@ export interface FixedModel {
   readonly model: OpenModel;
   readonly changed: boolean;
   readonly notes: readonly FixNote[];
+  /** Of inputs and outputs that are transposed, by name: the new axis i is the old axis p[i]. */
+  readonly permutations: ReadonlyMap<string, readonly number[]>;
   /** Its bytes, with everything the patches made in one data file of this name. */
   render(dataLocation: string): PatchedModel;
 }
@@ -40,12 +42,15 @@ export interface FixedModel {
 export function runPasses(original: OpenModel, settings: FixSettings): FixedModel {
   let model = original;
   const notes: FixNote[] = [];
+  const permutations = new Map<string, readonly number[]>();
   for (const [index, pass] of settings.passes.entries()) {
-    const { patch, notes: said } = pass.run(contextOf(model, settings));
+    const { patch, notes: said, permutations: moved } = pass.run(contextOf(model, settings));
+    for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
     notes.push(...said.map((note) => ({ ...note, pass: pass.name })));
     if (!patch.isEmpty) model = patched(model, patch, `tc-lint.${index}.data`);
   }
-  return { model, changed: model !== original, notes, render: (location) => render(model, location) };
+  const changed = model !== original;
+  return { model, changed, notes, permutations, render: (location) => render(model, location) };
 }
 
 function contextOf(model: OpenModel, settings: FixSettings): PassContext {

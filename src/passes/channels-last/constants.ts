@@ -1,35 +1,25 @@
-/** @file A constant that broadcasts against NCHW values, made to broadcast against NHWC ones. */
-import type { Value } from "../../ir/model.ts";
-import type { NodeSpec, TensorSpec } from "../../ir/patch.ts";
+/** @file Stored tensors in NHWC order: weights, and constants that broadcast. */
+import { bytesOf, type DType, dtypes } from "../../ir/dtype.ts";
+import type { TensorRef } from "../../ir/model.ts";
+import type { TensorSpec } from "../../ir/patch.ts";
+import { LazyBytes } from "../lazy-bytes.ts";
 import type { PassContext } from "../pass.ts";
-import { storedTensor } from "../stored.ts";
-import { perm, toNhwc } from "./functions.ts";
+import { toNhwc } from "./functions.ts";
+import { NhwcTensor } from "./nhwc-tensor.ts";
 
-export interface NhwcConstant {
-  readonly name: string;
-  readonly tensor: { readonly name: string; readonly spec: TensorSpec } | undefined;
-  readonly nodes: readonly NodeSpec[];
+/** Elements that can be moved one by one. */
+export function canTurn(dtype: DType | undefined): dtype is DType {
+  return dtype !== undefined && dtypes[dtype].bits >= 8;
 }
 
-/** A copy of four axes in NHWC order; where elements would have to move, a Transpose that runtimes fold. */
-export function nhwcConstant(value: Value, context: PassContext): NhwcConstant {
-  const stored = storedTensor(value);
-  if (stored?.dtype === undefined) throw new Error(`tc-lint bug: constant "${value.name}" has no tensor`);
+/** A stored tensor of up to four axes, in NHWC order: of four if it has fewer. Read when it is written. */
+export function nhwcTensor(stored: TensorRef, context: PassContext): TensorSpec {
   const { dtype } = stored;
+  if (!canTurn(dtype)) throw new Error(`tc-lint bug: tensor "${stored.name}" cannot be turned`);
   const dims = [...new Array<number>(4 - stored.dims.length).fill(1), ...stored.dims];
-  const bytes = context.open(stored);
-  const name = context.names.make(`${value.name}_nhwc`);
+  const [outer = 1, channels = 1, height = 1, width = 1] = dims;
+  const sizes = { outer, channels, positions: height * width, elementBytes: bytesOf(dtype, 1) };
   const moved = toNhwc.map((axis) => dims[axis] ?? 1);
-  if (dims.filter((dim) => dim !== 1).length <= 1) {
-    return { name, tensor: { name, spec: { dtype, dims: moved, bytes } }, nodes: [] };
-  }
-  const plain = context.names.make(`${value.name}_nchw`);
-  const node: NodeSpec = {
-    name: context.names.make(`tc_lint/Transpose/${name}`),
-    opType: "Transpose",
-    inputs: [plain],
-    outputs: [name],
-    attributes: new Map([["perm", perm(toNhwc)]]),
-  };
-  return { name, tensor: { name: plain, spec: { dtype, dims, bytes } }, nodes: [node] };
+  const bytes = new LazyBytes(dtype, moved, () => new NhwcTensor(context.open(stored), sizes));
+  return { dtype, dims: moved, bytes };
 }

@@ -7,8 +7,8 @@
 import type { Node, Value } from "../../ir/model.ts";
 import type { GraphPatch, NodeSpec } from "../../ir/patch.ts";
 import type { PassContext } from "../pass.ts";
-import { isStored } from "../stored.ts";
-import { nhwcConstant } from "./constants.ts";
+import { isStored, storedTensor } from "../stored.ts";
+import { nhwcTensor } from "./constants.ts";
 import { nhwcType } from "./edges.ts";
 import { perm, toNchw, toNhwc } from "./functions.ts";
 import { isImage, isScalar } from "./layouts.ts";
@@ -106,15 +106,15 @@ export class ValueForms {
     return [this.#transpose(name, this.nchwName(value), toNchw)];
   }
 
-  /** A stored operand of an elementwise operator, as it broadcasts against NHWC values. */
-  constant(value: Value, conversions: NodeSpec[]): string {
-    const { root } = this.#context.facts;
-    if (isScalar(value, root) || !isStored(value, root)) return value.name;
+  /** Name of a stored operand of an elementwise operator, as it broadcasts against NHWC values. */
+  constant(value: Value): string {
+    const { facts, names } = this.#context;
+    const stored = isStored(value, facts.root) ? storedTensor(value) : undefined;
+    if (stored === undefined || isScalar(value, facts.root)) return value.name;
     const known = this.#nhwc.get(value);
     if (known !== undefined) return known;
-    const { name, tensor, nodes } = nhwcConstant(value, this.#context);
-    if (tensor !== undefined) this.#graph.added.set(tensor.name, tensor.spec);
-    conversions.push(...nodes);
+    const name = names.make(`${value.name}_nhwc`);
+    this.#graph.added.set(name, nhwcTensor(stored, this.#context));
     this.#nhwc.set(value, name);
     return name;
   }

@@ -4,6 +4,7 @@ import type { Node, Value } from "../../ir/model.ts";
 import { findOp } from "../../ops/registry.ts";
 import { numbersOf } from "../../ops/shape.ts";
 import { isStored, storedTensor } from "../stored.ts";
+import { canTurn } from "./constants.ts";
 import type { Result } from "./functions.ts";
 
 /** How a node goes NHWC. */
@@ -96,7 +97,7 @@ function elementwiseForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
     if (input === undefined || isScalar(input, scope)) continue;
     if (scaled.has(node.opType) && input !== node.inputs[0]) return undefined;
     if (isStored(input, scope)) {
-      if (storedTensor(input) === undefined) return undefined;
+      if (!canTurn(storedTensor(input)?.dtype)) return undefined;
       continue;
     }
     if (!isImage(input, scope)) return undefined;

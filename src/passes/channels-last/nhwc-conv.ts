@@ -1,11 +1,11 @@
 /** @file `com.microsoft::NhwcConv`, which ONNX Runtime computes with CUDA: weights [M,kH,kW,C/group]. */
-import { bytesOf, type DType } from "../../ir/dtype.ts";
+import type { DType } from "../../ir/dtype.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { AttributeSpec, GraphPatch, NodeSpec } from "../../ir/patch.ts";
 import type { PassContext } from "../pass.ts";
 import { isStored, storedTensor } from "../stored.ts";
+import { nhwcTensor } from "./constants.ts";
 import { perm, toNhwc } from "./functions.ts";
-import { NhwcTensor } from "./nhwc-tensor.ts";
 
 export const microsoft = "com.microsoft";
 
@@ -55,16 +55,7 @@ export class NhwcConvs {
     const name = this.#context.names.make(`${value.name}_nhwc`);
     this.#weights.set(value, name);
     const stored = isStored(value, this.#context.facts.root) ? storedTensor(value) : undefined;
-    const [m, c, h, w] = stored?.dims ?? [];
-    const { dtype } = stored ?? {};
-    if (
-      stored === undefined ||
-      dtype === undefined ||
-      m === undefined ||
-      c === undefined ||
-      h === undefined ||
-      w === undefined
-    ) {
+    if (stored === undefined) {
       const attributes = new Map([["perm", perm(toNhwc)]]);
       const label = this.#context.names.make(`tc_lint/Transpose/${name}`);
       conversions.push({
@@ -76,9 +67,7 @@ export class NhwcConvs {
       });
       return name;
     }
-    const sizes = { outer: m, channels: c, positions: h * w, elementBytes: bytesOf(dtype, 1) };
-    const bytes = new NhwcTensor(this.#context.open(stored), sizes);
-    this.#graph.added.set(name, { dtype, dims: [m, h, w, c], bytes });
+    this.#graph.added.set(name, nhwcTensor(stored, this.#context));
     return name;
   }
 }

@@ -131,7 +131,7 @@ export class LayoutRewrite {
     const inputs = node.inputs.map((value) => {
       if (value === undefined) return "";
       if (images.includes(value)) return this.#forms.asNhwc(value, conversions);
-      if (form.kind === "elementwise") return this.#forms.constant(value, conversions);
+      if (form.kind === "elementwise") return this.#forms.constant(value);
       conversions.push(...this.#forms.asNchw(value, node));
       return this.#forms.nchwName(value);
     });
