@@ -5,8 +5,8 @@
  */
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
-import type { Calibration, Range, Residual } from "../src/cost/calibration.ts";
-import { firstGuess } from "../src/cost/guess.ts";
+import type { CommittedCalibration, Range, Residual } from "../src/cost/calibration.ts";
+import { firstGuess } from "./fit/guess.ts";
 import type { Family } from "../src/cost/sketch.ts";
 import type { Coefficients } from "../src/cost/terms.ts";
 import { searchCoefficients, sketchOf } from "./fit/analytic.ts";
@@ -20,6 +20,7 @@ import {
   quantile,
   spreadOptions,
   spreadTargets,
+  spreadWeights,
 } from "./fit/evaluate.ts";
 import { moduleText, pack } from "./fit/pack.ts";
 import { pairsOf } from "./fit/pairs.ts";
@@ -44,7 +45,7 @@ const boost: BoostOptions = {
 const optionsOf: Readonly<Record<Family, BoostOptions>> = {
   gemm: { ...boost, rounds: 500, leaves: 31, learningRate: 0.07 },
   conv: { ...boost, rounds: 500, leaves: 31, learningRate: 0.06 },
-  attention: { ...boost, rounds: 200, leaves: 12, learningRate: 0.1 },
+  attention: { ...boost, rounds: 300, leaves: 20 },
   traffic: { ...boost, rounds: 300, leaves: 16 },
   walk: { ...boost, rounds: 100, leaves: 12 },
   recurrent: { ...boost, rounds: 200, leaves: 12, learningRate: 0.1 },
@@ -57,19 +58,24 @@ interface FamilyResult {
   readonly analytic: Range;
 }
 
+type Results = Readonly<Record<Family, FamilyResult>>;
+
 function main(): void {
   const inputs = loadSamples();
   if (inputs === undefined) throw new Error("the shared measurements are not beside the repository");
-  const results = new Map<Family, FamilyResult>();
-  for (const family of Object.keys(optionsOf) as Family[]) {
-    results.set(
+  const fitOne = (family: Family) =>
+    fitFamily(
       family,
-      fitFamily(
-        family,
-        inputs.samples.filter((sample) => sample.family === family),
-      ),
+      inputs.samples.filter((sample) => sample.family === family),
     );
-  }
+  const results: Results = {
+    gemm: fitOne("gemm"),
+    conv: fitOne("conv"),
+    attention: fitOne("attention"),
+    traffic: fitOne("traffic"),
+    walk: fitOne("walk"),
+    recurrent: fitOne("recurrent"),
+  };
   const calibration = calibrationOf(results);
   const text = moduleText(calibration);
   writeFileSync(coefficientsFile, text);
@@ -90,8 +96,7 @@ function fitFamily(family: Family, samples: readonly Sample[]): FamilyResult {
     Math.log(microseconds / at(validation.predicted, index)),
   );
   const features = samples.map((sample) => sketchOf(sample, coefficients).features);
-  const ones = new Float64Array(samples.length).fill(1);
-  const spread = train(features, spreadTargets(errors), ones, spreadOptions);
+  const spread = train(features, spreadTargets(errors), spreadWeights(samples), spreadOptions);
   const { range, shared, savingScale } = validation;
   const ratios = samples
     .map((sample, index) => sample.microseconds / at(validation.analytic, index))
@@ -108,28 +113,42 @@ function fitFamily(family: Family, samples: readonly Sample[]): FamilyResult {
   return { coefficients, validation, residual, analytic };
 }
 
-function calibrationOf(results: ReadonlyMap<Family, FamilyResult>): Calibration {
-  const byFamily = <T>(pick: (result: FamilyResult, family: Family) => T) =>
-    Object.fromEntries([...results].map(([family, result]) => [family, pick(result, family)]));
+function calibrationOf(results: Results): CommittedCalibration {
+  const { gemm, conv, attention, traffic, walk, recurrent } = results;
+  const byFamily = <T>(pick: (result: FamilyResult) => T): Record<Family, T> => ({
+    gemm: pick(gemm),
+    conv: pick(conv),
+    attention: pick(attention),
+    traffic: pick(traffic),
+    walk: pick(walk),
+    recurrent: pick(recurrent),
+  });
   return {
     schema: 1,
     gpu: "h200",
     stack: "cudnn",
     source: "PyTorch 2.11, CUDA 13.0, cuDNN 9.19, driver 580.159, NVIDIA H200, 2026-11-21",
-    coefficients: byFamily(({ coefficients }, family) => coefficients[family]),
+    coefficients: {
+      gemm: gemm.coefficients.gemm,
+      conv: conv.coefficients.conv,
+      attention: attention.coefficients.attention,
+      traffic: traffic.coefficients.traffic,
+      walk: walk.coefficients.walk,
+      recurrent: recurrent.coefficients.recurrent,
+    },
     analytic: byFamily(({ analytic }) => analytic),
     residuals: byFamily(({ residual }) => residual),
   };
 }
 
 function reportOf(
-  results: ReadonlyMap<Family, FamilyResult>,
+  results: Results,
   { files, samples }: Inputs,
   coefficients: string,
 ) {
   const families: Record<string, unknown> = {};
   const pairs: FamilyPair[] = [];
-  for (const [family, { validation }] of results) {
+  for (const [family, { validation }] of Object.entries(results) as [Family, FamilyResult][]) {
     const subsets = new Set(validation.samples.map(({ subset, origin }) => `${subset} (${origin})`));
     for (const name of subsets) {
       const chosen = (index: number) => {

@@ -49,11 +49,16 @@ export function crossValidate(
   const analytic = Float64Array.from(sketches, ({ microseconds }) => microseconds);
   const errors = samples.map((sample, index) => Math.log(sample.microseconds / at(predicted, index)));
   const features = sketches.map((each) => each.features);
-  const spread = crossSpread(features, errors, foldOf);
+  const spread = crossSpread(features, errors, spreadWeights(samples), foldOf);
   const scaled = errors.map((error, index) => error / at(spread, index)).sort((a, b) => a - b);
   const range = { low: quantile(scaled, 0.05), high: quantile(scaled, 0.95) };
   const partial = { samples, pairs, foldOf, predicted, analytic, spread, range };
   return { ...partial, ...fitSavings(partial, family) };
+}
+
+/** The shared rows were measured over hours, the extra ones in minutes: drift shows in the former. */
+export function spreadWeights(samples: readonly Sample[]): Float64Array {
+  return Float64Array.from(samples, ({ origin, weight }) => (origin === "extra" ? weight : 3));
 }
 
 /** ln |error| is noisy; its smooth expectation is what widens an interval. */
@@ -64,6 +69,7 @@ export function spreadTargets(errors: readonly number[]): Float64Array {
 function crossSpread(
   features: readonly (readonly number[])[],
   errors: readonly number[],
+  weights: Float64Array,
   foldOf: Int8Array,
 ): Float64Array {
   const spread = new Float64Array(errors.length);
@@ -71,7 +77,12 @@ function crossSpread(
     const known = errors.map((_, index) => index).filter((index) => foldOf[index] !== fold);
     const targets = spreadTargets(known.map((index) => at(errors, index)));
     const rows = known.map((index) => at(features, index));
-    const forest = train(rows, targets, new Float64Array(known.length).fill(1), spreadOptions);
+    const forest = train(
+      rows,
+      targets,
+      Float64Array.from(known, (index) => at(weights, index)),
+      spreadOptions,
+    );
     for (const [index, row] of features.entries()) {
       if (foldOf[index] === fold) spread[index] = Math.exp(predict(forest, row));
     }
@@ -86,11 +97,13 @@ function fitSavings(validation: Partial, family: Family): { shared: number; savi
   let best = { shared: 0, savingScale: 1 };
   let width = Number.POSITIVE_INFINITY;
   if (validation.pairs.length < 50) return { shared: 0.4, savingScale: 1 };
+  const sharedPairs = validation.pairs.filter((pair) => isShared(validation.samples, pair)).length;
+  const weightOfShared = (validation.pairs.length - sharedPairs) / Math.max(sharedPairs, 1);
   for (const shared of [0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]) {
     const needed = validation.pairs
-      .map((pair) => neededScale(validation, pair, family, shared))
+      .map((pair) => neededScale(validation, pair, family, shared, weightOfShared))
       .sort((a, b) => a.scale - b.scale);
-    const savingScale = needed[Math.floor(needed.length * 0.9)]?.scale ?? 1;
+    const savingScale = weightedQuantile(needed, 0.9);
     const typical = needed.map((each) => each.width * savingScale).sort((a, b) => a - b);
     const median = quantile(typical, 0.5);
     if (median < width) [width, best] = [median, { shared, savingScale: Number(savingScale.toFixed(3)) }];
@@ -98,19 +111,42 @@ function fitSavings(validation: Partial, family: Family): { shared: number; savi
   return best;
 }
 
-/** By how much a pair's interval must grow to hold what was measured, and how wide it is, as a share of `before`. */
+interface Needed {
+  readonly scale: number;
+  /** Of the interval at scale 1, as a share of `before`. */
+  readonly width: number;
+  readonly weight: number;
+}
+
+function weightedQuantile(ascending: readonly Needed[], share: number): number {
+  const whole = ascending.reduce((sum, { weight }) => sum + weight, 0);
+  let passed = 0;
+  for (const { scale, weight } of ascending) {
+    passed += weight;
+    if (passed >= share * whole) return scale;
+  }
+  return 1;
+}
+
+/** By how much a pair's interval must grow to hold what was measured. Shared pairs weigh as much as the many extra. */
 function neededScale(
   validation: Partial,
   pair: Pair,
   family: Family,
   shared: number,
-): { scale: number; width: number } {
+  weightOfShared: number,
+): Needed {
   const saving = savingOfPair({ ...validation, shared, savingScale: 1 }, pair, family);
   const [before, after] = [at(validation.samples, pair.before), at(validation.samples, pair.after)];
   const miss = before.microseconds - after.microseconds - saving.microseconds;
   const scale =
     miss > 0 ? miss / (saving.high - saving.microseconds) : -miss / (saving.microseconds - saving.low);
-  return { scale, width: (saving.high - saving.low) / at(validation.predicted, pair.before) };
+  const width = (saving.high - saving.low) / at(validation.predicted, pair.before);
+  return { scale, width, weight: isShared(validation.samples, pair) ? weightOfShared : 1 };
+}
+
+export function isShared(samples: readonly Sample[], { before, after }: Pair): boolean {
+  return at(samples, before).origin !== "extra" && at(samples, after).origin !== "extra";
 }
 
 export function savingOfPair(validation: CrossValidation, { before, after }: Pair, family: Family) {

@@ -1,5 +1,5 @@
 /** @file Forests as the tables that src/cost/forest.ts reads, and the module that holds them. */
-import type { Calibration } from "../../src/cost/calibration.ts";
+import type { CommittedCalibration } from "../../src/cost/calibration.ts";
 import type { PackedForest } from "../../src/cost/forest.ts";
 import type { Forest } from "./boost.ts";
 
@@ -23,10 +23,10 @@ export function pack(forest: Forest): PackedForest {
 }
 
 /** A TypeScript module: loading it costs no file access and no schema check. */
-export function moduleText(calibration: Calibration): string {
+export function moduleText(calibration: CommittedCalibration): string {
   return `/** @file Written by \`npm run fit\`; docs/cost-model.md says from what. Do not edit. */
-import type { Calibration } from "../calibration.ts";
+import type { CommittedCalibration } from "../calibration.ts";
 
-export const h200Calibration: Calibration = ${JSON.stringify(calibration, undefined, 2)};
+export const h200Calibration: CommittedCalibration = ${JSON.stringify(calibration, undefined, 2)};
 `;
 }

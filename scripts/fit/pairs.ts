@@ -2,7 +2,7 @@
 import type { Work } from "../../src/ops/work.ts";
 import { identity, type Sample } from "./data.ts";
 
-/** Indices of samples; `after` has the larger size, by at most half, and a multiple of 8. */
+/** Indices of samples; `after` has the larger size, at most double, and a multiple of 8. */
 export interface Pair {
   readonly before: number;
   readonly after: number;
@@ -41,7 +41,7 @@ export function pairsOf(samples: readonly Sample[]): Pair[] {
 function neighbours(axes: string, group: readonly { size: number; index: number }[]): Pair[] {
   return group.flatMap((before) =>
     group
-      .filter((after) => after.size > before.size && after.size <= 1.5 * before.size && after.size % 8 === 0)
+      .filter((after) => after.size > before.size && after.size <= 2 * before.size && after.size % 8 === 0)
       .map((after) => ({
         before: before.index,
         after: after.index,

@@ -6,6 +6,7 @@ import { version } from "../version.ts";
 import { addExplain } from "./commands/explain.ts";
 import { addGpus } from "./commands/gpus.ts";
 import { addLint } from "./commands/lint.ts";
+import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { addVerify } from "./commands/verify.ts";
 import { reportFailure } from "./errors.ts";
@@ -33,6 +34,7 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     addLint(parser, workerUrl, done);
     addExplain(parser, done);
     addGpus(parser, done);
+    addPredict(parser, done);
     addPrintConfig(parser, done);
     addVerify(parser, done);
     await parser.parseAsync();

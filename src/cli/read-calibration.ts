@@ -1,6 +1,7 @@
 /** @file The file of `--calibration`. */
 import { readFileSync } from "node:fs";
 import type { Calibration } from "../cost/calibration.ts";
+import { checkCalibration } from "../cost/check-calibration.ts";
 import { InputError } from "../ir/errors.ts";
 
 /** Undefined where no file is named. Throws InputError `bad-calibration`. */
@@ -15,10 +16,7 @@ export function readCalibration(path: string | null): Calibration | undefined {
     const reason = error instanceof Error ? error.message : String(error);
     throw fail(`the calibration cannot be read: ${reason}`, error);
   }
-  if (typeof value !== "object" || value === null || !("gpu" in value) || !("stack" in value)) {
-    throw fail('expected a calibration: an object with "gpu" and "stack"');
-  }
-  const { gpu, stack } = value;
-  if (typeof gpu !== "string" || typeof stack !== "string") throw fail('"gpu" and "stack" are not text');
-  return { ...value, gpu, stack };
+  const checked = checkCalibration(value);
+  if ("problem" in checked) throw fail(checked.problem);
+  return checked.calibration;
 }

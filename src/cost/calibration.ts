@@ -1,7 +1,7 @@
 /**
  * @file What was fitted on one machine: coefficients, residuals, and how far off they are.
  *
- * The committed fits and a user's `--calibration FILE` have the same form (schemas/calibration.schema.json).
+ * The committed fit and a user's `--calibration FILE` have the same form (schemas/calibration.schema.json).
  */
 import type { PackedForest } from "./forest.ts";
 import type { Family } from "./sketch.ts";
@@ -26,6 +26,9 @@ export interface Residual {
   readonly savingScale: number;
 }
 
+/** Every number of a record may be left out. */
+type Sparse<T> = { readonly [Key in keyof T]?: T[Key] extends number ? number : Sparse<T[Key]> };
+
 export interface Calibration {
   readonly schema: 1;
   /** Ids of the rows this was measured on. */
@@ -33,9 +36,17 @@ export interface Calibration {
   readonly stack: string;
   /** What was measured, with which versions, when. */
   readonly source: string;
-  /** A family left out keeps the committed coefficients. */
-  readonly coefficients: Partial<Coefficients>;
+  /** What is left out keeps the committed value. */
+  readonly coefficients: Sparse<Coefficients>;
   /** Factors that enclose measured / analytic, where there is no residual. */
-  readonly analytic: Readonly<Partial<Record<Family, Range>>>;
-  readonly residuals: Readonly<Partial<Record<Family, Residual>>>;
+  readonly analytic?: Readonly<Partial<Record<Family, Range>>>;
+  /** Only beside coefficients of the same family: a residual is what those left over. */
+  readonly residuals?: Readonly<Partial<Record<Family, Residual>>>;
+}
+
+/** The committed fit is whole. */
+export interface CommittedCalibration extends Calibration {
+  readonly coefficients: Coefficients;
+  readonly analytic: Readonly<Record<Family, Range>>;
+  readonly residuals: Readonly<Record<Family, Residual>>;
 }

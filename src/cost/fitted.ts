@@ -28,23 +28,22 @@ export class Fitted {
   readonly #calibrations: readonly Calibration[];
   readonly #residuals = new Map<Family, FamilyResidual | undefined>();
 
-  /** `calibrations` by preference. */
+  /** `calibrations` by preference; the committed one comes last. */
   constructor(target: Target, calibrations: readonly Calibration[]) {
     const all = [...calibrations, h200Calibration];
     const own = all.filter(({ gpu, stack }) => gpu === target.gpu.id && stack === target.stack.id);
     const kin = all.filter(({ gpu }) => findGpu(gpu)?.computeCapability === target.gpu.computeCapability);
     this.kinship = own.length > 0 ? "measured" : kin.length > 0 ? "same-generation" : "datasheet";
     this.#calibrations = own.length > 0 ? own : kin;
-    const layers = [h200Calibration, ...this.#calibrations.toReversed()];
-    this.coefficients = Object.assign({}, ...layers.map(({ coefficients }) => coefficients));
+    this.coefficients = this.#calibrations
+      .toReversed()
+      .reduce<Coefficients>((known, { coefficients }) => merged(known, coefficients), h200Calibration.coefficients);
   }
 
   /** Undefined where the analytic terms stand alone. Decoded at first use: a lint of a CNN reads one table. */
   residual(family: Family): FamilyResidual | undefined {
     if (!this.#residuals.has(family)) {
-      const packed = this.#calibrations
-        .map(({ residuals }) => residuals[family])
-        .find((each) => each !== undefined);
+      const packed = this.#sourceOf(family)?.residuals?.[family];
       this.#residuals.set(family, packed && decoded(packed));
     }
     return this.#residuals.get(family);
@@ -52,18 +51,31 @@ export class Fitted {
 
   /** Factors on an estimate of the terms alone. */
   analyticRange(family: Family): Range {
-    const all = [...this.#calibrations, h200Calibration];
-    return (
-      all.map(({ analytic }) => analytic[family]).find((range) => range !== undefined) ?? {
-        low: 0.5,
-        high: 2,
-      }
-    );
+    return this.#sourceOf(family)?.analytic?.[family] ?? h200Calibration.analytic[family];
   }
 
   get widening(): number {
     return widening[this.kinship];
   }
+
+  /** Coefficients and residual go together: the first that says anything of the family. */
+  #sourceOf(family: Family): Calibration | undefined {
+    return this.#calibrations.find(({ coefficients }) => coefficients[family] !== undefined);
+  }
+}
+
+/** `over` where it has a number, else `base`. */
+function merged<T extends object>(base: T, over: object): T {
+  const layers = Object.entries(over).map(([name, value]: [string, unknown]) => {
+    const known: unknown = new Map(Object.entries(base)).get(name);
+    const nested = isRecord(known) && isRecord(value);
+    return [name, nested ? merged(known, value) : value] as const;
+  });
+  return { ...base, ...Object.fromEntries(layers) };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
 }
 
 function decoded({ mean, spread, ...rest }: Residual): FamilyResidual {

@@ -22,51 +22,51 @@ export class Forest {
   readonly #base: number;
   readonly #step: number;
   readonly #roots: Int32Array;
-  readonly #nodes: Uint8Array;
-  /** Of an inner node, where its right child is. */
-  readonly #right: Int32Array;
+  /** feature << 16 | bin << 8 | distance of the right child: one load a step. */
+  readonly #nodes: Int32Array;
   readonly #bins: Uint8Array;
 
   constructor(packed: PackedForest) {
     this.#thresholds = thresholdsOf(packed);
     this.#base = packed.base;
     this.#step = packed.step;
-    this.#nodes = Uint8Array.from(Buffer.from(packed.nodes, "base64"));
-    this.#right = new Int32Array(this.#nodes.length / 2);
-    this.#roots = new Int32Array(packed.trees);
     this.#bins = new Uint8Array(packed.counts.length);
+    const bytes = Buffer.from(packed.nodes, "base64");
+    this.#nodes = new Int32Array(bytes.length / 2);
+    this.#roots = new Int32Array(packed.trees);
     let next = 0;
     for (let tree = 0; tree < packed.trees; tree++) {
       this.#roots[tree] = next;
-      next = this.#link(next);
+      next = this.#link(bytes, next);
     }
-    if (next * 2 !== this.#nodes.length) throw new Error("forest table: trees and nodes do not match");
+    if (next !== this.#nodes.length) throw new Error("forest table: trees and nodes do not match");
   }
 
-  /** Sets right children of the subtree at `index`; returns the index behind it. */
-  #link(index: number): number {
-    if (index * 2 >= this.#nodes.length) throw new Error("forest table: a tree is cut short");
-    if (this.#nodes[index * 2] === leafMark) return index + 1;
-    const right = this.#link(index + 1);
-    this.#right[index] = right;
-    return this.#link(right);
+  /** Writes the nodes of the subtree at `index`; returns the index behind it. */
+  #link(bytes: Uint8Array, index: number): number {
+    const [feature, bin] = [bytes[2 * index], bytes[2 * index + 1]];
+    if (feature === undefined || bin === undefined) throw new Error("forest table: a tree is cut short");
+    if (feature !== leafMark && feature >= this.#bins.length) throw new Error("forest table: no such feature");
+    const right = feature === leafMark ? index : this.#link(bytes, index + 1);
+    if (right - index > 255) throw new Error("forest table: a tree is too large");
+    this.#nodes[index] = (feature << 16) | (bin << 8) | (right - index);
+    return feature === leafMark ? index + 1 : this.#link(bytes, right);
   }
 
   predict(features: readonly number[]): number {
-    const [nodes, right, bins] = [this.#nodes, this.#right, this.#bins];
+    const [nodes, bins, roots] = [this.#nodes, this.#bins, this.#roots];
     for (const [feature, thresholds] of this.#thresholds.entries()) {
       bins[feature] = binOf(thresholds, features[feature] ?? 0);
     }
     let sum = 0;
-    for (const root of this.#roots) {
-      let index = root;
-      let feature = nodes[2 * index] ?? leafMark;
-      while (feature !== leafMark) {
-        const left = (bins[feature] ?? 0) <= (nodes[2 * index + 1] ?? 0);
-        index = left ? index + 1 : (right[index] ?? 0);
-        feature = nodes[2 * index] ?? leafMark;
+    for (let tree = 0; tree < roots.length; tree++) {
+      let index = roots[tree] ?? 0;
+      let node = nodes[index] ?? 0;
+      while (node < leafMark << 16) {
+        index += (bins[node >> 16] ?? 0) <= ((node >> 8) & 255) ? 1 : node & 255;
+        node = nodes[index] ?? 0;
       }
-      sum += (nodes[2 * index + 1] ?? 0) - 128;
+      sum += ((node >> 8) & 255) - 128;
     }
     return this.#base + sum * this.#step;
   }

@@ -18,7 +18,7 @@ export interface ParsedRow {
 /** The row as work, or what is wrong with it. A measured value behind the columns is ignored. */
 export function parseRow(family: RowFamily, row: unknown): ParsedRow | string {
   if (!Array.isArray(row)) return "not an array";
-  const columns = new Columns(row, family);
+  const columns = new Columns(row);
   const parsed = parsers[family](columns);
   return columns.problem ?? parsed;
 }
@@ -61,13 +61,11 @@ const memoryOps: Readonly<Record<string, MemoryOp>> = {
 /** Reads a row from left to right and keeps the first problem. */
 class Columns {
   readonly #row: readonly unknown[];
-  readonly #family: RowFamily;
   #next = 0;
   problem: string | undefined;
 
-  constructor(row: readonly unknown[], family: RowFamily) {
+  constructor(row: readonly unknown[]) {
     this.#row = row;
-    this.#family = family;
   }
 
   size(name: string, least = 1): number {
@@ -103,7 +101,7 @@ class Columns {
   }
 
   #fail(problem: string): void {
-    this.problem ??= `${this.#family} row: ${problem}`;
+    this.problem ??= problem;
   }
 }
 

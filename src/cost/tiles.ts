@@ -54,44 +54,29 @@ const stageBytes = 128;
 
 /** `slowdown` multiplies the K loop: narrower loads than 16 bytes. */
 export function planTiles(
-  product: TiledProduct,
-  machine: Machine,
-  c: TileCoefficients,
-  slowdown: number,
-): TilePlan {
-  let best: TilePlan | undefined;
-  for (const [tileM, tileN] of tileShapes) {
-    for (const split of splits) {
-      const plan = timeOf(product, machine, c, slowdown, tileM, tileN, split);
-      if (plan === undefined) break;
-      if (best === undefined || plan.microseconds < best.microseconds) best = plan;
-    }
-  }
-  if (best === undefined) throw new Error("no tile plan: split 1 always gives one");
-  return best;
-}
-
-function timeOf(
   { batch, m, n, k, width }: TiledProduct,
   machine: Machine,
   c: TileCoefficients,
   slowdown: number,
-  tileM: number,
-  tileN: number,
-  split: number,
-): TilePlan | undefined {
+): TilePlan {
   const stage = stageBytes / width;
-  const stages = Math.ceil(k / stage / split);
-  if (split > 1 && stages < 4) return undefined;
-  const tiles = Math.ceil(m / tileM) * Math.ceil(n / tileN) * batch * split;
-  const waves = Math.ceil(tiles / machine.sms);
-  const perSm = machine.flops / machine.sms;
-  const multiply = (2 * tileM * tileN * stage) / (perSm * c.peakShare);
-  const feed = ((tileM + tileN) * stageBytes) / ((machine.l2 / machine.sms) * c.feedShare);
-  const loop = stages * Math.max(multiply, feed) * slowdown;
-  const microseconds =
-    waves * (loop + c.tileOverhead) + (split > 1 ? c.splitOverhead * Math.log2(2 * split) : 0);
-  return { microseconds, tileM, tileN, split, waves };
+  const allStages = Math.ceil(k / stage);
+  const multiplyPerCell = (2 * stage * machine.sms) / (machine.flops * c.peakShare);
+  const feedPerLine = (stageBytes * machine.sms) / (machine.l2 * c.feedShare);
+  let best = { microseconds: Number.POSITIVE_INFINITY, tileM: 0, tileN: 0, split: 1, waves: 1 };
+  for (const [tileM, tileN] of tileShapes) {
+    const tiles = Math.ceil(m / tileM) * Math.ceil(n / tileN) * batch;
+    const perStage = Math.max(multiplyPerCell * tileM * tileN, feedPerLine * (tileM + tileN)) * slowdown;
+    for (const split of splits) {
+      const stages = Math.ceil(allStages / split);
+      if (split > 1 && stages < 4) break;
+      const waves = Math.ceil((tiles * split) / machine.sms);
+      const adding = split > 1 ? c.splitOverhead * (1 + Math.log2(split)) : 0;
+      const microseconds = waves * (stages * perStage + c.tileOverhead) + adding;
+      if (microseconds < best.microseconds) best = { microseconds, tileM, tileN, split, waves };
+    }
+  }
+  return best;
 }
 
 /** For the residual: how well fixed tile shapes fit, whichever the library takes. */

@@ -1,6 +1,6 @@
 /** @file Where the fit starts from: coefficients by rule of thumb. */
-import type { Coefficients } from "./terms.ts";
-import { trafficVariants } from "./traffic.ts";
+import type { Coefficients } from "../../src/cost/terms.ts";
+import { trafficVariants } from "../../src/cost/traffic.ts";
 
 const memory = { dramShare: 0.88, l2Share: 0.9, l2Fill: 0.8 };
 

@@ -1,0 +1,59 @@
+/** @file `tc-lint predict`: rows with the columns of h200-pytorch-ops.json in, their predicted times out. */
+import type { Target } from "../hardware/target.ts";
+import type { CostModel } from "./model.ts";
+import { parseRow, type RowFamily, rowFamilies } from "./rows.ts";
+
+/** [microseconds, low, high]; null where the row could not be read. */
+export type PredictedRow = readonly [microseconds: number, low: number, high: number] | null;
+
+export interface Prediction {
+  readonly rows: Readonly<Partial<Record<RowFamily, readonly PredictedRow[]>>>;
+  /** "gemm[3]: M is missing, …": rows and fields that were not understood. */
+  readonly problems: readonly string[];
+}
+
+/** Fields that measurement files carry beside rows. */
+const passedOver = new Set(["meta", "note", "columns"]);
+
+/** Rows name their own number format. */
+export function predict(input: unknown, cost: CostModel, target: Omit<Target, "precision">): Prediction {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) {
+    return { rows: {}, problems: [`expected an object of rows by family: ${rowFamilies.join(", ")}`] };
+  }
+  const problems: string[] = [];
+  const rows: Partial<Record<RowFamily, readonly PredictedRow[]>> = {};
+  for (const [name, value] of Object.entries(input)) {
+    const family = rowFamilies.find((each) => each === name);
+    if (family === undefined) {
+      if (!passedOver.has(name)) problems.push(`${name}: no such family; known: ${rowFamilies.join(", ")}`);
+    } else if (Array.isArray(value)) {
+      rows[family] = value.map((row: unknown, index) => {
+        const predicted = predictRow(family, row, cost, target);
+        if (typeof predicted !== "string") return predicted;
+        problems.push(`${family}[${index}]: ${predicted}`);
+        return null;
+      });
+    } else {
+      problems.push(`${family}: not an array of rows`);
+    }
+  }
+  return { rows, problems };
+}
+
+function predictRow(
+  family: RowFamily,
+  row: unknown,
+  cost: CostModel,
+  target: Omit<Target, "precision">,
+): PredictedRow | string {
+  const parsed = parseRow(family, row);
+  if (typeof parsed === "string") return parsed;
+  const { work, precision, variant } = parsed;
+  const { microseconds, low, high } = cost.estimate(work, { ...target, precision }, { variant });
+  return [rounded(microseconds), rounded(low), rounded(high)];
+}
+
+/** As the measured rows: nanoseconds. */
+function rounded(microseconds: number): number {
+  return Number(microseconds.toFixed(3));
+}
