@@ -10,11 +10,11 @@ import misalignedGemm from "../rules/misaligned-gemm.ts";
 import misalignedGroupChannels from "../rules/misaligned-group-channels.ts";
 import misalignedHeadDim from "../rules/misaligned-head-dim.ts";
 import type { FixSettings } from "../src/fix/pipeline.ts";
+import { atomsOf, sizeOfAxis } from "../src/ir/axis.ts";
 import { labelOf } from "../src/ir/model.ts";
 import type { CostedProduct, LintContext } from "../src/lint/context.ts";
 import type { AnyRule } from "../src/lint/rule.ts";
 import type { ProductWork } from "../src/ops/work.ts";
-import { reasonsAgainst } from "../src/passes/align/align.ts";
 import { choosePadding } from "../src/passes/align/choose.ts";
 import { allAxes, blockUnsafe, collectFills } from "../src/passes/align/lanes.ts";
 import { freeAtoms, type Relations, relate } from "../src/passes/align/relate.ts";
@@ -30,6 +30,8 @@ export interface Recovery {
   /** Predicted, of one run of the model. */
   readonly recoverableMicroseconds: number;
   readonly recoveredMicroseconds: number;
+  /** The same of products that are worth `minSaving` of the model's time by themselves: those that linting lists. */
+  readonly listed: { readonly recoverableMicroseconds: number; readonly recoveredMicroseconds: number };
   readonly remainder: readonly Remainder[];
 }
 
@@ -41,7 +43,7 @@ export interface Remainder {
 
 /** Both contexts are of the same target. */
 export function recoveryOf(before: LintContext, after: LintContext, settings: FixSettings): Recovery {
-  let [recoverable, recovered] = [0, 0];
+  let [recoverable, recovered, listedRecoverable, listedRecovered] = [0, 0, 0, 0];
   const remainder = new Map<string, { products: number; microseconds: number }>();
   const explain = explainer(after, settings);
   const same = matcher(before, after);
@@ -51,6 +53,10 @@ export function recoveryOf(before: LintContext, after: LintContext, settings: Fi
     const counted = Math.min(Math.max(saved, 0), saves);
     recoverable += saves;
     recovered += counted;
+    if (before.share(saves) >= settings.minSaving) {
+      listedRecoverable += saves;
+      listedRecovered += counted;
+    }
     if (saves - counted <= saves * 1e-3) continue;
     const reason = fixed === undefined ? "the product is not there any more" : explain(fixed);
     const known = remainder.get(reason) ?? { products: 0, microseconds: 0 };
@@ -58,11 +64,12 @@ export function recoveryOf(before: LintContext, after: LintContext, settings: Fi
     known.microseconds += saves - counted;
     remainder.set(reason, known);
   }
-  const listed = [...remainder].map(([reason, rest]) => ({ reason, ...rest }));
+  const reasons = [...remainder].map(([reason, rest]) => ({ reason, ...rest }));
   return {
     recoverableMicroseconds: recoverable,
     recoveredMicroseconds: recovered,
-    remainder: listed.sort((a, b) => b.microseconds - a.microseconds),
+    listed: { recoverableMicroseconds: listedRecoverable, recoveredMicroseconds: listedRecovered },
+    remainder: reasons.sort((a, b) => b.microseconds - a.microseconds),
   };
 }
 
@@ -123,15 +130,16 @@ function explainer(after: LintContext, { cost, target, minSaving }: FixSettings)
   };
 }
 
-/** Reasons that speak against padding its misaligned axes, without sizes: models are to be summed up. */
+/** What forbids padding its misaligned axes, without names: models are to be summed up. */
 function blocksOf(product: CostedProduct, relations: Relations): string {
-  const misaligned = contiguousAxes(product.sizes).filter((size) => size % 8 !== 0);
-  const reasons = reasonsAgainst(product, relations).flatMap((text) => {
-    const [, size = "0", reason = text] = /^(\d+) of ".*?": (.*)$/s.exec(text) ?? [];
-    const isConcerned = misaligned.some((axis) => Number(size) > 1 && axis % Number(size) === 0);
-    return isConcerned ? [reason.replaceAll(/ ?"[^"]*"/g, "")] : [];
-  });
-  return [...new Set(reasons)].sort().join("; ");
+  const misaligned = new Set(contiguousAxes(product.sizes).filter((size) => size % 8 !== 0));
+  const values = product.nodes.flatMap(({ inputs, outputs }) => [...inputs, ...outputs]);
+  const axes = values.flatMap((value) => (value === undefined ? [] : (relations.axesOf(value) ?? [])));
+  const reasons = axes
+    .filter((axis) => misaligned.has(sizeOfAxis(axis)))
+    .flatMap((axis) => atomsOf(axis))
+    .flatMap(({ size, blocked }) => (blocked === undefined || size === 1 ? [] : [blocked]));
+  return [...new Set(reasons.map((reason) => reason.replaceAll(/ ?"[^"]*"/g, "")))].sort().join("; ");
 }
 
 /** Axes that a kernel loads by vectors. */
