@@ -166,7 +166,8 @@ function attributeMessage(name: string, spec: AttributeSpec): Segment[] {
 }
 
 function attributeBody(spec: AttributeSpec): Segment[] {
-  if (spec.type === "tensor") return field(attributeFields.t, tensorMessage(spec.tensor, [], { kind: "inline" }));
+  if (spec.type === "tensor")
+    return field(attributeFields.t, tensorMessage(spec.tensor, [], { kind: "inline" }));
   if (spec.type === "reference") {
     return [bytesSegment(message((writer) => text(writer, attributeFields.refAttrName, spec.to)))];
   }
