@@ -121,6 +121,8 @@ module.exports = {
       from: { path: "^(src|rules|cuda-runtime)/" },
       to: {
         path: "node_modules/(koffi|onnxruntime-node)/",
+        // Its version may be asked for without loading it.
+        pathNot: "/package\\.json$",
         dynamic: false,
         dependencyTypesNot: ["type-only"],
       },
