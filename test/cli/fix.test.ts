@@ -1,5 +1,14 @@
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { Ajv } from "ajv";
@@ -309,6 +318,33 @@ function slow(length: number): types.IGraphProto {
     initializer: [...(graph.initializer ?? []), floats("big", [512, 512], ones)],
   };
 }
+
+it("without ONNX Runtime nothing is put in place, and the command that installs it is named", async () => {
+  const elsewhere = path.join(bench.folder.path, "elsewhere");
+  const packages = path.join(elsewhere, "node_modules");
+  mkdirSync(packages, { recursive: true });
+  cpSync(path.dirname(path.dirname(bench.script)), path.join(elsewhere, "dist"), { recursive: true });
+  for (const name of ["protobufjs", "onnx-proto"]) {
+    symlinkSync(path.dirname(require.resolve(`${name}/package.json`)), path.join(packages, name));
+  }
+  writeFileSync(path.join(elsewhere, "package.json"), '{"type":"module"}');
+  const file = writeInline(bench.folder.path);
+  const before = readFileSync(file);
+  const fix = (...args: string[]) =>
+    spawnSync(process.execPath, [path.join(elsewhere, "dist", "bin", "tc-lint.js"), ...args, "model.onnx"], {
+      cwd: bench.folder.path,
+      encoding: "utf8",
+    });
+  const refused = fix("--fix-only", ...plain);
+  expect(refused.status).toBe(2);
+  expect(refused.stderr).toContain("ONNXRUNTIME_NODE_INSTALL=skip npm i onnxruntime-node");
+  expect(readFileSync(file).equals(before)).toBe(true);
+  expect(readdirSync(bench.folder.path).sort()).toEqual(["elsewhere", "model.onnx"]);
+  // Without a comparison it is not needed.
+  expect(fix("--fix-only", "--no-verify", ...plain)).toMatchObject({ status: 0, stderr: "" });
+  const inHalf = fix("--diff", "--precision", "fp16", ...plain);
+  expect(inHalf.stdout).toMatch(/ranges of values: constants alone \(onnxruntime-node is not installed/);
+});
 
 describe("the schema of the fix report", () => {
   it("knows every pass", () => {
