@@ -86,6 +86,12 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
   if (argv.samples !== undefined && half === undefined) {
     throw new InputError("usage", "--samples: says nothing without half precision, such as --precision fp16");
   }
+  if (argv.target === "ort-cuda" && argv.verify !== false && argv.diff !== true) {
+    throw new InputError(
+      "usage",
+      "--target ort-cuda: NhwcConv has no kernel for the CPU, so the result cannot be compared here; add --no-verify",
+    );
+  }
   return {
     dryRun: argv.diff ?? false,
     half,
