@@ -4,22 +4,28 @@ import { isMainThread } from "node:worker_threads";
 
 if (isMainThread) {
   process.on("exit", () => {
-    const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
+    const { userCPUTime, systemCPUTime } = process.resourceUsage();
     writeSync(
       3,
       JSON.stringify({
         cpuSeconds: (userCPUTime + systemCPUTime) / 1e6,
-        peakBytes: maxRSS * 1024,
-        bytesRead: bytesRead(),
+        peakBytes: peakBytes(),
+        bytesRead: counter("/proc/self/io", /^rchar: (\d+)$/m),
       }),
     );
   });
 }
 
-/** Through read calls, from disk or cache alike; undefined where the system does not count them. */
-function bytesRead() {
+/** Peak resident memory. The resource usage of a process counts what its parent had when it was forked: not this. */
+function peakBytes() {
+  const kibibytes = counter("/proc/self/status", /^VmHWM:\s+(\d+) kB$/m);
+  return kibibytes === undefined ? process.resourceUsage().maxRSS * 1024 : kibibytes * 1024;
+}
+
+/** Undefined where the system has no such file. Bytes of read calls count from disk and from cache alike. */
+function counter(file, pattern) {
   try {
-    return Number(/^rchar: (\d+)$/m.exec(readFileSync("/proc/self/io", "utf8"))?.[1]);
+    return Number(pattern.exec(readFileSync(file, "utf8"))?.[1]);
   } catch {
     return undefined;
   }

@@ -36,6 +36,8 @@ export class Cursor {
 
   #position: number;
   #end: number;
+  /** No byte behind this is read. */
+  readonly #limit: number;
   #window: Buffer = Buffer.alloc(0);
   #windowStart = 0;
   #windowBytes = smallWindowBytes;
@@ -46,6 +48,7 @@ export class Cursor {
     this.source = source;
     this.#position = offset;
     this.#end = offset + length;
+    this.#limit = Math.min(this.#end, source.size);
   }
 
   /** Moves to the next field of the current message; false at its end. The payload need not have been consumed. */
@@ -286,7 +289,7 @@ export class Cursor {
     if (from >= 0 && from + length <= this.#window.length) return this.#window;
     const straightOn = from >= 0 && from <= this.#window.length && this.#window.length > 0;
     this.#windowBytes = straightOn ? Math.min(this.#windowBytes * 2, largeWindowBytes) : smallWindowBytes;
-    const size = Math.min(Math.max(length, this.#windowBytes), this.source.size - offset);
+    const size = Math.min(Math.max(length, this.#windowBytes), this.#limit - offset);
     if (size < length) throw this.error("truncated", `the file ends inside field ${this.field}`);
     // A fresh buffer a refill: text slices copy, so nothing holds on to the old one.
     this.#window = Buffer.allocUnsafeSlow(size);
