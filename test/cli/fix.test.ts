@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
@@ -11,30 +11,15 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
 import { passNames } from "../../src/passes/pass.ts";
-import { writeNpz } from "../../src/verify/index.ts";
-import { contentsOf, convolutions, writeExternal, writeInline } from "../fix/models.ts";
-import { floats, info, node, type types } from "../onnx/build.ts";
+import { contentsOf, writeExternal, writeInline } from "../fix/models.ts";
+import { fixJson, fixSchema, plain, validate } from "./fixing.ts";
 import { lfsPointer } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
 
 const require = createRequire(import.meta.url);
-const fixSchema = require("../../schemas/fix-report.schema.json");
-const validate = new Ajv({ strict: true, strictTypes: false, allowUnionTypes: true })
-  .addSchema(require("../../schemas/report.schema.json"), "report.schema.json")
-  .compile(fixSchema);
 const bench = useWorkbench();
-const plain = ["--no-color", "--min-saving", "0", "--select", "TC101"];
-
-/** Runs and reads the JSON report, which must keep to its schema. */
-async function fixJson(...args: string[]) {
-  const { exitCode, stdout, stderr } = await bench.tcLint([...args, ...plain, "-f", "json"]);
-  const report = JSON.parse(stdout);
-  expect(validate(report), JSON.stringify(validate.errors)).toBe(true);
-  return { exitCode, stderr, report };
-}
 
 describe("tc-lint --fix", () => {
   it("repairs, says what was done and proven, then reports what remains", async () => {
@@ -78,10 +63,10 @@ describe("tc-lint --fix", () => {
   it("--fix-output leaves the original as it is, and reports on the result", async () => {
     writeExternal(bench.folder.path);
     const before = contentsOf(bench.folder.path);
-    const { exitCode, report } = await fixJson("--fix-output", "fixed.onnx", "model.onnx");
+    const { exitCode, report } = await fixJson(bench, "--fix-output", "fixed.onnx", "model.onnx");
     expect(exitCode).toBe(0);
     expect(report.fixes).toMatchObject([{ path: "model.onnx", destination: "fixed.onnx", written: true }]);
-    expect(report.lint.models).toMatchObject([{ path: "fixed.onnx" }]);
+    expect(report.lint?.models).toMatchObject([{ path: "fixed.onnx" }]);
     for (const [name, content] of before) {
       expect(readFileSync(path.join(bench.folder.path, name), "latin1") === content).toBe(true);
     }
@@ -89,7 +74,7 @@ describe("tc-lint --fix", () => {
 
   it("--no-verify says so, in the report and in the model", async () => {
     writeInline(bench.folder.path);
-    const { report } = await fixJson("--fix-only", "--no-verify", "model.onnx");
+    const { report } = await fixJson(bench, "--fix-only", "--no-verify", "model.onnx");
     expect(report.fixes).toMatchObject([{ proof: { kind: "unverified", summary: "--no-verify" } }]);
     expect(readFileSync(path.join(bench.folder.path, "model.onnx"), "latin1")).toContain(
       "fold, align; unverified",
@@ -98,8 +83,8 @@ describe("tc-lint --fix", () => {
 
   it("signs with the version that verified", async () => {
     writeInline(bench.folder.path);
-    const { report } = await fixJson("--fix-only", "model.onnx");
-    const [, version] = /ONNX Runtime (\S+)/.exec(report.fixes[0].proof.summary) ?? [];
+    const { report } = await fixJson(bench, "--fix-only", "model.onnx");
+    const [, version] = /ONNX Runtime (\S+)/.exec(report.fixes[0]?.proof?.summary ?? "") ?? [];
     expect(readFileSync(path.join(bench.folder.path, "model.onnx"), "latin1")).toContain(
       `fold, align; verified with ONNX Runtime ${version}`,
     );
@@ -112,7 +97,7 @@ describe("tc-lint --fix", () => {
     writeExternal(path.join(bench.folder.path, "b"));
     rmSync(path.join(bench.folder.path, "b", "model.weights"));
     const before = contentsOf(path.join(bench.folder.path, "b"));
-    const { exitCode, stderr, report } = await fixJson("--fix", ".");
+    const { exitCode, stderr, report } = await fixJson(bench, "--fix", ".");
     expect(exitCode).toBe(2);
     expect(stderr).toMatch(
       /^tc-lint: b\/model\.onnx: its weights are in "model\.weights", which is not there/,
@@ -121,7 +106,7 @@ describe("tc-lint --fix", () => {
       { path: "a/model.onnx", written: true, error: null },
       { path: "b/model.onnx", written: false, error: { code: "weights-missing" } },
     ]);
-    expect(report.lint.models).toHaveLength(1);
+    expect(report.lint?.models).toHaveLength(1);
     expect(contentsOf(path.join(bench.folder.path, "b"))).toEqual(before);
   });
 
@@ -167,158 +152,6 @@ describe("tc-lint --fix", () => {
   });
 });
 
-/** x [64,64] → MatMul by w, whose product grows with x → Relu → MatMul → y. */
-function growing(): types.IGraphProto {
-  const weights = Array.from({ length: 64 * 64 }, (_, index) => (index % 7) - 3);
-  return {
-    node: [
-      node("MatMul", ["x", "w1"], ["h"], { name: "grows" }),
-      node("Relu", ["h"], ["r"], { name: "relu" }),
-      node("MatMul", ["r", "w2"], ["y"], { name: "reads" }),
-    ],
-    input: [info("x", [64, 64])],
-    output: [info("y", [64, 64])],
-    initializer: [
-      floats("w1", [64, 64], weights),
-      floats(
-        "w2",
-        [64, 64],
-        weights.map((w) => w / 4096),
-      ),
-    ],
-  };
-}
-
-describe("half precision", () => {
-  const halve = ["--fix-only", "--precision", "fp16", "model.onnx"];
-
-  it("says on what inputs it saw ranges: drawn ones", async () => {
-    writeInline(bench.folder.path, growing());
-    const { report } = await fixJson(...halve);
-    expect(report.fixes).toMatchObject([
-      { changed: true, ranges: expect.stringMatching(/^drawn inputs/), proof: { kind: "verified" } },
-    ]);
-    expect(kept(report)).toEqual([]);
-  });
-
-  it("keeps in FP32 what leaves the range of FP16 on the samples of the user", async () => {
-    writeInline(bench.folder.path, growing());
-    mkdirSync(path.join(bench.folder.path, "samples"));
-    for (const [name, size] of [
-      ["small", 1],
-      ["large", 1e4],
-    ] as const) {
-      const x = { dtype: "float32", dims: [64, 64], data: new Float32Array(64 * 64).fill(size) } as const;
-      bench.folder.write(`samples/${name}.npz`, writeNpz(new Map([["x", x]])));
-    }
-    const { report } = await fixJson(...halve, "--samples", "samples");
-    expect(report.fixes[0].ranges).toBe("2 sets of sample inputs (samples)");
-    const [first] = kept(report);
-    expect(first).toMatchObject({ node: "grows", message: expect.stringContaining("on sample inputs") });
-    rmSync(path.join(bench.folder.path, "model.onnx"));
-    writeInline(bench.folder.path, growing());
-    const small = await fixJson(...halve, "--samples", path.join("samples", "small.npz"));
-    expect(kept(small.report)).toEqual([]);
-  });
-
-  it("judges by constants alone where nothing is run", async () => {
-    writeInline(bench.folder.path, growing());
-    const { report } = await fixJson(...halve, "--no-verify");
-    expect(report.fixes[0].ranges).toBe("constants alone (--no-verify)");
-  });
-
-  it("refuses samples that the model does not take", async () => {
-    writeInline(bench.folder.path, growing());
-    const other = { dtype: "float32", dims: [1], data: Float32Array.of(1) } as const;
-    bench.folder.write("s.npz", writeNpz(new Map([["other", other]])));
-    const before = contentsOf(bench.folder.path);
-    const { exitCode, stderr } = await bench.tcLint([...halve, "--samples", "s.npz"]);
-    expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/"x"|"other"/);
-    expect(contentsOf(bench.folder.path)).toEqual(before);
-  });
-});
-
-function kept(report: { fixes: { notes: { pass: string; kind: string; node: string }[] }[] }) {
-  return report.fixes.flatMap(({ notes }) =>
-    notes.filter(({ pass, kind }) => pass === "half" && kind === "kept"),
-  );
-}
-
-const hasScript = spawnSync("script", ["--version"]).status === 0;
-if (!hasScript) console.warn("skipped: no `script` here, so no terminal to show progress on");
-
-it.skipIf(!hasScript)("progress is shown on a terminal after a second, and erased", () => {
-  writeInline(bench.folder.path, slow(60));
-  const command = [process.execPath, bench.script, "--fix-only", "model.onnx", ...plain].join(" ");
-  const { stdout } = spawnSync("script", ["-qec", command, "/dev/null"], {
-    cwd: bench.folder.path,
-    encoding: "utf8",
-  });
-  const erase = "\r\u001b[2K";
-  const lines = stdout.split(erase);
-  expect(lines[1]).toMatch(/^model\.onnx: comparing the /);
-  expect(lines.at(-1)).toMatch(/^model\.onnx\r\n {2}predicted/);
-});
-
-describe("an interrupted fix", () => {
-  it("while models are compared removes what it staged, and ends with 130", async () => {
-    writeInline(bench.folder.path, slow(400));
-    const before = contentsOf(bench.folder.path);
-    const staged = () => readdirSync(bench.folder.path).some((name) => name.endsWith(".tmp"));
-    const child = spawn(process.execPath, [bench.script, "--fix", "model.onnx", ...plain], {
-      cwd: bench.folder.path,
-      stdio: "ignore",
-    });
-    const ended = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
-    let running = true;
-    void ended.then(() => {
-      running = false;
-    });
-    // The lock says that writing began, the temporary model that it is nearly done.
-    while (running && !staged()) await new Promise((wake) => setTimeout(wake, 5));
-    expect(running).toBe(true);
-    await new Promise((wake) => setTimeout(wake, 300));
-    child.kill("SIGINT");
-    expect(await ended).toBe(130);
-    expect(contentsOf(bench.folder.path)).toEqual(before);
-  });
-
-  it("at any moment leaves the old model or the new one, and the next run clears up", async () => {
-    const file = writeInline(bench.folder.path);
-    const original = readFileSync(file);
-    await bench.tcLint(["--fix-only", "--no-verify", "model.onnx", ...plain]);
-    const fixed = readFileSync(file);
-    for (const milliseconds of [150, 250, 350, 450, 550, 700]) {
-      writeFileSync(file, original);
-      await bench.tcLint(["--fix-only", "--no-verify", "model.onnx", ...plain], {
-        interruptAfterMilliseconds: milliseconds,
-      });
-      const now = readFileSync(file);
-      expect(now.equals(original) || now.equals(fixed)).toBe(true);
-    }
-    await bench.tcLint(["--fix-only", "--no-verify", "model.onnx", ...plain]);
-    expect(readFileSync(file).equals(fixed)).toBe(true);
-    expect(readdirSync(bench.folder.path)).toEqual(["model.onnx"]);
-  });
-});
-
-/** Convolutions, and a chain of products that takes a while to run. */
-function slow(length: number): types.IGraphProto {
-  const graph = convolutions();
-  const ones = new Array<number>(512 * 512).fill(1 / 512);
-  const products = Array.from({ length }, (_, index) => {
-    const from = index === 0 ? "m" : `m${index - 1}`;
-    return node("MatMul", [from, "big"], [index === length - 1 ? "z" : `m${index}`]);
-  });
-  return {
-    node: [...(graph.node ?? []), ...products],
-    input: [...(graph.input ?? []), info("m", [512, 512])],
-    output: [...(graph.output ?? []), info("z", [512, 512])],
-    initializer: [...(graph.initializer ?? []), floats("big", [512, 512], ones)],
-  };
-}
-
 it("without ONNX Runtime nothing is put in place, and the command that installs it is named", async () => {
   const elsewhere = path.join(bench.folder.path, "elsewhere");
   const packages = path.join(elsewhere, "node_modules");
@@ -353,7 +186,7 @@ describe("the schema of the fix report", () => {
 
   it("notices what is missing or unknown", async () => {
     writeInline(bench.folder.path);
-    const { report } = await fixJson("--diff", "model.onnx");
+    const { report } = await fixJson(bench, "--diff", "model.onnx");
     expect(report).toMatchObject({ lint: null, fixes: [{ written: false }] });
     const { fixes, ...rest } = report;
     expect(validate(rest)).toBe(false);

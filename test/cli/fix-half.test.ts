@@ -1,0 +1,89 @@
+import { mkdirSync, rmSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import type { FixReport } from "../../src/cli/fix-report.ts";
+import { writeNpz } from "../../src/verify/index.ts";
+import { contentsOf, writeInline } from "../fix/models.ts";
+import { floats, info, node, type types } from "../onnx/build.ts";
+import { fixJson } from "./fixing.ts";
+import { useWorkbench } from "./workbench.ts";
+
+const bench = useWorkbench();
+
+/** x [64,64] → MatMul by w, whose product grows with x → Relu → MatMul → y. */
+function growing(): types.IGraphProto {
+  const weights = Array.from({ length: 64 * 64 }, (_, index) => (index % 7) - 3);
+  return {
+    node: [
+      node("MatMul", ["x", "w1"], ["h"], { name: "grows" }),
+      node("Relu", ["h"], ["r"], { name: "relu" }),
+      node("MatMul", ["r", "w2"], ["y"], { name: "reads" }),
+    ],
+    input: [info("x", [64, 64])],
+    output: [info("y", [64, 64])],
+    initializer: [
+      floats("w1", [64, 64], weights),
+      floats(
+        "w2",
+        [64, 64],
+        weights.map((w) => w / 4096),
+      ),
+    ],
+  };
+}
+
+describe("half precision", () => {
+  const halve = ["--fix-only", "--precision", "fp16", "model.onnx"];
+
+  it("says on what inputs it saw ranges: drawn ones", async () => {
+    writeInline(bench.folder.path, growing());
+    const { report } = await fixJson(bench, ...halve);
+    expect(report.fixes).toMatchObject([
+      { changed: true, ranges: expect.stringMatching(/^drawn inputs/), proof: { kind: "verified" } },
+    ]);
+    expect(kept(report)).toEqual([]);
+  });
+
+  it("keeps in FP32 what leaves the range of FP16 on the samples of the user", async () => {
+    writeInline(bench.folder.path, growing());
+    mkdirSync(path.join(bench.folder.path, "samples"));
+    for (const [name, size] of [
+      ["small", 1],
+      ["large", 1e4],
+    ] as const) {
+      const x = { dtype: "float32", dims: [64, 64], data: new Float32Array(64 * 64).fill(size) } as const;
+      bench.folder.write(`samples/${name}.npz`, writeNpz(new Map([["x", x]])));
+    }
+    const { report } = await fixJson(bench, ...halve, "--samples", "samples");
+    expect(report.fixes[0]?.ranges).toBe("2 sets of sample inputs (samples)");
+    const [first] = kept(report);
+    expect(first).toMatchObject({ node: "grows", message: expect.stringContaining("on sample inputs") });
+    rmSync(path.join(bench.folder.path, "model.onnx"));
+    writeInline(bench.folder.path, growing());
+    const small = await fixJson(bench, ...halve, "--samples", path.join("samples", "small.npz"));
+    expect(kept(small.report)).toEqual([]);
+  });
+
+  it("judges by constants alone where nothing is run", async () => {
+    writeInline(bench.folder.path, growing());
+    const { report } = await fixJson(bench, ...halve, "--no-verify");
+    expect(report.fixes[0]?.ranges).toBe("constants alone (--no-verify)");
+  });
+
+  it("refuses samples that the model does not take", async () => {
+    writeInline(bench.folder.path, growing());
+    const other = { dtype: "float32", dims: [1], data: Float32Array.of(1) } as const;
+    bench.folder.write("s.npz", writeNpz(new Map([["other", other]])));
+    const before = contentsOf(bench.folder.path);
+    const { exitCode, stderr } = await bench.tcLint([...halve, "--samples", "s.npz"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/"x"|"other"/);
+    expect(contentsOf(bench.folder.path)).toEqual(before);
+  });
+});
+
+function kept(report: FixReport) {
+  return report.fixes.flatMap(({ notes }) =>
+    notes.filter(({ pass, kind }) => pass === "half" && kind === "kept"),
+  );
+}
