@@ -57,6 +57,8 @@ const settings: FixSettings = {
 };
 const budget = mode === "half" ? budgets.float16 : budgets.folding;
 const promise = "verified with ONNX Runtime";
+/** What may stand between an edge of the graph and the Pad or Slice at it: other passes put it there. */
+const edgeOps = new Set(["Cast", "Transpose"]);
 const rows: Row[] = [];
 
 interface Row {
@@ -161,9 +163,6 @@ function innerPads(before: Model, after: Model): number {
     return !(isAtInput(node) || isAtOutput(node));
   }).length;
 }
-
-/** What may stand between an edge of the graph and the Pad or Slice at it: other passes put it there. */
-const edgeOps = new Set(["Cast", "Transpose"]);
 
 function isAtInput(node: Node | undefined): boolean {
   const [value] = node?.inputs ?? [];
