@@ -4,6 +4,7 @@ import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
 import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
+import { proveBfloat16 } from "./fix-bf16.ts";
 import { Interrupted, interruptedExitCode, interruptible } from "./fix-interrupt.ts";
 import type { FixFlags } from "./fix-options.ts";
 import { writeFixReports, writeFixText } from "./fix-output.ts";
@@ -97,8 +98,17 @@ async function fixOne(
         ? undefined
         : await rangesFor({ path, settings, flags: fix, childUrl, sizes, onProgress });
     const verify: Verify = (original, candidate, permutations) => {
-      const models = { path, original, candidate, permutations };
-      return interruptible(proveSame({ ...models, half: fix.half, childUrl, sizes, onProgress }));
+      const request = {
+        path,
+        original,
+        candidate,
+        permutations,
+        half: fix.half,
+        childUrl,
+        sizes,
+        onProgress,
+      };
+      return interruptible(fix.half === "bf16" ? proveBfloat16(request, settings) : proveSame(request));
     };
     const outcome = await fixModel({
       path,
