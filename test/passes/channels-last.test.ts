@@ -341,6 +341,22 @@ it("predicts what it saves: convolutions less the Transposes at the borders", ()
   expect(notes[0]?.microseconds).toBe(2 * (10 - 4) - 2);
 });
 
+it("a block whose layers read NHWC keeps it across the residual", async () => {
+  const bytes = between((graph, h) => {
+    const last = graph.node("Transpose", [h], { perm: [0, 2, 3, 1] });
+    const wide = graph.node("MatMul", [
+      graph.node("LayerNormalization", [last, weight(graph, [6])]),
+      weight(graph, [6, 6]),
+    ]);
+    const back = graph.node("Transpose", [graph.node("Relu", [wide])], { perm: [0, 3, 1, 2] });
+    return graph.node("Add", [graph.node("Mul", [back, weight(graph, [6, 1, 1])]), h]);
+  });
+  await expectNoneBetween(bytes);
+  const { notes } = moveModel(modelFromBytes(bytes));
+  // Two Transposes come at the ends, two go.
+  expect(notes[0]?.microseconds).toBe(2 * (10 - 4) - 2 + 2);
+});
+
 describe("--nhwc-io", () => {
   const turned = (name: string, tensor: Tensor) => {
     const [n = 1, c = 1, h = 1, w = 1] = tensor.dims;

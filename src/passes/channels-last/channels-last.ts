@@ -31,12 +31,15 @@ function run(context: PassContext): PassResult {
   return { patch, notes, permutations };
 }
 
-function changedNote({ converted, borders, edges }: LayoutRewrite, context: PassContext): PassNote {
+function changedNote(rewrite: LayoutRewrite, context: PassContext): PassNote {
+  const { converted, borders, edges, unturned } = rewrite;
   const gain = converted.reduce((total, node) => total + gainOf(node, context), 0);
   const cost = borders.reduce((total, { value }) => total + transposeCost(value, context), 0);
+  const saved = unturned.reduce((total, value) => total + transposeCost(value, context), 0);
   const moved = edges.length === 0 ? "" : `; ${edges.map((name) => `"${name}"`).join(", ")} NHWC as well`;
-  const message = `${converted.length} convolution(s) and what lies between them on NHWC values, ${borders.length} Transpose(s) at the borders${moved}`;
-  return { kind: "changed", node: undefined, message, microseconds: gain - cost };
+  const gone = unturned.length === 0 ? "" : `, ${unturned.length} gone`;
+  const message = `${converted.length} convolution(s) and what lies between them on NHWC values, ${borders.length} Transpose(s) at the borders${gone}${moved}`;
+  return { kind: "changed", node: undefined, message, microseconds: gain + saved - cost };
 }
 
 /** Who needs NCHW, by operator: the first of each, and how many more there are. */

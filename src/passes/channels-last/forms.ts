@@ -43,8 +43,9 @@ export class ValueForms {
     for (const value of moved) if (value.isInput) this.produce(value);
   }
 
+  /** Whether the NHWC form costs nothing: it is there, or the value is a Transpose of it. */
   hasNhwc(value: Value): boolean {
-    return this.#nhwc.has(value);
+    return this.#nhwc.has(value) || throughTranspose(value) !== undefined;
   }
 
   /** Name of the NHWC form of a value that has no other so far. */

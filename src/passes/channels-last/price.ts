@@ -1,4 +1,4 @@
-/** @file What the change saves by prediction: faster convolutions, less the Transposes at the borders. */
+/** @file What the change saves by prediction: faster convolutions, and fewer Transposes or more. */
 import { evaluateDim } from "../../ir/dim.ts";
 import { dtypes } from "../../ir/dtype.ts";
 import type { Node, Value } from "../../ir/model.ts";

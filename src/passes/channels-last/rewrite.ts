@@ -44,6 +44,17 @@ export class LayoutRewrite {
     return this.#forms.edges;
   }
 
+  /** Values that Transposes of the model turned, which are gone or change nothing now. */
+  get unturned(): readonly Value[] {
+    return this.#context.model.graph.nodes.flatMap((node) => {
+      const specs = this.#graph.nodes.get(node);
+      const [input] = node.inputs;
+      if (node.opType !== "Transpose" || specs === undefined || input === undefined) return [];
+      if (this.#inChain.has(node)) return [];
+      return specs.every(({ opType }) => opType === "Identity") ? [input] : [];
+    });
+  }
+
   run(): void {
     const { graph } = this.#context.model;
     for (const node of graph.nodes) this.#visit(node);
