@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import path from "node:path";
 import { smallModel } from "../test/onnx/bad-inputs/bytes.ts";
 import { mutate, type Outcome, randomNumbers, survive } from "../test/onnx/fuzz.ts";
+import { rewire } from "../test/onnx/rewire.ts";
 
 const [seconds = "60", seed = String(Date.now() % 2 ** 31)] = process.argv.slice(2);
 const maxSeconds = 10;
@@ -20,7 +21,7 @@ let [rounds, slowest] = [0, 0];
 
 while (performance.now() < end) {
   const model = models[Math.floor(random() * models.length)] ?? smallModel();
-  const damaged = mutate(model, random);
+  const damaged = random() < 0.5 ? mutate(model, random) : rewire(model, random);
   const outcome = await attempt(damaged);
   rounds += 1;
   slowest = Math.max(slowest, outcome.seconds);
