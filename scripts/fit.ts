@@ -1,20 +1,20 @@
 /**
- * @file Fits the cost model and writes src/cost/coefficients/h200-cudnn.ts and src/cost/fit-report.json.
+ * @file Fits the cost model: writes src/cost/coefficients/h200-cudnn.ts, src/cost/fit-report.json, docs/cost-model.svg.
  *
  * node scripts/run.mjs scripts/fit.ts
  */
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { CommittedCalibration, Range, Residual } from "../src/cost/calibration.ts";
-import { firstGuess } from "./fit/guess.ts";
 import type { Family } from "../src/cost/sketch.ts";
 import type { Coefficients } from "../src/cost/terms.ts";
 import { searchCoefficients, sketchOf } from "./fit/analytic.ts";
+import { at } from "./fit/bins.ts";
 import { type BoostOptions, train } from "./fit/boost.ts";
 import { foldsOf, trainFamily } from "./fit/crossval.ts";
 import { type Inputs, loadSamples, type Sample } from "./fit/data.ts";
 import {
-  at,
   type CrossValidation,
   crossValidate,
   quantile,
@@ -22,11 +22,22 @@ import {
   spreadTargets,
   spreadWeights,
 } from "./fit/evaluate.ts";
+import { figure, type Panel } from "./fit/figure.ts";
+import { firstGuess } from "./fit/guess.ts";
+import { withFigures } from "./fit/markdown.ts";
 import { moduleText, pack } from "./fit/pack.ts";
 import { pairsOf } from "./fit/pairs.ts";
-import { errorFigures, type FamilyPair, pairFigures } from "./fit/report.ts";
+import {
+  type ErrorFigures,
+  errorFigures,
+  type FamilyPair,
+  type PairFigures,
+  pairFigures,
+} from "./fit/report.ts";
 
 const coefficientsFile = "src/cost/coefficients/h200-cudnn.ts";
+const documentFile = "docs/cost-model.md";
+const figureFile = "docs/cost-model.svg";
 const reportFile = "src/cost/fit-report.json";
 
 const boost: BoostOptions = {
@@ -45,7 +56,7 @@ const boost: BoostOptions = {
 const optionsOf: Readonly<Record<Family, BoostOptions>> = {
   gemm: { ...boost, rounds: 500, leaves: 31, learningRate: 0.07 },
   conv: { ...boost, rounds: 500, leaves: 31, learningRate: 0.06 },
-  attention: { ...boost, rounds: 300, leaves: 20 },
+  attention: { ...boost, rounds: 400, leaves: 20 },
   traffic: { ...boost, rounds: 300, leaves: 16 },
   walk: { ...boost, rounds: 100, leaves: 12 },
   recurrent: { ...boost, rounds: 200, leaves: 12, learningRate: 0.1 },
@@ -77,11 +88,12 @@ function main(): void {
     recurrent: fitOne("recurrent"),
   };
   const calibration = calibrationOf(results);
-  const text = moduleText(calibration);
-  writeFileSync(coefficientsFile, text);
-  const report = reportOf(results, inputs, sha256(text));
+  writeFileSync(coefficientsFile, moduleText(calibration));
+  execFileSync("npx", ["biome", "format", "--write", coefficientsFile], { stdio: "ignore" });
+  const report = reportOf(results, inputs, sha256(JSON.stringify(calibration)));
   writeFileSync(reportFile, `${JSON.stringify(report, undefined, 2)}\n`);
-  console.log(JSON.stringify({ ...report.families, ...report.pairs }, undefined, 1));
+  writeFileSync(documentFile, withFigures(readFileSync(documentFile, "utf8"), report));
+  writeFileSync(figureFile, figure(panelsOf(results), "Predicted against measured on an H200 (out of fold)"));
 }
 
 function fitFamily(family: Family, samples: readonly Sample[]): FamilyResult {
@@ -141,12 +153,8 @@ function calibrationOf(results: Results): CommittedCalibration {
   };
 }
 
-function reportOf(
-  results: Results,
-  { files, samples }: Inputs,
-  coefficients: string,
-) {
-  const families: Record<string, unknown> = {};
+function reportOf(results: Results, { files, samples }: Inputs, coefficients: string) {
+  const families: Record<string, ErrorFigures> = {};
   const pairs: FamilyPair[] = [];
   for (const [family, { validation }] of Object.entries(results) as [Family, FamilyResult][]) {
     const subsets = new Set(validation.samples.map(({ subset, origin }) => `${subset} (${origin})`));
@@ -172,6 +180,30 @@ function reportOf(
   };
 }
 
+/** Shared rows by family; at most 600 points a panel, evenly taken. */
+function panelsOf({ gemm, conv, attention, traffic }: Results): Panel[] {
+  const panel = (title: string, { validation }: FamilyResult, subset: string): Panel => {
+    const chosen = (index: number) => {
+      const sample = at(validation.samples, index);
+      return sample.origin !== "extra" && sample.subset === subset;
+    };
+    const rows = validation.samples.map((_, index) => index).filter(chosen);
+    const { meanError, p90Error } = errorFigures(validation, chosen);
+    const stride = Math.ceil(rows.length / 600);
+    const points = rows
+      .filter((_, index) => index % stride === 0)
+      .map((index) => [at(validation.samples, index).microseconds, at(validation.predicted, index)] as const);
+    return { title, note: `${rows.length} rows, mean error ${meanError} %, P90 ${p90Error} %`, points };
+  };
+  return [
+    panel("gemm, FP16", gemm, "gemm fp16"),
+    panel("batched gemm", gemm, "bmm"),
+    panel("convolution", conv, "conv"),
+    panel("attention", attention, "sdpa"),
+    panel("memory-bound", traffic, "memory"),
+  ];
+}
+
 function pairReport(pairs: readonly FamilyPair[]) {
   const originOf = ({ validation, pair }: FamilyPair) => {
     const extra = [pair.before, pair.after].filter(
@@ -179,7 +211,7 @@ function pairReport(pairs: readonly FamilyPair[]) {
     );
     return extra.length === 0 ? "shared" : extra.length === 2 ? "extra" : "mixed";
   };
-  const report: Record<string, unknown> = {};
+  const report: Record<string, PairFigures> = {};
   for (const origin of ["shared", "extra"]) {
     const some = pairs.filter((each) => originOf(each) === origin);
     const contiguous = some.filter(({ pair }) => pair.axes !== "m");

@@ -1,8 +1,15 @@
-/** @file Writes schemas/config.schema.json from the rules and the settings there are: npm run schemas. */
+/** @file Writes the schemas that code determines: npm run schemas. */
 import { writeFile } from "node:fs/promises";
 import { rules } from "../rules/index.ts";
 import { configSchema } from "../src/settings/schema.ts";
+import { calibrationSchema } from "./calibration-schema.ts";
 
-const path = "schemas/config.schema.json";
-await writeFile(path, `${JSON.stringify(configSchema(rules), undefined, 2)}\n`);
-console.log(`${path} written`);
+const schemas = {
+  "schemas/config.schema.json": configSchema(rules),
+  "schemas/calibration.schema.json": calibrationSchema(),
+};
+
+for (const [path, schema] of Object.entries(schemas)) {
+  await writeFile(path, `${JSON.stringify(schema, undefined, 2)}\n`);
+  console.log(`${path} written`);
+}

@@ -3,6 +3,7 @@
  *
  * The loss is Huber's, so that a kernel that falls off a cliff does not pull its neighbours along.
  */
+import { at, type Binned, binned, binOf } from "./bins.ts";
 
 export interface BoostOptions {
   readonly rounds: number;
@@ -31,14 +32,6 @@ export interface Forest {
   readonly thresholds: readonly Float32Array[];
   readonly base: number;
   readonly trees: readonly (readonly TreeNode[])[];
-}
-
-interface Binned {
-  readonly rows: number;
-  readonly features: number;
-  /** Column-major. */
-  readonly bins: Uint8Array;
-  readonly thresholds: readonly Float32Array[];
 }
 
 export function train(
@@ -88,16 +81,6 @@ function skip(tree: readonly TreeNode[], index: number): number {
     next++;
   }
   return next;
-}
-
-export function binOf(thresholds: Float32Array, value: number): number {
-  let [low, high] = [0, thresholds.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (at(thresholds, middle) < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 interface Split {
@@ -270,34 +253,6 @@ class TreeGrower {
   }
 }
 
-function binned(rows: readonly (readonly number[])[], bins: number): Binned {
-  const features = rows[0]?.length ?? 0;
-  const table = new Uint8Array(rows.length * features);
-  const thresholds: Float32Array[] = [];
-  for (let feature = 0; feature < features; feature++) {
-    const column = rows.map((row) => at(row, feature));
-    const cuts = thresholdsOf(column, bins);
-    thresholds.push(cuts);
-    for (const [row, value] of column.entries()) table[feature * rows.length + row] = binOf(cuts, value);
-  }
-  return { rows: rows.length, features, bins: table, thresholds };
-}
-
-/** Midpoints between neighbouring values, at quantiles where there are too many. */
-function thresholdsOf(column: readonly number[], bins: number): Float32Array {
-  const sorted = [...column].sort((a, b) => a - b);
-  const cuts = new Set<number>();
-  const distinct = new Set(sorted).size;
-  const steps = distinct <= bins ? sorted.length : bins;
-  for (let step = 1; step < steps; step++) {
-    const index = Math.floor((step * sorted.length) / steps);
-    const [below, above] = [sorted[index - 1], sorted[index]];
-    if (below !== undefined && above !== undefined && below < above)
-      cuts.add(Math.fround((below + above) / 2));
-  }
-  return Float32Array.from([...cuts].sort((a, b) => a - b).slice(0, bins - 1));
-}
-
 function weightedMean(values: Float64Array, weights: Float64Array): number {
   let [sum, count] = [0, 0];
   for (let index = 0; index < values.length; index++) {
@@ -316,11 +271,4 @@ export function generator(seed: number): () => number {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
   };
-}
-
-/** An index that the loops above keep inside. */
-function at<T>(list: ArrayLike<T>, index: number): T {
-  const value = list[index];
-  if (value === undefined) throw new RangeError(`index ${index} of ${list.length}`);
-  return value;
 }

@@ -4,6 +4,7 @@ import { savingOfOne } from "../../src/cost/saving.ts";
 import type { Family } from "../../src/cost/sketch.ts";
 import type { Coefficients } from "../../src/cost/terms.ts";
 import { sketchOf } from "./analytic.ts";
+import { at } from "./bins.ts";
 import { type BoostOptions, predict, train } from "./boost.ts";
 import { crossPredict, folds } from "./crossval.ts";
 import type { Sample } from "./data.ts";
@@ -173,10 +174,4 @@ const sketchlessFields = {
 /** Of ascending values. */
 export function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-}
-
-export function at<T>(list: ArrayLike<T>, index: number): T {
-  const value = list[index];
-  if (value === undefined) throw new RangeError(`index ${index} of ${list.length}`);
-  return value;
 }

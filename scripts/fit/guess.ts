@@ -4,6 +4,8 @@ import { trafficVariants } from "../../src/cost/traffic.ts";
 
 const memory = { dramShare: 0.88, l2Share: 0.9, l2Fill: 0.8 };
 
+const convTiles = { peakShare: 0.7, feedShare: 2, tileOverhead: 1.2, splitOverhead: 3 };
+
 const patterns = ["elementwise", "copy", "reduction", "normalization", "pool"] as const;
 
 function each<Name extends string>(names: readonly Name[], value: number): Record<Name, number> {
@@ -23,7 +25,8 @@ export const firstGuess: Coefficients = {
   },
   conv: {
     ...memory,
-    launch: { dense: 3, pointwise: 2, stem: 3, grouped: 3, depthwise: 2 },
+    launch: { dense: 3, pointwise: 2, stem: 3, blocked: 3, grouped: 30, depthwise: 2 },
+    groupLaunch: 3,
     bias: { launch: 1.5, passes: 2.4 },
     convert: { launch: 3, nchw: 3, odd: 3 },
     perClock: {
@@ -36,11 +39,14 @@ export const firstGuess: Coefficients = {
       grouped: 700,
       stem: 600,
     },
-    depthwise: { nhwc: 0.2, nchw: 0.1 },
-    peakShare: 0.6,
-    feedShare: 2,
-    tileOverhead: 1.5,
-    splitOverhead: 1,
+    depthwise: { nhwc: 0.25, odd: 0.5, few: 0.03, nchw: 0.1 },
+    tiles: {
+      dense: convTiles,
+      pointwise: convTiles,
+      stem: convTiles,
+      blocked: convTiles,
+      grouped: convTiles,
+    },
     cudaShare: 0.7,
   },
   attention: {
@@ -50,7 +56,7 @@ export const firstGuess: Coefficients = {
     tileOverhead: 1.5,
     softmaxCost: 60,
     slowOdd: 2.2,
-    slowMasked: 1.5,
+    masked: { launch: 6, slow: 2, slowOdd: 8 },
     cudaShare: 0.5,
   },
   traffic: {

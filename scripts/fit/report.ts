@@ -1,6 +1,7 @@
 /** @file The figures of a fit: errors by family, pairs, intervals. */
 import type { Family } from "../../src/cost/sketch.ts";
-import { at, type CrossValidation, quantile, savingOfPair } from "./evaluate.ts";
+import { at } from "./bins.ts";
+import { type CrossValidation, quantile, savingOfPair } from "./evaluate.ts";
 import type { Pair } from "./pairs.ts";
 
 export interface ErrorFigures {

@@ -20,7 +20,8 @@ export async function runPredict(
 }
 
 async function parsedStdin(): Promise<unknown> {
-  if (process.stdin.isTTY) throw new InputError("usage", "predict reads rows from stdin: tc-lint predict < ops.json");
+  if (process.stdin.isTTY)
+    throw new InputError("usage", "predict reads rows from stdin: tc-lint predict < ops.json");
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
   try {

@@ -12,9 +12,9 @@ export interface AttentionCoefficients extends MemoryCoefficients {
   readonly tileOverhead: number;
   /** Softmax of one score, as operations of the Tensor Cores that wait for it. */
   readonly softmaxCost: number;
-  /** A head_dim off the multiple takes another backend. */
+  /** Factors on the loop over keys: a head_dim off the multiple takes another backend, and so does a mask. */
   readonly slowOdd: number;
-  readonly slowMasked: number;
+  readonly masked: { readonly launch: number; readonly slow: number; readonly slowOdd: number };
   readonly cudaShare: number;
 }
 
@@ -40,18 +40,19 @@ export function sketchAttention(
   // A causal query tile sees half the keys on average, and all of its own.
   const keys = causal ? roundUp(keyLength, keyTile) / 2 + keyTile / 2 : roundUp(keyLength, keyTile);
   const perTile = (queryTile * keys * (4 * step + c.softmaxCost)) / ((machine.flops / machine.sms) * share);
-  const slowdown = (odd ? c.slowOdd : 1) * (work.masked ? c.slowMasked : 1);
+  const { launch, slow, slowOdd } = work.masked ? c.masked : { ...c, slow: 1 };
+  const slowdown = odd ? slowOdd : slow;
   const compute = waves * (perTile * slowdown + c.tileOverhead);
   const mask = work.masked ? batch * queryLength * keyLength : 0;
   const elements = batch * (heads * queryLength + kvHeads * keyLength) * (headDim + valueHeadDim) + mask;
   const bytes = elements * width;
   const memory = memoryTime(bytes, machine, c);
-  const microseconds = c.launch + overlapped(compute, memory);
+  const microseconds = launch + overlapped(compute, memory);
   const flops = flopsOf(work);
   return {
     family: "attention",
     microseconds,
-    bound: boundOf(compute, memory, c.launch, machine.tensorCore, bytes < machine.l2Bytes),
+    bound: boundOf(compute, memory, launch, machine.tensorCore, bytes < machine.l2Bytes),
     tensorCore: machine.tensorCore,
     bytes,
     biasMicroseconds: 0,

@@ -16,8 +16,10 @@ function problemOf(value: unknown): string | undefined {
   if (!isRecord(value)) return "expected an object";
   const { schema, gpu, stack, source, coefficients, analytic = {}, residuals = {} } = value;
   if (schema !== 1) return '"schema" is not 1, the only version there is';
-  if (typeof gpu !== "string" || findGpu(gpu)?.id !== gpu) return `"gpu" is none of ${[...gpus.keys()].join(", ")}`;
-  if (typeof stack !== "string" || findStack(stack) === undefined) return `"stack" is none of ${stackIds.join(", ")}`;
+  if (typeof gpu !== "string" || findGpu(gpu)?.id !== gpu)
+    return `"gpu" is none of ${[...gpus.keys()].join(", ")}`;
+  if (typeof stack !== "string" || findStack(stack) === undefined)
+    return `"stack" is none of ${stackIds.join(", ")}`;
   if (typeof source !== "string") return '"source" does not say what was measured';
   return (
     numbersProblem(coefficients, h200Calibration.coefficients, "coefficients") ??
@@ -33,14 +35,18 @@ function numbersProblem(value: unknown, model: object, at: string): string | und
   for (const [name, each] of Object.entries(value)) {
     const like = known.get(name);
     if (like === undefined) return `"${at}.${name}" is unknown; known: ${[...known.keys()].join(", ")}`;
-    const problem = isRecord(like) ? numbersProblem(each, like, `${at}.${name}`) : positiveProblem(each, `${at}.${name}`);
+    const problem = isRecord(like)
+      ? numbersProblem(each, like, `${at}.${name}`)
+      : positiveProblem(each, `${at}.${name}`);
     if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
 function positiveProblem(value: unknown, at: string): string | undefined {
-  return typeof value === "number" && value > 0 && value < 1e9 ? undefined : `"${at}" is not a number above 0`;
+  return typeof value === "number" && value > 0 && value < 1e9
+    ? undefined
+    : `"${at}" is not a number above 0`;
 }
 
 function residualsProblem(residuals: unknown): string | undefined {
@@ -54,13 +60,23 @@ function residualsProblem(residuals: unknown): string | undefined {
   return undefined;
 }
 
-function residualProblem({ mean, spread, range, shared, savingScale }: Record<string, unknown>): string | undefined {
+function residualProblem({
+  mean,
+  spread,
+  range,
+  shared,
+  savingScale,
+}: Record<string, unknown>): string | undefined {
   if (!isRecord(range) || typeof range["low"] !== "number" || typeof range["high"] !== "number") {
     return '"range" has no "low" and "high"';
   }
   if (!(range["low"] < 0 && range["high"] > 0)) return '"range" does not enclose 0';
   if (typeof shared !== "number" || !(shared >= 0 && shared <= 1)) return '"shared" is not between 0 and 1';
-  return positiveProblem(savingScale, "savingScale") ?? forestProblem(mean, "mean") ?? forestProblem(spread, "spread");
+  return (
+    positiveProblem(savingScale, "savingScale") ??
+    forestProblem(mean, "mean") ??
+    forestProblem(spread, "spread")
+  );
 }
 
 function forestProblem(value: unknown, name: string): string | undefined {

@@ -1,5 +1,5 @@
 /** @file Convolutions of one to three spatial axes, as implicit matrix products; their bias as the pass that it is. */
-import { bytesOfCompute, type Target } from "../hardware/target.ts";
+import { bytesOfCompute, type ComputeType, type Target } from "../hardware/target.ts";
 import { type ConvWork, flopsOf, volume } from "../ops/work.ts";
 import {
   type Machine,
@@ -13,9 +13,20 @@ import { computeDtype } from "./precision.ts";
 import { alignmentBytes, alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 import { planTiles, type TileCoefficients, type TilePlan, tileFeatures } from "./tiles.ts";
 
-export type ConvKind = "dense" | "pointwise" | "stem" | "grouped" | "depthwise";
+/** "blocked": groups whose channels divide 64 or are multiples of it run as blocks of 64; "grouped": all others. */
+export type ConvKind = "dense" | "pointwise" | "stem" | "blocked" | "grouped" | "depthwise";
 
-export interface ConvCoefficients extends MemoryCoefficients, TileCoefficients {
+const kinds = [
+  "dense",
+  "pointwise",
+  "stem",
+  "blocked",
+  "grouped",
+  "depthwise",
+] as const satisfies readonly ConvKind[];
+
+export interface ConvCoefficients extends MemoryCoefficients {
+  readonly tiles: Readonly<Record<Exclude<ConvKind, "depthwise">, TileCoefficients>>;
   readonly launch: Readonly<Record<ConvKind, number>>;
   /** The bias pass: its floor, and its passes over the output against a plain one. */
   readonly bias: { readonly launch: number; readonly passes: number };
@@ -34,8 +45,15 @@ export interface ConvCoefficients extends MemoryCoefficients, TileCoefficients {
     /** Channels that fill no 16-byte load. */
     readonly stem: number;
   };
-  /** Of the CUDA cores' rate, what a depthwise kernel reaches with channels last, and first. */
-  readonly depthwise: { readonly nhwc: number; readonly nchw: number };
+  /** A kernel for each group costs this each, until a general kernel's floor (`launch.grouped`) is cheaper. */
+  readonly groupLaunch: number;
+  /** Of the CUDA cores' rate, what a depthwise kernel reaches: channels last, odd ones, at most 8, channels first. */
+  readonly depthwise: {
+    readonly nhwc: number;
+    readonly odd: number;
+    readonly few: number;
+    readonly nchw: number;
+  };
   readonly cudaShare: number;
 }
 
@@ -67,11 +85,11 @@ export function sketchConv(
 ): Sketch {
   const type = computeDtype(work.dtype, target.precision);
   const machine = machineOf(target, type);
-  const sizes = sizesOf(work, target, type);
+  const sizes = sizesOf(work, type);
   const { inputBytes, outputBytes, weightBytes, kind } = sizes;
   const bytes = inputBytes + outputBytes + weightBytes;
   const tensorCore = machine.tensorCore && kind !== "depthwise";
-  const plan = kind === "depthwise" ? undefined : planConv(sizes, machine, c);
+  const plan = planConv(sizes, machine, c);
   const compute = plan?.microseconds ?? depthwiseTime(sizes, machine, c);
   const memory = memoryTime(bytes, machine, c);
   const passes = conversionPasses(work, sizes, c);
@@ -80,7 +98,7 @@ export function sketchConv(
   // A pass of its own over the output, on a stack that does not fuse it.
   const separate = biased && !target.stack.fuses.bias;
   const bias = separate ? c.bias.launch + memoryTime(2 * outputBytes, machine, c) * c.bias.passes : 0;
-  const launch = c.launch[kind];
+  const launch = launchOf(sizes, c);
   const microseconds = launch + overlapped(compute, memory) + conversion + bias;
   return {
     family: "conv",
@@ -93,12 +111,9 @@ export function sketchConv(
   };
 }
 
-function sizesOf(work: ConvWork<number>, target: Target, type: ReturnType<typeof computeDtype>): ConvSizes {
+function sizesOf(work: ConvWork<number>, type: ComputeType): ConvSizes {
   const width = bytesOfCompute(type);
-  const { groups } = work;
-  const step = target.stack.padsInside && groups === 1 ? 16 / width : 1;
-  const channels = work.channels <= 4 ? work.channels : roundUp(work.channels, step);
-  const filters = roundUp(work.filters, step);
+  const { groups, channels, filters } = work;
   const positions = volume(work.output);
   const taps = volume(work.kernel);
   const touched = Math.min(volume(work.input), positions * taps);
@@ -113,7 +128,7 @@ function sizesOf(work: ConvWork<number>, target: Target, type: ReturnType<typeof
     groups,
     groupChannels,
     groupFilters,
-    kind: kindOf(groups, groupChannels, taps),
+    kind: kindOf(groups, groupChannels, groupFilters, taps),
     nchw: work.layout === "nchw" && positions > 1,
     inputBytes: work.batch * channels * touched * width,
     wholeInputBytes: work.batch * channels * volume(work.input) * width,
@@ -123,17 +138,29 @@ function sizesOf(work: ConvWork<number>, target: Target, type: ReturnType<typeof
   };
 }
 
-function kindOf(groups: number, groupChannels: number, taps: number): ConvKind {
-  if (groups > 1) return groupChannels === 1 ? "depthwise" : "grouped";
+function kindOf(groups: number, groupChannels: number, groupFilters: number, taps: number): ConvKind {
+  if (groups > 1 && groupChannels === 1) return "depthwise";
+  if (groups > 1) {
+    const fits = (channels: number) => channels % 64 === 0 || (channels >= 4 && 64 % channels === 0);
+    return fits(groupChannels) && groupChannels === groupFilters ? "blocked" : "grouped";
+  }
   if (groupChannels < 8) return "stem";
   return taps === 1 ? "pointwise" : "dense";
 }
 
-function planConv(sizes: ConvSizes, machine: Machine, c: ConvCoefficients): TilePlan {
-  const { m, taps, groups, groupChannels, groupFilters, width } = sizes;
-  const product = { batch: groups, m, n: groupFilters, k: loadedChannels(groupChannels) * taps, width };
-  const coefficients = machine.tensorCore ? c : { ...c, peakShare: c.cudaShare };
-  return planTiles(product, machine, coefficients, slowdownAt(perClockOf(sizes, c), c.peakShare, machine));
+/** Undefined for depthwise kernels, which multiply on the CUDA cores. */
+function planConv(sizes: ConvSizes, machine: Machine, c: ConvCoefficients): TilePlan | undefined {
+  const { kind, m, taps, groups, groupChannels, groupFilters, width } = sizes;
+  if (kind === "depthwise") return undefined;
+  const block = kind === "blocked" ? Math.max(groupChannels, 64) : 0;
+  const product =
+    block > 0
+      ? { batch: Math.ceil((groups * groupChannels) / block), m, n: block, k: block * taps, width }
+      : { batch: groups, m, n: groupFilters, k: loadedChannels(groupChannels) * taps, width };
+  const ofKind = c.tiles[kind];
+  const coefficients = machine.tensorCore ? ofKind : { ...ofKind, peakShare: c.cudaShare };
+  const slowdown = slowdownAt(perClockOf(sizes, c), coefficients.peakShare, machine);
+  return planTiles(product, machine, coefficients, slowdown);
 }
 
 /** Kernels for few channels load 4 of them at once, others 8. */
@@ -145,6 +172,7 @@ function loadedChannels(groupChannels: number): number {
 function perClockOf({ kind, alignment, nchw }: ConvSizes, { perClock }: ConvCoefficients): number {
   if (kind === "stem") return perClock.stem;
   if (kind === "grouped") return perClock.grouped;
+  if (kind === "blocked") return Number.POSITIVE_INFINITY;
   const aligned = alignment >= 16;
   if (nchw && kind === "dense") return aligned ? perClock.nchw : perClock.nchwOdd;
   if (aligned) return Number.POSITIVE_INFINITY;
@@ -164,9 +192,16 @@ function conversionPasses(
   return padded && alignment < 16 ? c.convert.odd : 0;
 }
 
-function depthwiseTime(sizes: ConvSizes, machine: Machine, c: ConvCoefficients): number {
-  const share = sizes.nchw ? c.depthwise.nchw : c.depthwise.nhwc;
-  return (2 * sizes.m * sizes.groups * sizes.groupFilters * sizes.taps) / (machine.cudaFlops * share);
+function depthwiseTime(sizes: ConvSizes, machine: Machine, { depthwise }: ConvCoefficients): number {
+  const { m, groups, groupFilters, taps, nchw, alignment } = sizes;
+  const ofLayout = nchw ? depthwise.nchw : groups <= 8 ? depthwise.few : depthwise.nhwc;
+  const share = ofLayout * (alignment < 4 && !nchw ? depthwise.odd : 1);
+  return (2 * m * groups * groupFilters * taps) / (machine.cudaFlops * share);
+}
+
+function launchOf({ kind, groups }: ConvSizes, c: ConvCoefficients): number {
+  const launch = c.launch[kind];
+  return kind === "grouped" ? Math.min(launch, c.launch.dense + groups * c.groupLaunch) : launch;
 }
 
 interface Terms {
@@ -201,7 +236,7 @@ function featuresOf(
     work.kernel.length,
     work.transposed ? 1 : 0,
     sizes.nchw ? 1 : 0,
-    ["dense", "pointwise", "stem", "grouped", "depthwise"].indexOf(sizes.kind),
+    kinds.indexOf(sizes.kind),
     ["fp16", "bf16", "tf32", "fp32", "int8"].indexOf(sizes.type),
     terms.bias > 0 ? 1 : 0,
     log2(m),

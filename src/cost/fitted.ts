@@ -37,7 +37,10 @@ export class Fitted {
     this.#calibrations = own.length > 0 ? own : kin;
     this.coefficients = this.#calibrations
       .toReversed()
-      .reduce<Coefficients>((known, { coefficients }) => merged(known, coefficients), h200Calibration.coefficients);
+      .reduce<Coefficients>(
+        (known, { coefficients }) => merged(known, coefficients),
+        h200Calibration.coefficients,
+      );
   }
 
   /** Undefined where the analytic terms stand alone. Decoded at first use: a lint of a CNN reads one table. */

@@ -46,7 +46,8 @@ export class Forest {
   #link(bytes: Uint8Array, index: number): number {
     const [feature, bin] = [bytes[2 * index], bytes[2 * index + 1]];
     if (feature === undefined || bin === undefined) throw new Error("forest table: a tree is cut short");
-    if (feature !== leafMark && feature >= this.#bins.length) throw new Error("forest table: no such feature");
+    if (feature !== leafMark && feature >= this.#bins.length)
+      throw new Error("forest table: no such feature");
     const right = feature === leafMark ? index : this.#link(bytes, index + 1);
     if (right - index > 255) throw new Error("forest table: a tree is too large");
     this.#nodes[index] = (feature << 16) | (bin << 8) | (right - index);

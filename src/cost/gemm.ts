@@ -20,7 +20,7 @@ export interface GemmCoefficients extends MemoryCoefficients, TileCoefficients {
   readonly cudaShare: number;
 }
 
-/** The work as kernels see it: batches of one weight folded into rows, padding done that the stack does itself. */
+/** The work as kernels see it: batches of one weight folded into rows. */
 interface Folded {
   readonly batch: number;
   readonly m: number;
@@ -38,7 +38,7 @@ export function sketchGemm(work: GemmWork<number>, target: Target, c: GemmCoeffi
   const type = computeDtype(work.dtype, target.precision);
   const width = bytesOfCompute(type);
   const machine = machineOf(target, type);
-  const folded = fold(work, target, width);
+  const folded = fold(work, width);
   const { batch, m, n, k } = folded;
   const sizes = [batch * m * k, (work.sharedB ? 1 : batch) * k * n, batch * m * n].map(
     (each) => each * width,
@@ -94,10 +94,8 @@ export function sketchGemm(work: GemmWork<number>, target: Target, c: GemmCoeffi
   };
 }
 
-function fold(work: GemmWork<number>, target: Target, width: number): Folded {
-  const { batch, m, transA, transB, sharedB } = work;
-  const step = target.stack.padsInside ? 16 / width : 1;
-  const [n, k] = [roundUp(work.n, step), roundUp(work.k, step)];
+function fold(work: GemmWork<number>, width: number): Folded {
+  const { batch, m, n, k, transA, transB, sharedB } = work;
   const joined = sharedB && !transA;
   const rows = joined ? batch * m : m;
   const alignA = alignmentBytes((transA ? m : k) * width);

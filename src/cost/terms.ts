@@ -4,8 +4,9 @@ import type { Work } from "../ops/work.ts";
 import { type AttentionCoefficients, sketchAttention } from "./attention.ts";
 import { type ConvCoefficients, sketchConv } from "./conv.ts";
 import { type GemmCoefficients, sketchGemm } from "./gemm.ts";
+import { computeDtype } from "./precision.ts";
 import { type RecurrentCoefficients, sketchRecurrent } from "./recurrent.ts";
-import type { Sketch } from "./sketch.ts";
+import { roundUp, type Sketch } from "./sketch.ts";
 import {
   sketchTraffic,
   type TrafficCoefficients,
@@ -31,7 +32,13 @@ export interface WorkDetail {
   readonly variant?: TrafficVariant | undefined;
 }
 
-export function sketch(work: Work<number>, target: Target, c: Coefficients, detail: WorkDetail = {}): Sketch {
+export function sketch(
+  asked: Work<number>,
+  target: Target,
+  c: Coefficients,
+  detail: WorkDetail = {},
+): Sketch {
+  const work = target.stack.padsInside ? paddedInside(asked, target) : asked;
   switch (work.kind) {
     case "gemm":
       return sketchGemm(work, target, c.gemm);
@@ -47,4 +54,17 @@ export function sketch(work: Work<number>, target: Target, c: Coefficients, deta
       return sketchTraffic(work, target, terms, variant);
     }
   }
+}
+
+/** The sizes a stack computes with that pads by itself. A stem of up to 4 channels has kernels of its own. */
+function paddedInside(work: Work<number>, { stack, precision }: Target): Work<number> {
+  const step = stack.alignment[computeDtype(work.dtype, precision)];
+  const up = (size: number) => roundUp(size, step);
+  if (work.kind === "gemm") return { ...work, n: up(work.n), k: up(work.k) };
+  if (work.kind !== "conv" || work.groups > 1) return work;
+  return {
+    ...work,
+    channels: work.channels <= 4 ? work.channels : up(work.channels),
+    filters: up(work.filters),
+  };
 }

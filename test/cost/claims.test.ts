@@ -89,7 +89,11 @@ test("NCHW costs: 68 against 38 µs at 64 channels, 240 against 180 at 464, a li
 
 describe("head_dim", () => {
   test("need not be 64: within a step of the kernel it costs the same", () => {
-    for (const step of [[40, 48, 64], [72, 80, 96, 128], [136, 160, 192]]) {
+    for (const step of [
+      [40, 48, 64],
+      [72, 80, 96, 128],
+      [136, 160, 192],
+    ]) {
       const times = step.map((headDim) => us(attention(headDim)));
       expect(Math.max(...times) / Math.min(...times), step.join()).toBeLessThan(1.18);
     }
@@ -114,7 +118,8 @@ describe("head_dim", () => {
 });
 
 test("depthwise convolutions need no alignment: 116, 120, 128 channels are one slope", () => {
-  const depthwise = (channels: number) => us(conv({ channels, filters: channels, side: 28, groups: channels }));
+  const depthwise = (channels: number) =>
+    us(conv({ channels, filters: channels, side: 28, groups: channels }));
   expect(depthwise(116) / depthwise(120)).toBeLessThan(1.1);
   expect(depthwise(116) / depthwise(128)).toBeLessThan(1.1);
 });

@@ -21,8 +21,10 @@ export function addPredict(parser: Argv, done: (exitCode: number) => void): Argv
         }),
     async ({ gpu: gpuId, stack: stackId, calibration }) => {
       const [gpu, stack] = [findGpu(gpuId), findStack(stackId)];
-      if (gpu === undefined) throw new InputError("usage", `--gpu ${gpuId} is none of ${[...gpus.keys()].join(", ")}`);
-      if (stack === undefined) throw new InputError("usage", `--stack ${stackId} is none of ${stackIds.join(", ")}`);
+      if (gpu === undefined)
+        throw new InputError("usage", `--gpu ${gpuId} is none of ${[...gpus.keys()].join(", ")}`);
+      if (stack === undefined)
+        throw new InputError("usage", `--stack ${stackId} is none of ${stackIds.join(", ")}`);
       const { runPredict } = await import("../run-predict.ts");
       done(await runPredict({ gpu, stack }, calibration ?? null));
     },

@@ -1,0 +1,59 @@
+/** @file What a GPU row says, and what cannot be true of one. */
+
+/** Number formats that have a Tensor Core rate of their own. */
+export type TensorCoreType = "fp16" | "bf16" | "tf32" | "int8";
+
+export interface Gpu {
+  readonly id: string;
+  readonly name: string;
+  /** CUDA compute capability, "9.0". */
+  readonly computeCapability: string;
+  readonly sms: number;
+  /** Dense TFLOP/s (TOP/s of int8); a missing type is one the Tensor Cores do not multiply. */
+  readonly tensorTflops: Readonly<Partial<Record<TensorCoreType, number>>>;
+  /** FP32 on the CUDA cores. */
+  readonly cudaTflops: number;
+  /** 1e9 bytes a second. */
+  readonly dramGBps: number;
+  /** 1e9 bytes a second, all SMs reading. */
+  readonly l2GBps: number;
+  readonly l2Bytes: number;
+  /** Shared memory of one SM. */
+  readonly sharedBytes: number;
+  /** Boost clock. */
+  readonly clockMHz: number;
+  readonly source: string;
+}
+
+/** Bounds that hold from Volta to Blackwell; outside them a unit was mistaken or a sparse rate copied. */
+const perClockBounds = {
+  /** Multiply-adds an SM starts in a clock, in FP16 on its Tensor Cores. */
+  tensorFmas: [250, 4200],
+  cudaFmas: [60, 150],
+  /** Bytes an SM gets from L2 in a clock. */
+  l2Bytes: [12, 64],
+} as const;
+
+/** What cannot be true of a row: a mistaken unit, a rate with sparsity. */
+export function* problemsOf(gpu: Gpu): Generator<string> {
+  const rates = [gpu.cudaTflops, gpu.dramGBps, gpu.l2GBps, gpu.l2Bytes, gpu.sharedBytes, gpu.clockMHz];
+  if (!rates.every((rate) => rate > 0) || !Number.isInteger(gpu.sms)) yield "a rate is not above zero";
+  if (!/^\d+\.\d$/.test(gpu.computeCapability)) yield "compute capability is not like 9.0";
+  if (gpu.source.length === 0) yield "no source";
+  const { fp16, int8, tf32 } = gpu.tensorTflops;
+  if (fp16 === undefined) yield "Tensor Cores multiply FP16 at least";
+  if (fp16 !== undefined && int8 !== undefined && int8 < 1.9 * fp16) yield "int8 below twice FP16";
+  if (fp16 !== undefined && tf32 !== undefined && tf32 > 0.51 * fp16) yield "TF32 above half FP16";
+  if (gpu.dramGBps > gpu.l2GBps) yield "DRAM faster than L2";
+  const clocks = gpu.sms * gpu.clockMHz * 1e6;
+  const perClock = {
+    tensorFmas: ((fp16 ?? 0) * 1e12) / 2 / clocks,
+    cudaFmas: (gpu.cudaTflops * 1e12) / 2 / clocks,
+    l2Bytes: (gpu.l2GBps * 1e9) / clocks,
+  };
+  for (const key of ["tensorFmas", "cudaFmas", "l2Bytes"] as const) {
+    const [low, high] = perClockBounds[key];
+    if (!(perClock[key] >= low && perClock[key] <= high))
+      yield `${key} a clock is ${perClock[key].toFixed(1)}`;
+  }
+}
