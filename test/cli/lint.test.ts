@@ -126,8 +126,9 @@ describe("one model", () => {
     ]);
     expect(t4.models[0]?.target).toEqual({ gpu: "t4", stack: "tensorrt", precision: "fp16" });
     expect(t4.models[0]?.predicted.basis).toBe("datasheet");
+    // A fifteenth of the rate, but TensorRT pads the odd head itself.
     expect(t4.models[0]?.predicted.microseconds).toBeGreaterThan(
-      3 * (h200.models[0]?.predicted.microseconds ?? 0),
+      2 * (h200.models[0]?.predicted.microseconds ?? 0),
     );
   });
 

@@ -149,11 +149,9 @@ describe("TC204 and the stack", () => {
     graph.output(graph.node("MatMul", [a, b], {}, { name: "product" }));
   };
 
-  it("16 is enough on cudnn, 32 is wanted on TensorRT", () => {
+  it("16 is enough on cudnn; TensorRT pads to its 32 inside, so that nothing is left to gain", () => {
     expect(find("TC204", quantized(1008), { stack: "cudnn" })).toEqual([]);
-    expect(find("TC204", quantized(1008), { stack: "tensorrt" }).map(({ data }) => data["multiple"])).toEqual(
-      [32],
-    );
+    expect(find("TC204", quantized(1008), { stack: "tensorrt" })).toEqual([]);
   });
 
   it("products between Dequantize and Quantize count as INT8, and not twice", () => {
