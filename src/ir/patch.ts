@@ -26,7 +26,11 @@ export type AttributeSpec =
   | { readonly type: "ints" | "floats"; readonly values: readonly number[] }
   | { readonly type: "tensor"; readonly tensor: TensorSpec }
   /** In a function's body: the caller's attribute `to`, whose values are of type `of`. */
-  | { readonly type: "reference"; readonly to: string; readonly of: "int" | "float" | "string" | "ints" | "floats" };
+  | {
+      readonly type: "reference";
+      readonly to: string;
+      readonly of: "int" | "float" | "string" | "ints" | "floats";
+    };
 
 /** A node to write. With `base`, everything the other fields do not name is copied from that node's bytes. */
 export interface NodeSpec {
