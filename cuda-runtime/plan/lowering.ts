@@ -1,0 +1,122 @@
+/**
+ * @file How an operator becomes steps: the interface between the planner and the families of lower/.
+ *
+ * A family is a record from operator to `Lower`. `Lower` asks its context for views of the inputs, makes views for the
+ * outputs, and launches kernels. What needs no kernel (Reshape, Transpose, Slice, Expand …) hands on another view.
+ * Elementwise operators hand on an expression, which becomes part of whatever reads it.
+ */
+
+import type { Scope } from "../../src/facts/scope.ts";
+import type { Node, Value } from "../../src/ir/model.ts";
+import type { Expr } from "../ptx/expr.ts";
+import type { PendingProduct } from "./epilogue.ts";
+import type { Launch, PlanTarget } from "./step.ts";
+import type { StorageType } from "./storage.ts";
+import type { View } from "./view.ts";
+
+export interface Attributes {
+  int(name: string): number | undefined;
+  float(name: string): number | undefined;
+  string(name: string): string | undefined;
+  ints(name: string): readonly number[] | undefined;
+  floats(name: string): readonly number[] | undefined;
+  strings(name: string): readonly string[] | undefined;
+  has(name: string): boolean;
+}
+
+/** What emits kernels, whatever operator they are for. */
+export interface Emitter {
+  readonly target: PlanTarget;
+  /** Products of float32 may round their operands to TF32. */
+  readonly tf32: boolean;
+  launch(launch: Launch): void;
+  /** Zeroes a packed view at this point of every run. */
+  clear(view: View): void;
+  /** Memory for the time it is used; row-major unless an order of axes (outermost first) is given. */
+  temporary(type: StorageType, shape: readonly number[], order?: readonly number[]): View;
+  /** A constant from numbers, uploaded once; row-major. */
+  constant(type: StorageType, shape: readonly number[], values: readonly number[]): View;
+  /** Writes `from` into `to`, elementwise: other strides, other type (float to float, or integers), broadcasting. */
+  copy(from: View, to: View): void;
+  /** The view itself where its elements are packed in `order` (row-major unless given) and of `type`, else a copy. */
+  packed(view: View, options?: { readonly order?: readonly number[]; readonly type?: StorageType }): View;
+  /** Evaluates an expression into memory: `to`, or new memory of its shape (row-major unless `order` is given). */
+  evaluate(expr: Expr, shape: readonly number[], type: StorageType, order?: readonly number[]): View;
+  evaluateInto(expr: Expr, to: View): void;
+  /** Whether nothing but constants and weights goes into it: steps on such views run once, before the first run. */
+  isConstant(view: View): boolean;
+}
+
+export interface LowerContext extends Attributes, Emitter {
+  readonly node: Node;
+  /** Version in force of the operator's domain. */
+  readonly opset: number;
+  /** Number of inputs and outputs that the node names, omitted trailing ones not counted. */
+  readonly inputCount: number;
+  readonly outputCount: number;
+  hasInput(index: number): boolean;
+  /** Whether somebody reads this output. */
+  hasOutput(index: number): boolean;
+  /** The input in memory, whatever strides it has. Throws PlanError for an omitted one. */
+  input(index: number): View;
+  /** The input as part of an expression; where it is in memory already, a load of it. */
+  expr(index: number): Expr;
+  inputShape(index: number): readonly number[];
+  /** As stored: a float of the model may be stored as half. */
+  inputType(index: number): StorageType;
+  /**
+   * Elements of an input that are known while planning (at most 4,096; row-major; bool as 0/1), else undefined.
+   * 64-bit integers are rounded to the nearest double.
+   */
+  elements(index: number): readonly number[] | undefined;
+  /** The same, or a PlanError that names the input: for sizes, axes, paddings. */
+  knownElements(index: number): readonly number[];
+  outputShape(index: number): readonly number[];
+  /** As it is to be stored. */
+  outputType(index: number): StorageType;
+  /** New memory for an output, which a launch has to fill. Row-major unless an order of axes is given. */
+  output(index: number, order?: readonly number[]): View;
+  /** The output is this view: same shape as `outputShape`; where its type is not `outputType`, it is converted. */
+  setOutput(index: number, view: View): void;
+  /** The output is this expression, over `outputShape`. */
+  setExpr(index: number, expr: Expr): void;
+  /** The output is a product, launched when it is known what follows it. Sets `setExpr` of a "product" leaf. */
+  setProduct(index: number, product: PendingProduct): void;
+  fail(reason: string): never;
+}
+
+/** What a macro sees of the values around it; the rest as for an operator. */
+export interface MacroContext extends Emitter {
+  view(value: Value): View;
+  expr(value: Value): Expr;
+  shape(value: Value): readonly number[];
+  type(value: Value): StorageType;
+  elements(value: Value): readonly number[] | undefined;
+  /** New memory for the macro's output, or one of the two below. */
+  output(order?: readonly number[]): View;
+  setOutput(view: View): void;
+  setExpr(expr: Expr): void;
+  outputShape(): readonly number[];
+  outputType(): StorageType;
+}
+
+/**
+ * Several nodes that are one piece of work: attention, normalization as exporters write them out. None of the values
+ * between is read from outside, nor a graph output.
+ */
+export interface Macro {
+  /** For the printed plan: "LayerNormalization", "Attention". */
+  readonly name: string;
+  readonly nodes: readonly Node[];
+  /** Made by the last of the nodes. */
+  readonly output: Value;
+  lower(context: MacroContext): void;
+}
+
+/** Finds macros in one instance of a graph. The planner drops those that overlap one found earlier. */
+export type Recogniser = (scope: Scope) => readonly Macro[];
+
+export type Lower = (context: LowerContext) => void;
+
+/** By operator: `Conv`, or `com.microsoft::FusedConv` outside ai.onnx (as `operatorOf` prints it). */
+export type LowerTable = Readonly<Record<string, Lower>>;

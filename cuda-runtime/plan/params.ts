@@ -1,0 +1,88 @@
+/** @file A kernel's one parameter: a packed C struct, its pointers filled in once addresses are known. */
+
+import { bytesOfType } from "./storage.ts";
+import type { View } from "./view.ts";
+
+export interface PointerSlot {
+  /** Byte offset of the pointer in the struct. */
+  readonly at: number;
+  readonly view: View;
+}
+
+export interface ParamBlock {
+  /** Pointers are zero until they are filled in. */
+  readonly bytes: Uint8Array;
+  readonly pointers: readonly PointerSlot[];
+}
+
+/** The kernels' limit on axes, after neighbouring ones are merged. */
+export const maxRank = 8;
+
+/**
+ * Writes fields in the order of the struct, each at its natural alignment, as a C compiler lays them out.
+ * A struct of the kernels has only pointers, 32-bit and 64-bit integers and floats, and arrays of these.
+ */
+export class ParamWriter {
+  #bytes = new Uint8Array(128);
+  #data = new DataView(this.#bytes.buffer);
+  #end = 0;
+  readonly #pointers: PointerSlot[] = [];
+
+  /** Address of the view's first element; a null pointer for undefined. */
+  pointer(view: View | undefined): this {
+    const at = this.#reserve(8);
+    if (view !== undefined) this.#pointers.push({ at, view });
+    return this;
+  }
+
+  i32(...values: readonly number[]): this {
+    for (const value of values) {
+      if (!Number.isInteger(value) || value < -(2 ** 31) || value >= 2 ** 31) {
+        throw new RangeError(`tc-lint bug: ${value} is no 32-bit integer`);
+      }
+      this.#data.setInt32(this.#reserve(4), value, true);
+    }
+    return this;
+  }
+
+  i64(...values: readonly number[]): this {
+    for (const value of values) this.#data.setBigInt64(this.#reserve(8), BigInt(value), true);
+    return this;
+  }
+
+  f32(...values: readonly number[]): this {
+    for (const value of values) this.#data.setFloat32(this.#reserve(4), value, true);
+    return this;
+  }
+
+  /** An array of `length` 32-bit integers, filled up with `fill`. */
+  i32s(values: readonly number[], length: number, fill = 0): this {
+    if (values.length > length)
+      throw new RangeError(`tc-lint bug: ${values.length} values for ${length} fields`);
+    return this.i32(...Array.from({ length }, (_, index) => values[index] ?? fill));
+  }
+
+  done(): ParamBlock {
+    // The struct ends at a multiple of its largest field's alignment; 8 suits all.
+    return { bytes: this.#bytes.slice(0, Math.ceil(this.#end / 8) * 8), pointers: this.#pointers };
+  }
+
+  #reserve(size: number): number {
+    const at = Math.ceil(this.#end / size) * size;
+    this.#end = at + size;
+    if (this.#end + 8 > this.#bytes.length) this.#grow();
+    return at;
+  }
+
+  #grow(): void {
+    const larger = new Uint8Array(2 * this.#bytes.length);
+    larger.set(this.#bytes);
+    this.#bytes = larger;
+    this.#data = new DataView(larger.buffer);
+  }
+}
+
+/** Byte offset of a view's first element in its buffer. */
+export function byteOffsetOf(view: View): number {
+  return view.offset * bytesOfType(view.type);
+}
