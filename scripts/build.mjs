@@ -3,10 +3,12 @@
 //
 //   node scripts/build.mjs [--no-types] [--outdir=FOLDER]
 //
+// What build-cuda.mjs and pack-gpu.mjs put there stays.
+//
 // Every JavaScript file but the two library entries lies one folder below dist/, so that `new URL("../worker.js",
 // import.meta.url)` names the worker from the entry and from any chunk alike.
 import { spawnSync } from "node:child_process";
-import { chmod, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -19,7 +21,7 @@ const { values: options } = parseArgs({
 });
 const dist = resolve(root, options.outdir);
 
-await rm(dist, { recursive: true, force: true });
+await clear();
 const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: {
@@ -51,6 +53,13 @@ await licenses();
 if (options.types) await declarations();
 for (const [file, { bytes }] of Object.entries(metafile.outputs)) {
   if (!file.includes("/chunks/")) console.log(`${file} ${(bytes / 1024).toFixed(1)} KiB`);
+}
+
+/** All but what other scripts build there: kernels and programs for a GPU host. */
+async function clear() {
+  await mkdir(dist, { recursive: true });
+  const old = (await readdir(dist)).filter((name) => name !== "cuda" && name !== "gpu");
+  for (const name of old) await rm(join(dist, name), { recursive: true, force: true });
 }
 
 /** The licenses of the packages that are in the bundles, as they ask. */
