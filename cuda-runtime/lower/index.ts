@@ -1,0 +1,18 @@
+/** @file All lowerings by operator. A family adds its tables here. */
+import type { Lower, LowerTable } from "../plan/lowering.ts";
+
+/** Operators computed element by element: their results are expressions, fused with what is around them. */
+export const elementwiseLowerings: LowerTable = merged([]);
+
+export const lowerings: LowerTable = merged([elementwiseLowerings]);
+
+function merged(tables: readonly LowerTable[]): LowerTable {
+  const all: Record<string, Lower> = {};
+  for (const table of tables) {
+    for (const [operator, lower] of Object.entries(table)) {
+      if (all[operator] !== undefined) throw new Error(`tc-lint bug: ${operator} is lowered twice`);
+      all[operator] = lower;
+    }
+  }
+  return all;
+}

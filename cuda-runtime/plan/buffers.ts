@@ -1,0 +1,91 @@
+/** @file Buffers and steps while a plan is made: which of them depend on nothing but weights is known at the end. */
+
+import type { Action, Step, Upload } from "./step.ts";
+import { bytesOfType, type StorageType } from "./storage.ts";
+import { type BufferKind, type DeviceBuffer, elementCount, stridesOf, type View } from "./view.ts";
+
+interface DraftBuffer extends DeviceBuffer {
+  kind: BufferKind;
+}
+
+export class PlanDraft {
+  readonly #buffers: DraftBuffer[] = [];
+  readonly #steps: Step[] = [];
+  readonly #uploads: Upload[] = [];
+  /** Buffers that some step writes which reads what changes from run to run. */
+  readonly #variable = new Set<DeviceBuffer>();
+  readonly #written = new Set<DeviceBuffer>();
+  label = "";
+  operator = "";
+
+  buffer(kind: BufferKind, bytes: number, name: string): DeviceBuffer {
+    const buffer: DraftBuffer = { id: this.#buffers.length, kind, bytes, name };
+    this.#buffers.push(buffer);
+    if (kind === "input") this.#variable.add(buffer);
+    return buffer;
+  }
+
+  /** A view of a new buffer, packed in `order`. */
+  allocate(kind: BufferKind, type: StorageType, shape: readonly number[], order?: readonly number[]): View {
+    const bytes = Math.max(1, elementCount(shape)) * bytesOfType(type);
+    const buffer = this.buffer(kind, bytes, this.label);
+    return { buffer, type, shape, strides: stridesOf(shape, order), offset: 0 };
+  }
+
+  upload(upload: Upload): void {
+    this.#uploads.push(upload);
+    this.#written.add(upload.buffer);
+  }
+
+  add(action: Action): void {
+    this.#steps.push({ action, label: this.label, operator: this.operator });
+    const [reads, writes] = touched(action);
+    const varies = reads.some(({ buffer }) => this.#variable.has(buffer));
+    for (const { buffer } of writes) {
+      this.#written.add(buffer);
+      if (varies) this.#variable.add(buffer);
+    }
+  }
+
+  /** As far as is known now: a buffer that nothing has written yet is not constant. */
+  isConstant({ buffer }: View): boolean {
+    return buffer.kind !== "output" && this.#written.has(buffer) && !this.#variable.has(buffer);
+  }
+
+  finish(): { buffers: DeviceBuffer[]; uploads: Upload[]; prepare: Step[]; steps: Step[] } {
+    const varies = this.#spread();
+    const prepare = this.#steps.filter((step) => !varies.has(step));
+    const steps = this.#steps.filter((step) => varies.has(step));
+    const used = new Set<DeviceBuffer>();
+    for (const step of steps) for (const { buffer } of touched(step.action).flat()) used.add(buffer);
+    for (const step of prepare) {
+      for (const { buffer } of touched(step.action)[1]) {
+        const draft = this.#buffers[buffer.id];
+        if (draft !== undefined && draft.kind === "temporary" && used.has(buffer)) draft.kind = "constant";
+      }
+    }
+    return { buffers: this.#buffers, uploads: this.#uploads, prepare, steps };
+  }
+
+  /** Steps that run every time: those that read what varies, and all that write where one of these writes. */
+  #spread(): ReadonlySet<Step> {
+    const varies = new Set<Step>();
+    for (let before = -1; before !== varies.size + this.#variable.size; ) {
+      before = varies.size + this.#variable.size;
+      for (const step of this.#steps) {
+        const [reads, writes] = touched(step.action);
+        const all = [...reads, ...writes];
+        const isOutput = writes.some(({ buffer }) => buffer.kind === "output");
+        if (!isOutput && !all.some(({ buffer }) => this.#variable.has(buffer))) continue;
+        varies.add(step);
+        for (const { buffer } of writes) this.#variable.add(buffer);
+      }
+    }
+    return varies;
+  }
+}
+
+/** What an action reads and what it writes. */
+export function touched(action: Action): readonly [readonly View[], readonly View[]] {
+  return action.kind === "launch" ? [action.launch.reads, action.launch.writes] : [[], [action.view]];
+}

@@ -1,0 +1,101 @@
+/** @file A model and its sizes to a plan. No GPU is needed: what is to run on one can be printed anywhere. */
+import { type Facts, inferFacts } from "../../src/facts/infer.ts";
+import { isConstant } from "../../src/facts/scope.ts";
+import type { Model, TensorRef, Value } from "../../src/ir/model.ts";
+import type { TensorBytes } from "../../src/ir/patch.ts";
+import type { Fact } from "../../src/ops/op.ts";
+import { PlanDraft } from "./buffers.ts";
+import { PlanEmitter } from "./emitter.ts";
+import { sizesOfFact } from "./fold-known.ts";
+import { type Frame, Planner } from "./planner.ts";
+import type { Precision } from "./precision.ts";
+import type { Slot } from "./slots.ts";
+import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "./step.ts";
+import { bytesOfType, isFloatStorage, isStorageType } from "./storage.ts";
+import { elementCount, type View } from "./view.ts";
+
+export interface PlanOptions {
+  readonly model: Model;
+  /** "model" unless given. */
+  readonly precision?: Precision | undefined;
+  /** Sizes of symbolic dims, and of inputs by name. */
+  readonly dims?: ReadonlyMap<string, number> | undefined;
+  readonly shapes?: ReadonlyMap<string, readonly number[]> | undefined;
+  /** Inputs whose elements are known: sizes, axes. The plan then holds for these elements alone. */
+  readonly known?: ReadonlyMap<string, Fact> | undefined;
+  readonly weights: (tensor: TensorRef) => TensorBytes;
+  /** An H200 unless given. */
+  readonly target?: PlanTarget | undefined;
+}
+
+/** Throws PlanError for what the runtime cannot do, InputError for sizes that contradict the model. */
+export function planModel(options: PlanOptions): Plan {
+  const { model, precision = "model", target = h200, weights } = options;
+  const facts = inferFacts(model, { dims: options.dims, shapes: options.shapes, inputs: options.known });
+  refuseSkipped(facts);
+  const draft = new PlanDraft();
+  const emitter = new PlanEmitter(draft, target, precision === "tf32");
+  const planner = new Planner(emitter, { precision, weights });
+  planner.readElements = (tensor) => model.reader.elements(tensor, 1);
+  const frame = planner.frameOf(facts.root, undefined);
+  const inputs = model.graph.inputs
+    .filter((value) => !isConstant(value, model))
+    .map((value) => inputPort(value, frame, planner, draft));
+  planner.lowerGraph(frame);
+  const outputs = model.graph.outputs.map((value) => outputPort(value, frame, planner, draft));
+  return { ...draft.finish(), inputs, outputs };
+}
+
+function refuseSkipped({ skipped }: Facts): void {
+  const [first] = skipped;
+  if (first === undefined) return;
+  const { node, reason } = first;
+  const operator = node.domain === "" ? node.opType : `${node.domain}::${node.opType}`;
+  throw new PlanError(operator, `${node.name}: ${reason}`);
+}
+
+/** In memory as the caller gives it: row-major, of the model's type. */
+function inputPort(value: Value, { scope, slots }: Frame, planner: Planner, draft: PlanDraft): PlanPort {
+  const view = portView(value, scope.fact(value), "input", draft);
+  const type = planner.slotType(value, view.type);
+  const slot: Slot = {
+    name: value.name,
+    shape: view.shape,
+    type,
+    state: { kind: "stored", view },
+    converted: new Map(),
+    isRoot: true,
+  };
+  slots.set(value, slot);
+  return { name: value.name, view };
+}
+
+function portView(value: Value, fact: Fact | undefined, kind: "input" | "output", draft: PlanDraft): View {
+  const refuse = (what: string) => new PlanError(kind, `${kind} "${value.name}" ${what}`);
+  if (fact?.kind !== "tensor") throw refuse(`is a ${fact?.kind ?? "value of unknown type"}`);
+  const { dtype } = fact;
+  if (!isStorageType(dtype))
+    throw refuse(`is ${dtype ?? "of unknown type"}, which the runtime does not store`);
+  const shape = sizesOfFact(fact);
+  if (shape === undefined) throw refuse("has an axis without a size: give --dim or --shape");
+  draft.label = value.name;
+  draft.operator = kind;
+  return draft.allocate(kind, dtype, shape);
+}
+
+function outputPort(value: Value, frame: Frame, planner: Planner, draft: PlanDraft): PlanPort {
+  const { name } = value;
+  const view = portView(value, frame.scope.fact(value), "output", draft);
+  const slot = planner.slotOf(value, frame);
+  const { emitter } = planner;
+  const isMine = slot.type === view.type || (isFloatStorage(slot.type) && isFloatStorage(view.type));
+  if (!isMine) throw new PlanError("output", `output "${name}" is stored as ${slot.type}, not ${view.type}`);
+  const settled = slot.state.kind === "lazy" ? planner.settle(slot, view) : planner.rawViewOf(slot);
+  if (settled !== view) emitter.copy(settled, view);
+  return { name, view };
+}
+
+/** For the printed plan. */
+export function bytesOfView({ type, shape }: View): number {
+  return elementCount(shape) * bytesOfType(type);
+}

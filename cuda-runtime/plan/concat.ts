@@ -1,0 +1,160 @@
+/**
+ * @file Concatenation in place: what is concatenated is written where it belongs from the start.
+ *
+ * A value that goes into several concatenations (DenseNet) lives in the largest; the others are slices of that one
+ * where their parts lie side by side in it.
+ */
+import type { Node, Value } from "../../src/ir/model.ts";
+import { operatorOf } from "../../src/ir/model.ts";
+import { sizesOfFact } from "./fold-known.ts";
+import type { Frame, Planner } from "./planner.ts";
+import type { Slot } from "./slots.ts";
+import { elementCount, sliced, type View } from "./view.ts";
+
+/** Memory of the concatenations of one instance of a graph, made when the first part is. */
+export class Concatenations {
+  readonly #homes = new Map<Node, View>();
+  readonly #planner: Planner;
+
+  constructor(planner: Planner) {
+    this.#planner = planner;
+  }
+
+  /** Where `value` lies in the largest concatenation that reads it; undefined where none does. */
+  homeOf(value: Value, slot: Slot, order: readonly number[] | undefined, frame: Frame): View | undefined {
+    const node = this.#largest(value, frame);
+    return node === undefined ? undefined : this.#part(node, value, slot, order, frame);
+  }
+
+  /** Lowers a Concat. `copy` writes what is not in place. */
+  lower(node: Node, frame: Frame): void {
+    const [output] = node.outputs;
+    const axis = axisOf(node, frame);
+    if (output === undefined || axis === undefined)
+      throw new Error("tc-lint bug: a Concat without an axis or output");
+    const inputs = node.inputs.filter((input) => input !== undefined);
+    const slots = inputs.map((input) => this.#planner.slotOf(input, frame));
+    const target = this.#homes.get(node) ?? this.#asSlice(slots, axis, this.#planner.slotOf(output, frame));
+    if (target !== undefined && !this.#homes.has(node)) {
+      this.#planner.setView(output, target, frame);
+      return;
+    }
+    const home = target ?? this.#allocate(node, undefined, slots, frame);
+    let start = 0;
+    for (const slot of slots) {
+      const size = slot.shape[axis] ?? 0;
+      this.#place(slot, sliced(home, axis, start, size));
+      start += size;
+    }
+    this.#planner.setView(output, home, frame);
+  }
+
+  #place(slot: Slot, part: View): void {
+    if (elementCount(part.shape) === 0) return;
+    const { emitter } = this.#planner;
+    if (slot.state.kind === "lazy" && slot.type === part.type && this.#planner.settle(slot, part) === part)
+      return;
+    const view = this.#planner.viewOf(slot);
+    if (!isSameView(view, part)) emitter.copy(view, part);
+  }
+
+  #largest(value: Value, frame: Frame): Node | undefined {
+    let best: Node | undefined;
+    let bestCount = 0;
+    for (const node of frame.live.readersOf(value)) {
+      if (operatorOf(node) !== "Concat" || node.graph !== value.graph || frame.macros.has(node)) continue;
+      if (node.inputs.filter((input) => input === value).length !== 1) continue;
+      const sizes = sizesOfFact(
+        node.outputs[0] === undefined ? undefined : frame.scope.fact(node.outputs[0]),
+      );
+      if (sizes === undefined || elementCount(sizes) <= bestCount) continue;
+      best = node;
+      bestCount = elementCount(sizes);
+    }
+    return best;
+  }
+
+  #part(
+    node: Node,
+    value: Value,
+    slot: Slot,
+    order: readonly number[] | undefined,
+    frame: Frame,
+  ): View | undefined {
+    const axis = axisOf(node, frame);
+    const [output] = node.outputs;
+    if (axis === undefined || output === undefined) return undefined;
+    if (this.#planner.slotOf(output, frame).type !== slot.type) return undefined;
+    let start = 0;
+    for (const input of node.inputs) {
+      if (input === value) break;
+      const shape = input === undefined ? undefined : frame.scope.shape(input);
+      const size = shape?.[axis];
+      if (typeof size !== "number") return undefined;
+      start += size;
+    }
+    const home = this.#homes.get(node) ?? this.#allocate(node, order, [], frame);
+    return sliced(home, axis, start, slot.shape[axis] ?? 0);
+  }
+
+  #allocate(node: Node, order: readonly number[] | undefined, slots: readonly Slot[], frame: Frame): View {
+    const [output] = node.outputs;
+    if (output === undefined) throw new Error("tc-lint bug: a Concat without an output");
+    const { shape, type } = this.#planner.slotOf(output, frame);
+    const types = new Set(slots.map((slot) => this.#planner.typeOf(slot)));
+    const [only] = types;
+    const kept = types.size === 1 && only !== undefined ? only : type;
+    const home = this.#planner.emitter.temporary(kept, shape, order ?? this.#orderOf(slots));
+    this.#homes.set(node, home);
+    return home;
+  }
+
+  #orderOf(slots: readonly Slot[]): readonly number[] | undefined {
+    for (const slot of slots) {
+      const order = this.#planner.orderOf(slot);
+      if (order?.some((axis, index) => axis !== index)) return order;
+    }
+    return undefined;
+  }
+
+  /** The parts lie side by side already, in another concatenation. */
+  #asSlice(slots: readonly Slot[], axis: number, output: Slot): View | undefined {
+    let end: View | undefined;
+    let first: View | undefined;
+    for (const { state, shape } of slots) {
+      if (state.kind !== "stored") return undefined;
+      const { view } = state;
+      if (end !== undefined && !follows(end, view, axis)) return undefined;
+      first ??= view;
+      end = sliced(view, axis, shape[axis] ?? 0, 0);
+      end = { ...end, offset: view.offset + (shape[axis] ?? 0) * (view.strides[axis] ?? 0) };
+    }
+    return first === undefined ? undefined : { ...first, shape: output.shape };
+  }
+}
+
+function follows(end: View, next: View, axis: number): boolean {
+  return (
+    end.buffer === next.buffer &&
+    end.type === next.type &&
+    end.offset === next.offset &&
+    end.strides[axis] !== 0 &&
+    end.strides.every((stride, at) => stride === next.strides[at])
+  );
+}
+
+function isSameView(a: View, b: View): boolean {
+  return (
+    a.buffer === b.buffer &&
+    a.offset === b.offset &&
+    a.strides.every((stride, axis) => stride === b.strides[axis])
+  );
+}
+
+function axisOf(node: Node, frame: Frame): number | undefined {
+  const value = node.attributes.find(({ name }) => name === "axis")?.value;
+  const [output] = node.outputs;
+  const rank = output === undefined ? undefined : frame.scope.shape(output)?.length;
+  if (value?.type !== "int" || rank === undefined) return undefined;
+  return value.value < 0 ? value.value + rank : value.value;
+}

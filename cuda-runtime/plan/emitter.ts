@@ -1,0 +1,97 @@
+/** @file What emits kernels into a plan, whatever operator they are for. */
+
+import { copyViews } from "../kernels/transpose/transpose.ts";
+import { compileChain } from "../ptx/compile.ts";
+import type { Expr } from "../ptx/expr.ts";
+import type { PlanDraft } from "./buffers.ts";
+import { encodeValues } from "./encode.ts";
+import type { Emitter } from "./lowering.ts";
+import { scalarOf } from "./scalar.ts";
+import type { Launch, PlanTarget } from "./step.ts";
+import type { StorageType } from "./storage.ts";
+import { elementCount, expanded, isPacked, type View } from "./view.ts";
+import { productsIn } from "./walk.ts";
+
+export function loadOf(view: View): Expr {
+  return { kind: "load", type: scalarOf(view.type), view };
+}
+
+/** Values that are constants more than once are uploaded once, up to this many elements. */
+const maxSharedElements = 64;
+
+export class PlanEmitter implements Emitter {
+  readonly target: PlanTarget;
+  readonly tf32: boolean;
+  readonly draft: PlanDraft;
+  readonly #constants = new Map<string, View>();
+
+  constructor(draft: PlanDraft, target: PlanTarget, tf32: boolean) {
+    this.draft = draft;
+    this.target = target;
+    this.tf32 = tf32;
+  }
+
+  launch(launch: Launch): void {
+    this.draft.add({ kind: "launch", launch });
+  }
+
+  clear(view: View): void {
+    this.draft.add({ kind: "clear", view });
+  }
+
+  temporary(type: StorageType, shape: readonly number[], order?: readonly number[]): View {
+    return this.draft.allocate("temporary", type, shape, order);
+  }
+
+  constant(type: StorageType, shape: readonly number[], values: readonly number[]): View {
+    const key =
+      values.length <= maxSharedElements ? `${type} ${shape.join(",")} ${values.join(",")}` : undefined;
+    const known = key === undefined ? undefined : this.#constants.get(key);
+    if (known !== undefined) return known;
+    const view = this.draft.allocate("constant", type, shape);
+    const bytes = encodeValues(type, values);
+    this.draft.upload({
+      buffer: view.buffer,
+      offsetBytes: 0,
+      sizeBytes: bytes.length,
+      readInto: (offset, target) => target.set(bytes.subarray(offset, offset + target.length)),
+    });
+    if (key !== undefined) this.#constants.set(key, view);
+    return view;
+  }
+
+  copy(from: View, to: View): void {
+    if (elementCount(to.shape) > 0) copyViews(this, expanded(from, to.shape), to);
+  }
+
+  packed(
+    view: View,
+    options: { readonly order?: readonly number[]; readonly type?: StorageType } = {},
+  ): View {
+    const { order, type = view.type } = options;
+    if (type === view.type && isPacked(view, order)) return view;
+    const to = this.temporary(type, view.shape, order);
+    this.copy(view, to);
+    return to;
+  }
+
+  evaluate(expr: Expr, shape: readonly number[], type: StorageType, order?: readonly number[]): View {
+    const to = this.temporary(type, shape, order);
+    this.evaluateInto(expr, to);
+    return to;
+  }
+
+  evaluateInto(expr: Expr, to: View): void {
+    if (productsIn(expr).length > 0) throw new Error("tc-lint bug: a product is evaluated as a chain");
+    if (expr.kind === "load" && expr.view.type === to.type) {
+      this.copy(expr.view, to);
+      return;
+    }
+    const launch = compileChain({ shape: to.shape, outputs: [{ expr, to }] }, this.target);
+    if (launch !== undefined) this.launch(launch);
+  }
+
+  isConstant(view: View): boolean {
+    return this.draft.isConstant(view);
+  }
+}

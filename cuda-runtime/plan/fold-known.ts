@@ -1,0 +1,24 @@
+/** @file Values whose elements are known while planning need no step. */
+import type { Scope } from "../../src/facts/scope.ts";
+import type { Value } from "../../src/ir/model.ts";
+import type { Fact } from "../../src/ops/op.ts";
+
+/** Elements as numbers where all of them are known. */
+export function elementsOfFact(fact: Fact | undefined): readonly number[] | undefined {
+  if (fact?.kind !== "tensor" || fact.elements === undefined) return undefined;
+  const { elements } = fact;
+  return elements.every((element) => typeof element === "number")
+    ? (elements as readonly number[])
+    : undefined;
+}
+
+/** Sizes as numbers, or undefined where one is not known. */
+export function sizesOfFact(fact: Fact | undefined): readonly number[] | undefined {
+  if (fact?.kind !== "tensor" || fact.shape === undefined) return undefined;
+  const { shape } = fact;
+  return shape.every((dim) => typeof dim === "number") ? (shape as readonly number[]) : undefined;
+}
+
+export function knownElementsOf(value: Value, scope: Scope): readonly number[] | undefined {
+  return elementsOfFact(scope.fact(value));
+}

@@ -1,0 +1,168 @@
+/** @file One node as its lowering sees it. */
+import type { NodeContext } from "../../src/facts/context.ts";
+import { labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import type { Expr } from "../ptx/expr.ts";
+import { BaseContext } from "./base-context.ts";
+import type { PendingProduct } from "./epilogue.ts";
+import { elementsOfFact } from "./fold-known.ts";
+import type { LowerContext } from "./lowering.ts";
+import { handsOnType } from "./moving.ts";
+import type { Frame, Planner } from "./planner.ts";
+import type { Slot } from "./slots.ts";
+import { PlanError } from "./step.ts";
+import { isFloatStorage, type StorageType } from "./storage.ts";
+import { elementCount, type View } from "./view.ts";
+
+export class NodeLowering extends BaseContext implements LowerContext {
+  readonly node: Node;
+  readonly #attributes: NodeContext;
+  readonly #isElementwise: boolean;
+
+  constructor(planner: Planner, node: Node, frame: Frame, attributes: NodeContext) {
+    super(planner, frame);
+    this.node = node;
+    this.#attributes = attributes;
+    this.#isElementwise = planner.isElementwise(node, frame);
+    if (this.#isElementwise) planner.keepOneProduct(this.#inputSlots());
+  }
+
+  get opset(): number {
+    return this.#attributes.opset;
+  }
+
+  get inputCount(): number {
+    return this.node.inputs.length;
+  }
+
+  get outputCount(): number {
+    return this.node.outputs.length;
+  }
+
+  int(name: string): number | undefined {
+    return this.#attributes.int(name);
+  }
+
+  float(name: string): number | undefined {
+    return this.#attributes.float(name);
+  }
+
+  string(name: string): string | undefined {
+    return this.#attributes.string(name);
+  }
+
+  ints(name: string): readonly number[] | undefined {
+    return this.#attributes.ints(name);
+  }
+
+  floats(name: string): readonly number[] | undefined {
+    return this.#attributes.floats(name);
+  }
+
+  strings(name: string): readonly string[] | undefined {
+    return this.#attributes.strings(name);
+  }
+
+  has(name: string): boolean {
+    return this.#attributes.has(name);
+  }
+
+  hasInput(index: number): boolean {
+    return this.node.inputs[index] !== undefined;
+  }
+
+  hasOutput(index: number): boolean {
+    const value = this.node.outputs[index];
+    return value !== undefined && this.frame.live.isLive(value);
+  }
+
+  input(index: number): View {
+    return this.planner.viewOf(this.#inputSlot(index));
+  }
+
+  expr(index: number): Expr {
+    const slot = this.#inputSlot(index);
+    const count = elementCount(this.outputShape(0));
+    return this.#isElementwise ? this.planner.exprOf(slot, count) : this.chainOf(slot, count);
+  }
+
+  inputShape(index: number): readonly number[] {
+    return this.#inputSlot(index).shape;
+  }
+
+  inputType(index: number): StorageType {
+    return this.planner.typeOf(this.#inputSlot(index));
+  }
+
+  elements(index: number): readonly number[] | undefined {
+    const value = this.node.inputs[index];
+    return value === undefined ? undefined : elementsOfFact(this.frame.scope.fact(value));
+  }
+
+  knownElements(index: number): readonly number[] {
+    const elements = this.elements(index);
+    if (elements !== undefined) return elements;
+    const name = this.node.inputs[index]?.name;
+    if (name === undefined) return this.fail(`has no input ${index}`);
+    return this.fail(`input ${index} ("${name}") has to be known while planning, and depends on data`);
+  }
+
+  outputShape(index: number): readonly number[] {
+    return this.#outputSlot(index).shape;
+  }
+
+  /** A float that is only moved stays what it is. */
+  outputType(index: number): StorageType {
+    const { type } = this.#outputSlot(index);
+    if (!isFloatStorage(type) || !handsOnType(operatorOf(this.node))) return type;
+    const floats = this.#inputSlots()
+      .map((slot) => this.planner.typeOf(slot))
+      .filter(isFloatStorage);
+    const [first] = floats;
+    return first !== undefined && floats.every((other) => other === first) ? first : type;
+  }
+
+  output(index: number, order?: readonly number[]): View {
+    const view = this.temporary(this.outputType(index), this.outputShape(index), order);
+    this.planner.setView(this.#outputValue(index), view, this.frame);
+    return view;
+  }
+
+  setOutput(index: number, view: View): void {
+    if (!this.hasOutput(index)) return;
+    this.planner.setView(this.#outputValue(index), view, this.frame);
+  }
+
+  setExpr(index: number, expr: Expr): void {
+    if (!this.hasOutput(index)) return;
+    this.planner.setExpr(this.#outputValue(index), expr, this.frame);
+  }
+
+  setProduct(index: number, product: PendingProduct): void {
+    this.planner.noteProduct(product);
+    this.setExpr(index, { kind: "product", type: "f32", product });
+  }
+
+  fail(reason: string): never {
+    const operator = operatorOf(this.node);
+    throw new PlanError(operator, `${labelOf(this.node)} (${operator}): ${reason}`);
+  }
+
+  #inputSlots(): Slot[] {
+    return this.node.inputs.flatMap((value) =>
+      value === undefined ? [] : this.planner.slotOf(value, this.frame),
+    );
+  }
+
+  #inputSlot(index: number): Slot {
+    const value = this.node.inputs[index];
+    return value === undefined ? this.fail(`has no input ${index}`) : this.planner.slotOf(value, this.frame);
+  }
+
+  #outputSlot(index: number): Slot {
+    return this.planner.slotOf(this.#outputValue(index), this.frame);
+  }
+
+  #outputValue(index: number): Value {
+    return this.node.outputs[index] ?? this.fail(`has no output ${index}`);
+  }
+}

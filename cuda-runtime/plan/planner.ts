@@ -1,0 +1,412 @@
+/** @file From the facts of a model to steps: one node after another, each as late as its readers allow. */
+import { NodeContext } from "../../src/facts/context.ts";
+import { isConstant, type Scope } from "../../src/facts/scope.ts";
+import { labelOf, type Node, operatorOf, type TensorRef, type Value } from "../../src/ir/model.ts";
+import type { TensorBytes } from "../../src/ir/patch.ts";
+import { elementwiseLowerings, lowerings } from "../lower/index.ts";
+import { recognisers } from "../patterns/index.ts";
+import type { Expr } from "../ptx/expr.ts";
+import { Concatenations } from "./concat.ts";
+import { loadOf, type PlanEmitter } from "./emitter.ts";
+import { matchEpilogue } from "./epilogue-match.ts";
+import { elementsOfFact, sizesOfFact } from "./fold-known.ts";
+import { LiveNodes } from "./liveness.ts";
+import type { Macro } from "./lowering.ts";
+import { MacroLowering } from "./macro-lowering.ts";
+import { NodeLowering } from "./node-lowering.ts";
+import { type Precision, storageOf } from "./precision.ts";
+import { type Region, regionFrom } from "./regions.ts";
+import { ScopeSlots, type Slot } from "./slots.ts";
+import { PlanError } from "./step.ts";
+import { isFloatStorage, isStorageType, type StorageType } from "./storage.ts";
+import { likelyOrder, Store } from "./store.ts";
+import { elementCount, orderOf, type View } from "./view.ts";
+import { nodesOf, productsIn, substitute } from "./walk.ts";
+
+export interface PlannerOptions {
+  readonly precision: Precision;
+  readonly weights: (tensor: TensorRef) => TensorBytes;
+}
+
+/** Chains beyond this are stored in between: registers, and the time to compile. */
+const maxChainNodes = 96;
+const maxChainLoads = 12;
+/** An expression of more nodes is not computed again for every element that it is broadcast to. */
+const maxRepeatedNodes = 3;
+
+/** One instance of a graph while it is lowered. */
+export interface Frame {
+  readonly scope: Scope;
+  readonly slots: ScopeSlots;
+  readonly live: LiveNodes;
+  readonly parent: Frame | undefined;
+  readonly macros: ReadonlyMap<Node, Macro>;
+  /** Values between the root of a region and its end. */
+  readonly inside: Map<Value, Region>;
+}
+
+export class Planner {
+  readonly emitter: PlanEmitter;
+  readonly store: Store;
+  readonly precision: Precision;
+  readonly #weights: (tensor: TensorRef) => TensorBytes;
+  /** Of each product not launched: the last value whose whole expression its epilogue can take. */
+  readonly #settled = new Map<object, { readonly slot: Slot; readonly expr: Expr }>();
+
+  readonly #concatenations = new Concatenations(this);
+  /** Products that have been launched: the expression that was stored, and where. */
+  readonly #launched = new Map<object, { readonly expr: Expr; readonly view: View }>();
+
+  constructor(emitter: PlanEmitter, options: PlannerOptions) {
+    this.emitter = emitter;
+    this.store = new Store(emitter);
+    this.precision = options.precision;
+    this.#weights = options.weights;
+  }
+
+  /** Lowers an instance of a graph whose inputs have slots already. */
+  lowerGraph(frame: Frame): void {
+    for (const node of frame.scope.graph.nodes) {
+      if (!frame.live.has(node)) continue;
+      const macro = frame.macros.get(node);
+      if (macro === undefined) this.#lowerNode(node, frame);
+      else if (macro.nodes.at(-1) === node) this.#lowerMacro(macro, frame);
+    }
+  }
+
+  frameOf(scope: Scope, parent: Frame | undefined): Frame {
+    const live = new LiveNodes(scope);
+    const macros = new Map<Node, Macro>();
+    for (const recognise of recognisers) {
+      for (const macro of recognise(scope)) {
+        if (macro.nodes.some((node) => macros.has(node)) || !live.isLive(macro.output)) continue;
+        for (const node of macro.nodes) macros.set(node, macro);
+      }
+    }
+    return { scope, slots: new ScopeSlots(scope), live, parent, macros, inside: new Map() };
+  }
+
+  #lowerNode(node: Node, frame: Frame): void {
+    this.emitter.draft.label = labelOf(node);
+    this.emitter.draft.operator = operatorOf(node);
+    if (this.#lowerCall(node, frame)) return;
+    if (operatorOf(node) === "Concat") {
+      this.#concatenations.lower(node, frame);
+      return;
+    }
+    const lower = lowerings[operatorOf(node)];
+    if (lower === undefined) {
+      throw new PlanError(
+        operatorOf(node),
+        `${labelOf(node)}: the runtime has no kernel for ${operatorOf(node)}`,
+      );
+    }
+    lower(
+      new NodeLowering(this, node, frame, new NodeContext(node, frame.scope, frame.scope.outputsOf(node))),
+    );
+  }
+
+  #lowerMacro(macro: Macro, frame: Frame): void {
+    const last = macro.nodes.at(-1);
+    this.emitter.draft.label = last === undefined ? macro.name : labelOf(last);
+    this.emitter.draft.operator = macro.name;
+    macro.lower(new MacroLowering(this, macro, frame));
+  }
+
+  /** Calls of functions, and branches whose condition is known, become part of the graph around. */
+  #lowerCall(node: Node, frame: Frame): boolean {
+    const scope = this.#bodyOf(node, frame);
+    if (scope === undefined) return false;
+    const body = this.frameOf(scope, scope.functionName === undefined ? frame : undefined);
+    if (scope.functionName !== undefined) {
+      scope.graph.inputs.forEach((value, index) => {
+        const given = node.inputs[index];
+        if (given !== undefined) body.slots.set(value, this.slotOf(given, frame));
+      });
+    }
+    this.lowerGraph(body);
+    scope.graph.outputs.forEach((value, index) => {
+      const output = node.outputs[index];
+      if (output === undefined || !frame.live.isLive(output)) return;
+      const slot = this.slotOf(value, body);
+      frame.slots.set(output, slot);
+      if (frame.live.readersOf(output).length > 1 && slot.state.kind === "lazy") this.settle(slot);
+    });
+    return true;
+  }
+
+  #bodyOf(node: Node, { scope }: Frame): Scope | undefined {
+    const children = scope.children.get(node) ?? [];
+    const [call] = children;
+    if (call?.functionName !== undefined) return call;
+    if (operatorOf(node) !== "If") return undefined;
+    const condition = node.inputs[0];
+    const [known] = (condition === undefined ? undefined : elementsOfFact(scope.fact(condition))) ?? [];
+    if (known === undefined) return undefined;
+    const wanted = known === 0 ? "else_branch" : "then_branch";
+    const branch = node.attributes.find(({ name }) => name === wanted)?.value;
+    return branch?.type === "graph" ? children.find(({ graph }) => graph === branch.graph) : undefined;
+  }
+
+  /** The slot of a value as seen from a graph: its own, or one around it. */
+  slotOf(value: Value, frame: Frame): Slot {
+    let at: Frame | undefined = frame;
+    while (at !== undefined && at.scope.graph !== value.graph) at = at.parent;
+    const owner = at ?? frame;
+    const found = owner.slots.get(value);
+    if (found !== undefined) return found;
+    const slot = this.#newSlot(value, owner);
+    owner.slots.set(value, slot);
+    return slot;
+  }
+
+  #newSlot(value: Value, { scope }: Frame): Slot {
+    const fact = scope.fact(value);
+    const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
+    const type = storageOf(dtype, value.producer, this.precision);
+    const shape = sizesOfFact(fact);
+    const operator = value.producer === undefined ? "input" : operatorOf(value.producer);
+    const refuse = (what: string) => new PlanError(operator, `value "${value.name}": ${what}`);
+    if (type === undefined)
+      throw refuse(
+        `is ${dtype ?? `a ${fact?.kind ?? "value of unknown type"}`}, which the runtime does not store`,
+      );
+    if (shape === undefined) throw refuse("has a shape that depends on data");
+    if (elementCount(shape) >= 2 ** 31)
+      throw refuse(`has ${elementCount(shape)} elements; the runtime takes less than 2^31`);
+    const isWeight = isConstant(value, scope.model) && value.initializer !== undefined;
+    const elements = value.initializer === undefined ? elementsOfFact(fact) : undefined;
+    const state: Slot["state"] =
+      isWeight && value.initializer !== undefined
+        ? { kind: "weight", tensor: value.initializer }
+        : elements === undefined
+          ? { kind: "empty" }
+          : { kind: "known", elements };
+    return { name: value.name, shape, type, state, converted: new Map(), isRoot: isWeight };
+  }
+
+  /** The slot's value in memory, of its storage type. */
+  viewOf(slot: Slot): View {
+    const view = this.rawViewOf(slot);
+    if (view.type === slot.type || !slot.isRoot) return view;
+    const known = slot.converted.get(slot.type);
+    if (known !== undefined) return known;
+    const converted = this.emitter.packed(view, { type: slot.type });
+    slot.converted.set(slot.type, converted);
+    return converted;
+  }
+
+  /** The same, of the type it happens to have. */
+  rawViewOf(slot: Slot): View {
+    const { state, type, shape, name } = slot;
+    switch (state.kind) {
+      case "stored":
+        return state.view;
+      case "lazy":
+        return this.settle(slot);
+      case "known":
+        return this.#stored(slot, this.emitter.constant(type, shape, state.elements));
+      case "weight":
+        return this.#stored(slot, this.#upload(state.tensor, name));
+      case "empty":
+        throw new Error(`tc-lint bug: "${name}" is read before it is computed`);
+    }
+  }
+
+  #stored(slot: Slot, view: View): View {
+    slot.state = { kind: "stored", view };
+    return view;
+  }
+
+  #upload(tensor: TensorRef, name: string): View {
+    const { dtype, dims } = tensor;
+    if (!isStorageType(dtype))
+      throw new PlanError("weight", `weight "${name}" is ${dtype ?? `of type ${tensor.dtypeCode}`}`);
+    const { draft } = this.emitter;
+    const label = draft.label;
+    draft.label = name;
+    const view = draft.allocate("constant", dtype, dims);
+    draft.label = label;
+    let bytes: TensorBytes | undefined;
+    const source = () => {
+      bytes ??= this.#weights(tensor);
+      return bytes;
+    };
+    draft.upload({
+      buffer: view.buffer,
+      offsetBytes: 0,
+      sizeBytes: elementCount(dims) * (view.buffer.bytes / Math.max(1, elementCount(dims))),
+      readInto: (offset, target) => source().readInto(offset, target),
+    });
+    return view;
+  }
+
+  /** The slot's value as part of an expression. `count`: elements of what it becomes part of. */
+  exprOf(slot: Slot, count: number): Expr {
+    this.#refresh(slot);
+    const { state } = slot;
+    if (state.kind === "lazy") {
+      const isRepeated =
+        count > 2 * elementCount(slot.shape) && nodesOf(state.expr).length > maxRepeatedNodes;
+      if (!isRepeated) return state.expr;
+      return loadOf(this.settle(slot));
+    }
+    const elements = state.kind === "known" ? state.elements : this.#scalarOf(state);
+    const [only] = elements ?? [];
+    const scalar = loadOf({ type: slot.type } as View).type;
+    if (elements?.length === 1 && only !== undefined && scalar !== "i64" && scalar !== "u64") {
+      return { kind: "constant", type: scalar, value: only };
+    }
+    return loadOf(this.rawViewOf(slot));
+  }
+
+  /** The one element of a stored scalar. */
+  #scalarOf(state: Slot["state"]): readonly number[] | undefined {
+    if (state.kind !== "weight" || elementCount(state.tensor.dims) !== 1) return undefined;
+    return this.readElements(state.tensor);
+  }
+
+  /** Set by the plan's options: reads small tensors. */
+  readElements: (tensor: TensorRef) => readonly number[] | undefined = () => undefined;
+
+  /** Makes the value of a node lazy, or stores it where its readers want it in memory. */
+  setExpr(value: Value, expr: Expr, frame: Frame): void {
+    const slot = this.slotOf(value, frame);
+    const products = productsIn(expr);
+    slot.state = {
+      kind: "lazy",
+      expr: products.length === 0 ? expr : this.#withProduct(slot, expr, value, frame),
+    };
+    if (this.#mayWait(slot, value, frame) || slot.state.kind !== "lazy") return;
+    this.settle(slot, this.#concatenations.homeOf(value, slot, this.orderOf(slot), frame));
+  }
+
+  /** The memory order that the slot has, or would take by itself. */
+  orderOf({ state, shape }: Slot): readonly number[] | undefined {
+    if (state.kind === "stored") return orderOf(state.view);
+    if (state.kind !== "lazy") return undefined;
+    const [product] = productsIn(state.expr);
+    return product === undefined ? likelyOrder(state.expr, shape) : product.order;
+  }
+
+  /** Keeps the product at the heart of an expression where its epilogue takes all of it; else stores what it takes. */
+  #withProduct(slot: Slot, expr: Expr, value: Value, frame: Frame): Expr {
+    const [product] = productsIn(expr);
+    if (product === undefined) return expr;
+    if (frame.inside.has(value)) return expr;
+    if (matchEpilogue(expr, slot.shape) !== undefined) {
+      this.#settled.set(product, { slot, expr });
+      return expr;
+    }
+    const before = this.#settled.get(product);
+    if (before === undefined)
+      throw new Error(`tc-lint bug: the product in ${slot.name} was never on its own`);
+    const replaced = substitute(expr, new Map([[before.expr, loadOf(this.settle(before.slot))]]));
+    if (productsIn(replaced).length > 0) throw new Error(`tc-lint bug: ${slot.name} still holds a product`);
+    return replaced;
+  }
+
+  #mayWait(slot: Slot, value: Value, frame: Frame): boolean {
+    if (slot.state.kind !== "lazy") return true;
+    const { expr } = slot.state;
+    const nodes = nodesOf(expr);
+    const loads = nodes.filter(({ kind }) => kind === "load").length;
+    if (frame.inside.has(value)) return true;
+    if (nodes.length > maxChainNodes || loads > maxChainLoads) return false;
+    const readers = frame.live.readersOf(value);
+    if (value.isOutput) return readers.length === 0;
+    if (readers.length <= 1 || nodes.every(({ kind }) => kind === "constant")) return true;
+    const region = this.#regionOf(value, frame);
+    if (region === undefined) return false;
+    for (const inner of region.inside) if (inner !== value) frame.inside.set(inner, region);
+    return true;
+  }
+
+  #regionOf(value: Value, frame: Frame): Region | undefined {
+    return regionFrom(value, frame.scope, {
+      isElementwise: (node) => this.isElementwise(node, frame),
+      isSeen: ({ isOutput }) => isOutput,
+      readersOf: (read) => frame.live.readersOf(read),
+    });
+  }
+
+  isElementwise(node: Node, frame: Frame): boolean {
+    return elementwiseLowerings[operatorOf(node)] !== undefined && !frame.macros.has(node);
+  }
+
+  settle(slot: Slot, to?: View): View {
+    this.#refresh(slot);
+    const { state } = slot;
+    const [product] = state.kind === "lazy" ? productsIn(state.expr) : [];
+    if (state.kind !== "lazy" || product === undefined) return this.store.settle(slot, to);
+    const settled = this.#settled.get(product);
+    if (settled !== undefined && settled.expr !== state.expr) {
+      // Inside a region: only what the region began with is known to be something that the product can do.
+      this.settle(settled.slot);
+      return this.settle(slot, to);
+    }
+    const view = this.store.settle(slot, to);
+    this.#launched.set(product, { expr: state.expr, view });
+    return view;
+  }
+
+  /** Products launched meanwhile become loads of what they wrote. */
+  #refresh(slot: Slot): void {
+    if (slot.state.kind !== "lazy") return;
+    const { expr } = slot.state;
+    const replacements = new Map<Expr, Expr>();
+    for (const product of productsIn(expr)) {
+      const done = this.#launched.get(product);
+      if (done !== undefined) replacements.set(done.expr, loadOf(done.view));
+    }
+    if (replacements.size > 0) slot.state = { kind: "lazy", expr: substitute(expr, replacements) };
+  }
+
+  /** Before an elementwise node: of several products in its inputs all but the last are stored. */
+  keepOneProduct(slots: readonly Slot[]): void {
+    const waiting = slots.filter(({ state }) => state.kind === "lazy" && productsIn(state.expr).length > 0);
+    const products = new Set(
+      waiting.flatMap(({ state }) => (state.kind === "lazy" ? productsIn(state.expr) : [])),
+    );
+    if (products.size < 2) return;
+    const keep = [...products].sort((a, b) => this.#order(a) - this.#order(b)).at(-1);
+    for (const slot of waiting) {
+      if (slot.state.kind === "lazy" && productsIn(slot.state.expr).some((product) => product !== keep))
+        this.settle(slot);
+    }
+  }
+
+  readonly #orders = new Map<object, number>();
+
+  #order(product: object): number {
+    return this.#orders.get(product) ?? 0;
+  }
+
+  noteProduct(product: object): void {
+    this.#orders.set(product, this.#orders.size);
+  }
+
+  /** How a value of the model's `type` is stored. */
+  slotType(value: Value, type: StorageType): StorageType {
+    return storageOf(type, value.producer, this.precision) ?? type;
+  }
+
+  /** The type that `viewOf` has. */
+  typeOf(slot: Slot): StorageType {
+    const { state, type, isRoot } = slot;
+    return state.kind === "stored" && !isRoot ? state.view.type : type;
+  }
+
+  /** Launches the product that a lazy slot waits for; what follows it stays an expression where it was one. */
+  launchProduct(slot: Slot): void {
+    this.#refresh(slot);
+    if (slot.state.kind === "lazy" && productsIn(slot.state.expr).length > 0) this.settle(slot);
+  }
+
+  /** For views handed on: a float may stay what it is. */
+  setView(value: Value, view: View, frame: Frame): void {
+    const slot = this.slotOf(value, frame);
+    const isSame = view.type === slot.type || (isFloatStorage(view.type) && isFloatStorage(slot.type));
+    slot.state = { kind: "stored", view: isSame ? view : this.emitter.packed(view, { type: slot.type }) };
+  }
+}

@@ -1,0 +1,28 @@
+/** @file A plan as text: one line a step, so that two plans can be compared by eye and by diff. */
+import { touched } from "./buffers.ts";
+import type { Action, Plan, Step } from "./step.ts";
+import { describeView } from "./view.ts";
+
+export function describePlan(plan: Plan): string {
+  const lines: string[] = [];
+  for (const { name, view } of plan.inputs) lines.push(`input ${name} ${describeView(view)}`);
+  if (plan.prepare.length > 0)
+    lines.push("", "prepare", ...plan.prepare.map((step, index) => line(step, index)));
+  lines.push("", "run", ...plan.steps.map((step, index) => line(step, index)), "");
+  for (const { name, view } of plan.outputs) lines.push(`output ${name} ${describeView(view)}`);
+  return `${lines.join("\n")}\n`;
+}
+
+function line({ action, label, operator }: Step, index: number): string {
+  const [reads, writes] = touched(action);
+  const views = `${reads.map(describeView).join(" ")} -> ${writes.map(describeView).join(" ")}`;
+  return `${String(index).padStart(4)} ${describeAction(action)}  ${views}  ${operator} ${label}`;
+}
+
+function describeAction(action: Action): string {
+  if (action.kind === "clear") return "clear";
+  const { kernel, grid, block, detail } = action.launch;
+  const family = kernel.kind === "built" ? `${kernel.family}/` : "";
+  const size = `${grid.filter((size, at) => at === 0 || size > 1).join("x")}·${block.filter((size, at) => at === 0 || size > 1).join("x")}`;
+  return `${family}${kernel.entry} <${size}>${detail === undefined ? "" : ` ${detail}`}`;
+}
