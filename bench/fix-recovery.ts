@@ -111,7 +111,7 @@ function explainer(after: LintContext, { cost, target, minSaving }: FixSettings)
     freeAtoms(allAxes(relations)),
     after.products.filter(({ scope }) => scope === after.facts.root),
     {
-      estimate: (work) => cost.estimate(work, target).microseconds,
+      estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
       savingOf: (from, to) => cost.savingOf(from, to, target),
       bindings: after.bindings,
       modelMicroseconds: after.timeline.microseconds,

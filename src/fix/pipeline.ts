@@ -64,7 +64,7 @@ function contextOf(model: OpenModel, settings: FixSettings): PassContext {
     target,
     options,
     pricing: {
-      estimate: (work) => cost.estimate(work, target).microseconds,
+      estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
       savingOf: (before, after) => cost.savingOf(before, after, target),
       bindings,
       modelMicroseconds: timeline.microseconds,

@@ -1,5 +1,6 @@
 /** @file What a pass is: a model and its facts in, a patch and an account of it out. It reads no file and writes none. */
 import type { Saving } from "../cost/model.ts";
+import type { WorkDetail } from "../cost/terms.ts";
 import type { Facts } from "../facts/infer.ts";
 import type { Product } from "../facts/products.ts";
 import type { Target } from "../hardware/target.ts";
@@ -22,8 +23,8 @@ export interface SizedProduct extends Product {
 
 /** The cost model as a pass asks it, for one target. */
 export interface Pricing {
-  /** Microseconds of one run of some work. */
-  readonly estimate: (work: Work<number>) => number;
+  /** Microseconds of one run of some work; `detail` tells what the work alone does not. */
+  readonly estimate: (work: Work<number>, detail?: WorkDetail) => number;
   readonly savingOf: (before: readonly Work<number>[], after: readonly Work<number>[]) => Saving;
   /** Sizes of symbols: as given, else 1. */
   readonly bindings: ReadonlyMap<string, number>;

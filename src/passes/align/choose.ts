@@ -6,14 +6,12 @@
  * smaller model.
  */
 import { type Atom, atomsOf, type PaddedSizes } from "../../ir/axis.ts";
-import { evaluateDim } from "../../ir/dim.ts";
-import { bytesOf } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
-import type { TrafficWork } from "../../ops/work.ts";
 import type { Pricing, SizedProduct } from "../pass.ts";
 import { isStored } from "../stored.ts";
-import { atomsOfProduct, paddedFact, paddedWork } from "./padded.ts";
+import { atomsOfProduct, paddedWork } from "./padded.ts";
 import type { Relations } from "./relate.ts";
+import { valueTime } from "./value-time.ts";
 
 export interface Choice {
   readonly sizes: Map<Atom, number>;
@@ -262,32 +260,8 @@ class Problem {
     return microseconds * product.runs;
   }
 
-  /** Traffic that padding adds to a value, and the copy at the edge of the graph where it meets one. */
   #valueTime(value: Value, sizes: PaddedSizes): number {
-    const plain = this.#trafficOf(value, new Map());
-    const padded = this.#trafficOf(value, sizes);
-    if (plain === undefined || padded === undefined || plain.bytesRead === padded.bytesRead) return 0;
-    const { estimate } = this.#pricing;
-    const edge = value.isInput || value.isOutput ? estimate({ ...padded, pattern: "copy" }) : 0;
-    return edge + Math.max(0, estimate(padded) - estimate(plain));
-  }
-
-  #trafficOf(value: Value, sizes: PaddedSizes): TrafficWork<number> | undefined {
-    const fact = paddedFact(value, this.#relations, sizes);
-    if (fact?.kind !== "tensor" || fact.shape === undefined || fact.dtype === undefined) return undefined;
-    const shape = fact.shape.map((dim) => evaluateDim(dim, this.#pricing.bindings));
-    if (!shape.every((dim) => dim !== undefined)) return undefined;
-    const elements = shape.reduce((total, dim) => total * dim, 1);
-    const columns = shape.at(-1) ?? 1;
-    const bytes = bytesOf(fact.dtype, elements);
-    const size = { bytesRead: bytes, bytesWritten: bytes, dtype: fact.dtype };
-    return {
-      kind: "traffic",
-      pattern: "elementwise",
-      rows: elements / Math.max(columns, 1),
-      columns,
-      ...size,
-    };
+    return valueTime(value, sizes, this.#relations, this.#pricing);
   }
 }
 

@@ -65,6 +65,11 @@ function mapsOf({ axes, sizes }: Edge): { map: Int32Array; size: number }[] {
   });
 }
 
+/** Whether true lanes follow padded ones, so that a Pad or a Slice alone does not convert the axis. */
+export function isInterleaved(axis: Axis, sizes: PaddedSizes): boolean {
+  return !isTail(indexMap(axis, sizes));
+}
+
 /** Whether all padded lanes follow all true ones. */
 function isTail(map: Int32Array): boolean {
   const first = map.indexOf(-1);
