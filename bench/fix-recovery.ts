@@ -9,7 +9,7 @@ import misalignedConvChannels from "../rules/misaligned-conv-channels.ts";
 import misalignedGemm from "../rules/misaligned-gemm.ts";
 import misalignedGroupChannels from "../rules/misaligned-group-channels.ts";
 import misalignedHeadDim from "../rules/misaligned-head-dim.ts";
-import type { FixSettings } from "../src/fix/pipeline.ts";
+import { type FixSettings, trafficOf } from "../src/fix/pipeline.ts";
 import { atomsOf, sizeOfAxis } from "../src/ir/axis.ts";
 import { labelOf } from "../src/ir/model.ts";
 import type { CostedProduct, LintContext } from "../src/lint/context.ts";
@@ -109,7 +109,10 @@ function explainer(after: LintContext, { cost, target, minSaving }: FixSettings)
   const { components } = choosePadding(
     relations,
     freeAtoms(allAxes(relations)),
-    after.products.filter(({ scope }) => scope === after.facts.root),
+    {
+      products: after.products.filter(({ scope }) => scope === after.facts.root),
+      traffic: trafficOf(after),
+    },
     {
       estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
       savingOf: (from, to) => cost.savingOf(from, to, target),

@@ -47,7 +47,7 @@ export function predictModel(
   const factor = batch / exported;
   const steps = timeline.steps.map((step): Step => {
     const work = scaleBatch(step.work, factor);
-    const estimate = cost.estimate(work, target);
+    const estimate = cost.estimate(work, target, step.detail);
     return { ...step, work, estimate, microseconds: estimate.microseconds * step.runs };
   });
   const { microseconds: predicted, low, high } = summarize(steps);

@@ -3,13 +3,14 @@ import type { CostModel } from "../cost/model.ts";
 import { inferFacts } from "../facts/infer.ts";
 import type { Target } from "../hardware/target.ts";
 import { Patch } from "../ir/patch.ts";
+import type { LintContext } from "../lint/context.ts";
 import { buildContext, type ContextSettings } from "../lint/run.ts";
 import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
 import { DataFiles } from "../onnx/data-files.ts";
 import { modelFromSource, type OpenModel } from "../onnx/open.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { FreshNames } from "../passes/names.ts";
-import type { Pass, PassContext, PassName, PassNote, PassOptions } from "../passes/pass.ts";
+import type { Pass, PassContext, PassName, PassNote, PassOptions, TrafficStep } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
 
@@ -43,11 +44,12 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   let model = original;
   const notes: FixNote[] = [];
   const permutations = new Map<string, readonly number[]>();
-  for (const [index, pass] of settings.passes.entries()) {
+  for (const pass of settings.passes) {
     const { patch, notes: said, permutations: moved } = pass.run(contextOf(model, settings));
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
     notes.push(...said.map((note) => ({ ...note, pass: pass.name })));
-    if (!patch.isEmpty) model = patched(model, patch, `tc-lint.${index}.data`);
+    // A name of its own for every patch, in later rounds too: one that is there is still read.
+    if (!patch.isEmpty) model = patched(model, patch, `tc-lint.${model.files.made.size}.data`);
   }
   const changed = model !== original;
   return { model, changed, notes, permutations, render: (location) => render(model, location) };
@@ -61,6 +63,7 @@ function contextOf(model: OpenModel, settings: FixSettings): PassContext {
     model,
     facts,
     products,
+    traffic: trafficOf(context),
     target,
     options,
     pricing: {
@@ -74,6 +77,15 @@ function contextOf(model: OpenModel, settings: FixSettings): PassContext {
     open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
     preview: (patch) => inferFacts(patched(model, patch, "tc-lint.preview.data"), settings),
   };
+}
+
+/** The main graph's kernels that only move memory. */
+export function trafficOf({ timeline, facts }: LintContext): TrafficStep[] {
+  return timeline.steps.flatMap(({ nodes, scope, work, detail, runs, product }) =>
+    scope === facts.root && product === undefined && work.kind === "traffic"
+      ? [{ nodes, work, detail, runs }]
+      : [],
+  );
 }
 
 /** The model after a patch, as if it had been written and read again. */

@@ -6,6 +6,8 @@
  * cost nothing.
  */
 import type { CostModel, Estimate } from "../cost/model.ts";
+import type { WorkDetail } from "../cost/terms.ts";
+import type { TrafficVariant } from "../cost/traffic.ts";
 import type { Facts } from "../facts/infer.ts";
 import { isNhwcBody } from "../facts/products.ts";
 import type { Scope } from "../facts/scope.ts";
@@ -26,6 +28,8 @@ export interface Step {
   readonly nodes: readonly Node[];
   readonly family: Family;
   readonly work: Work<number>;
+  /** What is known beside the work. */
+  readonly detail: WorkDetail;
   /** Of one run. */
   readonly estimate: Estimate;
   readonly runs: number;
@@ -64,6 +68,14 @@ export function buildTimeline(input: TimelineInput): Timeline {
 
 /** Operators that PyTorch and fusing compilers answer with a view. */
 const viewOps = new Set(["Slice", "Split", "Expand"]);
+
+/** Operators whose time the cost model knows by themselves. */
+const variants: Readonly<Partial<Record<string, TrafficVariant>>> = { Pad: "pad", Slice: "slice" };
+
+/** An output of the model is memory of its own, so no view. */
+function givesOutput({ outputs }: Node): boolean {
+  return outputs.some((output) => output?.isOutput);
+}
 
 /** A step while nodes may still join it. */
 interface OpenStep {
@@ -147,7 +159,8 @@ class ScopeSteps {
   /** Copies that the stack does not make: views, and the way of queries, keys and values to their heads. */
   #isFree(node: Node): boolean {
     return (
-      this.#aroundAttention.has(node) || (this.#input.target.stack.fuses.views && viewOps.has(node.opType))
+      this.#aroundAttention.has(node) ||
+      (this.#input.target.stack.fuses.views && viewOps.has(node.opType) && !givesOutput(node))
     );
   }
 
@@ -218,7 +231,10 @@ class ScopeSteps {
     const { target, cost, bindings } = this.#input;
     const work = step.work ?? chainWork(step.nodes, this.#scope, this.#constants, bindings);
     if (work === undefined) return undefined;
-    const estimate = cost.estimate(work, target);
+    const [first] = step.nodes;
+    const variant = step.nodes.length === 1 && first !== undefined ? variants[first.opType] : undefined;
+    const detail: WorkDetail = variant === undefined ? {} : { variant };
+    const estimate = cost.estimate(work, target, detail);
     const family = work.kind === "traffic" ? "memory" : work.kind;
     const { product, nodes } = step;
     const runs = product?.runs ?? this.#runs;
@@ -227,6 +243,7 @@ class ScopeSteps {
       nodes,
       family,
       work,
+      detail,
       estimate,
       runs,
       microseconds: estimate.microseconds * runs,

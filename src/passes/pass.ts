@@ -7,7 +7,7 @@ import type { Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Model, Node } from "../ir/model.ts";
 import type { OpenTensor, Patch } from "../ir/patch.ts";
-import type { ProductWork, Work } from "../ops/work.ts";
+import type { ProductWork, TrafficWork, Work } from "../ops/work.ts";
 import type { FreshNames } from "./names.ts";
 
 /** In the order they run. */
@@ -18,6 +18,16 @@ export type PassName = (typeof passNames)[number];
 export interface SizedProduct extends Product {
   readonly sizes: ProductWork<number>;
   /** How often it runs in one run of the model. */
+  readonly runs: number;
+}
+
+/** A kernel that only moves memory: a chain of elementwise nodes, a pool, a concatenation. */
+export interface TrafficStep {
+  readonly nodes: readonly Node[];
+  /** Of one run. */
+  readonly work: TrafficWork<number>;
+  /** Which operator it is, where its time was measured by itself. */
+  readonly detail: WorkDetail;
   readonly runs: number;
 }
 
@@ -53,6 +63,8 @@ export interface PassContext {
   readonly model: Model;
   readonly facts: Facts;
   readonly products: readonly SizedProduct[];
+  /** What runs between products, of the main graph. */
+  readonly traffic: readonly TrafficStep[];
   readonly pricing: Pricing;
   readonly target: Target;
   readonly names: FreshNames;

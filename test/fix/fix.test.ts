@@ -16,6 +16,7 @@ import { proveSame } from "../../src/cli/fix-verify.ts";
 import { type FixRequest, fixModel } from "../../src/fix/fix.ts";
 import { Patch } from "../../src/ir/patch.ts";
 import { openModel } from "../../src/onnx/open.ts";
+import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";
 import { align } from "../../src/passes/align/align.ts";
 import { fold } from "../../src/passes/fold/fold.ts";
 import { half } from "../../src/passes/half/half.ts";
@@ -154,6 +155,44 @@ describe.each([
     const before = contentsOf(folder);
     expect(await fixModel(requestFor(file, { settings }))).toMatchObject({ changed: false });
     expect(contentsOf(folder)).toEqual(before);
+  });
+});
+
+/** Writes one weight a round, the scale first: two patches with tensors in two rounds. */
+const inTurns: Pass = {
+  name: "align",
+  safe: true,
+  run: ({ model, open }) => {
+    const patch = new Patch();
+    for (const name of ["scale", "w2"]) {
+      const tensor = model.graph.values.get(name)?.initializer;
+      if (tensor === undefined) throw new Error(`the test model has ${name}`);
+      const wanted = new Uint8Array(open(tensor).size).fill(name === "scale" ? 1 : 2);
+      const bytes = new Uint8Array(wanted.length);
+      open(tensor).readInto(0, bytes);
+      if (Buffer.from(bytes).equals(wanted)) continue;
+      const contents = { dtype: "float32", dims: tensor.dims, bytes: new MemoryBytes(wanted) } as const;
+      patch.of(model.graph).tensors.set(name, contents);
+      return { patch, notes: [{ kind: "changed", node: undefined, message: name }] };
+    }
+    return { patch, notes: [] };
+  },
+};
+
+describe("tensors that several rounds write", () => {
+  it("are all kept", async () => {
+    const file = writeExternal(folder);
+    const outcome = await fixModel(requestFor(file, { settings: settingsFor([inTurns]) }));
+    expect(outcome.notes.map(({ message }) => message)).toEqual(["scale", "w2"]);
+    using model = openModel(file);
+    for (const [name, byte] of Object.entries({ scale: 1, w2: 2 })) {
+      const tensor = model.graph.values.get(name)?.initializer;
+      if (tensor === undefined) throw new Error(`the test model has ${name}`);
+      const stored = tensorBytes(model.source, model.files, tensor, encodeNumbers);
+      const bytes = new Uint8Array(stored.size);
+      stored.readInto(0, bytes);
+      expect(new Set(bytes), name).toEqual(new Set([byte]));
+    }
   });
 });
 

@@ -4,8 +4,9 @@ import { labelOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import type { Pass, PassContext, PassNote, PassResult, SizedProduct } from "../pass.ts";
 import { applyPadding } from "./apply.ts";
-import { type Choice, type Component, choosePadding } from "./choose.ts";
+import { type Choice, choosePadding } from "./choose.ts";
 import { allAxes, blockUnsafe, collectFills } from "./lanes.ts";
+import type { Component } from "./problem.ts";
 import { freeAtoms, type Relations, relate } from "./relate.ts";
 import { findSurprises, type Surprise } from "./surprises.ts";
 
@@ -15,14 +16,14 @@ export const align: Pass = { name: "align", safe: true, run: runAlign };
 const maxRounds = 8;
 
 function runAlign(context: PassContext): PassResult {
-  const { model, facts, pricing, names, open } = context;
+  const { model, facts, traffic, pricing, names, open } = context;
   const relations = relate(facts);
   const fills = collectFills(relations);
   blockUnsafe(relations, freeAtoms(allAxes(relations)), fills);
   const products = context.products.filter(({ scope }) => scope === facts.root);
   const notes: PassNote[] = [];
   for (let round = 0; round < maxRounds; round++) {
-    const choice = choosePadding(relations, freeAtoms(allAxes(relations)), products, pricing);
+    const choice = choosePadding(relations, freeAtoms(allAxes(relations)), { products, traffic }, pricing);
     const patch = applyPadding({ model, relations, sizes: choice.sizes, fills, names, open });
     const surprises = patch.isEmpty ? [] : findSurprises(context.preview(patch), relations, choice.sizes);
     if (surprises.length === 0) return { patch, notes: [...notesOf(choice, relations), ...notes] };

@@ -4,7 +4,7 @@ import { type Atom, atomsOf, type PaddedSizes, paddedSize } from "../../ir/axis.
 import type { Node, Value } from "../../ir/model.ts";
 import type { Fact } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
-import { bindWork, type ProductWork } from "../../ops/work.ts";
+import { bindWork, type ProductWork, type TrafficWork } from "../../ops/work.ts";
 import type { SizedProduct } from "../pass.ts";
 import type { Relations } from "./relate.ts";
 
@@ -62,6 +62,19 @@ export function paddedWork(
   if (work === undefined || work.kind === "traffic") return undefined;
   const bound = bindWork(work, bindings);
   return bound === undefined ? undefined : { ...bound, dtype: product.sizes.dtype };
+}
+
+/** What a node that only moves memory does at padded sizes; undefined where its operator does not account for it. */
+export function paddedTraffic(
+  node: Node,
+  relations: Relations,
+  sizes: PaddedSizes,
+  bindings: ReadonlyMap<string, number>,
+): TrafficWork<number> | undefined {
+  const context = new PaddedContext(node, relations, sizes);
+  const [work, ...more] = findOp(node.domain, node.opType)?.work?.(context) ?? [];
+  const bound = work === undefined || more.length > 0 ? undefined : bindWork(work, bindings);
+  return bound?.kind === "traffic" ? bound : undefined;
 }
 
 /** Of attention written out, only the depth of a head can be padded: queries × keys sum over it. */
