@@ -1,0 +1,37 @@
+/** @file What goes wrong on the GPU. */
+
+/** A call of the driver that did not succeed. */
+export class CudaError extends Error {
+  override readonly name = "CudaError";
+  /** CUresult. */
+  readonly code: number;
+  /** CUDA's name of it: CUDA_ERROR_ILLEGAL_ADDRESS. */
+  readonly result: string;
+  /** The function of the driver. */
+  readonly call: string;
+
+  constructor(code: number, result: string, text: string, call: string, doing?: string) {
+    super(
+      `${doing === undefined ? "" : `${doing}: `}${result} from ${call}${text === "" ? "" : ` (${text})`}`,
+    );
+    this.code = code;
+    this.result = result;
+    this.call = call;
+  }
+}
+
+/** PTX text that the driver does not compile; the message holds its log. */
+export class PtxError extends Error {
+  override readonly name = "PtxError";
+}
+
+/** There is no driver, or it lacks a function. */
+export class DriverMissingError extends Error {
+  override readonly name = "DriverMissingError";
+  readonly kind: "missing" | "too-old";
+
+  constructor(kind: "missing" | "too-old", message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+}

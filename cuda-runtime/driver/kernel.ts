@@ -1,0 +1,144 @@
+/** @file Kernels: loaded from fatbins or cubins, launched with one packed block of parameters. */
+import type { Dim3 } from "../plan/step.ts";
+import type { HostBlock } from "./binding.ts";
+import { functionAttributes } from "./calls.ts";
+import type { Driver } from "./driver.ts";
+import type { Stream } from "./stream.ts";
+
+/** Machine code, for as long as its kernels are used. */
+export class Library implements Disposable {
+  readonly #driver: Driver;
+  readonly #handle: number;
+  readonly #kernels = new Map<string, Kernel>();
+
+  /** `image` is a fatbin or a cubin. Throws CudaError where it holds nothing for this GPU. */
+  constructor(driver: Driver, image: Uint8Array) {
+    this.#driver = driver;
+    this.#handle = driver.result((target) =>
+      driver.call("cuLibraryLoadData", target, image, null, null, 0, null, null, 0),
+    );
+  }
+
+  /** Throws CudaError where there is no such entry. */
+  kernel(entry: string): Kernel {
+    const known = this.#kernels.get(entry);
+    if (known !== undefined) return known;
+    const driver = this.#driver;
+    const handle = driver.result((target) => driver.call("cuLibraryGetKernel", target, this.#handle, entry));
+    const made = new Kernel(
+      driver,
+      driver.result((target) => driver.call("cuKernelGetFunction", target, handle)),
+    );
+    this.#kernels.set(entry, made);
+    return made;
+  }
+
+  [Symbol.dispose](): void {
+    this.#driver.release("cuLibraryUnload", this.#handle);
+  }
+}
+
+/** What a block may have without asking. */
+const freeSharedBytes = 48 * 1024;
+const portableClusterBlocks = 8;
+
+/** An entry of a library; it goes with it. */
+export class Kernel {
+  readonly #driver: Driver;
+  readonly handle: number;
+  #sharedBytes = freeSharedBytes;
+  #hasLargeClusters = false;
+
+  constructor(driver: Driver, handle: number) {
+    this.#driver = driver;
+    this.handle = handle;
+  }
+
+  /** Allows what a launch needs beyond the defaults. */
+  prepare(sharedBytes: number, cluster: Dim3 | undefined): void {
+    if (sharedBytes + this.attribute("staticSharedBytes") > this.#sharedBytes) {
+      const { dynamicSharedBytes } = functionAttributes;
+      this.#driver.call("cuFuncSetAttribute", this.handle, dynamicSharedBytes, sharedBytes);
+      this.#sharedBytes = sharedBytes;
+    }
+    const blocks = cluster === undefined ? 1 : cluster[0] * cluster[1] * cluster[2];
+    if (blocks > portableClusterBlocks && !this.#hasLargeClusters) {
+      this.#driver.call("cuFuncSetAttribute", this.handle, functionAttributes.largeClusters, 1);
+      this.#hasLargeClusters = true;
+    }
+  }
+
+  attribute(key: "threadsPerBlock" | "staticSharedBytes" | "localBytes" | "registers"): number {
+    const value = new Int32Array(1);
+    this.#driver.call("cuFuncGetAttribute", value, functionAttributes[key], this.handle);
+    return value[0] ?? 0;
+  }
+}
+
+export interface LaunchShape {
+  readonly grid: Dim3;
+  readonly block: Dim3;
+  readonly sharedBytes: number;
+  readonly cluster?: Dim3 | undefined;
+}
+
+/** Bytes of parameters that a kernel may take. */
+export const maxParameterBytes = 32_764;
+
+// Offsets in the block that holds a launch's structures: CUlaunchConfig, one CUlaunchAttribute, `extra`, its size field.
+const configAt = 0;
+const attributeAt = 64;
+const extraAt = 192;
+const sizeAt = 256;
+const parametersAt = 512;
+const clusterAttribute = 4;
+// What `extra` is made of: CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END.
+const bufferPointer = 1n;
+const bufferSize = 2n;
+const end = 0n;
+
+/** Launches kernels one after another; the driver copies the parameters before it returns. */
+export class Launcher implements Disposable {
+  readonly #driver: Driver;
+  readonly #block: HostBlock;
+  readonly #data: DataView;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+    this.#block = driver.allocate(parametersAt + maxParameterBytes);
+    const { buffer, byteOffset } = this.#block.bytes;
+    this.#data = new DataView(buffer, byteOffset);
+    const { address } = this.#block;
+    const extra = [bufferPointer, address + BigInt(parametersAt), bufferSize, address + BigInt(sizeAt), end];
+    for (const [index, value] of extra.entries()) this.#data.setBigUint64(extraAt + 8 * index, value, true);
+    this.#data.setUint32(attributeAt, clusterAttribute, true);
+    this.#data.setBigUint64(configAt + 40, address + BigInt(attributeAt), true);
+  }
+
+  launch(kernel: Kernel, shape: LaunchShape, parameters: Uint8Array, stream: Stream): void {
+    if (parameters.length > maxParameterBytes)
+      throw new RangeError(`tc-lint bug: ${parameters.length} bytes of parameters`);
+    const { grid, block, sharedBytes, cluster } = shape;
+    const data = this.#data;
+    for (const [index, value] of [...grid, ...block, sharedBytes].entries())
+      data.setUint32(configAt + 4 * index, value, true);
+    data.setBigUint64(configAt + 32, BigInt(stream.handle), true);
+    data.setUint32(configAt + 48, cluster === undefined ? 0 : 1, true);
+    for (const [index, value] of (cluster ?? []).entries())
+      data.setUint32(attributeAt + 8 + 4 * index, value, true);
+    data.setBigUint64(sizeAt, BigInt(parameters.length), true);
+    this.#block.bytes.set(parameters, parametersAt);
+    const { address } = this.#block;
+    this.#driver.call(
+      "cuLaunchKernelEx",
+      address + BigInt(configAt),
+      kernel.handle,
+      null,
+      address + BigInt(extraAt),
+    );
+  }
+
+  [Symbol.dispose](): void {
+    this.#block[Symbol.dispose]();
+  }
+}
