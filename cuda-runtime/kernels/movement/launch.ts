@@ -1,0 +1,52 @@
+/** @file What the launches of this family have in common. */
+import { maxRank, type ParamWriter } from "../../plan/params.ts";
+import type { KernelRef, Launch } from "../../plan/step.ts";
+import type { View } from "../../plan/view.ts";
+import { divisorOf, type Walk } from "./walk.ts";
+
+const threads = 256;
+
+/** `Walk` of movement.cu: sizes, and what divides by them. */
+export function writeWalk(params: ParamWriter, walk: Walk): ParamWriter {
+  const sizes = walk.axes.map(({ size }) => size);
+  const divisors = sizes.map(divisorOf);
+  return params
+    .i32(walk.count, walk.axes.length)
+    .i32s(sizes, maxRank, 1)
+    .i32s(
+      divisors.map(({ multiplier }) => multiplier),
+      maxRank,
+      1,
+    )
+    .i32s(
+      divisors.map(({ shift }) => shift),
+      maxRank,
+    );
+}
+
+export function movementKernel(entry: string): KernelRef {
+  return { kind: "built", family: "movement", entry };
+}
+
+interface WalkLaunch {
+  readonly entry: string;
+  /** One thread each. */
+  readonly count: number;
+  readonly params: ParamWriter;
+  readonly reads: readonly View[];
+  readonly writes: readonly View[];
+  readonly detail?: string;
+}
+
+export function walkLaunch({ entry, count, params, reads, writes, detail }: WalkLaunch): Launch {
+  return {
+    kernel: movementKernel(entry),
+    grid: [Math.ceil(count / threads), 1, 1],
+    block: [threads, 1, 1],
+    sharedBytes: 0,
+    params: params.done(),
+    reads,
+    writes,
+    detail,
+  };
+}

@@ -1,0 +1,283 @@
+// Data movement: elements picked by tables, gathered and scattered by indices. No arithmetic on them, except in
+// scatter_reduce. Each thread moves one element of W bytes; kernels/movement/walk.ts takes neighbours together.
+#include "../common/storage.cuh"
+
+constexpr int kMaxRank = 8;
+
+template <int W> struct ChunkOf;
+template <> struct ChunkOf<1> { using Type = uint8_t; };
+template <> struct ChunkOf<2> { using Type = uint16_t; };
+template <> struct ChunkOf<4> { using Type = uint32_t; };
+template <> struct ChunkOf<8> { using Type = uint64_t; };
+template <> struct ChunkOf<16> { using Type = uint4; };
+template <int W> using Chunk = typename ChunkOf<W>::Type;
+
+// The axes of a walk, outermost first; n / sizes[i] is (high(n * multipliers[i]) + n) >> shifts[i] for n < 2^31.
+struct Walk {
+  int count;
+  int rank;
+  int sizes[kMaxRank];
+  unsigned multipliers[kMaxRank];
+  int shifts[kMaxRank];
+};
+
+// Calls visit(axis, coordinate), innermost axis first.
+template <typename Visit> __device__ __forceinline__ void walkTo(const Walk& walk, unsigned index, Visit visit) {
+  unsigned rest = index;
+  for (int axis = walk.rank - 1; axis > 0; --axis) {
+    const unsigned quotient = (__umulhi(rest, walk.multipliers[axis]) + rest) >> walk.shifts[axis];
+    visit(axis, static_cast<int>(rest - quotient * static_cast<unsigned>(walk.sizes[axis])));
+    rest = quotient;
+  }
+  if (walk.rank > 0) visit(0, static_cast<int>(rest));
+}
+
+__device__ __forceinline__ unsigned threadIndex() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+// --- select: every axis of the output may have a table of positions in the input, -1 for the fill value.
+
+struct SelectParams {
+  const void* from;
+  void* to;
+  const int* tables;
+  const uint8_t* fill;  // One element of fillBytes; null for zeros.
+  Walk walk;
+  int fromStrides[kMaxRank];
+  int toStrides[kMaxRank];
+  int tableAt[kMaxRank];  // -1 for an axis without a table.
+  int fillBytes;
+};
+static_assert(sizeof(SelectParams) == 240, "kernels/movement/select.ts");
+
+template <int W> __device__ Chunk<W> filled(const uint8_t* fill, int bytes) {
+  union { Chunk<W> chunk; uint8_t bytes[W]; } result;
+  #pragma unroll
+  for (int i = 0; i < W; ++i) result.bytes[i] = fill == nullptr ? 0 : fill[i & (bytes - 1)];
+  return result.chunk;
+}
+
+template <int W> __device__ __forceinline__ void selectChunk(const SelectParams& p) {
+  const unsigned index = threadIndex();
+  if (index >= static_cast<unsigned>(p.walk.count)) return;
+  int64_t from = 0;
+  int64_t to = 0;
+  bool inside = true;
+  walkTo(p.walk, index, [&](int axis, int coordinate) {
+    to += static_cast<int64_t>(coordinate) * p.toStrides[axis];
+    const int table = p.tableAt[axis];
+    const int source = table < 0 ? coordinate : p.tables[table + coordinate];
+    inside = inside && source >= 0;
+    from += static_cast<int64_t>(source) * p.fromStrides[axis];
+  });
+  static_cast<Chunk<W>*>(p.to)[to] =
+      inside ? static_cast<const Chunk<W>*>(p.from)[from] : filled<W>(p.fill, p.fillBytes);
+}
+
+// --- gather: some coordinates come from an index tensor. Negative ones count from the end.
+
+// The coordinate as a position in an axis of `size`, kept inside it whatever the model computes.
+__device__ __forceinline__ int positionOf(const void* indices, int64_t at, int indexBytes, int size) {
+  const int64_t index =
+      indexBytes == 8 ? static_cast<const int64_t*>(indices)[at] : static_cast<const int*>(indices)[at];
+  const int64_t position = index < 0 ? index + size : index;
+  return static_cast<int>(position < 0 ? 0 : (position >= size ? size - 1 : position));
+}
+
+// Coordinates read from an index tensor: `depth` of them, one after the other.
+struct Lookup {
+  int depth;
+  int indexBytes;
+  int depthStride;
+  int sizes[kMaxRank];    // Of the axes looked into.
+  int strides[kMaxRank];  // Of the tensor looked into, along them.
+};
+
+struct GatherParams {
+  const void* from;
+  const void* indices;
+  void* to;
+  Walk walk;
+  int fromStrides[kMaxRank];
+  int indexStrides[kMaxRank];
+  int toStrides[kMaxRank];
+  Lookup lookup;
+};
+static_assert(sizeof(GatherParams) == 304, "kernels/movement/gather.ts");
+
+template <int W> __device__ __forceinline__ void gatherChunk(const GatherParams& p) {
+  const unsigned index = threadIndex();
+  if (index >= static_cast<unsigned>(p.walk.count)) return;
+  int64_t from = 0;
+  int64_t to = 0;
+  int64_t at = 0;
+  walkTo(p.walk, index, [&](int axis, int coordinate) {
+    from += static_cast<int64_t>(coordinate) * p.fromStrides[axis];
+    at += static_cast<int64_t>(coordinate) * p.indexStrides[axis];
+    to += static_cast<int64_t>(coordinate) * p.toStrides[axis];
+  });
+  for (int i = 0; i < p.lookup.depth; ++i) {
+    const int position = positionOf(p.indices, at + static_cast<int64_t>(i) * p.lookup.depthStride,
+                                    p.lookup.indexBytes, p.lookup.sizes[i]);
+    from += static_cast<int64_t>(position) * p.lookup.strides[i];
+  }
+  static_cast<Chunk<W>*>(p.to)[to] = static_cast<const Chunk<W>*>(p.from)[from];
+}
+
+// --- scatter: updates to where an index tensor says. Where two go to one place the later one wins: `claim` leaves the
+// number of the last update of each place (plus one) in `winners`; integer maxima do not depend on the order.
+
+struct ScatterParams {
+  const void* updates;
+  const void* indices;
+  void* to;
+  int* winners;  // Null where no two updates can meet.
+  Walk walk;
+  int updateStrides[kMaxRank];
+  int indexStrides[kMaxRank];
+  int toStrides[kMaxRank];
+  int winnerStrides[kMaxRank];
+  int rowStrides[kMaxRank];  // The update's number.
+  Lookup lookup;
+  int winnerLookupStrides[kMaxRank];
+};
+static_assert(sizeof(ScatterParams) == 408, "kernels/movement/scatter.ts");
+
+struct ScatterPlace {
+  int64_t update;
+  int64_t to;
+  int64_t winner;
+  int row;
+};
+
+__device__ __forceinline__ ScatterPlace scatterPlace(const ScatterParams& p, unsigned index) {
+  ScatterPlace place{0, 0, 0, 0};
+  int64_t at = 0;
+  walkTo(p.walk, index, [&](int axis, int coordinate) {
+    place.update += static_cast<int64_t>(coordinate) * p.updateStrides[axis];
+    at += static_cast<int64_t>(coordinate) * p.indexStrides[axis];
+    place.to += static_cast<int64_t>(coordinate) * p.toStrides[axis];
+    place.winner += static_cast<int64_t>(coordinate) * p.winnerStrides[axis];
+    place.row += coordinate * p.rowStrides[axis];
+  });
+  for (int i = 0; i < p.lookup.depth; ++i) {
+    const int position = positionOf(p.indices, at + static_cast<int64_t>(i) * p.lookup.depthStride,
+                                    p.lookup.indexBytes, p.lookup.sizes[i]);
+    place.to += static_cast<int64_t>(position) * p.lookup.strides[i];
+    place.winner += static_cast<int64_t>(position) * p.winnerLookupStrides[i];
+  }
+  return place;
+}
+
+template <int W> __device__ __forceinline__ void scatterChunk(const ScatterParams& p) {
+  const unsigned index = threadIndex();
+  if (index >= static_cast<unsigned>(p.walk.count)) return;
+  const ScatterPlace place = scatterPlace(p, index);
+  if (p.winners != nullptr && p.winners[place.winner] != place.row + 1) return;
+  static_cast<Chunk<W>*>(p.to)[place.to] = static_cast<const Chunk<W>*>(p.updates)[place.update];
+}
+
+extern "C" __global__ void __launch_bounds__(256) scatter_claim(const __grid_constant__ ScatterParams p) {
+  const unsigned index = threadIndex();
+  if (index >= static_cast<unsigned>(p.walk.count)) return;
+  const ScatterPlace place = scatterPlace(p, index);
+  atomicMax(p.winners + place.winner, place.row + 1);
+}
+
+// --- scatter_reduce: one thread a line of the walk goes through its updates in order, so that sums do not depend on
+// which thread came first.
+
+enum Reduction : int { kAdd = 0, kMul = 1, kMin = 2, kMax = 3 };
+
+struct ScatterReduceParams {
+  const void* updates;
+  const void* indices;
+  void* to;
+  Walk walk;  // Over the lines.
+  int updateStrides[kMaxRank];
+  int indexStrides[kMaxRank];
+  int toStrides[kMaxRank];
+  Lookup lookup;
+  int steps;
+  int updateStep;
+  int indexStep;
+  int reduction;
+};
+static_assert(sizeof(ScatterReduceParams) == 320, "kernels/movement/scatter.ts");
+
+template <typename T> __device__ __forceinline__ bool isNan(T x) { return x != x; }
+
+// A NaN on either side stays.
+template <typename T> __device__ __forceinline__ T reduced(T before, T update, int reduction) {
+  switch (reduction) {
+    case kAdd: return static_cast<T>(before + update);
+    case kMul: return static_cast<T>(before * update);
+    case kMin: return isNan(before) || before < update ? before : update;
+    default: return isNan(before) || before > update ? before : update;
+  }
+}
+
+template <> __device__ __forceinline__ bool reduced<bool>(bool before, bool update, int reduction) {
+  return reduction == kAdd || reduction == kMax ? before || update : before && update;
+}
+
+template <typename T> __device__ __forceinline__ void scatterReduce(const ScatterReduceParams& p) {
+  const unsigned index = threadIndex();
+  if (index >= static_cast<unsigned>(p.walk.count)) return;
+  int64_t update = 0;
+  int64_t at = 0;
+  int64_t line = 0;
+  walkTo(p.walk, index, [&](int axis, int coordinate) {
+    update += static_cast<int64_t>(coordinate) * p.updateStrides[axis];
+    at += static_cast<int64_t>(coordinate) * p.indexStrides[axis];
+    line += static_cast<int64_t>(coordinate) * p.toStrides[axis];
+  });
+  for (int step = 0; step < p.steps; ++step) {
+    int64_t to = line;
+    for (int i = 0; i < p.lookup.depth; ++i) {
+      const int position = positionOf(p.indices, at + static_cast<int64_t>(i) * p.lookup.depthStride,
+                                      p.lookup.indexBytes, p.lookup.sizes[i]);
+      to += static_cast<int64_t>(position) * p.lookup.strides[i];
+    }
+    T* place = static_cast<T*>(p.to) + to;
+    *place = reduced<T>(*place, static_cast<const T*>(p.updates)[update], p.reduction);
+    update += p.updateStep;
+    at += p.indexStep;
+  }
+}
+
+// --- entries
+
+#define MOVEMENT_ENTRIES(W)                                                                                          \
+  extern "C" __global__ void __launch_bounds__(256) select_w##W(const __grid_constant__ SelectParams p) {            \
+    selectChunk<W>(p);                                                                                               \
+  }                                                                                                                  \
+  extern "C" __global__ void __launch_bounds__(256) gather_w##W(const __grid_constant__ GatherParams p) {            \
+    gatherChunk<W>(p);                                                                                               \
+  }                                                                                                                  \
+  extern "C" __global__ void __launch_bounds__(256) scatter_w##W(const __grid_constant__ ScatterParams p) {          \
+    scatterChunk<W>(p);                                                                                              \
+  }
+
+MOVEMENT_ENTRIES(1)
+MOVEMENT_ENTRIES(2)
+MOVEMENT_ENTRIES(4)
+MOVEMENT_ENTRIES(8)
+MOVEMENT_ENTRIES(16)
+
+#define SCATTER_REDUCE_ENTRY(NAME, T)                                                                                \
+  extern "C" __global__ void __launch_bounds__(256)                                                                  \
+      scatter_reduce_##NAME(const __grid_constant__ ScatterReduceParams p) {                                         \
+    scatterReduce<T>(p);                                                                                             \
+  }
+
+SCATTER_REDUCE_ENTRY(float32, float)
+SCATTER_REDUCE_ENTRY(float64, double)
+SCATTER_REDUCE_ENTRY(int8, int8_t)
+SCATTER_REDUCE_ENTRY(uint8, uint8_t)
+SCATTER_REDUCE_ENTRY(int16, int16_t)
+SCATTER_REDUCE_ENTRY(uint16, uint16_t)
+SCATTER_REDUCE_ENTRY(int32, int32_t)
+SCATTER_REDUCE_ENTRY(uint32, uint32_t)
+SCATTER_REDUCE_ENTRY(int64, int64_t)
+SCATTER_REDUCE_ENTRY(uint64, uint64_t)
+SCATTER_REDUCE_ENTRY(bool, bool)

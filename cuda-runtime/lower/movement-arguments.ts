@@ -1,0 +1,89 @@
+/** @file What lowerings of data movement read from attributes and constant inputs, over the opsets. */
+import type { LowerContext } from "../plan/lowering.ts";
+import { isPacked, orderOf, reshaped, type View } from "../plan/view.ts";
+
+export function axisOf(axis: number, rank: number): number {
+  return axis < 0 ? axis + rank : axis;
+}
+
+export function rankOf(context: LowerContext, index: number): number {
+  return context.inputShape(index).length;
+}
+
+/** The attribute `axis`, non-negative. */
+export function axisAttribute(context: LowerContext, fallback: number, rank: number): number {
+  return axisOf(context.int("axis") ?? fallback, rank);
+}
+
+/** Axes in input `index` since an opset, before in the attribute `axes`; undefined where left out. */
+export function listedAxes(
+  context: LowerContext,
+  { index, since, rank }: { readonly index: number; readonly since: number; readonly rank: number },
+): readonly number[] | undefined {
+  const given = listOf(context, "axes", { index, since });
+  return given?.map((axis) => axisOf(axis, rank));
+}
+
+/** Numbers that became input `index` with opset `since` and were an attribute before. */
+export function listOf(
+  context: LowerContext,
+  attribute: string,
+  { index, since }: { readonly index: number; readonly since: number },
+): readonly number[] | undefined {
+  if (context.opset < since) return context.ints(attribute);
+  return context.hasInput(index) ? context.knownElements(index) : undefined;
+}
+
+export function allAxes(rank: number): number[] {
+  return Array.from({ length: rank }, (_, axis) => axis);
+}
+
+/** The same elements in another shape: a view, or a row-major copy where the strides do not allow one. */
+export function reshapedOrCopied(context: LowerContext, view: View, shape: readonly number[]): View {
+  return reshaped(view, shape) ?? viewOf(context, context.packed(view), shape);
+}
+
+function viewOf(context: LowerContext, packed: View, shape: readonly number[]): View {
+  return (
+    reshaped(packed, shape) ?? context.fail(`cannot view [${packed.shape.join(",")}] as [${shape.join(",")}]`)
+  );
+}
+
+/** A part of new memory in another shape. Splitting axes always works. */
+export function mustReshape(context: LowerContext, view: View, shape: readonly number[]): View {
+  return viewOf(context, view, shape);
+}
+
+/** The memory order of a view, or row-major where it repeats elements or leaves gaps that say nothing. */
+export function keptOrder(view: View): readonly number[] {
+  const order = orderOf(view);
+  return view.strides.every((stride, axis) => stride > 0 || view.shape[axis] === 1) && isDense(view, order)
+    ? order
+    : allAxes(view.shape.length);
+}
+
+/** Whether, apart from the outermost, axes follow each other as in packed memory or in a slice of it. */
+function isDense(view: View, order: readonly number[]): boolean {
+  if (isPacked(view, order)) return true;
+  const inner = order.findLast((axis) => view.shape[axis] !== 1);
+  return inner === undefined || view.strides[inner] === 1;
+}
+
+/** The known elements of an input, or undefined where it is left out or empty. */
+export function givenElements(context: LowerContext, index: number): readonly number[] | undefined {
+  if (!context.hasInput(index) || context.inputShape(index).includes(0)) return undefined;
+  return context.knownElements(index);
+}
+
+/** Memory of `like`'s type for output 0, written by `emit`; converted where the output is stored as another type. */
+export function writeOutput(
+  context: LowerContext,
+  like: View,
+  order: readonly number[] | undefined,
+  emit: (to: View) => void,
+): void {
+  if (like.type === context.outputType(0)) return emit(context.output(0, order));
+  const to = context.temporary(like.type, context.outputShape(0), order);
+  emit(to);
+  context.setOutput(0, to);
+}
