@@ -107,7 +107,7 @@ export function matchActivation(expr: Expr, leaf: Expr): Activation | undefined 
   for (const kind of preference) {
     for (const [a, b] of guesses[kind](f)) {
       if (Number.isNaN(a) || Number.isNaN(b)) continue;
-      if (samples.every((x, index) => isClose(values[index] ?? Number.NaN, formulas[kind](x, a, b)))) {
+      if (samples.every((x, index) => isClose(values[index] ?? Number.NaN, formulas[kind](x, a, b), x))) {
         return { kind, a, b };
       }
     }
@@ -115,7 +115,7 @@ export function matchActivation(expr: Expr, leaf: Expr): Activation | undefined 
   return undefined;
 }
 
-/** Constants of a model are FP32. */
-function isClose(a: number, b: number): boolean {
-  return Math.abs(a - b) <= 2e-6 * Math.max(Math.abs(a), Math.abs(b)) + 1e-9;
+/** Constants and arithmetic of a model are FP32: 1 + erf(x) is only as exact as 1 is. */
+function isClose(a: number, b: number, x: number): boolean {
+  return Math.abs(a - b) <= 2e-6 * Math.max(Math.abs(a), Math.abs(b)) + 3e-7 * Math.max(1, Math.abs(x));
 }
