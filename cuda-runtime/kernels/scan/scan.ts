@@ -1,0 +1,65 @@
+/** @file Launches of running sums and products. */
+import type { Emitter } from "../../plan/lowering.ts";
+import { ParamWriter } from "../../plan/params.ts";
+import { storageTypes } from "../../plan/storage.ts";
+import type { View } from "../../plan/view.ts";
+import { byStride, checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
+import { accumulatorOf } from "../reduce/reduce.ts";
+
+const threads = 256;
+
+export interface ScanRequest {
+  readonly input: View;
+  /** Of the same shape. */
+  readonly output: View;
+  readonly axis: number;
+  /** An element's own value is left out of its total. */
+  readonly isExclusive: boolean;
+  /** From the last element to the first. */
+  readonly isReverse: boolean;
+  readonly isProduct: boolean;
+  readonly operator: string;
+}
+
+export function emitScan(emitter: Emitter, request: ScanRequest): void {
+  const { axis, isExclusive, isProduct, isReverse, operator } = request;
+  const [input, output] = [request.input, request.output].map((view) =>
+    isReverse ? reversed(view, axis) : view,
+  );
+  if (input === undefined || output === undefined) return;
+  const others = input.shape.flatMap((size, at) =>
+    at === axis ? [] : [{ size, strides: [input.strides[at] ?? 0, output.strides[at] ?? 0] }],
+  );
+  const outer = mergedAxes(byStride(others));
+  checkRank(outer, operator);
+  const length = input.shape[axis] ?? 1;
+  const rows = productOf(outer);
+  if (rows * length === 0) return;
+  const lanes = length <= 64 || rows >= 16_384 ? 1 : threads;
+  emitter.launch({
+    kernel: { kind: "built", family: "scan", entry: `scan_${accumulatorOf(input.type, "integer")}` },
+    grid: [lanes === 1 ? Math.ceil(rows / threads) : rows, 1, 1],
+    block: [threads, 1, 1],
+    sharedBytes: 0,
+    params: new ParamWriter()
+      .pointer(input)
+      .pointer(output)
+      .i32(outer.length)
+      .i32s(sizesOf(outer), 8, 1)
+      .i32s(stridesAt(outer, 0), 8)
+      .i32s(stridesAt(outer, 1), 8)
+      .i32(rows, length, input.strides[axis] ?? 0, output.strides[axis] ?? 0)
+      .i32(isExclusive ? 1 : 0, isProduct ? 1 : 0, lanes)
+      .i32(storageTypes[input.type].code, storageTypes[output.type].code)
+      .done(),
+    reads: [request.input],
+    writes: [request.output],
+    detail: `${rows}x${length} lanes ${lanes}`,
+  });
+}
+
+function reversed(view: View, axis: number): View {
+  const stride = view.strides[axis] ?? 0;
+  const last = Math.max(0, (view.shape[axis] ?? 1) - 1);
+  return { ...view, strides: view.strides.with(axis, -stride), offset: view.offset + last * stride };
+}
