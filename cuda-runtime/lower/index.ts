@@ -1,10 +1,18 @@
 /** @file All lowerings by operator. A family adds its tables here. */
 import type { Lower, LowerTable } from "../plan/lowering.ts";
+import { miscLowerings } from "./misc.ts";
+import { orderLowerings } from "./order.ts";
+import { reductionLowerings } from "./reduction.ts";
 
 /** Operators computed element by element: their results are expressions, fused with what is around them. */
 export const elementwiseLowerings: LowerTable = merged([]);
 
-export const lowerings: LowerTable = merged([elementwiseLowerings]);
+export const lowerings: LowerTable = merged([
+  elementwiseLowerings,
+  reductionLowerings,
+  orderLowerings,
+  miscLowerings,
+]);
 
 function merged(tables: readonly LowerTable[]): LowerTable {
   const all: Record<string, Lower> = {};

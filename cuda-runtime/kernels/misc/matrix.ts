@@ -34,7 +34,9 @@ export function emitMatrix(emitter: Emitter, { kind, input, output, operator }: 
     kind === "inverse" ? 2 * size : size,
   ]);
   const matrixStrides = (view: View) =>
-    kind === "inverse" || view === input ? [view.strides[rank - 2] ?? 0, view.strides[rank - 1] ?? 0] : [0, 0];
+    kind === "inverse" || view === input
+      ? [view.strides[rank - 2] ?? 0, view.strides[rank - 1] ?? 0]
+      : [0, 0];
   emitter.launch({
     kernel: { kind: "built", family: "misc", entry: `${kind}_${isDouble ? "f64" : "f32"}` },
     grid: [matrices, 1, 1],

@@ -214,9 +214,9 @@ extern "C" __global__ void __launch_bounds__(kTopThreads) topk_wide(const __grid
 // For more elements than shared memory holds: a thread counts how many come before its element, and that is its place.
 extern "C" __global__ void __launch_bounds__(kTopThreads) topk_rank(const __grid_constant__ OrderParams p) {
   __shared__ WidePair tile[kTopThreads];
-  const int row = blockIdx.y;
+  const int row = blockIdx.x;
   const int64_t base = offsetOf(row, p.outerSizes, p.outerStridesX, p.outerRank);
-  const int64_t at = static_cast<int64_t>(blockIdx.x) * kTopThreads + threadIdx.x;
+  const int64_t at = static_cast<int64_t>(blockIdx.y) * kTopThreads + threadIdx.x;
   const WidePair own = at < p.length ? pairAt<WidePair>(p, base, static_cast<int>(at)) : WidePair::last();
   int place = 0;
   for (int64_t start = 0; start < p.length; start += kTopThreads) {

@@ -49,7 +49,11 @@ interface OrderWalk {
 }
 
 function walkOf({ input, axis, operator }: OrderRequest, values: View | undefined, indices: View): OrderWalk {
-  const stridesOf = (at: number) => [input.strides[at] ?? 0, values?.strides[at] ?? 0, indices.strides[at] ?? 0];
+  const stridesOf = (at: number) => [
+    input.strides[at] ?? 0,
+    values?.strides[at] ?? 0,
+    indices.strides[at] ?? 0,
+  ];
   const others = input.shape.flatMap((size, at) => (at === axis ? [] : [{ size, strides: stridesOf(at) }]));
   const outer = mergedAxes(byStride(others));
   checkRank(outer, operator);
@@ -107,7 +111,7 @@ export function emitTopK(emitter: Emitter, request: TopKRequest): void {
   const isRank = entry === "topk_rank";
   emitter.launch({
     kernel: kernel(entry),
-    grid: isRank ? [Math.ceil(walk.length / topThreads), rows, 1] : [rows, 1, 1],
+    grid: [rows, isRank ? Math.ceil(walk.length / topThreads) : 1, 1],
     block: [isRank ? topThreads : Math.min(topThreads, Math.max(32, capacity / 2)), 1, 1],
     sharedBytes: isRank ? 0 : capacity * (entry === "topk_wide" ? 16 : 8),
     params: paramsOf({ input, values, indices, walk, count, capacity, isLargest }),
