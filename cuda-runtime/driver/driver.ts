@@ -104,6 +104,8 @@ export class Driver {
       const address = pointer[0] ?? 0n;
       return failed || address === 0n ? "" : this.binding.text(address);
     };
-    return new CudaError(code, text("cuGetErrorName") || `CUresult ${code}`, text("cuGetErrorString"), call);
+    const result = text("cuGetErrorName") || `CUresult ${code}`;
+    const meaning = text("cuGetErrorString");
+    return new CudaError(code, result, call, `${result} from ${call}${meaning && ` (${meaning})`}`);
   }
 }

@@ -10,13 +10,16 @@ export class CudaError extends Error {
   /** The function of the driver. */
   readonly call: string;
 
-  constructor(code: number, result: string, text: string, call: string, doing?: string) {
-    super(
-      `${doing === undefined ? "" : `${doing}: `}${result} from ${call}${text === "" ? "" : ` (${text})`}`,
-    );
+  constructor(code: number, result: string, call: string, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
     this.result = result;
     this.call = call;
+  }
+
+  /** The same error, saying what was being done. */
+  during(doing: string): CudaError {
+    return new CudaError(this.code, this.result, this.call, `${doing}: ${this.message}`, { cause: this });
   }
 }
 

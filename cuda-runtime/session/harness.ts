@@ -1,0 +1,301 @@
+/** @file Kernels by themselves on a GPU, without a model or a plan: for tests and measurements. */
+import { createHash } from "node:crypto";
+import { DeviceContext } from "../driver/context.ts";
+import { Driver } from "../driver/driver.ts";
+import type { DeviceMemory } from "../driver/memory.ts";
+import { Owned, owning } from "../driver/owned.ts";
+import { Stream } from "../driver/stream.ts";
+import { PlanDraft } from "../plan/buffers.ts";
+import { PlanEmitter } from "../plan/emitter.ts";
+import { encodeValues } from "../plan/encode.ts";
+import type { Emitter } from "../plan/lowering.ts";
+import type { Launch, PlanTarget, Step } from "../plan/step.ts";
+import { bytesOfType, type StorageType } from "../plan/storage.ts";
+import { type DeviceBuffer, describeView, elementCount, stridesOf, type View } from "../plan/view.ts";
+import { decodeValues } from "./numbers.ts";
+import { randomValues } from "./random.ts";
+import { StepRunner } from "./steps.ts";
+import { KernelStore, type StoreOptions } from "./store.ts";
+import { Transfer } from "./transfer.ts";
+
+export interface TensorOptions {
+  /** Row-major unless given; in elements. */
+  readonly strides?: readonly number[];
+  /** Elements before the first one. */
+  readonly offset?: number;
+  readonly seed?: number;
+  /** Largest magnitude of drawn values: 1 for floats, 10 for integers unless given. */
+  readonly scale?: number;
+  /** Row-major; drawn from `seed` unless given. */
+  readonly values?: ArrayLike<number>;
+}
+
+export interface Tolerance {
+  readonly relative: number;
+  readonly absolute: number;
+}
+
+export interface Harness {
+  /** A plain object: `{ ...emitter, tf32: true }` is another one. */
+  readonly emitter: Emitter;
+  tensor(type: StorageType, shape: readonly number[], options?: TensorOptions): View;
+  /** Row-major, as they were uploaded: rounded to the type. */
+  values(view: View): Float64Array;
+  /** Memory of NaN bytes, packed: row-major unless an order of axes (outermost first) is given. */
+  output(type: StorageType, shape: readonly number[], order?: readonly number[]): View;
+  /** Runs all that was emitted since the last time. */
+  execute(): void;
+  /** Row-major, as they are on the GPU now. */
+  read(view: View): Float64Array;
+  /** Throws with the worst element. NaN and infinities have to be the same ones. */
+  expectClose(view: View, expected: ArrayLike<number>, tolerance: Tolerance, what: string): void;
+}
+
+/** One thing to check. Throws where a result is wrong. */
+export interface KernelCase {
+  readonly name: string;
+  run(harness: Harness): Promise<void> | void;
+}
+
+/** A device with all that harnesses share. */
+export class HarnessHost implements Disposable {
+  readonly context: DeviceContext;
+  readonly store: KernelStore;
+  readonly stream: Stream;
+  readonly transfer: Transfer;
+  readonly runner: StepRunner;
+  readonly #owned: Owned;
+
+  /** Throws DriverMissingError or CudaError. */
+  static async open(options: StoreOptions & { readonly device?: number }): Promise<HarnessHost> {
+    const driver = await Driver.open();
+    return owning((owned) => new HarnessHost(driver, options, owned));
+  }
+
+  private constructor(driver: Driver, options: StoreOptions & { readonly device?: number }, owned: Owned) {
+    this.#owned = owned;
+    this.context = owned.use(new DeviceContext(driver, options.device ?? 0));
+    this.store = owned.use(new KernelStore(this.context, options));
+    this.stream = owned.use(new Stream(driver));
+    this.transfer = owned.use(new Transfer(driver, this.stream));
+    this.runner = owned.use(new StepRunner(this.context, this.store));
+  }
+
+  get target(): PlanTarget {
+    const { computeCapability, multiprocessors, sharedBytesPerBlock } = this.context.device;
+    return { computeCapability, multiprocessors, sharedBytesPerBlock };
+  }
+
+  /** `poison` is the byte that memory is full of before it is written. */
+  harness(poison = 0xff): DeviceHarness {
+    return new DeviceHarness(this, poison);
+  }
+
+  [Symbol.dispose](): void {
+    this.#owned[Symbol.dispose]();
+  }
+}
+
+/** Emits into a list that the harness runs; constants are uploaded at once. */
+class HarnessEmitter extends PlanEmitter {
+  readonly pending: Step[] = [];
+  readonly #upload: (buffer: DeviceBuffer, bytes: Uint8Array) => void;
+
+  constructor(target: PlanTarget, upload: (buffer: DeviceBuffer, bytes: Uint8Array) => void) {
+    super(new PlanDraft(), target, false);
+    this.#upload = upload;
+  }
+
+  override launch(launch: Launch): void {
+    this.pending.push({ action: { kind: "launch", launch }, label: "", operator: "case" });
+  }
+
+  override clear(view: View): void {
+    this.pending.push({ action: { kind: "clear", view }, label: "", operator: "case" });
+  }
+
+  override constant(type: StorageType, shape: readonly number[], values: readonly number[]): View {
+    const view = this.draft.allocate("constant", type, shape);
+    this.#upload(view.buffer, encodeValues(type, values));
+    return view;
+  }
+
+  override isConstant({ buffer }: View): boolean {
+    return buffer.kind === "constant";
+  }
+
+  /** With methods that are its own, so that it can be spread. */
+  plain(): Emitter {
+    return {
+      target: this.target,
+      tf32: this.tf32,
+      launch: (launch) => this.launch(launch),
+      clear: (view) => this.clear(view),
+      temporary: (type, shape, order) => this.temporary(type, shape, order),
+      constant: (type, shape, values) => this.constant(type, shape, values),
+      copy: (from, to) => this.copy(from, to),
+      packed: (view, options) => this.packed(view, options),
+      evaluate: (expr, shape, type, order) => this.evaluate(expr, shape, type, order),
+      evaluateInto: (expr, to) => this.evaluateInto(expr, to),
+      isConstant: (view) => this.isConstant(view),
+    };
+  }
+}
+
+export class DeviceHarness implements Harness, Disposable {
+  readonly emitter: Emitter;
+  readonly #host: HarnessHost;
+  readonly #poison: number;
+  readonly #emitter: HarnessEmitter;
+  readonly #owned = new Owned();
+  readonly #memory = new Map<DeviceBuffer, DeviceMemory>();
+  readonly #uploaded = new Map<DeviceBuffer, Uint8Array>();
+  readonly #read = createHash("sha256");
+
+  constructor(host: HarnessHost, poison: number) {
+    this.#host = host;
+    this.#poison = poison;
+    this.#emitter = new HarnessEmitter(host.target, (buffer, bytes) => this.#write(buffer, bytes));
+    this.emitter = this.#emitter.plain();
+  }
+
+  tensor(type: StorageType, shape: readonly number[], options: TensorOptions = {}): View {
+    const { strides = stridesOf(shape), offset = 0, seed = 1, scale } = options;
+    const count = elementCount(shape);
+    const values = options.values ?? randomValues(type, count, seed, scale);
+    if (values.length !== count) throw new Error(`${values.length} values for [${shape.join(",")}]`);
+    const { low, high } = extentOf(shape, strides);
+    if (offset + low < 0) throw new Error(`an element of [${shape.join(",")}] lies before the tensor`);
+    const bytes = new Uint8Array(Math.max(1, offset + high + 1) * bytesOfType(type)).fill(this.#poison);
+    const buffer = this.#emitter.draft.buffer("input", bytes.length, "tensor");
+    const view: View = { buffer, type, shape, strides, offset };
+    const encoded = encodeValues(type, Array.from(values));
+    const size = bytesOfType(type);
+    for (const [index, at] of positionsOf(view).entries())
+      bytes.set(encoded.subarray(index * size, (index + 1) * size), at * size);
+    this.#write(buffer, bytes);
+    return view;
+  }
+
+  values(view: View): Float64Array {
+    const bytes = this.#uploaded.get(view.buffer);
+    if (bytes === undefined) throw new Error(`${describeView(view)} was not uploaded`);
+    return gathered(view, bytes);
+  }
+
+  output(type: StorageType, shape: readonly number[], order?: readonly number[]): View {
+    return this.#emitter.draft.allocate("output", type, shape, order);
+  }
+
+  execute(): void {
+    const { runner, stream } = this.#host;
+    for (const step of this.#emitter.pending.splice(0)) {
+      const ready = runner.ready(step, (buffer) => this.#memoryOf(buffer).address);
+      runner.launchAlone(ready, stream);
+    }
+  }
+
+  read(view: View): Float64Array {
+    const memory = this.#memoryOf(view.buffer);
+    const bytes = this.#host.transfer.download(memory.address, memory.bytes);
+    const values = gathered(view, bytes);
+    this.#read.update(new Uint8Array(values.buffer));
+    return values;
+  }
+
+  expectClose(view: View, expected: ArrayLike<number>, tolerance: Tolerance, what: string): void {
+    const problem = differenceOf(this.read(view), expected, tolerance, view);
+    if (problem !== undefined) throw new Error(`${what}: ${problem}`);
+  }
+
+  /** Of all that was read, once. */
+  digest(): string {
+    return this.#read.digest("hex");
+  }
+
+  #memoryOf(buffer: DeviceBuffer): DeviceMemory {
+    const known = this.#memory.get(buffer);
+    if (known !== undefined) return known;
+    const memory = this.#owned.use(this.#host.context.allocate(buffer.bytes));
+    this.#host.stream.fill(memory.address, this.#poison, buffer.bytes);
+    this.#memory.set(buffer, memory);
+    return memory;
+  }
+
+  #write(buffer: DeviceBuffer, bytes: Uint8Array): void {
+    this.#uploaded.set(buffer, bytes);
+    this.#host.transfer.uploadBytes(this.#memoryOf(buffer).address, bytes);
+    this.#host.transfer.flush();
+  }
+
+  [Symbol.dispose](): void {
+    this.#owned[Symbol.dispose]();
+  }
+}
+
+/** Positions of the first and the last element, from the view's offset. */
+function extentOf(shape: readonly number[], strides: readonly number[]): { low: number; high: number } {
+  if (elementCount(shape) === 0) return { low: 0, high: -1 };
+  const reach = shape.map((size, axis) => (size - 1) * (strides[axis] ?? 0));
+  return {
+    low: reach.reduce((total, each) => total + Math.min(0, each), 0),
+    high: reach.reduce((total, each) => total + Math.max(0, each), 0),
+  };
+}
+
+/** Of every element, row-major: its index in the buffer. */
+function positionsOf({ shape, strides, offset }: View): Float64Array {
+  const positions = new Float64Array(elementCount(shape));
+  const index = shape.map(() => 0);
+  let at = offset;
+  for (let element = 0; element < positions.length; element++) {
+    positions[element] = at;
+    for (let axis = shape.length - 1; axis >= 0; axis--) {
+      const stride = strides[axis] ?? 0;
+      const next = (index[axis] ?? 0) + 1;
+      if (next < (shape[axis] ?? 1)) {
+        index[axis] = next;
+        at += stride;
+        break;
+      }
+      at -= (next - 1) * stride;
+      index[axis] = 0;
+    }
+  }
+  return positions;
+}
+
+function gathered(view: View, bytes: Uint8Array): Float64Array {
+  const size = bytesOfType(view.type);
+  const all = decodeValues(view.type, bytes.subarray(0, Math.floor(bytes.length / size) * size));
+  return positionsOf(view).map((at) => all[at] ?? Number.NaN);
+}
+
+/** What is wrong, or undefined. */
+function differenceOf(
+  actual: Float64Array,
+  expected: ArrayLike<number>,
+  { relative, absolute }: Tolerance,
+  view: View,
+): string | undefined {
+  if (actual.length !== expected.length) return `${expected.length} expected values for ${actual.length}`;
+  let [wrong, worst, excess] = [0, -1, 0];
+  for (const [index, value] of actual.entries()) {
+    const wanted = expected[index] ?? Number.NaN;
+    if (Object.is(value, wanted) || value === wanted) continue;
+    const error = Math.abs(value - wanted) / (absolute + relative * Math.abs(wanted));
+    // Also where either is NaN or infinite.
+    if (error <= 1) continue;
+    wrong++;
+    if (worst < 0 || !(error <= excess)) [worst, excess] = [index, error];
+  }
+  if (wrong === 0) return undefined;
+  const where = coordinatesOf(worst, view.shape).join(",");
+  const found = `is ${actual[worst]}, not ${expected[worst]}`;
+  return `${wrong} of ${actual.length} elements of ${describeView(view)} are off; [${where}] ${found}`;
+}
+
+function coordinatesOf(index: number, shape: readonly number[]): number[] {
+  const strides = stridesOf(shape);
+  return shape.map((size, axis) => Math.floor(index / (strides[axis] ?? 1)) % size);
+}

@@ -1,0 +1,109 @@
+/** @file Steps with their addresses filled in: what is left to do is to launch them. */
+import type { DeviceContext } from "../driver/context.ts";
+import { CudaError } from "../driver/errors.ts";
+import { type Kernel, Launcher, type LaunchShape } from "../driver/kernel.ts";
+import type { Stream } from "../driver/stream.ts";
+import { byteOffsetOf } from "../plan/params.ts";
+import type { KernelRef, Launch, Step } from "../plan/step.ts";
+import { bytesOfType } from "../plan/storage.ts";
+import { type DeviceBuffer, elementCount, type View } from "../plan/view.ts";
+import type { KernelStore } from "./store.ts";
+
+/** Where a buffer begins. */
+export type AddressOf = (buffer: DeviceBuffer) => number;
+
+type Ready =
+  | {
+      readonly kind: "launch";
+      readonly kernel: Kernel;
+      readonly ref: KernelRef;
+      readonly shape: LaunchShape;
+      readonly parameters: Uint8Array;
+    }
+  | { readonly kind: "fill"; readonly address: number; readonly bytes: number };
+
+export interface ReadyStep {
+  readonly step: Step;
+  readonly action: Ready;
+}
+
+/** Makes steps ready and launches them. */
+export class StepRunner implements Disposable {
+  readonly #context: DeviceContext;
+  readonly #store: KernelStore;
+  readonly #launcher: Launcher;
+
+  constructor(context: DeviceContext, store: KernelStore) {
+    this.#context = context;
+    this.#store = store;
+    this.#launcher = new Launcher(context.driver);
+  }
+
+  /** Loads the kernel, asks for its shared memory, writes the pointers. Throws what the store throws. */
+  ready(step: Step, addressOf: AddressOf): ReadyStep {
+    const { action } = step;
+    if (action.kind === "clear") {
+      const { view } = action;
+      const bytes = elementCount(view.shape) * bytesOfType(view.type);
+      return { step, action: { kind: "fill", address: addressOfView(view, addressOf), bytes } };
+    }
+    return naming(step, () => ({ step, action: this.#readyLaunch(action.launch, addressOf) }));
+  }
+
+  #readyLaunch(launch: Launch, addressOf: AddressOf): Ready {
+    const { kernel: ref, grid, block, sharedBytes, cluster, params } = launch;
+    const kernel = this.#store.kernel(ref);
+    kernel.prepare(sharedBytes, cluster);
+    const parameters = params.bytes.slice();
+    const data = new DataView(parameters.buffer);
+    for (const { at, view } of params.pointers)
+      data.setBigUint64(at, BigInt(addressOfView(view, addressOf)), true);
+    return { kind: "launch", kernel, ref, shape: { grid, block, sharedBytes, cluster }, parameters };
+  }
+
+  /** Queues it. */
+  launch({ step, action }: ReadyStep, stream: Stream): void {
+    if (action.kind === "fill") {
+      stream.fill(action.address, 0, action.bytes);
+      return;
+    }
+    const { grid } = action.shape;
+    // A grid of nothing is an error to the driver.
+    if (grid.some((size) => size === 0)) return;
+    naming(step, () => this.#launcher.launch(action.kernel, action.shape, action.parameters, stream));
+  }
+
+  /** Waits after it, so that a fault is known to be its. */
+  launchAlone(ready: ReadyStep, stream: Stream): void {
+    this.launch(ready, stream);
+    naming(ready.step, () => stream.synchronize());
+  }
+
+  get context(): DeviceContext {
+    return this.#context;
+  }
+
+  [Symbol.dispose](): void {
+    this.#launcher[Symbol.dispose]();
+  }
+}
+
+/** An error of the driver, with the step that it came from. */
+function naming<Result>(step: Step, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof CudaError)) throw error;
+    throw error.during(describeStep(step));
+  }
+}
+
+/** The kernel, the operator and the node. */
+export function describeStep({ action, label, operator }: Step): string {
+  const kernel = action.kind === "clear" ? "clear" : action.launch.kernel.entry;
+  return `${kernel} (${operator} ${label})`;
+}
+
+export function addressOfView(view: View, addressOf: AddressOf): number {
+  return addressOf(view.buffer) + byteOffsetOf(view);
+}
