@@ -1,23 +1,32 @@
 /**
- * @file Of the time that misaligned products could save, how much a fix has saved, and why not the rest.
+ * @file Of the time that misaligned products cost, how much padding can save, how much a fix has saved, and why not the
+ * rest. Two measures, both predicted, of one run of the model:
  *
- * What could be saved is what the rules on misaligned axes (TC101, TC102, TC103, TC106) say of each product by itself: they
- * know neither what padding costs elsewhere, nor whether it is possible. What has been saved is the difference in
- * predicted time of the same product, at most what could be.
+ * **Recoverable** is the most that any padding found saves, all of the model counted: products, wider passes over memory,
+ * Pads and Slices at inputs and outputs. Found by a wider search than the fix does (more starts, no --min-saving, no
+ * preference for small models), among paddings that keep the function. **Recovered** is what the fixed model takes less.
+ *
+ * **Alone** is what the rules on misaligned axes (TC101, TC102, TC103, TC106) say of each product by itself: they know
+ * neither what padding costs elsewhere, nor whether it is possible. Recovered of it is the difference in time of the
+ * same product, at most what the rule says.
  */
 import misalignedConvChannels from "../rules/misaligned-conv-channels.ts";
 import misalignedGemm from "../rules/misaligned-gemm.ts";
 import misalignedGroupChannels from "../rules/misaligned-group-channels.ts";
 import misalignedHeadDim from "../rules/misaligned-head-dim.ts";
-import { type FixSettings, trafficOf } from "../src/fix/pipeline.ts";
-import { atomsOf, sizeOfAxis } from "../src/ir/axis.ts";
+import { runToFixedPoint } from "../src/fix/fix.ts";
+import { type FixSettings, pricingOf, trafficOf } from "../src/fix/pipeline.ts";
 import { labelOf } from "../src/ir/model.ts";
 import type { CostedProduct, LintContext } from "../src/lint/context.ts";
 import type { AnyRule } from "../src/lint/rule.ts";
-import type { ProductWork } from "../src/ops/work.ts";
-import { choosePadding } from "../src/passes/align/choose.ts";
+import { buildContext } from "../src/lint/run.ts";
+import type { OpenModel } from "../src/onnx/open.ts";
+import { align } from "../src/passes/align/align.ts";
+import { problemsOf } from "../src/passes/align/choose.ts";
 import { allAxes, blockUnsafe, collectFills } from "../src/passes/align/lanes.ts";
-import { freeAtoms, type Relations, relate } from "../src/passes/align/relate.ts";
+import { freeAtoms, relate } from "../src/passes/align/relate.ts";
+import { explainer } from "../src/passes/align/remainder.ts";
+import { fold } from "../src/passes/fold/fold.ts";
 
 const rules: readonly AnyRule[] = [
   misalignedConvChannels,
@@ -26,13 +35,14 @@ const rules: readonly AnyRule[] = [
   misalignedGroupChannels,
 ];
 
-export interface Recovery {
-  /** Predicted, of one run of the model. */
+export interface Measure {
   readonly recoverableMicroseconds: number;
   readonly recoveredMicroseconds: number;
-  /** The same of products that are worth `minSaving` of the model's time by themselves: those that linting lists. */
-  readonly listed: { readonly recoverableMicroseconds: number; readonly recoveredMicroseconds: number };
   readonly remainder: readonly Remainder[];
+}
+
+export interface Recovery extends Measure {
+  readonly alone: Measure;
 }
 
 export interface Remainder {
@@ -41,40 +51,116 @@ export interface Remainder {
   readonly microseconds: number;
 }
 
-/** Both contexts are of the same target. */
-export function recoveryOf(before: LintContext, after: LintContext, settings: FixSettings): Recovery {
-  let [recoverable, recovered, listedRecoverable, listedRecovered] = [0, 0, 0, 0];
-  const remainder = new Map<string, { products: number; microseconds: number }>();
-  const explain = explainer(after, settings);
+/** Of the safe passes, whatever else a fix does. */
+export function recoveryOf(original: OpenModel, settings: FixSettings): Recovery {
+  const folded = runToFixedPoint(original, { ...settings, passes: [fold] });
+  const padded = runToFixedPoint(original, { ...settings, passes: [fold, align] });
+  const before = buildContext(folded.model, settings);
+  const after = buildContext(padded.model, settings);
+  return { ...wholeMeasure(before, after, settings), alone: aloneMeasure(before, after, settings) };
+}
+
+/** Sums up what remains, by reason. */
+class Reasons {
+  readonly #known = new Map<string, { products: number; microseconds: number }>();
+
+  add(reason: string, microseconds: number, products = 1): void {
+    const known = this.#known.get(reason) ?? { products: 0, microseconds: 0 };
+    known.products += products;
+    known.microseconds += microseconds;
+    this.#known.set(reason, known);
+  }
+
+  list(): Remainder[] {
+    const all = [...this.#known].map(([reason, rest]) => ({ reason, ...rest }));
+    return all.sort((a, b) => b.microseconds - a.microseconds);
+  }
+}
+
+/** Of several models, or of several measures of one. */
+export function sumOf(measures: readonly Measure[]): Measure {
+  const reasons = new Reasons();
+  let [recoverableMicroseconds, recoveredMicroseconds] = [0, 0];
+  for (const measure of measures) {
+    recoverableMicroseconds += measure.recoverableMicroseconds;
+    recoveredMicroseconds += measure.recoveredMicroseconds;
+    for (const { reason, microseconds, products } of measure.remainder)
+      reasons.add(reason, microseconds, products);
+  }
+  return { recoverableMicroseconds, recoveredMicroseconds, remainder: reasons.list() };
+}
+
+function wholeMeasure(before: LintContext, after: LintContext, settings: FixSettings): Measure {
+  const { facts } = before;
+  const relations = relate(facts);
+  blockUnsafe(relations, freeAtoms(allAxes(relations)), collectFills(relations));
+  const products = before.products.filter(({ scope }) => scope === facts.root);
+  const pricing = pricingOf(before, settings);
+  const problems = problemsOf(
+    relations,
+    freeAtoms(allAxes(relations)),
+    { products, traffic: trafficOf(before) },
+    pricing,
+  );
+  const reasons = new Reasons();
+  let recoverable = 0;
+  for (const problem of problems) {
+    const bound = problem.bound();
+    const { savesMicroseconds, sizes, products: own } = problem.solve();
+    recoverable += bound;
+    const chosen = sizes.size > 0 ? savesMicroseconds : 0;
+    if (bound - chosen < negligible) continue;
+    const isSmall = bound < pricing.leastMicroseconds;
+    reasons.add(
+      isSmall ? "less than --min-saving" : "nearly all, with fewer added channels",
+      bound - chosen,
+      own.length,
+    );
+  }
+  // A second round may find a little more than any first one.
+  const saved = before.timeline.microseconds - after.timeline.microseconds;
+  return {
+    recoverableMicroseconds: recoverable,
+    recoveredMicroseconds: Math.min(saved, recoverable),
+    remainder: reasons.list(),
+  };
+}
+
+/** Microseconds. */
+const negligible = 1e-3;
+
+function aloneMeasure(before: LintContext, after: LintContext, settings: FixSettings): Measure {
+  const reasons = new Reasons();
+  const { facts, products } = after;
+  const work = { products: products.filter(({ scope }) => scope === facts.root), traffic: trafficOf(after) };
+  const explain = explainer({ facts, work, pricing: pricingOf(after, settings) });
   const same = matcher(before, after);
-  for (const [product, saves] of recoverableOf(before)) {
+  let [recoverable, recovered] = [0, 0];
+  for (const [product, saves] of foundAlone(before)) {
     const fixed = same(product);
     const saved = fixed === undefined ? 0 : product.microseconds - fixed.microseconds;
     const counted = Math.min(Math.max(saved, 0), saves);
     recoverable += saves;
     recovered += counted;
-    if (before.share(saves) >= settings.minSaving) {
-      listedRecoverable += saves;
-      listedRecovered += counted;
-    }
     if (saves - counted <= saves * 1e-3) continue;
-    const reason = fixed === undefined ? "the product is not there any more" : explain(fixed);
-    const known = remainder.get(reason) ?? { products: 0, microseconds: 0 };
-    known.products += 1;
-    known.microseconds += saves - counted;
-    remainder.set(reason, known);
+    const reason = fixed === undefined ? "the product is not there any more" : inGeneral(explain(fixed));
+    reasons.add(reason, saves - counted);
   }
-  const reasons = [...remainder].map(([reason, rest]) => ({ reason, ...rest }));
   return {
     recoverableMicroseconds: recoverable,
     recoveredMicroseconds: recovered,
-    listed: { recoverableMicroseconds: listedRecoverable, recoveredMicroseconds: listedRecovered },
-    remainder: reasons.sort((a, b) => b.microseconds - a.microseconds),
+    remainder: reasons.list(),
   };
 }
 
+/** Without names and figures: models are to be summed up. */
+function inGeneral({ kind, message }: ReturnType<ReturnType<typeof explainer>>): string {
+  if (kind === "min-saving") return "less than --min-saving";
+  return message.replaceAll(/ ?"[^"]*"| ?\b\d+:/g, "");
+}
+
 /** Each misaligned product with what padding it, seen by itself, would save. */
-function recoverableOf(context: LintContext): Map<CostedProduct, number> {
+function foundAlone(context: LintContext): Map<CostedProduct, number> {
   const found = new Map<CostedProduct, number>();
   for (const rule of rules) {
     for (const { at, saves } of rule.check(context)) {
@@ -99,62 +185,4 @@ function matcher(
   const nameOf = ({ node, scope }: CostedProduct) => `${scope.path}\u0000${labelOf(node)}`;
   const byName = new Map(after.products.map((product) => [nameOf(product), product]));
   return (product) => byName.get(nameOf(product));
-}
-
-/** Why a product of the fixed model is not padded further. */
-function explainer(after: LintContext, { cost, target, minSaving }: FixSettings) {
-  const relations = relate(after.facts);
-  blockUnsafe(relations, freeAtoms(allAxes(relations)), collectFills(relations));
-  const least = minSaving * after.timeline.microseconds;
-  const { components } = choosePadding(
-    relations,
-    freeAtoms(allAxes(relations)),
-    {
-      products: after.products.filter(({ scope }) => scope === after.facts.root),
-      traffic: trafficOf(after),
-    },
-    {
-      estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
-      savingOf: (from, to) => cost.savingOf(from, to, target),
-      bindings: after.bindings,
-      modelMicroseconds: after.timeline.microseconds,
-      leastMicroseconds: least,
-    },
-  );
-  return (product: CostedProduct): string => {
-    if (product.scope !== after.facts.root) return "inside a subgraph or a function";
-    const component = components.find(({ products }) => products.includes(product));
-    if (component !== undefined && component.savesMicroseconds > 1e-6) {
-      return `less than --min-saving (${100 * minSaving} %) of the model's time`;
-    }
-    const blocked = blocksOf(product, relations);
-    if (blocked !== "") return blocked;
-    return "costs more at its neighbours and at the model's inputs and outputs than it saves here";
-  };
-}
-
-/** What forbids padding its misaligned axes, without names: models are to be summed up. */
-function blocksOf(product: CostedProduct, relations: Relations): string {
-  const misaligned = new Set(contiguousAxes(product.sizes).filter((size) => size % 8 !== 0));
-  const values = product.nodes.flatMap(({ inputs, outputs }) => [...inputs, ...outputs]);
-  const axes = values.flatMap((value) => (value === undefined ? [] : (relations.axesOf(value) ?? [])));
-  const reasons = axes
-    .filter((axis) => misaligned.has(sizeOfAxis(axis)))
-    .flatMap((axis) => atomsOf(axis))
-    .flatMap(({ size, blocked }) => (blocked === undefined || size === 1 ? [] : [blocked]));
-  return [...new Set(reasons.map((reason) => reason.replaceAll(/ ?"[^"]*"/g, "")))].sort().join("; ");
-}
-
-/** Axes that a kernel loads by vectors. */
-export function contiguousAxes(work: ProductWork<number>): readonly number[] {
-  switch (work.kind) {
-    case "gemm":
-      return [work.transA ? work.m : work.k, work.transB ? work.k : work.n, work.n];
-    case "conv":
-      return work.groups === work.channels ? [] : [work.channels / work.groups, work.filters / work.groups];
-    case "attention":
-      return [work.headDim, work.valueHeadDim];
-    case "recurrent":
-      return [work.hiddenSize, work.inputSize];
-  }
 }

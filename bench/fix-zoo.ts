@@ -1,10 +1,11 @@
 /**
  * @file `--fix` over the zoo: is it the same function, what did it change, what remains.
  *
- *   node scripts/build.mjs --no-types && node scripts/run.mjs bench/fix-zoo.ts [--models a,b] [--mode safe|half|nhwc] [--out FILE]
+ *   node scripts/build.mjs --no-types && node scripts/run.mjs bench/fix-zoo.ts [--models a,b] [--mode safe|half|nhwc] [--out FILE.json]
  *
  * Each model gets its weights in a temporary folder, is fixed there through the passes, verified by ONNX Runtime in a
- * child process, fixed again (which must change nothing), and removed.
+ * child process, fixed again (which must change nothing), and removed. With --out the rows go to FILE.json, and the table to
+ * FILE.md. What "recoverable" means is said in fix-recovery.ts.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -17,17 +18,20 @@ import { fixModel } from "../src/fix/fix.ts";
 import type { FixSettings } from "../src/fix/pipeline.ts";
 import { findGpu } from "../src/hardware/gpus.ts";
 import { stacks } from "../src/hardware/stacks.ts";
-import type { Model, Node } from "../src/ir/model.ts";
+import { bytesOf } from "../src/ir/dtype.ts";
+import type { Model } from "../src/ir/model.ts";
 import { buildContext } from "../src/lint/run.ts";
 import { openModel } from "../src/onnx/open.ts";
 import { flopsOf } from "../src/ops/work.ts";
 import { align } from "../src/passes/align/align.ts";
+import { contiguousAxes } from "../src/passes/align/remainder.ts";
 import { channelsLast } from "../src/passes/channels-last/channels-last.ts";
 import { fold } from "../src/passes/fold/fold.ts";
 import { half } from "../src/passes/half/half.ts";
 import type { Pass } from "../src/passes/pass.ts";
 import { budgets, compareModels } from "../src/verify/index.ts";
-import { contiguousAxes, type Recovery, recoveryOf } from "./fix-recovery.ts";
+import { recoveryOf } from "./fix-recovery.ts";
+import { headingOf, innerPads, lineOf, markdownOf, type Row, totalsOf, totalsText } from "./fix-table.ts";
 
 const modes = { safe: [fold, align], half: [fold, align, half], nhwc: [fold, align, channelsLast] } as const;
 type Mode = keyof typeof modes;
@@ -57,38 +61,18 @@ const settings: FixSettings = {
 };
 const budget = mode === "half" ? budgets.float16 : budgets.folding;
 const promise = "verified with ONNX Runtime";
-/** What may stand between an edge of the graph and the Pad or Slice at it: other passes put it there. */
-const edgeOps = new Set(["Cast", "Transpose"]);
 const rows: Row[] = [];
 
-interface Row {
-  readonly model: string;
-  readonly result: string;
-  readonly error?: number;
-  readonly misalignedBefore?: number;
-  readonly misalignedAfter?: number;
-  readonly microsecondsBefore?: number;
-  readonly microsecondsAfter?: number;
-  readonly nodesAdded?: number;
-  readonly innerPads?: number;
-  readonly parametersAdded?: number;
-  readonly recovery?: Recovery;
-  readonly secondTime?: string;
-  readonly reasons?: readonly string[];
-}
-
-console.log(
-  "model                      result      rel. error   misaligned     predicted µs    nodes  inner Pad/Slice  recovered  second time",
-);
+console.log(headingOf());
 for (const name of names) {
-  const row = await one(name);
+  const row = await rowOf(name);
   rows.push(row);
-  print(row);
+  console.log(lineOf(row));
   if (options.out !== undefined) save(options.out);
 }
-printTotals();
+console.log(totalsText(rows));
 
-async function one(name: string): Promise<Row> {
+async function rowOf(name: string): Promise<Row> {
   const folder = mkdtempSync(join(tmpdir(), "tc-lint-fix-"));
   try {
     spawnSync(process.execPath, [join(zoo, "materialize.mjs"), folder, name], { stdio: "ignore" });
@@ -134,11 +118,11 @@ async function fixIn(folder: string, name: string): Promise<Row> {
     microsecondsBefore: outcome.microseconds.before,
     microsecondsAfter: outcome.microseconds.after,
     nodesAdded: after.graph.nodes.length - before.graph.nodes.length,
+    bytesAdded: storedBytes(after) - storedBytes(before),
     innerPads: innerPads(before, after),
-    parametersAdded: outcome.diff.addedElements,
-    recovery: recoveryOf(buildContext(before, settings), buildContext(after, settings), settings),
+    ...(mode === "safe" && { recovery: recoveryOf(before, settings) }),
     secondTime: again.changed ? "CHANGES" : "same",
-    reasons: outcome.notes.filter(({ kind }) => kind === "blocked").map(({ message }) => message),
+    notes: outcome.notes.map(({ pass, kind, message }) => `${pass} ${kind}: ${message}`),
   };
 }
 
@@ -154,109 +138,20 @@ function misalignedShare(model: Parameters<typeof buildContext>[0]): number {
   return all > 0 ? off / all : 0;
 }
 
-/** Pads and Slices that the fix put between two nodes of the graph. */
-function innerPads(before: Model, after: Model): number {
-  const known = new Set(before.graph.nodes.map((node) => node.outputs[0]?.name));
-  return after.graph.nodes.filter((node) => {
-    if (node.opType !== "Pad" && node.opType !== "Slice") return false;
-    if (known.has(node.outputs[0]?.name)) return false;
-    return !(isAtInput(node) || isAtOutput(node));
-  }).length;
-}
-
-function isAtInput(node: Node | undefined): boolean {
-  const [value] = node?.inputs ?? [];
-  if (value === undefined || value.isInput) return value !== undefined;
-  return value.producer !== undefined && edgeOps.has(value.producer.opType) && isAtInput(value.producer);
-}
-
-function isAtOutput(node: Node | undefined): boolean {
-  const [value] = node?.outputs ?? [];
-  if (value === undefined || value.isOutput) return value !== undefined;
-  return value.consumers.every((reader) => edgeOps.has(reader.opType) && isAtOutput(reader));
-}
-
-function shareOf(part: number, whole: number): number {
-  return whole > 0 ? part / whole : 1;
-}
-
-interface Totals extends Recovery {
-  readonly innerPads: number;
-  readonly share: number;
-  readonly listedShare: number;
-}
-
-/** Over all models. */
-function totals(): Totals {
-  const reasons = new Map<string, { products: number; microseconds: number }>();
-  let [recoverable, recovered, pads] = [0, 0, 0];
-  const listed = { recoverableMicroseconds: 0, recoveredMicroseconds: 0 };
-  for (const { recovery, innerPads: inner = 0 } of rows) {
-    pads += inner;
-    recoverable += recovery?.recoverableMicroseconds ?? 0;
-    recovered += recovery?.recoveredMicroseconds ?? 0;
-    listed.recoverableMicroseconds += recovery?.listed.recoverableMicroseconds ?? 0;
-    listed.recoveredMicroseconds += recovery?.listed.recoveredMicroseconds ?? 0;
-    for (const { reason, products, microseconds } of recovery?.remainder ?? []) {
-      const known = reasons.get(reason) ?? { products: 0, microseconds: 0 };
-      known.products += products;
-      known.microseconds += microseconds;
-      reasons.set(reason, known);
-    }
+/** Of all initializers of the main graph. */
+function storedBytes({ graph }: Model): number {
+  let bytes = 0;
+  for (const { initializer } of graph.values.values()) {
+    const { dtype, dims = [] } = initializer ?? {};
+    const elements = dims.reduce((total, dim) => total * dim, 1);
+    if (dtype !== undefined) bytes += bytesOf(dtype, elements);
   }
-  return {
-    innerPads: pads,
-    recoverableMicroseconds: recoverable,
-    recoveredMicroseconds: recovered,
-    listed,
-    share: shareOf(recovered, recoverable),
-    listedShare: shareOf(listed.recoveredMicroseconds, listed.recoverableMicroseconds),
-    remainder: [...reasons]
-      .map(([reason, rest]) => ({ reason, ...rest }))
-      .sort((a, b) => b.microseconds - a.microseconds),
-  };
-}
-
-function printTotals(): void {
-  const { share, listedShare, recoverableMicroseconds, recoveredMicroseconds, ...rest } = totals();
-  const { remainder, innerPads: pads } = rest;
-  const count = (result: string) => rows.filter((row) => row.result === result).length;
-  console.log(
-    `${rows.length} models: ${count("verified")} verified, ${count("unchanged")} unchanged; ${pads} Pad or Slice inside`,
-  );
-  console.log(`recovered ${(100 * listedShare).toFixed(1)} % of what linting lists`);
-  console.log(
-    `recovered ${(100 * share).toFixed(1)} % of ${recoverableMicroseconds.toFixed(0)} µs (${recoveredMicroseconds.toFixed(0)} µs); the rest:`,
-  );
-  for (const { reason, products, microseconds } of remainder) {
-    console.log(`  ${microseconds.toFixed(1).padStart(8)} µs in ${products} products: ${reason}`);
-  }
-}
-
-function print(row: Row): void {
-  const share = (value: number | undefined) => (value === undefined ? "-" : `${(100 * value).toFixed(1)} %`);
-  const time = `${row.microsecondsBefore?.toFixed(0) ?? "-"} → ${row.microsecondsAfter?.toFixed(0) ?? "-"}`;
-  const cells = [
-    row.model.padEnd(26),
-    row.result.slice(0, 200).padEnd(11),
-    (row.error?.toExponential(1) ?? "-").padStart(10),
-    `${share(row.misalignedBefore)} → ${share(row.misalignedAfter)}`.padStart(18),
-    time.padStart(16),
-    String(row.nodesAdded ?? "-").padStart(6),
-    String(row.innerPads ?? "-").padStart(6),
-    recoveryText(row).padStart(16),
-    row.secondTime ?? "-",
-  ];
-  console.log(cells.join(" "));
-}
-
-function recoveryText({ recovery }: Row): string {
-  if (recovery === undefined) return "-";
-  return `${recovery.recoveredMicroseconds.toFixed(0)} of ${recovery.recoverableMicroseconds.toFixed(0)} µs`;
+  return bytes;
 }
 
 function save(out: string): void {
   mkdirSync(dirname(out), { recursive: true });
   const command = `node scripts/run.mjs bench/fix-zoo.ts --mode ${mode} --out ${out}`;
-  writeFileSync(out, `${JSON.stringify({ command, totals: totals(), rows }, null, 1)}\n`);
+  writeFileSync(out, `${JSON.stringify({ command, totals: totalsOf(rows), rows }, null, 1)}\n`);
+  writeFileSync(out.replace(/(\.json)?$/, ".md"), markdownOf(rows, command));
 }

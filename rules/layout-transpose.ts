@@ -28,7 +28,8 @@ import { defineRule, type Site } from "../src/lint/rule.ts";
  * ```
  *
  * ## Fix safety
- * Safe: `--fix` writes the convolutions around as functions that take NHWC, and the Transposes cancel.
+ * Unsafe, so it has to be asked for (`--layout nhwc`): the convolutions around become calls of functions that take NHWC,
+ * and the Transposes cancel.
  *
  * ## References
  * - [Tensor layouts, convolution guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)
@@ -37,7 +38,7 @@ export default defineRule({
   code: "TC302",
   name: "layout-transpose",
   severity: "warn",
-  fix: "safe",
+  fix: "unsafe",
   messages: {
     converts: "Transpose {perm} only moves channels {direction}, between {before} and {behind}",
   },

@@ -22,11 +22,12 @@ import { defineRule } from "../src/lint/rule.ts";
  * ```python
  * model.to(memory_format=torch.channels_last)    # in PyTorch; ONNX Runtime: prefer_nhwc; TensorRT: chooses itself
  * ```
- * ONNX itself has no memory format. `--fix` writes the region with model-local functions that take NHWC, and Transposes
- * only at its borders.
+ * ONNX itself has no memory format. `--fix --layout nhwc` writes the region with model-local functions that take NHWC,
+ * and Transposes only at its borders.
  *
  * ## Fix safety
- * Safe: the same sums in another order of memory. Regions of three spatial axes are not rewritten.
+ * Unsafe, so it has to be asked for (`--layout nhwc`): the same sums in another order of memory, but the nodes become
+ * calls of functions. Regions of three spatial axes are not rewritten.
  *
  * ## References
  * - [Tensor layouts, convolution guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)
@@ -35,7 +36,7 @@ export default defineRule({
   code: "TC301",
   name: "nchw-conv",
   severity: "warn",
-  fix: "safe",
+  fix: "unsafe",
   messages: {
     nchw: "NCHW convolutions that hang together: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included",
   },
@@ -57,7 +58,7 @@ export default defineRule({
         conversions: conversions.length,
         stack: stack.id,
       };
-      yield { at, message: "nchw", data, saves, fix: isFixable(region) ? "safe" : "none" };
+      yield { at, message: "nchw", data, saves, fix: isFixable(region) ? "unsafe" : "none" };
     }
   },
 });

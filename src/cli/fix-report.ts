@@ -37,6 +37,8 @@ export interface FixEntry {
 
 export interface NoteEntry {
   readonly pass: PassName;
+  /** Of what a rule still finds in the result: its code. */
+  readonly rule: string | null;
   readonly kind: PassNote["kind"];
   readonly node: string | null;
   readonly op: string | null;
@@ -58,8 +60,9 @@ export function entryOf(outcome: FixOutcome, ranges: string | undefined): FixEnt
     proof,
     ranges: ranges ?? null,
     microseconds,
-    notes: notes.map(({ pass, kind, node, message, microseconds: saved }) => ({
+    notes: notes.map(({ pass, rule, kind, node, message, microseconds: saved }) => ({
       pass,
+      rule: rule ?? null,
       kind,
       node: node === undefined ? null : labelOf(node),
       op: node === undefined ? null : operatorOf(node),

@@ -16,7 +16,7 @@ import { readCalibration } from "./read-calibration.ts";
 export function fixSettings(plan: LintPlan, fix: FixFlags): FixSettings {
   using model = openModel(plan.path);
   const calibration = readCalibration(plan.settings.calibration);
-  const { target, cost, shapes, dims, minSaving } = lintSettings(model, {
+  const { target, cost, shapes, dims, minSaving, severities } = lintSettings(model, {
     ...plan,
     rules,
     calibration,
@@ -28,6 +28,7 @@ export function fixSettings(plan: LintPlan, fix: FixFlags): FixSettings {
     shapes,
     dims,
     minSaving,
+    rules: rules.filter(({ code }) => severities.get(code) !== "off"),
     passes: passesOf(fix),
     options: {
       halfType: fix.half === "bf16" ? "bfloat16" : "float16",

@@ -1,5 +1,7 @@
 /** @file What a fix did to one model, in the terminal. */
 import type { FixOutcome } from "../fix/fix.ts";
+import { groupBy } from "../ir/group.ts";
+import { labelOf } from "../ir/model.ts";
 import { type Palette, paletteOf } from "../report/color.ts";
 import { compact, counted, duration, percent, printable } from "../report/format.ts";
 import type { ColorLevel } from "../report/render.ts";
@@ -61,14 +63,30 @@ function resultLines({ written, destination, proof, bytes }: FixOutcome, palette
   return [...said, `  written to ${printable(destination)} (${compact(bytes)} bytes)`];
 }
 
-/** Reasons repeat from layer to layer: each once, with its count. */
+/** Reasons repeat from layer to layer: each once, with its count, or with the layers that a rule still finds. */
 function blockedText({ notes }: FixOutcome, palette: Palette): string {
   const counts = new Map<string, number>();
-  for (const { kind, message } of notes) {
-    if (kind === "blocked") counts.set(message, (counts.get(message) ?? 0) + 1);
+  for (const { kind, message, rule } of notes) {
+    if (kind === "blocked" && rule === undefined) counts.set(message, (counts.get(message) ?? 0) + 1);
   }
   const lines = [...counts].map(
     ([message, count]) => `  note   ${message}${count > 1 ? ` (${count}×)` : ""}`,
   );
+  lines.push(...leftLines(notes));
   return lines.length === 0 ? "" : `\n${lines.map((line) => palette.dim(printable(line))).join("\n")}`;
+}
+
+/** Layers that are named before the rest is counted; the JSON report names all. */
+const named = 3;
+
+function leftLines(notes: FixOutcome["notes"]): string[] {
+  const left = notes.filter(({ rule }) => rule !== undefined);
+  const groups = groupBy(left, ({ rule, message }) => `${rule} ${message}`);
+  return [...groups.values()].map((group) => {
+    const [first] = group;
+    const names = group.slice(0, named).map(({ node }) => `"${node === undefined ? "" : labelOf(node)}"`);
+    const more = group.length > named ? ` and ${group.length - named} more` : "";
+    const time = duration(group.reduce((total, { microseconds = 0 }) => total + microseconds, 0));
+    return `  left   ${first?.rule} ${names.join(", ")}${more} (${time}): ${first?.message}`;
+  });
 }

@@ -13,6 +13,7 @@ import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
 import { type FixedModel, type FixNote, type FixSettings, patched, render, runPasses } from "./pipeline.ts";
+import { remainderNotes } from "./remainder.ts";
 
 /** What is known of the result being the same function. */
 export type Proof =
@@ -62,15 +63,16 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   checkWeights(original);
   const state = sourceState(original);
   const fixed = runToFixedPoint(original, request.settings);
+  const after = buildContext(fixed.model, request.settings);
   const outcome = {
     path: request.path,
     destination: request.destination,
     changed: fixed.changed,
-    notes: fixed.notes,
+    notes: [...fixed.notes, ...remainderNotes(after, request.settings)],
     diff: diffModels(original, fixed.model),
     microseconds: {
-      before: timeOf(original, request.settings),
-      after: timeOf(fixed.model, request.settings),
+      before: buildContext(original, request.settings).timeline.microseconds,
+      after: after.timeline.microseconds,
     },
   };
   const isCopy = resolve(request.destination) !== resolve(request.path);
@@ -130,8 +132,4 @@ function signedAs(fixed: FixedModel, original: OpenModel, promise: string): Pick
 function earlier(model: OpenModel): readonly string[] {
   const before = model.metadata.get(metadataKey);
   return before === undefined ? [] : [before];
-}
-
-function timeOf(model: OpenModel, settings: FixSettings): number {
-  return buildContext(model, settings).timeline.microseconds;
 }

@@ -4,13 +4,22 @@ import { inferFacts } from "../facts/infer.ts";
 import type { Target } from "../hardware/target.ts";
 import { Patch } from "../ir/patch.ts";
 import type { LintContext } from "../lint/context.ts";
+import type { AnyRule } from "../lint/rule.ts";
 import { buildContext, type ContextSettings } from "../lint/run.ts";
 import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
 import { DataFiles } from "../onnx/data-files.ts";
 import { modelFromSource, type OpenModel } from "../onnx/open.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { FreshNames } from "../passes/names.ts";
-import type { Pass, PassContext, PassName, PassNote, PassOptions, TrafficStep } from "../passes/pass.ts";
+import type {
+  Pass,
+  PassContext,
+  PassName,
+  PassNote,
+  PassOptions,
+  Pricing,
+  TrafficStep,
+} from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
 
@@ -22,10 +31,14 @@ export interface FixSettings extends ContextSettings {
   readonly options: PassOptions;
   /** Share of the model's time below which nothing is changed. */
   readonly minSaving: number;
+  /** What they still find in the result is explained; none by default. */
+  readonly rules?: readonly AnyRule[];
 }
 
 export interface FixNote extends PassNote {
   readonly pass: PassName;
+  /** Of what a rule still finds in the result: its code. */
+  readonly rule?: string;
 }
 
 /** A model with patches applied, not yet written. */
@@ -56,9 +69,9 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
 }
 
 function contextOf(model: OpenModel, settings: FixSettings): PassContext {
-  const { target, cost, options, minSaving } = settings;
+  const { target, options } = settings;
   const context = buildContext(model, settings);
-  const { facts, products, timeline, bindings } = context;
+  const { facts, products } = context;
   return {
     model,
     facts,
@@ -66,16 +79,23 @@ function contextOf(model: OpenModel, settings: FixSettings): PassContext {
     traffic: trafficOf(context),
     target,
     options,
-    pricing: {
-      estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
-      savingOf: (before, after) => cost.savingOf(before, after, target),
-      bindings,
-      modelMicroseconds: timeline.microseconds,
-      leastMicroseconds: minSaving * timeline.microseconds,
-    },
+    pricing: pricingOf(context, settings),
     names: new FreshNames(model),
     open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
     preview: (patch) => inferFacts(patched(model, patch, "tc-lint.preview.data"), settings),
+  };
+}
+
+export function pricingOf(
+  { timeline, bindings }: LintContext,
+  { target, cost, minSaving }: Pick<FixSettings, "target" | "cost" | "minSaving">,
+): Pricing {
+  return {
+    estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
+    savingOf: (before, after) => cost.savingOf(before, after, target),
+    bindings,
+    modelMicroseconds: timeline.microseconds,
+    leastMicroseconds: minSaving * timeline.microseconds,
   };
 }
 

@@ -18,16 +18,22 @@ export interface Choice {
 /** All that the main graph spends time on. */
 export type MeasuredWork = Pick<PassContext, "products" | "traffic">;
 
+export interface ChoiceOptions {
+  /** Whether what happens at the model's inputs and outputs counts; default true. */
+  readonly edges?: boolean;
+}
+
 /** Solves every component of the free atoms. */
 export function choosePadding(
   relations: Relations,
   atoms: ReadonlySet<Atom>,
   work: MeasuredWork,
   pricing: Pricing,
+  options: ChoiceOptions = {},
 ): Choice {
   const sizes = new Map<Atom, number>();
   const components: Component[] = [];
-  for (const problem of problemsOf(relations, atoms, work, pricing)) {
+  for (const problem of problemsOf(relations, atoms, work, pricing, options)) {
     const component = problem.solve();
     components.push(component);
     for (const [atom, size] of component.sizes) sizes.set(atom, size);
@@ -41,6 +47,7 @@ export function problemsOf(
   atoms: ReadonlySet<Atom>,
   { products, traffic }: MeasuredWork,
   pricing: Pricing,
+  { edges = true }: ChoiceOptions = {},
 ): Problem[] {
   const groups = new Map<Atom, Atom>();
   const find = (atom: Atom): Atom => {
@@ -68,7 +75,8 @@ export function problemsOf(
     for (const atom of own) problem.atoms.add(atom);
     problem.products.push(product);
   }
-  const around = surroundingsOf(relations, traffic);
+  const { traffic: between, edges: conversions } = surroundingsOf(relations, traffic);
+  const around = { traffic: between, edges: edges ? conversions : new Map<Atom, readonly Value[]>() };
   return [...problems.values()].map(
     (problem) => new Problem(relations, problem.atoms, problem.products, around, pricing),
   );

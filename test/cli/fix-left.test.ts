@@ -1,0 +1,86 @@
+/** @file What --fix leaves of what rules find, each with its reason. */
+import { describe, expect, it } from "vitest";
+import { convolutions, writeInline } from "../fix/models.ts";
+import { floats, info, node, type types } from "../onnx/build.ts";
+import { noise } from "../passes/folding.ts";
+import { validate } from "./fixing.ts";
+import { useWorkbench } from "./workbench.ts";
+
+const bench = useWorkbench();
+
+/** x [rows,256] → MatMul to `width` → what `behind` says → y [rows,width]. */
+function head(
+  [rows, width]: readonly [number, number],
+  behind: readonly types.INodeProto[] = [],
+  last = "y",
+): types.IGraphProto {
+  return {
+    node: [node("MatMul", ["x", "w"], [last], { name: "head" }), ...behind],
+    input: [info("x", [rows, 256])],
+    output: [info("y", [rows, width])],
+    initializer: [floats("w", [256, width], noise(256 * width, 1)), floats("s", [width], noise(width, 2))],
+  };
+}
+
+const normalized = head([4096, 515], [node("LayerNormalization", ["h", "s"], ["y"], { name: "norm" })], "h");
+
+async function fix(graph: types.IGraphProto, ...flags: string[]) {
+  writeInline(bench.folder.path, graph, { opsetImport: [{ domain: "", version: 17 }] });
+  const args = ["--fix-only", "model.onnx", "--no-color", "--no-verify", ...flags];
+  const { stdout: text } = await bench.tcLint(args);
+  const { stdout: json } = await bench.tcLint([...args, "-f", "json"]);
+  const report: unknown = JSON.parse(json);
+  if (!validate(report)) throw new Error(JSON.stringify(validate.errors));
+  return { text, left: (report.fixes[0]?.notes ?? []).filter(({ rule }) => rule !== null) };
+}
+
+describe("a product that --fix leaves off the multiple", () => {
+  it("is blocked by a node, which is named", async () => {
+    const { text, left } = await fix(normalized);
+    const message = 'blocked: 515: LayerNormalization "norm" normalizes over it';
+    expect(left).toEqual([
+      {
+        pass: "align",
+        rule: "TC102",
+        kind: "blocked",
+        node: "head",
+        op: "MatMul",
+        message,
+        microseconds: expect.any(Number),
+      },
+    ]);
+    expect(text).toContain(`: ${message}\n`);
+    expect(text).toMatch(/^ {2}left {3}TC102 "head" \([\d.]+ µs\): /m);
+  });
+
+  it("would cost more at an output than it saves", async () => {
+    const { text, left } = await fix(head([64, 10]), "--min-saving", "0");
+    const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
+    expect(left).toMatchObject([{ rule: "TC102", kind: "kept", node: "head", message }]);
+    expect(text).toContain(message);
+  });
+
+  it("would save less than --min-saving", async () => {
+    const { text, left } = await fix(convolutions(), "--min-saving", "90%");
+    expect(left.map(({ rule, node: at, kind }) => [rule, at, kind])).toEqual([
+      ["TC101", "first", "kept"],
+      ["TC101", "second", "kept"],
+    ]);
+    const reason = /below --min-saving: padding saves [\d.]+ % of the model's time, less than 90 %/;
+    for (const { message } of left) expect(message).toMatch(reason);
+    expect(text).toMatch(reason);
+    expect(text.match(/left {3}TC101 "first", "second"/g)).toHaveLength(1);
+  });
+
+  it("is not mentioned where its rule is off", async () => {
+    const { text, left } = await fix(normalized, "--select", "TC101");
+    expect(left).toEqual([]);
+    expect(text).not.toContain("left ");
+  });
+
+  it("is not there once it is padded", async () => {
+    const { left, text } = await fix(convolutions(), "--min-saving", "0");
+    expect(left).toEqual([]);
+    expect(text).not.toContain("left ");
+  });
+});
