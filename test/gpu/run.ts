@@ -1,0 +1,213 @@
+/**
+ * @file Runs kernels on the GPU and checks their results: every case of test/gpu/cases, bundled by `npm run pack:gpu`.
+ *
+ *     node dist/gpu/run.js [--twice] [--jobs N] [--timeout SECONDS] [--list] [FILTER…]
+ *
+ * A filter is a part of `family/case`. With --twice, each case runs a second time over memory filled with other bytes,
+ * and has to read the same results. Each family runs in a process of its own, which is replaced where a case faults,
+ * hangs or crashes. Results are also written to $OUT/kernels.json. Exit code 1 where a case fails.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { readdirSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { CudaError } from "../../cuda-runtime/driver/errors.ts";
+import { HarnessHost, type KernelCase } from "../../cuda-runtime/session/harness.ts";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const casesFolder = path.join(here, "cases");
+const kernels = new URL("../cuda/", import.meta.url);
+/** Exit code of a child whose context is lost: the rest goes to another one. */
+const lostContext = 3;
+const secondPoison = 0x41;
+
+interface CaseResult {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly message: string;
+  readonly seconds: number;
+}
+
+type FromChild =
+  | { readonly kind: "starting"; readonly name: string; readonly index: number }
+  | ({ readonly kind: "done"; readonly index: number } & CaseResult);
+
+const { values: options, positionals: filters } = parseArgs({
+  allowPositionals: true,
+  options: {
+    twice: { type: "boolean", default: false },
+    list: { type: "boolean", default: false },
+    jobs: { type: "string" },
+    timeout: { type: "string", default: "120" },
+    device: { type: "string", default: "0" },
+    family: { type: "string" },
+    from: { type: "string", default: "0" },
+  },
+});
+
+if (options.family !== undefined) await runChild(options.family, Number(options.from));
+else process.exitCode = await runParent();
+
+async function runParent(): Promise<number> {
+  const families = readdirSync(casesFolder)
+    .filter((file) => file.endsWith(".js"))
+    .map((file) => path.basename(file, ".js"))
+    .sort();
+  if (options.list) {
+    for (const family of families)
+      for (const { name } of await casesOf(family)) console.log(`${family}/${name}`);
+    return 0;
+  }
+  const results: CaseResult[] = [];
+  const queue = [...families];
+  const worker = async () => {
+    for (let family = queue.shift(); family !== undefined; family = queue.shift())
+      results.push(...(await runFamily(family)));
+  };
+  const jobs = options.jobs === undefined ? Math.min(8, availableParallelism()) : Number(options.jobs);
+  await Promise.all(Array.from({ length: jobs }, worker));
+  return report(results);
+}
+
+function report(results: readonly CaseResult[]): number {
+  const failed = results.filter(({ ok }) => !ok);
+  const out = process.env["OUT"];
+  if (out !== undefined)
+    writeFileSync(path.join(out, "kernels.json"), `${JSON.stringify(results, null, 1)}\n`);
+  for (const { name } of failed) console.log(`failed: ${name}`);
+  console.log(`${results.length - failed.length} passed, ${failed.length} failed`);
+  return failed.length > 0 || results.length === 0 ? 1 : 0;
+}
+
+/** All of a family's cases, in as many processes as it takes. */
+async function runFamily(family: string): Promise<CaseResult[]> {
+  const results: CaseResult[] = [];
+  for (let from: number | undefined = 0; from !== undefined; ) from = await runFrom(family, from, results);
+  return results;
+}
+
+/** Runs the cases from an index on; returns where another process has to go on, or undefined. */
+function runFrom(family: string, from: number, results: CaseResult[]): Promise<number | undefined> {
+  const args = ["--family", family, "--from", String(from), "--device", options.device];
+  const child = fork(fileURLToPath(import.meta.url), [
+    ...args,
+    ...(options.twice ? ["--twice"] : []),
+    ...filters,
+  ]);
+  let current: { name: string; index: number } | undefined;
+  let next = from;
+  const timer = new Watch(child, Number(options.timeout));
+  const add = (result: CaseResult) => {
+    results.push(result);
+    const reason = result.ok ? "" : `\n     ${result.message.split("\n").join("\n     ")}`;
+    console.log(`${result.ok ? "PASS" : "FAIL"} ${result.name} (${result.seconds.toFixed(2)} s)${reason}`);
+  };
+  child.on("message", (message: FromChild) => {
+    timer.restart();
+    if (message.kind === "starting") {
+      current = message;
+      return;
+    }
+    current = undefined;
+    next = message.index + 1;
+    add(message);
+  });
+  return new Promise((resolve) => {
+    child.once("exit", (code, signal) => {
+      timer.stop();
+      const how = timer.isOver
+        ? `hangs: stopped after ${options.timeout} s`
+        : `ended by ${signal ?? `code ${code}`}`;
+      if (current !== undefined) {
+        add({ name: current.name, ok: false, message: `the process ${how}`, seconds: 0 });
+        resolve(current.index + 1);
+        return;
+      }
+      if (code !== 0 && code !== lostContext)
+        add({ name: `${family}/*`, ok: false, message: `the process ${how}`, seconds: 0 });
+      resolve(code === lostContext ? next : undefined);
+    });
+  });
+}
+
+/** Kills a process that is silent for too long. */
+class Watch {
+  readonly #child: ChildProcess;
+  readonly #milliseconds: number;
+  #timer: NodeJS.Timeout | undefined;
+  isOver = false;
+
+  constructor(child: ChildProcess, seconds: number) {
+    this.#child = child;
+    this.#milliseconds = 1000 * seconds;
+    this.restart();
+  }
+
+  restart(): void {
+    this.stop();
+    this.#timer = setTimeout(() => {
+      this.isOver = true;
+      this.#child.kill("SIGKILL");
+    }, this.#milliseconds);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+async function casesOf(family: string): Promise<readonly KernelCase[]> {
+  const module: { readonly cases: readonly KernelCase[] } = await import(
+    pathToFileURL(path.join(casesFolder, `${family}.js`)).href
+  );
+  return module.cases;
+}
+
+async function runChild(family: string, from: number): Promise<void> {
+  const cases = await casesOf(family);
+  const wanted = cases
+    .map((each, index) => ({ each, index, name: `${family}/${each.name}` }))
+    .filter(
+      ({ index, name }) =>
+        index >= from && (filters.length === 0 || filters.some((part) => name.includes(part))),
+    );
+  if (wanted.length === 0) process.exit(0);
+  const host = await HarnessHost.open({ kernels, device: Number(options.device) });
+  for (const { each, index, name } of wanted) {
+    await send({ kind: "starting", name, index });
+    const start = performance.now();
+    const error = await runCase(host, each).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    const seconds = (performance.now() - start) / 1000;
+    await send({ kind: "done", index, name, ok: error === undefined, message: textOf(error), seconds });
+    // After a fault the context answers every call with the same error.
+    if (error instanceof CudaError) process.exit(lostContext);
+  }
+  process.exit(0);
+}
+
+async function runCase(host: HarnessHost, each: KernelCase): Promise<void> {
+  const digests: string[] = [];
+  for (const poison of options.twice ? [0xff, secondPoison] : [0xff]) {
+    using harness = host.harness(poison);
+    await each.run(harness);
+    digests.push(harness.digest());
+  }
+  if (new Set(digests).size > 1)
+    throw new Error("a second run, over memory with other contents, gives other results");
+}
+
+function textOf(error: unknown): string {
+  if (error === undefined) return "";
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function send(message: FromChild): Promise<void> {
+  return new Promise((resolve) => {
+    process.send?.(message, () => resolve());
+  });
+}
