@@ -1,6 +1,6 @@
 /** @file What the launches of this family have in common. */
 import { maxRank, type ParamWriter } from "../../plan/params.ts";
-import type { KernelRef, Launch } from "../../plan/step.ts";
+import type { Launch } from "../../plan/step.ts";
 import type { View } from "../../plan/view.ts";
 import { divisorOf, type Walk } from "./walk.ts";
 
@@ -24,10 +24,6 @@ export function writeWalk(params: ParamWriter, walk: Walk): ParamWriter {
     );
 }
 
-export function movementKernel(entry: string): KernelRef {
-  return { kind: "built", family: "movement", entry };
-}
-
 interface WalkLaunch {
   readonly entry: string;
   /** One thread each. */
@@ -35,18 +31,18 @@ interface WalkLaunch {
   readonly params: ParamWriter;
   readonly reads: readonly View[];
   readonly writes: readonly View[];
-  readonly detail?: string;
+  /** Of kernels; "movement" unless given. */
+  readonly family?: string;
 }
 
-export function walkLaunch({ entry, count, params, reads, writes, detail }: WalkLaunch): Launch {
+export function walkLaunch({ entry, count, params, reads, writes, family = "movement" }: WalkLaunch): Launch {
   return {
-    kernel: movementKernel(entry),
+    kernel: { kind: "built", family, entry },
     grid: [Math.ceil(count / threads), 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,
     params: params.done(),
     reads,
     writes,
-    detail,
   };
 }

@@ -1,8 +1,7 @@
 // Data movement: elements picked by tables, gathered and scattered by indices. No arithmetic on them, except in
 // scatter_reduce. Each thread moves one element of W bytes; kernels/movement/walk.ts takes neighbours together.
 #include "../common/storage.cuh"
-
-constexpr int kMaxRank = 8;
+#include "walk.cuh"
 
 template <int W> struct ChunkOf;
 template <> struct ChunkOf<1> { using Type = uint8_t; };
@@ -11,28 +10,6 @@ template <> struct ChunkOf<4> { using Type = uint32_t; };
 template <> struct ChunkOf<8> { using Type = uint64_t; };
 template <> struct ChunkOf<16> { using Type = uint4; };
 template <int W> using Chunk = typename ChunkOf<W>::Type;
-
-// The axes of a walk, outermost first; n / sizes[i] is (high(n * multipliers[i]) + n) >> shifts[i] for n < 2^31.
-struct Walk {
-  int count;
-  int rank;
-  int sizes[kMaxRank];
-  unsigned multipliers[kMaxRank];
-  int shifts[kMaxRank];
-};
-
-// Calls visit(axis, coordinate), innermost axis first.
-template <typename Visit> __device__ __forceinline__ void walkTo(const Walk& walk, unsigned index, Visit visit) {
-  unsigned rest = index;
-  for (int axis = walk.rank - 1; axis > 0; --axis) {
-    const unsigned quotient = (__umulhi(rest, walk.multipliers[axis]) + rest) >> walk.shifts[axis];
-    visit(axis, static_cast<int>(rest - quotient * static_cast<unsigned>(walk.sizes[axis])));
-    rest = quotient;
-  }
-  if (walk.rank > 0) visit(0, static_cast<int>(rest));
-}
-
-__device__ __forceinline__ unsigned threadIndex() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 // --- select: every axis of the output may have a table of positions in the input, -1 for the fill value.
 

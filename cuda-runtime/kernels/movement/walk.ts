@@ -58,15 +58,24 @@ function fits(outer: WalkAxis, inner: WalkAxis): boolean {
   return outer.strides.every((stride, operand) => stride === (inner.strides[operand] ?? 0) * inner.size);
 }
 
-/** Axes merged, and elements of the moved operands taken up to 16 bytes at a time where all of them allow it. */
-export function walkOver(axes: readonly WalkAxis[], by: number, moved: readonly Moved[]): Walk {
+/**
+ * Axes merged, and elements of the moved operands taken up to 16 bytes at a time where all of them allow it.
+ *
+ * @param choices Widths that the kernel has, the element's own among them, the widest first.
+ */
+export function walkOver(
+  axes: readonly WalkAxis[],
+  by: number,
+  moved: readonly Moved[],
+  choices: readonly Width[] = widths,
+): Walk {
   const merged = collapsed(axes, by);
   const [first] = moved;
   const bytes = first === undefined ? 1 : bytesOfType(first.view.type);
   const width =
     first === undefined
       ? 1
-      : (widths.find((each) => each >= bytes && mayTake(merged, moved, each / bytes)) ?? 1);
+      : (choices.find((each) => each >= bytes && mayTake(merged, moved, each / bytes)) ?? 1);
   const factor = Math.max(1, width / bytes);
   const wide = factor === 1 ? merged : widened(merged, moved, factor);
   if (wide.length > maxRank) {

@@ -1,0 +1,306 @@
+// LSTM, GRU and RNN: what comes after the product with the whole input. State and arithmetic are float32.
+//
+// A warp makes one hidden unit for B sequences at once: its rows of R times the state, a sum over the warp, then one
+// lane a sequence applies the gates. `step` kernels do one time step for all units; `sequence` kernels keep a whole
+// sequence in one block, for states so small that a launch would cost more.
+#include "../common/storage.cuh"
+
+enum GateActivation : int {
+  kSigmoid = 0, kTanh = 1, kRelu = 2, kAffine = 3, kLeakyRelu = 4, kThresholdedRelu = 5, kScaledTanh = 6,
+  kHardSigmoid = 7, kElu = 8, kSoftsign = 9, kSoftplus = 10,
+};
+
+struct GateFunction {
+  int kind;
+  float alpha;
+  float beta;
+};
+
+constexpr int kMaxDirections = 2;
+
+struct RecurrentParams {
+  const void* r;           // [directions, gates · hidden, hidden]
+  const float* x;          // What the product with the input gave, bias of W added.
+  const float* rBias;      // [directions, gates · hidden]; null for none.
+  const float* peepholes;  // [directions, 3 · hidden]: input, output, forget; null for none.
+  const int* lengths;      // [batch]; null where all are `steps` long.
+  const float* hIn;        // [directions, batch, hidden]
+  float* hOut;
+  float* c;                // LSTM: [directions, batch, hidden], changed in place.
+  float* reset;            // GRU: r ⊙ h, where the reset comes before the product; [directions, batch, hidden]
+  float* update;           // GRU: z, likewise.
+  void* y;                 // Null where nobody reads it.
+  int step;                // Of a step kernel.
+  int steps;
+  int batch;
+  int hidden;
+  int xStrides[3];         // Direction, step, batch; gates and units lie together.
+  int yStrides[3];
+  int yType;
+  int reversed[kMaxDirections];
+  int inputForget;
+  float clip;              // Of what goes into the gates; infinite for none.
+  GateFunction functions[kMaxDirections][3];
+};
+static_assert(sizeof(RecurrentParams) == 224, "kernels/recurrent/recurrent.ts");
+
+__device__ __forceinline__ float gate(float x, const GateFunction& f) {
+  switch (f.kind) {
+    case kSigmoid: return 1.0f / (1.0f + expf(-x));
+    case kTanh: return tanhf(x);
+    case kRelu: return x < 0.0f ? 0.0f : x;
+    case kAffine: return f.alpha * x + f.beta;
+    case kLeakyRelu: return x < 0.0f ? f.alpha * x : x;
+    case kThresholdedRelu: return x > f.alpha ? x : 0.0f;
+    case kScaledTanh: return f.alpha * tanhf(f.beta * x);
+    case kHardSigmoid: return fminf(fmaxf(f.alpha * x + f.beta, 0.0f), 1.0f);
+    case kElu: return x < 0.0f ? f.alpha * expm1f(x) : x;
+    case kSoftsign: return x / (1.0f + fabsf(x));
+    default: return x > 20.0f ? x : log1pf(expf(x));
+  }
+}
+
+__device__ __forceinline__ float clipped(float x, float limit) {
+  return x < -limit ? -limit : (x > limit ? limit : x);
+}
+
+__device__ __forceinline__ float warpSum(float x) {
+  #pragma unroll
+  for (int distance = 16; distance > 0; distance >>= 1) x += __shfl_xor_sync(0xffffffffu, x, distance);
+  return x;
+}
+
+enum Cell : int { kLstm, kRnn, kGru, kGruGates, kGruCandidate };
+
+template <Cell CELL> struct CellTraits;
+// Gates in R, the first of them that is multiplied here, and how many are.
+template <> struct CellTraits<kLstm> { static constexpr int kAll = 4, kFirst = 0, kCount = 4; };
+template <> struct CellTraits<kRnn> { static constexpr int kAll = 1, kFirst = 0, kCount = 1; };
+template <> struct CellTraits<kGru> { static constexpr int kAll = 3, kFirst = 0, kCount = 3; };
+template <> struct CellTraits<kGruGates> { static constexpr int kAll = 3, kFirst = 0, kCount = 2; };
+template <> struct CellTraits<kGruCandidate> { static constexpr int kAll = 3, kFirst = 2, kCount = 1; };
+
+// Where a warp works: which direction, which sequences (B of them from `first` on, `count` of which exist).
+struct Place {
+  int direction;
+  int first;
+  int count;
+  int unit;
+  int step;
+};
+
+// State of the place's sequences, [count, hidden]: in shared or in global memory.
+struct State {
+  const float* h;
+  float* hNext;
+  float* reset;
+  float* update;
+};
+
+struct Moment {
+  bool isActive;
+  int time;
+};
+
+// A reversed direction goes from the end of each sequence; steps behind its end only write zeros.
+__device__ __forceinline__ Moment momentOf(const RecurrentParams& p, const Place& place, int sequence) {
+  const int length = p.lengths == nullptr ? p.steps : p.lengths[sequence];
+  const bool isActive = place.step < length;
+  const bool isReversed = p.reversed[place.direction] != 0;
+  return {isActive, isReversed && isActive ? length - 1 - place.step : place.step};
+}
+
+template <int ALL> __device__ __forceinline__ float recurrentBias(const RecurrentParams& p, const Place& place, int g) {
+  if (p.rBias == nullptr) return 0.0f;
+  return p.rBias[(static_cast<int64_t>(place.direction) * ALL + g) * p.hidden + place.unit];
+}
+
+__device__ __forceinline__ float lstmUnit(const RecurrentParams& p, const Place& place, int sequence, const float* in) {
+  const GateFunction* f = p.functions[place.direction];
+  const float* peep = p.peepholes == nullptr ? nullptr : p.peepholes + static_cast<int64_t>(place.direction) * 3 * p.hidden;
+  float* cell = p.c + (static_cast<int64_t>(place.direction) * p.batch + sequence) * p.hidden + place.unit;
+  const float before = *cell;
+  const float peepInput = peep == nullptr ? 0.0f : peep[place.unit] * before;
+  const float peepForget = peep == nullptr ? 0.0f : peep[2 * p.hidden + place.unit] * before;
+  const float input = gate(clipped(in[0] + peepInput, p.clip), f[0]);
+  const float forget = p.inputForget != 0 ? 1.0f - input : gate(clipped(in[2] + peepForget, p.clip), f[0]);
+  const float after = forget * before + input * gate(clipped(in[3], p.clip), f[1]);
+  const float peepOutput = peep == nullptr ? 0.0f : peep[p.hidden + place.unit] * after;
+  const float output = gate(clipped(in[1] + peepOutput, p.clip), f[0]);
+  *cell = after;
+  return output * gate(after, f[2]);
+}
+
+template <Cell CELL>
+__device__ __forceinline__ void finish(const RecurrentParams& p, const Place& place, const State& state, int lane,
+                                       const float* sums) {
+  using Traits = CellTraits<CELL>;
+  const int sequence = place.first + lane;
+  const int at = lane * p.hidden + place.unit;
+  const Moment moment = momentOf(p, place, sequence);
+  const float* x = p.x + static_cast<int64_t>(place.direction) * p.xStrides[0] +
+                   static_cast<int64_t>(moment.time) * p.xStrides[1] + static_cast<int64_t>(sequence) * p.xStrides[2] +
+                   place.unit;
+  float in[Traits::kCount];
+  float product[Traits::kCount];
+  #pragma unroll
+  for (int g = 0; g < Traits::kCount; ++g) {
+    in[g] = x[(Traits::kFirst + g) * p.hidden];
+    product[g] = sums[g] + recurrentBias<Traits::kAll>(p, place, Traits::kFirst + g);
+  }
+  const GateFunction* f = p.functions[place.direction];
+  const float before = state.h[at];
+  if (CELL == kGruGates) {
+    state.update[at] = gate(clipped(in[0] + product[0], p.clip), f[0]);
+    state.reset[at] = gate(clipped(in[Traits::kCount - 1] + product[Traits::kCount - 1], p.clip), f[0]) * before;
+    return;
+  }
+  float result = before;
+  if (moment.isActive) {
+    if (CELL == kLstm) {
+      float total[4];
+      #pragma unroll
+      for (int g = 0; g < Traits::kCount; ++g) total[g] = in[g] + product[g];
+      result = lstmUnit(p, place, sequence, total);
+    } else if (CELL == kRnn) {
+      result = gate(clipped(in[0] + product[0], p.clip), f[0]);
+    } else if (CELL == kGruCandidate) {
+      const float z = state.update[at];
+      result = (1.0f - z) * gate(clipped(in[0] + product[0], p.clip), f[1]) + z * before;
+    } else {
+      const float z = gate(clipped(in[0] + product[0], p.clip), f[0]);
+      const float r = gate(clipped(in[1 % Traits::kCount] + product[1 % Traits::kCount], p.clip), f[0]);
+      const float candidate = in[2 % Traits::kCount] + r * product[2 % Traits::kCount];
+      result = (1.0f - z) * gate(clipped(candidate, p.clip), f[1]) + z * before;
+    }
+  }
+  state.hNext[at] = result;
+  if (p.y == nullptr) return;
+  const int64_t y = static_cast<int64_t>(place.direction) * p.yStrides[0] +
+                    static_cast<int64_t>(moment.time) * p.yStrides[1] + static_cast<int64_t>(sequence) * p.yStrides[2] +
+                    place.unit;
+  storeFloat(p.y, y, p.yType, moment.isActive ? result : 0.0f);
+}
+
+// One unit of B sequences, by a warp.
+template <Cell CELL, typename T, int B>
+__device__ __forceinline__ void makeUnit(const RecurrentParams& p, const Place& place, const State& state) {
+  using Traits = CellTraits<CELL>;
+  const int lane = threadIdx.x & 31;
+  const T* rows = static_cast<const T*>(p.r) +
+                  ((static_cast<int64_t>(place.direction) * Traits::kAll + Traits::kFirst) * p.hidden + place.unit) * p.hidden;
+  const int64_t gateStride = static_cast<int64_t>(p.hidden) * p.hidden;
+  const float* h = CELL == kGruCandidate ? state.reset : state.h;
+  float sums[Traits::kCount][B];
+  #pragma unroll
+  for (int g = 0; g < Traits::kCount; ++g) {
+    #pragma unroll
+    for (int b = 0; b < B; ++b) sums[g][b] = 0.0f;
+  }
+  #pragma unroll 4
+  for (int k = lane; k < p.hidden; k += 32) {
+    float weights[Traits::kCount];
+    #pragma unroll
+    for (int g = 0; g < Traits::kCount; ++g) weights[g] = toFloat(rows[g * gateStride + k]);
+    #pragma unroll
+    for (int b = 0; b < B; ++b) {
+      // Sequences beyond the last repeat it; nothing is stored for them.
+      const float value = h[min(b, place.count - 1) * p.hidden + k];
+      #pragma unroll
+      for (int g = 0; g < Traits::kCount; ++g) sums[g][b] += weights[g] * value;
+    }
+  }
+  float own[Traits::kCount];
+  #pragma unroll
+  for (int g = 0; g < Traits::kCount; ++g) {
+    own[g] = 0.0f;
+    #pragma unroll
+    for (int b = 0; b < B; ++b) {
+      const float total = warpSum(sums[g][b]);
+      own[g] = lane == b ? total : own[g];
+    }
+  }
+  if (lane < place.count) finish<CELL>(p, place, state, lane, own);
+}
+
+constexpr int kStepWarps = 4;
+
+template <Cell CELL, typename T, int B> __device__ __forceinline__ void stepOnce(const RecurrentParams& p) {
+  const int unit = blockIdx.x * kStepWarps + (threadIdx.x >> 5);
+  if (unit >= p.hidden) return;
+  const int first = blockIdx.z * B;
+  const Place place{static_cast<int>(blockIdx.y), first, min(B, p.batch - first), unit, p.step};
+  const int64_t at = (static_cast<int64_t>(place.direction) * p.batch + first) * p.hidden;
+  const State state{p.hIn + at, p.hOut + at, p.reset == nullptr ? nullptr : p.reset + at,
+                    p.update == nullptr ? nullptr : p.update + at};
+  makeUnit<CELL, T, B>(p, place, state);
+}
+
+constexpr int kSequenceThreads = 512;
+constexpr int kSequenceWarps = kSequenceThreads / 32;
+
+// CELL, or GATES before it where the product of a GRU's candidate waits for the reset of all units.
+template <bool HAS_GATES, Cell CELL, typename T, int B>
+__device__ __forceinline__ void runSequence(const RecurrentParams& p) {
+  extern __shared__ float memory[];
+  const int first = blockIdx.z * B;
+  Place place{static_cast<int>(blockIdx.y), first, min(B, p.batch - first), 0, 0};
+  const int size = place.count * p.hidden;
+  const int64_t at = (static_cast<int64_t>(place.direction) * p.batch + first) * p.hidden;
+  float* h = memory;
+  float* hNext = memory + B * p.hidden;
+  float* reset = HAS_GATES ? memory + 2 * B * p.hidden : nullptr;
+  float* update = HAS_GATES ? memory + 3 * B * p.hidden : nullptr;
+  for (int i = threadIdx.x; i < size; i += kSequenceThreads) h[i] = p.hIn[at + i];
+  __syncthreads();
+  for (int step = 0; step < p.steps; ++step) {
+    place.step = step;
+    const State state{h, hNext, reset, update};
+    if (HAS_GATES) {
+      for (int unit = threadIdx.x >> 5; unit < p.hidden; unit += kSequenceWarps) {
+        place.unit = unit;
+        makeUnit<kGruGates, T, B>(p, place, state);
+      }
+      __syncthreads();
+    }
+    for (int unit = threadIdx.x >> 5; unit < p.hidden; unit += kSequenceWarps) {
+      place.unit = unit;
+      makeUnit<CELL, T, B>(p, place, state);
+    }
+    __syncthreads();
+    float* swapped = h;
+    h = hNext;
+    hNext = swapped;
+  }
+  for (int i = threadIdx.x; i < size; i += kSequenceThreads) p.hOut[at + i] = h[i];
+}
+
+#define STEP_ENTRY(NAME, CELL, TYPE, T, B)                                                                           \
+  extern "C" __global__ void __launch_bounds__(32 * kStepWarps)                                                      \
+      NAME##_step_##TYPE##_b##B(const __grid_constant__ RecurrentParams p) {                                         \
+    stepOnce<CELL, T, B>(p);                                                                                         \
+  }
+
+#define SEQUENCE_ENTRY(NAME, HAS_GATES, CELL, TYPE, T, B)                                                            \
+  extern "C" __global__ void __launch_bounds__(kSequenceThreads)                                                     \
+      NAME##_sequence_##TYPE##_b##B(const __grid_constant__ RecurrentParams p) {                                     \
+    runSequence<HAS_GATES, CELL, T, B>(p);                                                                           \
+  }
+
+#define ENTRIES(TYPE, T, B)                                                                                          \
+  STEP_ENTRY(lstm, kLstm, TYPE, T, B)                                                                                \
+  STEP_ENTRY(rnn, kRnn, TYPE, T, B)                                                                                  \
+  STEP_ENTRY(gru, kGru, TYPE, T, B)                                                                                  \
+  STEP_ENTRY(gru_gates, kGruGates, TYPE, T, B)                                                                       \
+  STEP_ENTRY(gru_candidate, kGruCandidate, TYPE, T, B)                                                               \
+  SEQUENCE_ENTRY(lstm, false, kLstm, TYPE, T, B)                                                                     \
+  SEQUENCE_ENTRY(rnn, false, kRnn, TYPE, T, B)                                                                       \
+  SEQUENCE_ENTRY(gru, false, kGru, TYPE, T, B)                                                                       \
+  SEQUENCE_ENTRY(gru_reset, true, kGruCandidate, TYPE, T, B)
+
+ENTRIES(float32, float, 1)
+ENTRIES(float32, float, 4)
+ENTRIES(float16, __half, 1)
+ENTRIES(float16, __half, 4)
+ENTRIES(bfloat16, __nv_bfloat16, 1)
+ENTRIES(bfloat16, __nv_bfloat16, 4)

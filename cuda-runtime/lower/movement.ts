@@ -1,0 +1,19 @@
+/** @file Operators that move, select, repeat or resample elements. */
+import type { LowerTable } from "../plan/lowering.ts";
+import { foundLowerings } from "./movement-found.ts";
+import { gatherLowerings } from "./movement-gather.ts";
+import { imageLowerings } from "./movement-image.ts";
+import { joinLowerings } from "./movement-join.ts";
+import { resizeLowerings } from "./movement-resize.ts";
+import { scatterLowerings } from "./movement-scatter.ts";
+import { viewLowerings } from "./movement-views.ts";
+
+export const movementLowerings: LowerTable = {
+  ...viewLowerings,
+  ...joinLowerings,
+  ...gatherLowerings,
+  ...scatterLowerings,
+  ...resizeLowerings,
+  ...imageLowerings,
+  ...foundLowerings,
+};
