@@ -1,0 +1,193 @@
+// A CUDA driver without a GPU: memory is the host's, streams do at once what they are given, kernels are the few C
+// functions below. It forces what a GPU does rarely: faults, hangs, crashes, too little memory, an old driver.
+//
+// Environment: FAKE_CUDA_VERSION (13000), FAKE_CUDA_BYTES (memory of the device), FAKE_CUDA_DEVICES (1).
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef uint64_t Handle;
+enum { kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidImage = 200, kInvalidPtx = 218,
+       kNotFound = 500, kIllegalAddress = 700 };
+
+static int sticky = kSuccess;
+static int64_t live = 0;
+static int64_t used = 0;
+
+static int64_t setting(const char* name, int64_t standard) {
+  const char* text = getenv(name);
+  return text == NULL ? standard : atoll(text);
+}
+
+// How many things are not given back: for tests.
+int64_t fakeLive(void) { return live; }
+static int make(Handle* to, Handle value) { live++; *to = value; return sticky; }
+static int drop(void) { live--; return sticky; }
+
+int cuInit(unsigned flags) { (void)flags; return setting("FAKE_CUDA_DEVICES", 1) > 0 ? kSuccess : kNoDevice; }
+int cuDriverGetVersion(int* version) { *version = (int)setting("FAKE_CUDA_VERSION", 13000); return kSuccess; }
+int cuGetErrorName(int code, const char** text) {
+  *text = code == kOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : code == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+        : code == kNoDevice ? "CUDA_ERROR_NO_DEVICE" : code == kNotFound ? "CUDA_ERROR_NOT_FOUND" : NULL;
+  return *text == NULL ? kInvalidValue : kSuccess;
+}
+int cuGetErrorString(int code, const char** text) { (void)code; *text = "what it means"; return kSuccess; }
+
+int cuDeviceGetCount(int* count) { *count = (int)setting("FAKE_CUDA_DEVICES", 1); return kSuccess; }
+int cuDeviceGet(int* device, int index) { *device = index; return kSuccess; }
+int cuDeviceGetName(char* name, int length, int device) { snprintf(name, length, "Fake GPU %d", device); return kSuccess; }
+int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  (void)device;
+  *value = attribute == 16 ? 132 : attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 97 ? 232448
+         : attribute == 38 ? 60 << 20 : attribute == 13 ? 1980000 : 1;
+  return kSuccess;
+}
+int cuDeviceTotalMem_v2(uint64_t* bytes, int device) { (void)device; *bytes = setting("FAKE_CUDA_BYTES", 1ll << 33); return kSuccess; }
+int cuDevicePrimaryCtxRetain(Handle* context, int device) { return make(context, device + 1); }
+int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return drop(); }
+int cuCtxSetCurrent(Handle context) { (void)context; return kSuccess; }
+int cuCtxSynchronize(void) { return sticky; }
+
+int cuMemGetInfo_v2(uint64_t* left, uint64_t* total) {
+  *total = setting("FAKE_CUDA_BYTES", 1ll << 33);
+  *left = *total - used;
+  return sticky;
+}
+int cuMemAlloc_v2(Handle* address, uint64_t bytes) {
+  if (bytes == 0) return kInvalidValue;
+  if (used + (int64_t)bytes > setting("FAKE_CUDA_BYTES", 1ll << 33)) return kOutOfMemory;
+  used += bytes;
+  uint64_t* block = malloc(bytes + 256);
+  block[0] = bytes;
+  return make(address, (Handle)block + 256);
+}
+int cuMemFree_v2(Handle address) {
+  uint64_t* block = (uint64_t*)(address - 256);
+  used -= block[0];
+  free(block);
+  return drop();
+}
+int cuMemHostAlloc(Handle* address, uint64_t bytes, unsigned flags) { (void)flags; return make(address, (Handle)malloc(bytes)); }
+int cuMemFreeHost(Handle address) { free((void*)address); return drop(); }
+
+// Work: done at once, or added to the graph that is being captured.
+typedef struct Work {
+  int kind;  // 0 copy, 1 fill, 2 kernel
+  Handle to, from;
+  uint64_t bytes;
+  int value;
+  unsigned char params[4096];
+  struct Work* next;
+} Work;
+typedef struct { Work* first; Work** last; } Graph;
+static Graph* capturing = NULL;
+
+static float* floatAt(Work* work, int at) { float* p; memcpy(&p, work->params + at, 8); return p; }
+static void runKernel(Work* work) {
+  int count;
+  switch (work->to) {
+    case 1:  // fake_add: { const float* a; const float* b; float* c; int n; }
+      memcpy(&count, work->params + 24, 4);
+      for (int i = 0; i < count; i++) floatAt(work, 16)[i] = floatAt(work, 0)[i] + floatAt(work, 8)[i];
+      break;
+    case 2: sticky = kIllegalAddress; break;          // fake_fault
+    case 3: for (;;) sleep(1000);                     // fake_hang
+    case 4: abort();                                  // fake_crash
+  }
+}
+static void runWork(Work* work) {
+  if (sticky != kSuccess) return;
+  if (work->kind == 0) memcpy((void*)work->to, (void*)work->from, work->bytes);
+  else if (work->kind == 1) memset((void*)work->to, work->value, work->bytes);
+  else runKernel(work);
+}
+static int give(Work work) {
+  if (capturing == NULL) { runWork(&work); return kSuccess; }
+  Work* copy = malloc(sizeof(Work));
+  *copy = work;
+  copy->next = NULL;
+  *capturing->last = copy;
+  capturing->last = &copy->next;
+  return kSuccess;
+}
+int cuMemcpyHtoDAsync_v2(Handle to, Handle from, uint64_t bytes, Handle stream) { (void)stream; return give((Work){0, to, from, bytes}); }
+int cuMemcpyDtoHAsync_v2(Handle to, Handle from, uint64_t bytes, Handle stream) { (void)stream; return give((Work){0, to, from, bytes}); }
+int cuMemsetD8Async(Handle to, unsigned value, uint64_t bytes, Handle stream) { (void)stream; return give((Work){1, to, 0, bytes, (int)value}); }
+
+int cuStreamCreate(Handle* stream, unsigned flags) { (void)flags; return make(stream, 77); }
+int cuStreamDestroy_v2(Handle stream) { (void)stream; return drop(); }
+int cuStreamSynchronize(Handle stream) { (void)stream; return sticky; }
+int cuStreamBeginCapture_v2(Handle stream, int mode) {
+  (void)stream; (void)mode;
+  capturing = calloc(1, sizeof(Graph));
+  capturing->last = &capturing->first;
+  return kSuccess;
+}
+int cuStreamEndCapture(Handle stream, Handle* graph) { (void)stream; *graph = (Handle)capturing; capturing = NULL; live++; return kSuccess; }
+int cuEventCreate(Handle* event, unsigned flags) { (void)flags; return make(event, (Handle)malloc(8)); }
+int cuEventDestroy_v2(Handle event) { free((void*)event); return drop(); }
+int cuEventRecord(Handle event, Handle stream) { (void)event; (void)stream; return sticky; }
+int cuEventSynchronize(Handle event) { (void)event; return sticky; }
+int cuEventElapsedTime(float* milliseconds, Handle a, Handle b) { (void)a; (void)b; *milliseconds = 0.25f; return sticky; }
+int cuGraphDestroy(Handle graph) { (void)graph; return drop(); }
+int cuGraphInstantiateWithFlags(Handle* executable, Handle graph, uint64_t flags) { (void)flags; return make(executable, graph); }
+int cuGraphExecDestroy(Handle graph) { (void)graph; return drop(); }
+int cuGraphUpload(Handle graph, Handle stream) { (void)graph; (void)stream; return sticky; }
+int cuGraphLaunch(Handle graph, Handle stream) {
+  (void)stream;
+  for (Work* work = ((Graph*)graph)->first; work != NULL; work = work->next) runWork(work);
+  return kSuccess;
+}
+
+static const char* entries[] = { "", "fake_add", "fake_fault", "fake_hang", "fake_crash" };
+int cuLibraryLoadData(Handle* library, const char* data, void* a, void* b, unsigned c, void* d, void* e, unsigned f) {
+  (void)a; (void)b; (void)c; (void)d; (void)e; (void)f;
+  return strncmp(data, "FAKE", 4) == 0 ? make(library, 5) : kInvalidImage;
+}
+int cuLibraryUnload(Handle library) { (void)library; return drop(); }
+int cuLibraryGetKernel(Handle* kernel, Handle library, const char* name) {
+  (void)library;
+  for (int i = 1; i < 5; i++) if (strcmp(name, entries[i]) == 0) { *kernel = i; return kSuccess; }
+  return kNotFound;
+}
+int cuKernelGetFunction(Handle* function, Handle kernel) { *function = kernel; return kSuccess; }
+int cuFuncGetAttribute(int* value, int attribute, Handle function) { (void)attribute; (void)function; *value = 0; return kSuccess; }
+int cuFuncSetAttribute(Handle function, int attribute, int value) { (void)function; (void)attribute; return value > 232448 ? kInvalidValue : kSuccess; }
+
+// As cuda.h lays them out.
+typedef struct { int id; char pad[4]; union { struct { unsigned x, y, z; } cluster; char pad[64]; } value; } Attribute;
+typedef struct { unsigned grid[3], block[3], shared; Handle stream; Attribute* attributes; unsigned count; } Config;
+static char lastLaunch[256];
+const char* fakeLastLaunch(void) { return lastLaunch; }
+int cuLaunchKernelEx(const Config* config, Handle function, void** params, void** extra) {
+  if (params != NULL || extra[0] != (void*)1 || extra[2] != (void*)2 || extra[4] != NULL) return kInvalidValue;
+  Work work = {2, function};
+  memcpy(work.params, extra[1], *(uint64_t*)extra[3]);
+  int at = snprintf(lastLaunch, sizeof lastLaunch, "grid %u %u %u block %u %u %u shared %u stream %llu bytes %llu",
+    config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1], config->block[2],
+    config->shared, (unsigned long long)config->stream, (unsigned long long)*(uint64_t*)extra[3]);
+  if (config->count == 1)
+    snprintf(lastLaunch + at, sizeof lastLaunch - at, " attribute %d %u %u %u", config->attributes->id,
+      config->attributes->value.cluster.x, config->attributes->value.cluster.y, config->attributes->value.cluster.z);
+  return give(work);
+}
+
+typedef struct { char* log; uint64_t size; int failed; } Link;
+int cuLinkCreate_v2(unsigned count, int* options, void** values, Handle* state) {
+  if (count != 2 || options[0] != 5 || options[1] != 6) return kInvalidValue;
+  Link* link = malloc(sizeof(Link));
+  *link = (Link){values[0], (uint64_t)values[1], 0};
+  return make(state, (Handle)link);
+}
+int cuLinkAddData_v2(Handle state, int type, const char* data, uint64_t bytes, const char* name, unsigned count, void* a, void* b) {
+  (void)count; (void)a; (void)b;
+  if (type != 1 || data[bytes - 1] != 0) return kInvalidValue;
+  if (strstr(data, ".entry") != NULL) return kSuccess;
+  snprintf(((Link*)state)->log, ((Link*)state)->size, "%s has no entry", name);
+  return kInvalidPtx;
+}
+static char cubin[] = "FAKE cubin";
+int cuLinkComplete(Handle state, Handle* code, uint64_t* bytes) { (void)state; *code = (Handle)cubin; *bytes = sizeof cubin; return kSuccess; }
+int cuLinkDestroy(Handle state) { free((void*)state); return drop(); }
