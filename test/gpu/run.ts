@@ -47,9 +47,6 @@ const { values: options, positionals: filters } = parseArgs({
   },
 });
 
-if (options.family !== undefined) await runChild(options.family, Number(options.from));
-else process.exitCode = await runParent();
-
 async function runParent(): Promise<number> {
   const families = readdirSync(casesFolder)
     .filter((file) => file.endsWith(".js"))
@@ -211,3 +208,7 @@ function send(message: FromChild): Promise<void> {
     process.send?.(message, () => resolve());
   });
 }
+
+// Last, so that the classes above are there.
+if (options.family !== undefined) await runChild(options.family, Number(options.from));
+else process.exitCode = await runParent();
