@@ -14,7 +14,8 @@ export const fixOptions = {
     type: "string",
     group,
     choices: ["nhwc"] as const,
-    describe: "With --fix: keep activations channels_last",
+    describe:
+      "With --fix: keep activations channels_last, also where --unsafe-fixes would not because it is predicted to be slower",
   },
   samples: {
     type: "string",
@@ -29,7 +30,7 @@ export const fixOptions = {
     group,
     choices: ["portable", "ort-cuda"] as const,
     describe:
-      "With channels_last: local functions that every runtime can run (default), or com.microsoft::NhwcConv for ONNX Runtime with CUDA",
+      "With channels_last: local functions that every runtime can run (default), or com.microsoft::NhwcConv for ONNX Runtime with CUDA, which nothing here can run: with --no-verify or --diff only",
   },
   diff: flag("Show what --fix would change, write nothing; exit 1 where something would"),
   "fix-output": {
@@ -53,6 +54,8 @@ export interface FixFlags {
   readonly halfIo: boolean;
   /** A .npz file, or a folder of them. */
   readonly samples: string | undefined;
+  /** With --unsafe-fixes alone, only what NHWC is predicted to make faster is moved. */
+  readonly nhwcOnlyWhereFaster: boolean;
   readonly nhwcIo: boolean;
   readonly nhwcForm: "portable" | "ort-cuda";
   readonly output: string | undefined;
@@ -89,13 +92,14 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
   if (argv.target === "ort-cuda" && argv.verify !== false && argv.diff !== true) {
     throw new InputError(
       "usage",
-      "--target ort-cuda: NhwcConv has no kernel for the CPU, so the result cannot be compared here; add --no-verify",
+      "--target ort-cuda: ONNX Runtime has com.microsoft::NhwcConv for CUDA alone, so the result cannot be compared on the CPU; add --no-verify to write it unverified (the same with --target portable is verified)",
     );
   }
   return {
     dryRun: argv.diff ?? false,
     half,
     nhwc: argv.layout === "nhwc" || unsafe,
+    nhwcOnlyWhereFaster: argv.layout !== "nhwc",
     halfIo: argv["half-io"] ?? false,
     samples: single(argv.samples, "--samples"),
     nhwcIo: argv["nhwc-io"] ?? false,

@@ -36,6 +36,7 @@ export function fixSettings(plan: LintPlan, fix: FixFlags): FixSettings {
       ranges: undefined,
       nhwcIo: fix.nhwcIo,
       nhwcForm: fix.nhwcForm,
+      nhwcOnlyWhereFaster: fix.nhwcOnlyWhereFaster,
     },
   };
 }

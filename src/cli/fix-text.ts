@@ -21,13 +21,19 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
   const lines = [title, `  ${timeText(outcome, palette)}`, `  ${sizeText(outcome)}`];
   for (const note of outcome.notes) {
     if (note.kind !== "changed") continue;
-    const saves = note.microseconds === undefined ? "" : `, saves ${duration(note.microseconds)}`;
-    lines.push(`  ${palette.bold(note.pass)}  ${printable(note.message)}${saves}`);
+    lines.push(`  ${palette.bold(note.pass)}  ${printable(note.message)}${savesText(note.microseconds)}`);
   }
   if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
   if (options.diff) lines.push(...diffLines(outcome, palette));
   lines.push(...resultLines(outcome, palette));
   return `${lines.join("\n")}${blockedText(outcome, palette)}\n`;
+}
+
+function savesText(microseconds: number | undefined): string {
+  if (microseconds === undefined) return "";
+  return microseconds < 0
+    ? `, predicted to take ${duration(-microseconds)} more`
+    : `, saves ${duration(microseconds)}`;
 }
 
 function timeText({ microseconds: { before, after } }: FixOutcome, palette: Palette): string {

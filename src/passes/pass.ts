@@ -57,6 +57,8 @@ export interface PassOptions {
   readonly nhwcIo: boolean;
   /** `ort-cuda` writes com.microsoft::NhwcConv; `portable` local functions that every runtime can run. */
   readonly nhwcForm: "portable" | "ort-cuda";
+  /** Regions that NHWC is predicted to slow down stay NCHW; by default they are moved as well, and named. */
+  readonly nhwcOnlyWhereFaster?: boolean;
 }
 
 export interface PassContext {

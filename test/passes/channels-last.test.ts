@@ -416,6 +416,50 @@ describe("--nhwc-io", () => {
   });
 });
 
+describe("a region that NHWC is predicted to slow down", () => {
+  /** x through dense convolutions, d through depthwise ones. */
+  const bytes = model(options, (graph) => {
+    const x = graph.input("x", [2, 3, 8, 10]);
+    graph.node("Relu", [conv(graph, x, [6, 3, 3])], {}, { outputs: ["y"] });
+    graph.output("y");
+    const d = graph.input("d", [2, 6, 8, 10]);
+    const first = graph.node("Conv", [d, weight(graph, [6, 1, 3, 3])], { group: 6 }, { name: "depthwise" });
+    graph.node("Conv", [first, weight(graph, [6, 1, 3, 3])], { group: 6 }, { outputs: ["z"] });
+    graph.output("z");
+  });
+  const both: Feeds = { x: floats([2, 3, 8, 10]), d: floats([2, 6, 8, 10]) };
+
+  it("stays NCHW where only gains are asked for, and the other one moves", async () => {
+    const moved = await expectSameMoved(bytes, both, { nhwcOnlyWhereFaster: true });
+    expect(operatorsOf(moved)).toEqual(["Transpose", "nhwc::Conv", "Relu", "Transpose", "Conv", "Conv"]);
+    const message =
+      '2 convolution(s) from "depthwise" on stay NCHW: NHWC is predicted to be slower there; --layout nhwc moves them all the same';
+    // Twice 10 − 12, and two Transposes.
+    expect(moved.notes).toContainEqual(
+      expect.objectContaining({ kind: "blocked", message, microseconds: -6 }),
+    );
+  });
+
+  it("moves where it is asked for, which is said", async () => {
+    const moved = await expectSameMoved(bytes, both);
+    expect(operatorsOf(moved).filter((operator) => operator.startsWith("nhwc::Conv"))).toHaveLength(3);
+    const message =
+      '2 convolution(s) from "depthwise" on: NHWC is predicted to be slower there; it was asked for';
+    expect(moved.notes).toContainEqual(expect.objectContaining({ kind: "blocked", message }));
+  });
+
+  it("leaves a model alone that has no other", () => {
+    const alone = model(options, (graph) => {
+      const d = graph.input("d", [2, 6, 8, 10]);
+      graph.node("Conv", [d, weight(graph, [6, 1, 3, 3])], { group: 6 }, { outputs: ["z"] });
+      graph.output("z");
+    });
+    const { patch, notes } = moveModel(modelFromBytes(alone), { nhwcOnlyWhereFaster: true });
+    expect(patch.isEmpty).toBe(true);
+    expect(notes).toMatchObject([{ kind: "blocked", message: expect.stringContaining("stay NCHW") }]);
+  });
+});
+
 describe("--target ort-cuda", () => {
   const bytes = between((graph, h) => {
     const grouped = graph.node("Conv", [h, weight(graph, [6, 2, 3, 2])], {

@@ -18,11 +18,17 @@ export interface Moved {
   readonly permutations: ReadonlyMap<string, readonly number[]>;
 }
 
-type Options = Partial<Pick<PassOptions, "nhwcIo" | "nhwcForm">>;
+type Options = Partial<Pick<PassOptions, "nhwcIo" | "nhwcForm" | "nhwcOnlyWhereFaster">>;
 
-/** Prices that are easy to foresee: 10 µs for an NCHW convolution, 4 for NHWC, 1 for anything else. */
+/** Prices that are easy to foresee: 10 µs for an NCHW convolution, 4 for NHWC or 12 if it is depthwise, 1 for anything else. */
+function priceOf(work: Work<number>): number {
+  if (work.kind !== "conv") return 1;
+  if (work.layout === "nchw") return 10;
+  return work.groups === work.channels ? 12 : 4;
+}
+
 function estimate(work: Work<number>): Estimate {
-  const microseconds = work.kind === "conv" ? (work.layout === "nhwc" ? 4 : 10) : 1;
+  const microseconds = priceOf(work);
   const sure = { microseconds, low: microseconds, high: microseconds, biasMicroseconds: 0 };
   return { ...sure, bound: "dram", tensorCore: true, flops: 1, bytes: 1 };
 }

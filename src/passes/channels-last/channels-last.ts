@@ -1,5 +1,5 @@
 /** @file The layout pass: convolutions and what lies between them on NHWC values, Transposes only at the borders. */
-import { type Node, operatorOf } from "../../ir/model.ts";
+import { labelOf, type Node, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import { nhwcDomain } from "../../ops/nhwc.ts";
 import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
@@ -8,15 +8,15 @@ import { leastIrVersion, toNhwc } from "./functions.ts";
 import { anchors } from "./layouts.ts";
 import { microsoft } from "./nhwc-conv.ts";
 import { gainOf, transposeCost } from "./price.ts";
+import type { Region } from "./regions.ts";
 import { LayoutRewrite } from "./rewrite.ts";
 
 export const channelsLast: Pass = { name: "channels-last", safe: false, run };
 
 function run(context: PassContext): PassResult {
-  const patch = new Patch();
-  const rewrite = new LayoutRewrite(context, patch.of(context.model.graph));
-  rewrite.run();
-  if (rewrite.converted.length === 0) return { patch: new Patch(), notes: keptNotes(context) };
+  const { patch, rewrite, left } = rewriteWherePays(context);
+  if (rewrite.converted.length === 0)
+    return { patch: new Patch(), notes: [...leftNotes(left), ...keptNotes(context)] };
   const { opsets } = context.model;
   patch.functions.push(...rewrite.functions.specs);
   if (rewrite.functions.isUsed && !opsets.has(nhwcDomain)) patch.opsets.set(nhwcDomain, 1);
@@ -24,11 +24,62 @@ function run(context: PassContext): PassResult {
   if (rewrite.convolutions.isUsed && !opsets.has(microsoft)) patch.opsets.set(microsoft, 1);
   const notes = [
     changedNote(rewrite, context),
+    ...slowerNotes(rewrite.regions),
+    ...leftNotes(left),
     ...blockedNotes(rewrite.borders, context),
     ...keptNotes(context),
   ];
   const permutations = new Map(rewrite.edges.map((name) => [name, toNhwc]));
   return { patch, notes, permutations };
+}
+
+interface Attempt {
+  readonly patch: Patch;
+  readonly rewrite: LayoutRewrite;
+  /** Regions that stay NCHW, because NHWC would be slower. */
+  readonly left: readonly Region[];
+}
+
+/** Where only gains are asked for: again without the regions that lose, until none does. */
+function rewriteWherePays(context: PassContext): Attempt {
+  const left: Region[] = [];
+  const excluded = new Set<Node>();
+  for (;;) {
+    const patch = new Patch();
+    const rewrite = new LayoutRewrite(context, patch.of(context.model.graph), excluded);
+    rewrite.run();
+    const losing = context.options.nhwcOnlyWhereFaster === true ? rewrite.regions.filter(isSlower) : [];
+    if (losing.length === 0) return { patch, rewrite, left };
+    left.push(...losing);
+    for (const { convolutions } of losing) for (const node of convolutions) excluded.add(node);
+  }
+}
+
+function isSlower({ microseconds }: Region): boolean {
+  return microseconds < 0;
+}
+
+function slowerNotes(regions: readonly Region[]): PassNote[] {
+  return regions.filter(isSlower).map((region) => ({
+    kind: "blocked",
+    node: region.convolutions[0],
+    message: `${nameOf(region)}: NHWC is predicted to be slower there; it was asked for`,
+    microseconds: region.microseconds,
+  }));
+}
+
+function leftNotes(regions: readonly Region[]): PassNote[] {
+  return regions.map((region) => ({
+    kind: "blocked",
+    node: region.convolutions[0],
+    message: `${nameOf(region)} stay NCHW: NHWC is predicted to be slower there; --layout nhwc moves them all the same`,
+    microseconds: region.microseconds,
+  }));
+}
+
+function nameOf({ convolutions: [first, ...others] }: Region): string {
+  const name = first === undefined ? "" : labelOf(first);
+  return `${1 + others.length} convolution(s) from "${name}" on`;
 }
 
 function changedNote(rewrite: LayoutRewrite, context: PassContext): PassNote {

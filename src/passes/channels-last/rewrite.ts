@@ -11,6 +11,7 @@ import { type Border, ValueForms } from "./forms.ts";
 import { NhwcFunctions, perm } from "./functions.ts";
 import { anchors, type Form, formOf, positionInNhwc } from "./layouts.ts";
 import { NhwcConvs } from "./nhwc-conv.ts";
+import { type Region, Regions } from "./regions.ts";
 import { nhwcShape } from "./shapes.ts";
 import { permOf } from "./transposes.ts";
 
@@ -26,8 +27,13 @@ export class LayoutRewrite {
   readonly #chains = new Map<Node, readonly Node[]>();
   readonly #inChain = new Set<Node>();
 
-  constructor(context: PassContext, graph: GraphPatch) {
+  readonly #regions = new Regions();
+  readonly #excluded: ReadonlySet<Node>;
+
+  /** Convolutions in `excluded` stay as they are. */
+  constructor(context: PassContext, graph: GraphPatch, excluded: ReadonlySet<Node> = new Set()) {
     this.#context = context;
+    this.#excluded = excluded;
     this.#graph = graph;
     this.functions = new NhwcFunctions(context.model);
     this.convolutions = new NhwcConvs(context, graph);
@@ -53,6 +59,11 @@ export class LayoutRewrite {
       if (this.#inChain.has(node)) return [];
       return specs.every(({ opType }) => opType === "Identity") ? [input] : [];
     });
+  }
+
+  /** What hangs together, and whether it pays. */
+  get regions(): readonly Region[] {
+    return this.#regions.list(this.converted, this.borders, this.unturned, this.#context);
   }
 
   run(): void {
@@ -127,6 +138,7 @@ export class LayoutRewrite {
     const inputs = [this.#forms.asNhwc(image, conversions), ...operands];
     const none = new Map(last.attributes.map(({ name: key }): [string, null] => [key, null]));
     const outputs = [this.#forms.produce(output)];
+    this.#regions.join(last, [image, output]);
     return [
       ...conversions,
       { base: last, domain: nhwcDomain, opType: name, inputs, outputs, attributes: none },
@@ -134,7 +146,7 @@ export class LayoutRewrite {
   }
 
   #toNhwc(node: Node): readonly NodeSpec[] | undefined {
-    const found = formOf(node, this.#context.facts.root);
+    const found = this.#excluded.has(node) ? undefined : formOf(node, this.#context.facts.root);
     if (found === undefined || !this.#pays(node, found)) return undefined;
     const { form, images } = found;
     if (form.kind === "function" && !this.functions.canCall(node)) return undefined;
@@ -151,6 +163,7 @@ export class LayoutRewrite {
       value === undefined ? "" : isPlain ? value.name : this.#forms.produce(value),
     );
     if (anchors.has(node.opType)) this.converted.push(node);
+    this.#regions.join(node, isPlain ? images : [...images, ...node.outputs]);
     return [...conversions, ...this.#specs(node, form, inputs, outputs)];
   }
 

@@ -1,0 +1,62 @@
+/** @file Values that go NHWC together: what one decision is about. */
+import { labelOf, type Node, type Value } from "../../ir/model.ts";
+import type { PassContext } from "../pass.ts";
+import type { Border } from "./forms.ts";
+import { gainOf, transposeCost } from "./price.ts";
+
+/** Converted convolutions that NHWC values connect. */
+export interface Region {
+  readonly convolutions: readonly Node[];
+  /** Faster convolutions and Transposes that go, less the Transposes at the borders; negative where NHWC is slower. */
+  readonly microseconds: number;
+}
+
+/** Union-find over image values, fed as nodes are converted. */
+export class Regions {
+  readonly #up = new Map<Value, Value>();
+  readonly #nodes = new Map<Node, Value>();
+
+  /** `images` are what a node reads and gives in NHWC. */
+  join(node: Node, images: readonly (Value | undefined)[]): void {
+    const [first, ...others] = images.filter((value) => value !== undefined);
+    if (first === undefined) return;
+    this.#nodes.set(node, first);
+    const root = this.#rootOf(first);
+    for (const other of others) {
+      const from = this.#rootOf(other);
+      if (from !== root) this.#up.set(from, root);
+    }
+  }
+
+  /** In the order of their first convolutions. */
+  list(
+    converted: readonly Node[],
+    borders: readonly Border[],
+    unturned: readonly Value[],
+    context: PassContext,
+  ): Region[] {
+    const gains = new Map<Value, { convolutions: Node[]; microseconds: number }>();
+    const at = (value: Value) => {
+      const root = this.#rootOf(value);
+      const known = gains.get(root) ?? { convolutions: [], microseconds: 0 };
+      gains.set(root, known);
+      return known;
+    };
+    for (const node of converted) {
+      const value = this.#nodes.get(node);
+      if (value === undefined)
+        throw new Error(`tc-lint bug: "${labelOf(node)}" is converted, but in no region`);
+      at(value).convolutions.push(node);
+      at(value).microseconds += gainOf(node, context);
+    }
+    for (const { value } of borders) at(value).microseconds -= transposeCost(value, context);
+    for (const value of unturned) at(value).microseconds += transposeCost(value, context);
+    return [...gains.values()].filter(({ convolutions }) => convolutions.length > 0);
+  }
+
+  #rootOf(value: Value): Value {
+    let root = value;
+    for (let up = this.#up.get(root); up !== undefined; up = this.#up.get(root)) root = up;
+    return root;
+  }
+}
