@@ -1,0 +1,117 @@
+/** @file Copies between views: a chain where both sides run along the same memory, else tiles through shared memory. */
+import { collapseAxes } from "../../plan/collapse.ts";
+import type { Emitter } from "../../plan/lowering.ts";
+import { type ParamBlock, ParamWriter } from "../../plan/params.ts";
+import { bytesOfType, type StorageType } from "../../plan/storage.ts";
+import { elementCount, type View } from "../../plan/view.ts";
+import { load } from "../../ptx/build.ts";
+import { compileChain } from "../../ptx/compile.ts";
+
+export const transposeFamily = "transpose";
+
+/** Elements along either side of a tile, and axes beside these two: as in transpose.cu. */
+const tileSize = 64;
+const batchAxes = 6;
+const threads = [32, 8, 1] as const;
+
+/** Conversions that the tiles do on the way; equal types are copied by width. */
+const conversions: Readonly<Partial<Record<StorageType, Partial<Record<StorageType, string>>>>> = {
+  float32: { float16: "transpose_f32_f16", bfloat16: "transpose_f32_bf16" },
+  float16: { float32: "transpose_f16_f32" },
+  bfloat16: { float32: "transpose_bf16_f32" },
+};
+
+function entryOf(from: StorageType, to: StorageType): string | undefined {
+  return from === to ? `transpose_b${8 * bytesOfType(from)}` : conversions[from]?.[to];
+}
+
+/** Shorter axes leave most of a tile empty. */
+const shortestAxis = 8;
+
+export interface TilePlan {
+  readonly sizeX: number;
+  readonly sizeY: number;
+  readonly fromStrideX: number;
+  readonly fromStrideY: number;
+  readonly toStrideX: number;
+  readonly toStrideY: number;
+  readonly batch: readonly {
+    readonly size: number;
+    readonly fromStride: number;
+    readonly toStride: number;
+  }[];
+}
+
+/** How the copy goes in tiles; undefined where both sides have the same innermost axis, or one is too short. */
+export function tilePlan(from: View, to: View): TilePlan | undefined {
+  const { sizes, strides } = collapseAxes(to.shape, [to.strides, from.strides]);
+  const [toStrides = [], fromStrides = []] = strides;
+  const axes = sizes.map((size, axis) => ({
+    size,
+    fromStride: fromStrides[axis] ?? 0,
+    toStride: toStrides[axis] ?? 0,
+  }));
+  const y = axes.at(-1);
+  const steps = axes.filter(({ fromStride }) => fromStride !== 0);
+  const x = steps.reduce<(typeof axes)[number] | undefined>(
+    (best, axis) =>
+      best === undefined || Math.abs(axis.fromStride) < Math.abs(best.fromStride) ? axis : best,
+    undefined,
+  );
+  if (x === undefined || y === undefined || x === y || y.fromStride === 0) return undefined;
+  if (Math.min(x.size, y.size) < shortestAxis || axes.length - 2 > batchAxes) return undefined;
+  return {
+    sizeX: x.size,
+    sizeY: y.size,
+    fromStrideX: x.fromStride,
+    fromStrideY: y.fromStride,
+    toStrideX: x.toStride,
+    toStrideY: y.toStride,
+    batch: axes.filter((axis) => axis !== x && axis !== y),
+  };
+}
+
+export function tileParams(plan: TilePlan, from: View, to: View): ParamBlock {
+  const lead = Array.from({ length: batchAxes - plan.batch.length }, () => ({
+    size: 1,
+    fromStride: 0,
+    toStride: 0,
+  }));
+  const batch = [...lead, ...plan.batch];
+  return new ParamWriter()
+    .pointer(from)
+    .pointer(to)
+    .i32(plan.sizeX, plan.sizeY, plan.fromStrideY, plan.toStrideX)
+    .i32(tilesOf(plan.sizeX), tilesOf(plan.sizeY), plan.fromStrideX, plan.toStrideY)
+    .i32(...batch.map(({ size }) => size))
+    .i32(...batch.map(({ fromStride }) => fromStride))
+    .i32(...batch.map(({ toStride }) => toStride))
+    .done();
+}
+
+function tilesOf(size: number): number {
+  return Math.ceil(size / tileSize);
+}
+
+/** Writes `from` into `to`, views of one shape; converts as ONNX's Cast does. */
+export function copyViews(emitter: Emitter, from: View, to: View): void {
+  if (elementCount(to.shape) === 0) return;
+  const entry = entryOf(from.type, to.type);
+  const plan = entry === undefined ? undefined : tilePlan(from, to);
+  if (entry === undefined || plan === undefined) {
+    const launch = compileChain({ shape: to.shape, outputs: [{ expr: load(from), to }] }, emitter.target);
+    if (launch !== undefined) emitter.launch(launch);
+    return;
+  }
+  const batch = plan.batch.reduce((product, { size }) => product * size, 1);
+  emitter.launch({
+    kernel: { kind: "built", family: transposeFamily, entry },
+    grid: [tilesOf(plan.sizeX) * tilesOf(plan.sizeY) * batch, 1, 1],
+    block: threads,
+    sharedBytes: 0,
+    params: tileParams(plan, from, to),
+    reads: [from],
+    writes: [to],
+    detail: `${plan.sizeX}×${plan.sizeY}, ${batch} times`,
+  });
+}

@@ -1,0 +1,69 @@
+/**
+ * @file Expressions over an output shape as one kernel.
+ *
+ * The text depends on structure alone (operations, types, constants, which operands lie how, widths): sizes, strides and
+ * pointers are parameters, so that equal chains at other sizes share one kernel.
+ */
+import { createHash } from "node:crypto";
+import { type Launch, PlanError, type PlanTarget } from "../plan/step.ts";
+import { elementCount, type View } from "../plan/view.ts";
+import { Assembler } from "./assembler.ts";
+import { type ChainShape, chainShape } from "./chain-shape.ts";
+import { emitChain } from "./chain-text.ts";
+import type { Expr } from "./expr.ts";
+import { type ChainGraph, chainGraph } from "./graph.ts";
+
+export interface ChainRequest {
+  readonly shape: readonly number[];
+  /** Views of `shape`. */
+  readonly outputs: readonly { readonly expr: Expr; readonly to: View }[];
+}
+
+/** CUDA's limit on the parameters of a kernel, in bytes. */
+const maxParamBytes = 4096;
+
+/** Undefined where there are no elements. The buffers of the views start at multiples of 16 bytes. */
+export function compileChain(request: ChainRequest, target: PlanTarget): Launch | undefined {
+  const { shape } = request;
+  if (elementCount(shape) === 0) return undefined;
+  const outputs = request.outputs.map(({ to }) => to);
+  checkSizes(shape, outputs);
+  const graph = chainGraph(
+    shape,
+    request.outputs.map(({ expr }) => expr),
+  );
+  const spread = chainShape({ shape, graph, outputs }, target);
+  const assembler = new Assembler(target.computeCapability);
+  const params = emitChain(assembler, graph, spread).done();
+  if (params.bytes.length > maxParamBytes) {
+    throw new PlanError("elementwise", `an elementwise step reads ${graph.leaves.length} tensors, too many`);
+  }
+  const named = (entry: string) => assembler.module(entry, params.bytes.length);
+  const entry = `chain_${createHash("sha256").update(named("chain")).digest("hex").slice(0, 16)}`;
+  return {
+    kernel: { kind: "ptx", text: named(entry), entry },
+    grid: [Math.ceil(spread.rowCount / (spread.rows * spread.threads)), 1, 1],
+    block: [spread.threads, 1, 1],
+    sharedBytes: 0,
+    params,
+    reads: graph.leaves.flatMap(({ view }) => (view === undefined ? [] : [view])),
+    writes: outputs,
+    detail: describe(graph, spread),
+  };
+}
+
+function checkSizes(shape: readonly number[], outputs: readonly View[]): void {
+  if (elementCount(shape) >= 2 ** 31) {
+    throw new PlanError("elementwise", `[${shape.join(",")}] has 2^31 elements or more, fewer are supported`);
+  }
+  for (const to of outputs) {
+    if (to.shape.join() !== shape.join()) {
+      throw new Error(`tc-lint bug: a chain over [${shape.join(",")}] is stored to [${to.shape.join(",")}]`);
+    }
+  }
+}
+
+function describe({ nodes, leaves }: ChainGraph, { sizes, width, rows }: ChainShape): string {
+  const operations = nodes.filter(({ leaf, expr }) => leaf === undefined && expr.kind !== "constant").length;
+  return `${operations} ops, ${leaves.length} reads, [${sizes.join(",")}], ${width}×${rows} a thread`;
+}
