@@ -4,65 +4,17 @@ import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { DeviceContext } from "../../cuda-runtime/driver/context.ts";
 import { Driver } from "../../cuda-runtime/driver/driver.ts";
-import { ParamWriter } from "../../cuda-runtime/plan/params.ts";
-import type { KernelRef, Plan, Step, Upload } from "../../cuda-runtime/plan/step.ts";
-import type { BufferKind, View } from "../../cuda-runtime/plan/view.ts";
+import type { KernelRef } from "../../cuda-runtime/plan/step.ts";
 import { DeviceSession, type SessionOptions } from "../../cuda-runtime/session/session.ts";
 import { KernelStore } from "../../cuda-runtime/session/store.ts";
+import { timeRuns, timeSteps } from "../../cuda-runtime/session/timing.ts";
 import { buildFakeCuda } from "./fake-cuda.ts";
+import { add, built, count, planOf, view } from "./fake-plan.ts";
 
 const fake = buildFakeCuda();
 afterAll(() => {
   if (fake !== undefined) rmSync(fake.folder, { recursive: true, force: true });
 });
-
-const count = 300;
-
-function view(id: number, kind: BufferKind): View {
-  const buffer = { id, kind, bytes: 4 * count, name: `b${id}` };
-  return { buffer, type: "float32", shape: [count], strides: [1], offset: 0 };
-}
-
-function add(a: View, b: View, to: View, kernel: KernelRef = built("fake_add")): Step {
-  const params = new ParamWriter().pointer(a).pointer(b).pointer(to).i32(count).done();
-  const launch = { kernel, grid: [1, 1, 1], block: [32, 1, 1], sharedBytes: 0, params } as const;
-  return {
-    action: { kind: "launch", launch: { ...launch, reads: [a, b], writes: [to] } },
-    label: "here",
-    operator: "Add",
-  };
-}
-
-function built(entry: string): KernelRef {
-  return { kind: "built", family: "fake", entry };
-}
-
-function upload({ buffer }: View, value: number): Upload {
-  const bytes = new Uint8Array(new Float32Array(count).fill(value).buffer);
-  return {
-    buffer,
-    offsetBytes: 0,
-    sizeBytes: bytes.length,
-    readInto: (offset, target) => target.set(bytes.subarray(offset, offset + target.length)),
-  };
-}
-
-/** y = x + (1 + 2 + 4 + 4) + x, the bracket once. */
-function planOf(...extra: readonly Step[]): Plan {
-  const [x, y] = [view(0, "input"), view(1, "output")];
-  const weights = [view(2, "constant"), view(3, "constant"), view(4, "constant")] as const;
-  const [sum, total] = [view(5, "temporary"), view(6, "constant")];
-  const [twice, between, last] = [view(7, "temporary"), view(8, "temporary"), view(9, "temporary")];
-  const steps = [add(x, total, between), add(between, weights[2], last), add(last, x, y)];
-  return {
-    buffers: [x, y, ...weights, sum, total, twice, between, last].map(({ buffer }) => buffer),
-    uploads: weights.map((weight, index) => upload(weight, 2 ** index)),
-    prepare: [add(weights[0], weights[1], sum), add(sum, weights[2], total)],
-    steps: [...steps, ...extra],
-    inputs: [{ name: "x", view: x }],
-    outputs: [{ name: "y", view: y }],
-  };
-}
 
 describe.skipIf(fake === undefined)("A session", () => {
   const kernels = fake?.kernels ?? new URL("file:///");
@@ -106,6 +58,21 @@ describe.skipIf(fake === undefined)("A session", () => {
     expect(readdirSync(path.join(folder, "new")).every((name) => /^[0-9a-f]{64}\.cubin$/.test(name))).toBe(
       true,
     );
+  });
+
+  it("times runs and steps", async () => {
+    using context = await start();
+    using store = new KernelStore(context, { kernels, cache: null });
+    using session = DeviceSession.load(context, store, planOf());
+    session.writeInputs(new Map([["x", new Uint8Array(4 * count)]]));
+    // Everything takes the fake 250 µs; steps this long are not grouped.
+    expect(timeRuns(session, { warmup: 1, repeats: 7 })).toEqual({
+      median: 250,
+      low: 250,
+      high: 250,
+      repeats: 7,
+    });
+    expect(timeSteps(session).map(({ median }) => median)).toEqual([250, 250, 250]);
   });
 
   it("says which file of kernels is missing, and how to get it", async () => {

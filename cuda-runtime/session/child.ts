@@ -1,0 +1,32 @@
+/** @file The process that uses the GPU, from within: it takes one task, answers once and ends. */
+import { InputError } from "../../src/ir/errors.ts";
+import { gpuFailure } from "./open.ts";
+import type { ChildAnswer } from "./process.ts";
+
+/** Answers its parent's task with what `work` makes of it. Called once, at the start of the child's script. */
+export function serveTask<Task, Result>(
+  work: (task: Task, onProgress: (what: string) => void) => Promise<Result>,
+): void {
+  // Without a parent nobody waits for an answer.
+  process.once("disconnect", () => process.exit(1));
+  process.once("message", (task: Task) => {
+    const send = (message: ChildAnswer<Result>) => new Promise((sent) => process.send?.(message, sent));
+    const answer = async (): Promise<ChildAnswer<Result>> => {
+      try {
+        return { kind: "done", result: await work(task, (what) => void send({ kind: "progress", what })) };
+      } catch (error) {
+        return failureOf(gpuFailure(error));
+      }
+    };
+    // The driver's threads need no farewell.
+    void answer()
+      .then(send)
+      .then(() => process.exit(0));
+  });
+}
+
+function failureOf(error: unknown): ChildAnswer<never> {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  const code = error instanceof InputError ? error.code : undefined;
+  return { kind: "failed", code, message: code === undefined ? (stack ?? message) : message };
+}
