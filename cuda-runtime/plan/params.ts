@@ -40,18 +40,26 @@ export class ParamWriter {
       if (!Number.isInteger(value) || value < -(2 ** 31) || value >= 2 ** 31) {
         throw new RangeError(`tc-lint bug: ${value} is no 32-bit integer`);
       }
-      this.#data.setInt32(this.#reserve(4), value, true);
+      // The place first: reserving may replace #data by a larger one.
+      const at = this.#reserve(4);
+      this.#data.setInt32(at, value, true);
     }
     return this;
   }
 
   i64(...values: readonly number[]): this {
-    for (const value of values) this.#data.setBigInt64(this.#reserve(8), BigInt(value), true);
+    for (const value of values) {
+      const at = this.#reserve(8);
+      this.#data.setBigInt64(at, BigInt(value), true);
+    }
     return this;
   }
 
   f32(...values: readonly number[]): this {
-    for (const value of values) this.#data.setFloat32(this.#reserve(4), value, true);
+    for (const value of values) {
+      const at = this.#reserve(4);
+      this.#data.setFloat32(at, value, true);
+    }
     return this;
   }
 
