@@ -1,10 +1,10 @@
-/** @file Operators that belong to no family: matrices, distances, overlapping windows, and those that no plan can hold. */
+/** @file Operators that belong to no family: matrices, distances, and those that no plan can hold. */
 import { emitDistance } from "../kernels/misc/distance.ts";
 import { emitMatrix } from "../kernels/misc/matrix.ts";
 import type { LowerContext, LowerTable } from "../plan/lowering.ts";
 import { scalarOf } from "../plan/scalar.ts";
 import { isFloatStorage } from "../plan/storage.ts";
-import { reshaped, type View } from "../plan/view.ts";
+import type { View } from "../plan/view.ts";
 import type { Expr } from "../ptx/expr.ts";
 import { fourierLowerings } from "./misc-fourier.ts";
 import { lossLowerings } from "./misc-loss.ts";
@@ -19,8 +19,6 @@ export const miscLowerings: LowerTable = {
   EyeLike: lowerEyeLike,
   "com.microsoft::Inverse": (context) => lowerMatrix(context, "inverse"),
   "com.microsoft::CDist": lowerDistance,
-  "com.microsoft::ExpandDims": lowerExpandDims,
-  "com.microsoft::UnfoldTensor": lowerUnfold,
   ...failing(random, [
     "Bernoulli",
     "Multinomial",
@@ -29,7 +27,7 @@ export const miscLowerings: LowerTable = {
     "RandomUniform",
     "RandomUniformLike",
   ]),
-  ...failing(found, ["NonMaxSuppression", "NonZero", "Unique", "com.microsoft::Unique"]),
+  ...failing(found, ["NonMaxSuppression", "com.microsoft::Unique"]),
 };
 
 function failing(reason: string, operators: readonly string[]): LowerTable {
@@ -74,25 +72,4 @@ function lowerEyeLike(context: LowerContext): void {
   const diagonal: Expr = { kind: "binary", type: "i32", op: "add", args: [row, offset] };
   const condition: Expr = { kind: "compare", type: "bool", op: "eq", args: [column, diagonal] };
   context.setExpr(0, { kind: "select", type, condition, args: [number(1), number(0)] });
-}
-
-function lowerExpandDims(context: LowerContext): void {
-  const view = context.input(0);
-  const shape = context.outputShape(0);
-  context.setOutput(0, reshaped(view, shape) ?? reshaped(context.packed(view), shape) ?? view);
-}
-
-/** Windows overlap in memory: no copy. */
-function lowerUnfold(context: LowerContext): void {
-  const view = context.input(0);
-  const rank = view.shape.length;
-  const named = context.int("dim") ?? -1;
-  const axis = named < 0 ? named + rank : named;
-  const stride = view.strides[axis] ?? 0;
-  const step = context.int("step") ?? 1;
-  context.setOutput(0, {
-    ...view,
-    shape: context.outputShape(0),
-    strides: [...view.strides.with(axis, stride * step), stride],
-  });
 }
