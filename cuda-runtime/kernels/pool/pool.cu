@@ -1,0 +1,223 @@
+// Pools: windows of neighbouring channels as vectors, any other layout and type one element at a time, whole images by
+// a block each; and the inverse of a maximum, and pools over regions of interest.
+// hot: pool_f16_*, pool_bf16_*, pool_f32_*
+#include "regions.cuh"
+#include "window.cuh"
+
+template <typename E, int WIDTH> __device__ __forceinline__ void loadAll(float (&v)[WIDTH], const E* from) {
+  if constexpr (WIDTH == 1) {
+    v[0] = toFloat(*from);
+  } else if constexpr (sizeof(E) == 4) {
+    const float4 all = *reinterpret_cast<const float4*>(from);
+    v[0] = all.x, v[1] = all.y, v[2] = all.z, v[3] = all.w;
+  } else {
+    const uint4 all = *reinterpret_cast<const uint4*>(from);
+    alignas(16) E halves[8];
+    reinterpret_cast<uint4&>(halves) = all;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) v[i] = toFloat(halves[i]);
+  }
+}
+
+template <typename E, int WIDTH> __device__ __forceinline__ void storeAll(const float (&v)[WIDTH], E* to) {
+  if constexpr (WIDTH == 1) {
+    *to = fromFloat<E>(v[0]);
+  } else if constexpr (sizeof(E) == 4) {
+    *reinterpret_cast<float4*>(to) = make_float4(v[0], v[1], v[2], v[3]);
+  } else {
+    alignas(16) E halves[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) halves[i] = fromFloat<E>(v[i]);
+    *reinterpret_cast<uint4*>(to) = reinterpret_cast<const uint4&>(halves);
+  }
+}
+
+template <int KIND, int WIDTH> struct Pooled {
+  float v[WIDTH];
+
+  __device__ __forceinline__ Pooled() {
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) v[i] = KIND == kMax ? lowestOf<float>() : 0.0f;
+  }
+  __device__ __forceinline__ void add(const float (&x)[WIDTH], float power) {
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) {
+      if constexpr (KIND == kMax) v[i] = maxNan(x[i], v[i]);
+      else v[i] += KIND == kLp ? powerOf(x[i], power) : x[i];
+    }
+  }
+  // Two of them, already made of elements.
+  __device__ __forceinline__ void join(const float (&other)[WIDTH]) {
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) v[i] = KIND == kMax ? maxNan(other[i], v[i]) : v[i] + other[i];
+  }
+  __device__ __forceinline__ void finish(int count, float power) {
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) {
+      if constexpr (KIND == kAverage) v[i] = v[i] / static_cast<float>(count);
+      if constexpr (KIND == kLp) v[i] = rootOf(v[i], power);
+    }
+  }
+};
+
+template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolVectors(const PoolParams& p) {
+  const unsigned thread = blockIdx.x * 128 + threadIdx.x;
+  if (thread >= static_cast<unsigned>(p.threads)) return;
+  const Spot spot = spotOf(p, thread, WIDTH);
+  const E* x = static_cast<const E*>(p.x) + static_cast<int64_t>(spot.batch) * p.xBatch + spot.channel;
+  Pooled<KIND, WIDTH> pooled;
+  int count = 0;
+#pragma unroll 1
+  for (int kd = 0; kd < p.kernel[0]; ++kd) {
+    const int depth = spot.at[0] * p.stride[0] - p.pad[0] + kd * p.dilation[0];
+    if (static_cast<unsigned>(depth) >= static_cast<unsigned>(p.input[0])) continue;
+#pragma unroll 1
+    for (int kh = 0; kh < p.kernel[1]; ++kh) {
+      const int height = spot.at[1] * p.stride[1] - p.pad[1] + kh * p.dilation[1];
+      if (static_cast<unsigned>(height) >= static_cast<unsigned>(p.input[1])) continue;
+      const E* row = x + static_cast<int64_t>(depth) * p.xAxes[0] + static_cast<int64_t>(height) * p.xAxes[1];
+      const int first = spot.at[2] * p.stride[2] - p.pad[2];
+#pragma unroll 4
+      for (int kw = 0; kw < p.kernel[2]; ++kw) {
+        const int width = first + kw * p.dilation[2];
+        if (static_cast<unsigned>(width) >= static_cast<unsigned>(p.input[2])) continue;
+        float v[WIDTH];
+        loadAll<E, WIDTH>(v, row + static_cast<int64_t>(width) * p.xAxes[2]);
+        pooled.add(v, p.power);
+        ++count;
+      }
+    }
+  }
+  pooled.finish(p.countPads ? countedPositions(p, spot) : count, p.power);
+  E* y = static_cast<E*>(p.y) + static_cast<int64_t>(spot.batch) * p.yBatch + static_cast<int64_t>(spot.at[0]) * p.yAxes[0] +
+         static_cast<int64_t>(spot.at[1]) * p.yAxes[1] + static_cast<int64_t>(spot.at[2]) * p.yAxes[2] + spot.channel;
+  storeAll<E, WIDTH>(pooled.v, y);
+}
+
+// The sum of a whole image in a block: threadIdx.x takes neighbouring channels, threadIdx.y positions in turn.
+template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolWhole(const PoolParams& p) {
+  __shared__ float shared[512 * WIDTH];
+  const int batch = blockIdx.y;
+  const int channel = (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH;
+  const int positions = p.input[0] * p.input[1] * p.input[2];
+  Pooled<KIND, WIDTH> pooled;
+  if (channel < p.channels) {
+    const E* x = static_cast<const E*>(p.x) + static_cast<int64_t>(batch) * p.xBatch +
+                 static_cast<int64_t>(channel) * p.xChannel;
+#pragma unroll 4
+    for (int position = threadIdx.y; position < positions; position += blockDim.y) {
+      // `output` divides by the input's sizes here.
+      const unsigned row = quotientOf(position, p.output[2]);
+      const unsigned depth = quotientOf(row, p.output[1]);
+      const int64_t at = static_cast<int64_t>(depth) * p.xAxes[0] +
+                         static_cast<int64_t>(row - depth * p.output[1].size) * p.xAxes[1] +
+                         static_cast<int64_t>(position - row * p.output[2].size) * p.xAxes[2];
+      float v[WIDTH];
+      loadAll<E, WIDTH>(v, x + at);
+      pooled.add(v, p.power);
+    }
+  }
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
+  const int threads = blockDim.x * blockDim.y;
+#pragma unroll
+  for (int i = 0; i < WIDTH; ++i) shared[i * threads + thread] = pooled.v[i];
+  for (int half = blockDim.y / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.y >= half) continue;
+    float other[WIDTH];
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) other[i] = shared[i * threads + thread + half * blockDim.x];
+    pooled.join(other);
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) shared[i * threads + thread] = pooled.v[i];
+  }
+  if (threadIdx.y > 0 || channel >= p.channels) return;
+  pooled.finish(positions, p.power);
+  E* y = static_cast<E*>(p.y) + static_cast<int64_t>(batch) * p.yBatch + static_cast<int64_t>(channel) * p.yChannel;
+  storeAll<E, WIDTH>(pooled.v, y);
+}
+
+#define VECTORS(NAME, E, WIDTH, KIND, SUFFIX)                                                           \
+  extern "C" __global__ void __launch_bounds__(128, 8) pool_##NAME##_##SUFFIX(const __grid_constant__ PoolParams p) { \
+    poolVectors<E, WIDTH, KIND>(p);                                                                     \
+  }
+#define WHOLE(NAME, E, WIDTH, KIND, SUFFIX)                                                             \
+  extern "C" __global__ void __launch_bounds__(512, 2) pool_##NAME##_whole_##SUFFIX(const __grid_constant__ PoolParams p) { \
+    poolWhole<E, WIDTH, KIND>(p);                                                                       \
+  }                                                                                                     \
+  extern "C" __global__ void __launch_bounds__(512, 2)                                                  \
+      pool_##NAME##_whole_##SUFFIX##_single(const __grid_constant__ PoolParams p) {                     \
+    poolWhole<E, 1, KIND>(p);                                                                           \
+  }
+#define OF_TYPE(NAME, E, WIDTH)              \
+  VECTORS(NAME, E, WIDTH, kMax, max)         \
+  VECTORS(NAME, E, WIDTH, kAverage, average) \
+  VECTORS(NAME, E, WIDTH, kLp, lp)           \
+  WHOLE(NAME, E, WIDTH, kMax, max)           \
+  WHOLE(NAME, E, WIDTH, kAverage, average)   \
+  WHOLE(NAME, E, WIDTH, kLp, lp)
+
+OF_TYPE(f16, __half, 8)
+OF_TYPE(bf16, __nv_bfloat16, 8)
+OF_TYPE(f32, float, 4)
+
+// Any layout. Acc holds every value of the type: float for halves, int64_t for integers.
+template <typename Acc> __device__ __forceinline__ void poolAny(const PoolParams& p, const Spot& spot) {
+  const int64_t base = static_cast<int64_t>(spot.batch) * p.xBatch + static_cast<int64_t>(spot.channel) * p.xChannel;
+  Acc pooled = p.kind == kMax ? lowestOf<Acc>() : Acc(0);
+  int count = 0, bestDepth = 0, bestHeight = 0, bestWidth = 0;
+#pragma unroll 1
+  for (int kd = 0; kd < p.kernel[0]; ++kd) {
+    const int depth = spot.at[0] * p.stride[0] - p.pad[0] + kd * p.dilation[0];
+    if (static_cast<unsigned>(depth) >= static_cast<unsigned>(p.input[0])) continue;
+#pragma unroll 1
+    for (int kh = 0; kh < p.kernel[1]; ++kh) {
+      const int height = spot.at[1] * p.stride[1] - p.pad[1] + kh * p.dilation[1];
+      if (static_cast<unsigned>(height) >= static_cast<unsigned>(p.input[1])) continue;
+#pragma unroll 1
+      for (int kw = 0; kw < p.kernel[2]; ++kw) {
+        const int width = spot.at[2] * p.stride[2] - p.pad[2] + kw * p.dilation[2];
+        if (static_cast<unsigned>(width) >= static_cast<unsigned>(p.input[2])) continue;
+        const int64_t at = base + static_cast<int64_t>(depth) * p.xAxes[0] + static_cast<int64_t>(height) * p.xAxes[1] +
+                           static_cast<int64_t>(width) * p.xAxes[2];
+        const Acc x = loadAs<Acc>(p.x, at, p.type);
+        const bool isFirst = count++ == 0;
+        if (p.kind == kMax) {
+          // The first of equal ones; NaN, once found, stays.
+          if (isFirst || x > pooled || (x != x && pooled == pooled)) {
+            pooled = x;
+            bestDepth = depth, bestHeight = height, bestWidth = width;
+          }
+        } else if (p.kind == kAverage) {
+          pooled += x;
+        } else {
+          pooled += static_cast<Acc>(powerOf(static_cast<float>(x), p.power));
+        }
+      }
+    }
+  }
+  if (p.kind == kAverage) pooled = pooled / static_cast<Acc>(p.countPads ? countedPositions(p, spot) : count);
+  if (p.kind == kLp) pooled = static_cast<Acc>(rootOf(static_cast<float>(pooled), p.power));
+  storeAs<Acc>(p.y, static_cast<int64_t>(spot.batch) * p.yBatch + static_cast<int64_t>(spot.channel) * p.yChannel +
+                        static_cast<int64_t>(spot.at[0]) * p.yAxes[0] + static_cast<int64_t>(spot.at[1]) * p.yAxes[1] +
+                        static_cast<int64_t>(spot.at[2]) * p.yAxes[2],
+               p.type, pooled);
+  if (p.indices == nullptr) return;
+  const int64_t within = p.columnMajor
+                             ? bestDepth + static_cast<int64_t>(p.input[0]) * (bestHeight + static_cast<int64_t>(p.input[1]) * bestWidth)
+                             : (static_cast<int64_t>(bestDepth) * p.input[1] + bestHeight) * p.input[2] + bestWidth;
+  const int64_t image = static_cast<int64_t>(p.input[0]) * p.input[1] * p.input[2];
+  p.indices[static_cast<int64_t>(spot.batch) * p.iBatch + static_cast<int64_t>(spot.channel) * p.iChannel +
+            static_cast<int64_t>(spot.at[0]) * p.iAxes[0] + static_cast<int64_t>(spot.at[1]) * p.iAxes[1] +
+            static_cast<int64_t>(spot.at[2]) * p.iAxes[2]] =
+      (static_cast<int64_t>(spot.batch) * p.channels + spot.channel) * image + within;
+}
+
+extern "C" __global__ void __launch_bounds__(128) pool_any(const __grid_constant__ PoolParams p) {
+  const unsigned thread = blockIdx.x * 128 + threadIdx.x;
+  if (thread >= static_cast<unsigned>(p.threads)) return;
+  const Spot spot = spotOf(p, thread, 1);
+  if (p.type == kFloat64) poolAny<double>(p, spot);
+  else if (p.type <= kBFloat16) poolAny<float>(p, spot);
+  else poolAny<int64_t>(p, spot);
+}
