@@ -65,9 +65,13 @@ function required<T>(context: LowerContext, value: T | undefined, what: string):
 const split: Lower = (context) => {
   const view = context.input(0);
   const axis = axisAttribute(context, 0, view.shape.length);
+  const given = listOf(context, "split", { index: 1, since: 13 });
+  const parts = context.opset < 18 ? context.outputCount : (context.int("num_outputs") ?? context.outputCount);
+  const even = Math.ceil((view.shape[axis] ?? 0) / parts);
   let start = 0;
   for (let index = 0; index < context.outputCount; index++) {
-    const size = context.outputShape(index)[axis] ?? 0;
+    // The last of equal parts may be smaller.
+    const size = given?.[index] ?? Math.min(even, (view.shape[axis] ?? 0) - start);
     if (context.hasOutput(index)) context.setOutput(index, sliced(view, axis, start, size));
     start += size;
   }

@@ -282,7 +282,7 @@ __device__ __forceinline__ void runSequence(const RecurrentParams& p) {
   }
 
 #define SEQUENCE_ENTRY(NAME, HAS_GATES, CELL, TYPE, T, B)                                                            \
-  extern "C" __global__ void __launch_bounds__(kSequenceThreads)                                                     \
+  extern "C" __global__ void __launch_bounds__(kSequenceThreads, 1)                                                   \
       NAME##_sequence_##TYPE##_b##B(const __grid_constant__ RecurrentParams p) {                                     \
     runSequence<HAS_GATES, CELL, T, B>(p);                                                                           \
   }

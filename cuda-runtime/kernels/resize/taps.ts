@@ -65,7 +65,8 @@ export function originalCoordinate(
       return round(round((size / 2) * round(1 - adjustment)) + halfPixel);
     }
     case "align_corners":
-      return outputSize === 1 ? 0 : round(round(x * (size - 1)) / (outputSize - 1));
+      // The resized length is the size times the scale, a fraction where the output's size was cut off.
+      return outputSize === 1 ? 0 : round(round(x * (size - 1)) / round(scale * size - 1));
     case "asymmetric":
       return round(x / ratio);
     case "tf_half_pixel_for_nn":
