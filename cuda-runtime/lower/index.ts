@@ -1,7 +1,11 @@
 /** @file All lowerings by operator. A family adds its tables here. */
 import type { Lower, LowerTable } from "../plan/lowering.ts";
 import { miscLowerings } from "./misc.ts";
+import { movementLowerings } from "./movement.ts";
+import { movementLowerings } from "./movement.ts";
 import { orderLowerings } from "./order.ts";
+import { recurrentLowerings } from "./recurrent.ts";
+import { recurrentLowerings } from "./recurrent.ts";
 import { reductionLowerings } from "./reduction.ts";
 
 /** Operators computed element by element: their results are expressions, fused with what is around them. */
@@ -12,6 +16,8 @@ export const lowerings: LowerTable = merged([
   reductionLowerings,
   orderLowerings,
   miscLowerings,
+  movementLowerings,
+  recurrentLowerings,
 ]);
 
 function merged(tables: readonly LowerTable[]): LowerTable {
