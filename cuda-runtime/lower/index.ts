@@ -2,9 +2,7 @@
 import type { Lower, LowerTable } from "../plan/lowering.ts";
 import { miscLowerings } from "./misc.ts";
 import { movementLowerings } from "./movement.ts";
-import { movementLowerings } from "./movement.ts";
 import { orderLowerings } from "./order.ts";
-import { recurrentLowerings } from "./recurrent.ts";
 import { recurrentLowerings } from "./recurrent.ts";
 import { reductionLowerings } from "./reduction.ts";
 

@@ -16,6 +16,7 @@ import { MacroLowering } from "./macro-lowering.ts";
 import { NodeLowering } from "./node-lowering.ts";
 import { type Precision, storageOf } from "./precision.ts";
 import { type Region, regionFrom } from "./regions.ts";
+import { lowerSiblings } from "./siblings.ts";
 import { ScopeSlots, type Slot } from "./slots.ts";
 import { PlanError } from "./step.ts";
 import { isFloatStorage, isStorageType, type StorageType } from "./storage.ts";
@@ -41,6 +42,8 @@ export interface Frame {
   readonly live: LiveNodes;
   readonly parent: Frame | undefined;
   readonly macros: ReadonlyMap<Node, Macro>;
+  /** Nodes that were lowered together with one before them. */
+  readonly done: Set<Node>;
   /** Values between the root of a region and its end. */
   readonly inside: Map<Value, Region>;
 }
@@ -67,7 +70,7 @@ export class Planner {
   /** Lowers an instance of a graph whose inputs have slots already. */
   lowerGraph(frame: Frame): void {
     for (const node of frame.scope.graph.nodes) {
-      if (!frame.live.has(node)) continue;
+      if (!frame.live.has(node) || frame.done.has(node)) continue;
       const macro = frame.macros.get(node);
       if (macro === undefined) this.#lowerNode(node, frame);
       else if (macro.nodes.at(-1) === node) this.#lowerMacro(macro, frame);
@@ -83,13 +86,18 @@ export class Planner {
         for (const node of macro.nodes) macros.set(node, macro);
       }
     }
-    return { scope, slots: new ScopeSlots(scope), live, parent, macros, inside: new Map() };
+    return { scope, slots: new ScopeSlots(scope), live, parent, macros, done: new Set(), inside: new Map() };
   }
 
   #lowerNode(node: Node, frame: Frame): void {
     this.emitter.draft.label = labelOf(node);
     this.emitter.draft.operator = operatorOf(node);
     if (this.#lowerCall(node, frame)) return;
+    const together = lowerSiblings(node, frame, this);
+    if (together !== undefined) {
+      for (const done of together) frame.done.add(done);
+      return;
+    }
     if (operatorOf(node) === "Concat") {
       this.#concatenations.lower(node, frame);
       return;
