@@ -1,0 +1,99 @@
+// What attention reads and writes, and the rules for a score between Q·K and softmax.
+#pragma once
+#include "../norm/vector.cuh"
+
+struct AttentionParams {
+  const void* q;  // [batch, heads, queries, dim] by strides, the last one 1
+  const void* k;  // [batch, heads / group, keys, dim]
+  const void* v;  // [batch, heads / group, keys, valueDim]
+  void* o;        // [batch, heads, queries, valueDim]
+  const void* bias;          // added to scores, float32 or of Q's type; may be null
+  const uint8_t* keep;       // 0: the score is `fill`; may be null
+  const int64_t* keyCounts;  // keys of each sample that count; may be null
+  float* partial;            // [splits, batch · heads · queries, valueDim + valueDim % 2], not yet divided by the sum; null for one split
+  float* partialRows;        // [splits, batch · heads · queries, 2]: maximum in powers of two, sum
+  void* scores;              // [batch, heads, queries, keys] for attention_scores; else null
+  int batch, heads, group, queries, keys, dim, valueDim;
+  int qBatch, qHead, qRow, kBatch, kHead, kRow, vBatch, vHead, vRow, oBatch, oHead, oRow;
+  int innerBatch;  // a sample is outer · innerBatch + inner, for the strides of bias and keep
+  int biasOuter, biasInner, biasHead, biasQuery, biasKey;
+  int keepOuter, keepInner, keepHead, keepQuery, keepKey;
+  int position;     // of query 0 among the keys
+  int endAligned;   // 1: the last query stands at the last key that counts, `position` is not used
+  int left, right;  // a query sees keys from its position - left to its position + right
+  int splits;
+  int zeroEmpty;  // a row without keys is 1: zero, 0: NaN, as the softmax of nothing but -inf
+  int qType, kType, vType, oType, biasType, scoresType, scoresMode;
+  float scale, softcap, fill;
+};
+static_assert(sizeof(AttentionParams) == 264, "attention.ts packs 264 bytes");
+
+// Of a row of `partial`: even, for stores of pairs.
+__device__ __forceinline__ int partialPitch(const AttentionParams& p) { return p.valueDim + p.valueDim % 2; }
+
+__device__ __forceinline__ float minusInfinity() { return __int_as_float(0xff800000); }
+
+// One block's place: sample and head, a tile of queries, a split of the keys. The longest causal tiles come first.
+struct AttentionPlace {
+  int sample, head, kvHead, split, firstQuery;
+  __device__ __forceinline__ AttentionPlace(const AttentionParams& p, int tileQueries) {
+    const int tiles = (p.queries + tileQueries - 1) / tileQueries;
+    int index = blockIdx.x;
+    firstQuery = (tiles - 1 - index % tiles) * tileQueries;
+    index /= tiles;
+    split = index % p.splits;
+    index /= p.splits;
+    head = index % p.heads;
+    sample = index / p.heads;
+    kvHead = head / p.group;
+  }
+};
+
+// Which keys a row of queries may see.
+struct KeyLimits {
+  int count;     // keys of this sample
+  int position;  // of query 0
+  int left, right;
+  __device__ __forceinline__ KeyLimits(const AttentionParams& p, int sample)
+      : count(p.keys), position(p.position), left(p.left), right(p.right) {
+    if (p.keyCounts != nullptr) count = min(max(static_cast<int>(p.keyCounts[sample]), 0), p.keys);
+    if (p.endAligned) position = (p.keyCounts != nullptr ? static_cast<int>(p.keyCounts[sample]) : p.keys) - p.queries;
+  }
+  __device__ __forceinline__ bool allows(int query, int key) const {
+    const int at = position + query;
+    return key < count && key <= at + right && key >= at - left;
+  }
+  // Keys [begin, end) hold all that queries [first, last] see; [innerBegin, innerEnd) is seen by every one of them.
+  __device__ __forceinline__ int begin(int first) const { return max(position + first - left, 0); }
+  __device__ __forceinline__ int end(int last) const { return max(min(position + last + right + 1, count), 0); }
+  __device__ __forceinline__ int innerBegin(int last) const { return position + last - left; }
+  __device__ __forceinline__ int innerEnd(int first) const { return min(position + first + right + 1, count); }
+};
+
+// What happens to a scaled score before the softmax: cap, bias, mask.
+struct ScoreRule {
+  int64_t bias, keep;
+  __device__ __forceinline__ ScoreRule(const AttentionParams& p, int sample, int head) {
+    const int outer = sample / p.innerBatch, inner = sample % p.innerBatch;
+    bias = static_cast<int64_t>(outer) * p.biasOuter + static_cast<int64_t>(inner) * p.biasInner +
+           static_cast<int64_t>(head) * p.biasHead;
+    keep = static_cast<int64_t>(outer) * p.keepOuter + static_cast<int64_t>(inner) * p.keepInner +
+           static_cast<int64_t>(head) * p.keepHead;
+  }
+  __device__ __forceinline__ float cap(const AttentionParams& p, float score) const {
+    return p.softcap == 0.0f ? score : p.softcap * tanhf(score / p.softcap);
+  }
+  // Query and key inside their ranges. Finite masks stay finite in powers of two: their lowest float would not.
+  __device__ __forceinline__ float mask(const AttentionParams& p, float score, int query, int key) const {
+    if (p.bias != nullptr) {
+      const int64_t at = bias + static_cast<int64_t>(query) * p.biasQuery + static_cast<int64_t>(key) * p.biasKey;
+      const float added = loadFloat(p.bias, at, p.biasType);
+      score = added == minusInfinity() ? added : Max()(score + added, -1e30f);
+    }
+    if (p.keep != nullptr) {
+      const int64_t at = keep + static_cast<int64_t>(query) * p.keepQuery + static_cast<int64_t>(key) * p.keepKey;
+      if (p.keep[at] == 0) score = p.fill;
+    }
+    return score;
+  }
+};

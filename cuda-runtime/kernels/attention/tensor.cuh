@@ -1,0 +1,392 @@
+// Attention on Tensor Cores: a block takes a tile of queries and streams over keys, softmax and sums in FP32 registers.
+#pragma once
+#include "../common/copy.cuh"
+#include "../common/mma.cuh"
+#include "params.cuh"
+
+__device__ __forceinline__ float exp2Fast(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// 1 - 2 / (e^2x + 1): right to FP32 rounding of a number around 1, which is all that a cap needs.
+__device__ __forceinline__ float tanhFast(float x) {
+  return 1.0f - __fdividef(2.0f, exp2Fast(2.8853900817779268f * x) + 1.0f);
+}
+
+// ROWS rows of a matrix to shared memory, D + 8 elements apart; beyond `rows` and `dim` zeros. D is a multiple of 16;
+// addresses of rows are multiples of 16 bytes. A thread keeps its column, so that one pointer moves on.
+template <typename T, int ROWS, int D, int THREADS>
+__device__ __forceinline__ void copyRows(uint32_t to, const T* from, int rowStride, int rows, int dim) {
+  constexpr int chunks = D / 8, pitch = (D + 8) * 2, rowsAtOnce = THREADS / chunks;
+  const int first = static_cast<int>(threadIdx.x) / chunks, col = static_cast<int>(threadIdx.x) % chunks * 8;
+  if (first >= rowsAtOnce) return;
+  const int bytes = min(max(dim - col, 0), 8) * 2;
+  const T* at = from + static_cast<int64_t>(first) * rowStride + col;
+  to += first * pitch + col * 2;
+#pragma unroll
+  for (int row = 0; row < ROWS; row += rowsAtOnce) {
+    if (ROWS % rowsAtOnce != 0 && row + rowsAtOnce > ROWS && first + row >= ROWS) break;
+    const bool inside = bytes > 0 && first + row < rows;
+    cpAsync<16>(to + row * pitch, inside ? at : from, inside ? bytes : 0);
+    at += static_cast<int64_t>(rowsAtOnce) * rowStride;
+  }
+}
+
+// WARPS × 16 M_TILES queries, BK keys a step, head size up to D; two stages of K and V.
+template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool MASKED> struct TensorAttention {
+  static constexpr int threads = WARPS * 32, tileQueries = WARPS * 16 * M_TILES;
+  static constexpr int pitchBytes = (D + 8) * 2;
+  static constexpr int stageBytes = 2 * BK * pitchBytes;
+
+  const AttentionParams& p;
+  const AttentionPlace place;
+  const KeyLimits limits;
+  const int warp, lane;
+  uint32_t sharedQ, sharedKv;
+  const T *k, *v;
+  float scores[M_TILES][BK / 8][4];
+  float sums[M_TILES][D / 8][4];  // of values, not yet divided
+  float maximum[M_TILES][2], total[M_TILES][2];
+  uint32_t keptQ[KEEP_Q ? M_TILES : 1][KEEP_Q ? D / 16 : 1][4];
+  float factor;  // of scores in powers of two
+
+  __device__ __forceinline__ explicit TensorAttention(const AttentionParams& params)
+      : p(params), place(params, tileQueries), limits(params, place.sample), warp(threadIdx.x / 32),
+        lane(threadIdx.x % 32) {
+    k = static_cast<const T*>(p.k) + static_cast<int64_t>(place.sample) * p.kBatch + static_cast<int64_t>(place.kvHead) * p.kHead;
+    v = static_cast<const T*>(p.v) + static_cast<int64_t>(place.sample) * p.vBatch + static_cast<int64_t>(place.kvHead) * p.vHead;
+#pragma unroll
+    for (int m = 0; m < M_TILES; m++) {
+#pragma unroll
+      for (int n = 0; n < D / 8; n++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) sums[m][n][i] = 0.0f;
+      }
+      maximum[m][0] = maximum[m][1] = minusInfinity();
+      total[m][0] = total[m][1] = 0.0f;
+    }
+  }
+
+  __device__ __forceinline__ void copyQueries() const {
+    const T* q = static_cast<const T*>(p.q) + static_cast<int64_t>(place.sample) * p.qBatch +
+                 static_cast<int64_t>(place.head) * p.qHead + static_cast<int64_t>(place.firstQuery) * p.qRow;
+    copyRows<T, tileQueries, D, threads>(sharedQ, q, p.qRow, p.queries - place.firstQuery, p.dim);
+  }
+
+  __device__ __forceinline__ void copyKeys(int firstKey, int stage) const {
+    const uint32_t to = sharedKv + stage * stageBytes;
+    const int rows = p.keys - firstKey;
+    copyRows<T, BK, D, threads>(to, k + static_cast<int64_t>(firstKey) * p.kRow, p.kRow, rows, p.dim);
+    copyRows<T, BK, D, threads>(to + BK * pitchBytes, v + static_cast<int64_t>(firstKey) * p.vRow, p.vRow, rows,
+                                p.valueDim);
+  }
+
+  __device__ __forceinline__ void loadQueries(uint32_t (&a)[4], int m, int step) const {
+    const int row = (warp * M_TILES + m) * 16 + (lane & 15);
+    ldmatrix4(a, sharedQ + row * pitchBytes + (step * 16 + (lane >> 4) * 8) * 2);
+  }
+
+  __device__ __forceinline__ void keepQueries() {
+#pragma unroll
+    for (int m = 0; m < M_TILES; m++) {
+#pragma unroll
+      for (int step = 0; step < D / 16; step++) loadQueries(keptQ[m][step], m, step);
+    }
+  }
+
+  __device__ __forceinline__ void multiplyKeys(uint32_t keys) {
+#pragma unroll
+    for (int m = 0; m < M_TILES; m++) {
+#pragma unroll
+      for (int n = 0; n < BK / 8; n++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) scores[m][n][i] = 0.0f;
+      }
+    }
+    const uint32_t at = keys + ((lane & 7) + (lane >> 4) * 8) * pitchBytes + (lane >> 3 & 1) * 16;
+#pragma unroll
+    for (int step = 0; step < D / 16; step++) {
+      uint32_t a[M_TILES][4];
+#pragma unroll
+      for (int m = 0; m < M_TILES; m++) {
+        if constexpr (KEEP_Q) {
+#pragma unroll
+          for (int i = 0; i < 4; i++) a[m][i] = keptQ[m][step][i];
+        } else {
+          loadQueries(a[m], m, step);
+        }
+      }
+#pragma unroll
+      for (int n = 0; n < BK / 16; n++) {
+        uint32_t b[4];
+        ldmatrix4(b, at + n * 16 * pitchBytes + step * 32);
+#pragma unroll
+        for (int m = 0; m < M_TILES; m++) {
+          mma16816(scores[m][2 * n], a[m], b[0], b[1], T());
+          mma16816(scores[m][2 * n + 1], a[m], b[2], b[3], T());
+        }
+      }
+    }
+  }
+
+  // Rows g and g + 8 of each tile, columns 2 t and 2 t + 1 of every 8.
+  __device__ __forceinline__ int queryOf(int m, int i) const {
+    return place.firstQuery + (warp * M_TILES + m) * 16 + lane / 4 + i / 2 * 8;
+  }
+
+  __device__ __forceinline__ void scaleAndCap() {
+#pragma unroll
+    for (int m = 0; m < M_TILES; m++) {
+#pragma unroll
+      for (int n = 0; n < BK / 8; n++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+          scores[m][n][i] *= p.scale;
+          if (p.softcap != 0.0f) scores[m][n][i] = p.softcap * tanhFast(scores[m][n][i] / p.softcap);
+        }
+      }
+    }
+  }
+
+  // Calls `change(score, element)` with what `mask` holds for the score. Queries beyond the last one repeat it, keys
+  // beyond the last one are left out: stores and limits leave both out.
+  template <typename M, typename Change>
+  __device__ __forceinline__ void forMask(const M* mask, int queryStride, int keyStride, int firstKey, Change change) {
+#pragma unroll
+    for (int m = 0; m < M_TILES; m++) {
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        const int key = firstKey + lane % 4 * 2;
+        const M* at = mask + static_cast<int64_t>(min(queryOf(m, 2 * half), p.queries - 1)) * queryStride +
+                      static_cast<int64_t>(key) * keyStride;
+#pragma unroll
+        for (int n = 0; n < BK / 8; n++) {
+#pragma unroll
+          for (int i = 0; i < 2; i++) {
+            if (key + n * 8 + i < p.keys) change(scores[m][n][2 * half + i], at[(n * 8 + i) * keyStride]);
+          }
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ void applyMasks(int firstKey) {
+    const ScoreRule rule(p, place.sample, place.head);
+    scaleAndCap();
+    // Finite masks stay finite in powers of two: their lowest float would not.
+    const auto add = [](float& score, auto element) {
+      const float added = toFloat(element);
+      score = added == minusInfinity() ? added : fmaxf(score + added, -1e30f);
+    };
+    if (p.bias != nullptr && p.biasType == kFloat32) {
+      forMask(static_cast<const float*>(p.bias) + rule.bias, p.biasQuery, p.biasKey, firstKey, add);
+    } else if (p.bias != nullptr) {
+      forMask(static_cast<const T*>(p.bias) + rule.bias, p.biasQuery, p.biasKey, firstKey, add);
+    }
+    if (p.keep != nullptr) {
+      forMask(p.keep + rule.keep, p.keepQuery, p.keepKey, firstKey,
+              [&](float& score, uint8_t keeps) { if (keeps == 0) score = p.fill; });
+    }
+  }
+
+  __device__ __forceinline__ void applyLimits(int firstKey) {
+#pragma unroll
+    for (int m = 0; m < M_TILES; m++) {
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        const int at = limits.position + queryOf(m, 2 * half), key = firstKey + lane % 4 * 2;
+        const int lowest = at - limits.left - key, highest = min(at + limits.right, limits.count - 1) - key;
+#pragma unroll
+        for (int n = 0; n < BK / 8; n++) {
+#pragma unroll
+          for (int i = 0; i < 2; i++) {
+            if (n * 8 + i > highest || n * 8 + i < lowest) scores[m][n][2 * half + i] = minusInfinity();
+          }
+        }
+      }
+    }
+  }
+
+  // New maxima, what was summed so far rescaled, scores become weights.
+  __device__ __forceinline__ void exponentiate() {
+#pragma unroll
+    for (int m = 0; m < M_TILES; m++) {
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        float largest = maximum[m][half];
+#pragma unroll
+        for (int n = 0; n < BK / 8; n++) {
+          largest = fmaxf(largest, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
+        }
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
+        // -inf less -inf is no number: a row that has seen no key yet subtracts 0.
+        const float base = largest == minusInfinity() ? 0.0f : largest * factor;
+        const float rescale = exp2Fast(maximum[m][half] * factor - base);
+        maximum[m][half] = largest;
+        float sum = 0.0f;
+#pragma unroll
+        for (int n = 0; n < BK / 8; n++) {
+#pragma unroll
+          for (int i = 2 * half; i < 2 * half + 2; i++) {
+            scores[m][n][i] = exp2Fast(fmaf(scores[m][n][i], factor, -base));
+            sum += scores[m][n][i];
+          }
+        }
+        total[m][half] = total[m][half] * rescale + sum;
+#pragma unroll
+        for (int n = 0; n < D / 8; n++) {
+          sums[m][n][2 * half] *= rescale;
+          sums[m][n][2 * half + 1] *= rescale;
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ void multiplyValues(uint32_t values) {
+    const uint32_t at = values + (lane & 15) * pitchBytes + (lane >> 4) * 16;
+#pragma unroll
+    for (int step = 0; step < BK / 16; step++) {
+      uint32_t a[M_TILES][4];
+#pragma unroll
+      for (int m = 0; m < M_TILES; m++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+          const float* pair = &scores[m][2 * step + i / 2][i % 2 * 2];
+          a[m][i] = packPair<T>(pair[0], pair[1]);
+        }
+      }
+#pragma unroll
+      for (int n = 0; n < D / 16; n++) {
+        uint32_t b[4];
+        ldmatrix4Transposed(b, at + step * 16 * pitchBytes + n * 32);
+#pragma unroll
+        for (int m = 0; m < M_TILES; m++) {
+          mma16816(sums[m][2 * n], a[m], b[0], b[1], T());
+          mma16816(sums[m][2 * n + 1], a[m], b[2], b[3], T());
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ void run(uint32_t shared) {
+    sharedQ = shared;
+    sharedKv = shared + tileQueries * pitchBytes;
+    const int lastQuery = min(place.firstQuery + tileQueries, p.queries) - 1;
+    const int begin = limits.begin(place.firstQuery) / BK * BK, end = limits.end(lastQuery);
+    const int steps = end > begin ? (end - begin + BK - 1) / BK : 0;
+    const int stepsOfSplit = (steps + p.splits - 1) / p.splits;
+    const int first = min(place.split * stepsOfSplit, steps), last = min(first + stepsOfSplit, steps);
+    // Without masks the scale is part of the factor; it is positive then.
+    factor = MASKED ? 1.4426950408889634f : p.scale * 1.4426950408889634f;
+    if (first < last) {
+      copyQueries();
+      cpAsyncCommit();
+      copyKeys(begin + first * BK, 0);
+      cpAsyncCommit();
+      if constexpr (KEEP_Q) {
+        cpAsyncWait<1>();
+        __syncthreads();
+        keepQueries();
+      }
+    }
+#pragma unroll 1
+    for (int step = first; step < last; step++) {
+      const int stage = step - first & 1, firstKey = begin + step * BK;
+      cpAsyncWait<0>();
+      // The copies of all threads are there, and nobody reads the other stage any more.
+      __syncthreads();
+      if (step + 1 < last) copyKeys(firstKey + BK, stage ^ 1);
+      cpAsyncCommit();
+      const uint32_t keys = sharedKv + stage * stageBytes;
+      multiplyKeys(keys);
+      if constexpr (MASKED) applyMasks(firstKey);
+      if (firstKey + BK > limits.innerEnd(place.firstQuery) || firstKey < limits.innerBegin(lastQuery)) applyLimits(firstKey);
+      exponentiate();
+      multiplyValues(keys + BK * pitchBytes);
+    }
+    finish(shared);
+  }
+
+  __device__ __forceinline__ void finish(uint32_t) {
+#pragma unroll
+    for (int m = 0; m < M_TILES; m++) {
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        float sum = total[m][half];
+        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        const int query = queryOf(m, 2 * half);
+        if (query >= p.queries) continue;
+        if (p.splits > 1) storePartial(m, half, query, sum);
+        else storeRow(m, half, query, sum == 0.0f && p.zeroEmpty ? 0.0f : 1.0f / sum);
+      }
+    }
+  }
+
+  // In pairs: an odd value dim writes one element more, for which the row has room.
+  __device__ __forceinline__ void storeRow(int m, int half, int query, float inverse) const {
+    T* row = static_cast<T*>(p.o) + static_cast<int64_t>(place.sample) * p.oBatch +
+             static_cast<int64_t>(place.head) * p.oHead + static_cast<int64_t>(query) * p.oRow + lane % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < D / 8; n++) {
+      if (n * 8 + lane % 4 * 2 >= p.valueDim) break;
+      *reinterpret_cast<uint32_t*>(row + n * 8) =
+          packPair<T>(sums[m][n][2 * half] * inverse, sums[m][n][2 * half + 1] * inverse);
+    }
+  }
+
+  __device__ __forceinline__ void storePartial(int m, int half, int query, float sum) const {
+    const int64_t rows = static_cast<int64_t>(p.batch) * p.heads * p.queries;
+    const int64_t row = place.split * rows + (static_cast<int64_t>(place.sample) * p.heads + place.head) * p.queries + query;
+    if (lane % 4 == 0) {
+      p.partialRows[2 * row] = maximum[m][half] * factor;
+      p.partialRows[2 * row + 1] = sum;
+    }
+    float* out = p.partial + row * partialPitch(p) + lane % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < D / 8; n++) {
+      if (n * 8 + lane % 4 * 2 >= p.valueDim) break;
+      *reinterpret_cast<float2*>(out + n * 8) = make_float2(sums[m][n][2 * half], sums[m][n][2 * half + 1]);
+    }
+  }
+};
+
+template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool MASKED>
+__device__ __forceinline__ void attendOnTensorCores(const AttentionParams& p) {
+  extern __shared__ __align__(16) unsigned char attentionShared[];
+  TensorAttention<T, D, M_TILES, WARPS, BK, KEEP_Q, MASKED> attention(p);
+  attention.run(sharedAddress(attentionShared));
+}
+
+#define TENSOR_ATTENTION_ENTRY(T, TYPE, D, M_TILES, BK, KEEP_Q, FORM, MASKED)                \
+  extern "C" __global__ void __launch_bounds__(128) attention_##TYPE##_d##D##_m##M_TILES##_##FORM( \
+      const __grid_constant__ AttentionParams p) { attendOnTensorCores<T, D, M_TILES, 4, BK, KEEP_Q, MASKED>(p); }
+
+#define TENSOR_ATTENTION(D, M_TILES, BK, KEEP_Q, FORM, MASKED)                       \
+  TENSOR_ATTENTION_ENTRY(__half, f16, D, M_TILES, BK, KEEP_Q, FORM, MASKED)          \
+  TENSOR_ATTENTION_ENTRY(__nv_bfloat16, bf16, D, M_TILES, BK, KEEP_Q, FORM, MASKED)
+
+// The rows of attention.ts' table.
+TENSOR_ATTENTION(16, 1, 64, true, plain, false)
+TENSOR_ATTENTION(32, 1, 64, true, plain, false)
+TENSOR_ATTENTION(48, 1, 64, true, plain, false)
+TENSOR_ATTENTION(64, 1, 64, true, plain, false)
+TENSOR_ATTENTION(80, 1, 64, true, plain, false)
+TENSOR_ATTENTION(96, 1, 64, true, plain, false)
+TENSOR_ATTENTION(128, 1, 64, true, plain, false)
+TENSOR_ATTENTION(160, 1, 32, true, plain, false)
+TENSOR_ATTENTION(192, 1, 32, true, plain, false)
+TENSOR_ATTENTION(256, 1, 32, false, plain, false)
+TENSOR_ATTENTION(48, 2, 64, false, plain, false)
+TENSOR_ATTENTION(64, 2, 64, false, plain, false)
+TENSOR_ATTENTION(80, 2, 64, false, plain, false)
+TENSOR_ATTENTION(96, 2, 64, false, plain, false)
+TENSOR_ATTENTION(128, 2, 32, false, plain, false)
+TENSOR_ATTENTION(32, 1, 64, true, masked, true)
+TENSOR_ATTENTION(64, 1, 64, true, masked, true)
+TENSOR_ATTENTION(96, 1, 64, true, masked, true)
+TENSOR_ATTENTION(128, 1, 64, true, masked, true)
+TENSOR_ATTENTION(256, 1, 32, false, masked, true)
