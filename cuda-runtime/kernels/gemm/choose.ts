@@ -1,0 +1,236 @@
+/** @file Which kernel computes a product, and how: orientation, operands packed or as they lie, splits of k. */
+import type { PlanTarget } from "../../plan/step.ts";
+import { bytesOfType, type FloatStorage } from "../../plan/storage.ts";
+import { type GemmSize, microsecondsOf } from "./cost.ts";
+import { type Operand, type Problem, swapped } from "./problem.ts";
+import { launchMicroseconds, ratesOf } from "./rates.ts";
+import {
+  elementBytes,
+  type GemmRow,
+  gemmTable,
+  type Layout,
+  sharedBytesOf,
+  skinnyShape,
+  stageBytes,
+} from "./table.ts";
+
+export interface ChooseOptions {
+  readonly type: FloatStorage;
+  readonly tf32: boolean;
+  readonly target: PlanTarget;
+  readonly isConstant: (operand: Operand) => boolean;
+}
+
+export interface Choice {
+  readonly row: GemmRow;
+  /** As it is computed: perhaps transposed. */
+  readonly problem: Problem;
+  readonly isSwapped: boolean;
+  readonly layout: Layout | undefined;
+  readonly packA: boolean;
+  readonly packB: boolean;
+  readonly aGrain: number;
+  readonly bGrain: number;
+  readonly splits: number;
+  /** Of k; all but the last split have so many. */
+  readonly kPerSplit: number;
+  readonly microseconds: number;
+}
+
+/** How an operand is read: which axis its unit stride is along (undefined: neither), and how rows are aligned. */
+interface Reading {
+  readonly unit: "k" | "outer" | undefined;
+  readonly grain: number;
+  readonly isPacked: boolean;
+  readonly microseconds: number;
+}
+
+const splitCounts = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32];
+const maxWorkspaceBytes = 2 ** 28;
+
+/** The cheapest by `microsecondsOf`. There is always one: FP32 kernels take anything. */
+export function chooseGemm(problem: Problem, options: ChooseOptions): Choice {
+  let best: Choice | undefined;
+  for (const choice of candidates(problem, options)) {
+    if (best === undefined || choice.microseconds < best.microseconds) best = choice;
+  }
+  if (best === undefined) throw new Error("tc-lint bug: no kernel takes this product");
+  return best;
+}
+
+/** Every way, for printing and tests. */
+export function* candidates(problem: Problem, options: ChooseOptions): Generator<Choice> {
+  const rows = gemmTable.filter((row) => isAllowed(row, options));
+  for (const isSwapped of [false, true]) {
+    const oriented = isSwapped ? swapped(problem) : problem;
+    for (const a of readingsOf(oriented.a, oriented.m, oriented, options)) {
+      for (const b of readingsOf(oriented.b, oriented.n, oriented, options)) {
+        for (const row of rows) {
+          const layout = layoutOf(row, a, b);
+          if (layout === undefined || !fitsRows(row, oriented)) continue;
+          yield* withSplits(row, layout, oriented, isSwapped, a, b, options);
+        }
+      }
+    }
+  }
+}
+
+function isAllowed(row: GemmRow, { type, tf32, target }: ChooseOptions): boolean {
+  const hasTensor =
+    type === "float32" ? tf32 && target.computeCapability >= 80 : hasHalf(type, target.computeCapability);
+  if (row.kind === "skinny") return true;
+  if (row.kind === "simt") return !hasTensor;
+  const suits = (row.arithmetic === "tf32") === (type === "float32");
+  return hasTensor && suits && sharedBytesOf(row) <= target.sharedBytesPerBlock;
+}
+
+function hasHalf(type: FloatStorage, computeCapability: number): boolean {
+  return computeCapability >= (type === "bfloat16" ? 80 : 75);
+}
+
+function fitsRows(row: GemmRow, { m, batch }: Problem): boolean {
+  if (row.kind !== "skinny") return true;
+  return m <= row.rows && (row.rows === 1 || m > 1) && batch.length <= 3;
+}
+
+/** As it lies, and packed along k; only the latter where it costs nothing and is better. */
+function readingsOf(
+  operand: Operand,
+  outer: number,
+  problem: Problem,
+  options: ChooseOptions,
+): readonly Reading[] {
+  const unit = unitOf(operand, outer, problem.k);
+  const grain = grainOf(
+    operand,
+    unit === "outer" ? operand.k : operand.outer,
+    unit === "outer" ? problem.k : outer,
+  );
+  const asIs: Reading = { unit, grain, isPacked: false, microseconds: 0 };
+  if (unit !== undefined && grain === 16) return [asIs];
+  if (options.isConstant(operand)) return [{ unit: "k", grain: 16, isPacked: true, microseconds: 0 }];
+  const packed: Reading = {
+    unit: "k",
+    grain: 16,
+    isPacked: true,
+    microseconds: packMicroseconds(operand, outer, problem, options),
+  };
+  return [asIs, packed];
+}
+
+function unitOf(operand: Operand, outer: number, k: number): Reading["unit"] {
+  if (operand.k === 1) return "k";
+  if (operand.outer === 1 && outer > 1) return "outer";
+  return k === 1 ? "k" : undefined;
+}
+
+/** Bytes up to 16 that divide the address of every row. */
+function grainOf(operand: Operand, stride: number, rows: number): number {
+  const bytes = bytesOfType(operand.view.type);
+  const steps = [operand.view.offset, ...operand.batch, ...(rows > 1 ? [stride] : [])];
+  return [16, 8, 4, 2].find((grain) => steps.every((step) => (step * bytes) % grain === 0)) ?? bytes;
+}
+
+function packMicroseconds(
+  operand: Operand,
+  outer: number,
+  { k, batch }: Problem,
+  { type, target }: ChooseOptions,
+): number {
+  const products = batch.reduce((total, size, axis) => total * (operand.batch[axis] === 0 ? 1 : size), 1);
+  const { dram, gigahertz } = ratesOf(target.computeCapability);
+  const clocks = (2 * outer * k * products * elementBytes(type)) / (dram * target.multiprocessors);
+  return launchMicroseconds + (clocks + 1500) / (gigahertz * 1e3);
+}
+
+/** Undefined where the row does not take operands that are read so. */
+function layoutOf(row: GemmRow, a: Reading, b: Reading): Layout | undefined {
+  const layout = `${a.unit === "outer" ? "m" : "k"}${b.unit === "outer" ? "n" : "k"}` as const;
+  if (row.kind === "simt") return a.isPacked || b.isPacked ? undefined : layout;
+  if (row.kind === "skinny") return takesSkinny(row, a, b) ? layout : undefined;
+  if (a.unit === undefined || b.unit === undefined || !row.layouts.includes(layout)) return undefined;
+  const isOdd = Math.min(a.grain, b.grain) < 4;
+  return row.odd === isOdd ? layout : undefined;
+}
+
+function takesSkinny(row: GemmRow & { kind: "skinny" }, a: Reading, b: Reading): boolean {
+  if (row.along === "n") return !a.isPacked && b.unit === "outer" && (!row.wide || b.grain === 16);
+  return a.unit === "k" && b.unit === "k" && (!row.wide || (a.grain === 16 && b.grain === 16));
+}
+
+function* withSplits(
+  row: GemmRow,
+  layout: Layout,
+  problem: Problem,
+  isSwapped: boolean,
+  a: Reading,
+  b: Reading,
+  options: ChooseOptions,
+): Generator<Choice> {
+  const { target, type } = options;
+  const unit = splitUnit(row, type);
+  const size = sizeOf(problem, type, a, b);
+  const seen = new Set<number>();
+  for (const wanted of splitCounts) {
+    const kPerSplit = Math.max(unit, Math.ceil(problem.k / wanted / unit) * unit);
+    const splits = Math.max(1, Math.ceil(problem.k / kPerSplit));
+    if (seen.has(splits) || splits * size.m * size.n * size.batch * 4 > maxWorkspaceBytes) {
+      if (splits > 1) continue;
+    }
+    seen.add(splits);
+    const kernel = microsecondsOf(row, size, splits, target);
+    const microseconds = kernel + a.microseconds + b.microseconds;
+    yield {
+      row,
+      problem,
+      isSwapped,
+      layout,
+      packA: a.isPacked,
+      packB: b.isPacked,
+      aGrain: a.grain,
+      bGrain: b.grain,
+      splits,
+      kPerSplit,
+      microseconds,
+    };
+  }
+}
+
+/** Splits of k begin at multiples of this. */
+function splitUnit(row: GemmRow, type: FloatStorage): number {
+  if (row.kind !== "skinny") return row.k;
+  return row.along === "k" ? 32 * skinnyShape(row, type).width : 32;
+}
+
+function sizeOf(problem: Problem, type: FloatStorage, a: Reading, b: Reading): GemmSize {
+  const { m, n, k, batch, d } = problem;
+  return {
+    m,
+    n,
+    k,
+    type,
+    batch: batch.reduce((total, size) => total * size, 1),
+    outputBytes: bytesOfType(d.view.type),
+    aGrain: a.grain,
+    bGrain: b.grain,
+    sharedA: problem.a.batch.every((stride) => stride === 0),
+    sharedB: problem.b.batch.every((stride) => stride === 0),
+  };
+}
+
+/** For the printed plan and `detail` of a launch. */
+export function describeChoice({ row, problem, layout, isSwapped, splits, packA, packB }: Choice): string {
+  const { m, n, k, batch } = problem;
+  const name = row.kind === "skinny" ? `rows${row.rows} along ${row.along}` : row.tile;
+  const notes = [
+    `${[...batch, m, n].join("x")}x${k}`,
+    name,
+    layout ?? "",
+    isSwapped ? "swapped" : "",
+    splits > 1 ? `split ${splits}` : "",
+    packA ? "packed A" : "",
+    packB ? "packed B" : "",
+    row.kind === "tensor" ? `${row.stages} stages of ${stageBytes(row) / 1024} KB` : "",
+  ];
+  return notes.filter((note) => note !== "").join(", ");
+}

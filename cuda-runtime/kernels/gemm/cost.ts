@@ -1,0 +1,174 @@
+/** @file Predicted time of a product by one kernel of the table. A model of the machine, not a fit: it orders rows. */
+import type { PlanTarget } from "../../plan/step.ts";
+import type { FloatStorage } from "../../plan/storage.ts";
+import { launchMicroseconds, memoryLatency, type Rates, ratesOf } from "./rates.ts";
+import {
+  elementBytes,
+  type GemmRow,
+  type SimtRow,
+  type SkinnyRow,
+  sharedBytesOf,
+  skinnyShape,
+  stageBytes,
+  type TensorRow,
+  threadsOf,
+} from "./table.ts";
+
+/** Sizes only; `batch` is the number of products. */
+export interface GemmSize {
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly batch: number;
+  readonly type: FloatStorage;
+  readonly outputBytes: number;
+  /** Bytes that rows of the operands are aligned to: 16 or fewer. */
+  readonly aGrain: number;
+  readonly bGrain: number;
+  /** Whether the product of one batch reads an operand that all others read too. */
+  readonly sharedA: boolean;
+  readonly sharedB: boolean;
+}
+
+/** Clocks before a kernel's first multiply and after its last. */
+const fillClocks = 1500;
+/** Of a step from one tile of k to the next: barrier, first fragments. */
+const stepClocks = 110;
+
+/** Of the launch alone, its sum over splits included; without what packing operands takes. */
+export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
+  const rates = ratesOf(target.computeCapability);
+  const clocks = Math.max(computeClocks(row, size, splits, target, rates), dramClocks(size, target, rates));
+  const kernel = launchMicroseconds + (clocks + fillClocks) / (rates.gigahertz * 1e3);
+  return splits === 1 ? kernel : kernel + splitMicroseconds(size, splits, target, rates);
+}
+
+function computeClocks(
+  row: GemmRow,
+  size: GemmSize,
+  splits: number,
+  target: PlanTarget,
+  rates: Rates,
+): number {
+  switch (row.kind) {
+    case "tensor":
+      return tensorClocks(row, size, splits, target, rates);
+    case "simt":
+      return simtClocks(row, size, splits, target, rates);
+    case "skinny":
+      return skinnyClocks(row, size, splits, target, rates);
+  }
+}
+
+/** Everything read once and written once. */
+function dramClocks({ m, n, k, batch, type, ...size }: GemmSize, target: PlanTarget, rates: Rates): number {
+  const bytes = elementBytes(type);
+  const a = m * k * bytes * (size.sharedA ? 1 : batch);
+  const b = n * k * bytes * (size.sharedB ? 1 : batch);
+  return (a + b + m * n * batch * size.outputBytes) / (rates.dram * target.multiprocessors);
+}
+
+/** Partial sums written and read again, mostly in L2, and a second launch. */
+function splitMicroseconds(size: GemmSize, splits: number, target: PlanTarget, rates: Rates): number {
+  const bytes = 2 * splits * size.m * size.n * size.batch * 4;
+  const clocks = bytes / (rates.l2 * target.multiprocessors) + memoryLatency;
+  return launchMicroseconds + clocks / (rates.gigahertz * 1e3);
+}
+
+function blocksOf(size: GemmSize, m: number, n: number, splits: number): number {
+  return Math.ceil(size.m / m) * Math.ceil(size.n / n) * size.batch * splits;
+}
+
+/** Blocks that run at once on one multiprocessor. */
+export function residentBlocks(row: TensorRow, target: PlanTarget): number {
+  const reserved = 1024;
+  const byShared = Math.floor((target.sharedBytesPerBlock + reserved) / (sharedBytesOf(row) + reserved));
+  const byThreads = Math.floor(ratesOf(target.computeCapability).threads / threadsOf(row));
+  return Math.max(1, Math.min(row.occupancy, byShared, byThreads));
+}
+
+function tensorClocks(
+  row: TensorRow,
+  size: GemmSize,
+  splits: number,
+  target: PlanTarget,
+  rates: Rates,
+): number {
+  const resident = residentBlocks(row, target);
+  const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
+  const epilogue = epilogueClocks(row, size, rates);
+  const wave = (blocks: number) =>
+    steps * stepClocksOf(row, size, blocks, rates) + blocks * epilogue + memoryLatency;
+  return wavesOf(blocksOf(size, row.m, row.n, splits), resident, target, wave);
+}
+
+/** Full waves, and the last one with fewer blocks to a multiprocessor. */
+function wavesOf(
+  blocks: number,
+  resident: number,
+  target: PlanTarget,
+  wave: (blocks: number) => number,
+): number {
+  const slots = target.multiprocessors * resident;
+  const full = Math.floor(blocks / slots);
+  const rest = blocks - full * slots;
+  return full * wave(resident) + (rest === 0 ? 0 : wave(Math.ceil(rest / target.multiprocessors)));
+}
+
+/** One tile of k of `blocks` blocks that share a multiprocessor. */
+function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, rates: Rates): number {
+  const isFloat = row.arithmetic === "tf32";
+  const bytes = isFloat ? 4 : 2;
+  const flops = 2 * row.m * row.n * row.k;
+  const multiply = flops / (isFloat ? rates.tensor / 2 : rates.tensor);
+  const warps = threadsOf(row) / 32;
+  const fragments = warps * (row.warpM + row.warpN) * row.k * bytes;
+  const writes = row.k * bytes * (row.m * writeCost(row, size.aGrain) + row.n * writeCost(row, size.bGrain));
+  const shared = (fragments + writes) / 128;
+  const fetch = stageBytes(row) / rates.l2;
+  const inFlight = Math.max(1, row.stages - 1);
+  const latency = row.odd ? memoryLatency : memoryLatency / inFlight;
+  return Math.max(
+    blocks * multiply * 1.05,
+    blocks * shared * 1.1,
+    blocks * fetch,
+    multiply + stepClocks,
+    latency,
+  );
+}
+
+/** Small copies take as many instructions as large ones. */
+function writeCost(row: TensorRow, grain: number): number {
+  return row.odd ? 6 : 16 / grain;
+}
+
+function epilogueClocks(row: TensorRow, size: GemmSize, rates: Rates): number {
+  const staged = (row.m * row.n * 4 * 3) / 128;
+  return staged + (row.m * row.n * size.outputBytes) / rates.l2 + 200;
+}
+
+function simtClocks(row: SimtRow, size: GemmSize, splits: number, target: PlanTarget, rates: Rates): number {
+  const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
+  const multiply = (2 * row.m * row.n * row.k) / (rates.simt * row.efficiency);
+  const wave = (blocks: number) => steps * Math.max(blocks * multiply, multiply + 400) + memoryLatency;
+  return wavesOf(blocksOf(size, row.m, row.n, splits), row.occupancy, target, wave);
+}
+
+/** Loads in flight bound it: four of each lane at a time. */
+function skinnyClocks(
+  row: SkinnyRow,
+  size: GemmSize,
+  splits: number,
+  target: PlanTarget,
+  rates: Rates,
+): number {
+  const { columns, threads, width } = skinnyShape(row, size.type);
+  const lanes = row.along === "k" ? 32 * width : (threads * width) / columns;
+  const rounds = Math.ceil(Math.ceil(size.k / splits) / (4 * lanes));
+  const resident = Math.floor(rates.threads / threads / (row.rows > 1 ? 2 : 1));
+  const bytes = elementBytes(size.type);
+  // Every element of b is converted and multiplied by each row.
+  const perBlock = columns * 4 * lanes * Math.max(bytes / rates.dram, (2 * row.rows + 3) / rates.simt);
+  const wave = (blocks: number) => rounds * Math.max(blocks * perBlock, memoryLatency * 0.8) + memoryLatency;
+  return wavesOf(blocksOf(size, row.rows, columns, splits), resident, target, wave);
+}

@@ -1,0 +1,159 @@
+// From the accumulators of mma.sync to memory, through shared memory so that neighbours are stored together.
+#pragma once
+#include "params.cuh"
+
+__device__ __forceinline__ float2 loadPair(const void* base, int64_t index, int type) {
+  if (type == kFloat16) return __half22float2(*reinterpret_cast<const __half2*>(static_cast<const __half*>(base) + index));
+  if (type == kBFloat16) {
+    return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(static_cast<const __nv_bfloat16*>(base) + index));
+  }
+  return *reinterpret_cast<const float2*>(static_cast<const float*>(base) + index);
+}
+
+__device__ __forceinline__ void storePair(void* base, int64_t index, int type, float2 v) {
+  if (type == kFloat16) {
+    *reinterpret_cast<__half2*>(static_cast<__half*>(base) + index) = __float22half2_rn(v);
+  } else if (type == kBFloat16) {
+    *reinterpret_cast<__nv_bfloat162*>(static_cast<__nv_bfloat16*>(base) + index) = __float22bfloat162_rn(v);
+  } else {
+    *reinterpret_cast<float2*>(static_cast<float*>(base) + index) = v;
+  }
+}
+
+// One slab: 16 rows by WN columns of one warp, in shared memory of its own.
+template <int WN>
+struct Slab {
+  static constexpr int kPitch = WN + 8;
+  static constexpr int kFloats = 16 * kPitch;
+  static constexpr int kLanes = WN / 2 < 32 ? WN / 2 : 32;  // of one row: two neighbours a lane
+  static constexpr int kRows = 32 / kLanes;                 // at a time
+  static constexpr int kPasses = 16 / kRows;
+  static_assert(WN <= 64, "a lane keeps its columns");
+
+  float* slab;
+  int lane;
+
+  __device__ __forceinline__ void put(const float (&sums)[WN / 8][4]) const {
+    float* at = slab + (lane >> 2) * kPitch + (lane & 3) * 2;
+#pragma unroll
+    for (int j = 0; j < WN / 8; ++j) {
+      *reinterpret_cast<float2*>(at + j * 8) = make_float2(sums[j][0], sums[j][1]);
+      *reinterpret_cast<float2*>(at + 8 * kPitch + j * 8) = make_float2(sums[j][2], sums[j][3]);
+    }
+  }
+
+  __device__ __forceinline__ float2* pairAt(int row, int column) const {
+    return reinterpret_cast<float2*>(slab + row * kPitch + column);
+  }
+
+  // In place; kept out of the unrolled loops, since the formulas are long. Elements beyond the edge hold zeros.
+  __device__ __forceinline__ void activateAll(const Activation& f) const {
+#pragma unroll 1
+    for (int i = lane; i < 16 * WN / 2; i += 32) {
+      float2* at = pairAt(i / (WN / 2), i % (WN / 2) * 2);
+      float2 v = *at;
+#pragma unroll 1
+      for (int half = 0; half < 2; ++half) {
+        const float x = activate(v.x, f);
+        v.x = v.y;
+        v.y = x;
+      }
+      *at = v;
+    }
+  }
+
+  // Scale and bias of this lane's two columns from n on; where channels run along m, of row m.
+  struct Channels {
+    float2 scale, bias;
+
+    __device__ __forceinline__ Channels(const GemmParams& p, int n) {
+      scale = make_float2(p.alpha, p.alpha);
+      bias = make_float2(0.0f, 0.0f);
+      if (p.channelOnM) return;
+      if (n < p.n) scale.x = scaleAt(p, n), bias.x = biasAt(p, n);
+      if (n + 1 < p.n) scale.y = scaleAt(p, n + 1), bias.y = biasAt(p, n + 1);
+    }
+
+    __device__ __forceinline__ float2 apply(const GemmParams& p, int m, float2 v) {
+      if (p.channelOnM && m < p.m) {
+        scale.x = scale.y = scaleAt(p, m);
+        bias.x = bias.y = biasAt(p, m);
+      }
+      return make_float2(clipOf(v.x * scale.x + bias.x, p.firstLow, p.firstHigh),
+                         clipOf(v.y * scale.y + bias.y, p.firstLow, p.firstHigh));
+    }
+  };
+
+  __device__ __forceinline__ void scaleAll(const GemmParams& p, int m0, int n0) const {
+    const int column = lane % kLanes * 2;
+    Channels channels(p, n0 + column);
+#pragma unroll 2
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const int row = pass * kRows + lane / kLanes;
+      *pairAt(row, column) = channels.apply(p, m0 + row, *pairAt(row, column));
+    }
+  }
+
+  // The usual end: nothing but scale, bias, residual and limits, and rows whose pairs are aligned.
+  __device__ __forceinline__ void storePlain(const GemmParams& p, const Place& at, int m0, int n0) const {
+    const int column = lane % kLanes * 2;
+    const int n = n0 + column;
+    Channels channels(p, n);
+#pragma unroll 4
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const int m = m0 + pass * kRows + lane / kLanes;
+      const bool exists = m < p.m && n < p.n;
+      float2 r = make_float2(0.0f, 0.0f);
+      if (p.residual != nullptr && exists) {
+        const int64_t index = at.residual + (int64_t)m * p.rM + n;
+        if (n + 1 < p.n) r = loadPair(p.residual, index, p.rType);
+        else r.x = loadFloat(p.residual, index, p.rType);
+      }
+      float2 v = channels.apply(p, m, *pairAt(m - m0, column));
+      v.x = clipOf(v.x + r.x, p.lastLow, p.lastHigh);
+      v.y = clipOf(v.y + r.y, p.lastLow, p.lastHigh);
+      if (!exists) continue;
+      const int64_t index = at.d + (int64_t)m * p.dM + n;
+      if (n + 1 < p.n) storePair(p.d, index, p.dType, v);
+      else storeFloat(p.d, index, p.dType, v.x);
+    }
+  }
+
+  __device__ __forceinline__ void addResidual(const GemmParams& p, const Place& at, int m0, int n0) const {
+#pragma unroll 4
+    for (int i = lane; i < 16 * WN; i += 32) {
+      const int m = m0 + i / WN;
+      const int n = n0 + i % WN;
+      const int64_t index = at.residual + (int64_t)m * p.rM + (int64_t)n * p.rN;
+      const float r = m < p.m && n < p.n ? loadFloat(p.residual, index, p.rType) : 0.0f;
+      slab[i / WN * kPitch + i % WN] += r;
+    }
+  }
+
+  // One element a lane, in the order of memory.
+  __device__ __forceinline__ void storeSingles(const GemmParams& p, const Place& at, int m0, int n0) const {
+#pragma unroll 4
+    for (int i = lane; i < 16 * WN; i += 32) {
+      const int m = m0 + i / WN;
+      const int n = n0 + i % WN;
+      const float v = clipOf(slab[i / WN * kPitch + i % WN], p.lastLow, p.lastHigh);
+      if (m < p.m && n < p.n) storeFloat(p.d, at.d + (int64_t)m * p.dM + (int64_t)n * p.dN, p.dType, v);
+    }
+  }
+
+  __device__ __forceinline__ void finishAll(const GemmParams& p, const Place& at, int m0, int n0) const {
+    if (p.pairs && p.first.kind == kNone && p.last.kind == kNone) return storePlain(p, at, m0, n0);
+    scaleAll(p, m0, n0);
+#pragma unroll 1
+    for (int round = 0; round < 2; ++round) {
+      const Activation f = round == 0 ? p.first : p.last;
+      if (f.kind != kNone) {
+        __syncwarp();
+        activateAll(f);
+      }
+      __syncwarp();
+      if (round == 0 && p.residual != nullptr) addResidual(p, at, m0, n0);
+    }
+    storeSingles(p, at, m0, n0);
+  }
+};

@@ -1,0 +1,167 @@
+/** @file Products of float matrices: D = epilogue(A · B), batched and strided. */
+import type { Emitter } from "../../plan/lowering.ts";
+import type { Launch } from "../../plan/step.ts";
+import { bytesOfType, type FloatStorage, isFloatStorage } from "../../plan/storage.ts";
+import { elementCount, sliced, type View } from "../../plan/view.ts";
+import { type Choice, chooseGemm, describeChoice } from "./choose.ts";
+import { gemmParams, partialProblem, workspaceOperand } from "./params.ts";
+import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
+import { type GemmRow, kernelOf, sharedBytesOf, skinnyShape, threadsOf } from "./table.ts";
+
+export type { GemmRequest } from "./problem.ts";
+
+/** Axes that a kernel counts through beside m and n. */
+const maxBatchAxes = 3;
+const sumThreads = 256;
+
+/**
+ * Launches D[..., m, n] = epilogue(Σ_k A[..., m, k] · B[..., k, n]), FP32 sums. A and B of one float type, D of any;
+ * any strides. Operands without a unit stride, or badly aligned ones, may be packed first.
+ */
+export function emitGemm(emitter: Emitter, request: GemmRequest): void {
+  const { a, b, to } = request;
+  if (elementCount(to.shape) === 0) return;
+  if (a.type !== b.type || !isFloatStorage(a.type)) {
+    throw new Error(`tc-lint bug: a product of ${a.type} and ${b.type}`);
+  }
+  emitProblem(emitter, problemOf(request), a.type);
+}
+
+function emitProblem(emitter: Emitter, problem: Problem, type: FloatStorage): void {
+  if (problem.batch.length > maxBatchAxes) return emitSlices(emitter, problem, type);
+  const choice = chooseGemm(problem, {
+    type,
+    tf32: emitter.tf32,
+    target: emitter.target,
+    isConstant: ({ view }) => emitter.isConstant(view),
+  });
+  const { m, n, k } = choice.problem;
+  launchChoice(emitter, type, {
+    ...choice,
+    problem: {
+      ...choice.problem,
+      a: choice.packA ? packedOperand(emitter, choice.problem, choice.problem.a, m, k) : choice.problem.a,
+      b: choice.packB ? packedOperand(emitter, choice.problem, choice.problem.b, n, k) : choice.problem.b,
+    },
+  });
+}
+
+/** One launch for each index of the smallest axis: products with so many axes are rare. */
+function emitSlices(emitter: Emitter, problem: Problem, type: FloatStorage): void {
+  const { batch } = problem;
+  const axis = batch.indexOf(Math.min(...batch));
+  for (let index = 0; index < (batch[axis] ?? 0); index++) {
+    const at = <T extends { readonly view: View; readonly batch: readonly number[] }>(from: T): T => ({
+      ...from,
+      view: { ...from.view, offset: from.view.offset + index * (from.batch[axis] ?? 0) },
+      batch: from.batch.toSpliced(axis, 1),
+    });
+    const { a, b, d, residual } = problem;
+    const slice = { a: at(a), b: at(b), d: at(d), residual: residual && at(residual) };
+    emitProblem(emitter, { ...problem, ...slice, batch: batch.toSpliced(axis, 1) }, type);
+  }
+}
+
+/** Rows along k, each at a multiple of 16 bytes. Kernels do not read what lies between them. */
+function packedOperand(
+  emitter: Emitter,
+  { batch }: Problem,
+  operand: Operand,
+  outer: number,
+  k: number,
+): Operand {
+  const { view } = operand;
+  const axes = [...batch.keys()].filter((axis) => operand.batch[axis] !== 0);
+  const sizes = axes.map((axis) => batch[axis] ?? 1);
+  const perRow = 16 / bytesOfType(view.type);
+  const padded = Math.ceil(k / perRow) * perRow;
+  const memory = emitter.temporary(view.type, [...sizes, outer, padded]);
+  const from: View = {
+    ...view,
+    shape: [...sizes, outer, k],
+    strides: [...axes.map((axis) => operand.batch[axis] ?? 0), operand.outer, operand.k],
+  };
+  const to = sliced(memory, memory.shape.length - 1, 0, k);
+  emitter.copy(from, to);
+  const strides = batch.map((_, axis) => {
+    const kept = axes.indexOf(axis);
+    return kept < 0 ? 0 : (to.strides[kept] ?? 0);
+  });
+  return { view: to, outer: padded, k: 1, batch: strides };
+}
+
+function launchChoice(emitter: Emitter, type: FloatStorage, choice: Choice): void {
+  const { problem, splits } = choice;
+  if (splits === 1) return emitter.launch(productLaunch(choice, type, problem, 0));
+  const products = elementCount(problem.batch);
+  const { m, n } = problem;
+  const workspace = emitter.temporary("float32", [splits, products, m, n]);
+  emitter.launch(productLaunch(choice, type, partialProblem(problem, workspace), products * m * n));
+  emitter.launch(sumLaunch(problem, workspace, splits));
+}
+
+function productLaunch(choice: Choice, type: FloatStorage, problem: Problem, splitStride: number): Launch {
+  const { row, splits, kPerSplit, layout, aGrain, bGrain } = choice;
+  const { m, n, k } = problem;
+  const tile = tileOf(row, type);
+  const [tilesM, tilesN] = [Math.ceil(m / tile.m), Math.ceil(n / tile.n)];
+  const products = elementCount(problem.batch);
+  return {
+    kernel: kernelOf(row, type, layout),
+    grid: [tilesM * tilesN * splits * products, 1, 1],
+    block: [tile.threads, 1, 1],
+    sharedBytes: row.kind === "tensor" ? sharedBytesOf(row) : 0,
+    params: gemmParams({ problem, tilesM, tilesN, splits, kPerSplit, splitStride, aGrain, bGrain }),
+    reads: readsOf(problem, [problem.a.view, problem.b.view]),
+    writes: [problem.d.view],
+    flops: 2 * m * n * k * products,
+    detail: describeChoice(choice),
+  };
+}
+
+function tileOf(row: GemmRow, type: FloatStorage): { m: number; n: number; threads: number } {
+  switch (row.kind) {
+    case "tensor":
+      return { m: row.m, n: row.n, threads: threadsOf(row) };
+    case "simt":
+      return { m: row.m, n: row.n, threads: 256 };
+    case "skinny": {
+      const { columns, threads } = skinnyShape(row, type);
+      return { m: row.rows, n: columns, threads };
+    }
+  }
+}
+
+function sumLaunch(problem: Problem, workspace: View, splits: number): Launch {
+  const { m, n, batch } = problem;
+  const count = elementCount(batch) * m * n;
+  const operand = workspaceOperand(workspace, problem);
+  return {
+    kernel: { kind: "built", family: "gemm-plain", entry: "sum_splits" },
+    grid: [Math.ceil(count / sumThreads), 1, 1],
+    block: [sumThreads, 1, 1],
+    sharedBytes: 0,
+    params: gemmParams({
+      problem: { ...problem, a: operand, b: operand },
+      tilesM: 1,
+      tilesN: 1,
+      splits,
+      kPerSplit: problem.k,
+      splitStride: count,
+      aGrain: 16,
+      bGrain: 16,
+    }),
+    reads: readsOf(problem, [workspace]),
+    writes: [problem.d.view],
+    detail: `sum of ${splits} splits`,
+  };
+}
+
+function readsOf({ residual, scale, bias }: Problem, operands: readonly View[]): View[] {
+  return [
+    ...operands,
+    ...(residual ? [residual.view] : []),
+    ...(scale ? [scale] : []),
+    ...(bias ? [bias] : []),
+  ];
+}

@@ -1,0 +1,88 @@
+// The one parameter of every kernel of this family, and what happens to an element before it is stored.
+#pragma once
+#include "../common/activation.cuh"
+#include "../common/storage.cuh"
+
+// Written by params.ts, field by field. Strides are in elements.
+struct GemmParams {
+  const void* a;
+  const void* b;
+  void* d;
+  const void* residual;
+  const float* scale;
+  const float* bias;
+  int64_t splitStride;  // of d, between the partial sums of one split and the next
+  int m, n, k;
+  int tilesM, tilesN, group;  // blocks run through `group` rows of tiles at a time, so that they share operands in L2
+  int splits, kPerSplit;
+  int batch[3];
+  int aBatch[3], bBatch[3], dBatch[3], rBatch[3];
+  int aM, aK, bK, bN, dM, dN, rM, rN;
+  int aGrain, bGrain;  // bytes that every row of the operand is aligned to
+  int aType, bType, dType, rType;
+  int pairs;        // two neighbours of a row may be stored (and the residual read) at once
+  int channelOnM;   // scale and bias run along m, else along n
+  float alpha;
+  Activation first, last;  // kNone where the limits below say it all
+  float firstLow, firstHigh, lastLow, lastHigh;
+};
+static_assert(sizeof(GemmParams) == 256, "params.ts writes this struct");
+
+struct Place {
+  int tileM, tileN, split;
+  int64_t a, b, d, residual;  // of the batch, in elements
+};
+
+// Which tile of which product this block computes.
+__device__ __forceinline__ Place placeOf(const GemmParams& p) {
+  Place at;
+  const int tiles = p.tilesM * p.tilesN;
+  int rest = blockIdx.x;
+  const int tile = rest % tiles;
+  rest /= tiles;
+  at.split = rest % p.splits;
+  rest /= p.splits;
+  const int i2 = rest % p.batch[2];
+  rest /= p.batch[2];
+  const int i1 = rest % p.batch[1];
+  const int i0 = rest / p.batch[1];
+  const int perGroup = p.group * p.tilesN;
+  const int first = tile / perGroup * p.group;
+  const int rows = min(p.tilesM - first, p.group);
+  at.tileM = first + tile % perGroup % rows;
+  at.tileN = tile % perGroup / rows;
+  at.a = (int64_t)i0 * p.aBatch[0] + (int64_t)i1 * p.aBatch[1] + (int64_t)i2 * p.aBatch[2];
+  at.b = (int64_t)i0 * p.bBatch[0] + (int64_t)i1 * p.bBatch[1] + (int64_t)i2 * p.bBatch[2];
+  at.d = (int64_t)i0 * p.dBatch[0] + (int64_t)i1 * p.dBatch[1] + (int64_t)i2 * p.dBatch[2] + at.split * p.splitStride;
+  at.residual = (int64_t)i0 * p.rBatch[0] + (int64_t)i1 * p.rBatch[1] + (int64_t)i2 * p.rBatch[2];
+  return at;
+}
+
+// Where this split's part of k begins and ends.
+__device__ __forceinline__ int kBegin(const GemmParams& p, const Place& at) { return at.split * p.kPerSplit; }
+__device__ __forceinline__ int kEnd(const GemmParams& p, const Place& at) {
+  return min(p.k, (at.split + 1) * p.kPerSplit);
+}
+
+__device__ __forceinline__ float scaleAt(const GemmParams& p, int channel) {
+  return p.scale == nullptr ? p.alpha : p.alpha * p.scale[channel];
+}
+
+__device__ __forceinline__ float biasAt(const GemmParams& p, int channel) {
+  return p.bias == nullptr ? 0.0f : p.bias[channel];
+}
+
+// The whole epilogue for one element, where speed is of no matter.
+__device__ __forceinline__ void finish(const GemmParams& p, const Place& at, int m, int n, float sum) {
+  const int channel = p.channelOnM ? m : n;
+  float v = clipOf(sum * scaleAt(p, channel) + biasAt(p, channel), p.firstLow, p.firstHigh);
+#pragma unroll 1
+  for (int round = 0; round < 2; ++round) {
+    const Activation f = round == 0 ? p.first : p.last;
+    if (f.kind != kNone) v = activate(v, f);
+    if (round == 0 && p.residual != nullptr) {
+      v += loadFloat(p.residual, at.residual + (int64_t)m * p.rM + (int64_t)n * p.rN, p.rType);
+    }
+  }
+  storeFloat(p.d, at.d + (int64_t)m * p.dM + (int64_t)n * p.dN, p.dType, clipOf(v, p.lastLow, p.lastHigh));
+}

@@ -1,0 +1,120 @@
+/** @file The parameter struct of kernels/gemm/params.cuh. */
+import { type Activation, activations, noActivation } from "../../plan/epilogue.ts";
+import { type ParamBlock, ParamWriter } from "../../plan/params.ts";
+import { storageTypes } from "../../plan/storage.ts";
+import type { View } from "../../plan/view.ts";
+import type { Operand, Problem, Target } from "./problem.ts";
+
+/** sizeof(GemmParams). */
+export const gemmParamsBytes = 256;
+
+/** The problem's numbers, and how it is cut up. */
+export interface GemmLaunch {
+  readonly problem: Problem;
+  readonly tilesM: number;
+  readonly tilesN: number;
+  readonly splits: number;
+  readonly kPerSplit: number;
+  /** In elements of the output. */
+  readonly splitStride: number;
+  readonly aGrain: number;
+  readonly bGrain: number;
+}
+
+/** Rows of tiles that blocks run through together. */
+const rasterGroup = 8;
+
+export function gemmParams(launch: GemmLaunch): ParamBlock {
+  const { problem } = launch;
+  const { a, b, d, residual, scale, bias, m, n, k } = problem;
+  const first = limitsOf(problem.first);
+  const last = limitsOf(problem.last);
+  return new ParamWriter()
+    .pointer(a.view)
+    .pointer(b.view)
+    .pointer(d.view)
+    .pointer(residual?.view)
+    .pointer(scale)
+    .pointer(bias)
+    .i64(launch.splitStride)
+    .i32(m, n, k)
+    .i32(launch.tilesM, launch.tilesN, rasterGroup, launch.splits, launch.kPerSplit)
+    .i32(...threeOf(problem.batch, 1))
+    .i32(...[a, b, d, residual].flatMap((each) => threeOf(each?.batch ?? [], 0)))
+    .i32(a.outer, a.k, b.k, b.outer, d.m, d.n, residual?.m ?? 0, residual?.n ?? 0)
+    .i32(launch.aGrain, launch.bGrain)
+    .i32(...[a.view, b.view, d.view, residual?.view ?? d.view].map(codeOf))
+    .i32(storesPairs(problem) ? 1 : 0, problem.channels === "m" ? 1 : 0)
+    .f32(problem.alpha)
+    .i32(first.code)
+    .f32(problem.first.a, problem.first.b)
+    .i32(last.code)
+    .f32(problem.last.a, problem.last.b)
+    .f32(first.low, first.high, last.low, last.high)
+    .done();
+}
+
+function codeOf({ type }: View): number {
+  return storageTypes[type].code;
+}
+
+/** Right-aligned, as the kernel counts through them. */
+function threeOf(values: readonly number[], fill: number): number[] {
+  if (values.length > 3) throw new Error("tc-lint bug: more than three batch axes");
+  return [...new Array<number>(3 - values.length).fill(fill), ...values];
+}
+
+/** What is a clip goes without the switch over activations. */
+function limitsOf({ kind, a, b }: Activation): { code: number; low: number; high: number } {
+  if (kind === "relu") return { code: activations.none.code, low: 0, high: Number.POSITIVE_INFINITY };
+  if (kind === "clip") return { code: activations.none.code, low: a, high: b };
+  return {
+    code: activations[kind].code,
+    low: Number.NEGATIVE_INFINITY,
+    high: Number.POSITIVE_INFINITY,
+  };
+}
+
+/** Whether elements (m, 2 i) and (m, 2 i + 1) lie side by side at an even place, in the output and the residual. */
+function storesPairs({ d, residual }: Problem): boolean {
+  return isPaired(d) && (residual === undefined || isPaired(residual));
+}
+
+function isPaired({ view, m, n, batch }: Target): boolean {
+  return n === 1 && [view.offset, m, ...batch].every((step) => step % 2 === 0);
+}
+
+/** The same problem with its sums going to a workspace [splits, batch, m, n], float32, and nothing done to them. */
+export function partialProblem(problem: Problem, workspace: View): Problem {
+  const { m, n, batch } = problem;
+  return {
+    ...problem,
+    d: { view: workspace, m: n, n: 1, batch: packedBatch(batch, m * n) },
+    residual: undefined,
+    scale: undefined,
+    bias: undefined,
+    first: noActivation,
+    last: noActivation,
+    alpha: 1,
+  };
+}
+
+export function packedBatch(batch: readonly number[], innermost: number): number[] {
+  let stride = innermost;
+  const strides = batch.map(() => 0);
+  for (const axis of [...batch.keys()].reverse()) {
+    strides[axis] = stride;
+    stride *= batch[axis] ?? 1;
+  }
+  return strides;
+}
+
+/** An operand that is read as the sum over splits reads it. */
+export function workspaceOperand(workspace: View, problem: Problem): Operand {
+  return {
+    view: workspace,
+    outer: problem.n,
+    k: 1,
+    batch: packedBatch(problem.batch, problem.m * problem.n),
+  };
+}

@@ -1,0 +1,166 @@
+/** @file The kernels for products, one row each: what gemm.cu, gemm-bf16.cu, gemm-tf32.cu and gemm-plain.cu instantiate. */
+import type { FloatStorage } from "../../plan/storage.ts";
+
+/** One letter an operand: "k" where its unit stride is along k, else the other axis. */
+export type Layout = "kk" | "kn" | "mk" | "mn";
+
+export type Arithmetic = "half" | "tf32";
+
+/** mma.sync fed by cp.async. */
+export interface TensorRow {
+  readonly kind: "tensor";
+  /** Before "_" and the layout. */
+  readonly tile: string;
+  readonly arithmetic: Arithmetic;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly warpM: number;
+  readonly warpN: number;
+  readonly stages: number;
+  /** Blocks to a multiprocessor that registers leave room for. */
+  readonly occupancy: number;
+  readonly layouts: readonly Layout[];
+  /** Rows of halves at any even address; else at multiples of 4 bytes. */
+  readonly odd: boolean;
+  readonly minimumArch: number;
+}
+
+/** FP32 on CUDA cores, any strides and types. */
+export interface SimtRow {
+  readonly kind: "simt";
+  readonly tile: string;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly occupancy: number;
+  /** Of the CUDA cores' rate, where everything else is hidden. */
+  readonly efficiency: number;
+}
+
+/** Few rows, on CUDA cores. */
+export interface SkinnyRow {
+  readonly kind: "skinny";
+  /** b's unit stride. */
+  readonly along: "k" | "n";
+  /** 16 bytes a load; else one element. */
+  readonly wide: boolean;
+  readonly rows: number;
+}
+
+export type GemmRow = TensorRow | SimtRow | SkinnyRow;
+
+const all = ["kk", "kn", "mk", "mn"] as const;
+const alongK = ["kk", "kn"] as const;
+
+/** Tile m, n, k, of a warp m and n, stages, occupancy. */
+type Sizes = readonly [number, number, number, number, number, number, number];
+
+function tensor(arithmetic: Arithmetic, sizes: Sizes, layouts: readonly Layout[], odd = false): TensorRow {
+  const [m, n, k, warpM, warpN, stages, occupancy] = sizes;
+  const minimumArch = arithmetic === "half" ? 75 : 80;
+  const tile = `t${m}x${n}x${k}`;
+  return {
+    kind: "tensor",
+    tile,
+    arithmetic,
+    m,
+    n,
+    k,
+    warpM,
+    warpN,
+    stages,
+    occupancy,
+    layouts,
+    odd,
+    minimumArch,
+  };
+}
+
+export const gemmTable: readonly GemmRow[] = [
+  tensor("half", [256, 128, 64, 64, 64, 3, 1], alongK),
+  tensor("half", [128, 128, 64, 64, 64, 3, 2], all),
+  tensor("half", [128, 64, 64, 64, 32, 3, 3], alongK),
+  tensor("half", [64, 128, 64, 32, 64, 3, 3], alongK),
+  tensor("half", [64, 64, 64, 32, 32, 4, 4], all),
+  tensor("half", [32, 128, 64, 32, 32, 4, 4], alongK),
+  tensor("half", [32, 64, 64, 16, 32, 4, 7], alongK),
+  tensor("half", [16, 64, 64, 16, 16, 5, 9], alongK),
+  tensor("half", [64, 64, 64, 32, 32, 2, 3], alongK, true),
+  tensor("half", [16, 64, 64, 16, 16, 2, 5], alongK, true),
+  tensor("tf32", [128, 128, 32, 64, 64, 3, 2], all),
+  tensor("tf32", [128, 64, 32, 64, 32, 3, 3], alongK),
+  tensor("tf32", [64, 64, 32, 32, 32, 4, 4], all),
+  tensor("tf32", [32, 64, 32, 16, 32, 4, 6], alongK),
+  tensor("tf32", [16, 64, 32, 16, 16, 5, 8], alongK),
+  { kind: "simt", tile: "simt_128", m: 128, n: 128, k: 8, occupancy: 2, efficiency: 0.75 },
+  { kind: "simt", tile: "simt_64", m: 64, n: 64, k: 16, occupancy: 2, efficiency: 0.5 },
+  { kind: "simt", tile: "simt_32", m: 32, n: 32, k: 32, occupancy: 2, efficiency: 0.25 },
+  ...[1, 4].flatMap((rows) =>
+    (["k", "n"] as const).flatMap((along) =>
+      [true, false].map((wide): SkinnyRow => ({ kind: "skinny", along, wide, rows })),
+    ),
+  ),
+];
+
+export function elementBytes(type: FloatStorage): number {
+  return type === "float32" ? 4 : 2;
+}
+
+/** Columns that a block of a skinny kernel computes; its warps; elements of one load. */
+export function skinnyShape(
+  row: SkinnyRow,
+  type: FloatStorage,
+): { columns: number; threads: number; width: number } {
+  const width = row.wide ? 16 / elementBytes(type) : 1;
+  if (row.along === "k") return { columns: 8, threads: 128, width };
+  return { columns: row.wide ? 8 * width : 32, threads: 256, width };
+}
+
+export function threadsOf(row: TensorRow): number {
+  return (row.m / row.warpM) * (row.n / row.warpN) * 32;
+}
+
+/** Of one stage: a tile of each operand. */
+export function stageBytes(row: TensorRow): number {
+  return (row.m + row.n) * row.k * (row.arithmetic === "tf32" ? 4 : 2);
+}
+
+export function sharedBytesOf(row: TensorRow): number {
+  return row.stages * stageBytes(row);
+}
+
+const families = { float16: "gemm", bfloat16: "gemm-bf16", float32: "gemm-tf32" } as const;
+
+/** Family and entry of a row for operands of a type. */
+export function kernelOf(
+  row: GemmRow,
+  type: FloatStorage,
+  layout: Layout | undefined,
+): { kind: "built"; family: string; entry: string } {
+  switch (row.kind) {
+    case "tensor": {
+      const entry = `${row.tile}_${layout ?? "kk"}${row.odd ? "_odd" : ""}`;
+      return { kind: "built", family: families[type], entry };
+    }
+    case "simt":
+      return { kind: "built", family: "gemm-plain", entry: row.tile };
+    case "skinny": {
+      const entry = `skinny_${type}_${row.along}${row.wide ? "_wide" : ""}_${row.rows}`;
+      return { kind: "built", family: "gemm-plain", entry };
+    }
+  }
+}
+
+/** Every entry that a family must have, for the test that compares them with the source. */
+export function entriesOf(family: string): readonly string[] {
+  const types = ["float16", "bfloat16", "float32"] as const;
+  const refs = gemmTable.flatMap((row) =>
+    types.flatMap((type) => {
+      if (row.kind !== "tensor") return [kernelOf(row, type, undefined)];
+      if ((row.arithmetic === "tf32") !== (type === "float32")) return [];
+      return row.layouts.map((layout) => kernelOf(row, type, layout));
+    }),
+  );
+  return [...new Set(refs.filter((ref) => ref.family === family).map(({ entry }) => entry))];
+}
