@@ -39,8 +39,8 @@ const projectCode = "^(src|rules|fixtures|test|bench|scripts|cuda-runtime)/";
 const entries = "^src/(config|version)\\.ts$";
 const oneOf = (folders) => `^src/(${folders.join("|")})/`;
 
-/** What ships: everything under src/ and rules/. */
-const shipped = "^(src|rules)/";
+/** What ships: everything under src/, rules/ and cuda-runtime/. */
+const shipped = "^(src|rules|cuda-runtime)/";
 
 /** @type {import("dependency-cruiser").IConfiguration} */
 module.exports = {
@@ -106,11 +106,25 @@ module.exports = {
       to: { path: projectCode, pathNot: "^(cuda-runtime|src/(ir|ops|facts))/" },
     },
     {
+      name: "cuda-plans-without-a-gpu",
+      comment: "Plans are made anywhere: what makes them knows neither the driver nor a session.",
+      severity: "error",
+      from: { path: "^cuda-runtime/", pathNot: "^cuda-runtime/(driver|session)/" },
+      to: { path: "^cuda-runtime/(driver|session)/" },
+    },
+    {
+      name: "cuda-driver-imports",
+      comment: "The driver is CUDA's functions, typed; of a plan it knows the size of a grid.",
+      severity: "error",
+      from: { path: "^cuda-runtime/driver/" },
+      to: { path: projectCode, pathNot: "^cuda-runtime/(driver/|plan/step\\.ts$)" },
+    },
+    {
       name: "files-at-the-edges",
       comment:
-        "Files are read and written in wire/, onnx/ and cli/ only: everything between is a function of its input.",
+        "Files are read and written in wire/, onnx/, cli/ and the runtime's session/ only: everything between is a function of its input.",
       severity: "error",
-      from: { path: shipped, pathNot: "^src/(wire|onnx|cli)/" },
+      from: { path: shipped, pathNot: "^(src/(wire|onnx|cli)|cuda-runtime/session)/" },
       to: { path: "^(node:)?fs(/promises)?$" },
     },
     {

@@ -28,6 +28,7 @@ const { metafile } = await build({
     "bin/tc-lint": "src/cli/bin.ts",
     worker: "src/cli/worker.ts",
     "verify-child": "src/verify/child.ts",
+    "gpu-child": "src/cli/gpu-child.ts",
     index: "src/index.ts",
     config: "src/config.ts",
   },

@@ -1,0 +1,14 @@
+/** @file The script of the GPU's process. */
+import { serveTask } from "../../cuda-runtime/session/child.ts";
+import { examine } from "./gpu-doctor.ts";
+import type { GpuResult, GpuTask } from "./gpu-protocol.ts";
+import { runModels } from "./gpu-run.ts";
+
+serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
+  switch (task.kind) {
+    case "doctor":
+      return examine(task.kernels);
+    case "run":
+      return runModels(task, onProgress);
+  }
+});

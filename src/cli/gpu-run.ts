@@ -1,0 +1,176 @@
+/** @file In the GPU's process: models planned, loaded, run and timed. */
+import type { DeviceContext } from "../../cuda-runtime/driver/context.ts";
+import { viewsOf } from "../../cuda-runtime/plan/arena.ts";
+import type { Plan, Step } from "../../cuda-runtime/plan/step.ts";
+import { bytesOfType } from "../../cuda-runtime/plan/storage.ts";
+import type { View } from "../../cuda-runtime/plan/view.ts";
+import { openDevice, targetOf } from "../../cuda-runtime/session/open.ts";
+import { DeviceSession } from "../../cuda-runtime/session/session.ts";
+import { KernelStore } from "../../cuda-runtime/session/store.ts";
+import { timeRuns, timeSteps } from "../../cuda-runtime/session/timing.ts";
+import { InputError } from "../ir/errors.ts";
+import type { OpenModel } from "../onnx/open.ts";
+import type { Tensor, Tensors } from "../verify/index.ts";
+import { arrays } from "../verify/tensor.ts";
+import { planDrawn, planFor, prepareModel, sizesOf } from "./gpu-plan.ts";
+import type { GpuTask, ModelRun, RunReport, RunsReport, StepReport } from "./gpu-protocol.ts";
+
+export type Progress = (what: string) => void;
+
+/** Throws InputError `gpu-…`, or what the models are at fault for. */
+export async function runModels(
+  task: Extract<GpuTask, { kind: "run" }>,
+  onProgress: Progress,
+): Promise<RunsReport> {
+  onProgress("opening the GPU");
+  using context = await openDevice(task.device);
+  using store = new KernelStore(context, { kernels: new URL(task.kernels) });
+  const { device, driver } = context;
+  const runs = task.runs.map((run) => new ModelRunner(context, store, run, onProgress).run());
+  return { kind: "run", device, driverVersion: driver.version, runs };
+}
+
+class ModelRunner {
+  readonly #context: DeviceContext;
+  readonly #store: KernelStore;
+  readonly #run: ModelRun;
+  readonly #say: Progress;
+  readonly #seconds = { open: 0, plan: 0, load: 0, run: 0 };
+
+  constructor(context: DeviceContext, store: KernelStore, run: ModelRun, onProgress: Progress) {
+    this.#context = context;
+    this.#store = store;
+    this.#run = run;
+    this.#say = (what) => onProgress(`${run.label}: ${what}`);
+  }
+
+  run(): RunReport {
+    const { compiled } = this.#store;
+    const { model: request, inputs } = this.#run;
+    using prepared = this.#timed("open", "reading", () => prepareModel(request));
+    const { model } = prepared;
+    const planRequest = { precision: request.precision, target: targetOf(this.#context.device) };
+    if (inputs.kind === "drawn") {
+      const drawn = this.#timed("plan", "planning", () => planDrawn(model, inputs.sizes, planRequest));
+      const report = this.#runPlan(drawn.plan, [drawn.inputs]);
+      return { ...report, sizes: sizesOf(drawn.sizes), compiled: this.#store.compiled - compiled };
+    }
+    const reports = this.#groups(model, inputs.sets).map(({ plan, sets }) => this.#runPlan(plan, sets));
+    const [first] = reports;
+    if (first === undefined)
+      throw new InputError("cannot-run", `${model.path}: there is nothing to run it on`);
+    const outputs = reports.flatMap((report) => report.outputs);
+    return { ...first, outputs, sizes: {}, compiled: this.#store.compiled - compiled };
+  }
+
+  /** Sets of inputs that share a plan, in order. */
+  #groups(model: OpenModel, sets: readonly Tensors[]): { plan: Plan; sets: Tensors[] }[] {
+    const planRequest = { precision: this.#run.model.precision, target: targetOf(this.#context.device) };
+    const groups: { key: string; plan: Plan; sets: Tensors[] }[] = [];
+    for (const set of sets) {
+      const key = [...set].map(([name, { dims }]) => `${name} ${dims.join(",")}`).join(";");
+      const last = groups.at(-1);
+      if (last !== undefined && last.key === key) {
+        last.sets.push(set);
+        continue;
+      }
+      const { plan, known } = this.#timed("plan", "planning", () => planFor(model, set, planRequest));
+      // A plan for known elements is for this set alone.
+      groups.push({ key: known.length > 0 ? "" : key, plan, sets: [set] });
+    }
+    return groups;
+  }
+
+  #runPlan(plan: Plan, sets: readonly Tensors[]): Omit<RunReport, "sizes" | "compiled"> {
+    const options = { poison: true };
+    using session = this.#timed("load", "uploading weights and compiling", () =>
+      DeviceSession.load(this.#context, this.#store, plan, options),
+    );
+    const outputs = sets.map((set) => this.#timed("run", "running", () => outputsOf(session, plan, set)));
+    const { time, steps } = this.#run;
+    const [first] = sets;
+    if (time !== undefined && first !== undefined) session.writeInputs(bytesOf(plan, first));
+    return {
+      outputs,
+      launches: plan.steps.length,
+      memory: session.memory,
+      times: time === undefined ? undefined : this.#timed("run", "timing", () => timeRuns(session, time)),
+      steps: steps === true ? this.#stepReports(session, plan) : undefined,
+      seconds: this.#seconds,
+    };
+  }
+
+  #stepReports(session: DeviceSession, plan: Plan): StepReport[] {
+    const times = timeSteps(session, (index) => {
+      if (index % 32 === 0) this.#say(`timing step ${index + 1} of ${plan.steps.length}`);
+    });
+    return plan.steps.flatMap((step, index) => {
+      const own = times[index];
+      return own === undefined ? [] : [{ ...describedStep(step, this.#store), times: own }];
+    });
+  }
+
+  #timed<Result>(phase: keyof RunReport["seconds"], what: string, work: () => Result): Result {
+    this.#say(what);
+    const start = performance.now();
+    try {
+      return work();
+    } finally {
+      this.#seconds[phase] += (performance.now() - start) / 1000;
+    }
+  }
+}
+
+function outputsOf(session: DeviceSession, plan: Plan, inputs: Tensors): Tensors {
+  const bytes = session.run(bytesOf(plan, inputs));
+  return new Map(
+    plan.outputs.map(({ name, view: { type, shape } }): [string, Tensor] => {
+      const own = bytes.get(name) ?? new Uint8Array();
+      return [name, { dtype: type, dims: shape, data: new arrays[type](own.slice().buffer) }];
+    }),
+  );
+}
+
+function bytesOf(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
+  return new Map(
+    plan.inputs.map(({ name, view: { type } }) => {
+      const tensor = inputs.get(name);
+      if (tensor === undefined || tensor.dtype === "string")
+        throw new InputError("usage", `input "${name}" is not given, or is text`);
+      if (tensor.dtype !== type)
+        throw new InputError("usage", `input "${name}" is given as ${tensor.dtype}, the model takes ${type}`);
+      const { buffer, byteOffset, byteLength } = tensor.data;
+      return [name, new Uint8Array(buffer, byteOffset, byteLength)];
+    }),
+  );
+}
+
+/** What a step is and does, without its time. */
+export function describedStep(step: Step, store?: KernelStore): Omit<StepReport, "times"> {
+  const { action, label, operator } = step;
+  const bytes = distinctBytes(viewsOf(step));
+  if (action.kind === "clear")
+    return { operator, label, kernel: "clear", detail: "", flops: 0, bytes, tensor: null };
+  const { kernel, flops = 0, detail = "" } = action.launch;
+  const name = kernel.kind === "built" ? `${kernel.family}/${kernel.entry}` : kernel.entry;
+  return {
+    operator,
+    label,
+    kernel: name,
+    detail,
+    flops,
+    bytes,
+    tensor: store?.facts(kernel)?.tensor ?? null,
+  };
+}
+
+/** Elements that repeat are read once, and so is a view that is named twice. */
+function distinctBytes(views: readonly View[]): number {
+  const sizes = new Map<string, number>();
+  for (const { buffer, offset, shape, strides, type } of views) {
+    const own = shape.filter((_, axis) => strides[axis] !== 0);
+    const count = own.reduce((total, size) => total * size, 1);
+    sizes.set(`${buffer.id} ${offset} ${shape.join(",")} ${strides.join(",")}`, count * bytesOfType(type));
+  }
+  return [...sizes.values()].reduce((total, each) => total + each, 0);
+}
