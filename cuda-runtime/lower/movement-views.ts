@@ -66,7 +66,8 @@ const split: Lower = (context) => {
   const view = context.input(0);
   const axis = axisAttribute(context, 0, view.shape.length);
   const given = listOf(context, "split", { index: 1, since: 13 });
-  const parts = context.opset < 18 ? context.outputCount : (context.int("num_outputs") ?? context.outputCount);
+  const parts =
+    context.opset < 18 ? context.outputCount : (context.int("num_outputs") ?? context.outputCount);
   const even = Math.ceil((view.shape[axis] ?? 0) / parts);
   let start = 0;
   for (let index = 0; index < context.outputCount; index++) {
@@ -89,8 +90,12 @@ const shape: Lower = (context) => {
 const size: Lower = (context) =>
   context.setOutput(0, context.constant("int64", [], [elementCount(context.inputShape(0))]));
 
-/** Tensors (`value`) are weights to the planner; here are the forms with the numbers in the node. */
+/** Large tensors are weights to the planner. */
 const constant: Lower = (context) => {
+  const elements = context.tensorElements("value");
+  if (elements !== undefined) {
+    return context.setOutput(0, context.constant(context.outputType(0), context.outputShape(0), elements));
+  }
   const float = context.float("value_float");
   const floats = context.floats("value_floats");
   const int = context.int("value_int");

@@ -2,10 +2,11 @@
  * @file Lowerings run on the CPU: a context that keeps every buffer as bytes, copies and evaluates by the definitions,
  * and hands launches to whoever can run them.
  */
-import { PlanError, type Launch, type PlanTarget, h200 } from "../../cuda-runtime/plan/step.ts";
+
 import { encodeValues } from "../../cuda-runtime/plan/encode.ts";
 import type { Attributes, LowerContext } from "../../cuda-runtime/plan/lowering.ts";
 import { scalarOf } from "../../cuda-runtime/plan/scalar.ts";
+import { h200, type Launch, PlanError, type PlanTarget } from "../../cuda-runtime/plan/step.ts";
 import { bytesOfType, type StorageType } from "../../cuda-runtime/plan/storage.ts";
 import {
   type DeviceBuffer,
@@ -64,7 +65,12 @@ export class Machine implements Memory {
   }
 
   /** A view of `values`, row-major, lying in memory in `order`. */
-  tensor(type: StorageType, shape: readonly number[], values: ArrayLike<number>, order?: readonly number[]): View {
+  tensor(
+    type: StorageType,
+    shape: readonly number[],
+    values: ArrayLike<number>,
+    order?: readonly number[],
+  ): View {
     const view = this.allocate(type, shape, order);
     this.write(view, values);
     return view;
@@ -86,7 +92,8 @@ export class Machine implements Memory {
     const places = placesOf(view);
     const picked = new Uint8Array(places.length * size);
     for (const [index, place] of places.entries()) {
-      if (place < 0 || (place + 1) * size > bytes.length) throw new Error("a view reaches outside of its buffer");
+      if (place < 0 || (place + 1) * size > bytes.length)
+        throw new Error("a view reaches outside of its buffer");
       picked.set(bytes.subarray(place * size, (place + 1) * size), index * size);
     }
     return decodeValues(view.type, picked);
@@ -187,6 +194,9 @@ export class MachineContext implements LowerContext {
   has(name: string): boolean {
     return this.#spec.attributes.has(name);
   }
+  tensorElements(): undefined {
+    return undefined;
+  }
   hasInput(index: number): boolean {
     return this.#spec.inputs[index] !== undefined;
   }
@@ -259,7 +269,11 @@ export class MachineContext implements LowerContext {
   }
   packed(
     view: View,
-    options: { readonly order?: readonly number[]; readonly type?: StorageType; readonly keep?: boolean } = {},
+    options: {
+      readonly order?: readonly number[];
+      readonly type?: StorageType;
+      readonly keep?: boolean;
+    } = {},
   ): View {
     const { order, type = view.type, keep = false } = options;
     if (type === view.type && (keep || isPacked(view, order))) return view;
