@@ -1,16 +1,28 @@
 /** @file All lowerings by operator. A family adds its tables here. */
 import type { Lower, LowerTable } from "../plan/lowering.ts";
+import { activationLowerings, splitActivationLowerings } from "./activation.ts";
+import { elementwiseOps } from "./elementwise.ts";
+import { indexLowerings, triluLowerings } from "./elementwise-index.ts";
 import { miscLowerings } from "./misc.ts";
 import { movementLowerings } from "./movement.ts";
 import { orderLowerings } from "./order.ts";
+import { dynamicQuantizeLowerings, quantizeLowerings } from "./quantize.ts";
 import { recurrentLowerings } from "./recurrent.ts";
 import { reductionLowerings } from "./reduction.ts";
 
 /** Operators computed element by element: their results are expressions, fused with what is around them. */
-export const elementwiseLowerings: LowerTable = merged([]);
+export const elementwiseLowerings: LowerTable = merged([
+  elementwiseOps,
+  activationLowerings,
+  quantizeLowerings,
+  triluLowerings,
+]);
 
 export const lowerings: LowerTable = merged([
   elementwiseLowerings,
+  splitActivationLowerings,
+  indexLowerings,
+  dynamicQuantizeLowerings,
   reductionLowerings,
   orderLowerings,
   miscLowerings,

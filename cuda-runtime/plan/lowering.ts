@@ -54,6 +54,8 @@ export interface LowerContext extends Attributes, Emitter {
   /** Number of inputs and outputs that the node names, omitted trailing ones not counted. */
   readonly inputCount: number;
   readonly outputCount: number;
+  /** Elements of an attribute that is a tensor of at most 4,096; undefined for none. */
+  tensorElements(name: string): readonly number[] | undefined;
   hasInput(index: number): boolean;
   /** Whether somebody reads this output. */
   hasOutput(index: number): boolean;

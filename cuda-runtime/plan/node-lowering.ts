@@ -66,6 +66,10 @@ export class NodeLowering extends BaseContext implements LowerContext {
     return this.#attributes.has(name);
   }
 
+  tensorElements(name: string): readonly number[] | undefined {
+    return elementsOfFact(this.#attributes.tensor(name));
+  }
+
   hasInput(index: number): boolean {
     return this.node.inputs[index] !== undefined;
   }
