@@ -91,7 +91,7 @@ export function readTensor(file: string): Tensor {
   cursor.next();
   const tensor = decodeTensor(cursor);
   const { dtype, dims } = tensor;
-  if (!isArrayType(dtype)) throw new UnreadableError(`${file}: elements of ${dtype ?? tensor.dtypeCode}`);
+  if (!isArrayType(dtype)) throw new UnreadableError(`elements of ${dtype ?? tensor.dtypeCode}`);
   const bytes = tensorBytes(source, new DataFiles(undefined), emptyAware(tensor), encodeNumbers);
   const data = new Uint8Array(countOf(dims) * arrays[dtype].BYTES_PER_ELEMENT);
   if (data.length > 0) bytes.readInto(0, data);

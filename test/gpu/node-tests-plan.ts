@@ -28,9 +28,9 @@ export function planTest(model: OpenModel, { inputs }: TestSet, options: PlanTes
     names.slice(1).filter((name) => (inputs.get(name)?.dims.length ?? 2) < 2),
     names,
   ];
-  let first: unknown;
+  let last: unknown;
   for (const known of attempts) {
-    if (known.length === 0 && first !== undefined) continue;
+    if (known.length === 0 && last !== undefined) continue;
     try {
       const facts = factsOf(known, inputs);
       const plan = planModel({
@@ -44,10 +44,10 @@ export function planTest(model: OpenModel, { inputs }: TestSet, options: PlanTes
       return { plan, known: [...facts.keys()] };
     } catch (error) {
       if (!(error instanceof PlanError)) throw error;
-      first ??= error;
+      last = error;
     }
   }
-  throw first;
+  throw last;
 }
 
 function factsOf(names: readonly string[], inputs: ReadonlyMap<string, Tensor>): Map<string, Fact> {
