@@ -29,6 +29,7 @@ import {
   onOne,
   onTwo,
   operand,
+  rawView,
   setResult,
 } from "./elementwise-operands.ts";
 
