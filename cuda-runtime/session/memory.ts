@@ -1,7 +1,7 @@
 /** @file Where a plan's buffers lie on the device. */
 import type { DeviceContext } from "../driver/context.ts";
 import { type Owned, owning } from "../driver/owned.ts";
-import { bufferAlignment, lifetimesOf, placeBuffers, viewsOf } from "../plan/arena.ts";
+import { bufferAlignment, lifetimesOf, type Placement, placeBuffers, viewsOf } from "../plan/arena.ts";
 import type { Plan, Step } from "../plan/step.ts";
 import type { DeviceBuffer } from "../plan/view.ts";
 
@@ -111,4 +111,9 @@ export function arena(
 ): BufferMemory {
   const { offsets, bytes } = placeBuffers(lifetimesOf(steps, isPlaced));
   return new BufferMemory(context, offsets, bytes, options);
+}
+
+/** Where a plan's temporaries lie. */
+export function placementOf({ steps }: Plan): Placement {
+  return placeBuffers(lifetimesOf(steps, ({ kind }) => kind === "temporary"));
 }

@@ -50,41 +50,12 @@ export class KernelStore implements Disposable {
     return library.kernel(ref.entry);
   }
 
-  /** What is known of an entry's machine code; undefined for PTX, which has no Tensor Core instructions. */
-  facts(ref: KernelRef): EntryFacts | undefined {
-    return ref.kind === "ptx" ? undefined : this.#manifest(ref.family)[ref.entry];
-  }
-
   #family(family: string): Library {
     const known = this.#families.get(family);
     if (known !== undefined) return known;
-    const library = new Library(this.#context.driver, this.#read(`${family}.fatbin`));
+    const library = new Library(this.#context.driver, readFatbin(this.#folder, family));
     this.#families.set(family, library);
     return library;
-  }
-
-  #read(name: string): Buffer {
-    const path = fileURLToPath(new URL(name, this.#folder));
-    try {
-      return readFileSync(path);
-    } catch (error) {
-      throw new InputError(
-        "kernels-missing",
-        `${path} cannot be read: the GPU kernels are not built (in a checkout: npm run build:cuda, which needs nvcc)`,
-        { cause: error },
-      );
-    }
-  }
-
-  #manifest(family: string): Readonly<Record<string, EntryFacts>> {
-    const all: Readonly<Record<string, Readonly<Record<string, EntryFacts>>>> = JSON.parse(
-      this.#read(`${family}.json`).toString("utf8"),
-    );
-    const own = String(this.#context.device.computeCapability);
-    const architecture = Object.keys(all)
-      .filter((name) => isUsable(name, own))
-      .at(-1);
-    return all[architecture ?? ""] ?? {};
   }
 
   #text(text: string, entry: string): Library {
@@ -125,6 +96,49 @@ export class KernelStore implements Disposable {
   [Symbol.dispose](): void {
     for (const library of [...this.#families.values(), ...this.#texts.values()]) library[Symbol.dispose]();
   }
+}
+
+/** What is known of the machine code of the entries that the build made. */
+export class KernelManifest {
+  readonly #folder: URL;
+  readonly #computeCapability: number;
+  readonly #families = new Map<string, Readonly<Record<string, EntryFacts>>>();
+
+  /** "9.0" is 90. */
+  constructor(folder: URL, computeCapability: number) {
+    this.#folder = folder;
+    this.#computeCapability = computeCapability;
+  }
+
+  /** Undefined for PTX, which has no Tensor Core instructions, and for what is not built. */
+  facts(ref: KernelRef): EntryFacts | undefined {
+    return ref.kind === "ptx" ? undefined : this.#family(ref.family)[ref.entry];
+  }
+
+  #family(family: string): Readonly<Record<string, EntryFacts>> {
+    const known = this.#families.get(family);
+    if (known !== undefined) return known;
+    const text = readIfThere(fileURLToPath(new URL(`${family}.json`, this.#folder)));
+    const all: Readonly<Record<string, Readonly<Record<string, EntryFacts>>>> =
+      text === undefined ? {} : JSON.parse(text.toString("utf8"));
+    const own = String(this.#computeCapability);
+    const architecture = Object.keys(all)
+      .filter((name) => isUsable(name, own))
+      .at(-1);
+    const entries = all[architecture ?? ""] ?? {};
+    this.#families.set(family, entries);
+    return entries;
+  }
+}
+
+function readFatbin(folder: URL, family: string): Buffer {
+  const path = fileURLToPath(new URL(`${family}.fatbin`, folder));
+  const found = readIfThere(path);
+  if (found !== undefined) return found;
+  throw new InputError(
+    "kernels-missing",
+    `${path} is not there: the GPU kernels are not built (in a checkout: npm run build:cuda, which needs nvcc)`,
+  );
 }
 
 /** Machine code of an architecture runs on later ones of its generation; "90a" on 9.0 alone. */

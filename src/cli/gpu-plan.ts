@@ -4,8 +4,10 @@ import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { type Plan, PlanError, type PlanTarget } from "../../cuda-runtime/plan/step.ts";
 import { runToFixedPoint } from "../fix/fix.ts";
 import { patched } from "../fix/pipeline.ts";
+import { bytesOf } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
-import type { Model } from "../ir/model.ts";
+import type { Model, TensorRef } from "../ir/model.ts";
+import type { TensorBytes } from "../ir/patch.ts";
 import { exposeValues } from "../onnx/expose.ts";
 import { modelFromSource, type OpenModel, openModel } from "../onnx/open.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
@@ -27,11 +29,15 @@ export interface PreparedModel extends Disposable {
   readonly model: OpenModel;
 }
 
-/** Throws InputError. */
-export function prepareModel({ path, fix, rounded, expose = [] }: ModelRequest): PreparedModel {
+/** Throws InputError: `weights-missing` where it is to be run, repaired or rounded without its weights. */
+export function prepareModel(
+  { path, fix, rounded, expose = [] }: ModelRequest,
+  { isRun = true }: { readonly isRun?: boolean } = {},
+): PreparedModel {
   const original = openModel(path);
   try {
-    checkWeights(original);
+    const absent = missingWeights(original);
+    if (absent !== undefined && (isRun || fix !== undefined || rounded !== undefined)) throw absent;
     let model = original;
     if (fix !== undefined) model = runToFixedPoint(model, fixSettings(fix.plan, fix.flags)).model;
     if (rounded !== undefined) model = patched(model, roundWeights(model, rounded), "tc-lint.rounded.data");
@@ -46,13 +52,28 @@ export function prepareModel({ path, fix, rounded, expose = [] }: ModelRequest):
   }
 }
 
-function checkWeights(model: OpenModel): void {
+/** What to tell a user whose model's weights are elsewhere; undefined where they are there. */
+export function missingWeights(model: OpenModel): InputError | undefined {
   const absent = weightFiles(model).find(({ present }) => !present);
-  if (absent === undefined) return;
-  throw new InputError(
+  if (absent === undefined) return undefined;
+  return new InputError(
     "weights-missing",
     `${model.path}: its weights are in "${absent.location}", which is not there; running it needs them`,
   );
+}
+
+/** A weight's bytes; where they are not there, whoever reads them is told so. */
+function weightOf(model: OpenModel, tensor: TensorRef, absent: InputError | undefined): TensorBytes {
+  if (absent === undefined || tensor.data.kind !== "external")
+    return tensorBytes(model.source, model.files, tensor, encodeNumbers);
+  const { dtype, dims } = tensor;
+  const size = dtype === undefined ? 0 : bytesOf(dtype, countOf(dims));
+  return {
+    size,
+    readInto: () => {
+      throw absent;
+    },
+  };
 }
 
 export interface PlanRequest {
@@ -76,6 +97,7 @@ const maxKnownElements = 4096;
 export function planFor(model: OpenModel, inputs: Tensors, { precision, target }: PlanRequest): Planned {
   const shapes = new Map([...inputs].map(([name, { dims }]) => [name, dims]));
   const facts = knowable(inputs);
+  const absent = missingWeights(model);
   const attempt = (known: ReadonlyMap<string, Fact>): Planned => ({
     plan: planModel({
       model,
@@ -83,7 +105,7 @@ export function planFor(model: OpenModel, inputs: Tensors, { precision, target }
       target,
       shapes,
       known,
-      weights: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
+      weights: (tensor) => weightOf(model, tensor, absent),
     }),
     known: [...known.keys()],
   });

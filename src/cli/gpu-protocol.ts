@@ -4,6 +4,7 @@ import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import type { MemoryUse } from "../../cuda-runtime/session/memory.ts";
 import type { EntryFacts } from "../../cuda-runtime/session/store.ts";
 import type { TimeOptions, Times } from "../../cuda-runtime/session/timing.ts";
+import type { ComputeType } from "../hardware/target.ts";
 import type { HalfType, Tensors } from "../verify/index.ts";
 import type { GivenSizes } from "../verify/sizes.ts";
 import type { FixFlags } from "./fix-options.ts";
@@ -45,16 +46,24 @@ export type GpuTask =
       readonly runs: readonly ModelRun[];
     };
 
-export interface StepReport {
+/** A step without its time. */
+export interface StepFacts {
   readonly operator: string;
   readonly label: string;
   readonly kernel: string;
+  /** Tile and variant, as the kernel's choice says it. */
   readonly detail: string;
+  readonly shapes: string;
   readonly flops: number;
   /** What it reads and writes, every byte once. */
   readonly bytes: number;
-  /** The Tensor Core instruction in the kernel that ran; null for none. */
+  /** The Tensor Core instruction in the kernel; null for none. */
   readonly tensor: EntryFacts["tensor"];
+  /** What a product multiplies in. */
+  readonly compute: ComputeType;
+}
+
+export interface StepReport extends StepFacts {
   readonly times: Times;
 }
 

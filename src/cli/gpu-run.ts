@@ -1,17 +1,15 @@
 /** @file In the GPU's process: models planned, loaded, run and timed. */
 import type { DeviceContext } from "../../cuda-runtime/driver/context.ts";
-import { viewsOf } from "../../cuda-runtime/plan/arena.ts";
-import type { Plan, Step } from "../../cuda-runtime/plan/step.ts";
-import { bytesOfType } from "../../cuda-runtime/plan/storage.ts";
-import type { View } from "../../cuda-runtime/plan/view.ts";
+import type { Plan } from "../../cuda-runtime/plan/step.ts";
 import { openDevice, targetOf } from "../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
-import { KernelStore } from "../../cuda-runtime/session/store.ts";
+import { KernelManifest, KernelStore } from "../../cuda-runtime/session/store.ts";
 import { timeRuns, timeSteps } from "../../cuda-runtime/session/timing.ts";
 import { InputError } from "../ir/errors.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { Tensor, Tensors } from "../verify/index.ts";
 import { arrays } from "../verify/tensor.ts";
+import { describedStep } from "./gpu-describe.ts";
 import { planDrawn, planFor, prepareModel, sizesOf } from "./gpu-plan.ts";
 import type { GpuTask, ModelRun, RunReport, RunsReport, StepReport } from "./gpu-protocol.ts";
 
@@ -24,20 +22,23 @@ export async function runModels(
 ): Promise<RunsReport> {
   onProgress("opening the GPU");
   using context = await openDevice(task.device);
-  using store = new KernelStore(context, { kernels: new URL(task.kernels) });
+  const kernels = new URL(task.kernels);
+  using store = new KernelStore(context, { kernels });
   const { device, driver } = context;
-  const runs = task.runs.map((run) => new ModelRunner(context, store, run, onProgress).run());
+  const runs = task.runs.map((run) => new ModelRunner(context, store, kernels, run, onProgress).run());
   return { kind: "run", device, driverVersion: driver.version, runs };
 }
 
 class ModelRunner {
   readonly #context: DeviceContext;
   readonly #store: KernelStore;
+  readonly #kernels: URL;
   readonly #run: ModelRun;
   readonly #say: Progress;
   readonly #seconds = { open: 0, plan: 0, load: 0, run: 0 };
 
-  constructor(context: DeviceContext, store: KernelStore, run: ModelRun, onProgress: Progress) {
+  constructor(context: DeviceContext, store: KernelStore, kernels: URL, run: ModelRun, onProgress: Progress) {
+    this.#kernels = kernels;
     this.#context = context;
     this.#store = store;
     this.#run = run;
@@ -104,9 +105,10 @@ class ModelRunner {
     const times = timeSteps(session, (index) => {
       if (index % 32 === 0) this.#say(`timing step ${index + 1} of ${plan.steps.length}`);
     });
+    const manifest = new KernelManifest(this.#kernels, this.#context.device.computeCapability);
     return plan.steps.flatMap((step, index) => {
       const own = times[index];
-      return own === undefined ? [] : [{ ...describedStep(step, this.#store), times: own }];
+      return own === undefined ? [] : [{ ...describedStep(step, manifest), times: own }];
     });
   }
 
@@ -143,34 +145,4 @@ function bytesOf(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
       return [name, new Uint8Array(buffer, byteOffset, byteLength)];
     }),
   );
-}
-
-/** What a step is and does, without its time. */
-export function describedStep(step: Step, store?: KernelStore): Omit<StepReport, "times"> {
-  const { action, label, operator } = step;
-  const bytes = distinctBytes(viewsOf(step));
-  if (action.kind === "clear")
-    return { operator, label, kernel: "clear", detail: "", flops: 0, bytes, tensor: null };
-  const { kernel, flops = 0, detail = "" } = action.launch;
-  const name = kernel.kind === "built" ? `${kernel.family}/${kernel.entry}` : kernel.entry;
-  return {
-    operator,
-    label,
-    kernel: name,
-    detail,
-    flops,
-    bytes,
-    tensor: store?.facts(kernel)?.tensor ?? null,
-  };
-}
-
-/** Elements that repeat are read once, and so is a view that is named twice. */
-function distinctBytes(views: readonly View[]): number {
-  const sizes = new Map<string, number>();
-  for (const { buffer, offset, shape, strides, type } of views) {
-    const own = shape.filter((_, axis) => strides[axis] !== 0);
-    const count = own.reduce((total, size) => total * size, 1);
-    sizes.set(`${buffer.id} ${offset} ${shape.join(",")} ${strides.join(",")}`, count * bytesOfType(type));
-  }
-  return [...sizes.values()].reduce((total, each) => total + each, 0);
 }

@@ -3,6 +3,7 @@ import yargs, { type Argv } from "yargs";
 import { InputError } from "../ir/errors.ts";
 import { closest } from "../settings/closest.ts";
 import { version } from "../version.ts";
+import { addBench } from "./commands/bench.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addExplain } from "./commands/explain.ts";
 import { addGpus } from "./commands/gpus.ts";
@@ -38,6 +39,7 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     addPredict(parser, done);
     addPrintConfig(parser, done);
     addVerify(parser, done);
+    addBench(parser, done);
     addDoctor(parser, done);
     await parser.parseAsync();
   } catch (error) {

@@ -1,0 +1,162 @@
+/** @file Flags that the GPU commands share, and those of `tc-lint bench` and `tc-lint validate`. */
+import type { InferredOptionTypes } from "yargs";
+import type { Precision } from "../../cuda-runtime/plan/precision.ts";
+import { gpus } from "../hardware/gpus.ts";
+import { InputError } from "../ir/errors.ts";
+import { parseChoice, parseCount, parseDims, parsePositive } from "../settings/values.ts";
+
+const text = (group: string, describe: string) =>
+  ({ type: "string", requiresArg: true, group, describe }) as const;
+const texts = (group: string, describe: string) => ({ ...text(group, describe), array: true }) as const;
+
+export const runPrecisions = [
+  "fp16",
+  "bf16",
+  "tf32",
+  "fp32",
+  "model",
+] as const satisfies readonly Precision[];
+
+const common = {
+  dim: texts(
+    "Inputs:",
+    "Size of a symbolic dimension, such as batch=32; repeatable (default: the first that runs)",
+  ),
+  device: text("GPU:", "Which GPU, as CUDA numbers them (default 0)"),
+  repeats: text("Time:", "Runs that are timed (default 50)"),
+  warmup: text("Time:", "Runs before these (default 5)"),
+  timeout: text("GPU:", "Stop after this many seconds (default 600)"),
+  format: { ...text("Report:", "text or json (default text)"), alias: "f" },
+  output: { ...text("Report:", "File of the report (default: stdout)"), alias: "o" },
+  color: { type: "boolean", group: "Report:", describe: "Colour or not (--no-color)" },
+} as const;
+
+export const benchOptions = {
+  ...common,
+  precision: text(
+    "Configurations:",
+    `Only this one: ${runPrecisions.join(", ")} (default: FP32, FP16 as exported, FP16 and BF16 repaired)`,
+  ),
+  fix: {
+    type: "boolean",
+    group: "Configurations:",
+    describe: "Repair the model in memory first (with --precision; --no-fix runs it as exported)",
+    default: true,
+  },
+  compare: {
+    type: "boolean",
+    group: "Configurations:",
+    describe: "Take two models, and say how much faster the second is",
+  },
+  plan: { type: "boolean", group: "Plan:", describe: "Print what would run, step by step; needs no GPU" },
+  gpu: text("Plan:", `With --plan, for this GPU: ${[...gpus.keys()].join(", ")} (default h200)`),
+} as const;
+
+export const validateOptions = {
+  ...common,
+  against: text(
+    "Models:",
+    "The model as it was: the reference, and the time before (default: the model itself)",
+  ),
+  precision: text("Models:", `What to run it in: ${runPrecisions.join(", ")} (default fp16)`),
+  inputs: text("Inputs:", "NumPy archive (.npz) of inputs by name, instead of drawn ones"),
+  batch: text("Inputs:", "Size of every axis that holds the batch; short for --dim"),
+  seeds: text("Inputs:", "Draws of normal inputs, beside negative and zero ones (default 1)"),
+  layers: {
+    type: "boolean",
+    group: "Report:",
+    describe: "Look for the first value inside the model that is off",
+  },
+} as const;
+
+interface CommonFlags {
+  readonly dims: Readonly<Record<string, number>>;
+  readonly device: number;
+  readonly repeats: number | undefined;
+  readonly warmup: number | undefined;
+  readonly timeoutSeconds: number | undefined;
+  readonly format: "text" | "json";
+  readonly output: string | undefined;
+  readonly color: boolean | undefined;
+}
+
+export interface BenchFlags extends CommonFlags {
+  /** Undefined: the four configurations. */
+  readonly precision: Precision | undefined;
+  readonly fix: boolean;
+  readonly compare: boolean;
+  readonly plan: boolean;
+  readonly gpu: string | undefined;
+}
+
+export interface ValidateFlags extends CommonFlags {
+  readonly against: string | undefined;
+  readonly precision: Precision;
+  readonly inputs: string | undefined;
+  readonly batch: number | undefined;
+  readonly seeds: number;
+  readonly layers: boolean;
+}
+
+type CommonArguments = Partial<InferredOptionTypes<typeof common>>;
+
+/** Throws InputError `usage` naming the flag, what was found and what was expected. */
+export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOptions>>): BenchFlags {
+  const gpu = single(argv.gpu, "--gpu");
+  if (gpu !== undefined && argv.plan !== true)
+    throw new InputError(
+      "usage",
+      "--gpu: says nothing without --plan: what runs, runs on this machine's GPU",
+    );
+  const precision = mapped(single(argv.precision, "--precision"), parsePrecision);
+  return {
+    ...readCommon(argv),
+    precision,
+    fix: argv.fix ?? true,
+    compare: argv.compare ?? false,
+    plan: argv.plan ?? false,
+    gpu,
+  };
+}
+
+export function readValidateFlags(argv: Partial<InferredOptionTypes<typeof validateOptions>>): ValidateFlags {
+  const one = (name: "against" | "inputs" | "batch" | "seeds" | "precision") =>
+    single(argv[name], `--${name}`);
+  return {
+    ...readCommon(argv),
+    against: one("against"),
+    precision: parsePrecision(one("precision") ?? "fp16"),
+    inputs: one("inputs"),
+    batch: mapped(one("batch"), (value) => parseCount(value, "--batch", 1)),
+    seeds: mapped(one("seeds"), (value) => parseCount(value, "--seeds", 1)) ?? 1,
+    layers: argv.layers ?? false,
+  };
+}
+
+function readCommon(argv: CommonArguments): CommonFlags {
+  const one = (name: Exclude<keyof CommonArguments, "dim" | "color">) => single(argv[name], `--${name}`);
+  return {
+    dims: parseDims(argv.dim ?? []),
+    device: mapped(one("device"), (value) => parseCount(value, "--device")) ?? 0,
+    repeats: mapped(one("repeats"), (value) => parseCount(value, "--repeats", 1)),
+    warmup: mapped(one("warmup"), (value) => parseCount(value, "--warmup")),
+    timeoutSeconds: mapped(one("timeout"), (value) => parsePositive(value, "--timeout")),
+    format: parseChoice(one("format") ?? "text", "--format", ["text", "json"]),
+    output: one("output"),
+    color: argv.color,
+  };
+}
+
+function parsePrecision(value: string): Precision {
+  return parseChoice(value, "--precision", runPrecisions);
+}
+
+/** yargs makes a list of a flag that is given twice; which one is meant, nobody knows. */
+function single(value: unknown, name: string): string | undefined {
+  if (value === undefined || typeof value === "string") return value;
+  throw new InputError("usage", `${name}: given more than once, or without a value`);
+}
+
+function mapped<T>(value: string | undefined, map: (value: string) => T): T | undefined {
+  return value === undefined ? undefined : map(value);
+}

@@ -1,0 +1,172 @@
+/** @file Layer by layer on the GPU, in several configurations; or the plan alone, without a GPU. */
+import type { Precision } from "../../cuda-runtime/plan/precision.ts";
+import { type Plan, PlanError } from "../../cuda-runtime/plan/step.ts";
+import { describeView } from "../../cuda-runtime/plan/view.ts";
+import { groupsOf, placementOf } from "../../cuda-runtime/session/memory.ts";
+import { KernelManifest } from "../../cuda-runtime/session/store.ts";
+import { findGpu, gpus } from "../hardware/gpus.ts";
+import { InputError } from "../ir/errors.ts";
+import { openModel } from "../onnx/open.ts";
+import { benchReport } from "./bench-report.ts";
+import { type PlannedStep, type PlanReport, renderBenchText, renderPlanText } from "./bench-text.ts";
+import { colorLevel } from "./color.ts";
+import { exitCodes } from "./exit-code.ts";
+import { describedStep } from "./gpu-describe.ts";
+import { runtimeFix } from "./gpu-fix.ts";
+import type { BenchFlags } from "./gpu-options.ts";
+import { missingWeights, planDrawn, prepareModel, sizesOf } from "./gpu-plan.ts";
+import { askGpu, kernelsUrl } from "./gpu-process.ts";
+import type { ModelRequest, ModelRun } from "./gpu-protocol.ts";
+import { predictedMicroseconds, ratesOf, targetOfGpu } from "./gpu-roofline.ts";
+import { writeReportFile, writeStdout } from "./output.ts";
+import { ProgressLine } from "./progress.ts";
+
+/** Returns the exit code. Throws InputError. */
+export async function runBench(models: readonly string[], flags: BenchFlags): Promise<number> {
+  const wanted = flags.compare ? 2 : 1;
+  if (models.length !== wanted) {
+    const expected = flags.compare ? "two models" : "one model";
+    throw new InputError(
+      "usage",
+      `bench takes ${expected}${flags.compare ? " with --compare" : ""}, found ${models.length}`,
+    );
+  }
+  return flags.plan ? await printPlans(models, flags) : await measure(models, flags);
+}
+
+interface Configuration {
+  readonly name: string;
+  readonly precision: Precision;
+  readonly fix: boolean;
+  /** Whether its steps are timed one by one. */
+  readonly steps: boolean;
+}
+
+const four: readonly Configuration[] = [
+  { name: "FP32", precision: "fp32", fix: false, steps: false },
+  { name: "FP16 as exported", precision: "fp16", fix: false, steps: false },
+  { name: "FP16 fixed", precision: "fp16", fix: true, steps: true },
+  { name: "BF16 fixed", precision: "bf16", fix: true, steps: false },
+];
+
+function configurationsOf({ precision, fix, compare }: BenchFlags): readonly Configuration[] {
+  if (precision === undefined && !compare) return four;
+  const own = precision ?? "fp16";
+  const isFixed = fix && !compare && own !== "fp32" && own !== "model";
+  return [
+    {
+      name: `${own.toUpperCase()}${isFixed ? " fixed" : " as exported"}`,
+      precision: own,
+      fix: isFixed,
+      steps: true,
+    },
+  ];
+}
+
+async function measure(models: readonly string[], flags: BenchFlags): Promise<number> {
+  const { device, dims, warmup, repeats, timeoutSeconds } = flags;
+  const runs: ModelRun[] = [];
+  const names: { name: string; model: string }[] = [];
+  for (const path of models) {
+    const fix = await runtimeFix(path, dims, undefined);
+    for (const { name, precision, fix: isFixed, steps } of configurationsOf(flags)) {
+      const model: ModelRequest = { path, precision, fix: isFixed ? fix : undefined };
+      runs.push({
+        label: `${path}, ${name}`,
+        model,
+        inputs: { kind: "drawn", sizes: listed(dims) },
+        time: { warmup, repeats },
+        steps,
+      });
+      names.push({ name, model: path });
+    }
+  }
+  const progress = new ProgressLine({
+    isTerminal: process.stderr.isTTY === true,
+    columns: process.stderr.columns,
+  });
+  const onProgress = (what: string) => progress.show(`${what} …`);
+  const result = await askGpu(
+    { kind: "run", device, kernels: kernelsUrl, runs },
+    { timeoutSeconds, onProgress },
+  ).finally(() => progress.erase());
+  const report = benchReport(result, names);
+  await write(flags, () => renderBenchText(report, colorOf(flags)), report);
+  return exitCodes.clean;
+}
+
+async function printPlans(models: readonly string[], flags: BenchFlags): Promise<number> {
+  const id = flags.gpu ?? "h200";
+  const gpu = findGpu(id);
+  if (gpu === undefined)
+    throw new InputError("usage", `--gpu ${id} is none of ${[...gpus.keys()].join(", ")}`);
+  const target = targetOfGpu(gpu);
+  const manifest = new KernelManifest(new URL(kernelsUrl), target.computeCapability);
+  const rates = ratesOf(gpu);
+  const reports: PlanReport[] = [];
+  for (const path of models) {
+    const precision = flags.precision ?? "fp16";
+    const isFixed = flags.fix && !flags.compare && precision !== "fp32" && precision !== "model";
+    const isRepaired = isFixed && hasWeights(path);
+    const fix = isRepaired ? await runtimeFix(path, flags.dims, gpu.id) : undefined;
+    using prepared = prepareModel({ path, precision, fix }, { isRun: false });
+    const { plan, sizes } = planned(path, () =>
+      planDrawn(prepared.model, listed(flags.dims), { precision, target }),
+    );
+    const predicted = (step: Plan["steps"][number]): PlannedStep => {
+      const facts = describedStep(step, manifest);
+      return { ...facts, predictedMicroseconds: predictedMicroseconds(facts, rates) };
+    };
+    const steps = plan.steps.map(predicted);
+    reports.push({
+      model: path,
+      gpu: gpu.id,
+      precision: `${precision}${isRepaired ? " fixed" : " as exported"}`,
+      sizes: sizesOf(sizes),
+      inputs: plan.inputs.map(({ name, view }) => `${name} ${describeView(view)}`),
+      outputs: plan.outputs.map(({ name, view }) => `${name} ${describeView(view)}`),
+      prepare: plan.prepare.map(predicted),
+      steps,
+      weightBytes: [...groupsOf(plan).constants].reduce((total, { bytes }) => total + bytes, 0),
+      arenaBytes: placementOf(plan).bytes,
+      predictedMicroseconds: steps.reduce((total, step) => total + step.predictedMicroseconds, 0),
+    });
+  }
+  await write(
+    flags,
+    () => reports.map((report) => renderPlanText(report, colorOf(flags))).join("\n"),
+    reports,
+  );
+  return exitCodes.clean;
+}
+
+/** Without them a plan can be made, but nothing repaired. */
+function hasWeights(path: string): boolean {
+  using model = openModel(path);
+  return missingWeights(model) === undefined;
+}
+
+/** What the runtime cannot do is the model's affair here. */
+function planned<Result>(path: string, plan: () => Result): Result {
+  try {
+    return plan();
+  } catch (error) {
+    if (!(error instanceof PlanError)) throw error;
+    throw new InputError("gpu-unsupported", `${path}: ${error.message}`, { cause: error });
+  }
+}
+
+export function listed(dims: Readonly<Record<string, number>>): Record<string, readonly number[]> {
+  return Object.fromEntries(Object.entries(dims).map(([name, size]) => [name, [size]]));
+}
+
+async function write({ format, output }: BenchFlags, text: () => string, report: unknown): Promise<void> {
+  const whole = format === "json" ? `${JSON.stringify(report, null, 2)}\n` : text();
+  if (output === undefined) await writeStdout(whole);
+  else writeReportFile(output, whole);
+}
+
+function colorOf({ color, output }: BenchFlags) {
+  const isTerminal = output === undefined && process.stdout.isTTY === true;
+  return colorLevel({ flag: color, env: output === undefined ? process.env : {}, isTerminal });
+}
