@@ -109,7 +109,7 @@ export async function runZooModel(
 }
 
 /** As the plan's ports take them: a fixed model's inputs may be of another float type. */
-function bytesOfInputs(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
+export function bytesOfInputs(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
   return new Map(
     plan.inputs.map(({ name, view }) => {
       const given = inputs.get(name);
@@ -177,7 +177,10 @@ const mostRuns = 200;
 const mostMicroseconds = 1e6;
 
 /** Replays of the graph, inputs in place. */
-function timed(session: DeviceSession, { context }: HarnessHost): Pick<ZooResult, "microseconds" | "spread"> {
+export function timed(
+  session: DeviceSession,
+  { context }: HarnessHost,
+): Pick<ZooResult, "microseconds" | "spread"> {
   using start = new TimingEvent(context.driver);
   using end = new TimingEvent(context.driver);
   const once = () => {
