@@ -82,8 +82,11 @@ export interface LowerContext extends Attributes, Emitter {
   setOutput(index: number, view: View): void;
   /** The output is this expression, over `outputShape`. */
   setExpr(index: number, expr: Expr): void;
-  /** The output is a product, launched when it is known what follows it. Sets `setExpr` of a "product" leaf. */
-  setProduct(index: number, product: PendingProduct): void;
+  /**
+   * The output is a product, launched when it is known what follows it: `setExpr` of a "product" leaf, or of what `then`
+   * makes of that leaf, all of which has to be something that an epilogue does.
+   */
+  setProduct(index: number, product: PendingProduct, then?: (leaf: Expr) => Expr): void;
   fail(reason: string): never;
 }
 

@@ -141,9 +141,9 @@ export class NodeLowering extends BaseContext implements LowerContext {
     this.planner.setExpr(this.#outputValue(index), expr, this.frame);
   }
 
-  setProduct(index: number, product: PendingProduct): void {
+  setProduct(index: number, product: PendingProduct, then: (leaf: Expr) => Expr = (leaf) => leaf): void {
     this.planner.noteProduct(product);
-    this.setExpr(index, { kind: "product", type: "f32", product });
+    this.setExpr(index, then({ kind: "product", type: "f32", product }));
   }
 
   fail(reason: string): never {

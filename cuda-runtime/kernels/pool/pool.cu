@@ -137,25 +137,23 @@ template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolW
   storeAll<E, WIDTH>(pooled.v, y);
 }
 
-#define VECTORS(NAME, E, WIDTH, KIND, SUFFIX)                                                           \
+#define VECTORS(NAME, E, WIDTH, KIND, SUFFIX)                                                                        \
   extern "C" __global__ void __launch_bounds__(128, 8) pool_##NAME##_##SUFFIX(const __grid_constant__ PoolParams p) { \
-    poolVectors<E, WIDTH, KIND>(p);                                                                     \
+    poolVectors<E, WIDTH, KIND>(p);                                                                                  \
   }
-#define WHOLE(NAME, E, WIDTH, KIND, SUFFIX)                                                             \
-  extern "C" __global__ void __launch_bounds__(512, 2) pool_##NAME##_whole_##SUFFIX(const __grid_constant__ PoolParams p) { \
-    poolWhole<E, WIDTH, KIND>(p);                                                                       \
-  }                                                                                                     \
-  extern "C" __global__ void __launch_bounds__(512, 2)                                                  \
-      pool_##NAME##_whole_##SUFFIX##_single(const __grid_constant__ PoolParams p) {                     \
-    poolWhole<E, 1, KIND>(p);                                                                           \
+#define WHOLE(NAME, E, WIDTH, KIND, SUFFIX)                                              \
+  extern "C" __global__ void __launch_bounds__(512, 2)                                   \
+      pool_##NAME##_whole_##SUFFIX(const __grid_constant__ PoolParams p) {               \
+    poolWhole<E, WIDTH, KIND>(p);                                                        \
   }
-#define OF_TYPE(NAME, E, WIDTH)              \
-  VECTORS(NAME, E, WIDTH, kMax, max)         \
-  VECTORS(NAME, E, WIDTH, kAverage, average) \
-  VECTORS(NAME, E, WIDTH, kLp, lp)           \
-  WHOLE(NAME, E, WIDTH, kMax, max)           \
-  WHOLE(NAME, E, WIDTH, kAverage, average)   \
-  WHOLE(NAME, E, WIDTH, kLp, lp)
+#define OF_TYPE(NAME, E, WIDTH)                  \
+  VECTORS(NAME, E, WIDTH, kMax, max)             \
+  VECTORS(NAME, E, WIDTH, kAverage, average)     \
+  WHOLE(NAME, E, WIDTH, kMax, max)               \
+  WHOLE(NAME, E, WIDTH, kAverage, average)       \
+  WHOLE(NAME, E, 1, kMax, max_single)            \
+  WHOLE(NAME, E, 1, kAverage, average_single)    \
+  WHOLE(NAME, E, 1, kLp, lp_single)
 
 OF_TYPE(f16, __half, 8)
 OF_TYPE(bf16, __nv_bfloat16, 8)

@@ -1,0 +1,209 @@
+/**
+ * @file Which kernel a convolution runs on: the one that takes least time by a model of the GPU.
+ *
+ * A block's time is its products at the rate of the instructions, and what it costs to fetch; blocks share a
+ * multiprocessor as long as registers and shared memory allow. Nothing here launches anything.
+ */
+import type { PlanTarget } from "../../plan/step.ts";
+import { type ConvMath, type ConvTile, convTiles, elementBytes, sharedBytesOf, threadsOf } from "./table.ts";
+
+/** A convolution as a product: `rows` output positions times `filters` of each group, over `channels` × `taps`. */
+export interface ConvProblem {
+  readonly math: ConvMath;
+  readonly rows: number;
+  readonly filters: number;
+  readonly channels: number;
+  readonly groups: number;
+  readonly taps: number;
+  /** Of one read of x, and of writing y and reading a residual. */
+  readonly inputBytes: number;
+  readonly outputBytes: number;
+}
+
+/** How x can be read as it lies: `grain` bytes at a time (0 where channels are no neighbours). */
+export interface ConvSource {
+  readonly type: ConvTile["source"];
+  readonly grain: 16 | 8 | 4 | 0;
+  /** Whether tables of offsets can name all of its taps. */
+  readonly canGather: boolean;
+}
+
+export interface ConvChoice {
+  readonly tile: ConvTile;
+  /** Groups computed as one, with zeros where a filter does not see a channel. */
+  readonly merge: number;
+  readonly splits: number;
+  /** Steps of `tile.chunks` that each split sums over. */
+  readonly stepsPerSplit: number;
+  /** x is first copied to channels last, padded so that it can be read by 16 bytes. */
+  readonly copies: boolean;
+  readonly microseconds: number;
+}
+
+interface Rates {
+  /** Multiply-adds of one multiprocessor in a cycle, by mma.sync; and on CUDA cores. */
+  readonly half: number;
+  readonly cuda: number;
+  readonly gigahertz: number;
+  /** Bytes a microsecond. */
+  readonly memory: number;
+  readonly cache: number;
+}
+
+/** sm_90: what mma.sync reaches on an H200; the others from NVIDIA's data sheets. */
+const rates: readonly (Rates & { readonly from: number })[] = [
+  { from: 120, half: 512, cuda: 128, gigahertz: 2.4, memory: 1.5e6, cache: 5e6 },
+  { from: 100, half: 1270, cuda: 128, gigahertz: 1.8, memory: 6e6, cache: 9e6 },
+  { from: 90, half: 1270, cuda: 128, gigahertz: 1.7, memory: 4e6, cache: 5.5e6 },
+  { from: 89, half: 512, cuda: 128, gigahertz: 2.4, memory: 0.8e6, cache: 4e6 },
+  { from: 86, half: 256, cuda: 128, gigahertz: 1.7, memory: 0.8e6, cache: 2.5e6 },
+  { from: 80, half: 1024, cuda: 64, gigahertz: 1.4, memory: 1.4e6, cache: 4e6 },
+  { from: 0, half: 512, cuda: 64, gigahertz: 1.5, memory: 0.3e6, cache: 1.2e6 },
+];
+
+/** Of a kernel that does nothing; and of one more in a row. */
+const launchMicroseconds = 2;
+/** Until a block's first operands are there, and from its last product to the end of its stores. */
+const fillMicroseconds = 1.1;
+const drainMicroseconds = 0.7;
+/** Cycles of a multiprocessor for one element read on its own, and for one asynchronous copy. */
+const gatherCycles = 0.09;
+const copyCycles = 0.1;
+const splitCounts = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
+const maxMerged = 64;
+
+export function ratesOf(target: PlanTarget): Rates {
+  const found = rates.find(({ from }) => target.computeCapability >= from);
+  if (found === undefined) throw new Error("tc-lint bug: no rates");
+  return found;
+}
+
+export function chooseConv(
+  problem: ConvProblem,
+  source: ConvSource,
+  target: PlanTarget,
+): ConvChoice | undefined {
+  return convChoices(problem, source, target)[0];
+}
+
+/** All that are possible, the fastest first. */
+export function convChoices(problem: ConvProblem, source: ConvSource, target: PlanTarget): ConvChoice[] {
+  const choices: ConvChoice[] = [];
+  for (const tile of convTiles) {
+    if (tile.math !== problem.math || sharedBytesOf(tile) > target.sharedBytesPerBlock) continue;
+    for (const merge of mergesOf(problem)) {
+      const merged = mergedProblem(problem, merge);
+      const copies = readsDirectly(tile, source, merged) ? false : canCopy(tile) ? true : undefined;
+      if (copies === undefined) continue;
+      for (const splits of splitCounts) {
+        const choice = evaluated({ problem: merged, tile, merge, splits, copies }, target);
+        if (choice !== undefined) choices.push(choice);
+      }
+    }
+  }
+  return choices.sort((a, b) => a.microseconds - b.microseconds);
+}
+
+function mergesOf({ groups, channels, filters }: ConvProblem): number[] {
+  const counts: number[] = [];
+  for (let merge = 1; merge <= Math.min(groups, maxMerged); merge++) {
+    const isSmall = merge * channels <= maxMerged && merge * filters <= maxMerged;
+    if (merge === 1 || (groups % merge === 0 && isSmall)) counts.push(merge);
+  }
+  return counts;
+}
+
+function mergedProblem(problem: ConvProblem, merge: number): ConvProblem {
+  const { channels, filters, groups } = problem;
+  return { ...problem, channels: channels * merge, filters: filters * merge, groups: groups / merge };
+}
+
+function readsDirectly(tile: ConvTile, source: ConvSource, { groups, channels }: ConvProblem): boolean {
+  if (tile.source !== source.type) return false;
+  if (tile.grain === 0) return source.canGather;
+  const groupBytes = groups === 1 ? 0 : channels * elementBytes(tile.math);
+  return source.grain >= tile.grain && groupBytes % tile.grain === 0;
+}
+
+/** A copy may convert, too. */
+function canCopy(tile: ConvTile): boolean {
+  return tile.grain === 16;
+}
+
+type Candidate = Pick<ConvChoice, "tile" | "merge" | "splits" | "copies"> & { readonly problem: ConvProblem };
+
+/** Undefined where so many splits have nothing to do. */
+function evaluated(candidate: Candidate, target: PlanTarget): ConvChoice | undefined {
+  const { tile, merge, copies } = candidate;
+  const steps = Math.ceil(chunksOf(candidate.problem, tile) / tile.chunks);
+  const stepsPerSplit = Math.max(1, Math.ceil(steps / candidate.splits));
+  const splits = Math.max(1, Math.ceil(steps / stepsPerSplit));
+  if (splits !== candidate.splits) return undefined;
+  const microseconds = timeOf({ ...candidate, stepsPerSplit }, target);
+  return { tile, merge, splits, stepsPerSplit, copies, microseconds };
+}
+
+/** Pieces of 16 bytes that a filter has. */
+export function chunksOf({ taps, channels }: Pick<ConvProblem, "taps" | "channels">, tile: ConvTile): number {
+  const perChunk = 16 / elementBytes(tile.math);
+  return tile.grain === 0 ? Math.ceil((taps * channels) / perChunk) : taps * Math.ceil(channels / perChunk);
+}
+
+function timeOf(candidate: Candidate & { readonly stepsPerSplit: number }, target: PlanTarget): number {
+  const { problem, tile, splits, stepsPerSplit, copies } = candidate;
+  const rate = ratesOf(target);
+  const { multiprocessors } = target;
+  const blocks =
+    Math.ceil(problem.rows / tile.rows) * Math.ceil(problem.filters / tile.filters) * problem.groups * splits;
+  const perProcessor = Math.ceil(blocks / multiprocessors);
+  const fitting = Math.floor(target.sharedBytesPerBlock / sharedBytesOf(tile));
+  const together = Math.max(1, Math.min(tile.blocks, fitting, perProcessor));
+  const warps = (together * threadsOf(tile)) / 32;
+  const busy = Math.min(1, 0.25 + 0.08 * warps);
+  const cycles = stepsPerSplit * (stepCycles(tile, rate) / busy + fetchCycles(tile));
+  const rounds = Math.ceil(perProcessor / together);
+  const compute =
+    (perProcessor * cycles) / (1000 * rate.gigahertz) +
+    fillMicroseconds * (rounds / together) +
+    drainMicroseconds;
+  const fetched = blocks * stepsPerSplit * (tile.rows + tile.filters) * tile.chunks * 16;
+  const moved = problem.inputBytes + problem.outputBytes + weightBytes(problem, tile);
+  const cacheRate = (rate.cache * multiprocessors) / 132;
+  let time = launchMicroseconds + Math.max(compute, fetched / cacheRate, moved / rate.memory);
+  if (splits > 1) time += sumMicroseconds(problem, splits, cacheRate);
+  if (copies) time += launchMicroseconds + (2 * problem.inputBytes) / rate.memory;
+  return time;
+}
+
+function stepCycles(tile: ConvTile, rate: Rates): number {
+  const depth = (tile.chunks * 16) / elementBytes(tile.math);
+  const perCycle = { f16: rate.half, bf16: rate.half, tf32: rate.half / 2, f32: rate.cuda }[tile.math];
+  return (tile.rows * tile.filters * depth) / (perCycle * tile.efficiency);
+}
+
+function fetchCycles(tile: ConvTile): number {
+  const chunks = tile.rows * tile.chunks;
+  if (tile.grain === 0) return chunks * (16 / elementBytes(tile.math)) * gatherCycles;
+  return (chunks * 16 * copyCycles) / tile.grain;
+}
+
+function weightBytes(problem: ConvProblem, tile: ConvTile): number {
+  return problem.groups * problem.filters * chunksOf(problem, tile) * 16;
+}
+
+/** The kernel that adds up the splits, and their traffic through the cache. */
+function sumMicroseconds(problem: ConvProblem, splits: number, cacheRate: number): number {
+  const sums = problem.rows * problem.groups * Math.ceil(problem.filters / 8) * 8 * 4;
+  return launchMicroseconds + (2 * splits * sums) / cacheRate;
+}
+
+/** For the printed plan. */
+export function describeConv({ tile, splits, merge, copies }: ConvChoice): string {
+  const parts = [`${tile.math} ${tile.rows}x${tile.filters}`, `${tile.stages} stages`];
+  if (tile.grain === 0) parts.push("gathered");
+  else if (tile.grain < 16) parts.push(`by ${tile.grain} bytes`);
+  if (splits > 1) parts.push(`${splits} splits`);
+  if (merge > 1) parts.push(`${merge} groups at once`);
+  if (copies) parts.push("x copied");
+  return parts.join(", ");
+}

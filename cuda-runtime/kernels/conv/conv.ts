@@ -1,0 +1,358 @@
+/** @file Emits convolutions: what has to be copied or packed first, the product, and the sum of its splits. */
+import type { Epilogue } from "../../plan/epilogue.ts";
+import type { Emitter } from "../../plan/lowering.ts";
+import { PlanError } from "../../plan/step.ts";
+import type { FloatStorage } from "../../plan/storage.ts";
+import { bytesOfType, isFloatStorage, isHalfStorage } from "../../plan/storage.ts";
+import { channelsLastOrder, elementCount, permuted, reshaped, sliced, type View } from "../../plan/view.ts";
+import { emitDepthwise } from "../depthwise/depthwise.ts";
+import { emitGemm } from "../gemm/gemm.ts";
+import {
+  type ConvChoice,
+  type ConvProblem,
+  type ConvSource,
+  chooseConv,
+  chunksOf,
+  describeConv,
+} from "./choose.ts";
+import { type ConvFields, convParams, packParams, type Window } from "./params.ts";
+import {
+  channelAlignment,
+  isChannelsLast,
+  positionStride,
+  type Spatial,
+  spatialOf,
+  type Triple,
+  triple,
+  vectorWidth,
+} from "./spatial.ts";
+import { type ConvMath, elementBytes, sharedBytesOf, threadsOf } from "./table.ts";
+
+/** One to three spatial axes; any strides; any float types. */
+export interface ConvRequest {
+  /** [N, C, …spatial] */
+  readonly x: View;
+  /** [K, C / groups, …taps] */
+  readonly w: View;
+  /** [N, K, …positions] */
+  readonly to: View;
+  /** One entry a spatial axis. Padding in front may be negative; padding behind follows from the output's size. */
+  readonly strides: readonly number[];
+  readonly dilations: readonly number[];
+  readonly pads: readonly number[];
+  readonly groups: number;
+  readonly epilogue: Epilogue;
+}
+
+/** The request in three spatial axes. */
+interface Parts {
+  readonly request: ConvRequest;
+  readonly math: ConvMath;
+  readonly y: Spatial;
+  readonly w: Spatial;
+  readonly window: Window;
+  /** Of one group. */
+  readonly channels: number;
+  readonly filters: number;
+}
+
+export function emitConv(emitter: Emitter, request: ConvRequest): void {
+  if (elementCount(request.to.shape) === 0) return;
+  const w = spatialOf(request.w);
+  const window: Window = {
+    kernel: w.size,
+    stride: triple(request.strides, 1),
+    dilation: triple(request.dilations, 1),
+    pad: triple(request.pads, 0),
+  };
+  if (request.groups > 1 && w.channels === 1) {
+    emitDepthwise(emitter, request, window);
+    return;
+  }
+  const parts: Parts = {
+    request,
+    math: mathOf(emitter, request),
+    y: spatialOf(request.to),
+    w,
+    window,
+    channels: w.channels,
+    filters: w.batch / request.groups,
+  };
+  if (!emitPointwise(emitter, parts)) emitProduct(emitter, parts);
+}
+
+/**
+ * One tap without padding or strides is a product of matrices, of each image or of all at once. False where it is not,
+ * or where the product's kernels would compute in another type.
+ */
+function emitPointwise(emitter: Emitter, { request, math, y, window }: Parts): boolean {
+  const { groups, epilogue } = request;
+  const isPlain =
+    groups === 1 &&
+    window.kernel.every((taps) => taps === 1) &&
+    window.stride.every((stride) => stride === 1) &&
+    window.pad.every((pad) => pad === 0);
+  const x = spatialOf(request.x);
+  const isSame = x.size.every((size, axis) => size === y.size[axis]);
+  if (!isPlain || !isSame || storageOf[math] !== request.x.type) return false;
+  if (math === "tf32" && !emitter.tf32) return false;
+  const views = [x, y, ...(epilogue.residual ? [spatialOf(epilogue.residual)] : [])];
+  const isWhole = views.every((view) => positionStride(view) !== 0);
+  const matrices = views.map((view) => (isWhole ? matrixOf(view) : matricesOf(view)));
+  const [a, to, residual] = matrices;
+  if (a === undefined || to === undefined || matrices.includes(undefined)) return false;
+  const [filters = 1, channels = 1] = request.w.shape;
+  const w = emitter.packed(
+    { ...request.w, shape: [filters, channels], strides: request.w.strides.slice(0, 2) },
+    { type: a.type },
+  );
+  const b = permuted(w, [1, 0]);
+  emitGemm(emitter, {
+    a,
+    b: isWhole ? b : { ...b, shape: [1, ...b.shape], strides: [0, ...b.strides] },
+    to,
+    epilogue: { ...epilogue, residual },
+  });
+  return true;
+}
+
+/** [positions of all images, channels] */
+function matrixOf(spatial: Spatial): View {
+  const { view, batch, channels, size, channelStride } = spatial;
+  const positions = batch * size[0] * size[1] * size[2];
+  return { ...view, shape: [positions, channels], strides: [positionStride(spatial), channelStride] };
+}
+
+/** [batch, positions of an image, channels]; undefined where one stride does not lead through an image. */
+function matricesOf(spatial: Spatial): View | undefined {
+  const { view, batch, channels, size, channelStride, batchStride } = spatial;
+  const step = positionStride({ ...spatial, batch: 1 });
+  if (step === 0) return undefined;
+  return {
+    ...view,
+    shape: [batch, size[0] * size[1] * size[2], channels],
+    strides: [batchStride, step, channelStride],
+  };
+}
+
+/** What x is multiplied as. TF32 keeps as much of a float32 as float16 does, so it serves whatever is stored as half. */
+function mathOf({ target, tf32 }: Emitter, { x, to }: ConvRequest): ConvMath {
+  const hasAmpere = target.computeCapability >= 80;
+  if (x.type === "float16") return "f16";
+  if (!hasAmpere) return "f32";
+  if (x.type === "bfloat16") return "bf16";
+  return tf32 || isHalfStorage(to.type) ? "tf32" : "f32";
+}
+
+const storageOf: Readonly<Record<ConvMath, FloatStorage>> = {
+  f16: "float16",
+  bf16: "bfloat16",
+  tf32: "float32",
+  f32: "float32",
+};
+
+function emitProduct(emitter: Emitter, parts: Parts): void {
+  const { request, math, y } = parts;
+  const x = spatialOf(request.x);
+  const choice = chooseConv(problemOf(parts), sourceOf(parts, x), emitter.target);
+  if (choice === undefined) {
+    throw new PlanError("Conv", `no kernel of sm_${emitter.target.computeCapability} multiplies ${math}`);
+  }
+  const { tile, merge } = choice;
+  const groups = request.groups / merge;
+  const channels = parts.channels * merge;
+  const source = choice.copies
+    ? copied(emitter, request.x, groups, storageOf[math])
+    : { x, groupStride: channels * (x.channelStride || 1) };
+  const planar = tile.grain === 0 && !isChannelsLast(source.x);
+  const chunks = chunksOf({ taps: tapsOf(parts), channels }, tile);
+  const rows = y.batch * y.size[0] * y.size[1] * y.size[2];
+  const filters = parts.filters * merge;
+  const padded = Math.ceil(filters / 8) * 8;
+  const fields: ConvFields = {
+    x: source.x,
+    w: packed(emitter, parts, choice, { chunks, planar }),
+    y,
+    residual: request.epilogue.residual && spatialOf(request.epilogue.residual),
+    epilogue: request.epilogue,
+    partial:
+      choice.splits > 1 ? emitter.temporary("float32", [choice.splits, groups, rows, padded]) : undefined,
+    table: tile.grain === 0 ? gatherTable(emitter, parts, { x: source.x, channels, planar }) : undefined,
+    rows,
+    filters,
+    channels,
+    groups,
+    groupStride: source.groupStride,
+    chunks,
+    chunksPerTap: Math.max(1, Math.ceil((channels * elementBytes(math)) / 16)),
+    splits: choice.splits,
+    chunksPerSplit: choice.stepsPerSplit * tile.chunks,
+    tilesOfFilters: Math.ceil(filters / tile.filters),
+    window: parts.window,
+  };
+  launchProduct(emitter, parts, choice, fields);
+  if (fields.partial !== undefined) launchSum(emitter, fields, fields.partial);
+}
+
+function problemOf(parts: Parts): ConvProblem {
+  const { request, y, channels, filters, math } = parts;
+  const { x, to, epilogue } = request;
+  const { residual } = epilogue;
+  const bytesOf = (view: View) => elementCount(view.shape) * bytesOfType(view.type);
+  return {
+    math,
+    rows: y.batch * y.size[0] * y.size[1] * y.size[2],
+    filters,
+    channels,
+    groups: request.groups,
+    taps: tapsOf(parts),
+    inputBytes: bytesOf(x),
+    outputBytes: bytesOf(to) + (residual === undefined ? 0 : bytesOf(residual)),
+  };
+}
+
+function tapsOf({ window }: Parts): number {
+  return window.kernel[0] * window.kernel[1] * window.kernel[2];
+}
+
+/** Ten bits of a table's entry name a tap along an axis. */
+const maxGatheredReach = 1023;
+const maxTable = 32_768;
+
+function sourceOf({ window, math, channels }: Parts, x: Spatial): ConvSource {
+  const { type } = x.view;
+  const alignment = isChannelsLast(x) ? channelAlignment(x) : 0;
+  const reach = (axis: number) => ((window.kernel[axis] ?? 1) - 1) * (window.dilation[axis] ?? 1);
+  const taps = window.kernel[0] * window.kernel[1] * window.kernel[2];
+  return {
+    type: isFloatStorage(type) ? type : "float32",
+    grain: type !== storageOf[math] ? 0 : alignment >= 16 ? 16 : alignment >= 8 ? 8 : alignment >= 4 ? 4 : 0,
+    canGather: [0, 1, 2].every((axis) => reach(axis) <= maxGatheredReach) && taps * channels <= maxTable,
+  };
+}
+
+interface Source {
+  readonly x: Spatial;
+  readonly groupStride: number;
+}
+
+/** x with channels last, those of each group padded so that they start on 16 bytes. What is between is never read. */
+function copied(emitter: Emitter, x: View, groups: number, type: FloatStorage): Source {
+  const [batch = 1, channels = 1, ...size] = x.shape;
+  const perChunk = 16 / bytesOfType(type);
+  const perGroup = channels / groups;
+  const padded = Math.ceil(perGroup / perChunk) * perChunk;
+  const order = channelsLastOrder(size.length + 2);
+  const all = emitter.temporary(type, [batch, groups * padded, ...size], order);
+  const byGroup = (view: View, count: number) => {
+    const split = reshaped(view, [batch, groups, count, ...size]);
+    if (split === undefined) throw new Error("tc-lint bug: an axis cannot be split");
+    return split;
+  };
+  const target = sliced(byGroup(all, padded), 2, 0, perGroup);
+  emitter.copy(byGroup(x, perGroup), target);
+  return { x: spatialOf(sliced(all, 1, 0, perGroup)), groupStride: padded };
+}
+
+/** Weights in the order that the kernel reads them. */
+function packed(
+  emitter: Emitter,
+  parts: Parts,
+  { tile, merge }: ConvChoice,
+  { chunks, planar }: { readonly chunks: number; readonly planar: boolean },
+): View {
+  const { w, math, filters, channels } = parts;
+  const perChunk = 16 / elementBytes(math);
+  const pitch = chunks * perChunk;
+  const to = emitter.temporary(storageOf[math], [w.batch, Math.max(1, pitch)]);
+  if (pitch === 0) return to;
+  const merged = channels * merge;
+  const tapPitch = tile.grain > 0 ? Math.ceil(merged / perChunk) * perChunk : planar ? 0 : merged;
+  const count = w.batch * pitch;
+  emitter.launch({
+    kernel: { kind: "built", family: "conv", entry: "conv_pack" },
+    grid: [Math.ceil(count / 256), 1, 1],
+    block: [256, 1, 1],
+    sharedBytes: 0,
+    params: packParams({ w, to, tf32: math === "tf32", filters, channels, merge, pitch, tapPitch }),
+    reads: [w.view],
+    writes: [to],
+    detail: "weights packed",
+  });
+  return to;
+}
+
+/** Of each element that is summed over: its offset in x, and its tap as gather.cuh packs it; -1 beyond the last one. */
+function gatherTable(
+  emitter: Emitter,
+  parts: Parts,
+  { x, channels, planar }: { readonly x: Spatial; readonly channels: number; readonly planar: boolean },
+): View {
+  const { window, math } = parts;
+  const taps = tapsOf(parts);
+  const perChunk = 16 / elementBytes(math);
+  const count = Math.ceil((taps * channels) / perChunk) * perChunk;
+  const values: number[] = [];
+  for (let k = 0; k < count; k++) {
+    const tap = planar ? k % taps : Math.floor(k / channels);
+    const channel = planar ? Math.floor(k / taps) : k % channels;
+    if (k >= taps * channels) values.push(0, -1);
+    else values.push(...tableEntry(x, window, tap, channel));
+  }
+  return emitter.constant("int32", [Math.max(1, count), 2], count === 0 ? [0, -1] : values);
+}
+
+function tableEntry(x: Spatial, { kernel, dilation }: Window, tap: number, channel: number): number[] {
+  const at: Triple = [
+    Math.floor(tap / kernel[2] / kernel[1]) * dilation[0],
+    (Math.floor(tap / kernel[2]) % kernel[1]) * dilation[1],
+    (tap % kernel[2]) * dilation[2],
+  ];
+  const offset =
+    at[0] * x.strides[0] + at[1] * x.strides[1] + at[2] * x.strides[2] + channel * x.channelStride;
+  return [offset, (at[0] << 20) | (at[1] << 10) | at[2]];
+}
+
+function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, fields: ConvFields): void {
+  const { tile, splits } = choice;
+  const { x, w, y, epilogue, partial, table, rows, filters, groups } = fields;
+  const blocks = Math.ceil(rows / tile.rows) * fields.tilesOfFilters;
+  const after = [epilogue.scale, epilogue.bias, epilogue.residual];
+  emitter.launch({
+    kernel: { kind: "built", family: "conv", entry: tile.entry },
+    grid: [blocks, groups, splits],
+    block: [threadsOf(tile), 1, 1],
+    sharedBytes: sharedBytesOf(tile),
+    params: convParams(fields),
+    reads: present([x.view, w, table, ...(partial === undefined ? after : [])]),
+    writes: [partial ?? y.view],
+    flops: 2 * rows * parts.w.batch * parts.channels * tapsOf(parts),
+    detail: `${describeConv(choice)}; ${rows} x ${filters * groups} x ${fields.channels * tapsOf(parts)}`,
+  });
+}
+
+function launchSum(emitter: Emitter, fields: ConvFields, partial: View): void {
+  const { y, epilogue, rows, filters, groups } = fields;
+  const threads = 128;
+  // As the kernel decides: 4 filters a thread where they can be stored at once.
+  const params = convParams(fields);
+  const perThread = canStoreEights(fields) ? 4 : 1;
+  emitter.launch({
+    kernel: { kind: "built", family: "conv", entry: "conv_sum_splits" },
+    grid: [Math.ceil((rows * Math.ceil(filters / perThread)) / threads), groups, 1],
+    block: [threads, 1, 1],
+    sharedBytes: 0,
+    params,
+    reads: present([partial, epilogue.scale, epilogue.bias, epilogue.residual]),
+    writes: [y.view],
+    detail: `sum of ${fields.splits} splits`,
+  });
+}
+
+function canStoreEights({ y, filters }: ConvFields): boolean {
+  return vectorWidth(y, filters) === 8;
+}
+
+function present(views: readonly (View | undefined)[]): View[] {
+  return views.filter((view) => view !== undefined);
+}

@@ -1,0 +1,93 @@
+/** @file Views as the kernels of convolutions and pools see them: batch, channels, depth, height, width. */
+
+import type { ParamWriter } from "../../plan/params.ts";
+import { storageTypes } from "../../plan/storage.ts";
+import { alignmentOf, type View } from "../../plan/view.ts";
+import { divisorOf } from "../movement/walk.ts";
+
+export type Triple = readonly [depth: number, height: number, width: number];
+
+/** A view of [batch, channels, …spatial] with three spatial axes. Strides of axes of one element are 0. */
+export interface Spatial {
+  readonly view: View;
+  readonly batch: number;
+  readonly channels: number;
+  readonly size: Triple;
+  readonly batchStride: number;
+  readonly channelStride: number;
+  readonly strides: Triple;
+}
+
+export const maxSpatialRank = 3;
+
+/** One entry a spatial axis, in front of which `fill` stands for the missing ones. */
+export function triple(values: readonly number[], fill: number): Triple {
+  const all = [fill, fill, fill, ...values].slice(-3);
+  return [all[0] ?? fill, all[1] ?? fill, all[2] ?? fill];
+}
+
+/** [batch, channels, …spatial], one to three spatial axes. */
+export function spatialOf(view: View): Spatial {
+  const { shape } = view;
+  const strides = view.strides.map((stride, axis) => (shape[axis] === 1 ? 0 : stride));
+  return {
+    view,
+    batch: shape[0] ?? 1,
+    channels: shape[1] ?? 1,
+    size: triple(shape.slice(2), 1),
+    batchStride: strides[0] ?? 0,
+    channelStride: strides[1] ?? 0,
+    strides: triple(strides.slice(2), 0),
+  };
+}
+
+/** Whether neighbouring channels lie side by side (or there is only one). */
+export function isChannelsLast(spatial: Spatial): boolean {
+  return spatial.channels === 1 || spatial.channelStride === 1;
+}
+
+/** Elements between positions that follow each other (batch, depth, height, width), if one stride says it; else 0. */
+export function positionStride({ batch, size, batchStride, strides }: Spatial): number {
+  const sizes = [batch, ...size];
+  const all = [batchStride, ...strides];
+  let step: number | undefined;
+  let expected = 0;
+  for (let axis = 3; axis >= 0; axis--) {
+    const count = sizes[axis] ?? 1;
+    if (count === 1) continue;
+    const stride = all[axis] ?? 0;
+    if (step === undefined) step = stride;
+    else if (stride !== expected) return 0;
+    expected = stride * count;
+  }
+  return step ?? 1;
+}
+
+/** Channels that a kernel may read or write at once: 8, 2 or 1. `perGroup`: of those that belong together. */
+export function vectorWidth(spatial: Spatial, perGroup: number): 8 | 2 | 1 {
+  if (spatial.channelStride !== 1) return 1;
+  const offsets = [spatial.view.offset, spatial.batchStride, ...spatial.strides, perGroup];
+  if (offsets.every((offset) => offset % 8 === 0)) return 8;
+  return offsets.every((offset) => offset % 2 === 0) ? 2 : 1;
+}
+
+/** Bytes that every run of channels is aligned to, up to 16. */
+export function channelAlignment(spatial: Spatial): number {
+  return alignmentOf(spatial.view, 1);
+}
+
+/** `Placement` of params.cuh; zeros for an absent view. */
+export function writePlacement(params: ParamWriter, spatial: Spatial | undefined, perGroup: number): void {
+  if (spatial === undefined) {
+    params.i32(0, 0, 0, 0, 0, 0, 0, 0);
+    return;
+  }
+  params.i32(spatial.batchStride, ...spatial.strides, spatial.channelStride, positionStride(spatial));
+  params.i32(storageTypes[spatial.view.type].code, vectorWidth(spatial, perGroup));
+}
+
+/** `Divisor` of params.cuh. */
+export function writeDivisor(params: ParamWriter, size: number): void {
+  const { multiplier, shift } = divisorOf(size);
+  params.i32(size, multiplier, shift);
+}

@@ -1,0 +1,163 @@
+/** @file Pools over windows and over whole images. */
+import type { Emitter } from "../../plan/lowering.ts";
+import { type ParamBlock, ParamWriter } from "../../plan/params.ts";
+import { bytesOfType, type FloatStorage, isFloatStorage, storageTypes } from "../../plan/storage.ts";
+import { elementCount, type View } from "../../plan/view.ts";
+import {
+  channelAlignment,
+  isChannelsLast,
+  type Spatial,
+  spatialOf,
+  type Triple,
+  triple,
+  writeDivisor,
+} from "../conv/spatial.ts";
+
+/** `code` is `PoolKind` in window.cuh. */
+const kinds = { max: { code: 0 }, average: { code: 1 }, lp: { code: 2 } } as const;
+export type PoolKind = keyof typeof kinds;
+
+/** x and `to` of one type, one to three spatial axes, any strides. */
+export interface PoolRequest {
+  readonly kind: PoolKind;
+  /** [N, C, …spatial] */
+  readonly x: View;
+  /** [N, C, …positions] */
+  readonly to: View;
+  /** Of the maxima, counted through x as if it were packed; int64. */
+  readonly indices?: View | undefined;
+  /** Whether the last spatial axis but not the first counts slowest in `indices`. */
+  readonly columnMajor?: boolean;
+  /** One entry a spatial axis. */
+  readonly kernel: readonly number[];
+  readonly strides: readonly number[];
+  readonly dilations: readonly number[];
+  readonly padsBegin: readonly number[];
+  readonly padsEnd: readonly number[];
+  /** Whether an average counts positions in the padding. */
+  readonly countPads?: boolean;
+  /** Of "lp". */
+  readonly power?: number;
+}
+
+const names: Readonly<Record<FloatStorage, string>> = { float16: "f16", bfloat16: "bf16", float32: "f32" };
+const threads = 128;
+const wholeThreads = 512;
+
+export function emitPool(emitter: Emitter, request: PoolRequest): void {
+  const { x, to, indices, kind } = request;
+  if (elementCount(to.shape) === 0) return;
+  const from = spatialOf(x);
+  const y = spatialOf(to);
+  const vector = indices === undefined && kind !== "lp" ? vectorOf(from, y) : 1;
+  const entry =
+    vector > 1 && isFloatStorage(x.type)
+      ? `pool_${names[x.type]}_${kind === "max" ? "max" : "average"}`
+      : "pool_any";
+  const count = (y.channels / vector) * y.batch * y.size[0] * y.size[1] * y.size[2];
+  emitter.launch({
+    kernel: { kind: "built", family: "pool", entry },
+    grid: [Math.ceil(count / threads), 1, 1],
+    block: [threads, 1, 1],
+    sharedBytes: 0,
+    params: poolParams({ request, x: from, y, count, vector, output: y.size }),
+    reads: [x],
+    writes: indices === undefined ? [to] : [to, indices],
+    detail: `${kind} of ${request.kernel.join("x")}, ${vector} channels a thread`,
+  });
+}
+
+/** Channels that are read and written as one vector of 16 bytes; 1 where they cannot. */
+function vectorOf(x: Spatial, y: Spatial): number {
+  if (!isFloatStorage(x.view.type)) return 1;
+  const vector = 16 / bytesOfType(x.view.type);
+  const isAligned = [x, y].every(
+    (each) => each.channelStride === 1 && channelAlignment(each) === 16 && each.channels % vector === 0,
+  );
+  return isAligned ? vector : 1;
+}
+
+export interface WholePoolRequest {
+  readonly kind: PoolKind;
+  /** [N, C, …spatial] */
+  readonly x: View;
+  /** [N, C, 1, …], of the same type. */
+  readonly to: View;
+  readonly power?: number;
+}
+
+/** Over all spatial axes. */
+export function emitWholePool(emitter: Emitter, request: WholePoolRequest): void {
+  const { kind, x, to, power } = request;
+  if (elementCount(to.shape) === 0) return;
+  const rank = x.shape.length - 2;
+  const ones = new Array<number>(rank).fill(1);
+  const zeros = new Array<number>(rank).fill(0);
+  const window = {
+    kernel: x.shape.slice(2),
+    strides: ones,
+    dilations: ones,
+    padsBegin: zeros,
+    padsEnd: zeros,
+  };
+  const pool: PoolRequest = { kind, x, to, ...window, ...(power !== undefined && { power }) };
+  const from = spatialOf(x);
+  const y = spatialOf(to);
+  // A window of no elements is left to the other kernel, as is what has no kernel here.
+  if (!isFloatStorage(x.type) || y.batch > 65_535 || elementCount(x.shape) === 0)
+    return emitPool(emitter, pool);
+  const vector = kind === "lp" ? 1 : vectorOf(from, y);
+  const groups = y.channels / vector;
+  const across = isChannelsLast(from) ? Math.min(32, 2 ** Math.floor(Math.log2(groups))) : 1;
+  const suffix = `whole_${kind}${vector > 1 ? "" : "_single"}`;
+  emitter.launch({
+    kernel: { kind: "built", family: "pool", entry: `pool_${names[x.type]}_${suffix}` },
+    grid: [Math.ceil(groups / across), y.batch, 1],
+    block: [across, wholeThreads / across, 1],
+    sharedBytes: 0,
+    // The kernel divides positions by the input's sizes.
+    params: poolParams({ request: pool, x: from, y, count: 0, vector, output: from.size }),
+    reads: [x],
+    writes: [to],
+    detail: `${kind} of whole images, ${vector} channels a thread`,
+  });
+}
+
+interface PoolFields {
+  readonly request: PoolRequest;
+  readonly x: Spatial;
+  readonly y: Spatial;
+  readonly count: number;
+  readonly vector: number;
+  readonly output: Triple;
+}
+
+/** `PoolParams` of window.cuh. */
+function poolParams({ request, x, y, count, vector, output }: PoolFields): ParamBlock {
+  const { kind, indices } = request;
+  const params = new ParamWriter()
+    .pointer(x.view)
+    .pointer(y.view)
+    .pointer(indices)
+    .i32(count, kinds[kind].code, storageTypes[x.view.type].code, x.channels)
+    .i32(...triple(request.kernel, 1), ...x.size, ...triple(request.strides, 1))
+    .i32(...triple(request.dilations, 1), ...triple(request.padsBegin, 0), ...triple(request.padsEnd, 0));
+  writeStrides(params, x);
+  writeStrides(params, y);
+  writeStrides(params, indices && spatialOf(indices));
+  writeDivisor(params, y.channels / vector);
+  for (const size of output) writeDivisor(params, size);
+  return params
+    .i32(
+      y.channelStride === 1 ? 1 : 0,
+      request.countPads === true ? 1 : 0,
+      request.columnMajor === true ? 1 : 0,
+    )
+    .f32(request.power ?? 0)
+    .done();
+}
+
+function writeStrides(params: ParamWriter, spatial: Spatial | undefined): void {
+  if (spatial === undefined) params.i32(0, 0, 0, 0, 0);
+  else params.i32(spatial.batchStride, ...spatial.strides, spatial.channelStride);
+}
