@@ -18,7 +18,7 @@ import {
 } from "../../cuda-runtime/plan/view.ts";
 import type { Expr } from "../../cuda-runtime/ptx/expr.ts";
 import { decodeValues } from "../../cuda-runtime/session/numbers.ts";
-import type { Node } from "../../src/ir/model.ts";
+import type { Graph, Node } from "../../src/ir/model.ts";
 import { valueOfExpr } from "./movement-expr.ts";
 
 /** Runs a launch on the buffers' bytes. */
@@ -120,6 +120,33 @@ export interface NodeSpec {
   /** Elements that planning may know; those of every input where it is left out. */
   readonly known?: (index: number) => boolean;
   readonly node: Node;
+}
+
+/** A node of nothing but its operator. */
+export function nodeOf(opType: string): Node {
+  const span = { offset: 0, length: 0 };
+  const graph: Graph = {
+    name: "",
+    owner: undefined,
+    nodes: [],
+    inputs: [],
+    outputs: [],
+    annotated: new Set(),
+    values: new Map(),
+    span,
+  };
+  return {
+    id: 0,
+    name: "",
+    domain: "",
+    opType,
+    overload: "",
+    inputs: [],
+    outputs: [],
+    attributes: [],
+    graph,
+    span,
+  };
 }
 
 const noAttribute = () => undefined;

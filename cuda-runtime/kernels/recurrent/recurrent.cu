@@ -44,7 +44,8 @@ struct RecurrentParams {
 };
 static_assert(sizeof(RecurrentParams) == 224, "kernels/recurrent/recurrent.ts");
 
-__device__ __forceinline__ float gate(float x, const GateFunction& f) {
+// Not inlined: it is in every kernel several times, and takes a small part of the time.
+__device__ __noinline__ float gate(float x, GateFunction f) {
   switch (f.kind) {
     case kSigmoid: return 1.0f / (1.0f + expf(-x));
     case kTanh: return tanhf(x);
