@@ -19,6 +19,8 @@ export interface ChooseOptions {
   readonly tf32: boolean;
   readonly target: PlanTarget;
   readonly isConstant: (operand: Operand) => boolean;
+  /** For measurements and tests: only what it holds of is taken. */
+  readonly accepts?: ((choice: Choice) => boolean) | undefined;
 }
 
 export interface Choice {
@@ -52,9 +54,10 @@ const maxWorkspaceBytes = 2 ** 28;
 export function chooseGemm(problem: Problem, options: ChooseOptions): Choice {
   let best: Choice | undefined;
   for (const choice of candidates(problem, options)) {
+    if (options.accepts?.(choice) === false) continue;
     if (best === undefined || choice.microseconds < best.microseconds) best = choice;
   }
-  if (best === undefined) throw new Error("tc-lint bug: no kernel takes this product");
+  if (best === undefined) throw new Error("tc-lint bug: no kernel is accepted for this product");
   return best;
 }
 

@@ -16,24 +16,35 @@ const sumThreads = 256;
 
 /**
  * Launches D[..., m, n] = epilogue(Σ_k A[..., m, k] · B[..., k, n]), FP32 sums. A and B of one float type, D of any;
- * any strides. Operands without a unit stride, or badly aligned ones, may be packed first.
+ * any strides. Operands without a unit stride, or badly aligned ones, may be packed first. `accepts` narrows the
+ * choice of kernels, for measurements and tests.
  */
-export function emitGemm(emitter: Emitter, request: GemmRequest): void {
+export function emitGemm(
+  emitter: Emitter,
+  request: GemmRequest,
+  accepts?: (choice: Choice) => boolean,
+): void {
   const { a, b, to } = request;
   if (elementCount(to.shape) === 0) return;
   if (a.type !== b.type || !isFloatStorage(a.type)) {
     throw new Error(`tc-lint bug: a product of ${a.type} and ${b.type}`);
   }
-  emitProblem(emitter, problemOf(request), a.type);
+  emitProblem(emitter, problemOf(request), a.type, accepts);
 }
 
-function emitProblem(emitter: Emitter, problem: Problem, type: FloatStorage): void {
+function emitProblem(
+  emitter: Emitter,
+  problem: Problem,
+  type: FloatStorage,
+  accepts?: (choice: Choice) => boolean,
+): void {
   if (problem.batch.length > maxBatchAxes) return emitSlices(emitter, problem, type);
   const choice = chooseGemm(problem, {
     type,
     tf32: emitter.tf32,
     target: emitter.target,
     isConstant: ({ view }) => emitter.isConstant(view),
+    accepts,
   });
   const { m, n, k } = choice.problem;
   launchChoice(emitter, type, {

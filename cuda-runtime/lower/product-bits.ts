@@ -1,0 +1,99 @@
+/** @file MatMulNBits: weights of 4 or 8 bits in blocks along k, expanded once where they are constants. */
+import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import { isFloatStorage, type StorageType } from "../plan/storage.ts";
+import { permuted, reshaped, sliced, type View } from "../plan/view.ts";
+import { add, binary, constant, convert, load, multiply, subtract } from "../ptx/build.ts";
+import type { Expr } from "../ptx/expr.ts";
+import { stacksOf } from "./product-matmul.ts";
+import { alike, pendingOf, setAfter } from "./product-pending.ts";
+
+interface Blocks {
+  readonly n: number;
+  readonly k: number;
+  readonly bits: number;
+  readonly blockSize: number;
+  /** Of one row of weights. */
+  readonly count: number;
+}
+
+function blocksOf(context: LowerContext): Blocks {
+  const required = (name: string) => context.int(name) ?? context.fail(`lacks the attribute ${name}`);
+  const bits = context.int("bits") ?? 4;
+  if (bits !== 4 && bits !== 8) context.fail(`has weights of ${bits} bits, supported are 4 and 8`);
+  const [n, k, blockSize] = [required("N"), required("K"), required("block_size")];
+  return { n, k, bits, blockSize, count: Math.ceil(k / blockSize) };
+}
+
+/** A, weights [N, blocks, bytes], scales a block, zero points, group index, bias. */
+const matMulNBits: Lower = (context) => {
+  if (context.hasInput(4)) context.fail("has a group index (input 4), which is not supported");
+  const blocks = blocksOf(context);
+  const a = context.input(0);
+  if (!isFloatStorage(a.type)) context.fail(`multiplies ${a.type}`);
+  const weights = expandedWeights(context, blocks, a.type);
+  const stacks = stacksOf(...alike(context, a, permuted(weights, [1, 0])));
+  const shape = context.outputShape(0);
+  const product = pendingOf(context, {
+    ...stacks,
+    shape,
+    type: context.outputType(0),
+    channelAxis: shape.length - 1,
+  });
+  setAfter(context, product, context.hasInput(5) ? (sum) => add(sum, context.expr(5)) : undefined);
+};
+
+/** [N, K] = (code - zero) scale. */
+function expandedWeights(context: LowerContext, blocks: Blocks, type: StorageType): View {
+  const { n, k, bits, blockSize, count } = blocks;
+  const perByte = 8 / bits;
+  const bytes = (blockSize * bits) / 8;
+  const codes = viewAs(context, context.input(1), [n, count, bytes]);
+  const scales = viewAs(context, context.input(2), [n, count, 1]);
+  const zeros = zerosOf(context, blocks);
+  const memory = context.temporary(type, [n, count, bytes, perByte]);
+  for (let part = 0; part < perByte; part++) {
+    const distance = subtract(codeOf(codes, bits, part), zeros);
+    const to = sliced(memory, 3, part, 1);
+    const target = { ...to, shape: to.shape.slice(0, 3), strides: to.strides.slice(0, 3) };
+    context.evaluateInto(multiply(distance, convert("f32", load(scales))), target);
+  }
+  return sliced(viewAs(context, memory, [n, count * blockSize]), 1, 0, k);
+}
+
+/** The `part`-th code of each byte, the low bits first, as a float. */
+function codeOf(bytes: View, bits: number, part: number): Expr {
+  const byte = load(bytes);
+  if (bits === 8) return convert("f32", byte);
+  const shifted = part === 0 ? byte : binary("shr", byte, constant(byte.type, part * bits));
+  return convert("f32", binary("and", shifted, constant(byte.type, 2 ** bits - 1)));
+}
+
+/** One a block, as a float that broadcasts over [N, blocks, bytes]: given as floats, as packed codes, or the middle. */
+function zerosOf(context: LowerContext, { n, count, bits }: Blocks): Expr {
+  if (!context.hasInput(3)) return constant("f32", 2 ** (bits - 1));
+  const zeros = context.input(3);
+  if (zeros.type !== "uint8") return convert("f32", load(viewAs(context, zeros, [n, count, 1])));
+  const perByte = 8 / bits;
+  const width = Math.ceil(count / perByte);
+  const packed = viewAs(context, zeros, [n, width]);
+  const memory = context.temporary("float32", [n, width, perByte]);
+  for (let part = 0; part < perByte; part++) {
+    const to = sliced(memory, 2, part, 1);
+    const target = { ...to, shape: to.shape.slice(0, 2), strides: to.strides.slice(0, 2) };
+    context.evaluateInto(codeOf(packed, bits, part), target);
+  }
+  const all = sliced(viewAs(context, memory, [n, width * perByte]), 1, 0, count);
+  return load({ ...all, shape: [n, count, 1], strides: [...all.strides, 0] });
+}
+
+function viewAs(context: LowerContext, view: View, shape: readonly number[]): View {
+  const elements = shape.reduce((total, size) => total * size, 1);
+  if (view.shape.reduce((total, size) => total * size, 1) !== elements) {
+    return context.fail(`has an input of shape [${view.shape.join(",")}], expected [${shape.join(",")}]`);
+  }
+  return (
+    reshaped(view, shape) ?? reshaped(context.packed(view), shape) ?? context.fail("tc-lint bug: packed")
+  );
+}
+
+export const bitsLowerings: LowerTable = { "com.microsoft::MatMulNBits": matMulNBits };

@@ -1,0 +1,113 @@
+/** @file Products of quantized matrices: exact integer sums, then a scale. */
+import { emitWhole } from "../kernels/gemm/whole.ts";
+import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import { scalarOf } from "../plan/scalar.ts";
+import type { StorageType } from "../plan/storage.ts";
+import { elementCount, type View } from "../plan/view.ts";
+import { add, binary, convert, divide, like, load, multiply, narrow, unary } from "../ptx/build.ts";
+import type { Expr } from "../ptx/expr.ts";
+import { stacksOf } from "./product-matmul.ts";
+import { ofRank, unsqueezed } from "./product-pending.ts";
+
+const codeTypes: ReadonlySet<StorageType> = new Set(["int8", "uint8", "int16", "uint16"]);
+
+interface Codes {
+  /** Inputs of the operator: the codes, and their zero points. */
+  readonly codes: number;
+  readonly zeros: number;
+}
+
+/** Σ (a - zero of a) (b - zero of b), in memory, with the output's shape. */
+function sumOfCodes(context: LowerContext, a: Codes, b: Codes, type: StorageType): View {
+  const views = [context.input(a.codes), context.input(b.codes)] as const;
+  for (const { type: code } of views) {
+    if (!codeTypes.has(code)) {
+      context.fail(`multiplies codes of ${code}, supported are ${[...codeTypes].join(", ")}`);
+    }
+  }
+  const stacks = stacksOf(...views);
+  const rank = stacks.a.shape.length;
+  const sum = context.temporary(type, context.outputShape(0));
+  const [rows, columns] = [stacks.a.shape.at(-2) ?? 1, stacks.b.shape.at(-1) ?? 1];
+  const zeroA = zerosOf(context, a.zeros, rank, rows, "rows");
+  const zeroB = zerosOf(context, b.zeros, rank, columns, "columns");
+  emitWhole(context, { a: stacks.a, b: stacks.b, to: stacks.place(sum), zeroA, zeroB });
+  return sum;
+}
+
+/** Zero points as [...batch, rows or columns]: given as one, as a list, or with the matrices' rank. */
+function zerosOf(
+  context: LowerContext,
+  index: number,
+  rank: number,
+  count: number,
+  along: "rows" | "columns",
+): View | undefined {
+  if (!context.hasInput(index)) return undefined;
+  const view = context.input(index);
+  if (elementCount(view.shape) === 1) {
+    return { ...view, shape: new Array(rank - 1).fill(1), strides: new Array(rank - 1).fill(0) };
+  }
+  if (view.shape.length === 1) return listOf(context, view, rank, count);
+  const dropped = along === "rows" ? rank - 1 : rank - 2;
+  if (view.shape.length !== rank || view.shape[dropped] !== 1) {
+    return context.fail(`has zero points of shape [${view.shape.join(",")}] for its ${along}`);
+  }
+  return {
+    ...view,
+    shape: view.shape.toSpliced(dropped, 1),
+    strides: view.strides.toSpliced(dropped, 1),
+  };
+}
+
+function listOf(context: LowerContext, view: View, rank: number, count: number): View {
+  if (view.shape[0] !== count) context.fail(`has ${view.shape[0]} zero points for ${count} rows or columns`);
+  return ofRank(view, rank - 1);
+}
+
+/** A scale that broadcasts over [...batch, m, n]: a list of a's runs along m. */
+function scaleOf(context: LowerContext, index: number, along: "rows" | "columns"): Expr {
+  const view = context.input(index);
+  const placed =
+    along === "rows" && view.shape.length === 1 && view.shape[0] !== 1 ? unsqueezed(view, 1) : view;
+  return convert("f32", load(placed));
+}
+
+const matMulInteger: Lower = (context) => {
+  const sum = sumOfCodes(context, { codes: 0, zeros: 2 }, { codes: 1, zeros: 3 }, context.outputType(0));
+  context.setOutput(0, sum);
+};
+
+const codeRanges: Readonly<Partial<Record<StorageType, readonly [number, number]>>> = {
+  int8: [-128, 127],
+  uint8: [0, 255],
+};
+
+/** a, its scale and zero point; b, likewise; scale and zero point of y. */
+const qLinearMatMul: Lower = (context) => {
+  const type = context.outputType(0);
+  const range = codeRanges[type] ?? context.fail(`quantizes to ${type}, supported are int8 and uint8`);
+  const sum = sumOfCodes(context, { codes: 0, zeros: 2 }, { codes: 3, zeros: 5 }, "int32");
+  const scale = multiply(scaleOf(context, 1, "rows"), scaleOf(context, 4, "columns"));
+  const real = multiply(convert("f32", load(sum)), scale);
+  const code = unary("round", divide(real, scaleOf(context, 6, "rows")));
+  const moved = context.hasInput(7) ? add(code, convert("f32", load(context.input(7)))) : code;
+  const bounded = binary("min", binary("max", moved, like(moved, range[0])), like(moved, range[1]));
+  const whole = convert(scalarOf(type), convert("i32", bounded));
+  context.setExpr(0, narrow(type === "int8" ? "int8" : "uint8", whole));
+};
+
+/** A, B, their scales, their zero points, a bias. */
+const matMulIntegerToFloat: Lower = (context) => {
+  const sum = sumOfCodes(context, { codes: 0, zeros: 4 }, { codes: 1, zeros: 5 }, "int32");
+  const scale = multiply(scaleOf(context, 2, "rows"), scaleOf(context, 3, "columns"));
+  const real = multiply(convert("f32", load(sum)), scale);
+  context.setExpr(0, context.hasInput(6) ? add(real, convert("f32", context.expr(6))) : real);
+};
+
+export const integerProductLowerings: LowerTable = {
+  MatMulInteger: matMulInteger,
+  QLinearMatMul: qLinearMatMul,
+  "com.microsoft::MatMulInteger16": matMulInteger,
+  "com.microsoft::MatMulIntegerToFloat": matMulIntegerToFloat,
+};
