@@ -1,11 +1,13 @@
 /** @file All lowerings by operator. A family adds its tables here. */
 import type { Lower, LowerTable } from "../plan/lowering.ts";
 import { activationLowerings, splitActivationLowerings } from "./activation.ts";
+import { attentionLowerings } from "./attention.ts";
 import { convLowerings } from "./conv.ts";
 import { elementwiseOps } from "./elementwise.ts";
 import { indexLowerings, triluLowerings } from "./elementwise-index.ts";
 import { miscLowerings } from "./misc.ts";
 import { movementLowerings } from "./movement.ts";
+import { normalizationLowerings } from "./normalization.ts";
 import { orderLowerings } from "./order.ts";
 import { poolingLowerings } from "./pooling.ts";
 import { dynamicQuantizeLowerings, quantizeLowerings } from "./quantize.ts";
@@ -32,6 +34,8 @@ export const lowerings: LowerTable = merged([
   recurrentLowerings,
   convLowerings,
   poolingLowerings,
+  normalizationLowerings,
+  attentionLowerings,
 ]);
 
 function merged(tables: readonly LowerTable[]): LowerTable {

@@ -20,7 +20,7 @@ struct GroupNormParams {
   float epsilon;
   int silu;  // 1: y sigmoid(y) is stored
 };
-static_assert(sizeof(GroupNormParams) == 104, "groups.ts packs 104 bytes");
+static_assert(sizeof(GroupNormParams) == 104, "group.ts packs 104 bytes");
 
 // Elements of a group are counted in memory's order: `inner` contiguous ones, then the next outer.
 struct GroupPlace {
@@ -111,16 +111,16 @@ template <typename T, int WIDTH> __device__ __forceinline__ void normalizeGroup(
   chunk.store(p, sample, group, mean, 1.0f / sqrtf(squares / count + p.epsilon));
 }
 
-// grid: chunks, groups of all samples.
+// grid: groups of all samples, chunks. Neighbouring blocks read neighbouring channels.
 template <typename T, int WIDTH> __device__ __forceinline__ void chunkStatistics(const GroupNormParams& p) {
   __shared__ float scratch[32];
-  const int sample = blockIdx.y / p.groups, group = blockIdx.y % p.groups;
-  GroupChunk<T, WIDTH> chunk(p, blockIdx.x);
+  const int sample = blockIdx.x / p.groups, group = blockIdx.x % p.groups;
+  GroupChunk<T, WIDTH> chunk(p, blockIdx.y);
   chunk.load(p, sample, group);
   const float mean = reduceBlock(chunk.sum(), 0.0f, scratch, Add()) / static_cast<float>(chunk.end - chunk.begin);
   const float squares = reduceBlock(chunk.centredSquares(mean), 0.0f, scratch, Add());
   if (threadIdx.x == 0) {
-    float* out = p.partial + (static_cast<int64_t>(blockIdx.y) * p.chunks + blockIdx.x) * 2;
+    float* out = p.partial + (static_cast<int64_t>(blockIdx.x) * p.chunks + blockIdx.y) * 2;
     out[0] = mean;
     out[1] = squares;
   }
@@ -129,8 +129,8 @@ template <typename T, int WIDTH> __device__ __forceinline__ void chunkStatistics
 // Means and squares of chunks as those of the group, the same in every block: always in the same order.
 template <typename T, int WIDTH> __device__ __forceinline__ void normalizeChunk(const GroupNormParams& p) {
   __shared__ float scratch[32];
-  const int sample = blockIdx.y / p.groups, group = blockIdx.y % p.groups;
-  const float* partial = p.partial + static_cast<int64_t>(blockIdx.y) * p.chunks * 2;
+  const int sample = blockIdx.x / p.groups, group = blockIdx.x % p.groups;
+  const float* partial = p.partial + static_cast<int64_t>(blockIdx.x) * p.chunks * 2;
   const int elements = p.channels * p.positions;
   float weighted = 0.0f;
   for (int i = threadIdx.x; i < p.chunks; i += blockDim.x) {
@@ -143,7 +143,7 @@ template <typename T, int WIDTH> __device__ __forceinline__ void normalizeChunk(
     squares += partial[2 * i + 1] + delta * delta * static_cast<float>(min(p.chunk, elements - i * p.chunk));
   }
   squares = reduceBlock(squares, 0.0f, scratch, Add());
-  GroupChunk<T, WIDTH> chunk(p, blockIdx.x);
+  GroupChunk<T, WIDTH> chunk(p, blockIdx.y);
   chunk.load(p, sample, group);
   chunk.store(p, sample, group, mean, 1.0f / sqrtf(squares / elements + p.epsilon));
 }

@@ -1,0 +1,259 @@
+/** @file Launches of attention: which tile, how many splits of the keys, and the parameters of attention.cu. */
+import type { Emitter } from "../../plan/lowering.ts";
+import { ParamWriter } from "../../plan/params.ts";
+import type { PlanTarget } from "../../plan/step.ts";
+import { isHalfStorage, storageTypes } from "../../plan/storage.ts";
+import { alignmentOf, elementCount, sliced, type View } from "../../plan/view.ts";
+import { typeNames } from "../norm/rows.ts";
+import { chooseSplits, chooseTile, type TensorTile } from "./tiles.ts";
+
+/** Bytes of `AttentionParams` in params.cuh. */
+export const attentionBytes = 264;
+/** Larger heads have no kernel. */
+export const maxHeadDim = 256;
+/** A window side without a limit. */
+export const unlimited = 2 ** 29;
+
+export interface AttentionMasks {
+  /**
+   * Added to the scores: [outer batch, inner batch, heads, queries, keys] by strides, 0 where it repeats; the two
+   * batches multiply to the batch. float32, or the type of q.
+   */
+  readonly bias?: View | undefined;
+  /** Bytes, same axes: where 0, the score is `fill`. */
+  readonly keep?: View | undefined;
+  readonly fill?: number | undefined;
+  /** [batch], packed int64: later keys are left out. */
+  readonly keyCounts?: View | undefined;
+}
+
+export interface AttentionRequest extends AttentionMasks {
+  /** [batch, heads, queries, dim] of a float type, the last axis contiguous. */
+  readonly q: View;
+  /** [batch, heads / group, keys, dim] */
+  readonly k: View;
+  /** [batch, heads / group, keys, value dim] */
+  readonly v: View;
+  /** [batch, heads, queries, value dim] */
+  readonly o: View;
+  readonly scale: number;
+  /** 0 for none. */
+  readonly softcap: number;
+  /** Of query 0 among the keys; "end": the last query stands at the last key that counts. */
+  readonly position: number | "end";
+  /** A query sees keys from its position - left to its position + right; causal is right = 0. */
+  readonly left: number;
+  readonly right: number;
+  /** What a row without any key is. */
+  readonly emptyRows: "zero" | "nan";
+}
+
+export function emitAttention(emitter: Emitter, request: AttentionRequest): void {
+  const { k, o } = request;
+  if (elementCount(o.shape) === 0) return;
+  if ((k.shape[2] ?? 0) === 0) throw new Error("tc-lint bug: attention over no keys");
+  if (canUseTensorCores(request, emitter.target)) emitOnTensorCores(emitter, request);
+  else emitPlain(emitter, request);
+}
+
+function canUseTensorCores({ q, k, v }: AttentionRequest, target: PlanTarget): boolean {
+  if (!isHalfStorage(q.type) || k.type !== q.type || v.type !== q.type) return false;
+  return q.type === "float16" ? target.computeCapability >= 75 : target.computeCapability >= 80;
+}
+
+/** Biases and queries as the kernel takes them; where nothing fits into shared memory, the plain kernel. */
+function emitOnTensorCores(emitter: Emitter, request: AttentionRequest): void {
+  const { q, v, o } = request;
+  const [batch = 1, heads = 1, queries = 1, dim = 1] = q.shape;
+  const [keys = 1, valueDim = 1] = v.shape.slice(2);
+  const isMasked = isMaskedRequest(request);
+  const size = { blocks: batch * heads, queries, keys, dim: Math.max(dim, valueDim), isMasked };
+  const tile = chooseTile(size, emitter.target);
+  if (tile === undefined) return emitPlain(emitter, request);
+  const splits = chooseSplits(size, tile, emitter.target);
+  const ready = {
+    ...request,
+    q: copyable(emitter, request.q),
+    k: copyable(emitter, request.k),
+    v: copyable(emitter, v),
+    bias: biasFor(emitter, request),
+    o: storable(o, q.type) ? o : paddedLike(emitter, o, q.type),
+  };
+  launchTile(emitter, ready, tile, splits);
+  if (ready.o !== o) emitter.copy(ready.o, o);
+}
+
+function isMaskedRequest({ bias, keep, softcap, scale }: AttentionRequest): boolean {
+  // Without masks the scale goes into the exponent, which takes the largest score for the largest product.
+  return bias !== undefined || keep !== undefined || softcap !== 0 || scale <= 0;
+}
+
+function launchTile(emitter: Emitter, request: AttentionRequest, tile: TensorTile, splits: number): void {
+  const { q, o } = request;
+  const [batch = 1, heads = 1, queries = 1, dim = 1] = q.shape;
+  const [keys = 1, valueDim = 1] = request.v.shape.slice(2);
+  const rows = batch * heads * queries;
+  const isSplit = splits > 1;
+  const partial = isSplit
+    ? emitter.temporary("float32", [splits, rows, valueDim + (valueDim % 2)])
+    : undefined;
+  const partialRows = isSplit ? emitter.temporary("float32", [splits, rows, 2]) : undefined;
+  const params = pack(request, { partial, partialRows, splits });
+  const form = isMaskedRequest(request) ? "masked" : "plain";
+  const type = q.type === "float16" ? typeNames.float16 : typeNames.bfloat16;
+  emitter.launch({
+    kernel: {
+      kind: "built",
+      family: "attention",
+      entry: `attention_${type}_d${tile.headDim}_m${tile.rowTiles}_${form}`,
+    },
+    grid: [Math.ceil(queries / tile.queries) * batch * heads * splits, 1, 1],
+    block: [tile.threads, 1, 1],
+    sharedBytes: tile.sharedBytes,
+    params,
+    reads: readsOf(request),
+    writes: isSplit ? [partial, partialRows].filter((view) => view !== undefined) : [o],
+    flops: 2 * rows * keys * (dim + valueDim),
+    detail: `${batch}x${heads} heads, ${queries}x${keys}x${dim}${isSplit ? `, ${splits} splits` : ""}`,
+  });
+  if (partial === undefined || partialRows === undefined) return;
+  emitter.launch({
+    kernel: { kind: "built", family: "attention", entry: "attention_combine" },
+    grid: [Math.ceil(rows / 4), 1, 1],
+    block: [128, 1, 1],
+    sharedBytes: 0,
+    params,
+    reads: [partial, partialRows],
+    writes: [o],
+  });
+}
+
+/** Heads by tile of the plain kernel: queries and keys of a step. */
+const plainTiles = [
+  { headDim: 32, rows: 32 },
+  { headDim: 64, rows: 32 },
+  { headDim: 128, rows: 32 },
+  { headDim: 256, rows: 16 },
+] as const;
+
+function emitPlain(emitter: Emitter, request: AttentionRequest): void {
+  const [batch = 1, heads = 1, queries = 1, dim = 1] = request.q.shape;
+  const [keys = 1, valueDim = 1] = request.v.shape.slice(2);
+  const tile = plainTiles.find(({ headDim }) => headDim >= Math.max(dim, valueDim));
+  if (tile === undefined) throw new Error(`tc-lint bug: no kernel for heads of ${dim} and ${valueDim}`);
+  const { headDim, rows } = tile;
+  emitter.launch({
+    kernel: { kind: "built", family: "attention", entry: `attention_plain_d${headDim}` },
+    grid: [Math.ceil(queries / rows) * batch * heads, 1, 1],
+    block: [128, 1, 1],
+    sharedBytes: 4 * (2 * rows * (headDim + 1) + rows * headDim + rows * (rows + 1)),
+    params: pack(request, { partial: undefined, partialRows: undefined, splits: 1 }),
+    reads: readsOf(request),
+    writes: [request.o],
+    flops: 2 * batch * heads * queries * keys * (dim + valueDim),
+    detail: `${batch}x${heads} heads, ${queries}x${keys}x${dim}`,
+  });
+}
+
+/** Codes are `ScoresMode`: Q·K scaled, then capped, then masked, then their softmax. */
+export const scoresModes = { products: 0, capped: 1, masked: 2, weights: 3 } as const;
+
+/** The scores themselves, [batch, heads, queries, keys] packed: slow, for models that ask for them. */
+export function emitScores(
+  emitter: Emitter,
+  request: Omit<AttentionRequest, "o" | "v">,
+  scores: View,
+  mode: keyof typeof scoresModes,
+): void {
+  const [batch = 1, heads = 1, queries = 1] = request.q.shape;
+  if (elementCount(scores.shape) === 0) return;
+  const whole = { ...request, v: request.k, o: request.q };
+  emitter.launch({
+    kernel: { kind: "built", family: "attention", entry: "attention_scores" },
+    grid: [Math.ceil((batch * heads * queries) / 4), 1, 1],
+    block: [128, 1, 1],
+    sharedBytes: 0,
+    params: pack(whole, { partial: undefined, partialRows: undefined, splits: 1, scores, mode }),
+    reads: readsOf(whole),
+    writes: [scores],
+    detail: mode,
+  });
+}
+
+function readsOf({ q, k, v, bias, keep, keyCounts }: AttentionRequest): View[] {
+  return [q, k, v, bias, keep, keyCounts].filter((view) => view !== undefined);
+}
+
+/** Rows start at multiples of 16 bytes, as the copies need. */
+function copyable(emitter: Emitter, view: View): View {
+  const isContiguous = view.strides[3] === 1 || view.shape[3] === 1;
+  return isContiguous && alignmentOf(view, 3) === 16 ? view : withCopy(emitter, view);
+}
+
+function withCopy(emitter: Emitter, view: View): View {
+  const to = paddedLike(emitter, view, view.type);
+  emitter.copy(view, to);
+  return to;
+}
+
+/** Memory of the view's shape whose rows are multiples of 8 elements long. */
+function paddedLike(emitter: Emitter, view: View, type: View["type"]): View {
+  const dim = view.shape[3] ?? 1;
+  const whole = emitter.temporary(type, view.shape.with(3, 8 * Math.ceil(dim / 8)));
+  return sliced(whole, 3, 0, dim);
+}
+
+/** Stored in pairs: 4-byte aligned rows, and an even number of elements in each. */
+function storable(o: View, type: View["type"]): boolean {
+  const isContiguous = o.strides[3] === 1 || o.shape[3] === 1;
+  return o.type === type && isContiguous && (o.shape[3] ?? 1) % 2 === 0 && alignmentOf(o, 3) >= 4;
+}
+
+function biasFor(emitter: Emitter, { bias, q }: AttentionRequest): View | undefined {
+  if (bias === undefined || bias.type === "float32" || bias.type === q.type) return bias;
+  return emitter.packed(bias, { type: "float32" });
+}
+
+interface Outputs {
+  readonly partial: View | undefined;
+  readonly partialRows: View | undefined;
+  readonly splits: number;
+  readonly scores?: View;
+  readonly mode?: keyof typeof scoresModes;
+}
+
+function pack(request: AttentionRequest, { partial, partialRows, splits, scores, mode }: Outputs) {
+  const { q, k, v, o, bias, keep, keyCounts, position } = request;
+  const [batch = 1, heads = 1, queries = 1, dim = 1] = q.shape;
+  const [kvHeads = 1, keys = 1] = k.shape.slice(1);
+  const rows = (view: View) => view.strides.slice(0, 3);
+  const five = (view: View | undefined) => view?.strides ?? [0, 0, 0, 0, 0];
+  const code = (view: View | undefined) => storageTypes[view?.type ?? "float32"].code;
+  return new ParamWriter()
+    .pointer(q)
+    .pointer(k)
+    .pointer(v)
+    .pointer(o)
+    .pointer(bias)
+    .pointer(keep)
+    .pointer(keyCounts)
+    .pointer(partial)
+    .pointer(partialRows)
+    .pointer(scores)
+    .i32(batch, heads, heads / kvHeads, queries, keys, dim, v.shape[3] ?? 1)
+    .i32(...rows(q), ...rows(k), ...rows(v), ...rows(o))
+    .i32((bias ?? keep)?.shape[1] ?? 1)
+    .i32(...five(bias), ...five(keep))
+    .i32(position === "end" ? 0 : position, position === "end" ? 1 : 0)
+    .i32(Math.min(request.left, unlimited), Math.min(request.right, unlimited))
+    .i32(splits, request.emptyRows === "zero" ? 1 : 0)
+    .i32(code(q), code(k), code(v), code(o), code(bias), code(scores))
+    .i32(mode === undefined ? 0 : scoresModes[mode])
+    .f32(request.scale, request.softcap, fillOf(request))
+    .done();
+}
+
+/** In powers of two the lowest float would be infinite; what it stands for does not change. */
+function fillOf({ fill = Number.NEGATIVE_INFINITY }: AttentionRequest): number {
+  return fill === Number.NEGATIVE_INFINITY ? fill : Math.max(fill, -1e30);
+}

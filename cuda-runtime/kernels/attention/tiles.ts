@@ -1,0 +1,92 @@
+/** @file Tiles of attention on Tensor Cores, and which of them suits a size. */
+import type { PlanTarget } from "../../plan/step.ts";
+
+interface TileRow {
+  /** Heads up to this size. */
+  readonly headDim: number;
+  /** Tiles of 16 queries that a warp holds. */
+  readonly rowTiles: 1 | 2;
+  /** Keys of a step. */
+  readonly keys: number;
+  /** Whether there is an entry for masks, caps and scales below zero, beside the plain one. */
+  readonly isMasked: boolean;
+  readonly isPlain: boolean;
+  /** Seen to run, in TFLOP/s of one full H200; only ratios matter. */
+  readonly rate: number;
+}
+
+/** The entries of tensor.cuh. Two row tiles read keys and values from shared memory half as often. */
+const rows: readonly TileRow[] = [
+  { headDim: 16, rowTiles: 1, keys: 64, isPlain: true, isMasked: false, rate: 90 },
+  { headDim: 32, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, rate: 170 },
+  { headDim: 48, rowTiles: 1, keys: 64, isPlain: true, isMasked: false, rate: 210 },
+  { headDim: 64, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, rate: 250 },
+  { headDim: 80, rowTiles: 1, keys: 64, isPlain: true, isMasked: false, rate: 260 },
+  { headDim: 96, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, rate: 260 },
+  { headDim: 128, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, rate: 270 },
+  { headDim: 160, rowTiles: 1, keys: 32, isPlain: true, isMasked: false, rate: 230 },
+  { headDim: 192, rowTiles: 1, keys: 32, isPlain: true, isMasked: false, rate: 230 },
+  { headDim: 256, rowTiles: 1, keys: 32, isPlain: true, isMasked: true, rate: 220 },
+  { headDim: 48, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, rate: 260 },
+  { headDim: 64, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, rate: 310 },
+  { headDim: 80, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, rate: 310 },
+  { headDim: 96, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, rate: 320 },
+  { headDim: 128, rowTiles: 2, keys: 32, isPlain: true, isMasked: false, rate: 320 },
+];
+
+export const tensorWarps = 4;
+
+export interface TensorTile extends TileRow {
+  /** Of one block. */
+  readonly queries: number;
+  readonly threads: number;
+  readonly sharedBytes: number;
+}
+
+export const tensorTiles: readonly TensorTile[] = rows.map((row) => {
+  const queries = tensorWarps * 16 * row.rowTiles;
+  // Queries, and two stages of keys and values; rows are 16 bytes longer than the head, against bank conflicts.
+  const sharedBytes = (queries + 4 * row.keys) * (row.headDim + 8) * 2;
+  return { ...row, queries, threads: tensorWarps * 32, sharedBytes };
+});
+
+export interface AttentionSize {
+  /** Batch times heads. */
+  readonly blocks: number;
+  readonly queries: number;
+  readonly keys: number;
+  /** The larger one of the heads' sizes. */
+  readonly dim: number;
+  readonly isMasked: boolean;
+}
+
+/** The tile of the least predicted time; undefined where none fits the target. */
+export function chooseTile(size: AttentionSize, target: PlanTarget): TensorTile | undefined {
+  const fitting = tensorTiles.filter(
+    (tile) =>
+      tile.headDim >= size.dim &&
+      (size.isMasked ? tile.isMasked : tile.isPlain) &&
+      tile.sharedBytes <= target.sharedBytesPerBlock,
+  );
+  return fitting
+    .map((tile) => ({ tile, cost: costOf(size, tile, target) }))
+    .sort((a, b) => a.cost - b.cost)
+    .at(0)?.tile;
+}
+
+/** Time of the blocks that follow each other on one multiprocessor, tails of tiles included. Arbitrary unit. */
+function costOf({ blocks, queries, keys }: AttentionSize, tile: TensorTile, target: PlanTarget): number {
+  const count = blocks * Math.ceil(queries / tile.queries);
+  const rounds = Math.max(1, count / target.multiprocessors);
+  const steps = Math.ceil(keys / tile.keys) * tile.keys;
+  return (rounds * tile.queries * steps * tile.headDim) / tile.rate;
+}
+
+const minimumSplitKeys = 256;
+
+/** Splits of the keys, so that few queries still fill the GPU. */
+export function chooseSplits(size: AttentionSize, tile: TensorTile, target: PlanTarget): number {
+  const blocks = size.blocks * Math.ceil(size.queries / tile.queries);
+  const wanted = Math.floor((2 * target.multiprocessors) / blocks);
+  return Math.max(1, Math.min(wanted, Math.floor(size.keys / minimumSplitKeys), 64));
+}

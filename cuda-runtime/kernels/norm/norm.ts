@@ -1,0 +1,70 @@
+/** @file Launches of LayerNorm and RMSNorm, with an addition before them. */
+import type { Emitter } from "../../plan/lowering.ts";
+import { ParamWriter } from "../../plan/params.ts";
+import { isFloatStorage, type StorageType, storageTypes } from "../../plan/storage.ts";
+import type { View } from "../../plan/view.ts";
+import { rowLaunch, widthOf } from "./rows.ts";
+
+/** Bytes of `RowNormParams` in rows.cuh. */
+export const rowNormBytes = 120;
+
+export interface RowNormRequest {
+  /** [rows, cols], columns contiguous, of a float type. */
+  readonly x: View;
+  readonly y: View;
+  /** Added to x: of its type, [skipRows, cols]; row r takes row r modulo skipRows. */
+  readonly skip?: View | undefined;
+  /** [cols], packed, float32: added as well, only beside `skip`. */
+  readonly skipBias?: View | undefined;
+  /** [cols], packed, float32. */
+  readonly scale: View | undefined;
+  readonly bias: View | undefined;
+  /** What is normalized, [rows, cols]. */
+  readonly sum?: View | undefined;
+  /** [rows], packed, both of one float type. */
+  readonly mean?: View | undefined;
+  readonly invStd?: View | undefined;
+  /** The root of the mean square, no mean subtracted. */
+  readonly isRms: boolean;
+  readonly epsilon: number;
+}
+
+export function emitRowNorm(emitter: Emitter, request: RowNormRequest): void {
+  const { x, y, skip, skipBias, scale, bias, sum, mean, invStd, isRms, epsilon } = request;
+  const [rows = 0, cols = 0] = x.shape;
+  if (rows * cols === 0) return;
+  if (!isFloatStorage(x.type)) throw new TypeError(`tc-lint bug: rows of ${x.type} are not normalized`);
+  const width = widthOf(cols, [x, y, skip, skipBias, scale, bias, sum]);
+  const { detail, ...launch } = rowLaunch("rownorm", x.type, { rows, cols, width }, emitter.target);
+  const stride = (view: View | undefined) => view?.strides[0] ?? 0;
+  const given = [x, skip, skipBias, scale, bias].filter((view) => view !== undefined);
+  const { entry, grid, block } = launch;
+  emitter.launch({
+    kernel: { kind: "built", family: "norm", entry },
+    grid,
+    block,
+    sharedBytes: 0,
+    params: new ParamWriter()
+      .pointer(x)
+      .pointer(skip)
+      .pointer(skipBias)
+      .pointer(scale)
+      .pointer(bias)
+      .pointer(y)
+      .pointer(sum)
+      .pointer(mean)
+      .pointer(invStd)
+      .i32(rows, cols, stride(x), stride(skip), stride(y), stride(sum), skip?.shape[0] ?? 1)
+      .i32(codeOf(y), codeOf(sum), codeOf(mean ?? invStd), isRms ? 1 : 0)
+      .f32(epsilon)
+      .done(),
+    reads: given,
+    writes: [y, sum, mean, invStd].filter((view) => view !== undefined),
+    detail,
+  });
+}
+
+function codeOf(view: View | undefined): number {
+  const type: StorageType = view?.type ?? "float32";
+  return storageTypes[type].code;
+}

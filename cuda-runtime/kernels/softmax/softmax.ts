@@ -1,0 +1,99 @@
+/** @file Launches of Softmax, LogSoftmax and Hardmax over one axis. */
+import type { Emitter } from "../../plan/lowering.ts";
+import { ParamWriter } from "../../plan/params.ts";
+import { isFloatStorage, storageTypes } from "../../plan/storage.ts";
+import { elementCount, permuted, reshaped, type View } from "../../plan/view.ts";
+import { axesOf } from "../norm/axes.ts";
+import { rowLaunch, widthOf } from "../norm/rows.ts";
+
+/** Bytes of `RowSoftmaxParams` and `AxisSoftmaxParams` in softmax.cu. */
+export const rowSoftmaxBytes = 40;
+export const axisSoftmaxBytes = 144;
+
+/** Codes are `SoftmaxMode`. */
+const modes = { softmax: 0, logSoftmax: 1, hardmax: 2 } as const;
+export type SoftmaxMode = keyof typeof modes;
+
+export interface SoftmaxRequest {
+  /** Of a float type, or float64. */
+  readonly x: View;
+  /** Of the same shape; float64 where x is. */
+  readonly y: View;
+  readonly axis: number;
+  readonly mode: SoftmaxMode;
+}
+
+export function emitSoftmax(emitter: Emitter, request: SoftmaxRequest): void {
+  if (elementCount(request.x.shape) === 0) return;
+  const rows = rowsOf(request);
+  if (rows === undefined) emitAxisSoftmax(emitter, request);
+  else emitRowSoftmax(emitter, request, rows);
+}
+
+interface Rows {
+  /** [rows, cols], columns contiguous. */
+  readonly x: View;
+  readonly y: View;
+}
+
+/** The axis last and the others as one, where strides allow. */
+function rowsOf({ x, y, axis }: SoftmaxRequest): Rows | undefined {
+  if (x.type === "float64") return undefined;
+  const cols = x.shape[axis] ?? 1;
+  const order = [...x.shape.keys()].filter((other) => other !== axis);
+  const asRows = (view: View) =>
+    reshaped(permuted(view, [...order, axis]), [elementCount(view.shape) / cols, cols]);
+  const [rowsX, rowsY] = [asRows(x), asRows(y)];
+  const isRow = (view: View | undefined) => view !== undefined && (cols === 1 || view.strides[1] === 1);
+  return rowsX !== undefined && rowsY !== undefined && isRow(rowsX) && isRow(rowsY)
+    ? { x: rowsX, y: rowsY }
+    : undefined;
+}
+
+function emitRowSoftmax(emitter: Emitter, request: SoftmaxRequest, { x, y }: Rows): void {
+  const [rows = 1, cols = 1] = x.shape;
+  if (!isFloatStorage(x.type)) throw new TypeError(`tc-lint bug: no softmax of ${x.type}`);
+  const width = widthOf(cols, [x, y]);
+  const { entry, grid, block, detail } = rowLaunch("softmax", x.type, { rows, cols, width }, emitter.target);
+  emitter.launch({
+    kernel: { kind: "built", family: "softmax", entry },
+    grid,
+    block,
+    sharedBytes: 0,
+    params: new ParamWriter()
+      .pointer(x)
+      .pointer(y)
+      .i32(rows, cols, x.strides[0] ?? 0, y.strides[0] ?? 0)
+      .i32(storageTypes[y.type].code, modes[request.mode])
+      .done(),
+    reads: [request.x],
+    writes: [request.y],
+    detail,
+  });
+}
+
+function emitAxisSoftmax(emitter: Emitter, { x, y, axis, mode }: SoftmaxRequest): void {
+  const others = axesOf(x, y, (other) => other !== axis);
+  const kept = elementCount(others.sizes);
+  const length = x.shape[axis] ?? 1;
+  emitter.launch({
+    kernel: {
+      kind: "built",
+      family: "softmax",
+      entry: x.type === "float64" ? "softmax_axis_f64" : "softmax_axis",
+    },
+    grid: [Math.ceil(kept / 256), 1, 1],
+    block: [256, 1, 1],
+    sharedBytes: 0,
+    params: new ParamWriter()
+      .pointer(x)
+      .pointer(y)
+      .i32(kept, length, x.strides[axis] ?? 0, y.strides[axis] ?? 0)
+      .i32(storageTypes[x.type].code, storageTypes[y.type].code, modes[mode])
+      .i32(...others.sizes, ...others.x, ...others.y)
+      .done(),
+    reads: [x],
+    writes: [y],
+    detail: `${kept}x${length}, strided`,
+  });
+}

@@ -1,0 +1,107 @@
+/** @file Normalization of trailing axes, whatever operator or pattern asks for it. */
+import { emitRowNorm } from "../kernels/norm/norm.ts";
+import type { Emitter } from "../plan/lowering.ts";
+import { isFloatStorage } from "../plan/storage.ts";
+import { elementCount, expanded, orderOf, permuted, reshaped, type View } from "../plan/view.ts";
+
+export interface NormalizedRows {
+  readonly x: View;
+  /** Axes from here on are normalized together. */
+  readonly first: number;
+  /** Added to x before; broadcast to it. */
+  readonly skip?: View | undefined;
+  /** One row, added as well. */
+  readonly skipBias?: View | undefined;
+  /** Broadcast to the normalized axes. */
+  readonly scale?: View | undefined;
+  readonly bias?: View | undefined;
+  readonly isRms: boolean;
+  readonly epsilon: number;
+  /** Memory for the result; an order of axes, outermost first, where another than row-major is wanted. */
+  readonly output: (order?: readonly number[]) => View;
+  /** What is normalized. */
+  readonly sum?: ((order?: readonly number[]) => View) | undefined;
+  /** Row-major, one element a row. */
+  readonly mean?: View | undefined;
+  readonly invStd?: View | undefined;
+}
+
+export function lowerRows(emitter: Emitter, request: NormalizedRows): void {
+  const { first, mean, invStd } = request;
+  const x = isFloatStorage(request.x.type) ? request.x : emitter.packed(request.x, { type: "float32" });
+  const inner = x.shape.slice(first);
+  const [cols, rows] = [elementCount(inner), elementCount(x.shape.slice(0, first))];
+  const wantsRowMajor = mean !== undefined || invStd !== undefined || isRepeated(request.skip, x);
+  const order = wantsRowMajor ? [...x.shape.keys()] : orderOfRows(x, first);
+  const asRows = (view: View) => reshaped(permuted(view, order), [rows, cols]);
+  const inMemory = (view: View) =>
+    contiguousRows(asRows(view)) ?? asPackedRows(emitter, view, order, [rows, cols]);
+  const [y, sum] = [request.output(order), request.sum?.(order)];
+  const skip = request.skip && skipRows(emitter, request.skip, x, inMemory);
+  const flat = (view: View | undefined) => (view === undefined ? undefined : reshaped(view, [rows]));
+  emitRowNorm(emitter, {
+    x: inMemory(x),
+    y: mustBe(asRows(y)),
+    skip,
+    skipBias: vectorOf(emitter, request.skipBias, inner),
+    scale: vectorOf(emitter, request.scale, inner),
+    bias: vectorOf(emitter, request.bias, inner),
+    sum: sum && mustBe(asRows(sum)),
+    mean: flat(mean),
+    invStd: flat(invStd),
+    isRms: request.isRms,
+    epsilon: request.epsilon,
+  });
+}
+
+/** Rows in the order of memory, so that any order of the axes before the normalized ones is a view. */
+function orderOfRows(x: View, first: number): number[] {
+  const outer = orderOf({ shape: x.shape.slice(0, first), strides: x.strides.slice(0, first) });
+  return [...outer, ...[...x.shape.keys()].slice(first)];
+}
+
+function contiguousRows(view: View | undefined): View | undefined {
+  return view !== undefined && (view.shape[1] === 1 || view.strides[1] === 1) ? view : undefined;
+}
+
+function asPackedRows(
+  emitter: Emitter,
+  view: View,
+  order: readonly number[],
+  shape: readonly number[],
+): View {
+  return mustBe(reshaped(permuted(emitter.packed(view, { order }), order), shape));
+}
+
+function mustBe(view: View | undefined): View {
+  if (view === undefined) throw new Error("tc-lint bug: packed memory is not seen as rows");
+  return view;
+}
+
+/** Whether the skip has fewer rows than x. */
+function isRepeated(skip: View | undefined, x: View): boolean {
+  return skip !== undefined && elementCount(skip.shape) !== elementCount(x.shape);
+}
+
+/** [rows, cols] of x's type; fewer rows where it is x without leading axes. */
+function skipRows(emitter: Emitter, skip: View, x: View, inMemory: (view: View) => View): View {
+  const same = skip.type === x.type ? skip : emitter.packed(skip, { type: x.type });
+  if (!isRepeated(same, x)) return inMemory(expanded(same, x.shape));
+  const [length = 1, cols = 1] = x.shape.slice(-2);
+  const isOneSample = elementCount(same.shape) === length * cols;
+  if (!isOneSample) return inMemory(emitter.packed(expanded(same, x.shape)));
+  return mustBe(
+    contiguousRows(reshaped(same, [length, cols])) ?? reshaped(emitter.packed(same), [length, cols]),
+  );
+}
+
+/** Float32, packed, one element for each of the `inner` ones. */
+export function vectorOf(
+  emitter: Emitter,
+  view: View | undefined,
+  inner: readonly number[],
+): View | undefined {
+  if (view === undefined) return undefined;
+  const packed = emitter.packed(expanded(view, inner), { type: "float32" });
+  return mustBe(reshaped(packed, [elementCount(inner)]));
+}

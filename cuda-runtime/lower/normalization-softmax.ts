@@ -1,0 +1,42 @@
+/** @file Softmax, LogSoftmax and Hardmax. */
+import { emitSoftmax, type SoftmaxMode } from "../kernels/softmax/softmax.ts";
+import type { Lower, LowerTable } from "../plan/lowering.ts";
+import { isFloatStorage } from "../plan/storage.ts";
+import { elementCount, reshaped } from "../plan/view.ts";
+import { axisOf, keptOrder } from "./movement-arguments.ts";
+
+function softmax(mode: SoftmaxMode): Lower {
+  return (context) => {
+    const x = context.input(0);
+    const { shape } = x;
+    const rank = shape.length;
+    if (!isFloatStorage(x.type) && x.type !== "float64") context.fail(`has no kernel for ${x.type}`);
+    const isDouble = (x.type === "float64") === (context.outputType(0) === "float64");
+    if (!isDouble) context.fail(`cannot store the result for ${x.type} as ${context.outputType(0)}`);
+    if (context.opset >= 13) {
+      const y = context.output(0, keptOrder(x));
+      // A scalar is one element of one axis.
+      const [from, to] = rank === 0 ? [scalarRow(x), scalarRow(y)] : [x, y];
+      const axis = rank === 0 ? 0 : axisOf(context.int("axis") ?? -1, rank);
+      return emitSoftmax(context, { x: from, y: to, axis, mode });
+    }
+    // A matrix, whose columns begin at `axis`.
+    const axis = axisOf(context.int("axis") ?? 1, rank);
+    const matrix = [elementCount(shape.slice(0, axis)), elementCount(shape.slice(axis))];
+    const from = reshaped(context.packed(x), matrix);
+    const to = reshaped(context.output(0), matrix);
+    if (from === undefined || to === undefined)
+      return context.fail(`cannot see [${shape.join(",")}] as a matrix`);
+    return emitSoftmax(context, { x: from, y: to, axis: 1, mode });
+  };
+}
+
+function scalarRow<T extends { readonly shape: readonly number[] }>(view: T): T {
+  return { ...view, shape: [1], strides: [1] };
+}
+
+export const softmaxLowerings: LowerTable = {
+  Softmax: softmax("softmax"),
+  LogSoftmax: softmax("logSoftmax"),
+  Hardmax: softmax("hardmax"),
+};
