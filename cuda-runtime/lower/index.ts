@@ -10,6 +10,7 @@ import { movementLowerings } from "./movement.ts";
 import { normalizationLowerings } from "./normalization.ts";
 import { orderLowerings } from "./order.ts";
 import { poolingLowerings } from "./pooling.ts";
+import { productLowerings } from "./product.ts";
 import { dynamicQuantizeLowerings, quantizeLowerings } from "./quantize.ts";
 import { recurrentLowerings } from "./recurrent.ts";
 import { reductionLowerings } from "./reduction.ts";
@@ -32,6 +33,7 @@ export const lowerings: LowerTable = merged([
   miscLowerings,
   movementLowerings,
   recurrentLowerings,
+  productLowerings,
   convLowerings,
   poolingLowerings,
   normalizationLowerings,
