@@ -42,6 +42,29 @@ describe("results as large as what is found", () => {
     ]);
   });
 
+  test("Unique of known elements: sorted, or in the order of occurrence; slices along an axis", () => {
+    const list = tensor("int32", [6], [7, 3, 7, 1, 3, 7]);
+    expect(all({ type: "Unique", inputs: [list] })).toEqual([
+      "int32[3] = 1,3,7",
+      "int64[3] = 3,1,0",
+      "int64[6] = 2,1,2,0,1,2",
+      "int64[3] = 1,2,3",
+    ]);
+    expect(all({ type: "Unique", attributes: { sorted: 0 }, inputs: [list] })).toEqual([
+      "int32[3] = 7,3,1",
+      "int64[3] = 0,1,3",
+      "int64[6] = 0,1,0,2,1,0",
+      "int64[3] = 3,2,1",
+    ]);
+    const columns = tensor("int32", [2, 3], [5, 2, 5, 6, 4, 6]);
+    expect(all({ type: "Unique", attributes: { axis: 1 }, inputs: [columns] })).toEqual([
+      "int32[2,2] = 2,5,4,6",
+      "int64[2] = 1,0",
+      "int64[3] = 1,0,1",
+      "int64[2] = 1,2",
+    ]);
+  });
+
   test("NonMaxSuppression selects triples", () => {
     expect(one({ type: "NonMaxSuppression", inputs: [] })).toBe("int64[?,3]");
   });

@@ -3,6 +3,7 @@ import { type Dim, product, type Shape, unknownDim } from "../../ir/dim.ts";
 import { defineOp, maxFoldedElements, type OpDefinition } from "../op.ts";
 import { withSize } from "../reduction/axes.ts";
 import { normalizeAxis, numbersOf, stridesOf, tensor, tensorAt, unknownShape } from "../shape.ts";
+import { distinctElements } from "./unique.ts";
 
 /** x of rank r to the coordinates [r, found] of its non-zero elements. */
 const nonZero = defineOp({
@@ -41,9 +42,18 @@ const unique = defineOp({
   domain: "",
   type: "Unique",
   infer(context) {
-    const { dtype, shape } = tensorAt(context, 0);
-    const count = unknownDim();
+    const { dtype, shape, elements } = tensorAt(context, 0);
     const named = context.int("axis");
+    const sizes = numbersOf(shape);
+    const numbers = numbersOf(elements);
+    if (sizes !== undefined && numbers !== undefined && numbers.length > 0) {
+      const isSorted = (context.int("sorted") ?? 1) !== 0;
+      const found = distinctElements(numbers, sizes, { named, isSorted });
+      const list = (values: readonly number[]) => tensor("int64", [values.length], values);
+      const values = tensor(dtype, found.shape, found.elements);
+      return [values, list(found.first), list(found.inverse), list(found.counts)];
+    }
+    const count = unknownDim();
     const perFound = tensor("int64", [count]);
     const inverse = tensor("int64", [inverseLength(shape, named)]);
     return [tensor(dtype, distinct(shape, named, count)), perFound, inverse, perFound];
