@@ -11,8 +11,12 @@ template <> __device__ __forceinline__ float loadAs<float>(const void* base, int
 template <> __device__ __forceinline__ int64_t loadAs<int64_t>(const void* base, int64_t index, int type) {
   switch (type) {
     case kInt8: return static_cast<const int8_t*>(base)[index];
+    case kUint8:
+    case kBool: return static_cast<const uint8_t*>(base)[index];
     case kInt16: return static_cast<const int16_t*>(base)[index];
+    case kUint16: return static_cast<const uint16_t*>(base)[index];
     case kInt32: return static_cast<const int32_t*>(base)[index];
+    case kUint32: return static_cast<const uint32_t*>(base)[index];
     default: return static_cast<const int64_t*>(base)[index];
   }
 }
