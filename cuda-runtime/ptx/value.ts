@@ -63,7 +63,7 @@ function exponentOf(value: number): number {
 export function roundToEven(value: number): number {
   const below = Math.floor(value);
   const rest = value - below;
-  if (rest === 0.5) return below % 2 === 0 ? below : below + 1;
+  if (rest === 0.5) return below % 2 === 0 ? below : value < 0 ? -Math.abs(below + 1) : below + 1;
   // Keeps the sign of zero and whatever is no number.
   return rest < 0.5 ? below : rest > 0.5 ? (value < 0 ? -Math.floor(-value) : below + 1) : value;
 }
