@@ -8,7 +8,7 @@ import { timeRuns, timeSteps } from "../../cuda-runtime/session/timing.ts";
 import { InputError } from "../ir/errors.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { Tensor, Tensors } from "../verify/index.ts";
-import { arrays } from "../verify/tensor.ts";
+import { arrays, convert } from "../verify/tensor.ts";
 import { describedStep } from "./gpu-describe.ts";
 import { planDrawn, planFor, prepareModel, sizesOf } from "./gpu-plan.ts";
 import type { GpuTask, ModelRun, RunReport, RunsReport, StepReport } from "./gpu-protocol.ts";
@@ -137,11 +137,10 @@ function bytesOf(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
   return new Map(
     plan.inputs.map(({ name, view: { type } }) => {
       const tensor = inputs.get(name);
-      if (tensor === undefined || tensor.dtype === "string")
-        throw new InputError("usage", `input "${name}" is not given, or is text`);
-      if (tensor.dtype !== type)
-        throw new InputError("usage", `input "${name}" is given as ${tensor.dtype}, the model takes ${type}`);
-      const { buffer, byteOffset, byteLength } = tensor.data;
+      if (tensor === undefined) throw new InputError("usage", `input "${name}" is not given`);
+      const { data } = convert(tensor, type, `input "${name}"`);
+      if (!ArrayBuffer.isView(data)) throw new InputError("usage", `input "${name}" is text`);
+      const { buffer, byteOffset, byteLength } = data;
       return [name, new Uint8Array(buffer, byteOffset, byteLength)];
     }),
   );

@@ -10,9 +10,11 @@ import { addGpus } from "./commands/gpus.ts";
 import { addLint } from "./commands/lint.ts";
 import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
+import { addValidate } from "./commands/validate.ts";
 import { addVerify } from "./commands/verify.ts";
 import { reportFailure } from "./errors.ts";
 import { fixOptions } from "./fix-options.ts";
+import { benchOptions, validateOptions } from "./gpu-options.ts";
 import { lintOptions } from "./options.ts";
 import { verifyOptions } from "./verify-options.ts";
 
@@ -39,6 +41,7 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     addPredict(parser, done);
     addPrintConfig(parser, done);
     addVerify(parser, done);
+    addValidate(parser, done);
     addBench(parser, done);
     addDoctor(parser, done);
     await parser.parseAsync();
@@ -83,6 +86,15 @@ function flagHint(message: string): string {
   const nearest =
     unknown === undefined
       ? undefined
-      : closest(unknown, Object.keys({ ...lintOptions, ...fixOptions, ...verifyOptions }));
+      : closest(
+          unknown,
+          Object.keys({
+            ...lintOptions,
+            ...fixOptions,
+            ...verifyOptions,
+            ...benchOptions,
+            ...validateOptions,
+          }),
+        );
   return nearest === undefined ? "" : `; did you mean --${nearest}?`;
 }

@@ -29,14 +29,20 @@ export function renderVerifyText(report: VerifyReport, color: ColorLevel): strin
   return `${lines.join("\n")}\n`;
 }
 
-function outputLines(output: OutputReport, palette: Palette): string[] {
+/** An output, and where it differs, how. */
+export function outputLines(output: OutputReport, palette: Palette): string[] {
   const { name, dtype, dims, same, problem, difference, allowed, draw } = output;
   const sign = same ? palette.good("✓") : palette.bad("✗");
   const head = `  ${sign} output ${palette.bold(printable(name))} ${dtype}[${dims.join(",")}]`;
   if (problem !== undefined) return [`${head} ${printable(problem)} (${printable(draw)})`];
   if (difference === undefined || allowed === undefined) return [head];
   const text = `${head}: ${errorText(difference, allowed)} (${printable(draw)})`;
-  return same ? [text] : [text, ...worstLines(difference), `    ${shapeText(difference)}`];
+  return same ? [text] : [text, ...differenceLines(difference)];
+}
+
+/** The worst element, and the error as a whole. */
+export function differenceLines(difference: Difference): string[] {
+  return [...worstLines(difference), `    ${shapeText(difference)}`];
 }
 
 function errorText(difference: Difference, allowed: Allowance): string {

@@ -13,6 +13,7 @@ import {
   type Work,
 } from "./protocol.ts";
 import { observeHere } from "./ranges-here.ts";
+import { referenceHere } from "./reference-here.ts";
 import { verifyHere } from "./verify-here.ts";
 
 const watchMilliseconds = 50;
@@ -41,6 +42,8 @@ async function run(work: Work, onProgress: (what: string) => void): Promise<Chil
       return { kind: "compared", outcome: await verifyHere(work.task, onProgress) };
     case "observe":
       return { kind: "observed", ranges: await observeHere(work.task, onProgress) };
+    case "reference":
+      return { kind: "referenced", reference: await referenceHere(work.task, onProgress) };
   }
 }
 

@@ -24,6 +24,8 @@ export interface PlanOptions {
   /** Instead of drawn ones. */
   readonly given: Tensors | undefined;
   readonly onProgress: (what: string) => void;
+  /** One size of each symbol is enough; two unless it says so. */
+  readonly oneSize?: boolean;
 }
 
 export interface Plan {
@@ -85,7 +87,8 @@ async function findSizes(session: Session, model: Model, options: PlanOptions): 
   const refusals: InputError[] = [];
   let single: FoundSizes | undefined;
   for (const isNarrow of [false, true]) {
-    for (const bindings of sizeAttempts(model, options.sizes)) {
+    for (const attempted of sizeAttempts(model, options.sizes)) {
+      const bindings = options.oneSize === true ? attempted.slice(0, 1) : attempted;
       const first: Run[] = [];
       for (const sizes of bindings) {
         const run = await attempt(() =>

@@ -1,10 +1,12 @@
 /** @file What the child process is sent, and what it answers. */
 import type { RangesTask } from "./ranges-here.ts";
+import type { Reference, ReferenceTask } from "./reference-here.ts";
 import type { VerifyOutcome, VerifyTask } from "./verify-here.ts";
 
 export type Work =
   | { readonly kind: "compare"; readonly task: VerifyTask }
-  | { readonly kind: "observe"; readonly task: RangesTask };
+  | { readonly kind: "observe"; readonly task: RangesTask }
+  | { readonly kind: "reference"; readonly task: ReferenceTask };
 
 export interface ChildRequest {
   readonly work: Work;
@@ -15,7 +17,8 @@ export interface ChildRequest {
 /** What comes of the work. */
 export type ChildResult =
   | { readonly kind: "compared"; readonly outcome: VerifyOutcome }
-  | { readonly kind: "observed"; readonly ranges: ReadonlyMap<string, number> };
+  | { readonly kind: "observed"; readonly ranges: ReadonlyMap<string, number> }
+  | { readonly kind: "referenced"; readonly reference: Reference };
 
 export type ChildAnswer =
   | ChildResult

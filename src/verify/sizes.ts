@@ -78,6 +78,11 @@ function bindingsOf(
   });
 }
 
+/** Symbols that stand for the number of samples. */
+export function batchSymbols(model: Model): readonly string[] {
+  return inputSymbols(model).filter((name) => isBatch(model, name));
+}
+
 /** By its name, or because it is only ever the first axis. */
 function isBatch(model: Model, symbol: string): boolean {
   if (/batch/i.test(symbol)) return true;

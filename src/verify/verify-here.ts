@@ -1,7 +1,5 @@
 /** @file The comparison itself, in the process that calls it. ONNX Runtime may take that process down: see verify.ts. */
 import { InputError } from "../ir/errors.ts";
-import { applyPatch } from "../onnx/apply.ts";
-import { modelInMemory } from "../onnx/in-memory.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import type { Budget } from "./budget.ts";
 import { compareTensors, type Lanes } from "./compare.ts";
@@ -9,19 +7,11 @@ import { firstDivergence } from "./diverge.ts";
 import { type Evidence, type Judged, judge, worstOutputs } from "./judge.ts";
 import { openSession, runtimeVersion, type SessionOptions } from "./ort.ts";
 import { drawText, type Plan, type Run, runOriginal } from "./plan.ts";
+import { runRounded } from "./reference-here.ts";
 import type { DivergenceReport, OutputReport, VerifyReport } from "./report.ts";
-import { roundWeights } from "./rounded.ts";
 import { checkRunnable, signatureProblems } from "./signature.ts";
 import type { GivenSizes } from "./sizes.ts";
-import {
-  convert,
-  isFloatTensor,
-  numbersOf,
-  type Tensor,
-  type Tensors,
-  tensorOf,
-  transpose,
-} from "./tensor.ts";
+import { convert, isFloatTensor, numbersOf, type Tensor, type Tensors, transpose } from "./tensor.ts";
 
 /** A comparison to make; plain data, so that it can be sent to another process. */
 export interface VerifyTask {
@@ -148,20 +138,11 @@ class Verification {
     const { budget } = this.#task;
     const results = new Map<Run, Tensors>();
     if (budget.kind !== "half") return results;
-    this.#onProgress(`the original with weights in ${budget.dtype}, loading`);
-    const patch = roundWeights(this.#original, budget.dtype);
-    const bytes = modelInMemory(
-      this.#task.original,
-      () => applyPatch(this.#original, this.#original.source, patch, "unused").model,
-    );
-    await using session = await openSession({ path: this.#task.original, ...bytes }, this.#session);
-    for (const run of runs) {
-      this.#onProgress(`the original with weights in ${budget.dtype}, ${drawText(run.draw)}`);
-      const inputs = mapFloats(run.inputs, (tensor) =>
-        tensorOf(budget.dtype, tensor.dims, numbersOf(tensor)),
-      );
-      results.set(run, await session.run(matchTypes(inputs, run.inputs)));
-    }
+    const what = `the original with weights in ${budget.dtype}`;
+    this.#onProgress(`${what}, loading`);
+    const say = (run: Run) => this.#onProgress(`${what}, ${drawText(run.draw)}`);
+    const rounded = await runRounded(this.#original, budget.dtype, runs, this.#session, say);
+    for (const [index, run] of runs.entries()) results.set(run, rounded[index] ?? new Map());
     return results;
   }
 
@@ -273,10 +254,6 @@ function mapTensors(tensors: Tensors, map: (tensor: Tensor, name: string) => Ten
 
 function mapFloats(tensors: Tensors, map: (tensor: Tensor) => Tensor): Tensors {
   return mapTensors(tensors, (tensor) => (isFloatTensor(tensor) ? map(tensor) : tensor));
-}
-
-function matchTypes(tensors: Tensors, like: Tensors): Tensors {
-  return mapTensors(tensors, (tensor, name) => convert(tensor, like.get(name)?.dtype ?? tensor.dtype, name));
 }
 
 function inverse(permutation: readonly number[]): number[] {

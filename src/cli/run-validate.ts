@@ -1,0 +1,229 @@
+/** @file Runs a model on the GPU, and says whether it computes what it should, and how much faster. */
+import { readFileSync } from "node:fs";
+import type { Precision } from "../../cuda-runtime/plan/precision.ts";
+import { versionText } from "../../cuda-runtime/session/open.ts";
+import { InputError } from "../ir/errors.ts";
+import { openModel } from "../onnx/open.ts";
+import { type Budget, budgets, readNpz, type Tensors } from "../verify/index.ts";
+import { type Judged, judge, worstOutputs } from "../verify/judge.ts";
+import type { Reference, ReferenceTask } from "../verify/reference.ts";
+import { batchSymbols } from "../verify/sizes.ts";
+import { tensorCoreShare } from "./bench-report.ts";
+import { colorLevel } from "./color.ts";
+import { exitCodes } from "./exit-code.ts";
+import type { ValidateFlags } from "./gpu-options.ts";
+import { askGpu, type GpuLimits, kernelsUrl } from "./gpu-process.ts";
+import type { ModelRun, RunsReport } from "./gpu-protocol.ts";
+import { writeReportFile, writeStdout } from "./output.ts";
+import { ProgressLine } from "./progress.ts";
+import { firstInnerDivergence, layersToLook } from "./validate-layers.ts";
+import { validateReference } from "./validate-reference.ts";
+import type { TimedRun, ValidateReport } from "./validate-report.ts";
+import { renderValidateText } from "./validate-text.ts";
+
+/** TF32 keeps as many bits of a factor as FP16 does. `model` may be of any precision; what it stores decides. */
+const budgetOf: Readonly<Record<Precision, Budget>> = {
+  fp32: { kind: "relative", tolerance: 1e-4 },
+  model: { kind: "relative", tolerance: 1e-4 },
+  tf32: budgets.float16,
+  fp16: budgets.float16,
+  bf16: budgets.bfloat16,
+};
+
+/** Root mean square of an inner value's error that is not looked for, as a share of the value's. */
+const layerTolerance: Readonly<Record<Precision, number>> = {
+  fp32: 1e-4,
+  model: 1e-4,
+  tf32: 0.01,
+  fp16: 0.01,
+  bf16: 0.05,
+};
+
+/** Returns the exit code: 0 the same, 1 different. Throws InputError where that cannot be found out. */
+export async function runValidate(model: string, flags: ValidateFlags): Promise<number> {
+  const progress = new ProgressLine({
+    isTerminal: process.stderr.isTTY === true,
+    columns: process.stderr.columns,
+  });
+  const { timeoutSeconds } = flags;
+  const limits = { timeoutSeconds, onProgress: (what: string) => progress.show(`${what} …`) };
+  const report = await new Validation(model, flags, limits).run().finally(() => progress.erase());
+  const text = render(report, flags);
+  if (flags.output === undefined) await writeStdout(text);
+  else writeReportFile(flags.output, text);
+  return report.same ? exitCodes.clean : exitCodes.findings;
+}
+
+class Validation {
+  readonly #model: string;
+  readonly #original: string;
+  readonly #flags: ValidateFlags;
+  readonly #limits: GpuLimits;
+  readonly #seconds: Record<string, number> = {};
+
+  constructor(model: string, flags: ValidateFlags, limits: GpuLimits) {
+    this.#model = model;
+    this.#original = flags.against ?? model;
+    this.#flags = flags;
+    this.#limits = limits;
+  }
+
+  async run(): Promise<ValidateReport> {
+    const { precision, device, layers } = this.#flags;
+    const budget = budgetOf[precision];
+    const reference = await this.#timed("reference", () =>
+      validateReference(this.#referenceTask(budget), device, this.#limits),
+    );
+    const runs = this.#runs(reference);
+    const measured = await this.#timed("GPU", () =>
+      askGpu({ kind: "run", device, kernels: kernelsUrl, runs }, this.#limits),
+    );
+    const judged = await judgeAll(reference, measured, budget);
+    const outputs = worstOutputs(judged);
+    const same = outputs.length > 0 && outputs.every((output) => output.same);
+    return {
+      model: this.#model,
+      against: this.#original,
+      precision,
+      gpu: measured.device,
+      driver: `CUDA ${versionText(measured.driverVersion)}`,
+      reference: reference.runtime,
+      same,
+      budget,
+      draws: reference.runs.map(({ draw }) => draw),
+      outputs,
+      layers: layers ? await this.#timed("layers", () => this.#lookInside(reference)) : undefined,
+      ...this.#times(runs, measured),
+      notices: reference.notices,
+      seconds: this.#seconds,
+    };
+  }
+
+  #referenceTask(budget: Budget): ReferenceTask {
+    const { inputs, seeds, dims, batch } = this.#flags;
+    const batchDims = batch === undefined ? {} : this.#batchDims(batch);
+    return {
+      path: this.#original,
+      budget,
+      seeds,
+      sizes: Object.fromEntries(
+        Object.entries({ ...batchDims, ...dims }).map(([name, size]) => [name, [size]]),
+      ),
+      inputs: inputs === undefined ? undefined : readInputs(inputs),
+      expose: [],
+      threads: undefined,
+    };
+  }
+
+  #batchDims(batch: number): Record<string, number> {
+    using model = openModel(this.#original);
+    const symbols = batchSymbols(model);
+    if (symbols.length === 0)
+      throw new InputError("usage", `--batch: ${this.#original} has no symbolic batch dimension`);
+    return Object.fromEntries(symbols.map((name) => [name, batch]));
+  }
+
+  /** The candidate first; then what it is compared with, for its time alone. */
+  #runs({ runs: draws }: Reference): ModelRun[] {
+    const { precision, warmup, repeats } = this.#flags;
+    const time = { warmup, repeats };
+    const sets = draws.map(({ inputs }) => inputs);
+    const only = sets.slice(0, 1);
+    const run = (label: string, path: string, own: Precision, given: readonly Tensors[]): ModelRun => ({
+      label,
+      model: { path, precision: own },
+      inputs: { kind: "given", sets: given },
+      time,
+    });
+    const isOther = this.#model !== this.#original;
+    return [
+      { ...run("after", this.#model, precision, sets), steps: true },
+      ...(precision === "fp32" && !isOther ? [] : [run("before", this.#original, "fp32", only)]),
+      ...(isOther && precision !== "fp32" ? [run("before", this.#original, precision, only)] : []),
+    ];
+  }
+
+  #times(runs: readonly ModelRun[], { runs: reports }: RunsReport) {
+    const timed = runs.flatMap(({ label, model }, index): TimedRun[] => {
+      const report = reports[index];
+      if (report === undefined) return [];
+      const { times, launches, memory } = report;
+      const { path, precision } = model;
+      return [{ name: `${label}, ${precision}`, model: path, precision, times, launches, memory }];
+    });
+    const [after, before] = timed;
+    const [a, b] = [after?.times?.median, before?.times?.median];
+    return {
+      runs: [...timed.slice(1), ...timed.slice(0, 1)],
+      speedup: a === undefined || b === undefined ? undefined : b / a,
+      tensorCoreShare: tensorCoreShare(reports[0]?.steps ?? []),
+    };
+  }
+
+  async #lookInside({ runs: [first] }: Reference): Promise<ValidateReport["layers"]> {
+    if (first === undefined) return undefined;
+    const { precision, device } = this.#flags;
+    const { inputs } = first;
+    const names = layersToLook(this.#original, this.#model, inputs);
+    // Without a half budget, nothing is rounded: one run of the reference is enough.
+    const budget = budgetOf.fp32;
+    const task = { ...this.#referenceTask(budget), inputs, expose: names };
+    const { runs } = await validateReference(task, device, this.#limits);
+    const model = { path: this.#model, precision, expose: names };
+    const given = { kind: "given", sets: [inputs] } as const;
+    const inner = await askGpu(
+      { kind: "run", device, kernels: kernelsUrl, runs: [{ label: "looking inside", model, inputs: given }] },
+      this.#limits,
+    );
+    const [expected, actual] = [runs[0]?.expected, inner.runs[0]?.outputs[0]];
+    if (expected === undefined || actual === undefined) return undefined;
+    const tolerance = layerTolerance[precision];
+    return {
+      looked: names.length,
+      first: firstInnerDivergence(this.#original, names, expected, actual, tolerance),
+    };
+  }
+
+  async #timed<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+    const start = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.#seconds[what] = (performance.now() - start) / 1000;
+    }
+  }
+}
+
+function judgeAll(
+  { runs, rounded }: Reference,
+  { runs: [after] }: RunsReport,
+  budget: Budget,
+): Promise<Judged[]> {
+  return Promise.all(
+    runs.map((run, index) =>
+      judge(run, after?.outputs[index] ?? new Map(), {
+        budget,
+        rounded: rounded?.[index],
+        sensitivity: async () => new Map(),
+      }),
+    ),
+  );
+}
+
+function readInputs(path: string): Tensors {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    throw new InputError("unreadable", `${path}: the inputs cannot be read (${reason})`, { cause: error });
+  }
+  return readNpz(bytes, path);
+}
+
+function render(report: ValidateReport, { format, color, output }: ValidateFlags): string {
+  if (format === "json") return `${JSON.stringify(report, null, 2)}\n`;
+  const isTerminal = output === undefined && process.stdout.isTTY === true;
+  const env = output === undefined ? process.env : {};
+  return renderValidateText(report, colorLevel({ flag: color, env, isTerminal }));
+}

@@ -1,0 +1,91 @@
+/** @file What a model should compute, by ONNX Runtime, in the process that calls this: inputs drawn, outputs to compare with. */
+import { applyPatch } from "../onnx/apply.ts";
+import { exposeValues } from "../onnx/expose.ts";
+import { modelInMemory } from "../onnx/in-memory.ts";
+import { type OpenModel, openModel } from "../onnx/open.ts";
+import type { Budget, HalfType } from "./budget.ts";
+import { openSession, type Runnable, runtimeVersion, type SessionOptions } from "./ort.ts";
+import { type Run, runOriginal } from "./plan.ts";
+import { roundWeights } from "./rounded.ts";
+import { checkRunnable } from "./signature.ts";
+import type { GivenSizes } from "./sizes.ts";
+import { convert, isFloatTensor, numbersOf, type Tensors, tensorOf } from "./tensor.ts";
+
+/** Plain data, so that it can be sent to another process. */
+export interface ReferenceTask {
+  readonly path: string;
+  readonly budget: Budget;
+  /** How many normal draws, beside negative and zero ones. */
+  readonly seeds: number;
+  /** Sizes of symbolic axes, by symbol; of others, one that runs is found. */
+  readonly sizes: GivenSizes;
+  /** Inputs to use instead of drawn ones. */
+  readonly inputs: Tensors | undefined;
+  /** Inner values that are wanted as well, by name. */
+  readonly expose: readonly string[];
+  readonly threads: number | undefined;
+}
+
+export interface Reference {
+  readonly runtime: string;
+  readonly runs: readonly Run[];
+  /** By run, under a half budget: what the model gives with weights and inputs rounded to half. */
+  readonly rounded: readonly Tensors[] | undefined;
+  readonly notices: readonly string[];
+}
+
+/** Throws InputError: `onnxruntime-missing`, `weights-missing`, `random-operator`, `cannot-run`. */
+export async function referenceHere(
+  task: ReferenceTask,
+  onProgress: (what: string) => void,
+): Promise<Reference> {
+  using model = openModel(task.path);
+  checkRunnable(model);
+  const options: SessionOptions = { optimization: "basic", threads: task.threads };
+  const { budget, seeds, sizes, inputs: given } = task;
+  onProgress("the reference, loading");
+  let plan: Awaited<ReturnType<typeof runOriginal>>;
+  {
+    await using session = await openSession(runnable(model, task), options);
+    const request = { budget, seeds, sizes, given, onProgress, oneSize: true };
+    plan = await runOriginal(session, model, request);
+  }
+  const rounded =
+    budget.kind === "half" ? await runRounded(model, budget.dtype, plan.runs, options) : undefined;
+  return { runtime: await runtimeVersion(), runs: plan.runs, rounded, notices: plan.notices };
+}
+
+function runnable(model: OpenModel, { path, expose }: ReferenceTask): Runnable {
+  if (expose.length === 0) return { path };
+  return { path, ...modelInMemory(path, () => exposeValues(model, model.source, expose)) };
+}
+
+/** The model with weights and inputs rounded to half, on every set of inputs. */
+export async function runRounded(
+  model: OpenModel,
+  dtype: HalfType,
+  runs: readonly Run[],
+  options: SessionOptions,
+  onProgress: (run: Run) => void = () => {},
+): Promise<Tensors[]> {
+  const patch = roundWeights(model, dtype);
+  const { path } = model;
+  const bytes = modelInMemory(path, () => applyPatch(model, model.source, patch, "unused").model);
+  await using session = await openSession({ path, ...bytes }, options);
+  const results: Tensors[] = [];
+  for (const run of runs) {
+    onProgress(run);
+    results.push(await session.run(roundedInputs(run.inputs, dtype)));
+  }
+  return results;
+}
+
+/** Floats rounded to half, in the type they have. */
+export function roundedInputs(inputs: Tensors, dtype: HalfType): Tensors {
+  return new Map(
+    [...inputs].map(([name, tensor]) => {
+      if (!isFloatTensor(tensor)) return [name, tensor];
+      return [name, convert(tensorOf(dtype, tensor.dims, numbersOf(tensor)), tensor.dtype, name)];
+    }),
+  );
+}
