@@ -34,6 +34,7 @@ export class Concatenations {
       throw new Error("tc-lint bug: a Concat without an axis or output");
     const inputs = node.inputs.filter((input) => input !== undefined);
     const slots = inputs.map((input) => this.#planner.slotOf(input, frame));
+    this.#gatherInLargest(node, inputs, frame);
     const target = this.#homes.get(node) ?? this.#asSlice(slots, axis, this.#planner.slotOf(output, frame));
     if (target !== undefined && !this.#homes.has(node)) {
       this.#planner.setView(output, target, frame);
@@ -47,6 +48,20 @@ export class Concatenations {
       start += size;
     }
     this.#planner.setView(output, home, frame);
+  }
+
+  /** Parts that all go into one larger concatenation are moved there, once; this one may then be a slice of it. */
+  #gatherInLargest(node: Node, inputs: readonly Value[], frame: Frame): void {
+    const largest = new Set(inputs.map((input) => this.#largest(input, frame)));
+    const [only] = largest;
+    if (largest.size !== 1 || only === undefined || only === node) return;
+    for (const input of inputs) {
+      const slot = this.#planner.slotOf(input, frame);
+      const part = this.#part(only, input, slot, this.#planner.orderOf(slot), frame);
+      if (part === undefined) return;
+      this.#place(slot, part);
+      if (slot.state.kind === "stored") slot.state = { kind: "stored", view: part };
+    }
   }
 
   #place(slot: Slot, part: View): void {

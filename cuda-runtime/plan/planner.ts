@@ -98,6 +98,7 @@ export class Planner {
       for (const done of together) frame.done.add(done);
       return;
     }
+    if (this.#takeConstant(node, frame)) return;
     if (operatorOf(node) === "Concat") {
       this.#concatenations.lower(node, frame);
       return;
@@ -112,6 +113,16 @@ export class Planner {
     lower(
       new NodeLowering(this, node, frame, new NodeContext(node, frame.scope, frame.scope.outputsOf(node))),
     );
+  }
+
+  /** A tensor in a node's attribute is a weight like any other. */
+  #takeConstant(node: Node, frame: Frame): boolean {
+    const [output] = node.outputs;
+    const value = node.attributes.find(({ name }) => name === "value")?.value;
+    if (operatorOf(node) !== "Constant" || output === undefined || value?.type !== "tensor") return false;
+    const slot = this.slotOf(output, frame);
+    frame.slots.set(output, { ...slot, state: { kind: "weight", tensor: value.tensor }, isRoot: true });
+    return true;
   }
 
   #lowerMacro(macro: Macro, frame: Frame): void {
