@@ -6,6 +6,7 @@ import type { StorageType } from "../plan/storage.ts";
 import { elementCount, type View } from "../plan/view.ts";
 import { add, binary, convert, divide, like, load, multiply, narrow, unary } from "../ptx/build.ts";
 import type { Expr } from "../ptx/expr.ts";
+import { rawView } from "./elementwise-operands.ts";
 import { stacksOf } from "./product-matmul.ts";
 import { ofRank, unsqueezed } from "./product-pending.ts";
 
@@ -67,7 +68,7 @@ function listOf(context: LowerContext, view: View, rank: number, count: number):
 
 /** A scale that broadcasts over [...batch, m, n]: a list of a's runs along m. */
 function scaleOf(context: LowerContext, index: number, along: "rows" | "columns"): Expr {
-  const view = context.input(index);
+  const view = rawView(context, index);
   const placed =
     along === "rows" && view.shape.length === 1 && view.shape[0] !== 1 ? unsqueezed(view, 1) : view;
   return convert("f32", load(placed));

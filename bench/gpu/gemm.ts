@@ -1,0 +1,279 @@
+/**
+ * @file Products of matrices: zoo layers, squares and misaligned sizes, y = x Wᵀ with constant weights.
+ *
+ *     node dist/gpu/gemm.js [--dtype fp16,bf16,tf32] [--sweep] [--only MxNxK,…] [--peers FOLDER]
+ *
+ * Writes $OUT/gemm.json: rows {op, M, N, K, dtype, us, tflops, kernel, predicted, error}, and $OUT/ops.json, which
+ * torch_ops.py reads. With --peers (the folder of torch_ops.py) its times stand beside ours. --sweep times every kernel
+ * of the table on every shape: what the cost model is checked against.
+ */
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { type Choice, describeChoice } from "../../cuda-runtime/kernels/gemm/choose.ts";
+import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
+import { type GemmRow, gemmTable } from "../../cuda-runtime/kernels/gemm/table.ts";
+import type { FloatStorage } from "../../cuda-runtime/plan/storage.ts";
+import { permuted, type View } from "../../cuda-runtime/plan/view.ts";
+import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import { CallSet, contentOf, setCount, timeCalls } from "./kernel-timer.ts";
+
+interface Shape {
+  readonly M: number;
+  readonly N: number;
+  readonly K: number;
+  readonly from: string;
+}
+
+/** M, N, K and where it is from. */
+const listed: readonly (readonly [number, number, number, string])[] = [
+  [128, 768, 768, "BERT base, 128 tokens, attention"],
+  [128, 3072, 768, "BERT base, up"],
+  [128, 768, 3072, "BERT base, down"],
+  [4096, 768, 768, "BERT base, batch 32"],
+  [4096, 3072, 768, "BERT base, batch 32, up"],
+  [4096, 768, 3072, "BERT base, batch 32, down"],
+  [197, 2304, 768, "ViT-B/16, qkv"],
+  [6304, 2304, 768, "ViT-B/16, batch 32, qkv"],
+  [6304, 3072, 768, "ViT-B/16, batch 32, up"],
+  [1024, 3072, 768, "GPT-2, 1024 tokens, up"],
+  [1024, 50264, 768, "GPT-2, head, padded"],
+  [1, 4096, 4096, "Llama, one token"],
+  [1, 11008, 4096, "Llama, one token, up"],
+  [16, 4096, 4096, "Llama, 16 tokens"],
+  [512, 4096, 4096, "Llama, 512 tokens"],
+  [512, 11008, 4096, "Llama, 512 tokens, up"],
+  [729, 1152, 1152, "SigLIP so400m, attention"],
+  [729, 4304, 1152, "SigLIP so400m, up"],
+  [3136, 384, 96, "Swin tiny, stage 1, up"],
+  [100352, 384, 96, "Swin tiny, batch 32, stage 1, up"],
+  [49, 3072, 768, "Swin tiny, stage 4, up"],
+  [1500, 2048, 512, "Whisper base, encoder, up"],
+  [448, 51864, 512, "Whisper base, head, padded"],
+  [3136, 96, 384, "ConvNeXt tiny, stage 1, down"],
+  [25088, 1536, 384, "ConvNeXt tiny, batch 32, stage 3, up"],
+  [32, 1000, 2048, "ResNet-50, classifier, batch 32"],
+  [2048, 1024, 416, "DLRM, top MLP"],
+  [1024, 1024, 1024, "square"],
+  [2048, 2048, 2048, "square"],
+  [4096, 4096, 4096, "square"],
+  [8192, 8192, 8192, "square"],
+  [4096, 4096, 4097, "misaligned"],
+  [4096, 4097, 4096, "misaligned"],
+  [4095, 4097, 4099, "misaligned"],
+  [2048, 1024, 415, "DLRM, top MLP, misaligned"],
+  [1024, 50257, 768, "GPT-2, head, misaligned"],
+  [1024, 30522, 768, "BERT, head, misaligned"],
+  [4096, 2730, 1024, "Llama-like MLP, misaligned"],
+  [4096, 1024, 2730, "Llama-like MLP, misaligned"],
+  [128, 255, 511, "misaligned"],
+  [1000, 333, 777, "misaligned"],
+  [64, 4100, 1030, "misaligned"],
+  [8192, 67, 129, "misaligned"],
+  [512, 1001, 2047, "misaligned"],
+];
+
+const dtypes = {
+  fp16: { storage: "float16", tf32: false, peer: "fp16", tolerance: 2e-3 },
+  bf16: { storage: "bfloat16", tf32: false, peer: "bf16", tolerance: 1.6e-2 },
+  tf32: { storage: "float32", tf32: true, peer: "fp32", tolerance: 2e-3 },
+  fp32: { storage: "float32", tf32: false, peer: "fp32", tolerance: 1e-5 },
+} as const satisfies Record<
+  string,
+  { storage: FloatStorage; tf32: boolean; peer: string; tolerance: number }
+>;
+
+type Dtype = keyof typeof dtypes;
+
+interface Row {
+  readonly op: "gemm";
+  readonly M: number;
+  readonly N: number;
+  readonly K: number;
+  readonly dtype: Dtype;
+  readonly from: string;
+  readonly us: number;
+  readonly tflops: number;
+  readonly kernel: string;
+  readonly predicted: number;
+  /** Of sampled elements, the largest, relative to the largest element. */
+  readonly error: number;
+  readonly peerUs?: number | null | undefined;
+}
+
+const { values: options } = parseArgs({
+  options: {
+    dtype: { type: "string", default: "fp16" },
+    only: { type: "string" },
+    sweep: { type: "boolean", default: false },
+    peers: { type: "string" },
+    device: { type: "string", default: "0" },
+  },
+});
+const out = process.env["OUT"] ?? ".";
+
+function wantedShapes(): Shape[] {
+  const only = options.only?.split(",");
+  return listed
+    .map(([M, N, K, from]) => ({ M, N, K, from }))
+    .filter(({ M, N, K }) => only === undefined || only.includes(`${M}x${N}x${K}`));
+}
+
+function wantedDtypes(): Dtype[] {
+  return options.dtype.split(",").map((name) => {
+    if (!Object.hasOwn(dtypes, name))
+      throw new Error(`--dtype ${name}: there are ${Object.keys(dtypes).join(", ")}`);
+    return name as Dtype;
+  });
+}
+
+/** One set of operands and its launches; what was chosen. */
+function callOf(
+  host: HarnessHost,
+  { M, N, K }: Shape,
+  dtype: Dtype,
+  row: GemmRow | undefined,
+): { set: CallSet; output: View; choice: Choice } {
+  const { storage, tf32 } = dtypes[dtype];
+  const set = new CallSet(host, tf32);
+  const x = set.tensor("input", storage, [M, K], 1);
+  const w = set.tensor("constant", storage, [N, K], 2);
+  const output = set.output(storage, [M, N]);
+  let best: Choice | undefined;
+  emitGemm(set.emitter, { a: x, b: permuted(w, [1, 0]), to: output }, (choice) => {
+    if (row !== undefined && choice.row !== row) return false;
+    if (best === undefined || choice.microseconds < best.microseconds) best = choice;
+    return true;
+  });
+  if (best === undefined) throw new Error("nothing was chosen");
+  set.prepare();
+  return { set, output, choice: best };
+}
+
+function measure(host: HarnessHost, shape: Shape, dtype: Dtype, row?: GemmRow): Row {
+  const { M, N, K, from } = shape;
+  const { storage } = dtypes[dtype];
+  const size = storage === "float32" ? 4 : 2;
+  const count = setCount(size * (M * K + N * K + M * N), host.context.device.l2Bytes);
+  const calls = Array.from({ length: count }, () => callOf(host, shape, dtype, row));
+  try {
+    const us = timeCalls(
+      host,
+      calls.map(({ set }) => set),
+    );
+    const [first] = calls;
+    if (first === undefined) throw new Error("no call");
+    return {
+      op: "gemm",
+      M,
+      N,
+      K,
+      dtype,
+      from,
+      us: Math.round(1000 * us) / 1000,
+      tflops: Math.round((2 * M * N * K) / us / 1e4) / 100,
+      kernel: describeChoice(first.choice),
+      predicted: Math.round(100 * first.choice.microseconds) / 100,
+      error: errorOf(first.set, first.output, shape, dtype),
+    };
+  } finally {
+    for (const { set } of calls) set[Symbol.dispose]();
+  }
+}
+
+const samples = 200;
+
+/** At places all over the output, the last row and column among them. */
+function errorOf(set: CallSet, output: View, { M, N, K }: Shape, dtype: Dtype): number {
+  const { storage, tolerance } = dtypes[dtype];
+  const [x, w] = [contentOf(storage, 1), contentOf(storage, 2)];
+  const places = Array.from({ length: samples }, (_, i) => [
+    i % 4 === 0 ? M - 1 : (i * 7919) % M,
+    i % 4 === 1 ? N - 1 : (i * 104_729) % N,
+  ]);
+  const got = set.read(
+    output,
+    places.map(([m = 0, n = 0]) => m * N + n),
+  );
+  let [error, largest] = [0, 0];
+  for (const [index, [m = 0, n = 0]] of places.entries()) {
+    let sum = 0;
+    for (let k = 0; k < K; k++) sum += x.at(m * K + k) * w.at(n * K + k);
+    const difference = Math.abs(sum - (got[index] ?? Number.NaN));
+    if (!(difference <= error)) error = difference;
+    largest = Math.max(largest, Math.abs(sum));
+  }
+  const relative = error / largest;
+  if (!(relative <= tolerance)) console.error(`WRONG ${M}x${N}x${K} ${dtype}: off by ${relative}`);
+  return relative;
+}
+
+function show({ M, N, K, dtype, us, tflops, kernel, predicted, peerUs, error }: Row): void {
+  const ratio = peerUs ? ` ${(peerUs / us).toFixed(2)}x of ${peerUs}` : "";
+  const line = `${dtype} ${M}x${N}x${K}: ${us} us (predicted ${predicted})${ratio}, ${tflops} TFLOP/s`;
+  console.log(`${line}, error ${error.toExponential(1)}, ${kernel}`);
+}
+
+/** PyTorch's times of the same rows, in order. */
+function peerTimes(rows: readonly Row[], folder: string): (number | null)[] {
+  const ops = rows.map(({ op, M, N, K, dtype }) => ({ op, M, N, K, dtype: dtypes[dtype].peer }));
+  const child = spawnSync("python3", [path.join(folder, "torch_ops.py")], {
+    input: JSON.stringify(ops),
+    encoding: "utf8",
+    maxBuffer: 2 ** 28,
+  });
+  if (child.status !== 0) throw new Error(`torch_ops.py: ${child.stderr.slice(-2000)}`);
+  const times: { us: number | null }[] = JSON.parse(child.stdout);
+  return times.map(({ us }) => us);
+}
+
+function geometricMean(values: readonly number[]): number {
+  return Math.exp(values.reduce((total, value) => total + Math.log(value), 0) / values.length);
+}
+
+function compare(rows: readonly Row[], folder: string): Row[] {
+  const times = peerTimes(rows, folder);
+  const compared = rows.map((row, index) => ({ ...row, peerUs: times[index] ?? null }));
+  for (const row of compared) show(row);
+  const ratios = (wanted: boolean) =>
+    compared.flatMap(({ from, us, peerUs }) =>
+      from.includes("misaligned") === wanted && peerUs ? [peerUs / us] : [],
+    );
+  for (const [name, isMisaligned] of [
+    ["aligned", false],
+    ["misaligned", true],
+  ] as const) {
+    const all = ratios(isMisaligned);
+    if (all.length > 0)
+      console.log(`${name}: ${geometricMean(all).toFixed(3)}x of PyTorch over ${all.length} rows`);
+  }
+  return compared;
+}
+
+/** Every kernel of the table that takes the shape. */
+function* sweep(host: HarnessHost, shape: Shape, dtype: Dtype): Generator<Row> {
+  for (const row of gemmTable) {
+    try {
+      yield measure(host, shape, dtype, row);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.includes("no kernel is accepted"))) throw error;
+    }
+  }
+}
+
+const kernels = new URL("../cuda/", import.meta.url);
+using host = await HarnessHost.open({ kernels, device: Number(options.device) });
+let rows: Row[] = [];
+for (const dtype of wantedDtypes()) {
+  for (const shape of wantedShapes()) {
+    for (const row of options.sweep ? sweep(host, shape, dtype) : [measure(host, shape, dtype)]) {
+      show(row);
+      rows.push(row);
+    }
+  }
+}
+if (options.peers !== undefined && !options.sweep) rows = compare(rows, options.peers);
+writeFileSync(path.join(out, options.sweep ? "gemm-sweep.json" : "gemm.json"), JSON.stringify(rows, null, 1));
+const ops = rows.map(({ op, M, N, K, dtype }) => ({ op, M, N, K, dtype: dtypes[dtype].peer }));
+writeFileSync(path.join(out, "ops.json"), JSON.stringify(ops));
