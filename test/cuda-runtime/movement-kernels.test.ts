@@ -81,6 +81,15 @@ describe("parameters have the size of the kernels' structs", () => {
       (context) => emitScatterReduce(context, { ...scatterRequest(context), reduction: "add", along: 0 }),
     ],
     [
+      "ScatterRowsParams",
+      movement.get("ScatterRowsParams"),
+      (context) => {
+        const request = scatterRequest(context);
+        const updates = context.temporary("int64", [100, 8]);
+        emitScatterReduce(context, { ...request, updates, reduction: "max", along: 0 });
+      },
+    ],
+    [
       "TapsParams",
       resize.get("TapsParams"),
       (context) => {

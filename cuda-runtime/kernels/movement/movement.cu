@@ -222,6 +222,99 @@ template <typename T> __device__ __forceinline__ void scatterReduce(const Scatte
   }
 }
 
+// --- scatter_rows: the same where whole slices have one index. Each block owns a range of places and goes through all
+// indices in order, so a long list of updates is worked on by many blocks, and sums still do not depend on their order.
+
+constexpr int kRowThreads = 256;
+
+struct ScatterRowsParams {
+  const void* updates;
+  const void* indices;
+  void* to;
+  Walk walk;  // Over a slice.
+  int updateStrides[kMaxRank];
+  int toStrides[kMaxRank];
+  Lookup lookup;
+  int rows;
+  int updateRow;
+  int indexRow;
+  int places;  // What the indices can name: the product of lookup.sizes.
+  int reduction;
+};
+static_assert(sizeof(ScatterRowsParams) == 288, "kernels/movement/scatter.ts");
+
+struct RowHits {
+  int64_t to[kRowThreads];
+  int rows[kRowThreads];
+  int places[kRowThreads];
+  int counts[kRowThreads / 32];
+};
+
+// The rows of [base, base + kRowThreads) whose place is in [low, high), in order; returns how many. By the whole block.
+__device__ __forceinline__ int findHits(const ScatterRowsParams& p, int base, int low, int high, RowHits& hits) {
+  const int row = base + static_cast<int>(threadIdx.x);
+  int place = 0;
+  int64_t to = 0;
+  if (row < p.rows) {
+    for (int i = 0; i < p.lookup.depth; ++i) {
+      const int64_t at = static_cast<int64_t>(row) * p.indexRow + static_cast<int64_t>(i) * p.lookup.depthStride;
+      const int position = positionOf(p.indices, at, p.lookup.indexBytes, p.lookup.sizes[i]);
+      place = place * p.lookup.sizes[i] + position;
+      to += static_cast<int64_t>(position) * p.lookup.strides[i];
+    }
+  }
+  const bool isHit = row < p.rows && place >= low && place < high;
+  const unsigned mask = __ballot_sync(0xffffffffu, isHit);
+  const int warp = static_cast<int>(threadIdx.x >> 5);
+  if ((threadIdx.x & 31) == 0) hits.counts[warp] = __popc(mask);
+  __syncthreads();
+  int before = 0;
+  int total = 0;
+  #pragma unroll
+  for (int i = 0; i < kRowThreads / 32; ++i) {
+    before += i < warp ? hits.counts[i] : 0;
+    total += hits.counts[i];
+  }
+  if (isHit) {
+    const int at = before + __popc(mask & ((1u << (threadIdx.x & 31)) - 1u));
+    hits.to[at] = to;
+    hits.rows[at] = row;
+    hits.places[at] = place;
+  }
+  __syncthreads();
+  return total;
+}
+
+template <typename T> __device__ __forceinline__ void scatterRows(const ScatterRowsParams& p) {
+  __shared__ RowHits hits;
+  const int owned = (p.places + static_cast<int>(gridDim.x) - 1) / static_cast<int>(gridDim.x);
+  const int low = static_cast<int>(blockIdx.x) * owned;
+  const int high = min(p.places, low + owned);
+  // Short slices: groups of threads share the places among them.
+  int lanes = 1;
+  while (lanes < kRowThreads && lanes < p.walk.count) lanes <<= 1;
+  const int groups = kRowThreads / lanes;
+  const int group = static_cast<int>(threadIdx.x) / lanes;
+  const int first = static_cast<int>(blockIdx.y) * lanes + static_cast<int>(threadIdx.x) % lanes;
+  for (int base = 0; base < p.rows; base += kRowThreads) {
+    const int total = findHits(p, base, low, high, hits);
+    for (int i = 0; i < total; ++i) {
+      if (hits.places[i] % groups != group) continue;
+      for (int line = first; line < p.walk.count; line += lanes * static_cast<int>(gridDim.y)) {
+        int64_t update = static_cast<int64_t>(hits.rows[i]) * p.updateRow;
+        int64_t to = hits.to[i];
+        walkTo(p.walk, static_cast<unsigned>(line), [&](int axis, int coordinate) {
+          update += static_cast<int64_t>(coordinate) * p.updateStrides[axis];
+          to += static_cast<int64_t>(coordinate) * p.toStrides[axis];
+        });
+        T* place = static_cast<T*>(p.to) + to;
+        *place = reduced<T>(*place, static_cast<const T*>(p.updates)[update], p.reduction);
+      }
+    }
+    __syncthreads();
+  }
+}
+
 // --- entries
 
 #define MOVEMENT_ENTRIES(W)                                                                                          \
@@ -245,6 +338,10 @@ MOVEMENT_ENTRIES(16)
   extern "C" __global__ void __launch_bounds__(256)                                                                  \
       scatter_reduce_##NAME(const __grid_constant__ ScatterReduceParams p) {                                         \
     scatterReduce<T>(p);                                                                                             \
+  }                                                                                                                  \
+  extern "C" __global__ void __launch_bounds__(kRowThreads)                                                          \
+      scatter_rows_##NAME(const __grid_constant__ ScatterRowsParams p) {                                             \
+    scatterRows<T>(p);                                                                                               \
   }
 
 SCATTER_REDUCE_ENTRY(float32, float)

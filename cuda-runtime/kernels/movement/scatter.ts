@@ -126,10 +126,20 @@ export interface ScatterReduceRequest extends Omit<ScatterRequest, "isDistinct">
   readonly along: number;
 }
 
+/** So many updates to a line are shared among blocks, where their indices allow it. */
+const minSharedRows = 32;
+const rowThreads = 256;
+/** Blocks that go through all indices, for each multiprocessor. */
+const blocksPerMultiprocessor = 4;
+
 /** Combines each update with what is in its place, in row-major order; halves are not taken. */
 export function emitScatterReduce(emitter: Emitter, request: ScatterReduceRequest): void {
   const { updates, indices, to, along, reduction } = request;
   if (elementCount(updates.shape) === 0) return;
+  const moveWhole = request.indexStrides.every(
+    (stride, axis) => axis === along || stride === 0 || updates.shape[axis] === 1,
+  );
+  if (moveWhole && (updates.shape[along] ?? 1) >= minSharedRows) return emitScatterRows(emitter, request);
   const axes = updates.shape.map(
     (size, axis): WalkAxis => ({
       size: axis === along ? 1 : size,
@@ -154,4 +164,35 @@ export function emitScatterReduce(emitter: Emitter, request: ScatterReduceReques
       writes: [to],
     }),
   );
+}
+
+/** Where the index is the same for a whole slice of the updates. */
+function emitScatterRows(emitter: Emitter, request: ScatterReduceRequest): void {
+  const { updates, indices, to, along, reduction, lookup } = request;
+  const axes = updates.shape.map(
+    (size, axis): WalkAxis => ({
+      size: axis === along ? 1 : size,
+      strides: [updates.strides[axis] ?? 0, request.toStrides[axis] ?? 0],
+    }),
+  );
+  const walk = walkOver(axes, 0, []);
+  const places = lookup.reduce((total, { size }) => total * size, 1);
+  const params = writeWalk(new ParamWriter().pointer(updates).pointer(indices).pointer(to), walk);
+  for (const operand of [0, 1]) params.i32s(stridesAlong(walk, operand), maxRank);
+  writeLookup(params, request, 1)
+    .i32(updates.shape[along] ?? 1, updates.strides[along] ?? 0, request.indexStrides[along] ?? 0)
+    .i32(places, reductions[reduction]);
+  emitter.launch({
+    kernel: { kind: "built", family: "movement", entry: `scatter_rows_${updates.type}` },
+    grid: [
+      Math.min(places, blocksPerMultiprocessor * emitter.target.multiprocessors),
+      Math.min(Math.ceil(walk.count / rowThreads), 64),
+      1,
+    ],
+    block: [rowThreads, 1, 1],
+    sharedBytes: 0,
+    params: params.done(),
+    reads: [updates, indices, to],
+    writes: [to],
+  });
 }

@@ -222,6 +222,58 @@ const scatterCases: readonly ScatterCase[] = [
   { type: "float32", shape: [5, 5], updates: [3, 5], axis: 0, reduction: "mul" },
 ];
 
+interface RowsCase {
+  readonly type: StorageType;
+  readonly rows: number;
+  readonly places: number;
+  readonly width: number;
+  readonly reduction: Reduction;
+}
+
+/** Whole rows by one index each, many of them to one place: as ScatterND, and sums over a graph's edges. */
+function rowsCase({ type, rows, places, width, reduction }: RowsCase): KernelCase {
+  return {
+    name: `scatter ${reduction} ${type} ${rows} rows of ${width} into ${places}`,
+    run(harness) {
+      const index = Array.from(
+        { length: rows },
+        (_, row) => ((row * row * 31) % places) - (row % 2) * places,
+      );
+      const indices = harness.tensor("int64", [rows, 1], { values: index });
+      const updates = harness.tensor(type, [rows, width], { seed: 8 });
+      const to = harness.tensor(type, [places, width], { seed: 9 });
+      const expected = Float64Array.from(harness.values(to));
+      const values = harness.values(updates);
+      for (const [row, place] of index.entries()) {
+        for (let x = 0; x < width; x++) {
+          const target = (place < 0 ? place + places : place) * width + x;
+          expected[target] = combine[reduction](expected[target] ?? 0, values[row * width + x] ?? 0);
+        }
+      }
+      emitScatterReduce(harness.emitter, {
+        updates,
+        indices,
+        to,
+        indexStrides: [1, 0],
+        toStrides: [0, 1],
+        lookup: [{ size: places, stride: width }],
+        depthStride: 1,
+        reduction,
+        along: 0,
+      });
+      harness.execute();
+      harness.expectClose(to, expected, { relative: 2e-5, absolute: 2e-5 }, "scattered");
+    },
+  };
+}
+
+const rowsCases: readonly RowsCase[] = [
+  { type: "float32", rows: 1000, places: 37, width: 12, reduction: "add" },
+  { type: "float32", rows: 700, places: 3, width: 600, reduction: "add" },
+  { type: "int32", rows: 5000, places: 2000, width: 1, reduction: "add" },
+  { type: "float64", rows: 300, places: 50, width: 3, reduction: "min" },
+];
+
 /** Slices of 40 elements by rows of indices, three of which name one place. */
 const slices: KernelCase = {
   name: "scatter slices, the last one wins",
@@ -255,5 +307,6 @@ export const cases: readonly KernelCase[] = [
   ...gatherCases.map(gatherCase),
   coordinates,
   ...scatterCases.map(scatterCase),
+  ...rowsCases.map(rowsCase),
   slices,
 ];
