@@ -43,6 +43,8 @@ export interface CliRun {
 
 export interface CliOptions {
   readonly cwd?: string;
+  /** Beside this process's own. */
+  readonly env?: Readonly<Record<string, string>>;
   /** The process is ended after this long, and its exit code is null. */
   readonly timeoutSeconds?: number;
 }
@@ -50,6 +52,7 @@ export interface CliOptions {
 export function runCli(cli: BuiltCli, args: readonly string[], options: CliOptions = {}): Promise<CliRun> {
   const child = spawn(process.execPath, ["--import", probe, cli.script, ...args], {
     cwd: options.cwd,
+    env: { ...process.env, ...options.env },
     stdio: ["ignore", "pipe", "pipe", "pipe"],
     timeout: (options.timeoutSeconds ?? 60) * 1000,
     killSignal: "SIGKILL",

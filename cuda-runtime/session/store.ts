@@ -5,7 +5,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { InputError } from "../../src/ir/errors.ts";
+import { results } from "../driver/calls.ts";
 import type { DeviceContext } from "../driver/context.ts";
+import { CudaError } from "../driver/errors.ts";
 import { type Kernel, Library } from "../driver/kernel.ts";
 import { compilePtx } from "../driver/link.ts";
 import type { KernelRef } from "../plan/step.ts";
@@ -61,22 +63,39 @@ export class KernelStore implements Disposable {
   #text(text: string, entry: string): Library {
     const known = this.#texts.get(text);
     if (known !== undefined) return known;
-    const library = new Library(this.#context.driver, this.#compiled(text, entry));
+    const path = this.#cachePath(text);
+    const library = this.#cached(path) ?? this.#compiled(text, entry, path);
     this.#texts.set(text, library);
     return library;
   }
 
-  #compiled(text: string, entry: string): Uint8Array {
+  /** By all that the machine code depends on; undefined where nothing is kept. */
+  #cachePath(text: string): string | undefined {
     const { driver, device } = this.#context;
     const parts = [text, `sm_${device.computeCapability}`, String(driver.version)];
     const key = createHash("sha256").update(parts.join("\0")).digest("hex");
-    const path = this.#cache === null ? undefined : join(this.#cache, `${key}.cubin`);
-    const cached = path === undefined ? undefined : readIfThere(path);
-    if (cached !== undefined) return cached;
+    return this.#cache === null ? undefined : join(this.#cache, `${key}.cubin`);
+  }
+
+  #cached(path: string | undefined): Library | undefined {
+    const image = path === undefined ? undefined : readIfThere(path);
+    if (image === undefined) return undefined;
+    try {
+      return new Library(this.#context.driver, image);
+    } catch (error) {
+      // A file that was damaged is replaced.
+      if (error instanceof CudaError && error.code === results.invalidImage) return undefined;
+      throw error;
+    }
+  }
+
+  #compiled(text: string, entry: string, path: string | undefined): Library {
+    const { driver } = this.#context;
     const cubin = compilePtx(driver, text, entry);
     this.compiled++;
+    const library = new Library(driver, cubin);
     if (path !== undefined) this.#keep(path, cubin);
-    return cubin;
+    return library;
   }
 
   /** A cache that cannot be written costs time, not results. */

@@ -24,11 +24,16 @@ export function describedStep({ action, label, operator }: Step, manifest: Kerne
     };
   }
   const { kernel, flops = 0, detail = "", reads, writes } = action.launch;
-  const name = kernel.kind === "built" ? `${kernel.family}/${kernel.entry}` : kernel.entry;
+  const name = kernel.kind === "built" ? `${kernel.family}/${kernel.entry}` : shortEntry(kernel.entry);
   const tensor = manifest.facts(kernel)?.tensor ?? null;
   const shapes = `${reads.map(describeView).join(" ")} -> ${writes.map(describeView).join(" ")}`;
   const compute = computeOf(reads, tensor !== null);
   return { operator, label, shapes, kernel: name, detail, flops, bytes, tensor, compute };
+}
+
+/** Entries of compiled text are named by its hash: a few digits tell them apart. */
+function shortEntry(entry: string): string {
+  return entry.replace(/([0-9a-f]{8})[0-9a-f]{8,}$/, "$1");
 }
 
 /** In what the operands are multiplied. */

@@ -71,9 +71,7 @@ class Validation {
   async run(): Promise<ValidateReport> {
     const { precision, device, layers } = this.#flags;
     const budget = budgetOf[precision];
-    const reference = await this.#timed("reference", () =>
-      validateReference(this.#referenceTask(budget), device, this.#limits),
-    );
+    const reference = await this.#timed("reference", () => this.#reference(budget));
     const runs = this.#runs(reference);
     const measured = await this.#timed("GPU", () =>
       askGpu({ kind: "run", device, kernels: kernelsUrl, runs }, this.#limits),
@@ -97,6 +95,18 @@ class Validation {
       notices: reference.notices,
       seconds: this.#seconds,
     };
+  }
+
+  /** Meanwhile it is found out whether there is a GPU at all: without one, nobody has to wait. */
+  async #reference(budget: Budget): Promise<Reference> {
+    const { device } = this.#flags;
+    const stop = new AbortController();
+    const probe = askGpu({ kind: "run", device, kernels: kernelsUrl, runs: [] }, this.#limits);
+    const task = this.#referenceTask(budget);
+    const reference = validateReference(task, device, this.#limits, stop.signal);
+    probe.catch((error: unknown) => stop.abort(error));
+    const [found] = await Promise.all([reference, probe]);
+    return found;
   }
 
   #referenceTask(budget: Budget): ReferenceTask {

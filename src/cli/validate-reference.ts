@@ -18,9 +18,10 @@ export async function validateReference(
   task: ReferenceTask,
   device: number,
   limits: GpuLimits,
+  signal?: AbortSignal,
 ): Promise<Reference> {
   try {
-    return await referenceOf(task, { ...limits, childUrl: verifyChild });
+    return await referenceOf(task, { ...limits, childUrl: verifyChild, signal });
   } catch (error) {
     if (!(error instanceof InputError && error.code === "onnxruntime-missing")) throw error;
     const own = await ownReference(task, device, limits);

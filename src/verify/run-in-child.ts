@@ -20,6 +20,8 @@ export interface ChildOptions {
   readonly memoryBytes?: number | undefined;
   /** Called with what is being done: "the candidate, normal, seed 1". */
   readonly onProgress?: ((what: string) => void) | undefined;
+  /** Ends the child where its answer is no longer wanted: the promise is then rejected with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const defaultTimeoutSeconds = 600;
@@ -47,6 +49,7 @@ class Conversation {
   readonly #path: string;
   readonly #timeoutSeconds: number;
   readonly #onProgress: ((what: string) => void) | undefined;
+  readonly #signal: AbortSignal | undefined;
   #doing = "starting";
   #stderr = "";
   #isLate = false;
@@ -58,6 +61,7 @@ class Conversation {
     this.#path = path;
     this.#timeoutSeconds = timeoutSeconds;
     this.#onProgress = options.onProgress;
+    this.#signal = options.signal;
   }
 
   async result(): Promise<ChildResult> {
@@ -86,6 +90,7 @@ class Conversation {
           this.#onProgress?.(answer.what);
         }
       });
+      this.#signal?.addEventListener("abort", () => reject(this.#signal?.reason), { once: true });
       this.#child.once("error", reject);
       this.#child.once("exit", (code, signal) => reject(this.#lossOf(code, signal)));
       this.#child.send(this.#request, (error) => {

@@ -149,6 +149,8 @@ int cuLibraryLoadData(Handle* library, const char* data, void* a, void* b, unsig
 int cuLibraryUnload(Handle library) { (void)library; return drop(); }
 int cuLibraryGetKernel(Handle* kernel, Handle library, const char* name) {
   (void)library;
+  // What is compiled from PTX does nothing here.
+  if (strncmp(name, "chain_", 6) == 0) { *kernel = 5; return kSuccess; }
   for (int i = 1; i < 5; i++) if (strcmp(name, entries[i]) == 0) { *kernel = i; return kSuccess; }
   return kNotFound;
 }

@@ -1,5 +1,5 @@
 /** @file Sessions over a driver without a GPU, whose one useful kernel adds. */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { DeviceContext } from "../../cuda-runtime/driver/context.ts";
@@ -49,12 +49,15 @@ describe.skipIf(fake === undefined)("A session", () => {
     ];
     using context = await start();
     const counts: number[] = [];
-    for (let round = 0; round < 2; round++) {
+    for (let round = 0; round < 3; round++) {
       using store = new KernelStore(context, { kernels, cache: path.join(folder, "new") });
       using _session = DeviceSession.load(context, store, planOf(...steps));
       counts.push(store.compiled);
+      // One of the two is damaged before the last round.
+      const [kept] = readdirSync(path.join(folder, "new"));
+      if (round === 1) writeFileSync(path.join(folder, "new", kept ?? ""), "garbage");
     }
-    expect(counts).toEqual([2, 0]);
+    expect(counts).toEqual([2, 0, 1]);
     expect(readdirSync(path.join(folder, "new")).every((name) => /^[0-9a-f]{64}\.cubin$/.test(name))).toBe(
       true,
     );
