@@ -144,7 +144,8 @@ function functionsOf(
   const betas = (context.floats("activation_beta") ?? []).values();
   const all = names.map((name): GateFunction => {
     const kind = activationNamed(context, name);
-    const row: { readonly alpha?: number; readonly beta?: number } = gateActivations[kind];
+    const row: { readonly code: number; readonly alpha?: number; readonly beta?: number } =
+      gateActivations[kind];
     return {
       kind,
       alpha: row.alpha === undefined ? 0 : (alphas.next().value ?? row.alpha),
