@@ -224,7 +224,8 @@ function sizeOf(problem: Problem, type: FloatStorage, a: Reading, b: Reading): G
 /** For the printed plan and `detail` of a launch. */
 export function describeChoice({ row, problem, layout, isSwapped, splits, packA, packB }: Choice): string {
   const { m, n, k, batch } = problem;
-  const name = row.kind === "skinny" ? `rows${row.rows} along ${row.along}` : row.tile;
+  const name =
+    row.kind === "skinny" ? `${row.rows} rows along ${row.along}${row.wide ? " wide" : ""}` : row.tile;
   const notes = [
     `${[...batch, m, n].join("x")}x${k}`,
     name,

@@ -14,6 +14,7 @@ import {
 import type { Emitter } from "../../../cuda-runtime/plan/lowering.ts";
 import type { FloatStorage, StorageType } from "../../../cuda-runtime/plan/storage.ts";
 import { elementCount, stridesOf, type View } from "../../../cuda-runtime/plan/view.ts";
+import { erfValue } from "../../../cuda-runtime/ptx/value.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 
 /** What a product's operands are rounded to, and so how close it comes. */
@@ -76,22 +77,6 @@ function placeOf({ shape }: Values, coordinates: readonly number[]): number {
   );
 }
 
-/** The error function: its series where that converges fast, else the continued fraction of its complement. */
-function erf(x: number): number {
-  const z = Math.abs(x);
-  if (z > 2) {
-    let fraction = z;
-    for (let i = 80; i > 0; i--) fraction = z + i / 2 / fraction;
-    return Math.sign(x) * (1 - Math.exp(-z * z) / (Math.sqrt(Math.PI) * fraction));
-  }
-  let [term, sum] = [z, z];
-  for (let i = 1; i < 60; i++) {
-    term *= (-z * z) / i;
-    sum += term / (2 * i + 1);
-  }
-  return Math.sign(x) * (2 / Math.sqrt(Math.PI)) * sum;
-}
-
 const formulas: Readonly<Record<ActivationKind, (x: number, a: number, b: number) => number>> = {
   none: (x) => x,
   relu: (x) => Math.max(x, 0),
@@ -100,7 +85,7 @@ const formulas: Readonly<Record<ActivationKind, (x: number, a: number, b: number
   sigmoid: (x) => 1 / (1 + Math.exp(-x)),
   tanh: (x) => Math.tanh(x),
   silu: (x, a) => x / (1 + Math.exp(-a * x)),
-  gelu: (x) => (x / 2) * (1 + erf(x / Math.SQRT2)),
+  gelu: (x) => (x / 2) * (1 + erfValue(x / Math.SQRT2)),
   geluTanh: (x) => (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
   hardSigmoid: (x, a, b) => Math.min(Math.max(a * x + b, 0), 1),
   hardSwish: (x, a, b) => x * Math.min(Math.max(a * x + b, 0), 1),
