@@ -8,7 +8,7 @@ import { typeNames } from "../norm/rows.ts";
 import { chooseSplits, chooseTile, type TensorTile } from "./tiles.ts";
 
 /** Bytes of `AttentionParams` in params.cuh. */
-export const attentionBytes = 264;
+export const attentionBytes = 272;
 /** Larger heads have no kernel. */
 export const maxHeadDim = 256;
 /** A window side without a limit. */
@@ -20,6 +20,8 @@ export interface AttentionMasks {
    * batches multiply to the batch. float32, or the type of q.
    */
   readonly bias?: View | undefined;
+  /** -inf in the bias stands for a low number that its type cannot hold: a row of nothing else is an average. */
+  readonly isSoftInfinity?: boolean | undefined;
   /** Bytes, same axes: where 0, the score is `fill`. */
   readonly keep?: View | undefined;
   readonly fill?: number | undefined;
@@ -246,7 +248,7 @@ function pack(request: AttentionRequest, { partial, partialRows, splits, scores,
     .i32(...five(bias), ...five(keep))
     .i32(position === "end" ? 0 : position, position === "end" ? 1 : 0)
     .i32(Math.min(request.left, unlimited), Math.min(request.right, unlimited))
-    .i32(splits, request.emptyRows === "zero" ? 1 : 0)
+    .i32(splits, request.isSoftInfinity ? 1 : 0, request.emptyRows === "zero" ? 1 : 0)
     .i32(code(q), code(k), code(v), code(o), code(bias), code(scores))
     .i32(mode === undefined ? 0 : scoresModes[mode])
     .f32(request.scale, request.softcap, fillOf(request))

@@ -22,11 +22,12 @@ struct AttentionParams {
   int endAligned;   // 1: the last query stands at the last key that counts, `position` is not used
   int left, right;  // a query sees keys from its position - left to its position + right
   int splits;
+  int softInfinity;  // 1: -inf in bias stands for a low finite number that its type cannot hold
   int zeroEmpty;  // a row without keys is 1: zero, 0: NaN, as the softmax of nothing but -inf
   int qType, kType, vType, oType, biasType, scoresType, scoresMode;
   float scale, softcap, fill;
 };
-static_assert(sizeof(AttentionParams) == 264, "attention.ts packs 264 bytes");
+static_assert(sizeof(AttentionParams) == 272, "attention.ts packs 272 bytes");
 
 // Of a row of `partial`: even, for stores of pairs.
 __device__ __forceinline__ int partialPitch(const AttentionParams& p) { return p.valueDim + p.valueDim % 2; }
@@ -88,7 +89,7 @@ struct ScoreRule {
     if (p.bias != nullptr) {
       const int64_t at = bias + static_cast<int64_t>(query) * p.biasQuery + static_cast<int64_t>(key) * p.biasKey;
       const float added = loadFloat(p.bias, at, p.biasType);
-      score = added == minusInfinity() ? added : Max()(score + added, -1e30f);
+      score = added == minusInfinity() && !p.softInfinity ? added : Max()(score + added, -1e30f);
     }
     if (p.keep != nullptr) {
       const int64_t at = keep + static_cast<int64_t>(query) * p.keepQuery + static_cast<int64_t>(key) * p.keepKey;

@@ -176,9 +176,10 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
     const ScoreRule rule(p, place.sample, place.head);
     scaleAndCap();
     // Finite masks stay finite in powers of two: their lowest float would not.
-    const auto add = [](float& score, auto element) {
+    const auto add = [&](float& score, auto element) {
       const float added = toFloat(element);
-      score = added == minusInfinity() ? added : fmaxf(score + added, -1e30f);
+      score += added;
+      if (score < -1e30f && (added != minusInfinity() || p.softInfinity)) score = -1e30f;
     };
     if (p.bias != nullptr && p.biasType == kFloat32) {
       forMask(static_cast<const float*>(p.bias) + rule.bias, p.biasQuery, p.biasKey, firstKey, add);

@@ -1,0 +1,118 @@
+/** @file Attention written out as products, scales, masks and softmax: found by src/facts, taken only if all of it is understood. */
+import { type DecomposedAttention, findAttention } from "../../src/facts/attention.ts";
+import type { Scope } from "../../src/facts/scope.ts";
+import { type Node, operatorOf } from "../../src/ir/model.ts";
+import { maxHeadDim } from "../kernels/attention/attention.ts";
+import type { Macro } from "../plan/lowering.ts";
+import { type AttentionPattern, lowerAttention } from "./attention-lower.ts";
+import { keyOperand, type Operand, plainOperand, swapLast, withoutCopies } from "./attention-operand.ts";
+import { sameSizes, scorePath, weightPath } from "./attention-scores.ts";
+import { PatternGraph } from "./graph.ts";
+
+export function recogniseAttention(scope: Scope): readonly Macro[] {
+  const { found } = findAttention(scope);
+  if (found.size === 0) return [];
+  const graph = PatternGraph.of(scope);
+  return [...found.values()].flatMap((attention) => macroOf(attention, graph) ?? []);
+}
+
+function macroOf(attention: DecomposedAttention, graph: PatternGraph): Macro | undefined {
+  const { scores, softmax, output } = attention;
+  const up = scorePath(scores.outputs[0], softmax, graph);
+  const down = weightPath(softmax, output, graph);
+  const result = output.outputs[0];
+  if (up === undefined || down === undefined || result === undefined || !isLastAxis(softmax, graph))
+    return undefined;
+  const [q, k] = scoreOperands(scores, graph) ?? [];
+  const values = valueOperand(output, down.weights, graph);
+  if (q === undefined || k === undefined || values === undefined) return undefined;
+  const [keys, v] = sharedHeads(k, values, graph);
+  const leading = leadingOf(scores, up.masks, graph);
+  if (leading === undefined) return undefined;
+  const pattern: AttentionPattern = {
+    q,
+    k: keys,
+    v,
+    leading,
+    scoresLeading: graph.shape(scores.outputs[0])?.slice(0, -2) ?? [],
+    scale: up.scale * q.scale * keys.scale,
+    softcap: up.softcap,
+    masks: up.masks,
+  };
+  if (!isPossible(pattern, scores, graph)) return undefined;
+  const parts = [scores, ...up.nodes, softmax, ...down.nodes, output, ...q.nodes, ...keys.nodes, ...v.nodes];
+  const nodes = graph.closed(parts, result);
+  return (
+    nodes && {
+      name: "Attention",
+      nodes,
+      output: result,
+      lower: (context) => lowerAttention(context, pattern),
+    }
+  );
+}
+
+/** Softmax over keys alone, which are last. */
+function isLastAxis(softmax: Node, graph: PatternGraph): boolean {
+  const rank = graph.shape(softmax.outputs[0])?.length;
+  const attribute = softmax.attributes.find(({ name }) => name === "axis")?.value;
+  const axis = attribute?.type === "int" ? attribute.value : graph.opset < 13 ? 1 : -1;
+  return rank !== undefined && (axis === -1 || axis === rank - 1);
+}
+
+/** Q · Kᵀ as a plain product. */
+function scoreOperands(node: Node, graph: PatternGraph): [Operand, Operand] | undefined {
+  const [left, right] = node.inputs;
+  if (operatorOf(node) !== "MatMul" || left === undefined || right === undefined || left === right)
+    return undefined;
+  const [queries, keys] = [plainOperand(left, graph, true), keyOperand(right, graph)];
+  return queries && keys && [queries, keys];
+}
+
+function valueOperand(node: Node, weights: unknown, graph: PatternGraph): Operand | undefined {
+  const [left, right] = node.inputs;
+  if (operatorOf(node) !== "MatMul" || left !== weights || right === undefined || right === left)
+    return undefined;
+  return plainOperand(right, graph, false);
+}
+
+/** K and V before their heads were copied, where both were, and equally often. */
+function sharedHeads(k: Operand, v: Operand, graph: PatternGraph): [Operand, Operand] {
+  const [keys, values] = [withoutCopies(k, graph), withoutCopies(v, graph)];
+  return keys.copies === values.copies ? [keys, values] : [k, v];
+}
+
+/**
+ * Axes before the last two, as finely told apart as anywhere on the way: [], [batch], [batch, heads] or
+ * [outer batch, inner batch, heads]. Undefined for more.
+ */
+function leadingOf(
+  scores: Node,
+  masks: AttentionPattern["masks"],
+  graph: PatternGraph,
+): readonly number[] | undefined {
+  const own = graph.shape(scores.outputs[0]);
+  if (own === undefined) return undefined;
+  const all = [own, ...masks.map(({ shape }) => shape)].map((shape) => shape.slice(0, -2));
+  const finest = all.reduce((a, b) => (b.length > a.length ? b : a));
+  const count = (leading: readonly number[]) => leading.reduce((total, size) => total * size, 1);
+  return finest.length <= 3 && all.every((leading) => count(leading) === count(finest)) ? finest : undefined;
+}
+
+/** Sizes that the kernel takes, in shapes that fit together. */
+function isPossible({ q, k, v, leading }: AttentionPattern, scores: Node, graph: PatternGraph): boolean {
+  const [queryShape, valueShape] = [q.shape, v.shape];
+  const keyShape = k.isSwapped ? swapLast(k.shape) : k.shape;
+  const scoreShape = graph.shape(scores.outputs[0]);
+  if (scoreShape === undefined) return false;
+  if (queryShape.length < 2 || keyShape.length < 2 || valueShape.length < 2) return false;
+  const [queries, dim] = queryShape.slice(-2);
+  const [keys, keyDim] = keyShape.slice(-2);
+  const [valueKeys, valueDim] = valueShape.slice(-2);
+  if (dim === undefined || valueDim === undefined || keys === undefined) return false;
+  const isSmall = Math.max(dim, valueDim) <= maxHeadDim && Math.min(dim, valueDim, keys) > 0;
+  const fits = dim === keyDim && keys === valueKeys && sameSizes(scoreShape.slice(-2), [queries ?? 0, keys]);
+  // Copied heads are heads of their own axis: [batch, heads].
+  const isShared = k.copies === 1 || (leading.length === 2 && scoreShape.length === 4);
+  return isSmall && fits && isShared && [q, k, v].every(({ value }) => graph.isFloat(value));
+}
