@@ -42,21 +42,26 @@ function runBatch<Result>(items: readonly string[], options: SuperviseOptions<Re
   const child = fork(options.script, [...options.args, "--items", items.join(",")]);
   const left = new Set(items);
   let current: string | undefined;
+  let hasStarted = false;
   const watch = new Watch(child, options.seconds);
   child.on("message", (message: FromChild<Result>) => {
     watch.restart();
+    hasStarted = true;
     current = message.kind === "starting" ? message.item : undefined;
     if (message.kind !== "done") return;
     left.delete(message.item);
     options.onResult(message.item, message.result);
   });
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     child.once("exit", (code, signal) => {
       watch.stop();
       const how = watch.isOver
         ? `no answer for ${options.seconds} s`
         : `the process ended by ${signal ?? `code ${code}`}`;
-      // A process that cannot even start would be started for ever.
+      if (!hasStarted) {
+        reject(new Error(`${how} before it came to any work`));
+        return;
+      }
       const lost = current ?? (code === 0 || code === lostContext ? undefined : [...left][0]);
       if (lost !== undefined) {
         left.delete(lost);
