@@ -154,7 +154,7 @@ const binaryValues: Readonly<Record<BinaryOp, Fold>> = {
   and: onBits((a, b) => a & b),
   or: onBits((a, b) => a | b),
   xor: onBits((a, b) => a ^ b),
-  shl: (a, b) => (b > 63 ? 0 : Number(BigInt.asUintN(64, BigInt(a) << BigInt(b)))),
+  shl: (a, b) => (b > 63 ? 0 : Number(BigInt.asIntN(64, BigInt(a) << BigInt(b)))),
   shr: (a, b) => (b > 63 ? 0 : Number(BigInt(a) >> BigInt(b))),
 };
 
