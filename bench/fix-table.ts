@@ -1,5 +1,5 @@
 /** @file The rows of fix-zoo.ts, their sums, and the table that they make. */
-import type { Model, Node } from "../src/ir/model.ts";
+import { labelOf, type Model, type Node } from "../src/ir/model.ts";
 import { type Measure, type Recovery, sumOf } from "./fix-recovery.ts";
 
 export interface Row {
@@ -28,10 +28,11 @@ const edgeOps = new Set(["Cast", "Transpose"]);
 
 /** Pads and Slices that the fix put between two nodes of the graph. */
 export function innerPads(before: Model, after: Model): number {
-  const known = new Set(before.graph.nodes.map((node) => node.outputs[0]?.name));
+  // A node that is there already may give its result under another name, in another layout.
+  const known = new Set(before.graph.nodes.map((node) => `${node.opType} ${labelOf(node)}`));
   return after.graph.nodes.filter((node) => {
     if (node.opType !== "Pad" && node.opType !== "Slice") return false;
-    if (known.has(node.outputs[0]?.name)) return false;
+    if (known.has(`${node.opType} ${labelOf(node)}`)) return false;
     return !(isAtInput(node) || isAtOutput(node));
   }).length;
 }

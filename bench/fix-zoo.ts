@@ -14,6 +14,7 @@ import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { createCostModel } from "../src/cost/model.ts";
+import { writeEmulation } from "../src/fix/emulation.ts";
 import { fixModel } from "../src/fix/fix.ts";
 import type { FixSettings } from "../src/fix/pipeline.ts";
 import { findGpu } from "../src/hardware/gpus.ts";
@@ -91,7 +92,7 @@ async function fixIn(folder: string, name: string): Promise<Row> {
   const path = join(folder, `${name}.onnx`);
   const destination = join(folder, `${name}.fixed.onnx`);
   let error = 0;
-  const verify = async (original: string, candidate: string) => {
+  const compare = async (original: string, candidate: string) => {
     const { report } = await compareModels(original, candidate, {
       childUrl: pathToFileURL(resolve("dist/verify-child.js")),
       budget,
@@ -100,9 +101,17 @@ async function fixIn(folder: string, name: string): Promise<Row> {
       const { maximumError = 0, largest = 0 } = difference ?? {};
       return largest > 0 ? maximumError / largest : maximumError;
     });
-    error = Math.max(0, ...relative);
+    error = Math.max(error, ...relative);
     if (!report.same)
       throw new Error(`differs: ${report.problems.join("; ")} relative error ${error.toExponential(1)}`);
+  };
+  const verify = async (original: string, candidate: string) => {
+    await compare(original, candidate);
+    if (mode === "half") {
+      const emulated = join(folder, "emulated.onnx");
+      await writeEmulation(original, emulated, settings);
+      await compare(original, emulated);
+    }
     return { kind: "verified" as const, summary: "" };
   };
   const outcome = await fixModel({ path, destination, settings, dryRun: false, promise, verify });

@@ -6,6 +6,7 @@ import { align } from "../passes/align/align.ts";
 import { channelsLast } from "../passes/channels-last/channels-last.ts";
 import { fold } from "../passes/fold/fold.ts";
 import { half } from "../passes/half/half.ts";
+import { raiseOpset } from "../passes/half/raise-opset.ts";
 import type { Pass, Ranges } from "../passes/pass.ts";
 import { lintSettings } from "../settings/lint-settings.ts";
 import type { FixFlags } from "./fix-options.ts";
@@ -46,5 +47,6 @@ export function withRanges(settings: FixSettings, ranges: Ranges | undefined): F
 }
 
 function passesOf(fix: FixFlags): readonly Pass[] {
-  return [fold, align, ...(fix.half === undefined ? [] : [half]), ...(fix.nhwc ? [channelsLast] : [])];
+  const halves = { none: [], fp16: [half], bf16: [raiseOpset, half] } as const;
+  return [fold, align, ...halves[fix.half ?? "none"], ...(fix.nhwc ? [channelsLast] : [])];
 }

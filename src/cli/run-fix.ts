@@ -4,7 +4,7 @@ import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
 import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
-import { proveBfloat16 } from "./fix-bf16.ts";
+import { proveHalf } from "./fix-half.ts";
 import { Interrupted, interruptedExitCode, interruptible } from "./fix-interrupt.ts";
 import type { FixFlags } from "./fix-options.ts";
 import { writeFixReports, writeFixText } from "./fix-output.ts";
@@ -97,6 +97,7 @@ async function fixOne(
       fix.half === undefined
         ? undefined
         : await rangesFor({ path, settings, flags: fix, childUrl, sizes, onProgress });
+    const decided = withRanges(settings, seen?.ranges);
     const verify: Verify = (original, candidate, permutations) => {
       const request = {
         path,
@@ -108,12 +109,12 @@ async function fixOne(
         sizes,
         onProgress,
       };
-      return interruptible(fix.half === "bf16" ? proveBfloat16(request, settings) : proveSame(request));
+      return interruptible(fix.half === undefined ? proveSame(request) : proveHalf(request, decided));
     };
     const outcome = await fixModel({
       path,
       destination: fix.output ?? path,
-      settings: withRanges(settings, seen?.ranges),
+      settings: decided,
       dryRun: fix.dryRun,
       promise: fix.verify ? promisedProof() : "unverified",
       verify: fix.verify ? verify : unverified,

@@ -75,7 +75,7 @@ export interface FunctionSpec {
 export class Patch {
   readonly graphs = new Map<Graph, GraphPatch>();
   readonly functions: FunctionSpec[] = [];
-  /** Domains to import that the model does not yet. */
+  /** Domains to import that the model does not yet, or not in this version. */
   readonly opsets = new Map<string, number>();
   /** Raises the IR version to at least this, where something added asks for it. */
   leastIrVersion = 0;

@@ -28,6 +28,7 @@ import {
   tensorFields,
   valueInfoFields,
 } from "./fields.ts";
+import { decodeOpset } from "./function.ts";
 
 /** Small tensors stay in the model, as exporters have it. */
 const inlineBytes = 1024;
@@ -239,6 +240,23 @@ function irVersionEdit(model: Model, source: ByteSource, patch: Patch): Edit[] {
   return [{ parent, offset: 0, length: 0, replacement }];
 }
 
+/** Imports of domains that the patch gives another version: they go, and the patch's own come at the end. */
+function raisedImports(source: ByteSource, patch: Patch): Edit[] {
+  const parent = { offset: 0, length: source.size };
+  const edits: Edit[] = [];
+  const cursor = new Cursor(source);
+  while (cursor.next()) {
+    if (cursor.field !== modelFields.opsetImport) continue;
+    const offset = cursor.tagStart;
+    const length = cursor.start + cursor.length - offset;
+    const imported = new Map<string, number>();
+    decodeOpset(cursor, imported);
+    const isReplaced = [...imported.keys()].some((domain) => patch.opsets.has(domain));
+    if (isReplaced) edits.push({ parent, offset, length, replacement: [] });
+  }
+  return edits;
+}
+
 /** Functions, opset imports and metadata at the top level. */
 function modelEdits(source: ByteSource, patch: Patch): Edit[] {
   const parent = { offset: 0, length: source.size };
@@ -256,6 +274,7 @@ function modelEdits(source: ByteSource, patch: Patch): Edit[] {
       });
     }
   }
+  if (patch.opsets.size > 0) edits.push(...raisedImports(source, patch));
   const tail: Segment[] = [...patch.opsets].flatMap(([domain, version]) =>
     field(modelFields.opsetImport, [bytesSegment(opsetMessage(domain, version))]),
   );

@@ -1,0 +1,46 @@
+/**
+ * @file Proof of a half-precision result. ONNX Runtime's CPU provider has no bfloat16 arithmetic, and computes chains of FP16 in
+ * FP32 without rounding in between: so the same decisions run in FP32 there, with every value that is held in half
+ * rounded to it. An FP16 result is run itself as well; the types of a BF16 one are checked by inference.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inferFacts } from "../facts/infer.ts";
+import { writeEmulation } from "../fix/emulation.ts";
+import type { Proof } from "../fix/fix.ts";
+import type { FixSettings } from "../fix/pipeline.ts";
+import { InputError } from "../ir/errors.ts";
+import { openModel } from "../onnx/open.ts";
+import { typeErrors } from "../passes/half/check.ts";
+import { type ProofRequest, proveSame } from "./fix-verify.ts";
+
+/** Throws InputError `not-the-same` where outputs or types are wrong. */
+export async function proveHalf(request: ProofRequest, settings: FixSettings): Promise<Proof> {
+  if (request.half === "bf16") checkTypes(request);
+  else await proveSame(request);
+  const folder = mkdtempSync(join(tmpdir(), "tc-lint-half-"));
+  try {
+    const candidate = join(folder, "emulated.onnx");
+    await writeEmulation(request.original, candidate, settings);
+    const proof = await proveSame({ ...request, candidate });
+    const how =
+      request.half === "bf16"
+        ? "BF16 computed in FP32 with every value rounded"
+        : "in FP16, and in FP32 with every value rounded to FP16";
+    return { ...proof, summary: `${proof.summary}; ${how}` };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function checkTypes({ path, candidate }: ProofRequest): void {
+  using model = openModel(candidate);
+  const [first] = typeErrors(inferFacts(model));
+  if (first !== undefined) {
+    throw new InputError(
+      "not-the-same",
+      `${path}: the BF16 result has wrong types (${first}); nothing was written`,
+    );
+  }
+}

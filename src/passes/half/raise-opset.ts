@@ -1,0 +1,89 @@
+/**
+ * @file Before opset 22, ONNX has no bfloat16 convolutions, pools or recurrent layers (before 13, none at all). A model that has
+ * them is relabelled as opset 22 before it is brought to BF16, where every operator in it means the same there.
+ */
+import { InputError } from "../../ir/errors.ts";
+import { type Graph, labelOf, type Model, type Node, operatorOf } from "../../ir/model.ts";
+import { Patch } from "../../ir/patch.ts";
+import { findOp } from "../../ops/registry.ts";
+import type { Pass, PassContext, PassResult } from "../pass.ts";
+import { accepts, typesOf } from "./accepts.ts";
+import { keepsMeaning, newestMeaning } from "./meanings.ts";
+import { dtypeIn, subgraphsOf } from "./slots.ts";
+
+/** Does nothing unless BF16 is asked for. */
+export const raiseOpset: Pass = { name: "half", safe: false, run };
+
+function run(context: PassContext): PassResult {
+  const nothing: PassResult = { patch: new Patch(), notes: [] };
+  const { model, options } = context;
+  const opset = model.opsets.get("") ?? 1;
+  if (options.halfType !== "bfloat16" || opset >= newestMeaning) return nothing;
+  const products = floatProducts(context);
+  const waiting = products.filter((node) => !takesBfloat16(node, opset));
+  const [first] = waiting;
+  if (first === undefined) return nothing;
+  const hurdle = hurdleOf(model, opset);
+  if (hurdle !== undefined) {
+    const message = `BF16 ${operatorOf(first)} needs opset ${newestMeaning}, and this model's opset ${opset} cannot be raised: ${hurdle.reason}`;
+    // What the opset does take goes to BF16 all the same.
+    if (waiting.length < products.length)
+      return { ...nothing, notes: [{ kind: "blocked", node: hurdle.node, message }] };
+    throw new InputError(
+      "opset-too-old",
+      `${model.path}: ${message}; export it with opset ${newestMeaning}, or use --precision fp16`,
+    );
+  }
+  const patch = new Patch();
+  patch.opsets.set("", newestMeaning);
+  const message = `opset ${opset} → ${newestMeaning}, where every operator of the model means the same: BF16 ${operatorOf(first)} needs it`;
+  return { patch, notes: [{ kind: "changed", node: undefined, message }] };
+}
+
+/** In FP32, in the main graph and the bodies in it. */
+function floatProducts({ facts }: PassContext): Node[] {
+  const found: Node[] = [];
+  for (const scope of facts.scopes()) {
+    for (const node of scope.graph.nodes) {
+      const isProduct = findOp(node.domain, node.opType)?.product === true;
+      const isFloat = node.outputs.some((value) => dtypeIn(value, scope) === "float32");
+      if (node.domain === "" && isProduct && isFloat) found.push(node);
+    }
+  }
+  return found;
+}
+
+/** A product that never takes it waits for nothing. */
+function takesBfloat16({ domain, opType }: Node, opset: number): boolean {
+  const types = typesOf(domain, opType);
+  return (
+    types === undefined || accepts(types, "bfloat16", opset) || !accepts(types, "bfloat16", newestMeaning)
+  );
+}
+
+interface Hurdle {
+  readonly node: Node | undefined;
+  readonly reason: string;
+}
+
+/** What would mean something else, or may. */
+function hurdleOf(model: Model, opset: number): Hurdle | undefined {
+  for (const { domain, name, opsets } of model.functions.values()) {
+    const own = opsets.get("");
+    if (own !== undefined && own !== newestMeaning)
+      return { node: undefined, reason: `its function ${domain}::${name} is written in opset ${own}` };
+  }
+  for (const node of nodesIn(model.graph)) {
+    if (node.domain !== "" || keepsMeaning(node, opset)) continue;
+    const reason = `${node.opType} "${labelOf(node)}" is not known to mean the same in both`;
+    return { node, reason };
+  }
+  return undefined;
+}
+
+function* nodesIn(graph: Graph): Iterable<Node> {
+  for (const node of graph.nodes) {
+    yield node;
+    for (const inner of subgraphsOf(node)) yield* nodesIn(inner);
+  }
+}
