@@ -47,6 +47,11 @@ export interface AxisContext extends WorkContext {
   fill(index: number, axis: Axis, value: number): void;
   /** Input `index` is a constant of whole numbers that depend on sizes (a shape, split sizes, slice ends). */
   rewriteInput(index: number, values: (sizes: PaddedSizes) => readonly number[]): void;
+  /**
+   * Input `index` is a list of sizes, computed when the model runs; element i repeats the size of axis `axes[i]` of input
+   * 0, and is taken from there. Undefined leaves an element as it is.
+   */
+  repeatSizes(index: number, axes: readonly (number | undefined)[]): void;
   rewriteAttribute(name: string, value: (sizes: PaddedSizes) => number | readonly number[]): void;
   /** A float that the node then states; undefined leaves the attribute as it is. */
   rewriteFloat(name: string, value: (sizes: PaddedSizes) => number | undefined): void;

@@ -280,6 +280,67 @@ describe("symbolic sizes", () => {
   });
 });
 
+describe("Resize to sizes with a symbolic batch", () => {
+  type SizesOf = (graph: GraphBuilder, shape: string) => string;
+
+  /** x [N,3,8,8] → 6 channels h → Resize to what `sizes` says → y. */
+  function resized(sizes: SizesOf): Uint8Array {
+    return model({ name: "resized", opset: 17 }, (graph) => {
+      const x = graph.input("x", ["N", 3, 8, 8]);
+      const h = graph.node("Conv", [x, weight(graph, [6, 3, 1, 1])], {}, { outputs: ["h"] });
+      const target = sizes(graph, graph.node("Shape", [h]));
+      const larger = graph.node("Resize", [h, "", "", target], { mode: "nearest" });
+      graph.node("Conv", [larger, weight(graph, [4, 6, 1, 1])], {}, { outputs: ["y"] });
+      graph.output("y");
+    });
+  }
+
+  const concat = (graph: GraphBuilder, parts: string[]) => graph.node("Concat", parts, { axis: 0 });
+  const slice = (graph: GraphBuilder, shape: string, from: number, to: number) =>
+    graph.node("Slice", [shape, ints(graph, [from]), ints(graph, [to])]);
+  const pick = (graph: GraphBuilder, shape: string, at: number) =>
+    graph.node("Unsqueeze", [graph.node("Gather", [shape, graph.scalar(at, "int64")]), ints(graph, [0])]);
+
+  it.each<[string, SizesOf]>([
+    ["the batch, and a number of channels", (g, s) => concat(g, [pick(g, s, 0), ints(g, [6, 16, 12])])],
+    ["batch and channels at once", (g, s) => concat(g, [slice(g, s, 0, 2), ints(g, [16, 12])])],
+    ["batch and channels one by one", (g, s) => concat(g, [pick(g, s, 0), pick(g, s, 1), ints(g, [16, 12])])],
+    [
+      "batch, channels and doubled positions",
+      (g, s) => concat(g, [slice(g, s, 0, 2), g.node("Mul", [slice(g, s, 2, 4), ints(g, [2, 3])])]),
+    ],
+  ])("lets channels pass that read %s from a shape", async (_, sizes) => {
+    const padding = await expectSamePadded(resized(sizes), { x: floats([2, 3, 8, 8]) });
+    expect(fateOf(padding, "h", 1)).toBeGreaterThan(6);
+    const operators = padding.after.graph.nodes.map(({ opType }) => opType);
+    expect(operators.filter((operator) => operator === "Resize")).toHaveLength(1);
+  });
+
+  it.each<[string, SizesOf, RegExp]>([
+    [
+      "computes with the number of channels",
+      (g, s) =>
+        concat(g, [pick(g, s, 0), pick(g, s, 1), g.node("Mul", [pick(g, s, 1), ints(g, [2])]), ints(g, [9])]),
+      /Shape .* reads its size/,
+    ],
+    [
+      "wants another number of channels",
+      (g, s) => concat(g, [pick(g, s, 0), ints(g, [12, 8, 8])]),
+      /Resize .* resizes it/,
+    ],
+  ])("keeps channels where the model %s", async (_, sizes, reason) => {
+    const bytes = model({ name: "kept", opset: 17 }, (graph) => {
+      const x = graph.input("x", ["N", 3, 8, 8]);
+      const h = graph.node("Conv", [x, weight(graph, [6, 3, 1, 1])], {}, { outputs: ["h"] });
+      const target = sizes(graph, graph.node("Shape", [h]));
+      graph.node("Resize", [h, "", "", target], { mode: "nearest" }, { outputs: ["y"] });
+      graph.output("y");
+    });
+    const padding = await expectSamePadded(bytes, { x: floats([2, 3, 8, 8]) });
+    expect(fateOf(padding, "h", 1)).toMatch(reason);
+  });
+});
+
 describe("tables", () => {
   it("may get rows that no index reaches", async () => {
     const bytes = model({ name: "table", opset: 17 }, (graph) => {

@@ -1,6 +1,6 @@
 /** @file Resize and Upsample: axes scaled by factors or to sizes. */
 import { paddedSize } from "../../ir/axis.ts";
-import { type Dim, floorDivDims, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
+import { type Dim, floorDivDims, mulDims, type Shape, sameDim, unknownDim } from "../../ir/dim.ts";
 import { type AxisContext, type Lane, type LaneContext, passAxes } from "../axes.ts";
 import { finiteIfKnown, keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
@@ -15,8 +15,7 @@ export const resize = defineOp({
     const { dtype, shape } = tensorAt(context, 0);
     const scales = context.opset < 11 ? 1 : 2;
     if (shape === undefined) return [tensor(dtype, undefined)];
-    const given = context.opset < 18 ? undefined : context.ints("axes");
-    const axes = normalizeAxes(given ?? [...shape.keys()], shape.length);
+    const axes = listedAxes(context, shape.length);
     if (isGiven(context, 3)) return [tensor(dtype, resizedTo(context, shape, axes))];
     return [tensor(dtype, scaled(shape, axes, elementsAt(context, scales)))];
   },
@@ -44,32 +43,48 @@ export const upsample = defineOp({
 
 /** Axes that keep their size pass: of scale 1, or with their own size in `sizes`, which is then written again. */
 function resizeAxes(context: AxisContext): void {
-  const shape = tensorAt(context, 0).shape;
+  const { shape } = tensorAt(context, 0);
   if (shape === undefined) return context.blockAll("has operands of unknown sizes");
-  const given = context.opset < 18 ? undefined : context.ints("axes");
-  const listed = normalizeAxes(given ?? [...shape.keys()], shape.length);
-  const bySize = isGiven(context, 3);
-  const targets = bySize ? numbersAt(context, 3) : elementsAt(context, context.opset < 11 ? 1 : 2);
-  const stretched = (context.string("keep_aspect_ratio_policy") ?? "stretch") === "stretch";
-  const keeps = (axis: number) => {
-    const at = listed.indexOf(axis);
-    if (at < 0) return true;
-    return bySize ? stretched && targets?.[at] === shape[axis] : targets?.[at] === 1;
-  };
-  passAxes(context, keeps, "resizes it");
+  if (isGiven(context, 3)) return sizedAxes(context);
+  const listed = listedAxes(context, shape.length);
+  const scales = elementsAt(context, context.opset < 11 ? 1 : 2);
+  passAxes(context, (axis) => !listed.includes(axis) || scales?.[listed.indexOf(axis)] === 1, "resizes it");
+}
+
+function sizedAxes(context: AxisContext): void {
+  const kept = axesKeptBySizes(context);
+  const listed = listedAxes(context, tensorAt(context, 0).shape?.length ?? 0);
+  passAxes(context, (axis) => !listed.includes(axis) || kept.includes(axis), "resizes it");
+  const targets = numbersAt(context, 3);
   const axes = context.axesOf(0);
-  if (!bySize || targets === undefined || axes === undefined) return;
+  if (axes === undefined) return;
+  if (targets === undefined) return context.repeatSizes(3, kept);
   context.rewriteInput(3, (sizes) =>
-    listed.map((axis, at) => {
-      const own = axes[axis];
-      const target = targets[at];
-      return keeps(axis) && own !== undefined
-        ? paddedSize(own, sizes)
-        : typeof target === "number"
-          ? target
-          : 0;
+    targets.map((target, at) => {
+      const own = axes[kept[at] ?? -1];
+      return own === undefined ? target : paddedSize(own, sizes);
     }),
   );
+}
+
+/** For each element of `sizes`, the axis of input 0 that it names the size of; undefined where it names another size. */
+export function axesKeptBySizes(context: OpContext): readonly (number | undefined)[] {
+  const { shape } = tensorAt(context, 0);
+  const targets = isGiven(context, 3) ? elementsAt(context, 3) : undefined;
+  const policy = context.string("keep_aspect_ratio_policy") ?? "stretch";
+  if (shape === undefined || targets === undefined || policy !== "stretch") return [];
+  const listed = listedAxes(context, shape.length);
+  return targets.map((target, at) => {
+    const axis = listed[at] ?? -1;
+    const dim = shape[axis];
+    return dim !== undefined && sameDim(dim, target) ? axis : undefined;
+  });
+}
+
+/** The axes that scales and sizes are about, in their order. */
+function listedAxes(context: OpContext, rank: number): readonly number[] {
+  const given = context.opset < 18 ? undefined : context.ints("axes");
+  return normalizeAxes(given ?? [...Array(rank).keys()], rank);
 }
 
 /** Weights of neighbours add up to 1 up to rounding; outside the image stands one value. */

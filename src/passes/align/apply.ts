@@ -1,6 +1,6 @@
 /** @file Chosen sizes to a patch: padded constants, rewritten sizes, and conversions at the graph's edges. */
 import { type Axis, atomsOf, indexMap, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
-import type { Model, Node, TensorRef, Value } from "../../ir/model.ts";
+import { labelOf, type Model, type Node, type TensorRef, type Value } from "../../ir/model.ts";
 import {
   type AttributeSpec,
   type GraphPatch,
@@ -38,6 +38,8 @@ interface NodeDraft {
   inputs: string[] | undefined;
   outputs: string[] | undefined;
   opType?: string;
+  /** Nodes that compute what it reads. */
+  readonly before: NodeSpec[];
   readonly attributes: Map<string, AttributeSpec | null>;
 }
 
@@ -64,13 +66,15 @@ class Applier {
     for (const rewrite of relations.rewrites) {
       if (!this.#touchesPadding(rewrite.node)) continue;
       if (rewrite.kind === "input") this.#rewriteInput(rewrite.node, rewrite.index, rewrite.values(sizes));
+      else if (rewrite.kind === "sizes") this.#repeatSizes(rewrite.node, rewrite.index, rewrite.axes);
       else if (rewrite.kind === "float") this.#writeFloat(rewrite.node, rewrite.name, rewrite.value(sizes));
       else this.#rewriteAttribute(rewrite.node, rewrite.name, rewrite.value(sizes));
     }
     for (const shuffle of relations.shuffles) {
       if (shuffle.nodes.some((node) => this.#touchesPadding(node))) this.#writeShuffle(shuffle);
     }
-    for (const [node, draft] of this.#drafts) this.#graph.nodes.set(node, [specOf(node, draft)]);
+    for (const [node, draft] of this.#drafts)
+      this.#graph.nodes.set(node, [...draft.before, specOf(node, draft)]);
     return this.#patch;
   }
 
@@ -152,6 +156,27 @@ class Applier {
     this.#inputsOf(node)[index] = name;
   }
 
+  /** Elements that name a size of what the node reads are taken from that: [shape…, sizes…] gathered. */
+  #repeatSizes(node: Node, index: number, axes: readonly (number | undefined)[]): void {
+    const inputs = this.#inputsOf(node);
+    const rank = this.#input.relations.scope.shape(node.inputs[0])?.length ?? 0;
+    const make = (what: string) => this.#input.names.make(`${labelOf(node)}_${what}`);
+    const [shape, both, sizes, positions] = [make("shape"), make("both"), make("sizes"), make("positions")];
+    this.#graph.added.set(positions, int64Tensor(axes.map((axis, at) => axis ?? rank + at)));
+    this.#draft(node).before.push(
+      { opType: "Shape", name: shape, inputs: [inputs[0] ?? ""], outputs: [shape] },
+      {
+        opType: "Concat",
+        name: both,
+        inputs: [shape, inputs[index] ?? ""],
+        outputs: [both],
+        attributes: new Map([["axis", { type: "int", value: 0 }]]),
+      },
+      { opType: "Gather", name: sizes, inputs: [both, positions], outputs: [sizes] },
+    );
+    inputs[index] = sizes;
+  }
+
   #rewriteAttribute(node: Node, name: string, value: number | readonly number[]): void {
     const spec: AttributeSpec =
       typeof value === "number" ? { type: "int", value } : { type: "ints", values: value };
@@ -201,7 +226,12 @@ class Applier {
   }
 
   #draft(node: Node): NodeDraft {
-    const draft = this.#drafts.get(node) ?? { inputs: undefined, outputs: undefined, attributes: new Map() };
+    const draft = this.#drafts.get(node) ?? {
+      inputs: undefined,
+      outputs: undefined,
+      before: [],
+      attributes: new Map(),
+    };
     this.#drafts.set(node, draft);
     return draft;
   }

@@ -33,6 +33,12 @@ export type Rewrite = { readonly node: Node } & (
       readonly values: (sizes: PaddedSizes) => readonly number[];
     }
   | {
+      readonly kind: "sizes";
+      readonly index: number;
+      /** Of input 0, by element; undefined where the element stays. */
+      readonly axes: readonly (number | undefined)[];
+    }
+  | {
       readonly kind: "attribute";
       readonly name: string;
       readonly value: (sizes: PaddedSizes) => number | readonly number[];

@@ -74,6 +74,10 @@ export class RelationContext extends NodeContext implements AxisContext {
     this.#builder.rewrites.push({ node: this.node, kind: "input", index, values });
   }
 
+  repeatSizes(index: number, axes: readonly (number | undefined)[]): void {
+    this.#builder.rewrites.push({ node: this.node, kind: "sizes", index, axes });
+  }
+
   rewriteAttribute(name: string, value: (sizes: PaddedSizes) => number | readonly number[]): void {
     this.#builder.rewrites.push({ node: this.node, kind: "attribute", name, value });
   }
