@@ -1,9 +1,10 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import type { FixReport } from "../../src/cli/fix-report.ts";
+import { openModel } from "../../src/onnx/open.ts";
 import { writeNpz } from "../../src/verify/index.ts";
-import { contentsOf, writeInline } from "../fix/models.ts";
+import { contentsOf, convolutions, writeInline } from "../fix/models.ts";
 import { floats, info, node, type types } from "../onnx/build.ts";
 import { fixJson } from "./fixing.ts";
 import { useWorkbench } from "./workbench.ts";
@@ -87,3 +88,65 @@ function kept(report: FixReport) {
     notes.filter(({ pass, kind }) => pass === "half" && kind === "kept"),
   );
 }
+
+describe("the proof of half precision", () => {
+  it("runs an FP16 result, and the same with every value rounded", async () => {
+    writeInline(bench.folder.path, growing());
+    const { report } = await fixJson(bench, "--fix-only", "--precision", "fp16", "model.onnx");
+    expect(report.fixes[0]?.proof).toMatchObject({
+      kind: "verified",
+      summary: expect.stringMatching(/float16 costs; in FP16, and in FP32 with every value rounded to FP16$/),
+    });
+  });
+
+  it("is of the model that was written: FP32 where samples say so", async () => {
+    const graph = growing();
+    graph.node?.push(node("MatMul", ["u", "w1"], ["v"], { name: "small" }));
+    graph.input?.push(info("u", [64, 64]));
+    graph.output?.push(info("v", [64, 64]));
+    writeInline(bench.folder.path, graph);
+    const filled = (size: number) =>
+      ({ dtype: "float32", dims: [64, 64], data: new Float32Array(64 * 64).fill(size) }) as const;
+    const inputs = new Map(Object.entries({ x: filled(1e4), u: filled(1) }));
+    writeFileSync(path.join(bench.folder.path, "large.npz"), writeNpz(inputs));
+    const flags = ["--fix-only", "--precision", "fp16", "--samples", "large.npz", "model.onnx"];
+    const { report } = await fixJson(bench, ...flags);
+    expect(kept(report)[0]).toMatchObject({ node: "grows" });
+    expect(report.fixes[0]?.proof?.kind).toBe("verified");
+  });
+});
+
+describe("--precision bf16 below opset 22", () => {
+  const raise = ["--fix-only", "--precision", "bf16", "model.onnx"];
+  const opset = (version: number) => ({ opsetImport: [{ domain: "", version }] });
+
+  it("raises the opset for convolutions, and is verified", async () => {
+    const file = writeInline(bench.folder.path, convolutions(), opset(17));
+    const { exitCode, report } = await fixJson(bench, ...raise);
+    expect(exitCode).toBe(0);
+    expect(report.fixes[0]?.notes.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/^opset 17 → 22, where every operator of the model means the same/),
+    );
+    expect(report.fixes[0]?.proof?.summary).toMatch(/; BF16 computed in FP32 with every value rounded$/);
+    using fixed = openModel(file);
+    expect(fixed.opsets.get("")).toBe(22);
+    const weights = fixed.graph.nodes
+      .filter(({ opType }) => opType === "Conv")
+      .map(({ inputs }) => inputs[1]);
+    expect(weights.map((value) => value?.initializer?.dtype)).toEqual(["bfloat16", "bfloat16"]);
+  });
+
+  it("names the operator that forbids it", async () => {
+    const graph = convolutions();
+    const axes = { name: "axes", type: 7, ints: [2, 3] };
+    graph.node?.push(node("ReduceMean", ["y"], ["z"], { name: "mean", attribute: [axes] }));
+    graph.output?.push(info("z", [1, 32, 1, 1]));
+    writeInline(bench.folder.path, graph, opset(17));
+    const { exitCode, report, stderr } = await fixJson(bench, ...raise);
+    expect(exitCode).toBe(2);
+    expect(report.fixes[0]?.error).toMatchObject({ code: "opset-too-old" });
+    expect(stderr).toMatch(
+      /BF16 Conv needs opset 22.*ReduceMean "mean" is not known to mean the same in both/,
+    );
+  });
+});
