@@ -2,10 +2,13 @@
 
 import type { Facts } from "../../facts/infer.ts";
 import { type Atom, type Axis, atomsOf, sizeOfAxis } from "../../ir/axis.ts";
+import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
 import type { Pricing, SizedProduct } from "../pass.ts";
 import { choosePadding, type MeasuredWork } from "./choose.ts";
 import { allAxes, blockUnsafe, collectFills } from "./lanes.ts";
+import { atomsOfProduct } from "./padded.ts";
+import type { Component } from "./problem.ts";
 import { freeAtoms, type Relations, relate } from "./relate.ts";
 
 export interface Reason {
@@ -25,18 +28,21 @@ export function explainer({ facts, work, pricing }: RemainderInput): (product: S
   const relations = relate(facts);
   blockUnsafe(relations, freeAtoms(allAxes(relations)), collectFills(relations));
   const atoms = freeAtoms(allAxes(relations));
-  const { components } = choosePadding(relations, atoms, work, pricing);
-  const within = choosePadding(relations, atoms, work, pricing, { edges: false }).components;
+  // What would be padded if any saving were enough, and if inputs and outputs of the model were padded for nothing.
+  const unbounded = { ...pricing, leastMicroseconds: 0 };
+  const paying = choosePadding(relations, atoms, work, unbounded).components;
+  const inside = choosePadding(relations, atoms, work, unbounded, { edges: false }).components;
+  const isPadded = (product: SizedProduct, { products, sizes }: Component) =>
+    products.includes(product) && [...atomsOfProduct(product, relations)].some((atom) => sizes.has(atom));
   return (product) => {
     if (product.scope !== facts.root)
       return { kind: "elsewhere", message: "it is in a subgraph or a function, where axes are not followed" };
-    const at = components.findIndex(({ products }) => products.includes(product));
-    const saves = components[at]?.savesMicroseconds ?? 0;
-    const blocked = blocksOf(product, relations);
     // An axis that is forbidden says more than what another axis of the same product would save.
+    const blocked = blocksOf(product, relations);
     if (blocked.length > 0) return { kind: "forbidden", message: `blocked: ${blocked.join("; ")}` };
-    if (saves > worthMentioning) return tooLittle(saves, pricing);
-    if ((within[at]?.savesMicroseconds ?? 0) > worthMentioning) {
+    const component = paying.find((each) => isPadded(product, each));
+    if (component !== undefined) return tooLittle(component.savesMicroseconds, pricing);
+    if (inside.some((each) => isPadded(product, each))) {
       const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
       return { kind: "edges", message };
     }
@@ -44,9 +50,6 @@ export function explainer({ facts, work, pricing }: RemainderInput): (product: S
     return { kind: "neighbours", message };
   };
 }
-
-/** Microseconds. */
-const worthMentioning = 1e-6;
 
 function tooLittle(saves: number, { leastMicroseconds, modelMicroseconds }: Pricing): Reason {
   const share = (100 * saves) / modelMicroseconds;
@@ -58,12 +61,27 @@ function tooLittle(saves: number, { leastMicroseconds, modelMicroseconds }: Pric
 /** `97: LogSoftmax "p" normalizes over it`: what forbids padding the axes that are off the multiple. */
 function blocksOf(product: SizedProduct, relations: Relations): string[] {
   const misaligned = new Set(contiguousAxes(product.sizes).filter((size) => size % multiple !== 0));
-  const values = product.nodes.flatMap(({ inputs, outputs }) => [...inputs, ...outputs]);
-  const axes = values.flatMap((value) => (value === undefined ? [] : (relations.axesOf(value) ?? [])));
-  const reasons = axes
+  const reasons = matrixAxes(product, relations)
     .filter((axis) => misaligned.has(sizeOfAxis(axis)) && !isFree(axis))
     .flatMap((axis) => atomsOf(axis).flatMap((atom) => reasonAgainst(atom)));
+  if (misaligned.size === 1 && misaligned.has(1))
+    reasons.push("1: a single element, which may stand for many");
   return [...new Set(reasons)];
+}
+
+/** Axes of the product's matrices: channels of a convolution, not its taps and positions. */
+function matrixAxes({ nodes, sizes }: SizedProduct, relations: Relations): Axis[] {
+  const multiplying = nodes.filter(({ domain, opType }) => findOp(domain, opType)?.product === true);
+  const found: Axis[] = [];
+  for (const { inputs, outputs } of multiplying) {
+    for (const [role, value] of [...inputs.slice(0, 2), outputs[0]].entries()) {
+      const axes = value === undefined ? [] : (relations.axesOf(value) ?? []);
+      const isWeight = role === 1;
+      const channels = isWeight ? axes.slice(0, 2) : axes.slice(1, 2);
+      found.push(...(sizes.kind === "conv" ? channels : axes.slice(-2)));
+    }
+  }
+  return found;
 }
 
 /** One atom that may grow makes the whole axis a multiple of what it is padded to. */
