@@ -57,7 +57,7 @@ function refuseSkipped({ skipped }: Facts): void {
 /** In memory as the caller gives it: row-major, of the model's type. */
 function inputPort(value: Value, { scope, slots }: Frame, planner: Planner, draft: PlanDraft): PlanPort {
   const view = portView(value, scope.fact(value), "input", draft);
-  const type = planner.slotType(value, view.type);
+  const type = planner.slotType(value, view);
   const slot: Slot = {
     name: value.name,
     shape: view.shape,

@@ -182,8 +182,8 @@ export class Planner {
   #newSlot(value: Value, { scope }: Frame): Slot {
     const fact = scope.fact(value);
     const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
-    const type = storageOf(dtype, value.producer, this.precision);
     const shape = sizesOfFact(fact);
+    const type = storageOf(dtype, shape && elementCount(shape), value.producer, this.precision);
     const operator = value.producer === undefined ? "input" : operatorOf(value.producer);
     const refuse = (what: string) => new PlanError(operator, `value "${value.name}": ${what}`);
     if (type === undefined)
@@ -406,8 +406,8 @@ export class Planner {
   }
 
   /** How a value of the model's `type` is stored. */
-  slotType(value: Value, type: StorageType): StorageType {
-    return storageOf(type, value.producer, this.precision) ?? type;
+  slotType(value: Value, { type, shape }: View): StorageType {
+    return storageOf(type, elementCount(shape), value.producer, this.precision) ?? type;
   }
 
   /** The type that `viewOf` has. */

@@ -40,16 +40,19 @@ const wideResults: ReadonlySet<string> = new Set([
   "MelWeightMatrix",
 ]);
 
-/** How a value of `dtype` is stored; undefined where the GPU has no such type. */
+/** How a value of `dtype` with `count` elements is stored; undefined where the GPU has no such type. */
 export function storageOf(
   dtype: DType | undefined,
+  count: number | undefined,
   producer: Node | undefined,
   precision: Precision,
 ): StorageType | undefined {
   if (!isStorageType(dtype)) return undefined;
   if (!isFloatStorage(dtype) || precision === "model") return dtype;
   const type = floats[precision];
-  if (producer === undefined || type === "float32") return type;
+  // A scale or a step of time costs nothing in float32, and everything depends on it.
+  if (count === 1 || type === "float32") return "float32";
+  if (producer === undefined) return type;
   return wideResults.has(operatorOf(producer)) || isSquare(producer) ? "float32" : type;
 }
 
