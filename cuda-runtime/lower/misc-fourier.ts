@@ -4,13 +4,19 @@ import type { LowerContext, LowerTable } from "../plan/lowering.ts";
 import { isFloatStorage, storageTypes } from "../plan/storage.ts";
 import type { View } from "../plan/view.ts";
 
+/** Of cosines; Hamming's as ONNX has them, not the rounded ones of other definitions. */
+export const windowCoefficients = {
+  HannWindow: [0.5, 0.5],
+  HammingWindow: [25 / 46, 21 / 46],
+  BlackmanWindow: [0.42, 0.5, 0.08],
+} as const;
+
 export const fourierLowerings: LowerTable = {
   DFT: lowerDft,
   STFT: lowerStft,
-  HannWindow: (context) => lowerWindow(context, [0.5, 0.5]),
-  // Coefficients as ONNX has them, not the rounded ones of other definitions.
-  HammingWindow: (context) => lowerWindow(context, [25 / 46, 21 / 46]),
-  BlackmanWindow: (context) => lowerWindow(context, [0.42, 0.5, 0.08]),
+  HannWindow: (context) => lowerWindow(context, windowCoefficients.HannWindow),
+  HammingWindow: (context) => lowerWindow(context, windowCoefficients.HammingWindow),
+  BlackmanWindow: (context) => lowerWindow(context, windowCoefficients.BlackmanWindow),
   MelWeightMatrix: lowerMelWeights,
 };
 
@@ -81,18 +87,19 @@ function lowerStft(context: LowerContext): void {
   });
 }
 
-/** Σ (-1)^i c_i cos(2π i n / N), N the size, or one less for a symmetric window. */
 function lowerWindow(context: LowerContext, coefficients: readonly number[]): void {
   const [size = 0] = context.outputShape(0);
-  const period = context.int("periodic") === 0 ? size - 1 : size;
-  const values = Array.from({ length: size }, (_, n) =>
-    coefficients.reduce(
-      (total, factor, i) =>
-        total + (i % 2 === 0 ? factor : -factor) * Math.cos((2 * Math.PI * i * n) / Math.max(1, period)),
-      0,
-    ),
+  setConstant(context, windowValues(coefficients, size, context.int("periodic") !== 0));
+}
+
+/** Σ (-1)^i c_i cos(2π i n / N), N the size, or one less for a symmetric window. */
+export function windowValues(coefficients: readonly number[], size: number, isPeriodic: boolean): number[] {
+  const period = Math.max(1, isPeriodic ? size : size - 1);
+  const term = (factor: number, i: number, n: number) =>
+    (i % 2 === 0 ? factor : -factor) * Math.cos((2 * Math.PI * i * n) / period);
+  return Array.from({ length: size }, (_, n) =>
+    coefficients.reduce((total, factor, i) => total + term(factor, i, n), 0),
   );
-  setConstant(context, values);
 }
 
 function setConstant(context: LowerContext, values: readonly number[]): void {
@@ -105,11 +112,20 @@ function setConstant(context: LowerContext, values: readonly number[]): void {
 const melBreak = 700;
 const melFactor = 2595;
 
-/** [bins, bands]: triangles between points equally far apart on the mel scale. */
 function lowerMelWeights(context: LowerContext): void {
   const scalar = (index: number) =>
     context.knownElements(index)[0] ?? context.fail(`input ${index} is empty`);
-  const [bands, length, rate, lowest, highest] = [scalar(0), scalar(1), scalar(2), scalar(3), scalar(4)];
+  setConstant(context, melWeights(scalar(0), scalar(1), scalar(2), scalar(3), scalar(4)));
+}
+
+/** [bins, bands]: triangles between points equally far apart on the mel scale. Rate and edges in Hz. */
+export function melWeights(
+  bands: number,
+  length: number,
+  rate: number,
+  lowest: number,
+  highest: number,
+): number[] {
   const bins = Math.floor(length / 2) + 1;
   const mel = (hertz: number) => melFactor * Math.log10(1 + hertz / melBreak);
   const [low, high] = [mel(lowest), mel(highest)];
@@ -117,11 +133,10 @@ function lowerMelWeights(context: LowerContext): void {
     const hertz = melBreak * (10 ** ((low + (i * (high - low)) / (bands + 2)) / melFactor) - 1);
     return Math.floor(((length + 1) * hertz) / rate);
   });
-  const values = Array.from({ length: bins * bands }, (_, at) => {
+  return Array.from({ length: bins * bands }, (_, at) => {
     const [bin, band] = [Math.floor(at / bands), at % bands];
     return triangle(bin, points[band] ?? 0, points[band + 1] ?? 0, points[band + 2] ?? 0);
   });
-  setConstant(context, values);
 }
 
 /** Rises from `left` to 1 at `top`, falls to 0 at `right`, which is left out. */

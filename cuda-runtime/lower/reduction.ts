@@ -49,7 +49,10 @@ export const reductionLowerings: LowerTable = Object.fromEntries(
 function lowerReduction(context: LowerContext, operator: string, row: Row): void {
   const shape = context.inputShape(0);
   const axes = reducedAxes(context, row.axesInputSince, shape.length);
-  if (axes === undefined) return context.setExpr(0, context.expr(0));
+  // A reduction over no axes still does what it does to each element.
+  if (axes.size === 0 && row.pre === "none" && row.post === "none") {
+    return context.setExpr(0, context.expr(0));
+  }
   if (elementCount(context.outputShape(0)) === 0) return void context.output(0);
   const count = [...axes].reduce((total, axis) => total * (shape[axis] ?? 1), 1);
   if (count === 0) {
@@ -71,12 +74,8 @@ function lowerReduction(context: LowerContext, operator: string, row: Row): void
   });
 }
 
-/** Undefined where nothing is reduced: empty axes that mean none. */
-function reducedAxes(
-  context: LowerContext,
-  axesInputSince: number,
-  rank: number,
-): ReadonlySet<number> | undefined {
+/** Empty axes mean all of them, unless the node says that they mean none. */
+function reducedAxes(context: LowerContext, axesInputSince: number, rank: number): ReadonlySet<number> {
   const isInput = context.opset >= axesInputSince;
   const named = isInput
     ? context.hasInput(1)
@@ -84,7 +83,7 @@ function reducedAxes(
       : []
     : (context.ints("axes") ?? []);
   if (named.length > 0) return new Set(named.map((axis) => (axis < 0 ? axis + rank : axis)));
-  if (context.int("noop_with_empty_axes") === 1) return undefined;
+  if (context.int("noop_with_empty_axes") === 1) return new Set();
   return new Set(Array.from({ length: rank }, (_, axis) => axis));
 }
 
