@@ -14,6 +14,7 @@ import { productLowerings } from "./product.ts";
 import { dynamicQuantizeLowerings, quantizeLowerings } from "./quantize.ts";
 import { recurrentLowerings } from "./recurrent.ts";
 import { reductionLowerings } from "./reduction.ts";
+import { rotaryLowerings } from "./rotary.ts";
 
 /** Operators computed element by element: their results are expressions, fused with what is around them. */
 export const elementwiseLowerings: LowerTable = merged([
@@ -28,6 +29,7 @@ export const lowerings: LowerTable = merged([
   splitActivationLowerings,
   indexLowerings,
   dynamicQuantizeLowerings,
+  rotaryLowerings,
   reductionLowerings,
   orderLowerings,
   miscLowerings,
