@@ -29,7 +29,7 @@ function channelsSecond(view: View, isLast: boolean): View {
 function conv(layout: Layout): Lower {
   return (context) => {
     const { channelsLast = false, weightsLast = false } = layout;
-    const x = channelsSecond(context.input(0), channelsLast);
+    const x = channelsSecond(asStored(context, 0), channelsLast);
     const w = channelsSecond(context.input(1), weightsLast);
     checkOperands(context, x, w);
     const shape = context.outputShape(0);
@@ -46,6 +46,15 @@ function conv(layout: Layout): Lower {
     const bias = biasOf(context, channelsLast ? rank - 1 : 1, rank);
     context.setProduct(0, product, (leaf) => fused(context, bias === undefined ? leaf : add(leaf, bias)));
   };
+}
+
+/** An input of the model or a weight as it lies there, where `input` would round it first. */
+function asStored(context: LowerContext, index: number): View {
+  const expr = context.expr(index);
+  if (expr.kind !== "load" || !isFloatStorage(expr.view.type)) return context.input(index);
+  const shape = context.inputShape(index);
+  const isWhole = shape.every((size, axis) => size === expr.view.shape[axis]);
+  return isWhole && shape.length === expr.view.shape.length ? expr.view : context.input(index);
 }
 
 function checkOperands(context: LowerContext, x: View, w: View): void {
@@ -78,6 +87,8 @@ function emitterOf(
   const pads = transposed ? transposedPads(context, kernel, input, output) : window.padsBegin;
   const groups = context.int("group") ?? 1;
   const { strides, dilations } = window;
+  const type = context.inputType(0);
+  const operands = isFloatStorage(type) ? type : undefined;
   return (epilogue: Epilogue, to: View): void => {
     const { residual } = epilogue;
     const request = {
@@ -88,6 +99,7 @@ function emitterOf(
       dilations,
       pads,
       groups,
+      operands,
       epilogue: { ...epilogue, residual: residual && channelsSecond(residual, channelsLast) },
     };
     if (transposed) emitConvTranspose(context, request);
@@ -100,8 +112,7 @@ function biasOf(context: LowerContext, channelAxis: number, rank: number): Expr 
   if (!context.hasInput(2)) return undefined;
   const expr = context.expr(2);
   if (expr.kind === "constant") return expr;
-  // A weight in memory keeps the model's type, which `input` would round.
-  const view = expr.kind === "load" ? expr.view : context.input(2);
+  const view = asStored(context, 2);
   const shape = Array.from({ length: rank }, (_, axis) => (axis === channelAxis ? (view.shape[0] ?? 1) : 1));
   const strides = shape.map((_, axis) => (axis === channelAxis ? (view.strides[0] ?? 0) : 0));
   return load({ ...view, shape, strides }, "f32");

@@ -78,12 +78,14 @@ export function ratesOf(target: PlanTarget): Rates {
   return found;
 }
 
+/** `accepts` narrows the choice, for measurements and tests. */
 export function chooseConv(
   problem: ConvProblem,
   source: ConvSource,
   target: PlanTarget,
+  accepts: (choice: ConvChoice) => boolean = () => true,
 ): ConvChoice | undefined {
-  return convChoices(problem, source, target)[0];
+  return convChoices(problem, source, target).find(accepts);
 }
 
 /** All that are possible, the fastest first. */

@@ -41,6 +41,8 @@ export interface ConvRequest {
   readonly dilations: readonly number[];
   readonly pads: readonly number[];
   readonly groups: number;
+  /** What x and w are rounded to before they are multiplied; x's own type unless given. */
+  readonly operands?: FloatStorage | undefined;
   readonly epilogue: Epilogue;
 }
 
@@ -56,7 +58,12 @@ interface Parts {
   readonly filters: number;
 }
 
-export function emitConv(emitter: Emitter, request: ConvRequest): void {
+/** `accepts` narrows the choice among the kernels of this family, for measurements and tests. */
+export function emitConv(
+  emitter: Emitter,
+  request: ConvRequest,
+  accepts?: (choice: ConvChoice) => boolean,
+): void {
   if (elementCount(request.to.shape) === 0) return;
   const w = spatialOf(request.w);
   const window: Window = {
@@ -78,7 +85,7 @@ export function emitConv(emitter: Emitter, request: ConvRequest): void {
     channels: w.channels,
     filters: w.batch / request.groups,
   };
-  if (!emitPointwise(emitter, parts)) emitProduct(emitter, parts);
+  if (accepts !== undefined || !emitPointwise(emitter, parts)) emitProduct(emitter, parts, accepts);
 }
 
 /**
@@ -135,13 +142,18 @@ function matricesOf(spatial: Spatial): View | undefined {
   };
 }
 
-/** What x is multiplied as. TF32 keeps as much of a float32 as float16 does, so it serves whatever is stored as half. */
-function mathOf({ target, tf32 }: Emitter, { x, to }: ConvRequest): ConvMath {
+/** TF32 keeps as much of a float32 as float16 does, so it serves whatever is stored as half. */
+function mathOf({ target, tf32 }: Emitter, { x, to, operands = floatOf(x) }: ConvRequest): ConvMath {
   const hasAmpere = target.computeCapability >= 80;
-  if (x.type === "float16") return "f16";
+  if (operands === "float16") return "f16";
   if (!hasAmpere) return "f32";
-  if (x.type === "bfloat16") return "bf16";
+  if (operands === "bfloat16") return "bf16";
   return tf32 || isHalfStorage(to.type) ? "tf32" : "f32";
+}
+
+function floatOf({ type }: View): FloatStorage {
+  if (!isFloatStorage(type)) throw new Error(`tc-lint bug: a convolution of ${type}`);
+  return type;
 }
 
 const storageOf: Readonly<Record<ConvMath, FloatStorage>> = {
@@ -151,10 +163,10 @@ const storageOf: Readonly<Record<ConvMath, FloatStorage>> = {
   f32: "float32",
 };
 
-function emitProduct(emitter: Emitter, parts: Parts): void {
+function emitProduct(emitter: Emitter, parts: Parts, accepts?: (choice: ConvChoice) => boolean): void {
   const { request, math, y } = parts;
   const x = spatialOf(request.x);
-  const choice = chooseConv(problemOf(parts), sourceOf(parts, x), emitter.target);
+  const choice = chooseConv(problemOf(parts), sourceOf(parts, x), emitter.target, accepts);
   if (choice === undefined) {
     throw new PlanError("Conv", `no kernel of sm_${emitter.target.computeCapability} multiplies ${math}`);
   }

@@ -6,6 +6,7 @@
  */
 import type { Epilogue } from "../../plan/epilogue.ts";
 import type { Emitter } from "../../plan/lowering.ts";
+import type { FloatStorage } from "../../plan/storage.ts";
 import { permuted, reshaped, sliced, type View } from "../../plan/view.ts";
 import { emitConv } from "./conv.ts";
 
@@ -20,6 +21,7 @@ export interface ConvTransposeRequest {
   /** What is cut off in front. */
   readonly pads: readonly number[];
   readonly groups: number;
+  readonly operands?: FloatStorage | undefined;
   readonly epilogue: Epilogue;
 }
 
@@ -125,6 +127,7 @@ function emitPhase(
     dilations: phases.map(({ dilation }) => dilation),
     pads: phases.map(({ pad }) => pad),
     groups: request.groups,
+    operands: request.operands,
     epilogue: { ...request.epilogue, residual: residual && ofPhase(residual) },
   });
 }

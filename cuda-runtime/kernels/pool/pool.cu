@@ -159,7 +159,7 @@ OF_TYPE(f16, __half, 8)
 OF_TYPE(bf16, __nv_bfloat16, 8)
 OF_TYPE(f32, float, 4)
 
-// Any layout. Acc holds every value of the type: float for halves, int64_t for integers.
+// Any layout. Acc holds every value of the type: float for halves, 64 bits for integers.
 template <typename Acc> __device__ __forceinline__ void poolAny(const PoolParams& p, const Spot& spot) {
   const int64_t base = static_cast<int64_t>(spot.batch) * p.xBatch + static_cast<int64_t>(spot.channel) * p.xChannel;
   Acc pooled = p.kind == kMax ? lowestOf<Acc>() : Acc(0);
@@ -217,5 +217,6 @@ extern "C" __global__ void __launch_bounds__(128) pool_any(const __grid_constant
   const Spot spot = spotOf(p, thread, 1);
   if (p.type == kFloat64) poolAny<double>(p, spot);
   else if (p.type <= kBFloat16) poolAny<float>(p, spot);
+  else if (isUnsignedCode(p.type)) poolAny<uint64_t>(p, spot);
   else poolAny<int64_t>(p, spot);
 }

@@ -1,0 +1,440 @@
+/** @file Convolutions on the GPU against loops in double precision. */
+import type { ConvChoice } from "../../../cuda-runtime/kernels/conv/choose.ts";
+import { emitConv } from "../../../cuda-runtime/kernels/conv/conv.ts";
+import { type ConvMath, type ConvTile, convTiles } from "../../../cuda-runtime/kernels/conv/table.ts";
+import { emitConvTranspose } from "../../../cuda-runtime/kernels/conv/transposed.ts";
+import {
+  type Activation,
+  type ActivationKind,
+  type Epilogue,
+  noActivation,
+} from "../../../cuda-runtime/plan/epilogue.ts";
+import { type FloatStorage, isHalfStorage } from "../../../cuda-runtime/plan/storage.ts";
+import {
+  channelsLastOrder,
+  elementCount,
+  sliced,
+  stridesOf,
+  type View,
+} from "../../../cuda-runtime/plan/view.ts";
+import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
+import {
+  convolved,
+  finished,
+  outputShapeOf,
+  type ReferenceEpilogue,
+  type Tensor,
+  transposedConvolved,
+  type WindowSpec,
+} from "../conv-reference.ts";
+
+/** How a tensor lies in memory: packed, or with channels that are part of more (`wide`) from the fourth on. */
+type Layout = "nhwc" | "nchw" | "wide";
+
+interface Spec {
+  readonly name: string;
+  readonly math: ConvMath;
+  readonly x: readonly number[];
+  /** [K, C / groups, …taps]; [C, K / groups, …taps] of a transposed one. */
+  readonly w: readonly number[];
+  readonly groups?: number;
+  readonly strides?: readonly number[];
+  readonly dilations?: readonly number[];
+  /** In front of all axes, then behind. */
+  readonly pads?: readonly number[];
+  /** Of a transposed one: the spatial sizes of its output. */
+  readonly transposedTo?: readonly number[];
+  readonly layout?: Layout;
+  readonly outputLayout?: Layout;
+  readonly source?: FloatStorage;
+  readonly output?: FloatStorage;
+  readonly affine?: "bias" | "both";
+  readonly activation?: Activation;
+  readonly residual?: { readonly type: FloatStorage; readonly layout: Layout };
+  readonly last?: Activation;
+  readonly accepts?: (choice: ConvChoice) => boolean;
+}
+
+const storage: Readonly<Record<ConvMath, FloatStorage>> = {
+  f16: "float16",
+  bf16: "bfloat16",
+  tf32: "float32",
+  f32: "float32",
+};
+
+function activation(kind: ActivationKind, a = 0, b = 0): Activation {
+  return { kind, a, b };
+}
+
+/** For sums of `depth` products of numbers up to 1. */
+function toleranceOf(
+  { math, output = storage[math], source = storage[math] }: Spec,
+  depth: number,
+): Tolerance {
+  const relative = { float16: 1e-3, bfloat16: 8e-3, float32: 3e-6 }[output];
+  const isRounded = source !== storage[math];
+  const rounding = math === "bf16" ? 5e-3 : 6e-4;
+  const operand = math === "tf32" || isRounded ? rounding : 3e-7;
+  return { relative, absolute: operand * Math.sqrt(depth) * 2 + 2e-6 };
+}
+
+const wideBy = 8;
+
+function stridesIn(shape: readonly number[], layout: Layout): { strides: number[]; offset: number } {
+  if (layout === "nchw") return { strides: stridesOf(shape), offset: 0 };
+  const order = channelsLastOrder(shape.length);
+  if (layout === "nhwc") return { strides: stridesOf(shape, order), offset: 0 };
+  return { strides: stridesOf(shape.with(1, (shape[1] ?? 1) + wideBy), order), offset: wideBy / 2 };
+}
+
+function input(
+  harness: Harness,
+  type: FloatStorage,
+  shape: readonly number[],
+  layout: Layout,
+  seed: number,
+): View {
+  return harness.tensor(type, [...shape], { ...stridesIn(shape, layout), seed });
+}
+
+function output(harness: Harness, type: FloatStorage, shape: readonly number[], layout: Layout): View {
+  if (layout === "nchw") return harness.output(type, [...shape]);
+  const order = channelsLastOrder(shape.length);
+  if (layout === "nhwc") return harness.output(type, [...shape], order);
+  const channels = shape[1] ?? 1;
+  return sliced(harness.output(type, shape.with(1, channels + wideBy), order), 1, wideBy / 2, channels);
+}
+
+function windowOf({ w, strides, dilations, pads }: Spec): WindowSpec {
+  const rank = w.length - 2;
+  const fill = (values: readonly number[] | undefined, value: number) =>
+    Array.from({ length: rank }, (_, axis) => values?.[axis] ?? value);
+  return {
+    strides: fill(strides, 1),
+    dilations: fill(dilations, 1),
+    padsBegin: fill(pads, 0),
+    padsEnd: fill(pads?.slice(rank), 0),
+  };
+}
+
+function check(spec: Spec): (harness: Harness) => void {
+  return (harness) => {
+    const { math, groups = 1, layout = "nhwc", outputLayout = "nhwc", accepts } = spec;
+    const window = windowOf(spec);
+    const x = input(harness, spec.source ?? storage[math], spec.x, layout, 1);
+    const w = harness.tensor(storage[math], [...spec.w], { seed: 2 });
+    const [first = 1, second = 1, ...taps] = spec.w;
+    const shape =
+      spec.transposedTo === undefined
+        ? outputShapeOf(spec.x, spec.w, window)
+        : [spec.x[0] ?? 1, second * groups, ...spec.transposedTo];
+    const depth = (spec.transposedTo === undefined ? second : first / groups) * elementCount(taps);
+    const to = output(harness, spec.output ?? storage[math], shape, outputLayout);
+    const { epilogue, reference } = epilogueOf(harness, spec, shape);
+    const request = {
+      x,
+      w,
+      to,
+      groups,
+      ...window,
+      pads: window.padsBegin,
+      operands: storage[math],
+      epilogue,
+    };
+    const emitter = { ...harness.emitter, tf32: math === "tf32" };
+    if (spec.transposedTo === undefined) emitConv(emitter, request, accepts);
+    else emitConvTranspose(emitter, request);
+    harness.execute();
+    const from: Tensor = { shape: spec.x, values: harness.values(x) };
+    const weights: Tensor = { shape: spec.w, values: harness.values(w) };
+    const sums =
+      spec.transposedTo === undefined
+        ? convolved(from, weights, groups, window)
+        : transposedConvolved(from, weights, groups, window, spec.transposedTo);
+    harness.expectClose(to, finished(sums, reference), toleranceOf(spec, depth), spec.name);
+  };
+}
+
+function epilogueOf(
+  harness: Harness,
+  spec: Spec,
+  shape: readonly number[],
+): { epilogue: Epilogue; reference: ReferenceEpilogue } {
+  const channels = shape[1] ?? 1;
+  const vector = (seed: number) => harness.tensor("float32", [channels], { seed });
+  const bias = spec.affine === undefined ? undefined : vector(3);
+  const scale = spec.affine === "both" ? vector(4) : undefined;
+  const residual = spec.residual && input(harness, spec.residual.type, shape, spec.residual.layout, 5);
+  const common = { activation: spec.activation ?? noActivation, last: spec.last ?? noActivation };
+  return {
+    epilogue: { ...common, bias, scale, residual },
+    reference: {
+      ...common,
+      bias: bias && harness.values(bias),
+      scale: scale && harness.values(scale),
+      residual: residual && harness.values(residual),
+    },
+  };
+}
+
+/** Every kernel of the table, on sizes that fill no tile, with and without splits. */
+function tileSpecs(tile: ConvTile): Spec[] {
+  const { math, grain, source } = tile;
+  const channels = { 16: isHalfStorage(storage[math]) ? 24 : 12, 8: 20, 4: 18, 0: 5 }[grain];
+  const spec: Omit<Spec, "name"> = {
+    math,
+    source,
+    x: [2, channels, 13, 11],
+    w: [tile.filters + 12, channels, 3, 3],
+    pads: [1, 1, 1, 1],
+    affine: "bias",
+    activation: activation("relu"),
+  };
+  const accepts =
+    (splits: number) =>
+    (choice: ConvChoice): boolean =>
+      choice.tile === tile && choice.splits === splits && !choice.copies;
+  const specs = [1, 2].map((splits) => ({
+    ...spec,
+    name: `${tile.entry}, ${splits} splits`,
+    accepts: accepts(splits),
+  }));
+  if (grain !== 0) return specs;
+  return [...specs, { ...spec, name: `${tile.entry}, planar`, layout: "nchw", accepts: accepts(1) }];
+}
+
+const maths: readonly ConvMath[] = ["f16", "bf16", "tf32", "f32"];
+
+/** Whatever kernel is chosen. */
+function shapeSpecs(math: ConvMath): Spec[] {
+  const of = (name: string, spec: Omit<Spec, "name" | "math">): Spec => ({
+    name: `${name}, ${math}`,
+    math,
+    ...spec,
+  });
+  return [
+    of("1x1", { x: [2, 40, 7, 9], w: [24, 40, 1, 1], affine: "bias" }),
+    of("1x1 of stride 2", { x: [2, 40, 7, 9], w: [24, 40, 1, 1], strides: [2, 2], affine: "bias" }),
+    of("1x1, planar", { x: [2, 16, 7, 9], w: [24, 16, 1, 1], layout: "nchw", outputLayout: "nchw" }),
+    of("1x1 of a slice into a slice", {
+      x: [2, 16, 7, 9],
+      w: [8, 16, 1, 1],
+      layout: "wide",
+      outputLayout: "wide",
+    }),
+    of("7x7 stem of a planar image", {
+      x: [2, 3, 31, 30],
+      w: [40, 3, 7, 7],
+      strides: [2, 2],
+      pads: [3, 3, 3, 3],
+      layout: "nchw",
+      affine: "both",
+      activation: activation("silu", 1),
+    }),
+    of("stem of 1 channel", { x: [1, 1, 20, 21], w: [33, 1, 5, 5], pads: [2, 2, 2, 2] }),
+    of("stem of 4 channels", { x: [1, 4, 20, 21], w: [16, 4, 4, 4], strides: [4, 4] }),
+    of("uneven padding, stride and dilation", {
+      x: [2, 16, 14, 17],
+      w: [20, 16, 3, 2],
+      strides: [2, 1],
+      dilations: [2, 3],
+      pads: [0, 2, 3, 1],
+      affine: "bias",
+    }),
+    of("odd channels", { x: [2, 17, 9, 10], w: [21, 17, 3, 3], pads: [1, 1, 1, 1], affine: "bias" }),
+    of("even channels", { x: [2, 18, 9, 10], w: [22, 18, 3, 3], pads: [1, 1, 1, 1], affine: "bias" }),
+    of("4 groups of 6 to 10", {
+      x: [2, 24, 9, 10],
+      w: [40, 6, 3, 3],
+      groups: 4,
+      pads: [1, 1, 1, 1],
+      affine: "bias",
+    }),
+    of("16 groups of 4", {
+      x: [1, 64, 12, 12],
+      w: [64, 4, 3, 3],
+      groups: 16,
+      pads: [1, 1, 1, 1],
+      affine: "both",
+    }),
+    of("2 odd groups", { x: [1, 14, 12, 12], w: [10, 7, 3, 3], groups: 2, pads: [1, 1, 1, 1] }),
+    of("along one axis", { x: [2, 24, 70], w: [40, 24, 3], dilations: [4], pads: [8, 0], affine: "bias" }),
+    of("three axes", {
+      x: [1, 10, 6, 7, 8],
+      w: [12, 10, 3, 3, 3],
+      strides: [1, 2, 1],
+      pads: [1, 1, 1, 1, 0, 1],
+      affine: "bias",
+    }),
+    of("a window as large as the input", { x: [3, 64, 6, 6], w: [130, 64, 6, 6], affine: "bias" }),
+    of("one output channel, planar", {
+      x: [1, 32, 16, 17],
+      w: [1, 32, 3, 3],
+      pads: [1, 1, 1, 1],
+      outputLayout: "nchw",
+    }),
+    of("planar output of odd channels", {
+      x: [2, 32, 9, 9],
+      w: [21, 32, 3, 3],
+      outputLayout: "nchw",
+      affine: "bias",
+    }),
+    of("a slice into a slice", {
+      x: [2, 16, 9, 9],
+      w: [16, 16, 3, 3],
+      layout: "wide",
+      outputLayout: "wide",
+      residual: { type: "float32", layout: "wide" },
+    }),
+    of("residual, then an activation", {
+      x: [2, 32, 9, 9],
+      w: [48, 32, 3, 3],
+      pads: [1, 1, 1, 1],
+      affine: "bias",
+      activation: activation("hardSwish", 1 / 6, 0.5),
+      residual: { type: storage[math], layout: "nhwc" },
+      last: activation("relu"),
+    }),
+    of("planar residual", {
+      x: [2, 32, 9, 9],
+      w: [48, 32, 3, 3],
+      residual: { type: "float32", layout: "nchw" },
+      last: activation("clip", -1, 2),
+    }),
+    of("float32 output", { x: [2, 32, 9, 9], w: [48, 32, 3, 3], output: "float32", affine: "bias" }),
+    ...depthwiseSpecs(math),
+    ...transposedSpecs(math),
+  ];
+}
+
+function depthwiseSpecs(math: ConvMath): Spec[] {
+  const of = (name: string, spec: Omit<Spec, "name" | "math">): Spec => ({
+    name: `depthwise ${name}, ${math}`,
+    math,
+    groups: spec.x[1] ?? 1,
+    affine: "bias",
+    ...spec,
+  });
+  const square = [3, 5, 7].flatMap((taps) =>
+    [1, 2].map((stride) =>
+      of(`${taps}x${taps} of stride ${stride}`, {
+        x: [2, 40, 13, 15],
+        w: [40, 1, taps, taps],
+        strides: [stride, stride],
+        pads: new Array<number>(4).fill((taps - 1) / 2),
+        activation: activation("silu", 1),
+      }),
+    ),
+  );
+  return [
+    ...square,
+    // Enough positions for strips.
+    of("3x3 of many positions", { x: [2, 64, 185, 187], w: [64, 1, 3, 3], pads: [1, 1, 1, 1] }),
+    of("5x5 of stride 2, many positions", {
+      x: [1, 64, 363, 363],
+      w: [64, 1, 5, 5],
+      strides: [2, 2],
+      pads: [2, 2, 2, 2],
+    }),
+    of("4 along one axis, causal", { x: [2, 48, 100], w: [48, 1, 4], pads: [3, 0] }),
+    of("dilated", { x: [1, 32, 17, 16], w: [32, 1, 3, 3], dilations: [2, 3], pads: [2, 3, 2, 3] }),
+    of("three axes", { x: [1, 16, 5, 9, 10], w: [16, 1, 3, 3, 3], pads: [1, 1, 1, 1, 1, 1] }),
+    of("odd channels", {
+      x: [2, 37, 9, 10],
+      w: [37, 1, 3, 3],
+      pads: [1, 1, 1, 1],
+      residual: { type: "float32", layout: "nhwc" },
+    }),
+    of("two filters a channel", { x: [2, 12, 9, 10], w: [24, 1, 3, 3], groups: 12, pads: [1, 1, 1, 1] }),
+    of("planar", { x: [2, 16, 9, 10], w: [16, 1, 3, 3], layout: "nchw", outputLayout: "nchw" }),
+    of("into a slice, with a residual", {
+      x: [2, 16, 9, 10],
+      w: [16, 1, 3, 3],
+      layout: "wide",
+      outputLayout: "wide",
+      residual: { type: storage[math], layout: "nhwc" },
+      last: activation("tanh"),
+    }),
+  ];
+}
+
+function transposedSpecs(math: ConvMath): Spec[] {
+  const of = (name: string, spec: Omit<Spec, "name" | "math">): Spec => ({
+    name: `transposed ${name}, ${math}`,
+    math,
+    affine: "bias",
+    ...spec,
+  });
+  return [
+    of("2x2 of stride 2", { x: [2, 24, 6, 7], w: [24, 16, 2, 2], strides: [2, 2], transposedTo: [12, 14] }),
+    of("4x4 of stride 2, padded", {
+      x: [2, 24, 6, 7],
+      w: [24, 16, 4, 4],
+      strides: [2, 2],
+      pads: [1, 1],
+      transposedTo: [12, 14],
+      activation: activation("relu"),
+      residual: { type: "float32", layout: "nhwc" },
+    }),
+    of("3x2 of stride 3, more output than taps reach", {
+      x: [1, 10, 4, 5],
+      w: [10, 6, 3, 2],
+      strides: [3, 3],
+      transposedTo: [14, 15],
+    }),
+    of("stride and dilation with a common factor", {
+      x: [1, 8, 5, 6],
+      w: [8, 8, 3, 4],
+      strides: [2, 4],
+      dilations: [2, 6],
+      pads: [1, 2],
+      transposedTo: [11, 36],
+    }),
+    of("2 groups", {
+      x: [1, 12, 5, 6],
+      w: [12, 4, 3, 3],
+      groups: 2,
+      strides: [2, 2],
+      pads: [1, 0],
+      transposedTo: [10, 12],
+    }),
+    of("depthwise", {
+      x: [1, 16, 5, 6],
+      w: [16, 1, 4, 4],
+      groups: 16,
+      strides: [2, 2],
+      pads: [1, 1],
+      transposedTo: [10, 12],
+    }),
+    of("along one axis", { x: [1, 9, 20], w: [9, 5, 5], strides: [3], transposedTo: [62] }),
+    of("three axes", { x: [1, 8, 3, 4, 3], w: [8, 8, 2, 2, 2], strides: [2, 2, 2], transposedTo: [6, 8, 6] }),
+  ];
+}
+
+const activationSpecs: readonly Spec[] = (
+  [
+    ["leakyRelu", 0.1],
+    ["sigmoid"],
+    ["tanh"],
+    ["geluTanh"],
+    ["hardSigmoid", 0.2, 0.5],
+    ["elu", 0.7],
+    ["softplus"],
+    ["affine", 2, -0.5],
+    ["clip", 0, 6],
+  ] as const
+).map(([kind, a, b]) => ({
+  name: kind,
+  math: "f16",
+  x: [1, 16, 8, 8],
+  w: [24, 16, 3, 3],
+  output: "float32",
+  affine: "both",
+  activation: activation(kind, a, b),
+}));
+
+export const cases: readonly KernelCase[] = [
+  ...convTiles.flatMap(tileSpecs),
+  ...maths.flatMap(shapeSpecs),
+  ...activationSpecs,
+].map((spec) => ({ name: spec.name, run: check(spec) }));
