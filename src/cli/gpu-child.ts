@@ -1,5 +1,6 @@
 /** @file The script of the GPU's process. */
 import { serveTask } from "../../cuda-runtime/session/child.ts";
+import { runSweep } from "./calibrate-run.ts";
 import { examine } from "./gpu-doctor.ts";
 import type { GpuResult, GpuTask } from "./gpu-protocol.ts";
 import { runModels } from "./gpu-run.ts";
@@ -8,6 +9,8 @@ serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
   switch (task.kind) {
     case "doctor":
       return examine(task.kernels);
+    case "sweep":
+      return runSweep(task, onProgress);
     case "run":
       return runModels(task, onProgress);
   }

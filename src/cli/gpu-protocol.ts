@@ -7,6 +7,7 @@ import type { TimeOptions, Times } from "../../cuda-runtime/session/timing.ts";
 import type { ComputeType } from "../hardware/target.ts";
 import type { HalfType, Tensors } from "../verify/index.ts";
 import type { GivenSizes } from "../verify/sizes.ts";
+import type { SweepItem } from "./calibrate-sweep.ts";
 import type { FixFlags } from "./fix-options.ts";
 import type { LintPlan } from "./plan.ts";
 
@@ -38,6 +39,12 @@ export interface ModelRun {
 
 export type GpuTask =
   | { readonly kind: "doctor"; readonly kernels: string }
+  | {
+      readonly kind: "sweep";
+      readonly device: number;
+      readonly kernels: string;
+      readonly items: readonly SweepItem[];
+    }
   | {
       readonly kind: "run";
       readonly device: number;
@@ -110,4 +117,12 @@ export interface DoctorReport {
   readonly driverVersion: number | undefined;
 }
 
-export type GpuResult = RunsReport | DoctorReport;
+export interface SweepReport {
+  readonly kind: "sweep";
+  readonly device: DeviceInfo;
+  readonly driverVersion: number;
+  /** By item. */
+  readonly microseconds: readonly number[];
+}
+
+export type GpuResult = RunsReport | DoctorReport | SweepReport;

@@ -4,6 +4,7 @@ import { InputError } from "../ir/errors.ts";
 import { closest } from "../settings/closest.ts";
 import { version } from "../version.ts";
 import { addBench } from "./commands/bench.ts";
+import { addCalibrate } from "./commands/calibrate.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addExplain } from "./commands/explain.ts";
 import { addGpus } from "./commands/gpus.ts";
@@ -44,6 +45,7 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     addValidate(parser, done);
     addBench(parser, done);
     addDoctor(parser, done);
+    addCalibrate(parser, done);
     await parser.parseAsync();
   } catch (error) {
     return reportFailure(error);
