@@ -60,7 +60,17 @@ describe("copyViews", () => {
     expect(entryOf("bool", "bool")).toEqual(["transpose_b8"]);
     expect(entryOf("int64", "int64")).toEqual(["transpose_b64"]);
     expect(entryOf("float32", "bfloat16")).toEqual(["transpose_f32_bf16"]);
+    expect(entryOf("float16", "float16")).toEqual(["transpose_b16_pairs"]);
     expect(entryOf("int64", "int32")).toEqual(["ptx"]);
+  });
+
+  it("moves halves two by two only where all is even", () => {
+    const entryOf = (from: View) =>
+      launchesOf(from, view("float16", from.shape, [1, 0])).map(({ kernel }) => kernel.entry);
+    expect(entryOf(view("float16", [100, 40]))).toEqual(["transpose_b16_pairs"]);
+    expect(entryOf(view("float16", [100, 41]))).toEqual(["transpose_b16"]);
+    expect(entryOf(sliced(view("float16", [100, 42]), 1, 1, 40))).toEqual(["transpose_b16"]);
+    expect(entryOf(sliced(view("float16", [100, 41]), 1, 0, 40))).toEqual(["transpose_b16"]);
   });
 
   it("launches nothing for no elements", () => {

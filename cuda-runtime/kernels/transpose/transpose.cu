@@ -38,29 +38,41 @@ template <> __device__ __forceinline__ uint16_t converted(uint16_t x) { return x
 template <> __device__ __forceinline__ uint32_t converted(uint32_t x) { return x; }
 template <> __device__ __forceinline__ uint64_t converted(uint64_t x) { return x; }
 
-template <typename From, typename To>
-__device__ __forceinline__ void transpose(const Params& p) {
-  // One element of padding a row, so that a column of the tile lies in different banks.
-  __shared__ To tile[kTile][kTile + (sizeof(To) >= 4 ? 1 : 4 / sizeof(To))];
+// What a block copies: its corner, and where its batch starts on either side.
+struct Tile {
+  int x;
+  int y;
+  int64_t from;
+  int64_t to;
+};
+
+__device__ __forceinline__ Tile tileOf(const Params& p) {
   int block = blockIdx.x;
-  const int tileX = block % p.tilesX;
+  Tile tile = {};
+  tile.x = block % p.tilesX * kTile;
   block /= p.tilesX;
-  const int tileY = block % p.tilesY;
+  tile.y = block % p.tilesY * kTile;
   int batch = block / p.tilesY;
-  int64_t fromOffset = 0;
-  int64_t toOffset = 0;
 #pragma unroll
   for (int axis = kBatchAxes - 1; axis >= 0; --axis) {
     const int outer = batch / p.batchSizes[axis];
     const int at = batch - outer * p.batchSizes[axis];
-    fromOffset += static_cast<int64_t>(at) * p.fromBatchStrides[axis];
-    toOffset += static_cast<int64_t>(at) * p.toBatchStrides[axis];
+    tile.from += static_cast<int64_t>(at) * p.fromBatchStrides[axis];
+    tile.to += static_cast<int64_t>(at) * p.toBatchStrides[axis];
     batch = outer;
   }
-  const From* from = static_cast<const From*>(p.from) + fromOffset;
-  To* to = static_cast<To*>(p.to) + toOffset;
-  const int x0 = tileX * kTile;
-  const int y0 = tileY * kTile;
+  return tile;
+}
+
+template <typename From, typename To>
+__device__ __forceinline__ void transpose(const Params& p) {
+  // Padding of a row, so that a column of the tile lies in different banks.
+  __shared__ To tile[kTile][kTile + (sizeof(To) >= 4 ? 1 : 4 / sizeof(To))];
+  const Tile place = tileOf(p);
+  const From* from = static_cast<const From*>(p.from) + place.from;
+  To* to = static_cast<To*>(p.to) + place.to;
+  const int x0 = place.x;
+  const int y0 = place.y;
 #pragma unroll
   for (int row = 0; row < kTile; row += kThreadsY) {
     const int y = y0 + row + static_cast<int>(threadIdx.y);
@@ -88,7 +100,41 @@ __device__ __forceinline__ void transpose(const Params& p) {
   }
 }
 
+// Two neighbouring elements of 2 bytes at a time: sizes and strides are even, innermost strides are 1.
+__device__ __forceinline__ void transposePairs(const Params& p) {
+  __shared__ uint16_t tile[kTile][kTile + 2];
+  const Tile place = tileOf(p);
+  const uint16_t* from = static_cast<const uint16_t*>(p.from) + place.from;
+  uint16_t* to = static_cast<uint16_t*>(p.to) + place.to;
+  const int pair = 2 * threadIdx.x;
+#pragma unroll
+  for (int row = 0; row < kTile; row += kThreadsY) {
+    const int y = place.y + row + static_cast<int>(threadIdx.y);
+    const int x = place.x + pair;
+    if (x < p.sizeX && y < p.sizeY) {
+      const uint32_t two = *reinterpret_cast<const uint32_t*>(from + static_cast<int64_t>(y) * p.fromStrideY + x);
+      *reinterpret_cast<uint32_t*>(&tile[row + threadIdx.y][pair]) = two;
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int row = 0; row < kTile; row += kThreadsY) {
+    const int x = place.x + row + static_cast<int>(threadIdx.y);
+    const int y = place.y + pair;
+    if (x < p.sizeX && y < p.sizeY) {
+      const uint32_t low = tile[pair][row + threadIdx.y];
+      const uint32_t high = tile[pair + 1][row + threadIdx.y];
+      *reinterpret_cast<uint32_t*>(to + static_cast<int64_t>(x) * p.toStrideX + y) = high << 16 | low;
+    }
+  }
+}
+
 }  // namespace
+
+extern "C" __global__ void __launch_bounds__(kThreadsX* kThreadsY)
+    transpose_b16_pairs(const __grid_constant__ Params p) {
+  transposePairs(p);
+}
 
 #define TRANSPOSE(name, From, To)                                                            \
   extern "C" __global__ void __launch_bounds__(kThreadsX* kThreadsY)                         \

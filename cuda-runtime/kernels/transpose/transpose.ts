@@ -71,6 +71,13 @@ export function tilePlan(from: View, to: View): TilePlan | undefined {
   };
 }
 
+/** Whether elements of 2 bytes can go two by two: everything but the innermost strides is even. */
+export function movesPairs(plan: TilePlan, from: View, to: View): boolean {
+  const steps = plan.batch.flatMap(({ fromStride, toStride }) => [fromStride, toStride]);
+  const even = [plan.sizeX, plan.sizeY, plan.fromStrideY, plan.toStrideX, from.offset, to.offset, ...steps];
+  return plan.fromStrideX === 1 && plan.toStrideY === 1 && even.every((value) => value % 2 === 0);
+}
+
 export function tileParams(plan: TilePlan, from: View, to: View): ParamBlock {
   const lead = Array.from({ length: batchAxes - plan.batch.length }, () => ({
     size: 1,
@@ -104,8 +111,9 @@ export function copyViews(emitter: Emitter, from: View, to: View): void {
     return;
   }
   const batch = plan.batch.reduce((product, { size }) => product * size, 1);
+  const isInPairs = entry === "transpose_b16" && movesPairs(plan, from, to);
   emitter.launch({
-    kernel: { kind: "built", family: transposeFamily, entry },
+    kernel: { kind: "built", family: transposeFamily, entry: isInPairs ? "transpose_b16_pairs" : entry },
     grid: [tilesOf(plan.sizeX) * tilesOf(plan.sizeY) * batch, 1, 1],
     block: threads,
     sharedBytes: 0,
