@@ -54,7 +54,10 @@ export function prepareModel(
 
 /** What to tell a user whose model's weights are elsewhere; undefined where they are there. */
 export function missingWeights(model: OpenModel): InputError | undefined {
-  const absent = weightFiles(model).find(({ present }) => !present);
+  // What a repair has made is nowhere on the disk.
+  const absent = weightFiles(model).find(
+    ({ present, location }) => !present && !model.files.made.has(location),
+  );
   if (absent === undefined) return undefined;
   return new InputError(
     "weights-missing",

@@ -1,7 +1,8 @@
 // A CUDA driver without a GPU: memory is the host's, streams do at once what they are given, kernels are the few C
 // functions below. It forces what a GPU does rarely: faults, hangs, crashes, too little memory, an old driver.
 //
-// Environment: FAKE_CUDA_VERSION (13000), FAKE_CUDA_BYTES (memory of the device), FAKE_CUDA_DEVICES (1).
+// Environment: FAKE_CUDA_VERSION (13000), FAKE_CUDA_BYTES (memory of the device), FAKE_CUDA_DEVICES (1), FAKE_CUDA_ANY (1:
+// takes all machine code, whose kernels do nothing), FAKE_CUDA_NAME (Fake GPU).
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,11 @@ int cuGetErrorString(int code, const char** text) { (void)code; *text = "what it
 
 int cuDeviceGetCount(int* count) { *count = (int)setting("FAKE_CUDA_DEVICES", 1); return kSuccess; }
 int cuDeviceGet(int* device, int index) { *device = index; return kSuccess; }
-int cuDeviceGetName(char* name, int length, int device) { snprintf(name, length, "Fake GPU %d", device); return kSuccess; }
+int cuDeviceGetName(char* name, int length, int device) {
+  const char* own = getenv("FAKE_CUDA_NAME");
+  snprintf(name, length, "%s %d", own == NULL ? "Fake GPU" : own, device);
+  return kSuccess;
+}
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   (void)device;
   *value = attribute == 16 ? 132 : attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 97 ? 232448
@@ -144,13 +149,13 @@ int cuGraphLaunch(Handle graph, Handle stream) {
 static const char* entries[] = { "", "fake_add", "fake_fault", "fake_hang", "fake_crash" };
 int cuLibraryLoadData(Handle* library, const char* data, void* a, void* b, unsigned c, void* d, void* e, unsigned f) {
   (void)a; (void)b; (void)c; (void)d; (void)e; (void)f;
-  return strncmp(data, "FAKE", 4) == 0 ? make(library, 5) : kInvalidImage;
+  return strncmp(data, "FAKE", 4) == 0 || setting("FAKE_CUDA_ANY", 0) ? make(library, 5) : kInvalidImage;
 }
 int cuLibraryUnload(Handle library) { (void)library; return drop(); }
 int cuLibraryGetKernel(Handle* kernel, Handle library, const char* name) {
   (void)library;
   // What is compiled from PTX does nothing here.
-  if (strncmp(name, "chain_", 6) == 0) { *kernel = 5; return kSuccess; }
+  if (strncmp(name, "chain_", 6) == 0 || setting("FAKE_CUDA_ANY", 0)) { *kernel = 5; return kSuccess; }
   for (int i = 1; i < 5; i++) if (strcmp(name, entries[i]) == 0) { *kernel = i; return kSuccess; }
   return kNotFound;
 }

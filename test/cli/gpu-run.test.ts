@@ -1,0 +1,73 @@
+/**
+ * @file The GPU commands over kernels that do nothing and leave what memory was filled with: they have to notice, and to
+ * report all the rest.
+ */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { BenchReport } from "../../src/cli/bench-report.ts";
+import type { ValidateReport } from "../../src/cli/validate-report.ts";
+import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
+import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..", "..");
+const model = path.join(root, "fixtures", "models", "misaligned-cnn.onnx");
+const fake = buildFakeCuda();
+const env = {
+  LD_LIBRARY_PATH: fake?.folder ?? "",
+  // What the fake driver "compiles" may not reach this machine's cache.
+  XDG_CACHE_HOME: fake?.folder ?? root,
+  FAKE_CUDA_ANY: "1",
+  FAKE_CUDA_NAME: "NVIDIA H200",
+};
+
+describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
+  let cli: BuiltCli;
+  beforeAll(() => {
+    cli = buildCli();
+    const folder = path.join(path.dirname(cli.script), "..", "cuda");
+    mkdirSync(folder);
+    for (const family of readdirSync(path.join(root, "cuda-runtime", "kernels")))
+      writeFileSync(path.join(folder, `${family}.fatbin`), "FAKE");
+  });
+  afterAll(() => {
+    cli[Symbol.dispose]();
+    if (fake !== undefined) rmSync(fake.folder, { recursive: true, force: true });
+  });
+  const run = (args: readonly string[]) => runCli(cli, args, { env });
+
+  it("doctor says that a product is wrong", async () => {
+    const { exitCode, stdout } = await run(["doctor", "--no-color"]);
+    expect(stdout).toMatch(/✗ running on GPU 0: a product is wrong: element 0,0 is NaN/);
+    expect(exitCode).toBe(1);
+  });
+
+  it("validate says that the outputs differ, with times and the first inner value", async () => {
+    const args = ["validate", "--layers", "--repeats", "3", "-f", "json", model];
+    const { exitCode, stdout, stderr } = await run(args);
+    expect(stderr).toBe("");
+    const report: ValidateReport = JSON.parse(stdout);
+    expect(report).toMatchObject({ same: false, speedup: 1, gpu: { name: "NVIDIA H200 0" } });
+    expect(report.reference).toMatch(/^ONNX Runtime/);
+    expect(report.outputs[0]?.difference?.mismatches).toBeGreaterThan(0);
+    expect(report.runs.map(({ name }) => name)).toEqual(["before, fp32", "after, fp16"]);
+    expect(report.layers?.first?.value).toMatch(/./);
+    expect(exitCode).toBe(1);
+  });
+
+  it("bench times four configurations, and the steps of one", async () => {
+    const { exitCode, stdout } = await run(["bench", "--repeats", "3", "-f", "json", model]);
+    const report: BenchReport = JSON.parse(stdout);
+    const { configurations } = report;
+    expect(configurations.map(({ name }) => name)).toEqual([
+      "FP32",
+      "FP16 as exported",
+      "FP16 fixed",
+      "BF16 fixed",
+    ]);
+    expect(configurations.map(({ steps }) => steps.length > 0)).toEqual([false, false, true, false]);
+    expect(configurations[0]?.times).toMatchObject({ median: 250, repeats: 3 });
+    expect(exitCode).toBe(0);
+  });
+});
