@@ -18,6 +18,8 @@ export interface AttentionPattern {
   readonly scale: number;
   readonly softcap: number;
   readonly masks: readonly MaskUse[];
+  /** Axes of the result in the order [leading…, queries, size]; undefined where that is their order. */
+  readonly resultAxes: readonly number[] | undefined;
 }
 
 export function lowerAttention(context: MacroContext, pattern: AttentionPattern): void {
@@ -34,7 +36,7 @@ export function lowerAttention(context: MacroContext, pattern: AttentionPattern)
   const [q, k, v] = asOneType(context, [
     operand(pattern.q, pattern.scoresLeading, heads),
     operand(pattern.k, pattern.scoresLeading, kvHeads),
-    operand(pattern.v, context.outputShape().slice(0, -2), kvHeads),
+    operand(pattern.v, resultShape(context, pattern.resultAxes).slice(0, -2), kvHeads),
   ]);
   if (q === undefined || k === undefined || v === undefined)
     throw new Error("tc-lint bug: attention without Q, K and V");
@@ -42,7 +44,7 @@ export function lowerAttention(context: MacroContext, pattern: AttentionPattern)
   const isCausal =
     pattern.masks.length === 1 && pattern.masks.every((mask) => isTriangle(context, mask, queries, keys));
   const masks = isCausal ? {} : masksOf(context, pattern, [outer, inner, heads, queries, keys]);
-  const { view, four } = outputOf(context, [batch, heads]);
+  const { view, four } = outputOf(context, [batch, heads], pattern.resultAxes);
   emitAttention(context, {
     q,
     k,
@@ -56,7 +58,7 @@ export function lowerAttention(context: MacroContext, pattern: AttentionPattern)
     right: isCausal ? 0 : unlimited,
     emptyRows: "nan",
   });
-  if (view !== undefined) context.setOutput(view);
+  context.setOutput(view);
 }
 
 function threeOf(leading: readonly number[]): [number, number, number] {
@@ -65,8 +67,14 @@ function threeOf(leading: readonly number[]): [number, number, number] {
   return leading.length === 2 ? [a, 1, b] : [a, 1, 1];
 }
 
-function viewOf(context: MacroContext, { value, shape, isSwapped }: Operand): View {
-  const view = inShape(context, context.view(value), shape);
+function resultShape(context: MacroContext, axes: readonly number[] | undefined): readonly number[] {
+  const shape = context.outputShape();
+  return axes?.map((axis) => shape[axis] ?? 1) ?? shape;
+}
+
+function viewOf(context: MacroContext, { value, axes, shape, isSwapped }: Operand): View {
+  const own = context.view(value);
+  const view = inShape(context, axes === undefined ? own : permuted(own, axes), shape);
   const last = view.shape.length - 1;
   return isSwapped ? permuted(view, [...view.shape.keys()].with(last, last - 1).with(last - 1, last)) : view;
 }
@@ -84,18 +92,19 @@ function fourAxes(context: MacroContext, view: View, leading: readonly [number, 
 }
 
 /** The result laid out with heads next to each other in a row, as what follows merges them. */
-function outputOf(context: MacroContext, leading: readonly [number, number]): { view?: View; four: View } {
+function outputOf(
+  context: MacroContext,
+  leading: readonly [number, number],
+  resultAxes: readonly number[] | undefined,
+): { view: View; four: View } {
   const shape = context.outputShape();
+  const axes = resultAxes ?? [...shape.keys()];
   const last = shape.length - 1;
-  const axes = [...shape.keys()];
-  const order = last >= 3 ? axes.with(last - 1, last - 2).with(last - 2, last - 1) : axes;
+  const swapped =
+    last >= 3 ? axes.with(last - 1, axes[last - 2] ?? 0).with(last - 2, axes[last - 1] ?? 0) : axes;
   const type = context.outputType();
-  if (isFloatStorage(type)) {
-    const to = context.output(order);
-    return { four: fourAxes(context, to, leading) };
-  }
-  const view = context.temporary("float32", shape, order);
-  return { view, four: fourAxes(context, view, leading) };
+  const view = context.temporary(isFloatStorage(type) ? type : "float32", shape, swapped);
+  return { view, four: fourAxes(context, permuted(view, axes), leading) };
 }
 
 /** Weights of -1e5 and less are 0 in FP32, whatever the scores. */

@@ -8,6 +8,8 @@ import { intsOf, type PatternGraph } from "./graph.ts";
 /** An operand as it is to be read. */
 export interface Operand {
   readonly value: Value;
+  /** Its axes in this order, before anything else. */
+  readonly axes?: readonly number[];
   /** Its elements seen in this shape: [..., length, size], or [..., size, length] where they are swapped. */
   readonly shape: readonly number[];
   readonly isSwapped: boolean;
@@ -18,11 +20,19 @@ export interface Operand {
   readonly nodes: readonly Node[];
 }
 
-/** Q or V: [..., length, size]. Factors of V stay. */
-export function plainOperand(value: Value, graph: PatternGraph, takesScale: boolean): Operand | undefined {
+/** [..., length, size], its axes in this order where they are not. Factors of V stay. */
+export function plainOperand(
+  value: Value,
+  graph: PatternGraph,
+  { takesScale, axes }: { readonly takesScale: boolean; readonly axes?: readonly number[] | undefined },
+): Operand | undefined {
   const scaled = takesScale ? withoutScale(value, graph) : { value, scale: 1, nodes: [] };
-  const shape = graph.shape(scaled.value);
-  return shape && { ...scaled, shape, isSwapped: false, copies: 1 };
+  const sizes = graph.shape(scaled.value);
+  const rest = { ...scaled, isSwapped: false, copies: 1 };
+  if (sizes === undefined || axes === undefined) return sizes && { ...rest, shape: sizes };
+  return sizes.length === axes.length
+    ? { ...rest, axes, shape: axes.map((axis) => sizes[axis] ?? 1) }
+    : undefined;
 }
 
 /** Kᵀ as the product reads it, [..., size, length]: K itself, where a swap of axes made it. */
@@ -50,7 +60,7 @@ export function swapLast(shape: readonly number[]): readonly number[] {
 
 /** The same operand before its heads were copied for groups of query heads. */
 export function withoutCopies(operand: Operand, graph: PatternGraph): Operand {
-  const source = operand.isSwapped ? undefined : beforeCopies(operand, graph);
+  const source = operand.isSwapped || operand.axes !== undefined ? undefined : beforeCopies(operand, graph);
   return source === undefined
     ? operand
     : { ...operand, ...source, nodes: [...operand.nodes, ...source.nodes] };

@@ -1,12 +1,13 @@
 /** @file Attention written out as products, scales, masks and softmax: found by src/facts, taken only if all of it is understood. */
 import { type DecomposedAttention, findAttention } from "../../src/facts/attention.ts";
 import type { Scope } from "../../src/facts/scope.ts";
-import { type Node, operatorOf } from "../../src/ir/model.ts";
+import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { maxHeadDim } from "../kernels/attention/attention.ts";
 import type { Macro } from "../plan/lowering.ts";
 import { type AttentionPattern, lowerAttention } from "./attention-lower.ts";
 import { keyOperand, type Operand, plainOperand, swapLast, withoutCopies } from "./attention-operand.ts";
 import { sameSizes, scorePath, weightPath } from "./attention-scores.ts";
+import { scoreAxes, valueAxes } from "./einsum.ts";
 import { PatternGraph } from "./graph.ts";
 
 export function recogniseAttention(scope: Scope): readonly Macro[] {
@@ -24,9 +25,9 @@ function macroOf(attention: DecomposedAttention, graph: PatternGraph): Macro | u
   if (up === undefined || down === undefined || result === undefined || !isLastAxis(softmax, graph))
     return undefined;
   const [q, k] = scoreOperands(scores, graph) ?? [];
-  const values = valueOperand(output, down.weights, graph);
-  if (q === undefined || k === undefined || values === undefined) return undefined;
-  const [keys, v] = sharedHeads(k, values, graph);
+  const weighted = valueOperand(output, down.weights, graph);
+  if (q === undefined || k === undefined || weighted === undefined) return undefined;
+  const [keys, v] = sharedHeads(k, weighted.values, graph);
   const leading = leadingOf(scores, up.masks, graph);
   if (leading === undefined) return undefined;
   const pattern: AttentionPattern = {
@@ -38,6 +39,7 @@ function macroOf(attention: DecomposedAttention, graph: PatternGraph): Macro | u
     scale: up.scale * q.scale * keys.scale,
     softcap: up.softcap,
     masks: up.masks,
+    resultAxes: weighted.axes,
   };
   if (!isPossible(pattern, scores, graph)) return undefined;
   const parts = [scores, ...up.nodes, softmax, ...down.nodes, output, ...q.nodes, ...keys.nodes, ...v.nodes];
@@ -60,20 +62,33 @@ function isLastAxis(softmax: Node, graph: PatternGraph): boolean {
   return rank !== undefined && (axis === -1 || axis === rank - 1);
 }
 
-/** Q · Kᵀ as a plain product. */
+/** Q · Kᵀ as a plain product, or an Einsum of one. */
 function scoreOperands(node: Node, graph: PatternGraph): [Operand, Operand] | undefined {
   const [left, right] = node.inputs;
-  if (operatorOf(node) !== "MatMul" || left === undefined || right === undefined || left === right)
-    return undefined;
-  const [queries, keys] = [plainOperand(left, graph, true), keyOperand(right, graph)];
+  if (left === undefined || right === undefined || left === right) return undefined;
+  const axes = scoreAxes(node);
+  if (axes === undefined && operatorOf(node) !== "MatMul") return undefined;
+  const queries = plainOperand(left, graph, { takesScale: true, axes: axes?.queries });
+  const keys =
+    axes === undefined
+      ? keyOperand(right, graph)
+      : plainOperand(right, graph, { takesScale: true, axes: axes.keys });
   return queries && keys && [queries, keys];
 }
 
-function valueOperand(node: Node, weights: unknown, graph: PatternGraph): Operand | undefined {
+interface Weighted {
+  readonly values: Operand;
+  /** Axes of the result in the order [leading…, queries, size]; undefined where that is their order. */
+  readonly axes: readonly number[] | undefined;
+}
+
+function valueOperand(node: Node, weights: Value, graph: PatternGraph): Weighted | undefined {
   const [left, right] = node.inputs;
-  if (operatorOf(node) !== "MatMul" || left !== weights || right === undefined || right === left)
-    return undefined;
-  return plainOperand(right, graph, false);
+  if (left !== weights || right === undefined || right === left) return undefined;
+  const axes = valueAxes(node);
+  if (axes === undefined && operatorOf(node) !== "MatMul") return undefined;
+  const values = plainOperand(right, graph, { takesScale: false, axes: axes?.values });
+  return values && { values, axes: axes?.result };
 }
 
 /** K and V before their heads were copied, where both were, and equally often. */

@@ -82,11 +82,12 @@ function costOf({ blocks, queries, keys }: AttentionSize, tile: TensorTile, targ
   return (rounds * tile.queries * steps * tile.headDim) / tile.rate;
 }
 
-const minimumSplitKeys = 256;
+/** Of a split: fewer are done before the sum of splits has been launched. */
+const minimumSplitKeys = 512;
 
-/** Splits of the keys, so that few queries still fill the GPU. */
+/** Splits of the keys, where queries and heads leave more than half of the GPU idle. */
 export function chooseSplits(size: AttentionSize, tile: TensorTile, target: PlanTarget): number {
   const blocks = size.blocks * Math.ceil(size.queries / tile.queries);
-  const wanted = Math.floor((2 * target.multiprocessors) / blocks);
-  return Math.max(1, Math.min(wanted, Math.floor(size.keys / minimumSplitKeys), 64));
+  const wanted = Math.floor(target.multiprocessors / blocks);
+  return Math.max(1, Math.min(wanted, Math.floor(size.keys / minimumSplitKeys)));
 }
