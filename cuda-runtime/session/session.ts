@@ -66,7 +66,7 @@ export class DeviceSession implements Disposable {
     this.#options = options;
     this.#owned = owned;
     this.stream = owned.use(new Stream(context.driver));
-    this.#transfer = owned.use(new Transfer(context.driver, this.stream));
+    this.#transfer = owned.use(new Transfer(context.driver, this.stream, movedBytes(plan)));
     this.runner = owned.use(new StepRunner(context, store));
     const groups = groupsOf(plan);
     const constants = owned.use(packed(context, groups.constants, options));
@@ -187,6 +187,13 @@ export class DeviceSession implements Disposable {
   [Symbol.dispose](): void {
     this.#owned[Symbol.dispose]();
   }
+}
+
+/** The largest of all weights together, all inputs together, and the outputs one by one. */
+function movedBytes({ uploads, inputs, outputs }: Plan): number {
+  const sum = (sizes: readonly number[]) => sizes.reduce((total, size) => total + size, 0);
+  const weights = sum(uploads.map(({ sizeBytes }) => sizeBytes));
+  return Math.max(weights, sum(inputs.map(bytesOfPort)), ...outputs.map(bytesOfPort));
 }
 
 export function bytesOfPort({ view }: PlanPort): number {

@@ -4,7 +4,9 @@ import { PinnedMemory } from "../driver/memory.ts";
 import { type Owned, owning } from "../driver/owned.ts";
 import { type Stream, TimingEvent } from "../driver/stream.ts";
 
-const chunkBytes = 16 * 2 ** 20;
+/** Larger chunks are no faster. Pinning takes the driver a while, so that who moves little says so. */
+const largestChunk = 16 * 2 ** 20;
+const smallestChunk = 2 ** 16;
 /** Small pieces lie this far apart. */
 const pieceAlignment = 16;
 
@@ -20,10 +22,14 @@ export class Transfer implements Disposable {
   readonly #driver: Driver;
   readonly #stream: Stream;
   readonly #owned: Owned;
+  readonly #chunkBytes: number;
   #current: Stage;
   #other: Stage;
 
-  constructor(driver: Driver, stream: Stream) {
+  /** `expectedBytes` is about how much will be moved at once. */
+  constructor(driver: Driver, stream: Stream, expectedBytes = largestChunk) {
+    const chunkBytes = Math.max(smallestChunk, Math.min(largestChunk, expectedBytes));
+    this.#chunkBytes = chunkBytes;
     this.#driver = driver;
     this.#stream = stream;
     [this.#owned, this.#current, this.#other] = owning((owned) => {
@@ -40,7 +46,7 @@ export class Transfer implements Disposable {
   upload(address: number, bytes: number, fill: (offset: number, target: Uint8Array) => void): void {
     for (let offset = 0; offset < bytes; ) {
       const stage = this.#stageWithRoom();
-      const size = Math.min(bytes - offset, chunkBytes - stage.used);
+      const size = Math.min(bytes - offset, this.#chunkBytes - stage.used);
       fill(offset, stage.memory.bytes.subarray(stage.used, stage.used + size));
       const from = stage.memory.address + stage.used;
       this.#driver.call("cuMemcpyHtoDAsync_v2", address + offset, from, size, this.#stream.handle);
@@ -60,8 +66,8 @@ export class Transfer implements Disposable {
     this.flush();
     const { memory } = this.#current;
     const result = new Uint8Array(bytes);
-    for (let offset = 0; offset < bytes; offset += chunkBytes) {
-      const size = Math.min(chunkBytes, bytes - offset);
+    for (let offset = 0; offset < bytes; offset += this.#chunkBytes) {
+      const size = Math.min(this.#chunkBytes, bytes - offset);
       this.#driver.call("cuMemcpyDtoHAsync_v2", memory.address, address + offset, size, this.#stream.handle);
       this.#stream.synchronize();
       result.set(memory.bytes.subarray(0, size), offset);
@@ -77,7 +83,7 @@ export class Transfer implements Disposable {
   }
 
   #stageWithRoom(): Stage {
-    if (this.#current.used < chunkBytes) return this.#current;
+    if (this.#current.used < this.#chunkBytes) return this.#current;
     this.#stream.record(this.#current.free);
     [this.#current, this.#other] = [this.#other, this.#current];
     // An event that was never recorded counts as done.
