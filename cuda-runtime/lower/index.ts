@@ -3,6 +3,7 @@ import type { Lower, LowerTable } from "../plan/lowering.ts";
 import { activationLowerings, splitActivationLowerings } from "./activation.ts";
 import { attentionLowerings } from "./attention.ts";
 import { convLowerings } from "./conv.ts";
+import { directConvLowerings } from "./conv-direct.ts";
 import { elementwiseOps } from "./elementwise.ts";
 import { indexLowerings, triluLowerings } from "./elementwise-index.ts";
 import { miscLowerings } from "./misc.ts";
@@ -10,6 +11,7 @@ import { movementLowerings } from "./movement.ts";
 import { normalizationLowerings } from "./normalization.ts";
 import { orderLowerings } from "./order.ts";
 import { poolingLowerings } from "./pooling.ts";
+import { codePoolingLowerings } from "./pooling-codes.ts";
 import { productLowerings } from "./product.ts";
 import { dynamicQuantizeLowerings, quantizeLowerings } from "./quantize.ts";
 import { recurrentLowerings } from "./recurrent.ts";
@@ -37,7 +39,9 @@ export const lowerings: LowerTable = merged([
   recurrentLowerings,
   productLowerings,
   convLowerings,
+  directConvLowerings,
   poolingLowerings,
+  codePoolingLowerings,
   normalizationLowerings,
   attentionLowerings,
 ]);
