@@ -50,11 +50,12 @@ export interface AttentionRequest extends AttentionMasks {
   readonly emptyRows: "zero" | "nan";
 }
 
-export function emitAttention(emitter: Emitter, request: AttentionRequest): void {
+/** `tile` is taken instead of the one that is predicted to be fastest: for measurements. */
+export function emitAttention(emitter: Emitter, request: AttentionRequest, tile?: TensorTile): void {
   const { k, o } = request;
   if (elementCount(o.shape) === 0) return;
   if ((k.shape[2] ?? 0) === 0) throw new Error("tc-lint bug: attention over no keys");
-  if (canUseTensorCores(request, emitter.target)) emitOnTensorCores(emitter, request);
+  if (canUseTensorCores(request, emitter.target)) emitOnTensorCores(emitter, request, tile);
   else emitPlain(emitter, request);
 }
 
@@ -64,13 +65,13 @@ function canUseTensorCores({ q, k, v }: AttentionRequest, target: PlanTarget): b
 }
 
 /** Biases and queries as the kernel takes them; where nothing fits into shared memory, the plain kernel. */
-function emitOnTensorCores(emitter: Emitter, request: AttentionRequest): void {
+function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: TensorTile | undefined): void {
   const { q, v, o } = request;
   const [batch = 1, heads = 1, queries = 1, dim = 1] = q.shape;
   const [keys = 1, valueDim = 1] = v.shape.slice(2);
   const isMasked = isMaskedRequest(request);
   const size = { blocks: batch * heads, queries, keys, dim: Math.max(dim, valueDim), isMasked };
-  const tile = chooseTile(size, emitter.target);
+  const tile = only ?? chooseTile(size, emitter.target);
   if (tile === undefined) return emitPlain(emitter, request);
   const splits = chooseSplits(size, tile, emitter.target);
   const ready = {

@@ -129,9 +129,9 @@ template <int D, int ROWS> struct PlainAttention {
 #define PLAIN_ATTENTION(D, ROWS)                                                                               \
   extern "C" __global__ void __launch_bounds__(128) attention_plain_d##D(                                      \
       const __grid_constant__ AttentionParams p) {                                                             \
-    extern __shared__ __align__(16) unsigned char attentionShared[];                                           \
+    extern __shared__ __align__(16) unsigned char plainShared[];                                           \
     PlainAttention<D, ROWS> attention;                                                                         \
-    attention.run(p, reinterpret_cast<float*>(attentionShared));                                               \
+    attention.run(p, reinterpret_cast<float*>(plainShared));                                               \
   }
 
 PLAIN_ATTENTION(32, 32)

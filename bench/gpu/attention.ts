@@ -1,0 +1,190 @@
+/**
+ * @file Attention beside PyTorch's: head sizes 40 to 128, 49 to 8,192 positions, causal and not.
+ *
+ *     node dist/gpu/attention.js [--dtype fp16,bf16] [--peers FOLDER] [--tiles]
+ *
+ * Writes $OUT/attention.json. With --peers (the folder of torch_ops.py) its times stand beside ours. --tiles times every
+ * tile that takes a shape: what the rates in tiles.ts are set by.
+ */
+import { parseArgs } from "node:util";
+import { emitAttention, unlimited } from "../../cuda-runtime/kernels/attention/attention.ts";
+import { type TensorTile, tensorTiles } from "../../cuda-runtime/kernels/attention/tiles.ts";
+import type { Step } from "../../cuda-runtime/plan/step.ts";
+import type { HalfStorage } from "../../cuda-runtime/plan/storage.ts";
+import type { View } from "../../cuda-runtime/plan/view.ts";
+import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import { report, type TimedRow } from "./beside-torch.ts";
+import { CallSet, contentOf, setCount, timeCalls } from "./kernel-timer.ts";
+
+/** Batch, heads, queries, keys, head size, causal. */
+type Shape = readonly [number, number, number, number, number, boolean];
+
+const shapes: readonly Shape[] = [
+  [64, 12, 49, 49, 64, false],
+  [8, 12, 197, 197, 64, false],
+  [1, 12, 197, 197, 64, false],
+  [1, 16, 256, 256, 72, false],
+  [8, 16, 729, 729, 72, false],
+  [2, 8, 1024, 1024, 40, false],
+  [2, 8, 4096, 4096, 40, false],
+  [2, 8, 4096, 77, 40, false],
+  [2, 8, 1024, 1024, 80, false],
+  [1, 8, 512, 512, 64, false],
+  [2, 8, 512, 512, 64, false],
+  [1, 8, 512, 512, 64, true],
+  [2, 8, 512, 512, 64, true],
+  [1, 4, 128, 128, 64, false],
+  [1, 16, 256, 256, 64, false],
+  [4, 8, 512, 512, 64, false],
+  [32, 12, 128, 128, 64, false],
+  [1, 6, 1500, 1500, 64, false],
+  [4, 16, 2048, 2048, 64, false],
+  [4, 16, 2048, 2048, 64, true],
+  [2, 16, 4096, 4096, 64, true],
+  [1, 16, 8192, 8192, 64, false],
+  [4, 12, 1024, 1024, 96, true],
+  [4, 16, 2048, 2048, 96, false],
+  [8, 32, 512, 512, 128, true],
+  [4, 16, 2048, 2048, 128, false],
+  [2, 32, 4096, 4096, 128, true],
+  [1, 16, 8192, 8192, 128, false],
+  [1, 32, 1, 4096, 128, false],
+];
+
+const dtypes = {
+  fp16: { storage: "float16", tolerance: 5e-4 },
+  bf16: { storage: "bfloat16", tolerance: 4e-3 },
+} as const satisfies Record<string, { storage: HalfStorage; tolerance: number }>;
+type Dtype = keyof typeof dtypes;
+
+const { values: options } = parseArgs({
+  options: {
+    dtype: { type: "string", default: "fp16" },
+    peers: { type: "string" },
+    tiles: { type: "boolean", default: false },
+    device: { type: "string", default: "0" },
+  },
+});
+
+interface Call {
+  readonly set: CallSet;
+  readonly o: View;
+}
+
+/** [batch, heads, length, size] in memory as PyTorch has it there. */
+function callOf(host: HarnessHost, shape: Shape, storage: HalfStorage, tile: TensorTile | undefined): Call {
+  const [batch, heads, queries, keys, dim, isCausal] = shape;
+  const set = new CallSet(host, false);
+  const operand = (length: number, seed: number) =>
+    set.tensor("input", storage, [batch, heads, length, dim], seed);
+  const o = set.output(storage, [batch, heads, queries, dim]);
+  const request = {
+    q: operand(queries, 1),
+    k: operand(keys, 2),
+    v: operand(keys, 3),
+    o,
+    scale: 1 / Math.sqrt(dim),
+    softcap: 0,
+    position: 0,
+    left: unlimited,
+    right: isCausal ? 0 : unlimited,
+    emptyRows: "nan",
+  } as const;
+  emitAttention(set.emitter, request, tile);
+  set.prepare();
+  return { set, o };
+}
+
+function measure(host: HarnessHost, shape: Shape, dtype: Dtype, tile?: TensorTile): TimedRow {
+  const [batch, heads, queries, keys, dim, isCausal] = shape;
+  const { storage, tolerance } = dtypes[dtype];
+  const bytes = 4 * batch * heads * dim * (queries + keys);
+  const calls = Array.from({ length: setCount(bytes, host.context.device.l2Bytes) }, () =>
+    callOf(host, shape, storage, tile),
+  );
+  try {
+    const us = timeCalls(
+      host,
+      calls.map(({ set }) => set),
+    );
+    const [first] = calls;
+    if (first === undefined) throw new Error("no call");
+    const name = `${dtype} ${batch}x${heads} ${queries}x${keys}x${dim}${isCausal ? " causal" : ""}`;
+    const error = errorOf(first, shape, storage);
+    if (!(error <= tolerance)) console.error(`WRONG ${name}: off by ${error}`);
+    const flops = (4 * batch * heads * queries * keys * dim) / (isCausal ? 2 : 1);
+    return {
+      op: { op: "sdpa", B: batch, heads, S_q: queries, S_kv: keys, head_dim: dim, causal: isCausal, dtype },
+      name,
+      us,
+      rate: `${(flops / us / 1e6).toFixed(1)} TFLOP/s`,
+      kernel: first.set.steps.map(({ step }) => entryOf(step)).join(" + "),
+      error,
+    };
+  } finally {
+    for (const { set } of calls) set[Symbol.dispose]();
+  }
+}
+
+const samples = 24;
+
+/** Rows all over the output, the last one among them. */
+function errorOf({ set, o }: Call, shape: Shape, storage: HalfStorage): number {
+  const [batch, heads, queries, keys, dim, isCausal] = shape;
+  const [q, k, v] = [contentOf(storage, 1), contentOf(storage, 2), contentOf(storage, 3)];
+  const total = batch * heads * queries;
+  const rows = Array.from({ length: samples }, (_, i) => (i === 0 ? total - 1 : (i * 7919) % total));
+  const got = set.read(
+    o,
+    rows.flatMap((row) => Array.from({ length: dim }, (_, d) => row * dim + d)),
+  );
+  let error = 0;
+  for (const [index, row] of rows.entries()) {
+    const base = Math.floor(row / queries) * keys * dim;
+    const seen = isCausal ? Math.min(keys, (row % queries) + 1) : keys;
+    const scores = Array.from({ length: seen }, (_, key) => {
+      let sum = 0;
+      for (let d = 0; d < dim; d++) sum += q.at(row * dim + d) * k.at(base + key * dim + d);
+      return sum / Math.sqrt(dim);
+    });
+    const largest = scores.reduce((a, b) => Math.max(a, b));
+    const weights = scores.map((score) => Math.exp(score - largest));
+    const all = weights.reduce((a, b) => a + b, 0);
+    for (let d = 0; d < dim; d++) {
+      const wanted = weights.reduce((sum, weight, key) => sum + weight * v.at(base + key * dim + d), 0) / all;
+      const difference = Math.abs(wanted - (got[index * dim + d] ?? Number.NaN));
+      if (!(difference <= error)) error = difference;
+    }
+  }
+  return error;
+}
+
+function entryOf({ action }: Step): string {
+  return action.kind === "launch" ? action.launch.kernel.entry : action.kind;
+}
+
+/** Every tile that takes the shape, or the one that is chosen. */
+function tilesFor([, , , , dim]: Shape): (TensorTile | undefined)[] {
+  if (!options.tiles) return [undefined];
+  const fitting = tensorTiles.filter(({ headDim, isPlain }) => isPlain && headDim >= dim);
+  const smallest = Math.min(...fitting.map(({ headDim }) => headDim));
+  return fitting.filter(({ headDim }) => headDim === smallest);
+}
+
+function wantedDtypes(): Dtype[] {
+  return options.dtype.split(",").map((name) => {
+    if (!Object.hasOwn(dtypes, name))
+      throw new Error(`--dtype ${name}: there are ${Object.keys(dtypes).join(", ")}`);
+    return name as Dtype;
+  });
+}
+
+const kernels = new URL("../cuda/", import.meta.url);
+using host = await HarnessHost.open({ kernels, device: Number(options.device) });
+const rows: TimedRow[] = [];
+for (const dtype of wantedDtypes()) {
+  for (const shape of shapes) {
+    for (const tile of tilesFor(shape)) rows.push(measure(host, shape, dtype, tile));
+  }
+}
+report(options.tiles ? "attention-tiles" : "attention", rows, options.tiles ? undefined : options.peers);
