@@ -83,6 +83,8 @@ function isAllowed(row: GemmRow, { type, tf32, target }: ChooseOptions): boolean
     type === "float32" ? tf32 && target.computeCapability >= 80 : hasHalf(type, target.computeCapability);
   if (row.kind === "skinny") return true;
   if (row.kind === "simt") return !hasTensor;
+  const { computeCapability } = target;
+  if (computeCapability < row.minimumArch || computeCapability > row.maximumArch) return false;
   const suits = (row.arithmetic === "tf32") === (type === "float32");
   return hasTensor && suits && sharedBytesOf(row) <= target.sharedBytesPerBlock;
 }
@@ -91,7 +93,8 @@ function hasHalf(type: FloatStorage, computeCapability: number): boolean {
   return computeCapability >= (type === "bfloat16" ? 80 : 75);
 }
 
-function fitsRows(row: GemmRow, { m, batch }: Problem): boolean {
+function fitsRows(row: GemmRow, { m, k, batch }: Problem): boolean {
+  if (row.kind === "tensor" && row.instruction === "wgmma") return k > 0;
   if (row.kind !== "skinny") return true;
   return m <= row.rows && (row.rows === 1 || m > 1) && batch.length <= 3;
 }
@@ -110,6 +113,10 @@ function readingsOf(
     unit === "outer" ? problem.k : outer,
   );
   const asIs: Reading = { unit, grain, isPacked: false, microseconds: 0 };
+  if (unit === "outer" && grain === 16 && options.isConstant(operand)) {
+    // Some kernels take rows along k alone.
+    return [asIs, { unit: "k", grain: 16, isPacked: true, microseconds: 0 }];
+  }
   if (unit !== undefined && grain === 16) return [asIs];
   if (options.isConstant(operand)) return [{ unit: "k", grain: 16, isPacked: true, microseconds: 0 }];
   const packed: Reading = {
@@ -152,7 +159,9 @@ function layoutOf(row: GemmRow, a: Reading, b: Reading): Layout | undefined {
   if (row.kind === "simt") return a.isPacked || b.isPacked ? undefined : layout;
   if (row.kind === "skinny") return takesSkinny(row, a, b) ? layout : undefined;
   if (a.unit === undefined || b.unit === undefined || !row.layouts.includes(layout)) return undefined;
-  const isOdd = Math.min(a.grain, b.grain) < 4;
+  const grain = Math.min(a.grain, b.grain);
+  if (row.instruction === "wgmma" && grain < 16) return undefined;
+  const isOdd = grain < 4;
   return row.odd === isOdd ? layout : undefined;
 }
 
@@ -214,11 +223,18 @@ function sizeOf(problem: Problem, type: FloatStorage, a: Reading, b: Reading): G
     type,
     batch: batch.reduce((total, size) => total * size, 1),
     outputBytes: bytesOfType(d.view.type),
+    storeFactor: storeFactorOf(problem),
     aGrain: a.grain,
     bGrain: b.grain,
     sharedA: problem.a.batch.every((stride) => stride === 0),
     sharedB: problem.b.batch.every((stride) => stride === 0),
   };
+}
+
+/** Pairs along n are the fast way out; single elements along m or n take half lines; others a sector each. */
+function storeFactorOf({ d }: Problem): number {
+  if (d.n === 1) return [d.view.offset, d.m, ...d.batch].every((step) => step % 2 === 0) ? 1 : 2;
+  return d.m === 1 ? 3 : 16;
 }
 
 /** For the printed plan and `detail` of a launch. */

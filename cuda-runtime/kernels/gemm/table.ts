@@ -6,9 +6,11 @@ export type Layout = "kk" | "kn" | "mk" | "mn";
 
 export type Arithmetic = "half" | "tf32";
 
-/** mma.sync fed by cp.async. */
+/** Tensor Cores, fed by cp.async. */
 export interface TensorRow {
   readonly kind: "tensor";
+  /** wgmma: both operands along k, rows at multiples of 16 bytes. */
+  readonly instruction: "mma" | "wgmma";
   /** Before "_" and the layout. */
   readonly tile: string;
   readonly arithmetic: Arithmetic;
@@ -24,6 +26,7 @@ export interface TensorRow {
   /** Rows of halves at any even address; else at multiples of 4 bytes. */
   readonly odd: boolean;
   readonly minimumArch: number;
+  readonly maximumArch: number;
 }
 
 /** FP32 on CUDA cores, any strides and types. */
@@ -62,6 +65,7 @@ function tensor(arithmetic: Arithmetic, sizes: Sizes, layouts: readonly Layout[]
   const tile = `t${m}x${n}x${k}`;
   return {
     kind: "tensor",
+    instruction: "mma",
     tile,
     arithmetic,
     m,
@@ -74,10 +78,29 @@ function tensor(arithmetic: Arithmetic, sizes: Sizes, layouts: readonly Layout[]
     layouts,
     odd,
     minimumArch,
+    maximumArch: Number.POSITIVE_INFINITY,
+  };
+}
+
+/** gemm-hopper.cu. A warp holds 16 rows, or 32, of all columns. */
+function hopper([m, n, k, warpM, warpN, stages, occupancy]: Sizes): TensorRow {
+  return {
+    ...tensor("half", [m, n, k, warpM, warpN, stages, occupancy], ["kk"]),
+    instruction: "wgmma",
+    tile: `h${m}x${n}x${k}`,
+    minimumArch: 90,
+    maximumArch: 90,
   };
 }
 
 export const gemmTable: readonly GemmRow[] = [
+  hopper([256, 128, 64, 32, 128, 4, 1]),
+  hopper([128, 256, 64, 16, 256, 4, 1]),
+  hopper([128, 128, 64, 16, 128, 3, 2]),
+  hopper([128, 64, 64, 16, 64, 4, 2]),
+  hopper([64, 128, 64, 16, 128, 4, 2]),
+  hopper([64, 64, 64, 16, 64, 4, 3]),
+  hopper([64, 32, 64, 16, 32, 5, 3]),
   tensor("half", [256, 128, 64, 64, 64, 3, 1], alongK),
   tensor("half", [128, 128, 64, 64, 64, 3, 2], all),
   tensor("half", [128, 64, 64, 64, 32, 3, 3], alongK),
@@ -140,6 +163,10 @@ export function kernelOf(
 ): { kind: "built"; family: string; entry: string } {
   switch (row.kind) {
     case "tensor": {
+      if (row.instruction === "wgmma") {
+        const suffix = type === "bfloat16" ? "bf16" : "f16";
+        return { kind: "built", family: "gemm-hopper", entry: `${row.tile}_${suffix}` };
+      }
       const entry = `${row.tile}_${layout ?? "kk"}${row.odd ? "_odd" : ""}`;
       return { kind: "built", family: families[type], entry };
     }
