@@ -93,6 +93,7 @@ export function convChoices(problem: ConvProblem, source: ConvSource, target: Pl
   const choices: ConvChoice[] = [];
   for (const tile of convTiles) {
     if (tile.math !== problem.math || sharedBytesOf(tile) > target.sharedBytesPerBlock) continue;
+    if (tile.arch !== undefined && tile.arch !== target.computeCapability) continue;
     for (const merge of mergesOf(problem)) {
       const merged = mergedProblem(problem, merge);
       const copies = readsDirectly(tile, source, merged) ? false : canCopy(tile) ? true : undefined;
@@ -201,7 +202,8 @@ function sumMicroseconds(problem: ConvProblem, splits: number, cacheRate: number
 
 /** For the printed plan. */
 export function describeConv({ tile, splits, merge, copies }: ConvChoice): string {
-  const parts = [`${tile.math} ${tile.rows}x${tile.filters}`, `${tile.stages} stages`];
+  const how = tile.family === "conv-hopper" ? "wgmma " : "";
+  const parts = [`${how}${tile.math} ${tile.rows}x${tile.filters}`, `${tile.stages} stages`];
   if (tile.grain === 0) parts.push("gathered");
   else if (tile.grain < 16) parts.push(`by ${tile.grain} bytes`);
   if (splits > 1) parts.push(`${splits} splits`);

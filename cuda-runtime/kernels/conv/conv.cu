@@ -25,6 +25,7 @@
   IMPLICIT(NAME##_64x64, MATH, 64, 64, 8, 4, 2, 2, 16, 3)           \
   IMPLICIT(NAME##_128x32, MATH, 128, 32, 4, 4, 4, 1, 16, 4)         \
   IMPLICIT(NAME##_64x32, MATH, 64, 32, 8, 4, 4, 1, 16, 4)           \
+  IMPLICIT(NAME##_128x16, MATH, 128, 16, 8, 3, 4, 1, 16, 4)         \
   IMPLICIT(NAME##_128x128_g8, MATH, 128, 128, 4, 4, 2, 4, 8, 2)     \
   IMPLICIT(NAME##_64x64_g8, MATH, 64, 64, 4, 4, 2, 2, 8, 4)         \
   IMPLICIT(NAME##_128x128_g4, MATH, 128, 128, 4, 4, 2, 4, 4, 2)     \

@@ -331,7 +331,7 @@ function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, field
   const blocks = Math.ceil(rows / tile.rows) * fields.tilesOfFilters;
   const after = [epilogue.scale, epilogue.bias, epilogue.residual];
   emitter.launch({
-    kernel: { kind: "built", family: "conv", entry: tile.entry },
+    kernel: { kind: "built", family: tile.family, entry: tile.entry },
     grid: [blocks, groups, splits],
     block: [threadsOf(tile), 1, 1],
     sharedBytes: sharedBytesOf(tile),

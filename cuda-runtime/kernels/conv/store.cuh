@@ -20,8 +20,8 @@ __device__ __forceinline__ void storePartial(const ConvParams& p, const float* s
 }
 
 // `shared` is free by now. `row` and `filter` (within its group) are the first of this warp.
-template <class T>
-__device__ __forceinline__ void storeSums(const ConvParams& p, const WarpSums<T>& sums, char* shared, int warp, int row,
+template <class T, class SUMS>
+__device__ __forceinline__ void storeSums(const ConvParams& p, const SUMS& sums, char* shared, int warp, int row,
                                           int filter, int split, int group) {
   float* stage = reinterpret_cast<float*>(shared) + warp * 16 * T::STRIP_PITCH;
   constexpr int strips = T::WM / 16;

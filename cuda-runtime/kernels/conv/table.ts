@@ -1,9 +1,10 @@
-/** @file The convolution kernels there are: one row an entry of conv.cu. Kernels of other architectures join here. */
+/** @file The convolution kernels there are: one row an entry of conv.cu or conv-hopper.cu. */
 
 /** How a product is computed. Halves and TF32 on Tensor Cores (sm_80 and later; float16 sm_75 too), float32 on CUDA cores. */
 export type ConvMath = "f16" | "bf16" | "tf32" | "f32";
 
 export interface ConvTile {
+  readonly family: "conv" | "conv-hopper";
   readonly entry: string;
   readonly math: ConvMath;
   /** Output positions and filters of a block. */
@@ -21,6 +22,8 @@ export interface ConvTile {
   readonly source: "float16" | "bfloat16" | "float32";
   /** Share of the instructions' peak that its inner loop gets to, with warps enough. */
   readonly efficiency: number;
+  /** The only architecture that it runs on; undefined for all. */
+  readonly arch?: number;
 }
 
 type Shape = readonly [
@@ -42,6 +45,7 @@ const copying: readonly Shape[] = [
   [64, 64, 8, 4, [2, 2], 3, 0.75],
   [128, 32, 4, 4, [4, 1], 4, 0.65],
   [64, 32, 8, 4, [4, 1], 4, 0.55],
+  [128, 16, 8, 3, [4, 1], 4, 0.45],
 ];
 const narrow: readonly Shape[] = [
   [128, 128, 4, 4, [2, 4], 2, 0.85],
@@ -66,6 +70,18 @@ const gatheringF32: readonly Shape[] = [
   [64, 32, 4, 2, [2, 1], 6, 0.6],
 ];
 
+/** By wgmma: a warp holds 16 rows of all filters. Efficiency is counted in products of mma.sync. */
+const hopper: readonly Shape[] = [
+  [256, 128, 8, 4, [16, 1], 1, 1.45],
+  [128, 256, 8, 4, [8, 1], 1, 1.4],
+  [128, 128, 8, 3, [8, 1], 2, 1.35],
+  [128, 64, 8, 4, [8, 1], 2, 1.2],
+  [128, 32, 8, 4, [8, 1], 2, 0.9],
+  [64, 128, 8, 4, [4, 1], 2, 1.2],
+  [64, 64, 8, 4, [4, 1], 3, 1.1],
+  [64, 32, 8, 4, [4, 1], 4, 0.8],
+];
+
 interface Variant {
   readonly grain: ConvTile["grain"];
   readonly source: ConvTile["source"];
@@ -74,6 +90,7 @@ interface Variant {
 
 function tiles(math: ConvMath, shapes: readonly Shape[], { grain, source, suffix }: Variant): ConvTile[] {
   return shapes.map(([rows, filters, chunks, stages, warps, blocks, efficiency]) => ({
+    family: "conv" as const,
     entry: `conv_${math}_${rows}x${filters}${suffix}`,
     math,
     rows,
@@ -90,6 +107,12 @@ function tiles(math: ConvMath, shapes: readonly Shape[], { grain, source, suffix
 
 function halfTiles(math: "f16" | "bf16", source: "float16" | "bfloat16"): ConvTile[] {
   return [
+    ...tiles(math, hopper, { grain: 16, source, suffix: "" }).map((tile) => ({
+      ...tile,
+      family: "conv-hopper" as const,
+      entry: `conv_${math}_h${tile.rows}x${tile.filters}`,
+      arch: 90,
+    })),
     ...tiles(math, copying, { grain: 16, source, suffix: "" }),
     ...tiles(math, narrow, { grain: 8, source, suffix: "_g8" }),
     ...tiles(math, narrow, { grain: 4, source, suffix: "_g4" }),
