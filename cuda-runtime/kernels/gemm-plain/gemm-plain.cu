@@ -1,5 +1,5 @@
 // Products of matrices on CUDA cores: FP32 of any strides, few rows, integers and doubles; and the sum over splits of k.
-// hot: skinny_*, simt_*
+// hot: skinny_*, simt_64, simt_32
 #include "../gemm/simt.cuh"
 #include "../gemm/skinny.cuh"
 #include "../gemm/whole.cuh"
@@ -17,9 +17,9 @@ SIMT(simt_32, 32, 32, 2)
       skinny_##TYPE##_k_wide_##ROWS(const __grid_constant__ GemmParams p) { SkinnyAlongK<T, ROWS, WIDE>::run(p); } \
   extern "C" __global__ void __launch_bounds__(128)                                                              \
       skinny_##TYPE##_k_##ROWS(const __grid_constant__ GemmParams p) { SkinnyAlongK<T, ROWS, 1>::run(p); }       \
-  extern "C" __global__ void __launch_bounds__(256)                                                              \
+  extern "C" __global__ void __launch_bounds__(256, 2)                                                              \
       skinny_##TYPE##_n_wide_##ROWS(const __grid_constant__ GemmParams p) { SkinnyAlongN<T, ROWS, WIDE, 8>::run(p); } \
-  extern "C" __global__ void __launch_bounds__(256)                                                              \
+  extern "C" __global__ void __launch_bounds__(256, 2)                                                              \
       skinny_##TYPE##_n_##ROWS(const __grid_constant__ GemmParams p) { SkinnyAlongN<T, ROWS, 1, 32>::run(p); }
 SKINNY(float16, __half, 1, 8)
 SKINNY(float16, __half, 4, 8)

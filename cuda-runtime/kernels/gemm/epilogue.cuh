@@ -119,25 +119,33 @@ struct Slab {
     }
   }
 
+  // Element i of the slab in the order of the output's memory: along m where that is what neighbours lie along.
+  static __device__ __forceinline__ void placeAt(const GemmParams& p, int i, int& row, int& column) {
+    const bool alongM = p.dM == 1 && p.dN != 1;
+    row = alongM ? i % 16 : i / WN;
+    column = alongM ? i / 16 : i % WN;
+  }
+
   __device__ __forceinline__ void addResidual(const GemmParams& p, const Place& at, int m0, int n0) const {
 #pragma unroll 4
     for (int i = lane; i < 16 * WN; i += 32) {
-      const int m = m0 + i / WN;
-      const int n = n0 + i % WN;
-      const int64_t index = at.residual + (int64_t)m * p.rM + (int64_t)n * p.rN;
-      const float r = m < p.m && n < p.n ? loadFloat(p.residual, index, p.rType) : 0.0f;
-      slab[i / WN * kPitch + i % WN] += r;
+      int row, column;
+      placeAt(p, i, row, column);
+      const int64_t index = at.residual + (int64_t)(m0 + row) * p.rM + (int64_t)(n0 + column) * p.rN;
+      const bool exists = m0 + row < p.m && n0 + column < p.n;
+      slab[row * kPitch + column] += exists ? loadFloat(p.residual, index, p.rType) : 0.0f;
     }
   }
 
-  // One element a lane, in the order of memory.
+  // One element a lane.
   __device__ __forceinline__ void storeSingles(const GemmParams& p, const Place& at, int m0, int n0) const {
 #pragma unroll 4
     for (int i = lane; i < 16 * WN; i += 32) {
-      const int m = m0 + i / WN;
-      const int n = n0 + i % WN;
-      const float v = clipOf(slab[i / WN * kPitch + i % WN], p.lastLow, p.lastHigh);
-      if (m < p.m && n < p.n) storeFloat(p.d, at.d + (int64_t)m * p.dM + (int64_t)n * p.dN, p.dType, v);
+      int row, column;
+      placeAt(p, i, row, column);
+      const float v = clipOf(slab[row * kPitch + column], p.lastLow, p.lastHigh);
+      const int64_t index = at.d + (int64_t)(m0 + row) * p.dM + (int64_t)(n0 + column) * p.dN;
+      if (m0 + row < p.m && n0 + column < p.n) storeFloat(p.d, index, p.dType, v);
     }
   }
 

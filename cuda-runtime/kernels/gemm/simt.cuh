@@ -12,34 +12,48 @@ struct SimtProduct {
   static constexpr int kPitch = TILE + 4;
   static constexpr int kLoads = TILE * BK / kThreads;
 
-  // Element i of this thread in a tile of TILE x BK: lanes run along the axis that memory runs along.
-  static __device__ __forceinline__ void split(int i, bool alongK, int& outer, int& k) {
-    const int index = threadIdx.x + i * kThreads;
-    outer = alongK ? index / BK : index % TILE;
-    k = alongK ? index % BK : index / TILE;
-  }
+  // This thread's elements of a tile of TILE x BK: lanes run along the axis that memory runs along.
+  struct Walk {
+    int outer, k;          // of the first element
+    int outerStep, kStep;  // to the next
+    int64_t at, step;      // in memory
+    int outerLeft;         // elements from the first on that exist
+    bool alongK;
 
-  static __device__ __forceinline__ void fetch(float (&values)[kLoads], const void* from, int type, int64_t base, int outerStride,
-                                               int kStride, bool alongK, int outerBegin, int outerEnd, int k0, int kEnd) {
-#pragma unroll
-    for (int i = 0; i < kLoads; ++i) {
-      int outer, k;
-      split(i, alongK, outer, k);
-      outer += outerBegin;
-      k += k0;
-      const bool exists = outer < outerEnd && k < kEnd;
-      values[i] = exists ? loadFloat(from, base + (int64_t)outer * outerStride + (int64_t)k * kStride, type) : 0.0f;
+    __device__ __forceinline__ Walk(int64_t base, int outerStride, int kStride, int outerBegin, int outerEnd, int kBegin) {
+      const int index = threadIdx.x;
+      alongK = kStride == 1;
+      outer = alongK ? index / BK : index % TILE;
+      k = alongK ? index % BK : index / TILE;
+      outerStep = alongK ? kThreads / BK : 0;
+      kStep = alongK ? 0 : kThreads / TILE;
+      at = base + (int64_t)(outerBegin + outer) * outerStride + (int64_t)(kBegin + k) * kStride;
+      step = (int64_t)outerStep * outerStride + (int64_t)kStep * kStride;
+      outerLeft = outerEnd - outerBegin - outer;
     }
-  }
 
-  static __device__ __forceinline__ void put(float* tile, const float (&values)[kLoads], bool alongK) {
-#pragma unroll
-    for (int i = 0; i < kLoads; ++i) {
-      int outer, k;
-      split(i, alongK, outer, k);
-      tile[k * kPitch + outer] = values[i];
+    __device__ __forceinline__ void fetch(float (&values)[kLoads], const void* from, int type, int kLeft) const {
+      if (type == kFloat16) fetchAs(values, static_cast<const __half*>(from), kLeft);
+      else if (type == kBFloat16) fetchAs(values, static_cast<const __nv_bfloat16*>(from), kLeft);
+      else fetchAs(values, static_cast<const float*>(from), kLeft);
     }
-  }
+
+    template <typename T>
+    __device__ __forceinline__ void fetchAs(float (&values)[kLoads], const T* from, int kLeft) const {
+      const T* next = from + at;
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i) {
+        const bool exists = i * outerStep < outerLeft && k + i * kStep < kLeft;
+        values[i] = exists ? toFloat(*next) : 0.0f;
+        next += step;
+      }
+    }
+
+    __device__ __forceinline__ void put(float* tile, const float (&values)[kLoads]) const {
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i) tile[(k + i * kStep) * kPitch + outer + i * outerStep] = values[i];
+    }
+  };
 
   static __device__ __forceinline__ void run(const GemmParams& p) {
     __shared__ __align__(16) float tiles[2][2][BK * kPitch];
@@ -48,8 +62,10 @@ struct SimtProduct {
     const int n0 = at.tileN * TILE;
     const int begin = kBegin(p, at);
     const int end = kEnd(p, at);
-    const bool aAlong = p.aK == 1;
-    const bool bAlong = p.bK == 1;
+    Walk walkA(at.a, p.aM, p.aK, m0, p.m, begin);
+    Walk walkB(at.b, p.bN, p.bK, n0, p.n, begin);
+    const int64_t nextTileA = (int64_t)BK * p.aK;
+    const int64_t nextTileB = (int64_t)BK * p.bK;
     const int tx = threadIdx.x % 16;
     const int ty = threadIdx.x / 16;
     float sums[kEdge][kEdge];
@@ -60,17 +76,19 @@ struct SimtProduct {
 
     float nextA[kLoads], nextB[kLoads];
     if (begin < end) {
-      fetch(nextA, p.a, p.aType, at.a, p.aM, p.aK, aAlong, m0, p.m, begin, end);
-      fetch(nextB, p.b, p.bType, at.b, p.bN, p.bK, bAlong, n0, p.n, begin, end);
+      walkA.fetch(nextA, p.a, p.aType, end - begin);
+      walkB.fetch(nextB, p.b, p.bType, end - begin);
     }
     int slot = 0;
     for (int k0 = begin; k0 < end; k0 += BK, slot ^= 1) {
-      put(tiles[slot][0], nextA, aAlong);
-      put(tiles[slot][1], nextB, bAlong);
+      walkA.put(tiles[slot][0], nextA);
+      walkB.put(tiles[slot][1], nextB);
       __syncthreads();
+      walkA.at += nextTileA;
+      walkB.at += nextTileB;
       if (k0 + BK < end) {
-        fetch(nextA, p.a, p.aType, at.a, p.aM, p.aK, aAlong, m0, p.m, k0 + BK, end);
-        fetch(nextB, p.b, p.bType, at.b, p.bN, p.bK, bAlong, n0, p.n, k0 + BK, end);
+        walkA.fetch(nextA, p.a, p.aType, end - k0 - BK);
+        walkB.fetch(nextB, p.b, p.bType, end - k0 - BK);
       }
       multiply(sums, tiles[slot][0], tiles[slot][1], tx, ty);
     }
