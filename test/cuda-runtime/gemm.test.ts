@@ -49,6 +49,12 @@ describe("source and table", () => {
     expect([...entriesOf(family)].sort()).toEqual(made.sort());
   });
 
+  test("gemm-hopper has an entry for every row", () => {
+    const tiles = [...sourceOf("gemm-hopper/gemm-hopper.cu").matchAll(/HOPPER\((h\w+_)##TYPE/g)];
+    const made = tiles.flatMap(([, tile]) => [`${tile}f16`, `${tile}bf16`]);
+    expect([...entriesOf("gemm-hopper")].sort()).toEqual(made.sort());
+  });
+
   test("gemm-plain has an entry for every row", () => {
     const text = sourceOf("gemm-plain/gemm-plain.cu");
     const simt = [...text.matchAll(/^SIMT\((\w+)/gm)].map(([, name]) => name);
