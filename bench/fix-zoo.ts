@@ -5,10 +5,18 @@
  *
  * Each model gets its weights in a temporary folder, is fixed there through the passes, verified by ONNX Runtime in a
  * child process, fixed again (which must change nothing), and removed. With --out the rows go to FILE.json, and the table to
- * FILE.md. What "recoverable" means is said in fix-recovery.ts.
+ * FILE.md; with --models, rows of other models in it stay. What "recoverable" means is said in fix-recovery.ts.
  */
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -61,8 +69,13 @@ const settings: FixSettings = {
   options: { halfType: "float16", halfIo: false, ranges: undefined, nhwcIo: false, nhwcForm: "portable" },
 };
 const budget = mode === "half" ? budgets.float16 : budgets.folding;
+/** The largest models take minutes on a busy machine. */
+const timeoutSeconds = 3600;
 const promise = "verified with ONNX Runtime";
 const rows: Row[] = [];
+/** Of models that are not asked for: a file is brought up to date model by model. */
+const kept =
+  options.models === undefined ? [] : rowsIn(options.out).filter(({ model }) => !names.includes(model));
 
 console.log(headingOf());
 for (const name of names) {
@@ -71,7 +84,7 @@ for (const name of names) {
   console.log(lineOf(row));
   if (options.out !== undefined) save(options.out);
 }
-console.log(totalsText(rows));
+console.log(totalsText([...kept, ...rows]));
 
 async function rowOf(name: string): Promise<Row> {
   const folder = mkdtempSync(join(tmpdir(), "tc-lint-fix-"));
@@ -96,6 +109,7 @@ async function fixIn(folder: string, name: string): Promise<Row> {
     const { report } = await compareModels(original, candidate, {
       childUrl: pathToFileURL(resolve("dist/verify-child.js")),
       budget,
+      timeoutSeconds,
     });
     const relative = report.outputs.map(({ difference }) => {
       const { maximumError = 0, largest = 0 } = difference ?? {};
@@ -158,9 +172,16 @@ function storedBytes({ graph }: Model): number {
   return bytes;
 }
 
+function rowsIn(out: string | undefined): readonly Row[] {
+  if (out === undefined || !existsSync(out)) return [];
+  const saved: { readonly rows: readonly Row[] } = JSON.parse(readFileSync(out, "utf8"));
+  return saved.rows;
+}
+
 function save(out: string): void {
   mkdirSync(dirname(out), { recursive: true });
+  const all = [...kept, ...rows].sort((a, b) => (a.model < b.model ? -1 : 1));
   const command = `node scripts/run.mjs bench/fix-zoo.ts --mode ${mode} --out ${out}`;
-  writeFileSync(out, `${JSON.stringify({ command, totals: totalsOf(rows), rows }, null, 1)}\n`);
-  writeFileSync(out.replace(/(\.json)?$/, ".md"), markdownOf(rows, command));
+  writeFileSync(out, `${JSON.stringify({ command, totals: totalsOf(all), rows: all }, null, 1)}\n`);
+  writeFileSync(out.replace(/(\.json)?$/, ".md"), markdownOf(all, command));
 }
