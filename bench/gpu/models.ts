@@ -7,7 +7,7 @@
  * Writes $OUT/models.json.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -110,6 +110,8 @@ function runItem(item: string, host: HarnessHost): Row {
   using model: OpenModel = openZooModel(options.zoo, name);
   const sizes = new Map(sizesFor(model, name, manifest));
   for (const symbol of sizes.keys()) if (/batch/i.test(symbol)) sizes.set(symbol, batch);
+  const exported = manifestBatch(name);
+  if (sizes.size === 0 && exported !== batch) return failedRow(item, `exported at batch ${exported}`);
   const [planned, plan] = planZooModel({ name, model, sizes, precision: "fp16" }, host);
   if (plan === undefined) return failedRow(item, planned.reason);
   using session = DeviceSession.load(host.context, host.store, plan, {});
@@ -117,6 +119,14 @@ function runItem(item: string, host: HarnessHost): Row {
   session.run(bytesOfInputs(plan, inputs));
   const { steps, launches } = planned;
   return { model: name, batch, ...timed(session, host), steps, launches, error: "" };
+}
+
+function manifestBatch(name: string): number | undefined {
+  const entries = JSON.parse(readFileSync(manifest, "utf8")) as Record<
+    string,
+    { inputs: { example: number[] }[] }
+  >;
+  return entries[name]?.inputs[0]?.example[0];
 }
 
 interface Peer {

@@ -292,6 +292,7 @@ export class Planner {
   setExpr(value: Value, expr: Expr, frame: Frame): void {
     const slot = this.slotOf(value, frame);
     const products = productsIn(expr);
+    for (const product of products) this.noteProduct(product);
     slot.state = {
       kind: "lazy",
       expr: products.length === 0 ? expr : this.#withProduct(slot, expr, value, frame),
@@ -402,7 +403,7 @@ export class Planner {
   }
 
   noteProduct(product: object): void {
-    this.#orders.set(product, this.#orders.size);
+    if (!this.#orders.has(product)) this.#orders.set(product, this.#orders.size);
   }
 
   /** How a value of the model's `type` is stored. */

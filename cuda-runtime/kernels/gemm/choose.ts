@@ -118,7 +118,8 @@ function readingsOf(
     return [asIs, { unit: "k", grain: 16, isPacked: true, microseconds: 0 }];
   }
   if (unit !== undefined && grain === 16) return [asIs];
-  if (options.isConstant(operand)) return [{ unit: "k", grain: 16, isPacked: true, microseconds: 0 }];
+  // CUDA-core kernels take the constant as it lies, all others take it packed, for nothing.
+  if (options.isConstant(operand)) return [asIs, { unit: "k", grain: 16, isPacked: true, microseconds: 0 }];
   const packed: Reading = {
     unit: "k",
     grain: 16,
