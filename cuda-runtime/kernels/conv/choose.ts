@@ -69,6 +69,8 @@ const drainMicroseconds = 0.7;
 /** Cycles of a multiprocessor for one element read on its own, and for one asynchronous copy. */
 const gatherCycles = 0.09;
 const copyCycles = 0.1;
+/** Share of a time that does not hide behind a longer one. */
+const exposed = 0.1;
 const splitCounts = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 const maxMerged = 64;
 
@@ -172,10 +174,16 @@ function timeOf(candidate: Candidate & { readonly stepsPerSplit: number }, targe
   const fetched = blocks * stepsPerSplit * (tile.rows + tile.filters) * tile.chunks * 16;
   const moved = problem.inputBytes + problem.outputBytes + weightBytes(problem, tile);
   const cacheRate = (rate.cache * multiprocessors) / 132;
-  let time = launchMicroseconds + Math.max(compute, fetched / cacheRate, moved / rate.memory);
+  let time = launchMicroseconds + overlapped([compute, fetched / cacheRate, moved / rate.memory]);
   if (splits > 1) time += sumMicroseconds(problem, splits, cacheRate);
   if (copies) time += launchMicroseconds + (2 * problem.inputBytes) / rate.memory;
   return time;
+}
+
+/** What takes longest hides most of the rest. */
+function overlapped(times: readonly number[]): number {
+  const longest = Math.max(...times);
+  return longest + exposed * times.reduce((total, time) => total + time, -longest);
 }
 
 function stepCycles(tile: ConvTile, rate: Rates): number {

@@ -62,7 +62,7 @@ const copyingTf32: readonly Shape[] = [
   [64, 32, 8, 4, [4, 1], 4, 0.55],
 ];
 const copyingF32: readonly Shape[] = [
-  [128, 64, 4, 3, [2, 2], 3, 0.8],
+  [128, 64, 4, 3, [2, 2], 2, 0.8],
   [64, 32, 4, 3, [2, 1], 6, 0.7],
 ];
 const gatheringF32: readonly Shape[] = [

@@ -174,12 +174,12 @@ __device__ __forceinline__ void depthwise(const DepthwiseParams& p) {
 // A strip of 4 where there are positions enough to fill the GPU, else single positions.
 #define OF_TYPE(NAME, E, WIDTH)                    \
   DEPTHWISE(NAME##_k3s1, E, WIDTH, 4, 3, 1, 4)     \
-  DEPTHWISE(NAME##_k3s2, E, WIDTH, 4, 3, 2, 4)     \
+  DEPTHWISE(NAME##_k3s2, E, WIDTH, 4, 3, 2, 3)     \
   DEPTHWISE(NAME##_k5s1, E, WIDTH, 4, 5, 1, 3)     \
   DEPTHWISE(NAME##_k5s2, E, WIDTH, 4, 5, 2, 3)     \
   DEPTHWISE(NAME##_k7s1, E, WIDTH, 4, 7, 1, 3)     \
-  DEPTHWISE(NAME##_k3s1_few, E, WIDTH, 1, 3, 1, 8) \
-  DEPTHWISE(NAME##_k5s1_few, E, WIDTH, 1, 5, 1, 8) \
+  DEPTHWISE(NAME##_k3s1_few, E, WIDTH, 1, 3, 1, 6) \
+  DEPTHWISE(NAME##_k5s1_few, E, WIDTH, 1, 5, 1, 6) \
   DEPTHWISE(NAME##_k7s1_few, E, WIDTH, 1, 7, 1, 6) \
   DEPTHWISE(NAME##_any, E, WIDTH, 2, 0, 0, 5)      \
   DEPTHWISE(NAME##_single, E, 1, 4, 0, 0, 8)

@@ -1,0 +1,318 @@
+/**
+ * @file Convolutions beside PyTorch's: layers of the zoo at batch 1 and 32, and misaligned ones; channels last, with bias.
+ *
+ *     node dist/gpu/conv.js [--dtype fp16,bf16,tf32,fp32] [--only PART,…] [--sweep] [--peers FOLDER]
+ *
+ * Writes $OUT/conv.json and $OUT/conv-misaligned.json. With --peers (the folder of torch_ops.py) its times stand beside
+ * ours. --only takes rows whose name has one of these parts. --sweep times every kernel of the table on every row, with
+ * the time that the cost model predicts in the name: what choose.ts is checked against.
+ */
+import { parseArgs } from "node:util";
+import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
+import { emitConv } from "../../cuda-runtime/kernels/conv/conv.ts";
+import { type ConvTile, convTiles } from "../../cuda-runtime/kernels/conv/table.ts";
+import { plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
+import type { Step } from "../../cuda-runtime/plan/step.ts";
+import { bytesOfType, type FloatStorage } from "../../cuda-runtime/plan/storage.ts";
+import { elementCount, permuted, type View } from "../../cuda-runtime/plan/view.ts";
+import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import { report, type TimedRow } from "./beside-torch.ts";
+import { CallSet, contentOf, setCount, timeCalls } from "./kernel-timer.ts";
+
+/** Input channels, sizes, filters, taps (the same along each axis), stride, padding, groups. */
+interface Layer {
+  readonly from: string;
+  readonly channels: number;
+  /** One to three spatial axes; PyTorch's side knows two. */
+  readonly size: readonly number[];
+  readonly filters: number;
+  readonly taps: number;
+  readonly stride: number;
+  readonly pad: number;
+  readonly groups: number;
+}
+
+type Listed = readonly [
+  from: string,
+  channels: number,
+  size: number | readonly number[],
+  filters: number,
+  taps: number,
+  stride: number,
+  pad: number,
+  groups?: number,
+];
+
+const zoo: readonly Listed[] = [
+  ["resnet50 stem", 3, 224, 64, 7, 2, 3],
+  ["resnet50 stage 1, 1x1", 64, 56, 256, 1, 1, 0],
+  ["resnet50 stage 1, 3x3", 64, 56, 64, 3, 1, 1],
+  ["resnet50 stage 2, 3x3 of stride 2", 128, 56, 128, 3, 2, 1],
+  ["resnet50 stage 2, 3x3", 128, 28, 128, 3, 1, 1],
+  ["resnet50 stage 3, 1x1 of stride 2", 512, 28, 1024, 1, 2, 0],
+  ["resnet50 stage 3, 3x3", 256, 14, 256, 3, 1, 1],
+  ["resnet50 stage 4, 3x3", 512, 7, 512, 3, 1, 1],
+  ["resnet50 stage 4, 1x1", 2048, 7, 512, 1, 1, 0],
+  ["vgg11, 3x3", 128, 56, 256, 3, 1, 1],
+  ["vgg11, last 3x3", 512, 14, 512, 3, 1, 1],
+  ["mobilenet_v2, expand", 24, 56, 144, 1, 1, 0],
+  ["mobilenet_v2, project", 384, 14, 64, 1, 1, 0],
+  ["mobilenet_v2, depthwise 3x3", 144, 56, 144, 3, 1, 1, 144],
+  ["mobilenet_v2, depthwise 3x3 of stride 2", 192, 28, 192, 3, 2, 1, 192],
+  ["efficientnet_b0, depthwise 5x5", 240, 28, 240, 5, 1, 2, 240],
+  ["efficientnet_b0, project", 672, 14, 112, 1, 1, 0],
+  ["convnext_tiny, depthwise 7x7", 96, 56, 96, 7, 1, 3, 96],
+  ["convnext_tiny, patches", 3, 224, 96, 4, 4, 0],
+  ["densenet121, 3x3", 128, 28, 32, 3, 1, 1],
+  ["densenet121, 1x1", 512, 14, 128, 1, 1, 0],
+  ["googlenet, 5x5", 32, 14, 96, 5, 1, 2],
+  ["inception_v3, 3x3", 96, 35, 96, 3, 1, 1],
+  ["inception_v3 stem", 32, 149, 32, 3, 1, 0],
+  ["regnety_004, grouped", 104, 28, 104, 3, 1, 1, 13],
+  ["resnext50, grouped", 256, 28, 256, 3, 1, 1, 32],
+  ["squeezenet, expand 3x3", 48, 27, 192, 3, 1, 1],
+  ["shufflenet_v2, 1x1", 116, 28, 116, 1, 1, 0],
+  ["yolo, 3x3", 64, 80, 64, 3, 1, 1],
+  ["yolo, deep 3x3", 256, 40, 256, 3, 1, 1],
+  ["deeplabv3, 3x3", 2048, 28, 256, 3, 1, 1],
+  ["seg_unet, 3x3", 64, 128, 64, 3, 1, 1],
+  ["sd_unet, 3x3", 320, 64, 320, 3, 1, 1],
+  ["sd_unet, middle 3x3", 1280, 16, 1280, 3, 1, 1],
+  ["sd_unet, 3x3 after a skip", 2560, 16, 1280, 3, 1, 1],
+  ["c3d, 3x3x3", 64, [16, 56, 56], 128, 3, 1, 1],
+  ["tcn, along one axis", 64, [2000], 64, 3, 1, 1],
+];
+
+const misaligned: readonly Listed[] = [
+  ["misaligned_cnn, 3x3", 67, 56, 129, 3, 1, 1],
+  ["misaligned_cnn, deep 3x3", 129, 28, 251, 3, 1, 1],
+  ["seg_unet of width 30, 3x3", 30, 128, 60, 3, 1, 1],
+  ["seg_unet of width 30, deep 3x3", 60, 64, 60, 3, 1, 1],
+  ["yolo_w0375, 3x3", 50, 80, 50, 3, 1, 1],
+  ["yolo head", 256, 40, 255, 1, 1, 0],
+  ["head of 21 classes", 64, 64, 21, 1, 1, 0],
+  ["255 channels, 3x3", 255, 28, 255, 3, 1, 1],
+  ["255 channels, 1x1", 255, 40, 256, 1, 1, 0],
+  ["36 channels, 3x3", 36, 80, 36, 3, 1, 1],
+  ["125 channels, 3x3 of stride 2", 125, 56, 250, 3, 2, 1],
+  ["1 filter", 64, 128, 1, 3, 1, 1],
+  ["5 channels", 5, 128, 32, 3, 1, 1],
+  ["video_unet_48, 3x3", 47, 48, 95, 3, 1, 1],
+];
+
+const dtypes = {
+  fp16: { storage: "float16", tf32: false, peer: "fp16", tolerance: 2e-3 },
+  bf16: { storage: "bfloat16", tf32: false, peer: "bf16", tolerance: 1.6e-2 },
+  tf32: { storage: "float32", tf32: true, peer: "fp32", tolerance: 2e-3 },
+  fp32: { storage: "float32", tf32: false, peer: "fp32", tolerance: 1e-5 },
+} as const satisfies Record<
+  string,
+  { storage: FloatStorage; tf32: boolean; peer: string; tolerance: number }
+>;
+type Dtype = keyof typeof dtypes;
+const batches = [1, 32];
+
+const { values: options } = parseArgs({
+  options: {
+    dtype: { type: "string", default: "fp16" },
+    only: { type: "string" },
+    sweep: { type: "boolean", default: false },
+    peers: { type: "string" },
+    device: { type: "string", default: "0" },
+  },
+});
+
+function layersOf(listed: readonly Listed[]): Layer[] {
+  const parts = options.only?.split(",");
+  return listed
+    .map(([from, channels, size, filters, taps, stride, pad, groups = 1]) => ({
+      from,
+      channels,
+      size: typeof size === "number" ? [size, size] : size,
+      filters,
+      taps,
+      stride,
+      pad,
+      groups,
+    }))
+    .filter(({ from }) => parts === undefined || parts.some((part) => from.includes(part)));
+}
+
+function wantedDtypes(): Dtype[] {
+  return options.dtype.split(",").map((name) => {
+    if (!Object.hasOwn(dtypes, name)) {
+      throw new Error(`--dtype ${name}: there are ${Object.keys(dtypes).join(", ")}`);
+    }
+    return name as Dtype;
+  });
+}
+
+function outputSize({ size, taps, stride, pad }: Layer): number[] {
+  return size.map((each) => Math.floor((each + 2 * pad - taps) / stride) + 1);
+}
+
+/** A packed view of [N, …spatial, C] as [N, C, …spatial]. */
+function channelsSecond(view: View): View {
+  const rank = view.shape.length;
+  return permuted(view, [0, rank - 1, ...Array.from({ length: rank - 2 }, (_, axis) => axis + 1)]);
+}
+
+interface Call {
+  readonly set: CallSet;
+  readonly y: View;
+  readonly choice: ConvChoice | undefined;
+}
+
+function callOf(host: HarnessHost, layer: Layer, batch: number, dtype: Dtype, tile?: ConvTile): Call {
+  const { channels, size, filters, taps, stride, pad, groups } = layer;
+  const { storage, tf32 } = dtypes[dtype];
+  const set = new CallSet(host, tf32);
+  const kernel = size.map(() => taps);
+  const y = set.output(storage, [batch, ...outputSize(layer), filters]);
+  let choice: ConvChoice | undefined;
+  const accepts = (each: ConvChoice): boolean => {
+    if (each.tile === tile) choice ??= each;
+    return each.tile === tile;
+  };
+  const request = {
+    x: channelsSecond(set.tensor("input", storage, [batch, ...size, channels], 1)),
+    w: set.tensor("constant", storage, [filters, channels / groups, ...kernel], 2),
+    to: channelsSecond(y),
+    strides: size.map(() => stride),
+    dilations: size.map(() => 1),
+    pads: size.map(() => pad),
+    groups,
+    epilogue: { ...plainEpilogue, bias: set.tensor("constant", "float32", [filters], 3) },
+  };
+  emitConv(set.emitter, request, tile === undefined ? undefined : accepts);
+  set.prepare();
+  return { set, y, choice };
+}
+
+function measure(host: HarnessHost, layer: Layer, batch: number, dtype: Dtype, tile?: ConvTile): TimedRow {
+  const { channels, size, filters, taps, stride, pad, groups, from } = layer;
+  const { storage, peer } = dtypes[dtype];
+  const positions = batch * elementCount(outputSize(layer));
+  const inputs = batch * elementCount(size) * channels;
+  const bytes = bytesOfType(storage) * (inputs + positions * filters);
+  const calls = Array.from({ length: setCount(bytes, host.context.device.l2Bytes) }, () =>
+    callOf(host, layer, batch, dtype, tile),
+  );
+  try {
+    const us = timeCalls(
+      host,
+      calls.map(({ set }) => set),
+    );
+    const [first] = calls;
+    if (first === undefined) throw new Error("no call");
+    const flops = 2 * positions * filters * (channels / groups) * taps ** size.length;
+    const [H = 1, W = 1] = size;
+    const predicted = first.choice === undefined ? "" : `, predicted ${first.choice.microseconds.toFixed(1)}`;
+    const row = {
+      op: {
+        op: size.length === 2 ? "conv" : `conv${size.length}d`,
+        ...{ N: batch, C: channels, H, W, K: filters, R: taps, stride, pad, groups },
+        layout: "NHWC",
+        dtype: peer,
+      },
+      name: `${dtype} ${from}, batch ${batch}${predicted}`,
+      us,
+      rate: `${(flops / us / 1e6).toFixed(1)} TFLOP/s, ${(bytes / us / 1e3).toFixed(0)} GB/s`,
+      kernel: first.set.steps.map(({ step }) => describeStep(step)).join(" + "),
+      error: errorOf(first, layer, batch, dtype),
+    };
+    return row;
+  } finally {
+    for (const { set } of calls) set[Symbol.dispose]();
+  }
+}
+
+function describeStep({ action }: Step): string {
+  if (action.kind !== "launch") return action.kind;
+  const { kernel, detail, grid } = action.launch;
+  return `${kernel.entry}[${grid.join(",")}]${detail === undefined ? "" : ` (${detail})`}`;
+}
+
+const samples = 200;
+
+/** At places all over the output, the last row and filter among them; relative to the largest. */
+function errorOf({ set, y }: Call, layer: Layer, batch: number, dtype: Dtype): number {
+  const { storage, tolerance } = dtypes[dtype];
+  const { channels, size, filters, taps, stride, pad, groups, from } = layer;
+  const contents = { x: contentOf(storage, 1), w: contentOf(storage, 2), bias: contentOf("float32", 3) };
+  const output = outputSize(layer);
+  const rows = batch * elementCount(output);
+  const places = Array.from({ length: samples }, (_, i): readonly [number, number] => [
+    i % 4 === 0 ? rows - 1 - (i >> 2) : (i * 7919) % rows,
+    i % 4 === 1 ? filters - 1 : (i * 104_729) % filters,
+  ]).filter(([row]) => row >= 0);
+  const got = set.read(
+    y,
+    places.map(([row, filter]) => row * filters + filter),
+  );
+  const perGroup = channels / groups;
+  const tapCount = taps ** size.length;
+  let [error, largest] = [0, 0];
+  for (const [index, [row, filter]] of places.entries()) {
+    const position = unravelled(row, [batch, ...output]);
+    const firstChannel = Math.floor(filter / (filters / groups)) * perGroup;
+    let sum = contents.bias.at(filter);
+    for (let tap = 0; tap < tapCount; tap++) {
+      const at = unravelled(
+        tap,
+        size.map(() => taps),
+      ).map((t, axis) => (position[axis + 1] ?? 0) * stride - pad + t);
+      if (!at.every((p, axis) => p >= 0 && p < (size[axis] ?? 0))) continue;
+      const pixel = at.reduce((total, p, axis) => total * (size[axis] ?? 1) + p, position[0] ?? 0);
+      for (let c = 0; c < perGroup; c++) {
+        const weight = contents.w.at((filter * perGroup + c) * tapCount + tap);
+        sum += contents.x.at(pixel * channels + firstChannel + c) * weight;
+      }
+    }
+    const difference = Math.abs(sum - (got[index] ?? Number.NaN));
+    if (!(difference <= error)) error = difference;
+    largest = Math.max(largest, Math.abs(sum));
+  }
+  const relative = error / largest;
+  if (!(relative <= tolerance)) console.error(`WRONG ${from}, batch ${batch}, ${dtype}: off by ${relative}`);
+  return relative;
+}
+
+function unravelled(index: number, sizes: readonly number[]): number[] {
+  const at: number[] = [];
+  let rest = index;
+  for (const size of sizes.toReversed()) {
+    at.unshift(rest % size);
+    rest = Math.floor(rest / size);
+  }
+  return at;
+}
+
+/** Every kernel of the table that takes the layer. */
+function* sweep(host: HarnessHost, layer: Layer, batch: number, dtype: Dtype): Generator<TimedRow> {
+  for (const tile of convTiles) {
+    try {
+      yield measure(host, layer, batch, dtype, tile);
+    } catch (error) {
+      if (!(error instanceof Error && error.name === "PlanError")) throw error;
+    }
+  }
+}
+
+function* timed(host: HarnessHost, listed: readonly Listed[]): Generator<TimedRow> {
+  for (const dtype of wantedDtypes()) {
+    for (const layer of layersOf(listed)) {
+      for (const batch of batches) {
+        if (!options.sweep) yield measure(host, layer, batch, dtype);
+        else if (layer.groups < layer.channels) yield* sweep(host, layer, batch, dtype);
+      }
+    }
+  }
+}
+
+const kernels = new URL("../cuda/", import.meta.url);
+using host = await HarnessHost.open({ kernels, device: Number(options.device) });
+const suffix = options.sweep ? "-sweep" : "";
+const peers = options.sweep ? undefined : options.peers;
+report(`conv${suffix}`, [...timed(host, zoo)], peers);
+report(`conv-misaligned${suffix}`, [...timed(host, misaligned)], peers);
