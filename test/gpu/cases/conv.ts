@@ -53,6 +53,8 @@ interface Spec {
   readonly residual?: { readonly type: FloatStorage; readonly layout: Layout };
   readonly last?: Activation;
   readonly accepts?: (choice: ConvChoice) => boolean;
+  /** The only architecture that has the kernel. */
+  readonly arch?: number | undefined;
 }
 
 const storage: Readonly<Record<ConvMath, FloatStorage>> = {
@@ -119,7 +121,12 @@ function windowOf({ w, strides, dilations, pads }: Spec): WindowSpec {
 
 function check(spec: Spec): (harness: Harness) => void {
   return (harness) => {
-    const { math, groups = 1, layout = "nhwc", outputLayout = "nhwc", accepts } = spec;
+    const { math, groups = 1, layout = "nhwc", outputLayout = "nhwc", accepts, arch } = spec;
+    const { computeCapability } = harness.emitter.target;
+    if (arch !== undefined && arch !== computeCapability) {
+      console.log(`skipped: ${spec.name}: a kernel of sm_${arch}, this is sm_${computeCapability}`);
+      return;
+    }
     const window = windowOf(spec);
     const x = input(harness, spec.source ?? storage[math], spec.x, layout, 1);
     const w = harness.tensor(storage[math], [...spec.w], { seed: 2 });
@@ -189,6 +196,7 @@ function tileSpecs(tile: ConvTile): Spec[] {
     pads: [1, 1, 1, 1],
     affine: "bias",
     activation: activation("relu"),
+    arch: tile.arch,
   };
   const accepts =
     (splits: number) =>
