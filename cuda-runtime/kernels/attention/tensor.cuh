@@ -4,6 +4,10 @@
 #include "../common/mma.cuh"
 #include "params.cuh"
 
+constexpr float kLog2E = 1.4426950408889634f;
+// Of finite scores in powers of two.
+constexpr float kLowest = -1e30f;
+
 __device__ __forceinline__ float exp2Fast(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -50,7 +54,7 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
   float sums[M_TILES][D / 8][4];  // of values, not yet divided
   float maximum[M_TILES][2], total[M_TILES][2];
   uint32_t keptQ[KEEP_Q ? M_TILES : 1][KEEP_Q ? D / 16 : 1][4];
-  float factor;  // of scores in powers of two
+  float factor;  // of scores in powers of two; masked ones are in powers of two already
 
   __device__ __forceinline__ explicit TensorAttention(const AttentionParams& params)
       : p(params), place(params, tileQueries), limits(params, place.sample), warp(threadIdx.x / 32),
@@ -136,15 +140,17 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
     return place.firstQuery + (warp * M_TILES + m) * 16 + lane / 4 + i / 2 * 8;
   }
 
+  // To powers of two.
   __device__ __forceinline__ void scaleAndCap() {
+    const float scale = p.softcap == 0.0f ? p.scale * kLog2E : p.scale / p.softcap;
 #pragma unroll
     for (int m = 0; m < M_TILES; m++) {
 #pragma unroll
       for (int n = 0; n < BK / 8; n++) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-          scores[m][n][i] *= p.scale;
-          if (p.softcap != 0.0f) scores[m][n][i] = p.softcap * tanhFast(scores[m][n][i] / p.softcap);
+          scores[m][n][i] *= scale;
+          if (p.softcap != 0.0f) scores[m][n][i] = p.softcap * kLog2E * tanhFast(scores[m][n][i]);
         }
       }
     }
@@ -178,8 +184,8 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
     // Finite masks stay finite in powers of two: their lowest float would not.
     const auto add = [&](float& score, auto element) {
       const float added = toFloat(element);
-      score += added;
-      if (score < -1e30f && (added != minusInfinity() || p.softInfinity)) score = -1e30f;
+      score = fmaf(added, kLog2E, score);
+      if (score < kLowest && (added != minusInfinity() || p.softInfinity)) score = kLowest;
     };
     if (p.bias != nullptr && p.biasType == kFloat32) {
       forMask(static_cast<const float*>(p.bias) + rule.bias, p.biasQuery, p.biasKey, firstKey, add);
@@ -187,8 +193,9 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
       forMask(static_cast<const T*>(p.bias) + rule.bias, p.biasQuery, p.biasKey, firstKey, add);
     }
     if (p.keep != nullptr) {
+      const float fill = p.fill == minusInfinity() ? p.fill : fmaxf(p.fill * kLog2E, kLowest);
       forMask(p.keep + rule.keep, p.keepQuery, p.keepKey, firstKey,
-              [&](float& score, uint8_t keeps) { if (keeps == 0) score = p.fill; });
+              [&](float& score, uint8_t keeps) { if (keeps == 0) score = fill; });
     }
   }
 
@@ -224,15 +231,17 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
         // -inf less -inf is no number: a row that has seen no key yet subtracts 0.
-        const float base = largest == minusInfinity() ? 0.0f : largest * factor;
-        const float rescale = exp2Fast(maximum[m][half] * factor - base);
+        // Both are rounded alike, so that a row whose maximum stays is rescaled by 1.
+        const float base = largest == minusInfinity() ? 0.0f : __fmul_rn(largest, factor);
+        const float rescale = exp2Fast(__fmul_rn(maximum[m][half], factor) - base);
         maximum[m][half] = largest;
         float sum = 0.0f;
 #pragma unroll
         for (int n = 0; n < BK / 8; n++) {
 #pragma unroll
           for (int i = 2 * half; i < 2 * half + 2; i++) {
-            scores[m][n][i] = exp2Fast(fmaf(scores[m][n][i], factor, -base));
+            // Masks are too low for what rounding `base` would leave of equal scores.
+            scores[m][n][i] = exp2Fast(MASKED ? scores[m][n][i] - base : fmaf(scores[m][n][i], factor, -base));
             sum += scores[m][n][i];
           }
         }
@@ -281,7 +290,7 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
     const int stepsOfSplit = (steps + p.splits - 1) / p.splits;
     const int first = min(place.split * stepsOfSplit, steps), last = min(first + stepsOfSplit, steps);
     // Without masks the scale is part of the factor; it is positive then.
-    factor = MASKED ? 1.4426950408889634f : p.scale * 1.4426950408889634f;
+    factor = MASKED ? 1.0f : p.scale * kLog2E;
     if (first < last) {
       copyQueries();
       cpAsyncCommit();
