@@ -1,4 +1,4 @@
-/** @file Segments to a new file, piece by piece: hashed on the way, synced, and read back. */
+/** @file Segments to a new file, piece by piece: each read back and compared, all of it synced. */
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
@@ -6,17 +6,18 @@ import { InputError } from "../ir/errors.ts";
 import { WireError } from "../wire/error.ts";
 import { SegmentSource } from "../wire/segments.ts";
 import type { Segment } from "../wire/splice.ts";
-import { hashOfFile } from "./source-state.ts";
 import { atSlowStep, type OnWriteStep, type WriteStep } from "./write-step.ts";
 
-/** Held in memory twice: one piece is made while the other is on its way to the file. */
+/** Held in memory three times: one piece is made while another is on its way to the file, and read back. */
 const pieceBytes = 4 << 20;
+/** So much is written before the system is asked to bring it to the disk, beside the writing. */
+const flushedBytes = 128 << 20;
 
 export interface NewFile {
   readonly path: string;
   readonly bytes: number;
-  /** Of its content, in hexadecimal. */
-  readonly sha256: string;
+  /** Of its content, in hexadecimal; of data files, which are named by it. */
+  readonly sha256: string | undefined;
 }
 
 /** Who may do what with a file. Without an owner, it belongs to whoever writes it. */
@@ -40,16 +41,19 @@ export async function writeNewFile(
   const file = await step(`create-${kind}`, () => open(path, exclusively, 0o600));
   try {
     const source = new SegmentSource(path, segments);
-    const { sha256 } = await step(`write-${kind}`, () =>
-      writeAll(file, source, () => onStep(`write-${kind}`)),
-    );
+    const hash = kind === "data" ? createHash("sha256") : undefined;
+    const pieces = new Pieces(file, source, (piece) => {
+      hash?.update(piece);
+      onStep(`write-${kind}`);
+    });
+    await step(`write-${kind}`, () => pieces.writeAll());
     await step(`sync-${kind}`, () => finish(file, access));
     const { size } = await step(`check-${kind}`, () => file.stat());
     await file.close();
-    if (size !== source.size || hashOfFile(path) !== sha256) {
+    if (size !== source.size || !pieces.areSame) {
       throw new InputError("unwritable", `${path}: does not hold the ${source.size} bytes written to it`);
     }
-    return { path, bytes: size, sha256 };
+    return { path, bytes: size, sha256: hash?.digest("hex") };
   } catch (error) {
     await file.close();
     await rm(path, { force: true });
@@ -58,32 +62,62 @@ export async function writeNewFile(
   }
 }
 
-const exclusively = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const exclusively = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-async function writeAll(
-  file: FileHandle,
-  source: SegmentSource,
-  onPiece: () => void,
-): Promise<{ sha256: string }> {
-  const hash = createHash("sha256");
-  const buffers = [Buffer.allocUnsafe(pieceBytes), Buffer.allocUnsafe(pieceBytes)];
-  let written: Promise<void> = Promise.resolve();
-  for (let offset = 0, turn = 0; offset < source.size; offset += pieceBytes, turn = 1 - turn) {
-    const piece = (buffers[turn] ?? Buffer.alloc(0)).subarray(0, source.size - offset);
-    try {
-      source.readInto(offset, piece);
-      hash.update(piece);
-    } finally {
-      // A write under way must end before its file is closed, whatever becomes of the next piece.
-      await written;
-    }
-    onPiece();
-    written = writePiece(file, piece, offset);
-    // Awaited one turn later; until then a failure is not unhandled.
-    written.catch(() => {});
+/** One file on its way, a piece after another. */
+class Pieces {
+  readonly #file: FileHandle;
+  readonly #source: SegmentSource;
+  readonly #onPiece: (piece: Uint8Array) => void;
+  readonly #buffers = [Buffer.allocUnsafe(pieceBytes), Buffer.allocUnsafe(pieceBytes)];
+  readonly #readBack = Buffer.allocUnsafe(pieceBytes);
+  #flushing: Promise<void> | undefined;
+  #unflushedBytes = 0;
+  /** Whether the file gave back what was written to it. */
+  areSame = true;
+
+  constructor(file: FileHandle, source: SegmentSource, onPiece: (piece: Uint8Array) => void) {
+    this.#file = file;
+    this.#source = source;
+    this.#onPiece = onPiece;
   }
-  await written;
-  return { sha256: hash.digest("hex") };
+
+  async writeAll(): Promise<void> {
+    let written: Promise<void> = Promise.resolve();
+    for (let offset = 0, turn = 0; offset < this.#source.size; offset += pieceBytes, turn = 1 - turn) {
+      const piece = (this.#buffers[turn] ?? Buffer.alloc(0)).subarray(0, this.#source.size - offset);
+      try {
+        this.#source.readInto(offset, piece);
+        this.#onPiece(piece);
+      } finally {
+        // A write under way must end before its file is closed, whatever becomes of the next piece.
+        await written;
+      }
+      written = this.#put(piece, offset);
+      // Awaited one turn later; until then a failure is not unhandled.
+      written.catch(() => {});
+    }
+    try {
+      await written;
+    } finally {
+      await this.#flushing;
+    }
+  }
+
+  async #put(piece: Uint8Array, offset: number): Promise<void> {
+    await writePiece(this.#file, piece, offset);
+    const { bytesRead } = await this.#file.read(this.#readBack, 0, piece.length, offset);
+    this.areSame &&=
+      bytesRead === piece.length && Buffer.compare(this.#readBack.subarray(0, bytesRead), piece) === 0;
+    this.#unflushedBytes += piece.length;
+    if (this.#unflushedBytes < flushedBytes || this.#flushing !== undefined) return;
+    this.#unflushedBytes = 0;
+    // The last sync reports what goes wrong here: it covers the same bytes.
+    const done = () => {
+      this.#flushing = undefined;
+    };
+    this.#flushing = this.#file.datasync().then(done, done);
+  }
 }
 
 /** The system may take less than it is given. */

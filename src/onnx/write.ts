@@ -17,7 +17,7 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import { InputError } from "../ir/errors.ts";
+import { InputError, invariant } from "../ir/errors.ts";
 import type { Segment } from "../wire/splice.ts";
 import type { PatchedModel } from "./apply.ts";
 import { carryData } from "./carry-data.ts";
@@ -54,8 +54,6 @@ export class StagedModel implements Disposable {
   readonly path: string;
   readonly destination: string;
   readonly bytes: number;
-  /** Of the model file, in hexadecimal. */
-  readonly sha256: string;
   /** The new external data file; `isNew` is false where the folder had it already. */
   readonly data: (NewFile & { readonly isNew: boolean }) | undefined;
   readonly #request: WriteRequest;
@@ -80,7 +78,6 @@ export class StagedModel implements Disposable {
     this.#made = made;
     this.path = file.path;
     this.bytes = file.bytes;
-    this.sha256 = file.sha256;
     this.destination = join(lock.folder, lock.name);
     this.data = data;
   }
@@ -166,10 +163,12 @@ async function writeData(
   const temporary = join(lock.folder, temporaryName(lock.name));
   const file = await writeNewFile(temporary, "data", segments, access, lock.onStep);
   made.push(temporary);
-  const name = dataName(lock.name, file.sha256);
+  const { sha256 } = file;
+  invariant(sha256 !== undefined, "a data file without a hash");
+  const name = dataName(lock.name, sha256);
   const path = join(lock.folder, name);
   const isNew = atStep(path, "name-data", lock.onStep, () => {
-    if (isSameFile(path, file)) {
+    if (isSameFile(path, { bytes: file.bytes, sha256 })) {
       rmSync(temporary);
       return false;
     }
