@@ -85,13 +85,15 @@ export interface LaunchShape {
 /** Bytes of parameters that a kernel may take. */
 export const maxParameterBytes = 32_764;
 
-// Offsets in the block that holds a launch's structures: CUlaunchConfig, one CUlaunchAttribute, `extra`, its size field.
+// Offsets in the block that holds a launch's structures: CUlaunchConfig, two CUlaunchAttribute, `extra`, its size field.
 const configAt = 0;
 const attributeAt = 64;
-const extraAt = 192;
-const sizeAt = 256;
+const attributeBytes = 72;
+const extraAt = 256;
+const sizeAt = 320;
 const parametersAt = 512;
 const clusterAttribute = 4;
+const overlapAttribute = 6;
 // What `extra` is made of: CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END.
 const bufferPointer = 1n;
 const bufferSize = 2n;
@@ -102,16 +104,21 @@ export class Launcher implements Disposable {
   readonly #driver: Driver;
   readonly #block: HostBlock;
   readonly #data: DataView;
+  readonly #overlaps: boolean;
 
-  constructor(driver: Driver) {
+  /**
+   * `overlaps`: a kernel may be launched before the one in front of it is done, and waits itself (every kernel of ours
+   * begins so; sm_90 and later).
+   */
+  constructor(driver: Driver, overlaps: boolean) {
     this.#driver = driver;
+    this.#overlaps = overlaps;
     this.#block = driver.allocate(parametersAt + maxParameterBytes);
     const { buffer, byteOffset } = this.#block.bytes;
     this.#data = new DataView(buffer, byteOffset);
     const { address } = this.#block;
     const extra = [bufferPointer, address + BigInt(parametersAt), bufferSize, address + BigInt(sizeAt), end];
     for (const [index, value] of extra.entries()) this.#data.setBigUint64(extraAt + 8 * index, value, true);
-    this.#data.setUint32(attributeAt, clusterAttribute, true);
     this.#data.setBigUint64(configAt + 40, address + BigInt(attributeAt), true);
   }
 
@@ -123,9 +130,16 @@ export class Launcher implements Disposable {
     for (const [index, value] of [...grid, ...block, sharedBytes].entries())
       data.setUint32(configAt + 4 * index, value, true);
     data.setBigUint64(configAt + 32, BigInt(stream.handle), true);
-    data.setUint32(configAt + 48, cluster === undefined ? 0 : 1, true);
-    for (const [index, value] of (cluster ?? []).entries())
-      data.setUint32(attributeAt + 8 + 4 * index, value, true);
+    const attributes = [
+      ...(this.#overlaps ? [[overlapAttribute, 1]] : []),
+      ...(cluster === undefined ? [] : [[clusterAttribute, ...cluster]]),
+    ];
+    data.setUint32(configAt + 48, attributes.length, true);
+    for (const [slot, [id = 0, ...values]] of attributes.entries()) {
+      const at = attributeAt + slot * attributeBytes;
+      data.setUint32(at, id, true);
+      for (const [index, value] of values.entries()) data.setUint32(at + 8 + 4 * index, value, true);
+    }
     data.setBigUint64(sizeAt, BigInt(parameters.length), true);
     this.#block.bytes.set(parameters, parametersAt);
     const { address } = this.#block;

@@ -22,7 +22,8 @@ function line({ action, label, operator }: Step, index: number): string {
 function describeAction(action: Action): string {
   if (action.kind === "clear") return "clear";
   const { kernel, grid, block, detail } = action.launch;
-  const family = kernel.kind === "built" ? `${kernel.family}/` : "";
+  // The name of a generated kernel is a hash of its text.
+  const name = kernel.kind === "built" ? `${kernel.family}/${kernel.entry}` : "chain";
   const size = `${grid.filter((size, at) => at === 0 || size > 1).join("x")}·${block.filter((size, at) => at === 0 || size > 1).join("x")}`;
-  return `${family}${kernel.entry} <${size}>${detail === undefined ? "" : ` ${detail}`}`;
+  return `${name} <${size}>${detail === undefined ? "" : ` ${detail}`}`;
 }

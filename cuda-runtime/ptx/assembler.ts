@@ -80,6 +80,10 @@ export class Assembler {
     return name;
   }
 
+  get #dialect(): Dialect {
+    return dialects.find(({ from }) => this.computeCapability >= from) ?? oldest;
+  }
+
   /** The module: one kernel whose parameter is a struct of `paramBytes`. */
   module(entry: string, paramBytes: number): string {
     const registers = (Object.keys(this.#counts) as RegisterClass[])
@@ -90,13 +94,14 @@ export class Assembler {
         `.const .align 8 .f64 ${name}[${values.length}] = {${values.map(doubleImmediate).join(", ")}};`,
     );
     return [
-      ".version 7.0",
-      `.target ${this.computeCapability >= 80 ? "sm_80" : "sm_75"}`,
+      `.version ${this.#dialect.version}`,
+      `.target ${this.#dialect.target}`,
       ".address_size 64",
       ...tables,
       `.visible .entry ${entry}(.param .align 8 .b8 p[${paramBytes}])`,
       "{",
       ...registers,
+      ...this.#dialect.begin,
       ...this.#lines,
       "  ret;",
       "}",
@@ -104,6 +109,27 @@ export class Assembler {
     ].join("\n");
   }
 }
+
+interface Dialect {
+  readonly from: number;
+  readonly version: string;
+  readonly target: string;
+  readonly begin: readonly string[];
+}
+
+const oldest: Dialect = { from: 75, version: "7.0", target: "sm_75", begin: [] };
+
+const dialects: readonly Dialect[] = [
+  {
+    from: 90,
+    version: "7.8",
+    target: "sm_90",
+    // As `beginKernel` of kernels/common/launch.cuh.
+    begin: ["  griddepcontrol.wait;", "  griddepcontrol.launch_dependents;"],
+  },
+  { from: 80, version: "7.0", target: "sm_80", begin: [] },
+  oldest,
+];
 
 const scratch = new DataView(new ArrayBuffer(8));
 

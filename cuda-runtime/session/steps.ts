@@ -27,6 +27,9 @@ export interface ReadyStep {
   readonly action: Ready;
 }
 
+/** Programmatic dependent launch begins here. */
+const overlapArch = 90;
+
 /** Makes steps ready and launches them. */
 export class StepRunner implements Disposable {
   readonly #context: DeviceContext;
@@ -36,7 +39,7 @@ export class StepRunner implements Disposable {
   constructor(context: DeviceContext, store: KernelStore) {
     this.#context = context;
     this.#store = store;
-    this.#launcher = new Launcher(context.driver);
+    this.#launcher = new Launcher(context.driver, context.device.computeCapability >= overlapArch);
   }
 
   /** Loads the kernel, asks for its shared memory, writes the pointers. Throws what the store throws. */

@@ -79,7 +79,7 @@ describe.skipIf(fake === undefined)("The driver", () => {
       using stream = new Stream(driver);
       using transfer = new Transfer(driver, stream);
       using code = new Library(driver, Buffer.from("FAKE fatbin"));
-      using launcher = new Launcher(driver);
+      using launcher = new Launcher(driver, true);
       using memory = context.allocate(12);
       const kernel = code.kernel("fake_add");
       const parameters = new Uint8Array(32);
@@ -92,14 +92,16 @@ describe.skipIf(fake === undefined)("The driver", () => {
       const read = () => new Float32Array(transfer.download(memory.address, 12).buffer)[2];
 
       using graph = stream.capture(() => launcher.launch(kernel, shape, parameters, stream));
-      expect(lastLaunch()).toBe("grid 4 2 1 block 128 1 1 shared 64 stream 77 bytes 32 attribute 4 2 1 1");
+      expect(lastLaunch()).toBe(
+        "grid 4 2 1 block 128 1 1 shared 64 stream 77 bytes 32 attribute 6 1 attribute 4 2 1 1",
+      );
       expect(read()).toBe(0);
       graph.launch(stream);
       expect(read()).toBe(3);
 
       transfer.uploadBytes(memory.address, new Uint8Array(Float32Array.of(5, 6, 0).buffer));
       launcher.launch(kernel, { ...shape, cluster: undefined }, parameters, stream);
-      expect(lastLaunch()).toBe("grid 4 2 1 block 128 1 1 shared 64 stream 77 bytes 32");
+      expect(lastLaunch()).toBe("grid 4 2 1 block 128 1 1 shared 64 stream 77 bytes 32 attribute 6 1");
       expect(read()).toBe(11);
       expect(caught(() => code.kernel("nonesuch"))).toMatchObject({ result: "CUDA_ERROR_NOT_FOUND" });
     }

@@ -118,6 +118,7 @@ static int give(Work work) {
   return kSuccess;
 }
 int cuMemcpyHtoDAsync_v2(Handle to, Handle from, uint64_t bytes, Handle stream) { (void)stream; return give((Work){0, to, from, bytes}); }
+int cuMemcpyDtoDAsync_v2(Handle to, Handle from, uint64_t bytes, Handle stream) { (void)stream; return give((Work){0, to, from, bytes}); }
 int cuMemcpyDtoHAsync_v2(Handle to, Handle from, uint64_t bytes, Handle stream) { (void)stream; return give((Work){0, to, from, bytes}); }
 int cuMemsetD8Async(Handle to, unsigned value, uint64_t bytes, Handle stream) { (void)stream; return give((Work){1, to, 0, bytes, (int)value}); }
 
@@ -175,9 +176,12 @@ int cuLaunchKernelEx(const Config* config, Handle function, void** params, void*
   int at = snprintf(lastLaunch, sizeof lastLaunch, "grid %u %u %u block %u %u %u shared %u stream %llu bytes %llu",
     config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1], config->block[2],
     config->shared, (unsigned long long)config->stream, (unsigned long long)*(uint64_t*)extra[3]);
-  if (config->count == 1)
-    snprintf(lastLaunch + at, sizeof lastLaunch - at, " attribute %d %u %u %u", config->attributes->id,
-      config->attributes->value.cluster.x, config->attributes->value.cluster.y, config->attributes->value.cluster.z);
+  for (unsigned i = 0; i < config->count; ++i) {
+    const Attribute* attribute = config->attributes + i;
+    at += snprintf(lastLaunch + at, sizeof lastLaunch - at, " attribute %d %u", attribute->id, attribute->value.cluster.x);
+    if (attribute->id != 4) continue;
+    at += snprintf(lastLaunch + at, sizeof lastLaunch - at, " %u %u", attribute->value.cluster.y, attribute->value.cluster.z);
+  }
   return give(work);
 }
 

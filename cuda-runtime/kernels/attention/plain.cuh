@@ -1,6 +1,7 @@
 // Attention in FP32 on CUDA cores, for any float types: the accurate path, and the one of GPUs without the instructions
 // of the other. Also the sum of splits, and the scores as an output of their own.
 #pragma once
+#include "../common/launch.cuh"
 #include "params.cuh"
 
 // ROWS queries and keys a step; 128 threads as 8 groups of rows times 16 columns.
@@ -128,7 +129,7 @@ template <int D, int ROWS> struct PlainAttention {
 
 #define PLAIN_ATTENTION(D, ROWS)                                                                               \
   extern "C" __global__ void __launch_bounds__(128) attention_plain_d##D(                                      \
-      const __grid_constant__ AttentionParams p) {                                                             \
+      const __grid_constant__ AttentionParams p) { beginKernel();                                              \
     extern __shared__ __align__(16) unsigned char plainShared[];                                           \
     PlainAttention<D, ROWS> attention;                                                                         \
     attention.run(p, reinterpret_cast<float*>(plainShared));                                               \
@@ -141,6 +142,7 @@ PLAIN_ATTENTION(256, 16)
 
 // Sums splits in their order. One warp a row; grid: rows / 4 of [batch, heads, queries].
 extern "C" __global__ void __launch_bounds__(128) attention_combine(const __grid_constant__ AttentionParams p) {
+  beginKernel();
   const int64_t rows = static_cast<int64_t>(p.batch) * p.heads * p.queries;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 4 + threadIdx.x / 32;
   if (row >= rows) return;
@@ -170,6 +172,7 @@ enum ScoresMode : int { kProducts = 0, kCapped = 1, kMasked = 2, kWeights = 3 };
 
 // The scores as a model may ask for them. One warp a row of [batch, heads, queries].
 extern "C" __global__ void __launch_bounds__(128) attention_scores(const __grid_constant__ AttentionParams p) {
+  beginKernel();
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 4 + threadIdx.x / 32;
   if (row >= static_cast<int64_t>(p.batch) * p.heads * p.queries) return;
   const int query = static_cast<int>(row % p.queries), head = static_cast<int>(row / p.queries % p.heads);

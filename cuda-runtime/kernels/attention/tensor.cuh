@@ -1,5 +1,6 @@
 // Attention on Tensor Cores: a block takes a tile of queries and streams over keys, softmax and sums in FP32 registers.
 #pragma once
+#include "../common/launch.cuh"
 #include "../common/copy.cuh"
 #include "../common/mma.cuh"
 #include "params.cuh"
@@ -373,7 +374,7 @@ __device__ __forceinline__ void attendOnTensorCores(const AttentionParams& p) {
 
 #define TENSOR_ATTENTION_ENTRY(T, TYPE, D, M_TILES, BK, KEEP_Q, FORM, MASKED)                \
   extern "C" __global__ void __launch_bounds__(128) attention_##TYPE##_d##D##_m##M_TILES##_##FORM( \
-      const __grid_constant__ AttentionParams p) { attendOnTensorCores<T, D, M_TILES, 4, BK, KEEP_Q, MASKED>(p); }
+      const __grid_constant__ AttentionParams p) { beginKernel(); attendOnTensorCores<T, D, M_TILES, 4, BK, KEEP_Q, MASKED>(p); }
 
 #define TENSOR_ATTENTION(D, M_TILES, BK, KEEP_Q, FORM, MASKED)                       \
   TENSOR_ATTENTION_ENTRY(__half, f16, D, M_TILES, BK, KEEP_Q, FORM, MASKED)          \

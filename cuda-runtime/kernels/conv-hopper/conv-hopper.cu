@@ -1,5 +1,6 @@
 // Convolution forward as an implicit product on Hopper's Tensor Cores: the copies of conv/, multiplied by wgmma.
 // hot: conv_h*
+#include "../common/launch.cuh"
 #include "../common/wgmma.cuh"
 #include "../conv/implicit.cuh"
 
@@ -79,7 +80,7 @@ template <class T> __device__ __forceinline__ void hopperProduct(const ConvParam
 
 #define HOPPER(NAME, MATH, BM, BN, STAGES, BLOCKS)                                  \
   extern "C" __global__ void __launch_bounds__(2 * BM, BLOCKS)                      \
-      conv_##NAME(const __grid_constant__ ConvParams p) {                           \
+      conv_##NAME(const __grid_constant__ ConvParams p) { beginKernel();            \
     hopperProduct<Tile<MATH, BM, BN, 8, STAGES, BM / 16, 1>>(p);                    \
   }
 

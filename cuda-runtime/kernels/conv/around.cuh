@@ -1,5 +1,6 @@
 // Before and after the products: weights in the order that they are read in, and the sum of the splits.
 #pragma once
+#include "../common/launch.cuh"
 #include "epilogue.cuh"
 #include "../common/mma.cuh"
 
@@ -20,6 +21,7 @@ struct PackParams {
 static_assert(sizeof(PackParams) == 88, "params.ts writes this struct");
 
 extern "C" __global__ void __launch_bounds__(256) conv_pack(const __grid_constant__ PackParams p) {
+  beginKernel();
   const int at = blockIdx.x * 256 + threadIdx.x;
   if (at >= p.count) return;
   const int filter = at / p.pitch;
@@ -66,6 +68,7 @@ template <int WIDTH> __device__ __forceinline__ void sumSplits(const ConvParams&
 }
 
 extern "C" __global__ void __launch_bounds__(128) conv_sum_splits(const __grid_constant__ ConvParams p) {
+  beginKernel();
   if (p.to.width == 8) sumSplits<4>(p);
   else sumSplits<1>(p);
 }

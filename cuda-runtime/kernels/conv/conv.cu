@@ -1,5 +1,6 @@
 // Convolution forward as an implicit product, and what it needs around it. kernels/conv/table.ts lists the entries.
 // hot: conv_f16_*, conv_bf16_*, conv_tf32_*
+#include "../common/launch.cuh"
 #include "around.cuh"
 #include "gather.cuh"
 #include "implicit.cuh"
@@ -18,12 +19,12 @@
 #endif
 #define IMPLICIT(NAME, MATH, BM, BN, CHUNKS, STAGES, WARPS_M, WARPS_N, GRAIN, BLOCKS)                       \
   extern "C" __global__ void __launch_bounds__(32 * WARPS_M * WARPS_N, RESIDENT(BLOCKS))                    \
-      conv_##NAME(const __grid_constant__ ConvParams p) {                                                   \
+      conv_##NAME(const __grid_constant__ ConvParams p) { beginKernel();                                    \
     implicitProduct<Tile<MATH, BM, BN, CHUNKS, STAGES, WARPS_M, WARPS_N>, GRAIN>(p);                        \
   }
 #define GATHER(NAME, MATH, FROM, BM, BN, WARPS_M, WARPS_N, BLOCKS)                                          \
   extern "C" __global__ void __launch_bounds__(32 * WARPS_M * WARPS_N, RESIDENT(BLOCKS))                    \
-      conv_##NAME(const __grid_constant__ ConvParams p) {                                                   \
+      conv_##NAME(const __grid_constant__ ConvParams p) { beginKernel();                                    \
     gatheredProduct<Tile<MATH, BM, BN, 4, 2, WARPS_M, WARPS_N>, FROM>(p);                                   \
   }
 

@@ -1,6 +1,7 @@
 // Convolution where each filter sees one channel, channels last: bandwidth is all there is to win. A thread makes OUT
 // neighbouring positions along the width of WIDTH neighbouring channels, so that what it reads serves several taps.
 // hot: depthwise_f16_*, depthwise_bf16_*, depthwise_f32_*
+#include "../common/launch.cuh"
 #include "../conv/epilogue.cuh"
 
 // Written by depthwise.ts, field by field. Strides are in elements; spatial axes are depth, height, width.
@@ -168,7 +169,7 @@ __device__ __forceinline__ void depthwise(const DepthwiseParams& p) {
 }
 
 #define DEPTHWISE(NAME, E, WIDTH, OUT, KERNEL, STRIDE, BLOCKS)                                                            \
-  extern "C" __global__ void __launch_bounds__(128, BLOCKS) depthwise_##NAME(const __grid_constant__ DepthwiseParams p) { \
+  extern "C" __global__ void __launch_bounds__(128, BLOCKS) depthwise_##NAME(const __grid_constant__ DepthwiseParams p) { beginKernel(); \
     depthwise<E, WIDTH, OUT, KERNEL, STRIDE>(p);                                                                          \
   }
 // A strip of 4 where there are positions enough to fill the GPU, else single positions.

@@ -1,5 +1,6 @@
 // Convolutions that are no product of matrices: codes with zero points, and taps at positions read from memory. Right
 // for all sizes, and no more: one thread an output.
+#include "../common/launch.cuh"
 #include "../common/scalar.cuh"
 
 // Written by directconv.ts. Strides are in elements: batch, channels, then depth, height and width.
@@ -39,6 +40,7 @@ __device__ __forceinline__ OutputSpot outputSpotOf(int rest, int filters, const 
 }
 
 extern "C" __global__ void __launch_bounds__(128) directconv_integer(const __grid_constant__ IntegerConvParams p) {
+  beginKernel();
   const int thread = blockIdx.x * 128 + threadIdx.x;
   if (thread >= p.threads) return;
   const OutputSpot spot = outputSpotOf(thread, p.filters, p.output);
@@ -104,6 +106,7 @@ __device__ __forceinline__ float pixelAt(const DeformConvParams& p, int batch, i
 }
 
 extern "C" __global__ void __launch_bounds__(128) directconv_deform(const __grid_constant__ DeformConvParams p) {
+  beginKernel();
   const int thread = blockIdx.x * 128 + threadIdx.x;
   if (thread >= p.threads) return;
   const int outputs[3] = {1, p.outHeight, p.outWidth};

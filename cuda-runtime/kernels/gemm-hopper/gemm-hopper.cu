@@ -1,6 +1,7 @@
 // Products of halves on Hopper's Tensor Cores: wgmma from shared memory, a ring of tiles that cp.async fills.
 // Both operands have their unit stride along k, rows at multiples of 16 bytes.
 // hot: h*
+#include "../common/launch.cuh"
 #include "../common/wgmma.cuh"
 #include "../gemm/epilogue.cuh"
 #include "../gemm/load.cuh"
@@ -116,7 +117,7 @@ struct HopperProduct {
 
 #define HOPPER(NAME, T, GROUPS, BLOCKS_M, BN, STAGES, RESIDENT)                        \
   extern "C" __global__ void __launch_bounds__(GROUPS * 128, RESIDENT)                 \
-      NAME(const __grid_constant__ GemmParams p) {                                     \
+      NAME(const __grid_constant__ GemmParams p) { beginKernel();                      \
     HopperProduct<T, GROUPS, BLOCKS_M, BN, STAGES> product;                            \
     product.run(p);                                                                    \
   }

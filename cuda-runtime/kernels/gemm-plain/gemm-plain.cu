@@ -1,11 +1,12 @@
 // Products of matrices on CUDA cores: FP32 of any strides, few rows, integers and doubles; and the sum over splits of k.
 // hot: skinny_*, simt_64, simt_32
+#include "../common/launch.cuh"
 #include "../gemm/simt.cuh"
 #include "../gemm/skinny.cuh"
 #include "../gemm/whole.cuh"
 
 #define SIMT(NAME, TILE, BK, BLOCKS)                                                                     \
-  extern "C" __global__ void __launch_bounds__(256, BLOCKS) NAME(const __grid_constant__ GemmParams p) { \
+  extern "C" __global__ void __launch_bounds__(256, BLOCKS) NAME(const __grid_constant__ GemmParams p) { beginKernel(); \
     SimtProduct<TILE, BK>::run(p);                                                                       \
   }
 SIMT(simt_128, 128, 8, 2)
@@ -14,13 +15,13 @@ SIMT(simt_32, 32, 32, 2)
 
 #define SKINNY(TYPE, T, ROWS, WIDE)                                                                              \
   extern "C" __global__ void __launch_bounds__(128)                                                              \
-      skinny_##TYPE##_k_wide_##ROWS(const __grid_constant__ GemmParams p) { SkinnyAlongK<T, ROWS, WIDE>::run(p); } \
+      skinny_##TYPE##_k_wide_##ROWS(const __grid_constant__ GemmParams p) { beginKernel(); SkinnyAlongK<T, ROWS, WIDE>::run(p); } \
   extern "C" __global__ void __launch_bounds__(128)                                                              \
-      skinny_##TYPE##_k_##ROWS(const __grid_constant__ GemmParams p) { SkinnyAlongK<T, ROWS, 1>::run(p); }       \
+      skinny_##TYPE##_k_##ROWS(const __grid_constant__ GemmParams p) { beginKernel(); SkinnyAlongK<T, ROWS, 1>::run(p); } \
   extern "C" __global__ void __launch_bounds__(256, 2)                                                              \
-      skinny_##TYPE##_n_wide_##ROWS(const __grid_constant__ GemmParams p) { SkinnyAlongN<T, ROWS, WIDE, 8>::run(p); } \
+      skinny_##TYPE##_n_wide_##ROWS(const __grid_constant__ GemmParams p) { beginKernel(); SkinnyAlongN<T, ROWS, WIDE, 8>::run(p); } \
   extern "C" __global__ void __launch_bounds__(256, 2)                                                              \
-      skinny_##TYPE##_n_##ROWS(const __grid_constant__ GemmParams p) { SkinnyAlongN<T, ROWS, 1, 32>::run(p); }
+      skinny_##TYPE##_n_##ROWS(const __grid_constant__ GemmParams p) { beginKernel(); SkinnyAlongN<T, ROWS, 1, 32>::run(p); }
 SKINNY(float16, __half, 1, 8)
 SKINNY(float16, __half, 4, 8)
 SKINNY(bfloat16, __nv_bfloat16, 1, 8)
@@ -30,6 +31,7 @@ SKINNY(float32, float, 4, 4)
 
 // Adds the splits in their order. `a` holds their sums, [split, batch, m, n] packed.
 extern "C" __global__ void __launch_bounds__(256) sum_splits(const __grid_constant__ GemmParams p) {
+  beginKernel();
   const int64_t matrix = (int64_t)p.m * p.n;
   const int64_t count = matrix * p.batch[0] * p.batch[1] * p.batch[2];
   const int64_t index = (int64_t)blockIdx.x * 256 + threadIdx.x;
@@ -50,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(256) sum_splits(const __grid_consta
 }
 
 #define WHOLE(NAME, T)                                                                                \
-  extern "C" __global__ void __launch_bounds__(256) NAME(const __grid_constant__ WholeParams p) {      \
+  extern "C" __global__ void __launch_bounds__(256) NAME(const __grid_constant__ WholeParams p) { beginKernel(); \
     WholeProduct<T>::run(p);                                                                          \
   }
 WHOLE(whole_double, double)

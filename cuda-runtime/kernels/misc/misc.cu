@@ -1,4 +1,5 @@
 // Fourier transforms, determinants and inverses, losses, distances: right, and fast enough for what they are.
+#include "../common/launch.cuh"
 #include "../common/scalar.cuh"
 
 constexpr int kMaxRank = 8;
@@ -95,8 +96,8 @@ template <typename Acc> __device__ void fourier(const FourierParams& p) {
   if (p.isComplexY) storeAs<Acc>(p.y, y + p.partStrideY, p.yType, imaginary);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads) fourier_f32(const __grid_constant__ FourierParams p) { fourier<float>(p); }
-extern "C" __global__ void __launch_bounds__(kThreads) fourier_f64(const __grid_constant__ FourierParams p) { fourier<double>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) fourier_f32(const __grid_constant__ FourierParams p) { beginKernel(); fourier<float>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) fourier_f64(const __grid_constant__ FourierParams p) { beginKernel(); fourier<double>(p); }
 
 // --- Determinant and inverse by elimination with pivots, a block a matrix ---
 
@@ -209,10 +210,10 @@ template <typename Acc, bool IsInverse> __device__ void eliminate(const MatrixPa
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads) determinant_f32(const __grid_constant__ MatrixParams p) { eliminate<float, false>(p); }
-extern "C" __global__ void __launch_bounds__(kThreads) determinant_f64(const __grid_constant__ MatrixParams p) { eliminate<double, false>(p); }
-extern "C" __global__ void __launch_bounds__(kThreads) inverse_f32(const __grid_constant__ MatrixParams p) { eliminate<float, true>(p); }
-extern "C" __global__ void __launch_bounds__(kThreads) inverse_f64(const __grid_constant__ MatrixParams p) { eliminate<double, true>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) determinant_f32(const __grid_constant__ MatrixParams p) { beginKernel(); eliminate<float, false>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) determinant_f64(const __grid_constant__ MatrixParams p) { beginKernel(); eliminate<double, false>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) inverse_f32(const __grid_constant__ MatrixParams p) { beginKernel(); eliminate<float, true>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) inverse_f64(const __grid_constant__ MatrixParams p) { beginKernel(); eliminate<double, true>(p); }
 
 // --- Loss over classes: a warp to a position ---
 
@@ -260,6 +261,7 @@ __device__ __forceinline__ float logSumExpOf(const LossParams& p, int64_t base, 
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads) loss_f32(const __grid_constant__ LossParams p) {
+  beginKernel();
   const int lane = threadIdx.x % 32;
   const int64_t at = static_cast<int64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
   if (at >= p.positions) return;
@@ -324,5 +326,5 @@ template <typename Acc> __device__ void distances(const DistanceParams& p) {
   storeAs<Acc>(p.y, row * p.rowStrideY + column * p.columnStrideY, p.yType, p.isSquared ? sum : static_cast<Acc>(sqrt(sum)));
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads) distance_f32(const __grid_constant__ DistanceParams p) { distances<float>(p); }
-extern "C" __global__ void __launch_bounds__(kThreads) distance_f64(const __grid_constant__ DistanceParams p) { distances<double>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) distance_f32(const __grid_constant__ DistanceParams p) { beginKernel(); distances<float>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) distance_f64(const __grid_constant__ DistanceParams p) { beginKernel(); distances<double>(p); }

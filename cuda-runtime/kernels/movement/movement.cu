@@ -1,5 +1,6 @@
 // Data movement: elements picked by tables, gathered and scattered by indices. No arithmetic on them, except in
 // scatter_reduce. Each thread moves one element of W bytes; kernels/movement/walk.ts takes neighbours together.
+#include "../common/launch.cuh"
 #include "../common/storage.cuh"
 #include "walk.cuh"
 
@@ -154,6 +155,7 @@ template <int W> __device__ __forceinline__ void scatterChunk(const ScatterParam
 }
 
 extern "C" __global__ void __launch_bounds__(256) scatter_claim(const __grid_constant__ ScatterParams p) {
+  beginKernel();
   const unsigned index = threadIndex();
   if (index >= static_cast<unsigned>(p.walk.count)) return;
   const ScatterPlace place = scatterPlace(p, index);
@@ -318,13 +320,13 @@ template <typename T> __device__ __forceinline__ void scatterRows(const ScatterR
 // --- entries
 
 #define MOVEMENT_ENTRIES(W)                                                                                          \
-  extern "C" __global__ void __launch_bounds__(256) select_w##W(const __grid_constant__ SelectParams p) {            \
+  extern "C" __global__ void __launch_bounds__(256) select_w##W(const __grid_constant__ SelectParams p) { beginKernel(); \
     selectChunk<W>(p);                                                                                               \
   }                                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(256) gather_w##W(const __grid_constant__ GatherParams p) {            \
+  extern "C" __global__ void __launch_bounds__(256) gather_w##W(const __grid_constant__ GatherParams p) { beginKernel(); \
     gatherChunk<W>(p);                                                                                               \
   }                                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(256) scatter_w##W(const __grid_constant__ ScatterParams p) {          \
+  extern "C" __global__ void __launch_bounds__(256) scatter_w##W(const __grid_constant__ ScatterParams p) { beginKernel(); \
     scatterChunk<W>(p);                                                                                              \
   }
 
@@ -336,11 +338,11 @@ MOVEMENT_ENTRIES(16)
 
 #define SCATTER_REDUCE_ENTRY(NAME, T)                                                                                \
   extern "C" __global__ void __launch_bounds__(256)                                                                  \
-      scatter_reduce_##NAME(const __grid_constant__ ScatterReduceParams p) {                                         \
+      scatter_reduce_##NAME(const __grid_constant__ ScatterReduceParams p) { beginKernel();                          \
     scatterReduce<T>(p);                                                                                             \
   }                                                                                                                  \
   extern "C" __global__ void __launch_bounds__(kRowThreads)                                                          \
-      scatter_rows_##NAME(const __grid_constant__ ScatterRowsParams p) {                                             \
+      scatter_rows_##NAME(const __grid_constant__ ScatterRowsParams p) { beginKernel();                              \
     scatterRows<T>(p);                                                                                               \
   }
 

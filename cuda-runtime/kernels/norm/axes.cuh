@@ -1,6 +1,7 @@
 // Normalizations over any axes, and over neighbouring channels: one block or thread for each kept element, read again
 // for every pass.
 #pragma once
+#include "../common/launch.cuh"
 #include "vector.cuh"
 
 enum AxesNormMode : int { kMeanVariance = 0, kL1 = 1, kL2 = 2 };
@@ -31,6 +32,7 @@ __device__ __forceinline__ TwoOffsets offsetsOf(int index, const int* size, cons
 }
 
 extern "C" __global__ void __launch_bounds__(256) axesnorm(const __grid_constant__ AxesNormParams p) {
+  beginKernel();
   __shared__ float scratch[32];
   const TwoOffsets base = offsetsOf(blockIdx.x, p.keptSize, p.keptX, p.keptY);
   const auto at = [&](int i) { return offsetsOf(i, p.reducedSize, p.reducedX, p.reducedY); };
@@ -68,6 +70,7 @@ struct LrnParams {
 static_assert(sizeof(LrnParams) == 88, "axes.ts packs 88 bytes");
 
 extern "C" __global__ void __launch_bounds__(256) lrn(const __grid_constant__ LrnParams p) {
+  beginKernel();
   const int64_t element = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (element >= p.total) return;
   const int index = static_cast<int>(element), sampleSize = p.channels * p.positions;

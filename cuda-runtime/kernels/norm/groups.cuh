@@ -1,5 +1,6 @@
 // GroupNorm: a group is some channels of one sample at all positions. Channels are outermost (NCHW) or innermost (NHWC).
 #pragma once
+#include "../common/launch.cuh"
 #include "vector.cuh"
 
 struct GroupNormParams {
@@ -150,11 +151,11 @@ template <typename T, int WIDTH> __device__ __forceinline__ void normalizeChunk(
 
 #define GROUP_NORM(T, TYPE, WIDTH)                                                                        \
   extern "C" __global__ void __launch_bounds__(512) groupnorm_##TYPE##_w##WIDTH##_whole(                 \
-      const __grid_constant__ GroupNormParams p) { normalizeGroup<T, WIDTH>(p); }                         \
+      const __grid_constant__ GroupNormParams p) { beginKernel(); normalizeGroup<T, WIDTH>(p); }          \
   extern "C" __global__ void __launch_bounds__(256) groupnorm_##TYPE##_w##WIDTH##_statistics(             \
-      const __grid_constant__ GroupNormParams p) { chunkStatistics<T, WIDTH>(p); }                        \
+      const __grid_constant__ GroupNormParams p) { beginKernel(); chunkStatistics<T, WIDTH>(p); }         \
   extern "C" __global__ void __launch_bounds__(256) groupnorm_##TYPE##_w##WIDTH##_apply(                  \
-      const __grid_constant__ GroupNormParams p) { normalizeChunk<T, WIDTH>(p); }
+      const __grid_constant__ GroupNormParams p) { beginKernel(); normalizeChunk<T, WIDTH>(p); }
 
 GROUP_NORM(float, f32, 8)
 GROUP_NORM(float, f32, 2)

@@ -1,5 +1,6 @@
 // A row is contiguous; rows lie a stride apart. The row stays in registers, so that it is read once.
 #pragma once
+#include "../common/launch.cuh"
 #include "vector.cuh"
 
 struct RowNormParams {
@@ -131,11 +132,11 @@ template <typename T, int WIDTH> __device__ __forceinline__ void normalizeLongRo
 
 #define ROW_NORM_ENTRY(T, TYPE, WIDTH, FORM, THREADS, CHUNKS, WARP)                              \
   extern "C" __global__ void __launch_bounds__(THREADS) rownorm_##TYPE##_w##WIDTH##_##FORM(     \
-      const __grid_constant__ RowNormParams p) { normalizeRow<T, WIDTH, CHUNKS, WARP>(p); }
+      const __grid_constant__ RowNormParams p) { beginKernel(); normalizeRow<T, WIDTH, CHUNKS, WARP>(p); }
 
 #define ROW_NORM_LONG(T, TYPE, WIDTH)                                                           \
   extern "C" __global__ void __launch_bounds__(1024) rownorm_##TYPE##_w##WIDTH##_long(          \
-      const __grid_constant__ RowNormParams p) { normalizeLongRow<T, WIDTH>(p); }
+      const __grid_constant__ RowNormParams p) { beginKernel(); normalizeLongRow<T, WIDTH>(p); }
 
 // The rows of norm.ts' table.
 #define ROW_NORM(T, TYPE)                                    \

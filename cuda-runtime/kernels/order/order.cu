@@ -1,4 +1,5 @@
 // ArgMax, ArgMin and TopK along one axis of a strided view. Equal elements keep their order; NaN counts as the largest.
+#include "../common/launch.cuh"
 #include "../common/scalar.cuh"
 
 constexpr int kMaxRank = 8;
@@ -79,6 +80,7 @@ __device__ __forceinline__ Candidate better(Candidate a, Candidate b, bool isLas
 constexpr int kArgThreads = 256;
 
 extern "C" __global__ void __launch_bounds__(kArgThreads) arg_any(const __grid_constant__ OrderParams p) {
+  beginKernel();
   __shared__ Candidate shared[kArgThreads];
   const int lane = threadIdx.x & (p.lanes - 1);
   const int64_t result = static_cast<int64_t>(blockIdx.x) * (kArgThreads / p.lanes) + threadIdx.x / p.lanes;
@@ -208,11 +210,12 @@ template <typename Pair> __device__ void topK(const OrderParams& p) {
 
 constexpr int kTopThreads = 512;
 
-extern "C" __global__ void __launch_bounds__(kTopThreads) topk_narrow(const __grid_constant__ OrderParams p) { topK<NarrowPair>(p); }
-extern "C" __global__ void __launch_bounds__(kTopThreads) topk_wide(const __grid_constant__ OrderParams p) { topK<WidePair>(p); }
+extern "C" __global__ void __launch_bounds__(kTopThreads) topk_narrow(const __grid_constant__ OrderParams p) { beginKernel(); topK<NarrowPair>(p); }
+extern "C" __global__ void __launch_bounds__(kTopThreads) topk_wide(const __grid_constant__ OrderParams p) { beginKernel(); topK<WidePair>(p); }
 
 // For more elements than shared memory holds: a thread counts how many come before its element, and that is its place.
 extern "C" __global__ void __launch_bounds__(kTopThreads) topk_rank(const __grid_constant__ OrderParams p) {
+  beginKernel();
   __shared__ WidePair tile[kTopThreads];
   const int row = blockIdx.x;
   const int64_t base = offsetOf(row, p.outerSizes, p.outerStridesX, p.outerRank);

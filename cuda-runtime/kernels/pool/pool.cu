@@ -1,6 +1,7 @@
 // Pools: windows of neighbouring channels as vectors, any other layout and type one element at a time, whole images by
 // a block each; and the inverse of a maximum, and pools over regions of interest.
 // hot: pool_f16_*, pool_bf16_*, pool_f32_*
+#include "../common/launch.cuh"
 #include "regions.cuh"
 #include "window.cuh"
 
@@ -138,12 +139,12 @@ template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolW
 }
 
 #define VECTORS(NAME, E, WIDTH, KIND, SUFFIX)                                                                        \
-  extern "C" __global__ void __launch_bounds__(128, 8) pool_##NAME##_##SUFFIX(const __grid_constant__ PoolParams p) { \
+  extern "C" __global__ void __launch_bounds__(128, 8) pool_##NAME##_##SUFFIX(const __grid_constant__ PoolParams p) { beginKernel(); \
     poolVectors<E, WIDTH, KIND>(p);                                                                                  \
   }
 #define WHOLE(NAME, E, WIDTH, KIND, SUFFIX)                                              \
   extern "C" __global__ void __launch_bounds__(512, 2)                                   \
-      pool_##NAME##_whole_##SUFFIX(const __grid_constant__ PoolParams p) {               \
+      pool_##NAME##_whole_##SUFFIX(const __grid_constant__ PoolParams p) { beginKernel(); \
     poolWhole<E, WIDTH, KIND>(p);                                                        \
   }
 #define OF_TYPE(NAME, E, WIDTH)                  \
@@ -212,6 +213,7 @@ template <typename Acc> __device__ __forceinline__ void poolAny(const PoolParams
 }
 
 extern "C" __global__ void __launch_bounds__(128) pool_any(const __grid_constant__ PoolParams p) {
+  beginKernel();
   const unsigned thread = blockIdx.x * 128 + threadIdx.x;
   if (thread >= static_cast<unsigned>(p.threads)) return;
   const Spot spot = spotOf(p, thread, 1);

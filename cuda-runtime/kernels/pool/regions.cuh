@@ -1,5 +1,6 @@
 // Kernels that read positions from memory: unpooling, and pools over regions of interest. One thread an output.
 #pragma once
+#include "../common/launch.cuh"
 #include "../common/scalar.cuh"
 
 // Written by pool.ts. All packed, row-major.
@@ -14,6 +15,7 @@ struct UnpoolParams {
 static_assert(sizeof(UnpoolParams) == 72, "pool.ts writes this struct");
 
 extern "C" __global__ void __launch_bounds__(256) pool_unpool(const __grid_constant__ UnpoolParams p) {
+  beginKernel();
   const int thread = blockIdx.x * 256 + threadIdx.x;
   if (thread >= p.count) return;
   int64_t rest = p.indices[thread];
@@ -102,6 +104,7 @@ __device__ __forceinline__ Corner cornerOf(float at, int size) {
 }
 
 extern "C" __global__ void __launch_bounds__(128) pool_roi_align(const __grid_constant__ RegionParams p) {
+  beginKernel();
   const int thread = blockIdx.x * 128 + threadIdx.x;
   if (thread >= p.threads) return;
   const RegionSpot spot = regionSpotOf(p, thread);
@@ -154,6 +157,7 @@ extern "C" __global__ void __launch_bounds__(128) pool_roi_align(const __grid_co
 
 // Bins of whole elements: [x1, x2] and [y1, y2] rounded, both included.
 extern "C" __global__ void __launch_bounds__(128) pool_max_roi(const __grid_constant__ RegionParams p) {
+  beginKernel();
   const int thread = blockIdx.x * 128 + threadIdx.x;
   if (thread >= p.threads) return;
   const RegionSpot spot = regionSpotOf(p, thread);

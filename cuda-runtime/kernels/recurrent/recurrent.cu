@@ -3,6 +3,7 @@
 // A warp makes one hidden unit for B sequences at once: its rows of R times the state, a sum over the warp, then one
 // lane a sequence applies the gates. `step` kernels do one time step for all units; `sequence` kernels keep a whole
 // sequence in one block, for states so small that a launch would cost more.
+#include "../common/launch.cuh"
 #include "../common/storage.cuh"
 
 enum GateActivation : int {
@@ -278,13 +279,13 @@ __device__ __forceinline__ void runSequence(const RecurrentParams& p) {
 
 #define STEP_ENTRY(NAME, CELL, TYPE, T, B)                                                                           \
   extern "C" __global__ void __launch_bounds__(32 * kStepWarps)                                                      \
-      NAME##_step_##TYPE##_b##B(const __grid_constant__ RecurrentParams p) {                                         \
+      NAME##_step_##TYPE##_b##B(const __grid_constant__ RecurrentParams p) { beginKernel();                          \
     stepOnce<CELL, T, B>(p);                                                                                         \
   }
 
 #define SEQUENCE_ENTRY(NAME, HAS_GATES, CELL, TYPE, T, B)                                                            \
   extern "C" __global__ void __launch_bounds__(kSequenceThreads, 1)                                                   \
-      NAME##_sequence_##TYPE##_b##B(const __grid_constant__ RecurrentParams p) {                                     \
+      NAME##_sequence_##TYPE##_b##B(const __grid_constant__ RecurrentParams p) { beginKernel();                      \
     runSequence<HAS_GATES, CELL, T, B>(p);                                                                           \
   }
 

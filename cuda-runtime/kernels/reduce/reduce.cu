@@ -1,4 +1,5 @@
 // Reductions over any axes of a strided view. Halves are summed in FP32; the order of the sums is fixed by the launch.
+#include "../common/launch.cuh"
 #include "../common/scalar.cuh"
 
 enum CombineCode : int { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kLogSumExp = 4 };
@@ -165,10 +166,10 @@ template <typename Acc> __device__ __forceinline__ void reduceAnyFloat(const Red
   else reduceAny<Acc>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads) reduce_any_f32(const __grid_constant__ ReduceParams p) { reduceAnyFloat<float>(p); }
-extern "C" __global__ void __launch_bounds__(kThreads) reduce_any_f64(const __grid_constant__ ReduceParams p) { reduceAnyFloat<double>(p); }
-extern "C" __global__ void __launch_bounds__(kThreads) reduce_any_i64(const __grid_constant__ ReduceParams p) { reduceAny<int64_t>(p); }
-extern "C" __global__ void __launch_bounds__(kThreads) reduce_any_u64(const __grid_constant__ ReduceParams p) { reduceAny<uint64_t>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) reduce_any_f32(const __grid_constant__ ReduceParams p) { beginKernel(); reduceAnyFloat<float>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) reduce_any_f64(const __grid_constant__ ReduceParams p) { beginKernel(); reduceAnyFloat<double>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) reduce_any_i64(const __grid_constant__ ReduceParams p) { beginKernel(); reduceAny<int64_t>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) reduce_any_u64(const __grid_constant__ ReduceParams p) { beginKernel(); reduceAny<uint64_t>(p); }
 
 // --- Sixteen bytes at a time ---
 
@@ -310,16 +311,16 @@ template <typename T, bool IsMax> __device__ void reduceColumns(const ReducePara
 }
 
 #define REDUCE_ENTRIES(NAME, T)                                                                                     \
-  extern "C" __global__ void __launch_bounds__(kThreads) reduce_rows_sum_##NAME(const __grid_constant__ ReduceParams p) {    \
+  extern "C" __global__ void __launch_bounds__(kThreads) reduce_rows_sum_##NAME(const __grid_constant__ ReduceParams p) { beginKernel(); \
     reduceRows<T, false>(p);                                                                                        \
   }                                                                                                                 \
-  extern "C" __global__ void __launch_bounds__(kThreads) reduce_rows_max_##NAME(const __grid_constant__ ReduceParams p) {    \
+  extern "C" __global__ void __launch_bounds__(kThreads) reduce_rows_max_##NAME(const __grid_constant__ ReduceParams p) { beginKernel(); \
     reduceRows<T, true>(p);                                                                                         \
   }                                                                                                                 \
-  extern "C" __global__ void __launch_bounds__(kThreads) reduce_columns_sum_##NAME(const __grid_constant__ ReduceParams p) { \
+  extern "C" __global__ void __launch_bounds__(kThreads) reduce_columns_sum_##NAME(const __grid_constant__ ReduceParams p) { beginKernel(); \
     reduceColumns<T, false>(p);                                                                                     \
   }                                                                                                                 \
-  extern "C" __global__ void __launch_bounds__(kThreads) reduce_columns_max_##NAME(const __grid_constant__ ReduceParams p) { \
+  extern "C" __global__ void __launch_bounds__(kThreads) reduce_columns_max_##NAME(const __grid_constant__ ReduceParams p) { beginKernel(); \
     reduceColumns<T, true>(p);                                                                                      \
   }
 

@@ -1,4 +1,5 @@
 // Images sampled: weighted taps along up to three axes, grids of coordinates, columns added up.
+#include "../common/launch.cuh"
 #include "../common/storage.cuh"
 #include "../movement/walk.cuh"
 
@@ -88,7 +89,7 @@ template <typename T, int V, int TAPS> __device__ __forceinline__ void sampleTap
 
 #define TAPS_ENTRY(NAME, T, V, TAPS)                                                                                 \
   extern "C" __global__ void __launch_bounds__(256)                                                                  \
-      taps##TAPS##_##NAME##_v##V(const __grid_constant__ TapsParams p) {                                             \
+      taps##TAPS##_##NAME##_v##V(const __grid_constant__ TapsParams p) { beginKernel();                              \
     sampleTaps<T, V, TAPS>(p);                                                                                       \
   }
 
@@ -204,6 +205,7 @@ __device__ __forceinline__ AxisTaps tapsAt(float normalized, int size, const Gri
 }
 
 extern "C" __global__ void __launch_bounds__(256) grid_sample(const __grid_constant__ GridSampleParams p) {
+  beginKernel();
   const unsigned index = threadIndex();
   if (index >= static_cast<unsigned>(p.walk.count)) return;
   int64_t x = 0;
@@ -269,6 +271,7 @@ struct Col2ImParams {
 static_assert(sizeof(Col2ImParams) == 152, "kernels/resize/col2im.ts");
 
 extern "C" __global__ void __launch_bounds__(256) col2im(const __grid_constant__ Col2ImParams p) {
+  beginKernel();
   const unsigned index = threadIndex();
   if (index >= static_cast<unsigned>(p.count)) return;
   int position[kImageRank];

@@ -1,4 +1,5 @@
 // Running sums and products along one axis of a strided view.
+#include "../common/launch.cuh"
 #include "../common/scalar.cuh"
 
 constexpr int kMaxRank = 8;
@@ -88,7 +89,7 @@ template <typename Acc> __device__ __forceinline__ void scan(const ScanParams& p
   else scanByBlock<Acc>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads) scan_f32(const __grid_constant__ ScanParams p) { scan<float>(p); }
-extern "C" __global__ void __launch_bounds__(kThreads) scan_f64(const __grid_constant__ ScanParams p) { scan<double>(p); }
-extern "C" __global__ void __launch_bounds__(kThreads) scan_i64(const __grid_constant__ ScanParams p) { scan<int64_t>(p); }
-extern "C" __global__ void __launch_bounds__(kThreads) scan_u64(const __grid_constant__ ScanParams p) { scan<uint64_t>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) scan_f32(const __grid_constant__ ScanParams p) { beginKernel(); scan<float>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) scan_f64(const __grid_constant__ ScanParams p) { beginKernel(); scan<double>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) scan_i64(const __grid_constant__ ScanParams p) { beginKernel(); scan<int64_t>(p); }
+extern "C" __global__ void __launch_bounds__(kThreads) scan_u64(const __grid_constant__ ScanParams p) { beginKernel(); scan<uint64_t>(p); }

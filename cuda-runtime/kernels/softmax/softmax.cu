@@ -1,5 +1,6 @@
 // Softmax, LogSoftmax and Hardmax: over contiguous rows kept in registers, over rows of any length, and over an axis of
 // any stride.
+#include "../common/launch.cuh"
 #include "../norm/vector.cuh"
 
 enum SoftmaxMode : int { kSoftmax = 0, kLogSoftmax = 1, kHardmax = 2 };
@@ -135,11 +136,11 @@ template <typename T, int WIDTH> __device__ __forceinline__ void softmaxLongRow(
 
 #define SOFTMAX_ENTRY(T, TYPE, WIDTH, FORM, THREADS, CHUNKS, WARP)                               \
   extern "C" __global__ void __launch_bounds__(THREADS) softmax_##TYPE##_w##WIDTH##_##FORM(     \
-      const __grid_constant__ RowSoftmaxParams p) { softmaxRow<T, WIDTH, CHUNKS, WARP>(p); }
+      const __grid_constant__ RowSoftmaxParams p) { beginKernel(); softmaxRow<T, WIDTH, CHUNKS, WARP>(p); }
 
 #define SOFTMAX_LONG(T, TYPE, WIDTH)                                                            \
   extern "C" __global__ void __launch_bounds__(1024) softmax_##TYPE##_w##WIDTH##_long(          \
-      const __grid_constant__ RowSoftmaxParams p) { softmaxLongRow<T, WIDTH>(p); }
+      const __grid_constant__ RowSoftmaxParams p) { beginKernel(); softmaxLongRow<T, WIDTH>(p); }
 
 // The forms of norm/rows.ts.
 #define ROW_SOFTMAX(T, TYPE)                                \
@@ -209,8 +210,10 @@ template <typename T> __device__ __forceinline__ void softmaxAxis(const AxisSoft
 }
 
 extern "C" __global__ void __launch_bounds__(256) softmax_axis(const __grid_constant__ AxisSoftmaxParams p) {
+  beginKernel();
   softmaxAxis<float>(p);
 }
 extern "C" __global__ void __launch_bounds__(256) softmax_axis_f64(const __grid_constant__ AxisSoftmaxParams p) {
+  beginKernel();
   softmaxAxis<double>(p);
 }

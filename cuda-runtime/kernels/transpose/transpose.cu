@@ -1,6 +1,7 @@
 // Copies whose source and target have different innermost axes: tiles go through shared memory, so that both sides
 // are read and written along their own memory. Tile rows are `x` of the source (its innermost axis), tile columns
 // `y` (the target's innermost axis); all other axes are batch.
+#include "../common/launch.cuh"
 #include "../common/storage.cuh"
 
 namespace {
@@ -133,12 +134,13 @@ __device__ __forceinline__ void transposePairs(const Params& p) {
 
 extern "C" __global__ void __launch_bounds__(kThreadsX* kThreadsY)
     transpose_b16_pairs(const __grid_constant__ Params p) {
+  beginKernel();
   transposePairs(p);
 }
 
 #define TRANSPOSE(name, From, To)                                                            \
   extern "C" __global__ void __launch_bounds__(kThreadsX* kThreadsY)                         \
-      transpose_##name(const __grid_constant__ Params p) {                                   \
+      transpose_##name(const __grid_constant__ Params p) { beginKernel();                    \
     transpose<From, To>(p);                                                                  \
   }
 

@@ -1,0 +1,11 @@
+// The first statement of every kernel: launches overlap.
+#pragma once
+
+// From sm_90 on a kernel may be launched before the one in front of it is done (programmatic dependent launch): its
+// blocks wait here, already in place, and let those of the next kernel come in behind them.
+__device__ __forceinline__ void beginKernel() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
