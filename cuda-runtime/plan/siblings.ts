@@ -31,12 +31,13 @@ const columnAlignment = 8;
 export function lowerSiblings(node: Node, frame: Frame, planner: Planner): readonly Node[] | undefined {
   const [activation] = node.inputs;
   const first = activation === undefined ? undefined : memberOf(node, activation, frame);
-  if (activation === undefined || first === undefined) return undefined;
+  // One that cannot be a member stays alone; so does a later one: those beside it are done by then.
+  if (activation === undefined || first === undefined || !isAligned(first)) return undefined;
   const members = frame.live
     .readersOf(activation)
     .map((reader) => (reader === node ? first : memberOf(reader, activation, frame)))
     .filter((member) => member !== undefined)
-    .filter((member) => sameDepth(member, first, frame));
+    .filter((member) => isAligned(member) && depthOf(member, frame) === depthOf(first, frame));
   const { type } = planner.slotOf(first.result, frame);
   if (members.length < 2 || !isFloatStorage(type)) return undefined;
   const a = planner.viewOf(planner.slotOf(activation, frame));
@@ -73,8 +74,8 @@ function isRowMajor(view: View): boolean {
   return view.strides[1] === 1;
 }
 
-function sameDepth(member: Member, first: Member, frame: Frame): boolean {
-  return depthOf(member, frame) === depthOf(first, frame) && member.columns % columnAlignment === 0;
+function isAligned({ columns }: Member): boolean {
+  return columns % columnAlignment === 0;
 }
 
 function depthOf({ weight, isTransposed }: Member, { scope }: Frame): unknown {
