@@ -14,7 +14,7 @@ import type { HalfStorage } from "../../cuda-runtime/plan/storage.ts";
 import type { View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
-import { CallSet, contentOf, setCount, timeCalls } from "./kernel-timer.ts";
+import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";
 
 /** Batch, heads, queries, keys, head size, causal. */
 type Shape = readonly [number, number, number, number, number, boolean];
@@ -110,7 +110,7 @@ function measure(host: HarnessHost, shape: Shape, dtype: Dtype, tile?: TensorTil
     const [first] = calls;
     if (first === undefined) throw new Error("no call");
     const name = `${dtype} ${batch}x${heads} ${queries}x${keys}x${dim}${isCausal ? " causal" : ""}`;
-    const error = errorOf(first, shape, storage);
+    const error = errorOf(host, first, shape, storage);
     if (!(error <= tolerance)) console.error(`WRONG ${name}: off by ${error}`);
     const flops = (4 * batch * heads * queries * keys * dim) / (isCausal ? 2 : 1);
     return {
@@ -126,37 +126,48 @@ function measure(host: HarnessHost, shape: Shape, dtype: Dtype, tile?: TensorTil
   }
 }
 
-const samples = 24;
+const sampledRows = 8;
+const sampledColumns = 8;
 
-/** Rows all over the output, the last one among them. */
-function errorOf({ set, o }: Call, shape: Shape, storage: HalfStorage): number {
-  const [batch, heads, queries, keys, dim, isCausal] = shape;
-  const [q, k, v] = [contentOf(storage, 1), contentOf(storage, 2), contentOf(storage, 3)];
-  const total = batch * heads * queries;
-  const rows = Array.from({ length: samples }, (_, i) => (i === 0 ? total - 1 : (i * 7919) % total));
-  const got = set.read(
-    o,
-    rows.flatMap((row) => Array.from({ length: dim }, (_, d) => row * dim + d)),
-  );
+/** A few columns of rows all over the output, the last one among them. */
+function errorOf(host: HarnessHost, { set, o }: Call, shape: Shape, storage: HalfStorage): number {
+  const [batch, heads, queries, keys, dim] = shape;
+  const v = contentOf(host, storage, 3);
   let error = 0;
-  for (const [index, row] of rows.entries()) {
+  for (const [row] of placesIn(batch * heads * queries, 1, sampledRows)) {
+    const columns = placesIn(1, dim, sampledColumns).map(([, column]) => column);
+    const got = set.read(
+      o,
+      columns.map((column) => row * dim + column),
+    );
+    const weights = weightsOf(host, shape, storage, row);
     const base = Math.floor(row / queries) * keys * dim;
-    const seen = isCausal ? Math.min(keys, (row % queries) + 1) : keys;
-    const scores = Array.from({ length: seen }, (_, key) => {
-      let sum = 0;
-      for (let d = 0; d < dim; d++) sum += q.at(row * dim + d) * k.at(base + key * dim + d);
-      return sum / Math.sqrt(dim);
-    });
-    const largest = scores.reduce((a, b) => Math.max(a, b));
-    const weights = scores.map((score) => Math.exp(score - largest));
-    const all = weights.reduce((a, b) => a + b, 0);
-    for (let d = 0; d < dim; d++) {
-      const wanted = weights.reduce((sum, weight, key) => sum + weight * v.at(base + key * dim + d), 0) / all;
-      const difference = Math.abs(wanted - (got[index * dim + d] ?? Number.NaN));
+    for (const [index, column] of columns.entries()) {
+      let wanted = 0;
+      for (let key = 0; key < weights.length; key++)
+        wanted += (weights[key] ?? 0) * v.at(base + key * dim + column);
+      const difference = Math.abs(wanted - (got[index] ?? Number.NaN));
       if (!(difference <= error)) error = difference;
     }
   }
   return error;
+}
+
+/** Of the keys that a row of queries sees; together 1. */
+function weightsOf(host: HarnessHost, shape: Shape, storage: HalfStorage, row: number): Float64Array {
+  const [, , queries, keys, dim, isCausal] = shape;
+  const [q, k] = [contentOf(host, storage, 1), contentOf(host, storage, 2)];
+  const base = Math.floor(row / queries) * keys * dim;
+  const weights = new Float64Array(isCausal ? Math.min(keys, (row % queries) + 1) : keys);
+  for (let key = 0; key < weights.length; key++) {
+    let sum = 0;
+    for (let d = 0; d < dim; d++) sum += q.at(row * dim + d) * k.at(base + key * dim + d);
+    weights[key] = sum / Math.sqrt(dim);
+  }
+  const largest = weights.reduce((a, b) => Math.max(a, b));
+  const powers = weights.map((score) => Math.exp(score - largest));
+  const total = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => power / total);
 }
 
 function entryOf({ action }: Step): string {

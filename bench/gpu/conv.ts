@@ -17,7 +17,7 @@ import { bytesOfType, type FloatStorage } from "../../cuda-runtime/plan/storage.
 import { elementCount, permuted, type View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
-import { CallSet, contentOf, setCount, timeCalls } from "./kernel-timer.ts";
+import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";
 
 /** Input channels, sizes, filters, taps (the same along each axis), stride, padding, groups. */
 interface Layer {
@@ -219,7 +219,7 @@ function measure(host: HarnessHost, layer: Layer, batch: number, dtype: Dtype, t
       us,
       rate: `${(flops / us / 1e6).toFixed(1)} TFLOP/s, ${(bytes / us / 1e3).toFixed(0)} GB/s`,
       kernel: first.set.steps.map(({ step }) => describeStep(step)).join(" + "),
-      error: errorOf(first, layer, batch, dtype),
+      error: errorOf(host, first, layer, batch, dtype),
     };
     return row;
   } finally {
@@ -233,42 +233,19 @@ function describeStep({ action }: Step): string {
   return `${kernel.entry}[${grid.join(",")}]${detail === undefined ? "" : ` (${detail})`}`;
 }
 
-const samples = 200;
-
-/** At places all over the output, the last row and filter among them; relative to the largest. */
-function errorOf({ set, y }: Call, layer: Layer, batch: number, dtype: Dtype): number {
+/** At places all over the output; relative to the largest. */
+function errorOf(host: HarnessHost, { set, y }: Call, layer: Layer, batch: number, dtype: Dtype): number {
   const { storage, tolerance } = dtypes[dtype];
-  const { channels, size, filters, taps, stride, pad, groups, from } = layer;
-  const contents = { x: contentOf(storage, 1), w: contentOf(storage, 2), bias: contentOf("float32", 3) };
-  const output = outputSize(layer);
-  const rows = batch * elementCount(output);
-  const places = Array.from({ length: samples }, (_, i): readonly [number, number] => [
-    i % 4 === 0 ? rows - 1 - (i >> 2) : (i * 7919) % rows,
-    i % 4 === 1 ? filters - 1 : (i * 104_729) % filters,
-  ]).filter(([row]) => row >= 0);
+  const { filters, from } = layer;
+  const expected = expectedOf(host, layer, storage);
+  const places = placesIn(batch * elementCount(outputSize(layer)), filters);
   const got = set.read(
     y,
     places.map(([row, filter]) => row * filters + filter),
   );
-  const perGroup = channels / groups;
-  const tapCount = taps ** size.length;
   let [error, largest] = [0, 0];
   for (const [index, [row, filter]] of places.entries()) {
-    const position = unravelled(row, [batch, ...output]);
-    const firstChannel = Math.floor(filter / (filters / groups)) * perGroup;
-    let sum = contents.bias.at(filter);
-    for (let tap = 0; tap < tapCount; tap++) {
-      const at = unravelled(
-        tap,
-        size.map(() => taps),
-      ).map((t, axis) => (position[axis + 1] ?? 0) * stride - pad + t);
-      if (!at.every((p, axis) => p >= 0 && p < (size[axis] ?? 0))) continue;
-      const pixel = at.reduce((total, p, axis) => total * (size[axis] ?? 1) + p, position[0] ?? 0);
-      for (let c = 0; c < perGroup; c++) {
-        const weight = contents.w.at((filter * perGroup + c) * tapCount + tap);
-        sum += contents.x.at(pixel * channels + firstChannel + c) * weight;
-      }
-    }
+    const sum = expected(row, filter);
     const difference = Math.abs(sum - (got[index] ?? Number.NaN));
     if (!(difference <= error)) error = difference;
     largest = Math.max(largest, Math.abs(sum));
@@ -276,6 +253,35 @@ function errorOf({ set, y }: Call, layer: Layer, batch: number, dtype: Dtype): n
   const relative = error / largest;
   if (!(relative <= tolerance)) console.error(`WRONG ${from}, batch ${batch}, ${dtype}: off by ${relative}`);
   return relative;
+}
+
+/** One output, in double precision. */
+function expectedOf(
+  host: HarnessHost,
+  layer: Layer,
+  storage: FloatStorage,
+): (row: number, filter: number) => number {
+  const { channels, size, filters, taps, stride, pad, groups } = layer;
+  const [x, w] = [contentOf(host, storage, 1), contentOf(host, storage, 2)];
+  const bias = contentOf(host, "float32", 3);
+  const positions = outputSize(layer);
+  const perGroup = channels / groups;
+  const tapCount = taps ** size.length;
+  const kernel = size.map(() => taps);
+  return (row, filter) => {
+    const [sample = 0, ...position] = unravelled(row, [Number.MAX_SAFE_INTEGER, ...positions]);
+    const firstChannel = Math.floor(filter / (filters / groups)) * perGroup;
+    let sum = bias.at(filter);
+    for (let tap = 0; tap < tapCount; tap++) {
+      const at = unravelled(tap, kernel).map((t, axis) => (position[axis] ?? 0) * stride - pad + t);
+      if (!at.every((p, axis) => p >= 0 && p < (size[axis] ?? 0))) continue;
+      const pixel = at.reduce((total, p, axis) => total * (size[axis] ?? 1) + p, sample);
+      const first = pixel * channels + firstChannel;
+      for (let c = 0; c < perGroup; c++)
+        sum += x.at(first + c) * w.at((filter * perGroup + c) * tapCount + tap);
+    }
+    return sum;
+  };
 }
 
 function unravelled(index: number, sizes: readonly number[]): number[] {

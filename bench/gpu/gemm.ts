@@ -17,7 +17,7 @@ import { type GemmRow, gemmTable } from "../../cuda-runtime/kernels/gemm/table.t
 import type { FloatStorage } from "../../cuda-runtime/plan/storage.ts";
 import { permuted, type View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
-import { CallSet, contentOf, setCount, timeCalls } from "./kernel-timer.ts";
+import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";
 
 interface Shape {
   readonly M: number;
@@ -129,12 +129,13 @@ function wantedDtypes(): Dtype[] {
 }
 
 /** One set of operands and its launches; what was chosen. */
-function callOf(
-  host: HarnessHost,
-  { M, N, K }: Shape,
-  dtype: Dtype,
-  row: GemmRow | undefined,
-): { set: CallSet; output: View; choice: Choice } {
+interface Call {
+  readonly set: CallSet;
+  readonly output: View;
+  readonly choice: Choice;
+}
+
+function callOf(host: HarnessHost, { M, N, K }: Shape, dtype: Dtype, row: GemmRow | undefined): Call {
   const { storage, tf32 } = dtypes[dtype];
   const set = new CallSet(host, tf32);
   const x = set.tensor("input", storage, [M, K], 1);
@@ -175,29 +176,23 @@ function measure(host: HarnessHost, shape: Shape, dtype: Dtype, row?: GemmRow): 
       tflops: Math.round((2 * M * N * K) / us / 1e4) / 100,
       kernel: describeChoice(first.choice),
       predicted: Math.round(100 * first.choice.microseconds) / 100,
-      error: errorOf(first.set, first.output, shape, dtype),
+      error: errorOf(host, first, shape, dtype),
     };
   } finally {
     for (const { set } of calls) set[Symbol.dispose]();
   }
 }
 
-const samples = 200;
-
-/** At places all over the output, the last row and column among them. */
-function errorOf(set: CallSet, output: View, { M, N, K }: Shape, dtype: Dtype): number {
+function errorOf(host: HarnessHost, { set, output }: Call, { M, N, K }: Shape, dtype: Dtype): number {
   const { storage, tolerance } = dtypes[dtype];
-  const [x, w] = [contentOf(storage, 1), contentOf(storage, 2)];
-  const places = Array.from({ length: samples }, (_, i) => [
-    i % 4 === 0 ? M - 1 : (i * 7919) % M,
-    i % 4 === 1 ? N - 1 : (i * 104_729) % N,
-  ]);
+  const [x, w] = [contentOf(host, storage, 1), contentOf(host, storage, 2)];
+  const places = placesIn(M, N);
   const got = set.read(
     output,
-    places.map(([m = 0, n = 0]) => m * N + n),
+    places.map(([m, n]) => m * N + n),
   );
   let [error, largest] = [0, 0];
-  for (const [index, [m = 0, n = 0]] of places.entries()) {
+  for (const [index, [m, n]] of places.entries()) {
     let sum = 0;
     for (let k = 0; k < K; k++) sum += x.at(m * K + k) * w.at(n * K + k);
     const difference = Math.abs(sum - (got[index] ?? Number.NaN));

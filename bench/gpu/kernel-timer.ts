@@ -2,7 +2,7 @@
  * @file Times kernels by themselves, the way ../shared/peers/torch_ops.py does: a CUDA graph of calls that rotate over
  * enough sets of buffers to leave the L2 cache, the median of its replays.
  */
-import type { DeviceMemory } from "../../cuda-runtime/driver/memory.ts";
+import { DeviceMemory } from "../../cuda-runtime/driver/memory.ts";
 import { Owned } from "../../cuda-runtime/driver/owned.ts";
 import { TimingEvent } from "../../cuda-runtime/driver/stream.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
@@ -17,33 +17,59 @@ import type { ReadyStep } from "../../cuda-runtime/session/steps.ts";
 
 /** Elements of random numbers, repeated over a tensor: prime, so that rows differ. */
 const blockElements = 1_000_003;
+/** Between the places in the block where tensors of neighbouring seeds begin. */
+const seedElements = 131_071;
 const minCalls = 20;
-const replays = 9;
+const replays = 21;
+const minReplays = 5;
 const maxSets = 64;
 const warmMilliseconds = 30;
+/** Of replays, where so many as are wanted would take longer. */
+const maxMilliseconds = 200;
 
 /** Numbers of one tensor without the tensor. */
 export interface Content {
-  readonly seed: number;
   /** Of the element at a packed index, as it was uploaded. */
   at(index: number): number;
 }
 
-const blocks = new Map<string, { readonly bytes: Uint8Array; readonly values: Float64Array }>();
+interface Block {
+  readonly values: Float64Array;
+  /** The same on the device, for as long as the process lives. */
+  readonly memory: DeviceMemory;
+}
 
-function blockOf(type: StorageType, seed: number): { bytes: Uint8Array; values: Float64Array } {
-  const key = `${type} ${seed}`;
-  const known = blocks.get(key);
+const blocks = new Map<StorageType, Block>();
+
+/** Drawn once for all tensors of a type: memory of the device is then filled by the device. */
+function blockOf(host: HarnessHost, type: StorageType): Block {
+  const known = blocks.get(type);
   if (known !== undefined) return known;
-  const bytes = encodeValues(type, Array.from(randomValues(type, blockElements, seed, 0.2)));
-  const block = { bytes, values: decodeValues(type, bytes) };
-  blocks.set(key, block);
+  const bytes = encodeValues(type, randomValues(type, blockElements, 1, 0.2));
+  const memory = new DeviceMemory(host.context.driver, bytes.length);
+  host.transfer.uploadBytes(memory.address, bytes);
+  host.transfer.flush();
+  const block = { values: decodeValues(type, bytes), memory };
+  blocks.set(type, block);
   return block;
 }
 
-export function contentOf(type: StorageType, seed: number): Content {
-  const { values } = blockOf(type, seed);
-  return { seed, at: (index) => values[index % blockElements] ?? Number.NaN };
+function shiftOf(seed: number): number {
+  return (seed * seedElements) % blockElements;
+}
+
+export function contentOf(host: HarnessHost, type: StorageType, seed: number): Content {
+  const { values } = blockOf(host, type);
+  const shift = shiftOf(seed);
+  return { at: (index) => values[(index + shift) % blockElements] ?? Number.NaN };
+}
+
+/** Where to look at a matrix: all over it, each last row and last column among them. [row, column] pairs. */
+export function placesIn(rows: number, columns: number, count = 64): (readonly [number, number])[] {
+  return Array.from({ length: count }, (_, i) => [
+    i % 4 === 0 ? Math.max(0, rows - 1 - (i >> 2)) : (i * 2_654_435_761) % rows,
+    i % 4 === 1 ? columns - 1 : (i * 2_246_822_519) % columns,
+  ]);
 }
 
 /** One call's buffers and launches. Emit, then `prepare`. */
@@ -67,24 +93,34 @@ export class CallSet implements Disposable {
       const nothing = { buffer: view.buffer, offsetBytes: 0, sizeBytes: 0, readInto: () => {} };
       this.#draft.upload(nothing);
     }
-    const { bytes } = blockOf(type, seed);
-    const total = elementCount(shape) * bytesOfType(type);
-    const { address } = this.#memoryOf(view.buffer);
-    for (let at = 0; at < total; at += bytes.length) {
-      this.#host.transfer.uploadBytes(address + at, bytes.subarray(0, Math.min(bytes.length, total - at)));
-    }
+    this.#fill(this.#memoryOf(view.buffer).address, type, elementCount(shape), seed);
     return view;
+  }
+
+  #fill(address: number, type: StorageType, count: number, seed: number): void {
+    const { context, stream } = this.#host;
+    const { memory } = blockOf(this.#host, type);
+    const size = bytesOfType(type);
+    let from = shiftOf(seed);
+    for (let done = 0; done < count; from = 0) {
+      const piece = Math.min(count - done, blockElements - from);
+      const source = memory.address + from * size;
+      context.driver.call("cuMemcpyDtoDAsync_v2", address + done * size, source, piece * size, stream.handle);
+      done += piece;
+    }
   }
 
   output(type: StorageType, shape: readonly number[]): View {
     return this.#draft.allocate("output", type, shape);
   }
 
-  /** Packs constants, makes the other steps ready. */
+  /** Uploads what kernels brought along, packs constants, makes the other steps ready. */
   prepare(): void {
     const { runner, stream, transfer } = this.#host;
+    const { uploads, prepare, steps } = this.#draft.finish();
+    for (const { buffer, offsetBytes, sizeBytes, readInto } of uploads)
+      transfer.upload(this.#memoryOf(buffer).address + offsetBytes, sizeBytes, readInto);
     transfer.flush();
-    const { prepare, steps } = this.#draft.finish();
     const ready = (list: typeof steps) =>
       list.map((step) => runner.ready(step, (buffer) => this.#memoryOf(buffer).address));
     for (const step of ready(prepare)) runner.launchAlone(step, stream);
@@ -95,15 +131,14 @@ export class CallSet implements Disposable {
     for (const step of this.steps) this.#host.runner.launch(step, this.#host.stream);
   }
 
-  /** Elements at packed indices of a tensor. */
+  /** Elements at packed indices of a tensor, each fetched by itself. */
   read(view: View, indices: readonly number[]): number[] {
-    const { address, bytes } = this.#memoryOf(view.buffer);
+    const { address } = this.#memoryOf(view.buffer);
     const size = bytesOfType(view.type);
-    const values = decodeValues(
-      view.type,
-      this.#host.transfer.download(address, Math.floor(bytes / size) * size),
-    );
-    return indices.map((index) => values[index] ?? Number.NaN);
+    return indices.map((index) => {
+      const bytes = this.#host.transfer.download(address + index * size, size);
+      return decodeValues(view.type, bytes)[0] ?? Number.NaN;
+    });
   }
 
   #memoryOf(buffer: DeviceBuffer): DeviceMemory {
@@ -142,6 +177,13 @@ export function timeCalls(host: HarnessHost, sets: readonly CallSet[]): number {
     return end.microsecondsSince(start);
   };
   for (let spent = 0; spent < 1000 * warmMilliseconds; ) spent += replay();
-  const samples = Array.from({ length: replays }, replay).sort((a, b) => a - b);
-  return (samples[replays >> 1] ?? Number.NaN) / (rounds * sets.length);
+  const samples: number[] = [];
+  for (let spent = 0; samples.length < replays; ) {
+    const sample = replay();
+    samples.push(sample);
+    spent += sample;
+    if (spent > 1000 * maxMilliseconds && samples.length >= minReplays) break;
+  }
+  samples.sort((a, b) => a - b);
+  return (samples[samples.length >> 1] ?? Number.NaN) / (rounds * sets.length);
 }

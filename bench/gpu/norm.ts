@@ -75,7 +75,7 @@ interface Work {
 function rowWork(kind: Kind, rows: number, cols: number): Work {
   const row = (at: (index: number) => number, index: number) => {
     const start = Math.floor(index / cols) * cols;
-    return Array.from({ length: cols }, (_, i) => at(start + i));
+    return filled(cols, (i) => at(start + i));
   };
   if (kind === "softmax") {
     return {
@@ -94,7 +94,13 @@ function rowWork(kind: Kind, rows: number, cols: number): Work {
   };
 }
 
-function normalized(values: readonly number[], x: number): number {
+function filled(count: number, value: (index: number) => number): Float64Array {
+  const values = new Float64Array(count);
+  for (let index = 0; index < count; index++) values[index] = value(index);
+  return values;
+}
+
+function normalized(values: Float64Array, x: number): number {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
   return (x - mean) / Math.sqrt(variance + 1e-5);
@@ -121,7 +127,7 @@ function groupWork(samples: number, channels: number, positions: number): Work {
     expected: (at, index) => {
       const base = Math.floor(index / (positions * channels)) * positions * channels;
       const first = Math.floor((index % channels) / size) * size;
-      const group = Array.from({ length: positions * size }, (_, i) =>
+      const group = filled(positions * size, (i) =>
         at(base + Math.floor(i / size) * channels + first + (i % size)),
       );
       const value = normalized(group, at(index));
@@ -148,7 +154,7 @@ function measure(host: HarnessHost, work: Work, dtype: Dtype, op: TimedRow["op"]
     );
     const [first] = calls;
     if (first === undefined) throw new Error("no call");
-    const error = errorOf(first, work, type);
+    const error = errorOf(host, first, work, type);
     const name = `${dtype} ${work.name}`;
     if (!(error <= tolerances[dtype])) console.error(`WRONG ${name}: off by ${error}`);
     const kernel = first.set.steps.map(({ step }) => entryOf(step)).join(" + ");
@@ -160,10 +166,12 @@ function measure(host: HarnessHost, work: Work, dtype: Dtype, op: TimedRow["op"]
 
 const samples = 16;
 
-function errorOf({ set, y }: Call, { shape, expected }: Work, type: FloatStorage): number {
-  const content = contentOf(type, 1);
+function errorOf(host: HarnessHost, { set, y }: Call, { shape, expected }: Work, type: FloatStorage): number {
+  const content = contentOf(host, type, 1);
   const total = elementCount(shape);
-  const places = Array.from({ length: samples }, (_, i) => (i === 0 ? total - 1 : (i * 104_729) % total));
+  const places = Array.from({ length: samples }, (_, i) =>
+    i === 0 ? total - 1 : (i * 2_654_435_761) % total,
+  );
   const got = set.read(y, places);
   const errors = places.map((place, index) =>
     Math.abs(expected(content.at, place) - (got[index] ?? Number.NaN)),

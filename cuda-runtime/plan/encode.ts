@@ -2,27 +2,39 @@
 import { bfloatBits, halfBits } from "../../src/ir/half.ts";
 import type { StorageType } from "./storage.ts";
 
-type Encode = (values: readonly number[]) => ArrayBufferView;
+type Values = ArrayLike<number>;
+type Encode = (values: Values) => ArrayBufferView;
 
 const integer = (value: number) => BigInt(Math.trunc(value));
+const one = (value: number): number => (value === 0 ? 0 : 1);
 
 const encoders: Readonly<Record<StorageType, Encode>> = {
-  float32: (values) => Float32Array.from(values),
-  float16: (values) => Uint16Array.from(values, halfBits),
-  bfloat16: (values) => Uint16Array.from(values, bfloatBits),
-  float64: (values) => Float64Array.from(values),
-  int8: (values) => Int8Array.from(values),
-  uint8: (values) => Uint8Array.from(values),
-  int16: (values) => Int16Array.from(values),
-  uint16: (values) => Uint16Array.from(values),
-  int32: (values) => Int32Array.from(values),
-  uint32: (values) => Uint32Array.from(values),
-  int64: (values) => BigInt64Array.from(values, integer),
-  uint64: (values) => BigUint64Array.from(values, integer),
-  bool: (values) => Uint8Array.from(values, (value) => (value === 0 ? 0 : 1)),
+  float32: (values) => new Float32Array(values),
+  float16: (values) => mapped(values, new Uint16Array(values.length), halfBits),
+  bfloat16: (values) => mapped(values, new Uint16Array(values.length), bfloatBits),
+  float64: (values) => new Float64Array(values),
+  int8: (values) => new Int8Array(values),
+  uint8: (values) => new Uint8Array(values),
+  int16: (values) => new Int16Array(values),
+  uint16: (values) => new Uint16Array(values),
+  int32: (values) => new Int32Array(values),
+  uint32: (values) => new Uint32Array(values),
+  int64: (values) => mapped(values, new BigInt64Array(values.length), integer),
+  uint64: (values) => mapped(values, new BigUint64Array(values.length), integer),
+  bool: (values) => mapped(values, new Uint8Array(values.length), one),
 };
 
-export function encodeValues(type: StorageType, values: readonly number[]): Uint8Array {
+export function encodeValues(type: StorageType, values: Values): Uint8Array {
   const { buffer, byteOffset, byteLength } = encoders[type](values);
   return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+/** By index: `from` of a typed array would go through an iterator and a list. */
+function mapped<Item, To extends ArrayBufferView & { [index: number]: Item }>(
+  values: Values,
+  to: To,
+  map: (value: number) => Item,
+): To {
+  for (let index = 0; index < values.length; index++) to[index] = map(values[index] ?? Number.NaN);
+  return to;
 }

@@ -11,7 +11,14 @@ import { encodeValues } from "../plan/encode.ts";
 import type { Emitter } from "../plan/lowering.ts";
 import type { Launch, PlanTarget, Step } from "../plan/step.ts";
 import { bytesOfType, type StorageType } from "../plan/storage.ts";
-import { type DeviceBuffer, describeView, elementCount, stridesOf, type View } from "../plan/view.ts";
+import {
+  type DeviceBuffer,
+  describeView,
+  elementCount,
+  isPacked,
+  stridesOf,
+  type View,
+} from "../plan/view.ts";
 import { decodeValues } from "./numbers.ts";
 import { randomValues } from "./random.ts";
 import { StepRunner } from "./steps.ts";
@@ -169,10 +176,7 @@ export class DeviceHarness implements Harness, Disposable {
     const bytes = new Uint8Array(Math.max(1, offset + high + 1) * bytesOfType(type)).fill(this.#poison);
     const buffer = this.#emitter.draft.buffer("input", bytes.length, "tensor");
     const view: View = { buffer, type, shape, strides, offset };
-    const encoded = encodeValues(type, Array.from(values));
-    const size = bytesOfType(type);
-    for (const [index, at] of positionsOf(view).entries())
-      bytes.set(encoded.subarray(index * size, (index + 1) * size), at * size);
+    scatter(encodeValues(type, values), view, bytes);
     this.#write(buffer, bytes);
     return view;
   }
@@ -265,6 +269,17 @@ function positionsOf({ shape, strides, offset }: View): Float64Array {
   return positions;
 }
 
+/** Puts row-major elements where the view has them. */
+function scatter(encoded: Uint8Array, view: View, bytes: Uint8Array): void {
+  const size = bytesOfType(view.type);
+  if (isPacked(view)) return bytes.set(encoded, view.offset * size);
+  const positions = positionsOf(view);
+  for (let from = 0; from < encoded.length; from++) {
+    const at = positions[Math.floor(from / size)] ?? 0;
+    bytes[at * size + (from % size)] = encoded[from] ?? 0;
+  }
+}
+
 function gathered(view: View, bytes: Uint8Array): Float64Array {
   const size = bytesOfType(view.type);
   const all = decodeValues(view.type, bytes.subarray(0, Math.floor(bytes.length / size) * size));
@@ -280,7 +295,8 @@ function differenceOf(
 ): string | undefined {
   if (actual.length !== expected.length) return `${expected.length} expected values for ${actual.length}`;
   let [wrong, worst, excess] = [0, -1, 0];
-  for (const [index, value] of actual.entries()) {
+  for (let index = 0; index < actual.length; index++) {
+    const value = actual[index] ?? Number.NaN;
     const wanted = expected[index] ?? Number.NaN;
     if (Object.is(value, wanted) || value === wanted) continue;
     const error = Math.abs(value - wanted) / (absolute + relative * Math.abs(wanted));

@@ -8,7 +8,7 @@ const own = (bytes: Uint8Array): ArrayBuffer => new Uint8Array(bytes).buffer;
 
 const decoders: Readonly<Record<StorageType, Decode>> = {
   float32: (bytes) => new Float32Array(own(bytes)),
-  float16: (bytes) => Float64Array.from(new Uint16Array(own(bytes)), halfValue),
+  float16: (bytes) => halfValues(new Uint16Array(own(bytes))),
   bfloat16: (bytes) => bfloatValues(new Uint16Array(own(bytes))),
   float64: (bytes) => new Float64Array(own(bytes)),
   int8: (bytes) => new Int8Array(own(bytes)),
@@ -24,11 +24,19 @@ const decoders: Readonly<Record<StorageType, Decode>> = {
 
 /** Elements in the order of memory; 64-bit integers rounded to the nearest double. */
 export function decodeValues(type: StorageType, bytes: Uint8Array): Float64Array {
-  return Float64Array.from(decoders[type](bytes));
+  return new Float64Array(decoders[type](bytes));
 }
 
-function bfloatValues(bits: Uint16Array): Float32Array {
-  return new Float32Array(Uint32Array.from(bits, (half) => half << 16).buffer);
+function bfloatValues(halves: Uint16Array): Float32Array {
+  const bits = new Uint32Array(halves.length);
+  for (let index = 0; index < halves.length; index++) bits[index] = (halves[index] ?? 0) << 16;
+  return new Float32Array(bits.buffer);
+}
+
+function halfValues(halves: Uint16Array): Float32Array {
+  const values = new Float32Array(halves.length);
+  for (let index = 0; index < halves.length; index++) values[index] = halfValue(halves[index] ?? 0);
+  return values;
 }
 
 function halfValue(bits: number): number {

@@ -20,7 +20,9 @@ export function randomValues(
     uint: () => Math.floor((most + 1) * next()),
     bool: () => Math.floor(2 * next()),
   }[kind];
-  return Float64Array.from({ length: count }, draw);
+  const values = new Float64Array(count);
+  for (let index = 0; index < count; index++) values[index] = draw();
+  return values;
 }
 
 /** In [0, 1): a counter, mixed by the finalizer of MurmurHash3. */

@@ -79,7 +79,7 @@ export class Machine implements Memory {
   write(view: View, values: ArrayLike<number>): void {
     const bytes = this.bytesOf(view.buffer);
     const size = bytesOfType(view.type);
-    const encoded = encodeValues(view.type, Array.from(values));
+    const encoded = encodeValues(view.type, values);
     for (const [index, place] of placesOf(view).entries()) {
       bytes.set(encoded.subarray(index * size, (index + 1) * size), place * size);
     }
