@@ -20,6 +20,42 @@ __device__ __forceinline__ void storePair(void* base, int64_t index, int type, f
   }
 }
 
+// Eight neighbours at a multiple of eight.
+__device__ __forceinline__ void loadEight(float (&v)[8], const void* base, int64_t index, int type) {
+  if (type == kFloat32) {
+    const float4* from = reinterpret_cast<const float4*>(static_cast<const float*>(base) + index);
+    *reinterpret_cast<float4*>(v) = from[0];
+    *reinterpret_cast<float4*>(v + 4) = from[1];
+    return;
+  }
+  const uint4 packed = *reinterpret_cast<const uint4*>(static_cast<const __half*>(base) + index);
+  const uint32_t words[4] = {packed.x, packed.y, packed.z, packed.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float2 pair = type == kFloat16 ? __half22float2(reinterpret_cast<const __half2&>(words[i]))
+                                         : __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(words[i]));
+    v[2 * i] = pair.x;
+    v[2 * i + 1] = pair.y;
+  }
+}
+
+__device__ __forceinline__ void storeEight(void* base, int64_t index, int type, const float (&v)[8]) {
+  if (type == kFloat32) {
+    float4* to = reinterpret_cast<float4*>(static_cast<float*>(base) + index);
+    to[0] = make_float4(v[0], v[1], v[2], v[3]);
+    to[1] = make_float4(v[4], v[5], v[6], v[7]);
+    return;
+  }
+  uint32_t words[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float2 pair = make_float2(v[2 * i], v[2 * i + 1]);
+    if (type == kFloat16) reinterpret_cast<__half2&>(words[i]) = __float22half2_rn(pair);
+    else reinterpret_cast<__nv_bfloat162&>(words[i]) = __float22bfloat162_rn(pair);
+  }
+  *reinterpret_cast<uint4*>(static_cast<__half*>(base) + index) = make_uint4(words[0], words[1], words[2], words[3]);
+}
+
 // One slab: 16 rows by WN columns of one warp, in shared memory of its own.
 template <int WN>
 struct Slab {
@@ -94,6 +130,42 @@ struct Slab {
     }
   }
 
+  // Rows whose groups of eight are aligned: what is left to do of the epilogue, 16 bytes a store. `isScaled`: scale and
+  // bias are done, and the first activation. There is no last one but limits.
+  __device__ __forceinline__ void storeEights(const GemmParams& p, const Place& at, int m0, int n0, bool isScaled) const {
+    constexpr int kGroups = WN / 8;
+    constexpr int kAtOnce = 32 / kGroups;
+    const int column = lane % kGroups * 8;
+    const int n = n0 + column;
+    const bool hasColumns = n < p.n;
+    float scale[8], bias[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const bool isPlain = isScaled || p.channelOnM || !hasColumns;
+      scale[i] = isScaled ? 1.0f : isPlain ? p.alpha : scaleAt(p, n + i);
+      bias[i] = isPlain ? 0.0f : biasAt(p, n + i);
+    }
+    const float low = isScaled ? -INFINITY : p.firstLow, high = isScaled ? INFINITY : p.firstHigh;
+#pragma unroll 2
+    for (int pass = 0; pass < (16 + kAtOnce - 1) / kAtOnce; ++pass) {
+      const int row = pass * kAtOnce + lane / kGroups;
+      const int m = m0 + row;
+      if (row >= 16 || m >= p.m || !hasColumns) continue;
+      float v[8], r[8] = {};
+      *reinterpret_cast<float4*>(v) = *reinterpret_cast<const float4*>(slab + row * kPitch + column);
+      *reinterpret_cast<float4*>(v + 4) = *reinterpret_cast<const float4*>(slab + row * kPitch + column + 4);
+      if (p.residual != nullptr) loadEight(r, p.residual, at.residual + (int64_t)m * p.rM + n, p.rType);
+      const bool byRow = p.channelOnM && !isScaled;
+      const float rowScale = byRow ? scaleAt(p, m) : 1.0f, rowBias = byRow ? biasAt(p, m) : 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const float x = byRow ? v[i] * rowScale + rowBias : v[i] * scale[i] + bias[i];
+        v[i] = clipOf(clipOf(x, low, high) + r[i], p.lastLow, p.lastHigh);
+      }
+      storeEight(p.d, at.d + (int64_t)m * p.dM + n, p.dType, v);
+    }
+  }
+
   // The usual end: nothing but scale, bias, residual and limits, and rows whose pairs are aligned.
   __device__ __forceinline__ void storePlain(const GemmParams& p, const Place& at, int m0, int n0) const {
     const int column = lane % kLanes * 2;
@@ -150,7 +222,9 @@ struct Slab {
   }
 
   __device__ __forceinline__ void finishAll(const GemmParams& p, const Place& at, int m0, int n0) const {
-    if (p.pairs && p.first.kind == kNone && p.last.kind == kNone) return storePlain(p, at, m0, n0);
+    const bool isPlain = p.first.kind == kNone && p.last.kind == kNone;
+    if (isPlain && p.neighbours == 8) return storeEights(p, at, m0, n0, false);
+    if (isPlain && p.neighbours == 2) return storePlain(p, at, m0, n0);
     scaleAll(p, m0, n0);
 #pragma unroll 1
     for (int round = 0; round < 2; ++round) {
@@ -160,6 +234,7 @@ struct Slab {
         activateAll(f);
       }
       __syncwarp();
+      if (p.neighbours == 8 && p.last.kind == kNone) return storeEights(p, at, m0, n0, true);
       if (round == 0 && p.residual != nullptr) addResidual(p, at, m0, n0);
     }
     storeSingles(p, at, m0, n0);

@@ -20,7 +20,7 @@ struct GemmParams {
   int aM, aK, bK, bN, dM, dN, rM, rN;
   int aGrain, bGrain;  // bytes that every row of the operand is aligned to
   int aType, bType, dType, rType;
-  int pairs;        // two neighbours of a row may be stored (and the residual read) at once
+  int neighbours;   // of a row that may be stored (and of the residual, read) at once: 1, 2 or 8
   int channelOnM;   // scale and bias run along m, else along n
   float alpha;
   Activation first, last;  // kNone where the limits below say it all

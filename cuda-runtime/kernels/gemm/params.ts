@@ -44,7 +44,7 @@ export function gemmParams(launch: GemmLaunch): ParamBlock {
     .i32(a.outer, a.k, b.k, b.outer, d.m, d.n, residual?.m ?? 0, residual?.n ?? 0)
     .i32(launch.aGrain, launch.bGrain)
     .i32(...[a.view, b.view, d.view, residual?.view ?? d.view].map(codeOf))
-    .i32(storesPairs(problem) ? 1 : 0, problem.channels === "m" ? 1 : 0)
+    .i32(neighboursOf(problem), problem.channels === "m" ? 1 : 0)
     .f32(problem.alpha)
     .i32(first.code)
     .f32(problem.first.a, problem.first.b)
@@ -75,13 +75,15 @@ function limitsOf({ kind, a, b }: Activation): { code: number; low: number; high
   };
 }
 
-/** Whether elements (m, 2 i) and (m, 2 i + 1) lie side by side at an even place, in the output and the residual. */
-function storesPairs({ d, residual }: Problem): boolean {
-  return isPaired(d) && (residual === undefined || isPaired(residual));
+/** How many elements of a row, from a multiple of their number on, can be stored (and read of a residual) at once. */
+function neighboursOf({ n, d, residual }: Problem): 1 | 2 | 8 {
+  const targets = residual === undefined ? [d] : [d, residual];
+  if (n % 8 === 0 && targets.every((target) => isGrouped(target, 8))) return 8;
+  return targets.every((target) => isGrouped(target, 2)) ? 2 : 1;
 }
 
-function isPaired({ view, m, n, batch }: Target): boolean {
-  return n === 1 && [view.offset, m, ...batch].every((step) => step % 2 === 0);
+function isGrouped({ view, m, n, batch }: Target, count: number): boolean {
+  return n === 1 && [view.offset, m, ...batch].every((step) => step % count === 0);
 }
 
 /** The same problem with its sums going to a workspace [splits, batch, m, n], float32, and nothing done to them. */
