@@ -17,8 +17,11 @@ export interface TimedRow {
 
 /** Prints rows, with PyTorch's times and the geometric mean of ratios where its script is there; writes $OUT/NAME.json. */
 export function report(name: string, rows: readonly TimedRow[], peers: string | undefined): void {
-  const times = peers === undefined ? undefined : peerTimes(rows, peers);
   const out = process.env["OUT"] ?? ".";
+  writeFileSync(path.join(out, `${name}-ops.json`), JSON.stringify(rows.map(({ op }) => op)));
+  // PyTorch takes its time: where it takes too long, what was measured is there.
+  if (peers !== undefined) writeFileSync(path.join(out, `${name}.json`), JSON.stringify(rows, null, 1));
+  const times = peers === undefined ? undefined : peerTimes(rows, peers);
   const whole = rows.map((row, index) => ({ ...row, peerUs: times?.[index] ?? null }));
   for (const row of whole) show(row);
   const ratios = whole.flatMap(({ us, peerUs }) => (peerUs === null ? [] : [peerUs / us]));
@@ -26,7 +29,6 @@ export function report(name: string, rows: readonly TimedRow[], peers: string | 
     console.log(`${name}: ${geometricMean(ratios).toFixed(3)}x of PyTorch over ${ratios.length} rows`);
   }
   writeFileSync(path.join(out, `${name}.json`), JSON.stringify(whole, null, 1));
-  writeFileSync(path.join(out, `${name}-ops.json`), JSON.stringify(rows.map(({ op }) => op)));
 }
 
 function show({

@@ -239,6 +239,19 @@ function shapeSpecs(math: ConvMath): Spec[] {
       affine: "both",
       activation: activation("silu", 1),
     }),
+    of("7x7 stem of 3 channels last", {
+      x: [1, 3, 96, 94],
+      w: [64, 3, 7, 7],
+      strides: [2, 2],
+      pads: [3, 3, 3, 3],
+      affine: "bias",
+    }),
+    of("4x4 patches of 3 channels last", {
+      x: [2, 3, 64, 68],
+      w: [96, 3, 4, 4],
+      strides: [4, 4],
+      affine: "bias",
+    }),
     of("stem of 1 channel", { x: [1, 1, 20, 21], w: [33, 1, 5, 5], pads: [2, 2, 2, 2] }),
     of("stem of 4 channels", { x: [1, 4, 20, 21], w: [16, 4, 4, 4], strides: [4, 4] }),
     of("uneven padding, stride and dilation", {
