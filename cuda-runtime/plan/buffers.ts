@@ -8,6 +8,12 @@ interface DraftBuffer extends DeviceBuffer {
   kind: BufferKind;
 }
 
+/** The node that steps are for: `labelOf` of it, and its operator. */
+export interface Origin {
+  readonly label: string;
+  readonly operator: string;
+}
+
 export class PlanDraft {
   readonly #buffers: DraftBuffer[] = [];
   readonly #steps: Step[] = [];
@@ -44,6 +50,22 @@ export class PlanDraft {
     for (const { buffer } of writes) {
       this.#written.add(buffer);
       if (varies) this.#variable.add(buffer);
+    }
+  }
+
+  get origin(): Origin {
+    const { label, operator } = this;
+    return { label, operator };
+  }
+
+  /** What `work` adds is for another node than the one at hand: of what waited, when it is wanted at last. */
+  during<Result>({ label, operator }: Origin, work: () => Result): Result {
+    const before = this.origin;
+    Object.assign(this, { label, operator });
+    try {
+      return work();
+    } finally {
+      Object.assign(this, before);
     }
   }
 

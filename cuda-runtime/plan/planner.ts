@@ -6,6 +6,7 @@ import type { TensorBytes } from "../../src/ir/patch.ts";
 import { elementwiseLowerings, lowerings } from "../lower/index.ts";
 import { recognisers } from "../patterns/index.ts";
 import type { Expr } from "../ptx/expr.ts";
+import type { Origin } from "./buffers.ts";
 import { Concatenations } from "./concat.ts";
 import { loadOf, type PlanEmitter } from "./emitter.ts";
 import { matchEpilogue } from "./epilogue-match.ts";
@@ -59,6 +60,9 @@ export class Planner {
   readonly #concatenations = new Concatenations(this);
   /** Products that have been launched: the expression that was stored, and where. */
   readonly #launched = new Map<object, { readonly expr: Expr; readonly view: View }>();
+  readonly #orders = new Map<object, number>();
+  /** Of what waits, products and lazy slots: the node that it comes from, whoever makes it wait no longer. */
+  readonly #origins = new Map<object, Origin>();
 
   constructor(emitter: PlanEmitter, options: PlannerOptions) {
     this.emitter = emitter;
@@ -242,10 +246,9 @@ export class Planner {
     if (!isStorageType(dtype))
       throw new PlanError("weight", `weight "${name}" is ${dtype ?? `of type ${tensor.dtypeCode}`}`);
     const { draft } = this.emitter;
-    const label = draft.label;
-    draft.label = name;
-    const view = draft.allocate("constant", dtype, dims);
-    draft.label = label;
+    const view = draft.during({ ...draft.origin, label: name }, () =>
+      draft.allocate("constant", dtype, dims),
+    );
     let bytes: TensorBytes | undefined;
     const source = () => {
       bytes ??= this.#weights(tensor);
@@ -293,6 +296,7 @@ export class Planner {
     const slot = this.slotOf(value, frame);
     const products = productsIn(expr);
     for (const product of products) this.noteProduct(product);
+    this.#origins.set(slot, this.emitter.draft.origin);
     slot.state = {
       kind: "lazy",
       expr: products.length === 0 ? expr : this.#withProduct(slot, expr, value, frame),
@@ -358,14 +362,17 @@ export class Planner {
     this.#refresh(slot);
     const { state } = slot;
     const [product] = state.kind === "lazy" ? productsIn(state.expr) : [];
-    if (state.kind !== "lazy" || product === undefined) return this.store.settle(slot, to);
+    const { draft } = this.emitter;
+    const origin = this.#origins.get(product ?? slot) ?? draft.origin;
+    const store = () => draft.during(origin, () => this.store.settle(slot, to));
+    if (state.kind !== "lazy" || product === undefined) return store();
     const settled = this.#settled.get(product);
     if (settled !== undefined && settled.expr !== state.expr) {
       // Inside a region: only what the region began with is known to be something that the product can do.
       this.settle(settled.slot);
       return this.settle(slot, to);
     }
-    const view = this.store.settle(slot, to);
+    const view = store();
     this.#launched.set(product, { expr: state.expr, view });
     return view;
   }
@@ -396,14 +403,14 @@ export class Planner {
     }
   }
 
-  readonly #orders = new Map<object, number>();
-
   #order(product: object): number {
     return this.#orders.get(product) ?? 0;
   }
 
   noteProduct(product: object): void {
-    if (!this.#orders.has(product)) this.#orders.set(product, this.#orders.size);
+    if (this.#orders.has(product)) return;
+    this.#orders.set(product, this.#orders.size);
+    this.#origins.set(product, this.emitter.draft.origin);
   }
 
   /** How a value of the model's `type` is stored. */

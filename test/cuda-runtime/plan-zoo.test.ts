@@ -45,7 +45,7 @@ function outcomeOf(name: string, precision: Precision): string {
 }
 
 describe.skipIf(zoo === undefined)("plans of the zoo", () => {
-  // After a change that is meant: npx vitest run -u test/cuda-runtime/plan-zoo.test.ts, and read the difference.
+  // After a change that is meant: npx vitest run test/cuda-runtime/plan-zoo.test.ts -u, and read the difference.
   test.each(printed)("%s in fp16, step by step", async (name) => {
     const text = describePlan(planOf(name, "fp16"));
     await expect(text).toMatchFileSnapshot(`snapshots/${name}.fp16.txt`);
