@@ -43,7 +43,8 @@ const stepClocks = 110;
 export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const rates = ratesOf(target.computeCapability);
   const clocks = Math.max(computeClocks(row, size, splits, target, rates), dramClocks(size, target, rates));
-  const kernel = launchMicroseconds + (clocks + fillClocks) / (rates.gigahertz * 1e3);
+  const measured = row.kind === "tensor" && target.computeCapability >= 90 ? row.onHopper : 1;
+  const kernel = launchMicroseconds + (measured * (clocks + fillClocks)) / (rates.gigahertz * 1e3);
   return splits === 1 ? kernel : kernel + splitMicroseconds(size, splits, target, rates);
 }
 

@@ -27,6 +27,8 @@ export interface TensorRow {
   readonly odd: boolean;
   readonly minimumArch: number;
   readonly maximumArch: number;
+  /** Time on an H200 over the time that cost.ts would predict: geometric mean over 20 shapes (bench/gpu/gemm.ts --sweep). */
+  readonly onHopper: number;
 }
 
 /** FP32 on CUDA cores, any strides and types. */
@@ -59,7 +61,13 @@ const alongK = ["kk", "kn"] as const;
 /** Tile m, n, k, of a warp m and n, stages, occupancy. */
 type Sizes = readonly [number, number, number, number, number, number, number];
 
-function tensor(arithmetic: Arithmetic, sizes: Sizes, layouts: readonly Layout[], odd = false): TensorRow {
+function tensor(
+  arithmetic: Arithmetic,
+  sizes: Sizes,
+  layouts: readonly Layout[],
+  onHopper: number,
+  odd = false,
+): TensorRow {
   const [m, n, k, warpM, warpN, stages, occupancy] = sizes;
   const minimumArch = arithmetic === "half" ? 75 : 80;
   const tile = `t${m}x${n}x${k}`;
@@ -79,13 +87,14 @@ function tensor(arithmetic: Arithmetic, sizes: Sizes, layouts: readonly Layout[]
     odd,
     minimumArch,
     maximumArch: Number.POSITIVE_INFINITY,
+    onHopper,
   };
 }
 
 /** gemm-hopper.cu. A warp holds 16 rows, or 32, of all columns. */
 function hopper([m, n, k, warpM, warpN, stages, occupancy]: Sizes): TensorRow {
   return {
-    ...tensor("half", [m, n, k, warpM, warpN, stages, occupancy], ["kk"]),
+    ...tensor("half", [m, n, k, warpM, warpN, stages, occupancy], ["kk"], 1.05),
     instruction: "wgmma",
     tile: `h${m}x${n}x${k}`,
     minimumArch: 90,
@@ -101,21 +110,21 @@ export const gemmTable: readonly GemmRow[] = [
   hopper([64, 128, 64, 16, 128, 4, 2]),
   hopper([64, 64, 64, 16, 64, 4, 3]),
   hopper([64, 32, 64, 16, 32, 5, 3]),
-  tensor("half", [256, 128, 64, 64, 64, 3, 1], alongK),
-  tensor("half", [128, 128, 64, 64, 64, 3, 2], all),
-  tensor("half", [128, 64, 64, 64, 32, 3, 3], alongK),
-  tensor("half", [64, 128, 64, 32, 64, 3, 3], alongK),
-  tensor("half", [64, 64, 64, 32, 32, 4, 4], all),
-  tensor("half", [32, 128, 64, 32, 32, 4, 4], alongK),
-  tensor("half", [32, 64, 64, 16, 32, 4, 7], alongK),
-  tensor("half", [16, 64, 64, 16, 16, 5, 9], alongK),
-  tensor("half", [64, 64, 64, 32, 32, 2, 3], alongK, true),
-  tensor("half", [16, 64, 64, 16, 16, 2, 5], alongK, true),
-  tensor("tf32", [128, 128, 32, 64, 64, 3, 2], all),
-  tensor("tf32", [128, 64, 32, 64, 32, 3, 3], alongK),
-  tensor("tf32", [64, 64, 32, 32, 32, 4, 4], all),
-  tensor("tf32", [32, 64, 32, 16, 32, 4, 6], alongK),
-  tensor("tf32", [16, 64, 32, 16, 16, 5, 8], alongK),
+  tensor("half", [256, 128, 64, 64, 64, 3, 1], alongK, 1.75),
+  tensor("half", [128, 128, 64, 64, 64, 3, 2], all, 1.6),
+  tensor("half", [128, 64, 64, 64, 32, 3, 3], alongK, 1.3),
+  tensor("half", [64, 128, 64, 32, 64, 3, 3], alongK, 1.2),
+  tensor("half", [64, 64, 64, 32, 32, 4, 4], all, 1.05),
+  tensor("half", [32, 128, 64, 32, 32, 4, 4], alongK, 1.1),
+  tensor("half", [32, 64, 64, 16, 32, 4, 7], alongK, 0.9),
+  tensor("half", [16, 64, 64, 16, 16, 5, 9], alongK, 0.85),
+  tensor("half", [64, 64, 64, 32, 32, 2, 3], alongK, 1.05, true),
+  tensor("half", [16, 64, 64, 16, 16, 2, 5], alongK, 0.85, true),
+  tensor("tf32", [128, 128, 32, 64, 64, 3, 2], all, 1.6),
+  tensor("tf32", [128, 64, 32, 64, 32, 3, 3], alongK, 1.3),
+  tensor("tf32", [64, 64, 32, 32, 32, 4, 4], all, 1.05),
+  tensor("tf32", [32, 64, 32, 16, 32, 4, 6], alongK, 0.9),
+  tensor("tf32", [16, 64, 32, 16, 16, 5, 8], alongK, 0.85),
   { kind: "simt", tile: "simt_128", m: 128, n: 128, k: 8, occupancy: 2, efficiency: 0.75 },
   { kind: "simt", tile: "simt_64", m: 64, n: 64, k: 16, occupancy: 2, efficiency: 0.5 },
   { kind: "simt", tile: "simt_32", m: 32, n: 32, k: 32, occupancy: 2, efficiency: 0.25 },
