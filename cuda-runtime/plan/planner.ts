@@ -33,6 +33,8 @@ export interface PlannerOptions {
 /** Chains beyond this are stored in between: registers, and the time to compile. */
 const maxChainNodes = 96;
 const maxChainLoads = 12;
+/** The longest epilogue that is waited for. */
+const maxEpilogueNodes = 40;
 /** An expression of more nodes is not computed again for every element that it is broadcast to. */
 const maxRepeatedNodes = 3;
 
@@ -322,12 +324,25 @@ export class Planner {
       this.#settled.set(product, { slot, expr });
       return expr;
     }
+    if (this.#continues(value, expr, frame)) return expr;
     const before = this.#settled.get(product);
     if (before === undefined)
       throw new Error(`tc-lint bug: the product in ${slot.name} was never on its own`);
     const replaced = substitute(expr, new Map([[before.expr, loadOf(this.settle(before.slot))]]));
     if (productsIn(replaced).length > 0) throw new Error(`tc-lint bug: ${slot.name} still holds a product`);
     return replaced;
+  }
+
+  /** What is no epilogue yet may become one: 2 GELU(x) is halved by the node behind it. */
+  #continues(value: Value, expr: Expr, frame: Frame): boolean {
+    const [reader, ...more] = frame.live.readersOf(value);
+    if (reader === undefined || more.length > 0 || value.isOutput || !this.isElementwise(reader, frame))
+      return false;
+    const [output] = reader.outputs;
+    if (output === undefined || reader.graph !== value.graph || nodesOf(expr).length > maxEpilogueNodes)
+      return false;
+    const sizes = sizesOfFact(frame.scope.fact(output));
+    return sizes !== undefined && elementCount(sizes) === elementCount(this.slotOf(value, frame).shape);
   }
 
   #mayWait(slot: Slot, value: Value, frame: Frame): boolean {
