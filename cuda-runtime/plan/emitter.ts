@@ -19,6 +19,11 @@ export function loadOf(view: View): Expr {
 /** Values that are constants more than once are uploaded once, up to this many elements. */
 const maxSharedElements = 64;
 
+/** As text, two zeros would be one. */
+function keyOf(value: number): string {
+  return Object.is(value, -0) ? "-0" : String(value);
+}
+
 export class PlanEmitter implements Emitter {
   readonly target: PlanTarget;
   readonly tf32: boolean;
@@ -45,7 +50,9 @@ export class PlanEmitter implements Emitter {
 
   constant(type: StorageType, shape: readonly number[], values: readonly number[]): View {
     const key =
-      values.length <= maxSharedElements ? `${type} ${shape.join(",")} ${values.join(",")}` : undefined;
+      values.length <= maxSharedElements
+        ? `${type} ${shape.join(",")} ${values.map(keyOf).join(",")}`
+        : undefined;
     const known = key === undefined ? undefined : this.#constants.get(key);
     if (known !== undefined) return known;
     const view = this.draft.allocate("constant", type, shape);

@@ -1,8 +1,9 @@
 /** @file What is computed once and what at every run: told by what steps read and write. */
 import { describe, expect, test } from "vitest";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
+import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
 import { ParamWriter } from "../../cuda-runtime/plan/params.ts";
-import type { Action } from "../../cuda-runtime/plan/step.ts";
+import { type Action, h200 } from "../../cuda-runtime/plan/step.ts";
 import type { BufferKind, View } from "../../cuda-runtime/plan/view.ts";
 import { info, node } from "../onnx/build.ts";
 import { attribute, familiesOf, planOf, weight } from "./small-plan.ts";
@@ -108,6 +109,15 @@ describe("a step", () => {
 test("memory that nobody has written is not constant", () => {
   const draft = new Draft();
   expect(draft.isConstant(draft.make("temporary"))).toBe(false);
+});
+
+test("equal constants are one, as far as they are equal", () => {
+  const emitter = new PlanEmitter(new PlanDraft(), h200, false);
+  const zero = emitter.constant("float32", [1], [0]);
+  expect(emitter.constant("float32", [1], [0])).toBe(zero);
+  expect(emitter.constant("float32", [1], [-0])).not.toBe(zero);
+  expect(emitter.constant("float16", [1], [0])).not.toBe(zero);
+  expect(emitter.constant("float32", [1, 1], [0])).not.toBe(zero);
 });
 
 test("a model's weights are packed once, its activations each time", () => {
