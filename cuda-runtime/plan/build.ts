@@ -64,6 +64,7 @@ function inputPort(value: Value, { scope, slots }: Frame, planner: Planner, draf
     type,
     state: { kind: "stored", view },
     converted: new Map(),
+    isOperand: false,
     isRoot: true,
   };
   slots.set(value, slot);

@@ -33,6 +33,8 @@ export interface PlannerOptions {
 /** Chains beyond this are stored in between: registers, and the time to compile. */
 const maxChainNodes = 96;
 const maxChainLoads = 12;
+/** Operators whose kernels copy rows of channels by 16 bytes. */
+const productOperators: ReadonlySet<string> = new Set(["Conv", "ConvTranspose", "Gemm", "MatMul"]);
 /** The longest epilogue that is waited for. */
 const maxEpilogueNodes = 40;
 /** An expression of more nodes is not computed again for every element that it is broadcast to. */
@@ -207,7 +209,8 @@ export class Planner {
         : elements === undefined
           ? { kind: "empty" }
           : { kind: "known", elements };
-    return { name: value.name, shape, type, state, converted: new Map(), isRoot: isWeight };
+    const isOperand = value.consumers.some((node) => productOperators.has(operatorOf(node)));
+    return { name: value.name, shape, type, state, converted: new Map(), isOperand, isRoot: isWeight };
   }
 
   /** The slot's value in memory, of its storage type. */

@@ -21,6 +21,8 @@ export interface Slot {
     | { readonly kind: "weight"; readonly tensor: TensorRef };
   /** The stored view in another type, or in memory of its own. */
   readonly converted: Map<StorageType, View>;
+  /** Products read it: rows of channels should begin at multiples of 16 bytes. */
+  readonly isOperand: boolean;
   /** An input or a weight keeps the model's type in memory until somebody reads it as `type`. */
   readonly isRoot: boolean;
 }

@@ -5,8 +5,15 @@ import { loadOf } from "./emitter.ts";
 import type { Epilogue, PendingProduct } from "./epilogue.ts";
 import { type EpilogueMatch, matchEpilogue } from "./epilogue-match.ts";
 import type { Slot } from "./slots.ts";
-import { elementCount, expanded, isPacked, orderOf, stridesOf, type View } from "./view.ts";
+import { bytesOfType } from "./storage.ts";
+import { elementCount, expanded, isPacked, orderOf, sliced, stridesOf, type View } from "./view.ts";
 import { nodesOf, productsIn } from "./walk.ts";
+
+/** What products like to copy at once. */
+const alignedBytes = 16;
+/** Rows are put apart where that costs no more memory than this. */
+const maxPitchGrowth = 1.25;
+const minPitchedElements = 4096;
 
 export class Store {
   readonly #emitter: PlanEmitter;
@@ -33,7 +40,7 @@ export class Store {
     if (to === undefined && expr.kind === "load" && expr.view.type === slot.type) {
       return expanded(expr.view, slot.shape);
     }
-    const target = to ?? emitter.temporary(slot.type, slot.shape, likelyOrder(expr, slot.shape));
+    const target = to ?? this.#memoryFor(slot, likelyOrder(expr, slot.shape));
     emitter.evaluateInto(expr, target);
     return target;
   }
@@ -44,15 +51,29 @@ export class Store {
       throw new Error(`tc-lint bug: ${slot.name} waits for a product that cannot take it`);
     const { product } = match;
     const target =
-      to !== undefined && product.acceptsOutput(to)
-        ? to
-        : this.emitter.temporary(slot.type, slot.shape, product.order);
+      to !== undefined && product.acceptsOutput(to) ? to : this.#memoryFor(slot, product.order, product);
     product.emit(this.#epilogueOf(match, slot), target);
     return target;
   }
 
   get emitter(): PlanEmitter {
     return this.#emitter;
+  }
+
+  /** Memory of the slot's own, its rows perhaps a little apart. */
+  #memoryFor(slot: Slot, order: readonly number[] | undefined, product?: PendingProduct): View {
+    const { type, shape } = slot;
+    const axis = order?.at(-1) ?? shape.length - 1;
+    const size = shape[axis] ?? 1;
+    const unit = alignedBytes / bytesOfType(type);
+    const pitch = Math.ceil(size / unit) * unit;
+    const isWorthIt = slot.isOperand && pitch !== size && pitch <= maxPitchGrowth * size;
+    if (!isWorthIt || elementCount(shape) < minPitchedElements)
+      return this.emitter.temporary(type, shape, order);
+    const pitched = sliced(this.emitter.temporary(type, shape.with(axis, pitch), order), axis, 0, size);
+    return product === undefined || product.acceptsOutput(pitched)
+      ? pitched
+      : this.emitter.temporary(type, shape, order);
   }
 
   #epilogueOf(match: EpilogueMatch, slot: Slot): Epilogue {
