@@ -22,8 +22,9 @@ import { bytesOfInputs, planZooModel, timed } from "../../test/gpu/zoo-run.ts";
 interface Row {
   readonly model: string;
   readonly batch: number;
-  readonly microseconds: number;
-  readonly spread: number;
+  /** Null where it did not run. */
+  readonly microseconds: number | null;
+  readonly spread: number | null;
   readonly steps: number;
   readonly launches: number;
   readonly error: string;
@@ -84,7 +85,7 @@ function split(item: string): [string, number] {
 
 function failedRow(item: string, error: string): Row {
   const [model, batch] = split(item);
-  return { model, batch, microseconds: Number.NaN, spread: Number.NaN, steps: 0, launches: 0, error };
+  return { model, batch, microseconds: null, spread: null, steps: 0, launches: 0, error };
 }
 
 async function runChild(items: readonly string[]): Promise<void> {
@@ -172,17 +173,19 @@ function report(rows: readonly Row[], peers: readonly Peer[]): void {
     const cells = [
       row.model.padEnd(20),
       String(row.batch).padStart(5),
-      row.microseconds.toFixed(1).padStart(10),
+      (row.microseconds ?? Number.NaN).toFixed(1).padStart(10),
       String(row.launches).padStart(10),
       eager.toFixed(1).padStart(10),
-      (eager / row.microseconds).toFixed(2).padStart(7),
+      (eager / (row.microseconds ?? Number.NaN)).toFixed(2).padStart(7),
       compiled.toFixed(1).padStart(12),
-      (compiled / row.microseconds).toFixed(2).padStart(7),
+      (compiled / (row.microseconds ?? Number.NaN)).toFixed(2).padStart(7),
     ];
     console.log(`${cells.join(" ")}  ${row.error.slice(0, 200)}`);
   }
   for (const mode of ["fp16_nhwc", "compile"]) {
-    const ratios = rows.map((row) => of(row, mode) / row.microseconds).filter((ratio) => ratio > 0);
+    const ratios = rows
+      .map((row) => of(row, mode) / (row.microseconds ?? Number.NaN))
+      .filter((ratio) => ratio > 0);
     if (ratios.length === 0) continue;
     const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
     console.log(`${mode}: geometric mean ${mean.toFixed(3)} over ${ratios.length} rows`);

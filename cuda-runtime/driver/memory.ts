@@ -1,6 +1,9 @@
 /** @file Memory of the device and pinned memory of the host, each freed by its owner. */
 import type { Driver } from "./driver.ts";
 
+/** The largest asynchronous copy of one thread. */
+const copiedBytes = 16;
+
 export class DeviceMemory implements Disposable {
   readonly #driver: Driver;
   readonly address: number;
@@ -11,8 +14,10 @@ export class DeviceMemory implements Disposable {
   constructor(driver: Driver, bytes: number) {
     this.#driver = driver;
     this.bytes = bytes;
-    // The driver gives no memory of zero bytes.
-    this.address = driver.result((target) => driver.call("cuMemAlloc_v2", target, Math.max(1, bytes)));
+    // Copies to shared memory name 16 bytes and say how many of them they read: with memory that ends in between,
+    // compute-sanitizer takes them for reads beyond it. The driver gives no memory of zero bytes.
+    const whole = Math.max(1, Math.ceil(bytes / copiedBytes)) * copiedBytes;
+    this.address = driver.result((target) => driver.call("cuMemAlloc_v2", target, whole));
   }
 
   [Symbol.dispose](): void {
