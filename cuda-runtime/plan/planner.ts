@@ -191,7 +191,11 @@ export class Planner {
     const fact = scope.fact(value);
     const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
     const shape = sizesOfFact(fact);
-    const type = storageOf(dtype, shape && elementCount(shape), value.producer, this.precision);
+    const isWeight = isConstant(value, scope.model) && value.initializer !== undefined;
+    // Scales and biases cost nothing in float32, and are what kernels take them in.
+    const isVector = isWeight && shape?.length === 1 && dtype === "float32";
+    const stored = storageOf(dtype, shape && elementCount(shape), value.producer, this.precision);
+    const type = isVector ? "float32" : stored;
     const operator = value.producer === undefined ? "input" : operatorOf(value.producer);
     const refuse = (what: string) => new PlanError(operator, `value "${value.name}": ${what}`);
     if (type === undefined)
@@ -201,7 +205,6 @@ export class Planner {
     if (shape === undefined) throw refuse("has a shape that depends on data");
     if (elementCount(shape) >= 2 ** 31)
       throw refuse(`has ${elementCount(shape)} elements; the runtime takes less than 2^31`);
-    const isWeight = isConstant(value, scope.model) && value.initializer !== undefined;
     const elements = value.initializer === undefined ? elementsOfFact(fact) : undefined;
     const state: Slot["state"] =
       isWeight && value.initializer !== undefined
