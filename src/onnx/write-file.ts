@@ -9,7 +9,7 @@ import type { Segment } from "../wire/splice.ts";
 import { atSlowStep, type OnWriteStep, type WriteStep } from "./write-step.ts";
 
 /** Held in memory three times: one piece is made while another is on its way to the file, and read back. */
-const pieceBytes = 4 << 20;
+const pieceBytes = 1 << 20;
 /** So much is written before the system is asked to bring it to the disk, beside the writing. */
 const flushedBytes = 128 << 20;
 

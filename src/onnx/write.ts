@@ -112,7 +112,7 @@ export class StagedModel implements Disposable {
 }
 
 /**
- * Writes and reads back everything but the last step. Memory: a few pieces of 4 MiB, whatever the model's size.
+ * Writes and reads back everything but the last step. Memory: a few pieces of 1 MiB, whatever the model's size.
  * Throws InputError naming the path and the step; nothing is left behind then.
  */
 export async function stageModel(request: WriteRequest): Promise<StagedModel> {
