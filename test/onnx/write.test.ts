@@ -181,7 +181,7 @@ describe("a writer that is killed", () => {
 
   it("with half of the new model written leaves the old one", () => {
     writeTestModel(folder, 3 << 20);
-    const { signal } = run("write-model", 4, "kill");
+    const { signal } = run("write-model", 8, "kill");
     expect(signal).toBe("SIGKILL");
     const half = readdirSync(folder).find((name) => name.endsWith(".tmp")) ?? "";
     expect(statSync(path.join(folder, half)).size).toBeGreaterThan(1 << 20);
