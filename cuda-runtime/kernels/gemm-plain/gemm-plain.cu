@@ -1,5 +1,5 @@
 // Products of matrices on CUDA cores: FP32 of any strides, few rows, integers and doubles; and the sum over splits of k.
-// hot: skinny_*, simt_64, simt_32
+// hot: skinny_float*, simt_64, simt_32
 #include "../common/launch.cuh"
 #include "../gemm/simt.cuh"
 #include "../gemm/skinny.cuh"
