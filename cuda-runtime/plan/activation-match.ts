@@ -1,25 +1,13 @@
 /** @file Which activation an expression of one number is, by its values: exporters write each of them in many ways. */
 import { evaluateExpr } from "../ptx/evaluate.ts";
 import type { Expr } from "../ptx/expr.ts";
+import { erfValue } from "../ptx/value.ts";
 import { type Activation, type ActivationKind, noActivation } from "./epilogue.ts";
 
 type Formula = (x: number, a: number, b: number) => number;
 
 const sigmoid = (x: number) => 1 / (1 + Math.exp(-x));
 const clip = (x: number, low: number, high: number) => Math.min(Math.max(x, low), high);
-
-/** Abramowitz and Stegun 7.1.26 is too coarse here; this is the series, or the continued fraction far out. */
-function erf(x: number): number {
-  const size = Math.abs(x);
-  if (size > 6) return Math.sign(x);
-  let term = size;
-  let sum = size;
-  for (let n = 1; n < 200 && Math.abs(term) > 1e-17 * Math.abs(sum); n++) {
-    term *= (-size * size) / n;
-    sum += term / (2 * n + 1);
-  }
-  return Math.sign(x) * Math.min(1, (2 / Math.sqrt(Math.PI)) * sum);
-}
 
 /** As kernels/common/activation.cuh computes them. */
 const formulas: Readonly<Record<ActivationKind, Formula>> = {
@@ -30,7 +18,7 @@ const formulas: Readonly<Record<ActivationKind, Formula>> = {
   sigmoid,
   tanh: Math.tanh,
   silu: (x, a) => x * sigmoid(a * x),
-  gelu: (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)),
+  gelu: (x) => 0.5 * x * (1 + erfValue(x * Math.SQRT1_2)),
   geluTanh: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
   hardSigmoid: (x, a, b) => clip(a * x + b, 0, 1),
   hardSwish: (x, a, b) => x * clip(a * x + b, 0, 1),

@@ -7,12 +7,12 @@ import type { Fact } from "../../src/ops/op.ts";
 import { PlanDraft } from "./buffers.ts";
 import { PlanEmitter } from "./emitter.ts";
 import { sizesOfFact } from "./fold-known.ts";
-import { type Frame, Planner } from "./planner.ts";
+import { type Frame, Planner, type PlannerOptions } from "./planner.ts";
 import type { Precision } from "./precision.ts";
 import type { Slot } from "./slots.ts";
 import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "./step.ts";
-import { bytesOfType, isFloatStorage, isStorageType } from "./storage.ts";
-import { elementCount, type View } from "./view.ts";
+import { isFloatStorage, isStorageType } from "./storage.ts";
+import type { View } from "./view.ts";
 
 export interface PlanOptions {
   readonly model: Model;
@@ -35,8 +35,9 @@ export function planModel(options: PlanOptions): Plan {
   refuseSkipped(facts);
   const draft = new PlanDraft();
   const emitter = new PlanEmitter(draft, target, precision === "tf32");
-  const planner = new Planner(emitter, { precision, weights });
-  planner.readElements = (tensor) => model.reader.elements(tensor, 1);
+  const readElements: PlannerOptions["readElements"] = (tensor, limit) =>
+    model.reader.elements(tensor, limit);
+  const planner = new Planner(emitter, { precision, weights, readElements });
   const frame = planner.frameOf(facts.root, undefined);
   const inputs = model.graph.inputs
     .filter((value) => !isConstant(value, model))
@@ -94,9 +95,4 @@ function outputPort(value: Value, frame: Frame, planner: Planner, draft: PlanDra
   const settled = slot.state.kind === "lazy" ? planner.settle(slot, view) : planner.rawViewOf(slot);
   if (settled !== view) emitter.copy(settled, view);
   return { name, view };
-}
-
-/** For the printed plan. */
-export function bytesOfView({ type, shape }: View): number {
-  return elementCount(shape) * bytesOfType(type);
 }

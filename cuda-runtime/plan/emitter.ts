@@ -6,15 +6,10 @@ import type { Expr } from "../ptx/expr.ts";
 import type { PlanDraft } from "./buffers.ts";
 import { encodeValues } from "./encode.ts";
 import type { Emitter } from "./lowering.ts";
-import { scalarOf } from "./scalar.ts";
 import type { Launch, PlanTarget } from "./step.ts";
 import type { StorageType } from "./storage.ts";
 import { elementCount, expanded, isPacked, type View } from "./view.ts";
 import { productsIn } from "./walk.ts";
-
-export function loadOf(view: View): Expr {
-  return { kind: "load", type: scalarOf(view.type), view };
-}
 
 /** Values that are constants more than once are uploaded once, up to this many elements. */
 const maxSharedElements = 64;

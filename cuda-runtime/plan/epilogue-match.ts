@@ -1,4 +1,5 @@
 /** @file Whether an expression over a product is something that the product's epilogue does. */
+import { binary, constant, unary } from "../ptx/build.ts";
 import type { Expr } from "../ptx/expr.ts";
 import { matchActivation } from "./activation-match.ts";
 import { type Activation, noActivation, type PendingProduct } from "./epilogue.ts";
@@ -131,9 +132,9 @@ function absorbAffine(from: Expr, to: Expr, product: PendingProduct, draft: Draf
       draft.bias = bias === undefined ? other : binary("add", bias, other);
       return true;
     case "sub":
-      if (first) draft.bias = bias === undefined ? negated(other) : binary("sub", bias, other);
+      if (first) draft.bias = bias === undefined ? unary("neg", other) : binary("sub", bias, other);
       else {
-        draft.scale = scale === undefined ? constant(-1) : negated(scale);
+        draft.scale = scale === undefined ? constant("f32", -1) : unary("neg", scale);
         draft.bias = bias === undefined ? other : binary("sub", other, bias);
       }
       return true;
@@ -141,24 +142,12 @@ function absorbAffine(from: Expr, to: Expr, product: PendingProduct, draft: Draf
     case "div":
       if (to.op === "div" && !first) return false;
       draft.scale =
-        scale === undefined && to.op === "mul" ? other : binary(to.op, scale ?? constant(1), other);
+        scale === undefined && to.op === "mul" ? other : binary(to.op, scale ?? constant("f32", 1), other);
       draft.bias = bias === undefined ? undefined : binary(to.op, bias, other);
       return true;
     default:
       return false;
   }
-}
-
-function binary(op: "add" | "sub" | "mul" | "div", a: Expr, b: Expr): Expr {
-  return { kind: "binary", type: "f32", op, args: [a, b] };
-}
-
-function negated(arg: Expr): Expr {
-  return { kind: "unary", type: "f32", op: "neg", arg };
-}
-
-function constant(value: number): Expr {
-  return { kind: "constant", type: "f32", value };
 }
 
 /** Whether each load varies along the channel axis alone. */

@@ -1,14 +1,22 @@
 /** @file From the facts of a model to steps: one node after another, each as late as its readers allow. */
 import { NodeContext } from "../../src/facts/context.ts";
 import { isConstant, type Scope } from "../../src/facts/scope.ts";
-import { labelOf, type Node, operatorOf, type TensorRef, type Value } from "../../src/ir/model.ts";
+import {
+  labelOf,
+  type ModelReader,
+  type Node,
+  operatorOf,
+  type TensorRef,
+  type Value,
+} from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
 import { elementwiseLowerings, lowerings } from "../lower/index.ts";
 import { recognisers } from "../patterns/index.ts";
+import { load } from "../ptx/build.ts";
 import type { Expr } from "../ptx/expr.ts";
 import type { Origin } from "./buffers.ts";
 import { Concatenations } from "./concat.ts";
-import { loadOf, type PlanEmitter } from "./emitter.ts";
+import type { PlanEmitter } from "./emitter.ts";
 import { matchEpilogue } from "./epilogue-match.ts";
 import { elementsOfFact, sizesOfFact } from "./fold-known.ts";
 import { LiveNodes } from "./liveness.ts";
@@ -17,10 +25,11 @@ import { MacroLowering } from "./macro-lowering.ts";
 import { NodeLowering } from "./node-lowering.ts";
 import { type Precision, storageOf } from "./precision.ts";
 import { type Region, regionFrom } from "./regions.ts";
+import { scalarOf } from "./scalar.ts";
 import { lowerSiblings } from "./siblings.ts";
-import { ScopeSlots, type Slot } from "./slots.ts";
+import type { Slot } from "./slots.ts";
 import { PlanError } from "./step.ts";
-import { isFloatStorage, isStorageType, type StorageType } from "./storage.ts";
+import { bytesOfType, isFloatStorage, isStorageType, type StorageType } from "./storage.ts";
 import { likelyOrder, Store } from "./store.ts";
 import { elementCount, orderOf, type View } from "./view.ts";
 import { nodesOf, productsIn, substitute } from "./walk.ts";
@@ -28,6 +37,8 @@ import { nodesOf, productsIn, substitute } from "./walk.ts";
 export interface PlannerOptions {
   readonly precision: Precision;
   readonly weights: (tensor: TensorRef) => TensorBytes;
+  /** As `ModelReader.elements`. */
+  readonly readElements: ModelReader["elements"];
 }
 
 /** Chains beyond this are stored in between: registers, and the time to compile. */
@@ -43,21 +54,22 @@ const maxRepeatedNodes = 3;
 /** One instance of a graph while it is lowered. */
 export interface Frame {
   readonly scope: Scope;
-  readonly slots: ScopeSlots;
+  readonly slots: Map<Value, Slot>;
   readonly live: LiveNodes;
   readonly parent: Frame | undefined;
   readonly macros: ReadonlyMap<Node, Macro>;
   /** Nodes that were lowered together with one before them. */
   readonly done: Set<Node>;
   /** Values between the root of a region and its end. */
-  readonly inside: Map<Value, Region>;
+  readonly inside: Set<Value>;
 }
 
 export class Planner {
   readonly emitter: PlanEmitter;
   readonly store: Store;
   readonly precision: Precision;
-  readonly #weights: (tensor: TensorRef) => TensorBytes;
+  readonly #weights: PlannerOptions["weights"];
+  readonly #readElements: PlannerOptions["readElements"];
   /** Of each product not launched: the last value whose whole expression its epilogue can take. */
   readonly #settled = new Map<object, { readonly slot: Slot; readonly expr: Expr }>();
 
@@ -73,6 +85,7 @@ export class Planner {
     this.store = new Store(emitter);
     this.precision = options.precision;
     this.#weights = options.weights;
+    this.#readElements = options.readElements;
   }
 
   /** Lowers an instance of a graph whose inputs have slots already. */
@@ -94,7 +107,7 @@ export class Planner {
         for (const node of macro.nodes) macros.set(node, macro);
       }
     }
-    return { scope, slots: new ScopeSlots(scope), live, parent, macros, done: new Set(), inside: new Map() };
+    return { scope, slots: new Map(), live, parent, macros, done: new Set(), inside: new Set() };
   }
 
   #lowerNode(node: Node, frame: Frame): void {
@@ -192,10 +205,7 @@ export class Planner {
     const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
     const shape = sizesOfFact(fact);
     const isWeight = isConstant(value, scope.model) && value.initializer !== undefined;
-    // Scales and biases cost nothing in float32, and are what kernels take them in.
-    const isVector = isWeight && shape?.length === 1 && dtype === "float32";
-    const stored = storageOf(dtype, shape && elementCount(shape), value.producer, this.precision);
-    const type = isVector ? "float32" : stored;
+    const type = storageOf({ dtype, shape, isWeight, producer: value.producer }, this.precision);
     const operator = value.producer === undefined ? "input" : operatorOf(value.producer);
     const refuse = (what: string) => new PlanError(operator, `value "${value.name}": ${what}`);
     if (type === undefined)
@@ -265,7 +275,7 @@ export class Planner {
     draft.upload({
       buffer: view.buffer,
       offsetBytes: 0,
-      sizeBytes: elementCount(dims) * (view.buffer.bytes / Math.max(1, elementCount(dims))),
+      sizeBytes: elementCount(dims) * bytesOfType(dtype),
       readInto: (offset, target) => source().readInto(offset, target),
     });
     return view;
@@ -279,25 +289,22 @@ export class Planner {
       const isRepeated =
         count > 2 * elementCount(slot.shape) && nodesOf(state.expr).length > maxRepeatedNodes;
       if (!isRepeated) return state.expr;
-      return loadOf(this.settle(slot));
+      return load(this.settle(slot));
     }
     const elements = state.kind === "known" ? state.elements : this.#scalarOf(state);
     const [only] = elements ?? [];
-    const scalar = loadOf({ type: slot.type } as View).type;
+    const scalar = scalarOf(slot.type);
     if (elements?.length === 1 && only !== undefined && scalar !== "i64" && scalar !== "u64") {
       return { kind: "constant", type: scalar, value: only };
     }
-    return loadOf(this.rawViewOf(slot));
+    return load(this.rawViewOf(slot));
   }
 
   /** The one element of a stored scalar. */
   #scalarOf(state: Slot["state"]): readonly number[] | undefined {
     if (state.kind !== "weight" || elementCount(state.tensor.dims) !== 1) return undefined;
-    return this.readElements(state.tensor);
+    return this.#readElements(state.tensor, 1);
   }
-
-  /** Set by the plan's options: reads small tensors. */
-  readElements: (tensor: TensorRef) => readonly number[] | undefined = () => undefined;
 
   /** Makes the value of a node lazy, or stores it where its readers want it in memory. */
   setExpr(value: Value, expr: Expr, frame: Frame): void {
@@ -334,7 +341,7 @@ export class Planner {
     const before = this.#settled.get(product);
     if (before === undefined)
       throw new Error(`tc-lint bug: the product in ${slot.name} was never on its own`);
-    const replaced = substitute(expr, new Map([[before.expr, loadOf(this.settle(before.slot))]]));
+    const replaced = substitute(expr, new Map([[before.expr, load(this.settle(before.slot))]]));
     if (productsIn(replaced).length > 0) throw new Error(`tc-lint bug: ${slot.name} still holds a product`);
     return replaced;
   }
@@ -363,7 +370,7 @@ export class Planner {
     if (readers.length <= 1 || nodes.every(({ kind }) => kind === "constant")) return true;
     const region = this.#regionOf(value, frame);
     if (region === undefined) return false;
-    for (const inner of region.inside) if (inner !== value) frame.inside.set(inner, region);
+    for (const inner of region.inside) if (inner !== value) frame.inside.add(inner);
     return true;
   }
 
@@ -405,7 +412,7 @@ export class Planner {
     const replacements = new Map<Expr, Expr>();
     for (const product of productsIn(expr)) {
       const done = this.#launched.get(product);
-      if (done !== undefined) replacements.set(done.expr, loadOf(done.view));
+      if (done !== undefined) replacements.set(done.expr, load(done.view));
     }
     if (replacements.size > 0) slot.state = { kind: "lazy", expr: substitute(expr, replacements) };
   }
@@ -436,7 +443,9 @@ export class Planner {
 
   /** How a value of the model's `type` is stored. */
   slotType(value: Value, { type, shape }: View): StorageType {
-    return storageOf(type, elementCount(shape), value.producer, this.precision) ?? type;
+    return (
+      storageOf({ dtype: type, shape, isWeight: false, producer: value.producer }, this.precision) ?? type
+    );
   }
 
   /** The type that `viewOf` has. */

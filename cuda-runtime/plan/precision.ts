@@ -1,9 +1,10 @@
 /** @file In which type each value of a model is stored. */
 
 import type { DType } from "../../src/ir/dtype.ts";
-import type { Node, Value } from "../../src/ir/model.ts";
+import type { Node } from "../../src/ir/model.ts";
 import { operatorOf } from "../../src/ir/model.ts";
 import { isFloatStorage, isStorageType, type StorageType } from "./storage.ts";
+import { elementCount } from "./view.ts";
 
 /** `model`: as the model says. The others say what float32, float16 and bfloat16 of the model become. */
 export type Precision = "model" | "fp32" | "tf32" | "fp16" | "bf16";
@@ -40,28 +41,36 @@ const wideResults: ReadonlySet<string> = new Set([
   "MelWeightMatrix",
 ]);
 
-/** How a value of `dtype` with `count` elements is stored; undefined where the GPU has no such type. */
-export function storageOf(
-  dtype: DType | undefined,
-  count: number | undefined,
-  producer: Node | undefined,
-  precision: Precision,
-): StorageType | undefined {
+/** What decides how a value is stored. */
+export interface StoredValue {
+  readonly dtype: DType | undefined;
+  readonly shape: readonly number[] | undefined;
+  /** A tensor of the file. */
+  readonly isWeight: boolean;
+  readonly producer: Node | undefined;
+}
+
+/** How a value is stored; undefined where the GPU has no such type. */
+export function storageOf(value: StoredValue, precision: Precision): StorageType | undefined {
+  const { dtype, producer } = value;
   if (!isStorageType(dtype)) return undefined;
   if (!isFloatStorage(dtype) || precision === "model") return dtype;
   const type = floats[precision];
-  // A scale or a step of time costs nothing in float32, and everything depends on it.
-  if (count === 1 || type === "float32") return "float32";
+  if (type === "float32" || isSmall(value)) return "float32";
   if (producer === undefined) return type;
   return wideResults.has(operatorOf(producer)) || isSquare(producer) ? "float32" : type;
+}
+
+/**
+ * Single numbers (scales, steps of time) and weights of one axis (scales and biases, which kernels take in float32)
+ * cost nothing in float32, and much depends on them.
+ */
+function isSmall({ dtype, shape, isWeight }: StoredValue): boolean {
+  if (shape === undefined) return false;
+  return elementCount(shape) === 1 || (isWeight && shape.length === 1 && dtype === "float32");
 }
 
 /** x · x, as exporters write a square. */
 function isSquare({ opType, inputs }: Node): boolean {
   return opType === "Mul" && inputs.length === 2 && inputs[0] === inputs[1];
-}
-
-/** For messages. */
-export function describeValue(value: Value): string {
-  return `"${value.name}"`;
 }

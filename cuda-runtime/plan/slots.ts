@@ -1,6 +1,5 @@
 /** @file What the planner holds of each value: where it is, or how it will be computed. */
-import type { Scope } from "../../src/facts/scope.ts";
-import type { TensorRef, Value } from "../../src/ir/model.ts";
+import type { TensorRef } from "../../src/ir/model.ts";
 import type { Expr } from "../ptx/expr.ts";
 import type { StorageType } from "./storage.ts";
 import type { View } from "./view.ts";
@@ -25,22 +24,4 @@ export interface Slot {
   readonly isOperand: boolean;
   /** An input or a weight keeps the model's type in memory until somebody reads it as `type`. */
   readonly isRoot: boolean;
-}
-
-/** Slots of one instance of a graph. */
-export class ScopeSlots {
-  readonly scope: Scope;
-  readonly #slots = new Map<Value, Slot>();
-
-  constructor(scope: Scope) {
-    this.scope = scope;
-  }
-
-  get(value: Value): Slot | undefined {
-    return this.#slots.get(value);
-  }
-
-  set(value: Value, slot: Slot): void {
-    this.#slots.set(value, slot);
-  }
 }

@@ -1,7 +1,6 @@
 /** @file Puts lazy values into memory: chains as generated kernels, products with what their epilogue can take. */
 import type { Expr } from "../ptx/expr.ts";
 import type { PlanEmitter } from "./emitter.ts";
-import { loadOf } from "./emitter.ts";
 import type { Epilogue, PendingProduct } from "./epilogue.ts";
 import { type EpilogueMatch, matchEpilogue } from "./epilogue-match.ts";
 import type { Slot } from "./slots.ts";
@@ -36,7 +35,7 @@ export class Store {
   }
 
   #chain(slot: Slot, expr: Expr, to: View | undefined): View {
-    const { emitter } = this;
+    const emitter = this.#emitter;
     if (to === undefined && expr.kind === "load" && expr.view.type === slot.type) {
       return expanded(expr.view, slot.shape);
     }
@@ -56,10 +55,6 @@ export class Store {
     return target;
   }
 
-  get emitter(): PlanEmitter {
-    return this.#emitter;
-  }
-
   /** Memory of the slot's own, its rows perhaps a little apart. */
   #memoryFor(slot: Slot, order: readonly number[] | undefined, product?: PendingProduct): View {
     const { type, shape } = slot;
@@ -69,11 +64,11 @@ export class Store {
     const pitch = Math.ceil(size / unit) * unit;
     const isWorthIt = slot.isOperand && pitch !== size && pitch <= maxPitchGrowth * size;
     if (!isWorthIt || elementCount(shape) < minPitchedElements)
-      return this.emitter.temporary(type, shape, order);
-    const pitched = sliced(this.emitter.temporary(type, shape.with(axis, pitch), order), axis, 0, size);
+      return this.#emitter.temporary(type, shape, order);
+    const pitched = sliced(this.#emitter.temporary(type, shape.with(axis, pitch), order), axis, 0, size);
     return product === undefined || product.acceptsOutput(pitched)
       ? pitched
-      : this.emitter.temporary(type, shape, order);
+      : this.#emitter.temporary(type, shape, order);
   }
 
   #epilogueOf(match: EpilogueMatch, slot: Slot): Epilogue {
@@ -98,13 +93,13 @@ export class Store {
       const view = expanded(expr.view, ones);
       if (isPacked(view)) return asVector(view);
     }
-    return asVector(this.emitter.evaluate(expr, ones, "float32"));
+    return asVector(this.#emitter.evaluate(expr, ones, "float32"));
   }
 
   #residual(expr: Expr | undefined, product: PendingProduct, slot: Slot): View | undefined {
     if (expr === undefined) return undefined;
     if (expr.kind === "load" && product.acceptsResidual(expr.view)) return expr.view;
-    return this.emitter.evaluate(expr, slot.shape, slot.type, product.order);
+    return this.#emitter.evaluate(expr, slot.shape, slot.type, product.order);
   }
 }
 
@@ -126,5 +121,3 @@ function isRowMajor(view: View): boolean {
     order.every((axis, index) => axis === index) || isPacked({ ...view, strides: stridesOf(view.shape) })
   );
 }
-
-export { loadOf };

@@ -5,12 +5,11 @@ import { CudaError } from "../driver/errors.ts";
 import { type Owned, owning } from "../driver/owned.ts";
 import { type Graph, Stream } from "../driver/stream.ts";
 import { lifetimesOf } from "../plan/arena.ts";
-import { byteOffsetOf } from "../plan/params.ts";
 import type { Plan, PlanPort, Upload } from "../plan/step.ts";
 import { bytesOfType } from "../plan/storage.ts";
 import { type DeviceBuffer, elementCount } from "../plan/view.ts";
 import { arena, type BufferMemory, type Groups, groupsOf, type MemoryUse, packed } from "./memory.ts";
-import { type AddressOf, type ReadyStep, StepRunner } from "./steps.ts";
+import { type AddressOf, addressOfView, type ReadyStep, StepRunner } from "./steps.ts";
 import type { KernelStore } from "./store.ts";
 import { Transfer } from "./transfer.ts";
 
@@ -181,7 +180,7 @@ export class DeviceSession implements Disposable {
   }
 
   #addressOfPort({ view }: PlanPort): number {
-    return this.#addressOf(view.buffer) + byteOffsetOf(view);
+    return addressOfView(view, this.#addressOf);
   }
 
   [Symbol.dispose](): void {

@@ -1,10 +1,11 @@
 /** @file The work that doctor gives a GPU: a product on Tensor Cores, then a chain that the driver compiles. */
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
-import { loadOf, PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
+import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
 import { encodeValues } from "../../cuda-runtime/plan/encode.ts";
 import { plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
 import type { Plan, PlanTarget } from "../../cuda-runtime/plan/step.ts";
+import { load, unary } from "../../cuda-runtime/ptx/build.ts";
 import { decodeValues } from "../../cuda-runtime/session/numbers.ts";
 
 const size = 128;
@@ -28,7 +29,7 @@ export function checkPlan(target: PlanTarget): {
   const product = draft.allocate("temporary", "float16", shape);
   const weights = emitter.constant("float16", shape, b);
   emitGemm(emitter, { a: input, b: weights, to: product, epilogue: plainEpilogue });
-  emitter.evaluateInto({ kind: "unary", type: "f32", op: "neg", arg: loadOf(product) }, output);
+  emitter.evaluateInto(unary("neg", load(product)), output);
   const plan = {
     ...draft.finish(),
     inputs: [{ name: "a", view: input }],

@@ -150,8 +150,10 @@ export class AxisSolver {
     if (sizeOfAxis(a) !== sizeOfAxis(b)) return false;
     if (a.kind === "atom") return this.#bind(a.atom, b);
     if (b.kind === "atom") return this.#bind(b.atom, a);
-    if (a.kind === "product" && b.kind === "product") return this.#meetProducts(a.factors, b.factors, reason);
-    if (a.kind === "sum" && b.kind === "sum") return this.#meetSums(a.parts, b.parts, reason);
+    if (a.kind === "product" && b.kind === "product")
+      return this.#meetParts(a.factors, b.factors, reason, (axis, size) => this.split(axis, size));
+    if (a.kind === "sum" && b.kind === "sum")
+      return this.#meetParts(a.parts, b.parts, reason, (axis, size) => this.cut(axis, size));
     const [sum, product] = a.kind === "sum" ? [a, b] : [b, a];
     return sum.kind === "sum" && product.kind === "product" && this.#meetMixed(sum.parts, product, reason);
   }
@@ -164,38 +166,27 @@ export class AxisSolver {
     return true;
   }
 
-  #meetProducts(f: readonly Axis[], g: readonly Axis[], reason: string): boolean {
+  /** Parts in order against parts in order; `divide` cuts the larger of two at the size of the smaller. */
+  #meetParts(
+    f: readonly Axis[],
+    g: readonly Axis[],
+    reason: string,
+    divide: (axis: Axis, size: number) => readonly [Axis, Axis] | undefined,
+  ): boolean {
     const [first, ...restOfF] = f;
     const [other, ...restOfG] = g;
     if (first === undefined || other === undefined) return f.length === g.length;
     const [p, q] = [sizeOfAxis(first), sizeOfAxis(other)];
     if (p === q) {
       this.unify(first, other, reason);
-      return this.#meetProducts(restOfF, restOfG, reason);
+      return this.#meetParts(restOfF, restOfG, reason, divide);
     }
     const [large, small, more, less] =
       p > q ? [first, other, restOfF, restOfG] : [other, first, restOfG, restOfF];
-    const halves = this.split(large, sizeOfAxis(small));
+    const halves = divide(large, sizeOfAxis(small));
     if (halves === undefined) return false;
     this.unify(halves[0], small, reason);
-    return this.#meetProducts([halves[1], ...more], less, reason);
-  }
-
-  #meetSums(f: readonly Axis[], g: readonly Axis[], reason: string): boolean {
-    const [first, ...restOfF] = f;
-    const [other, ...restOfG] = g;
-    if (first === undefined || other === undefined) return f.length === g.length;
-    const [p, q] = [sizeOfAxis(first), sizeOfAxis(other)];
-    if (p === q) {
-      this.unify(first, other, reason);
-      return this.#meetSums(restOfF, restOfG, reason);
-    }
-    const [large, small, more, less] =
-      p > q ? [first, other, restOfF, restOfG] : [other, first, restOfG, restOfF];
-    const halves = this.cut(large, sizeOfAxis(small));
-    if (halves === undefined) return false;
-    this.unify(halves[0], small, reason);
-    return this.#meetSums([halves[1], ...more], less, reason);
+    return this.#meetParts([halves[1], ...more], less, reason, divide);
   }
 
   /** A concatenation against a merge: as equal parts, else cut where the concatenation is. */

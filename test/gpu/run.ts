@@ -7,7 +7,7 @@
  * and has to read the same results. Each family runs in a process of its own, which is replaced where a case faults,
  * hangs or crashes. Results are also written to $OUT/kernels.json. Exit code 1 where a case fails.
  */
-import { type ChildProcess, fork } from "node:child_process";
+import { fork } from "node:child_process";
 import { readdirSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import path from "node:path";
@@ -15,12 +15,11 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { CudaError } from "../../cuda-runtime/driver/errors.ts";
 import { HarnessHost, type KernelCase } from "../../cuda-runtime/session/harness.ts";
+import { lostContext, Watch } from "./supervise.ts";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const casesFolder = path.join(here, "cases");
 const kernels = new URL("../cuda/", import.meta.url);
-/** Exit code of a child whose context is lost: the rest goes to another one. */
-const lostContext = 3;
 const secondPoison = 0x41;
 
 interface CaseResult {
@@ -127,32 +126,6 @@ function runFrom(family: string, from: number, results: CaseResult[]): Promise<n
       resolve(code === lostContext ? next : undefined);
     });
   });
-}
-
-/** Kills a process that is silent for too long. */
-class Watch {
-  readonly #child: ChildProcess;
-  readonly #milliseconds: number;
-  #timer: NodeJS.Timeout | undefined;
-  isOver = false;
-
-  constructor(child: ChildProcess, seconds: number) {
-    this.#child = child;
-    this.#milliseconds = 1000 * seconds;
-    this.restart();
-  }
-
-  restart(): void {
-    this.stop();
-    this.#timer = setTimeout(() => {
-      this.isOver = true;
-      this.#child.kill("SIGKILL");
-    }, this.#milliseconds);
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
 }
 
 async function casesOf(family: string): Promise<readonly KernelCase[]> {

@@ -73,7 +73,7 @@ function runBatch<Result>(items: readonly string[], options: SuperviseOptions<Re
 }
 
 /** Ends a process that is silent for too long. */
-class Watch {
+export class Watch {
   readonly #child: ChildProcess;
   readonly #milliseconds: number;
   #timer: NodeJS.Timeout | undefined;
