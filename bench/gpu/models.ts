@@ -3,7 +3,8 @@
  *
  *     node dist/gpu/models.js --zoo FOLDER --peers FOLDER [--models a,b] [--compile]
  *
- * FOLDER of --zoo holds NAME.onnx with weights, that of --peers torch_models.py.
+ * FOLDER of --zoo holds NAME.onnx with weights, and NAME@BATCH.onnx where an export holds its batch (export_batch.py);
+ * that of --peers torch_models.py.
  * Writes $OUT/models.json.
  */
 import { spawnSync } from "node:child_process";
@@ -108,10 +109,11 @@ async function runChild(items: readonly string[]): Promise<void> {
 
 function runItem(item: string, host: HarnessHost): Row {
   const [name, batch] = split(item);
-  using model: OpenModel = openZooModel(options.zoo, name);
-  const sizes = new Map(sizesFor(model, name, manifest));
+  const isExported = existsSync(path.join(options.zoo, `${item}.onnx`));
+  using model: OpenModel = openZooModel(options.zoo, isExported ? item : name);
+  const sizes = isExported ? new Map<string, number>() : new Map(sizesFor(model, name, manifest));
   for (const symbol of sizes.keys()) if (/batch/i.test(symbol)) sizes.set(symbol, batch);
-  const exported = manifestBatch(name);
+  const exported = isExported ? batch : manifestBatch(name);
   if (sizes.size === 0 && exported !== batch) return failedRow(item, `exported at batch ${exported}`);
   const [planned, plan] = planZooModel({ name, model, sizes, precision: "fp16" }, host);
   if (plan === undefined) return failedRow(item, planned.reason);

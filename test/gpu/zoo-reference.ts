@@ -25,15 +25,19 @@ export interface ReferenceOptions {
   readonly sizes: ReadonlyMap<string, number>;
   /** Folder for results; undefined to keep none. */
   readonly cache: string | undefined;
+  /** What the weights of the model that is compared were rounded to. Default float32. */
+  readonly weights?: "float32" | "float16" | undefined;
 }
 
 /** One model with one drawn set of inputs. */
 export class Reference {
   readonly #options: ReferenceOptions;
   readonly inputs: Tensors;
+  readonly weights: "float32" | "float16";
 
   constructor(options: ReferenceOptions) {
     this.#options = options;
+    this.weights = options.weights ?? "float32";
     const draw = { kind: "normal", seed: 1, sizes: options.sizes, isNarrow: false } as const;
     this.inputs = drawInputs(options.model, draw);
   }
@@ -91,7 +95,7 @@ export async function allowanceFor(
   const expected = (await reference.expected()).get(output);
   const compared = (other: Tensor | undefined) =>
     expected === undefined || other === undefined ? undefined : compareTensors(expected, other);
-  if (precision === "fp32" || precision === "model") {
+  if (reference.weights === "float32" && (precision === "fp32" || precision === "model")) {
     const { tolerance } = budgets.folding;
     const plain = relativeAllowance(tolerance, difference);
     if (difference.mismatches > 0 || difference.maximumError <= plain.maximumError) return plain;

@@ -2,11 +2,12 @@
  * @file The zoo on the GPU against ONNX Runtime on the CPU, or, with --plan-only, planned here.
  *
  *     node dist/gpu/zoo.js --zoo FOLDER [--precision fp32,tf32,fp16,bf16] [--models a,b] [--against FOLDER]
- *         [--manifest FILE] [--cache FOLDER]
+ *         [--weights float16] [--manifest FILE] [--cache FOLDER] [--jobs 1]
  *     node scripts/run.mjs test/gpu/zoo.ts --zoo ../shared/zoo --plan-only
  *
  * FOLDER holds NAME.onnx with its weights (not needed for plans). --against: the models that give the reference, where
- * those in FOLDER are rewritten ones. --cache keeps references. Rows are also written to $OUT/zoo.json. Exit code 1
+ * those in FOLDER are rewritten ones; --weights float16: rewritten to half, so that every precision has half's budget.
+ * --cache keeps references. --jobs: models at once, for errors; times are measurements with one alone. Rows are also written to $OUT/zoo.json. Exit code 1
  * where a model is outside its budget, or does not run.
  */
 import { existsSync, writeFileSync } from "node:fs";
@@ -32,6 +33,8 @@ const { values: options } = parseArgs({
     manifest: { type: "string" },
     cache: { type: "string" },
     precision: { type: "string", default: "fp32,tf32,fp16,bf16" },
+    weights: { type: "string", default: "float32" },
+    jobs: { type: "string", default: "1" },
     models: { type: "string" },
     "plan-only": { type: "boolean", default: false },
     timeout: { type: "string", default: "300" },
@@ -44,6 +47,8 @@ const precisions = options.precision.split(",").map((name) => {
   if (found === undefined) throw new Error(`--precision ${name}: there are ${known.join(", ")}`);
   return found;
 });
+const weights = (["float32", "float16"] as const).find((name) => name === options.weights);
+if (weights === undefined) throw new Error(`--weights ${options.weights}: there are float32, float16`);
 const manifest = options.manifest ?? path.join(options.against ?? options.zoo, "manifest.json");
 
 if (options.items !== undefined) await runChild(options.items.split(","));
@@ -73,7 +78,7 @@ async function runAll(): Promise<number> {
     args: childArguments(),
     items: names(),
     batch: 1,
-    jobs: 1,
+    jobs: Number(options.jobs),
     seconds: Number(options.timeout),
     onResult: (_, own) => {
       results.push(...own);
@@ -89,7 +94,13 @@ async function runAll(): Promise<number> {
 }
 
 function childArguments(): string[] {
-  const passed = { zoo: options.zoo, against: options.against, cache: options.cache, manifest };
+  const passed = {
+    zoo: options.zoo,
+    against: options.against,
+    cache: options.cache,
+    manifest,
+    weights: options.weights,
+  };
   const flags = Object.entries(passed).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}`, value],
   );
@@ -120,7 +131,7 @@ async function runModel(name: string, host: HarnessHost): Promise<ZooResult[]> {
   const folder = options.against ?? options.zoo;
   using original = openZooModel(existsSync(path.join(folder, `${name}.onnx`)) ? folder : options.zoo, name);
   const sizes = sizesFor(original, name, manifest);
-  const reference = new Reference({ model: original, name, sizes, cache: options.cache });
+  const reference = new Reference({ model: original, name, sizes, cache: options.cache, weights });
   for (const precision of precisions) {
     try {
       results.push(await runZooModel({ name, model, sizes, precision }, reference, host));
