@@ -43,6 +43,8 @@ export interface Choice {
 interface Reading {
   readonly unit: "k" | "outer" | undefined;
   readonly grain: number;
+  /** The same for copies of whole grains, which must not pass the end of a single row: the memory may end there. */
+  readonly wholeGrain: number;
   readonly isPacked: boolean;
   readonly microseconds: number;
 }
@@ -99,6 +101,8 @@ function fitsRows(row: GemmRow, { m, k, batch }: Problem): boolean {
   return m <= row.rows && (row.rows === 1 || m > 1) && batch.length <= 3;
 }
 
+const packed: Reading = { unit: "k", grain: 16, wholeGrain: 16, isPacked: true, microseconds: 0 };
+
 /** As it lies, and packed along k; only the latter where it costs nothing and is better. */
 function readingsOf(
   operand: Operand,
@@ -107,26 +111,19 @@ function readingsOf(
   options: ChooseOptions,
 ): readonly Reading[] {
   const unit = unitOf(operand, outer, problem.k);
-  const grain = grainOf(
-    operand,
-    unit === "outer" ? operand.k : operand.outer,
-    unit === "outer" ? problem.k : outer,
-  );
-  const asIs: Reading = { unit, grain, isPacked: false, microseconds: 0 };
+  const { k } = problem;
+  const [rows, columns, stride] = unit === "outer" ? [k, outer, operand.k] : [outer, k, operand.outer];
+  const grain = grainOf(operand, rows > 1 ? [stride] : []);
+  const wholeGrain = rows > 1 ? grain : grainOf(operand, [columns]);
+  const asIs: Reading = { unit, grain, wholeGrain, isPacked: false, microseconds: 0 };
   if (unit === "outer" && grain === 16 && options.isConstant(operand)) {
     // Some kernels take rows along k alone.
-    return [asIs, { unit: "k", grain: 16, isPacked: true, microseconds: 0 }];
+    return [asIs, packed];
   }
   if (unit !== undefined && grain === 16) return [asIs];
   // CUDA-core kernels take the constant as it lies, all others take it packed, for nothing.
-  if (options.isConstant(operand)) return [asIs, { unit: "k", grain: 16, isPacked: true, microseconds: 0 }];
-  const packed: Reading = {
-    unit: "k",
-    grain: 16,
-    isPacked: true,
-    microseconds: packMicroseconds(operand, outer, problem, options),
-  };
-  return [asIs, packed];
+  if (options.isConstant(operand)) return [asIs, packed];
+  return [asIs, { ...packed, microseconds: packMicroseconds(operand, outer, problem, options) }];
 }
 
 function unitOf(operand: Operand, outer: number, k: number): Reading["unit"] {
@@ -135,10 +132,10 @@ function unitOf(operand: Operand, outer: number, k: number): Reading["unit"] {
   return k === 1 ? "k" : undefined;
 }
 
-/** Bytes up to 16 that divide the address of every row. */
-function grainOf(operand: Operand, stride: number, rows: number): number {
+/** Bytes up to 16 that divide every address: the operand's, and `more` elements away. */
+function grainOf(operand: Operand, more: readonly number[]): number {
   const bytes = bytesOfType(operand.view.type);
-  const steps = [operand.view.offset, ...operand.batch, ...(rows > 1 ? [stride] : [])];
+  const steps = [operand.view.offset, ...operand.batch, ...more];
   return [16, 8, 4, 2].find((grain) => steps.every((step) => (step * bytes) % grain === 0)) ?? bytes;
 }
 
@@ -160,7 +157,7 @@ function layoutOf(row: GemmRow, a: Reading, b: Reading): Layout | undefined {
   if (row.kind === "simt") return a.isPacked || b.isPacked ? undefined : layout;
   if (row.kind === "skinny") return takesSkinny(row, a, b) ? layout : undefined;
   if (a.unit === undefined || b.unit === undefined || !row.layouts.includes(layout)) return undefined;
-  const grain = Math.min(a.grain, b.grain);
+  const grain = Math.min(a.wholeGrain, b.wholeGrain);
   if (row.instruction === "wgmma" && grain < 16) return undefined;
   const isOdd = grain < 4;
   return row.odd === isOdd ? layout : undefined;
@@ -200,8 +197,8 @@ function* withSplits(
       layout,
       packA: a.isPacked,
       packB: b.isPacked,
-      aGrain: a.grain,
-      bGrain: b.grain,
+      aGrain: row.kind === "tensor" ? a.wholeGrain : a.grain,
+      bGrain: row.kind === "tensor" ? b.wholeGrain : b.grain,
       splits,
       kPerSplit,
       microseconds,
