@@ -1,11 +1,11 @@
 /**
  * @file Products of matrices: zoo layers, squares and misaligned sizes, y = x Wᵀ with constant weights.
  *
- *     node dist/gpu/gemm.js [--dtype fp16,bf16,tf32] [--sweep] [--only MxNxK,…] [--peers FOLDER]
+ *     node dist/gpu/gemm.js [--dtype fp16,bf16,tf32] [--sweep] [--kind hopper] [--only MxNxK,…] [--peers FOLDER]
  *
  * Writes $OUT/gemm.json: rows {op, M, N, K, dtype, us, tflops, kernel, predicted, error}, and $OUT/ops.json, which
  * torch_ops.py reads. With --peers (the folder of torch_ops.py) its times stand beside ours. --sweep times every kernel
- * of the table on every shape: what the cost model is checked against.
+ * of the table (of one kind) on every shape: what the cost model is checked against.
  */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -107,6 +107,7 @@ const { values: options } = parseArgs({
     dtype: { type: "string", default: "fp16" },
     only: { type: "string" },
     sweep: { type: "boolean", default: false },
+    kind: { type: "string" },
     peers: { type: "string" },
     device: { type: "string", default: "0" },
   },
@@ -249,6 +250,7 @@ function compare(rows: readonly Row[], folder: string): Row[] {
 /** Every kernel of the table that takes the shape. */
 function* sweep(host: HarnessHost, shape: Shape, dtype: Dtype): Generator<Row> {
   for (const row of gemmTable) {
+    if (options.kind !== undefined && options.kind !== row.kind) continue;
     try {
       yield measure(host, shape, dtype, row);
     } catch (error) {

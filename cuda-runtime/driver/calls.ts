@@ -67,6 +67,21 @@ export const driverCalls = {
   cuFuncGetAttribute: ["host", "i32", "u64"],
   cuFuncSetAttribute: ["u64", "i32", "i32"],
   cuLaunchKernelEx: ["host", "u64", "host", "host"],
+  /** The map, type, rank, address, sizes, strides, box, element strides, interleave, swizzle, L2 promotion, fill. */
+  cuTensorMapEncodeTiled: [
+    "host",
+    "i32",
+    "u32",
+    "u64",
+    "host",
+    "host",
+    "host",
+    "host",
+    "i32",
+    "i32",
+    "i32",
+    "i32",
+  ],
 
   cuLinkCreate_v2: ["u32", "host", "host", "host"],
   /** State, type, data, bytes, name, number of options, options, values. */

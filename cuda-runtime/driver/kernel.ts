@@ -85,20 +85,15 @@ export interface LaunchShape {
 /** Bytes of parameters that a kernel may take. */
 export const maxParameterBytes = 32_764;
 
-// Offsets in the block that holds a launch's structures: CUlaunchConfig, two CUlaunchAttribute, `extra`, its size field.
+// Offsets in the block that holds a launch's structures: CUlaunchConfig, two CUlaunchAttribute, the list of parameters'
+// addresses, which has one entry.
 const configAt = 0;
 const attributeAt = 64;
 const attributeBytes = 72;
-const extraAt = 256;
-const sizeAt = 320;
+const listAt = 256;
 const parametersAt = 512;
 const clusterAttribute = 4;
 const overlapAttribute = 6;
-// What `extra` is made of: CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END.
-const bufferPointer = 1n;
-const bufferSize = 2n;
-const end = 0n;
-
 /** Launches kernels one after another; the driver copies the parameters before it returns. */
 export class Launcher implements Disposable {
   readonly #driver: Driver;
@@ -117,8 +112,8 @@ export class Launcher implements Disposable {
     const { buffer, byteOffset } = this.#block.bytes;
     this.#data = new DataView(buffer, byteOffset);
     const { address } = this.#block;
-    const extra = [bufferPointer, address + BigInt(parametersAt), bufferSize, address + BigInt(sizeAt), end];
-    for (const [index, value] of extra.entries()) this.#data.setBigUint64(extraAt + 8 * index, value, true);
+    // Not as one buffer (`extra`): a driver of CUDA 13.0 passes parameters that are aligned to 64 bytes on as zeros then.
+    this.#data.setBigUint64(listAt, address + BigInt(parametersAt), true);
     this.#data.setBigUint64(configAt + 40, address + BigInt(attributeAt), true);
   }
 
@@ -140,15 +135,14 @@ export class Launcher implements Disposable {
       data.setUint32(at, id, true);
       for (const [index, value] of values.entries()) data.setUint32(at + 8 + 4 * index, value, true);
     }
-    data.setBigUint64(sizeAt, BigInt(parameters.length), true);
     this.#block.bytes.set(parameters, parametersAt);
     const { address } = this.#block;
     this.#driver.call(
       "cuLaunchKernelEx",
       address + BigInt(configAt),
       kernel.handle,
+      address + BigInt(listAt),
       null,
-      address + BigInt(extraAt),
     );
   }
 

@@ -9,11 +9,29 @@ export interface PointerSlot {
   readonly view: View;
 }
 
+/** A descriptor of a tensor for the copy engine (CUtensorMap), and the box of it that one copy takes. */
+export interface TensorMap {
+  readonly view: View;
+  /** Elements along each axis, the innermost first; that one's are neighbours in memory. */
+  readonly sizes: readonly number[];
+  /** In elements, of the axes behind the innermost; multiples of 16 bytes. */
+  readonly strides: readonly number[];
+  readonly box: readonly number[];
+}
+
+export interface TensorMapSlot extends TensorMap {
+  /** Byte offset of the descriptor in the struct. */
+  readonly at: number;
+}
+
 export interface ParamBlock {
-  /** Pointers are zero until they are filled in. */
+  /** Pointers and descriptors are zero until they are filled in. */
   readonly bytes: Uint8Array;
   readonly pointers: readonly PointerSlot[];
+  readonly tensorMaps?: readonly TensorMapSlot[] | undefined;
 }
+
+const tensorMapBytes = 128;
 
 /** The kernels' limit on axes, after neighbouring ones are merged. */
 export const maxRank = 8;
@@ -27,11 +45,17 @@ export class ParamWriter {
   #data = new DataView(this.#bytes.buffer);
   #end = 0;
   readonly #pointers: PointerSlot[] = [];
+  readonly #tensorMaps: TensorMapSlot[] = [];
 
   /** Address of the view's first element; a null pointer for undefined. */
   pointer(view: View | undefined): this {
     const at = this.#reserve(8);
     if (view !== undefined) this.#pointers.push({ at, view });
+    return this;
+  }
+
+  tensorMap(map: TensorMap): this {
+    this.#tensorMaps.push({ ...map, at: this.#reserve(tensorMapBytes) });
     return this;
   }
 
@@ -72,13 +96,15 @@ export class ParamWriter {
 
   done(): ParamBlock {
     // The struct ends at a multiple of its largest field's alignment; 8 suits all.
-    return { bytes: this.#bytes.slice(0, Math.ceil(this.#end / 8) * 8), pointers: this.#pointers };
+    const bytes = this.#bytes.slice(0, Math.ceil(this.#end / 8) * 8);
+    const tensorMaps = this.#tensorMaps.length > 0 ? this.#tensorMaps : undefined;
+    return { bytes, pointers: this.#pointers, tensorMaps };
   }
 
   #reserve(size: number): number {
     const at = Math.ceil(this.#end / size) * size;
     this.#end = at + size;
-    if (this.#end + 8 > this.#bytes.length) this.#grow();
+    while (this.#end + 8 > this.#bytes.length) this.#grow();
     return at;
   }
 

@@ -3,6 +3,7 @@ import type { DeviceContext } from "../driver/context.ts";
 import { CudaError } from "../driver/errors.ts";
 import { type Kernel, Launcher, type LaunchShape } from "../driver/kernel.ts";
 import type { Stream } from "../driver/stream.ts";
+import { encodeTensorMap } from "../driver/tensor-map.ts";
 import { byteOffsetOf } from "../plan/params.ts";
 import type { KernelRef, Launch, Step } from "../plan/step.ts";
 import { bytesOfType } from "../plan/storage.ts";
@@ -61,6 +62,10 @@ export class StepRunner implements Disposable {
     const data = new DataView(parameters.buffer);
     for (const { at, view } of params.pointers)
       data.setBigUint64(at, BigInt(addressOfView(view, addressOf)), true);
+    for (const map of params.tensorMaps ?? []) {
+      const address = addressOfView(map.view, addressOf);
+      parameters.set(encodeTensorMap(this.#context.driver, map, address), map.at);
+    }
     return { kind: "launch", kernel, ref, shape: { grid, block, sharedBytes, cluster }, parameters };
   }
 

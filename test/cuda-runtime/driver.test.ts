@@ -93,7 +93,7 @@ describe.skipIf(fake === undefined)("The driver", () => {
 
       using graph = stream.capture(() => launcher.launch(kernel, shape, parameters, stream));
       expect(lastLaunch()).toBe(
-        "grid 4 2 1 block 128 1 1 shared 64 stream 77 bytes 32 attribute 6 1 attribute 4 2 1 1",
+        "grid 4 2 1 block 128 1 1 shared 64 stream 77 attribute 6 1 attribute 4 2 1 1",
       );
       expect(read()).toBe(0);
       graph.launch(stream);
@@ -101,7 +101,7 @@ describe.skipIf(fake === undefined)("The driver", () => {
 
       transfer.uploadBytes(memory.address, new Uint8Array(Float32Array.of(5, 6, 0).buffer));
       launcher.launch(kernel, { ...shape, cluster: undefined }, parameters, stream);
-      expect(lastLaunch()).toBe("grid 4 2 1 block 128 1 1 shared 64 stream 77 bytes 32 attribute 6 1");
+      expect(lastLaunch()).toBe("grid 4 2 1 block 128 1 1 shared 64 stream 77 attribute 6 1");
       expect(read()).toBe(11);
       expect(caught(() => code.kernel("nonesuch"))).toMatchObject({ result: "CUDA_ERROR_NOT_FOUND" });
     }

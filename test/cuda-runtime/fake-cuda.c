@@ -170,12 +170,13 @@ typedef struct { unsigned grid[3], block[3], shared; Handle stream; Attribute* a
 static char lastLaunch[256];
 const char* fakeLastLaunch(void) { return lastLaunch; }
 int cuLaunchKernelEx(const Config* config, Handle function, void** params, void** extra) {
-  if (params != NULL || extra[0] != (void*)1 || extra[2] != (void*)2 || extra[4] != NULL) return kInvalidValue;
+  if (params == NULL || extra != NULL) return kInvalidValue;
   Work work = {2, function};
-  memcpy(work.params, extra[1], *(uint64_t*)extra[3]);
-  int at = snprintf(lastLaunch, sizeof lastLaunch, "grid %u %u %u block %u %u %u shared %u stream %llu bytes %llu",
+  // How many there are, a driver knows from the kernel.
+  memcpy(work.params, params[0], sizeof work.params);
+  int at = snprintf(lastLaunch, sizeof lastLaunch, "grid %u %u %u block %u %u %u shared %u stream %llu",
     config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1], config->block[2],
-    config->shared, (unsigned long long)config->stream, (unsigned long long)*(uint64_t*)extra[3]);
+    config->shared, (unsigned long long)config->stream);
   for (unsigned i = 0; i < config->count; ++i) {
     const Attribute* attribute = config->attributes + i;
     at += snprintf(lastLaunch + at, sizeof lastLaunch - at, " attribute %d %u", attribute->id, attribute->value.cluster.x);

@@ -1,70 +1,197 @@
-// Products of halves on Hopper's Tensor Cores: wgmma from shared memory, a ring of tiles that cp.async fills.
-// Both operands have their unit stride along k, rows at multiples of 16 bytes.
+// Products of halves on Hopper's Tensor Cores: wgmma from a ring of tiles in shared memory, which one warp has the copy
+// engine fill. Both operands have their unit stride along k, rows at multiples of 16 bytes.
+//
+// Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored.
 // hot: h*
+#include "../common/barrier.cuh"
+#include "../common/copy.cuh"
 #include "../common/launch.cuh"
+#include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
 #include "../gemm/epilogue.cuh"
-#include "../gemm/load.cuh"
 
-// A warpgroup computes BLOCKS_M blocks of 64 rows by BN columns; GROUPS of them stand below each other.
-template <typename T, int GROUPS, int BLOCKS_M, int BN, int STAGES>
-struct HopperProduct {
-  static constexpr int BM = GROUPS * BLOCKS_M * 64;
-  static constexpr int BK = 64;
-  static constexpr int kThreads = GROUPS * 128;
-  using LoaderA = TileLoader<T, BM, BK, kThreads, true, false>;
-  using LoaderB = TileLoader<T, BN, BK, kThreads, true, false>;
-  static constexpr int kStageBytes = LoaderA::kBytes + LoaderB::kBytes;
-  // Of a warp: 16 rows by as many columns.
-  static constexpr int kSlabColumns = BN < 64 ? BN : 64;
-  static_assert(STAGES >= 3, "one tile is read, one waits, one is on its way");
+struct HopperParams {
+  TensorMap a, b;  // axes k, m (or n), then those of the batch, the innermost first; boxes of one tile, or a block's share
+  GemmParams p;    // tilesM counts rows of clusters
+};
+static_assert(sizeof(HopperParams) == 512, "params.ts writes this struct");
 
-  float sums[BLOCKS_M][BN / 8][4];
+// Counts through the ring.
+template <int STAGES>
+struct Turn {
+  int stage = 0;
+  int parity = 0;
 
-  __device__ __forceinline__ void run(const GemmParams& p) {
-    extern __shared__ __align__(1024) unsigned char shared[];
-    const uint32_t ring = sharedAddress(shared);
-    const Place at = placeOf(p);
-    const int begin = kBegin(p, at);
-    const int end = kEnd(p, at);
-    LoaderA loadA(p.a, at.a, p.aM, at.tileM * BM, p.m, begin, end, 16);
-    LoaderB loadB(p.b, at.b, p.bN, at.tileN * BN, p.n, begin, end, 16);
-    multiplyAll(loadA, loadB, ring, (end - begin + BK - 1) / BK);
-    finish(p, at, reinterpret_cast<float*>(shared));
+  __device__ __forceinline__ void next() {
+    stage = stage + 1 == STAGES ? 0 : stage + 1;
+    if (stage == 0) parity ^= 1;
   }
 
-  // Tile t is multiplied while t + 1 waits and t + 2 is on its way: its place was read for t - 1 … STAGES tiles before.
-  __device__ __forceinline__ void multiplyAll(LoaderA& loadA, LoaderB& loadB, uint32_t ring, int tiles) {
-    constexpr int kAhead = STAGES - 2;
-#pragma unroll
-    for (int stage = 0; stage < kAhead; ++stage) {
-      if (stage < tiles) loadStage(loadA, loadB, ring + stage * kStageBytes);
-      cpAsyncCommit();
+  __device__ __forceinline__ void skip(int tiles) {
+    const int at = stage + tiles;
+    parity ^= at / STAGES & 1;
+    stage = at % STAGES;
+  }
+};
+
+// Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
+// one tile, one below the other; else they take turns, and one multiplies while the other stores.
+// CLUSTER blocks stand below each other and share their part of b: each has 1 / CLUSTER of it copied to all of them.
+// SLAB: columns that a warp stores at a time.
+template <typename T, bool TOGETHER, int BLOCKS_M, int BN, int STAGES, int SLAB, int CLUSTER>
+struct HopperProduct {
+  static constexpr int kGroups = 2;
+  static constexpr int BM = (TOGETHER ? kGroups : 1) * BLOCKS_M * 64;
+  static constexpr int BK = 64;
+  static constexpr int kBytesA = BM * BK * sizeof(T);
+  static constexpr int kBytesB = BN * BK * sizeof(T);
+  static constexpr int kStageBytes = kBytesA + kBytesB;
+  static constexpr int kSlabsAt = STAGES * kStageBytes;
+  static constexpr int kBarriersAt = kSlabsAt + kGroups * 4 * Slab<SLAB>::kFloats * 4;
+  // What a warp stores one after another.
+  static constexpr int kPartsOfRow = BN / SLAB;
+  static constexpr int kParts = BLOCKS_M * kPartsOfRow;
+  static constexpr uint16_t kAllBlocks = (1 << CLUSTER) - 1;
+  using Ring = Turn<STAGES>;
+
+  const HopperParams& params;
+  const GemmParams& p;
+  unsigned char* shared;
+  uint32_t ring;
+
+  __device__ __forceinline__ HopperProduct(const HopperParams& params, unsigned char* shared)
+      : params(params), p(params.p), shared(shared), ring(sharedAddress(shared)) {}
+
+  __device__ __forceinline__ uint32_t full(int stage) const { return ring + kBarriersAt + stage * 8; }
+  __device__ __forceinline__ uint32_t empty(int stage) const { return ring + kBarriersAt + (STAGES + stage) * 8; }
+  // Where groups take turns: this one has seen all of its tile's stages arrive.
+  __device__ __forceinline__ uint32_t passed(int group) const { return ring + kBarriersAt + (2 * STAGES + group) * 8; }
+
+  __device__ __forceinline__ void run() {
+    if (threadIdx.x == 0) {
+      prefetchMap(params.a);
+      prefetchMap(params.b);
+      for (int stage = 0; stage < STAGES; ++stage) {
+        initBarrier(full(stage), 1);
+        initBarrier(empty(stage), (TOGETHER ? kGroups : 1) * CLUSTER);
+      }
+      for (int group = 0; group < kGroups; ++group) initBarrier(passed(group), 128);
+      fenceBarrierInit();
     }
-    int reading = 0;
-    int writing = kAhead;
+    if constexpr (CLUSTER > 1) syncCluster();
+    else __syncthreads();
+    beginKernel();
+    if (threadIdx.x >= kGroups * 128) {
+      keepRegisters<40>();
+      copyAll();
+    } else {
+      takeRegisters<232>();
+      computeAll();
+    }
+    // A block that is gone has no shared memory for its neighbours to write to.
+    __syncwarp();
+    if constexpr (CLUSTER > 1) syncCluster();
+  }
+
+  template <typename Work>
+  __device__ __forceinline__ void forEachTile(Work work) const {
+    const int works = p.tilesM * p.tilesN * p.splits * p.batch[0] * p.batch[1] * p.batch[2];
+    const int rank = CLUSTER > 1 ? clusterRank() : 0;
+#pragma unroll 1
+    for (int index = blockIdx.x / CLUSTER, count = 0; index < works; index += gridDim.x / CLUSTER, ++count) {
+      Place at = placeOf(p, index);
+      at.tileM = at.tileM * CLUSTER + rank;
+      work(at, rank, count);
+    }
+  }
+
+  __device__ __forceinline__ void copyAll() const {
+    if (threadIdx.x != kGroups * 128) return;
+    Ring turn;
+    forEachTile([&](const Place& at, int rank, int) {
+      const int end = kEnd(p, at);
+#pragma unroll 1
+      for (int k = kBegin(p, at); k < end; k += BK) {
+        // The first round finds the ring empty: the phase before the first one counts as over.
+        waitBarrier<(CLUSTER > 1)>(empty(turn.stage), turn.parity ^ 1);
+        copyTiles(at, rank, k, turn.stage);
+        turn.next();
+      }
+    });
+  }
+
+  __device__ __forceinline__ void copyTiles(const Place& at, int rank, int k, int stage) const {
+    const uint32_t tile = ring + stage * kStageBytes;
+    const uint32_t barrier = full(stage);
+    const int rowsB = BN / CLUSTER;
+    const uint32_t toB = tile + kBytesA + rank * (kBytesB / CLUSTER);
+    const int m = at.tileM * BM;
+    const int n = at.tileN * BN + rank * rowsB;
+    int za[3], zb[3];
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+      za[i] = p.aBatch[2 - i] == 0 ? 0 : at.batch[2 - i];
+      zb[i] = p.bBatch[2 - i] == 0 ? 0 : at.batch[2 - i];
+    }
+    const bool isFlat = p.batch[0] == 1 && p.batch[1] == 1;
+    arriveExpecting(barrier, kStageBytes);
+    if (isFlat) copyBox3(tile, params.a, barrier, k, m, za[0]);
+    else copyBox5(tile, params.a, barrier, k, m, za);
+    if constexpr (CLUSTER > 1) {
+      if (isFlat) castBox3(toB, params.b, barrier, k, n, zb[0], kAllBlocks);
+      else castBox5(toB, params.b, barrier, k, n, zb, kAllBlocks);
+    } else {
+      if (isFlat) copyBox3(toB, params.b, barrier, k, n, zb[0]);
+      else copyBox5(toB, params.b, barrier, k, n, zb);
+    }
+  }
+
+  __device__ __forceinline__ void computeAll() const {
+    Ring turn;
+    const int group = threadIdx.x / 128;
+    forEachTile([&](const Place& at, int, int count) {
+      const int tiles = (kEnd(p, at) - kBegin(p, at) + BK - 1) / BK;
+      if (!TOGETHER && count % kGroups != group) {
+        turn.skip(tiles);
+        return;
+      }
+      // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
+      if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
+      float sums[BLOCKS_M][BN / 8][4];
+      multiply(sums, tiles, turn);
+      finish(sums, at);
+    });
+  }
+
+  __device__ __forceinline__ void multiply(float (&sums)[BLOCKS_M][BN / 8][4], int tiles, Ring& turn) const {
+    int before = 0;
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
-      cpAsyncWait<kAhead - 1>();
-      fenceForTensorCores();
-      __syncthreads();
-      multiplyTile(ring + reading * kStageBytes, tile > 0);
-      if (tile + kAhead < tiles) loadStage(loadA, loadB, ring + writing * kStageBytes);
-      cpAsyncCommit();
-      // Tile t - 1 is done: after the next barrier its place may be written.
+      waitBarrier(full(turn.stage), turn.parity);
+      multiplyTile(sums, ring + turn.stage * kStageBytes, tile > 0);
+      // The products of the tile before are done, and nobody reads it any more.
       warpgroupWait<1>();
-      reading = reading + 1 == STAGES ? 0 : reading + 1;
-      writing = writing + 1 == STAGES ? 0 : writing + 1;
+      if (tile > 0) release(before);
+      before = turn.stage;
+      turn.next();
     }
+    if constexpr (!TOGETHER) arrive(passed(threadIdx.x / 128));
     warpgroupWait<0>();
-    cpAsyncWait<0>();
-    __syncthreads();
+    release(before);
   }
 
-  __device__ __forceinline__ void multiplyTile(uint32_t stage, int adds) {
-    const int group = threadIdx.x / 128;
+  __device__ __forceinline__ void release(int stage) const {
+    if constexpr (CLUSTER > 1) {
+      if (threadIdx.x % 128 < CLUSTER) arriveAt(empty(stage), threadIdx.x % 128);
+    } else {
+      if (threadIdx.x % 128 == 0) arrive(empty(stage));
+    }
+  }
+
+  __device__ __forceinline__ void multiplyTile(float (&sums)[BLOCKS_M][BN / 8][4], uint32_t stage, int adds) const {
+    const int group = TOGETHER ? threadIdx.x / 128 : 0;
     const uint64_t a = describeTile(stage + group * BLOCKS_M * 64 * BK * sizeof(T));
-    const uint64_t b = describeTile(stage + LoaderA::kBytes);
+    const uint64_t b = describeTile(stage + kBytesA);
     warpgroupArrive();
 #pragma unroll
     for (int step = 0; step < BK / 16; ++step) {
@@ -77,60 +204,51 @@ struct HopperProduct {
     warpgroupCommit();
   }
 
-  __device__ __forceinline__ void loadStage(LoaderA& loadA, LoaderB& loadB, uint32_t stage) const {
-    loadWide(loadA, stage);
-    loadWide(loadB, stage + LoaderA::kBytes);
-    loadA.advance();
-    loadB.advance();
-  }
-
-  template <typename Loader>
-  static __device__ __forceinline__ void loadWide(const Loader& loader, uint32_t tile) {
-    const int bytes = clampBytes(loader.columnsLeft * (int)sizeof(T), 16);
-    const char* from = loader.base;
-#pragma unroll
-    for (int i = 0; i < Loader::kPerThread; ++i) {
-      const int wanted = i * Loader::kStep < loader.rowsLeft ? bytes : 0;
-      if (loader.holds(i)) cpAsync<16>(loader.target(tile, i), wanted > 0 ? from : loader.safe, wanted);
-      from += Loader::kStep * loader.rowBytes;
+  __device__ __forceinline__ void finish(float (&sums)[BLOCKS_M][BN / 8][4], const Place& at) const {
+    using Own = Slab<SLAB>;
+    const int warp = threadIdx.x / 32;
+    const int group = TOGETHER ? threadIdx.x / 128 : 0;
+    const Own slab{reinterpret_cast<float*>(shared + kSlabsAt) + warp * Own::kFloats, static_cast<int>(threadIdx.x & 31)};
+    const int row = at.tileM * BM + group * BLOCKS_M * 64 + warp % 4 * 16;
+    // One copy of the code that stores, for all parts: it is long, and would be fetched anew for each.
+#pragma unroll 1
+    for (int part = 0; part < kParts; ++part) {
+      putPart(slab, sums, part);
+      __syncwarp();
+      slab.finishAll(p, at, row + part / kPartsOfRow * 64, at.tileN * BN + part % kPartsOfRow * SLAB);
+      __syncwarp();
     }
   }
 
-  __device__ __forceinline__ void finish(const GemmParams& p, const Place& at, float* shared) {
-    using Own = Slab<kSlabColumns>;
-    const int warp = threadIdx.x / 32;
-    const int lane = threadIdx.x & 31;
-    const Own slab{shared + warp * Own::kFloats, lane};
+  // Registers have no run-time index.
+  static __device__ __forceinline__ void putPart(const Slab<SLAB>& slab, const float (&sums)[BLOCKS_M][BN / 8][4], int part) {
 #pragma unroll
-    for (int i = 0; i < BLOCKS_M; ++i) {
-      const int row = at.tileM * BM + (threadIdx.x / 128 * BLOCKS_M + i) * 64 + warp % 4 * 16;
-#pragma unroll
-      for (int part = 0; part < BN / kSlabColumns; ++part) {
-        slab.put(reinterpret_cast<const float(&)[kSlabColumns / 8][4]>(sums[i][part * kSlabColumns / 8]));
-        __syncwarp();
-        slab.finishAll(p, at, row, at.tileN * BN + part * kSlabColumns);
-        __syncwarp();
-      }
+    for (int i = 0; i < kParts; ++i) {
+      const int column = i % kPartsOfRow * SLAB / 8;
+      if (i == part) slab.put(reinterpret_cast<const float(&)[SLAB / 8][4]>(sums[i / kPartsOfRow][column]));
     }
   }
 };
 
-#define HOPPER(NAME, T, GROUPS, BLOCKS_M, BN, STAGES, RESIDENT)                        \
-  extern "C" __global__ void __launch_bounds__(GROUPS * 128, RESIDENT)                 \
-      NAME(const __grid_constant__ GemmParams p) { beginKernel();                      \
-    HopperProduct<T, GROUPS, BLOCKS_M, BN, STAGES> product;                            \
-    product.run(p);                                                                    \
+#define HOPPER(NAME, T, TOGETHER, BLOCKS_M, BN, STAGES, SLAB, CLUSTER)                           \
+  extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ HopperParams params) { \
+    extern __shared__ __align__(1024) unsigned char shared[];                                    \
+    HopperProduct<T, TOGETHER, BLOCKS_M, BN, STAGES, SLAB, CLUSTER>(params, shared).run();       \
   }
 
 // The rows of table.ts.
-#define HOPPER_ALL(T, TYPE)                            \
-  HOPPER(h256x128x64_##TYPE, T, 2, 2, 128, 4, 1)       \
-  HOPPER(h128x256x64_##TYPE, T, 2, 1, 256, 4, 1)       \
-  HOPPER(h128x128x64_##TYPE, T, 2, 1, 128, 3, 2)       \
-  HOPPER(h128x64x64_##TYPE, T, 2, 1, 64, 4, 2)         \
-  HOPPER(h64x128x64_##TYPE, T, 1, 1, 128, 4, 2)        \
-  HOPPER(h64x64x64_##TYPE, T, 1, 1, 64, 4, 3)          \
-  HOPPER(h64x32x64_##TYPE, T, 1, 1, 32, 5, 3)
+#define HOPPER_ALL(T, TYPE)                                   \
+  HOPPER(h256x128x64_##TYPE, T, true, 2, 128, 4, 32, 1)       \
+  HOPPER(h256x128x64_pair_##TYPE, T, true, 2, 128, 4, 32, 2)  \
+  HOPPER(h128x256x64_##TYPE, T, true, 1, 256, 4, 32, 1)       \
+  HOPPER(h128x256x64_pair_##TYPE, T, true, 1, 256, 4, 32, 2)  \
+  HOPPER(h128x128x64_##TYPE, T, false, 2, 128, 6, 32, 1)      \
+  HOPPER(h128x128x64_pair_##TYPE, T, false, 2, 128, 6, 32, 2) \
+  HOPPER(h64x256x64_##TYPE, T, false, 1, 256, 5, 32, 1)       \
+  HOPPER(h128x64x64_##TYPE, T, false, 2, 64, 8, 32, 1)        \
+  HOPPER(h64x128x64_##TYPE, T, false, 1, 128, 8, 32, 1)       \
+  HOPPER(h64x64x64_##TYPE, T, false, 1, 64, 12, 32, 1)        \
+  HOPPER(h64x32x64_##TYPE, T, false, 1, 32, 16, 32, 1)
 
 HOPPER_ALL(__half, f16)
 HOPPER_ALL(__nv_bfloat16, bf16)

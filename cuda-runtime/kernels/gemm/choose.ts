@@ -49,6 +49,8 @@ interface Reading {
   readonly microseconds: number;
 }
 
+/** wgmma runs nowhere else. */
+const hopperArch = 90;
 const splitCounts = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32];
 const maxWorkspaceBytes = 2 ** 28;
 
@@ -86,7 +88,8 @@ function isAllowed(row: GemmRow, { type, tf32, target }: ChooseOptions): boolean
   if (row.kind === "skinny") return true;
   if (row.kind === "simt") return !hasTensor;
   const { computeCapability } = target;
-  if (computeCapability < row.minimumArch || computeCapability > row.maximumArch) return false;
+  if (row.kind === "hopper") return type !== "float32" && computeCapability === hopperArch;
+  if (computeCapability < row.minimumArch) return false;
   const suits = (row.arithmetic === "tf32") === (type === "float32");
   return hasTensor && suits && sharedBytesOf(row) <= target.sharedBytesPerBlock;
 }
@@ -96,7 +99,7 @@ function hasHalf(type: FloatStorage, computeCapability: number): boolean {
 }
 
 function fitsRows(row: GemmRow, { m, k, batch }: Problem): boolean {
-  if (row.kind === "tensor" && row.instruction === "wgmma") return k > 0;
+  if (row.kind === "hopper") return k > 0;
   if (row.kind !== "skinny") return true;
   return m <= row.rows && (row.rows === 1 || m > 1) && batch.length <= 3;
 }
@@ -120,7 +123,7 @@ function readingsOf(
     // Some kernels take rows along k alone.
     return [asIs, packed];
   }
-  if (unit !== undefined && grain === 16) return [asIs];
+  if (unit !== undefined && wholeGrain === 16) return [asIs];
   // CUDA-core kernels take the constant as it lies, all others take it packed, for nothing.
   if (options.isConstant(operand)) return [asIs, packed];
   return [asIs, { ...packed, microseconds: packMicroseconds(operand, outer, problem, options) }];
@@ -156,11 +159,16 @@ function layoutOf(row: GemmRow, a: Reading, b: Reading): Layout | undefined {
   const layout = `${a.unit === "outer" ? "m" : "k"}${b.unit === "outer" ? "n" : "k"}` as const;
   if (row.kind === "simt") return a.isPacked || b.isPacked ? undefined : layout;
   if (row.kind === "skinny") return takesSkinny(row, a, b) ? layout : undefined;
+  if (row.kind === "hopper") return takesHopper(a) && takesHopper(b) ? layout : undefined;
   if (a.unit === undefined || b.unit === undefined || !row.layouts.includes(layout)) return undefined;
   const grain = Math.min(a.wholeGrain, b.wholeGrain);
-  if (row.instruction === "wgmma" && grain < 16) return undefined;
   const isOdd = grain < 4;
   return row.odd === isOdd ? layout : undefined;
+}
+
+/** The copy engine knows where a row ends. */
+function takesHopper({ unit, grain }: Reading): boolean {
+  return unit === "k" && grain === 16;
 }
 
 function takesSkinny(row: GemmRow & { kind: "skinny" }, a: Reading, b: Reading): boolean {
@@ -248,7 +256,9 @@ export function describeChoice({ row, problem, layout, isSwapped, splits, packA,
     splits > 1 ? `split ${splits}` : "",
     packA ? "packed A" : "",
     packB ? "packed B" : "",
-    row.kind === "tensor" ? `${row.stages} stages of ${stageBytes(row) / 1024} KB` : "",
+    row.kind === "tensor" || row.kind === "hopper"
+      ? `${row.stages} stages of ${stageBytes(row) / 1024} KB`
+      : "",
   ];
   return notes.filter((note) => note !== "").join(", ");
 }

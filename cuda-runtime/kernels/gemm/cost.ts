@@ -5,6 +5,7 @@ import { launchMicroseconds, memoryLatency, type Rates, ratesOf } from "./rates.
 import {
   elementBytes,
   type GemmRow,
+  type HopperRow,
   type SimtRow,
   type SkinnyRow,
   sharedBytesOf,
@@ -36,6 +37,9 @@ export interface GemmSize {
 const fillClocks = 1500;
 /** FLOP a clock of wgmma on random numbers: 80 % of the data sheet's, where power allows it. */
 const hopperTensorRate = 3300;
+/** Bytes a clock that the copy engine brings one multiprocessor from L2 while all of them ask. */
+const hopperFetchRate = 44;
+const hopperStepClocks = 30;
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
@@ -58,6 +62,8 @@ function computeClocks(
   switch (row.kind) {
     case "tensor":
       return tensorClocks(row, size, splits, target, rates);
+    case "hopper":
+      return hopperClocks(row, size, splits, target, rates);
     case "simt":
       return simtClocks(row, size, splits, target, rates);
     case "skinny":
@@ -125,12 +131,8 @@ function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, rates: Rat
   const isFloat = row.arithmetic === "tf32";
   const bytes = isFloat ? 4 : 2;
   const flops = 2 * row.m * row.n * row.k;
-  const isHopper = row.instruction === "wgmma";
-  const rate = isHopper ? hopperTensorRate : rates.tensor;
-  const multiply = flops / (isFloat ? rate / 2 : rate);
-  // wgmma reads its operands where they are, beside the copies.
-  const warps = isHopper ? 0 : threadsOf(row) / 32;
-  const fragments = warps * (row.warpM + row.warpN) * row.k * bytes;
+  const multiply = flops / (isFloat ? rates.tensor / 2 : rates.tensor);
+  const fragments = (threadsOf(row) / 32) * (row.warpM + row.warpN) * row.k * bytes;
   const writes = row.k * bytes * (row.m * writeCost(row, size.aGrain) + row.n * writeCost(row, size.bGrain));
   const shared = (fragments + writes) / 128;
   const fetch = stageBytes(row) / rates.l2;
@@ -145,12 +147,33 @@ function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, rates: Rat
   );
 }
 
+/** Blocks stay and take tile after tile; the next one's operands come in while this one is stored. */
+function hopperClocks(
+  row: HopperRow,
+  size: GemmSize,
+  splits: number,
+  target: PlanTarget,
+  rates: Rates,
+): number {
+  const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
+  const slots = Math.floor(target.multiprocessors / row.cluster);
+  const tiles = blocksOf(size, row.m * row.cluster, row.n, splits);
+  const rounds = Math.ceil(tiles / slots);
+  const multiply = (2 * row.m * row.n * row.k) / hopperTensorRate;
+  const fetched = (row.m + row.n / row.cluster) * row.k * 2;
+  const fetch = (fetched * Math.min(1, tiles / slots)) / hopperFetchRate;
+  const product = steps * Math.max(multiply + hopperStepClocks, fetch);
+  const epilogue = epilogueClocks(row, size, rates) * (row.together ? 1 : 2);
+  const perTile = row.together ? product + epilogue : Math.max(product, (product + epilogue) / 2);
+  return rounds * perTile + (row.together ? 0 : epilogue) + memoryLatency;
+}
+
 /** Small copies take as many instructions as large ones. */
 function writeCost(row: TensorRow, grain: number): number {
   return row.odd ? 6 : 16 / grain;
 }
 
-function epilogueClocks(row: TensorRow, size: GemmSize, rates: Rates): number {
+function epilogueClocks(row: TensorRow | HopperRow, size: GemmSize, rates: Rates): number {
   const staged = (row.m * row.n * 4 * 3) / 128;
   return staged + (row.m * row.n * size.outputBytes * size.storeFactor) / rates.l2 + 200;
 }

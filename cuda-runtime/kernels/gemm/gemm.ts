@@ -1,12 +1,20 @@
 /** @file Products of float matrices: D = epilogue(A · B), batched and strided. */
 import type { Emitter } from "../../plan/lowering.ts";
-import type { Launch } from "../../plan/step.ts";
+import type { Launch, PlanTarget } from "../../plan/step.ts";
 import { bytesOfType, type FloatStorage, isFloatStorage } from "../../plan/storage.ts";
 import { elementCount, sliced, type View } from "../../plan/view.ts";
 import { type Choice, chooseGemm, describeChoice } from "./choose.ts";
-import { gemmParams, partialProblem, workspaceOperand } from "./params.ts";
+import { gemmParams, hopperParams, partialProblem, workspaceOperand } from "./params.ts";
 import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
-import { type GemmRow, kernelOf, sharedBytesOf, skinnyShape, threadsOf } from "./table.ts";
+import {
+  type GemmRow,
+  type HopperRow,
+  hopperThreads,
+  kernelOf,
+  sharedBytesOf,
+  skinnyShape,
+  threadsOf,
+} from "./table.ts";
 
 export type { GemmRequest } from "./problem.ts";
 
@@ -103,26 +111,40 @@ function packedOperand(
 
 function launchChoice(emitter: Emitter, type: FloatStorage, choice: Choice): void {
   const { problem, splits } = choice;
-  if (splits === 1) return emitter.launch(productLaunch(choice, type, problem, 0));
+  const { target } = emitter;
+  if (splits === 1) return emitter.launch(productLaunch({ choice, type, target, problem, splitStride: 0 }));
   const products = elementCount(problem.batch);
   const { m, n } = problem;
   const workspace = emitter.temporary("float32", [splits, products, m, n]);
-  emitter.launch(productLaunch(choice, type, partialProblem(problem, workspace), products * m * n));
+  const partial = partialProblem(problem, workspace);
+  emitter.launch(productLaunch({ choice, type, target, problem: partial, splitStride: products * m * n }));
   emitter.launch(sumLaunch(problem, workspace, splits));
 }
 
-function productLaunch(choice: Choice, type: FloatStorage, problem: Problem, splitStride: number): Launch {
+interface ProductLaunch {
+  readonly choice: Choice;
+  readonly type: FloatStorage;
+  readonly target: PlanTarget;
+  readonly problem: Problem;
+  readonly splitStride: number;
+}
+
+function productLaunch({ choice, type, target, problem, splitStride }: ProductLaunch): Launch {
   const { row, splits, kPerSplit, layout, aGrain, bGrain } = choice;
   const { m, n, k } = problem;
   const tile = tileOf(row, type);
   const [tilesM, tilesN] = [Math.ceil(m / tile.m), Math.ceil(n / tile.n)];
   const products = elementCount(problem.batch);
+  const tiles = tilesM * tilesN * splits * products;
+  const cut = { problem, tilesM, tilesN, splits, kPerSplit, splitStride, aGrain, bGrain };
+  const isHopper = row.kind === "hopper";
   return {
     kernel: kernelOf(row, type, layout),
-    grid: [tilesM * tilesN * splits * products, 1, 1],
+    grid: [isHopper ? stayingBlocks(row, tiles, target) : tiles, 1, 1],
     block: [tile.threads, 1, 1],
-    sharedBytes: row.kind === "tensor" ? sharedBytesOf(row) : 0,
-    params: gemmParams({ problem, tilesM, tilesN, splits, kPerSplit, splitStride, aGrain, bGrain }),
+    cluster: isHopper && row.cluster > 1 ? [row.cluster, 1, 1] : undefined,
+    sharedBytes: isHopper || row.kind === "tensor" ? sharedBytesOf(row) : 0,
+    params: isHopper ? hopperParams(cut, row) : gemmParams(cut),
     reads: readsOf(problem, [problem.a.view, problem.b.view]),
     writes: [problem.d.view],
     flops: 2 * m * n * k * products,
@@ -130,10 +152,17 @@ function productLaunch(choice: Choice, type: FloatStorage, problem: Problem, spl
   };
 }
 
+/** One to a multiprocessor, where there are tiles for all; whole clusters. */
+function stayingBlocks({ cluster }: HopperRow, tiles: number, { multiprocessors }: PlanTarget): number {
+  return cluster * Math.min(tiles, Math.floor(multiprocessors / cluster));
+}
+
 function tileOf(row: GemmRow, type: FloatStorage): { m: number; n: number; threads: number } {
   switch (row.kind) {
     case "tensor":
       return { m: row.m, n: row.n, threads: threadsOf(row) };
+    case "hopper":
+      return { m: row.m * row.cluster, n: row.n, threads: hopperThreads };
     case "simt":
       return { m: row.m, n: row.n, threads: 256 };
     case "skinny": {

@@ -30,14 +30,15 @@ static_assert(sizeof(GemmParams) == 256, "params.ts writes this struct");
 
 struct Place {
   int tileM, tileN, split;
+  int batch[3];
   int64_t a, b, d, residual;  // of the batch, in elements
 };
 
-// Which tile of which product this block computes.
-__device__ __forceinline__ Place placeOf(const GemmParams& p) {
+// Tile `index` of all products; a block's own unless it computes several.
+__device__ __forceinline__ Place placeOf(const GemmParams& p, int index = blockIdx.x) {
   Place at;
   const int tiles = p.tilesM * p.tilesN;
-  int rest = blockIdx.x;
+  int rest = index;
   const int tile = rest % tiles;
   rest /= tiles;
   at.split = rest % p.splits;
@@ -46,6 +47,7 @@ __device__ __forceinline__ Place placeOf(const GemmParams& p) {
   rest /= p.batch[2];
   const int i1 = rest % p.batch[1];
   const int i0 = rest / p.batch[1];
+  at.batch[0] = i0, at.batch[1] = i1, at.batch[2] = i2;
   const int perGroup = p.group * p.tilesN;
   const int first = tile / perGroup * p.group;
   const int rows = min(p.tilesM - first, p.group);

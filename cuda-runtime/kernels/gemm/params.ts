@@ -1,9 +1,10 @@
 /** @file The parameter struct of kernels/gemm/params.cuh. */
 import { type Activation, activations, noActivation } from "../../plan/epilogue.ts";
-import { type ParamBlock, ParamWriter } from "../../plan/params.ts";
-import { storageTypes } from "../../plan/storage.ts";
+import { type ParamBlock, ParamWriter, type TensorMap } from "../../plan/params.ts";
+import { bytesOfType, storageTypes } from "../../plan/storage.ts";
 import type { View } from "../../plan/view.ts";
 import type { Operand, Problem, Target } from "./problem.ts";
+import type { HopperRow } from "./table.ts";
 
 /** sizeof(GemmParams). */
 export const gemmParamsBytes = 256;
@@ -25,11 +26,44 @@ export interface GemmLaunch {
 const rasterGroup = 8;
 
 export function gemmParams(launch: GemmLaunch): ParamBlock {
+  return writeParams(new ParamWriter(), launch).done();
+}
+
+/** HopperParams of gemm-hopper.cu: what is copied of each operand at once stands in front. */
+export function hopperParams(launch: GemmLaunch, { m, n, k, cluster }: HopperRow): ParamBlock {
+  const { problem } = launch;
+  const writer = new ParamWriter()
+    .tensorMap(operandMap(problem.a, problem, problem.m, [k, m]))
+    .tensorMap(operandMap(problem.b, problem, problem.n, [k, n / cluster]));
+  return writeParams(writer, launch).done();
+}
+
+/** Axes k, m (or n), then one of the batch, or all three; those that the operand does not have are of one element. */
+function operandMap(
+  { view, outer, batch }: Operand,
+  problem: Problem,
+  rows: number,
+  box: readonly [number, number],
+): TensorMap {
+  const unit = 16 / bytesOfType(view.type);
+  const packed = Math.ceil(problem.k / unit) * unit;
+  const count = problem.batch.length > 1 ? 3 : 1;
+  const steps = threeOf(batch, 0).reverse().slice(0, count);
+  const sizes = threeOf(problem.batch, 1).reverse().slice(0, count);
+  return {
+    view,
+    sizes: [problem.k, rows, ...sizes.map((size, axis) => (steps[axis] === 0 ? 1 : size))],
+    strides: [rows === 1 ? packed : outer, ...steps.map((step) => (step === 0 ? packed : step))],
+    box: [...box, ...sizes.map(() => 1)],
+  };
+}
+
+function writeParams(writer: ParamWriter, launch: GemmLaunch): ParamWriter {
   const { problem } = launch;
   const { a, b, d, residual, scale, bias, m, n, k } = problem;
   const first = limitsOf(problem.first);
   const last = limitsOf(problem.last);
-  return new ParamWriter()
+  return writer
     .pointer(a.view)
     .pointer(b.view)
     .pointer(d.view)
@@ -50,8 +84,7 @@ export function gemmParams(launch: GemmLaunch): ParamBlock {
     .f32(problem.first.a, problem.first.b)
     .i32(last.code)
     .f32(problem.last.a, problem.last.b)
-    .f32(first.low, first.high, last.low, last.high)
-    .done();
+    .f32(first.low, first.high, last.low, last.high);
 }
 
 function codeOf({ type }: View): number {

@@ -1,4 +1,4 @@
-/** @file The kernels for products, one row each: what gemm.cu, gemm-bf16.cu, gemm-tf32.cu and gemm-plain.cu instantiate. */
+/** @file The kernels for products, one row each: what gemm.cu, gemm-bf16.cu, gemm-tf32.cu, gemm-hopper.cu and gemm-plain.cu instantiate. */
 import type { FloatStorage } from "../../plan/storage.ts";
 
 /** One letter an operand: "k" where its unit stride is along k, else the other axis. */
@@ -6,11 +6,9 @@ export type Layout = "kk" | "kn" | "mk" | "mn";
 
 export type Arithmetic = "half" | "tf32";
 
-/** Tensor Cores, fed by cp.async. */
+/** Tensor Cores by mma.sync, fed by cp.async. */
 export interface TensorRow {
   readonly kind: "tensor";
-  /** wgmma: both operands along k, rows at multiples of 16 bytes. */
-  readonly instruction: "mma" | "wgmma";
   /** Before "_" and the layout. */
   readonly tile: string;
   readonly arithmetic: Arithmetic;
@@ -26,9 +24,22 @@ export interface TensorRow {
   /** Rows of halves at any even address; else at multiples of 4 bytes. */
   readonly odd: boolean;
   readonly minimumArch: number;
-  readonly maximumArch: number;
   /** Time on an H200 over the time that cost.ts would predict: geometric mean over 20 shapes (bench/gpu/gemm.ts --sweep). */
   readonly onHopper: number;
+}
+
+/** wgmma, fed by the copy engine: halves, both operands along k, rows at multiples of 16 bytes. One block a multiprocessor. */
+export interface HopperRow {
+  readonly kind: "hopper";
+  readonly tile: string;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly stages: number;
+  /** Whether both of a block's groups compute one tile; else they take turns. */
+  readonly together: boolean;
+  /** Blocks below each other that share what they read of b. */
+  readonly cluster: 1 | 2;
 }
 
 /** FP32 on CUDA cores, any strides and types. */
@@ -53,7 +64,7 @@ export interface SkinnyRow {
   readonly rows: number;
 }
 
-export type GemmRow = TensorRow | SimtRow | SkinnyRow;
+export type GemmRow = TensorRow | HopperRow | SimtRow | SkinnyRow;
 
 const all = ["kk", "kn", "mk", "mn"] as const;
 const alongK = ["kk", "kn"] as const;
@@ -73,7 +84,6 @@ function tensor(
   const tile = `t${m}x${n}x${k}`;
   return {
     kind: "tensor",
-    instruction: "mma",
     tile,
     arithmetic,
     m,
@@ -86,30 +96,31 @@ function tensor(
     layouts,
     odd,
     minimumArch,
-    maximumArch: Number.POSITIVE_INFINITY,
     onHopper,
   };
 }
 
-/** gemm-hopper.cu. A warp holds 16 rows, or 32, of all columns. */
-function hopper([m, n, k, warpM, warpN, stages, occupancy]: Sizes): TensorRow {
-  return {
-    ...tensor("half", [m, n, k, warpM, warpN, stages, occupancy], ["kk"], 1.05),
-    instruction: "wgmma",
-    tile: `h${m}x${n}x${k}`,
-    minimumArch: 90,
-    maximumArch: 90,
-  };
+/** Of a tile: m, n, stages. */
+type HopperSizes = readonly [number, number, number];
+
+function hopper([m, n, stages]: HopperSizes, together: boolean, cluster: 1 | 2 = 1): HopperRow {
+  const k = 64;
+  const tile = `h${m}x${n}x${k}${cluster === 2 ? "_pair" : ""}`;
+  return { kind: "hopper", tile, m, n, k, stages, together, cluster };
 }
 
 export const gemmTable: readonly GemmRow[] = [
-  hopper([256, 128, 64, 32, 128, 4, 1]),
-  hopper([128, 256, 64, 16, 256, 4, 1]),
-  hopper([128, 128, 64, 16, 128, 3, 2]),
-  hopper([128, 64, 64, 16, 64, 4, 2]),
-  hopper([64, 128, 64, 16, 128, 4, 2]),
-  hopper([64, 64, 64, 16, 64, 4, 3]),
-  hopper([64, 32, 64, 16, 32, 5, 3]),
+  hopper([256, 128, 4], true),
+  hopper([256, 128, 4], true, 2),
+  hopper([128, 256, 4], true),
+  hopper([128, 256, 4], true, 2),
+  hopper([128, 128, 6], false),
+  hopper([128, 128, 6], false, 2),
+  hopper([64, 256, 5], false),
+  hopper([128, 64, 8], false),
+  hopper([64, 128, 8], false),
+  hopper([64, 64, 12], false),
+  hopper([64, 32, 16], false),
   tensor("half", [256, 128, 64, 64, 64, 3, 1], alongK, 1.75),
   tensor("half", [128, 128, 64, 64, 64, 3, 2], all, 1.6),
   tensor("half", [128, 64, 64, 64, 32, 3, 3], alongK, 1.3),
@@ -154,12 +165,21 @@ export function threadsOf(row: TensorRow): number {
 }
 
 /** Of one stage: a tile of each operand. */
-export function stageBytes(row: TensorRow): number {
-  return (row.m + row.n) * row.k * (row.arithmetic === "tf32" ? 4 : 2);
+export function stageBytes(row: TensorRow | HopperRow): number {
+  const isFloat = row.kind === "tensor" && row.arithmetic === "tf32";
+  return (row.m + row.n) * row.k * (isFloat ? 4 : 2);
 }
 
-export function sharedBytesOf(row: TensorRow): number {
-  return row.stages * stageBytes(row);
+/** Two groups that multiply, one that copies. */
+export const hopperThreads = 384;
+/** What eight warps store from, 16 rows of 32 + 8 floats each. */
+const slabBytes = 8 * 16 * 40 * 4;
+const barrierBytes = 8;
+
+export function sharedBytesOf(row: TensorRow | HopperRow): number {
+  const ring = row.stages * stageBytes(row);
+  // Of barriers one each for a stage that is full, one that is empty, and a group's turn.
+  return row.kind === "tensor" ? ring : ring + slabBytes + 2 * (row.stages + 1) * barrierBytes;
 }
 
 const families = { float16: "gemm", bfloat16: "gemm-bf16", float32: "gemm-tf32" } as const;
@@ -171,11 +191,11 @@ export function kernelOf(
   layout: Layout | undefined,
 ): { kind: "built"; family: string; entry: string } {
   switch (row.kind) {
+    case "hopper": {
+      const suffix = type === "bfloat16" ? "bf16" : "f16";
+      return { kind: "built", family: "gemm-hopper", entry: `${row.tile}_${suffix}` };
+    }
     case "tensor": {
-      if (row.instruction === "wgmma") {
-        const suffix = type === "bfloat16" ? "bf16" : "f16";
-        return { kind: "built", family: "gemm-hopper", entry: `${row.tile}_${suffix}` };
-      }
       const entry = `${row.tile}_${layout ?? "kk"}${row.odd ? "_odd" : ""}`;
       return { kind: "built", family: families[type], entry };
     }
@@ -193,6 +213,7 @@ export function entriesOf(family: string): readonly string[] {
   const types = ["float16", "bfloat16", "float32"] as const;
   const refs = gemmTable.flatMap((row) =>
     types.flatMap((type) => {
+      if (row.kind === "hopper" && type === "float32") return [];
       if (row.kind !== "tensor") return [kernelOf(row, type, undefined)];
       if ((row.arithmetic === "tf32") !== (type === "float32")) return [];
       return row.layouts.map((layout) => kernelOf(row, type, layout));

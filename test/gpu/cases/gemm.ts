@@ -1,7 +1,12 @@
 /** @file Products of matrices on the GPU against loops in double precision. */
 import type { Choice } from "../../../cuda-runtime/kernels/gemm/choose.ts";
 import { emitGemm, type GemmRequest } from "../../../cuda-runtime/kernels/gemm/gemm.ts";
-import { type GemmRow, gemmTable } from "../../../cuda-runtime/kernels/gemm/table.ts";
+import {
+  type GemmRow,
+  gemmTable,
+  type HopperRow,
+  type Layout,
+} from "../../../cuda-runtime/kernels/gemm/table.ts";
 import { emitWhole } from "../../../cuda-runtime/kernels/gemm/whole.ts";
 import {
   type Activation,
@@ -356,22 +361,32 @@ function sizeCases(): KernelCase[] {
 function rowCases(): KernelCase[] {
   return precisions.flatMap((precision) =>
     gemmTable.flatMap((row) => {
-      const usesTensor = row.kind === "tensor";
-      if (usesTensor && (row.arithmetic === "tf32") !== (precision === "tf32")) return [];
-      if (usesTensor ? precision === "float32" : precision === "tf32") return [];
+      const isHopper = row.kind === "hopper";
+      if (isHopper && precision === "tf32") return [];
+      if (row.kind === "tensor" && (row.arithmetic === "tf32") !== (precision === "tf32")) return [];
+      if (isHopper || row.kind === "tensor" ? precision === "float32" : precision === "tf32") return [];
       if (row.kind === "simt" && precision !== "float32") return [];
       return [1, 3].map((splits) => rowCase(precision, row, splits));
     }),
   );
 }
 
+function layoutsOf(row: GemmRow): readonly Layout[] {
+  switch (row.kind) {
+    case "skinny":
+      return [row.along === "k" ? "kk" : "kn"];
+    case "tensor":
+      return row.layouts;
+    case "hopper":
+      return ["kk"];
+    case "simt":
+      return ["kk", "mn"];
+  }
+}
+
 function rowCase(precision: Precision, row: GemmRow, splits: number): KernelCase {
   const isSkinny = row.kind === "skinny";
-  const layouts = isSkinny
-    ? [row.along === "k" ? "kk" : "kn"]
-    : row.kind === "tensor"
-      ? row.layouts
-      : ["kk", "mn"];
+  const layouts = layoutsOf(row);
   const name = isSkinny ? `rows${row.rows} along ${row.along}${row.wide ? " wide" : ""}` : row.tile;
   const isOdd = row.kind === "tensor" && row.odd;
   const gap = isOdd || (isSkinny && !row.wide) ? 1 : 0;
@@ -379,7 +394,7 @@ function rowCase(precision: Precision, row: GemmRow, splits: number): KernelCase
   const k = isSkinny ? 1200 : 5 * row.k + 8;
   return caseOf(
     `${precision} ${name}${isOdd ? " odd" : ""}, ${splits} splits`,
-    layouts.map((layout): Setup => {
+    layouts.flatMap((layout): Setup[] => {
       const a: Order = layout.startsWith("k") ? "row" : "column";
       const b: Order = layout.endsWith("k") ? "column" : "row";
       const accepts = (choice: Choice) =>
@@ -389,7 +404,12 @@ function rowCase(precision: Precision, row: GemmRow, splits: number): KernelCase
         !choice.packA &&
         !choice.packB &&
         choice.splits > 1 === splits > 1;
-      return { precision, m, n, k, a, b, gap, batchA: [2], epilogue: { bias: true }, accepts };
+      const setup = { precision, m, n, k, a, b, gap, epilogue: { bias: true }, accepts };
+      const crossed = { ...setup, batchA: [3, 1], batchB: [1, 2] };
+      // More tiles than multiprocessors, twice over: blocks stay, and their groups come round again.
+      const many = (own: HopperRow) => ({ ...setup, m: 17 * own.m - 5, n: 17 * own.n - 8, k: own.k + 8 });
+      const hopper = row.kind === "hopper" ? [crossed, ...(splits === 1 ? [many(row)] : [])] : [];
+      return [{ ...setup, batchA: [2] }, ...hopper];
     }),
   );
 }
