@@ -44,7 +44,7 @@ export class Concatenations {
     let start = 0;
     for (const slot of slots) {
       const size = slot.shape[axis] ?? 0;
-      this.#place(slot, sliced(home, axis, start, size));
+      this.#planner.place(slot, sliced(home, axis, start, size));
       start += size;
     }
     this.#planner.setView(output, home, frame);
@@ -59,18 +59,9 @@ export class Concatenations {
       const slot = this.#planner.slotOf(input, frame);
       const part = this.#part(only, input, slot, this.#planner.orderOf(slot), frame);
       if (part === undefined) return;
-      this.#place(slot, part);
+      this.#planner.place(slot, part);
       if (slot.state.kind === "stored") slot.state = { kind: "stored", view: part };
     }
-  }
-
-  #place(slot: Slot, part: View): void {
-    if (elementCount(part.shape) === 0) return;
-    const { emitter } = this.#planner;
-    if (slot.state.kind === "lazy" && slot.type === part.type && this.#planner.settle(slot, part) === part)
-      return;
-    const view = this.#planner.viewOf(slot);
-    if (!isSameView(view, part)) emitter.copy(view, part);
   }
 
   #largest(value: Value, frame: Frame): Node | undefined {
@@ -155,14 +146,6 @@ function follows(end: View, next: View, axis: number): boolean {
     end.offset === next.offset &&
     end.strides[axis] !== 0 &&
     end.strides.every((stride, at) => stride === next.strides[at])
-  );
-}
-
-function isSameView(a: View, b: View): boolean {
-  return (
-    a.buffer === b.buffer &&
-    a.offset === b.offset &&
-    a.strides.every((stride, axis) => stride === b.strides[axis])
   );
 }
 
