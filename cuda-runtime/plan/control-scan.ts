@@ -1,5 +1,6 @@
 /** @file Scan, unrolled: one instance of the body a step, over views of the inputs. */
 import { NodeContext } from "../../src/facts/context.ts";
+import { maxUnrolledNodes } from "../../src/facts/expansion.ts";
 import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { normalizeAxis, stridesOf, tensor } from "../../src/ops/shape.ts";
@@ -125,6 +126,12 @@ function lowerBatches(scan: ScanNode): void {
     scanned.map(() => 1),
   );
   const batch = sizesOfFact(scanned[0]?.fact)?.[0] ?? 0;
+  if (batch > maxUnrolledNodes) {
+    throw controlError(
+      node,
+      `has a batch of ${batch.toLocaleString("en-US")} sequences; up to ${maxUnrolledNodes.toLocaleString("en-US")} are unrolled`,
+    );
+  }
   const lengths = lengthsOf(scan, batch, steps);
   const stackFor = (output: Value | undefined, axes: readonly number[]) =>
     isWanted(output, frame) ? new Stack(node, output, axes, frame, planner) : undefined;

@@ -1,5 +1,5 @@
 /** @file An output of a loop that is made slice by slice: each is written where it belongs, where that is possible. */
-import type { Node, Value } from "../../src/ir/model.ts";
+import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { controlError } from "./control-body.ts";
 import { sizesOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
@@ -30,9 +30,11 @@ export class Stack {
 
   /** Before a body is lowered: its output `value` may be computed in place. */
   reserve(value: Value, body: Frame, part: Part): void {
-    const { type } = this.#planner.slotOf(value, body);
-    const whole = this.#wholeOf(type);
-    if (whole.type === type) body.homes.set(value, part(whole));
+    const whole = this.#wholeOf(this.#planner.slotOf(value, body).type);
+    // Exporters put an Identity between a carried value and the output that is the same.
+    for (let at: Value | undefined = value; at !== undefined; at = beforeIdentity(at)) {
+      if (this.#planner.slotOf(at, body).type === whole.type) body.homes.set(at, part(whole));
+    }
   }
 
   /** After it is. */
@@ -61,4 +63,11 @@ export class Stack {
     this.#whole ??= this.#planner.emitter.temporary(type, this.shape, this.#order);
     return this.#whole;
   }
+}
+
+/** What an Identity of the same graph hands on. */
+function beforeIdentity({ producer, graph }: Value): Value | undefined {
+  if (producer === undefined || operatorOf(producer) !== "Identity") return undefined;
+  const [input] = producer.inputs;
+  return input?.graph === graph && input.producer !== undefined ? input : undefined;
 }

@@ -84,6 +84,8 @@ export class Planner {
   /** Products that have been launched: the expression that was stored, and where. */
   readonly #launched = new Map<object, { readonly expr: Expr; readonly view: View }>();
   readonly #orders = new Map<object, number>();
+  /** Where slots that wait are to be stored, once they are. */
+  readonly #homes = new Map<Slot, View>();
   /** What is the same in every instance of a graph: stored once. */
   readonly #fixed = new Map<Value, Slot>();
   /** Of what waits, products and lazy slots: the node that it comes from, whoever makes it wait no longer. */
@@ -255,8 +257,9 @@ export class Planner {
       kind: "lazy",
       expr: products.length === 0 ? expr : this.#withProduct(slot, expr, value, frame),
     };
-    if (this.mayWait(slot, value, frame) || slot.state.kind !== "lazy") return;
     const home = frame.homes.get(value);
+    if (home !== undefined) this.#homes.set(slot, home);
+    if (this.mayWait(slot, value, frame) || slot.state.kind !== "lazy") return;
     this.settle(slot, home ?? this.#concatenations.homeOf(value, slot, this.orderOf(slot), frame));
   }
 
@@ -327,7 +330,7 @@ export class Planner {
     return elementwiseLowerings[operatorOf(node)] !== undefined && !frame.macros.has(node);
   }
 
-  settle(slot: Slot, to?: View): View {
+  settle(slot: Slot, to: View | undefined = this.#homes.get(slot)): View {
     this.#refresh(slot);
     const { state } = slot;
     const [product] = state.kind === "lazy" ? productsIn(state.expr) : [];

@@ -95,7 +95,8 @@ function tripCount(context: OpContext, leavingCondition: Fact | undefined): Dim 
     const first = numbersAt(context, 1)?.[0];
     if (first === 0) return 0;
     const next = leavingCondition?.kind === "tensor" ? numbersOf(leavingCondition.elements)?.[0] : undefined;
-    if (next === 0 && first !== undefined) return 1;
+    const runsOnce = typeof limit === "number" || context.inputs[0] === undefined;
+    if (next === 0 && first !== undefined) return runsOnce ? 1 : unknownDim();
     if (first === undefined || next === undefined) return unknownDim();
   }
   return context.inputs[0] === undefined || limit === undefined ? unknownDim() : limit;
