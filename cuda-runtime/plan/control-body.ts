@@ -22,21 +22,24 @@ export function controlError(node: Node, reason: string): PlanError {
 export class UnrolledNodes {
   #nodes = 0;
 
-  /** Before `iterations` more of the instance are lowered; `before`: of the same loop. */
-  take(node: Node, scope: Scope, iterations: number, before = 0): void {
+  /** Before `iterations` more of the instance are lowered. `done`: of the same loop; `why`: there are so many. */
+  take(node: Node, scope: Scope, iterations: number, { done = 0, why = "" } = {}): void {
     const size = sizeOf(scope);
     const nodes = this.#nodes + iterations * size;
     if (nodes > maxUnrolledNodes) {
-      const limit = maxUnrolledNodes.toLocaleString("en-US");
-      const others = this.#nodes - before * size;
-      const elsewhere = others > 0 ? `, beside ${others.toLocaleString("en-US")} nodes of other loops` : "";
+      const others = this.#nodes - done * size;
+      const beside = others > 0 ? `, beside ${counted(others)} nodes of other loops` : "";
       throw controlError(
         node,
-        `unrolls to ${(before + iterations).toLocaleString("en-US")} iterations of ${size} nodes${elsewhere}; a plan holds up to ${limit} nodes of unrolled loops`,
+        `unrolls to ${counted(done + iterations)} iterations of ${size} nodes${why}${beside}; a plan holds up to ${counted(maxUnrolledNodes)} nodes of unrolled loops`,
       );
     }
     this.#nodes = nodes;
   }
+}
+
+function counted(count: number): string {
+  return count.toLocaleString("en-US");
 }
 
 /** Nodes of an instance; loops inside it count for themselves. */

@@ -57,6 +57,7 @@ class LoopLowering {
   #condition: Condition | undefined;
   /** Whether iterations still count, where only data tells. */
   #mask: Slot | undefined;
+  #isReserved = false;
 
   constructor(node: Node, frame: Frame, planner: Planner) {
     const body = new NodeContext(node, frame.scope, []).graph("body");
@@ -119,12 +120,10 @@ class LoopLowering {
    * once a condition is false. The number of slices cannot be left to data in that way.
    */
   #narrowMask(): void {
-    const { value, frame } = this.#condition ?? {};
-    if (value === undefined || frame === undefined) return;
+    if (this.#condition === undefined) return;
+    const { value, frame } = this.#condition;
     const refuse = (why: string) =>
-      this.#error(
-        `its condition ("${value.name}", after ${this.#count} iterations) has to be known while planning, and depends on data: ${why}`,
-      );
+      this.#error(`${this.#conditionName()} has to be known while planning, and depends on data: ${why}`);
     const [scanned] = this.#scanned().filter((output) => isWanted(output, this.#frame));
     if (scanned !== undefined) throw refuse(`it decides how many slices "${scanned.name}" has`);
     if (this.#limit === Infinity) throw refuse("nothing else ends the loop");
@@ -156,11 +155,28 @@ class LoopLowering {
     const counter: BodyInput = { fact: tensor("int64", [], [this.#count]), slot: neverAsked };
     const inputs = [counter, { fact: running, slot: neverAsked }, ...this.#carried];
     const scope = instanceOf(this.#node, this.#body, inputs, this.#frame, this.#planner);
-    const trips = this.#frame.scope.children.get(this.#node)?.[0]?.repeat;
-    const { unrolled } = this.#planner;
-    if (typeof trips !== "number") unrolled.take(this.#node, scope, 1, this.#count);
-    else if (this.#count === 0) unrolled.take(this.#node, scope, trips);
+    this.#reserve(scope);
     return scope;
+  }
+
+  /** All iterations at once where their number is known: what is too much is refused before it is planned. */
+  #reserve(scope: Scope): void {
+    if (this.#isReserved) return;
+    const { unrolled } = this.#planner;
+    const trips = this.#frame.scope.children.get(this.#node)?.[0]?.repeat;
+    const done = this.#count;
+    if (this.#mask !== undefined) {
+      const why = `, as ${this.#conditionName()} depends on data`;
+      unrolled.take(this.#node, scope, (this.#limit ?? Infinity) - done, { done, why });
+    } else {
+      unrolled.take(this.#node, scope, typeof trips === "number" ? trips : 1, { done });
+    }
+    this.#isReserved = this.#mask !== undefined || typeof trips === "number";
+  }
+
+  #conditionName(): string {
+    const name = `"${this.#condition?.value.name ?? ""}"`;
+    return `its condition (${this.#count === 0 ? name : `${name} of iteration ${this.#count - 1}`})`;
   }
 
   #wanted(scope: Scope): Value[] {
@@ -184,8 +200,6 @@ class LoopLowering {
 
   #carry(body: Frame): void {
     const [condition, ...outputs] = this.#body.outputs;
-    if (this.#condition !== undefined && condition !== undefined)
-      this.#condition = { value: condition, frame: body };
     this.#carried = this.#carried.map((before, index) => {
       const value = outputs[index];
       if (value === undefined) throw this.#error(`its body has no output for "${before.name}"`);
@@ -195,6 +209,8 @@ class LoopLowering {
         ? after
         : this.#choose(this.#mask, after, before);
     });
+    if (this.#condition !== undefined && condition !== undefined)
+      this.#condition = { value: condition, frame: body };
   }
 
   /** What is carried on where only data tells whether the iteration counts. */
@@ -202,7 +218,7 @@ class LoopLowering {
     const [sizes, old] = [sizesOfFact(after.fact), sizesOfFact(before.fact)];
     if (sizes === undefined || old === undefined || String(sizes) !== String(old)) {
       throw this.#error(
-        `its condition has to be known while planning, and depends on data: it decides whether "${after.name}" is ${describeFact(before.fact)} or ${describeFact(after.fact)}`,
+        `${this.#conditionName()} has to be known while planning, and depends on data: it decides whether "${after.name}" is ${describeFact(before.fact)} or ${describeFact(after.fact)}`,
       );
     }
     const fact = new Join().facts(before.fact, after.fact);

@@ -82,34 +82,31 @@ function sourceOf(value: Value, frame: Frame, planner: Planner): Source {
 
 function lowerSequence(scan: ScanNode): void {
   const { node, frame, planner, context, states, scanned } = scan;
-  const inputAxes = scanned.map(({ fact }, index) => {
-    const rank = fact?.kind === "tensor" ? (fact.shape?.length ?? 0) : 0;
-    return normalizeAxis(context.ints("scan_input_axes")?.[index] ?? 0, rank, "scan axis");
-  });
-  const steps = sizeAlong(scan, inputAxes);
   const outputs = node.outputs.slice(states.length);
-  const axes = outputs.map((output, index) => {
-    const rank = (output === undefined ? undefined : frame.scope.shape(output))?.length ?? 1;
-    return normalizeAxis(context.ints("scan_output_axes")?.[index] ?? 0, rank, "scan output axis");
-  });
-  const stacks = outputs.map((output, index) =>
-    isWanted(output, frame) ? new Stack(node, output, [axes[index] ?? 0], frame, planner) : undefined,
+  const inputAxes = axesOf(
+    scan,
+    "scan_input_axes",
+    scanned.map(({ fact }) => rankOf(fact)),
   );
-  const isReversed = (name: string, index: number) => (context.ints(name)?.[index] ?? 0) !== 0;
-  const indexOf = (name: string, index: number, step: number) =>
-    isReversed(name, index) ? steps - 1 - step : step;
+  const outputAxes = axesOf(
+    scan,
+    "scan_output_axes",
+    outputs.map((output) => rankOf(output && frame.scope.fact(output))),
+  );
+  const steps = sizeAlong(scan, inputAxes);
+  const stacks = outputs.map((output, index) => stackFor(scan, output, [outputAxes[index] ?? 0]));
+  const placeOf = (directions: string, index: number, step: number) =>
+    (context.ints(directions)?.[index] ?? 0) === 0 ? step : steps - 1 - step;
   const last = lowerSteps(scan, {
     states,
     steps,
     slices: (step) =>
       scanned.map((source, index) =>
-        sliceOf(source, inputAxes[index] ?? 0, indexOf("scan_input_directions", index, step)),
+        sliceOf(source, inputAxes[index] ?? 0, placeOf("scan_input_directions", index, step)),
       ),
     stacks,
-    part: (index, step) => {
-      const at = indexOf("scan_output_directions", index, step);
-      return (whole) => picked(whole, axes[index] ?? 0, at);
-    },
+    part: (index, step) => (whole) =>
+      picked(whole, outputAxes[index] ?? 0, placeOf("scan_output_directions", index, step)),
   });
   planner.emitter.draft.during(scan.origin, () => {
     for (const stack of stacks) stack?.finish();
@@ -118,38 +115,32 @@ function lowerSequence(scan: ScanNode): void {
   });
 }
 
+function axesOf({ context }: ScanNode, name: string, ranks: readonly number[]): number[] {
+  return ranks.map((rank, index) => normalizeAxis(context.ints(name)?.[index] ?? 0, rank, "scan axis"));
+}
+
+function rankOf(fact: Fact | undefined): number {
+  return fact?.kind === "tensor" ? (fact.shape?.length ?? 1) : 1;
+}
+
+function stackFor(
+  { node, frame, planner }: ScanNode,
+  output: Value | undefined,
+  axes: readonly number[],
+): Stack | undefined {
+  return isWanted(output, frame) ? new Stack(node, output, axes, frame, planner) : undefined;
+}
+
 /** Before opset 9: every value has a batch in front, and each of its sequences a length of its own. */
 function lowerBatches(scan: ScanNode): void {
-  const { node, frame, planner, context, states, scanned, origin } = scan;
-  const steps = sizeAlong(
-    scan,
-    scanned.map(() => 1),
-  );
-  const batch = sizesOfFact(scanned[0]?.fact)?.[0] ?? 0;
-  if (batch > maxUnrolledNodes) {
-    throw controlError(
-      node,
-      `has a batch of ${batch.toLocaleString("en-US")} sequences; up to ${maxUnrolledNodes.toLocaleString("en-US")} are unrolled`,
-    );
-  }
-  const lengths = lengthsOf(scan, batch, steps);
-  const stackFor = (output: Value | undefined, axes: readonly number[]) =>
-    isWanted(output, frame) ? new Stack(node, output, axes, frame, planner) : undefined;
-  const ends = states.map((_, index) => stackFor(node.outputs[index], [0]));
-  const stacks = node.outputs.slice(states.length).map((output) => stackFor(output, [0, 1]));
+  const { node, planner, states, scanned, origin } = scan;
+  const steps = sizeAlong(scan, new Array<number>(scanned.length).fill(1));
+  const lengths = lengthsOf(scan, batchOf(scan), steps);
+  const ends = states.map((_, index) => stackFor(scan, node.outputs[index], [0]));
+  const stacks = node.outputs.slice(states.length).map((output) => stackFor(scan, output, [0, 1]));
   if (lengths.some((length) => length < steps)) for (const stack of stacks) stack?.clear();
   for (const [item, length] of lengths.entries()) {
-    const isReversed = (index: number) => (context.ints("directions")?.[index] ?? 0) !== 0;
-    const last = lowerSteps(scan, {
-      states: states.map((source) => sliceOf(source, 0, item)),
-      steps: length,
-      slices: (step) =>
-        scanned.map((source, index) =>
-          sliceOf(sliceOf(source, 0, item), 0, isReversed(index) ? length - 1 - step : step),
-        ),
-      stacks,
-      part: (_, step) => (whole) => picked(picked(whole, 0, item), 0, step),
-    });
+    const last = lowerSteps(scan, sequenceOf(scan, item, length, stacks));
     planner.emitter.draft.during(origin, () => {
       for (const [index, end] of ends.entries()) {
         const slot = end === undefined ? undefined : last[index]?.slot();
@@ -160,6 +151,35 @@ function lowerBatches(scan: ScanNode): void {
   planner.emitter.draft.during(origin, () => {
     for (const stack of [...ends, ...stacks]) stack?.finish();
   });
+}
+
+/** One item of a batch. */
+function sequenceOf(
+  { context, states, scanned }: ScanNode,
+  item: number,
+  steps: number,
+  stacks: Sequence["stacks"],
+): Sequence {
+  const placeOf = (index: number, step: number) =>
+    (context.ints("directions")?.[index] ?? 0) === 0 ? step : steps - 1 - step;
+  return {
+    states: states.map((source) => sliceOf(source, 0, item)),
+    steps,
+    slices: (step) =>
+      scanned.map((source, index) => sliceOf(sliceOf(source, 0, item), 0, placeOf(index, step))),
+    stacks,
+    part: (_, step) => (whole) => picked(picked(whole, 0, item), 0, step),
+  };
+}
+
+function batchOf({ node, scanned }: ScanNode): number {
+  const batch = sizesOfFact(scanned[0]?.fact)?.[0] ?? 0;
+  if (batch <= maxUnrolledNodes) return batch;
+  const [found, limit] = [batch, maxUnrolledNodes].map((count) => count.toLocaleString("en-US"));
+  throw controlError(
+    node,
+    `has a batch of ${found} sequences; a plan holds up to ${limit} nodes of unrolled loops`,
+  );
 }
 
 function lengthsOf({ node, frame }: ScanNode, batch: number, steps: number): readonly number[] {

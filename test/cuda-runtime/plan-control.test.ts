@@ -230,7 +230,33 @@ describe("a Loop that data ends", () => {
 
   test("is refused where nothing else ends it, by the name of the condition", () => {
     expect(refusal(graph(["", "yes", "x"]))).toBe(
-      'loop (Loop): its condition ("goOn", after 1 iterations) has to be known while planning, and depends on data: nothing else ends the loop',
+      'loop (Loop): its condition ("goOn" of iteration 0) has to be known while planning, and depends on data: nothing else ends the loop',
+    );
+  });
+
+  test("is refused where it may run for long", () => {
+    const long = {
+      ...graph(["m", "yes", "x"]),
+      initializer: [number("m", 2 ** 40), floats("ten", [], [10]), yes],
+    };
+    expect(refusal(long)).toBe(
+      'loop (Loop): unrolls to 1,099,511,627,776 iterations of 4 nodes, as its condition ("goOn" of iteration 0) depends on data; a plan holds up to 50,000 nodes of unrolled loops',
+    );
+  });
+
+  test("is refused where it decides about a shape", () => {
+    const growing: types.IGraphProto = {
+      ...body,
+      node: [
+        node("Concat", ["h", "x"], ["next"], { attribute: [attribute("axis", 0)] }),
+        ...(body.node?.slice(1) ?? []),
+      ],
+      input: [...counted, info("h", [undefined])],
+      output: [info("goOn", [], bool), info("next", [undefined])],
+    };
+    const open = { ...graph([]), node: [loop(["m", "yes", "x"], ["y"], growing)] };
+    expect(refusal({ ...open, output: [info("y", [undefined])] })).toBe(
+      'loop (Loop): its condition ("goOn" of iteration 0) has to be known while planning, and depends on data: it decides whether "next" is float32[2] or float32[3]',
     );
   });
 
@@ -238,7 +264,7 @@ describe("a Loop that data ends", () => {
     const scanning = { ...body, output: [...(body.output ?? []), info("next", [1])] };
     const open = { ...graph([]), node: [loop(["m", "yes", "x"], ["y", "all"], scanning)] };
     expect(refusal({ ...open, output: [info("all", [undefined, 1])] })).toBe(
-      'loop (Loop): its condition ("goOn", after 1 iterations) has to be known while planning, and depends on data: it decides how many slices "all" has',
+      'loop (Loop): its condition ("goOn" of iteration 0) has to be known while planning, and depends on data: it decides how many slices "all" has',
     );
   });
 });
