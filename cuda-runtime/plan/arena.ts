@@ -41,6 +41,8 @@ export function lifetimesOf(
   return [...found.values()];
 }
 
+const stretchSteps = 32;
+
 interface Placed extends Lifetime {
   readonly offset: number;
   readonly end: number;
@@ -51,32 +53,57 @@ export function placeBuffers(lifetimes: readonly Lifetime[]): Placement {
   const order = [...lifetimes].sort(
     (a, b) => b.buffer.bytes - a.buffer.bytes || a.first - b.first || a.buffer.id - b.buffer.id,
   );
-  // By offset.
-  const placed: Placed[] = [];
+  const placed = new Timeline();
+  const offsets = new Map<DeviceBuffer, number>();
+  let bytes = 0;
   for (const lifetime of order) {
     const size = aligned(Math.max(1, lifetime.buffer.bytes));
-    const offset = tightestGap(placed, lifetime, size);
+    const offset = tightestGap(placed.during(lifetime), size);
     const end = offset + size;
-    const at = placed.findIndex((other) => other.offset > offset);
-    placed.splice(at < 0 ? placed.length : at, 0, { ...lifetime, offset, end });
+    placed.add({ ...lifetime, offset, end });
+    offsets.set(lifetime.buffer, offset);
+    bytes = Math.max(bytes, end);
   }
-  return {
-    offsets: new Map(placed.map(({ buffer, offset }) => [buffer, offset])),
-    bytes: placed.reduce((most, { end }) => Math.max(most, end), 0),
-  };
+  return { offsets, bytes };
 }
 
 /** The smallest gap of `size` bytes or more, else the end. `placed` is sorted by offset. */
-function tightestGap(placed: readonly Placed[], { first, last }: Lifetime, size: number): number {
+function tightestGap(placed: readonly Placed[], size: number): number {
   let end = 0;
   let best: { offset: number; size: number } | undefined;
   for (const other of placed) {
-    if (other.first > last || other.last < first) continue;
     const gap = other.offset - end;
     if (gap >= size && (best === undefined || gap < best.size)) best = { offset: end, size: gap };
     end = Math.max(end, other.end);
   }
   return best?.offset ?? end;
+}
+
+/** What lives when, by stretches of steps: an unrolled loop has ten thousands of buffers, each for a few steps. */
+class Timeline {
+  readonly #stretches: Placed[][] = [];
+
+  add(placed: Placed): void {
+    for (const stretch of this.#stretchesOf(placed)) stretch.push(placed);
+  }
+
+  /** Those that live at some time together with `lifetime`, by offset. */
+  during(lifetime: Lifetime): readonly Placed[] {
+    const { first, last } = lifetime;
+    const found = new Set<Placed>();
+    for (const stretch of this.#stretchesOf(lifetime)) {
+      for (const other of stretch) if (other.first <= last && other.last >= first) found.add(other);
+    }
+    return [...found].sort((a, b) => a.offset - b.offset);
+  }
+
+  *#stretchesOf({ first, last }: Lifetime): Generator<Placed[]> {
+    for (let at = Math.floor(first / stretchSteps); at <= Math.floor(last / stretchSteps); at++) {
+      const stretch = this.#stretches[at] ?? [];
+      this.#stretches[at] = stretch;
+      yield stretch;
+    }
+  }
 }
 
 function aligned(bytes: number): number {

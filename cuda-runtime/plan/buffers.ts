@@ -1,6 +1,7 @@
 /** @file Buffers and steps while a plan is made: which of them depend on nothing but weights is known at the end. */
 
-import type { Action, Step, Upload } from "./step.ts";
+import { withoutDuplicates } from "./duplicates.ts";
+import { type Action, type Step, touched, type Upload } from "./step.ts";
 import { bytesOfType, type StorageType } from "./storage.ts";
 import { type BufferKind, type DeviceBuffer, elementCount, stridesOf, type View } from "./view.ts";
 
@@ -76,8 +77,10 @@ export class PlanDraft {
 
   finish(): { buffers: DeviceBuffer[]; uploads: Upload[]; prepare: Step[]; steps: Step[] } {
     const varies = this.#spread();
-    const prepare = this.#steps.filter((step) => !varies.has(step));
-    const steps = this.#steps.filter((step) => varies.has(step));
+    const { prepare, steps } = withoutDuplicates(
+      this.#steps.filter((step) => !varies.has(step)),
+      this.#steps.filter((step) => varies.has(step)),
+    );
     const used = new Set<DeviceBuffer>();
     for (const step of steps) for (const { buffer } of touched(step.action).flat()) used.add(buffer);
     for (const step of prepare) {
@@ -105,9 +108,4 @@ export class PlanDraft {
     }
     return varies;
   }
-}
-
-/** What an action reads and what it writes. */
-export function touched(action: Action): readonly [readonly View[], readonly View[]] {
-  return action.kind === "launch" ? [action.launch.reads, action.launch.writes] : [[], [action.view]];
 }

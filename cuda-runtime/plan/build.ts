@@ -1,10 +1,11 @@
 /** @file A model and its sizes to a plan. No GPU is needed: what is to run on one can be printed anywhere. */
-import { type Facts, inferFacts } from "../../src/facts/infer.ts";
+import { inferFacts } from "../../src/facts/infer.ts";
 import { isConstant } from "../../src/facts/scope.ts";
 import type { Model, TensorRef, Value } from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { PlanDraft } from "./buffers.ts";
+import { refuseSkipped } from "./control-body.ts";
 import { PlanEmitter } from "./emitter.ts";
 import { sizesOfFact } from "./fold-known.ts";
 import { type Frame, Planner, type PlannerOptions } from "./planner.ts";
@@ -32,12 +33,12 @@ export interface PlanOptions {
 export function planModel(options: PlanOptions): Plan {
   const { model, precision = "model", target = h200, weights } = options;
   const facts = inferFacts(model, { dims: options.dims, shapes: options.shapes, inputs: options.known });
-  refuseSkipped(facts);
+  refuseSkipped(facts.root);
   const draft = new PlanDraft();
   const emitter = new PlanEmitter(draft, target, precision === "tf32");
   const readElements: PlannerOptions["readElements"] = (tensor, limit) =>
     model.reader.elements(tensor, limit);
-  const planner = new Planner(emitter, { precision, weights, readElements });
+  const planner = new Planner(emitter, { precision, weights, readElements, inferBody: facts.inferBody });
   const frame = planner.frameOf(facts.root, undefined);
   const inputs = model.graph.inputs
     .filter((value) => !isConstant(value, model))
@@ -45,14 +46,6 @@ export function planModel(options: PlanOptions): Plan {
   planner.lowerGraph(frame);
   const outputs = model.graph.outputs.map((value) => outputPort(value, frame, planner, draft));
   return { ...draft.finish(), inputs, outputs };
-}
-
-function refuseSkipped({ skipped }: Facts): void {
-  const [first] = skipped;
-  if (first === undefined) return;
-  const { node, reason } = first;
-  const operator = node.domain === "" ? node.opType : `${node.domain}::${node.opType}`;
-  throw new PlanError(operator, `${node.name}: ${reason}`);
 }
 
 /** In memory as the caller gives it: row-major, of the model's type. */

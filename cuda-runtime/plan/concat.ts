@@ -11,9 +11,10 @@ import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
 import { elementCount, sliced, type View } from "./view.ts";
 
-/** Memory of the concatenations of one instance of a graph, made when the first part is. */
+/** Memory of concatenations, made when the first part is. */
 export class Concatenations {
-  readonly #homes = new Map<Node, View>();
+  /** A body that runs several times has each of its concatenations several times. */
+  readonly #homes = new WeakMap<Frame, Map<Node, View>>();
   readonly #planner: Planner;
 
   constructor(planner: Planner) {
@@ -35,8 +36,9 @@ export class Concatenations {
     const inputs = node.inputs.filter((input) => input !== undefined);
     const slots = inputs.map((input) => this.#planner.slotOf(input, frame));
     this.#gatherInLargest(node, inputs, frame);
-    const target = this.#homes.get(node) ?? this.#asSlice(slots, axis, this.#planner.slotOf(output, frame));
-    if (target !== undefined && !this.#homes.has(node)) {
+    const target =
+      this.#homesIn(frame).get(node) ?? this.#asSlice(slots, axis, this.#planner.slotOf(output, frame));
+    if (target !== undefined && !this.#homesIn(frame).has(node)) {
       this.#planner.setView(output, target, frame);
       return;
     }
@@ -44,7 +46,7 @@ export class Concatenations {
     let start = 0;
     for (const slot of slots) {
       const size = slot.shape[axis] ?? 0;
-      this.#place(slot, sliced(home, axis, start, size));
+      this.#planner.place(slot, sliced(home, axis, start, size));
       start += size;
     }
     this.#planner.setView(output, home, frame);
@@ -59,18 +61,9 @@ export class Concatenations {
       const slot = this.#planner.slotOf(input, frame);
       const part = this.#part(only, input, slot, this.#planner.orderOf(slot), frame);
       if (part === undefined) return;
-      this.#place(slot, part);
+      this.#planner.place(slot, part);
       if (slot.state.kind === "stored") slot.state = { kind: "stored", view: part };
     }
-  }
-
-  #place(slot: Slot, part: View): void {
-    if (elementCount(part.shape) === 0) return;
-    const { emitter } = this.#planner;
-    if (slot.state.kind === "lazy" && slot.type === part.type && this.#planner.settle(slot, part) === part)
-      return;
-    const view = this.#planner.viewOf(slot);
-    if (!isSameView(view, part)) emitter.copy(view, part);
   }
 
   #largest(value: Value, frame: Frame): Node | undefined {
@@ -108,7 +101,7 @@ export class Concatenations {
       if (typeof size !== "number") return undefined;
       start += size;
     }
-    const home = this.#homes.get(node) ?? this.#allocate(node, order, [], frame);
+    const home = this.#homesIn(frame).get(node) ?? this.#allocate(node, order, [], frame);
     return sliced(home, axis, start, slot.shape[axis] ?? 0);
   }
 
@@ -119,9 +112,19 @@ export class Concatenations {
     const types = new Set(slots.map((slot) => this.#planner.typeOf(slot)));
     const [only] = types;
     const kept = types.size === 1 && only !== undefined ? only : type;
-    const home = this.#planner.emitter.temporary(kept, shape, order ?? this.#orderOf(slots));
-    this.#homes.set(node, home);
+    const reserved = frame.homes.get(output);
+    const home =
+      reserved?.type === kept
+        ? reserved
+        : this.#planner.emitter.temporary(kept, shape, order ?? this.#orderOf(slots));
+    this.#homesIn(frame).set(node, home);
     return home;
+  }
+
+  #homesIn(frame: Frame): Map<Node, View> {
+    const homes = this.#homes.get(frame) ?? new Map<Node, View>();
+    this.#homes.set(frame, homes);
+    return homes;
   }
 
   #orderOf(slots: readonly Slot[]): readonly number[] | undefined {
@@ -155,14 +158,6 @@ function follows(end: View, next: View, axis: number): boolean {
     end.offset === next.offset &&
     end.strides[axis] !== 0 &&
     end.strides.every((stride, at) => stride === next.strides[at])
-  );
-}
-
-function isSameView(a: View, b: View): boolean {
-  return (
-    a.buffer === b.buffer &&
-    a.offset === b.offset &&
-    a.strides.every((stride, axis) => stride === b.strides[axis])
   );
 }
 

@@ -1,13 +1,15 @@
 /** @file What emits kernels into a plan, whatever operator they are for. */
 
+import type { TensorRef } from "../../src/ir/model.ts";
+import type { TensorBytes } from "../../src/ir/patch.ts";
 import { copyViews } from "../kernels/transpose/transpose.ts";
 import { compileChain } from "../ptx/compile.ts";
 import type { Expr } from "../ptx/expr.ts";
 import type { PlanDraft } from "./buffers.ts";
 import { encodeValues } from "./encode.ts";
 import type { Emitter } from "./lowering.ts";
-import type { Launch, PlanTarget } from "./step.ts";
-import type { StorageType } from "./storage.ts";
+import { type Launch, PlanError, type PlanTarget } from "./step.ts";
+import { bytesOfType, isStorageType, type StorageType } from "./storage.ts";
 import { elementCount, expanded, isPacked, type View } from "./view.ts";
 import { productsIn } from "./walk.ts";
 
@@ -59,6 +61,29 @@ export class PlanEmitter implements Emitter {
       readInto: (offset, target) => target.set(bytes.subarray(offset, offset + target.length)),
     });
     if (key !== undefined) this.#constants.set(key, view);
+    return view;
+  }
+
+  /** A tensor of the file. Its bytes are asked for when they are wanted. */
+  upload(tensor: TensorRef, name: string, weights: (tensor: TensorRef) => TensorBytes): View {
+    const { dtype, dims } = tensor;
+    if (!isStorageType(dtype))
+      throw new PlanError("weight", `weight "${name}" is ${dtype ?? `of type ${tensor.dtypeCode}`}`);
+    const { draft } = this;
+    const view = draft.during({ ...draft.origin, label: name }, () =>
+      draft.allocate("constant", dtype, dims),
+    );
+    let bytes: TensorBytes | undefined;
+    const source = () => {
+      bytes ??= weights(tensor);
+      return bytes;
+    };
+    draft.upload({
+      buffer: view.buffer,
+      offsetBytes: 0,
+      sizeBytes: elementCount(dims) * bytesOfType(dtype),
+      readInto: (offset, target) => source().readInto(offset, target),
+    });
     return view;
   }
 

@@ -1,5 +1,6 @@
 /** @file Values whose elements are known while planning need no step. */
 import type { Scope } from "../../src/facts/scope.ts";
+import { isUnknown } from "../../src/ir/dim.ts";
 import type { Value } from "../../src/ir/model.ts";
 import type { Fact } from "../../src/ops/op.ts";
 
@@ -17,6 +18,13 @@ export function sizesOfFact(fact: Fact | undefined): readonly number[] | undefin
   if (fact?.kind !== "tensor" || fact.shape === undefined) return undefined;
   const { shape } = fact;
   return shape.every((dim) => typeof dim === "number") ? (shape as readonly number[]) : undefined;
+}
+
+/** For messages: `float32[2,?]`, or what else it is. */
+export function describeFact(fact: Fact | undefined): string {
+  if (fact?.kind !== "tensor") return fact === undefined ? "not known" : `a ${fact.kind}`;
+  const sizes = fact.shape?.map((dim) => (isUnknown(dim) ? "?" : String(dim))).join(",") ?? "…";
+  return `${fact.dtype ?? "?"}[${sizes}]`;
 }
 
 export function knownElementsOf(value: Value, scope: Scope): readonly number[] | undefined {

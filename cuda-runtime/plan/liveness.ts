@@ -3,16 +3,16 @@ import type { Scope } from "../../src/facts/scope.ts";
 import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import { knownElementsOf } from "./fold-known.ts";
 
-/** What a graph's outputs need of it, values known while planning left out. */
+/** What a graph's outputs (`wanted` of them, where not all are) need of it, values known while planning left out. */
 export class LiveNodes {
   readonly #scope: Scope;
   readonly #live = new Set<Value>();
   readonly #nodes = new Set<Node>();
   readonly #readers = new Map<Value, Node[]>();
 
-  constructor(scope: Scope) {
+  constructor(scope: Scope, wanted: readonly Value[] = scope.graph.outputs) {
     this.#scope = scope;
-    for (const output of scope.graph.outputs) this.#live.add(output);
+    for (const output of wanted) this.#live.add(output);
     for (const node of [...scope.graph.nodes].reverse()) this.#visit(node);
   }
 

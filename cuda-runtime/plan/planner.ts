@@ -1,6 +1,7 @@
 /** @file From the facts of a model to steps: one node after another, each as late as its readers allow. */
 import { NodeContext } from "../../src/facts/context.ts";
-import { isConstant, type Scope } from "../../src/facts/scope.ts";
+import type { Facts } from "../../src/facts/infer.ts";
+import type { Scope } from "../../src/facts/scope.ts";
 import {
   labelOf,
   type ModelReader,
@@ -16,9 +17,11 @@ import { load } from "../ptx/build.ts";
 import type { Expr } from "../ptx/expr.ts";
 import type { Origin } from "./buffers.ts";
 import { Concatenations } from "./concat.ts";
+import { lowerControl } from "./control.ts";
+import { UnrolledNodes } from "./control-body.ts";
 import type { PlanEmitter } from "./emitter.ts";
 import { matchEpilogue } from "./epilogue-match.ts";
-import { elementsOfFact, sizesOfFact } from "./fold-known.ts";
+import { sizesOfFact } from "./fold-known.ts";
 import { LiveNodes } from "./liveness.ts";
 import type { Macro } from "./lowering.ts";
 import { MacroLowering } from "./macro-lowering.ts";
@@ -27,11 +30,11 @@ import { type Precision, storageOf } from "./precision.ts";
 import { type Region, regionFrom } from "./regions.ts";
 import { scalarOf } from "./scalar.ts";
 import { lowerSiblings } from "./siblings.ts";
-import type { Slot } from "./slots.ts";
+import { isFixed, newSlot, type Slot } from "./slots.ts";
 import { PlanError } from "./step.ts";
-import { bytesOfType, isFloatStorage, isStorageType, type StorageType } from "./storage.ts";
+import { isFloatStorage, type StorageType } from "./storage.ts";
 import { likelyOrder, Store } from "./store.ts";
-import { elementCount, orderOf, type View } from "./view.ts";
+import { elementCount, isSamePlace, orderOf, type View } from "./view.ts";
 import { nodesOf, productsIn, substitute } from "./walk.ts";
 
 export interface PlannerOptions {
@@ -39,13 +42,13 @@ export interface PlannerOptions {
   readonly weights: (tensor: TensorRef) => TensorBytes;
   /** As `ModelReader.elements`. */
   readonly readElements: ModelReader["elements"];
+  /** As `Facts.inferBody`. */
+  readonly inferBody: Facts["inferBody"];
 }
 
 /** Chains beyond this are stored in between: registers, and the time to compile. */
 const maxChainNodes = 96;
 const maxChainLoads = 12;
-/** Operators whose kernels copy rows of channels by 16 bytes. */
-const productOperators: ReadonlySet<string> = new Set(["Conv", "ConvTranspose", "Gemm", "MatMul"]);
 /** The longest epilogue that is waited for. */
 const maxEpilogueNodes = 40;
 /** An expression of more nodes is not computed again for every element that it is broadcast to. */
@@ -62,12 +65,16 @@ export interface Frame {
   readonly done: Set<Node>;
   /** Values between the root of a region and its end. */
   readonly inside: Set<Value>;
+  /** Memory that is waiting for some of the outputs. */
+  readonly homes: Map<Value, View>;
 }
 
 export class Planner {
   readonly emitter: PlanEmitter;
   readonly store: Store;
   readonly precision: Precision;
+  readonly inferBody: PlannerOptions["inferBody"];
+  readonly unrolled = new UnrolledNodes();
   readonly #weights: PlannerOptions["weights"];
   readonly #readElements: PlannerOptions["readElements"];
   /** Of each product not launched: the last value whose whole expression its epilogue can take. */
@@ -77,6 +84,10 @@ export class Planner {
   /** Products that have been launched: the expression that was stored, and where. */
   readonly #launched = new Map<object, { readonly expr: Expr; readonly view: View }>();
   readonly #orders = new Map<object, number>();
+  /** Where slots that wait are to be stored, once they are. */
+  readonly #homes = new Map<Slot, View>();
+  /** What is the same in every instance of a graph: stored once. */
+  readonly #fixed = new Map<Value, Slot>();
   /** Of what waits, products and lazy slots: the node that it comes from, whoever makes it wait no longer. */
   readonly #origins = new Map<object, Origin>();
 
@@ -84,6 +95,7 @@ export class Planner {
     this.emitter = emitter;
     this.store = new Store(emitter);
     this.precision = options.precision;
+    this.inferBody = options.inferBody;
     this.#weights = options.weights;
     this.#readElements = options.readElements;
   }
@@ -98,8 +110,9 @@ export class Planner {
     }
   }
 
-  frameOf(scope: Scope, parent: Frame | undefined): Frame {
-    const live = new LiveNodes(scope);
+  /** `wanted`: the outputs that somebody reads, all unless given. */
+  frameOf(scope: Scope, parent: Frame | undefined, wanted?: readonly Value[]): Frame {
+    const live = new LiveNodes(scope, wanted);
     const macros = new Map<Node, Macro>();
     for (const recognise of recognisers) {
       for (const macro of recognise(scope)) {
@@ -107,13 +120,22 @@ export class Planner {
         for (const node of macro.nodes) macros.set(node, macro);
       }
     }
-    return { scope, slots: new Map(), live, parent, macros, done: new Set(), inside: new Set() };
+    return {
+      scope,
+      slots: new Map(),
+      live,
+      parent,
+      macros,
+      done: new Set(),
+      inside: new Set(),
+      homes: new Map(),
+    };
   }
 
   #lowerNode(node: Node, frame: Frame): void {
     this.emitter.draft.label = labelOf(node);
     this.emitter.draft.operator = operatorOf(node);
-    if (this.#lowerCall(node, frame)) return;
+    if (lowerControl(node, frame, this)) return;
     const together = lowerSiblings(node, frame, this);
     if (together !== undefined) {
       for (const done of together) frame.done.add(done);
@@ -142,7 +164,8 @@ export class Planner {
     const value = node.attributes.find(({ name }) => name === "value")?.value;
     if (operatorOf(node) !== "Constant" || output === undefined || value?.type !== "tensor") return false;
     const slot = this.slotOf(output, frame);
-    frame.slots.set(output, { ...slot, state: { kind: "weight", tensor: value.tensor }, isRoot: true });
+    if (slot.state.kind === "empty")
+      this.#fixed.set(output, { ...slot, state: { kind: "weight", tensor: value.tensor }, isRoot: true });
     return true;
   }
 
@@ -153,77 +176,17 @@ export class Planner {
     macro.lower(new MacroLowering(this, macro, frame));
   }
 
-  /** Calls of functions, and branches whose condition is known, become part of the graph around. */
-  #lowerCall(node: Node, frame: Frame): boolean {
-    const scope = this.#bodyOf(node, frame);
-    if (scope === undefined) return false;
-    const body = this.frameOf(scope, scope.functionName === undefined ? frame : undefined);
-    if (scope.functionName !== undefined) {
-      scope.graph.inputs.forEach((value, index) => {
-        const given = node.inputs[index];
-        if (given !== undefined) body.slots.set(value, this.slotOf(given, frame));
-      });
-    }
-    this.lowerGraph(body);
-    scope.graph.outputs.forEach((value, index) => {
-      const output = node.outputs[index];
-      if (output === undefined || !frame.live.isLive(output)) return;
-      const slot = this.slotOf(value, body);
-      frame.slots.set(output, slot);
-      if (frame.live.readersOf(output).length > 1 && slot.state.kind === "lazy") this.settle(slot);
-    });
-    return true;
-  }
-
-  #bodyOf(node: Node, { scope }: Frame): Scope | undefined {
-    const children = scope.children.get(node) ?? [];
-    const [call] = children;
-    if (call?.functionName !== undefined) return call;
-    if (operatorOf(node) !== "If") return undefined;
-    const condition = node.inputs[0];
-    const [known] = (condition === undefined ? undefined : elementsOfFact(scope.fact(condition))) ?? [];
-    if (known === undefined) return undefined;
-    const wanted = known === 0 ? "else_branch" : "then_branch";
-    const branch = node.attributes.find(({ name }) => name === wanted)?.value;
-    return branch?.type === "graph" ? children.find(({ graph }) => graph === branch.graph) : undefined;
-  }
-
   /** The slot of a value as seen from a graph: its own, or one around it. */
   slotOf(value: Value, frame: Frame): Slot {
     let at: Frame | undefined = frame;
     while (at !== undefined && at.scope.graph !== value.graph) at = at.parent;
     const owner = at ?? frame;
-    const found = owner.slots.get(value);
+    const found = owner.slots.get(value) ?? this.#fixed.get(value);
     if (found !== undefined) return found;
-    const slot = this.#newSlot(value, owner);
-    owner.slots.set(value, slot);
+    const slot = newSlot(value, owner.scope, this.precision);
+    if (isFixed(value, owner.scope)) this.#fixed.set(value, slot);
+    else owner.slots.set(value, slot);
     return slot;
-  }
-
-  #newSlot(value: Value, { scope }: Frame): Slot {
-    const fact = scope.fact(value);
-    const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
-    const shape = sizesOfFact(fact);
-    const isWeight = isConstant(value, scope.model) && value.initializer !== undefined;
-    const type = storageOf({ dtype, shape, isWeight, producer: value.producer }, this.precision);
-    const operator = value.producer === undefined ? "input" : operatorOf(value.producer);
-    const refuse = (what: string) => new PlanError(operator, `value "${value.name}": ${what}`);
-    if (type === undefined)
-      throw refuse(
-        `is ${dtype ?? `a ${fact?.kind ?? "value of unknown type"}`}, which the runtime does not store`,
-      );
-    if (shape === undefined) throw refuse("has a shape that depends on data");
-    if (elementCount(shape) >= 2 ** 31)
-      throw refuse(`has ${elementCount(shape)} elements; the runtime takes less than 2^31`);
-    const elements = value.initializer === undefined ? elementsOfFact(fact) : undefined;
-    const state: Slot["state"] =
-      isWeight && value.initializer !== undefined
-        ? { kind: "weight", tensor: value.initializer }
-        : elements === undefined
-          ? { kind: "empty" }
-          : { kind: "known", elements };
-    const isOperand = value.consumers.some((node) => productOperators.has(operatorOf(node)));
-    return { name: value.name, shape, type, state, converted: new Map(), isOperand, isRoot: isWeight };
   }
 
   /** The slot's value in memory, of its storage type. */
@@ -248,7 +211,7 @@ export class Planner {
       case "known":
         return this.#stored(slot, this.emitter.constant(type, shape, state.elements));
       case "weight":
-        return this.#stored(slot, this.#upload(state.tensor, name));
+        return this.#stored(slot, this.emitter.upload(state.tensor, name, this.#weights));
       case "empty":
         throw new Error(`tc-lint bug: "${name}" is read before it is computed`);
     }
@@ -256,28 +219,6 @@ export class Planner {
 
   #stored(slot: Slot, view: View): View {
     slot.state = { kind: "stored", view };
-    return view;
-  }
-
-  #upload(tensor: TensorRef, name: string): View {
-    const { dtype, dims } = tensor;
-    if (!isStorageType(dtype))
-      throw new PlanError("weight", `weight "${name}" is ${dtype ?? `of type ${tensor.dtypeCode}`}`);
-    const { draft } = this.emitter;
-    const view = draft.during({ ...draft.origin, label: name }, () =>
-      draft.allocate("constant", dtype, dims),
-    );
-    let bytes: TensorBytes | undefined;
-    const source = () => {
-      bytes ??= this.#weights(tensor);
-      return bytes;
-    };
-    draft.upload({
-      buffer: view.buffer,
-      offsetBytes: 0,
-      sizeBytes: elementCount(dims) * bytesOfType(dtype),
-      readInto: (offset, target) => source().readInto(offset, target),
-    });
     return view;
   }
 
@@ -316,8 +257,10 @@ export class Planner {
       kind: "lazy",
       expr: products.length === 0 ? expr : this.#withProduct(slot, expr, value, frame),
     };
-    if (this.#mayWait(slot, value, frame) || slot.state.kind !== "lazy") return;
-    this.settle(slot, this.#concatenations.homeOf(value, slot, this.orderOf(slot), frame));
+    const home = frame.homes.get(value);
+    if (home !== undefined) this.#homes.set(slot, home);
+    if (this.mayWait(slot, value, frame) || slot.state.kind !== "lazy") return;
+    this.settle(slot, home ?? this.#concatenations.homeOf(value, slot, this.orderOf(slot), frame));
   }
 
   /** The memory order that the slot has, or would take by itself. */
@@ -358,7 +301,8 @@ export class Planner {
     return sizes !== undefined && elementCount(sizes) === elementCount(this.slotOf(value, frame).shape);
   }
 
-  #mayWait(slot: Slot, value: Value, frame: Frame): boolean {
+  /** Whether a lazy slot that is `value` in the frame need not be stored before its readers there are lowered. */
+  mayWait(slot: Slot, value: Value, frame: Frame): boolean {
     if (slot.state.kind !== "lazy") return true;
     const { expr } = slot.state;
     const nodes = nodesOf(expr);
@@ -386,7 +330,7 @@ export class Planner {
     return elementwiseLowerings[operatorOf(node)] !== undefined && !frame.macros.has(node);
   }
 
-  settle(slot: Slot, to?: View): View {
+  settle(slot: Slot, to: View | undefined = this.#homes.get(slot)): View {
     this.#refresh(slot);
     const { state } = slot;
     const [product] = state.kind === "lazy" ? productsIn(state.expr) : [];
@@ -458,6 +402,14 @@ export class Planner {
   launchProduct(slot: Slot): void {
     this.#refresh(slot);
     if (slot.state.kind === "lazy" && productsIn(slot.state.expr).length > 0) this.settle(slot);
+  }
+
+  /** Writes the slot's value into `part`: computes it there where that is possible, else copies it. */
+  place(slot: Slot, part: View): void {
+    if (elementCount(part.shape) === 0) return;
+    if (slot.state.kind === "lazy" && slot.type === part.type && this.settle(slot, part) === part) return;
+    const view = this.viewOf(slot);
+    if (!isSamePlace(view, part)) this.emitter.copy(view, part);
   }
 
   /** For views handed on: a float may stay what it is. */

@@ -1,6 +1,5 @@
 /** @file A plan as text: one line a step, so that two plans can be compared by eye and by diff. */
-import { touched } from "./buffers.ts";
-import type { Action, Plan, Step } from "./step.ts";
+import { type Action, type Plan, type Step, touched } from "./step.ts";
 import { describeView } from "./view.ts";
 
 export function describePlan(plan: Plan): string {

@@ -1,8 +1,15 @@
 /** @file What the planner holds of each value: where it is, or how it will be computed. */
-import type { TensorRef } from "../../src/ir/model.ts";
+import { isConstant, type Scope } from "../../src/facts/scope.ts";
+import { operatorOf, type TensorRef, type Value } from "../../src/ir/model.ts";
 import type { Expr } from "../ptx/expr.ts";
+import { elementsOfFact, sizesOfFact } from "./fold-known.ts";
+import { type Precision, storageOf } from "./precision.ts";
+import { PlanError } from "./step.ts";
 import type { StorageType } from "./storage.ts";
-import type { View } from "./view.ts";
+import { elementCount, type View } from "./view.ts";
+
+/** Operators whose kernels copy rows of channels by 16 bytes. */
+const productOperators: ReadonlySet<string> = new Set(["Conv", "ConvTranspose", "Gemm", "MatMul"]);
 
 export interface Slot {
   readonly name: string;
@@ -24,4 +31,41 @@ export interface Slot {
   readonly isOperand: boolean;
   /** An input or a weight keeps the model's type in memory until somebody reads it as `type`. */
   readonly isRoot: boolean;
+}
+
+/** Of a value that nothing has computed yet. Throws PlanError for what has no place in memory. */
+export function newSlot(value: Value, scope: Scope, precision: Precision): Slot {
+  const fact = scope.fact(value);
+  const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
+  const shape = sizesOfFact(fact);
+  const isWeight = isConstant(value, scope.model) && value.initializer !== undefined;
+  const type = storageOf({ dtype, shape, isWeight, producer: value.producer }, precision);
+  const operator = value.producer === undefined ? "input" : operatorOf(value.producer);
+  const refuse = (what: string) => new PlanError(operator, `value "${value.name}": ${what}`);
+  if (type === undefined)
+    throw refuse(
+      `is ${dtype ?? `a ${fact?.kind ?? "value of unknown type"}`}, which the runtime does not store`,
+    );
+  if (shape === undefined) throw refuse("has a shape that depends on data");
+  if (elementCount(shape) >= 2 ** 31)
+    throw refuse(`has ${elementCount(shape)} elements; the runtime takes less than 2^31`);
+  const elements = value.initializer === undefined ? elementsOfFact(fact) : undefined;
+  const state: Slot["state"] =
+    isWeight && value.initializer !== undefined
+      ? { kind: "weight", tensor: value.initializer }
+      : elements === undefined
+        ? { kind: "empty" }
+        : { kind: "known", elements };
+  const isOperand = value.consumers.some((node) => productOperators.has(operatorOf(node)));
+  return { name: value.name, shape, type, state, converted: new Map(), isOperand, isRoot: isWeight };
+}
+
+/** Whether the value is a tensor of the file, whichever instance of its graph it is in. */
+export function isFixed(value: Value, { model }: Scope): boolean {
+  if (value.initializer !== undefined) return isConstant(value, model);
+  const { producer } = value;
+  if (producer === undefined || operatorOf(producer) !== "Constant") return false;
+  return producer.attributes.some(
+    (attribute) => attribute.name === "value" && attribute.value.type === "tensor",
+  );
 }

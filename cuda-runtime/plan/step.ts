@@ -35,6 +35,11 @@ export type Action =
   | { readonly kind: "launch"; readonly launch: Launch }
   | { readonly kind: "clear"; readonly view: View };
 
+/** What an action reads and what it writes. */
+export function touched(action: Action): readonly [readonly View[], readonly View[]] {
+  return action.kind === "launch" ? [action.launch.reads, action.launch.writes] : [[], [action.view]];
+}
+
 export interface Step {
   readonly action: Action;
   /** The node it is for, as `labelOf` prints it, and its operator. */

@@ -98,6 +98,26 @@ export function sliced(view: View, axis: number, start: number, count: number, s
   };
 }
 
+/** One slice of `axis`, without that axis. */
+export function picked(view: View, axis: number, index: number): View {
+  const { shape, strides, offset } = view;
+  return {
+    ...view,
+    shape: shape.toSpliced(axis, 1),
+    strides: strides.toSpliced(axis, 1),
+    offset: offset + index * (strides[axis] ?? 0),
+  };
+}
+
+/** Whether two views of one shape are the same elements of memory. */
+export function isSamePlace(a: View, b: View): boolean {
+  return (
+    a.buffer === b.buffer &&
+    a.offset === b.offset &&
+    a.strides.every((stride, axis) => stride === b.strides[axis])
+  );
+}
+
 /** Broadcast as ONNX does: axes aligned from the right, axes of one element repeated. */
 export function expanded(view: View, shape: readonly number[]): View {
   const missing = shape.length - view.shape.length;

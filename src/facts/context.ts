@@ -5,7 +5,7 @@ import type { Fact, TensorFact, WorkContext } from "../ops/op.ts";
 import { constantFact } from "./constant.ts";
 import type { Scope } from "./scope.ts";
 
-/** What `inferGraph` needs of the driver. */
+/** What `inferGraph` and `inferIteration` need of the driver. */
 export interface GraphInference {
   inferSubgraph(
     graph: Graph,
@@ -13,6 +13,10 @@ export interface GraphInference {
     owner: Node,
     scope: Scope,
   ): { readonly scope: Scope; readonly outputs: readonly (Fact | undefined)[] };
+  /** Whether `iterations` of the graph may be looked at one by one. */
+  mayUnroll(graph: Graph, iterations: number): boolean;
+  /** What `work` infers counts as unrolled. */
+  unrolling<Result>(work: () => Result): Result;
 }
 
 export class NodeContext implements WorkContext {
@@ -92,13 +96,27 @@ export class NodeContext implements WorkContext {
     inputs: readonly (Fact | undefined)[],
     repeat?: (outputs: readonly (Fact | undefined)[]) => Dim,
   ): readonly (Fact | undefined)[] {
-    if (this.#inference === undefined)
-      throw new Error("tc-lint bug: subgraphs are inferred by `infer` alone");
-    const { scope, outputs } = this.#inference.inferSubgraph(graph, inputs, this.node, this.scope);
+    const { scope, outputs } = this.#driver().inferSubgraph(graph, inputs, this.node, this.scope);
     if (repeat !== undefined) scope.repeat = repeat(outputs);
     this.subgraphs ??= new Map();
     this.subgraphs.set(graph, scope);
     return outputs;
+  }
+
+  inferIteration(
+    graph: Graph,
+    inputs: readonly (Fact | undefined)[],
+    ahead: number,
+  ): readonly (Fact | undefined)[] | undefined {
+    const driver = this.#driver();
+    if (!driver.mayUnroll(graph, ahead)) return undefined;
+    return driver.unrolling(() => driver.inferSubgraph(graph, inputs, this.node, this.scope).outputs);
+  }
+
+  #driver(): GraphInference {
+    if (this.#inference === undefined)
+      throw new Error("tc-lint bug: subgraphs are inferred by `infer` alone");
+    return this.#inference;
   }
 
   #find(name: string): AttributeValue | undefined {

@@ -13,6 +13,8 @@ import {
 export const maxCallDepth = 100;
 /** Nodes of subgraphs and function bodies, every instance counted. The largest real exports have a tenth of that. */
 export const maxInstantiatedNodes = 1_000_000;
+/** Nodes of loop bodies that are looked at, or planned, one iteration after the other. */
+export const maxUnrolledNodes = 50_000;
 
 interface Size {
   readonly nodes: number;

@@ -18,7 +18,7 @@ import { checkedOutputs } from "../ops/size.ts";
 import { type Bindings, type BindOptions, bindSymbols } from "./bind.ts";
 import { type GraphInference, NodeContext, resolveAttribute } from "./context.ts";
 import { collectFactSymbols, factOfType, mergeDeclared } from "./declared.ts";
-import { checkExpansion, maxInstantiatedNodes, tooLarge } from "./expansion.ts";
+import { checkExpansion, maxInstantiatedNodes, maxUnrolledNodes, tooLarge } from "./expansion.ts";
 import { FactPool } from "./pool.ts";
 import { type Contradiction, isConstant, Scope, type Skipped } from "./scope.ts";
 
@@ -40,6 +40,11 @@ export interface Facts {
   readonly bindings: ReadonlyMap<string, number>;
   readonly skipped: readonly Skipped[];
   readonly contradictions: readonly Contradiction[];
+  /**
+   * One more instance of a subgraph of `owner`, with facts of its own: an iteration of a loop, for those who unroll it.
+   * `parent` is the instance around, which does not get to know of it. Throws InputError as `inferFacts` does.
+   */
+  inferBody(graph: Graph, inputs: readonly (Fact | undefined)[], owner: Node, parent: Scope): Scope;
 }
 
 /** Subgraphs and calls together; each level is a few stack frames. */
@@ -51,7 +56,8 @@ const maxScopeDepth = 250;
 export function inferFacts(model: Model, options: InferOptions = {}): Facts {
   checkExpansion(model);
   const bindings = bindSymbols(model, options);
-  const inference = new Inference(model, bindings, options.useDeclared ?? true);
+  const useDeclared = options.useDeclared ?? true;
+  const inference = new Inference(model, bindings, useDeclared);
   const root = new Scope({ model, graph: model.graph, opsets: model.opsets });
   for (const input of model.graph.inputs) {
     if (isConstant(input, model)) continue;
@@ -60,7 +66,7 @@ export function inferFacts(model: Model, options: InferOptions = {}): Facts {
     collectFactSymbols(fact, inference.symbols);
   }
   inference.run(root);
-  return collect(root, inference.symbols, bindings);
+  return collect(root, inference, new Inference(model, bindings, useDeclared));
 }
 
 function inputFact(input: Value, options: InferOptions, bindings: Bindings): Fact | undefined {
@@ -74,7 +80,7 @@ function inputFact(input: Value, options: InferOptions, bindings: Bindings): Fac
   return declared === undefined ? undefined : factOfType(declared, bindings);
 }
 
-function collect(root: Scope, symbols: ReadonlySet<string>, bindings: Bindings): Facts {
+function collect(root: Scope, { symbols, bindings }: Inference, bodies: Inference): Facts {
   const skipped: Skipped[] = [];
   const contradictions: Contradiction[] = [];
   for (const scope of walk(root)) {
@@ -90,6 +96,7 @@ function collect(root: Scope, symbols: ReadonlySet<string>, bindings: Bindings):
     bindings: bindings.sizes,
     skipped,
     contradictions,
+    inferBody: (graph, inputs, owner, parent) => bodies.inferBody(graph, inputs, owner, parent),
   };
 }
 
@@ -111,18 +118,21 @@ function* childrenOf(scope: Scope): Generator<Scope> {
 }
 
 class Inference implements GraphInference {
+  readonly bindings: Bindings;
   readonly #model: Model;
-  readonly #bindings: Bindings;
   readonly #useDeclared: boolean;
   /** Names of the symbols in graph inputs and in declarations that were used. */
   readonly symbols = new Set<string>();
   readonly #pool = new FactPool();
   /** Every pass over a loop counted. */
   #instantiatedNodes = 0;
+  /** Those of iterations that are looked at one by one. */
+  #unrolledNodes = 0;
+  #isUnrolling = false;
 
   constructor(model: Model, bindings: Bindings, useDeclared: boolean) {
     this.#model = model;
-    this.#bindings = bindings;
+    this.bindings = bindings;
     this.#useDeclared = useDeclared;
   }
 
@@ -139,6 +149,26 @@ class Inference implements GraphInference {
   inferSubgraph(graph: Graph, inputs: readonly (Fact | undefined)[], owner: Node, parent: Scope) {
     const scope = this.#enter(new Scope({ model: this.#model, graph, opsets: parent.opsets, parent, owner }));
     return { scope, outputs: this.#body(scope, inputs) };
+  }
+
+  mayUnroll(graph: Graph, iterations: number): boolean {
+    return this.#unrolledNodes + iterations * sizeOf(graph) <= maxUnrolledNodes;
+  }
+
+  unrolling<Result>(work: () => Result): Result {
+    const before = this.#isUnrolling;
+    this.#isUnrolling = true;
+    try {
+      return work();
+    } finally {
+      this.#isUnrolling = before;
+    }
+  }
+
+  /** Each has the whole allowance for the loops inside it; all together end at `maxInstantiatedNodes`. */
+  inferBody(graph: Graph, inputs: readonly (Fact | undefined)[], owner: Node, parent: Scope): Scope {
+    this.#unrolledNodes = 0;
+    return this.inferSubgraph(graph, inputs, owner, parent).scope;
   }
 
   #infer(node: Node, scope: Scope): readonly (Fact | undefined)[] {
@@ -179,7 +209,9 @@ class Inference implements GraphInference {
 
   /** Counts an instance before it is run. */
   #enter(scope: Scope): Scope {
-    this.#instantiatedNodes += scope.graph.nodes.length + 1;
+    const size = sizeOf(scope.graph);
+    this.#instantiatedNodes += size;
+    if (this.#isUnrolling) this.#unrolledNodes += size;
     if (this.#instantiatedNodes > maxInstantiatedNodes) throw tooLarge();
     if (scope.depth > maxScopeDepth) {
       throw new InputError(
@@ -204,11 +236,16 @@ class Inference implements GraphInference {
       scope.setFact(value, inferred);
       return;
     }
-    const { fact, contradiction } = mergeDeclared(inferred, value, this.#bindings);
+    const { fact, contradiction } = mergeDeclared(inferred, value, this.bindings);
     scope.setFact(value, fact);
     if (fact !== inferred) collectFactSymbols(fact, this.symbols);
     if (contradiction) scope.contradictions.push({ value, scope, inferred });
   }
+}
+
+/** Its nodes, and one for the instance itself: empty ones cost something too. */
+function sizeOf(graph: Graph): number {
+  return graph.nodes.length + 1;
 }
 
 function callAttributes(

@@ -56,6 +56,15 @@ export interface OpContext {
     inputs: readonly (Fact | undefined)[],
     repeat?: (outputs: readonly (Fact | undefined)[]) => Dim,
   ): readonly (Fact | undefined)[];
+  /**
+   * The same for one iteration with facts of its own, of which nothing is kept. Undefined where `ahead` of them, this
+   * one included, would be more than inference looks at one by one.
+   */
+  inferIteration(
+    graph: Graph,
+    inputs: readonly (Fact | undefined)[],
+    ahead: number,
+  ): readonly (Fact | undefined)[] | undefined;
 }
 
 /** For `work`: the context with what inference found. */

@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { type Facts, inferFacts } from "../../src/facts/infer.ts";
 import { isUnknown } from "../../src/ir/dim.ts";
+import type { Model } from "../../src/ir/model.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { buildModel, type GraphSpec, type ModelSpec, type NodeSpec, valueNamed } from "./build.ts";
 
-function run(spec: ModelSpec): { readonly facts: Facts; text(name: string): string } {
+function run(spec: ModelSpec): { readonly model: Model; readonly facts: Facts; text(name: string): string } {
   const model = buildModel(spec);
   const facts = inferFacts(model, { useDeclared: false });
   expect(facts.skipped.map(({ reason }) => reason)).toEqual([]);
-  return { facts, text: (name) => textOf(facts.root.fact(valueNamed(model, name))) };
+  return { model, facts, text: (name) => textOf(facts.root.fact(valueNamed(model, name))) };
 }
 
 function textOf(fact: Fact | undefined): string {
@@ -97,6 +98,38 @@ describe("Loop", () => {
   const grows: NodeSpec = { op: "Concat", inputs: ["h", "x"], outputs: ["next"], attributes: { axis: 0 } };
   const gainsAxis: NodeSpec = { op: "Flatten", inputs: ["h"], outputs: ["next"], attributes: { axis: 0 } };
 
+  /** Doubles 1 while that is less than `limit` (for ever below 0), without a trip count. */
+  const doubling = (limit: number): ModelSpec => ({
+    initializers: {
+      one: { dtype: "int64", dims: [], elements: [1] },
+      limit: { dtype: "int64", dims: [], elements: [limit] },
+      true: { dtype: "bool", dims: [], elements: [1] },
+    },
+    nodes: [
+      {
+        op: "Loop",
+        name: "loop",
+        inputs: ["", "true", "one"],
+        outputs: ["n", "all"],
+        attributes: {
+          body: {
+            graph: {
+              inputs: { i: ["int64", []], condition: ["bool", []], h: undefined },
+              nodes: [
+                { op: "Add", inputs: ["h", "h"], outputs: ["twice"] },
+                limit < 0
+                  ? { op: "Identity", inputs: ["condition"], outputs: ["goOn"] }
+                  : { op: "Less", inputs: ["twice", "limit"], outputs: ["goOn"] },
+              ],
+              outputs: ["goOn", "twice", "twice"],
+            },
+          },
+        },
+      },
+    ],
+    outputs: ["n", "all"],
+  });
+
   it("stacks one slice for every trip, and runs the body that often", () => {
     const { facts, text } = run(loop([keeps], { trips: 5 }));
     expect([text("last"), text("all")]).toEqual(["float32[2,3]", "float32[5,2,3]"]);
@@ -109,9 +142,47 @@ describe("Loop", () => {
     expect(text("all")).toBe("float32[?,2,3]");
   });
 
-  it("gives up a size that changes from trip to trip, and no other", () => {
-    const { text } = run(loop([grows], { trips: 5 }));
-    expect([text("last"), text("all")]).toEqual(["float32[?,3]", "float32[5,?,3]"]);
+  it("follows a size that changes from trip to trip; slices of several sizes have none in common", () => {
+    const { facts, text } = run(loop([grows], { trips: 5 }));
+    expect([text("last"), text("all")]).toEqual(["float32[12,3]", "float32[5,?,3]"]);
+    // The instance that is kept holds for all of them.
+    const [, body] = facts.scopes();
+    const [, , h] = body?.graph.inputs ?? [];
+    expect(textOf(h === undefined ? undefined : body?.fact(h))).toBe("float32[?,3]");
+  });
+
+  it("gives up a size that changes from trip to trip, and no other, where nobody knows how many there are", () => {
+    const { text } = run(loop([grows]));
+    expect([text("last"), text("all")]).toEqual(["float32[?,3]", "float32[?,?,3]"]);
+  });
+
+  it("does not follow more trips than it has time for", () => {
+    expect(run(loop([grows], { trips: 1_000_000_000 })).text("last")).toBe("float32[?,3]");
+  });
+
+  it("ends where its condition does, and knows what is carried", () => {
+    const { model, facts, text } = run(doubling(100));
+    expect([text("n"), text("all")]).toEqual(["int64[]", "int64[7]"]);
+    const elements = ["n", "all"].map((name) => facts.root.fact(valueNamed(model, name)));
+    expect(elements).toMatchObject([{ elements: [128] }, { elements: [2, 4, 8, 16, 32, 64, 128] }]);
+    const [, body] = facts.scopes();
+    expect(body?.repeat).toBe(7);
+  });
+
+  it("that never ends, as far as can be told, is left alone", () => {
+    expect(run(doubling(-1)).text("all")).toBe("int64[?]");
+  });
+
+  it("can be looked at one iteration at a time by others", () => {
+    const { model, facts } = run(doubling(100));
+    const [node] = model.graph.nodes;
+    const [, joined] = facts.scopes();
+    if (node === undefined || joined === undefined) throw new Error("the model has a loop");
+    const known = (value: number): Fact => ({ kind: "tensor", dtype: "int64", shape: [], elements: [value] });
+    const body = facts.inferBody(joined.graph, [known(3), undefined, known(21)], node, facts.root);
+    const [goOn, twice] = joined.graph.outputs.map((value) => body.fact(value));
+    expect([goOn, twice]).toMatchObject([{ elements: [1] }, { elements: [42] }]);
+    expect([...facts.scopes()]).toHaveLength(2);
   });
 
   it("holds for a loop that may not run at all", () => {

@@ -60,6 +60,7 @@ export function opContext(options: ContextOptions): OpContext {
     graph: read(isGraph),
     has: (name) => attributes[name] !== undefined,
     inferGraph: options.inferGraph ?? (() => []),
+    inferIteration: () => undefined,
   };
 }
 

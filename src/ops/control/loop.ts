@@ -1,9 +1,13 @@
-/** @file Loop: facts of the carried values widened to what holds in every iteration. */
+/**
+ * @file Loop: inside, facts of the carried values are widened to what holds in every iteration; what leaves it is exact
+ * where the iterations can be looked at one by one.
+ */
 import { type Dim, unknownDim } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/model.ts";
 import { defineOp, type Fact, type OpContext, ShapeError } from "../op.ts";
 import { elementsAt, numbersAt, numbersOf, tensor } from "../shape.ts";
 import { Join } from "./join.ts";
+import { running, unroll } from "./unroll.ts";
 
 type Facts = readonly (Fact | undefined)[];
 
@@ -24,14 +28,27 @@ export const loopOp = defineOp({
       );
     }
     const initial = Array.from({ length: carriedCount }, (_, index) => context.inputs[index + 2]);
-    const { outputs, entering, trips } = iterate(context, body, initial);
-    const carried = outputs
-      .slice(1, carriedCount + 1)
-      .map((fact, index) => leaving(fact, index, { initial, entering, trips }));
-    const scanned = outputs.slice(carriedCount + 1).map((fact) => stacked(fact, trips));
-    return [...carried, ...scanned];
+    const found = iterate(context, body, initial);
+    const { trips } = found;
+    const exact = unroll(context, body, initial, typeof trips === "number" ? trips : undefined);
+    if (exact === undefined) return outputsOf(found, initial);
+    // The instance that is kept says how often it runs.
+    const counted = exact.trips === trips ? found : iterate(context, body, initial, exact.trips);
+    const known = [...exact.carried, ...exact.scanned];
+    return outputsOf(counted, initial).map((fact, index) => (hasShape(known[index]) ? known[index] : fact));
   },
 });
+
+function outputsOf({ outputs, entering, trips }: Iterations, initial: Facts): Facts {
+  const carried = outputs
+    .slice(1, initial.length + 1)
+    .map((fact, index) => leaving(fact, index, { initial, entering, trips }));
+  return [...carried, ...outputs.slice(initial.length + 1).map((fact) => stacked(fact, trips))];
+}
+
+function hasShape(fact: Fact | undefined): boolean {
+  return fact !== undefined && (fact.kind !== "tensor" || fact.shape !== undefined);
+}
 
 interface Iterations {
   /** Of the body: the condition, the carried values, what is scanned. */
@@ -41,13 +58,13 @@ interface Iterations {
   readonly trips: Dim;
 }
 
-function iterate(context: OpContext, body: Graph, initial: Facts): Iterations {
+function iterate(context: OpContext, body: Graph, initial: Facts, known?: number): Iterations {
   const join = new Join();
   let entering = initial;
   let trips: Dim = 0;
   for (let pass = 1; ; pass++) {
     const outputs = context.inferGraph(body, [iteration, running, ...entering], (found) => {
-      trips = tripCount(context, found[0]);
+      trips = known ?? tripCount(context, found[0]);
       return trips;
     });
     const leaving = outputs.slice(1, entering.length + 1);
@@ -60,8 +77,6 @@ function iterate(context: OpContext, body: Graph, initial: Facts): Iterations {
 }
 
 const iteration = tensor("int64", []);
-/** The body runs only while the condition holds. */
-const running = tensor("bool", [], [1]);
 
 /** The type of a carried value cannot change, only its shape. */
 function typeOnly(fact: Fact | undefined): Fact | undefined {
@@ -80,7 +95,8 @@ function tripCount(context: OpContext, leavingCondition: Fact | undefined): Dim 
     const first = numbersAt(context, 1)?.[0];
     if (first === 0) return 0;
     const next = leavingCondition?.kind === "tensor" ? numbersOf(leavingCondition.elements)?.[0] : undefined;
-    if (next === 0 && first !== undefined) return 1;
+    const runsOnce = typeof limit === "number" || context.inputs[0] === undefined;
+    if (next === 0 && first !== undefined) return runsOnce ? 1 : unknownDim();
     if (first === undefined || next === undefined) return unknownDim();
   }
   return context.inputs[0] === undefined || limit === undefined ? unknownDim() : limit;

@@ -1,0 +1,193 @@
+/** @file Instances of the graphs inside nodes: their inputs and outputs are slots that both sides know. */
+import { maxUnrolledNodes } from "../../src/facts/expansion.ts";
+import type { Scope } from "../../src/facts/scope.ts";
+import { type Graph, labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import type { Fact } from "../../src/ops/op.ts";
+import { binary, load, select, toBool } from "../ptx/build.ts";
+import { elementsOfFact } from "./fold-known.ts";
+import type { Frame, Planner } from "./planner.ts";
+import type { Slot } from "./slots.ts";
+import { PlanError } from "./step.ts";
+import { elementCount, type View } from "./view.ts";
+
+/** Graphs inside these are looked at again with the facts of each iteration. */
+const loops: ReadonlySet<string> = new Set(["Loop", "Scan"]);
+
+export function controlError(node: Node, reason: string): PlanError {
+  const operator = operatorOf(node);
+  return new PlanError(operator, `${labelOf(node)} (${operator}): ${reason}`);
+}
+
+/** Bodies unrolled in one plan, all loops together: what a file of a few bytes may ask for has an end. */
+export class UnrolledNodes {
+  #nodes = 0;
+
+  /** Before `iterations` more of the instance are lowered. `done`: of the same loop; `why`: there are so many. */
+  take(node: Node, scope: Scope, iterations: number, { done = 0, why = "" } = {}): void {
+    const size = sizeOf(scope);
+    const nodes = this.#nodes + iterations * size;
+    if (nodes > maxUnrolledNodes) {
+      const others = this.#nodes - done * size;
+      const beside = others > 0 ? `, beside ${counted(others)} nodes of other loops` : "";
+      throw controlError(
+        node,
+        `unrolls to ${counted(done + iterations)} iterations of ${size} nodes${why}${beside}; a plan holds up to ${counted(maxUnrolledNodes)} nodes of unrolled loops`,
+      );
+    }
+    this.#nodes = nodes;
+  }
+}
+
+function counted(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+/** Nodes of an instance; loops inside it count for themselves. */
+function sizeOf(scope: Scope): number {
+  let size = scope.graph.nodes.length + 1;
+  for (const [node, children] of scope.children) {
+    if (!loops.has(operatorOf(node))) for (const child of children) size += sizeOf(child);
+  }
+  return size;
+}
+
+/** Throws PlanError for a node that inference could make nothing of. Bodies of loops come later, one iteration at a time. */
+export function refuseSkipped(scope: Scope): void {
+  const [first] = scope.skipped;
+  if (first !== undefined)
+    throw new PlanError(operatorOf(first.node), `${labelOf(first.node)}: ${first.reason}`);
+  for (const [node, children] of scope.children) {
+    if (!loops.has(operatorOf(node))) for (const child of children) refuseSkipped(child);
+  }
+}
+
+/** What an iteration is given. */
+export interface BodyInput {
+  readonly fact: Fact | undefined;
+  /** Asked for where the fact does not tell the elements. */
+  readonly slot: () => Slot;
+}
+
+/** The instance of a loop's body for these inputs, its facts known and nothing lowered yet. */
+export function instanceOf(
+  node: Node,
+  graph: Graph,
+  inputs: readonly BodyInput[],
+  frame: Frame,
+  planner: Planner,
+): Scope {
+  const facts = inputs.map(({ fact }) => fact);
+  const scope = planner.inferBody(graph, facts, node, frame.scope);
+  refuseSkipped(scope);
+  return scope;
+}
+
+/** Outputs of the graph inside that are outputs of the node which somebody reads. */
+export function wantedOutputs(node: Node, graph: Graph, frame: Frame): Value[] {
+  return graph.outputs.filter((_, index) => isWanted(node.outputs[index], frame));
+}
+
+export function isWanted(output: Value | undefined, frame: Frame): output is Value {
+  return output !== undefined && frame.live.isLive(output);
+}
+
+/** Hands the slots to the inputs of an instance. What is read more than once there is stored before. */
+export function bindInputs(
+  body: Frame,
+  inputs: readonly (Pick<BodyInput, "slot"> | undefined)[],
+  planner: Planner,
+): void {
+  const bound = new Set<Slot>();
+  body.scope.graph.inputs.forEach((value, index) => {
+    const input = inputs[index];
+    if (input === undefined || !body.live.isLive(value)) return;
+    if (elementsOfFact(body.scope.fact(value)) !== undefined) return;
+    const slot = input.slot();
+    body.slots.set(value, slot);
+    if (slot.state.kind === "lazy" && (bound.has(slot) || !planner.mayWait(slot, value, body)))
+      planner.settle(slot);
+    bound.add(slot);
+  });
+}
+
+/** The node's outputs are these slots; where one is undefined, nobody asks. */
+export function bindOutputs(
+  node: Node,
+  slots: readonly (Slot | undefined)[],
+  frame: Frame,
+  planner: Planner,
+): void {
+  const bound = new Set<Slot>();
+  node.outputs.forEach((output, index) => {
+    const slot = slots[index];
+    if (slot === undefined || !isWanted(output, frame)) return;
+    frame.slots.set(output, slot);
+    const isShared = frame.live.readersOf(output).length > 1 || bound.has(slot);
+    if (isShared && slot.state.kind === "lazy") planner.settle(slot);
+    bound.add(slot);
+  });
+}
+
+/** Stores what waits around the node and is read inside it: always, or where an instance reads it more than once. */
+export function settleCaptured(node: Node, frame: Frame, planner: Planner, only?: Frame): void {
+  for (const value of capturedBy(node)) {
+    const slot = slotAround(value, frame);
+    const isReadOnce = only !== undefined && only.live.readersOf(value).length < 2;
+    if (slot?.state.kind === "lazy" && !isReadOnce) planner.settle(slot);
+  }
+}
+
+function slotAround(value: Value, frame: Frame): Slot | undefined {
+  let at: Frame | undefined = frame;
+  while (at !== undefined && at.scope.graph !== value.graph) at = at.parent;
+  return at?.slots.get(value);
+}
+
+/** Values of all graphs around that the graphs inside the node read. */
+function capturedBy(node: Node): Set<Value> {
+  const inner = new Set<Graph>();
+  const read = new Set<Value>();
+  const visit = (graph: Graph): void => {
+    inner.add(graph);
+    for (const output of graph.outputs) read.add(output);
+    for (const each of graph.nodes) {
+      for (const input of each.inputs) if (input !== undefined) read.add(input);
+      for (const inside of graphsOf(each)) visit(inside);
+    }
+  };
+  for (const graph of graphsOf(node)) visit(graph);
+  return new Set([...read].filter((value) => !inner.has(value.graph)));
+}
+
+function graphsOf(node: Node): Graph[] {
+  return node.attributes.flatMap(({ value }) => {
+    if (value.type === "graph") return [value.graph];
+    return value.type === "graphs" ? value.graphs : [];
+  });
+}
+
+/** One of two values of one shape, by a condition that is known only when the model runs. */
+export function selected(condition: Slot, whenTrue: Slot, whenFalse: Slot, planner: Planner): Slot {
+  const count = elementCount(whenTrue.shape);
+  const read = (slot: Slot) => {
+    planner.launchProduct(slot);
+    return planner.exprOf(slot, count);
+  };
+  const asked = toBool(load(scalarView(planner.viewOf(condition))));
+  const expr = select(asked, read(whenTrue), read(whenFalse));
+  const types = [planner.typeOf(whenTrue), planner.typeOf(whenFalse)] as const;
+  const type = types[0] === types[1] ? types[0] : "float32";
+  return { ...whenTrue, type, state: { kind: "lazy", expr }, converted: new Map(), isRoot: false };
+}
+
+/** Both of two conditions. */
+export function bothOf(a: Slot, b: Slot, planner: Planner): Slot {
+  const read = (slot: Slot) => toBool(load(scalarView(planner.viewOf(slot))));
+  const expr = binary("and", read(a), read(b));
+  return { ...a, type: "bool", state: { kind: "lazy", expr }, converted: new Map(), isRoot: false };
+}
+
+/** A condition may have axes, all of one element. */
+function scalarView(view: View): View {
+  return { ...view, shape: [], strides: [] };
+}
