@@ -108,7 +108,7 @@ function launchChoice(emitter: Emitter, type: FloatStorage, choice: Choice): voi
   const { m, n } = problem;
   const workspace = emitter.temporary("float32", [splits, products, m, n]);
   emitter.launch(productLaunch(choice, type, partialProblem(problem, workspace), products * m * n));
-  emitter.launch(sumLaunch(problem, workspace, splits));
+  emitter.launch(sumLaunch(choice, workspace));
 }
 
 function productLaunch(choice: Choice, type: FloatStorage, problem: Problem, splitStride: number): Launch {
@@ -126,6 +126,7 @@ function productLaunch(choice: Choice, type: FloatStorage, problem: Problem, spl
     reads: readsOf(problem, [problem.a.view, problem.b.view]),
     writes: [problem.d.view],
     flops: 2 * m * n * k * products,
+    predictedMicroseconds: choice.productMicroseconds,
     detail: describeChoice(choice),
   };
 }
@@ -143,7 +144,7 @@ function tileOf(row: GemmRow, type: FloatStorage): { m: number; n: number; threa
   }
 }
 
-function sumLaunch(problem: Problem, workspace: View, splits: number): Launch {
+function sumLaunch({ problem, splits, sumMicroseconds }: Choice, workspace: View): Launch {
   const { m, n, batch } = problem;
   const count = elementCount(batch) * m * n;
   const operand = workspaceOperand(workspace, problem);
@@ -164,6 +165,7 @@ function sumLaunch(problem: Problem, workspace: View, splits: number): Launch {
     }),
     reads: readsOf(problem, [workspace]),
     writes: [problem.d.view],
+    predictedMicroseconds: sumMicroseconds,
     detail: `sum of ${splits} splits`,
   };
 }
