@@ -17,7 +17,7 @@ export interface ConvStores extends Pick<ConvProblem, "rows" | "filters" | "grou
 }
 
 /** Measured over modelled, beyond the launch, of kernels that gather x: on an H200 (bench/results/gpu-conv.json). */
-const gatherFactor = 2.4;
+const gatherFactor = 2.7;
 /** For each of its results, a thread is so long in the epilogue: on an H200, by what it can store at once. */
 const storeClocks = { 8: 130, 2: 500, 1: 800 } as const;
 
@@ -29,7 +29,7 @@ export function convMicroseconds(choice: ConvChoice, stores: ConvStores, target:
   // Partial sums go out as they are.
   const clocks = splits > 1 ? 0 : storeClocks[stores.storeWidth];
   const epilogues = ((perProcessor / together) * perThread * clocks) / (ratesOf(target).gigahertz * 1000);
-  const factor = tile.grain === 0 ? gatherFactor : 1;
-  const modelled = launchMicroseconds + factor * (productMicroseconds - launchMicroseconds);
-  return modelled + Math.max(0, epilogues - drainMicroseconds);
+  const stored = productMicroseconds + Math.max(0, epilogues - drainMicroseconds);
+  if (tile.grain > 0) return stored;
+  return Math.max(stored, launchMicroseconds + gatherFactor * (productMicroseconds - launchMicroseconds));
 }

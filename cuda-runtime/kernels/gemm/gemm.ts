@@ -5,6 +5,7 @@ import { bytesOfType, type FloatStorage, isFloatStorage } from "../../plan/stora
 import { elementCount, sliced, type View } from "../../plan/view.ts";
 import { type Choice, chooseGemm, describeChoice } from "./choose.ts";
 import { gemmParams, partialProblem, workspaceOperand } from "./params.ts";
+import { productMicroseconds } from "./predict.ts";
 import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
 import { type GemmRow, kernelOf, sharedBytesOf, skinnyShape, threadsOf } from "./table.ts";
 
@@ -103,15 +104,23 @@ function packedOperand(
 
 function launchChoice(emitter: Emitter, type: FloatStorage, choice: Choice): void {
   const { problem, splits } = choice;
-  if (splits === 1) return emitter.launch(productLaunch(choice, type, problem, 0));
+  const predicted = productMicroseconds(choice, emitter.target);
+  if (splits === 1) return emitter.launch(productLaunch(choice, type, problem, 0, predicted));
   const products = elementCount(problem.batch);
   const { m, n } = problem;
   const workspace = emitter.temporary("float32", [splits, products, m, n]);
-  emitter.launch(productLaunch(choice, type, partialProblem(problem, workspace), products * m * n));
+  const partial = partialProblem(problem, workspace);
+  emitter.launch(productLaunch(choice, type, partial, products * m * n, predicted));
   emitter.launch(sumLaunch(choice, workspace));
 }
 
-function productLaunch(choice: Choice, type: FloatStorage, problem: Problem, splitStride: number): Launch {
+function productLaunch(
+  choice: Choice,
+  type: FloatStorage,
+  problem: Problem,
+  splitStride: number,
+  predictedMicroseconds: number,
+): Launch {
   const { row, splits, kPerSplit, layout, aGrain, bGrain } = choice;
   const { m, n, k } = problem;
   const tile = tileOf(row, type);
@@ -126,7 +135,7 @@ function productLaunch(choice: Choice, type: FloatStorage, problem: Problem, spl
     reads: readsOf(problem, [problem.a.view, problem.b.view]),
     writes: [problem.d.view],
     flops: 2 * m * n * k * products,
-    predictedMicroseconds: choice.productMicroseconds,
+    predictedMicroseconds,
     detail: describeChoice(choice),
   };
 }
