@@ -7,7 +7,6 @@
  * tile that takes a shape: what the rates in tiles.ts are set by.
  */
 import { parseArgs } from "node:util";
-import { emitAttention, unlimited } from "../../cuda-runtime/kernels/attention/attention.ts";
 import { type TensorTile, tensorTiles } from "../../cuda-runtime/kernels/attention/tiles.ts";
 import type { Step } from "../../cuda-runtime/plan/step.ts";
 import type { HalfStorage } from "../../cuda-runtime/plan/storage.ts";
@@ -15,11 +14,9 @@ import type { View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
 import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";
+import { type AttentionShape, emitHeads } from "./operations.ts";
 
-/** Batch, heads, queries, keys, head size, causal. */
-type Shape = readonly [number, number, number, number, number, boolean];
-
-const shapes: readonly Shape[] = [
+const shapes: readonly AttentionShape[] = [
   [64, 12, 49, 49, 64, false],
   [8, 12, 197, 197, 64, false],
   [1, 12, 197, 197, 64, false],
@@ -71,31 +68,19 @@ interface Call {
   readonly o: View;
 }
 
-/** [batch, heads, length, size] in memory as PyTorch has it there. */
-function callOf(host: HarnessHost, shape: Shape, storage: HalfStorage, tile: TensorTile | undefined): Call {
-  const [batch, heads, queries, keys, dim, isCausal] = shape;
+function callOf(
+  host: HarnessHost,
+  shape: AttentionShape,
+  storage: HalfStorage,
+  tile: TensorTile | undefined,
+): Call {
   const set = new CallSet(host, false);
-  const operand = (length: number, seed: number) =>
-    set.tensor("input", storage, [batch, heads, length, dim], seed);
-  const o = set.output(storage, [batch, heads, queries, dim]);
-  const request = {
-    q: operand(queries, 1),
-    k: operand(keys, 2),
-    v: operand(keys, 3),
-    o,
-    scale: 1 / Math.sqrt(dim),
-    softcap: 0,
-    position: 0,
-    left: unlimited,
-    right: isCausal ? 0 : unlimited,
-    emptyRows: "nan",
-  } as const;
-  emitAttention(set.emitter, request, tile);
+  const o = emitHeads(set, shape, storage, tile);
   set.prepare();
   return { set, o };
 }
 
-function measure(host: HarnessHost, shape: Shape, dtype: Dtype, tile?: TensorTile): TimedRow {
+function measure(host: HarnessHost, shape: AttentionShape, dtype: Dtype, tile?: TensorTile): TimedRow {
   const [batch, heads, queries, keys, dim, isCausal] = shape;
   const { storage, tolerance } = dtypes[dtype];
   const bytes = 4 * batch * heads * dim * (queries + keys);
@@ -130,7 +115,7 @@ const sampledRows = 8;
 const sampledColumns = 8;
 
 /** A few columns of rows all over the output, the last one among them. */
-function errorOf(host: HarnessHost, { set, o }: Call, shape: Shape, storage: HalfStorage): number {
+function errorOf(host: HarnessHost, { set, o }: Call, shape: AttentionShape, storage: HalfStorage): number {
   const [batch, heads, queries, keys, dim] = shape;
   const v = contentOf(host, storage, 3);
   let error = 0;
@@ -154,7 +139,12 @@ function errorOf(host: HarnessHost, { set, o }: Call, shape: Shape, storage: Hal
 }
 
 /** Of the keys that a row of queries sees; together 1. */
-function weightsOf(host: HarnessHost, shape: Shape, storage: HalfStorage, row: number): Float64Array {
+function weightsOf(
+  host: HarnessHost,
+  shape: AttentionShape,
+  storage: HalfStorage,
+  row: number,
+): Float64Array {
   const [, , queries, keys, dim, isCausal] = shape;
   const [q, k] = [contentOf(host, storage, 1), contentOf(host, storage, 2)];
   const base = Math.floor(row / queries) * keys * dim;
@@ -175,7 +165,7 @@ function entryOf({ action }: Step): string {
 }
 
 /** Every tile that takes the shape, or the one that is chosen. */
-function tilesFor([, , , , dim]: Shape): (TensorTile | undefined)[] {
+function tilesFor([, , , , dim]: AttentionShape): (TensorTile | undefined)[] {
   if (!options.tiles) return [undefined];
   const fitting = tensorTiles.filter(({ headDim, isPlain }) => isPlain && headDim >= dim);
   const smallest = Math.min(...fitting.map(({ headDim }) => headDim));

@@ -9,27 +9,17 @@
  */
 import { parseArgs } from "node:util";
 import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
-import { emitConv } from "../../cuda-runtime/kernels/conv/conv.ts";
 import { type ConvTile, convTiles } from "../../cuda-runtime/kernels/conv/table.ts";
-import { plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
 import type { Step } from "../../cuda-runtime/plan/step.ts";
 import { bytesOfType, type FloatStorage } from "../../cuda-runtime/plan/storage.ts";
-import { elementCount, permuted, type View } from "../../cuda-runtime/plan/view.ts";
+import { elementCount, type View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
 import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";
+import { emitLayer, type Layer, outputSize } from "./operations.ts";
 
-/** Input channels, sizes, filters, taps (the same along each axis), stride, padding, groups. */
-interface Layer {
+interface NamedLayer extends Layer {
   readonly from: string;
-  readonly channels: number;
-  /** One to three spatial axes; PyTorch's side knows two. */
-  readonly size: readonly number[];
-  readonly filters: number;
-  readonly taps: number;
-  readonly stride: number;
-  readonly pad: number;
-  readonly groups: number;
 }
 
 type Listed = readonly [
@@ -122,7 +112,7 @@ const { values: options } = parseArgs({
   },
 });
 
-function layersOf(listed: readonly Listed[]): Layer[] {
+function layersOf(listed: readonly Listed[]): NamedLayer[] {
   const parts = options.only?.split(",");
   return listed
     .map(([from, channels, size, filters, taps, stride, pad, groups = 1]) => ({
@@ -147,49 +137,32 @@ function wantedDtypes(): Dtype[] {
   });
 }
 
-function outputSize({ size, taps, stride, pad }: Layer): number[] {
-  return size.map((each) => Math.floor((each + 2 * pad - taps) / stride) + 1);
-}
-
-/** A packed view of [N, …spatial, C] as [N, C, …spatial]. */
-function channelsSecond(view: View): View {
-  const rank = view.shape.length;
-  return permuted(view, [0, rank - 1, ...Array.from({ length: rank - 2 }, (_, axis) => axis + 1)]);
-}
-
 interface Call {
   readonly set: CallSet;
   readonly y: View;
   readonly choice: ConvChoice | undefined;
 }
 
-function callOf(host: HarnessHost, layer: Layer, batch: number, dtype: Dtype, tile?: ConvTile): Call {
-  const { channels, size, filters, taps, stride, pad, groups } = layer;
+function callOf(host: HarnessHost, layer: NamedLayer, batch: number, dtype: Dtype, tile?: ConvTile): Call {
   const { storage, tf32 } = dtypes[dtype];
   const set = new CallSet(host, tf32);
-  const kernel = size.map(() => taps);
-  const y = set.output(storage, [batch, ...outputSize(layer), filters]);
   let choice: ConvChoice | undefined;
   const accepts = (each: ConvChoice): boolean => {
     if (each.tile === tile) choice ??= each;
     return each.tile === tile;
   };
-  const request = {
-    x: channelsSecond(set.tensor("input", storage, [batch, ...size, channels], 1)),
-    w: set.tensor("constant", storage, [filters, channels / groups, ...kernel], 2),
-    to: channelsSecond(y),
-    strides: size.map(() => stride),
-    dilations: size.map(() => 1),
-    pads: size.map(() => pad),
-    groups,
-    epilogue: { ...plainEpilogue, bias: set.tensor("constant", "float32", [filters], 3) },
-  };
-  emitConv(set.emitter, request, tile === undefined ? undefined : accepts);
+  const y = emitLayer(set, layer, batch, storage, tile === undefined ? undefined : accepts);
   set.prepare();
   return { set, y, choice };
 }
 
-function measure(host: HarnessHost, layer: Layer, batch: number, dtype: Dtype, tile?: ConvTile): TimedRow {
+function measure(
+  host: HarnessHost,
+  layer: NamedLayer,
+  batch: number,
+  dtype: Dtype,
+  tile?: ConvTile,
+): TimedRow {
   const { channels, size, filters, taps, stride, pad, groups, from } = layer;
   const { storage, peer } = dtypes[dtype];
   const positions = batch * elementCount(outputSize(layer));
@@ -234,7 +207,13 @@ function describeStep({ action }: Step): string {
 }
 
 /** At places all over the output; relative to the largest. */
-function errorOf(host: HarnessHost, { set, y }: Call, layer: Layer, batch: number, dtype: Dtype): number {
+function errorOf(
+  host: HarnessHost,
+  { set, y }: Call,
+  layer: NamedLayer,
+  batch: number,
+  dtype: Dtype,
+): number {
   const { storage, tolerance } = dtypes[dtype];
   const { filters, from } = layer;
   const expected = expectedOf(host, layer, storage);
@@ -258,7 +237,7 @@ function errorOf(host: HarnessHost, { set, y }: Call, layer: Layer, batch: numbe
 /** One output, in double precision. */
 function expectedOf(
   host: HarnessHost,
-  layer: Layer,
+  layer: NamedLayer,
   storage: FloatStorage,
 ): (row: number, filter: number) => number {
   const { channels, size, filters, taps, stride, pad, groups } = layer;
@@ -295,7 +274,7 @@ function unravelled(index: number, sizes: readonly number[]): number[] {
 }
 
 /** Every kernel of the table that takes the layer. */
-function* sweep(host: HarnessHost, layer: Layer, batch: number, dtype: Dtype): Generator<TimedRow> {
+function* sweep(host: HarnessHost, layer: NamedLayer, batch: number, dtype: Dtype): Generator<TimedRow> {
   for (const tile of convTiles) {
     try {
       yield measure(host, layer, batch, dtype, tile);

@@ -12,17 +12,14 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { type Choice, describeChoice } from "../../cuda-runtime/kernels/gemm/choose.ts";
-import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
 import { type GemmRow, gemmTable } from "../../cuda-runtime/kernels/gemm/table.ts";
 import type { FloatStorage } from "../../cuda-runtime/plan/storage.ts";
-import { permuted, type View } from "../../cuda-runtime/plan/view.ts";
+import type { View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";
+import { emitProduct, type ProductSize } from "./operations.ts";
 
-interface Shape {
-  readonly M: number;
-  readonly N: number;
-  readonly K: number;
+interface Shape extends ProductSize {
   readonly from: string;
 }
 
@@ -136,14 +133,11 @@ interface Call {
   readonly choice: Choice;
 }
 
-function callOf(host: HarnessHost, { M, N, K }: Shape, dtype: Dtype, row: GemmRow | undefined): Call {
+function callOf(host: HarnessHost, shape: Shape, dtype: Dtype, row: GemmRow | undefined): Call {
   const { storage, tf32 } = dtypes[dtype];
   const set = new CallSet(host, tf32);
-  const x = set.tensor("input", storage, [M, K], 1);
-  const w = set.tensor("constant", storage, [N, K], 2);
-  const output = set.output(storage, [M, N]);
   let best: Choice | undefined;
-  emitGemm(set.emitter, { a: x, b: permuted(w, [1, 0]), to: output }, (choice) => {
+  const output = emitProduct(set, shape, storage, (choice) => {
     if (row !== undefined && choice.row !== row) return false;
     if (best === undefined || choice.microseconds < best.microseconds) best = choice;
     return true;

@@ -7,16 +7,13 @@
  */
 import { parseArgs } from "node:util";
 import { emitGroupNorm } from "../../cuda-runtime/kernels/norm/group.ts";
-import { emitRowNorm } from "../../cuda-runtime/kernels/norm/norm.ts";
-import { emitSoftmax } from "../../cuda-runtime/kernels/softmax/softmax.ts";
 import type { Step } from "../../cuda-runtime/plan/step.ts";
 import { bytesOfType, type FloatStorage } from "../../cuda-runtime/plan/storage.ts";
 import { elementCount, permuted, type View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
 import { CallSet, contentOf, setCount, timeCalls } from "./kernel-timer.ts";
-
-type Kind = "layernorm" | "softmax";
+import { emitRows, type RowKind } from "./operations.ts";
 
 /** Rows, columns. */
 const sizes: readonly (readonly [number, number])[] = [
@@ -72,7 +69,7 @@ interface Work {
   readonly expected: (at: (index: number) => number, index: number) => number;
 }
 
-function rowWork(kind: Kind, rows: number, cols: number): Work {
+function rowWork(kind: RowKind, rows: number, cols: number): Work {
   const row = (at: (index: number) => number, index: number) => {
     const start = Math.floor(index / cols) * cols;
     return filled(cols, (i) => at(start + i));
@@ -81,15 +78,14 @@ function rowWork(kind: Kind, rows: number, cols: number): Work {
     return {
       name: `softmax ${rows}x${cols}`,
       shape: [rows, cols],
-      emit: (set, x, y) => emitSoftmax(set.emitter, { x, y, axis: 1, mode: "softmax" }),
+      emit: (set, x, y) => emitRows(set.emitter, kind, x, y),
       expected: (at, index) => Math.exp(at(index)) / row(at, index).reduce((sum, x) => sum + Math.exp(x), 0),
     };
   }
   return {
     name: `layernorm ${rows}x${cols}`,
     shape: [rows, cols],
-    emit: (set, x, y) =>
-      emitRowNorm(set.emitter, { x, y, scale: undefined, bias: undefined, isRms: false, epsilon: 1e-5 }),
+    emit: (set, x, y) => emitRows(set.emitter, kind, x, y),
     expected: (at, index) => normalized(row(at, index), at(index)),
   };
 }

@@ -1,4 +1,5 @@
 /** @file One block of memory for all that lives a while: buffers that are never wanted at once share addresses. */
+import { addressesIn } from "./params.ts";
 import type { Step } from "./step.ts";
 import type { DeviceBuffer, View } from "./view.ts";
 
@@ -22,7 +23,7 @@ export interface Placement {
 export function viewsOf({ action }: Step): readonly View[] {
   if (action.kind === "clear") return [action.view];
   const { reads, writes, params } = action.launch;
-  return [...reads, ...writes, ...params.pointers.map(({ view }) => view)];
+  return [...reads, ...writes, ...addressesIn(params).map(({ view }) => view)];
 }
 
 /** From the first step that names a buffer to the last, for the buffers that `isPlaced` picks. */

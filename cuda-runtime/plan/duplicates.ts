@@ -2,6 +2,7 @@
  * @file Constants that are made twice in the same way become one: every iteration of an unrolled loop packs its weights
  * anew, and so does every call of a function.
  */
+import { addressesIn, withViews } from "./params.ts";
 import { type Launch, type Step, touched } from "./step.ts";
 import type { DeviceBuffer, View } from "./view.ts";
 
@@ -60,18 +61,18 @@ function writersIn(prepare: readonly Step[]): Writers {
 
 /** Whether the parameters point at all that the launch touches. */
 function isToldByParams({ reads, writes, params }: Launch): boolean {
-  const pointed = new Set(params.pointers.map(({ view }) => view.buffer));
+  const pointed = new Set(addressesIn(params).map(({ view }) => view.buffer));
   return [...reads, ...writes].every(({ buffer }) => pointed.has(buffer));
 }
 
 function signatureOf(launch: Launch, same: ReadonlyMap<DeviceBuffer, DeviceBuffer>): string {
   const { kernel, grid, block, sharedBytes, cluster, params, writes } = launch;
   const own = new Set(writes.map(({ buffer }) => buffer));
-  const pointers = params.pointers.map(({ at, view }) => {
+  const pointers = addressesIn(params).map(({ at, view, ...map }) => {
     const buffer = own.has(view.buffer)
       ? `to of ${view.buffer.bytes}`
       : (same.get(view.buffer) ?? view.buffer).id;
-    return `${at} ${buffer} ${view.offset}`;
+    return `${at} ${buffer} ${view.offset} ${JSON.stringify(map)}`;
   });
   const bytes = Buffer.from(params.bytes).toString("base64");
   return [kernel.entry, grid, block, sharedBytes, cluster ?? "", bytes, ...pointers].join(" ");
@@ -83,8 +84,7 @@ function redirected(step: Step, same: ReadonlyMap<DeviceBuffer, DeviceBuffer>): 
   const { launch } = action;
   if (!launch.reads.some(({ buffer }) => same.has(buffer))) return step;
   const view = (from: View): View => ({ ...from, buffer: same.get(from.buffer) ?? from.buffer });
-  const pointers = launch.params.pointers.map((pointer) => ({ ...pointer, view: view(pointer.view) }));
-  const params = { ...launch.params, pointers };
+  const params = withViews(launch.params, view);
   return {
     ...step,
     action: { kind: "launch", launch: { ...launch, params, reads: launch.reads.map(view) } },

@@ -33,6 +33,21 @@ export interface ParamBlock {
 
 const tensorMapBytes = 128;
 
+/** All that is filled in once addresses are known. */
+export function addressesIn({ pointers, tensorMaps = [] }: ParamBlock): readonly PointerSlot[] {
+  return [...pointers, ...tensorMaps];
+}
+
+/** The same with other views in place of its own. */
+export function withViews(params: ParamBlock, viewOf: (view: View) => View): ParamBlock {
+  const moved = <Slot extends PointerSlot>(slot: Slot): Slot => ({ ...slot, view: viewOf(slot.view) });
+  return {
+    ...params,
+    pointers: params.pointers.map(moved),
+    tensorMaps: params.tensorMaps?.map(moved),
+  };
+}
+
 /** The kernels' limit on axes, after neighbouring ones are merged. */
 export const maxRank = 8;
 

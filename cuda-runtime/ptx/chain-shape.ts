@@ -32,6 +32,8 @@ export interface ChainShape {
   readonly tail: number;
   readonly threads: number;
   readonly isFast: boolean;
+  /** Instructions of an element, about. */
+  readonly cost: number;
 }
 
 interface Request {
@@ -77,6 +79,7 @@ export function chainShape({ shape, graph, outputs }: Request, target: PlanTarge
     tail: total - rowCount * width,
     threads: threadsOf(Math.ceil(rowCount / rows), target),
     isFast,
+    cost,
   };
 }
 

@@ -5,7 +5,9 @@
  * pointers are parameters, so that equal chains at other sizes share one kernel.
  */
 import { createHash } from "node:crypto";
+import { bytesMoved, passMicroseconds } from "../plan/predict.ts";
 import { type Launch, PlanError, type PlanTarget } from "../plan/step.ts";
+import { bytesOfType } from "../plan/storage.ts";
 import { elementCount, type View } from "../plan/view.ts";
 import { Assembler } from "./assembler.ts";
 import { type ChainShape, chainShape } from "./chain-shape.ts";
@@ -40,14 +42,17 @@ export function compileChain(request: ChainRequest, target: PlanTarget): Launch 
   }
   const named = (entry: string) => assembler.module(entry, params.bytes.length);
   const entry = `chain_${createHash("sha256").update(named("chain")).digest("hex").slice(0, 16)}`;
+  const reads = graph.leaves.flatMap(({ view }) => (view === undefined ? [] : [view]));
+  const work = { bytes: bytesMoved([...reads, ...outputs]), instructions: instructionsOf(spread) };
   return {
     kernel: { kind: "ptx", text: named(entry), entry },
     grid: [Math.ceil(spread.rowCount / (spread.rows * spread.threads)), 1, 1],
     block: [spread.threads, 1, 1],
     sharedBytes: 0,
     params,
-    reads: graph.leaves.flatMap(({ view }) => (view === undefined ? [] : [view])),
+    reads,
     writes: outputs,
+    predictedMicroseconds: passMicroseconds(work, target),
     detail: describe(graph, spread),
   };
 }
@@ -61,6 +66,21 @@ function checkSizes(shape: readonly number[], outputs: readonly View[]): void {
       throw new Error(`tc-lint bug: a chain over [${shape.join(",")}] is stored to [${to.shape.join(",")}]`);
     }
   }
+}
+
+/**
+ * Of one access, and of finding a row's place along one more axis, waiting included: what copies take on an H200 that
+ * move two bytes at a time (rows with "packed A" in bench/results/gpu-gemm.json).
+ */
+const accessInstructions = 32;
+const axisInstructions = 16;
+
+function instructionsOf({ sizes, leaves, outputs, width, rowCount, cost }: ChainShape): number {
+  const accesses = [...leaves, ...outputs].reduce((sum, { view, kind, accessBytes }) => {
+    const wanted = kind === "repeat" ? 1 : width;
+    return view === undefined ? sum : sum + Math.ceil((wanted * bytesOfType(view.type)) / accessBytes);
+  }, 0);
+  return rowCount * (width * cost + accessInstructions * accesses + axisInstructions * (sizes.length - 1));
 }
 
 function describe({ nodes, leaves }: ChainGraph, { sizes, width, rows }: ChainShape): string {

@@ -3,20 +3,13 @@ import type { DeviceInfo } from "../../cuda-runtime/driver/driver.ts";
 import { versionText } from "../../cuda-runtime/session/open.ts";
 import type { Gpu } from "../hardware/gpu.ts";
 import type { RunReport, RunsReport, StepReport } from "./gpu-protocol.ts";
-import {
-  gpuOfDevice,
-  predictedMicroseconds,
-  type Rates,
-  ratesOf,
-  rooflineMicroseconds,
-} from "./gpu-roofline.ts";
+import { gpuOfDevice, type Rates, ratesOf, rooflineMicroseconds } from "./gpu-roofline.ts";
 
 export interface BenchStep extends StepReport {
   readonly teraflops: number;
   readonly gigabytesPerSecond: number;
   /** Undefined where there is no row for the GPU. */
   readonly rooflineMicroseconds: number | undefined;
-  readonly predictedMicroseconds: number | undefined;
 }
 
 export interface BenchConfiguration extends Omit<RunReport, "outputs" | "steps"> {
@@ -69,7 +62,6 @@ function benchStep(step: StepReport, rates: Rates | undefined): BenchStep {
     teraflops: step.flops / seconds / 1e12,
     gigabytesPerSecond: step.bytes / seconds / 1e9,
     rooflineMicroseconds: rates === undefined ? undefined : rooflineMicroseconds(step, rates),
-    predictedMicroseconds: rates === undefined ? undefined : predictedMicroseconds(step, rates),
   };
 }
 

@@ -76,7 +76,7 @@ function stepTable({ name, model, steps }: BenchConfiguration, palette: Palette)
     step.flops > 0 ? significant(step.teraflops) : "",
     significant(step.gigabytesPerSecond),
     rooflineText(step),
-    step.predictedMicroseconds === undefined ? "" : duration(step.predictedMicroseconds),
+    duration(step.predictedMicroseconds),
     step.tensor ?? "",
     ...nodeCells(step),
   ]);
@@ -125,11 +125,6 @@ function nodeCells({ operator, label }: StepFacts): string[] {
   return [shortened(printable(operator), widths.operator), shortened(printable(label), widths.label)];
 }
 
-/** A step of a plan, with what it is expected to take. */
-export interface PlannedStep extends StepFacts {
-  readonly predictedMicroseconds: number;
-}
-
 export interface PlanReport {
   readonly model: string;
   readonly gpu: string;
@@ -138,8 +133,8 @@ export interface PlanReport {
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   /** Once, at load. */
-  readonly prepare: readonly PlannedStep[];
-  readonly steps: readonly PlannedStep[];
+  readonly prepare: readonly StepFacts[];
+  readonly steps: readonly StepFacts[];
   readonly weightBytes: number;
   readonly arenaBytes: number;
   readonly predictedMicroseconds: number;
@@ -167,7 +162,7 @@ export function renderPlanText(plan: PlanReport, color: ColorLevel): string {
   return `${lines.join("\n")}\n`;
 }
 
-function plannedTable(steps: readonly PlannedStep[], palette: Palette): string[] {
+function plannedTable(steps: readonly StepFacts[], palette: Palette): string[] {
   const rows = steps.map((step, index) => [
     String(index),
     ...kernelCells(step),

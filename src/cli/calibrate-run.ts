@@ -3,13 +3,14 @@ import type { onnx as types } from "onnx-proto";
 import type { DeviceContext } from "../../cuda-runtime/driver/context.ts";
 import { planModel } from "../../cuda-runtime/plan/build.ts";
 import type { Plan, PlanTarget, Step } from "../../cuda-runtime/plan/step.ts";
-import { openDevice, targetOf } from "../../cuda-runtime/session/open.ts";
+import { openDevice } from "../../cuda-runtime/session/open.ts";
 import { bytesOfPort, DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { KernelStore } from "../../cuda-runtime/session/store.ts";
 import { timeSteps } from "../../cuda-runtime/session/timing.ts";
 import { modelFromBytes } from "../onnx/open.ts";
 import type { SweepItem, SweepModel } from "./calibrate-sweep.ts";
 import type { GpuTask, SweepReport } from "./gpu-protocol.ts";
+import { targetOfDevice } from "./gpu-roofline.ts";
 
 type Proto = typeof types;
 
@@ -34,7 +35,7 @@ export async function runSweep(
 }
 
 function timeItem(item: SweepItem, context: DeviceContext, store: KernelStore, proto: Proto): number {
-  const plan = sweepPlan(item, targetOf(context.device), proto);
+  const plan = sweepPlan(item, targetOfDevice(context.device), proto);
   using session = DeviceSession.load(context, store, plan);
   session.writeInputs(randomInputs(plan));
   const times = timeSteps(session);

@@ -1,34 +1,33 @@
 /** @file What a step is and does, without its time. */
 import { viewsOf } from "../../cuda-runtime/plan/arena.ts";
-import type { Step } from "../../cuda-runtime/plan/step.ts";
-import { bytesOfType } from "../../cuda-runtime/plan/storage.ts";
+import { bytesMoved, predictedMicroseconds } from "../../cuda-runtime/plan/predict.ts";
+import type { PlanTarget, Step } from "../../cuda-runtime/plan/step.ts";
 import { describeView, type View } from "../../cuda-runtime/plan/view.ts";
 import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import type { ComputeType } from "../hardware/target.ts";
 import type { StepFacts } from "./gpu-protocol.ts";
 
-export function describedStep({ action, label, operator }: Step, manifest: KernelManifest): StepFacts {
-  const bytes = distinctBytes(viewsOf({ action, label, operator }));
+export function describedStep(
+  { action, label, operator }: Step,
+  manifest: KernelManifest,
+  target: PlanTarget,
+): StepFacts {
+  const common = {
+    operator,
+    label,
+    bytes: bytesMoved(viewsOf({ action, label, operator })),
+    predictedMicroseconds: predictedMicroseconds(action, target),
+  };
   if (action.kind === "clear") {
     const shapes = describeView(action.view);
-    return {
-      operator,
-      label,
-      shapes,
-      kernel: "clear",
-      detail: "",
-      flops: 0,
-      bytes,
-      tensor: null,
-      compute: "fp32",
-    };
+    return { ...common, shapes, kernel: "clear", detail: "", flops: 0, tensor: null, compute: "fp32" };
   }
   const { kernel, flops = 0, detail = "", reads, writes } = action.launch;
   const name = kernel.kind === "built" ? `${kernel.family}/${kernel.entry}` : shortEntry(kernel.entry);
   const tensor = manifest.facts(kernel)?.tensor ?? null;
   const shapes = `${reads.map(describeView).join(" ")} -> ${writes.map(describeView).join(" ")}`;
   const compute = computeOf(reads, tensor !== null);
-  return { operator, label, shapes, kernel: name, detail, flops, bytes, tensor, compute };
+  return { ...common, shapes, kernel: name, detail, flops, tensor, compute };
 }
 
 /** Entries of compiled text are named by its hash: a few digits tell them apart. */
@@ -42,15 +41,4 @@ function computeOf(reads: readonly View[], isTensor: boolean): ComputeType {
   if (type === "float16") return "fp16";
   if (type === "bfloat16") return "bf16";
   return isTensor ? "tf32" : "fp32";
-}
-
-/** Elements that repeat are read once, and so is a view that is named twice. */
-function distinctBytes(views: readonly View[]): number {
-  const sizes = new Map<string, number>();
-  for (const { buffer, offset, shape, strides, type } of views) {
-    const own = shape.filter((_, axis) => strides[axis] !== 0);
-    const count = own.reduce((total, size) => total * size, 1);
-    sizes.set(`${buffer.id} ${offset} ${shape.join(",")} ${strides.join(",")}`, count * bytesOfType(type));
-  }
-  return [...sizes.values()].reduce((total, each) => total + each, 0);
 }

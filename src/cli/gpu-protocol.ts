@@ -68,6 +68,8 @@ export interface StepFacts {
   readonly tensor: EntryFacts["tensor"];
   /** What a product multiplies in. */
   readonly compute: ComputeType;
+  /** By its kernel's own model, from a cold L2. */
+  readonly predictedMicroseconds: number;
 }
 
 export interface StepReport extends StepFacts {

@@ -1,6 +1,7 @@
-/** @file How fast a step could be, and how fast it is expected to be. */
+/** @file How fast a step could be, and a GPU's row as planning sees it. */
 import type { DeviceInfo } from "../../cuda-runtime/driver/driver.ts";
 import type { PlanTarget } from "../../cuda-runtime/plan/step.ts";
+import { targetOf } from "../../cuda-runtime/session/open.ts";
 import { ceilingsOf } from "../hardware/ceilings.ts";
 import { type Gpu, gpus } from "../hardware/gpus.ts";
 import type { ComputeType } from "../hardware/target.ts";
@@ -42,23 +43,21 @@ export function gpuOfDevice({ name, computeCapability, multiprocessors }: Device
 const reservedSharedBytes = 1024;
 
 /** A row as planning sees it. */
-export function targetOfGpu({ computeCapability, sms, sharedBytes }: Gpu): PlanTarget {
+export function targetOfGpu({ computeCapability, sms, sharedBytes, dramGBps, clockMHz }: Gpu): PlanTarget {
   const capability = Math.round(10 * Number(computeCapability));
   const reserved = capability >= 80 ? reservedSharedBytes : 0;
-  return { computeCapability: capability, multiprocessors: sms, sharedBytesPerBlock: sharedBytes - reserved };
+  const sharedBytesPerBlock = sharedBytes - reserved;
+  return { computeCapability: capability, multiprocessors: sms, sharedBytesPerBlock, dramGBps, clockMHz };
+}
+
+/** A device as it says of itself, with the rates of its row where there is one: plans are those of `--plan`. */
+export function targetOfDevice(device: DeviceInfo): PlanTarget {
+  const { dramGBps, clockMHz } = gpuOfDevice(device) ?? {};
+  return { ...targetOf(device), dramGBps, clockMHz };
 }
 
 /** No kernel can be faster: its operations at the rate of its instructions, its bytes once over DRAM. */
 export function rooflineMicroseconds(step: StepFacts, rates: Rates): number {
   const tensor = step.tensor === null ? undefined : rates.tensor(step.compute);
   return 1e6 * Math.max(step.flops / (tensor ?? rates.cuda), step.bytes / rates.bytesPerSecond);
-}
-
-/** From one kernel of a graph to the next of one (estimated; graph replays on recent GPUs are alike). */
-const launchMicroseconds = 2;
-/** Share of the roofline that a good kernel reaches (estimated). */
-const expectedShare = 0.7;
-
-export function predictedMicroseconds(step: StepFacts, rates: Rates): number {
-  return launchMicroseconds + rooflineMicroseconds(step, rates) / expectedShare;
 }

@@ -1,7 +1,7 @@
 /** @file In the GPU's process: models planned, loaded, run and timed. */
 import type { DeviceContext } from "../../cuda-runtime/driver/context.ts";
 import type { Plan } from "../../cuda-runtime/plan/step.ts";
-import { openDevice, targetOf } from "../../cuda-runtime/session/open.ts";
+import { openDevice } from "../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { KernelManifest, KernelStore } from "../../cuda-runtime/session/store.ts";
 import { timeRuns, timeSteps } from "../../cuda-runtime/session/timing.ts";
@@ -12,6 +12,7 @@ import { arrays, convert } from "../verify/tensor.ts";
 import { describedStep } from "./gpu-describe.ts";
 import { planDrawn, planFor, prepareModel, sizesOf } from "./gpu-plan.ts";
 import type { GpuTask, ModelRun, RunReport, RunsReport, StepReport } from "./gpu-protocol.ts";
+import { targetOfDevice } from "./gpu-roofline.ts";
 
 export type Progress = (what: string) => void;
 
@@ -50,7 +51,7 @@ class ModelRunner {
     const { model: request, inputs } = this.#run;
     using prepared = this.#timed("open", "reading", () => prepareModel(request));
     const { model } = prepared;
-    const planRequest = { precision: request.precision, target: targetOf(this.#context.device) };
+    const planRequest = { precision: request.precision, target: targetOfDevice(this.#context.device) };
     if (inputs.kind === "drawn") {
       const drawn = this.#timed("plan", "planning", () => planDrawn(model, inputs.sizes, planRequest));
       const report = this.#runPlan(drawn.plan, [drawn.inputs]);
@@ -66,7 +67,10 @@ class ModelRunner {
 
   /** Sets of inputs that share a plan, in order. */
   #groups(model: OpenModel, sets: readonly Tensors[]): { plan: Plan; sets: Tensors[] }[] {
-    const planRequest = { precision: this.#run.model.precision, target: targetOf(this.#context.device) };
+    const planRequest = {
+      precision: this.#run.model.precision,
+      target: targetOfDevice(this.#context.device),
+    };
     const groups: { key: string; plan: Plan; sets: Tensors[] }[] = [];
     for (const set of sets) {
       const key = [...set].map(([name, { dims }]) => `${name} ${dims.join(",")}`).join(";");
@@ -105,10 +109,12 @@ class ModelRunner {
     const times = timeSteps(session, (index) => {
       if (index % 32 === 0) this.#say(`timing step ${index + 1} of ${plan.steps.length}`);
     });
-    const manifest = new KernelManifest(this.#kernels, this.#context.device.computeCapability);
+    const { device } = this.#context;
+    const manifest = new KernelManifest(this.#kernels, device.computeCapability);
+    const target = targetOfDevice(device);
     return plan.steps.flatMap((step, index) => {
       const own = times[index];
-      return own === undefined ? [] : [{ ...describedStep(step, manifest), times: own }];
+      return own === undefined ? [] : [{ ...describedStep(step, manifest, target), times: own }];
     });
   }
 

@@ -1,6 +1,6 @@
 /** @file Layer by layer on the GPU, in several configurations; or the plan alone, without a GPU. */
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
-import { type Plan, PlanError } from "../../cuda-runtime/plan/step.ts";
+import { PlanError, type Step } from "../../cuda-runtime/plan/step.ts";
 import { describeView } from "../../cuda-runtime/plan/view.ts";
 import { groupsOf, placementOf } from "../../cuda-runtime/session/memory.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
@@ -8,7 +8,7 @@ import { findGpu, gpus } from "../hardware/gpus.ts";
 import { InputError } from "../ir/errors.ts";
 import { openModel } from "../onnx/open.ts";
 import { benchReport } from "./bench-report.ts";
-import { type PlannedStep, type PlanReport, renderBenchText, renderPlanText } from "./bench-text.ts";
+import { type PlanReport, renderBenchText, renderPlanText } from "./bench-text.ts";
 import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
 import { describedStep } from "./gpu-describe.ts";
@@ -17,7 +17,7 @@ import type { BenchFlags } from "./gpu-options.ts";
 import { missingWeights, planDrawn, prepareModel, sizesOf } from "./gpu-plan.ts";
 import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { ModelRequest, ModelRun } from "./gpu-protocol.ts";
-import { predictedMicroseconds, ratesOf, targetOfGpu } from "./gpu-roofline.ts";
+import { targetOfGpu } from "./gpu-roofline.ts";
 import { writeReportFile, writeStdout } from "./output.ts";
 import { ProgressLine } from "./progress.ts";
 
@@ -102,7 +102,6 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
     throw new InputError("usage", `--gpu ${id} is none of ${[...gpus.keys()].join(", ")}`);
   const target = targetOfGpu(gpu);
   const manifest = new KernelManifest(new URL(kernelsUrl), target.computeCapability);
-  const rates = ratesOf(gpu);
   const reports: PlanReport[] = [];
   for (const path of models) {
     const precision = flags.precision ?? "fp16";
@@ -113,11 +112,8 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
     const { plan, sizes } = planned(path, () =>
       planDrawn(prepared.model, listed(flags.dims), { precision, target }),
     );
-    const predicted = (step: Plan["steps"][number]): PlannedStep => {
-      const facts = describedStep(step, manifest);
-      return { ...facts, predictedMicroseconds: predictedMicroseconds(facts, rates) };
-    };
-    const steps = plan.steps.map(predicted);
+    const described = (step: Step) => describedStep(step, manifest, target);
+    const steps = plan.steps.map(described);
     reports.push({
       model: path,
       gpu: gpu.id,
@@ -125,7 +121,7 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
       sizes: sizesOf(sizes),
       inputs: plan.inputs.map(({ name, view }) => `${name} ${describeView(view)}`),
       outputs: plan.outputs.map(({ name, view }) => `${name} ${describeView(view)}`),
-      prepare: plan.prepare.map(predicted),
+      prepare: plan.prepare.map(described),
       steps,
       weightBytes: [...groupsOf(plan).constants].reduce((total, { bytes }) => total + bytes, 0),
       arenaBytes: placementOf(plan).bytes,

@@ -82,6 +82,17 @@ describe("The GPU commands", () => {
     expect(plan?.steps.every(({ bytes }) => bytes > 0)).toBe(true);
   });
 
+  it("bench --plan predicts for the GPU that is asked for", async () => {
+    const [large = 0, small = 0] = await Promise.all(
+      ["h200", "l4"].map(async (gpu) => {
+        const { stdout } = await run(["bench", "--plan", "-f", "json", "--gpu", gpu, model]);
+        const [plan]: { predictedMicroseconds: number }[] = JSON.parse(stdout);
+        return plan?.predictedMicroseconds;
+      }),
+    );
+    expect(small).toBeGreaterThan(large);
+  });
+
   it.each([
     [["bench", "--gpu", "l4", model], /--gpu: says nothing without --plan/],
     [["bench", "--compare", model], /bench takes two models with --compare, found 1/],

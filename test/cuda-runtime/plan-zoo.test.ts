@@ -4,7 +4,9 @@ import { describe, expect, test } from "vitest";
 import { planModel } from "../../cuda-runtime/plan/build.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { describePlan } from "../../cuda-runtime/plan/print.ts";
-import { type Plan, PlanError } from "../../cuda-runtime/plan/step.ts";
+import { type Plan, PlanError, type PlanTarget } from "../../cuda-runtime/plan/step.ts";
+import { targetOfGpu } from "../../src/cli/gpu-roofline.ts";
+import { findGpu } from "../../src/hardware/gpus.ts";
 import { weightsOf } from "../gpu/node-tests-data.ts";
 import { listModels, openZooModel, sizesFor } from "../gpu/zoo-models.ts";
 import { sharedPath } from "../shared.ts";
@@ -27,11 +29,11 @@ const printed = [
 
 const zoo = sharedPath("zoo");
 
-function planOf(name: string, precision: Precision): Plan {
+function planOf(name: string, precision: Precision, target?: PlanTarget): Plan {
   const folder = zoo ?? "";
   using model = openZooModel(folder, name);
   const dims = sizesFor(model, name, path.join(folder, "manifest.json"));
-  return planModel({ model, precision, dims, weights: weightsOf(model) });
+  return planModel({ model, precision, dims, target, weights: weightsOf(model) });
 }
 
 /** "planned", or what stands in its way. */
@@ -49,6 +51,12 @@ describe.skipIf(zoo === undefined)("plans of the zoo", () => {
   test.each(printed)("%s in fp16, step by step", async (name) => {
     const text = describePlan(planOf(name, "fp16"));
     await expect(text).toMatchFileSnapshot(`snapshots/${name}.fp16.txt`);
+  });
+
+  test.each(printed)("%s is planned alike for the H200 that the hardware table knows", (name) => {
+    const row = findGpu("h200");
+    const target = row && targetOfGpu(row);
+    expect(describePlan(planOf(name, "fp16", target))).toBe(describePlan(planOf(name, "fp16")));
   });
 
   test("a plan is the same each time", () => {

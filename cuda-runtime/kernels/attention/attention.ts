@@ -1,11 +1,13 @@
 /** @file Launches of attention: which tile, how many splits of the keys, and the parameters of attention.cu. */
 import type { Emitter } from "../../plan/lowering.ts";
 import { ParamWriter } from "../../plan/params.ts";
+import { bytesMoved } from "../../plan/predict.ts";
 import type { PlanTarget } from "../../plan/step.ts";
 import { isHalfStorage, storageTypes } from "../../plan/storage.ts";
 import { alignmentOf, elementCount, sliced, type View } from "../../plan/view.ts";
 import { typeNames } from "../norm/rows.ts";
-import { chooseSplits, chooseTile, type TensorTile } from "./tiles.ts";
+import { attentionMicroseconds } from "./cost.ts";
+import { type AttentionSize, chooseSplits, chooseTile, type TensorTile } from "./tiles.ts";
 
 /** Bytes of `AttentionParams` in params.cuh. */
 export const attentionBytes = 272;
@@ -82,7 +84,7 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
     bias: biasFor(emitter, request),
     o: storable(o, q.type) ? o : paddedLike(emitter, o, q.type),
   };
-  launchTile(emitter, ready, tile, splits);
+  launchTile(emitter, ready, tile, { ...size, splits });
   if (ready.o !== o) emitter.copy(ready.o, o);
 }
 
@@ -91,7 +93,16 @@ function isMaskedRequest({ bias, keep, softcap, scale }: AttentionRequest): bool
   return bias !== undefined || keep !== undefined || softcap !== 0 || scale <= 0;
 }
 
-function launchTile(emitter: Emitter, request: AttentionRequest, tile: TensorTile, splits: number): void {
+function isCausal({ right, position }: AttentionRequest): boolean {
+  return right === 0 && position === 0;
+}
+
+function launchTile(
+  emitter: Emitter,
+  request: AttentionRequest,
+  tile: TensorTile,
+  { splits, ...size }: AttentionSize & { readonly splits: number },
+): void {
   const { q, o } = request;
   const [batch = 1, heads = 1, queries = 1, dim = 1] = q.shape;
   const [keys = 1, valueDim = 1] = request.v.shape.slice(2);
@@ -101,6 +112,7 @@ function launchTile(emitter: Emitter, request: AttentionRequest, tile: TensorTil
     ? emitter.temporary("float32", [splits, rows, valueDim + (valueDim % 2)])
     : undefined;
   const partialRows = isSplit ? emitter.temporary("float32", [splits, rows, 2]) : undefined;
+  const writes = isSplit ? [partial, partialRows].filter((view) => view !== undefined) : [o];
   const params = pack(request, { partial, partialRows, splits });
   const form = isMaskedRequest(request) ? "masked" : "plain";
   const type = q.type === "float16" ? typeNames.float16 : typeNames.bfloat16;
@@ -115,8 +127,18 @@ function launchTile(emitter: Emitter, request: AttentionRequest, tile: TensorTil
     sharedBytes: tile.sharedBytes,
     params,
     reads: readsOf(request),
-    writes: isSplit ? [partial, partialRows].filter((view) => view !== undefined) : [o],
+    writes,
     flops: 2 * rows * keys * (dim + valueDim),
+    predictedMicroseconds: attentionMicroseconds(
+      {
+        ...size,
+        splits,
+        bytes: bytesMoved(readsOf(request)) + bytesMoved(writes),
+        isCausal: isCausal(request),
+      },
+      tile,
+      emitter.target,
+    ),
     detail: `${batch}x${heads} heads, ${queries}x${keys}x${dim}${isSplit ? `, ${splits} splits` : ""}`,
   });
   if (partial === undefined || partialRows === undefined) return;

@@ -37,7 +37,11 @@ export interface ConvChoice {
   readonly stepsPerSplit: number;
   /** x is first copied to channels last, padded so that it can be read by 16 bytes. */
   readonly copies: boolean;
+  /** Predicted, of all launches: the copy and the sum of the splits included. */
   readonly microseconds: number;
+  /** Of the product's own launch, and of the one that adds up its splits (0 without). */
+  readonly productMicroseconds: number;
+  readonly sumMicroseconds: number;
 }
 
 interface Rates {
@@ -61,11 +65,15 @@ const rates: readonly (Rates & { readonly from: number })[] = [
   { from: 0, half: 512, cuda: 64, gigahertz: 1.5, memory: 0.3e6, cache: 1.2e6 },
 ];
 
+/** Of an H200's data sheet, in MHz and GB/s, what its row has: other GPUs are taken to reach as much of theirs. */
+const clockShare = 1.7 / 1830;
+const memoryShare = 4e6 / 4800;
+
 /** Of a kernel that does nothing; and of one more in a row. */
-const launchMicroseconds = 2;
+export const launchMicroseconds = 2;
 /** Until a block's first operands are there, and from its last product to the end of its stores. */
 const fillMicroseconds = 1.1;
-const drainMicroseconds = 0.7;
+export const drainMicroseconds = 0.7;
 /** Cycles of a multiprocessor for one element read on its own, and for one asynchronous copy. */
 const gatherCycles = 0.09;
 const copyCycles = 0.1;
@@ -75,9 +83,14 @@ const splitCounts = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 const maxMerged = 64;
 
 export function ratesOf(target: PlanTarget): Rates {
-  const found = rates.find(({ from }) => target.computeCapability >= from);
+  const { computeCapability, dramGBps, clockMHz } = target;
+  const found = rates.find(({ from }) => computeCapability >= from);
   if (found === undefined) throw new Error("tc-lint bug: no rates");
-  return found;
+  return {
+    ...found,
+    gigahertz: clockMHz === undefined ? found.gigahertz : clockShare * clockMHz,
+    memory: dramGBps === undefined ? found.memory : memoryShare * dramGBps,
+  };
 }
 
 /** `accepts` narrows the choice, for measurements and tests. */
@@ -144,8 +157,7 @@ function evaluated(candidate: Candidate, target: PlanTarget): ConvChoice | undef
   const stepsPerSplit = Math.max(1, Math.ceil(steps / candidate.splits));
   const splits = Math.max(1, Math.ceil(steps / stepsPerSplit));
   if (splits !== candidate.splits) return undefined;
-  const microseconds = timeOf({ ...candidate, stepsPerSplit }, target);
-  return { tile, merge, splits, stepsPerSplit, copies, microseconds };
+  return { tile, merge, splits, stepsPerSplit, copies, ...timesOf({ ...candidate, stepsPerSplit }, target) };
 }
 
 /** Pieces of 16 bytes that a filter has. */
@@ -154,15 +166,12 @@ export function chunksOf({ taps, channels }: Pick<ConvProblem, "taps" | "channel
   return tile.grain === 0 ? Math.ceil((taps * channels) / perChunk) : taps * Math.ceil(channels / perChunk);
 }
 
-function timeOf(candidate: Candidate & { readonly stepsPerSplit: number }, target: PlanTarget): number {
+type Times = Pick<ConvChoice, "microseconds" | "productMicroseconds" | "sumMicroseconds">;
+
+function timesOf(candidate: Candidate & { readonly stepsPerSplit: number }, target: PlanTarget): Times {
   const { problem, tile, splits, stepsPerSplit, copies } = candidate;
   const rate = ratesOf(target);
-  const { multiprocessors } = target;
-  const blocks =
-    Math.ceil(problem.rows / tile.rows) * Math.ceil(problem.filters / tile.filters) * problem.groups * splits;
-  const perProcessor = Math.ceil(blocks / multiprocessors);
-  const fitting = Math.floor(target.sharedBytesPerBlock / sharedBytesOf(tile));
-  const together = Math.max(1, Math.min(tile.blocks, fitting, perProcessor));
+  const { blocks, perProcessor, together } = blocksOf(problem, tile, splits, target);
   const warps = (together * threadsOf(tile)) / 32;
   const busy = Math.min(1, 0.25 + 0.08 * warps);
   const cycles = stepsPerSplit * (stepCycles(tile, rate) / busy + fetchCycles(tile));
@@ -173,11 +182,30 @@ function timeOf(candidate: Candidate & { readonly stepsPerSplit: number }, targe
     drainMicroseconds;
   const fetched = blocks * stepsPerSplit * (tile.rows + tile.filters) * tile.chunks * 16;
   const moved = problem.inputBytes + problem.outputBytes + weightBytes(problem, tile);
-  const cacheRate = (rate.cache * multiprocessors) / 132;
-  let time = launchMicroseconds + overlapped([compute, fetched / cacheRate, moved / rate.memory]);
-  if (splits > 1) time += sumMicroseconds(problem, splits, cacheRate);
-  if (copies) time += launchMicroseconds + (2 * problem.inputBytes) / rate.memory;
-  return time;
+  const cacheRate = (rate.cache * target.multiprocessors) / 132;
+  const product = launchMicroseconds + overlapped([compute, fetched / cacheRate, moved / rate.memory]);
+  const sum = splits > 1 ? sumMicroseconds(problem, splits, cacheRate) : 0;
+  const copy = copies ? launchMicroseconds + (2 * problem.inputBytes) / rate.memory : 0;
+  return { microseconds: product + sum + copy, productMicroseconds: product, sumMicroseconds: sum };
+}
+
+interface Blocks {
+  readonly blocks: number;
+  /** That one multiprocessor computes, and how many of them at once. */
+  readonly perProcessor: number;
+  readonly together: number;
+}
+
+export function blocksOf(
+  { rows, filters, groups }: Pick<ConvProblem, "rows" | "filters" | "groups">,
+  tile: ConvTile,
+  splits: number,
+  target: PlanTarget,
+): Blocks {
+  const blocks = Math.ceil(rows / tile.rows) * Math.ceil(filters / tile.filters) * groups * splits;
+  const perProcessor = Math.ceil(blocks / target.multiprocessors);
+  const fitting = Math.floor(target.sharedBytesPerBlock / sharedBytesOf(tile));
+  return { blocks, perProcessor, together: Math.max(1, Math.min(tile.blocks, fitting, perProcessor)) };
 }
 
 /** What takes longest hides most of the rest. */

@@ -16,6 +16,7 @@ import {
   describeConv,
 } from "./choose.ts";
 import { type ConvFields, convParams, packParams, type Window } from "./params.ts";
+import { convMicroseconds } from "./predict.ts";
 import {
   channelAlignment,
   isChannelsLast,
@@ -203,7 +204,7 @@ function emitProduct(emitter: Emitter, parts: Parts, accepts?: (choice: ConvChoi
     window: parts.window,
   };
   launchProduct(emitter, parts, choice, fields);
-  if (fields.partial !== undefined) launchSum(emitter, fields, fields.partial);
+  if (fields.partial !== undefined) launchSum(emitter, fields, fields.partial, choice.sumMicroseconds);
 }
 
 function problemOf(parts: Parts): ConvProblem {
@@ -339,11 +340,16 @@ function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, field
     reads: present([x.view, w, table, ...(partial === undefined ? after : [])]),
     writes: [partial ?? y.view],
     flops: 2 * rows * parts.w.batch * parts.channels * tapsOf(parts),
+    predictedMicroseconds: convMicroseconds(
+      choice,
+      { ...fields, storeWidth: vectorWidth(y, filters) },
+      emitter.target,
+    ),
     detail: `${describeConv(choice)}; ${rows} x ${filters * groups} x ${fields.channels * tapsOf(parts)}`,
   });
 }
 
-function launchSum(emitter: Emitter, fields: ConvFields, partial: View): void {
+function launchSum(emitter: Emitter, fields: ConvFields, partial: View, predictedMicroseconds: number): void {
   const { y, epilogue, rows, filters, groups } = fields;
   const threads = 128;
   // As the kernel decides: 4 filters a thread where they can be stored at once.
@@ -357,6 +363,7 @@ function launchSum(emitter: Emitter, fields: ConvFields, partial: View): void {
     params,
     reads: present([partial, epilogue.scale, epilogue.bias, epilogue.residual]),
     writes: [y.view],
+    predictedMicroseconds,
     detail: `sum of ${fields.splits} splits`,
   });
 }

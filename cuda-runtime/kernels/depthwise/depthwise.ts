@@ -1,6 +1,7 @@
 /** @file Convolutions whose filters see one channel each. */
 import type { Emitter } from "../../plan/lowering.ts";
 import { ParamWriter } from "../../plan/params.ts";
+import { bytesMoved, passMicroseconds } from "../../plan/predict.ts";
 import type { PlanTarget } from "../../plan/step.ts";
 import { bytesOfType, type FloatStorage, isFloatStorage } from "../../plan/storage.ts";
 import { channelsLastOrder, permuted, type View } from "../../plan/view.ts";
@@ -67,6 +68,11 @@ export function depthwiseVariant(problem: DepthwiseProblem, target: PlanTarget):
     : { suffix: `k${taps}s${stride}`, vector, strip: 4 };
 }
 
+/** Of one multiply-add: what an H200 takes (bench/results/gpu-conv.json), waiting for loads included. */
+function instructionsOf({ strip }: DepthwiseVariant): number {
+  return strip === 1 ? 16 : 8;
+}
+
 export function emitDepthwise(emitter: Emitter, request: ConvRequest, window: Window): void {
   const order = channelsLastOrder(request.x.shape.length);
   const type = isFloatStorage(request.x.type) ? request.x.type : "float32";
@@ -94,17 +100,23 @@ export function emitDepthwise(emitter: Emitter, request: ConvRequest, window: Wi
   const count = (filters / variant.vector) * strips * y.size[1] * y.size[0] * y.batch;
   const residual = request.epilogue.residual && spatialOf(request.epilogue.residual);
   const taps = window.kernel[0] * window.kernel[1] * window.kernel[2];
+  const reads = [x.view, w, request.epilogue.scale, request.epilogue.bias, residual?.view].filter(
+    (view) => view !== undefined,
+  );
+  const work = {
+    bytes: bytesMoved([...reads, y.view]),
+    instructions: positions * filters * taps * instructionsOf(variant),
+  };
   emitter.launch({
     kernel: { kind: "built", family: "depthwise", entry: `depthwise_${names[type]}_${variant.suffix}` },
     grid: [Math.ceil(count / threads), 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,
     params: depthwiseParams({ request, window, x, y, residual, w, variant, strips, count }),
-    reads: [x.view, w, request.epilogue.scale, request.epilogue.bias, residual?.view].filter(
-      (view) => view !== undefined,
-    ),
+    reads,
     writes: [y.view],
     flops: 2 * positions * filters * taps,
+    predictedMicroseconds: passMicroseconds(work, emitter.target),
     detail: `depthwise ${window.kernel.join("x")}, ${variant.strip} positions of ${variant.vector} channels`,
   });
 }

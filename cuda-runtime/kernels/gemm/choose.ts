@@ -1,9 +1,9 @@
 /** @file Which kernel computes a product, and how: orientation, operands packed or as they lie, splits of k. */
+import { launchMicroseconds, ratesOf } from "../../plan/rates.ts";
 import type { PlanTarget } from "../../plan/step.ts";
 import { bytesOfType, type FloatStorage } from "../../plan/storage.ts";
-import { type GemmSize, microsecondsOf } from "./cost.ts";
+import { type GemmSize, microsecondsOf, splitMicroseconds } from "./cost.ts";
 import { type Operand, type Problem, swapped } from "./problem.ts";
-import { launchMicroseconds, ratesOf } from "./rates.ts";
 import {
   elementBytes,
   type GemmRow,
@@ -36,7 +36,11 @@ export interface Choice {
   readonly splits: number;
   /** Of k; all but the last split have so many. */
   readonly kPerSplit: number;
+  /** Predicted, of all launches: packing and the sum of the splits included. */
   readonly microseconds: number;
+  /** Of the product's own launch, and of the one that adds up its splits (0 without). */
+  readonly productMicroseconds: number;
+  readonly sumMicroseconds: number;
 }
 
 /** How an operand is read: which axis its unit stride is along (undefined: neither), and how rows are aligned. */
@@ -149,7 +153,7 @@ function packMicroseconds(
   { type, target }: ChooseOptions,
 ): number {
   const products = batch.reduce((total, size, axis) => total * (operand.batch[axis] === 0 ? 1 : size), 1);
-  const { dram, gigahertz } = ratesOf(target.computeCapability);
+  const { dram, gigahertz } = ratesOf(target);
   const clocks = (2 * outer * k * products * elementBytes(type)) / (dram * target.multiprocessors);
   return launchMicroseconds + (clocks + 1500) / (gigahertz * 1e3);
 }
@@ -196,8 +200,9 @@ function* withSplits(
       if (splits > 1) continue;
     }
     seen.add(splits);
-    const kernel = microsecondsOf(row, size, splits, target);
-    const microseconds = kernel + a.microseconds + b.microseconds;
+    const productMicroseconds = microsecondsOf(row, size, splits, target);
+    const sumMicroseconds = splits === 1 ? 0 : splitMicroseconds(size, splits, target);
+    const microseconds = productMicroseconds + sumMicroseconds + a.microseconds + b.microseconds;
     yield {
       row,
       problem,
@@ -210,6 +215,8 @@ function* withSplits(
       splits,
       kPerSplit,
       microseconds,
+      productMicroseconds,
+      sumMicroseconds,
     };
   }
 }

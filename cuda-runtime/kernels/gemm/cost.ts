@@ -1,7 +1,7 @@
 /** @file Predicted time of a product by one kernel of the table. A model of the machine, not a fit: it orders rows. */
+import { launchMicroseconds, memoryLatency, type Rates, ratesOf } from "../../plan/rates.ts";
 import type { PlanTarget } from "../../plan/step.ts";
 import type { FloatStorage } from "../../plan/storage.ts";
-import { launchMicroseconds, memoryLatency, type Rates, ratesOf } from "./rates.ts";
 import {
   elementBytes,
   type GemmRow,
@@ -43,13 +43,12 @@ const hopperStepClocks = 30;
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
-/** Of the launch alone, its sum over splits included; without what packing operands takes. */
+/** Of the launch alone: without the sum of its splits, and what packing operands takes. */
 export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
-  const rates = ratesOf(target.computeCapability);
+  const rates = ratesOf(target);
   const clocks = Math.max(computeClocks(row, size, splits, target, rates), dramClocks(size, target, rates));
   const measured = row.kind === "tensor" && target.computeCapability >= 90 ? row.onHopper : 1;
-  const kernel = launchMicroseconds + (measured * (clocks + fillClocks)) / (rates.gigahertz * 1e3);
-  return splits === 1 ? kernel : kernel + splitMicroseconds(size, splits, target, rates);
+  return launchMicroseconds + (measured * (clocks + fillClocks)) / (rates.gigahertz * 1e3);
 }
 
 function computeClocks(
@@ -80,7 +79,8 @@ function dramClocks({ m, n, k, batch, type, ...size }: GemmSize, target: PlanTar
 }
 
 /** Partial sums written and read again, mostly in L2, and a second launch. */
-function splitMicroseconds(size: GemmSize, splits: number, target: PlanTarget, rates: Rates): number {
+export function splitMicroseconds(size: GemmSize, splits: number, target: PlanTarget): number {
+  const rates = ratesOf(target);
   const bytes = 2 * splits * size.m * size.n * size.batch * 4;
   const clocks = bytes / (rates.l2 * target.multiprocessors) + memoryLatency;
   return launchMicroseconds + clocks / (rates.gigahertz * 1e3);
@@ -94,7 +94,7 @@ function blocksOf(size: GemmSize, m: number, n: number, splits: number): number 
 export function residentBlocks(row: TensorRow, target: PlanTarget): number {
   const reserved = 1024;
   const byShared = Math.floor((target.sharedBytesPerBlock + reserved) / (sharedBytesOf(row) + reserved));
-  const byThreads = Math.floor(ratesOf(target.computeCapability).threads / threadsOf(row));
+  const byThreads = Math.floor(ratesOf(target).threads / threadsOf(row));
   return Math.max(1, Math.min(row.occupancy, byShared, byThreads));
 }
 

@@ -5,6 +5,7 @@ import { bytesOfType, type FloatStorage, isFloatStorage } from "../../plan/stora
 import { elementCount, sliced, type View } from "../../plan/view.ts";
 import { type Choice, chooseGemm, describeChoice } from "./choose.ts";
 import { gemmParams, hopperParams, partialProblem, workspaceOperand } from "./params.ts";
+import { productMicroseconds } from "./predict.ts";
 import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
 import {
   type GemmRow,
@@ -111,14 +112,14 @@ function packedOperand(
 
 function launchChoice(emitter: Emitter, type: FloatStorage, choice: Choice): void {
   const { problem, splits } = choice;
-  const { target } = emitter;
-  if (splits === 1) return emitter.launch(productLaunch({ choice, type, target, problem, splitStride: 0 }));
+  const own = { choice, type, target: emitter.target };
+  if (splits === 1) return emitter.launch(productLaunch({ ...own, problem, splitStride: 0 }));
   const products = elementCount(problem.batch);
   const { m, n } = problem;
   const workspace = emitter.temporary("float32", [splits, products, m, n]);
   const partial = partialProblem(problem, workspace);
-  emitter.launch(productLaunch({ choice, type, target, problem: partial, splitStride: products * m * n }));
-  emitter.launch(sumLaunch(problem, workspace, splits));
+  emitter.launch(productLaunch({ ...own, problem: partial, splitStride: products * m * n }));
+  emitter.launch(sumLaunch(choice, workspace));
 }
 
 interface ProductLaunch {
@@ -148,6 +149,7 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
     reads: readsOf(problem, [problem.a.view, problem.b.view]),
     writes: [problem.d.view],
     flops: 2 * m * n * k * products,
+    predictedMicroseconds: productMicroseconds(choice, target),
     detail: describeChoice(choice),
   };
 }
@@ -172,7 +174,7 @@ function tileOf(row: GemmRow, type: FloatStorage): { m: number; n: number; threa
   }
 }
 
-function sumLaunch(problem: Problem, workspace: View, splits: number): Launch {
+function sumLaunch({ problem, splits, sumMicroseconds }: Choice, workspace: View): Launch {
   const { m, n, batch } = problem;
   const count = elementCount(batch) * m * n;
   const operand = workspaceOperand(workspace, problem);
@@ -193,6 +195,7 @@ function sumLaunch(problem: Problem, workspace: View, splits: number): Launch {
     }),
     reads: readsOf(problem, [workspace]),
     writes: [problem.d.view],
+    predictedMicroseconds: sumMicroseconds,
     detail: `sum of ${splits} splits`,
   };
 }

@@ -1,6 +1,7 @@
 /** @file Elements whose coordinates along some axes are in an index tensor. */
 import type { Emitter } from "../../plan/lowering.ts";
 import { maxRank, ParamWriter } from "../../plan/params.ts";
+import { bytesMoved, passMicroseconds } from "../../plan/predict.ts";
 import { bytesOfType } from "../../plan/storage.ts";
 import { elementCount, type View } from "../../plan/view.ts";
 import { walkLaunch, writeWalk } from "./launch.ts";
@@ -45,15 +46,18 @@ export function emitGather(emitter: Emitter, request: GatherRequest): void {
   const params = writeWalk(new ParamWriter().pointer(from).pointer(indices).pointer(to), walk);
   for (const operand of [0, 1, 2]) params.i32s(stridesAlong(walk, operand), maxRank);
   writeLookup(params, request, walk.factor);
-  emitter.launch(
-    walkLaunch({
+  // Of a table, only the rows that are asked for.
+  const bytes = bytesMoved([indices, to]) + Math.min(bytesMoved([from]), bytesMoved([to]));
+  emitter.launch({
+    ...walkLaunch({
       entry: `gather_w${walk.width}`,
       count: walk.count,
       params,
       reads: [from, indices],
       writes: [to],
     }),
-  );
+    predictedMicroseconds: passMicroseconds({ bytes }, emitter.target),
+  });
 }
 
 /** `Lookup` of movement.cu. Strides in units of `factor` elements. */

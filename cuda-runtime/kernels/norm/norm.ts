@@ -3,7 +3,7 @@ import type { Emitter } from "../../plan/lowering.ts";
 import { ParamWriter } from "../../plan/params.ts";
 import { isFloatStorage, type StorageType, storageTypes } from "../../plan/storage.ts";
 import type { View } from "../../plan/view.ts";
-import { rowLaunch, widthOf } from "./rows.ts";
+import { rowLaunch, rowMicroseconds, widthOf } from "./rows.ts";
 
 /** Bytes of `RowNormParams` in rows.cuh. */
 export const rowNormBytes = 120;
@@ -38,6 +38,7 @@ export function emitRowNorm(emitter: Emitter, request: RowNormRequest): void {
   const { detail, ...launch } = rowLaunch("rownorm", x.type, { rows, cols, width }, emitter.target);
   const stride = (view: View | undefined) => view?.strides[0] ?? 0;
   const given = [x, skip, skipBias, scale, bias].filter((view) => view !== undefined);
+  const written = [y, sum, mean, invStd].filter((view) => view !== undefined);
   const { entry, grid, block } = launch;
   emitter.launch({
     kernel: { kind: "built", family: "norm", entry },
@@ -59,7 +60,8 @@ export function emitRowNorm(emitter: Emitter, request: RowNormRequest): void {
       .f32(epsilon)
       .done(),
     reads: given,
-    writes: [y, sum, mean, invStd].filter((view) => view !== undefined),
+    writes: written,
+    predictedMicroseconds: rowMicroseconds({ rows, cols, width }, [...given, ...written], emitter.target),
     detail,
   });
 }

@@ -1,4 +1,6 @@
 /** @file Work on rows that stay in registers: which form of a kernel takes them. Normalizations and softmax share it. */
+import { bytesMoved, passMicroseconds } from "../../plan/predict.ts";
+import { ratesOf } from "../../plan/rates.ts";
 import type { Dim3, PlanTarget } from "../../plan/step.ts";
 import type { FloatStorage } from "../../plan/storage.ts";
 import { alignmentOf, type View } from "../../plan/view.ts";
@@ -13,6 +15,14 @@ interface FormRow {
   readonly chunks: number;
   readonly widths: readonly RowWidth[];
 }
+
+/** Time over memory against a plain pass: a row is loaded, reduced and stored one after the other. */
+const passes = { 8: 1.4, 1: 3, long: 4.2 } as const;
+/** What a row costs a multiprocessor beside its bytes. Like the passes from bench/results/gpu-norm-fp16.json. */
+const rowClocks = 30;
+/** More where bytes are too few to hide one row's loads behind another's stores: half of it from `fewBytes` on. */
+const waitMicroseconds = 1.2;
+const fewBytes = 1.5e6;
 
 /** The entries of norm.cu and softmax.cu, `family_type_wWIDTH_NAME`. `long` takes rows of any length. */
 const forms: readonly FormRow[] = [
@@ -41,11 +51,17 @@ export const typeNames: Readonly<Record<FloatStorage, string>> = {
   bfloat16: "bf16",
 };
 
+interface Rows {
+  readonly rows: number;
+  readonly cols: number;
+  readonly width: RowWidth;
+}
+
 /** `rows` and `cols` at least 1. */
 export function rowLaunch(
   kernel: string,
   type: FloatStorage,
-  { rows, cols, width }: { readonly rows: number; readonly cols: number; readonly width: RowWidth },
+  { rows, cols, width }: Rows,
   target: PlanTarget,
 ): RowLaunch {
   const form = formOf(rows, cols, width, target);
@@ -59,6 +75,20 @@ export function rowLaunch(
   // Few rows are spread over more multiprocessors.
   const inBlock = rows <= 2 * target.multiprocessors ? 1 : rows <= 8 * target.multiprocessors ? 4 : warpRows;
   return { entry, grid: [Math.ceil(rows / inBlock), 1, 1], block: [32, inBlock, 1], detail };
+}
+
+/** Predicted, of a launch that reads and writes the views. */
+export function rowMicroseconds(
+  { rows, cols, width }: Rows,
+  views: readonly View[],
+  target: PlanTarget,
+): number {
+  const isLong = formOf(rows, cols, width, target) === undefined;
+  const bytes = bytesMoved(views);
+  const pass = passMicroseconds({ bytes, passes: passes[isLong ? "long" : width] }, target);
+  const clocks = (rows / target.multiprocessors) * rowClocks;
+  const wait = (waitMicroseconds * bytes) / (bytes + fewBytes);
+  return pass + clocks / (ratesOf(target).gigahertz * 1000) + wait;
 }
 
 /**

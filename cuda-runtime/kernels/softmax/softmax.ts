@@ -4,7 +4,7 @@ import { ParamWriter } from "../../plan/params.ts";
 import { isFloatStorage, storageTypes } from "../../plan/storage.ts";
 import { elementCount, permuted, reshaped, type View } from "../../plan/view.ts";
 import { axesOf } from "../norm/axes.ts";
-import { rowLaunch, widthOf } from "../norm/rows.ts";
+import { rowLaunch, rowMicroseconds, widthOf } from "../norm/rows.ts";
 
 /** Bytes of `RowSoftmaxParams` and `AxisSoftmaxParams` in softmax.cu. */
 export const rowSoftmaxBytes = 40;
@@ -68,6 +68,7 @@ function emitRowSoftmax(emitter: Emitter, request: SoftmaxRequest, { x, y }: Row
       .done(),
     reads: [request.x],
     writes: [request.y],
+    predictedMicroseconds: rowMicroseconds({ rows, cols, width }, [x, y], emitter.target),
     detail,
   });
 }

@@ -1,4 +1,5 @@
-/** @file What one multiprocessor does in a clock, by architecture: enough to order kernels by time, no more. */
+/** @file What one multiprocessor does in a clock, by architecture, with the clock and memory of the GPU where known. */
+import type { PlanTarget } from "./step.ts";
 
 export interface Rates {
   /** FLOP a clock through mma.sync of halves with FP32 sums, as far as that instruction gets; TF32 has half of it. */
@@ -31,14 +32,26 @@ const table: readonly ArchRates[] = [
   { minimumArch: 120, tensor: 1024, simt: 256, dram: 4.4, l2: 20, gigahertz: 2.4, threads: 1536 },
 ];
 
-export function ratesOf(computeCapability: number): Rates {
+/** Of an H200's data sheet, what the row above has: other GPUs are taken to reach as much of theirs. */
+const clockShare = 1.75 / 1.83;
+const dramShare = (18 * 132 * 1.75) / 4800;
+
+export function ratesOf({ computeCapability, multiprocessors, dramGBps, clockMHz }: PlanTarget): Rates {
   const known = table.filter(({ minimumArch }) => minimumArch <= computeCapability);
   const rates = known.at(-1) ?? table[0];
   if (rates === undefined) throw new Error("tc-lint bug: no rates");
-  return rates;
+  const gigahertz = clockMHz === undefined ? rates.gigahertz : (clockShare * clockMHz) / 1000;
+  const dram = dramGBps === undefined ? rates.dram : (dramShare * dramGBps) / (multiprocessors * gigahertz);
+  return { ...rates, gigahertz, dram };
 }
 
-/** Of a launch within a CUDA graph, and of the gap before it. */
+/** Bytes a microsecond from DRAM, of the whole GPU. */
+export function dramRateOf(target: PlanTarget): number {
+  const { dram, gigahertz } = ratesOf(target);
+  return dram * target.multiprocessors * gigahertz * 1000;
+}
+
+/** Of a product's launch within a CUDA graph, and of the gap before it. */
 export const launchMicroseconds = 2;
 /** From the first load's issue until its data is there, in clocks. */
 export const memoryLatency = 900;

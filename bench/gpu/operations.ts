@@ -1,0 +1,157 @@
+/** @file The operations that are measured, as emitters get them: on a GPU to be timed, without one to be predicted. */
+import { emitAttention, unlimited } from "../../cuda-runtime/kernels/attention/attention.ts";
+import type { TensorTile } from "../../cuda-runtime/kernels/attention/tiles.ts";
+import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
+import { emitConv } from "../../cuda-runtime/kernels/conv/conv.ts";
+import type { Choice } from "../../cuda-runtime/kernels/gemm/choose.ts";
+import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
+import { emitRowNorm } from "../../cuda-runtime/kernels/norm/norm.ts";
+import { emitSoftmax } from "../../cuda-runtime/kernels/softmax/softmax.ts";
+import { plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
+import type { Emitter } from "../../cuda-runtime/plan/lowering.ts";
+import type { FloatStorage, HalfStorage, StorageType } from "../../cuda-runtime/plan/storage.ts";
+import { permuted, type View } from "../../cuda-runtime/plan/view.ts";
+import { binary, constant, load, unary } from "../../cuda-runtime/ptx/build.ts";
+import type { Expr } from "../../cuda-runtime/ptx/expr.ts";
+
+/** Where an operation's tensors come from, and its launches go to. */
+export interface Operands {
+  readonly emitter: Emitter;
+  /** Packed; a constant's packing is not part of a run. */
+  tensor(kind: "constant" | "input", type: StorageType, shape: readonly number[], seed: number): View;
+  output(type: StorageType, shape: readonly number[]): View;
+}
+
+export interface ProductSize {
+  readonly M: number;
+  readonly N: number;
+  readonly K: number;
+}
+
+/** y = x Wᵀ with constant weights; returns y. */
+export function emitProduct(
+  set: Operands,
+  { M, N, K }: ProductSize,
+  storage: FloatStorage,
+  accepts?: (choice: Choice) => boolean,
+): View {
+  const x = set.tensor("input", storage, [M, K], 1);
+  const w = set.tensor("constant", storage, [N, K], 2);
+  const to = set.output(storage, [M, N]);
+  emitGemm(set.emitter, { a: x, b: permuted(w, [1, 0]), to }, accepts);
+  return to;
+}
+
+/** Input channels, sizes, filters, taps (the same along each axis), stride, padding, groups. */
+export interface Layer {
+  readonly channels: number;
+  /** One to three spatial axes; PyTorch's side knows two. */
+  readonly size: readonly number[];
+  readonly filters: number;
+  readonly taps: number;
+  readonly stride: number;
+  readonly pad: number;
+  readonly groups: number;
+}
+
+export function outputSize({ size, taps, stride, pad }: Layer): number[] {
+  return size.map((each) => Math.floor((each + 2 * pad - taps) / stride) + 1);
+}
+
+/** A packed view of [N, …spatial, C] as [N, C, …spatial]. */
+function channelsSecond(view: View): View {
+  const rank = view.shape.length;
+  return permuted(view, [0, rank - 1, ...Array.from({ length: rank - 2 }, (_, axis) => axis + 1)]);
+}
+
+/** Channels last, with bias; returns y as it is in memory. */
+export function emitLayer(
+  set: Operands,
+  layer: Layer,
+  batch: number,
+  storage: FloatStorage,
+  accepts?: (choice: ConvChoice) => boolean,
+): View {
+  const { channels, size, filters, taps, stride, pad, groups } = layer;
+  const y = set.output(storage, [batch, ...outputSize(layer), filters]);
+  const request = {
+    x: channelsSecond(set.tensor("input", storage, [batch, ...size, channels], 1)),
+    w: set.tensor("constant", storage, [filters, channels / groups, ...size.map(() => taps)], 2),
+    to: channelsSecond(y),
+    strides: size.map(() => stride),
+    dilations: size.map(() => 1),
+    pads: size.map(() => pad),
+    groups,
+    epilogue: { ...plainEpilogue, bias: set.tensor("constant", "float32", [filters], 3) },
+  };
+  emitConv(set.emitter, request, accepts);
+  return y;
+}
+
+/** Batch, heads, queries, keys, head size, causal. */
+export type AttentionShape = readonly [number, number, number, number, number, boolean];
+
+/** [batch, heads, length, size] in memory as PyTorch has it there; returns what it writes. */
+export function emitHeads(
+  set: Operands,
+  shape: AttentionShape,
+  storage: HalfStorage,
+  tile?: TensorTile,
+): View {
+  const [batch, heads, queries, keys, dim, isCausal] = shape;
+  const operand = (length: number, seed: number) =>
+    set.tensor("input", storage, [batch, heads, length, dim], seed);
+  const o = set.output(storage, [batch, heads, queries, dim]);
+  const request = {
+    q: operand(queries, 1),
+    k: operand(keys, 2),
+    v: operand(keys, 3),
+    o,
+    scale: 1 / Math.sqrt(dim),
+    softcap: 0,
+    position: 0,
+    left: unlimited,
+    right: isCausal ? 0 : unlimited,
+    emptyRows: "nan",
+  } as const;
+  emitAttention(set.emitter, request, tile);
+  return o;
+}
+
+export type RowKind = "layernorm" | "softmax";
+
+/** [rows, columns] to the same. */
+export function emitRows(emitter: Emitter, kind: RowKind, x: View, y: View): void {
+  if (kind === "softmax") emitSoftmax(emitter, { x, y, axis: 1, mode: "softmax" });
+  else emitRowNorm(emitter, { x, y, scale: undefined, bias: undefined, isRms: false, epsilon: 1e-5 });
+}
+
+interface Chain {
+  readonly inputs: 1 | 2;
+  readonly expr: (x: Expr, y: Expr) => Expr;
+}
+
+export const chains: Readonly<Record<"add" | "gelu" | "silu", Chain>> = {
+  add: { inputs: 2, expr: (x, y) => binary("add", x, y) },
+  gelu: {
+    inputs: 1,
+    expr: (x) => {
+      const half = binary("mul", x, constant("f32", 0.5));
+      const erf = unary("erf", binary("mul", x, constant("f32", Math.SQRT1_2)));
+      return binary("mul", half, binary("add", erf, constant("f32", 1)));
+    },
+  },
+  silu: { inputs: 1, expr: (x) => binary("mul", x, unary("sigmoid", x)) },
+};
+
+export type ChainKind = keyof typeof chains;
+
+/** Of halves; returns what it writes. */
+export function emitChain(set: Operands, kind: ChainKind, shape: readonly number[]): View {
+  const { inputs, expr } = chains[kind];
+  const x = set.tensor("input", "float16", shape, 1);
+  const y = inputs === 2 ? set.tensor("input", "float16", shape, 2) : x;
+  const to = set.output("float16", shape);
+  set.emitter.evaluateInto(expr(load(x), load(y)), to);
+  return to;
+}
