@@ -3,10 +3,10 @@ import type { DeviceContext } from "../driver/context.ts";
 import { CudaError } from "../driver/errors.ts";
 import { type Kernel, Launcher, type LaunchShape } from "../driver/kernel.ts";
 import type { Stream } from "../driver/stream.ts";
-import { encodeTensorMap } from "../driver/tensor-map.ts";
-import { byteOffsetOf } from "../plan/params.ts";
+import { type EncodedTensor, encodeTensorMap } from "../driver/tensor-map.ts";
+import { byteOffsetOf, type TensorMap } from "../plan/params.ts";
 import type { KernelRef, Launch, Step } from "../plan/step.ts";
-import { bytesOfType } from "../plan/storage.ts";
+import { bytesOfType, isFloatStorage } from "../plan/storage.ts";
 import { type DeviceBuffer, elementCount, type View } from "../plan/view.ts";
 import type { KernelStore } from "./store.ts";
 
@@ -63,8 +63,7 @@ export class StepRunner implements Disposable {
     for (const { at, view } of params.pointers)
       data.setBigUint64(at, BigInt(addressOfView(view, addressOf)), true);
     for (const map of params.tensorMaps ?? []) {
-      const address = addressOfView(map.view, addressOf);
-      parameters.set(encodeTensorMap(this.#context.driver, map, address), map.at);
+      parameters.set(encodeTensorMap(this.#context.driver, tensorOf(map, addressOf)), map.at);
     }
     return { kind: "launch", kernel, ref, shape: { grid, block, sharedBytes, cluster }, parameters };
   }
@@ -94,6 +93,13 @@ export class StepRunner implements Disposable {
   [Symbol.dispose](): void {
     this.#launcher[Symbol.dispose]();
   }
+}
+
+function tensorOf({ view, sizes, strides, box }: TensorMap, addressOf: AddressOf): EncodedTensor {
+  const { type } = view;
+  if (!isFloatStorage(type)) throw new Error(`tc-lint bug: no tensor map of ${type}`);
+  const address = addressOfView(view, addressOf);
+  return { type, address, sizes, strides: strides.map((stride) => stride * bytesOfType(type)), box };
 }
 
 /** An error of the driver, with the step that it came from. */

@@ -14,6 +14,12 @@ struct Activation {
 
 __device__ __forceinline__ float sigmoidOf(float x) { return 1.0f / (1.0f + __expf(-x)); }
 
+__device__ __forceinline__ float geluOf(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }
+
+__device__ __forceinline__ float geluTanhOf(float x) {
+  return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
+}
+
 // Comparisons are written so that NaN stays NaN.
 __device__ __forceinline__ float clipOf(float x, float low, float high) {
   return x < low ? low : (x > high ? high : x);
@@ -28,8 +34,8 @@ __device__ __forceinline__ float activate(float x, const Activation& f) {
     case kSigmoid: return sigmoidOf(x);
     case kTanh: return tanhf(x);
     case kSilu: return x * sigmoidOf(f.a * x);
-    case kGelu: return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
-    case kGeluTanh: return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
+    case kGelu: return geluOf(x);
+    case kGeluTanh: return geluTanhOf(x);
     case kHardSigmoid: return clipOf(f.a * x + f.b, 0.0f, 1.0f);
     case kHardSwish: return x * clipOf(f.a * x + f.b, 0.0f, 1.0f);
     case kElu: return x < 0.0f ? f.a * expm1f(x) : x;

@@ -8,7 +8,7 @@
 #include "../common/launch.cuh"
 #include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
-#include "../gemm/epilogue.cuh"
+#include "finish.cuh"
 
 struct HopperParams {
   TensorMap a, b;  // axes k, m (or n), then those of the batch, the innermost first; boxes of one tile, or a block's share
@@ -37,8 +37,7 @@ struct Turn {
 // Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
 // one tile, one below the other; else they take turns, and one multiplies while the other stores.
 // CLUSTER blocks stand below each other and share their part of b: each has 1 / CLUSTER of it copied to all of them.
-// SLAB: columns that a warp stores at a time.
-template <typename T, bool TOGETHER, int BLOCKS_M, int BN, int STAGES, int SLAB, int CLUSTER>
+template <typename T, bool TOGETHER, int BLOCKS_M, int BN, int STAGES, int CLUSTER>
 struct HopperProduct {
   static constexpr int kGroups = 2;
   static constexpr int BM = (TOGETHER ? kGroups : 1) * BLOCKS_M * 64;
@@ -46,12 +45,16 @@ struct HopperProduct {
   static constexpr int kBytesA = BM * BK * sizeof(T);
   static constexpr int kBytesB = BN * BK * sizeof(T);
   static constexpr int kStageBytes = kBytesA + kBytesB;
-  static constexpr int kSlabsAt = STAGES * kStageBytes;
-  static constexpr int kBarriersAt = kSlabsAt + kGroups * 4 * Slab<SLAB>::kFloats * 4;
-  // What a warp stores one after another.
-  static constexpr int kPartsOfRow = BN / SLAB;
+  // What a warp stores one after another: 16 rows each.
+  static constexpr int kPartColumns = Part<T>::kColumns;
+  static constexpr int kPartsOfRow = BN / kPartColumns;
   static constexpr int kParts = BLOCKS_M * kPartsOfRow;
+  static constexpr int kSlabsAt = STAGES * kStageBytes;
+  // Of a warp: floats of one part, or halves of two.
+  static constexpr int kSlabBytes = Slab<kPartColumns>::kFloats * 4;
+  static constexpr int kBarriersAt = kSlabsAt + kGroups * 4 * kSlabBytes;
   static constexpr uint16_t kAllBlocks = (1 << CLUSTER) - 1;
+  static_assert(kSlabBytes >= 2 * Part<T>::kBytes, "two parts of a warp take turns");
   using Ring = Turn<STAGES>;
 
   const HopperParams& params;
@@ -93,22 +96,33 @@ struct HopperProduct {
     if constexpr (CLUSTER > 1) syncCluster();
   }
 
+  // `work` gets the tile's index, which block of the cluster this is, and how many tiles came before.
   template <typename Work>
   __device__ __forceinline__ void forEachTile(Work work) const {
     const int works = p.tilesM * p.tilesN * p.splits * p.batch[0] * p.batch[1] * p.batch[2];
     const int rank = CLUSTER > 1 ? clusterRank() : 0;
 #pragma unroll 1
-    for (int index = blockIdx.x / CLUSTER, count = 0; index < works; index += gridDim.x / CLUSTER, ++count) {
-      Place at = placeOf(p, index);
-      at.tileM = at.tileM * CLUSTER + rank;
-      work(at, rank, count);
-    }
+    for (int index = blockIdx.x / CLUSTER, count = 0; index < works; index += gridDim.x / CLUSTER, ++count) work(index, rank, count);
+  }
+
+  __device__ __forceinline__ Place placeAt(int index, int rank) const {
+    Place at = placeOf(p, index);
+    at.tileM = at.tileM * CLUSTER + rank;
+    return at;
+  }
+
+  // Tiles along k of tile `index`.
+  __device__ __forceinline__ int stepsOf(int index) const {
+    if (p.splits == 1) return (p.k + BK - 1) / BK;
+    const int begin = index / (p.tilesM * p.tilesN) % p.splits * p.kPerSplit;
+    return (min(p.kPerSplit, p.k - begin) + BK - 1) / BK;
   }
 
   __device__ __forceinline__ void copyAll() const {
     if (threadIdx.x != kGroups * 128) return;
     Ring turn;
-    forEachTile([&](const Place& at, int rank, int) {
+    forEachTile([&](int index, int rank, int) {
+      const Place at = placeAt(index, rank);
       const int end = kEnd(p, at);
 #pragma unroll 1
       for (int k = kBegin(p, at); k < end; k += BK) {
@@ -149,17 +163,17 @@ struct HopperProduct {
   __device__ __forceinline__ void computeAll() const {
     Ring turn;
     const int group = threadIdx.x / 128;
-    forEachTile([&](const Place& at, int, int count) {
-      const int tiles = (kEnd(p, at) - kBegin(p, at) + BK - 1) / BK;
+    forEachTile([&](int index, int rank, int count) {
+      const int steps = stepsOf(index);
       if (!TOGETHER && count % kGroups != group) {
-        turn.skip(tiles);
+        turn.skip(steps);
         return;
       }
       // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
       if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
       float sums[BLOCKS_M][BN / 8][4];
-      multiply(sums, tiles, turn);
-      finish(sums, at);
+      multiply(sums, steps, turn);
+      finish(sums, placeAt(index, rank));
     });
   }
 
@@ -204,51 +218,66 @@ struct HopperProduct {
     warpgroupCommit();
   }
 
-  __device__ __forceinline__ void finish(float (&sums)[BLOCKS_M][BN / 8][4], const Place& at) const {
-    using Own = Slab<SLAB>;
-    const int warp = threadIdx.x / 32;
+  __device__ __forceinline__ void finish(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at) const {
     const int group = TOGETHER ? threadIdx.x / 128 : 0;
-    const Own slab{reinterpret_cast<float*>(shared + kSlabsAt) + warp * Own::kFloats, static_cast<int>(threadIdx.x & 31)};
+    const int warp = threadIdx.x / 32;
     const int row = at.tileM * BM + group * BLOCKS_M * 64 + warp % 4 * 16;
+    unsigned char* own = shared + kSlabsAt + warp * kSlabBytes;
+    const bool isUsual = Part<T>::suits(p);
     // One copy of the code that stores, for all parts: it is long, and would be fetched anew for each.
 #pragma unroll 1
-    for (int part = 0; part < kParts; ++part) {
-      putPart(slab, sums, part);
-      __syncwarp();
-      slab.finishAll(p, at, row + part / kPartsOfRow * 64, at.tileN * BN + part % kPartsOfRow * SLAB);
-      __syncwarp();
+    for (int i = 0; i < kParts; ++i) {
+      const int m = row + i / kPartsOfRow * 64;
+      const int n = at.tileN * BN + i % kPartsOfRow * kPartColumns;
+      Part<T> part = partOf(sums, i);
+      if (isUsual) part.finish(p, at, m, n, own + i % 2 * Part<T>::kBytes);
+      else finishOther(part, at, m, n, own);
     }
+    __syncwarp();
   }
 
   // Registers have no run-time index.
-  static __device__ __forceinline__ void putPart(const Slab<SLAB>& slab, const float (&sums)[BLOCKS_M][BN / 8][4], int part) {
+  static __device__ __forceinline__ Part<T> partOf(const float (&sums)[BLOCKS_M][BN / 8][4], int index) {
+    Part<T> part;
 #pragma unroll
     for (int i = 0; i < kParts; ++i) {
-      const int column = i % kPartsOfRow * SLAB / 8;
-      if (i == part) slab.put(reinterpret_cast<const float(&)[SLAB / 8][4]>(sums[i / kPartsOfRow][column]));
+      if (i != index) continue;
+#pragma unroll
+      for (int j = 0; j < Part<T>::kBlocks; ++j)
+#pragma unroll
+        for (int q = 0; q < 4; ++q) part.v[j][q] = sums[i / kPartsOfRow][i % kPartsOfRow * Part<T>::kBlocks + j][q];
     }
+    return part;
+  }
+
+  __device__ __forceinline__ void finishOther(const Part<T>& part, const Place& at, int m, int n, unsigned char* own) const {
+    const Slab<kPartColumns> slab{reinterpret_cast<float*>(own), static_cast<int>(threadIdx.x & 31)};
+    slab.put(part.v);
+    __syncwarp();
+    slab.finishAll(p, at, m, n);
+    __syncwarp();
   }
 };
 
-#define HOPPER(NAME, T, TOGETHER, BLOCKS_M, BN, STAGES, SLAB, CLUSTER)                           \
+#define HOPPER(NAME, T, TOGETHER, BLOCKS_M, BN, STAGES, CLUSTER)                                 \
   extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ HopperParams params) { \
     extern __shared__ __align__(1024) unsigned char shared[];                                    \
-    HopperProduct<T, TOGETHER, BLOCKS_M, BN, STAGES, SLAB, CLUSTER>(params, shared).run();       \
+    HopperProduct<T, TOGETHER, BLOCKS_M, BN, STAGES, CLUSTER>(params, shared).run();       \
   }
 
 // The rows of table.ts.
 #define HOPPER_ALL(T, TYPE)                                   \
-  HOPPER(h256x128x64_##TYPE, T, true, 2, 128, 4, 32, 1)       \
-  HOPPER(h256x128x64_pair_##TYPE, T, true, 2, 128, 4, 32, 2)  \
-  HOPPER(h128x256x64_##TYPE, T, true, 1, 256, 4, 32, 1)       \
-  HOPPER(h128x256x64_pair_##TYPE, T, true, 1, 256, 4, 32, 2)  \
-  HOPPER(h128x128x64_##TYPE, T, false, 2, 128, 6, 32, 1)      \
-  HOPPER(h128x128x64_pair_##TYPE, T, false, 2, 128, 6, 32, 2) \
-  HOPPER(h64x256x64_##TYPE, T, false, 1, 256, 5, 32, 1)       \
-  HOPPER(h128x64x64_##TYPE, T, false, 2, 64, 8, 32, 1)        \
-  HOPPER(h64x128x64_##TYPE, T, false, 1, 128, 8, 32, 1)       \
-  HOPPER(h64x64x64_##TYPE, T, false, 1, 64, 12, 32, 1)        \
-  HOPPER(h64x32x64_##TYPE, T, false, 1, 32, 16, 32, 1)
+  HOPPER(h256x128x64_##TYPE, T, true, 2, 128, 4, 1)       \
+  HOPPER(h256x128x64_pair_##TYPE, T, true, 2, 128, 4, 2)  \
+  HOPPER(h128x256x64_##TYPE, T, true, 1, 256, 4, 1)       \
+  HOPPER(h128x256x64_pair_##TYPE, T, true, 1, 256, 4, 2)  \
+  HOPPER(h128x128x64_##TYPE, T, false, 2, 128, 6, 1)      \
+  HOPPER(h128x128x64_pair_##TYPE, T, false, 2, 128, 6, 2) \
+  HOPPER(h64x256x64_##TYPE, T, false, 1, 256, 5, 1)       \
+  HOPPER(h128x64x64_##TYPE, T, false, 2, 64, 8, 1)        \
+  HOPPER(h64x128x64_##TYPE, T, false, 1, 128, 8, 1)       \
+  HOPPER(h64x64x64_##TYPE, T, false, 1, 64, 12, 1)        \
+  HOPPER(h64x32x64_##TYPE, T, false, 1, 32, 16, 1)
 
 HOPPER_ALL(__half, f16)
 HOPPER_ALL(__nv_bfloat16, bf16)

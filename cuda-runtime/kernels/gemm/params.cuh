@@ -38,15 +38,19 @@ struct Place {
 __device__ __forceinline__ Place placeOf(const GemmParams& p, int index = blockIdx.x) {
   Place at;
   const int tiles = p.tilesM * p.tilesN;
-  int rest = index;
-  const int tile = rest % tiles;
-  rest /= tiles;
-  at.split = rest % p.splits;
-  rest /= p.splits;
-  const int i2 = rest % p.batch[2];
-  rest /= p.batch[2];
-  const int i1 = rest % p.batch[1];
-  const int i0 = rest / p.batch[1];
+  int tile = index, i0 = 0, i1 = 0, i2 = 0;
+  at.split = 0;
+  // Divisions are slow, and mostly there is one product in one piece.
+  if (index >= tiles) {
+    int rest = index / tiles;
+    tile = index % tiles;
+    at.split = rest % p.splits;
+    rest /= p.splits;
+    i2 = rest % p.batch[2];
+    rest /= p.batch[2];
+    i1 = rest % p.batch[1];
+    i0 = rest / p.batch[1];
+  }
   at.batch[0] = i0, at.batch[1] = i1, at.batch[2] = i2;
   const int perGroup = p.group * p.tilesN;
   const int first = tile / perGroup * p.group;
