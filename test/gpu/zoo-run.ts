@@ -10,6 +10,7 @@ import type { OpenModel } from "../../src/onnx/open.ts";
 import { isWithin } from "../../src/verify/budget.ts";
 import { compareTensors } from "../../src/verify/compare.ts";
 import { arrays, convert, type Tensor, type Tensors } from "../../src/verify/tensor.ts";
+import { exclusively } from "./exclusive.ts";
 import { weightsOf } from "./node-tests-data.ts";
 import { familiesOf } from "./node-tests-run.ts";
 import { allowanceFor, type Reference } from "./zoo-reference.ts";
@@ -55,6 +56,8 @@ export interface ZooTask {
   readonly model: OpenModel;
   readonly sizes: ReadonlyMap<string, number>;
   readonly precision: Precision;
+  /** Named by all processes that time on this GPU; undefined where this is the only one. */
+  readonly lock?: string | undefined;
 }
 
 export function planZooModel(
@@ -105,7 +108,8 @@ export async function runZooModel(
   const outputs = tensorsOf(plan, bytes);
   const judged = await judge(outputs, reference, task.precision);
   const { arenaBytes, constantBytes } = session.memory;
-  return { ...planned, ...judged, ...timed(session, host), arenaBytes, constantBytes, loadSeconds };
+  const times = exclusively(task.lock, () => timed(session, host));
+  return { ...planned, ...judged, ...times, arenaBytes, constantBytes, loadSeconds };
 }
 
 /** As the plan's ports take them: a fixed model's inputs may be of another float type. */

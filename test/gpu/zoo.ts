@@ -7,10 +7,11 @@
  *
  * FOLDER holds NAME.onnx with its weights (not needed for plans). --against: the models that give the reference, where
  * those in FOLDER are rewritten ones; --weights float16: rewritten to half, so that every precision has half's budget.
- * --cache keeps references. --jobs: models at once, for errors; times are measurements with one alone. Rows are also written to $OUT/zoo.json. Exit code 1
+ * --cache keeps references. --jobs: models at once; they are timed one after another, while others load and plan. Rows are also written to $OUT/zoo.json. Exit code 1
  * where a model is outside its budget, or does not run.
  */
 import { existsSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -35,6 +36,7 @@ const { values: options } = parseArgs({
     precision: { type: "string", default: "fp32,tf32,fp16,bf16" },
     weights: { type: "string", default: "float32" },
     jobs: { type: "string", default: "1" },
+    lock: { type: "string" },
     models: { type: "string" },
     "plan-only": { type: "boolean", default: false },
     timeout: { type: "string", default: "300" },
@@ -100,6 +102,7 @@ function childArguments(): string[] {
     cache: options.cache,
     manifest,
     weights: options.weights,
+    lock: options.jobs === "1" ? undefined : path.join(tmpdir(), `tc-lint-zoo-${process.pid}.lock`),
   };
   const flags = Object.entries(passed).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}`, value],
@@ -134,7 +137,7 @@ async function runModel(name: string, host: HarnessHost): Promise<ZooResult[]> {
   const reference = new Reference({ model: original, name, sizes, cache: options.cache, weights });
   for (const precision of precisions) {
     try {
-      results.push(await runZooModel({ name, model, sizes, precision }, reference, host));
+      results.push(await runZooModel({ name, model, sizes, precision, lock: options.lock }, reference, host));
     } catch (error) {
       results.push(failed(name, precision, error));
       // A lost context fails everything after it.
