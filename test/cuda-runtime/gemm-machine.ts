@@ -4,7 +4,7 @@ import { wholeParamsBytes } from "../../cuda-runtime/kernels/gemm/whole.ts";
 import { encodeValues } from "../../cuda-runtime/plan/encode.ts";
 import { type Epilogue, type PendingProduct, plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
 import { matchEpilogue } from "../../cuda-runtime/plan/epilogue-match.ts";
-import { byteOffsetOf } from "../../cuda-runtime/plan/params.ts";
+import { byteOffsetOf, type TensorMap } from "../../cuda-runtime/plan/params.ts";
 import type { Launch } from "../../cuda-runtime/plan/step.ts";
 import { bytesOfType, type StorageType, storageTypes } from "../../cuda-runtime/plan/storage.ts";
 import { elementCount, expanded, stridesOf, type View } from "../../cuda-runtime/plan/view.ts";
@@ -54,7 +54,10 @@ class Struct {
     this.#launch = launch;
     this.#memory = memory;
     const block = launch.params.bytes;
-    if (block.length !== bytes) throw new Error(`a struct of ${block.length} bytes, not ${bytes}`);
+    // Descriptors stand in front.
+    this.#at = (launch.params.tensorMaps?.length ?? 0) * 128;
+    if (block.length !== this.#at + bytes)
+      throw new Error(`a struct of ${block.length} bytes, not ${this.#at + bytes}`);
     this.#data = new DataView(block.buffer, block.byteOffset);
   }
 
@@ -104,6 +107,31 @@ function along(position: readonly number[], strides: readonly number[]): number 
   return position.reduce((total, at, axis) => total + at * (strides[axis] ?? 0), 0);
 }
 
+/** An operand as the copy engine reads it: zeros beyond its edges, and every axis at a multiple of 16 bytes. */
+class BoxOperand {
+  readonly #map: TensorMap;
+  readonly #elements: Elements;
+
+  constructor(map: TensorMap, memory: Memory) {
+    const bytes = bytesOfType(map.view.type);
+    for (const stride of [map.view.offset, ...map.strides])
+      if ((stride * bytes) % 16 !== 0) throw new Error(`a stride of ${stride} elements`);
+    if (map.box.length !== map.sizes.length || map.strides.length !== map.sizes.length - 1)
+      throw new Error("a map of several ranks");
+    this.#map = map;
+    this.#elements = new Elements(memory.bytesOf(map.view.buffer), byteOffsetOf(map.view), map.view.type);
+  }
+
+  /** Coordinates, the innermost axis first; of the batch as many as the map has, one of an axis that is shared is 0. */
+  get(k: number, row: number, batch: readonly number[], strides: readonly number[]): number {
+    const { sizes } = this.#map;
+    const own = batch.map((at, axis) => (strides[axis] === 0 ? 0 : at)).reverse();
+    const at = [k, row, ...own].slice(0, sizes.length);
+    if (at.some((coordinate, axis) => coordinate >= (sizes[axis] ?? 0))) return 0;
+    return this.#elements.get(along(at, [1, ...this.#map.strides]));
+  }
+}
+
 /** Every kernel on GemmParams: tiles decide who computes an element, not what it is. Relu and limits are all it activates. */
 function runGemm(launch: Launch, memory: Memory): void {
   const struct = new Struct(launch, memory, gemmParamsBytes);
@@ -125,7 +153,10 @@ function runGemm(launch: Launch, memory: Memory): void {
   const [firstLow = 0, firstHigh = 0, lastLow = 0, lastHigh = 0] = struct.floats(4);
   if (kind !== 0 || lastKind !== 0) throw new Error("an activation that the interpreter lacks");
   const isSum = launch.kernel.entry === "sum_splits";
-  if (!isSum && tilesM * tilesN * splits * elementCount(batch) !== launch.grid[0])
+  const tiles = tilesM * tilesN * splits * elementCount(batch);
+  const [mapA, mapB] = (launch.params.tensorMaps ?? []).map((map) => new BoxOperand(map, memory));
+  // Blocks that the copy engine feeds take several tiles each.
+  if (!isSum && (mapA === undefined ? tiles !== launch.grid[0] : launch.grid[0] > tiles))
     throw new Error("a wrong grid");
 
   const [x, y] = [a?.(isSum ? "float32" : (aType ?? "float32")), b?.(bType ?? "float32")];
@@ -153,8 +184,12 @@ function runGemm(launch: Launch, memory: Memory): void {
     for (let split = 0; split < splits; split++) {
       let sum = 0;
       for (let q = split * kPerSplit; q < Math.min(k, (split + 1) * kPerSplit); q++) {
-        const left = x?.get((atA ?? 0) + i * aM + q * aK) ?? Number.NaN;
-        sum += left * (y?.get((atB ?? 0) + q * bK + j * bN) ?? Number.NaN);
+        const places = position.slice(0, 3);
+        const left =
+          mapA?.get(q, i, places, aBatch ?? []) ?? x?.get((atA ?? 0) + i * aM + q * aK) ?? Number.NaN;
+        const right =
+          mapB?.get(q, j, places, bBatch ?? []) ?? y?.get((atB ?? 0) + q * bK + j * bN) ?? Number.NaN;
+        sum += left * right;
       }
       finish(sum, split);
     }

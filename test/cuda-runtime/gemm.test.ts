@@ -88,8 +88,8 @@ const targets: readonly PlanTarget[] = [
 describe("choice", () => {
   test("large products take large tiles, small ones small tiles, single rows none", () => {
     const rowOf = (m: number, n: number, k: number) => chooseGemm(linear(m, n, k), optionsOf("float16")).row;
-    expect(rowOf(8192, 8192, 8192)).toMatchObject({ kind: "hopper", cluster: 2 });
-    expect(rowOf(16, 4096, 4096)).toMatchObject({ n: 32 });
+    expect(rowOf(8192, 8192, 8192)).toMatchObject({ kind: "hopper", together: true });
+    expect(rowOf(128, 768, 768)).toMatchObject({ kind: "hopper", m: 64 });
     expect(rowOf(1, 4096, 4096)).toMatchObject({ kind: "skinny", along: "k", wide: true, rows: 1 });
     expect(rowOf(4096, 1, 4096)).toMatchObject({ kind: "skinny", along: "k", rows: 1 });
   });

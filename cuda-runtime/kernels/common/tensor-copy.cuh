@@ -29,21 +29,3 @@ __device__ __forceinline__ void copyBox5(uint32_t to, const TensorMap& map, uint
                ::"r"(to), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z[0]), "r"(z[1]), "r"(z[2]) : "memory");
 #endif
 }
-
-// To the same address in every block of the cluster that `blocks` has a bit for, and its bytes count at each one's barrier.
-__device__ __forceinline__ void castBox3(uint32_t to, const TensorMap& map, uint32_t barrier, int x, int y, int z, uint16_t blocks) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-               "[%0], [%1, {%3, %4, %5}], [%2], %6;"
-               ::"r"(to), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(blocks) : "memory");
-#endif
-}
-
-__device__ __forceinline__ void castBox5(uint32_t to, const TensorMap& map, uint32_t barrier, int x, int y, const int (&z)[3],
-                                         uint16_t blocks) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-               "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;"
-               ::"r"(to), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z[0]), "r"(z[1]), "r"(z[2]), "h"(blocks) : "memory");
-#endif
-}

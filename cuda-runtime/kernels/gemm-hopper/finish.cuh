@@ -16,32 +16,49 @@ template <> struct PairOf<__nv_bfloat16> {
   static __device__ __forceinline__ float2 to(Type v) { return __bfloat1622float2(v); }
 };
 
-// 16 rows by 32 columns of one warp. Lane 4 g + t has columns 8 j + 2 t and the next one, of rows g and g + 8.
-template <typename T>
+// Four 8x8 blocks of halves to shared memory; lane 8 i + r says where row r of block i goes.
+__device__ __forceinline__ void storeMatrix4(uint32_t to, const uint32_t (&r)[4]) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+               ::"r"(to), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
+#endif
+}
+
+// 16 rows by COLUMNS of one warp. Lane 4 g + t has columns 8 j + 2 t and the next one, of rows g and g + 8.
+template <typename T, int COLUMNS>
 struct Part {
   using Pair = typename PairOf<T>::Type;
-  static constexpr int kColumns = 32;
-  static constexpr int kBlocks = kColumns / 8;
-  // Of a row in shared memory: sixteen bytes more keep the lanes of a store in banks of their own.
-  static constexpr int kPitch = kColumns + 8;
-  static constexpr int kBytes = 16 * kPitch * sizeof(T);
+  static constexpr int kBlocks = COLUMNS / 8;
+  // Of a row in shared memory: sixteen bytes more keep the rows of a block in banks of their own.
+  static constexpr int kPitch = COLUMNS * sizeof(T) + 16;
+  static constexpr int kBytes = 16 * kPitch;
+  static constexpr int kLanesOfRow = COLUMNS / 8;
+  static constexpr int kRowsAtOnce = 32 / kLanesOfRow;
 
   float v[kBlocks][4];
 
-  // Whether finish() does all that is asked for: halves out, rows in groups of eight, channels along n.
+  // Whether finish() does all that is asked for: rows in groups of eight, channels along n; halves, or floats alone.
   static __device__ __forceinline__ bool suits(const GemmParams& p) {
     const bool knows = p.first.kind == kNone || p.first.kind == kGelu || p.first.kind == kGeluTanh || p.first.kind == kSilu;
-    const bool readsResidual = p.residual == nullptr || p.rType == PairOf<T>::kCode;
-    return knows && readsResidual && p.last.kind == kNone && p.neighbours == 8 && p.dType == PairOf<T>::kCode && !p.channelOnM;
+    const bool writes = p.dType == PairOf<T>::kCode || p.dType == kFloat32;
+    const bool reads = p.residual == nullptr || p.rType == PairOf<T>::kCode;
+    return knows && writes && reads && p.last.kind == kNone && p.neighbours == 8 && !p.channelOnM;
   }
 
-  // `own`: shared memory of this warp for one part, free once all its lanes come here again.
+  // `own`: shared memory of this warp. ACTIVATES: there may be a first activation.
+  template <bool ACTIVATES>
   __device__ __forceinline__ void finish(const GemmParams& p, const Place& at, int m0, int n0, unsigned char* own) {
-    scale(p, n0);
+    if (p.alpha != 1.0f || p.scale != nullptr) scale(p, n0);
+    if (p.bias != nullptr) addBias(p, n0);
     if (p.firstLow > -INFINITY || p.firstHigh < INFINITY) clip(p.firstLow, p.firstHigh);
-    if (p.first.kind != kNone) activateAll(p.first);
+    if (ACTIVATES) activateAll(p.first);
     if (p.residual != nullptr) addResidual(p, at, m0, n0);
     if (p.lastLow > -INFINITY || p.lastHigh < INFINITY) clip(p.lastLow, p.lastHigh);
+    if (p.dType == kFloat32) {
+      storeFloats(p, at, m0, n0);
+      return;
+    }
+    __syncwarp();
     put(own);
     __syncwarp();
     store(p, at, m0, n0, own);
@@ -55,15 +72,21 @@ struct Part {
 #pragma unroll
     for (int j = 0; j < kBlocks; ++j) {
       const int n = n0 + 8 * j + column();
-      float2 factor = make_float2(p.alpha, p.alpha), bias = make_float2(0.0f, 0.0f);
-      if (n < p.n) {
-        if (p.scale != nullptr) factor = make_float2(p.alpha * p.scale[n], p.alpha * p.scale[n + 1]);
-        if (p.bias != nullptr) bias = make_float2(p.bias[n], p.bias[n + 1]);
-      }
-      v[j][0] = v[j][0] * factor.x + bias.x;
-      v[j][1] = v[j][1] * factor.y + bias.y;
-      v[j][2] = v[j][2] * factor.x + bias.x;
-      v[j][3] = v[j][3] * factor.y + bias.y;
+      float2 factor = make_float2(p.alpha, p.alpha);
+      if (p.scale != nullptr && n < p.n) factor = make_float2(p.alpha * p.scale[n], p.alpha * p.scale[n + 1]);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) v[j][i] *= i % 2 == 0 ? factor.x : factor.y;
+    }
+  }
+
+  __device__ __forceinline__ void addBias(const GemmParams& p, int n0) {
+#pragma unroll
+    for (int j = 0; j < kBlocks; ++j) {
+      const int n = n0 + 8 * j + column();
+      if (n >= p.n) continue;
+      const float2 bias = make_float2(p.bias[n], p.bias[n + 1]);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) v[j][i] += i % 2 == 0 ? bias.x : bias.y;
     }
   }
 
@@ -94,39 +117,59 @@ struct Part {
   }
 
   __device__ __forceinline__ void addResidual(const GemmParams& p, const Place& at, int m0, int n0) {
-    const T* from = static_cast<const T*>(p.residual) + at.residual;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int m = m0 + lane() / 4 + 8 * half;
+      const T* from = static_cast<const T*>(p.residual) + at.residual + (int64_t)m * p.rM + n0 + column();
 #pragma unroll
       for (int j = 0; j < kBlocks; ++j) {
-        const int n = n0 + 8 * j + column();
-        if (m >= p.m || n >= p.n) continue;
-        const float2 r = PairOf<T>::to(*reinterpret_cast<const Pair*>(from + (int64_t)m * p.rM + n));
+        if (m >= p.m || n0 + 8 * j >= p.n) continue;
+        const float2 r = PairOf<T>::to(*reinterpret_cast<const Pair*>(from + 8 * j));
         v[j][2 * half] += r.x;
         v[j][2 * half + 1] += r.y;
       }
     }
   }
 
-  __device__ __forceinline__ void put(unsigned char* own) const {
-    T* to = reinterpret_cast<T*>(own) + lane() / 4 * kPitch + column();
+  // Four lanes fill a sector.
+  __device__ __forceinline__ void storeFloats(const GemmParams& p, const Place& at, int m0, int n0) const {
 #pragma unroll
-    for (int j = 0; j < kBlocks; ++j) {
-      *reinterpret_cast<Pair*>(to + 8 * j) = PairOf<T>::from(make_float2(v[j][0], v[j][1]));
-      *reinterpret_cast<Pair*>(to + 8 * kPitch + 8 * j) = PairOf<T>::from(make_float2(v[j][2], v[j][3]));
+    for (int half = 0; half < 2; ++half) {
+      const int m = m0 + lane() / 4 + 8 * half;
+      float* to = static_cast<float*>(p.d) + at.d + (int64_t)m * p.dM + n0 + column();
+#pragma unroll
+      for (int j = 0; j < kBlocks; ++j) {
+        if (m >= p.m || n0 + 8 * j >= p.n) continue;
+        *reinterpret_cast<float2*>(to + 8 * j) = make_float2(v[j][2 * half], v[j][2 * half + 1]);
+      }
     }
   }
 
-  // Four lanes a row, sixteen bytes each.
-  __device__ __forceinline__ void store(const GemmParams& p, const Place& at, int m0, int n0, const unsigned char* own) const {
-    const int n = n0 + lane() % 4 * 8;
-    T* to = static_cast<T*>(p.d) + at.d;
+  static __device__ __forceinline__ uint32_t packed(float low, float high) {
+    const Pair pair = PairOf<T>::from(make_float2(low, high));
+    return reinterpret_cast<const uint32_t&>(pair);
+  }
+
+  __device__ __forceinline__ void put(unsigned char* own) const {
+    const uint32_t to = sharedAddress(own) + lane() % 16 * kPitch + lane() / 16 * 16;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = lane() / 4 + 8 * half;
-      const uint4 eight = *reinterpret_cast<const uint4*>(reinterpret_cast<const T*>(own) + row * kPitch + lane() % 4 * 8);
-      if (m0 + row < p.m && n < p.n) *reinterpret_cast<uint4*>(to + (int64_t)(m0 + row) * p.dM + n) = eight;
+    for (int j = 0; j < kBlocks; j += 2) {
+      const uint32_t blocks[4] = {packed(v[j][0], v[j][1]), packed(v[j][2], v[j][3]),  //
+                                  packed(v[j + 1][0], v[j + 1][1]), packed(v[j + 1][2], v[j + 1][3])};
+      storeMatrix4(to + 16 * j, blocks);
+    }
+  }
+
+  // Sixteen bytes a lane, whole rows of the part.
+  __device__ __forceinline__ void store(const GemmParams& p, const Place& at, int m0, int n0, const unsigned char* own) const {
+    const int n = n0 + lane() % kLanesOfRow * 8;
+    const int first = lane() / kLanesOfRow;
+    const unsigned char* from = own + first * kPitch + lane() % kLanesOfRow * 16;
+    T* to = static_cast<T*>(p.d) + at.d + (int64_t)(m0 + first) * p.dM + n;
+#pragma unroll
+    for (int row = 0; row < 16; row += kRowsAtOnce) {
+      const uint4 eight = *reinterpret_cast<const uint4*>(from + row * kPitch);
+      if (m0 + first + row < p.m && n < p.n) *reinterpret_cast<uint4*>(to + (int64_t)row * p.dM) = eight;
     }
   }
 };

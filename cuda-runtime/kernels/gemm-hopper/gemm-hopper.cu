@@ -11,8 +11,8 @@
 #include "finish.cuh"
 
 struct HopperParams {
-  TensorMap a, b;  // axes k, m (or n), then those of the batch, the innermost first; boxes of one tile, or a block's share
-  GemmParams p;    // tilesM counts rows of clusters
+  TensorMap a, b;  // axes k, m (or n), then those of the batch, the innermost first; boxes of one tile
+  GemmParams p;
 };
 static_assert(sizeof(HopperParams) == 512, "params.ts writes this struct");
 
@@ -36,8 +36,7 @@ struct Turn {
 
 // Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
 // one tile, one below the other; else they take turns, and one multiplies while the other stores.
-// CLUSTER blocks stand below each other and share their part of b: each has 1 / CLUSTER of it copied to all of them.
-template <typename T, bool TOGETHER, int BLOCKS_M, int BN, int STAGES, int CLUSTER>
+template <typename T, bool TOGETHER, int BLOCKS_M, int BN, int STAGES>
 struct HopperProduct {
   static constexpr int kGroups = 2;
   static constexpr int BM = (TOGETHER ? kGroups : 1) * BLOCKS_M * 64;
@@ -45,16 +44,15 @@ struct HopperProduct {
   static constexpr int kBytesA = BM * BK * sizeof(T);
   static constexpr int kBytesB = BN * BK * sizeof(T);
   static constexpr int kStageBytes = kBytesA + kBytesB;
-  // What a warp stores one after another: 16 rows each.
-  static constexpr int kPartColumns = Part<T>::kColumns;
-  static constexpr int kPartsOfRow = BN / kPartColumns;
-  static constexpr int kParts = BLOCKS_M * kPartsOfRow;
+  // What a warp stores one after another: 16 rows each; fewer columns where that takes floats through shared memory.
+  static constexpr int kColumns = BN < 64 ? BN : 64;
+  static constexpr int kSlabColumns = 32;
+  using Wide = Part<T, kColumns>;
+  using Narrow = Part<T, kSlabColumns>;
   static constexpr int kSlabsAt = STAGES * kStageBytes;
-  // Of a warp: floats of one part, or halves of two.
-  static constexpr int kSlabBytes = Slab<kPartColumns>::kFloats * 4;
+  static constexpr int kSlabBytes = Slab<kSlabColumns>::kFloats * 4;
   static constexpr int kBarriersAt = kSlabsAt + kGroups * 4 * kSlabBytes;
-  static constexpr uint16_t kAllBlocks = (1 << CLUSTER) - 1;
-  static_assert(kSlabBytes >= 2 * Part<T>::kBytes, "two parts of a warp take turns");
+  static_assert(kSlabBytes >= Wide::kBytes, "a part of a warp");
   using Ring = Turn<STAGES>;
 
   const HopperParams& params;
@@ -76,13 +74,12 @@ struct HopperProduct {
       prefetchMap(params.b);
       for (int stage = 0; stage < STAGES; ++stage) {
         initBarrier(full(stage), 1);
-        initBarrier(empty(stage), (TOGETHER ? kGroups : 1) * CLUSTER);
+        initBarrier(empty(stage), TOGETHER ? kGroups : 1);
       }
       for (int group = 0; group < kGroups; ++group) initBarrier(passed(group), 128);
       fenceBarrierInit();
     }
-    if constexpr (CLUSTER > 1) syncCluster();
-    else __syncthreads();
+    __syncthreads();
     beginKernel();
     if (threadIdx.x >= kGroups * 128) {
       keepRegisters<40>();
@@ -91,24 +88,14 @@ struct HopperProduct {
       takeRegisters<232>();
       computeAll();
     }
-    // A block that is gone has no shared memory for its neighbours to write to.
-    __syncwarp();
-    if constexpr (CLUSTER > 1) syncCluster();
   }
 
-  // `work` gets the tile's index, which block of the cluster this is, and how many tiles came before.
+  // `work` gets the tile's index, and how many of this block came before.
   template <typename Work>
   __device__ __forceinline__ void forEachTile(Work work) const {
     const int works = p.tilesM * p.tilesN * p.splits * p.batch[0] * p.batch[1] * p.batch[2];
-    const int rank = CLUSTER > 1 ? clusterRank() : 0;
 #pragma unroll 1
-    for (int index = blockIdx.x / CLUSTER, count = 0; index < works; index += gridDim.x / CLUSTER, ++count) work(index, rank, count);
-  }
-
-  __device__ __forceinline__ Place placeAt(int index, int rank) const {
-    Place at = placeOf(p, index);
-    at.tileM = at.tileM * CLUSTER + rank;
-    return at;
+    for (int index = blockIdx.x, count = 0; index < works; index += gridDim.x, ++count) work(index, count);
   }
 
   // Tiles along k of tile `index`.
@@ -121,49 +108,44 @@ struct HopperProduct {
   __device__ __forceinline__ void copyAll() const {
     if (threadIdx.x != kGroups * 128) return;
     Ring turn;
-    forEachTile([&](int index, int rank, int) {
-      const Place at = placeAt(index, rank);
+    forEachTile([&](int index, int) {
+      const Place at = placeOf(p, index);
       const int end = kEnd(p, at);
 #pragma unroll 1
       for (int k = kBegin(p, at); k < end; k += BK) {
         // The first round finds the ring empty: the phase before the first one counts as over.
-        waitBarrier<(CLUSTER > 1)>(empty(turn.stage), turn.parity ^ 1);
-        copyTiles(at, rank, k, turn.stage);
+        waitBarrier(empty(turn.stage), turn.parity ^ 1);
+        copyTiles(at, k, turn.stage);
         turn.next();
       }
     });
   }
 
-  __device__ __forceinline__ void copyTiles(const Place& at, int rank, int k, int stage) const {
-    const uint32_t tile = ring + stage * kStageBytes;
+  __device__ __forceinline__ void copyTiles(const Place& at, int k, int stage) const {
+    const uint32_t toA = ring + stage * kStageBytes;
+    const uint32_t toB = toA + kBytesA;
     const uint32_t barrier = full(stage);
-    const int rowsB = BN / CLUSTER;
-    const uint32_t toB = tile + kBytesA + rank * (kBytesB / CLUSTER);
-    const int m = at.tileM * BM;
-    const int n = at.tileN * BN + rank * rowsB;
+    const int m = at.tileM * BM, n = at.tileN * BN;
     int za[3], zb[3];
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
       za[i] = p.aBatch[2 - i] == 0 ? 0 : at.batch[2 - i];
       zb[i] = p.bBatch[2 - i] == 0 ? 0 : at.batch[2 - i];
     }
-    const bool isFlat = p.batch[0] == 1 && p.batch[1] == 1;
     arriveExpecting(barrier, kStageBytes);
-    if (isFlat) copyBox3(tile, params.a, barrier, k, m, za[0]);
-    else copyBox5(tile, params.a, barrier, k, m, za);
-    if constexpr (CLUSTER > 1) {
-      if (isFlat) castBox3(toB, params.b, barrier, k, n, zb[0], kAllBlocks);
-      else castBox5(toB, params.b, barrier, k, n, zb, kAllBlocks);
+    if (p.batch[0] == 1 && p.batch[1] == 1) {
+      copyBox3(toA, params.a, barrier, k, m, za[0]);
+      copyBox3(toB, params.b, barrier, k, n, zb[0]);
     } else {
-      if (isFlat) copyBox3(toB, params.b, barrier, k, n, zb[0]);
-      else copyBox5(toB, params.b, barrier, k, n, zb);
+      copyBox5(toA, params.a, barrier, k, m, za);
+      copyBox5(toB, params.b, barrier, k, n, zb);
     }
   }
 
   __device__ __forceinline__ void computeAll() const {
     Ring turn;
     const int group = threadIdx.x / 128;
-    forEachTile([&](int index, int rank, int count) {
+    forEachTile([&](int index, int count) {
       const int steps = stepsOf(index);
       if (!TOGETHER && count % kGroups != group) {
         turn.skip(steps);
@@ -173,7 +155,7 @@ struct HopperProduct {
       if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
       float sums[BLOCKS_M][BN / 8][4];
       multiply(sums, steps, turn);
-      finish(sums, placeAt(index, rank));
+      finish(sums, placeOf(p, index));
     });
   }
 
@@ -195,11 +177,7 @@ struct HopperProduct {
   }
 
   __device__ __forceinline__ void release(int stage) const {
-    if constexpr (CLUSTER > 1) {
-      if (threadIdx.x % 128 < CLUSTER) arriveAt(empty(stage), threadIdx.x % 128);
-    } else {
-      if (threadIdx.x % 128 == 0) arrive(empty(stage));
-    }
+    if (threadIdx.x % 128 == 0) arrive(empty(stage));
   }
 
   __device__ __forceinline__ void multiplyTile(float (&sums)[BLOCKS_M][BN / 8][4], uint32_t stage, int adds) const {
@@ -223,35 +201,59 @@ struct HopperProduct {
     const int warp = threadIdx.x / 32;
     const int row = at.tileM * BM + group * BLOCKS_M * 64 + warp % 4 * 16;
     unsigned char* own = shared + kSlabsAt + warp * kSlabBytes;
-    const bool isUsual = Part<T>::suits(p);
-    // One copy of the code that stores, for all parts: it is long, and would be fetched anew for each.
-#pragma unroll 1
-    for (int i = 0; i < kParts; ++i) {
-      const int m = row + i / kPartsOfRow * 64;
-      const int n = at.tileN * BN + i % kPartsOfRow * kPartColumns;
-      Part<T> part = partOf(sums, i);
-      if (isUsual) part.finish(p, at, m, n, own + i % 2 * Part<T>::kBytes);
-      else finishOther(part, at, m, n, own);
-    }
+    if (Wide::suits(p) && p.first.kind == kNone) finishPlain(sums, at, row, own);
+    else finishOther(sums, at, row, own);
     __syncwarp();
   }
 
-  // Registers have no run-time index.
-  static __device__ __forceinline__ Part<T> partOf(const float (&sums)[BLOCKS_M][BN / 8][4], int index) {
-    Part<T> part;
+  __device__ __forceinline__ void finishPlain(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at, int row,
+                                              unsigned char* own) const {
 #pragma unroll
-    for (int i = 0; i < kParts; ++i) {
+    for (int i = 0; i < BLOCKS_M; ++i) {
+#pragma unroll
+      for (int column = 0; column < BN; column += kColumns) {
+        Wide part;
+#pragma unroll
+        for (int j = 0; j < Wide::kBlocks; ++j)
+#pragma unroll
+          for (int q = 0; q < 4; ++q) part.v[j][q] = sums[i][column / 8 + j][q];
+        part.template finish<false>(p, at, row + i * 64, at.tileN * BN + column, own);
+      }
+    }
+  }
+
+  // One copy of the code for all parts: it is long, and would be fetched anew for each.
+  __device__ __forceinline__ void finishOther(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at, int row,
+                                              unsigned char* own) const {
+    constexpr int kPartsOfRow = BN / kSlabColumns;
+    const bool isUsual = Narrow::suits(p);
+#pragma unroll 1
+    for (int i = 0; i < BLOCKS_M * kPartsOfRow; ++i) {
+      const int m = row + i / kPartsOfRow * 64;
+      const int n = at.tileN * BN + i % kPartsOfRow * kSlabColumns;
+      Narrow part = partOf(sums, i);
+      if (isUsual) part.template finish<true>(p, at, m, n, own);
+      else finishFloats(part, at, m, n, own);
+    }
+  }
+
+  // Registers have no run-time index.
+  static __device__ __forceinline__ Narrow partOf(const float (&sums)[BLOCKS_M][BN / 8][4], int index) {
+    constexpr int kPartsOfRow = BN / kSlabColumns;
+    Narrow part;
+#pragma unroll
+    for (int i = 0; i < BLOCKS_M * kPartsOfRow; ++i) {
       if (i != index) continue;
 #pragma unroll
-      for (int j = 0; j < Part<T>::kBlocks; ++j)
+      for (int j = 0; j < Narrow::kBlocks; ++j)
 #pragma unroll
-        for (int q = 0; q < 4; ++q) part.v[j][q] = sums[i / kPartsOfRow][i % kPartsOfRow * Part<T>::kBlocks + j][q];
+        for (int q = 0; q < 4; ++q) part.v[j][q] = sums[i / kPartsOfRow][i % kPartsOfRow * Narrow::kBlocks + j][q];
     }
     return part;
   }
 
-  __device__ __forceinline__ void finishOther(const Part<T>& part, const Place& at, int m, int n, unsigned char* own) const {
-    const Slab<kPartColumns> slab{reinterpret_cast<float*>(own), static_cast<int>(threadIdx.x & 31)};
+  __device__ __forceinline__ void finishFloats(const Narrow& part, const Place& at, int m, int n, unsigned char* own) const {
+    const Slab<kSlabColumns> slab{reinterpret_cast<float*>(own), static_cast<int>(threadIdx.x & 31)};
     slab.put(part.v);
     __syncwarp();
     slab.finishAll(p, at, m, n);
@@ -259,25 +261,22 @@ struct HopperProduct {
   }
 };
 
-#define HOPPER(NAME, T, TOGETHER, BLOCKS_M, BN, STAGES, CLUSTER)                                 \
+#define HOPPER(NAME, T, TOGETHER, BLOCKS_M, BN, STAGES)                                          \
   extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ HopperParams params) { \
     extern __shared__ __align__(1024) unsigned char shared[];                                    \
-    HopperProduct<T, TOGETHER, BLOCKS_M, BN, STAGES, CLUSTER>(params, shared).run();       \
+    HopperProduct<T, TOGETHER, BLOCKS_M, BN, STAGES>(params, shared).run();                \
   }
 
 // The rows of table.ts.
 #define HOPPER_ALL(T, TYPE)                                   \
-  HOPPER(h256x128x64_##TYPE, T, true, 2, 128, 4, 1)       \
-  HOPPER(h256x128x64_pair_##TYPE, T, true, 2, 128, 4, 2)  \
-  HOPPER(h128x256x64_##TYPE, T, true, 1, 256, 4, 1)       \
-  HOPPER(h128x256x64_pair_##TYPE, T, true, 1, 256, 4, 2)  \
-  HOPPER(h128x128x64_##TYPE, T, false, 2, 128, 6, 1)      \
-  HOPPER(h128x128x64_pair_##TYPE, T, false, 2, 128, 6, 2) \
-  HOPPER(h64x256x64_##TYPE, T, false, 1, 256, 5, 1)       \
-  HOPPER(h128x64x64_##TYPE, T, false, 2, 64, 8, 1)        \
-  HOPPER(h64x128x64_##TYPE, T, false, 1, 128, 8, 1)       \
-  HOPPER(h64x64x64_##TYPE, T, false, 1, 64, 12, 1)        \
-  HOPPER(h64x32x64_##TYPE, T, false, 1, 32, 16, 1)
+  HOPPER(h256x128x64_##TYPE, T, true, 2, 128, 4)       \
+  HOPPER(h128x256x64_##TYPE, T, true, 1, 256, 4)       \
+  HOPPER(h128x128x64_##TYPE, T, false, 2, 128, 6)      \
+  HOPPER(h64x256x64_##TYPE, T, false, 1, 256, 5)       \
+  HOPPER(h128x64x64_##TYPE, T, false, 2, 64, 8)        \
+  HOPPER(h64x128x64_##TYPE, T, false, 1, 128, 8)       \
+  HOPPER(h64x64x64_##TYPE, T, false, 1, 64, 12)        \
+  HOPPER(h64x32x64_##TYPE, T, false, 1, 32, 16)
 
 HOPPER_ALL(__half, f16)
 HOPPER_ALL(__nv_bfloat16, bf16)

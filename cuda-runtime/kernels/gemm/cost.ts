@@ -35,18 +35,34 @@ export interface GemmSize {
 
 /** Clocks before a kernel's first multiply and after its last. */
 const fillClocks = 1500;
-/** FLOP a clock of wgmma on random numbers: 80 % of the data sheet's, where power allows it. */
-const hopperTensorRate = 3300;
-/** Bytes a clock that the copy engine brings one multiprocessor from L2 while all of them ask. */
-const hopperFetchRate = 44;
-const hopperStepClocks = 30;
+/**
+ * Of the kernels that the copy engine feeds, as they come out on an H200 over 26 shapes (bench/gpu/gemm.ts --sweep):
+ * FLOP a clock; bytes a clock that one multiprocessor gets from L2 while all of them ask; clocks of a step along k beside
+ * its products, of a tile's end, and of that for an element; of a launch, and until the first tile is there; the share of
+ * DRAM's rate that few long rows get.
+ */
+const hopper = {
+  tensor: 3520,
+  fetch: 45,
+  step: 235,
+  end: 1200,
+  endOfElement: 0.22,
+  start: 2000,
+  dramShare: 0.7,
+} as const;
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
 /** Of the launch alone: without the sum of its splits, and what packing operands takes. */
 export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const rates = ratesOf(target);
-  const clocks = Math.max(computeClocks(row, size, splits, target, rates), dramClocks(size, target, rates));
+  const compute = computeClocks(row, size, splits, target, rates);
+  const memory = dramClocks(size, target, rates);
+  if (row.kind === "hopper") {
+    const copied = hopper.start + memory / hopper.dramShare;
+    return Math.max(compute, copied) / (rates.gigahertz * 1e3);
+  }
+  const clocks = Math.max(compute, memory);
   const measured = row.kind === "tensor" && target.computeCapability >= 90 ? row.onHopper : 1;
   return launchMicroseconds + (measured * (clocks + fillClocks)) / (rates.gigahertz * 1e3);
 }
@@ -62,7 +78,7 @@ function computeClocks(
     case "tensor":
       return tensorClocks(row, size, splits, target, rates);
     case "hopper":
-      return hopperClocks(row, size, splits, target, rates);
+      return hopperClocks(row, size, splits, target);
     case "simt":
       return simtClocks(row, size, splits, target, rates);
     case "skinny":
@@ -148,24 +164,18 @@ function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, rates: Rat
 }
 
 /** Blocks stay and take tile after tile; the next one's operands come in while this one is stored. */
-function hopperClocks(
-  row: HopperRow,
-  size: GemmSize,
-  splits: number,
-  target: PlanTarget,
-  rates: Rates,
-): number {
+function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
-  const slots = Math.floor(target.multiprocessors / row.cluster);
-  const tiles = blocksOf(size, row.m * row.cluster, row.n, splits);
-  const rounds = Math.ceil(tiles / slots);
-  const multiply = (2 * row.m * row.n * row.k) / hopperTensorRate;
-  const fetched = (row.m + row.n / row.cluster) * row.k * 2;
-  const fetch = (fetched * Math.min(1, tiles / slots)) / hopperFetchRate;
-  const product = steps * Math.max(multiply + hopperStepClocks, fetch);
-  const epilogue = epilogueClocks(row, size, rates) * (row.together ? 1 : 2);
-  const perTile = row.together ? product + epilogue : Math.max(product, (product + epilogue) / 2);
-  return rounds * perTile + (row.together ? 0 : epilogue) + memoryLatency;
+  const tiles = blocksOf(size, row.m, row.n, splits);
+  const rounds = Math.ceil(tiles / target.multiprocessors);
+  const multiply = (2 * row.m * row.n * row.k) / hopper.tensor;
+  const fetch = (stageBytes(row) * Math.min(1, tiles / target.multiprocessors)) / hopper.fetch;
+  const product = steps * Math.max(multiply + hopper.step, fetch);
+  const elements = (row.m * row.n) / (row.together ? 2 : 1);
+  const end = hopper.end + (hopper.endOfElement * elements * size.outputBytes * size.storeFactor) / 2;
+  // Groups that take turns: one multiplies while the other stores.
+  const perTile = row.together ? product + end : Math.max(product, (product + end) / 2);
+  return rounds * perTile + (row.together ? 0 : end) + hopper.start;
 }
 
 /** Small copies take as many instructions as large ones. */
@@ -173,7 +183,7 @@ function writeCost(row: TensorRow, grain: number): number {
   return row.odd ? 6 : 16 / grain;
 }
 
-function epilogueClocks(row: TensorRow | HopperRow, size: GemmSize, rates: Rates): number {
+function epilogueClocks(row: TensorRow, size: GemmSize, rates: Rates): number {
   const staged = (row.m * row.n * 4 * 3) / 128;
   return staged + (row.m * row.n * size.outputBytes * size.storeFactor) / rates.l2 + 200;
 }

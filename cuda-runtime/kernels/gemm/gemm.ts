@@ -7,15 +7,7 @@ import { type Choice, chooseGemm, describeChoice } from "./choose.ts";
 import { gemmParams, hopperParams, partialProblem, workspaceOperand } from "./params.ts";
 import { productMicroseconds } from "./predict.ts";
 import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
-import {
-  type GemmRow,
-  type HopperRow,
-  hopperThreads,
-  kernelOf,
-  sharedBytesOf,
-  skinnyShape,
-  threadsOf,
-} from "./table.ts";
+import { type GemmRow, hopperThreads, kernelOf, sharedBytesOf, skinnyShape, threadsOf } from "./table.ts";
 
 export type { GemmRequest } from "./problem.ts";
 
@@ -141,9 +133,9 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
   const isHopper = row.kind === "hopper";
   return {
     kernel: kernelOf(row, type, layout),
-    grid: [isHopper ? stayingBlocks(row, tiles, target) : tiles, 1, 1],
+    // Blocks that stay: one to a multiprocessor, where there are tiles for all.
+    grid: [isHopper ? Math.min(tiles, target.multiprocessors) : tiles, 1, 1],
     block: [tile.threads, 1, 1],
-    cluster: isHopper && row.cluster > 1 ? [row.cluster, 1, 1] : undefined,
     sharedBytes: isHopper || row.kind === "tensor" ? sharedBytesOf(row) : 0,
     params: isHopper ? hopperParams(cut, row) : gemmParams(cut),
     reads: readsOf(problem, [problem.a.view, problem.b.view]),
@@ -154,17 +146,12 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
   };
 }
 
-/** One to a multiprocessor, where there are tiles for all; whole clusters. */
-function stayingBlocks({ cluster }: HopperRow, tiles: number, { multiprocessors }: PlanTarget): number {
-  return cluster * Math.min(tiles, Math.floor(multiprocessors / cluster));
-}
-
 function tileOf(row: GemmRow, type: FloatStorage): { m: number; n: number; threads: number } {
   switch (row.kind) {
     case "tensor":
       return { m: row.m, n: row.n, threads: threadsOf(row) };
     case "hopper":
-      return { m: row.m * row.cluster, n: row.n, threads: hopperThreads };
+      return { m: row.m, n: row.n, threads: hopperThreads };
     case "simt":
       return { m: row.m, n: row.n, threads: 256 };
     case "skinny": {

@@ -30,11 +30,11 @@ export function gemmParams(launch: GemmLaunch): ParamBlock {
 }
 
 /** HopperParams of gemm-hopper.cu: what is copied of each operand at once stands in front. */
-export function hopperParams(launch: GemmLaunch, { m, n, k, cluster }: HopperRow): ParamBlock {
+export function hopperParams(launch: GemmLaunch, { m, n, k }: HopperRow): ParamBlock {
   const { problem } = launch;
   const writer = new ParamWriter()
     .tensorMap(operandMap(problem.a, problem, problem.m, [k, m]))
-    .tensorMap(operandMap(problem.b, problem, problem.n, [k, n / cluster]));
+    .tensorMap(operandMap(problem.b, problem, problem.n, [k, n]));
   return writeParams(writer, launch).done();
 }
 

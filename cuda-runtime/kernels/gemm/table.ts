@@ -38,8 +38,6 @@ export interface HopperRow {
   readonly stages: number;
   /** Whether both of a block's groups compute one tile; else they take turns. */
   readonly together: boolean;
-  /** Blocks below each other that share what they read of b. */
-  readonly cluster: 1 | 2;
 }
 
 /** FP32 on CUDA cores, any strides and types. */
@@ -103,19 +101,15 @@ function tensor(
 /** Of a tile: m, n, stages. */
 type HopperSizes = readonly [number, number, number];
 
-function hopper([m, n, stages]: HopperSizes, together: boolean, cluster: 1 | 2 = 1): HopperRow {
+function hopper([m, n, stages]: HopperSizes, together: boolean): HopperRow {
   const k = 64;
-  const tile = `h${m}x${n}x${k}${cluster === 2 ? "_pair" : ""}`;
-  return { kind: "hopper", tile, m, n, k, stages, together, cluster };
+  return { kind: "hopper", tile: `h${m}x${n}x${k}`, m, n, k, stages, together };
 }
 
 export const gemmTable: readonly GemmRow[] = [
   hopper([256, 128, 4], true),
-  hopper([256, 128, 4], true, 2),
   hopper([128, 256, 4], true),
-  hopper([128, 256, 4], true, 2),
   hopper([128, 128, 6], false),
-  hopper([128, 128, 6], false, 2),
   hopper([64, 256, 5], false),
   hopper([128, 64, 8], false),
   hopper([64, 128, 8], false),
