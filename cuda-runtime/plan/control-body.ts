@@ -105,7 +105,7 @@ export function bindInputs(
     const slot = input.slot();
     body.slots.set(value, slot);
     if (slot.state.kind === "lazy" && (bound.has(slot) || !planner.mayWait(slot, value, body)))
-      planner.settle(slot);
+      planner.waiting.settle(slot);
     bound.add(slot);
   });
 }
@@ -123,7 +123,7 @@ export function bindOutputs(
     if (slot === undefined || !isWanted(output, frame)) return;
     frame.slots.set(output, slot);
     const isShared = frame.live.readersOf(output).length > 1 || bound.has(slot);
-    if (isShared && slot.state.kind === "lazy") planner.settle(slot);
+    if (isShared && slot.state.kind === "lazy") planner.waiting.settle(slot);
     bound.add(slot);
   });
 }
@@ -133,7 +133,7 @@ export function settleCaptured(node: Node, frame: Frame, planner: Planner, only?
   for (const value of capturedBy(node)) {
     const slot = slotAround(value, frame);
     const isReadOnce = only !== undefined && only.live.readersOf(value).length < 2;
-    if (slot?.state.kind === "lazy" && !isReadOnce) planner.settle(slot);
+    if (slot?.state.kind === "lazy" && !isReadOnce) planner.waiting.settle(slot);
   }
 }
 
@@ -170,7 +170,7 @@ function graphsOf(node: Node): Graph[] {
 export function selected(condition: Slot, whenTrue: Slot, whenFalse: Slot, planner: Planner): Slot {
   const count = elementCount(whenTrue.shape);
   const read = (slot: Slot) => {
-    planner.launchProduct(slot);
+    planner.waiting.launchProduct(slot);
     return planner.exprOf(slot, count);
   };
   const asked = toBool(load(scalarView(planner.viewOf(condition))));

@@ -194,7 +194,8 @@ class LoopLowering {
 
   #settleCarried(): void {
     for (const { slot, fact } of this.#carried) {
-      if (elementsOfFact(fact) === undefined && slot().state.kind === "lazy") this.#planner.settle(slot());
+      if (elementsOfFact(fact) === undefined && slot().state.kind === "lazy")
+        this.#planner.waiting.settle(slot());
     }
   }
 

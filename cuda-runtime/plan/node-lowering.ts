@@ -23,7 +23,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
     this.node = node;
     this.#attributes = attributes;
     this.#isElementwise = planner.isElementwise(node, frame);
-    if (this.#isElementwise) planner.keepOneProduct(this.#inputSlots());
+    if (this.#isElementwise) planner.waiting.keepOneProduct(this.#inputSlots());
   }
 
   get opset(): number {
@@ -142,7 +142,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
   }
 
   setProduct(index: number, product: PendingProduct, then: (leaf: Expr) => Expr = (leaf) => leaf): void {
-    this.planner.noteProduct(product);
+    this.planner.waiting.noteProduct(product);
     this.setExpr(index, then({ kind: "product", type: "f32", product }));
   }
 

@@ -15,12 +15,10 @@ import { elementwiseLowerings, lowerings } from "../lower/index.ts";
 import { recognisers } from "../patterns/index.ts";
 import { load } from "../ptx/build.ts";
 import type { Expr } from "../ptx/expr.ts";
-import type { Origin } from "./buffers.ts";
 import { Concatenations } from "./concat.ts";
 import { lowerControl } from "./control.ts";
 import { UnrolledNodes } from "./control-body.ts";
 import type { PlanEmitter } from "./emitter.ts";
-import { matchEpilogue } from "./epilogue-match.ts";
 import { sizesOfFact } from "./fold-known.ts";
 import { LiveNodes } from "./liveness.ts";
 import type { Macro } from "./lowering.ts";
@@ -33,9 +31,10 @@ import { lowerSiblings } from "./siblings.ts";
 import { isFixed, newSlot, type Slot } from "./slots.ts";
 import { PlanError } from "./step.ts";
 import { isFloatStorage, type StorageType } from "./storage.ts";
-import { likelyOrder, Store } from "./store.ts";
+import { likelyOrder } from "./store.ts";
 import { elementCount, isSamePlace, orderOf, type View } from "./view.ts";
-import { nodesOf, productsIn, substitute } from "./walk.ts";
+import { Waiting } from "./waiting.ts";
+import { nodesOf, productsIn } from "./walk.ts";
 
 export interface PlannerOptions {
   readonly precision: Precision;
@@ -71,29 +70,19 @@ export interface Frame {
 
 export class Planner {
   readonly emitter: PlanEmitter;
-  readonly store: Store;
+  readonly waiting: Waiting;
   readonly precision: Precision;
   readonly inferBody: PlannerOptions["inferBody"];
   readonly unrolled = new UnrolledNodes();
   readonly #weights: PlannerOptions["weights"];
   readonly #readElements: PlannerOptions["readElements"];
-  /** Of each product not launched: the last value whose whole expression its epilogue can take. */
-  readonly #settled = new Map<object, { readonly slot: Slot; readonly expr: Expr }>();
-
   readonly #concatenations = new Concatenations(this);
-  /** Products that have been launched: the expression that was stored, and where. */
-  readonly #launched = new Map<object, { readonly expr: Expr; readonly view: View }>();
-  readonly #orders = new Map<object, number>();
-  /** Where slots that wait are to be stored, once they are. */
-  readonly #homes = new Map<Slot, View>();
   /** What is the same in every instance of a graph: stored once. */
   readonly #fixed = new Map<Value, Slot>();
-  /** Of what waits, products and lazy slots: the node that it comes from, whoever makes it wait no longer. */
-  readonly #origins = new Map<object, Origin>();
 
   constructor(emitter: PlanEmitter, options: PlannerOptions) {
     this.emitter = emitter;
-    this.store = new Store(emitter);
+    this.waiting = new Waiting(emitter);
     this.precision = options.precision;
     this.inferBody = options.inferBody;
     this.#weights = options.weights;
@@ -207,7 +196,7 @@ export class Planner {
       case "stored":
         return state.view;
       case "lazy":
-        return this.settle(slot);
+        return this.waiting.settle(slot);
       case "known":
         return this.#stored(slot, this.emitter.constant(type, shape, state.elements));
       case "weight":
@@ -224,13 +213,13 @@ export class Planner {
 
   /** The slot's value as part of an expression. `count`: elements of what it becomes part of. */
   exprOf(slot: Slot, count: number): Expr {
-    this.#refresh(slot);
+    this.waiting.refresh(slot);
     const { state } = slot;
     if (state.kind === "lazy") {
       const isRepeated =
         count > 2 * elementCount(slot.shape) && nodesOf(state.expr).length > maxRepeatedNodes;
       if (!isRepeated) return state.expr;
-      return load(this.settle(slot));
+      return load(this.waiting.settle(slot));
     }
     const elements = state.kind === "known" ? state.elements : this.#scalarOf(state);
     const [only] = elements ?? [];
@@ -250,17 +239,11 @@ export class Planner {
   /** Makes the value of a node lazy, or stores it where its readers want it in memory. */
   setExpr(value: Value, expr: Expr, frame: Frame): void {
     const slot = this.slotOf(value, frame);
-    const products = productsIn(expr);
-    for (const product of products) this.noteProduct(product);
-    this.#origins.set(slot, this.emitter.draft.origin);
-    slot.state = {
-      kind: "lazy",
-      expr: products.length === 0 ? expr : this.#withProduct(slot, expr, value, frame),
-    };
     const home = frame.homes.get(value);
-    if (home !== undefined) this.#homes.set(slot, home);
+    const isInside = frame.inside.has(value);
+    this.waiting.hold(slot, expr, { isInside, home, mayContinue: () => this.#continues(value, expr, frame) });
     if (this.mayWait(slot, value, frame) || slot.state.kind !== "lazy") return;
-    this.settle(slot, home ?? this.#concatenations.homeOf(value, slot, this.orderOf(slot), frame));
+    this.waiting.settle(slot, home ?? this.#concatenations.homeOf(value, slot, this.orderOf(slot), frame));
   }
 
   /** The memory order that the slot has, or would take by itself. */
@@ -269,24 +252,6 @@ export class Planner {
     if (state.kind !== "lazy") return undefined;
     const [product] = productsIn(state.expr);
     return product === undefined ? likelyOrder(state.expr, shape) : product.order;
-  }
-
-  /** Keeps the product at the heart of an expression where its epilogue takes all of it; else stores what it takes. */
-  #withProduct(slot: Slot, expr: Expr, value: Value, frame: Frame): Expr {
-    const [product] = productsIn(expr);
-    if (product === undefined) return expr;
-    if (frame.inside.has(value)) return expr;
-    if (matchEpilogue(expr, slot.shape) !== undefined) {
-      this.#settled.set(product, { slot, expr });
-      return expr;
-    }
-    if (this.#continues(value, expr, frame)) return expr;
-    const before = this.#settled.get(product);
-    if (before === undefined)
-      throw new Error(`tc-lint bug: the product in ${slot.name} was never on its own`);
-    const replaced = substitute(expr, new Map([[before.expr, load(this.settle(before.slot))]]));
-    if (productsIn(replaced).length > 0) throw new Error(`tc-lint bug: ${slot.name} still holds a product`);
-    return replaced;
   }
 
   /** What is no epilogue yet may become one: 2 GELU(x) is halved by the node behind it. */
@@ -330,61 +295,6 @@ export class Planner {
     return elementwiseLowerings[operatorOf(node)] !== undefined && !frame.macros.has(node);
   }
 
-  settle(slot: Slot, to: View | undefined = this.#homes.get(slot)): View {
-    this.#refresh(slot);
-    const { state } = slot;
-    const [product] = state.kind === "lazy" ? productsIn(state.expr) : [];
-    const { draft } = this.emitter;
-    const origin = this.#origins.get(product ?? slot) ?? draft.origin;
-    const store = () => draft.during(origin, () => this.store.settle(slot, to));
-    if (state.kind !== "lazy" || product === undefined) return store();
-    const settled = this.#settled.get(product);
-    if (settled !== undefined && settled.expr !== state.expr) {
-      // Inside a region: only what the region began with is known to be something that the product can do.
-      this.settle(settled.slot);
-      return this.settle(slot, to);
-    }
-    const view = store();
-    this.#launched.set(product, { expr: state.expr, view });
-    return view;
-  }
-
-  /** Products launched meanwhile become loads of what they wrote. */
-  #refresh(slot: Slot): void {
-    if (slot.state.kind !== "lazy") return;
-    const { expr } = slot.state;
-    const replacements = new Map<Expr, Expr>();
-    for (const product of productsIn(expr)) {
-      const done = this.#launched.get(product);
-      if (done !== undefined) replacements.set(done.expr, load(done.view));
-    }
-    if (replacements.size > 0) slot.state = { kind: "lazy", expr: substitute(expr, replacements) };
-  }
-
-  /** Before an elementwise node: of several products in its inputs all but the last are stored. */
-  keepOneProduct(slots: readonly Slot[]): void {
-    const waiting = slots.filter(({ state }) => state.kind === "lazy" && productsIn(state.expr).length > 0);
-    const products = new Set(
-      waiting.flatMap(({ state }) => (state.kind === "lazy" ? productsIn(state.expr) : [])),
-    );
-    if (products.size < 2) return;
-    const keep = [...products].sort((a, b) => this.#order(a) - this.#order(b)).at(-1);
-    for (const slot of waiting) {
-      if (slot.state.kind === "lazy" && productsIn(slot.state.expr).some((product) => product !== keep))
-        this.settle(slot);
-    }
-  }
-
-  #order(product: object): number {
-    return this.#orders.get(product) ?? 0;
-  }
-
-  noteProduct(product: object): void {
-    if (this.#orders.has(product)) return;
-    this.#orders.set(product, this.#orders.size);
-    this.#origins.set(product, this.emitter.draft.origin);
-  }
-
   /** How a value of the model's `type` is stored. */
   slotType(value: Value, { type, shape }: View): StorageType {
     return (
@@ -398,16 +308,11 @@ export class Planner {
     return state.kind === "stored" && !isRoot ? state.view.type : type;
   }
 
-  /** Launches the product that a lazy slot waits for; what follows it stays an expression where it was one. */
-  launchProduct(slot: Slot): void {
-    this.#refresh(slot);
-    if (slot.state.kind === "lazy" && productsIn(slot.state.expr).length > 0) this.settle(slot);
-  }
-
   /** Writes the slot's value into `part`: computes it there where that is possible, else copies it. */
   place(slot: Slot, part: View): void {
     if (elementCount(part.shape) === 0) return;
-    if (slot.state.kind === "lazy" && slot.type === part.type && this.settle(slot, part) === part) return;
+    if (slot.state.kind === "lazy" && slot.type === part.type && this.waiting.settle(slot, part) === part)
+      return;
     const view = this.viewOf(slot);
     if (!isSamePlace(view, part)) this.emitter.copy(view, part);
   }
