@@ -164,6 +164,15 @@ int cuKernelGetFunction(Handle* function, Handle kernel) { *function = kernel; r
 int cuFuncGetAttribute(int* value, int attribute, Handle function) { (void)attribute; (void)function; *value = 0; return kSuccess; }
 int cuFuncSetAttribute(Handle function, int attribute, int value) { (void)function; (void)attribute; return value > 232448 ? kInvalidValue : kSuccess; }
 
+int cuTensorMapEncodeTiled(char* map, int type, unsigned rank, Handle address, const uint64_t* sizes, const uint64_t* strides,
+                           const unsigned* box, const unsigned* steps, int interleave, int swizzle, int promotion, int fill) {
+  if ((uint64_t)map % 64 != 0 || address % 16 != 0 || rank < 3 || rank > 5 || interleave != 0) return kInvalidValue;
+  for (unsigned i = 0; i < rank; ++i) if (sizes[i] == 0 || box[i] == 0 || box[i] > 256 || steps[i] != 1) return kInvalidValue;
+  for (unsigned i = 0; i + 1 < rank; ++i) if (strides[i] % 16 != 0) return kInvalidValue;
+  memset(map, type + swizzle + promotion + fill, 128);
+  return kSuccess;
+}
+
 // As cuda.h lays them out.
 typedef struct { int id; char pad[4]; union { struct { unsigned x, y, z; } cluster; char pad[64]; } value; } Attribute;
 typedef struct { unsigned grid[3], block[3], shared; Handle stream; Attribute* attributes; unsigned count; } Config;
