@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
   unlinkSync,
+  writeFileSync,
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -20,6 +21,8 @@ import { weightFiles } from "./weights.ts";
 import { atStep, hasCode, type OnWriteStep } from "./write-step.ts";
 
 const takeoverAttempts = 5;
+/** What systems say that have no hard links. */
+const noLinks = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"];
 
 export class ModelLock implements Disposable {
   /** Of the model: its folder without symbolic links, and its name. */
@@ -44,8 +47,24 @@ export class ModelLock implements Disposable {
     return found.exists && found.record?.token === this.#record.token;
   }
 
-  /** Creates the lock file; false where there is one. */
+  /** Creates the lock file, with its record in it from the start; false where there is one. */
   create(): boolean {
+    const staged = join(this.folder, temporaryName(this.name));
+    writeFileSync(staged, JSON.stringify(this.#record), { flag: "wx", mode: 0o644 });
+    try {
+      linkSync(staged, this.path);
+      return true;
+    } catch (error) {
+      if (hasCode(error, "EEXIST")) return false;
+      if (noLinks.some((code) => hasCode(error, code))) return this.#createEmpty();
+      throw error;
+    } finally {
+      rmSync(staged, { force: true });
+    }
+  }
+
+  /** The same on a file system without links: a process that dies here leaves a lock that says nothing. */
+  #createEmpty(): boolean {
     let descriptor: number;
     try {
       descriptor = openSync(this.path, "wx", 0o644);
