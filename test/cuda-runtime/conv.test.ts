@@ -93,7 +93,7 @@ describe("parameters fill the structs of the kernels", () => {
       to: nhwc("float16", [2, 64, 28, 28]),
     });
     expect(entryOf(depthwise.launches, "depthwise")).toBe(
-      declaredBytes("depthwise/depthwise.cu", "DepthwiseParams"),
+      declaredBytes("depthwise/params.cuh", "DepthwiseParams"),
     );
   });
 

@@ -2,8 +2,8 @@
 import type { Emitter } from "../../plan/lowering.ts";
 import { ParamWriter } from "../../plan/params.ts";
 import { bytesMoved, passMicroseconds } from "../../plan/predict.ts";
-import type { PlanTarget } from "../../plan/step.ts";
-import { bytesOfType, type FloatStorage, isFloatStorage } from "../../plan/storage.ts";
+import { ratesOf } from "../../plan/rates.ts";
+import { type FloatStorage, isFloatStorage } from "../../plan/storage.ts";
 import { channelsLastOrder, permuted, type View } from "../../plan/view.ts";
 import type { ConvRequest } from "../conv/conv.ts";
 import { type Window, writeActivations } from "../conv/params.ts";
@@ -16,109 +16,78 @@ import {
   writeDivisor,
   writePlacement,
 } from "../conv/spatial.ts";
+import {
+  chooseDepthwise,
+  type DepthwiseChoice,
+  type DepthwiseProblem,
+  type TileRow,
+  tileCount,
+} from "./choose.ts";
 
 const names: Readonly<Record<FloatStorage, string>> = { float16: "f16", bfloat16: "bf16", float32: "f32" };
 
-export interface DepthwiseVariant {
-  readonly suffix: string;
-  /** Channels of one thread, and its positions along the width. */
-  readonly vector: number;
-  readonly strip: number;
-}
+const threadsPerBlock = 128;
+/** Of one multiply-add outside of tiles: what an H200 took, waiting for loads included. */
+const untiledInstructions = 12;
 
-/** Taps and stride along the width that have a kernel of their own, with strips and with single positions. */
-const rows: readonly { readonly taps: number; readonly stride: number; readonly few: boolean }[] = [
-  { taps: 3, stride: 1, few: true },
-  { taps: 3, stride: 2, few: false },
-  { taps: 5, stride: 1, few: true },
-  { taps: 5, stride: 2, few: false },
-  { taps: 7, stride: 1, few: true },
-];
-
-const threads = 128;
-
-/** What the choice depends on: of the output, but for `alignment`, the bytes that runs of channels are aligned to in x. */
-export interface DepthwiseProblem {
-  readonly type: FloatStorage;
-  readonly channels: number;
-  readonly filters: number;
-  readonly positions: number;
-  readonly taps: number;
-  readonly stride: number;
-  readonly dilation: number;
-  readonly alignment: number;
-  /** Channels that can be written at once. */
-  readonly width: number;
-}
-
-/** Strips save reads, single positions fill more of the GPU. */
-export function depthwiseVariant(problem: DepthwiseProblem, target: PlanTarget): DepthwiseVariant {
-  const { type, channels, filters, positions, taps, stride, dilation, alignment, width } = problem;
-  const vector = 16 / bytesOfType(type);
-  if (channels !== filters || channels % vector !== 0 || alignment < 16 || width < vector) {
-    return { suffix: "single", vector: 1, strip: 4 };
-  }
-  // A stride of single positions does not matter.
-  const isFew = (positions * filters) / vector < 4 * 512 * target.multiprocessors;
-  const few = rows.find((row) => row.few && row.taps === taps && dilation === 1);
-  if (isFew && few !== undefined) return { suffix: `k${taps}s1_few`, vector, strip: 1 };
-  const row = rows.find((each) => each.taps === taps && each.stride === stride && dilation === 1);
-  return row === undefined
-    ? { suffix: "any", vector, strip: 2 }
-    : { suffix: `k${taps}s${stride}`, vector, strip: 4 };
-}
-
-/** Of one multiply-add: what an H200 takes (bench/results/gpu-conv.json), waiting for loads included. */
-function instructionsOf({ strip }: DepthwiseVariant): number {
-  return strip === 1 ? 16 : 8;
-}
-
-export function emitDepthwise(emitter: Emitter, request: ConvRequest, window: Window): void {
+export function emitDepthwise(
+  emitter: Emitter,
+  request: ConvRequest,
+  window: Window,
+  accepts?: (row: TileRow) => boolean,
+): void {
   const order = channelsLastOrder(request.x.shape.length);
   const type = isFloatStorage(request.x.type) ? request.x.type : "float32";
   const given = spatialOf(request.x);
   const x = isChannelsLast(given) ? given : spatialOf(emitter.packed(request.x, { order }));
   const y = spatialOf(request.to);
   const filters = y.channels;
-  const positions = y.batch * y.size[0] * y.size[1] * y.size[2];
-  const variant = depthwiseVariant(
-    {
-      type,
-      channels: x.channels,
-      filters,
-      positions,
-      taps: window.kernel[2],
-      stride: window.stride[2],
-      dilation: window.dilation[2],
-      alignment: channelAlignment(x),
-      width: vectorWidth(y, 8),
-    },
-    emitter.target,
-  );
+  const problem: DepthwiseProblem = {
+    ...{ type, channels: x.channels, filters, batch: y.batch, size: y.size },
+    ...{ kernel: window.kernel, stride: window.stride, dilation: window.dilation },
+    ...{ alignment: channelAlignment(x), width: vectorWidth(y, 8) },
+  };
+  const choice = chooseDepthwise(problem, emitter.target, accepts);
   const w = packedWeights(emitter, request.w);
-  const strips = Math.ceil(y.size[2] / variant.strip);
-  const count = (filters / variant.vector) * strips * y.size[1] * y.size[0] * y.batch;
   const residual = request.epilogue.residual && spatialOf(request.epilogue.residual);
+  const positions = y.batch * y.size[0] * y.size[1] * y.size[2];
   const taps = window.kernel[0] * window.kernel[1] * window.kernel[2];
+  const { count, grid, block } = launchShape(choice, problem);
   const reads = [x.view, w, request.epilogue.scale, request.epilogue.bias, residual?.view].filter(
     (view) => view !== undefined,
   );
   const work = {
     bytes: bytesMoved([...reads, y.view]),
-    instructions: positions * filters * taps * instructionsOf(variant),
+    instructions: choice.clocks === undefined ? positions * filters * taps * untiledInstructions : undefined,
   };
+  const own = (choice.clocks ?? 0) / (ratesOf(emitter.target).gigahertz * 1000);
   emitter.launch({
-    kernel: { kind: "built", family: "depthwise", entry: `depthwise_${names[type]}_${variant.suffix}` },
-    grid: [Math.ceil(count / threads), 1, 1],
-    block: [threads, 1, 1],
-    sharedBytes: 0,
-    params: depthwiseParams({ request, window, x, y, residual, w, variant, strips, count }),
+    kernel: { kind: "built", family: "depthwise", entry: `depthwise_${names[type]}_${choice.suffix}` },
+    ...{ grid, block, sharedBytes: choice.sharedBytes },
+    params: depthwiseParams({ request, window, x, y, residual, w, choice, count }),
     reads,
     writes: [y.view],
     flops: 2 * positions * filters * taps,
-    predictedMicroseconds: passMicroseconds(work, emitter.target),
-    detail: `depthwise ${window.kernel.join("x")}, ${variant.strip} positions of ${variant.vector} channels`,
+    predictedMicroseconds: Math.max(own, passMicroseconds(work, emitter.target)),
+    detail: `depthwise ${window.kernel.join("x")}, ${choice.wide}x${choice.high} positions of ${choice.vector} channels`,
   });
+}
+
+function launchShape(choice: DepthwiseChoice, problem: DepthwiseProblem) {
+  const { block, vector } = choice;
+  const tiles = tileCount(choice, problem);
+  const pieces = problem.filters / vector;
+  if (block === undefined) {
+    const count = tiles * pieces;
+    return {
+      count,
+      grid: [Math.ceil(count / threadsPerBlock), 1, 1],
+      block: [threadsPerBlock, 1, 1],
+    } as const;
+  }
+  const [lanes, perBlock] = block;
+  const grid = [Math.ceil(tiles / perBlock), Math.ceil(pieces / lanes), 1] as const;
+  return { count: tiles, grid, block: [lanes, perBlock, 1] as const };
 }
 
 /** [tap, filter], float32. */
@@ -134,13 +103,12 @@ interface Fields {
   readonly y: Spatial;
   readonly residual: Spatial | undefined;
   readonly w: View;
-  readonly variant: DepthwiseVariant;
-  readonly strips: number;
+  readonly choice: DepthwiseChoice;
   readonly count: number;
 }
 
 /** `DepthwiseParams` of depthwise.cu. */
-function depthwiseParams({ request, window, x, y, residual, w, variant, strips, count }: Fields) {
+function depthwiseParams({ request, window, x, y, residual, w, choice, count }: Fields) {
   const { epilogue } = request;
   const params = new ParamWriter()
     .pointer(x.view)
@@ -149,12 +117,12 @@ function depthwiseParams({ request, window, x, y, residual, w, variant, strips, 
     .pointer(residual?.view)
     .pointer(epilogue.scale)
     .pointer(epilogue.bias)
-    .i32(count, y.channels, y.size[2])
+    .i32(count, y.channels, y.size[2], y.size[1])
     .i32(...window.kernel, ...x.size, ...window.stride, ...window.dilation, ...window.pad)
     .i32(x.batchStride, ...x.strides, x.channelStride);
-  writeDivisor(params, y.channels / variant.vector);
-  writeDivisor(params, strips);
-  writeDivisor(params, y.size[1]);
+  writeDivisor(params, y.channels / choice.vector);
+  writeDivisor(params, Math.ceil(y.size[2] / choice.wide));
+  writeDivisor(params, Math.ceil(y.size[1] / choice.high));
   writeDivisor(params, y.size[0]);
   writeDivisor(params, y.channels / x.channels);
   writePlacement(params, y, 8);

@@ -1,14 +1,18 @@
 /** @file Convolutions on the GPU against loops in double precision. */
 import type { ConvChoice } from "../../../cuda-runtime/kernels/conv/choose.ts";
-import { emitConv } from "../../../cuda-runtime/kernels/conv/conv.ts";
+import { type ConvRequest, emitConv } from "../../../cuda-runtime/kernels/conv/conv.ts";
+import { triple } from "../../../cuda-runtime/kernels/conv/spatial.ts";
 import { type ConvMath, type ConvTile, convTiles } from "../../../cuda-runtime/kernels/conv/table.ts";
 import { emitConvTranspose } from "../../../cuda-runtime/kernels/conv/transposed.ts";
+import { type TileRow, tileRows } from "../../../cuda-runtime/kernels/depthwise/choose.ts";
+import { emitDepthwise } from "../../../cuda-runtime/kernels/depthwise/depthwise.ts";
 import {
   type Activation,
   type ActivationKind,
   type Epilogue,
   noActivation,
 } from "../../../cuda-runtime/plan/epilogue.ts";
+import type { Emitter } from "../../../cuda-runtime/plan/lowering.ts";
 import { type FloatStorage, isHalfStorage } from "../../../cuda-runtime/plan/storage.ts";
 import {
   channelsLastOrder,
@@ -53,6 +57,8 @@ interface Spec {
   readonly residual?: { readonly type: FloatStorage; readonly layout: Layout };
   readonly last?: Activation;
   readonly accepts?: (choice: ConvChoice) => boolean;
+  /** The depthwise kernel that it is for. */
+  readonly tile?: TileRow;
   /** The only architecture that has the kernel. */
   readonly arch?: number | undefined;
 }
@@ -149,7 +155,8 @@ function check(spec: Spec): (harness: Harness) => void {
       epilogue,
     };
     const emitter = { ...harness.emitter, tf32: math === "tf32" };
-    if (spec.transposedTo === undefined) emitConv(emitter, request, accepts);
+    if (spec.tile !== undefined) emitTile(emitter, request, spec.tile);
+    else if (spec.transposedTo === undefined) emitConv(emitter, request, accepts);
     else emitConvTranspose(emitter, request);
     harness.execute();
     const from: Tensor = { shape: spec.x, values: harness.values(x) };
@@ -160,6 +167,21 @@ function check(spec: Spec): (harness: Harness) => void {
         : transposedConvolved(from, weights, groups, window, spec.transposedTo);
     harness.expectClose(to, finished(sums, reference), toleranceOf(spec, depth), spec.name);
   };
+}
+
+function emitTile(emitter: Emitter, request: ConvRequest, tile: TileRow): void {
+  const window = {
+    kernel: triple(request.w.shape.slice(2), 1),
+    stride: triple(request.strides, 1),
+    dilation: triple(request.dilations, 1),
+    pad: triple(request.pads, 0),
+  };
+  let isTaken = false;
+  emitDepthwise(emitter, request, window, (row) => {
+    if (row === tile) isTaken = true;
+    return row === tile;
+  });
+  if (!isTaken) throw new Error("the tile was not asked for");
 }
 
 function epilogueOf(
@@ -379,6 +401,47 @@ function depthwiseSpecs(math: ConvMath): Spec[] {
   ];
 }
 
+/** A depthwise kernel on sizes that fill no tile, with all that an epilogue has. */
+function depthwiseTileSpecs(tile: TileRow, math: ConvMath): Spec[] {
+  const { taps, stride, wide, high } = tile;
+  const of = (name: string, spec: Omit<Spec, "name" | "math" | "tile" | "w"> & { w?: number[] }): Spec => ({
+    name: `depthwise k${taps}s${stride}_${wide}x${high} ${name}, ${math}`,
+    ...{ math, tile, groups: spec.x[1] ?? 1, w: [spec.x[1] ?? 1, 1, taps, taps] },
+    ...{ strides: [stride, stride], affine: "both" },
+    ...spec,
+  });
+  return [
+    of("padded unevenly", {
+      x: [2, 20, 19, 31],
+      pads: [2, taps - 1, 0, 1],
+      activation: activation("silu", 1),
+      residual: { type: storage[math], layout: "nhwc" },
+      last: activation("relu"),
+    }),
+    of("of less than a tile", {
+      x: [3, 6, 2, 3],
+      pads: new Array<number>(4).fill(taps - 2),
+      activation: activation("tanh"),
+    }),
+    of("of more channels than lanes", { x: [1, 140, 8, 9], pads: [1, 3, 3, 3], output: "float32" }),
+    of("of a slice into a slice", {
+      x: [2, 10, 9, 16],
+      pads: [3, 1, 3, 2],
+      layout: "wide",
+      outputLayout: "wide",
+      residual: { type: "float32", layout: "nchw" },
+    }),
+    of("another stride along the height", { x: [1, 4, 23, 18], strides: [3, stride], pads: [1, 1, 2, 2] }),
+    of("3 axes", {
+      x: [2, 8, 5, 11, 13],
+      w: [8, 1, 3, 2, taps],
+      strides: [2, 1, stride],
+      dilations: [2, 1, 1],
+      pads: [1, 1, 0, 2, 1, 1],
+    }),
+  ];
+}
+
 function transposedSpecs(math: ConvMath): Spec[] {
   const of = (name: string, spec: Omit<Spec, "name" | "math">): Spec => ({
     name: `transposed ${name}, ${math}`,
@@ -457,5 +520,8 @@ const activationSpecs: readonly Spec[] = (
 export const cases: readonly KernelCase[] = [
   ...convTiles.flatMap(tileSpecs),
   ...maths.flatMap(shapeSpecs),
+  ...tileRows.flatMap((tile) =>
+    (["f16", "bf16", "f32"] as const).flatMap((math) => depthwiseTileSpecs(tile, math)),
+  ),
   ...activationSpecs,
 ].map((spec) => ({ name: spec.name, run: check(spec) }));

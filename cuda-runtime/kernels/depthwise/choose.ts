@@ -1,0 +1,186 @@
+/** @file The depthwise kernels, and which of them a convolution gets. */
+import type { PlanTarget } from "../../plan/step.ts";
+import { bytesOfType, type FloatStorage } from "../../plan/storage.ts";
+import type { Triple } from "../conv/spatial.ts";
+
+/** How a convolution is cut into threads and blocks. */
+export interface DepthwiseChoice {
+  /** Of the entry's name. */
+  readonly suffix: string;
+  /** Channels of one thread, and its positions along width and height. */
+  readonly vector: number;
+  readonly wide: number;
+  readonly high: number;
+  /** [lanes along the channels, tiles] of kernels that work in tiles; others count threads. */
+  readonly block: readonly [number, number] | undefined;
+  readonly sharedBytes: number;
+  /** That the GPU is busy with tiles; undefined where the kernel has no model of its own. */
+  readonly clocks: number | undefined;
+}
+
+export interface DepthwiseProblem {
+  readonly type: FloatStorage;
+  readonly channels: number;
+  readonly filters: number;
+  readonly batch: number;
+  /** Of the output. */
+  readonly size: Triple;
+  readonly kernel: Triple;
+  readonly stride: Triple;
+  readonly dilation: Triple;
+  /** Bytes that runs of channels are aligned to in x. */
+  readonly alignment: number;
+  /** Channels that can be written at once. */
+  readonly width: number;
+}
+
+/** A TILE of depthwise.cu. */
+export interface TileRow {
+  readonly taps: number;
+  readonly stride: number;
+  readonly wide: number;
+  readonly high: number;
+  /** Rows of x that are read before they are wanted, and blocks that one multiprocessor has registers for. */
+  readonly ahead: number;
+  readonly blocks: number;
+}
+
+/** 7 along the width: it divides 56, 28, 14 and 7, and loses little of anything longer. */
+const rows: readonly (readonly [number, number, number, number, number, number])[] = [
+  [3, 1, 7, 4, 2, 4],
+  [3, 1, 7, 2, 2, 5],
+  [3, 1, 4, 1, 3, 5],
+  [3, 1, 2, 1, 3, 6],
+  [5, 1, 7, 4, 1, 4],
+  [5, 1, 7, 2, 1, 5],
+  [5, 1, 4, 1, 3, 5],
+  [5, 1, 2, 1, 4, 5],
+  [7, 1, 7, 4, 1, 4],
+  [7, 1, 7, 2, 1, 4],
+  [7, 1, 4, 1, 3, 4],
+  [7, 1, 2, 1, 4, 5],
+  [3, 2, 7, 2, 1, 4],
+  [3, 2, 4, 1, 2, 5],
+  [3, 2, 2, 1, 3, 6],
+  [5, 2, 7, 2, 1, 4],
+  [5, 2, 4, 1, 2, 4],
+  [5, 2, 2, 1, 4, 5],
+  [7, 2, 7, 2, 1, 4],
+  [7, 2, 4, 1, 2, 4],
+  [7, 2, 2, 1, 4, 5],
+];
+
+export const tileRows: readonly TileRow[] = rows.map(([taps, stride, wide, high, ahead, blocks]) => ({
+  ...{ taps, stride, wide, high },
+  ...{ ahead, blocks },
+}));
+
+const maxThreads = 128;
+/** What every architecture gives a block without being asked, and a multiprocessor all of its blocks. */
+const sharedBytesPerBlock = 49_152;
+const sharedBytesPerMultiprocessor = 200_000;
+
+/**
+ * Tiles where a kernel knows taps and stride along the width, else runs of 16 bytes of channels, else single ones.
+ * `accepts` narrows the choice among tiles, for measurements and tests.
+ */
+export function chooseDepthwise(
+  problem: DepthwiseProblem,
+  target: PlanTarget,
+  accepts: (row: TileRow) => boolean = () => true,
+): DepthwiseChoice {
+  const { type, channels, filters, kernel, stride, dilation, alignment, width } = problem;
+  const bytes = bytesOfType(type);
+  const isPaired = channels === filters && channels % 2 === 0 && alignment >= 2 * bytes && width >= 2;
+  const isDilated = dilation[1] > 1 || dilation[2] > 1;
+  let best: DepthwiseChoice | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (const row of isPaired && !isDilated ? tileRows : []) {
+    if (row.taps !== kernel[2] || row.stride !== stride[2] || !accepts(row)) continue;
+    const choice = tileChoice(row, problem);
+    const clocks = choice === undefined ? least : tileClocks(row, choice, problem, target);
+    if (choice !== undefined && clocks < least) [best, least] = [{ ...choice, clocks }, clocks];
+  }
+  return best ?? untiled(problem);
+}
+
+function untiled({ type, channels, filters, alignment, width }: DepthwiseProblem): DepthwiseChoice {
+  const vector = 16 / bytesOfType(type);
+  const isWide = channels === filters && channels % vector === 0 && alignment >= 16 && width >= vector;
+  const common = { high: 1, block: undefined, sharedBytes: 0, clocks: undefined };
+  return isWide
+    ? { suffix: "any", vector, wide: 2, ...common }
+    : { suffix: "single", vector: 1, wide: 4, ...common };
+}
+
+function tileChoice(row: TileRow, { type, channels, kernel }: DepthwiseProblem): DepthwiseChoice | undefined {
+  const { taps, stride, wide, high } = row;
+  const bytesPerLane = kernel[0] * kernel[1] * Math.ceil(taps / 2) * 16;
+  const lanes = lanesOf(channels / 2, 2 * bytesOfType(type), Math.floor(sharedBytesPerBlock / bytesPerLane));
+  if (lanes === 0) return undefined;
+  return {
+    suffix: `k${taps}s${stride}_${wide}x${high}`,
+    ...{ vector: 2, wide, high },
+    block: [lanes, Math.floor(maxThreads / lanes)],
+    sharedBytes: bytesPerLane * lanes,
+    clocks: undefined,
+  };
+}
+
+/** Lanes of a block along `pairs` of channels: few idle ones, and whole sectors of memory where that costs little. */
+function lanesOf(pairs: number, pairBytes: number, limit: number): number {
+  const most = Math.min(pairs, 64, limit);
+  const sector = 32;
+  let [best, bestScore] = [0, 0];
+  for (let lanes = Math.min(most, 16); lanes <= most; lanes++) {
+    const threads = lanes * Math.floor(maxThreads / lanes);
+    const busy = (pairs / (Math.ceil(pairs / lanes) * lanes)) * (threads / (Math.ceil(threads / 32) * 32));
+    const score = (lanes * pairBytes) % sector === 0 || lanes === pairs ? busy : 0.9 * busy;
+    if (score >= bestScore) [best, bestScore] = [lanes, score];
+  }
+  return best;
+}
+
+/** Of a trip to memory while others make theirs, and of all that a thread does once. */
+const tripClocks = 600;
+const fixedClocks = 2000;
+
+/** What tells the tiles of one convolution apart: instructions, and waves of blocks that wait for memory. */
+function tileClocks(
+  row: TileRow,
+  choice: DepthwiseChoice,
+  problem: DepthwiseProblem,
+  { multiprocessors }: PlanTarget,
+): number {
+  const { channels, kernel, stride, type } = problem;
+  const [lanes, tiles] = choice.block ?? [1, 1];
+  const blocks = Math.ceil(channels / 2 / lanes) * Math.ceil(tileCount(choice, problem) / tiles);
+  const perMultiprocessor = Math.ceil(blocks / multiprocessors);
+  const byShared = Math.floor(sharedBytesPerMultiprocessor / choice.sharedBytes);
+  const fullBlocks = row.blocks - (type === "float32" ? 1 : 0);
+  const resident = Math.min(Math.floor((fullBlocks * maxThreads) / (lanes * tiles)), byShared);
+  const instructions = instructionsOf(row, problem);
+  const issue = (perMultiprocessor * Math.ceil((lanes * tiles) / 32) * instructions) / (4 * 0.8);
+  const seen = kernel[0] * ((row.high - 1) * stride[1] + kernel[1]);
+  const thread = fixedClocks + Math.ceil(seen / row.ahead) * tripClocks + 1.3 * instructions;
+  return Math.max(issue, Math.ceil(perMultiprocessor / resident) * thread);
+}
+
+/** Tiles of one pair of channels. */
+export function tileCount({ wide, high }: DepthwiseChoice, { batch, size }: DepthwiseProblem): number {
+  return batch * size[0] * Math.ceil(size[1] / high) * Math.ceil(size[2] / wide);
+}
+
+/** Of one thread. */
+function instructionsOf({ taps, stride, wide, high }: TileRow, problem: DepthwiseProblem): number {
+  const { kernel, type } = problem;
+  const columns = (wide - 1) * stride + taps;
+  const rows = (high - 1) * problem.stride[1] + kernel[1];
+  // A load, its address and its condition; two conversions of halves.
+  const reads = rows * columns * (type === "float32" ? 3 : 5);
+  const weights = kernel[1] * high * 2 * Math.ceil(taps / 2);
+  const products = kernel[1] * high * wide * taps * 2;
+  // Scale, activation, conversion and store, and the sums that move up.
+  const stores = high * wide * (16 + 2 * (high - 1));
+  return 150 + kernel[0] * (reads + weights + products) + stores;
+}
