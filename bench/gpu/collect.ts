@@ -74,6 +74,8 @@ interface Peer {
   readonly batch: number;
   readonly mode: string;
   readonly us: number | null;
+  /** Measured in another run on a GPU of the same kind. */
+  readonly earlier?: boolean | undefined;
 }
 
 function collectModels(): void {
@@ -81,13 +83,18 @@ function collectModels(): void {
   if (found === undefined) return;
   const compiled: readonly Peer[] =
     options.compiled === undefined ? [] : JSON.parse(readFileSync(options.compiled, "utf8")).models;
-  const timeOf = (peers: readonly Peer[], row: ModelRow, mode: string) =>
-    peers.find((peer) => peer.mode === mode && peer.model === row.model && peer.batch === row.batch)?.us;
+  const peerOf = (peers: readonly Peer[], row: ModelRow, mode: string) =>
+    peers.find((peer) => peer.mode === mode && peer.model === row.model && peer.batch === row.batch);
   const rows = found.rows.map(({ model, batch, microseconds, spread, launches, error }) => {
     const row = { model, batch, microseconds, spread, launches, error };
-    const eager = timeOf(found.peers, row, "fp16_nhwc") ?? null;
-    const stored = timeOf(compiled, row, "compile_fp16_nhwc") ?? null;
-    return { ...row, eagerFp16NhwcMicroseconds: eager, storedCompileMicroseconds: stored };
+    const eager = peerOf(found.peers, row, "fp16_nhwc");
+    const stored = peerOf(compiled, row, "compile_fp16_nhwc");
+    return {
+      ...row,
+      eagerFp16NhwcMicroseconds: eager?.us ?? null,
+      ...(eager?.earlier ? { eagerIsFromEarlierRun: true } : {}),
+      storedCompileMicroseconds: stored?.us ?? null,
+    };
   });
   const ratioTo = (key: "eagerFp16NhwcMicroseconds" | "storedCompileMicroseconds") =>
     geometricMean(rows.flatMap((row) => (row.microseconds && row[key] ? [row[key] / row.microseconds] : [])));
