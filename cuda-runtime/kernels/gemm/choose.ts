@@ -53,6 +53,7 @@ interface Reading {
   readonly microseconds: number;
 }
 
+const mostSkinnyRows = 4;
 /** wgmma runs nowhere else. */
 const hopperArch = 90;
 const splitCounts = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32];
@@ -102,8 +103,9 @@ function hasHalf(type: FloatStorage, computeCapability: number): boolean {
   return computeCapability >= (type === "bfloat16" ? 80 : 75);
 }
 
-function fitsRows(row: GemmRow, { m, k, batch }: Problem): boolean {
-  if (row.kind === "hopper") return k > 0;
+function fitsRows(row: GemmRow, { m, n, k, batch }: Problem): boolean {
+  // A tile of few rows is all latency: kernels without tiles do no worse.
+  if (row.kind === "hopper") return k > 0 && Math.min(m, n) > mostSkinnyRows;
   if (row.kind !== "skinny") return true;
   return m <= row.rows && (row.rows === 1 || m > 1) && batch.length <= 3;
 }
