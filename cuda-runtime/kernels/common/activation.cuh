@@ -12,7 +12,10 @@ struct Activation {
   float b;
 };
 
-__device__ __forceinline__ float sigmoidOf(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
+// A division without its slow path leaves no branch, and formulas side by side: faster, for kernels that have the registers.
+__device__ __forceinline__ float sigmoidFast(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
+
+__device__ __forceinline__ float sigmoidOf(float x) { return 1.0f / (1.0f + __expf(-x)); }
 
 // x Φ(x) as relu(x) - |x| Q(|x|), where Q is small and keeps its digits: erfc by Abramowitz and Stegun 7.1.26, within
 // 1.5e-7. Without branches, and with two slow instructions; erff has about fifty.
@@ -25,10 +28,8 @@ __device__ __forceinline__ float geluOf(float x) {
   return (x < 0.0f ? 0.0f : x) - tail;
 }
 
-// 0.5 (1 + tanh(u)) is sigmoid(2 u).
-__device__ __forceinline__ float geluTanhOf(float x) {
-  return x * sigmoidOf(1.5957691216057308f * (x + 0.044715f * x * x * x));
-}
+// GELU with tanh is x sigmoid(this): 0.5 (1 + tanh(u)) is sigmoid(2 u).
+__device__ __forceinline__ float geluTanhSlope(float x) { return 1.5957691216057308f * (x + 0.044715f * x * x * x); }
 
 // Comparisons are written so that NaN stays NaN.
 __device__ __forceinline__ float clipOf(float x, float low, float high) {
@@ -45,7 +46,7 @@ __device__ __forceinline__ float activate(float x, const Activation& f) {
     case kTanh: return tanhf(x);
     case kSilu: return x * sigmoidOf(f.a * x);
     case kGelu: return geluOf(x);
-    case kGeluTanh: return geluTanhOf(x);
+    case kGeluTanh: return x * sigmoidOf(geluTanhSlope(x));
     case kHardSigmoid: return clipOf(f.a * x + f.b, 0.0f, 1.0f);
     case kHardSwish: return x * clipOf(f.a * x + f.b, 0.0f, 1.0f);
     case kElu: return x < 0.0f ? f.a * expm1f(x) : x;

@@ -1,10 +1,9 @@
 /** @file Emits convolutions: what has to be copied or packed first, the product, and the sum of its splits. */
-import type { Epilogue } from "../../plan/epilogue.ts";
 import type { Emitter } from "../../plan/lowering.ts";
 import { PlanError } from "../../plan/step.ts";
 import type { FloatStorage } from "../../plan/storage.ts";
 import { bytesOfType, isFloatStorage, isHalfStorage } from "../../plan/storage.ts";
-import { channelsLastOrder, elementCount, permuted, reshaped, sliced, type View } from "../../plan/view.ts";
+import { elementCount, permuted, type View } from "../../plan/view.ts";
 import { emitDepthwise } from "../depthwise/depthwise.ts";
 import { emitGemm } from "../gemm/gemm.ts";
 import {
@@ -15,7 +14,8 @@ import {
   chunksOf,
   describeConv,
 } from "./choose.ts";
-import { type ConvFields, convParams, packParams, type Window } from "./params.ts";
+import { type ConvRequest, copied, gatherTable, type Parts, packed, storageOf, tapsOf } from "./operands.ts";
+import { type ConvFields, convParams, type Window } from "./params.ts";
 import { convMicroseconds } from "./predict.ts";
 import {
   channelAlignment,
@@ -23,41 +23,12 @@ import {
   positionStride,
   type Spatial,
   spatialOf,
-  type Triple,
   triple,
   vectorWidth,
 } from "./spatial.ts";
 import { type ConvMath, elementBytes, sharedBytesOf, threadsOf } from "./table.ts";
 
-/** One to three spatial axes; any strides; any float types. */
-export interface ConvRequest {
-  /** [N, C, …spatial] */
-  readonly x: View;
-  /** [K, C / groups, …taps] */
-  readonly w: View;
-  /** [N, K, …positions] */
-  readonly to: View;
-  /** One entry a spatial axis. Padding in front may be negative; padding behind follows from the output's size. */
-  readonly strides: readonly number[];
-  readonly dilations: readonly number[];
-  readonly pads: readonly number[];
-  readonly groups: number;
-  /** What x and w are rounded to before they are multiplied; x's own type unless given. */
-  readonly operands?: FloatStorage | undefined;
-  readonly epilogue: Epilogue;
-}
-
-/** The request in three spatial axes. */
-interface Parts {
-  readonly request: ConvRequest;
-  readonly math: ConvMath;
-  readonly y: Spatial;
-  readonly w: Spatial;
-  readonly window: Window;
-  /** Of one group. */
-  readonly channels: number;
-  readonly filters: number;
-}
+export type { ConvRequest } from "./operands.ts";
 
 /** `accepts` narrows the choice among the kernels of this family, for measurements and tests. */
 export function emitConv(
@@ -157,13 +128,6 @@ function floatOf({ type }: View): FloatStorage {
   return type;
 }
 
-const storageOf: Readonly<Record<ConvMath, FloatStorage>> = {
-  f16: "float16",
-  bf16: "bfloat16",
-  tf32: "float32",
-  f32: "float32",
-};
-
 function emitProduct(emitter: Emitter, parts: Parts, accepts?: (choice: ConvChoice) => boolean): void {
   const { request, math, y } = parts;
   const x = spatialOf(request.x);
@@ -224,10 +188,6 @@ function problemOf(parts: Parts): ConvProblem {
   };
 }
 
-function tapsOf({ window }: Parts): number {
-  return window.kernel[0] * window.kernel[1] * window.kernel[2];
-}
-
 /** Ten bits of a table's entry name a tap along an axis. */
 const maxGatheredReach = 1023;
 const maxTable = 32_768;
@@ -242,88 +202,6 @@ function sourceOf({ window, math, channels }: Parts, x: Spatial): ConvSource {
     grain: type !== storageOf[math] ? 0 : alignment >= 16 ? 16 : alignment >= 8 ? 8 : alignment >= 4 ? 4 : 0,
     canGather: [0, 1, 2].every((axis) => reach(axis) <= maxGatheredReach) && taps * channels <= maxTable,
   };
-}
-
-interface Source {
-  readonly x: Spatial;
-  readonly groupStride: number;
-}
-
-/** x with channels last, those of each group padded so that they start on 16 bytes. What is between is never read. */
-function copied(emitter: Emitter, x: View, groups: number, type: FloatStorage): Source {
-  const [batch = 1, channels = 1, ...size] = x.shape;
-  const perChunk = 16 / bytesOfType(type);
-  const perGroup = channels / groups;
-  const padded = Math.ceil(perGroup / perChunk) * perChunk;
-  const order = channelsLastOrder(size.length + 2);
-  const all = emitter.temporary(type, [batch, groups * padded, ...size], order);
-  const byGroup = (view: View, count: number) => {
-    const split = reshaped(view, [batch, groups, count, ...size]);
-    if (split === undefined) throw new Error("tc-lint bug: an axis cannot be split");
-    return split;
-  };
-  const target = sliced(byGroup(all, padded), 2, 0, perGroup);
-  emitter.copy(byGroup(x, perGroup), target);
-  return { x: spatialOf(sliced(all, 1, 0, perGroup)), groupStride: padded };
-}
-
-/** Weights in the order that the kernel reads them. */
-function packed(
-  emitter: Emitter,
-  parts: Parts,
-  { tile, merge }: ConvChoice,
-  { chunks, planar }: { readonly chunks: number; readonly planar: boolean },
-): View {
-  const { w, math, filters, channels } = parts;
-  const perChunk = 16 / elementBytes(math);
-  const pitch = chunks * perChunk;
-  const to = emitter.temporary(storageOf[math], [w.batch, Math.max(1, pitch)]);
-  if (pitch === 0) return to;
-  const merged = channels * merge;
-  const tapPitch = tile.grain > 0 ? Math.ceil(merged / perChunk) * perChunk : planar ? 0 : merged;
-  const count = w.batch * pitch;
-  emitter.launch({
-    kernel: { kind: "built", family: "conv", entry: "conv_pack" },
-    grid: [Math.ceil(count / 256), 1, 1],
-    block: [256, 1, 1],
-    sharedBytes: 0,
-    params: packParams({ w, to, tf32: math === "tf32", filters, channels, merge, pitch, tapPitch }),
-    reads: [w.view],
-    writes: [to],
-    detail: "weights packed",
-  });
-  return to;
-}
-
-/** Of each element that is summed over: its offset in x, and its tap as gather.cuh packs it; -1 beyond the last one. */
-function gatherTable(
-  emitter: Emitter,
-  parts: Parts,
-  { x, channels, planar }: { readonly x: Spatial; readonly channels: number; readonly planar: boolean },
-): View {
-  const { window, math } = parts;
-  const taps = tapsOf(parts);
-  const perChunk = 16 / elementBytes(math);
-  const count = Math.ceil((taps * channels) / perChunk) * perChunk;
-  const values: number[] = [];
-  for (let k = 0; k < count; k++) {
-    const tap = planar ? k % taps : Math.floor(k / channels);
-    const channel = planar ? Math.floor(k / taps) : k % channels;
-    if (k >= taps * channels) values.push(0, -1);
-    else values.push(...tableEntry(x, window, tap, channel));
-  }
-  return emitter.constant("int32", [Math.max(1, count), 2], count === 0 ? [0, -1] : values);
-}
-
-function tableEntry(x: Spatial, { kernel, dilation }: Window, tap: number, channel: number): number[] {
-  const at: Triple = [
-    Math.floor(tap / kernel[2] / kernel[1]) * dilation[0],
-    (Math.floor(tap / kernel[2]) % kernel[1]) * dilation[1],
-    (tap % kernel[2]) * dilation[2],
-  ];
-  const offset =
-    at[0] * x.strides[0] + at[1] * x.strides[1] + at[2] * x.strides[2] + channel * x.channelStride;
-  return [offset, (at[0] << 20) | (at[1] << 10) | at[2]];
 }
 
 function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, fields: ConvFields): void {

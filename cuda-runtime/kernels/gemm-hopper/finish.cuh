@@ -105,7 +105,7 @@ struct Part {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float x = v[0][i];
-        done[i] = f.kind == kSilu ? x * sigmoidOf(f.a * x) : f.kind == kGelu ? geluOf(x) : geluTanhOf(x);
+        done[i] = f.kind == kGelu ? geluOf(x) : x * sigmoidFast(f.kind == kSilu ? f.a * x : geluTanhSlope(x));
       }
 #pragma unroll
       for (int j = 0; j + 1 < kBlocks; ++j)
