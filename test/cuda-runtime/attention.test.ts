@@ -64,8 +64,8 @@ function entriesOf(launches: readonly Launch[]): string[] {
 }
 
 describe("tiles of attention", () => {
-  it("are the entries of tensor.cuh", () => {
-    const text = source("tensor.cuh");
+  it("are the entries of attention.cu", () => {
+    const text = source("attention.cu");
     const listed = [
       ...text.matchAll(/^TENSOR_ATTENTION\((\d+), (\d), (\d+), \w+, (plain|masked), \w+\)$/gm),
     ].map(([, headDim, rowTiles, keys, form]) => `${headDim} ${rowTiles} ${keys} ${form}`);

@@ -1,43 +1,8 @@
 // Attention on Tensor Cores: a block takes a tile of queries and streams over keys, softmax and sums in FP32 registers.
 #pragma once
-#include "../common/launch.cuh"
-#include "../common/copy.cuh"
 #include "../common/mma.cuh"
 #include "params.cuh"
-
-constexpr float kLog2E = 1.4426950408889634f;
-// Of finite scores in powers of two.
-constexpr float kLowest = -1e30f;
-
-__device__ __forceinline__ float exp2Fast(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-// 1 - 2 / (e^2x + 1): right to FP32 rounding of a number around 1, which is all that a cap needs.
-__device__ __forceinline__ float tanhFast(float x) {
-  return 1.0f - __fdividef(2.0f, exp2Fast(2.8853900817779268f * x) + 1.0f);
-}
-
-// ROWS rows of a matrix to shared memory, D + 8 elements apart; beyond `rows` and `dim` zeros. D is a multiple of 16;
-// addresses of rows are multiples of 16 bytes. A thread keeps its column, so that one pointer moves on.
-template <typename T, int ROWS, int D, int THREADS>
-__device__ __forceinline__ void copyRows(uint32_t to, const T* from, int rowStride, int rows, int dim) {
-  constexpr int chunks = D / 8, pitch = (D + 8) * 2, rowsAtOnce = THREADS / chunks;
-  const int first = static_cast<int>(threadIdx.x) / chunks, col = static_cast<int>(threadIdx.x) % chunks * 8;
-  if (first >= rowsAtOnce) return;
-  const int bytes = min(max(dim - col, 0), 8) * 2;
-  const T* at = from + static_cast<int64_t>(first) * rowStride + col;
-  to += first * pitch + col * 2;
-#pragma unroll
-  for (int row = 0; row < ROWS; row += rowsAtOnce) {
-    if (ROWS % rowsAtOnce != 0 && row + rowsAtOnce > ROWS && first + row >= ROWS) break;
-    const bool inside = bytes > 0 && first + row < rows;
-    cpAsync<16>(to + row * pitch, inside ? at : from, inside ? bytes : 0);
-    at += static_cast<int64_t>(rowsAtOnce) * rowStride;
-  }
-}
+#include "rows.cuh"
 
 // WARPS × 16 M_TILES queries, BK keys a step, head size up to D; two stages of K and V.
 template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool MASKED> struct TensorAttention {
@@ -371,33 +336,3 @@ __device__ __forceinline__ void attendOnTensorCores(const AttentionParams& p) {
   TensorAttention<T, D, M_TILES, WARPS, BK, KEEP_Q, MASKED> attention(p);
   attention.run(sharedAddress(attentionShared));
 }
-
-#define TENSOR_ATTENTION_ENTRY(T, TYPE, D, M_TILES, BK, KEEP_Q, FORM, MASKED)                \
-  extern "C" __global__ void __launch_bounds__(128) attention_##TYPE##_d##D##_m##M_TILES##_##FORM( \
-      const __grid_constant__ AttentionParams p) { beginKernel(); attendOnTensorCores<T, D, M_TILES, 4, BK, KEEP_Q, MASKED>(p); }
-
-#define TENSOR_ATTENTION(D, M_TILES, BK, KEEP_Q, FORM, MASKED)                       \
-  TENSOR_ATTENTION_ENTRY(__half, f16, D, M_TILES, BK, KEEP_Q, FORM, MASKED)          \
-  TENSOR_ATTENTION_ENTRY(__nv_bfloat16, bf16, D, M_TILES, BK, KEEP_Q, FORM, MASKED)
-
-// The rows of attention.ts' table.
-TENSOR_ATTENTION(16, 1, 64, true, plain, false)
-TENSOR_ATTENTION(32, 1, 64, true, plain, false)
-TENSOR_ATTENTION(48, 1, 64, true, plain, false)
-TENSOR_ATTENTION(64, 1, 64, true, plain, false)
-TENSOR_ATTENTION(80, 1, 64, true, plain, false)
-TENSOR_ATTENTION(96, 1, 64, true, plain, false)
-TENSOR_ATTENTION(128, 1, 64, true, plain, false)
-TENSOR_ATTENTION(160, 1, 32, true, plain, false)
-TENSOR_ATTENTION(192, 1, 32, true, plain, false)
-TENSOR_ATTENTION(256, 1, 32, false, plain, false)
-TENSOR_ATTENTION(48, 2, 64, false, plain, false)
-TENSOR_ATTENTION(64, 2, 64, false, plain, false)
-TENSOR_ATTENTION(80, 2, 64, false, plain, false)
-TENSOR_ATTENTION(96, 2, 64, false, plain, false)
-TENSOR_ATTENTION(128, 2, 32, false, plain, false)
-TENSOR_ATTENTION(32, 1, 64, true, masked, true)
-TENSOR_ATTENTION(64, 1, 64, true, masked, true)
-TENSOR_ATTENTION(96, 1, 64, true, masked, true)
-TENSOR_ATTENTION(128, 1, 64, true, masked, true)
-TENSOR_ATTENTION(256, 1, 32, false, masked, true)

@@ -15,7 +15,7 @@ interface TileRow {
   readonly rate: number;
 }
 
-/** The entries of tensor.cuh. Two row tiles read keys and values from shared memory half as often. */
+/** The entries of attention.cu. Two row tiles read keys and values from shared memory half as often. */
 const rows: readonly TileRow[] = [
   { headDim: 16, rowTiles: 1, keys: 64, isPlain: true, isMasked: false, rate: 90 },
   { headDim: 32, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, rate: 170 },
