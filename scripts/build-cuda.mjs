@@ -9,7 +9,11 @@
 //
 //   // hot: gemm_tile_*, gemm_split
 //
-// names entries (patterns with *) that must not spill registers. Warnings that wgmma runs serialized, or that setmaxnreg
+// names entries (patterns with *) that must not spill registers. One that says
+//
+//   // only: 90a
+//
+// is for these architectures alone. Warnings that wgmma runs serialized, or that setmaxnreg
 // is ignored, fail the build wherever they appear. Exit codes: 0 built, 1 does not compile, 2 there is no compiler.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -35,6 +39,7 @@ const allArchitectures = ["75", "80", "86", "89", "90a", "100", "120"];
 /** GPUs without machine code of their own compile this at load. */
 const ptxArchitecture = "80";
 const flags = ["-std=c++17", "-O3", "-Xptxas", "-v"];
+const onlyPattern = /^\s*\/\/ only:(.*)$/m;
 const hotPattern = /^\s*\/\/ hot:(.*)$/gm;
 const fatalWarning = /C75(?:07|08|1\d)|wgmma\S* instructions are serialized|setmaxnreg ignored/i;
 
@@ -57,7 +62,10 @@ const start = performance.now();
 const tasks = families.flatMap((family) => {
   const source = join(kernels, family, `${family}.cu`);
   const hash = hashOf(source);
-  return architectures.map((arch) => ({ family, arch, source, stem: `${family}-${arch}-${hash}` }));
+  const only = listOf(onlyPattern.exec(readFileSync(source, "utf8"))?.[1]);
+  return architectures
+    .filter((arch) => only?.includes(arch) ?? true)
+    .map((arch) => ({ family, arch, source, stem: `${family}-${arch}-${hash}` }));
 });
 const failures = await inParallel(tasks, Number(options.jobs), compile);
 const broken = new Set(failures.map(({ family }) => family));
@@ -186,9 +194,13 @@ function problemsOf(family, arch, source, { warnings, entries }) {
   return problems.length === 0 ? undefined : `${family} sm_${arch}:\n  ${problems.join("\n  ")}`;
 }
 
-/** One file of all architectures. */
+/** One file of all architectures; none where the family is for others. */
 function link(family) {
   const own = tasks.filter((task) => task.family === family);
+  if (own.length === 0) {
+    for (const kind of ["fatbin", "json"]) rmSync(join(dist, `${family}.${kind}`), { force: true });
+    return;
+  }
   const images = own.map(
     ({ arch, stem }) => `--image3=kind=elf,sm=${arch},file=${join(cache, `${stem}.cubin`)}`,
   );

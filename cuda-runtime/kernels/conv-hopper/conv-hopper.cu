@@ -1,4 +1,5 @@
 // Convolution forward as an implicit product on Hopper's Tensor Cores: the copies of conv/, multiplied by wgmma.
+// only: 90a
 // hot: conv_h*
 #include "../common/launch.cuh"
 #include "../common/wgmma.cuh"

@@ -2,6 +2,7 @@
 // engine fill. Both operands have their unit stride along k, rows at multiples of 16 bytes.
 //
 // Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored.
+// only: 90a
 // hot: h*
 #include "../common/barrier.cuh"
 #include "../common/copy.cuh"
