@@ -115,9 +115,11 @@ class BoxOperand {
   constructor(map: TensorMap, memory: Memory) {
     const bytes = bytesOfType(map.view.type);
     for (const stride of [map.view.offset, ...map.strides])
-      if ((stride * bytes) % 16 !== 0) throw new Error(`a stride of ${stride} elements`);
+      if (stride < 0 || (stride * bytes) % 16 !== 0) throw new Error(`a stride of ${stride} elements`);
     if (map.box.length !== map.sizes.length || map.strides.length !== map.sizes.length - 1)
       throw new Error("a map of several ranks");
+    if ((map.sizes[1] ?? 1) > 1 && (map.strides[0] ?? 0) < (map.sizes[0] ?? 0))
+      throw new Error(`rows ${map.strides[0]} elements apart`);
     this.#map = map;
     this.#elements = new Elements(memory.bytesOf(map.view.buffer), byteOffsetOf(map.view), map.view.type);
   }

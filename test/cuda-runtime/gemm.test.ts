@@ -11,7 +11,14 @@ import { wholeParamsBytes } from "../../cuda-runtime/kernels/gemm/whole.ts";
 import { plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
 import { h200, type PlanTarget } from "../../cuda-runtime/plan/step.ts";
 import type { FloatStorage } from "../../cuda-runtime/plan/storage.ts";
-import { elementCount, permuted, stridesOf, type View } from "../../cuda-runtime/plan/view.ts";
+import {
+  elementCount,
+  expanded,
+  permuted,
+  sliced,
+  stridesOf,
+  type View,
+} from "../../cuda-runtime/plan/view.ts";
 import { ProductContext, runProduct } from "./gemm-machine.ts";
 import { attributesOf, Machine, nodeOf } from "./movement-machine.ts";
 
@@ -190,7 +197,7 @@ function contextOf(machine: Machine): ProductContext {
 }
 
 describe("launches compute the product", () => {
-  const size = fc.integer({ min: 1, max: 7 });
+  const size = fc.oneof(fc.integer({ min: 1, max: 7 }), fc.constantFrom(8, 16));
   const batches = fc.constantFrom(
     [[], []],
     [[3], [3]],
@@ -213,7 +220,7 @@ describe("launches compute the product", () => {
         size,
         fc.integer({ min: 1, max: 300 }),
         batches,
-        fc.nat(7),
+        fc.nat(31),
         (m, n, k, [x, y], bits) => {
           const machine = new Machine({ run: runProduct });
           const [batchA = [], batchB = []] = [x, y];
@@ -229,7 +236,11 @@ describe("launches compute the product", () => {
               Float64Array.from({ length: elementCount(shape) }, (_, index) => ((index * 7) % 11) - 5),
               isTurned ? turned(shape.length) : undefined,
             );
-          const a = tensor([...batchA, m, k], (bits & 1) !== 0);
+          const forward = tensor([...batchA, m, k], (bits & 1) !== 0);
+          const axis = forward.shape.length - 2;
+          const backward = sliced(forward, axis, m - 1, m, -1);
+          const repeated = expanded(sliced(forward, axis, 0, 1), forward.shape);
+          const a = (bits & 8) === 0 ? forward : (bits & 16) === 0 ? backward : repeated;
           const b = tensor([...batchB, k, n], (bits & 2) !== 0);
           const shape = [...batch, m, n];
           const to = machine.allocate("float32", shape, (bits & 4) !== 0 ? turned(shape.length) : undefined);
@@ -237,7 +248,7 @@ describe("launches compute the product", () => {
           expect(Array.from(machine.read(to))).toEqual(expected(machine, a, b, shape));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 120 },
     );
   });
 });

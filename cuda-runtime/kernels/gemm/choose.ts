@@ -49,6 +49,8 @@ interface Reading {
   readonly grain: number;
   /** The same for copies of whole grains, which must not pass the end of a single row: the memory may end there. */
   readonly wholeGrain: number;
+  /** Whether rows lie one behind another, and no axis runs backwards. */
+  readonly isForward: boolean;
   readonly isPacked: boolean;
   readonly microseconds: number;
 }
@@ -110,7 +112,14 @@ function fitsRows(row: GemmRow, { m, n, k, batch }: Problem): boolean {
   return m <= row.rows && (row.rows === 1 || m > 1) && batch.length <= 3;
 }
 
-const packed: Reading = { unit: "k", grain: 16, wholeGrain: 16, isPacked: true, microseconds: 0 };
+const packed: Reading = {
+  unit: "k",
+  grain: 16,
+  wholeGrain: 16,
+  isForward: true,
+  isPacked: true,
+  microseconds: 0,
+};
 
 /** As it lies, and packed along k; only the latter where it costs nothing and is better. */
 function readingsOf(
@@ -124,7 +133,8 @@ function readingsOf(
   const [rows, columns, stride] = unit === "outer" ? [k, outer, operand.k] : [outer, k, operand.outer];
   const grain = grainOf(operand, rows > 1 ? [stride] : []);
   const wholeGrain = rows > 1 ? grain : grainOf(operand, [columns]);
-  const asIs: Reading = { unit, grain, wholeGrain, isPacked: false, microseconds: 0 };
+  const isForward = (rows === 1 || stride >= columns) && operand.batch.every((step) => step >= 0);
+  const asIs: Reading = { unit, grain, wholeGrain, isForward, isPacked: false, microseconds: 0 };
   if (unit === "outer" && grain === 16 && options.isConstant(operand)) {
     // Some kernels take rows along k alone.
     return [asIs, packed];
@@ -172,9 +182,9 @@ function layoutOf(row: GemmRow, a: Reading, b: Reading): Layout | undefined {
   return row.odd === isOdd ? layout : undefined;
 }
 
-/** The copy engine knows where a row ends. */
-function takesHopper({ unit, grain }: Reading): boolean {
-  return unit === "k" && grain === 16;
+/** The copy engine knows where a row ends; rows that repeat or overlap, and steps backwards, are not for it. */
+function takesHopper({ unit, grain, isForward }: Reading): boolean {
+  return unit === "k" && grain === 16 && isForward;
 }
 
 function takesSkinny(row: GemmRow & { kind: "skinny" }, a: Reading, b: Reading): boolean {
