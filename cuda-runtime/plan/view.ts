@@ -62,10 +62,10 @@ function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index);
 }
 
-/** Axes by stride, the outermost first; axes of one element keep their place beside their neighbours. */
+/** Axes by stride, the outermost first; axes of one element, or of one that repeats, keep their place. */
 export function orderOf(view: Pick<View, "shape" | "strides">): number[] {
   const axes = view.shape.map((_, axis) => axis);
-  const wide = axes.filter((axis) => view.shape[axis] !== 1);
+  const wide = axes.filter((axis) => view.shape[axis] !== 1 && view.strides[axis] !== 0);
   const sorted = [...wide].sort(
     (a, b) => Math.abs(view.strides[b] ?? 0) - Math.abs(view.strides[a] ?? 0) || a - b,
   );
