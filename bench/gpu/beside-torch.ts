@@ -21,7 +21,13 @@ export function report(name: string, rows: readonly TimedRow[], peers: string | 
   writeFileSync(path.join(out, `${name}-ops.json`), JSON.stringify(rows.map(({ op }) => op)));
   // PyTorch takes its time: where it takes too long, what was measured is there.
   if (peers !== undefined) writeFileSync(path.join(out, `${name}.json`), JSON.stringify(rows, null, 1));
-  const times = peers === undefined ? undefined : peerTimes(rows, peers);
+  const times =
+    peers === undefined
+      ? undefined
+      : peerTimes(
+          rows.map(({ op }) => op),
+          peers,
+        );
   const whole = rows.map((row, index) => ({ ...row, peerUs: times?.[index] ?? null }));
   for (const row of whole) show(row);
   const ratios = whole.flatMap(({ us, peerUs }) => (peerUs === null ? [] : [peerUs / us]));
@@ -43,10 +49,10 @@ function show({
   console.log(`${name}: ${us.toFixed(2)} us${ratio}, ${rate}, error ${error.toExponential(1)}, ${kernel}`);
 }
 
-/** Microseconds in the rows' order. */
-function peerTimes(rows: readonly TimedRow[], folder: string): (number | null)[] {
+/** PyTorch's microseconds, in the order of the operations. */
+export function peerTimes(ops: readonly object[], folder: string): (number | null)[] {
   const child = spawnSync("python3", [path.join(folder, "torch_ops.py")], {
-    input: JSON.stringify(rows.map(({ op }) => op)),
+    input: JSON.stringify(ops),
     encoding: "utf8",
     maxBuffer: 2 ** 28,
   });
@@ -55,6 +61,6 @@ function peerTimes(rows: readonly TimedRow[], folder: string): (number | null)[]
   return times.map(({ us }) => us);
 }
 
-function geometricMean(values: readonly number[]): number {
+export function geometricMean(values: readonly number[]): number {
   return Math.exp(values.reduce((total, value) => total + Math.log(value), 0) / values.length);
 }

@@ -10,6 +10,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import type { ZooResult } from "../../test/gpu/zoo-run.ts";
+import { geometricMean } from "./beside-torch.ts";
 
 const { values: options } = parseArgs({
   options: { from: { type: "string" }, host: { type: "string" }, compiled: { type: "string" } },
@@ -29,10 +30,6 @@ function write(name: string, content: object): void {
     typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
   writeFileSync(path.join(results, name), `${JSON.stringify(content, rounded, 1)}\n`);
   console.log(name);
-}
-
-function geometricMean(ratios: readonly number[]): number {
-  return Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
 }
 
 interface OperationRow {

@@ -7,7 +7,6 @@
  * torch_ops.py reads. With --peers (the folder of torch_ops.py) its times stand beside ours. --sweep times every kernel
  * of the table (of one kind) on every shape: what the cost model is checked against.
  */
-import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
@@ -16,6 +15,7 @@ import { type GemmRow, gemmTable } from "../../cuda-runtime/kernels/gemm/table.t
 import type { FloatStorage } from "../../cuda-runtime/plan/storage.ts";
 import type { View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import { geometricMean, peerTimes } from "./beside-torch.ts";
 import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";
 import { emitProduct, type ProductSize } from "./operations.ts";
 
@@ -205,25 +205,13 @@ function show({ M, N, K, dtype, us, tflops, kernel, predicted, peerUs, error }: 
   console.log(`${line}, error ${error.toExponential(1)}, ${kernel}`);
 }
 
-/** PyTorch's times of the same rows, in order. */
-function peerTimes(rows: readonly Row[], folder: string): (number | null)[] {
-  const ops = rows.map(({ op, M, N, K, dtype }) => ({ op, M, N, K, dtype: dtypes[dtype].peer }));
-  const child = spawnSync("python3", [path.join(folder, "torch_ops.py")], {
-    input: JSON.stringify(ops),
-    encoding: "utf8",
-    maxBuffer: 2 ** 28,
-  });
-  if (child.status !== 0) throw new Error(`torch_ops.py: ${child.stderr.slice(-2000)}`);
-  const times: { us: number | null }[] = JSON.parse(child.stdout);
-  return times.map(({ us }) => us);
-}
-
-function geometricMean(values: readonly number[]): number {
-  return Math.exp(values.reduce((total, value) => total + Math.log(value), 0) / values.length);
+/** As torch_ops.py reads them. */
+function opsOf(rows: readonly Row[]): object[] {
+  return rows.map(({ op, M, N, K, dtype }) => ({ op, M, N, K, dtype: dtypes[dtype].peer }));
 }
 
 function compare(rows: readonly Row[], folder: string): Row[] {
-  const times = peerTimes(rows, folder);
+  const times = peerTimes(opsOf(rows), folder);
   const compared = rows.map((row, index) => ({ ...row, peerUs: times[index] ?? null }));
   for (const row of compared) show(row);
   const ratios = (wanted: boolean) =>
@@ -266,5 +254,4 @@ for (const dtype of wantedDtypes()) {
 }
 if (options.peers !== undefined && !options.sweep) rows = compare(rows, options.peers);
 writeFileSync(path.join(out, options.sweep ? "gemm-sweep.json" : "gemm.json"), JSON.stringify(rows, null, 1));
-const ops = rows.map(({ op, M, N, K, dtype }) => ({ op, M, N, K, dtype: dtypes[dtype].peer }));
-writeFileSync(path.join(out, "ops.json"), JSON.stringify(ops));
+writeFileSync(path.join(out, "ops.json"), JSON.stringify(opsOf(rows)));

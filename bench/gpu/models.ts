@@ -19,6 +19,7 @@ import { lostContext, supervise, tell } from "../../test/gpu/supervise.ts";
 import { openZooModel, sizesFor } from "../../test/gpu/zoo-models.ts";
 import { Reference } from "../../test/gpu/zoo-reference.ts";
 import { bytesOfInputs, planZooModel, timed } from "../../test/gpu/zoo-run.ts";
+import { geometricMean } from "./beside-torch.ts";
 
 interface Row {
   readonly model: string;
@@ -189,7 +190,6 @@ function report(rows: readonly Row[], peers: readonly Peer[]): void {
       .map((row) => of(row, mode) / (row.microseconds ?? Number.NaN))
       .filter((ratio) => ratio > 0);
     if (ratios.length === 0) continue;
-    const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
-    console.log(`${mode}: geometric mean ${mean.toFixed(3)} over ${ratios.length} rows`);
+    console.log(`${mode}: geometric mean ${geometricMean(ratios).toFixed(3)} over ${ratios.length} rows`);
   }
 }

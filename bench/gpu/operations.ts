@@ -7,8 +7,11 @@ import type { Choice } from "../../cuda-runtime/kernels/gemm/choose.ts";
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
 import { emitRowNorm } from "../../cuda-runtime/kernels/norm/norm.ts";
 import { emitSoftmax } from "../../cuda-runtime/kernels/softmax/softmax.ts";
+import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
+import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
 import { plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
 import type { Emitter } from "../../cuda-runtime/plan/lowering.ts";
+import type { Action, PlanTarget } from "../../cuda-runtime/plan/step.ts";
 import type { FloatStorage, HalfStorage, StorageType } from "../../cuda-runtime/plan/storage.ts";
 import { permuted, type View } from "../../cuda-runtime/plan/view.ts";
 import { binary, constant, load, unary } from "../../cuda-runtime/ptx/build.ts";
@@ -20,6 +23,32 @@ export interface Operands {
   /** Packed; a constant's packing is not part of a run. */
   tensor(kind: "constant" | "input", type: StorageType, shape: readonly number[], seed: number): View;
   output(type: StorageType, shape: readonly number[]): View;
+}
+
+/** Tensors that nobody fills: what is launched on them can be looked at, on any machine. */
+export class DraftOperands implements Operands {
+  readonly #draft = new PlanDraft();
+  readonly emitter: Emitter;
+
+  constructor(target: PlanTarget) {
+    this.emitter = new PlanEmitter(this.#draft, target, false);
+  }
+
+  tensor(kind: "constant" | "input", type: StorageType, shape: readonly number[]): View {
+    const view = this.#draft.allocate(kind, type, shape);
+    const nothing = { buffer: view.buffer, offsetBytes: 0, sizeBytes: 0, readInto: () => {} };
+    if (kind === "constant") this.#draft.upload(nothing);
+    return view;
+  }
+
+  output(type: StorageType, shape: readonly number[]): View {
+    return this.#draft.allocate("output", type, shape);
+  }
+
+  /** Of every run, in order. */
+  actions(): Action[] {
+    return this.#draft.finish().steps.map(({ action }) => action);
+  }
 }
 
 export interface ProductSize {

@@ -8,16 +8,14 @@
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
-import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
 import { bytesMoved, predictedMicroseconds } from "../../cuda-runtime/plan/predict.ts";
-import type { Action, Step } from "../../cuda-runtime/plan/step.ts";
-import { type HalfStorage, isHalfStorage, type StorageType } from "../../cuda-runtime/plan/storage.ts";
-import type { View } from "../../cuda-runtime/plan/view.ts";
+import type { Action } from "../../cuda-runtime/plan/step.ts";
+import { type HalfStorage, isHalfStorage } from "../../cuda-runtime/plan/storage.ts";
 import { ratesOf, targetOfGpu } from "../../src/cli/gpu-roofline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import {
   type ChainKind,
+  DraftOperands,
   emitChain,
   emitHeads,
   emitLayer,
@@ -46,27 +44,6 @@ interface Compared {
   readonly us: number;
   readonly predicted: number;
   readonly guessed: number;
-}
-
-/** Tensors that nobody fills, and what is launched on them. */
-class Draft implements Operands {
-  readonly #draft = new PlanDraft();
-  readonly emitter = new PlanEmitter(this.#draft, target, false);
-
-  tensor(kind: "constant" | "input", type: StorageType, shape: readonly number[]): View {
-    const view = this.#draft.allocate(kind, type, shape);
-    const nothing = { buffer: view.buffer, offsetBytes: 0, sizeBytes: 0, readInto: () => {} };
-    if (kind === "constant") this.#draft.upload(nothing);
-    return view;
-  }
-
-  output(type: StorageType, shape: readonly number[]): View {
-    return this.#draft.allocate("output", type, shape);
-  }
-
-  steps(): readonly Step[] {
-    return this.#draft.finish().steps;
-  }
 }
 
 function numberOf(op: Measured["op"], key: string): number {
@@ -154,9 +131,9 @@ function compared({ us, op: given, ...rest }: Measured): Compared {
   const kind = String(op["op"]);
   const emit = emitters[kind];
   if (emit === undefined) throw new Error(`a row of ${kind}`);
-  const set = new Draft();
+  const set = new DraftOperands(target);
   emit(set, op);
-  const actions = set.steps().map(({ action }) => action);
+  const actions = set.actions();
   const sum = (each: (action: Action) => number) =>
     actions.reduce((total, action) => total + each(action), 0);
   const detail = actions.map((action) => (action.kind === "launch" ? action.launch.detail : action.kind));

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
+  DraftOperands,
   emitChain,
   emitHeads,
   emitLayer,
@@ -11,7 +12,6 @@ import {
 } from "../../bench/gpu/operations.ts";
 import { emitGather } from "../../cuda-runtime/kernels/movement/gather.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
-import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
 import { bytesMoved, passMicroseconds, predictedMicroseconds } from "../../cuda-runtime/plan/predict.ts";
 import { dramRateOf } from "../../cuda-runtime/plan/rates.ts";
 import type { Action, PlanTarget } from "../../cuda-runtime/plan/step.ts";
@@ -26,19 +26,9 @@ function gpuTarget(id: string): PlanTarget {
 }
 
 function actionsOf(emit: (set: Operands) => void, target = h200): Action[] {
-  const draft = new PlanDraft();
-  const set: Operands = {
-    emitter: new PlanEmitter(draft, target, false),
-    tensor: (kind, type, shape) => {
-      const view = draft.allocate(kind, type, shape);
-      const nothing = { buffer: view.buffer, offsetBytes: 0, sizeBytes: 0, readInto: () => {} };
-      if (kind === "constant") draft.upload(nothing);
-      return view;
-    },
-    output: (type, shape) => draft.allocate("output", type, shape),
-  };
+  const set = new DraftOperands(target);
   emit(set);
-  return draft.finish().steps.map(({ action }) => action);
+  return set.actions();
 }
 
 function microsecondsOf(emit: (set: Operands) => void, target = h200): number {

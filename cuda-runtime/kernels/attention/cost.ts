@@ -1,5 +1,5 @@
 /** @file Predicted time of attention by one tile. The tile itself is chosen by a simpler rule (tiles.ts). */
-import { dramRateOf, ratesOf } from "../../plan/rates.ts";
+import { dramRateOf, launchMicroseconds, ratesOf } from "../../plan/rates.ts";
 import { h200, type PlanTarget } from "../../plan/step.ts";
 import type { AttentionSize, TensorTile } from "./tiles.ts";
 
@@ -11,9 +11,7 @@ export interface AttentionWork extends AttentionSize {
   readonly isCausal: boolean;
 }
 
-/** As bench/results/gpu-attention.json has them, on an H200. */
-const launchMicroseconds = 2;
-/** Until a block's first step, and from its last one. */
+/** Until a block's first step, and from its last one: bench/results/gpu-attention.json, on an H200. */
 const blockMicroseconds = 1.6;
 /** A step alone on its multiprocessor waits for memory and barriers: time over that of one among others. */
 const aloneFactor = 1.8;

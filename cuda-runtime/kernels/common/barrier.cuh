@@ -42,19 +42,3 @@ __device__ __forceinline__ void waitBarrier(uint32_t barrier, int parity) {
   }
 #endif
 }
-
-// A warpgroup gives registers back beyond COUNT a thread …
-template <int COUNT>
-__device__ __forceinline__ void keepRegisters() {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
-#endif
-}
-
-// … and another one takes them.
-template <int COUNT>
-__device__ __forceinline__ void takeRegisters() {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
-#endif
-}

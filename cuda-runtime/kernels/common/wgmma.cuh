@@ -1,4 +1,5 @@
-// Matrix instructions of a warpgroup (sm_90a), one function a PTX instruction. Both operands are in shared memory.
+// Matrix instructions of a warpgroup (sm_90a), and its share of registers, one function a PTX instruction. Both operands of
+// a product are in shared memory.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -41,6 +42,22 @@ template <int PENDING>
 __device__ __forceinline__ void warpgroupWait() {
 #if defined(TC_LINT_WGMMA)
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+#endif
+}
+
+// A warpgroup gives registers back beyond COUNT a thread …
+template <int COUNT>
+__device__ __forceinline__ void keepRegisters() {
+#if defined(TC_LINT_WGMMA)
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
+#endif
+}
+
+// … and another one takes them.
+template <int COUNT>
+__device__ __forceinline__ void takeRegisters() {
+#if defined(TC_LINT_WGMMA)
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
 #endif
 }
 

@@ -4,6 +4,7 @@
  * A block's time is its products at the rate of the instructions, and what it costs to fetch; blocks share a
  * multiprocessor as long as registers and shared memory allow. Nothing here launches anything.
  */
+import { launchMicroseconds } from "../../plan/rates.ts";
 import type { PlanTarget } from "../../plan/step.ts";
 import { type ConvMath, type ConvTile, convTiles, elementBytes, sharedBytesOf, threadsOf } from "./table.ts";
 
@@ -69,8 +70,6 @@ const rates: readonly (Rates & { readonly from: number })[] = [
 const clockShare = 1.7 / 1830;
 const memoryShare = 4e6 / 4800;
 
-/** Of a kernel that does nothing; and of one more in a row. */
-export const launchMicroseconds = 2;
 /** Until a block's first operands are there, and from its last product to the end of its stores. */
 const fillMicroseconds = 1.1;
 export const drainMicroseconds = 0.7;

@@ -4,26 +4,12 @@
  * Along one axis, position `a + stride · q` (a: phase) gets x[q + (a + pad − tap · dilation) / stride] · w[tap] for the
  * taps for which that is a whole number. They are an arithmetic sequence; backwards, it is a convolution over x.
  */
-import type { Epilogue } from "../../plan/epilogue.ts";
 import type { Emitter } from "../../plan/lowering.ts";
-import type { FloatStorage } from "../../plan/storage.ts";
 import { permuted, reshaped, sliced, type View } from "../../plan/view.ts";
-import { emitConv } from "./conv.ts";
+import { type ConvRequest, emitConv } from "./conv.ts";
 
-/** As `ConvRequest`, but for w. */
-export interface ConvTransposeRequest {
-  readonly x: View;
-  /** [C, K / groups, …taps] */
-  readonly w: View;
-  readonly to: View;
-  readonly strides: readonly number[];
-  readonly dilations: readonly number[];
-  /** What is cut off in front. */
-  readonly pads: readonly number[];
-  readonly groups: number;
-  readonly operands?: FloatStorage | undefined;
-  readonly epilogue: Epilogue;
-}
+/** Of a transposed convolution: w is [C, K / groups, …taps], and `pads` are what is cut off in front. */
+export type ConvTransposeRequest = ConvRequest;
 
 /** One axis of one phase. */
 export interface Phase {

@@ -18,6 +18,13 @@ export interface DepthwiseChoice {
   readonly clocks: number | undefined;
 }
 
+interface TileChoice extends DepthwiseChoice {
+  readonly block: readonly [number, number];
+  readonly clocks: number;
+}
+
+type TileShape = Omit<TileChoice, "clocks">;
+
 export interface DepthwiseProblem {
   readonly type: FloatStorage;
   readonly channels: number;
@@ -75,7 +82,8 @@ export const tileRows: readonly TileRow[] = rows.map(([taps, stride, wide, high,
   ...{ ahead, blocks },
 }));
 
-const maxThreads = 128;
+/** Of a block: what the kernels are compiled for. */
+export const maxThreads = 128;
 /** What every architecture gives a block without being asked, and a multiprocessor all of its blocks. */
 const sharedBytesPerBlock = 49_152;
 const sharedBytesPerMultiprocessor = 200_000;
@@ -93,13 +101,11 @@ export function chooseDepthwise(
   const bytes = bytesOfType(type);
   const isPaired = channels === filters && channels % 2 === 0 && alignment >= 2 * bytes && width >= 2;
   const isDilated = dilation[1] > 1 || dilation[2] > 1;
-  let best: DepthwiseChoice | undefined;
-  let least = Number.POSITIVE_INFINITY;
+  let best: TileChoice | undefined;
   for (const row of isPaired && !isDilated ? tileRows : []) {
     if (row.taps !== kernel[2] || row.stride !== stride[2] || !accepts(row)) continue;
-    const choice = tileChoice(row, problem);
-    const clocks = choice === undefined ? least : tileClocks(row, choice, problem, target);
-    if (choice !== undefined && clocks < least) [best, least] = [{ ...choice, clocks }, clocks];
+    const choice = tileChoice(row, problem, target);
+    if (choice !== undefined && choice.clocks < (best?.clocks ?? Number.POSITIVE_INFINITY)) best = choice;
   }
   return best ?? untiled(problem);
 }
@@ -113,18 +119,19 @@ function untiled({ type, channels, filters, alignment, width }: DepthwiseProblem
     : { suffix: "single", vector: 1, wide: 4, ...common };
 }
 
-function tileChoice(row: TileRow, { type, channels, kernel }: DepthwiseProblem): DepthwiseChoice | undefined {
+function tileChoice(row: TileRow, problem: DepthwiseProblem, target: PlanTarget): TileChoice | undefined {
   const { taps, stride, wide, high } = row;
+  const { type, channels, kernel } = problem;
   const bytesPerLane = kernel[0] * kernel[1] * Math.ceil(taps / 2) * 16;
   const lanes = lanesOf(channels / 2, 2 * bytesOfType(type), Math.floor(sharedBytesPerBlock / bytesPerLane));
   if (lanes === 0) return undefined;
-  return {
+  const shape: TileShape = {
     suffix: `k${taps}s${stride}_${wide}x${high}`,
     ...{ vector: 2, wide, high },
     block: [lanes, Math.floor(maxThreads / lanes)],
     sharedBytes: bytesPerLane * lanes,
-    clocks: undefined,
   };
+  return { ...shape, clocks: tileClocks(row, shape, problem, target) };
 }
 
 /** Lanes of a block along `pairs` of channels: few idle ones, and whole sectors of memory where that costs little. */
@@ -148,12 +155,12 @@ const fixedClocks = 2000;
 /** What tells the tiles of one convolution apart: instructions, and waves of blocks that wait for memory. */
 function tileClocks(
   row: TileRow,
-  choice: DepthwiseChoice,
+  choice: TileShape,
   problem: DepthwiseProblem,
   { multiprocessors }: PlanTarget,
 ): number {
   const { channels, kernel, stride, type } = problem;
-  const [lanes, tiles] = choice.block ?? [1, 1];
+  const [lanes, tiles] = choice.block;
   const blocks = Math.ceil(channels / 2 / lanes) * Math.ceil(tileCount(choice, problem) / tiles);
   const perMultiprocessor = Math.ceil(blocks / multiprocessors);
   const byShared = Math.floor(sharedBytesPerMultiprocessor / choice.sharedBytes);
@@ -167,7 +174,10 @@ function tileClocks(
 }
 
 /** Tiles of one pair of channels. */
-export function tileCount({ wide, high }: DepthwiseChoice, { batch, size }: DepthwiseProblem): number {
+export function tileCount(
+  { wide, high }: Pick<DepthwiseChoice, "wide" | "high">,
+  { batch, size }: DepthwiseProblem,
+): number {
   return batch * size[0] * Math.ceil(size[1] / high) * Math.ceil(size[2] / wide);
 }
 

@@ -20,13 +20,13 @@ import {
   chooseDepthwise,
   type DepthwiseChoice,
   type DepthwiseProblem,
+  maxThreads,
   type TileRow,
   tileCount,
 } from "./choose.ts";
 
 const names: Readonly<Record<FloatStorage, string>> = { float16: "f16", bfloat16: "bf16", float32: "f32" };
 
-const threadsPerBlock = 128;
 /** What an H200 takes for tiles over what their instructions and waits are counted as (bench/results/gpu-conv.json). */
 const measuredOverCounted = 1.9;
 /** Of one multiply-add outside of tiles: what an H200 took, waiting for loads included. */
@@ -83,8 +83,8 @@ function launchShape(choice: DepthwiseChoice, problem: DepthwiseProblem) {
     const count = tiles * pieces;
     return {
       count,
-      grid: [Math.ceil(count / threadsPerBlock), 1, 1],
-      block: [threadsPerBlock, 1, 1],
+      grid: [Math.ceil(count / maxThreads), 1, 1],
+      block: [maxThreads, 1, 1],
     } as const;
   }
   const [lanes, perBlock] = block;
