@@ -38,6 +38,8 @@ export interface Facts {
   readonly symbols: ReadonlySet<string>;
   /** Symbols with one. */
   readonly bindings: ReadonlyMap<string, number>;
+  /** Whether the caller gave a size: what is here then holds at that size alone. */
+  readonly isBound: boolean;
   readonly skipped: readonly Skipped[];
   readonly contradictions: readonly Contradiction[];
   /**
@@ -66,7 +68,8 @@ export function inferFacts(model: Model, options: InferOptions = {}): Facts {
     collectFactSymbols(fact, inference.symbols);
   }
   inference.run(root);
-  return collect(root, inference, new Inference(model, bindings, useDeclared));
+  const isBound = (options.shapes?.size ?? 0) + (options.dims?.size ?? 0) + (options.inputs?.size ?? 0) > 0;
+  return collect(root, inference, new Inference(model, bindings, useDeclared), isBound);
 }
 
 function inputFact(input: Value, options: InferOptions, bindings: Bindings): Fact | undefined {
@@ -80,7 +83,7 @@ function inputFact(input: Value, options: InferOptions, bindings: Bindings): Fac
   return declared === undefined ? undefined : factOfType(declared, bindings);
 }
 
-function collect(root: Scope, { symbols, bindings }: Inference, bodies: Inference): Facts {
+function collect(root: Scope, { symbols, bindings }: Inference, bodies: Inference, isBound: boolean): Facts {
   const skipped: Skipped[] = [];
   const contradictions: Contradiction[] = [];
   for (const scope of walk(root)) {
@@ -94,6 +97,7 @@ function collect(root: Scope, { symbols, bindings }: Inference, bodies: Inferenc
     scopes: () => walk(root),
     symbols,
     bindings: bindings.sizes,
+    isBound,
     skipped,
     contradictions,
     inferBody: (graph, inputs, owner, parent) => bodies.inferBody(graph, inputs, owner, parent),

@@ -65,6 +65,11 @@ export class Scope {
     this.#facts = parent === undefined ? new Array<undefined>(model.valueCount) : new Map();
   }
 
+  /** Whether this is the main graph, whichever inference it is of. */
+  get isMain(): boolean {
+    return this.parent === undefined;
+  }
+
   /** Where this instance is, e.g. `graph`, `graph/loop_1:body`, `graph/call_3:MyFunction`. */
   get path(): string {
     if (this.parent === undefined || this.owner === undefined) return "graph";

@@ -1,6 +1,6 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
 import type { CostModel } from "../cost/model.ts";
-import { inferFacts } from "../facts/infer.ts";
+import { type Facts, inferFacts } from "../facts/infer.ts";
 import type { Target } from "../hardware/target.ts";
 import { Patch } from "../ir/patch.ts";
 import type { LintContext } from "../lint/context.ts";
@@ -71,19 +71,23 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
 function contextOf(model: OpenModel, settings: FixSettings): PassContext {
   const { target, options } = settings;
   const context = buildContext(model, settings);
-  const { facts, products } = context;
   return {
     model,
-    facts,
-    products,
+    facts: unboundFacts(context),
+    products: context.products,
     traffic: trafficOf(context),
     target,
     options,
     pricing: pricingOf(context, settings),
     names: new FreshNames(model),
     open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
-    preview: (patch) => inferFacts(patched(model, patch, "tc-lint.preview.data"), settings),
+    preview: (patch) => inferFacts(patched(model, patch, "tc-lint.preview.data")),
   };
+}
+
+/** What holds at every size. Sizes that the user binds are for prices: a rewrite that knew them would hold at these alone. */
+export function unboundFacts({ model, facts }: LintContext): Facts {
+  return facts.isBound ? inferFacts(model) : facts;
 }
 
 export function pricingOf(

@@ -1,7 +1,7 @@
 /** @file What rules still find in a fixed model that a safe fix could have repaired: each with the reason that it did not. */
 import type { LintContext } from "../lint/context.ts";
 import { explainer } from "../passes/align/remainder.ts";
-import { type FixNote, type FixSettings, pricingOf, trafficOf } from "./pipeline.ts";
+import { type FixNote, type FixSettings, pricingOf, trafficOf, unboundFacts } from "./pipeline.ts";
 
 /** A note for every product that is still off the multiple and would be faster, seen by itself, if it were not. */
 export function remainderNotes(context: LintContext, settings: FixSettings): FixNote[] {
@@ -14,10 +14,10 @@ export function remainderNotes(context: LintContext, settings: FixSettings): Fix
     }),
   );
   if (found.length === 0) return [];
-  const { facts, products } = context;
+  const { products } = context;
   const reasonFor = explainer({
-    facts,
-    work: { products: products.filter(({ scope }) => scope === facts.root), traffic: trafficOf(context) },
+    facts: unboundFacts(context),
+    work: { products: products.filter(({ scope }) => scope.isMain), traffic: trafficOf(context) },
     pricing: pricingOf(context, settings),
   });
   return found.map(({ rule, product, microseconds }) => {

@@ -63,7 +63,9 @@ export interface PassOptions {
 
 export interface PassContext {
   readonly model: Model;
+  /** Inferred without the sizes that the user binds: what is written must hold at every size. */
   readonly facts: Facts;
+  /** At the sizes that price it. */
   readonly products: readonly SizedProduct[];
   /** What runs between products, of the main graph. */
   readonly traffic: readonly TrafficStep[];
@@ -72,7 +74,7 @@ export interface PassContext {
   readonly names: FreshNames;
   readonly open: OpenTensor;
   readonly options: PassOptions;
-  /** What inference makes of the model with a patch applied; nothing is kept. */
+  /** What inference makes of the model with a patch applied, at no size in particular; nothing is kept. */
   readonly preview: (patch: Patch) => Facts;
 }
 

@@ -51,7 +51,7 @@ export async function expectSamePadded(
   return padding;
 }
 
-function expectClose(expected: Results, actual: Results, tolerance: number): void {
+export function expectClose(expected: Results, actual: Results, tolerance: number): void {
   expect([...actual.keys()]).toEqual([...expected.keys()]);
   for (const [name, want] of expected) {
     const got = actual.get(name);

@@ -20,7 +20,7 @@ function runAlign(context: PassContext): PassResult {
   const relations = relate(facts);
   const fills = collectFills(relations);
   blockUnsafe(relations, freeAtoms(allAxes(relations)), fills);
-  const products = context.products.filter(({ scope }) => scope === facts.root);
+  const products = context.products.filter(({ scope }) => scope.isMain);
   const notes: PassNote[] = [];
   for (let round = 0; round < maxRounds; round++) {
     const choice = choosePadding(relations, freeAtoms(allAxes(relations)), { products, traffic }, pricing);

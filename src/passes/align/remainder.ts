@@ -35,7 +35,7 @@ export function explainer({ facts, work, pricing }: RemainderInput): (product: S
   const isPadded = (product: SizedProduct, { products, sizes }: Component) =>
     products.includes(product) && [...atomsOfProduct(product, relations)].some((atom) => sizes.has(atom));
   return (product) => {
-    if (product.scope !== facts.root)
+    if (!product.scope.isMain)
       return { kind: "elsewhere", message: "it is in a subgraph or a function, where axes are not followed" };
     // An axis that is forbidden says more than what another axis of the same product would save.
     const blocked = blocksOf(product, relations);

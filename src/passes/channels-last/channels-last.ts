@@ -113,11 +113,11 @@ function blockedNotes(borders: readonly Border[], context: PassContext): PassNot
 }
 
 /** Convolutions that have no NHWC form here. */
-function keptNotes({ model, products, facts }: PassContext): PassNote[] {
+function keptNotes({ model, products }: PassContext): PassNote[] {
   const kept = new Map<string, { first: Node; count: number }>();
   for (const { node, scope, sizes } of products) {
     if (sizes.kind !== "conv" || sizes.layout === "nhwc") continue;
-    const reason = reasonToKeep(node, scope === facts.root && node.graph === model.graph, sizes.input.length);
+    const reason = reasonToKeep(node, scope.isMain && node.graph === model.graph, sizes.input.length);
     if (reason === undefined) continue;
     const known = kept.get(reason) ?? { first: node, count: 0 };
     known.count += 1;

@@ -5,10 +5,10 @@ import type { Node, Value } from "../../ir/model.ts";
 import type { PassContext } from "../pass.ts";
 
 /** Microseconds that NHWC takes off a convolution; 0 for one whose sizes are not known. */
-export function gainOf(node: Node, { products, pricing, facts }: PassContext): number {
+export function gainOf(node: Node, { products, pricing }: PassContext): number {
   let gain = 0;
   for (const { node: owner, scope, sizes, runs } of products) {
-    if (owner !== node || scope !== facts.root || sizes.kind !== "conv") continue;
+    if (owner !== node || !scope.isMain || sizes.kind !== "conv") continue;
     gain += runs * (pricing.estimate(sizes) - pricing.estimate({ ...sizes, layout: "nhwc" }));
   }
   return gain;
