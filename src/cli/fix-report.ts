@@ -28,6 +28,8 @@ export interface FixEntry {
   readonly ranges: string | null;
   /** Predicted, for one run. */
   readonly microseconds: { readonly before: number; readonly after: number } | null;
+  /** Symbols that nobody bound, and the size at which each is priced. */
+  readonly assumed: Readonly<Record<string, number>>;
   readonly notes: readonly NoteEntry[];
   readonly diff: ModelDiff | null;
   /** Of the model file at the destination. */
@@ -51,7 +53,7 @@ export function fixReportOf(fixes: readonly FixEntry[], lint: LintReport | undef
 }
 
 export function entryOf(outcome: FixOutcome, ranges: string | undefined): FixEntry {
-  const { path, destination, changed, written, proof, microseconds, notes, diff, bytes } = outcome;
+  const { path, destination, changed, written, proof, microseconds, assumed, notes, diff, bytes } = outcome;
   return {
     path,
     destination,
@@ -60,6 +62,7 @@ export function entryOf(outcome: FixOutcome, ranges: string | undefined): FixEnt
     proof,
     ranges: ranges ?? null,
     microseconds,
+    assumed,
     notes: notes.map(({ pass, rule, kind, node, message, microseconds: saved }) => ({
       pass,
       rule: rule ?? null,
@@ -84,6 +87,7 @@ export function failedEntry(path: string, destination: string, { code, message }
     proof: null,
     ranges: null,
     microseconds: null,
+    assumed: {},
     notes: [],
     diff: null,
     bytes: null,

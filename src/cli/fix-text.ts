@@ -3,7 +3,7 @@ import type { FixOutcome } from "../fix/fix.ts";
 import { groupBy } from "../ir/group.ts";
 import { labelOf } from "../ir/model.ts";
 import { type Palette, paletteOf } from "../report/color.ts";
-import { compact, counted, duration, percent, printable } from "../report/format.ts";
+import { assumedText, compact, counted, duration, percent, printable } from "../report/format.ts";
 import type { ColorLevel } from "../report/render.ts";
 
 export interface FixTextOptions {
@@ -23,6 +23,8 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
     if (note.kind !== "changed") continue;
     lines.push(`  ${palette.bold(note.pass)}  ${printable(note.message)}${savesText(note.microseconds)}`);
   }
+  const assumed = Object.keys(outcome.assumed);
+  if (assumed.length > 0) lines.push(`  ${printable(assumedText(assumed, outcome.assumed))}`);
   if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
   if (options.diff) lines.push(...diffLines(outcome, palette));
   lines.push(...resultLines(outcome, palette));

@@ -50,6 +50,8 @@ export interface FixOutcome {
   readonly notes: readonly FixNote[];
   readonly diff: ModelDiff;
   readonly microseconds: { readonly before: number; readonly after: number };
+  /** Symbols that nobody bound, and the size at which each is priced. */
+  readonly assumed: Readonly<Record<string, number>>;
   readonly proof: Proof | null;
   readonly bytes: number;
 }
@@ -64,6 +66,7 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   const state = sourceState(original);
   const fixed = runToFixedPoint(original, request.settings);
   const after = buildContext(fixed.model, request.settings);
+  const before = buildContext(original, request.settings);
   const outcome = {
     path: request.path,
     destination: request.destination,
@@ -71,9 +74,12 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
     notes: [...fixed.notes, ...remainderNotes(after, request.settings)],
     diff: diffModels(original, fixed.model),
     microseconds: {
-      before: buildContext(original, request.settings).timeline.microseconds,
+      before: before.timeline.microseconds,
       after: after.timeline.microseconds,
     },
+    assumed: Object.fromEntries(
+      [...before.facts.symbols].map((name) => [name, before.bindings.get(name) ?? 1]),
+    ),
   };
   const isCopy = resolve(request.destination) !== resolve(request.path);
   if (request.dryRun || (!fixed.changed && !isCopy)) {

@@ -31,7 +31,7 @@ export class LintContext {
   readonly products: readonly CostedProduct[];
   readonly unresolved: readonly UnresolvedProduct[];
   readonly timeline: Timeline;
-  /** Sizes of symbols: as given, else 1. */
+  /** Sizes of symbols: as given, else plausible ones. */
   readonly bindings: ReadonlyMap<string, number>;
   readonly #cost: CostModel;
 

@@ -80,7 +80,7 @@ export interface ModelReport {
   readonly nodes: number;
   readonly parameters: number;
   readonly target: { readonly gpu: string; readonly stack: string; readonly precision: string };
-  /** Symbols of the graph's inputs and the value each was costed at; `assumed` lists those nobody bound. */
+  /** Symbols and the size at which each is priced; `assumed` lists those nobody bound. */
   readonly symbols: Readonly<Record<string, number>>;
   readonly assumed: readonly string[];
   readonly predicted: {

@@ -6,6 +6,7 @@ import { extractProducts, type Product } from "../facts/products.ts";
 import type { Target } from "../hardware/target.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
+import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork } from "../ops/work.ts";
 import { type CostedProduct, LintContext } from "./context.ts";
 import { layersOf } from "./layers.ts";
@@ -75,8 +76,7 @@ export function buildContext(model: Model, settings: ContextSettings): LintConte
   const { target, cost, shapes, dims } = settings;
   const facts = inferFacts(model, { shapes, dims });
   const { products, unresolved } = extractProducts(facts);
-  const bindings = new Map([...facts.symbols].map((name) => [name, 1]));
-  for (const [name, value] of facts.bindings) bindings.set(name, value);
+  const bindings = new Map([...plausibleSizes(model, facts.symbols), ...facts.bindings]);
   const costed = products.flatMap((product) => costProduct(product, bindings, settings) ?? []);
   const timeline = buildTimeline({ facts, products: costed, bindings, target, cost });
   return new LintContext({ model, facts, target, cost, products: costed, unresolved, timeline, bindings });
@@ -173,7 +173,7 @@ function assemble(
   found: readonly Finding[],
   suppressed: number,
 ): ModelReport {
-  const { model, facts, timeline, target } = context;
+  const { model, facts, timeline, target, bindings } = context;
   const isBelow = ({ saves }: Finding) => saves !== null && saves.share < settings.minSaving;
   const below = found.filter(isBelow);
   const findings = found
@@ -194,7 +194,7 @@ function assemble(
     nodes: model.nodeCount,
     parameters: parametersOf(model),
     target: { gpu: target.gpu.id, stack: target.stack.id, precision: target.precision },
-    symbols: Object.fromEntries([...facts.bindings, ...[...facts.symbols].map((name) => [name, 1] as const)]),
+    symbols: Object.fromEntries(bindings),
     assumed: [...facts.symbols].sort(),
     predicted: { microseconds, low, high, tensorCoreShare, families, basis },
     findings,

@@ -36,7 +36,7 @@ export interface Pricing {
   /** Microseconds of one run of some work; `detail` tells what the work alone does not. */
   readonly estimate: (work: Work<number>, detail?: WorkDetail) => number;
   readonly savingOf: (before: readonly Work<number>[], after: readonly Work<number>[]) => Saving;
-  /** Sizes of symbols: as given, else 1. */
+  /** Sizes of symbols: as given, else plausible ones. */
   readonly bindings: ReadonlyMap<string, number>;
   /** The whole model's predicted time. */
   readonly modelMicroseconds: number;

@@ -1,7 +1,16 @@
 /** @file The report as GitHub-flavoured Markdown: step summaries and pull request comments. */
 import type { Finding, LintReport, ModelReport } from "../lint/result.ts";
 import { sizesText } from "./csv.ts";
-import { compact, counted, duration, durationRange, percent, printable, significant } from "./format.ts";
+import {
+  assumedText,
+  compact,
+  counted,
+  duration,
+  durationRange,
+  percent,
+  printable,
+  significant,
+} from "./format.ts";
 import type { RenderOptions } from "./render.ts";
 import { statisticsOf } from "./summary.ts";
 
@@ -127,14 +136,15 @@ function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
   ];
 }
 
-function notes({ belowThreshold, suppressed, assumed, notices, skipped }: ModelReport): string[] {
+function notes(model: ModelReport): string[] {
+  const { belowThreshold, suppressed, assumed, notices, skipped } = model;
   const lines: string[] = [];
   if (belowThreshold.count > 0) {
     const saving = duration(belowThreshold.microseconds);
     lines.push(`${counted(belowThreshold.count, "finding")} below the threshold, ${saving} together at most`);
   }
   if (suppressed > 0) lines.push(`${counted(suppressed, "finding")} suppressed`);
-  if (assumed.length > 0) lines.push(`counted as 1: ${assumed.map(code).join(", ")}`);
+  if (assumed.length > 0) lines.push(escaped(assumedText(assumed, model.symbols)));
   for (const { message } of notices) lines.push(escaped(message));
   if (skipped.length > 0) {
     const names = skipped.slice(0, 5).map(({ node, reason }) => `${code(node)} (${escaped(reason)})`);

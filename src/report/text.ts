@@ -1,7 +1,16 @@
 /** @file The report in the terminal: what a model takes, what is wrong with it, ranked, and what to do next. */
 import type { Finding, LintReport, ModelReport } from "../lint/result.ts";
 import { type Palette, paletteOf } from "./color.ts";
-import { compact, counted, duration, durationRange, percent, printable, significant } from "./format.ts";
+import {
+  assumedText,
+  compact,
+  counted,
+  duration,
+  durationRange,
+  percent,
+  printable,
+  significant,
+} from "./format.ts";
 import type { RenderOptions } from "./render.ts";
 import { statisticsOf } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
@@ -113,7 +122,7 @@ function noteLines(model: ModelReport, palette: Palette): string[] {
   if (suppressed > 0) notes.push(`${counted(suppressed, "finding")} suppressed by configuration or metadata`);
   if (assumed.length > 0) {
     notes.push(
-      `${printable(assumed.join(", "))} counted as 1: bind with --dim ${printable(assumed[0] ?? "")}=N`,
+      `${printable(assumedText(assumed, model.symbols))}: bind with --dim ${printable(assumed[0] ?? "")}=N`,
     );
   }
   for (const { message } of notices) notes.push(printable(message));

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { isBatchSymbol, plausibleSizes } from "../../src/ir/symbols.ts";
+import { modelFromBytes } from "../../src/onnx/open.ts";
+
+function built(build: (graph: GraphBuilder) => void) {
+  return modelFromBytes(model({ name: "symbols", opset: 17 }, build));
+}
+
+describe("sizes for symbols that nobody bound", () => {
+  it("are one sample, images of 224 and sequences of 128", () => {
+    const vision = built((graph) => graph.input("x", ["N", 3, "height", "width"]));
+    expect(Object.fromEntries(plausibleSizes(vision, ["N", "height", "width"]))).toEqual({
+      N: 1,
+      height: 224,
+      width: 224,
+    });
+    const language = built((graph) => {
+      graph.input("ids", ["N", "tokens"], "int64");
+      graph.input("past", ["N", 4, "past", 32]);
+      graph.input("mask", ["N", "past + tokens"], "int64");
+    });
+    const sizes = plausibleSizes(language, ["N", "tokens", "past", "past + tokens"]);
+    expect(sizes.get("N")).toBe(1);
+    expect(sizes.get("tokens")).toBe(128);
+    expect(sizes.get("past + tokens")).toBe((sizes.get("past") ?? 0) + 128);
+  });
+
+  it("take a first axis for a batch, unless another input has it elsewhere", () => {
+    const turned = built((graph) => {
+      graph.input("x", ["time", "batch_size", 16]);
+      graph.input("state", ["batch_size", "time"]);
+    });
+    expect(isBatchSymbol(turned, "time")).toBe(false);
+    expect(isBatchSymbol(turned, "batch_size")).toBe(true);
+    expect(Object.fromEntries(plausibleSizes(turned, ["time", "batch_size"]))).toEqual({
+      time: 128,
+      batch_size: 1,
+    });
+  });
+
+  it("take a count that the model finds for a sequence", () => {
+    const plain = built((graph) => graph.input("x", [1, 3]));
+    expect(plausibleSizes(plain, ["unk__7"]).get("unk__7")).toBe(128);
+  });
+});
