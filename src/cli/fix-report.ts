@@ -34,6 +34,8 @@ export interface FixEntry {
   readonly diff: ModelDiff | null;
   /** Of the model file at the destination. */
   readonly bytes: number | null;
+  /** External data written beside it. */
+  readonly dataFiles: FixOutcome["dataFiles"];
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
@@ -53,7 +55,8 @@ export function fixReportOf(fixes: readonly FixEntry[], lint: LintReport | undef
 }
 
 export function entryOf(outcome: FixOutcome, ranges: string | undefined): FixEntry {
-  const { path, destination, changed, written, proof, microseconds, assumed, notes, diff, bytes } = outcome;
+  const { path, destination, changed, written, proof, microseconds, assumed, notes, diff, bytes, dataFiles } =
+    outcome;
   return {
     path,
     destination,
@@ -74,6 +77,7 @@ export function entryOf(outcome: FixOutcome, ranges: string | undefined): FixEnt
     })),
     diff,
     bytes,
+    dataFiles,
     error: null,
   };
 }
@@ -91,6 +95,7 @@ export function failedEntry(path: string, destination: string, { code, message }
     notes: [],
     diff: null,
     bytes: null,
+    dataFiles: [],
     error: { code, message },
   };
 }

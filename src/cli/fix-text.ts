@@ -65,10 +65,17 @@ function diffLines({ diff }: FixOutcome, palette: Palette): string[] {
   return [...nodes, ...tensors];
 }
 
-function resultLines({ written, destination, proof, bytes }: FixOutcome, palette: Palette): string[] {
+function resultLines(
+  { written, destination, proof, bytes, dataFiles }: FixOutcome,
+  palette: Palette,
+): string[] {
   if (!written) return [`  ${palette.dim("not written")}`];
   const said = proof === null ? [] : [`  ${proof.kind}: ${printable(proof.summary)}`];
-  return [...said, `  written to ${printable(destination)} (${compact(bytes)} bytes)`];
+  const files = [{ path: destination, bytes }, ...dataFiles];
+  return [
+    ...said,
+    ...files.map((file) => `  written to ${printable(file.path)} (${compact(file.bytes)} bytes)`),
+  ];
 }
 
 /** Reasons repeat from layer to layer: each once, with its count, or with the layers that a rule still finds. */

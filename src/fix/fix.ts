@@ -54,6 +54,13 @@ export interface FixOutcome {
   readonly assumed: Readonly<Record<string, number>>;
   readonly proof: Proof | null;
   readonly bytes: number;
+  /** Data files that were written beside the model; not those that were there already. */
+  readonly dataFiles: readonly DataFileEntry[];
+}
+
+export interface DataFileEntry {
+  readonly path: string;
+  readonly bytes: number;
 }
 
 /** A pass may make room for another: ESLint's bound, never met so far. */
@@ -83,14 +90,15 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   };
   const isCopy = resolve(request.destination) !== resolve(request.path);
   if (request.dryRun || (!fixed.changed && !isCopy)) {
-    return { ...outcome, written: false, proof: null, bytes: original.bytes };
+    return { ...outcome, written: false, proof: null, bytes: original.bytes, dataFiles: [] };
   }
   using lock = lockModel(request.destination);
   const signed = signedAs(fixed, original, request.promise);
   using staged = await stageModel({ source: original, state, lock, render: signed.render });
   const proof = fixed.changed ? await request.verify(request.path, staged.path, fixed.permutations) : null;
   staged.commit();
-  return { ...outcome, written: true, proof, bytes: staged.bytes };
+  const dataFiles = staged.data.filter(({ isNew }) => isNew).map(({ path, bytes }) => ({ path, bytes }));
+  return { ...outcome, written: true, proof, bytes: staged.bytes, dataFiles };
 }
 
 /** Passes in order, again and again while one of them still changes something. */

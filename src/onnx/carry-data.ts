@@ -1,57 +1,47 @@
-/** @file A model that is written to another folder takes along the data files it still refers to. */
-import { mkdirSync, renameSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+/**
+ * @file A model that is written to another folder takes along the data that it still refers to.
+ *
+ * Names come from the model, which is untrusted: a copy of `.git/hooks/post-commit` or `.bashrc` would be planted where
+ * somebody runs it. So a copy is called by the model's own new name and the hash of its content, whatever it was called.
+ */
+import { realpathSync } from "node:fs";
+import { dirname } from "node:path";
+import { SegmentSource } from "../wire/segments.ts";
 import { FileSource } from "../wire/source.ts";
+import type { Segment } from "../wire/splice.ts";
+import { DataFiles } from "./data-files.ts";
 import { resolveExternal } from "./external.ts";
-import type { ModelLock } from "./lock.ts";
-import { type OpenModel, openModel } from "./open.ts";
-import { isSameFile } from "./same-file.ts";
-import { hashOfFile } from "./source-state.ts";
-import { temporaryName } from "./temporary.ts";
+import { modelFromSource, type OpenModel } from "./open.ts";
+import { relocated } from "./relocate.ts";
 import { weightFiles } from "./weights.ts";
-import { type Access, writeNewFile } from "./write-file.ts";
-import { atStep } from "./write-step.ts";
+
+/** Writes segments as a data file beside the new model. Gives its name there. */
+export type PlaceData = (segments: readonly Segment[]) => Promise<string>;
 
 /**
- * Copies what the new model at `path` refers to and `source` has in its own folder; a file that is there already must
- * be the same. Adds the copies to `made`. Throws InputError.
+ * The bytes of the new model for `folder`, its data copied there by `place` where it is elsewhere. `own` is the data file
+ * that was written for it already. Throws InputError.
  */
 export async function carryData(
   source: OpenModel,
-  path: string,
-  lock: ModelLock,
-  access: Access,
-  made: string[],
-): Promise<void> {
-  for (const location of locationsOf(path)) {
-    const original = resolveExternal(source.path, location);
-    const target = join(lock.folder, location);
-    if (original === undefined || isSamePlace(original.path, target)) continue;
-    const content = { bytes: original.bytes, sha256: hashOfFile(original.path) };
-    if (isSameFile(target, content)) continue;
-    const temporary = join(lock.folder, temporaryName(lock.name));
+  segments: readonly Segment[],
+  folder: string,
+  own: string | undefined,
+  place: PlaceData,
+): Promise<readonly Segment[]> {
+  if (realpathSync(dirname(source.path)) === folder) return segments;
+  const model = modelFromSource(new SegmentSource(source.path, segments), new DataFiles(undefined));
+  const names = new Map<string, string>();
+  for (const { location } of weightFiles(model)) {
+    const original = location === own ? undefined : resolveExternal(source.path, location);
+    if (original === undefined) continue;
     const file = FileSource.openExactly(original);
     try {
       const whole = { kind: "copy", source: file, offset: 0, length: file.size } as const;
-      await writeNewFile(temporary, "data", [whole], access, lock.onStep);
-      made.push(temporary);
+      names.set(location, await place([whole]));
     } finally {
       file.close();
     }
-    atStep(target, "name-data", lock.onStep, () => {
-      mkdirSync(dirname(target), { recursive: true });
-      renameSync(temporary, target);
-      made.push(target);
-    });
   }
-}
-
-function locationsOf(path: string): string[] {
-  using model = openModel(path);
-  return weightFiles(model).map(({ location }) => location);
-}
-
-function isSamePlace(a: string, b: string): boolean {
-  const [one, other] = [statSync(a), statSync(b, { throwIfNoEntry: false })];
-  return one.dev === other?.dev && one.ino === other.ino;
+  return relocated(model, names);
 }

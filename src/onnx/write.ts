@@ -16,7 +16,7 @@ import {
   rmSync,
   statSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { InputError, invariant } from "../ir/errors.ts";
 import type { Segment } from "../wire/splice.ts";
 import type { PatchedModel } from "./apply.ts";
@@ -48,14 +48,21 @@ export interface WriteRequest {
   readonly render: (dataLocation: string) => PatchedModel;
 }
 
+/** `isNew` is false where the folder had it already. */
+export type DataFile = NewFile & { readonly isNew: boolean };
+
+/** Nothing that tc-lint writes is a program, whatever the model's own mode says, and data is nobody else's to change. */
+const modelMode = 0o666;
+const dataMode = 0o644;
+
 /** A new model, complete on the disk, but not yet in its place. Disposing of it uncommitted removes every trace. */
 export class StagedModel implements Disposable {
   /** The temporary file: opens like the model it will be, from the same folder. */
   readonly path: string;
   readonly destination: string;
   readonly bytes: number;
-  /** The new external data file; `isNew` is false where the folder had it already. */
-  readonly data: (NewFile & { readonly isNew: boolean }) | undefined;
+  /** The new external data files. */
+  readonly data: readonly DataFile[];
   readonly #request: WriteRequest;
   /** Of the temporary file, when it was complete. */
   readonly #state: FileState;
@@ -63,12 +70,7 @@ export class StagedModel implements Disposable {
   readonly #made: readonly string[];
   #isCommitted = false;
 
-  constructor(
-    request: WriteRequest,
-    file: NewFile,
-    data: (NewFile & { readonly isNew: boolean }) | undefined,
-    made: readonly string[],
-  ) {
+  constructor(request: WriteRequest, file: NewFile, data: readonly DataFile[], made: readonly string[]) {
     const { lock } = request;
     const state = stateOf(file.path);
     if (state === undefined)
@@ -121,13 +123,19 @@ export async function stageModel(request: WriteRequest): Promise<StagedModel> {
   const access = checkDestination(destination, request);
   const made: string[] = [];
   try {
+    const data: DataFile[] = [];
+    const place = async (pieces: readonly Segment[]) => {
+      const file = await writeData(lock, pieces, access, made);
+      data.push(file);
+      return basename(file.path);
+    };
     const { data: segments } = render(dataName(lock.name, "0".repeat(64)));
-    const data = segments && (await writeData(request, segments, access, made));
-    const { model } = render(dataName(lock.name, data?.sha256 ?? "0".repeat(64)));
+    const own = segments && (await place(segments));
+    const { model } = render(own ?? dataName(lock.name, "0".repeat(64)));
+    const whole = await carryData(source, model, lock.folder, own, place);
     const temporary = join(lock.folder, temporaryName(lock.name));
-    const file = await writeNewFile(temporary, "model", model, access, lock.onStep);
+    const file = await writeNewFile(temporary, "model", whole, access, lock.onStep);
     made.push(temporary);
-    await carryData(source, file.path, lock, access, made);
     atStep(file.path, "check-model", lock.onStep, () => checkModel(file.path, source));
     return new StagedModel(request, file, data, made);
   } catch (error) {
@@ -140,7 +148,7 @@ export async function stageModel(request: WriteRequest): Promise<StagedModel> {
 function checkDestination(destination: string, { source, state }: WriteRequest): Access {
   const refuse = (what: string) => new InputError("bad-destination", `${destination}: ${what}`);
   const existing = lstatSync(destination, { throwIfNoEntry: false });
-  if (existing === undefined) return { mode: statSync(source.path).mode & 0o777, owner: undefined };
+  if (existing === undefined) return { mode: statSync(source.path).mode & modelMode, owner: undefined };
   if (existing.isSymbolicLink()) {
     const target = readlinkSync(destination);
     throw refuse(`is a symbolic link to ${target}; fix that file, or name another place for the result`);
@@ -155,13 +163,14 @@ function checkDestination(destination: string, { source, state }: WriteRequest):
 
 /** Writes the data file under a temporary name, then under the one its content gives it. */
 async function writeData(
-  { lock }: WriteRequest,
+  lock: ModelLock,
   segments: readonly Segment[],
   access: Access,
   made: string[],
-): Promise<NewFile & { isNew: boolean }> {
+): Promise<DataFile> {
   const temporary = join(lock.folder, temporaryName(lock.name));
-  const file = await writeNewFile(temporary, "data", segments, access, lock.onStep);
+  const readable = { ...access, mode: access.mode & dataMode };
+  const file = await writeNewFile(temporary, "data", segments, readable, lock.onStep);
   made.push(temporary);
   const { sha256 } = file;
   invariant(sha256 !== undefined, "a data file without a hash");
