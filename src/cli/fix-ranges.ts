@@ -1,13 +1,14 @@
 /** @file How large values get inside a model, for half precision: on samples of the user, else on drawn inputs. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { observableValues } from "../fix/observable.ts";
 import type { FixSettings } from "../fix/pipeline.ts";
 import { InputError } from "../ir/errors.ts";
 import { openModel } from "../onnx/open.ts";
 import type { Ranges } from "../passes/pass.ts";
-import { observeRanges, readNpz, type Tensors } from "../verify/index.ts";
+import { observeRanges, type Tensors } from "../verify/index.ts";
 import type { FixFlags } from "./fix-options.ts";
+import { readInputs } from "./read-inputs.ts";
 
 export interface ObservedRanges {
   readonly ranges: Ranges | undefined;
@@ -66,15 +67,4 @@ export function readSamples(path: string): readonly Tensors[] {
     : [path];
   if (files.length === 0) throw new InputError("unreadable", `--samples: ${path}: holds no .npz file`);
   return files.map(readInputs);
-}
-
-function readInputs(file: string): Tensors {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(file);
-  } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    throw new InputError("unreadable", `--samples: ${file}: cannot be read (${reason})`, { cause: error });
-  }
-  return readNpz(bytes, file);
 }

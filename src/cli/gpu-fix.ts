@@ -1,16 +1,18 @@
 /** @file The repair that the runtime is given: what its own planning does not do. */
 import type { ModelRequest } from "./gpu-protocol.ts";
 import { makePlans } from "./make-plans.ts";
+import type { ConfigChoice } from "./options.ts";
 
 /** Padding and folding, priced for the bundled runtime. Half precision and NHWC are the planner's own. */
 export async function runtimeFix(
   path: string,
   dims: Readonly<Record<string, number>>,
   gpu: string | undefined,
+  config: ConfigChoice,
 ): Promise<NonNullable<ModelRequest["fix"]> | undefined> {
   const [plan] = await makePlans([path], {
     settings: { stack: "tc-runtime", precision: "fp16", dims, gpu },
-    config: { kind: "nearest" },
+    config,
     table: false,
     forceExclude: false,
     errorOnUnmatchedPattern: true,

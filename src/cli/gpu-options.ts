@@ -4,6 +4,7 @@ import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { gpus } from "../hardware/gpus.ts";
 import { InputError } from "../ir/errors.ts";
 import { parseChoice, parseCount, parseDims, parsePositive } from "../settings/values.ts";
+import { type ConfigChoice, readConfigChoice, settingOptions } from "./options.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
@@ -48,6 +49,7 @@ export const benchOptions = {
     group: "Configurations:",
     describe: "Take two models, and say how much faster the second is",
   },
+  config: settingOptions.config,
   plan: { type: "boolean", group: "Plan:", describe: "Print what would run, step by step; needs no GPU" },
   gpu: text("Plan:", `With --plan, for this GPU: ${[...gpus.keys()].join(", ")} (default h200)`),
 } as const;
@@ -87,6 +89,7 @@ export interface BenchFlags extends CommonFlags {
   readonly compare: boolean;
   readonly plan: boolean;
   readonly gpu: string | undefined;
+  readonly config: ConfigChoice;
 }
 
 export interface ValidateFlags extends CommonFlags {
@@ -116,6 +119,7 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
     compare: argv.compare ?? false,
     plan: argv.plan ?? false,
     gpu,
+    config: readConfigChoice(argv),
   };
 }
 

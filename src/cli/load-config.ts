@@ -1,82 +1,78 @@
-/** @file Finds and reads configuration files: upward from a model, with everything they extend. */
-import { existsSync, readFileSync } from "node:fs";
+/** @file Reads configuration files, with everything they extend. */
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, isAbsolute, join, resolve } from "node:path";
+import { dirname, isAbsolute, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Config } from "../config.ts";
 import { InputError } from "../ir/errors.ts";
 import type { ConfigChain, ConfigLayer } from "../settings/chain.ts";
 import { checkConfig } from "../settings/check.ts";
+import { JsonError, parseJson } from "../settings/json.ts";
 import { toDisplayPath } from "../settings/paths.ts";
 import type { Schema } from "../settings/schema.ts";
+import { WireError } from "../wire/error.ts";
+import { readSmallFile } from "../wire/small-file.ts";
+import { type ConfigFinder, checkReach, type FoundConfig, named, type Trust } from "./find-config.ts";
 
-export const configNames = ["tc-lint.config.js", "tc-lint.config.mjs", "tc-lint.config.json"] as const;
-
-/** Reads each file once, and looks into each folder once. */
+/** Reads each file once. */
 export class ConfigLoader {
   readonly #schema: Schema;
-  readonly #byFolder = new Map<string, string | undefined>();
+  readonly #finder: ConfigFinder;
   readonly #chains = new Map<string, Promise<ConfigChain>>();
 
-  constructor(schema: Schema) {
+  constructor(schema: Schema, finder: ConfigFinder) {
     this.#schema = schema;
+    this.#finder = finder;
   }
 
   /** The configuration nearest to a model, looking upward from its folder. */
   async nearest(modelPath: string): Promise<ConfigChain | undefined> {
-    const file = this.#find(dirname(resolve(modelPath)));
-    return file === undefined ? undefined : this.load(file);
+    const found = this.#finder.nearest(modelPath);
+    return found === undefined ? undefined : this.#chain(found);
   }
 
-  /** Throws InputError where the file cannot be read or says something unknown. */
+  /** One that the command line names. Throws InputError where the file cannot be read or says something unknown. */
   load(path: string): Promise<ConfigChain> {
-    const file = resolve(path);
-    const chain = this.#chains.get(file) ?? this.#loadChain(file);
-    this.#chains.set(file, chain);
+    return this.#chain({ file: resolve(path), trust: named });
+  }
+
+  #chain(found: FoundConfig): Promise<ConfigChain> {
+    const chain = this.#chains.get(found.file) ?? this.#loadChain(found);
+    this.#chains.set(found.file, chain);
     return chain;
   }
 
-  #find(folder: string): string | undefined {
-    if (this.#byFolder.has(folder)) return this.#byFolder.get(folder);
-    const parent = dirname(folder);
-    const found = configIn(folder) ?? (parent === folder ? undefined : this.#find(parent));
-    this.#byFolder.set(folder, found);
-    return found;
+  async #loadChain({ file, trust }: FoundConfig): Promise<ConfigChain> {
+    return { folder: dirname(file), layers: await this.#layersOf(file, trust, []) };
   }
 
-  async #loadChain(file: string): Promise<ConfigChain> {
-    return { folder: dirname(file), layers: await this.#layersOf(file, []) };
-  }
-
-  async #layersOf(file: string, extendedBy: readonly string[]): Promise<ConfigLayer[]> {
+  async #layersOf(file: string, trust: Trust, extendedBy: readonly string[]): Promise<ConfigLayer[]> {
     if (extendedBy.includes(file)) {
       const circle = [...extendedBy, file].map(toDisplayPath).join(" extends ");
       throw new InputError("bad-config", `${circle}: the configurations extend each other in a circle`);
     }
-    const config = await readConfig(file, this.#schema);
+    const config = await readConfig(file, trust, this.#schema);
+    const { calibration } = config;
+    if (calibration !== undefined)
+      checkReach(resolve(dirname(file), calibration), file, trust, "calibration");
     const layers: ConfigLayer[] = [];
     for (const base of [config.extends ?? []].flat()) {
-      layers.push(...(await this.#layersOf(resolveExtends(base, file), [...extendedBy, file])));
+      const extended = resolveExtends(base, file, trust);
+      layers.push(...(await this.#layersOf(extended, trust, [...extendedBy, file])));
     }
     return [...layers, { file, config }];
   }
 }
 
-function configIn(folder: string): string | undefined {
-  const found = configNames.map((name) => join(folder, name)).filter((path) => existsSync(path));
-  if (found.length > 1) {
-    const names = found.map(toDisplayPath).join(" and ");
-    throw new InputError(
-      "bad-config",
-      `${names} lie in one folder: keep one of them, or say which with --config`,
-    );
-  }
-  return found[0];
+/** `./base.json` beside the file, or a package that the file's folder can import. */
+function resolveExtends(base: string, file: string, trust: Trust): string {
+  const isPath = base.startsWith(".") || isAbsolute(base);
+  const resolved = isPath ? resolve(dirname(file), base) : resolvePackage(base, file);
+  checkReach(resolved, file, trust, `extends: "${base}"`);
+  return resolved;
 }
 
-/** `./base.json` beside the file, or a package that the file's folder can import. */
-function resolveExtends(base: string, file: string): string {
-  if (base.startsWith(".") || isAbsolute(base)) return resolve(dirname(file), base);
+function resolvePackage(base: string, file: string): string {
   try {
     return createRequire(file).resolve(base);
   } catch (error) {
@@ -89,19 +85,26 @@ function resolveExtends(base: string, file: string): string {
   }
 }
 
-async function readConfig(file: string, schema: Schema): Promise<Config> {
+async function readConfig(file: string, trust: Trust, schema: Schema): Promise<Config> {
   const shown = toDisplayPath(file);
   if (!existsSync(file)) throw new InputError("bad-config", `${shown}: no such configuration file`);
-  const value = file.endsWith(".json") ? readJson(file, shown) : await importDefault(file, shown);
+  const isData = file.endsWith(".json");
+  if (!isData && !trust.code) {
+    const why = "is code, which a configuration beside a model may not extend; name it with --config";
+    throw new InputError("bad-config", `${shown}: ${why}`);
+  }
+  const value = isData ? readJson(file, shown) : await importDefault(file, shown);
   assertConfig(value, schema, shown);
   return value;
 }
 
 function readJson(file: string, shown: string): unknown {
   try {
-    return JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));
+    return parseJson(readSmallFile(file).toString("utf8"));
   } catch (error) {
-    throw new InputError("bad-config", `${shown}: is not valid JSON: ${messageOf(error)}`, { cause: error });
+    if (error instanceof WireError) throw new InputError("bad-config", error.message, { cause: error });
+    if (!(error instanceof JsonError)) throw error;
+    throw new InputError("bad-config", `${shown}: ${error.message}`, { cause: error });
   }
 }
 

@@ -5,6 +5,7 @@ import { InputError } from "../ir/errors.ts";
 import type { ConfigChain } from "../settings/chain.ts";
 import { isIgnoredFile, type ResolvedSettings, resolveSettings } from "../settings/resolve.ts";
 import { configSchema } from "../settings/schema.ts";
+import { ConfigFinder } from "./find-config.ts";
 import { type FoundModel, findModels } from "./find-models.ts";
 import { ConfigLoader } from "./load-config.ts";
 import type { ConfigChoice, LintFlags } from "./options.ts";
@@ -42,7 +43,8 @@ export function sizeNames({ settings }: Pick<LintFlags, "settings">): string[] {
 }
 
 function configFinder(choice: ConfigChoice): (modelPath: string) => Promise<ConfigChain | undefined> {
-  const loader = new ConfigLoader(configSchema(rules));
+  const say = (notice: string) => process.stderr.write(`tc-lint: ${notice}\n`);
+  const loader = new ConfigLoader(configSchema(rules), new ConfigFinder(process.cwd(), say));
   switch (choice.kind) {
     case "none":
       return () => Promise.resolve(undefined);

@@ -1,8 +1,13 @@
 /** @file The file of `--calibration`. */
-import { readFileSync } from "node:fs";
 import type { Calibration } from "../cost/calibration.ts";
 import { checkCalibration } from "../cost/check-calibration.ts";
 import { InputError } from "../ir/errors.ts";
+import { JsonError, parseJson } from "../settings/json.ts";
+import { WireError } from "../wire/error.ts";
+import { readSmallFile } from "../wire/small-file.ts";
+
+/** A calibration has a few hundred numbers. */
+const maxBytes = 16 << 20;
 
 /** Undefined where no file is named. Throws InputError `bad-calibration`. */
 export function readCalibration(path: string | null): Calibration | undefined {
@@ -11,10 +16,11 @@ export function readCalibration(path: string | null): Calibration | undefined {
     new InputError("bad-calibration", `${path}: ${what}`, { cause });
   let value: unknown;
   try {
-    value = JSON.parse(readFileSync(path, "utf8"));
+    value = parseJson(readSmallFile(path, maxBytes).toString("utf8"));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw fail(`the calibration cannot be read: ${reason}`, error);
+    if (error instanceof WireError) throw new InputError("bad-calibration", error.message, { cause: error });
+    if (!(error instanceof JsonError)) throw error;
+    throw fail(error.message, error);
   }
   const checked = checkCalibration(value);
   if ("problem" in checked) throw fail(checked.problem);

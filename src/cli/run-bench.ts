@@ -68,7 +68,7 @@ async function measure(models: readonly string[], flags: BenchFlags): Promise<nu
   const runs: ModelRun[] = [];
   const names: { name: string; model: string }[] = [];
   for (const path of models) {
-    const fix = await runtimeFix(path, dims, undefined);
+    const fix = await runtimeFix(path, dims, undefined, flags.config);
     for (const { name, precision, fix: isFixed, steps } of configurationsOf(flags)) {
       const model: ModelRequest = { path, precision, fix: isFixed ? fix : undefined };
       runs.push({
@@ -107,7 +107,7 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
     const precision = flags.precision ?? "fp16";
     const isFixed = flags.fix && !flags.compare && precision !== "fp32" && precision !== "model";
     const isRepaired = isFixed && hasWeights(path);
-    const fix = isRepaired ? await runtimeFix(path, flags.dims, gpu.id) : undefined;
+    const fix = isRepaired ? await runtimeFix(path, flags.dims, gpu.id, flags.config) : undefined;
     using prepared = prepareModel({ path, precision, fix }, { isRun: false });
     const { plan, sizes } = planned(path, () =>
       planDrawn(prepared.model, listed(flags.dims), { precision, target }),

@@ -1,10 +1,9 @@
 /** @file Runs a model on the GPU, and says whether it computes what it should, and how much faster. */
-import { readFileSync } from "node:fs";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { versionText } from "../../cuda-runtime/session/open.ts";
 import { InputError } from "../ir/errors.ts";
 import { openModel } from "../onnx/open.ts";
-import { type Budget, budgets, readNpz, type Tensors } from "../verify/index.ts";
+import { type Budget, budgets, type Tensors } from "../verify/index.ts";
 import { type Judged, judge, worstOutputs } from "../verify/judge.ts";
 import type { Reference, ReferenceTask } from "../verify/reference.ts";
 import { batchSymbols } from "../verify/sizes.ts";
@@ -16,6 +15,7 @@ import { askGpu, type GpuLimits, kernelsUrl } from "./gpu-process.ts";
 import type { ModelRun, RunsReport } from "./gpu-protocol.ts";
 import { writeReportFile, writeStdout } from "./output.ts";
 import { ProgressLine } from "./progress.ts";
+import { readInputs } from "./read-inputs.ts";
 import { firstInnerDivergence, layersToLook } from "./validate-layers.ts";
 import { validateReference } from "./validate-reference.ts";
 import type { TimedRun, ValidateReport } from "./validate-report.ts";
@@ -218,17 +218,6 @@ function judgeAll(
       }),
     ),
   );
-}
-
-function readInputs(path: string): Tensors {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(path);
-  } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    throw new InputError("unreadable", `${path}: the inputs cannot be read (${reason})`, { cause: error });
-  }
-  return readNpz(bytes, path);
 }
 
 function render(report: ValidateReport, { format, color, output }: ValidateFlags): string {

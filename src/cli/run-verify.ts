@@ -1,12 +1,11 @@
 /** @file `tc-lint verify`: compares two models, reports, and decides the exit code. */
-import { readFileSync } from "node:fs";
-import { InputError } from "../ir/errors.ts";
 import { renderVerifyText } from "../report/verify-text.ts";
-import { compareModels, readNpz, type Tensors, type VerifyReport, writeNpz } from "../verify/index.ts";
+import { compareModels, type VerifyReport, writeNpz } from "../verify/index.ts";
 import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
 import { writeReportFile, writeStdout } from "./output.ts";
 import { ProgressLine } from "./progress.ts";
+import { readInputs } from "./read-inputs.ts";
 import type { VerifyFlags } from "./verify-options.ts";
 
 /** Returns the exit code: 0 the same, 1 different. Throws InputError where that cannot be found out. */
@@ -42,15 +41,4 @@ function render(report: VerifyReport, { format, color, output }: VerifyFlags): s
   const isTerminal = output === undefined && process.stdout.isTTY === true;
   const env = output === undefined ? process.env : {};
   return renderVerifyText(report, colorLevel({ flag: color, env, isTerminal }));
-}
-
-function readInputs(path: string): Tensors {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(path);
-  } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    throw new InputError("unreadable", `${path}: the inputs cannot be read (${reason})`, { cause: error });
-  }
-  return readNpz(bytes, path);
 }

@@ -83,6 +83,8 @@ export interface ModelReport {
   /** Symbols and the size at which each is priced; `assumed` lists those nobody bound. */
   readonly symbols: Readonly<Record<string, number>>;
   readonly assumed: readonly string[];
+  /** Configuration files that decided about it, the most general first. */
+  readonly configFiles: readonly string[];
   readonly predicted: {
     readonly microseconds: number;
     readonly low: number;

@@ -51,6 +51,8 @@ export interface LintSettings extends ContextSettings {
   /** Whether the report lists every layer. */
   readonly layers?: boolean | undefined;
   readonly notices: readonly NoticeReport[];
+  /** Configuration files that decided about the model, the most general first. */
+  readonly configFiles: readonly string[];
 }
 
 /** Lints an open model. Throws InputError where shapes or symbols given by the user do not fit it. */
@@ -196,6 +198,7 @@ function assemble(
     target: { gpu: target.gpu.id, stack: target.stack.id, precision: target.precision },
     symbols: Object.fromEntries(bindings),
     assumed: [...facts.symbols].sort(),
+    configFiles: settings.configFiles,
     predicted: { microseconds, low, high, tensorCoreShare, families, basis },
     findings,
     suppressed,

@@ -125,6 +125,7 @@ function noteLines(model: ModelReport, palette: Palette): string[] {
       `${printable(assumedText(assumed, model.symbols))}: bind with --dim ${printable(assumed[0] ?? "")}=N`,
     );
   }
+  if (model.configFiles.length > 0) notes.push(`configured by ${printable(model.configFiles.join(", "))}`);
   for (const { message } of notices) notes.push(printable(message));
   if (skipped.length > 0) notes.push(...skippedNotes(model));
   return notes.map((note) => `  ${palette.dim("note")}   ${note}`);

@@ -38,6 +38,7 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
     errorShare: settings.errorShare,
     ...sizesFor(model, request),
     displayPath: path,
+    configFiles: settings.configFiles,
     layers,
     notices: [...notices, ...missingRate(target)],
   };

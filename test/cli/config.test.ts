@@ -1,8 +1,10 @@
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { Ajv } from "ajv";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { rules } from "../../rules/index.ts";
+import { ConfigFinder } from "../../src/cli/find-config.ts";
 import { ConfigLoader } from "../../src/cli/load-config.ts";
 import { type Config, defineConfig } from "../../src/config.ts";
 import { InputError } from "../../src/ir/errors.ts";
@@ -201,12 +203,15 @@ describe("configuration files", () => {
   });
   afterEach(() => folder[Symbol.dispose]());
 
-  const load = (file: string) => new ConfigLoader(schema).load(path.join(folder.path, file));
-  const nearest = (model: string) => new ConfigLoader(schema).nearest(path.join(folder.path, model));
+  /** As from the folder `from` of the test's own. */
+  const loader = (from = ".", say: (notice: string) => void = () => {}) =>
+    new ConfigLoader(schema, new ConfigFinder(path.join(folder.path, from), say));
+  const load = (file: string) => loader().load(path.join(folder.path, file));
+  const nearest = (model: string, from?: string) => loader(from).nearest(path.join(folder.path, model));
 
   test("the nearest one upward is taken, alone", async () => {
     folder.write("tc-lint.config.json", '{"gpu": "t4"}');
-    folder.write("a/tc-lint.config.mjs", 'export default { stack: "tensorrt" };');
+    folder.write("a/tc-lint.config.json", '{ "stack": "tensorrt" }');
     const near = await nearest("a/b/model.onnx");
     expect(near?.layers.map(({ config }) => config)).toEqual([{ stack: "tensorrt" }]);
     expect(near?.folder).toBe(path.join(folder.path, "a"));
@@ -235,7 +240,7 @@ describe("configuration files", () => {
     [
       "JSON that is none",
       { "tc-lint.config.json": "{gpu: 1}" },
-      /tc-lint\.config\.json: is not valid JSON: /,
+      /tc-lint\.config\.json: is not valid JSON \(line 1, column 2\)/,
     ],
     [
       "a script that throws",
@@ -269,5 +274,67 @@ describe("configuration files", () => {
     for (const [name, content] of Object.entries(files)) folder.write(name, content);
     await expect(nearest("model.onnx")).rejects.toThrow(message);
     await expect(nearest("model.onnx")).rejects.toBeInstanceOf(InputError);
+  });
+
+  describe("beside a model, where the user does not stand", () => {
+    const evil = "globalThis.planted = true; export default {};";
+    const planted = () => "planted" in globalThis;
+
+    test("code is not run, which is said, and the next one upward is taken", async () => {
+      folder.write("tc-lint.config.json", '{"gpu": "t4"}');
+      const file = folder.write("downloaded/tc-lint.config.mjs", evil);
+      const said: string[] = [];
+      const chain = await loader(".", (notice) => said.push(notice)).nearest(
+        path.join(folder.path, "downloaded/model.onnx"),
+      );
+      expect(chain?.layers[0]?.config).toEqual({ gpu: "t4" });
+      expect(said).toEqual([`${file}: not run: it is code beside a model; name it with --config to run it`]);
+      expect(planted()).toBe(false);
+    });
+
+    test("code runs where the user stands, and above it up to the project's root", async () => {
+      folder.write("tc-lint.config.mjs", 'export default { gpu: "a100" };');
+      folder.write("project/package.json", "{}");
+      expect((await nearest("project/sub/model.onnx"))?.layers[0]?.config).toEqual({ gpu: "a100" });
+      folder.write("project/tc-lint.config.mjs", 'export default { gpu: "l4" };');
+      expect((await nearest("project/sub/model.onnx", "project"))?.layers[0]?.config).toEqual({ gpu: "l4" });
+      rmSync(path.join(folder.path, "project/tc-lint.config.mjs"));
+      expect(await nearest("project/sub/model.onnx", "project")).toBeUndefined();
+    });
+
+    const reaching: readonly (readonly [what: string, config: string, message: RegExp])[] = [
+      ["extends code", '{"extends": "./x.mjs"}', /x\.mjs: is code, which a configuration beside a model/],
+      ["extends a file above", '{"extends": "../../secret.json"}', /leads out of .*name it with --config/],
+      ["extends a link that leaves", '{"extends": "./link.json"}', /leads out of/],
+      ["names a calibration elsewhere", '{"calibration": "/etc/shadow"}', /calibration leads out of/],
+    ];
+
+    test.each(reaching)("one that %s is refused", async (_, config, message) => {
+      folder.write("secret.json", '{"gpu": "t4"}');
+      mkdirSync(path.join(folder.path, "here"));
+      folder.write("models/x/x.mjs", evil);
+      folder.write("models/x/tc-lint.config.json", config);
+      symlinkSync("../../secret.json", path.join(folder.path, "models/x/link.json"));
+      await expect(nearest("models/x/model.onnx", "here")).rejects.toThrow(message);
+      expect(planted()).toBe(false);
+    });
+
+    test("what is no regular file is named, and not waited for", async () => {
+      mkdirSync(path.join(folder.path, "here"));
+      mkdirSync(path.join(folder.path, "models"));
+      execFileSync("mkfifo", [path.join(folder.path, "models/tc-lint.config.json")]);
+      await expect(nearest("models/model.onnx", "here")).rejects.toThrow(
+        /is a pipe, expected a regular file/,
+      );
+    });
+
+    test("the text of another kind of file is not repeated", async () => {
+      folder.write("secret", "root:$6$hash");
+      mkdirSync(path.join(folder.path, "models"));
+      symlinkSync("../secret", path.join(folder.path, "models/tc-lint.config.json"));
+      const refusal = await nearest("models/model.onnx").catch((error: Error) => error.message);
+      expect(refusal).toMatch(/is not valid JSON/);
+      expect(refusal).not.toMatch(/root|hash/);
+    });
   });
 });

@@ -116,7 +116,9 @@ describe("one model", () => {
     expect(assumed.models[0]).toMatchObject({ symbols: { rows: 1 }, assumed: ["rows"] });
     expect(bound.models[0]).toMatchObject({ symbols: { rows: 512 }, assumed: [] });
     expect(shaped.models[0]?.predicted).toEqual(bound.models[0]?.predicted);
-    expect((await bench.tcLint(["rows.onnx"])).stdout).toContain("priced at rows=1 (assumed): bind with --dim rows=N");
+    expect((await bench.tcLint(["rows.onnx"])).stdout).toContain(
+      "priced at rows=1 (assumed): bind with --dim rows=N",
+    );
   });
 
   test("the target decides", async () => {

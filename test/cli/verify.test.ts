@@ -93,7 +93,7 @@ describe("tc-lint verify", () => {
   it.each([
     [["a.onnx"], /Not enough non-option arguments/],
     [["a.onnx", "absent.onnx"], /absent\.onnx: no such file/],
-    [["a.onnx", "a.onnx", "--inputs", "absent.npz"], /absent\.npz: the inputs cannot be read \(ENOENT\)/],
+    [["a.onnx", "a.onnx", "--inputs", "absent.npz"], /absent\.npz: no such file/],
     [["a.onnx", "a.onnx", "--inputs", "a.onnx"], /a\.onnx: is no ZIP archive/],
     [["a.onnx", "a.onnx", "--seeds", "none"], /--seeds: found "none", expected a whole number/],
     [["a.onnx", "a.onnx", "--tolerance", "1e-3", "--half", "fp16"], /--tolerance: says nothing with --half/],

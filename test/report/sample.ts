@@ -61,6 +61,7 @@ export function modelReport(parts: Partial<ModelReport> = {}): ModelReport {
     target: { gpu: "h200", stack: "cudnn", precision: "fp16" },
     symbols: { batch: 1, seq: 128 },
     assumed: ["batch"],
+    configFiles: [],
     predicted: {
       microseconds: 3110,
       low: 2600,

@@ -31,6 +31,7 @@ export function lint(model: Model, options: LintOptions = {}): ModelReport {
     displayPath: model.path,
     severityAt: () => undefined,
     notices: [],
+    configFiles: [],
     dims,
   });
 }

@@ -1,0 +1,134 @@
+/**
+ * @file Which configuration a model gets: the nearest one upward from its folder.
+ *
+ * A model's folder may be anybody's: downloaded, unpacked, shared. What is found there is read as data, and may lead
+ * nowhere else. Code runs where the user stands (the working directory and above it, up to the project's root) or where
+ * `--config` names it. Files of other users are passed over, as Git does with theirs.
+ */
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
+import { InputError } from "../ir/errors.ts";
+import { toDisplayPath } from "../settings/paths.ts";
+
+const codeNames = ["tc-lint.config.js", "tc-lint.config.mjs"] as const;
+const dataName = "tc-lint.config.json";
+export const configNames = [...codeNames, dataName] as const;
+
+/** What a configuration may do. `root`: the folder that everything it names must lie in; undefined for no bound. */
+export interface Trust {
+  readonly code: boolean;
+  readonly root: string | undefined;
+}
+
+/** Of a file that the command line names. */
+export const named: Trust = { code: true, root: undefined };
+
+export interface FoundConfig {
+  readonly file: string;
+  readonly trust: Trust;
+}
+
+/** Looks into each folder once. */
+export class ConfigFinder {
+  readonly #project: Project;
+  readonly #byFolder = new Map<string, FoundConfig | undefined>();
+  readonly #say: (notice: string) => void;
+
+  /** `say` gets a notice of every file that is passed over. */
+  constructor(workingFolder: string, say: (notice: string) => void) {
+    this.#project = projectAround(workingFolder);
+    this.#say = say;
+  }
+
+  /** Throws InputError where a folder of the project holds two. */
+  nearest(modelPath: string): FoundConfig | undefined {
+    return this.#find(dirname(resolve(modelPath)));
+  }
+
+  #find(folder: string): FoundConfig | undefined {
+    if (this.#byFolder.has(folder)) return this.#byFolder.get(folder);
+    const parent = dirname(folder);
+    const found = this.#in(folder) ?? (parent === folder ? undefined : this.#find(parent));
+    this.#byFolder.set(folder, found);
+    return found;
+  }
+
+  #in(folder: string): FoundConfig | undefined {
+    const isHere = this.#project.folders.has(folder);
+    const [first, ...more] = configNames
+      .map((name) => join(folder, name))
+      .filter((file) => existsSync(file) && this.#mayRead(file) && (isHere || !this.#isPassedOver(file)));
+    if (first !== undefined && more.length > 0) {
+      const names = [first, ...more].map(toDisplayPath).join(" and ");
+      throw new InputError(
+        "bad-config",
+        `${names} lie in one folder: keep one of them, or say which with --config`,
+      );
+    }
+    if (first === undefined) return undefined;
+    return { file: first, trust: isHere ? named : { code: false, root: this.#rootOf(folder) } };
+  }
+
+  /** Whether it belongs to the user, to the system, or to whoever owns the working directory. */
+  #mayRead(file: string): boolean {
+    const me = process.getuid?.();
+    const owner = statSync(file).uid;
+    if (me === undefined || owner === me || owner === 0 || owner === this.#project.owner) return true;
+    this.#say(
+      `${toDisplayPath(file)}: not used: it belongs to another user (${owner}); name it with --config`,
+    );
+    return false;
+  }
+
+  #isPassedOver(file: string): boolean {
+    if (file.endsWith(dataName)) return false;
+    this.#say(`${toDisplayPath(file)}: not run: it is code beside a model; name it with --config to run it`);
+    return true;
+  }
+
+  /** A model of the project may share what the project has. */
+  #rootOf(folder: string): string {
+    return isWithin(folder, this.#project.root) ? this.#project.root : folder;
+  }
+}
+
+interface Project {
+  readonly root: string;
+  /** From the working directory up to the root. */
+  readonly folders: ReadonlySet<string>;
+  readonly owner: number;
+}
+
+/** Up to the nearest repository, else the nearest package, else the folder alone. */
+function projectAround(workingFolder: string): Project {
+  const start = resolve(workingFolder);
+  const above: string[] = [];
+  for (let folder = start; ; folder = dirname(folder)) {
+    above.push(folder);
+    if (dirname(folder) === folder) break;
+  }
+  const holding = (name: string) => above.findIndex((folder) => existsSync(join(folder, name)));
+  const [repository, manifest] = [holding(".git"), holding("package.json")];
+  const last = repository >= 0 ? repository : Math.max(0, manifest);
+  return {
+    root: above[last] ?? start,
+    folders: new Set(above.slice(0, last + 1)),
+    owner: statSync(start).uid,
+  };
+}
+
+/** Throws InputError `bad-config` where `path`, links resolved, leads out of what `file` may name. */
+export function checkReach(path: string, file: string, { root }: Trust, what: string): void {
+  if (root === undefined) return;
+  const real = existsSync(path) ? realpathSync(path) : resolve(path);
+  if (isWithin(real, realpathSync(root))) return;
+  const where = toDisplayPath(file);
+  throw new InputError(
+    "bad-config",
+    `${where}: ${what} leads out of ${toDisplayPath(root)}, which a configuration beside a model may not; name it with --config`,
+  );
+}
+
+function isWithin(path: string, root: string): boolean {
+  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+}
