@@ -3,7 +3,8 @@ import type { LintReport } from "../lint/result.ts";
 import { type FixEntry, fixReportOf } from "./fix-report.ts";
 import type { ReportRequest } from "./formats.ts";
 import type { LintFlags } from "./options.ts";
-import { writeReportFile, writeStdout } from "./output.ts";
+import { writeReportFile } from "./output.ts";
+import { writeStdout } from "./stdout.ts";
 import { writeReports } from "./write-reports.ts";
 
 /** Formats that people read: other text may stand above them. */

@@ -17,6 +17,7 @@ import { reportFailure } from "./errors.ts";
 import { fixOptions } from "./fix-options.ts";
 import { benchOptions, validateOptions } from "./gpu-options.ts";
 import { lintOptions } from "./options.ts";
+import { writeStdout } from "./stdout.ts";
 import { verifyOptions } from "./verify-options.ts";
 
 const epilogue = `Exit codes: 0 clean; 1 findings at error level, or more warnings than --max-warnings;
@@ -46,7 +47,12 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     addBench(parser, done);
     addDoctor(parser, done);
     addCalibrate(parser, done);
-    await parser.parseAsync();
+    // What yargs would print itself comes back as text: help, and the version.
+    let printed = "";
+    await parser.parseAsync([...args], {}, (_error, _argv, output) => {
+      printed = output;
+    });
+    if (printed !== "") await writeStdout(`${printed}\n`);
   } catch (error) {
     return reportFailure(error);
   }

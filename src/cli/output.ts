@@ -1,4 +1,4 @@
-/** @file Where reports go: stdout in one piece, or a file that is whole or not there. */
+/** @file Where reports go beside stdout: a file that is whole or not there. */
 import {
   appendFileSync,
   mkdirSync,
@@ -10,18 +10,6 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { InputError } from "../ir/errors.ts";
-
-/** Resolves once the text is handed to the system. A reader that went away (`| head`) is no error. */
-export async function writeStdout(text: string): Promise<void> {
-  if (text === "") return;
-  await new Promise<void>((resolve, reject) => {
-    process.stdout.once("error", (error) => {
-      if ("code" in error && error.code === "EPIPE") resolve();
-      else reject(error);
-    });
-    process.stdout.write(text, () => resolve());
-  });
-}
 
 /** Replaces a file in one step: a temporary neighbour, then a rename. Folders are made. Throws InputError. */
 export function writeReportFile(path: string, text: string | Uint8Array): void {

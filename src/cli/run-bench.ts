@@ -18,8 +18,9 @@ import { missingWeights, planDrawn, prepareModel, sizesOf } from "./gpu-plan.ts"
 import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { ModelRequest, ModelRun } from "./gpu-protocol.ts";
 import { targetOfGpu } from "./gpu-roofline.ts";
-import { writeReportFile, writeStdout } from "./output.ts";
+import { writeReportFile } from "./output.ts";
 import { ProgressLine } from "./progress.ts";
+import { writeStdout } from "./stdout.ts";
 
 /** Returns the exit code. Throws InputError. */
 export async function runBench(models: readonly string[], flags: BenchFlags): Promise<number> {

@@ -14,8 +14,9 @@ import { exitCodes } from "./exit-code.ts";
 import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { SweepReport } from "./gpu-protocol.ts";
 import { gpuOfDevice } from "./gpu-roofline.ts";
-import { writeReportFile, writeStdout } from "./output.ts";
+import { writeReportFile } from "./output.ts";
 import { ProgressLine } from "./progress.ts";
+import { writeStdout } from "./stdout.ts";
 
 export interface CalibrateFlags {
   readonly device: number;

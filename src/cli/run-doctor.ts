@@ -5,7 +5,7 @@ import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
 import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { Check, DoctorReport } from "./gpu-protocol.ts";
-import { writeStdout } from "./output.ts";
+import { writeStdout } from "./stdout.ts";
 
 const timeoutSeconds = 120;
 

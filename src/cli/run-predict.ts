@@ -4,8 +4,8 @@ import { type Prediction, predict } from "../cost/predict.ts";
 import type { Target } from "../hardware/target.ts";
 import { InputError } from "../ir/errors.ts";
 import { exitCodes } from "./exit-code.ts";
-import { writeStdout } from "./output.ts";
 import { readCalibration } from "./read-calibration.ts";
+import { writeStdout } from "./stdout.ts";
 
 /** Returns the exit code: 2 where a row was not understood; the rest is answered all the same. */
 export async function runPredict(

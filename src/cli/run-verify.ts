@@ -3,9 +3,10 @@ import { renderVerifyText } from "../report/verify-text.ts";
 import { compareModels, type VerifyReport, writeNpz } from "../verify/index.ts";
 import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
-import { writeReportFile, writeStdout } from "./output.ts";
+import { writeReportFile } from "./output.ts";
 import { ProgressLine } from "./progress.ts";
 import { readInputs } from "./read-inputs.ts";
+import { writeStdout } from "./stdout.ts";
 import type { VerifyFlags } from "./verify-options.ts";
 
 /** Returns the exit code: 0 the same, 1 different. Throws InputError where that cannot be found out. */

@@ -2,7 +2,7 @@
 import { exitCodes } from "./exit-code.ts";
 import { makePlans, settingsHere } from "./make-plans.ts";
 import type { LintFlags } from "./options.ts";
-import { writeStdout } from "./output.ts";
+import { writeStdout } from "./stdout.ts";
 
 type ShowFlags = Pick<LintFlags, "settings" | "config"> &
   Partial<Pick<LintFlags, "forceExclude" | "errorOnUnmatchedPattern">>;

@@ -6,7 +6,7 @@ import type { RuleDoc } from "../report/render.ts";
 import { alignColumns } from "../report/table.ts";
 import { suggestion } from "../settings/closest.ts";
 import { colorLevel } from "./color.ts";
-import { writeStdout } from "./output.ts";
+import { writeStdout } from "./stdout.ts";
 
 export interface ExplainOptions {
   /** Undefined lists all of them. */

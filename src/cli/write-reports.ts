@@ -8,7 +8,8 @@ import type { RenderOptions } from "../report/render.ts";
 import { colorLevel } from "./color.ts";
 import { type ReportRequest, renderers } from "./formats.ts";
 import type { LintFlags } from "./options.ts";
-import { appendReportFile, writeReportFile, writeStdout } from "./output.ts";
+import { appendReportFile, writeReportFile } from "./output.ts";
+import { writeStdout } from "./stdout.ts";
 
 /** Files first: what is on stdout then says how it went. */
 export async function writeReports(report: LintReport, flags: LintFlags): Promise<void> {

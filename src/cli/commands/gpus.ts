@@ -14,7 +14,7 @@ export function addGpus(parser: Argv, done: (exitCode: number) => void): Argv {
       }),
     async ({ format }) => {
       const { gpuTable, hardwareJson } = await import("../show-hardware.ts");
-      const { writeStdout } = await import("../output.ts");
+      const { writeStdout } = await import("../stdout.ts");
       await writeStdout(format === "json" ? hardwareJson() : gpuTable());
       done(0);
     },
