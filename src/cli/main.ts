@@ -83,7 +83,7 @@ function baseParser(args: readonly string[]): Argv {
     .fail((message, error: Error | undefined) => {
       // yargs has errors of its own for flags that lack their value.
       if (error !== undefined && error.name !== "YError") throw error;
-      const text = message ?? error?.message ?? "the command line cannot be read";
+      const text = (message ?? error?.message ?? "the command line cannot be read").replaceAll("\n", " ");
       throw new InputError("usage", `${text}${flagHint(text)}`, { cause: error });
     });
 }

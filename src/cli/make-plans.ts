@@ -10,6 +10,7 @@ import { type FoundModel, findModels } from "./find-models.ts";
 import { ConfigLoader } from "./load-config.ts";
 import type { ConfigChoice, LintFlags } from "./options.ts";
 import type { LintPlan } from "./plan.ts";
+import { complain } from "./stderr.ts";
 
 type PlanFlags = Pick<
   LintFlags,
@@ -43,8 +44,7 @@ export function sizeNames({ settings }: Pick<LintFlags, "settings">): string[] {
 }
 
 function configFinder(choice: ConfigChoice): (modelPath: string) => Promise<ConfigChain | undefined> {
-  const say = (notice: string) => process.stderr.write(`tc-lint: ${notice}\n`);
-  const loader = new ConfigLoader(configSchema(rules), new ConfigFinder(process.cwd(), say));
+  const loader = new ConfigLoader(configSchema(rules), new ConfigFinder(process.cwd(), complain));
   switch (choice.kind) {
     case "none":
       return () => Promise.resolve(undefined);

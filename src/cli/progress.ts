@@ -1,5 +1,6 @@
 /** @file One line on stderr for what takes longer than a second; erased before anything else is printed. */
 import { writeSync } from "node:fs";
+import { printable } from "../report/format.ts";
 
 const patienceMilliseconds = 1000;
 const stderr = 2;
@@ -22,7 +23,7 @@ export class ProgressLine {
   /** Written at once, so that it shows while the thread is busy. Nothing within the first second. */
   show(text: string): void {
     if (!this.#isTerminal || performance.now() - this.#started < patienceMilliseconds) return;
-    writeSync(stderr, `${eraseLine}${text.slice(0, this.#columns - 1)}`);
+    writeSync(stderr, `${eraseLine}${printable(text).slice(0, this.#columns - 1)}`);
     this.#shown = true;
   }
 

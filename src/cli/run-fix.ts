@@ -17,6 +17,7 @@ import { makePlans } from "./make-plans.ts";
 import type { LintFlags } from "./options.ts";
 import type { LintPlan } from "./plan.ts";
 import { ProgressLine } from "./progress.ts";
+import { complain } from "./stderr.ts";
 
 const childUrl = new URL("../verify-child.js", import.meta.url);
 
@@ -46,7 +47,7 @@ export async function runFix(
       // What was staged is gone by now; the child process ends with this one.
       if (error instanceof Interrupted) process.exit(interruptedExitCode);
       if (!(error instanceof InputError)) throw error;
-      process.stderr.write(`tc-lint: ${error.message}\n`);
+      complain(error.message);
       if (error.code === "lfs-pointer" && flags.lfsPointers !== "error") continue;
       failed = true;
       entries.push(failedEntry(plan.path, fix.output ?? plan.path, error));

@@ -4,7 +4,6 @@ import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
 import { errorsOnly, reportOf } from "../report/summary.ts";
 import { version } from "../version.ts";
-import { bugNotice } from "./errors.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { applyPointerPolicy } from "./lfs-pointers.ts";
 import { lintFile } from "./lint-file.ts";
@@ -13,6 +12,7 @@ import type { LintFlags } from "./options.ts";
 import type { LintOutcome, LintPlan } from "./plan.ts";
 import { lintInPool } from "./pool.ts";
 import { ProgressLine } from "./progress.ts";
+import { complain, complainOfBug } from "./stderr.ts";
 import { writeReports } from "./write-reports.ts";
 
 /** Returns the exit code; `write` is given the report. Throws InputError where nothing can be linted as asked. */
@@ -26,9 +26,9 @@ export async function runLint(
   const plans = await makePlans(patterns, { ...flags, table: wantsLayers });
   const outcomes = await lintAll(plans, flags, workerUrl);
   checkSizesUsed(outcomes, flags);
-  for (const { bug } of outcomes) if (bug !== undefined) process.stderr.write(`${bugNotice}\n${bug}\n`);
+  for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
   const { reports, skipped } = applyPointerPolicy(outcomes, flags.lfsPointers);
-  for (const message of skipped) process.stderr.write(`tc-lint: ${message}\n`);
+  for (const message of skipped) complain(message);
   const report = reportOf(reports, version);
   await write(shown(report, flags), flags);
   return exitCodeOf(report, flags);

@@ -5,6 +5,7 @@ import type { Target } from "../hardware/target.ts";
 import { InputError } from "../ir/errors.ts";
 import { exitCodes } from "./exit-code.ts";
 import { readCalibration } from "./read-calibration.ts";
+import { complain } from "./stderr.ts";
 import { writeStdout } from "./stdout.ts";
 
 /** Returns the exit code: 2 where a row was not understood; the rest is answered all the same. */
@@ -15,7 +16,7 @@ export async function runPredict(
   const cost = createCostModel({ calibration: readCalibration(calibrationPath) });
   const prediction = predict(await parsedStdin(), cost, target);
   await writeStdout(jsonOf(prediction));
-  for (const problem of prediction.problems) process.stderr.write(`tc-lint predict: ${problem}\n`);
+  for (const problem of prediction.problems) complain(problem, "tc-lint predict");
   return prediction.problems.length > 0 ? exitCodes.failure : exitCodes.clean;
 }
 

@@ -1,5 +1,6 @@
 /** @file Every layer as comma-separated values (RFC 4180): for spreadsheets and notebooks. */
 import type { LayerReport, LintReport } from "../lint/result.ts";
+import { printable } from "./format.ts";
 
 type Cell = string | number | boolean;
 
@@ -46,7 +47,8 @@ function round(value: number): number {
   return Number(value.toPrecision(6));
 }
 
+/** A spreadsheet computes what starts like a formula: an apostrophe makes text of it (OWASP, CSV injection). */
 function cellText(cell: Cell): string {
-  const text = String(cell);
+  const text = typeof cell === "string" ? printable(cell).replace(/^(?=[=+\-@])/, "'") : String(cell);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

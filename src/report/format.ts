@@ -61,8 +61,19 @@ export function shortened(text: string, width: number): string {
   return `${text.slice(0, head)}…${text.slice(text.length - (width - 1 - head))}`;
 }
 
-/** Names in a model may hold anything: control characters must not reach a terminal, nor break a line. */
+/** Longer than any name that says something, shorter than what fills a screen. */
+const longestText = 1000;
+
+/**
+ * Text of a model, of a file or of an error, for people to read. It may hold anything: control characters must not reach a
+ * terminal nor break a line, a line must not start a workflow command (`::`, `##[`), and no name fills the screen.
+ */
 export function printable(text: string): string {
+  return plain(shortened(text, longestText)).replace(/^(\s*)(::|##\[)/, "$1\\$2");
+}
+
+/** Control characters, line breaks and marks of direction, each spelt out. */
+export function plain(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return `\\u${code.toString(16).padStart(4, "0")}`;

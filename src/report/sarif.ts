@@ -5,7 +5,7 @@
  * as a logical location; fingerprints are tc-lint's own.
  */
 import type { Finding, LintReport, ModelReport, NoticeReport, Severity } from "../lint/result.ts";
-import { duration, percent } from "./format.ts";
+import { duration, percent, printable } from "./format.ts";
 import type { RenderOptions, RuleDoc } from "./render.ts";
 import { byImportance } from "./summary.ts";
 
@@ -100,8 +100,13 @@ function resultOf({ finding, model }: Located, ruleIndex: number, options: Rende
 
 function messageOf({ node, op, message, saves, module }: Finding): string {
   const saving = saves === null ? "" : ` Saves ${duration(saves.microseconds)} (${percent(saves.share)}).`;
-  const where = module === null ? "" : ` in ${module}`;
-  return `${node} (${op})${where}: ${message}${/[.!?]$/.test(message) ? "" : "."}${saving}`;
+  const where = module === null ? "" : ` in ${quoted(module)}`;
+  return `${quoted(node)} (${quoted(op)})${where}: ${quoted(message)}${/[.!?]$/.test(message) ? "" : "."}${saving}`;
+}
+
+/** Brackets make links in a message (SARIF 2.1.0, 3.11.6). */
+function quoted(text: string): string {
+  return printable(text).replaceAll(/[\\[\]]/g, "\\$&");
 }
 
 function locationOf({ node, op, graph }: Finding, { path }: ModelReport, { bytesOf }: RenderOptions) {
@@ -159,7 +164,7 @@ function notificationOf(path: string, { code, message }: NoticeReport, level: "e
   return {
     level,
     descriptor: { id: code },
-    message: { text: message },
+    message: { text: quoted(message) },
     locations: [{ physicalLocation: { artifactLocation: { uri: uriOf(path) } } }],
   };
 }

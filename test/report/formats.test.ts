@@ -72,7 +72,7 @@ test("CSV", () => {
       layers: models[0]?.layers?.slice(0, 1).map((layer) => ({ ...layer, node: 'a,"b"\nc' })) ?? [],
     }),
   );
-  expect(named).toContain('"a,""b""\nc"');
+  expect(named).toContain('"a,""b""\\u000ac"');
 });
 
 describe("JSON", () => {
