@@ -1,8 +1,20 @@
 /** @file What a lock file says, and whether its holder is alive. */
-import { readFileSync, readlinkSync, statSync } from "node:fs";
+import {
+  closeSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { hostname } from "node:os";
-import { isRunning } from "./temporary.ts";
-import { hasCode } from "./write-step.ts";
+import { join } from "node:path";
+import { InputError } from "../ir/errors.ts";
+import { WireError } from "../wire/error.ts";
+import { readSmallFile } from "../wire/small-file.ts";
+import { isRunning, temporaryName } from "./temporary.ts";
 
 /** As JSON in the file. */
 export interface LockRecord {
@@ -10,6 +22,8 @@ export interface LockRecord {
   /** Tells processes apart that had the same id. */
   readonly start: string | undefined;
   readonly host: string;
+  /** Of the run of the system: what lived before a reboot does not live after it. Undefined outside Linux. */
+  readonly boot: string | undefined;
   readonly token: string;
   readonly since: string;
   /** Data files that did not exist before this run, by name: garbage if it dies before its model is in place. */
@@ -23,14 +37,19 @@ export type FoundLock =
 
 /** A lock file without a record is one being written right now, or one whose writer died in between. */
 const unwrittenAfterMilliseconds = 10_000;
+/** A holder touches its lock every ten seconds, whatever it waits for. */
+const silentAfterMilliseconds = 300_000;
+/** A record names a handful of files. */
+const maxRecordBytes = 1 << 20;
 
 export function readLock(path: string): FoundLock {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readSmallFile(path, maxRecordBytes).toString("utf8");
   } catch (error) {
-    if (hasCode(error, "ENOENT")) return { exists: false };
-    throw error;
+    if (!(error instanceof WireError)) throw error;
+    if (error.code === "not-found") return { exists: false };
+    throw new InputError("locked", `${error.message}; remove it if no tc-lint runs here`, { cause: error });
   }
   return { exists: true, record: parseRecord(text) };
 }
@@ -44,26 +63,67 @@ function parseRecord(text: string): LockRecord | undefined {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-  const { pid, start, host, token, since, made }: Readonly<Record<string, unknown>> = Object(value);
+  const { pid, start, host, boot, token, since, made }: Readonly<Record<string, unknown>> = Object(value);
   if (typeof pid !== "number" || typeof host !== "string" || typeof token !== "string") return undefined;
   return {
     pid,
     host,
     token,
     start: typeof start === "string" ? start : undefined,
+    boot: typeof boot === "string" ? boot : undefined,
     since: String(since),
     made: Array.isArray(made) ? made.filter((name) => typeof name === "string") : [],
   };
 }
 
-/** Whether the holder is known to be gone. */
-export function isStale(path: string, holder: LockRecord | undefined): boolean {
-  if (holder === undefined) {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    return stats === undefined || Date.now() - stats.mtimeMs > unwrittenAfterMilliseconds;
+/**
+ * Whether the holder is known to be gone. A process seen from here is asked for; one of another container, host or run of
+ * this system shows that it lives by touching its lock.
+ */
+export function isStale(
+  { path, folder, name }: { readonly path: string; readonly folder: string; readonly name: string },
+  holder: LockRecord | undefined,
+): boolean {
+  if (holder !== undefined && holder.host === thisHost() && holder.boot === thisBoot())
+    return !isRunning(holder.pid, holder.start);
+  const age = silence(path, join(folder, temporaryName(name)));
+  return (
+    age === undefined || age > (holder === undefined ? unwrittenAfterMilliseconds : silentAfterMilliseconds)
+  );
+}
+
+/** Milliseconds since a file was touched by the clock of its own file system: `probe` is made there, and removed. */
+function silence(path: string, probe: string): number | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  writeFileSync(probe, "", { flag: "wx" });
+  try {
+    return statSync(probe).mtimeMs - stats.mtimeMs;
+  } finally {
+    rmSync(probe, { force: true });
   }
-  // Whether a process of another machine or container lives cannot be seen from here.
-  return holder.host === thisHost() && !isRunning(holder.pid, holder.start);
+}
+
+/**
+ * Says "still here" by the clock of the file's own system: the first byte of the record, written again. A lock that takes no
+ * byte is taken over at worst, and its holder finds out before it replaces anything (`isHeld`).
+ */
+export function touch(path: string): void {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(path, "r+");
+    writeSync(descriptor, "{", 0);
+  } catch (error) {
+    if (!(error instanceof Error && "syscall" in error)) throw error;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+/** Undefined where the system does not tell. */
+export function thisBoot(): string | undefined {
+  if (process.platform !== "linux") return undefined;
+  return readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
 }
 
 /** The host's name and, on Linux, the namespace in which process ids count. */

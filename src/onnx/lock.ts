@@ -14,13 +14,16 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { InputError } from "../ir/errors.ts";
-import { isStale, type LockRecord, readLock, thisHost } from "./lock-record.ts";
+import { keepOnSignal, removeOnSignal } from "./cleanup.ts";
+import { isStale, type LockRecord, readLock, thisBoot, thisHost, touch } from "./lock-record.ts";
 import { openModel } from "./open.ts";
 import { isDataName, neighbourName, processStart, removeLeftovers, temporaryName } from "./temporary.ts";
 import { weightFiles } from "./weights.ts";
 import { atStep, hasCode, type OnWriteStep } from "./write-step.ts";
 
 const takeoverAttempts = 5;
+/** How often a holder shows that it lives, to those who cannot see its process. */
+const beatMilliseconds = 10_000;
 /** What systems say that have no hard links. */
 const noLinks = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"];
 
@@ -32,6 +35,7 @@ export class ModelLock implements Disposable {
   readonly path: string;
   readonly onStep: OnWriteStep;
   #record: LockRecord;
+  #beat: NodeJS.Timeout | undefined;
 
   constructor(folder: string, name: string, record: LockRecord, onStep: OnWriteStep) {
     this.folder = folder;
@@ -95,9 +99,17 @@ export class ModelLock implements Disposable {
     }
   }
 
+  /** From now on it is this process's: kept fresh, and removed on a signal. */
+  hold(): void {
+    removeOnSignal(this.path);
+    this.#beat = setInterval(() => touch(this.path), beatMilliseconds).unref();
+  }
+
   [Symbol.dispose](): void {
+    clearInterval(this.#beat);
     atStep(this.path, "unlock", this.onStep, () => {
       if (this.isHeld) rmSync(this.path, { force: true });
+      keepOnSignal(this.path);
     });
   }
 }
@@ -113,6 +125,7 @@ export function lockModel(path: string, onStep: OnWriteStep = () => {}): ModelLo
     pid: process.pid,
     start: processStart(process.pid),
     host: thisHost(),
+    boot: thisBoot(),
     token: randomBytes(8).toString("hex"),
     since: new Date().toISOString(),
     made: [],
@@ -135,10 +148,13 @@ export function lockModel(path: string, onStep: OnWriteStep = () => {}): ModelLo
 function claim(lock: ModelLock): string[] {
   const orphans: string[] = [];
   for (let attempt = 0; attempt < takeoverAttempts; attempt++) {
-    if (lock.create()) return orphans;
+    if (lock.create()) {
+      lock.hold();
+      return orphans;
+    }
     const found = readLock(lock.path);
     if (!found.exists) continue;
-    if (!isStale(lock.path, found.record)) throw lockedBy(lock.path, found.record);
+    if (!isStale(lock, found.record)) throw lockedBy(lock.path, found.record);
     if (removeStale(lock, found.record)) orphans.push(...(found.record?.made ?? []));
   }
   throw lockedBy(lock.path, undefined);

@@ -6,6 +6,7 @@ import { InputError } from "../ir/errors.ts";
 import { WireError } from "../wire/error.ts";
 import { SegmentSource } from "../wire/segments.ts";
 import type { Segment } from "../wire/splice.ts";
+import { keepOnSignal, removeOnSignal } from "./cleanup.ts";
 import { atSlowStep, type OnWriteStep, type WriteStep } from "./write-step.ts";
 
 /** Held in memory three times: one piece is made while another is on its way to the file, and read back. */
@@ -29,7 +30,10 @@ export interface Access {
 /** The names of the steps of one file. */
 export type FileKind = "data" | "model";
 
-/** Writes a file that must not exist yet; removes what there is of it where that fails. Throws InputError. */
+/**
+ * Writes a file that must not exist yet; removes what there is of it where that fails. Until the caller says that it is to
+ * be kept (`keepOnSignal`), a signal removes it. Throws InputError.
+ */
 export async function writeNewFile(
   path: string,
   kind: FileKind,
@@ -39,6 +43,7 @@ export async function writeNewFile(
 ): Promise<NewFile> {
   const step = <T>(name: WriteStep, action: () => Promise<T>) => atSlowStep(path, name, onStep, action);
   const file = await step(`create-${kind}`, () => open(path, exclusively, 0o600));
+  removeOnSignal(path);
   try {
     const source = new SegmentSource(path, segments);
     const hash = kind === "data" ? createHash("sha256") : undefined;
@@ -57,6 +62,7 @@ export async function writeNewFile(
   } catch (error) {
     await file.close();
     await rm(path, { force: true });
+    keepOnSignal(path);
     if (error instanceof WireError) throw new InputError(error.code, error.message, { cause: error });
     throw error;
   }

@@ -21,6 +21,7 @@ import { InputError, invariant } from "../ir/errors.ts";
 import type { Segment } from "../wire/splice.ts";
 import type { PatchedModel } from "./apply.ts";
 import { carryData } from "./carry-data.ts";
+import { keepOnSignal, removeOnSignal } from "./cleanup.ts";
 import type { ModelLock } from "./lock.ts";
 import { type OpenModel, openModel } from "./open.ts";
 import { isSameFile } from "./same-file.ts";
@@ -102,14 +103,16 @@ export class StagedModel implements Disposable {
         );
       }
     });
-    atStep(this.destination, "replace", onStep, () => renameSync(this.path, this.destination));
+    atStep(this.destination, "replace", onStep, () => {
+      renameSync(this.path, this.destination);
+      for (const path of [this.path, ...this.#made]) keepOnSignal(path);
+    });
     this.#isCommitted = true;
     atStep(this.destination, "sync-folder", onStep, () => syncFolder(lock.folder));
   }
 
   [Symbol.dispose](): void {
-    if (this.#isCommitted) return;
-    for (const path of [this.path, ...this.#made]) rmSync(path, { force: true });
+    if (!this.#isCommitted) discard([this.path, ...this.#made]);
   }
 }
 
@@ -139,8 +142,15 @@ export async function stageModel(request: WriteRequest): Promise<StagedModel> {
     atStep(file.path, "check-model", lock.onStep, () => checkModel(file.path, source));
     return new StagedModel(request, file, data, made);
   } catch (error) {
-    for (const path of made) rmSync(path, { force: true });
+    discard(made);
     throw error;
+  }
+}
+
+function discard(paths: readonly string[]): void {
+  for (const path of paths) {
+    rmSync(path, { force: true });
+    keepOnSignal(path);
   }
 }
 
@@ -178,11 +188,13 @@ async function writeData(
   const path = join(lock.folder, name);
   const isNew = atStep(path, "name-data", lock.onStep, () => {
     if (isSameFile(path, { bytes: file.bytes, sha256 })) {
-      rmSync(temporary);
+      discard([temporary]);
       return false;
     }
     lock.willMake(name);
+    removeOnSignal(path);
     renameSync(temporary, path);
+    keepOnSignal(temporary);
     made.push(path);
     syncFolder(lock.folder);
     return true;

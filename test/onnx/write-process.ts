@@ -1,7 +1,7 @@
 /**
  * @file A process that fixes a model, for write.test.ts: node bundle.mjs MODEL STEP TURN ACTION
  *
- * At the TURN-th time of STEP it is killed, waits to be killed, or goes on when told to.
+ * At the TURN-th time of STEP it is killed, asked to end by a signal, or waits to be killed.
  */
 import { InputError } from "../../src/ir/errors.ts";
 import { fixOnce } from "./write-fix.ts";
@@ -15,7 +15,8 @@ try {
       if (current !== step) return;
       left -= 1;
       if (left !== 0) return;
-      if (action === "interrupt") process.kill(process.pid, "SIGINT");
+      // Asked to end: what runs now goes on until the process looks up.
+      if (action.startsWith("SIG")) return void process.kill(process.pid, action);
       if (action === "kill") process.kill(process.pid, "SIGKILL");
       // Until the parent kills it: a signal to the own process may take a moment to arrive.
       process.stdout.write(`at ${step}\n`);

@@ -15,7 +15,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { lockModel } from "../../src/onnx/lock.ts";
@@ -189,12 +189,29 @@ describe("a writer that is killed", () => {
     expect(weightsOf(model)).toEqual(original);
   });
 
-  it("by SIGINT leaves the old model", async () => {
-    const { signal, stdout } = run("write-model", 2, "interrupt");
-    expect({ signal, stdout }).toMatchObject({ signal: "SIGINT" });
-    expect(weightsOf(model)).toEqual(original);
-    await fixOnce(model);
-    expect(readdirSync(folder)).toEqual(cleanFiles);
+  const asked = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
+  const steps = allSteps.filter((step) => step !== "unlock" && step !== "sync-folder" && step !== "replace");
+  it.each(steps.map((step, index) => [step, asked[index % asked.length] ?? "SIGINT"] as const))(
+    "at %s and asked to end by %s leaves nothing but the old model",
+    (step, signal) => {
+      const { status, signal: died } = run(step, 1, signal);
+      // A signal to the own process may arrive after the last step.
+      if (status === 0) expect(weightsOf(model)).toEqual(fixed);
+      else {
+        // Before there is a file, the system's own answer will do.
+        expect([128 + constants.signals[signal], signal]).toContain(status ?? died);
+        expect(readdirSync(folder)).toEqual(["model.onnx", "model.weights"]);
+        expect(weightsOf(model)).toEqual(original);
+      }
+    },
+  );
+
+  it("while the result is compared is asked to end, and leaves nothing but the old model", () => {
+    for (const signal of asked) {
+      const { status } = run("write-model", 1, signal);
+      expect(status).toBe(128 + constants.signals[signal]);
+      expect(readdirSync(folder)).toEqual(["model.onnx", "model.weights"]);
+    }
   });
 });
 
@@ -244,6 +261,11 @@ describe("two writers", () => {
 describe("locks of others", () => {
   const lockPath = () => path.join(folder, ".model.onnx.tc-lint.lock");
   const record = { pid: 1, host: "elsewhere", token: "0", since: "then", made: [] };
+  /** What this process writes into a lock of its own. */
+  const heldRecord = (): Record<string, unknown> => {
+    using _lock = lockModel(model);
+    return JSON.parse(readFileSync(lockPath(), "utf8"));
+  };
 
   it("hold, of a process on another host", async () => {
     writeFileSync(lockPath(), JSON.stringify(record));
@@ -252,6 +274,33 @@ describe("locks of others", () => {
       message: expect.stringContaining("elsewhere"),
     });
     expect(existsSync(lockPath())).toBe(true);
+  });
+
+  it("give way once their holder has been silent, whoever it was", async () => {
+    for (const holder of [record, { ...record, host: "this host, another container" }]) {
+      writeFileSync(lockPath(), JSON.stringify(holder));
+      utimesSync(lockPath(), 0, 0);
+      await fixOnce(model);
+      expect(weightsOf(model)).toEqual(fixed);
+      expect(existsSync(lockPath())).toBe(false);
+    }
+  });
+
+  it("of before a reboot give way once silent, though a process has that id again", async () => {
+    const { host, ...rest } = heldRecord();
+    writeFileSync(lockPath(), JSON.stringify({ ...rest, host, boot: "another", token: "0" }));
+    await expect(fixOnce(model)).rejects.toMatchObject({ code: "locked" });
+    utimesSync(lockPath(), 0, 0);
+    await fixOnce(model);
+    expect(weightsOf(model)).toEqual(fixed);
+  });
+
+  it("are not waited for where they are pipes", async () => {
+    execFileSync("mkfifo", [lockPath()]);
+    await expect(fixOnce(model)).rejects.toMatchObject({
+      code: "locked",
+      message: expect.stringMatching(/is a pipe.*remove it/),
+    });
   });
 
   it("without a record hold while they are young", async () => {
