@@ -12,7 +12,7 @@ import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
 import { ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
-import { isConstantNode, isStored, storedTensor } from "../stored.ts";
+import { isConstantNode, isSparse, isStored, storedTensor } from "../stored.ts";
 import { canEncode } from "../tensors.ts";
 import { RelationContext } from "./relation-context.ts";
 import { type RelatedShuffle, type Shuffle, shuffleEndingAt } from "./shuffles.ts";
@@ -221,6 +221,7 @@ export class RelationBuilder {
       return `"${value.name}" is an output of the model that nothing computes`;
     }
     if (!isStored(value, this.#scope)) return undefined;
+    if (isSparse(value)) return `"${value.name}" is a sparse tensor, which stays as it is`;
     const dtype = storedTensor(value)?.dtype;
     if (dtype === undefined || !canEncode(dtype))
       return `"${value.name}" is not stored as numbers in a tensor`;

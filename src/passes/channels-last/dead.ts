@@ -24,7 +24,7 @@ export function removeUnread(graph: Graph, patch: GraphPatch, { facts }: PassCon
   for (const { name, initializer, isInput, isOutput, consumers } of graph.values.values()) {
     if (initializer === undefined || isInput || isOutput || consumers.length === 0) continue;
     // Sparse initializers are kept apart in the file, where patches do not reach.
-    if (initializer.data.kind !== "none" && (reads.get(name) ?? 0) <= 0) patch.tensors.set(name, null);
+    if (initializer.data.kind !== "sparse" && (reads.get(name) ?? 0) <= 0) patch.tensors.set(name, null);
   }
 }
 

@@ -81,7 +81,8 @@ function isInference(draft: Draft, node: Node): boolean {
 function foldSite(draft: Draft, site: Site): string | undefined {
   const [, weightName = ""] = draft.inputsOf(site.product);
   const weights = draft.storedOf(weightName);
-  if (weights === undefined) return "its weights are computed";
+  if (weights === undefined)
+    return draft.isSparse(weightName) ? "its weights are sparse" : "its weights are computed";
   if (!isFloatType(weights.dtype)) return `its weights are ${weights.dtype}`;
   if (draft.soleReaderOf(weightName) !== site.product || isRepeated(draft, site.product, weightName)) {
     return "its weights are shared";

@@ -20,6 +20,6 @@ export function deadInitializers(draft: Draft): readonly string[] {
   return [...draft.graph.values.values()].flatMap(({ name, initializer, isInput }) => {
     if (initializer === undefined || isInput || draft.isNeeded(name)) return [];
     // Sparse initializers are kept apart in the file, where patches do not reach.
-    return initializer.data.kind === "none" ? [] : [name];
+    return initializer.data.kind === "sparse" ? [] : [name];
   });
 }

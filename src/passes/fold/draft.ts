@@ -16,6 +16,7 @@ import type { TensorFact } from "../../ops/op.ts";
 import { asTensor, numbersOf } from "../../ops/shape.ts";
 import { LazyBytes } from "../lazy-bytes.ts";
 import type { FreshNames } from "../names.ts";
+import { isSparse } from "../stored.ts";
 import { capturesOf } from "./captures.ts";
 
 export interface DraftOptions {
@@ -184,13 +185,19 @@ export class Draft {
     }
     const value = this.graph.values.get(name);
     const tensor = value === undefined ? undefined : this.#tensorOf(value);
-    if (tensor?.dtype === undefined || tensor.data.kind === "none") return undefined;
+    if (tensor?.dtype === undefined || tensor.data.kind === "none" || tensor.data.kind === "sparse")
+      return undefined;
     return {
       dtype: tensor.dtype,
       dims: tensor.dims,
       bytes: new LazyBytes(tensor.dtype, tensor.dims, () => this.#open(tensor)),
       numbers: (limit) => this.#model.reader.elements(tensor, limit),
     };
+  }
+
+  isSparse(name: string): boolean {
+    const value = this.graph.values.get(name);
+    return value !== undefined && isSparse(value);
   }
 
   #tensorOf(value: Value): TensorRef | undefined {
