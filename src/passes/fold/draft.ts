@@ -52,13 +52,13 @@ export interface NodeEdit {
 }
 
 export class Draft {
+  readonly model: Model;
   readonly graph: Graph;
   readonly scope: Scope;
   readonly names: FreshNames;
   readonly made = new Map<string, Made>();
   readonly edits = new Map<Node, NodeEdit>();
   readonly removed = new Set<Node>();
-  readonly #model: Model;
   readonly #open: OpenTensor;
   readonly #producers = new Map<string, Node>();
   readonly #readers = new Map<string, Set<Node>>();
@@ -70,7 +70,7 @@ export class Draft {
     this.graph = model.graph;
     this.scope = scope;
     this.names = names;
-    this.#model = model;
+    this.model = model;
     this.#open = open;
     this.#outputs = new Set(model.graph.outputs.map(({ name }) => name));
     for (const node of this.graph.nodes) this.#enter(node);
@@ -97,7 +97,7 @@ export class Draft {
 
   /** Whether the node calls a local function. */
   isCall(node: Node): boolean {
-    return this.#model.functions.has(functionKey(node.domain, node.opType, node.overload));
+    return this.model.functions.has(functionKey(node.domain, node.opType, node.overload));
   }
 
   /** Whether the node is what its operator name says in ai.onnx. */
@@ -191,7 +191,7 @@ export class Draft {
       dtype: tensor.dtype,
       dims: tensor.dims,
       bytes: new LazyBytes(tensor.dtype, tensor.dims, () => this.#open(tensor)),
-      numbers: (limit) => this.#model.reader.elements(tensor, limit),
+      numbers: (limit) => this.model.reader.elements(tensor, limit),
     };
   }
 
@@ -202,7 +202,7 @@ export class Draft {
 
   #tensorOf(value: Value): TensorRef | undefined {
     if (value.initializer !== undefined) {
-      return isConstant(value, this.#model) ? value.initializer : undefined;
+      return isConstant(value, this.model) ? value.initializer : undefined;
     }
     const { producer } = value;
     if (producer?.opType !== "Constant" || producer.domain !== "") return undefined;
