@@ -157,10 +157,12 @@ export class Draft {
     return this.readersOf(name).size > 0 || !this.isFree(name);
   }
 
-  /** The one node that reads a free value. */
+  /** The one node that reads a free value, as one of its inputs. */
   soleReaderOf(name: string): Node | undefined {
     const [reader, ...more] = this.readersOf(name);
-    return more.length === 0 && this.isFree(name) ? reader : undefined;
+    if (reader === undefined || more.length > 0 || !this.isFree(name)) return undefined;
+    const inputs = this.inputsOf(reader);
+    return inputs.indexOf(name) === inputs.lastIndexOf(name) ? reader : undefined;
   }
 
   factOf(name: string | undefined): TensorFact {
