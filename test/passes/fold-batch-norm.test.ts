@@ -190,7 +190,7 @@ const kept: Readonly<Record<string, readonly [(graph: GraphBuilder) => string, r
     ],
     "two products share the weights": [
       (graph) => {
-        const other = graph.node("Conv", ["x", "w"]);
+        const other = graph.node("Conv", [graph.node("Neg", ["x"]), "w"]);
         return graph.node("Add", [norm(graph, conv(graph), 4), other]);
       },
       "its weights are shared",

@@ -7,7 +7,8 @@ import { MemoryBytes } from "../tensors.ts";
 import { encodeFloats, type FloatType, isFloatType, readFloats } from "../transform-tensor.ts";
 import { rename } from "./alias.ts";
 import { type ChannelLayout, largestMagnitudes, layouts, scaledWeights } from "./channels.ts";
-import type { Draft, Stored } from "./draft.ts";
+import type { Stored } from "./contents.ts";
+import type { Draft } from "./draft.ts";
 
 /** What a BatchNormalization does to channel c: factors[c] · x + shifts[c]. */
 interface Affine {

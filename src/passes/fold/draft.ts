@@ -1,9 +1,9 @@
 /** @file The main graph while it is folded: what stands where by now. Names are the identity of values. */
 import { NodeContext } from "../../facts/context.ts";
 import { isConstant, type Scope } from "../../facts/scope.ts";
-import type { DType } from "../../ir/dtype.ts";
 import { invariant } from "../../ir/errors.ts";
 import {
+  type AttributeValue,
   functionKey,
   type Graph,
   type Model,
@@ -11,13 +11,14 @@ import {
   type TensorRef,
   type Value,
 } from "../../ir/model.ts";
-import type { AttributeSpec, OpenTensor, TensorBytes, TensorSpec } from "../../ir/patch.ts";
+import type { AttributeSpec, OpenTensor } from "../../ir/patch.ts";
 import type { TensorFact } from "../../ops/op.ts";
 import { asTensor, numbersOf } from "../../ops/shape.ts";
 import { LazyBytes } from "../lazy-bytes.ts";
 import type { FreshNames } from "../names.ts";
 import { isSparse } from "../stored.ts";
 import { capturesOf } from "./captures.ts";
+import type { Made, Stored } from "./contents.ts";
 
 export interface DraftOptions {
   readonly model: Model;
@@ -25,22 +26,6 @@ export interface DraftOptions {
   readonly scope: Scope;
   readonly names: FreshNames;
   readonly open: OpenTensor;
-}
-
-/** A constant tensor, in the file or made by the pass. */
-export interface Stored {
-  readonly dtype: DType;
-  readonly dims: readonly number[];
-  /** Opened when first read. */
-  readonly bytes: TensorBytes;
-  /** Its elements, where they can be had now; at most as many as the caller said. */
-  readonly numbers: (limit: number) => readonly number[] | undefined;
-}
-
-/** A tensor made by the pass; `numbers` are its elements where they are known. */
-export interface Made {
-  readonly spec: TensorSpec;
-  readonly numbers: readonly number[] | undefined;
 }
 
 /** What differs from a node as the file has it. */
@@ -115,6 +100,17 @@ export class Draft {
     const value = node.attributes.find((attribute) => attribute.name === name)?.value;
     if (value === undefined) return undefined;
     return value.type === "int" || value.type === "float" || value.type === "ints" ? value : undefined;
+  }
+
+  attributesOf(node: Node): ReadonlyMap<string, AttributeValue | AttributeSpec> {
+    const attributes = new Map<string, AttributeValue | AttributeSpec>(
+      node.attributes.map(({ name, value }) => [name, value]),
+    );
+    for (const [name, value] of this.edits.get(node)?.attributes ?? []) {
+      if (value === null) attributes.delete(name);
+      else attributes.set(name, value);
+    }
+    return attributes;
   }
 
   int(node: Node, name: string): number | undefined {
