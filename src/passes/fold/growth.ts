@@ -3,7 +3,8 @@
  *
  * A constant of at most `smallBytes` takes about what the node takes that computed it. Larger ones have to make room for
  * themselves: those that hang together by large tensors take no more than the stored ones among these that nobody needs
- * then. An Expand of one number, or one weight in several orders, is still computed.
+ * then. Where all that do not would together add at most `smallShare` of what the model stores, they are let pass; else
+ * none is, and an Expand of one number, or one weight in several orders, is still computed.
  */
 import { bytesOf } from "../../ir/dtype.ts";
 import type { Node } from "../../ir/model.ts";
@@ -11,6 +12,7 @@ import type { Known } from "./contents.ts";
 import type { Draft } from "./draft.ts";
 
 const smallBytes = 128;
+const smallShare = 0.01;
 
 /** A node whose outputs are all known, by their names. */
 export interface Candidate {
@@ -23,6 +25,7 @@ const maxLayers = 8;
 
 /** Those that can go without the file growing. */
 export function withinBound(draft: Draft, candidates: readonly Candidate[]): readonly Candidate[] {
+  if (new Growth(draft, candidates).total <= smallShare * storedBytes(draft)) return candidates;
   let left = candidates;
   for (let layer = 1; ; layer++) {
     const growth = new Growth(draft, left);
@@ -50,6 +53,13 @@ class Growth {
     for (const candidate of candidates) this.#join(candidate, sizes, stored);
     for (const [name, size] of sizes) if (this.#isWritten(name)) this.#add(name, size);
     for (const [name, size] of stored) if (!this.#isWritten(name)) this.#add(name, -size);
+  }
+
+  /** What those add that take more than they free. */
+  get total(): number {
+    let total = 0;
+    for (const bytes of this.#bytes.values()) total += Math.max(bytes, 0);
+    return total;
   }
 
   /** Whether a large constant that the node leaves behind is among those that make the file grow. */
@@ -105,4 +115,17 @@ class Growth {
 
 function sizeOf({ dtype, numbers }: Known): number {
   return bytesOf(dtype, numbers.length);
+}
+
+/** Of the model's initializers, by their dims. */
+function storedBytes({ graph }: Draft): number {
+  let bytes = 0;
+  for (const { initializer } of graph.values.values()) {
+    if (initializer?.dtype === undefined) continue;
+    bytes += bytesOf(
+      initializer.dtype,
+      initializer.dims.reduce((total, dim) => total * dim, 1),
+    );
+  }
+  return bytes;
 }
