@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { info, integers, modelBytes, node, onnx, floats as tensorOf, type types } from "../onnx/build.ts";
 import { bytesOfModel, difference, floats, foldBytes, noise, run } from "./folding.ts";
 
-const { TC_LINT_FUZZ_RUNS: runsGiven = "120" } = process.env;
+const { TC_LINT_FUZZ_RUNS: runsGiven = "120", TC_LINT_FUZZ_SEED: seedGiven = "20261122" } = process.env;
+const seed = seedGiven === "random" ? {} : { seed: Number(seedGiven) };
 const size = 6;
 
 type Draws = readonly number[];
@@ -89,8 +90,8 @@ class Network {
 const steps: Readonly<Record<string, (net: Network, x: string, draws: Draws, other: string) => string>> = {
   Relu: (net, x) => net.add("Relu", [x]),
   Identity: (net, x) => net.add("Identity", [x]),
-  Casts: (net, x, [to = 0]) =>
-    net.add("Cast", [net.add("Cast", [x], { to: [10, 11][to % 2] ?? 11 })], { to: 1 }),
+  // By way of half a last bit would be a large one.
+  Casts: (net, x) => net.add("Cast", [net.add("Cast", [x], { to: 11 })], { to: 1 }),
   "Add of itself": (net, x) => net.add("Add", [x, x]),
   "Add of another": (net, x, _, other) => net.add("Add", [x, other]),
   "Add of a sparse row": (net, x, [row = 0]) => net.add("Add", [x, net.row(row)]),
@@ -185,7 +186,7 @@ describe("Drawn graphs over shared weights", () => {
           list.map(({ name }) => name).sort();
         expect(names(graph?.input ?? [])).toEqual(["x", ...names(listed)].sort());
       }),
-      { numRuns: Number(runsGiven) },
+      { numRuns: Number(runsGiven), ...seed },
     );
     expect(removed).toBeGreaterThan(100);
   });
