@@ -36,7 +36,9 @@ export type TensorData =
       /** Absent in the file: everything the dims call for. */
       readonly length: number | undefined;
     }
-  /** Zero elements, a sparse tensor, or segments: no elements to read. */
+  /** A SparseTensorProto: apart in the file, where no pass reads or writes. */
+  | { readonly kind: "sparse" }
+  /** Zero elements, or none that can be told. */
   | { readonly kind: "none" };
 
 export type TypedField = "float" | "int32" | "string" | "int64" | "double" | "uint64";

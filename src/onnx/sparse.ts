@@ -32,7 +32,7 @@ export function decodeSparse(cursor: Cursor): TensorRef {
   }
   if (indices !== undefined) checkIndices(cursor, indices, { dims, size, count: values.dims[0] ?? 0, fail });
   else if (values.dims[0] !== 0) throw fail("it has values, but no indices");
-  return { name, dtype, dtypeCode, dims, data: { kind: "none" }, span };
+  return { name, dtype, dtypeCode, dims, data: { kind: "sparse" }, span };
 }
 
 interface Dense {

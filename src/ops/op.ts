@@ -73,6 +73,8 @@ export interface WorkContext extends OpContext {
 }
 
 export interface OpDefinition {
+  /** Draws numbers: two nodes that are alike give different results. */
+  readonly random?: true;
   /** "" is ai.onnx. */
   readonly domain: string;
   readonly type: string;

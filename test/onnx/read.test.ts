@@ -224,7 +224,7 @@ describe("A sparse initializer", () => {
     expect(tensorOf(sparse([3, 4], [0, 5, 11]), "w")).toMatchObject({
       dtype: "float32",
       dims: [3, 4],
-      data: { kind: "none" },
+      data: { kind: "sparse" },
     });
     expect(tensorOf(sparse([3, 4], [0, 1, 2, 3], [2, 2]), "w").dims).toEqual([3, 4]);
     expect(tensorOf(sparse([3, 4], []), "w").dims).toEqual([3, 4]);

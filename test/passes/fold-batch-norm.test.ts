@@ -166,6 +166,19 @@ describe("BatchNormalization", () => {
 
 const conv = (graph: GraphBuilder) => graph.node("Conv", ["x", weightsOf(graph, [4, 3, 3, 3], 1, "w")]);
 
+/** Weights that are all zero but one, on an input so small that the product is of moderate size. */
+function peaked(graph: GraphBuilder, peak: number): string {
+  const values = Array.from({ length: 108 }, (_, index) => (index === 40 ? peak : 0));
+  const small = graph.node("Mul", ["x", graph.scalar(1e-20)]);
+  return graph.node("Conv", [small, graph.weight([4, 3, 3, 3], { values })]);
+}
+
+function scaled(graph: GraphBuilder, name: string, parts: { scale: number; variance: number }): string {
+  const vector = (value: number) => graph.weight([4], { values: new Array<number>(4).fill(value) });
+  const inputs = [name, vector(parts.scale), vector(0), vector(0), vector(parts.variance)];
+  return graph.node("BatchNormalization", inputs, { epsilon: { float: 0 } });
+}
+
 const kept: Readonly<Record<string, readonly [(graph: GraphBuilder) => string, reason: string | undefined]>> =
   {
     "another node reads the product": [
@@ -177,7 +190,7 @@ const kept: Readonly<Record<string, readonly [(graph: GraphBuilder) => string, r
     ],
     "two products share the weights": [
       (graph) => {
-        const other = graph.node("Conv", ["x", "w"]);
+        const other = graph.node("Conv", [graph.node("Neg", ["x"]), "w"]);
         return graph.node("Add", [norm(graph, conv(graph), 4), other]);
       },
       "its weights are shared",
@@ -204,6 +217,26 @@ const kept: Readonly<Record<string, readonly [(graph: GraphBuilder) => string, r
     "it stands behind something else": [
       (graph) => norm(graph, graph.node("Concat", ["x", "x"], { axis: 1 }), 6),
       undefined,
+    ],
+    "an Add reads the product twice": [
+      (graph) => {
+        const rows = graph.node("Reshape", ["x", graph.weight([2], { dtype: "int64", values: [15, 5] })]);
+        const product = graph.node("MatMul", [rows, weightsOf(graph, [5, 4], 3)]);
+        return norm(graph, graph.node("Add", [product, product]), 4);
+      },
+      undefined,
+    ],
+    "a weight is infinite": [
+      (graph) => norm(graph, peaked(graph, Number.POSITIVE_INFINITY), 4),
+      "its weights are not all finite",
+    ],
+    "a weight would become infinite": [
+      (graph) => scaled(graph, peaked(graph, 2e38), { scale: 3, variance: 1 }),
+      "its weights could be too large for float32",
+    ],
+    "a factor is beyond what the runtime computes with": [
+      (graph) => scaled(graph, peaked(graph, 0), { scale: 2e18, variance: 1e-45 }),
+      "its parameters make infinities",
     ],
     "its variance gives infinities": [
       (graph) => {

@@ -73,6 +73,7 @@ export const identity = defineOp({
 export const dropout = defineOp({
   domain: "",
   type: "Dropout",
+  random: true,
   infer(context) {
     const input = tensorAt(context, 0);
     const output: TensorFact = isTraining(context) ? tensor(input.dtype, input.shape) : input;

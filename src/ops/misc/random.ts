@@ -18,6 +18,7 @@ function generator(
   return defineOp({
     domain: "",
     type,
+    random: true,
     infer: (context) => [tensor(...result(context))],
     traffic: "elementwise",
   });

@@ -1,5 +1,6 @@
 /** @file Chosen sizes to a patch: padded constants, rewritten sizes, and conversions at the graph's edges. */
 import { type Axis, atomsOf, indexMap, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { invariant } from "../../ir/errors.ts";
 import { labelOf, type Model, type Node, type TensorRef, type Value } from "../../ir/model.ts";
 import {
   type AttributeSpec,
@@ -123,7 +124,10 @@ class Applier {
     }
     const inner = names.make(`${value.name}_padded`);
     const opset = model.opsets.get("") ?? 1;
-    const edge = { value, inner, axes, sizes, opset, names };
+    const fact = this.#input.relations.scope.fact(value);
+    const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
+    invariant(dtype !== undefined, `"${value.name}" is padded, but its type is not known`);
+    const edge = { value, dtype, inner, axes, sizes, opset, names };
     const { nodes, tensors } = value.isInput ? edgeIn(edge) : edgeOut(edge);
     (value.isInput ? this.#graph.first : this.#graph.last).push(...nodes);
     for (const [name, tensor] of tensors) this.#graph.added.set(name, tensor);

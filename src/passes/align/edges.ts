@@ -1,12 +1,18 @@
-/** @file Where a padded axis meets a model input or output: a Pad or a Slice, or a Gather where lanes are interleaved. */
+/**
+ * @file Where a padded axis meets a model input or output: a Pad (or zeros joined to it) or a Slice, or a Gather where
+ * lanes are interleaved.
+ */
 import { type Axis, indexMap, type PaddedSizes } from "../../ir/axis.ts";
+import type { DType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
 import type { AttributeSpec, NodeSpec, TensorSpec } from "../../ir/patch.ts";
 import type { FreshNames } from "../names.ts";
-import { int64Tensor } from "../tensors.ts";
+import { encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";
+import { zeroForm } from "./zero-lanes.ts";
 
 export interface Edge {
   readonly value: Value;
+  readonly dtype: DType;
   /** Name of the padded value inside the graph. */
   readonly inner: string;
   readonly axes: readonly Axis[];
@@ -88,11 +94,34 @@ class Builder {
     this.#last = start;
   }
 
+  /** `ends` zeros behind each axis. */
   pad(ends: readonly number[]): void {
     if (ends.every((end) => end === 0)) return;
+    if (zeroForm(this.#edge.dtype, this.#edge.opset) === "join") {
+      for (const [axis, count] of ends.entries()) if (count > 0) this.#join(axis, ends.length, count);
+      return;
+    }
     const pads = [...ends.map(() => 0), ...ends];
-    if (this.#edge.opset >= padInputsSince) this.#add("Pad", [this.#constant("pads", pads)]);
+    if (this.#edge.opset >= padInputsSince) this.#add("Pad", [this.#constant("pads", int64Tensor(pads))]);
     else this.#add("Pad", [], new Map([["pads", { type: "ints", values: pads }]]));
+  }
+
+  /** Zeros of the value's own sizes, `count` along the axis: [shape…, count] gathered, and an Expand to that. */
+  #join(axis: number, rank: number, count: number): void {
+    const { dtype } = this.#edge;
+    const value = this.#last;
+    this.#add("Shape", []);
+    const along: AttributeSpec = { type: "int", value: 0 };
+    this.#add("Concat", [this.#constant("count", int64Tensor([count]))], new Map([["axis", along]]));
+    const sizes = Array.from({ length: rank }, (_, at) => (at === axis ? rank : at));
+    this.#add("Gather", [this.#constant("sizes", int64Tensor(sizes))]);
+    const bytes = new MemoryBytes(encodeNumbers(dtype, [0]));
+    const shape = this.#last;
+    this.#last = this.#constant("zero", { dtype, dims: [], bytes });
+    this.#add("Expand", [shape]);
+    const zeros = this.#last;
+    this.#last = value;
+    this.#add("Concat", [zeros], new Map([["axis", { type: "int", value: axis }]]));
   }
 
   slice(ends: readonly (number | undefined)[]): void {
@@ -104,7 +133,7 @@ class Builder {
       const inputs = { starts, ends: stops, axes };
       this.#add(
         "Slice",
-        Object.entries(inputs).map(([name, values]) => this.#constant(name, values)),
+        Object.entries(inputs).map(([name, values]) => this.#constant(name, int64Tensor(values))),
       );
       return;
     }
@@ -119,7 +148,7 @@ class Builder {
   gather(axis: number, indices: readonly number[]): void {
     this.#add(
       "Gather",
-      [this.#constant("indices", indices)],
+      [this.#constant("indices", int64Tensor(indices))],
       new Map([["axis", { type: "int", value: axis }]]),
     );
   }
@@ -131,9 +160,9 @@ class Builder {
     return { nodes: this.#nodes, tensors: this.#tensors };
   }
 
-  #constant(role: string, values: readonly number[]): string {
+  #constant(role: string, tensor: TensorSpec): string {
     const name = this.#edge.names.make(`${this.#edge.value.name}_${role}`);
-    this.#tensors.set(name, int64Tensor(values));
+    this.#tensors.set(name, tensor);
     return name;
   }
 

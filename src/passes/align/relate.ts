@@ -12,10 +12,11 @@ import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
 import { ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
-import { isConstantNode, isStored, storedTensor } from "../stored.ts";
+import { isConstantNode, isSparse, isStored, storedTensor } from "../stored.ts";
 import { canEncode } from "../tensors.ts";
 import { RelationContext } from "./relation-context.ts";
 import { type RelatedShuffle, type Shuffle, shuffleEndingAt } from "./shuffles.ts";
+import { zeroForm } from "./zero-lanes.ts";
 
 /** An axis summed over: of two inputs' products, or of one input alone. */
 export interface Contraction {
@@ -220,11 +221,22 @@ export class RelationBuilder {
     if (value.isOutput && (value.isInput || isStored(value, this.#scope))) {
       return `"${value.name}" is an output of the model that nothing computes`;
     }
+    if (value.isInput && !isStored(value, this.#scope)) return this.#reasonAgainstInput(value);
     if (!isStored(value, this.#scope)) return undefined;
+    if (isSparse(value)) return `"${value.name}" is a sparse tensor, which stays as it is`;
     const dtype = storedTensor(value)?.dtype;
     if (dtype === undefined || !canEncode(dtype))
       return `"${value.name}" is not stored as numbers in a tensor`;
     return undefined;
+  }
+
+  /** Zeros have to be appended to it. */
+  #reasonAgainstInput(value: Value): string | undefined {
+    const fact = this.#scope.fact(value);
+    const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
+    const opset = this.#scope.opsets.get("") ?? 1;
+    if (zeroForm(dtype, opset) !== undefined) return undefined;
+    return `"${value.name}" is an input of type ${dtype ?? "unknown"}, which opset ${opset} cannot pad`;
   }
 
   #fresh(value: Value, blocked: string | undefined): readonly Axis[] | undefined {

@@ -1,11 +1,13 @@
 /** @file What nobody reads after the rewrite: Transposes and constants of the old layout. */
+import { isConstant } from "../../facts/scope.ts";
 import type { Graph, Node } from "../../ir/model.ts";
 import type { GraphPatch } from "../../ir/patch.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { PassContext } from "../pass.ts";
+import { isSparse } from "../stored.ts";
 
 /** Only what lost its readers by the patch; what had none before stays, as everything else that is no business of ours. */
-export function removeUnread(graph: Graph, patch: GraphPatch, { facts }: PassContext): void {
+export function removeUnread(graph: Graph, patch: GraphPatch, { model, facts }: PassContext): void {
   const reads = countReads(graph, patch);
   for (const node of [...graph.nodes].reverse()) {
     const specs = patch.nodes.get(node);
@@ -21,10 +23,10 @@ export function removeUnread(graph: Graph, patch: GraphPatch, { facts }: PassCon
     for (const name of inputsOf(node, specs)) reads.set(name, (reads.get(name) ?? 0) - 1);
     for (const value of node.outputs) if (value?.declared !== undefined) patch.declared.set(value.name, null);
   }
-  for (const { name, initializer, isInput, isOutput, consumers } of graph.values.values()) {
-    if (initializer === undefined || isInput || isOutput || consumers.length === 0) continue;
+  for (const value of graph.values.values()) {
+    if (!isConstant(value, model) || value.isOutput || value.consumers.length === 0) continue;
     // Sparse initializers are kept apart in the file, where patches do not reach.
-    if (initializer.data.kind !== "none" && (reads.get(name) ?? 0) <= 0) patch.tensors.set(name, null);
+    if (!isSparse(value) && (reads.get(value.name) ?? 0) <= 0) patch.tensors.set(value.name, null);
   }
 }
 

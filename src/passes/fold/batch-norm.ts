@@ -6,8 +6,9 @@ import type { PassNote } from "../pass.ts";
 import { MemoryBytes } from "../tensors.ts";
 import { encodeFloats, type FloatType, isFloatType, readFloats } from "../transform-tensor.ts";
 import { rename } from "./alias.ts";
-import { type ChannelLayout, layouts, scaledWeights } from "./channels.ts";
-import type { Draft, Stored } from "./draft.ts";
+import { type ChannelLayout, largestMagnitudes, layouts, scaledWeights } from "./channels.ts";
+import type { Stored } from "./contents.ts";
+import type { Draft } from "./draft.ts";
 
 /** What a BatchNormalization does to channel c: factors[c] · x + shifts[c]. */
 interface Affine {
@@ -56,7 +57,7 @@ function siteOf(draft: Draft, norm: Node): Site | undefined {
 /** The opset from which Add broadcasts without being told how. */
 const numpyBroadcasting = 7;
 
-/** The standard node that makes input 0, which nobody else reads. */
+/** The standard node that makes input 0, which is read once. */
 function soleSource(draft: Draft, node: Node): Node | undefined {
   const [name = ""] = draft.inputsOf(node);
   const producer = draft.producerOf(name);
@@ -81,11 +82,10 @@ function isInference(draft: Draft, node: Node): boolean {
 function foldSite(draft: Draft, site: Site): string | undefined {
   const [, weightName = ""] = draft.inputsOf(site.product);
   const weights = draft.storedOf(weightName);
-  if (weights === undefined) return "its weights are computed";
+  if (weights === undefined)
+    return draft.isSparse(weightName) ? "its weights are sparse" : "its weights are computed";
   if (!isFloatType(weights.dtype)) return `its weights are ${weights.dtype}`;
-  if (draft.soleReaderOf(weightName) !== site.product || isRepeated(draft, site.product, weightName)) {
-    return "its weights are shared";
-  }
+  if (draft.soleReaderOf(weightName) !== site.product) return "its weights are shared";
   const layout = layouts[draft.opTypeOf(site.product)]?.(draft, site.product, weights.dims);
   if (layout === undefined) return "the channels are not on the columns of its weights";
   const affine = affineOf(draft, site.norm, layout.count);
@@ -101,10 +101,6 @@ function foldSite(draft: Draft, site: Site): string | undefined {
   if (obstacle !== undefined) return obstacle;
   apply(draft, site, folding);
   return undefined;
-}
-
-function isRepeated(draft: Draft, node: Node, name: string): boolean {
-  return draft.inputsOf(node).filter((input) => input === name).length > 1;
 }
 
 function affineOf(draft: Draft, norm: Node, count: number): Affine | string {
@@ -125,7 +121,8 @@ function affineOf(draft: Draft, norm: Node, count: number): Affine | string {
     shift,
     (value, channel) => value - (mean[channel] ?? 0) * (factors[channel] ?? 0),
   );
-  if (![...factors, ...shifts].every(Number.isFinite)) return "its parameters make infinities";
+  // Runtimes compute the factor in single precision.
+  if (!fits(factors, "float32") || !shifts.every(Number.isFinite)) return "its parameters make infinities";
   return { factors, shifts };
 }
 
@@ -175,38 +172,33 @@ interface Folding {
   readonly biasDims: readonly number[];
 }
 
-/** Why the folded numbers would leave the type; only halves are so narrow that this happens. */
-function overflow({ weights, dtype, factors, shifts }: Folding): string | undefined {
-  const stored = readFloats(new MemoryBytes(encodeFloats(shifts, dtype)), dtype);
-  if (!stored.every(Number.isFinite)) return `its bias would be too large for ${dtype}`;
-  const largestFactor = factors.reduce((largest, factor) => Math.max(largest, Math.abs(factor)), 0);
-  if (dtype !== "float16" || largestFactor <= 1) return undefined;
-  const largestWeight = largestMagnitude(weights.bytes, dtype);
-  if (largestWeight === undefined) return "its weights are not here";
-  return largestWeight * largestFactor < halfLimit
-    ? undefined
-    : `its weights could be too large for ${dtype}`;
+/** Why the folded numbers would leave the type, or did so before. Weights that are not here are not written either. */
+function overflow({ weights, dtype, layout, factors, shifts }: Folding): string | undefined {
+  if (!fits(shifts, dtype)) return `its bias would be too large for ${dtype}`;
+  const largest = largestWeights(weights.bytes, dtype, layout);
+  if (largest === undefined) return undefined;
+  if (!largest.every(Number.isFinite)) return "its weights are not all finite";
+  const scaled = largest.map((weight, channel) => weight * (factors[channel] ?? 1));
+  return fits(scaled, dtype) ? undefined : `its weights could be too large for ${dtype}`;
 }
 
-/** Where halves become infinite. */
-const halfLimit = 65520;
+/** Whether the numbers are finite in `dtype`. */
+function fits(values: Float64Array, dtype: FloatType): boolean {
+  return readFloats(new MemoryBytes(encodeFloats(values, dtype)), dtype).every(Number.isFinite);
+}
 
 /** Undefined where the tensor is in a file that is not there. */
-function largestMagnitude(bytes: TensorBytes, dtype: FloatType): number | undefined {
-  const windowBytes = 1 << 20;
-  let largest = 0;
+function largestWeights(
+  bytes: TensorBytes,
+  dtype: FloatType,
+  layout: ChannelLayout,
+): Float64Array | undefined {
   try {
-    for (let offset = 0; offset < bytes.size; offset += windowBytes) {
-      const window = new Uint8Array(Math.min(windowBytes, bytes.size - offset));
-      bytes.readInto(offset, window);
-      for (const value of readFloats(new MemoryBytes(window), dtype))
-        largest = Math.max(largest, Math.abs(value));
-    }
+    return largestMagnitudes(bytes, dtype, layout);
   } catch (error) {
     if (error instanceof InputError && error.code === "weights-missing") return undefined;
     throw error;
   }
-  return largest;
 }
 
 function apply(draft: Draft, { product, add, norm }: Site, folding: Folding): void {

@@ -1,7 +1,9 @@
 /** @file Where the output channels of a product lie in its weights, and weights with one factor a channel. */
+import { bytesOf } from "../../ir/dtype.ts";
 import type { Node } from "../../ir/model.ts";
 import type { TensorBytes } from "../../ir/patch.ts";
-import { type FloatType, TransformedTensor } from "../transform-tensor.ts";
+import { MemoryBytes } from "../tensors.ts";
+import { type FloatType, readFloats, TransformedTensor } from "../transform-tensor.ts";
 import type { Draft } from "./draft.ts";
 
 /** Element i of the weights belongs to output channel `channels[⌊i / inner⌋ mod channels.length]`. */
@@ -61,4 +63,31 @@ export function scaledWeights(
     }
   };
   return new TransformedTensor(source, { from: dtype, to: dtype, map });
+}
+
+const windowBytes = 1 << 20;
+
+/** The largest magnitude in each output channel; NaN where one is none. Throws what reading the source throws. */
+export function largestMagnitudes(
+  source: TensorBytes,
+  dtype: FloatType,
+  { inner, channels, count }: ChannelLayout,
+): Float64Array {
+  const largest = new Float64Array(count);
+  const width = bytesOf(dtype, 1);
+  for (let offset = 0; offset < source.size; offset += windowBytes) {
+    const window = new Uint8Array(Math.min(windowBytes, source.size - offset));
+    source.readInto(offset, window);
+    const values = readFloats(new MemoryBytes(window), dtype);
+    const first = offset / width;
+    let row = Math.floor(first / inner);
+    for (let index = 0, end = (row + 1) * inner - first; index < values.length; row++, end += inner) {
+      const channel = channels[row % channels.length] ?? 0;
+      let most = largest[channel] ?? 0;
+      for (const stop = Math.min(end, values.length); index < stop; index++)
+        most = Math.max(most, Math.abs(values[index] ?? 0));
+      largest[channel] = most;
+    }
+  }
+  return largest;
 }

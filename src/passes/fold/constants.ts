@@ -3,20 +3,25 @@ import { type DType, dtypes } from "../../ir/dtype.ts";
 import type { Node } from "../../ir/model.ts";
 import { numbersOf } from "../../ops/shape.ts";
 import { canEncode, encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";
-import type { Draft, Made } from "./draft.ts";
+import type { Known, Made } from "./contents.ts";
+import type { Draft } from "./draft.ts";
 import { doubtfulValues } from "./exact.ts";
+import { withinBound } from "./growth.ts";
 
-/** Operators of the nodes that went. */
-export function foldConstants(draft: Draft): readonly string[] {
+/** Adds to `computed` the operators of the nodes that went; whether any did. */
+export function foldConstants(draft: Draft, computed: string[]): boolean {
   const doubtful = doubtfulValues(draft);
-  const folded = draft.nodes.flatMap((node) => {
+  const candidates = draft.nodes.flatMap((node) => {
     const values = foldedOutputs(draft, node, doubtful);
     return values === undefined ? [] : [{ node, values }];
   });
+  const folded = withinBound(draft, candidates);
   for (const { node } of folded) draft.remove(node);
-  for (const { values } of folded)
-    for (const [name, made] of values) if (draft.isNeeded(name)) draft.make(name, made);
-  return folded.map(({ node }) => node.opType);
+  for (const { node, values } of folded) {
+    computed.push(node.opType);
+    for (const [name, known] of values) if (draft.isNeeded(name)) draft.make(name, madeOf(known));
+  }
+  return folded.length > 0;
 }
 
 /** Contents of every output, where all are known and none is an output of the model. */
@@ -24,25 +29,30 @@ function foldedOutputs(
   draft: Draft,
   node: Node,
   doubtful: ReadonlySet<string>,
-): ReadonlyMap<string, Made> | undefined {
+): ReadonlyMap<string, Known> | undefined {
   if (node.opType === "Constant" && node.domain === "") return undefined;
   const names = draft.outputsOf(node).filter((name) => name !== "");
   if (names.length === 0) return undefined;
-  const values = new Map<string, Made>();
+  const values = new Map<string, Known>();
   for (const name of names) {
-    const made = draft.isOutput(name) || doubtful.has(name) ? undefined : knownContents(draft, name);
-    if (made === undefined) return undefined;
-    values.set(name, made);
+    const known = draft.isOutput(name) || doubtful.has(name) ? undefined : knownContents(draft, name);
+    if (known === undefined) return undefined;
+    values.set(name, known);
   }
   return values;
 }
 
-function knownContents(draft: Draft, name: string): Made | undefined {
+function knownContents(draft: Draft, name: string): Known | undefined {
   const { dtype, shape, elements } = draft.factOf(name);
   const dims = numbersOf(shape);
   const numbers = numbersOf(elements);
   if (dtype === undefined || dims === undefined || numbers === undefined) return undefined;
-  if (!canEncode(dtype) || !numbers.every((value) => isExact(value, dtype))) return undefined;
+  return canEncode(dtype) && numbers.every((value) => isExact(value, dtype))
+    ? { dtype, dims, numbers }
+    : undefined;
+}
+
+function madeOf({ dtype, dims, numbers }: Known): Made {
   return { spec: { dtype, dims, bytes: new MemoryBytes(encodeNumbers(dtype, numbers)) }, numbers };
 }
 

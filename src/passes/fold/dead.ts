@@ -1,5 +1,7 @@
 /** @file Nodes whose results nobody uses, and initializers that nobody reads. */
+import { isConstant } from "../../facts/scope.ts";
 import { findOp } from "../../ops/registry.ts";
+import { isSparse } from "../stored.ts";
 import type { Draft } from "./draft.ts";
 
 /** Adds to `removed` the operators of the nodes that went. A node of an unknown operator may do more than compute. */
@@ -15,11 +17,11 @@ export function removeDeadNodes(draft: Draft, removed: string[]): boolean {
   return removed.length > before;
 }
 
-/** Names of stored initializers that can go. One that is an input as well is part of the model's interface. */
+/** Names of stored initializers that can go. One that callers may override is part of the model's interface. */
 export function deadInitializers(draft: Draft): readonly string[] {
-  return [...draft.graph.values.values()].flatMap(({ name, initializer, isInput }) => {
-    if (initializer === undefined || isInput || draft.isNeeded(name)) return [];
+  return [...draft.graph.values.values()].flatMap((value) => {
+    if (!isConstant(value, draft.model) || draft.isNeeded(value.name)) return [];
     // Sparse initializers are kept apart in the file, where patches do not reach.
-    return initializer.data.kind === "none" ? [] : [name];
+    return isSparse(value) ? [] : [value.name];
   });
 }

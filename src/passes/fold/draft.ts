@@ -1,9 +1,9 @@
 /** @file The main graph while it is folded: what stands where by now. Names are the identity of values. */
 import { NodeContext } from "../../facts/context.ts";
 import { isConstant, type Scope } from "../../facts/scope.ts";
-import type { DType } from "../../ir/dtype.ts";
 import { invariant } from "../../ir/errors.ts";
 import {
+  type AttributeValue,
   functionKey,
   type Graph,
   type Model,
@@ -11,12 +11,14 @@ import {
   type TensorRef,
   type Value,
 } from "../../ir/model.ts";
-import type { AttributeSpec, OpenTensor, TensorBytes, TensorSpec } from "../../ir/patch.ts";
+import type { AttributeSpec, OpenTensor } from "../../ir/patch.ts";
 import type { TensorFact } from "../../ops/op.ts";
 import { asTensor, numbersOf } from "../../ops/shape.ts";
 import { LazyBytes } from "../lazy-bytes.ts";
 import type { FreshNames } from "../names.ts";
+import { isSparse } from "../stored.ts";
 import { capturesOf } from "./captures.ts";
+import type { Made, Stored } from "./contents.ts";
 
 export interface DraftOptions {
   readonly model: Model;
@@ -24,22 +26,6 @@ export interface DraftOptions {
   readonly scope: Scope;
   readonly names: FreshNames;
   readonly open: OpenTensor;
-}
-
-/** A constant tensor, in the file or made by the pass. */
-export interface Stored {
-  readonly dtype: DType;
-  readonly dims: readonly number[];
-  /** Opened when first read. */
-  readonly bytes: TensorBytes;
-  /** Its elements, where they can be had now; at most as many as the caller said. */
-  readonly numbers: (limit: number) => readonly number[] | undefined;
-}
-
-/** A tensor made by the pass; `numbers` are its elements where they are known. */
-export interface Made {
-  readonly spec: TensorSpec;
-  readonly numbers: readonly number[] | undefined;
 }
 
 /** What differs from a node as the file has it. */
@@ -51,13 +37,13 @@ export interface NodeEdit {
 }
 
 export class Draft {
+  readonly model: Model;
   readonly graph: Graph;
   readonly scope: Scope;
   readonly names: FreshNames;
   readonly made = new Map<string, Made>();
   readonly edits = new Map<Node, NodeEdit>();
   readonly removed = new Set<Node>();
-  readonly #model: Model;
   readonly #open: OpenTensor;
   readonly #producers = new Map<string, Node>();
   readonly #readers = new Map<string, Set<Node>>();
@@ -69,7 +55,7 @@ export class Draft {
     this.graph = model.graph;
     this.scope = scope;
     this.names = names;
-    this.#model = model;
+    this.model = model;
     this.#open = open;
     this.#outputs = new Set(model.graph.outputs.map(({ name }) => name));
     for (const node of this.graph.nodes) this.#enter(node);
@@ -96,7 +82,7 @@ export class Draft {
 
   /** Whether the node calls a local function. */
   isCall(node: Node): boolean {
-    return this.#model.functions.has(functionKey(node.domain, node.opType, node.overload));
+    return this.model.functions.has(functionKey(node.domain, node.opType, node.overload));
   }
 
   /** Whether the node is what its operator name says in ai.onnx. */
@@ -114,6 +100,17 @@ export class Draft {
     const value = node.attributes.find((attribute) => attribute.name === name)?.value;
     if (value === undefined) return undefined;
     return value.type === "int" || value.type === "float" || value.type === "ints" ? value : undefined;
+  }
+
+  attributesOf(node: Node): ReadonlyMap<string, AttributeValue | AttributeSpec> {
+    const attributes = new Map<string, AttributeValue | AttributeSpec>(
+      node.attributes.map(({ name, value }) => [name, value]),
+    );
+    for (const [name, value] of this.edits.get(node)?.attributes ?? []) {
+      if (value === null) attributes.delete(name);
+      else attributes.set(name, value);
+    }
+    return attributes;
   }
 
   int(node: Node, name: string): number | undefined {
@@ -156,10 +153,12 @@ export class Draft {
     return this.readersOf(name).size > 0 || !this.isFree(name);
   }
 
-  /** The one node that reads a free value. */
+  /** The one node that reads a free value, as one of its inputs. */
   soleReaderOf(name: string): Node | undefined {
     const [reader, ...more] = this.readersOf(name);
-    return more.length === 0 && this.isFree(name) ? reader : undefined;
+    if (reader === undefined || more.length > 0 || !this.isFree(name)) return undefined;
+    const inputs = this.inputsOf(reader);
+    return inputs.indexOf(name) === inputs.lastIndexOf(name) ? reader : undefined;
   }
 
   factOf(name: string | undefined): TensorFact {
@@ -184,18 +183,24 @@ export class Draft {
     }
     const value = this.graph.values.get(name);
     const tensor = value === undefined ? undefined : this.#tensorOf(value);
-    if (tensor?.dtype === undefined || tensor.data.kind === "none") return undefined;
+    if (tensor?.dtype === undefined || tensor.data.kind === "none" || tensor.data.kind === "sparse")
+      return undefined;
     return {
       dtype: tensor.dtype,
       dims: tensor.dims,
       bytes: new LazyBytes(tensor.dtype, tensor.dims, () => this.#open(tensor)),
-      numbers: (limit) => this.#model.reader.elements(tensor, limit),
+      numbers: (limit) => this.model.reader.elements(tensor, limit),
     };
+  }
+
+  isSparse(name: string): boolean {
+    const value = this.graph.values.get(name);
+    return value !== undefined && isSparse(value);
   }
 
   #tensorOf(value: Value): TensorRef | undefined {
     if (value.initializer !== undefined) {
-      return isConstant(value, this.#model) ? value.initializer : undefined;
+      return isConstant(value, this.model) ? value.initializer : undefined;
     }
     const { producer } = value;
     if (producer?.opType !== "Constant" || producer.domain !== "") return undefined;

@@ -10,6 +10,7 @@ import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
 import { alias } from "./alias.ts";
 import { foldBatchNorms } from "./batch-norm.ts";
 import { shorten } from "./chains.ts";
+import { mergeEqual } from "./common.ts";
 import { foldConstants } from "./constants.ts";
 import { deadInitializers, removeDeadNodes } from "./dead.ts";
 import { Draft } from "./draft.ts";
@@ -20,7 +21,8 @@ export const fold: Pass = { name: "fold", safe: true, run: runFold };
 
 /** Operators of the nodes that a rule changed. */
 interface Changes {
-  readonly computed: readonly string[];
+  readonly computed: string[];
+  readonly merged: string[];
   readonly passedOn: string[];
   readonly shortened: string[];
   readonly dead: string[];
@@ -34,13 +36,15 @@ function runFold({ model, names, open }: PassContext): PassResult {
   // The facts of the context may have symbols bound to one size: what is written must hold for all.
   const { root } = inferFacts(model);
   const draft = new Draft({ model, scope: root, names, open });
-  const changes: Changes = { computed: foldConstants(draft), passedOn: [], shortened: [], dead: [] };
+  const changes: Changes = { computed: [], merged: [], passedOn: [], shortened: [], dead: [] };
   const rounds: PassNote[][] = [];
   for (let isChanging = true; isChanging; ) {
+    const isMerged = mergeEqual(draft, changes.merged);
+    const isComputed = foldConstants(draft, changes.computed);
     const folded = foldBatchNorms(draft).filter(({ kind }) => kind === "changed");
     const isDead = removeDeadNodes(draft, changes.dead);
     rounds.push(folded);
-    isChanging = simplify(draft, changes) || isDead || folded.length > 0;
+    isChanging = simplify(draft, changes) || isMerged || isComputed || isDead || folded.length > 0;
   }
   // Those that are left, each with its reason.
   rounds.push(foldBatchNorms(draft));
@@ -67,9 +71,10 @@ function simplify(draft: Draft, { passedOn, shortened }: Changes): boolean {
   return isChanged;
 }
 
-function notesOf({ computed, passedOn, shortened, dead }: Changes): PassNote[] {
+function notesOf({ computed, merged, passedOn, shortened, dead }: Changes): PassNote[] {
   const said: readonly (readonly [what: string, operators: readonly string[]])[] = [
     ["computed ahead", computed],
+    ["merged, as others compute the same", merged],
     ["removed, as they change nothing", passedOn],
     ["made to read from further up", shortened],
     ["removed, as nobody reads their results", dead],

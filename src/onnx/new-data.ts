@@ -1,0 +1,37 @@
+/** @file The data file that a patch makes. */
+import type { TensorSpec } from "../ir/patch.ts";
+import type { Segment } from "../wire/splice.ts";
+import { bytesSegment, type Placement } from "./encode.ts";
+
+/** ONNX Runtime maps data files: tensors start on pages, so that they can be used in place. */
+const dataAlignmentBytes = 4096;
+
+export class DataFile {
+  readonly segments: Segment[] = [];
+  readonly #location: string;
+  #offset = 0;
+
+  constructor(location: string) {
+    this.#location = location;
+  }
+
+  get isEmpty(): boolean {
+    return this.segments.length === 0;
+  }
+
+  place(spec: TensorSpec): Placement {
+    const gap = (dataAlignmentBytes - (this.#offset % dataAlignmentBytes)) % dataAlignmentBytes;
+    if (gap > 0) this.segments.push(bytesSegment(new Uint8Array(gap)));
+    const offset = this.#offset + gap;
+    const { bytes } = spec;
+    const source = {
+      name: "tensor",
+      size: bytes.size,
+      readInto: bytes.readInto.bind(bytes),
+      close: () => {},
+    };
+    this.segments.push({ kind: "copy", source, offset: 0, length: bytes.size });
+    this.#offset = offset + bytes.size;
+    return { kind: "external", location: this.#location, offset };
+  }
+}

@@ -1,0 +1,97 @@
+/** @file Nodes that compute what another one does: one weight turned for each of its readers is turned once. */
+import { isIntegral } from "../../ir/dtype.ts";
+import type { AttributeValue, Node } from "../../ir/model.ts";
+import type { AttributeSpec } from "../../ir/patch.ts";
+import { findOp } from "../../ops/registry.ts";
+import { rename } from "./alias.ts";
+import type { Draft } from "./draft.ts";
+
+/** Longer vectors of numbers are told apart by name alone. */
+const maxCompared = 16;
+
+/** Of nodes with the same operator, attributes and inputs the first stays. Adds to `removed`; whether any went. */
+export function mergeEqual(draft: Draft, removed: string[]): boolean {
+  const before = removed.length;
+  const first = new Map<string, Node>();
+  const operandOf = operands(draft);
+  for (const node of draft.nodes) {
+    const key = keyOf(draft, node, operandOf);
+    if (key === undefined) continue;
+    const twin = first.get(key);
+    if (twin === undefined) first.set(key, node);
+    else if (replace(draft, node, twin)) removed.push(node.opType);
+  }
+  return removed.length > before;
+}
+
+/** Everything that the results depend on, as text; undefined where that is not all. */
+function keyOf(draft: Draft, node: Node, operandOf: (name: string) => unknown): string | undefined {
+  const type = draft.opTypeOf(node);
+  const definition = draft.isStandard(node) ? findOp("", type) : undefined;
+  if (definition === undefined || definition.random === true || type === "Constant") return undefined;
+  const attributes: (readonly [string, string])[] = [];
+  for (const [name, value] of draft.attributesOf(node)) {
+    const text = attributeText(value);
+    if (text === undefined) return undefined;
+    attributes.push([name, text]);
+  }
+  attributes.sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([type, attributes, draft.inputsOf(node).map(operandOf)]);
+}
+
+/** Undefined where two that differ could give one text: numbers that were rounded, and what is no number or text. */
+function attributeText(value: AttributeValue | AttributeSpec): string | undefined {
+  switch (value.type) {
+    case "int":
+    case "ints": {
+      const values = "value" in value ? [value.value] : value.values;
+      return values.every(Number.isSafeInteger) ? `${value.type} ${values.join()}` : undefined;
+    }
+    case "float":
+    case "floats": {
+      const values = "value" in value ? [value.value] : value.values;
+      return `${value.type} ${values.map(numberText).join()}`;
+    }
+    case "string":
+      return `string ${JSON.stringify(value.value)}`;
+    default:
+      return undefined;
+  }
+}
+
+function numberText(value: number): string {
+  return Object.is(value, -0) ? "-0" : String(value);
+}
+
+function isNumber(value: number): boolean {
+  return !Number.isNaN(value);
+}
+
+/** Short constants that hold the same are one operand, under whichever name. */
+function operands(draft: Draft): (name: string) => unknown {
+  const known = new Map<string, unknown>();
+  const read = (name: string) => {
+    const stored = name === "" ? undefined : draft.storedOf(name);
+    const numbers = stored?.numbers(maxCompared);
+    const isExact = isIntegral(stored?.dtype) ? Number.isSafeInteger : isNumber;
+    if (stored === undefined || numbers?.every(isExact) !== true) return name;
+    return [stored.dtype, stored.dims, numbers.map(numberText)];
+  };
+  return (name) => {
+    if (!known.has(name)) known.set(name, read(name));
+    return known.get(name);
+  };
+}
+
+/** Everybody reads the twin's outputs. False where both names have to stay. */
+function replace(draft: Draft, node: Node, twin: Node): boolean {
+  const [own, other] = [draft.outputsOf(node), draft.outputsOf(twin)];
+  const pairs = own.flatMap((name, index) => (name === "" ? [] : [[name, other[index] ?? ""] as const]));
+  if (!pairs.every(([name, same]) => same !== "" && (draft.isFree(name) || draft.isFree(same)))) return false;
+  draft.remove(node);
+  for (const [name, same] of pairs) {
+    if (draft.isFree(name)) draft.readInstead(name, same);
+    else rename(draft, twin, same, name);
+  }
+  return true;
+}
