@@ -1,6 +1,6 @@
 /** @file Segments to a new file, piece by piece: each read back and compared, all of it synced. */
 import { createHash } from "node:crypto";
-import { constants } from "node:fs";
+import { closeSync, constants, openSync, rmSync } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { InputError } from "../ir/errors.ts";
 import { WireError } from "../wire/error.ts";
@@ -42,8 +42,7 @@ export async function writeNewFile(
   onStep: OnWriteStep,
 ): Promise<NewFile> {
   const step = <T>(name: WriteStep, action: () => Promise<T>) => atSlowStep(path, name, onStep, action);
-  const file = await step(`create-${kind}`, () => open(path, exclusively, 0o600));
-  removeOnSignal(path);
+  const file = await step(`create-${kind}`, () => create(path));
   try {
     const source = new SegmentSource(path, segments);
     const hash = kind === "data" ? createHash("sha256") : undefined;
@@ -69,6 +68,19 @@ export async function writeNewFile(
 }
 
 const exclusively = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/** The file is there, and known to be provisional, before anything is waited for: no signal falls in between. */
+async function create(path: string): Promise<FileHandle> {
+  closeSync(openSync(path, exclusively, 0o600));
+  removeOnSignal(path);
+  try {
+    return await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
+  } catch (error) {
+    rmSync(path, { force: true });
+    keepOnSignal(path);
+    throw error;
+  }
+}
 
 /** One file on its way, a piece after another. */
 class Pieces {
