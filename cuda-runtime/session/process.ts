@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { InputError } from "../../src/ir/errors.ts";
+import { timerMilliseconds } from "../../src/ir/time.ts";
 
 /** What the child says. */
 export type ChildAnswer<Result> =
@@ -45,7 +46,7 @@ export async function runOnGpu<Task extends object, Result>(
   const timer = setTimeout(() => {
     isLate = true;
     child.kill("SIGKILL");
-  }, timeoutSeconds * 1000);
+  }, timerMilliseconds(timeoutSeconds));
   try {
     return await answerOf<Task, Result>(child, task, options, () => (isLate ? timeoutSeconds : undefined));
   } finally {

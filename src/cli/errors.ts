@@ -1,16 +1,17 @@
 /** @file What the user sees of a failure, and what it exits with. */
-import { InputError } from "../ir/errors.ts";
 import { exitCodes } from "./exit-code.ts";
 import { complain, complainOfBug } from "./stderr.ts";
 import { StdoutError } from "./stdout.ts";
+import { inputErrorOf } from "./surroundings.ts";
 
 /** A bad input is its message; anything else is a bug in tc-lint, said so with its stack. Returns the exit code. */
 export function reportFailure(error: unknown): number {
+  const input = inputErrorOf(error);
   if (error instanceof StdoutError) {
     complain(error.message);
-  } else if (error instanceof InputError) {
-    complain(error.message);
-    if (error.code === "usage") process.stderr.write("Run tc-lint --help for what there is.\n");
+  } else if (input !== undefined) {
+    complain(input.message);
+    if (input.code === "usage") process.stderr.write("Run tc-lint --help for what there is.\n");
   } else {
     const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
     complainOfBug(stack);

@@ -1,12 +1,13 @@
 /** @file The report of a model that could not be linted. */
-import { InputError } from "../ir/errors.ts";
 import type { ModelReport, NoticeReport } from "../lint/result.ts";
 import type { LintOutcome, LintPlan } from "./plan.ts";
+import { inputErrorOf } from "./surroundings.ts";
 
 /** A bad input is named; anything else is a bug in tc-lint and keeps its stack. */
 export function failureOf(plan: LintPlan, error: unknown): LintOutcome {
-  if (error instanceof InputError) {
-    return { report: emptyReport(plan, { code: error.code, message: error.message }), bound: [] };
+  const input = inputErrorOf(error);
+  if (input !== undefined) {
+    return { report: emptyReport(plan, { code: input.code, message: input.message }), bound: [] };
   }
   const [reason, bug] =
     error instanceof Error ? [error.message, error.stack ?? error.message] : [String(error), String(error)];

@@ -1,5 +1,5 @@
 /** @file Files, folders and patterns of the command line to the models they stand for. */
-import { type Dirent, readdirSync, statSync } from "node:fs";
+import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { hasMagic, pathMatcher, staticPrefix } from "../settings/glob.ts";
@@ -34,11 +34,11 @@ export function findModels(patterns: readonly string[]): Found {
 }
 
 function modelsOf(pattern: string): FoundModel[] {
-  const stats = statSync(pattern, { throwIfNoEntry: false });
+  const stats = statsOf(pattern);
   if (stats?.isDirectory()) return [...walk(pattern)].filter(isModelName).map(found);
   if (stats !== undefined || !hasMagic(pattern)) return [{ path: toDisplayPath(pattern), explicit: true }];
   const root = staticPrefix(pattern);
-  if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
+  if (statsOf(root)?.isDirectory() !== true) return [];
   const matches = patternMatcher(pattern, root);
   // `models/*` means the models there; `models/*.bin` means what it says.
   const namesSuffix = (pattern.split("/").at(-1) ?? "").includes(".");
@@ -58,6 +58,16 @@ function found(path: string): FoundModel {
 
 function isModelName(path: string): boolean {
   return path.toLowerCase().endsWith(".onnx");
+}
+
+/** Undefined where it cannot be told, for whatever reason: opening the path says which. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (error instanceof Error && "syscall" in error) return undefined;
+    throw error;
+  }
 }
 
 /** Every file below a folder, by name. Links to files count, links to folders are not followed (they may circle). */
@@ -81,6 +91,6 @@ function entriesOf(folder: string): Dirent[] {
 
 /** A dangling link that is named like a model is one that is missing: opening it says so. */
 function linksToFile(path: string): boolean {
-  const stats = statSync(path, { throwIfNoEntry: false });
+  const stats = statsOf(path);
   return stats === undefined ? isModelName(path) : stats.isFile();
 }

@@ -71,6 +71,11 @@ export const validateOptions = {
   },
 } as const;
 
+/** Each draw is a run of the model on the CPU. */
+export const mostDraws = 1000;
+const mostRuns = 1_000_000;
+const mostSamples = 2 ** 31 - 1;
+
 interface CommonFlags {
   readonly dims: Readonly<Record<string, number>>;
   readonly device: number;
@@ -131,8 +136,8 @@ export function readValidateFlags(argv: Partial<InferredOptionTypes<typeof valid
     against: one("against"),
     precision: parsePrecision(one("precision") ?? "fp16"),
     inputs: one("inputs"),
-    batch: mapped(one("batch"), (value) => parseCount(value, "--batch", 1)),
-    seeds: mapped(one("seeds"), (value) => parseCount(value, "--seeds", 1)) ?? 1,
+    batch: mapped(one("batch"), (value) => parseCount(value, "--batch", 1, mostSamples)),
+    seeds: mapped(one("seeds"), (value) => parseCount(value, "--seeds", 1, mostDraws)) ?? 1,
     layers: argv.layers ?? false,
   };
 }
@@ -142,8 +147,8 @@ function readCommon(argv: CommonArguments): CommonFlags {
   return {
     dims: parseDims(argv.dim ?? []),
     device: mapped(one("device"), (value) => parseCount(value, "--device")) ?? 0,
-    repeats: mapped(one("repeats"), (value) => parseCount(value, "--repeats", 1)),
-    warmup: mapped(one("warmup"), (value) => parseCount(value, "--warmup")),
+    repeats: mapped(one("repeats"), (value) => parseCount(value, "--repeats", 1, mostRuns)),
+    warmup: mapped(one("warmup"), (value) => parseCount(value, "--warmup", 0, mostRuns)),
     timeoutSeconds: mapped(one("timeout"), (value) => parsePositive(value, "--timeout")),
     format: parseChoice(one("format") ?? "text", "--format", ["text", "json"]),
     output: one("output"),

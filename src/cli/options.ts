@@ -148,7 +148,7 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     forceExclude: argv["force-exclude"] ?? false,
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
     lfsPointers: parseChoice(pointers, "--lfs-pointers", ["error", "warn", "skip"]),
-    jobs: mapped(jobs, (value) => parseCount(value, "--jobs", 1)),
+    jobs: mapped(jobs, (value) => parseCount(value, "--jobs", 1, 4096)),
   };
 }
 

@@ -5,6 +5,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -17,12 +18,23 @@ export function writeReportFile(path: string, text: string | Uint8Array): void {
     mkdirSync(dirname(path), { recursive: true });
     const existing = statSync(path, { throwIfNoEntry: false });
     // A pipe or a device (/dev/stderr) is written to, not replaced.
+    if (existing?.isFile()) refuseToReplace(path, existing);
     if (existing !== undefined && !existing.isFile()) writeFileSync(path, text);
     else replaceFile(existing === undefined ? path : realpathSync(path), text);
   } catch (error) {
-    throw unwritable(path, error);
+    throw error instanceof InputError ? error : unwritable(path, error);
   }
 }
+
+/** `-o model.onnx` is a slip that would cost the model. */
+function refuseToReplace(path: string, { mode }: Stats): void {
+  const refuse = (what: string) =>
+    new InputError("bad-destination", `${path}: ${what}; the report goes elsewhere`);
+  if (/\.onnx$/i.test(path)) throw refuse("is there, and is named like a model");
+  if ((mode & writable) === 0) throw refuse("is read-only");
+}
+
+const writable = 0o222;
 
 function replaceFile(path: string, text: string | Uint8Array): void {
   const temporary = `${path}.${process.pid}.tmp`;

@@ -18,6 +18,7 @@ import type { LintFlags } from "./options.ts";
 import type { LintPlan } from "./plan.ts";
 import { ProgressLine } from "./progress.ts";
 import { complain } from "./stderr.ts";
+import { inputErrorOf } from "./surroundings.ts";
 
 const childUrl = new URL("../verify-child.js", import.meta.url);
 
@@ -46,11 +47,12 @@ export async function runFix(
     } catch (error) {
       // What was staged is gone by now; the child process ends with this one.
       if (error instanceof Interrupted) process.exit(interruptedExitCode);
-      if (!(error instanceof InputError)) throw error;
-      complain(error.message);
-      if (error.code === "lfs-pointer" && flags.lfsPointers !== "error") continue;
+      const input = inputErrorOf(error);
+      if (input === undefined) throw error;
+      complain(input.message);
+      if (input.code === "lfs-pointer" && flags.lfsPointers !== "error") continue;
       failed = true;
-      entries.push(failedEntry(plan.path, fix.output ?? plan.path, error));
+      entries.push(failedEntry(plan.path, fix.output ?? plan.path, input));
     }
   }
   const fixed = fixCode(entries, failed, fix);

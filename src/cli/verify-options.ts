@@ -3,6 +3,7 @@ import type { InferredOptionTypes } from "yargs";
 import { InputError } from "../ir/errors.ts";
 import { parseChoice, parseCount, parsePositive, parseSizes } from "../settings/values.ts";
 import { type Budget, budgets } from "../verify/budget.ts";
+import { mostDraws } from "./gpu-options.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
@@ -56,12 +57,12 @@ export function readVerifyFlags(argv: VerifyArguments): VerifyFlags {
   const memory = mapped(one("memory-gb"), (value) => parsePositive(value, "--memory-gb"));
   return {
     inputs: one("inputs"),
-    seeds: mapped(one("seeds"), (value) => parseCount(value, "--seeds", 1)),
+    seeds: mapped(one("seeds"), (value) => parseCount(value, "--seeds", 1, mostDraws)),
     sizes: parseSizes(argv.dim ?? []),
     budget: budgetOf(one("tolerance"), one("half")),
     timeoutSeconds: mapped(one("timeout"), (value) => parsePositive(value, "--timeout")),
     memoryBytes: memory === undefined ? undefined : memory * 2 ** 30,
-    threads: mapped(one("threads"), (value) => parseCount(value, "--threads", 1)),
+    threads: mapped(one("threads"), (value) => parseCount(value, "--threads", 1, 4096)),
     format: parseChoice(one("format") ?? "text", "--format", ["text", "json"]),
     output: one("output"),
     saveInputs: one("save-inputs"),

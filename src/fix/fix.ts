@@ -2,7 +2,7 @@
  * @file Repair of one model: passes until nothing changes, the result staged beside its place, verified there, and only
  * then put in place.
  */
-import { resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { Patch } from "../ir/patch.ts";
 import { buildContext } from "../lint/run.ts";
@@ -97,7 +97,12 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   using staged = await stageModel({ source: original, state, lock, render: signed.render });
   const proof = fixed.changed ? await request.verify(request.path, staged.path, fixed.permutations) : null;
   staged.commit();
-  const dataFiles = staged.data.filter(({ isNew }) => isNew).map(({ path, bytes }) => ({ path, bytes }));
+  const dataFiles = staged.data
+    .filter(({ isNew }) => isNew)
+    .map(({ path, bytes }) => ({
+      path: join(dirname(request.destination), basename(path)),
+      bytes,
+    }));
   return { ...outcome, written: true, proof, bytes: staged.bytes, dataFiles };
 }
 

@@ -4,13 +4,11 @@
  * Names come from the model, which is untrusted: a copy of `.git/hooks/post-commit` or `.bashrc` would be planted where
  * somebody runs it. So a copy is called by the model's own new name and the hash of its content, whatever it was called.
  */
-import { realpathSync } from "node:fs";
-import { dirname } from "node:path";
 import { SegmentSource } from "../wire/segments.ts";
 import { FileSource } from "../wire/source.ts";
 import type { Segment } from "../wire/splice.ts";
 import { DataFiles } from "./data-files.ts";
-import { resolveExternal } from "./external.ts";
+import { type ExternalFile, resolveExternal, resolveFromNew } from "./external.ts";
 import { modelFromSource, type OpenModel } from "./open.ts";
 import { relocated } from "./relocate.ts";
 import { weightFiles } from "./weights.ts";
@@ -19,22 +17,21 @@ import { weightFiles } from "./weights.ts";
 export type PlaceData = (segments: readonly Segment[]) => Promise<string>;
 
 /**
- * The bytes of the new model for `folder`, its data copied there by `place` where it is elsewhere. `own` is the data file
+ * The bytes of the new model for `destination`, its data copied beside it by `place` where it cannot be read from there. `own` is the data file
  * that was written for it already. Throws InputError.
  */
 export async function carryData(
   source: OpenModel,
   segments: readonly Segment[],
-  folder: string,
+  destination: string,
   own: string | undefined,
   place: PlaceData,
 ): Promise<readonly Segment[]> {
-  if (realpathSync(dirname(source.path)) === folder) return segments;
   const model = modelFromSource(new SegmentSource(source.path, segments), new DataFiles(undefined));
   const names = new Map<string, string>();
   for (const { location } of weightFiles(model)) {
     const original = location === own ? undefined : resolveExternal(source.path, location);
-    if (original === undefined) continue;
+    if (original === undefined || isReached(original, destination, location)) continue;
     const file = FileSource.openExactly(original);
     try {
       const whole = { kind: "copy", source: file, offset: 0, length: file.size } as const;
@@ -44,4 +41,10 @@ export async function carryData(
     }
   }
   return relocated(model, names);
+}
+
+/** A link of Hugging Face's cache leads from one folder to another: not every neighbour of a model may follow it. */
+function isReached({ device, inode }: ExternalFile, destination: string, location: string): boolean {
+  const found = resolveFromNew(destination, location);
+  return found !== undefined && found.device === device && found.inode === inode;
 }

@@ -73,6 +73,25 @@ export interface ExternalFile extends FileIdentity {
  * Throws WireError `external-path` where links lead out of the model's folders.
  */
 export function resolveExternal(modelPath: string, location: string): ExternalFile | undefined {
+  const homes = () => [realpathSync(dirname(modelPath)), dirname(realpathSync(modelPath))];
+  return resolveWithin(homes, modelPath, location);
+}
+
+/** The same for a model that will be at `modelPath`, in a folder without symbolic links; undefined also where it may not lead there. */
+export function resolveFromNew(modelPath: string, location: string): ExternalFile | undefined {
+  try {
+    return resolveWithin(() => [dirname(modelPath)], modelPath, location);
+  } catch (error) {
+    if (error instanceof WireError) return undefined;
+    throw error;
+  }
+}
+
+function resolveWithin(
+  homesOf: () => readonly string[],
+  modelPath: string,
+  location: string,
+): ExternalFile | undefined {
   const refuse = (why: string) =>
     new WireError("external-path", `${modelPath}: external data "${location}" ${why}`);
   let path: string;
@@ -84,8 +103,7 @@ export function resolveExternal(modelPath: string, location: string): ExternalFi
     }
     throw refuse(`cannot be resolved (${String(error)})`);
   }
-  const homes = [realpathSync(dirname(modelPath)), dirname(realpathSync(modelPath))];
-  if (!homes.some((home) => path.startsWith(home.endsWith(sep) ? home : home + sep))) {
+  if (!homesOf().some((home) => path.startsWith(home.endsWith(sep) ? home : home + sep))) {
     throw refuse("leads out of the model's folder through a symbolic link");
   }
   // The path holds no links any more: one that appears now was put there since.

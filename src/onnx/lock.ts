@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import {
   closeSync,
+  existsSync,
   linkSync,
   openSync,
   realpathSync,
@@ -120,6 +121,8 @@ export class ModelLock implements Disposable {
  * another process holds it, `read-only` where the folder cannot be written to.
  */
 export function lockModel(path: string, onStep: OnWriteStep = () => {}): ModelLock {
+  if (!existsSync(dirname(path)))
+    throw new InputError("bad-destination", `${path}: its folder is not there; make it first`);
   const folder = atStep(path, "lock", onStep, () => realpathSync(dirname(path)));
   const record: LockRecord = {
     pid: process.pid,

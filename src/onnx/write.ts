@@ -55,6 +55,7 @@ export type DataFile = NewFile & { readonly isNew: boolean };
 /** Nothing that tc-lint writes is a program, whatever the model's own mode says, and data is nobody else's to change. */
 const modelMode = 0o666;
 const dataMode = 0o644;
+const writable = 0o222;
 
 /** A new model, complete on the disk, but not yet in its place. Disposing of it uncommitted removes every trace. */
 export class StagedModel implements Disposable {
@@ -135,7 +136,7 @@ export async function stageModel(request: WriteRequest): Promise<StagedModel> {
     const { data: segments } = render(dataName(lock.name, "0".repeat(64)));
     const own = segments && (await place(segments));
     const { model } = render(own ?? dataName(lock.name, "0".repeat(64)));
-    const whole = await carryData(source, model, lock.folder, own, place);
+    const whole = await carryData(source, model, destination, own, place);
     const temporary = join(lock.folder, temporaryName(lock.name));
     const file = await writeNewFile(temporary, "model", whole, access, lock.onStep);
     made.push(temporary);
@@ -164,6 +165,8 @@ function checkDestination(destination: string, { source, state }: WriteRequest):
     throw refuse(`is a symbolic link to ${target}; fix that file, or name another place for the result`);
   }
   if (!existing.isFile()) throw refuse("is not a regular file");
+  if ((existing.mode & writable) === 0)
+    throw refuse("is read-only; make it writable, or name another place for the result");
   if (isDataFileOf(state, destination)) throw refuse("holds the model's external data");
   // Only root gives files away.
   const isForeign = process.getuid?.() === 0;

@@ -27,11 +27,17 @@ export function parsePositive(text: string, flag: string): number {
   return value;
 }
 
-/** A whole number, at least `minimum`. */
-export function parseCount(text: string, flag: string, minimum = 0): number {
+/** A whole number, from `minimum` to `maximum`. */
+export function parseCount(
+  text: string,
+  flag: string,
+  minimum = 0,
+  maximum: number = Number.MAX_SAFE_INTEGER,
+): number {
   const value = /^\d+$/.test(text.trim()) ? Number(text) : Number.NaN;
-  if (!(Number.isSafeInteger(value) && value >= minimum))
-    throw bad(flag, text, `a whole number, ${minimum} or more`);
+  const range = maximum < Number.MAX_SAFE_INTEGER ? `${minimum} to ${maximum}` : `${minimum} or more`;
+  if (!(Number.isSafeInteger(value) && value >= minimum && value <= maximum))
+    throw bad(flag, text, `a whole number, ${range}`);
   return value;
 }
 

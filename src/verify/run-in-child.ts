@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { totalmem } from "node:os";
 import { fileURLToPath } from "node:url";
 import { InputError } from "../ir/errors.ts";
+import { timerMilliseconds } from "../ir/time.ts";
 import {
   type ChildAnswer,
   type ChildRequest,
@@ -68,7 +69,7 @@ class Conversation {
     const timer = setTimeout(() => {
       this.#isLate = true;
       this.#child.kill("SIGKILL");
-    }, this.#timeoutSeconds * 1000);
+    }, timerMilliseconds(this.#timeoutSeconds));
     this.#child.stderr?.on("data", (text: Buffer) => {
       this.#stderr = (this.#stderr + text.toString("utf8")).slice(-maxStderrBytes);
     });

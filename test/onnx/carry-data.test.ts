@@ -7,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +19,7 @@ import { sourceState } from "../../src/onnx/source-state.ts";
 import { weightFiles } from "../../src/onnx/weights.ts";
 import { stageModel } from "../../src/onnx/write.ts";
 import { float, info, modelBytes, node, type types } from "./build.ts";
-import { weightSize } from "./write-fix.ts";
+import { weightSize, weightsOf, writeTestModel } from "./write-fix.ts";
 
 let folder: string;
 let target: string;
@@ -71,9 +72,9 @@ function writeModel(): string {
   return file;
 }
 
-async function copyTo(destination: string): Promise<void> {
+async function copyTo(destination: string, from = writeModel()): Promise<void> {
   using lock = lockModel(destination);
-  using source = openModel(writeModel());
+  using source = openModel(from);
   const whole = { kind: "copy", source: source.source, offset: 0, length: source.source.size } as const;
   const render = () => ({ model: [whole], data: undefined });
   using staged = await stageModel({ source, state: sourceState(source), lock, render });
@@ -112,5 +113,18 @@ describe("a model written to another folder", () => {
     await copyTo(path.join(folder, "other.onnx"));
     using model = openModel(path.join(folder, "other.onnx"));
     expect(weightFiles(model).map(({ location }) => location)).toEqual(names);
+  });
+
+  it("takes along what only the old one's links lead to", async () => {
+    const blobs = path.join(folder, "blobs");
+    const snapshot = path.join(folder, "snapshot");
+    for (const each of [blobs, snapshot]) mkdirSync(each);
+    writeTestModel(blobs);
+    for (const name of ["model.onnx", "model.weights"])
+      symlinkSync(`../blobs/${name}`, path.join(snapshot, name));
+    const destination = path.join(snapshot, "fixed.onnx");
+    await copyTo(destination, path.join(snapshot, "model.onnx"));
+    expect(weightsOf(destination)).toEqual({ inner: 1, outer: 1 });
+    expect(readdirSync(snapshot)).toContainEqual(expect.stringMatching(/^fixed\.[0-9a-f]{16}\.data$/));
   });
 });

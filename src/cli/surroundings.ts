@@ -1,0 +1,30 @@
+/** @file Errors of the system at paths that nobody foresaw: the surroundings are at fault, not tc-lint. */
+import { InputError } from "../ir/errors.ts";
+import { WireError } from "../wire/error.ts";
+
+/** What the codes say in words; others stand for themselves. */
+const meanings: Readonly<Record<string, string>> = {
+  EACCES: "access is denied",
+  EPERM: "access is denied",
+  ENOENT: "no such file or folder",
+  ENOTDIR: "a part of the path is no folder",
+  ELOOP: "its symbolic links go in a circle",
+  ENAMETOOLONG: "the name is too long",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  EROFS: "the file system is read-only",
+  EMFILE: "too many files are open",
+  EIO: "the device fails",
+};
+
+/** The error as one of the input, where the system or the wire names what is wrong; undefined for all others. */
+export function inputErrorOf(error: unknown): InputError | undefined {
+  if (error instanceof InputError) return error;
+  if (error instanceof WireError) return new InputError(error.code, error.message, { cause: error });
+  if (!(error instanceof Error && "syscall" in error && "code" in error)) return undefined;
+  const code = String(error.code);
+  const path = "path" in error && typeof error.path === "string" ? error.path : String(error.syscall);
+  return new InputError("unreadable", `${path}: ${meanings[code] ?? "the system refuses"} (${code})`, {
+    cause: error,
+  });
+}

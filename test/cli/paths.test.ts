@@ -1,0 +1,104 @@
+/** Paths that lead nowhere, in circles, or to where nothing may be written: each named, none a bug, nothing lost. */
+import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { writeExternal, writeInline } from "../fix/models.ts";
+import { plain } from "./fixing.ts";
+import { bytesOf, cleanModel } from "./models.ts";
+import { useWorkbench } from "./workbench.ts";
+
+const bench = useWorkbench();
+const at = (...parts: string[]) => path.join(bench.folder.path, ...parts);
+beforeEach(() => {
+  bench.folder.write("good.onnx", bytesOf(cleanModel()));
+});
+
+describe("lint", () => {
+  it("of a folder with links that circle or dangle goes on with the rest", async () => {
+    symlinkSync("loop.onnx", at("loop.onnx"));
+    symlinkSync("circle", at("circle"));
+    const { exitCode, stdout, stderr } = await bench.tcLint(["."]);
+    expect([exitCode, stderr]).toEqual([2, ""]);
+    expect(stdout).toMatch(/loop\.onnx: is a symbolic link where none may be, or a loop of them/);
+    expect(stdout).toContain("1 model failed");
+  });
+
+  const odd: readonly (readonly [what: string, path: string, said: RegExp])[] = [
+    ["a circle", "o", /o: is a symbolic link where none may be/],
+    ["a name too long", `${"n".repeat(400)}.onnx`, /cannot be opened \(ENAMETOOLONG\)/],
+    ["a file for a folder", "good.onnx/x.onnx", /good\.onnx\/x\.onnx: no such file/],
+  ];
+  it.each(odd)("of %s is an error with its name, and so is its repair", async (_, name, said) => {
+    symlinkSync("o", at("o"));
+    const lint = await bench.tcLint([name]);
+    expect([lint.exitCode, lint.stdout]).toEqual([2, expect.stringMatching(said)]);
+    const diff = await bench.tcLint(["--diff", name]);
+    expect([diff.exitCode, diff.stderr]).toEqual([2, expect.stringMatching(said)]);
+    expect(lint.stderr + diff.stderr).not.toContain("bug");
+  });
+});
+
+describe("reports", () => {
+  it("do not replace a model, nor what is read-only", async () => {
+    const model = readFileSync(at("good.onnx"));
+    const slip = await bench.tcLint(["good.onnx", "-o", "good.onnx"]);
+    expect([slip.exitCode, slip.stderr]).toEqual([2, expect.stringMatching(/is named like a model/)]);
+    expect(readFileSync(at("good.onnx"))).toEqual(model);
+    writeFileSync(at("report.json"), "kept", { mode: 0o444 });
+    const kept = await bench.tcLint(["good.onnx", "-f", "json=report.json"]);
+    expect([kept.exitCode, kept.stderr]).toEqual([2, expect.stringMatching(/report\.json: is read-only/)]);
+    expect(readFileSync(at("report.json"), "utf8")).toBe("kept");
+  });
+});
+
+describe("--fix", () => {
+  it("leaves a model that is read-only as it is", async () => {
+    const file = writeInline(bench.folder.path);
+    chmodSync(file, 0o444);
+    const before = readFileSync(file);
+    const { exitCode, stderr } = await bench.tcLint(["--fix-only", "--no-verify", "model.onnx", ...plain]);
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringMatching(/model\.onnx: is read-only; make it writable/),
+    ]);
+    expect(readFileSync(file)).toEqual(before);
+    expect(statSync(file).mode & 0o777).toBe(0o444);
+  });
+
+  it("into a folder that is not there says so", async () => {
+    writeInline(bench.folder.path);
+    const args = ["--fix-output", "out/fixed.onnx", "--no-verify", "model.onnx", ...plain];
+    const { exitCode, stderr } = await bench.tcLint(args);
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringMatching(/out\/fixed\.onnx: its folder is not there/),
+    ]);
+  });
+
+  it("beside a model whose files are links into a cache takes the data along", async () => {
+    mkdirSync(at("blobs"));
+    mkdirSync(at("snapshot"));
+    writeExternal(at("blobs"));
+    for (const name of ["model.onnx", "model.weights"]) symlinkSync(`../blobs/${name}`, at("snapshot", name));
+    const args = ["--fix-output", "snapshot/fixed.onnx", "--no-verify", "snapshot/model.onnx", ...plain];
+    const { exitCode, stderr, stdout } = await bench.tcLint(["--fix-only", ...args]);
+    expect([exitCode, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(/written to snapshot\/fixed\.[0-9a-f]{16}\.data/);
+    expect((await bench.tcLint(["snapshot/fixed.onnx", "--exit-zero"])).exitCode).toBe(0);
+  });
+});
+
+describe("limits of numbers", () => {
+  it.each([
+    ["verify", "good.onnx", "good.onnx", "--seeds", "99999999999"],
+    ["lint", "good.onnx", "--jobs", "9999999"],
+  ])("%s %s %s %s %s are named", async (...args) => {
+    const { exitCode, stderr } = await bench.tcLint(args.filter((arg) => arg !== undefined));
+    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/expected a whole number, 1 to \d+/)]);
+  });
+
+  it("a time-out beyond what timers take is a long one, not none", async () => {
+    const args = ["verify", "good.onnx", "good.onnx", "--timeout", "3000000"];
+    expect(await bench.tcLint(args)).toMatchObject({ exitCode: 0 });
+  });
+});
