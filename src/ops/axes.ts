@@ -37,6 +37,8 @@ export interface AxisContext extends WorkContext {
   isStored(index: number): boolean;
   /** Elements of 1-D output `index` that something reads, by position. */
   elementsRead(index: number): ReadonlySet<number>;
+  /** Whether input `index` has no element below zero, in any run. */
+  isNotNegative(index: number): boolean;
   /** States the axes of output `index`. An output nobody states is blocked. */
   setAxes(index: number, axes: readonly Axis[]): void;
   /** `axis` is summed over products of inputs `a` and `b`: padding needs zeros in one and finite lanes in the other. */
@@ -52,6 +54,13 @@ export interface AxisContext extends WorkContext {
    * 0, and is taken from there. Undefined leaves an element as it is.
    */
   repeatSizes(index: number, axes: readonly (number | undefined)[]): void;
+  /**
+   * Input `index` holds positions along `axis` of input 0, computed when the model runs. Those that count from the end
+   * are made to count from the start.
+   */
+  countFromStart(index: number, axis: number): void;
+  /** Forbids padding in an axis unless it stays one atom in the whole graph: its true lanes then come first. */
+  keepWhole(axis: Axis, verb: string): void;
   rewriteAttribute(name: string, value: (sizes: PaddedSizes) => number | readonly number[]): void;
   /** A float that the node then states; undefined leaves the attribute as it is. */
   rewriteFloat(name: string, value: (sizes: PaddedSizes) => number | undefined): void;

@@ -5,7 +5,7 @@
  */
 import type { Facts } from "../../facts/infer.ts";
 import { isConstant, type Scope } from "../../facts/scope.ts";
-import { type Atom, type Axis, atomsOf, type PaddedSizes, sizeOfAxis } from "../../ir/axis.ts";
+import { type Atom, type Axis, atomsOf, type PaddedSizes, resolveAxis, sizeOfAxis } from "../../ir/axis.ts";
 import { AxisSolver } from "../../ir/axis-solver.ts";
 import { collectSymbols, type Dim, evaluateDim } from "../../ir/dim.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
@@ -37,6 +37,12 @@ export type Rewrite = { readonly node: Node } & (
       readonly index: number;
       /** Of input 0, by element; undefined where the element stays. */
       readonly axes: readonly (number | undefined)[];
+    }
+  | {
+      /** Along `axis` of input 0, maybe counted from its end. */
+      readonly kind: "positions";
+      readonly index: number;
+      readonly axis: number;
     }
   | {
       readonly kind: "attribute";
@@ -84,6 +90,8 @@ export class RelationBuilder {
   readonly rewrites: Rewrite[] = [];
   readonly fills: Fill[] = [];
   readonly shuffles: RelatedShuffle[] = [];
+  /** Axes that are padded as one atom or not at all. */
+  readonly whole: { readonly axis: Axis; readonly reason: string }[] = [];
   readonly #scope: Scope;
   readonly #axes = new Map<Value, readonly Axis[] | undefined>();
   readonly #standIns = new Map<string, number>();
@@ -158,6 +166,9 @@ export class RelationBuilder {
     for (const value of this.#scope.graph.values.values()) {
       const outside = value.consumers.find((node) => node.graph !== value.graph);
       if (outside !== undefined) this.block(value, `is read inside a subgraph, by "${labelOf(outside)}"`);
+    }
+    for (const { axis, reason } of this.whole) {
+      if (resolveAxis(axis).kind !== "atom") this.solver.block(axis, reason);
     }
     const axes = this.#axes;
     return {
