@@ -1,5 +1,6 @@
 /** @file Where a padded axis meets a model input or output: a Pad or a Slice, or a Gather where lanes are interleaved. */
 import { type Axis, indexMap, type PaddedSizes } from "../../ir/axis.ts";
+import type { DType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
 import type { AttributeSpec, NodeSpec, TensorSpec } from "../../ir/patch.ts";
 import type { FreshNames } from "../names.ts";
@@ -23,6 +24,14 @@ export interface Conversion {
 /** Opsets from which these operators take sizes as inputs. Source: ONNX operator changelog. */
 const padInputsSince = 11;
 const sliceInputsSince = 10;
+
+/** Whether the Pad of an opset takes the type: floats alone at first, then numbers, then everything. */
+export function padTakes(dtype: DType, opset: number): boolean {
+  if (opset >= 13) return true;
+  return opset >= padInputsSince ? dtype !== "bool" && dtype !== "bfloat16" : firstPadTypes.has(dtype);
+}
+
+const firstPadTypes: ReadonlySet<DType> = new Set(["float16", "float32", "float64"]);
 
 /** From a model input to its padded value. */
 export function edgeIn(edge: Edge): Conversion {

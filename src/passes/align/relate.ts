@@ -14,6 +14,8 @@ import { ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { isConstantNode, isStored, storedTensor } from "../stored.ts";
 import { canEncode } from "../tensors.ts";
+import { padTakes } from "./edges.ts";
+import { Hearsay } from "./hearsay.ts";
 import { RelationContext } from "./relation-context.ts";
 import { type RelatedShuffle, type Shuffle, shuffleEndingAt } from "./shuffles.ts";
 
@@ -94,10 +96,12 @@ export class RelationBuilder {
   readonly whole: { readonly axis: Axis; readonly reason: string }[] = [];
   readonly #scope: Scope;
   readonly #axes = new Map<Value, readonly Axis[] | undefined>();
+  readonly #hearsay: Hearsay;
   readonly #standIns = new Map<string, number>();
 
   constructor(facts: Facts) {
     this.#scope = facts.root;
+    this.#hearsay = new Hearsay(facts.root);
   }
 
   visitAll(): void {
@@ -111,7 +115,9 @@ export class RelationBuilder {
     }
     for (const node of nodes) {
       const shuffle = shuffleOf.get(node);
-      if (shuffle === undefined) this.#visit(node);
+      const rumour = this.#hearsay.at(node);
+      if (rumour !== undefined) this.#blockNode(node, rumour);
+      else if (shuffle === undefined) this.#visit(node);
       else if (node === shuffle.nodes[2]) this.#shuffle(shuffle);
     }
   }
@@ -126,6 +132,12 @@ export class RelationBuilder {
     } else this.#state(axes, context);
     context.blockUnread();
     this.#blockUnstated(node);
+  }
+
+  #blockNode(node: Node, reason: string): void {
+    for (const value of node.inputs) if (value !== undefined) this.block(value, reason);
+    for (const value of node.outputs)
+      if (value !== undefined) this.#axes.set(value, this.#fresh(value, reason));
   }
 
   /** The shuffled axis is new; what lies between its nodes vanishes with them. */
@@ -170,6 +182,8 @@ export class RelationBuilder {
     for (const { axis, reason } of this.whole) {
       if (resolveAxis(axis).kind !== "atom") this.solver.block(axis, reason);
     }
+    if (this.#scope.model.hasTraining)
+      this.#blockEverything("training information of the model may refer to it");
     const axes = this.#axes;
     return {
       scope: this.#scope,
@@ -180,6 +194,10 @@ export class RelationBuilder {
       fills: this.fills,
       shuffles: this.shuffles,
     };
+  }
+
+  #blockEverything(reason: string): void {
+    for (const value of this.#scope.graph.values.values()) this.block(value, reason);
   }
 
   get scope(): Scope {
@@ -231,11 +249,19 @@ export class RelationBuilder {
     if (value.isOutput && (value.isInput || isStored(value, this.#scope))) {
       return `"${value.name}" is an output of the model that nothing computes`;
     }
-    if (!isStored(value, this.#scope)) return undefined;
+    if (!isStored(value, this.#scope)) return value.isInput ? this.#reasonAgainstPad(value) : undefined;
     const dtype = storedTensor(value)?.dtype;
     if (dtype === undefined || !canEncode(dtype))
       return `"${value.name}" is not stored as numbers in a tensor`;
     return undefined;
+  }
+
+  #reasonAgainstPad(value: Value): string | undefined {
+    const fact = this.#scope.fact(value);
+    const opset = this.#scope.opsets.get("") ?? 1;
+    if (fact?.kind !== "tensor" || (fact.dtype !== undefined && padTakes(fact.dtype, opset)))
+      return undefined;
+    return `"${value.name}" is an input of the model, and Pad of opset ${opset} does not take ${fact.dtype}`;
   }
 
   #fresh(value: Value, blocked: string | undefined): readonly Axis[] | undefined {

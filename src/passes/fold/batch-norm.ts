@@ -48,7 +48,10 @@ function siteOf(draft: Draft, norm: Node): Site | undefined {
   if (type === "MatMul" && draft.opsetOf(before) < numpyBroadcasting) return undefined;
   if (Object.hasOwn(layouts, type)) return { product: before, add: undefined, norm };
   if (type !== "Add" || draft.opsetOf(before) < numpyBroadcasting) return undefined;
-  const product = draft.inputsOf(before).map((name) => draft.producerOf(name));
+  const addends = draft.inputsOf(before);
+  // Of a product that is added to itself there is no bias to take.
+  if (new Set(addends).size < addends.length) return undefined;
+  const product = addends.map((name) => draft.producerOf(name));
   const matMul = product.find((node) => node !== undefined && isMatMulFor(draft, node, before));
   return matMul && { product: matMul, add: before, norm };
 }
@@ -175,21 +178,26 @@ interface Folding {
   readonly biasDims: readonly number[];
 }
 
-/** Why the folded numbers would leave the type; only halves are so narrow that this happens. */
+/** Why the folded numbers would leave the type, if they would. */
 function overflow({ weights, dtype, factors, shifts }: Folding): string | undefined {
   const stored = readFloats(new MemoryBytes(encodeFloats(shifts, dtype)), dtype);
   if (!stored.every(Number.isFinite)) return `its bias would be too large for ${dtype}`;
   const largestFactor = factors.reduce((largest, factor) => Math.max(largest, Math.abs(factor)), 0);
-  if (dtype !== "float16" || largestFactor <= 1) return undefined;
+  if (largestFactor <= 1) return undefined;
   const largestWeight = largestMagnitude(weights.bytes, dtype);
-  if (largestWeight === undefined) return "its weights are not here";
-  return largestWeight * largestFactor < halfLimit
+  if (largestWeight === undefined) return dtype === "float16" ? "its weights are not here" : undefined;
+  return largestWeight * largestFactor < limits[dtype]
     ? undefined
     : `its weights could be too large for ${dtype}`;
 }
 
-/** Where halves become infinite. */
-const halfLimit = 65520;
+/** Where numbers of the type become infinite; the wide ones halved, for nobody is that near. */
+const limits: Readonly<Record<FloatType, number>> = {
+  float16: 65520,
+  bfloat16: 2 ** 127,
+  float32: 2 ** 127,
+  float64: 2 ** 1023,
+};
 
 /** Undefined where the tensor is in a file that is not there. */
 function largestMagnitude(bytes: TensorBytes, dtype: FloatType): number | undefined {
