@@ -1,7 +1,7 @@
 /** @file Operators that pass elements on, some of them changed: Where, Clip, Identity, Dropout. */
 import { type Dim, sameDim, unknownDim } from "../../ir/dim.ts";
 import { broadcastAxes, finiteLane, sameAxes } from "../axes.ts";
-import { finiteIfKnown, foldLanes as foldPaddedLanes, keepLane } from "../lanes.ts";
+import { bounded, finiteIfKnown, foldLanes as foldPaddedLanes, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, type TensorFact } from "../op.ts";
 import { broadcast, numbersAt, tensor, tensorAt } from "../shape.ts";
 import { type Fold, foldLanes } from "./fold.ts";
@@ -46,7 +46,8 @@ export const clip = defineOp({
       return typeof clamped === "number" ? clamped : undefined;
     };
     const lane = keepLane(context);
-    return foldPaddedLanes(context, output, [lane], clamp, finiteIfKnown(lane));
+    const clipped = foldPaddedLanes(context, output, [lane], clamp, finiteIfKnown(lane));
+    return Number.isFinite(low) && Number.isFinite(high) ? bounded(context, clipped) : clipped;
   },
   traffic: "elementwise",
 });

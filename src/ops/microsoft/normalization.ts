@@ -9,7 +9,7 @@ import {
   type LaneContext,
   unknownLane,
 } from "../axes.ts";
-import { finiteIfKnown, joinLanes, operandLane } from "../lanes.ts";
+import { finiteIfKnown, joinLanes, normalized, operandLane } from "../lanes.ts";
 import { rowAxes, statisticsAxes } from "../normalization/channels.ts";
 import { epsilonOf, isDivisor, normalizedLanes } from "../normalization/epsilon.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
@@ -73,7 +73,8 @@ function skipAxes(context: AxisContext): void {
 /** Rows of zeros added are divided by the root of epsilon; the sum itself, output 3, is not divided. */
 function skipLane(context: LaneContext, output: number): Lane {
   const sum = finiteIfKnown(joinLanes([operandLane(context, 0), operandLane(context, 1)]));
-  return output === 3 || isDivisor(context, epsilonOf(context, 1e-12)) ? sum : unknownLane;
+  if (output === 3) return sum;
+  return isDivisor(context, epsilonOf(context, 1e-12)) ? normalized(sum) : unknownLane;
 }
 
 function reduced(shape: Shape | undefined, axis: number): Shape | undefined {

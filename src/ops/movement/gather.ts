@@ -2,7 +2,7 @@
 
 import { type Axis, indexMap, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { unknownDim } from "../../ir/dim.ts";
-import { type AxisContext, finiteLane, type Lane, type LaneContext } from "../axes.ts";
+import type { AxisContext, Lane, LaneContext } from "../axes.ts";
 import { joinLanes, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext } from "../op.ts";
 import { normalizeAxis, numbersAt, tensorAt } from "../shape.ts";
@@ -101,5 +101,5 @@ function gatherLane(context: LaneContext): Lane {
   const positions = context.axesOfOutput(0);
   const isGathered = positions.some((position) => position >= at && position < end);
   const isKept = positions.some((position) => position < at || position >= end);
-  return joinLanes([...(isGathered ? [finiteLane] : []), ...(isKept ? [keepLane(context)] : [])]);
+  return joinLanes([...(isGathered ? [context.trueLane(0)] : []), ...(isKept ? [keepLane(context)] : [])]);
 }

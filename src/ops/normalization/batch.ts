@@ -1,7 +1,7 @@
 /** @file BatchNormalization. */
 import { isUnknown, type Shape } from "../../ir/dim.ts";
 import { type AxisContext, type Lane, type LaneContext, unknownLane } from "../axes.ts";
-import { mixLanes, operandLane } from "../lanes.ts";
+import { failing, joinLanes, operandLane } from "../lanes.ts";
 import { defineOp, type OpContext, type TensorFact } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
 import { scaledLane, tieChannels } from "./channels.ts";
@@ -50,7 +50,8 @@ function batchLane(context: LaneContext): Lane {
   const [mean, variance] = [operandLane(context, 3), operandLane(context, 4)];
   const known = variance.kind === "constant" && isDivisor(context, variance.value + epsilonOf(context));
   if (!known && context.laneOf(4) !== undefined) return unknownLane;
-  return mean.kind === "unknown" ? unknownLane : mixLanes([scaledLane(context)]);
+  const scaled = scaledLane(context);
+  return mean.kind === "unknown" ? unknownLane : failing(scaled, joinLanes([scaled, mean, variance]).fails);
 }
 
 function statistic(context: OpContext, index: number): TensorFact {

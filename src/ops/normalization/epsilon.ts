@@ -1,6 +1,6 @@
 /** @file What keeps a row without variance from being divided by zero. */
 import { type Lane, type LaneContext, unknownLane } from "../axes.ts";
-import { finiteLanes } from "../lanes.ts";
+import { finiteLanes, normalized } from "../lanes.ts";
 import type { OpContext } from "../op.ts";
 import { tensorAt } from "../shape.ts";
 
@@ -21,5 +21,5 @@ export function epsilonOf(context: OpContext, fallback = 1e-5): number {
 
 /** Rows divided by the root of their variance and epsilon: a padded row has no variance. */
 export function normalizedLanes(context: LaneContext): Lane {
-  return isDivisor(context, epsilonOf(context)) ? finiteLanes(context) : unknownLane;
+  return isDivisor(context, epsilonOf(context)) ? normalized(finiteLanes(context)) : unknownLane;
 }

@@ -6,7 +6,7 @@
  * out. Heads, and whatever attention runs over, stay as they are.
  */
 import { type Axis, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
-import { type AxisContext, finiteLane, type Lane, type LaneContext } from "../axes.ts";
+import type { AxisContext, Lane, LaneContext } from "../axes.ts";
 import { mixLanes } from "../lanes.ts";
 import type { AttentionSizes } from "./heads.ts";
 
@@ -134,7 +134,9 @@ export function attentionLane(context: LaneContext, output: number, places: Atte
   const sources = output === 1 ? [key, pastKey, bias] : [value, pastValue, bias];
   return mixLanes(
     sources.flatMap((index) =>
-      index === undefined || context.inputs[index] === undefined ? [] : [context.laneOf(index) ?? finiteLane],
+      index === undefined || context.inputs[index] === undefined
+        ? []
+        : [context.laneOf(index) ?? context.trueLane(index)],
     ),
   );
 }

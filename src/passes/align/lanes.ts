@@ -15,6 +15,7 @@ import { joinLanes } from "../../ops/lanes.ts";
 import { findOp } from "../../ops/registry.ts";
 import { isConstantNode } from "../stored.ts";
 import type { Contraction, Relations } from "./relate.ts";
+import { TrueLanes } from "./true-lanes.ts";
 
 /** Fills other than zero, by constant and atom. */
 export type Fills = ReadonlyMap<Value, ReadonlyMap<Atom, number>>;
@@ -39,6 +40,7 @@ export function collectFills(relations: Relations): Fills {
 /** Blocks, with the reason, every atom of `atoms` that some sum would mix into real lanes. */
 export function blockUnsafe(relations: Relations, atoms: ReadonlySet<Atom>, fills: Fills): void {
   const index = indexByAtom(relations);
+  const truth = new TrueLanes(relations.scope);
   const sums = new Map<Atom, Contraction[]>();
   for (const contraction of relations.contractions) {
     for (const atom of atomsOf(contraction.axis)) {
@@ -50,7 +52,7 @@ export function blockUnsafe(relations: Relations, atoms: ReadonlySet<Atom>, fill
   for (const atom of atoms) {
     const contractions = sums.get(atom);
     if (atom.blocked !== undefined || contractions === undefined) continue;
-    const lanes = lanesOf(atom, index.get(atom) ?? [], relations, fills);
+    const lanes = lanesOf(atom, index.get(atom) ?? [], { relations, fills, truth });
     for (const contraction of contractions) {
       const reason = reasonAgainst(contraction, lanes);
       if (reason !== undefined) atom.blocked ??= reason;
@@ -59,15 +61,21 @@ export function blockUnsafe(relations: Relations, atoms: ReadonlySet<Atom>, fill
 }
 
 function reasonAgainst({ node, a, b }: Contraction, lanes: ReadonlyMap<Value, Lane>): string | undefined {
-  const laneAt = (index: number) => {
-    const value = node.inputs[index];
-    return value === undefined ? zeroLane : (lanes.get(value) ?? unknownLane);
-  };
-  const first = laneAt(a);
+  const laneAt = (value: Value | undefined) =>
+    value === undefined ? zeroLane : (lanes.get(value) ?? unknownLane);
   const where = `${operatorOf(node)} "${labelOf(node)}"`;
+  const summed =
+    a === undefined ? node.outputs : [node.inputs[a], b === undefined ? undefined : node.inputs[b]];
+  const [first = zeroLane, second = zeroLane, ...more] = summed.map(laneAt);
+  if ([first, second, ...more].some(({ fails }) => fails === "alone")) {
+    return `${where} sums over it, and infinity behind an operator that takes it to a number leaves NaN there`;
+  }
+  if (a === undefined) {
+    const areFinite = [first, second, ...more].every(({ kind }) => kind !== "unknown");
+    return areFinite ? undefined : `${where} sums over it, and its padded lanes are not finite`;
+  }
   if (b === undefined)
     return isZero(first) ? undefined : `${where} sums over it, and its padded lanes are not zero`;
-  const second = laneAt(b);
   const safe = (isZero(first) && second.kind !== "unknown") || (isZero(second) && first.kind !== "unknown");
   return safe ? undefined : `${where} sums over it, and neither operand is certain to be zero there`;
 }
@@ -97,7 +105,11 @@ function indexByAtom(relations: Relations): Map<Atom, Node[]> {
 }
 
 /** The lanes of one atom in every value that has it. */
-function lanesOf(atom: Atom, nodes: readonly Node[], relations: Relations, fills: Fills): Map<Value, Lane> {
+function lanesOf(
+  atom: Atom,
+  nodes: readonly Node[],
+  { relations, fills, truth }: { relations: Relations; fills: Fills; truth: TrueLanes },
+): Map<Value, Lane> {
   const lanes = new Map<Value, Lane>();
   const has = (value: Value) => (relations.axesOf(value) ?? []).some((axis) => atomsOf(axis).includes(atom));
   for (const node of nodes) {
@@ -105,7 +117,7 @@ function lanesOf(atom: Atom, nodes: readonly Node[], relations: Relations, fills
       if (value === undefined || lanes.has(value) || !isSource(value) || !has(value)) continue;
       lanes.set(value, constantLane(fills.get(value)?.get(atom) ?? 0));
     }
-    const context = new AtomContext(node, atom, relations, lanes);
+    const context = new AtomContext(node, { atom, relations, lanes, truth });
     const rule = shuffleLaneAt(node, relations, lanes) ?? findOp(node.domain, node.opType)?.lanes;
     for (const [index, value] of node.outputs.entries()) {
       if (value !== undefined && has(value)) lanes.set(value, rule?.(context, index) ?? unknownLane);
@@ -128,12 +140,28 @@ class AtomContext extends NodeContext implements LaneContext {
   readonly #atom: Atom;
   readonly #relations: Relations;
   readonly #lanes: ReadonlyMap<Value, Lane>;
+  readonly #truth: TrueLanes;
+  readonly ofTrueLanes = false;
 
-  constructor(node: Node, atom: Atom, relations: Relations, lanes: ReadonlyMap<Value, Lane>) {
+  constructor(
+    node: Node,
+    {
+      atom,
+      relations,
+      lanes,
+      truth,
+    }: { atom: Atom; relations: Relations; lanes: Map<Value, Lane>; truth: TrueLanes },
+  ) {
     super(node, relations.scope, relations.scope.outputsOf(node));
     this.#atom = atom;
     this.#relations = relations;
     this.#lanes = lanes;
+    this.#truth = truth;
+  }
+
+  trueLane(index: number, isWhole = false): Lane {
+    const value = this.node.inputs[index];
+    return value === undefined ? finiteLane : this.#truth.of(value, isWhole);
   }
 
   axesOfInput(index: number): readonly number[] {

@@ -23,7 +23,8 @@ import { type RelatedShuffle, type Shuffle, shuffleEndingAt } from "./shuffles.t
 export interface Contraction {
   readonly node: Node;
   readonly axis: Axis;
-  readonly a: number;
+  /** Undefined where the sum is inside, over what the outputs hold. */
+  readonly a: number | undefined;
   /** Undefined for a plain sum. */
   readonly b: number | undefined;
 }

@@ -69,6 +69,10 @@ export class RelationContext extends NodeContext implements AxisContext {
     this.#builder.contractions.push({ node: this.node, axis, a: index, b: undefined });
   }
 
+  sumInside(axis: Axis): void {
+    this.#builder.contractions.push({ node: this.node, axis, a: undefined, b: undefined });
+  }
+
   fill(index: number, axis: Axis, fill: number): void {
     const value = this.node.inputs[index];
     if (value !== undefined && this.isStored(index))
