@@ -172,6 +172,6 @@ export function productLane(
 }
 
 /** All that an operand holds: any of it may meet a zero. */
-function wholeLane(context: LaneContext, index: number): Lane {
+export function wholeLane(context: LaneContext, index: number): Lane {
   return joinLanes([context.trueLane(index), context.laneOf(index) ?? context.trueLane(index)]);
 }

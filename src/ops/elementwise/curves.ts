@@ -54,7 +54,8 @@ export const curves = {
   Atan: saturating(Math.atan),
   Atanh: partial(Math.atanh),
   Ceil: of(Math.ceil),
-  Celu: of((x, context) => {
+  // A negative alpha makes an exponential of it that grows.
+  Celu: partial((x, context) => {
     const alpha = parameter(context, "alpha", 1);
     return exponentialBelow(alpha, alpha)(x);
   }),

@@ -19,15 +19,15 @@ export function tieChannels(
 }
 
 /** Scale, input 1, and shift, input 2, of something that is finite for finite lanes. */
-export function scaledLane(context: LaneContext): Lane {
-  const input = finiteIfKnown(operandLane(context, 0));
+export function scaledLane(context: LaneContext, of: (input: Lane) => Lane = (input) => input): Lane {
+  const input = of(finiteIfKnown(operandLane(context, 0)));
   const [scale, shift] = [operandLane(context, 1), operandLane(context, 2)];
   return mixLanes([multiplyLanes(input, scale), shift]);
 }
 
 /** The same, of rows divided by the root of their own variance. */
 export function rowScaledLane(context: LaneContext): Lane {
-  return isDivisor(context, epsilonOf(context)) ? normalized(scaledLane(context)) : unknownLane;
+  return isDivisor(context, epsilonOf(context)) ? scaledLane(context, normalized) : unknownLane;
 }
 
 /** Axes from `first` on are normalized; parameters and statistics go with them. */
