@@ -31,8 +31,10 @@ export class TrueLanes {
 
   /** @param isWhole Whether a stored tensor is read whatever its size. */
   of(value: Value, isWhole: boolean): Lane {
+    const known = this.#lanes.get(value);
+    if (known !== undefined) return known;
     if (isStored(value, this.#scope)) return this.#stored(value, isWhole);
-    return this.#lanes.get(value) ?? this.#unless(value, given);
+    return this.#unless(value, given);
   }
 
   #visit(node: Node): void {
@@ -58,11 +60,16 @@ export class TrueLanes {
 
   #stored(value: Value, isWhole: boolean): Lane {
     const elements = numbersOf(asTensor(this.#scope.fact(value)).elements);
-    if (elements !== undefined) return laneOf(elements);
+    if (elements !== undefined) return this.#keep(value, laneOf(elements));
     const tensor = storedTensor(value);
     if (!isWhole || tensor === undefined || !isFloat(tensor.dtype)) return finiteLane;
     const lane = this.#read.get(tensor) ?? this.#readAll(tensor);
     this.#read.set(tensor, lane);
+    return lane;
+  }
+
+  #keep(value: Value, lane: Lane): Lane {
+    this.#lanes.set(value, lane);
     return lane;
   }
 
