@@ -7,12 +7,20 @@ import type { AxisSolver } from "../ir/axis-solver.ts";
 import type { WorkContext } from "./op.ts";
 
 /**
- * What the padded lanes of one atom hold in a value: one constant; something finite; nothing that can be relied on
- * (NaN and infinity included).
+ * When a claim about lanes fails, and they hold NaN: `along` with the true lanes, where something infinite went in (a
+ * padded lane is 0 · ∞ where a true one is infinite); `alone`, where true lanes may be numbers again, because an operator
+ * takes infinity to one (the tangent of infinity is 1, of NaN it is NaN).
+ */
+export type Failure = "along" | "alone";
+
+/**
+ * What the lanes of one atom hold in a value: one constant; something finite; nothing that can be relied on (NaN and
+ * infinity included). A claim without `fails` holds in every run.
  */
 export type Lane =
-  | { readonly kind: "constant"; readonly value: number }
-  | { readonly kind: "finite" | "unknown" };
+  | { readonly kind: "constant"; readonly value: number; readonly fails?: Failure }
+  | { readonly kind: "finite"; readonly fails?: Failure }
+  | { readonly kind: "unknown"; readonly fails?: undefined };
 
 export const zeroLane: Lane = { kind: "constant", value: 0 };
 export const finiteLane: Lane = { kind: "finite" };
@@ -37,12 +45,16 @@ export interface AxisContext extends WorkContext {
   isStored(index: number): boolean;
   /** Elements of 1-D output `index` that something reads, by position. */
   elementsRead(index: number): ReadonlySet<number>;
+  /** Whether input `index` has no element below zero, in any run. */
+  isNotNegative(index: number): boolean;
   /** States the axes of output `index`. An output nobody states is blocked. */
   setAxes(index: number, axes: readonly Axis[]): void;
   /** `axis` is summed over products of inputs `a` and `b`: padding needs zeros in one and finite lanes in the other. */
   contract(axis: Axis, a: number, b: number): void;
   /** `axis` of input `index` is summed over: padding needs zeros there. */
   sumOver(axis: Axis, index: number): void;
+  /** Lanes of `axis` that the outputs have are multiplied inside, by zeros, and summed. */
+  sumInside(axis: Axis): void;
   /** Padded lanes of a stored input `index` along `axis` hold `value` instead of 0 (a divisor, a variance). */
   fill(index: number, axis: Axis, value: number): void;
   /** Input `index` is a constant of whole numbers that depend on sizes (a shape, split sizes, slice ends). */
@@ -52,6 +64,13 @@ export interface AxisContext extends WorkContext {
    * 0, and is taken from there. Undefined leaves an element as it is.
    */
   repeatSizes(index: number, axes: readonly (number | undefined)[]): void;
+  /**
+   * Input `index` holds positions along `axis` of input 0, computed when the model runs. Those that count from the end
+   * are made to count from the start.
+   */
+  countFromStart(index: number, axis: number): void;
+  /** Forbids padding in an axis unless it stays one atom in the whole graph: its true lanes then come first. */
+  keepWhole(axis: Axis, verb: string): void;
   rewriteAttribute(name: string, value: (sizes: PaddedSizes) => number | readonly number[]): void;
   /** A float that the node then states; undefined leaves the attribute as it is. */
   rewriteFloat(name: string, value: (sizes: PaddedSizes) => number | undefined): void;
@@ -63,8 +82,11 @@ export interface AxisContext extends WorkContext {
   blockAll(verb: string): void;
 }
 
-/** One atom at one node. */
+/** One atom at one node; or, where `ofTrueLanes`, all that true lanes hold, as if one atom had every axis. */
 export interface LaneContext extends WorkContext {
+  readonly ofTrueLanes: boolean;
+  /** What true lanes of input `index` hold. Stored tensors are read where `isWhole` says so, or where they are small. */
+  trueLane(index: number, isWhole?: boolean): Lane;
   /** Lanes of input `index` for the atom in question; undefined where that input does not have it (its lanes are real). */
   laneOf(index: number): Lane | undefined;
   /** Positions of the axes of input `index` that have the atom. */

@@ -161,7 +161,7 @@ describe("convolutions", () => {
     expect(fateOf(padding, "x", 1)).toBeGreaterThan(3);
     expect(fateOf(padding, "y", 1)).toBeGreaterThan(5);
     const types = padding.after.graph.nodes.map(({ opType }) => opType);
-    expect(types).toEqual(["Pad", "Conv", "Relu", "Conv", "Slice"]);
+    expect(types).toEqual(["Pad", "Tanh", "Conv", "Relu", "Conv", "Slice"]);
   });
 
   it("with a residual and an activation fused in", async () => {

@@ -18,7 +18,7 @@ describe("recurrences", () => {
     const rows = gates * hidden;
     const bytes = model(options, (graph) => {
       const x = graph.input("x", [4, 7]);
-      const h = graph.node("Gemm", [x, weight(graph, [7, 6])], {}, { outputs: ["h"] });
+      const h = graph.node("Gemm", [graph.node("Tanh", [x]), weight(graph, [7, 6])], {}, { outputs: ["h"] });
       const w = [
         [directions, rows, 6],
         [directions, rows, hidden],
@@ -45,7 +45,8 @@ describe("recurrences", () => {
       const x = graph.input("x", [4, 1, 7]);
       const cell = graph.input("cell", [1, 1, 5]);
       const operands = [weight(graph, [1, 20, 7]), weight(graph, [1, 20, 5]), weight(graph, [1, 40])];
-      const inputs = [x, ...operands, "", weight(graph, [1, 1, 5]), cell, weight(graph, [1, 15])];
+      const within = graph.node("Clip", [x, graph.scalar(-1), graph.scalar(1)]);
+      const inputs = [within, ...operands, "", weight(graph, [1, 1, 5]), cell, weight(graph, [1, 15])];
       const outputs = ["states", "last", "kept"];
       graph.nodes("LSTM", inputs, { hidden_size: 5 }, { outputs });
       for (const name of outputs) graph.output(name);

@@ -93,11 +93,15 @@ type Build = (graph: GraphBuilder, h: string) => string;
 
 const options: ModelOptions = { name: "padding", opset: 17, domains: { "com.microsoft": 1 } };
 
-/** x [4,7] to h [4,6] with a bias, through `build`, and back to [.., 3] by weights of as many rows as `rows`. */
+/**
+ * x [4,7], kept within [-1, 1], to h [4,6] with a bias, through `build`, and back to [.., 3] by weights of as many rows as
+ * `rows`. What a caller feeds may be infinite, and there is more that may not be padded behind it.
+ */
 export function rowsModel(build: Build, rows = 6, opset = 17): Uint8Array {
   return model({ ...options, opset }, (graph) => {
     const x = graph.input("x", [4, 7]);
-    const h = graph.node("Gemm", [x, weight(graph, [7, 6]), weight(graph, [6])], {}, { outputs: ["h"] });
+    const within = graph.node("Tanh", [x]);
+    const h = graph.node("Gemm", [within, weight(graph, [7, 6]), weight(graph, [6])], {}, { outputs: ["h"] });
     graph.node("MatMul", [build(graph, h), weight(graph, [rows, 3])], {}, { outputs: ["y"] });
     graph.output("y");
   });
@@ -105,11 +109,11 @@ export function rowsModel(build: Build, rows = 6, opset = 17): Uint8Array {
 
 export const rowsFeed: Feeds = { x: floats([4, 7]) };
 
-/** x [2,3,8,8] to h [2,6,8,8], through `build`, and a 1×1 convolution of `channels`. */
+/** x [2,3,8,8], kept within [-1, 1], to h [2,6,8,8], through `build`, and a 1×1 convolution of `channels`. */
 export function imageModel(build: Build, channels = 6, opset = 17): Uint8Array {
   return model({ ...options, opset }, (graph) => {
     const x = graph.input("x", [2, 3, 8, 8]);
-    const operands = [x, weight(graph, [6, 3, 3, 3]), weight(graph, [6])];
+    const operands = [graph.node("Tanh", [x]), weight(graph, [6, 3, 3, 3]), weight(graph, [6])];
     const h = graph.node("Conv", operands, { pads: [1, 1, 1, 1] }, { outputs: ["h"] });
     graph.node("Conv", [build(graph, h), weight(graph, [5, channels, 1, 1])], {}, { outputs: ["y"] });
     graph.output("y");

@@ -3,7 +3,7 @@ import { intervalOf } from "../../ir/bounds.ts";
 import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { type DType, dtypeOfCode, dtypes, isFloat, isIntegral } from "../../ir/dtype.ts";
 import { constantLane, finiteLane, type Lane, type LaneContext, sameAxes } from "../axes.ts";
-import { keepLane } from "../lanes.ts";
+import { bounded, failing, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { asTensor, tensor, tensorAt } from "../shape.ts";
 import { elementOf } from "./number.ts";
@@ -49,13 +49,19 @@ export function castTo(input: TensorFact, dtype: DType | undefined): TensorFact 
   );
 }
 
+/** What NaN and infinities become as whole numbers is not defined, but they are numbers. */
 function castLane(context: LaneContext): Lane {
+  const isWhole = isIntegral(asTensor(context.outputs[0]).dtype);
+  return isWhole ? bounded(context, convertedLane(context)) : convertedLane(context);
+}
+
+function convertedLane(context: LaneContext): Lane {
   const lane = keepLane(context);
   const from = tensorAt(context, 0).dtype;
   const { dtype } = asTensor(context.outputs[0]);
   if (lane.kind !== "constant" || dtype === undefined || !isNumeric(from)) return lane;
   const value = castElement(lane.value, from, dtype);
-  return typeof value === "number" ? constantLane(value) : finiteLane;
+  return failing(typeof value === "number" ? constantLane(value) : finiteLane, lane.fails);
 }
 
 function isNumeric(dtype: DType | undefined): dtype is DType {

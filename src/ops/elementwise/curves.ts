@@ -7,6 +7,8 @@ export interface Curve {
   readonly at: (x: number, context: OpContext) => number | undefined;
   /** Whether some finite number is taken to NaN or infinity, or into it by overflow. */
   readonly leavesFinite?: true;
+  /** Whether infinities of both signs are taken to numbers. */
+  readonly isBounded?: true;
 }
 
 function of(at: Curve["at"]): Curve {
@@ -15,6 +17,10 @@ function of(at: Curve["at"]): Curve {
 
 function partial(at: Curve["at"]): Curve {
   return { at, leavesFinite: true };
+}
+
+function saturating(at: Curve["at"]): Curve {
+  return { at, isBounded: true };
 }
 
 function parameter(context: OpContext, name: string, fallback: number): number {
@@ -35,7 +41,8 @@ function hardSigmoid(x: number, alpha: number, beta: number): number {
 }
 
 /** 0 at 0; elsewhere finite. */
-const zeroAtZero = of((x) => (x === 0 ? 0 : undefined));
+const zeroAt = (x: number) => (x === 0 ? 0 : undefined);
+const zeroAtZero = of(zeroAt);
 
 /** Defaults are the operators' own. */
 export const curves = {
@@ -44,31 +51,32 @@ export const curves = {
   Acosh: partial(Math.acosh),
   Asin: partial(Math.asin),
   Asinh: of(Math.asinh),
-  Atan: of(Math.atan),
+  Atan: saturating(Math.atan),
   Atanh: partial(Math.atanh),
   Ceil: of(Math.ceil),
-  Celu: of((x, context) => {
+  // A negative alpha makes an exponential of it that grows.
+  Celu: partial((x, context) => {
     const alpha = parameter(context, "alpha", 1);
     return exponentialBelow(alpha, alpha)(x);
   }),
   Cos: of(Math.cos),
   Cosh: partial(Math.cosh),
   Elu: of((x, context) => exponentialBelow(parameter(context, "alpha", 1), 1)(x)),
-  Erf: zeroAtZero,
+  Erf: saturating(zeroAt),
   Exp: partial(Math.exp),
   Floor: of(Math.floor),
   Gelu: zeroAtZero,
-  HardSigmoid: of((x, context) =>
+  HardSigmoid: saturating((x, context) =>
     hardSigmoid(x, parameter(context, "alpha", 0.2), parameter(context, "beta", 0.5)),
   ),
   HardSwish: of((x) => x * hardSigmoid(x, 1 / 6, 0.5)),
-  IsInf: of(() => 0),
-  IsNaN: of(() => 0),
+  IsInf: saturating(() => 0),
+  IsNaN: saturating(() => 0),
   LeakyRelu: of((x, context) => (x < 0 ? parameter(context, "alpha", 0.01) * x : x)),
   Log: partial(Math.log),
   Mish: zeroAtZero,
   Neg: of((x) => -x),
-  Not: of((x) => (x === 0 ? 1 : 0)),
+  Not: saturating((x) => (x === 0 ? 1 : 0)),
   Reciprocal: partial((x) => 1 / x),
   Relu: of((x) => Math.max(x, 0)),
   Round: of(roundHalfEven),
@@ -81,16 +89,16 @@ export const curves = {
     if (x < -lambda) return x + bias;
     return x > lambda ? x - bias : 0;
   }),
-  Sigmoid: of(sigmoid),
-  Sign: of(Math.sign),
+  Sigmoid: saturating(sigmoid),
+  Sign: saturating(Math.sign),
   Sin: of(Math.sin),
   Sinh: partial(Math.sinh),
   Softplus: of((x) => Math.log1p(Math.exp(x))),
-  Softsign: of((x) => x / (1 + Math.abs(x))),
+  Softsign: saturating((x) => x / (1 + Math.abs(x))),
   Sqrt: partial(Math.sqrt),
   Swish: of((x, context) => x * sigmoid(parameter(context, "alpha", 1) * x)),
   Tan: partial(Math.tan),
-  Tanh: of(Math.tanh),
+  Tanh: saturating(Math.tanh),
   ThresholdedRelu: of((x, context) => (x > parameter(context, "alpha", 1) ? x : 0)),
   BitwiseNot: of((x) => -1 - x),
 } as const satisfies Record<string, Curve>;

@@ -1,7 +1,7 @@
 /** @file Activations of two inputs: PRelu and SwiGLU. */
 import type { Shape } from "../../ir/dim.ts";
 import { broadcastAxes, finiteLane, isZero, zeroLane } from "../axes.ts";
-import { finiteIfKnown, joinLanes, multiplyLanes, operandLanes, zeroOrFinite } from "../lanes.ts";
+import { failing, finiteIfKnown, joinLanes, multiplyLanes, operandLanes, zeroOrFinite } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
 
@@ -19,7 +19,8 @@ export const prelu = defineOp({
   lanes(context) {
     const [input = finiteLane, slope = finiteLane] = operandLanes(context);
     if (slope.kind === "unknown") return slope;
-    return isZero(input) ? zeroLane : finiteIfKnown(joinLanes([input, slope]));
+    const { fails } = joinLanes([input, slope]);
+    return isZero(input) ? failing(zeroLane, fails) : finiteIfKnown(joinLanes([input, slope]));
   },
   traffic: "elementwise",
 });

@@ -1,6 +1,8 @@
 /** @file What lane-wise operators make of padded lanes. */
 import { finiteLane, isZero, type Lane, type LaneContext, unknownLane, zeroLane } from "../axes.ts";
 import {
+  bounded,
+  failing,
   finiteIfKnown,
   foldLanes,
   joinLanes,
@@ -19,9 +21,11 @@ export function unaryLane(type: UnaryType): LaneRule {
 }
 
 export function curveLane(curve: Curve, lane: Lane, context: LaneContext, output: number): Lane {
-  if (lane.kind === "unknown") return unknownLane;
+  if (lane.kind === "unknown") return curve.isBounded === true ? bounded(context, lane) : unknownLane;
   const otherwise = curve.leavesFinite === true && lane.kind !== "constant" ? unknownLane : finiteLane;
-  return foldLanes(context, output, [lane], ([x]) => (x === undefined ? x : curve.at(x, context)), otherwise);
+  const at = ([x]: readonly number[]) => (x === undefined ? x : curve.at(x, context));
+  const folded = foldLanes(context, output, [lane], at, otherwise);
+  return curve.isBounded === true ? bounded(context, folded) : folded;
 }
 
 /** `f` of constants; anything finite otherwise. */
@@ -40,7 +44,8 @@ const multiply: LaneRule = (context, output) => {
   const lanes = operandLanes(context, output);
   const product = lanes.reduce(multiplyLanes);
   if (isZero(product)) return product;
-  return foldLanes(context, output, lanes, ([a = 1, b = 1]) => a * b, finiteIfKnown(product));
+  const folded = foldLanes(context, output, lanes, ([a = 1, b = 1]) => a * b, finiteIfKnown(product));
+  return failing(folded, product.fails);
 };
 
 /** A divisor without the atom divides true lanes as well: it is no zero. */
@@ -49,8 +54,12 @@ const divide: LaneRule = (context, output) => {
   const isTrue = context.laneOf(1) === undefined;
   const mayBeZero = divisor.kind === "constant" ? divisor.value === 0 : !isTrue;
   if (mayBeZero || dividend.kind === "unknown" || divisor.kind === "unknown") return unknownLane;
-  if (isZero(dividend)) return zeroLane;
-  return foldLanes(context, output, [dividend, divisor], ([a = 0, b = 1]) => a / b);
+  const quotient = isZero(dividend)
+    ? zeroLane
+    : foldLanes(context, output, [dividend, divisor], ([a = 0, b = 1]) => a / b);
+  // A number over infinity is zero.
+  const fails = divisor.fails === undefined ? dividend.fails : context.ofTrueLanes ? "along" : "alone";
+  return failing(quotient, fails);
 };
 
 /** Powers of zero by anything above zero, and whole powers of anything finite. */
@@ -64,7 +73,7 @@ const power: LaneRule = (context, output) => {
 const modulo: LaneRule = (context, output) => {
   const [dividend = finiteLane, divisor = finiteLane] = operandLanes(context, output);
   if (divisor.kind !== "constant" || divisor.value === 0) return unknownLane;
-  return isZero(dividend) ? zeroLane : finiteIfKnown(dividend);
+  return isZero(dividend) ? failing(zeroLane, dividend.fails) : finiteIfKnown(dividend);
 };
 
 /** Yes or no, whatever is compared. */
@@ -74,7 +83,9 @@ const truth: LaneRule = () => finiteLane;
 function comparing(test: (a: number, b: number) => boolean): LaneRule {
   return (context, output) => {
     const lanes = operandLanes(context, output);
-    const exact = lanes.every((lane) => lane.kind === "constant" && Number.isInteger(lane.value));
+    const exact = lanes.every(
+      (lane) => lane.kind === "constant" && !lane.fails && Number.isInteger(lane.value),
+    );
     return exact ? foldLanes(context, output, lanes, ([a = 0, b = 0]) => Number(test(a, b))) : finiteLane;
   };
 }
@@ -114,8 +125,10 @@ export const whereLane: LaneRule = (context, output) => {
     context,
     output,
   );
-  if (condition.kind === "constant") return condition.value === 0 ? whenFalse : whenTrue;
-  return joinLanes([whenTrue, whenFalse]);
+  if (condition.kind === "constant" && !condition.fails) return condition.value === 0 ? whenFalse : whenTrue;
+  const either = joinLanes([whenTrue, whenFalse]);
+  // What is infinite may be what is not taken; true lanes may still be either.
+  return context.ofTrueLanes ? either : bounded(context, either);
 };
 
 /** Operands mixed by some function that takes zeros to zero and finite numbers to finite ones. */

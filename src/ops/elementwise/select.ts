@@ -1,7 +1,7 @@
 /** @file Operators that pass elements on, some of them changed: Where, Clip, Identity, Dropout. */
 import { type Dim, sameDim, unknownDim } from "../../ir/dim.ts";
 import { broadcastAxes, finiteLane, sameAxes } from "../axes.ts";
-import { finiteIfKnown, foldLanes as foldPaddedLanes, keepLane, zeroOrFinite } from "../lanes.ts";
+import { bounded, finiteIfKnown, foldLanes as foldPaddedLanes, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, type TensorFact } from "../op.ts";
 import { broadcast, numbersAt, tensor, tensorAt } from "../shape.ts";
 import { type Fold, foldLanes } from "./fold.ts";
@@ -46,7 +46,8 @@ export const clip = defineOp({
       return typeof clamped === "number" ? clamped : undefined;
     };
     const lane = keepLane(context);
-    return foldPaddedLanes(context, output, [lane], clamp, finiteIfKnown(lane));
+    const clipped = foldPaddedLanes(context, output, [lane], clamp, finiteIfKnown(lane));
+    return Number.isFinite(low) && Number.isFinite(high) ? bounded(context, clipped) : clipped;
   },
   traffic: "elementwise",
 });
@@ -80,18 +81,18 @@ export const dropout = defineOp({
     return [output, tensor(context.opset < 10 ? input.dtype : "bool", input.shape)];
   },
   axes(context) {
+    // The mask is drawn element by element: another shape gets another one.
+    if (isTraining(context)) return context.blockAll("draws a mask of its shape");
     sameAxes(context);
     const axes = context.axesOf(0);
     if (axes !== undefined) context.setAxes(1, axes);
   },
-  lanes(context, output) {
-    if (output > 0) return finiteLane;
-    return isTraining(context) ? zeroOrFinite(keepLane(context)) : keepLane(context);
-  },
+  lanes: (context, output) => (output > 0 ? finiteLane : keepLane(context)),
   traffic: "none",
 });
 
-/** Whether elements may be dropped: since opset 12, when input 2 is not known to be false. */
+/** Whether elements may be dropped: since opset 12, when input 2 is not known to be false; before 7, unless `is_test`. */
 function isTraining(context: OpContext): boolean {
+  if (context.opset < 7) return context.int("is_test") !== 1;
   return context.inputs[2] !== undefined && numbersAt(context, 2)?.[0] !== 0;
 }

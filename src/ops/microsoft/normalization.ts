@@ -1,9 +1,17 @@
 /** @file Layer normalizations as ONNX Runtime's optimizer writes them, with the addition before them fused in. */
 import { type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
-import { type AxisContext, blockAxes, broadcastOf } from "../axes.ts";
-import { finiteIfKnown, finiteLanes, joinLanes, operandLane } from "../lanes.ts";
+import {
+  type AxisContext,
+  blockAxes,
+  broadcastOf,
+  type Lane,
+  type LaneContext,
+  unknownLane,
+} from "../axes.ts";
+import { finiteIfKnown, joinLanes, normalized, operandLane } from "../lanes.ts";
 import { rowAxes, statisticsAxes } from "../normalization/channels.ts";
+import { epsilonOf, isDivisor, normalizedLanes } from "../normalization/epsilon.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { dimAt, requireRank, sharedOr } from "../product/operands.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
@@ -25,7 +33,7 @@ function skipNormalization(type: string): OpDefinition {
       return [tensor(dtype, shape), statistics, statistics, tensor(dtype, shape)];
     },
     axes: skipAxes,
-    lanes: (context) => finiteIfKnown(joinLanes([operandLane(context, 0), operandLane(context, 1)])),
+    lanes: skipLane,
   });
 }
 
@@ -46,7 +54,7 @@ function layerNormalization(domain: string, type: string, statistics: number): O
       rowAxes(context, first, [1, 2]);
       statisticsAxes(context, first, [1, 2].slice(0, statistics));
     },
-    lanes: finiteLanes,
+    lanes: normalizedLanes,
   });
 }
 
@@ -60,6 +68,13 @@ function skipAxes(context: AxisContext): void {
   rowAxes(context, last, [2, 3, 4]);
   statisticsAxes(context, last, [1, 2]);
   context.setAxes(3, x);
+}
+
+/** Rows of zeros added are divided by the root of epsilon; the sum itself, output 3, is not divided. */
+function skipLane(context: LaneContext, output: number): Lane {
+  const sum = finiteIfKnown(joinLanes([operandLane(context, 0), operandLane(context, 1)]));
+  if (output === 3) return sum;
+  return isDivisor(context, epsilonOf(context, 1e-12)) ? normalized(sum) : unknownLane;
 }
 
 function reduced(shape: Shape | undefined, axis: number): Shape | undefined {

@@ -2,7 +2,7 @@
 
 import { type Axis, indexMap, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { unknownDim } from "../../ir/dim.ts";
-import { type AxisContext, finiteLane, type Lane, type LaneContext } from "../axes.ts";
+import type { AxisContext, Lane, LaneContext } from "../axes.ts";
 import { joinLanes, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext } from "../op.ts";
 import { normalizeAxis, numbersAt, tensorAt } from "../shape.ts";
@@ -44,15 +44,29 @@ function gatherAxes(context: AxisContext): void {
   if (rows === undefined) return;
   const [list, ...more] = indices;
   const given = context.isStored(1) && more.length === 0 ? numbersAt(context, 1) : undefined;
-  const isWritten = given !== undefined;
   for (const axis of indices) context.block(axis, "reads indices along it");
-  // Indices that the model computes never reach beyond the true rows of a table that is stored.
-  const isFromEnd = numbersAt(context, 1)?.some((index) => index < 0) ?? context.isStored(1);
-  if (!isWritten && (isFromEnd || !context.isStored(0))) context.block(rows, "takes positions along it");
+  if (given === undefined) {
+    readRows(context, rows, at);
+    return context.setAxes(0, data.toSpliced(at, 1, ...indices));
+  }
   // Constant indices are written for any layout of the rows and of the result.
-  const gathered = isWritten && list !== undefined ? [context.solver.atom(sizeOfAxis(list))] : indices;
-  if (isWritten) rewriteIndices(context, rows, gathered[0], given);
+  const gathered = list === undefined ? [] : [context.solver.atom(sizeOfAxis(list))];
+  rewriteIndices(context, rows, gathered[0], given);
   context.setAxes(0, data.toSpliced(at, 1, ...gathered));
+}
+
+const positions = "takes positions along it";
+
+/** Mod, on whole numbers. */
+const remainderSince = 10;
+
+/** Positions are told while the model runs: they have to mean the same rows, and never reach beyond the true ones. */
+function readRows(context: AxisContext, rows: Axis, at: number): void {
+  const counts = context.isNotNegative(1);
+  const canCount = context.opset >= remainderSince && tensorAt(context, 1).dtype !== undefined;
+  if (!context.isStored(0) || !(counts || canCount)) return context.block(rows, positions);
+  context.keepWhole(rows, positions);
+  if (!counts) context.countFromStart(1, at);
 }
 
 function axisOf(context: OpContext): number {
@@ -87,5 +101,5 @@ function gatherLane(context: LaneContext): Lane {
   const positions = context.axesOfOutput(0);
   const isGathered = positions.some((position) => position >= at && position < end);
   const isKept = positions.some((position) => position < at || position >= end);
-  return joinLanes([...(isGathered ? [finiteLane] : []), ...(isKept ? [keepLane(context)] : [])]);
+  return joinLanes([...(isGathered ? [context.trueLane(0)] : []), ...(isKept ? [keepLane(context)] : [])]);
 }

@@ -5,6 +5,7 @@ import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { resolveAxes, rowsAndColumns } from "../reduction/axes.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
+import { isDivisor } from "./epsilon.ts";
 
 /** Divides by the norm along one axis. */
 export const lpNormalization = defineOp({
@@ -42,7 +43,8 @@ export const meanVarianceNormalization = defineOp({
     const axes = resolveAxes(varianceAxes(context), tensorAt(context, 0).shape?.length ?? 4);
     passAxes(context, (axis) => !axes.has(axis), "normalizes over it");
   },
-  lanes: finiteLanes,
+  // Rows of one number are divided by their deviation: there is no epsilon that runtimes agree on.
+  lanes: () => unknownLane,
   work(context) {
     const { shape } = tensorAt(context, 0);
     if (shape === undefined) return undefined;
@@ -66,6 +68,7 @@ export const localResponseNormalization = defineOp({
     return [tensor(dtype, shape)];
   },
   axes: (context) => passAxes(context, (axis) => axis !== 1, "normalizes over neighbours in it"),
-  lanes: finiteLanes,
+  // Neighbours that are all zero leave the bias alone as a divisor.
+  lanes: (context) => (isDivisor(context, context.float("bias") ?? 1) ? finiteLanes(context) : unknownLane),
   traffic: "pool",
 });

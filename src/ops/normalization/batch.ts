@@ -1,9 +1,11 @@
 /** @file BatchNormalization. */
 import { isUnknown, type Shape } from "../../ir/dim.ts";
-import type { AxisContext } from "../axes.ts";
+import { type AxisContext, type Lane, type LaneContext, unknownLane } from "../axes.ts";
+import { failing, joinLanes, operandLane } from "../lanes.ts";
 import { defineOp, type OpContext, type TensorFact } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
 import { scaledLane, tieChannels } from "./channels.ts";
+import { epsilonOf, isDivisor } from "./epsilon.ts";
 
 /**
  * x [N, C, …]; scale, bias, mean and variance [C]. In inference a scale and a shift per channel.
@@ -22,19 +24,34 @@ export const batchNormalization = defineOp({
     ];
   },
   axes: batchAxes,
-  lanes: scaledLane,
+  lanes: batchLane,
   traffic: "elementwise",
 });
 
 /** Parameters of one channel each: padded ones scale and shift by 0, and divide by the root of 1. */
 function batchAxes(context: AxisContext): void {
   const axes = context.axesOf(0);
-  if (axes === undefined || context.outputCount > 1 || context.int("spatial") === 0) {
+  if (axes === undefined || isTraining(context) || context.int("spatial") === 0) {
     return context.blockAll("takes statistics");
   }
   tieChannels(context, axes[1], [1, 2, 3, 4]);
   for (const axis of context.axesOf(4) ?? []) context.fill(4, axis, 1);
   context.setAxes(0, axes);
+}
+
+/** Several outputs say so, and before opset 7 a lack of `is_test`. */
+function isTraining(context: OpContext): boolean {
+  if (context.opset < 7 && context.int("is_test") !== 1) return true;
+  return context.outputCount > 1 || (context.int("training_mode") ?? 0) !== 0;
+}
+
+/** A computed variance may be anything in padded lanes; one without the atom divides true lanes as well. */
+function batchLane(context: LaneContext): Lane {
+  const [mean, variance] = [operandLane(context, 3), operandLane(context, 4)];
+  const known = variance.kind === "constant" && isDivisor(context, variance.value + epsilonOf(context));
+  if (!known && context.laneOf(4) !== undefined) return unknownLane;
+  const scaled = scaledLane(context);
+  return mean.kind === "unknown" ? unknownLane : failing(scaled, joinLanes([scaled, mean, variance]).fails);
 }
 
 function statistic(context: OpContext, index: number): TensorFact {

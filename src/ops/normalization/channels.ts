@@ -1,7 +1,8 @@
 /** @file Axes and padded lanes of normalizations with a scale and a shift. */
 import { type Axis, paddedSize } from "../../ir/axis.ts";
-import { type AxisContext, blockAxes, isZero, type Lane, type LaneContext, passAxes } from "../axes.ts";
-import { finiteIfKnown, mixLanes, operandLane } from "../lanes.ts";
+import { type AxisContext, blockAxes, type Lane, type LaneContext, passAxes, unknownLane } from "../axes.ts";
+import { finiteIfKnown, mixLanes, multiplyLanes, normalized, operandLane } from "../lanes.ts";
+import { epsilonOf, isDivisor } from "./epsilon.ts";
 
 /** Parameters, inputs `indices`, have one element for each of `channels`. */
 export function tieChannels(
@@ -18,11 +19,15 @@ export function tieChannels(
 }
 
 /** Scale, input 1, and shift, input 2, of something that is finite for finite lanes. */
-export function scaledLane(context: LaneContext): Lane {
-  const input = finiteIfKnown(operandLane(context, 0));
+export function scaledLane(context: LaneContext, of: (input: Lane) => Lane = (input) => input): Lane {
+  const input = of(finiteIfKnown(operandLane(context, 0)));
   const [scale, shift] = [operandLane(context, 1), operandLane(context, 2)];
-  const isDead = isZero(scale) && input.kind !== "unknown";
-  return isDead ? mixLanes([shift]) : mixLanes([input, scale, shift]);
+  return mixLanes([multiplyLanes(input, scale), shift]);
+}
+
+/** The same, of rows divided by the root of their own variance. */
+export function rowScaledLane(context: LaneContext): Lane {
+  return isDivisor(context, epsilonOf(context)) ? scaledLane(context, normalized) : unknownLane;
 }
 
 /** Axes from `first` on are normalized; parameters and statistics go with them. */

@@ -2,11 +2,11 @@
 import { type Dim, floorDivDims, mulDims, product, type Shape } from "../../ir/dim.ts";
 import { dtypeOfCode } from "../../ir/dtype.ts";
 import { blockAxes, sameAxes } from "../axes.ts";
-import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
-import { groupAxes, rowAxes, scaledLane, statisticsAxes, tieChannels } from "./channels.ts";
+import { groupAxes, rowAxes, rowScaledLane, statisticsAxes, tieChannels } from "./channels.ts";
+import { normalizedLanes } from "./epsilon.ts";
 
 /** x [N, C, …]: a row is one channel of one sample. */
 export const instanceNormalization = defineOp({
@@ -22,7 +22,7 @@ export const instanceNormalization = defineOp({
     blockAxes(context, 0, spatialAxes(context), "normalizes over it");
     sameAxes(context);
   },
-  lanes: scaledLane,
+  lanes: rowScaledLane,
   work(context) {
     const shape = tensorAt(context, 0).shape;
     return shape && rowTraffic(context, "normalization", product(shape.slice(0, 2)), product(shape.slice(2)));
@@ -45,7 +45,7 @@ export const groupNormalization = defineOp({
   },
   axes: (context) => groupAxes(context, context.int("num_groups") ?? 1, context.opset < 21),
   // Before opset 21 a parameter is that of a whole group, which only a padded group has.
-  lanes: scaledLane,
+  lanes: rowScaledLane,
   work(context) {
     const shape = tensorAt(context, 0).shape;
     const groups = context.int("num_groups");
@@ -91,7 +91,7 @@ export const layerNormalization = defineOp({
     rowAxes(context, first, [1, 2]);
     statisticsAxes(context, first, [1, 2]);
   },
-  lanes: finiteLanes,
+  lanes: normalizedLanes,
   work: (context) => rowTraffic(context, "normalization", ...rowsFrom(context)),
 });
 
@@ -105,7 +105,7 @@ export const rmsNormalization = defineOp({
     return [tensor(tensorAt(context, 1).dtype ?? dtype, shape)];
   },
   axes: (context) => rowAxes(context, firstAxis(context, tensorAt(context, 0).shape ?? [1]), [1]),
-  lanes: finiteLanes,
+  lanes: normalizedLanes,
   work: (context) => rowTraffic(context, "normalization", ...rowsFrom(context)),
 });
 

@@ -6,8 +6,8 @@
  * out. Heads, and whatever attention runs over, stay as they are.
  */
 import { type Axis, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
-import { type AxisContext, finiteLane, type Lane, type LaneContext } from "../axes.ts";
-import { mixLanes } from "../lanes.ts";
+import type { AxisContext, Lane, LaneContext } from "../axes.ts";
+import { mixLanes, multiplyLanes, wholeLane } from "../lanes.ts";
 import type { AttentionSizes } from "./heads.ts";
 
 /** Positions of inputs. One that holds queries, keys and values side by side in its last axis is named three times. */
@@ -128,13 +128,16 @@ export function presentAxes(context: AxisContext, output: number, depth: Axis): 
   else context.setAxes(output, [...sizes.slice(0, -1).map((size) => context.fixed(size, attends)), depth]);
 }
 
-/** Output 1 is a cache of keys; 0 and 2 hold values. Softmax leaves a mean of values zero where all of them are. */
+/**
+ * Output 1 is a cache of keys; 0 and 2 hold values. Softmax leaves a mean of values zero where all of them are; where
+ * queries or keys are infinite, or what is projected to them, it leaves NaN.
+ */
 export function attentionLane(context: LaneContext, output: number, places: AttentionPlaces): Lane {
-  const { key, value, bias, pastKey, pastValue } = places;
-  const sources = output === 1 ? [key, pastKey, bias] : [value, pastValue, bias];
-  return mixLanes(
-    sources.flatMap((index) =>
-      index === undefined || context.inputs[index] === undefined ? [] : [context.laneOf(index) ?? finiteLane],
-    ),
-  );
+  const { query, key, value, bias, pastKey, pastValue } = places;
+  const isThere = (index: number | undefined): index is number =>
+    index !== undefined && context.inputs[index] !== undefined;
+  const sources = (output === 1 ? [key, pastKey, bias] : [value, pastValue, bias]).filter(isThere);
+  const weighing = [0, query, key, pastKey].filter(isThere).map((index) => wholeLane(context, index));
+  const mean = mixLanes(sources.map((index) => context.laneOf(index) ?? context.trueLane(index)));
+  return weighing.reduce(multiplyLanes, mean);
 }

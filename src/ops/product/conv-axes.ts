@@ -12,7 +12,7 @@ import {
   type LaneContext,
   unknownLane,
 } from "../axes.ts";
-import { finiteIfKnown, mixLanes, productLane, zeroOrFinite } from "../lanes.ts";
+import { bounded, finiteIfKnown, mixLanes, productLane, zeroOrFinite } from "../lanes.ts";
 import { addedLane } from "./matrix-axes.ts";
 
 export interface ConvPlaces {
@@ -92,9 +92,13 @@ function passGroups(context: AxisContext, count: Axis, perGroup: Axis): void {
 
 /** Activations of fused convolutions that keep zeros. */
 const zeroKeeping: ReadonlySet<string> = new Set(["", "Relu", "LeakyRelu", "Tanh", "HardSwish"]);
+/** Those that take infinity to a number. */
+const saturating: ReadonlySet<string> = new Set(["Tanh", "Sigmoid", "HardSigmoid", "Clip"]);
 
 function activated(context: LaneContext, lane: Lane): Lane {
-  return zeroKeeping.has(context.string("activation") ?? "") ? lane : finiteIfKnown(lane);
+  const activation = context.string("activation") ?? "";
+  const active = zeroKeeping.has(activation) ? lane : finiteIfKnown(lane);
+  return saturating.has(activation) ? bounded(context, active) : active;
 }
 
 /** Zero where the weights of an output channel are; the bias is added. */

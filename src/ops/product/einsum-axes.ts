@@ -62,5 +62,5 @@ export function einsumLane(context: LaneContext, contraction: Contraction): Lane
   const sources: Sources = contraction.output.map((label) =>
     (places.get(label) ?? []).map(({ input, axis }) => [input, axis] as const),
   );
-  return zeroOrFinite(productLane(context, sources));
+  return zeroOrFinite(productLane(context, sources, [...contraction.operands.keys()]));
 }

@@ -14,7 +14,7 @@ import {
   type LaneContext,
   zeroLane,
 } from "../axes.ts";
-import { mixLanes } from "../lanes.ts";
+import { bounded, failing, mixLanes } from "../lanes.ts";
 
 const countsDirections = "counts directions by it";
 
@@ -53,6 +53,7 @@ export function recurrentAxes(context: AxisContext, { gates, states }: Form): vo
   context.contract(inputSize, x, w);
   // The product with the hidden state is inside: its zero side must be the weights.
   if (!context.isStored(r)) context.block(hidden, "computes its recurrence");
+  context.sumInside(hidden);
   context.rewriteAttribute("hidden_size", (sizes) => paddedSize(hidden, sizes));
   stateOutputs(context, input, directions, hidden, states);
 }
@@ -119,12 +120,17 @@ function keepsZeros(context: LaneContext, { gates, states }: Form): boolean {
 
 /** The hidden axis comes last in every output. */
 export function recurrentLane(context: LaneContext, output: number, form: Form): Lane {
-  const lanes = [x, w, r, bias, hiddenState, cellState].flatMap((index) => context.laneOf(index) ?? []);
-  if (mixLanes(lanes).kind === "unknown") return mixLanes(lanes);
+  const read = [x, w, r, bias, hiddenState, cellState];
+  const lanes = read.flatMap((index) => context.laneOf(index) ?? context.trueLane(index));
+  const known = mixLanes(lanes);
+  // Gates and states saturate: infinity that goes in comes out as a number, and meets the padded units inside.
+  if (context.ofTrueLanes) return bounded(context, finiteLane);
+  if (known.kind === "unknown") return known;
   const last = output === 0 ? 3 : 2;
   const positions = context.axesOfOutput(output);
   const units = [w, r, bias, hiddenState, cellState].filter((index) => context.inputs[index] !== undefined);
   const isDead =
     keepsZeros(context, form) && units.every((index) => isZero(context.laneOf(index) ?? finiteLane));
-  return positions.every((position) => position === last) && isDead ? zeroLane : finiteLane;
+  const isZeroed = positions.every((position) => position === last) && isDead;
+  return bounded(context, failing(isZeroed ? zeroLane : finiteLane, known.fails));
 }

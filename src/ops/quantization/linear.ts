@@ -3,16 +3,8 @@
 import { sizeOfAxis } from "../../ir/axis.ts";
 import { type Shape, sameDim } from "../../ir/dim.ts";
 import { type DType, dtypeOfCode } from "../../ir/dtype.ts";
-import {
-  type AxisContext,
-  finiteLane,
-  isZero,
-  type Lane,
-  type LaneContext,
-  unknownLane,
-  zeroLane,
-} from "../axes.ts";
-import { finiteIfKnown, joinLanes, operandLane } from "../lanes.ts";
+import { type AxisContext, finiteLane, isZero, type Lane, type LaneContext, zeroLane } from "../axes.ts";
+import { bounded, failing, finiteIfKnown, joinLanes, operandLane } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { asTensor, normalizeAxis, tensor, tensorAt } from "../shape.ts";
 
@@ -29,7 +21,7 @@ export function quantizeOp(domain: string): OpDefinition {
     axes: codeAxes,
     lanes(context) {
       const [x, zero] = [codeOperand(context, 0), codeOperand(context, 2)];
-      return isZero(x) ? zero : finiteIfKnown(x);
+      return bounded(context, isZero(x) ? failing(zero, x.fails) : finiteIfKnown(x));
     },
   });
 }
@@ -49,8 +41,10 @@ export function dequantizeOp(domain: string): OpDefinition {
         codeOperand(context, index),
       );
       const distance = code.kind === "constant" && zero.kind === "constant" && code.value === zero.value;
-      if (distance) return finiteIfKnown(scale).kind === "unknown" ? unknownLane : zeroLane;
-      return finiteIfKnown(joinLanes([code, scale]));
+      const { kind, fails } = joinLanes([code, scale, zero]);
+      return distance && kind !== "unknown"
+        ? failing(zeroLane, fails)
+        : finiteIfKnown(joinLanes([code, scale]));
     },
   });
 }

@@ -1,6 +1,6 @@
 /** @file Softmax, LogSoftmax and Hardmax: rows reduced and rescaled. */
 import { passAxes } from "../axes.ts";
-import { finiteLanes } from "../lanes.ts";
+import { bounded, finiteLanes } from "../lanes.ts";
 import { defineOp, type OpDefinition, type WorkContext } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
@@ -19,7 +19,7 @@ export const softmaxOps: readonly OpDefinition[] = ["Softmax", "LogSoftmax", "Ha
       const reduced = reducedAxes(context, tensorAt(context, 0).shape?.length ?? 1);
       passAxes(context, (axis) => !reduced.has(axis), "normalizes over it");
     },
-    lanes: finiteLanes,
+    lanes: type === "LogSoftmax" ? finiteLanes : (context) => bounded(context, finiteLanes(context)),
     work(context) {
       const { shape } = tensorAt(context, 0);
       if (shape === undefined) return undefined;

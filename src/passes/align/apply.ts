@@ -68,6 +68,7 @@ class Applier {
       if (!this.#touchesPadding(rewrite.node)) continue;
       if (rewrite.kind === "input") this.#rewriteInput(rewrite.node, rewrite.index, rewrite.values(sizes));
       else if (rewrite.kind === "sizes") this.#repeatSizes(rewrite.node, rewrite.index, rewrite.axes);
+      else if (rewrite.kind === "positions") this.#countFromStart(rewrite.node, rewrite.index, rewrite.axis);
       else if (rewrite.kind === "float") this.#writeFloat(rewrite.node, rewrite.name, rewrite.value(sizes));
       else this.#rewriteAttribute(rewrite.node, rewrite.name, rewrite.value(sizes));
     }
@@ -179,6 +180,28 @@ class Applier {
       { opType: "Gather", name: sizes, inputs: [both, positions], outputs: [sizes] },
     );
     inputs[index] = sizes;
+  }
+
+  /** Modulo the true size: the divisor gives the remainder its sign, and positions from the start stay. */
+  #countFromStart(node: Node, index: number, axis: number): void {
+    const { relations, sizes, names } = this.#input;
+    const [data, positions] = [node.inputs[0], node.inputs[index]];
+    const along = data && relations.axesOf(data)?.[axis];
+    const fact = positions && relations.scope.fact(positions);
+    if (along === undefined || !isPadded(along, sizes) || fact?.kind !== "tensor") return;
+    const dtype = fact.dtype ?? "int64";
+    const inputs = this.#inputsOf(node);
+    const make = (what: string) => names.make(`${labelOf(node)}_${what}`);
+    const [size, remainder] = [make("size"), make("positions")];
+    const bytes = new MemoryBytes(encodeNumbers(dtype, [sizeOfAxis(along)]));
+    this.#graph.added.set(size, { dtype, dims: [], bytes });
+    this.#draft(node).before.push({
+      opType: "Mod",
+      name: remainder,
+      inputs: [inputs[index] ?? "", size],
+      outputs: [remainder],
+    });
+    inputs[index] = remainder;
   }
 
   #rewriteAttribute(node: Node, name: string, value: number | readonly number[]): void {

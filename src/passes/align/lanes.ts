@@ -15,6 +15,7 @@ import { joinLanes } from "../../ops/lanes.ts";
 import { findOp } from "../../ops/registry.ts";
 import { isConstantNode } from "../stored.ts";
 import type { Contraction, Relations } from "./relate.ts";
+import { TrueLanes } from "./true-lanes.ts";
 
 /** Fills other than zero, by constant and atom. */
 export type Fills = ReadonlyMap<Value, ReadonlyMap<Atom, number>>;
@@ -38,36 +39,93 @@ export function collectFills(relations: Relations): Fills {
 
 /** Blocks, with the reason, every atom of `atoms` that some sum would mix into real lanes. */
 export function blockUnsafe(relations: Relations, atoms: ReadonlySet<Atom>, fills: Fills): void {
-  const index = indexByAtom(relations);
+  const analysis = new LaneAnalysis(relations, fills);
+  for (const atom of atoms) {
+    if (atom.blocked === undefined) atom.blocked = analysis.reasonAgainst(atom);
+  }
+}
+
+/** What a value that no node computes holds in padded lanes of an atom. */
+export type SourceLane = (value: Value, atom: Atom) => Lane;
+
+/** Padded lanes of one graph, atom by atom. */
+export class LaneAnalysis {
+  readonly #relations: Relations;
+  readonly #truth: TrueLanes;
+  readonly #sources: SourceLane;
+  readonly #nodes: ReadonlyMap<Atom, readonly Node[]>;
+  readonly #sums: ReadonlyMap<Atom, readonly Contraction[]>;
+
+  /** @param sources By default inputs of the model are padded with zeros, and constants with their fill. */
+  constructor(relations: Relations, fills: Fills, sources?: SourceLane) {
+    this.#relations = relations;
+    this.#truth = new TrueLanes(relations.scope);
+    this.#sources = sources ?? ((value, atom) => constantLane(fills.get(value)?.get(atom) ?? 0));
+    this.#nodes = indexByAtom(relations);
+    this.#sums = sumsByAtom(relations);
+  }
+
+  /** Why `atom` must not be padded; undefined where every sum over it stays what it was. */
+  reasonAgainst(atom: Atom): string | undefined {
+    const contractions = this.#sums.get(atom);
+    if (contractions === undefined) return undefined;
+    const lanes = this.lanesOf(atom);
+    for (const contraction of contractions) {
+      const reason = reasonAgainst(contraction, lanes);
+      if (reason !== undefined) return reason;
+    }
+    return undefined;
+  }
+
+  /** The lanes of one atom in every value that has it. */
+  lanesOf(atom: Atom): ReadonlyMap<Value, Lane> {
+    const relations = this.#relations;
+    const lanes = new Map<Value, Lane>();
+    const has = (value: Value) =>
+      (relations.axesOf(value) ?? []).some((axis) => atomsOf(axis).includes(atom));
+    for (const node of this.#nodes.get(atom) ?? []) {
+      for (const value of node.inputs) {
+        if (value === undefined || lanes.has(value) || !isSource(value) || !has(value)) continue;
+        lanes.set(value, this.#sources(value, atom));
+      }
+      const context = new AtomContext(node, { atom, relations, lanes, truth: this.#truth });
+      const rule = shuffleLaneAt(node, relations, lanes) ?? findOp(node.domain, node.opType)?.lanes;
+      for (const [index, value] of node.outputs.entries()) {
+        if (value !== undefined && has(value)) lanes.set(value, rule?.(context, index) ?? unknownLane);
+      }
+    }
+    return lanes;
+  }
+}
+
+function sumsByAtom({ contractions }: Relations): Map<Atom, Contraction[]> {
   const sums = new Map<Atom, Contraction[]>();
-  for (const contraction of relations.contractions) {
+  for (const contraction of contractions) {
     for (const atom of atomsOf(contraction.axis)) {
       const list = sums.get(atom);
       if (list === undefined) sums.set(atom, [contraction]);
       else list.push(contraction);
     }
   }
-  for (const atom of atoms) {
-    const contractions = sums.get(atom);
-    if (atom.blocked !== undefined || contractions === undefined) continue;
-    const lanes = lanesOf(atom, index.get(atom) ?? [], relations, fills);
-    for (const contraction of contractions) {
-      const reason = reasonAgainst(contraction, lanes);
-      if (reason !== undefined) atom.blocked ??= reason;
-    }
-  }
+  return sums;
 }
 
 function reasonAgainst({ node, a, b }: Contraction, lanes: ReadonlyMap<Value, Lane>): string | undefined {
-  const laneAt = (index: number) => {
-    const value = node.inputs[index];
-    return value === undefined ? zeroLane : (lanes.get(value) ?? unknownLane);
-  };
-  const first = laneAt(a);
+  const laneAt = (value: Value | undefined) =>
+    value === undefined ? zeroLane : (lanes.get(value) ?? unknownLane);
   const where = `${operatorOf(node)} "${labelOf(node)}"`;
+  const summed =
+    a === undefined ? node.outputs : [node.inputs[a], b === undefined ? undefined : node.inputs[b]];
+  const [first = zeroLane, second = zeroLane, ...more] = summed.map(laneAt);
+  if ([first, second, ...more].some(({ fails }) => fails === "alone")) {
+    return `${where} sums over it, and infinity behind an operator that takes it to a number leaves NaN there`;
+  }
+  if (a === undefined) {
+    const areFinite = [first, second, ...more].every(({ kind }) => kind !== "unknown");
+    return areFinite ? undefined : `${where} sums over it, and its padded lanes are not finite`;
+  }
   if (b === undefined)
     return isZero(first) ? undefined : `${where} sums over it, and its padded lanes are not zero`;
-  const second = laneAt(b);
   const safe = (isZero(first) && second.kind !== "unknown") || (isZero(second) && first.kind !== "unknown");
   return safe ? undefined : `${where} sums over it, and neither operand is certain to be zero there`;
 }
@@ -96,24 +154,6 @@ function indexByAtom(relations: Relations): Map<Atom, Node[]> {
   return index;
 }
 
-/** The lanes of one atom in every value that has it. */
-function lanesOf(atom: Atom, nodes: readonly Node[], relations: Relations, fills: Fills): Map<Value, Lane> {
-  const lanes = new Map<Value, Lane>();
-  const has = (value: Value) => (relations.axesOf(value) ?? []).some((axis) => atomsOf(axis).includes(atom));
-  for (const node of nodes) {
-    for (const value of node.inputs) {
-      if (value === undefined || lanes.has(value) || !isSource(value) || !has(value)) continue;
-      lanes.set(value, constantLane(fills.get(value)?.get(atom) ?? 0));
-    }
-    const context = new AtomContext(node, atom, relations, lanes);
-    const rule = shuffleLaneAt(node, relations, lanes) ?? findOp(node.domain, node.opType)?.lanes;
-    for (const [index, value] of node.outputs.entries()) {
-      if (value !== undefined && has(value)) lanes.set(value, rule?.(context, index) ?? unknownLane);
-    }
-  }
-  return lanes;
-}
-
 /** Of the last node of a shuffle: padded positions read a true one, other axes keep their lanes. */
 function shuffleLaneAt(
   node: Node,
@@ -128,12 +168,28 @@ class AtomContext extends NodeContext implements LaneContext {
   readonly #atom: Atom;
   readonly #relations: Relations;
   readonly #lanes: ReadonlyMap<Value, Lane>;
+  readonly #truth: TrueLanes;
+  readonly ofTrueLanes = false;
 
-  constructor(node: Node, atom: Atom, relations: Relations, lanes: ReadonlyMap<Value, Lane>) {
+  constructor(
+    node: Node,
+    {
+      atom,
+      relations,
+      lanes,
+      truth,
+    }: { atom: Atom; relations: Relations; lanes: Map<Value, Lane>; truth: TrueLanes },
+  ) {
     super(node, relations.scope, relations.scope.outputsOf(node));
     this.#atom = atom;
     this.#relations = relations;
     this.#lanes = lanes;
+    this.#truth = truth;
+  }
+
+  trueLane(index: number, isWhole = false): Lane {
+    const value = this.node.inputs[index];
+    return value === undefined ? finiteLane : this.#truth.of(value, isWhole);
   }
 
   axesOfInput(index: number): readonly number[] {

@@ -5,7 +5,7 @@
  */
 import type { Facts } from "../../facts/infer.ts";
 import { isConstant, type Scope } from "../../facts/scope.ts";
-import { type Atom, type Axis, atomsOf, type PaddedSizes, sizeOfAxis } from "../../ir/axis.ts";
+import { type Atom, type Axis, atomsOf, type PaddedSizes, resolveAxis, sizeOfAxis } from "../../ir/axis.ts";
 import { AxisSolver } from "../../ir/axis-solver.ts";
 import { collectSymbols, type Dim, evaluateDim } from "../../ir/dim.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
@@ -14,6 +14,7 @@ import { ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { isConstantNode, isSparse, isStored, storedTensor } from "../stored.ts";
 import { canEncode } from "../tensors.ts";
+import { Hearsay } from "./hearsay.ts";
 import { RelationContext } from "./relation-context.ts";
 import { type RelatedShuffle, type Shuffle, shuffleEndingAt } from "./shuffles.ts";
 import { zeroForm } from "./zero-lanes.ts";
@@ -22,7 +23,8 @@ import { zeroForm } from "./zero-lanes.ts";
 export interface Contraction {
   readonly node: Node;
   readonly axis: Axis;
-  readonly a: number;
+  /** Undefined where the sum is inside, over what the outputs hold. */
+  readonly a: number | undefined;
   /** Undefined for a plain sum. */
   readonly b: number | undefined;
 }
@@ -38,6 +40,12 @@ export type Rewrite = { readonly node: Node } & (
       readonly index: number;
       /** Of input 0, by element; undefined where the element stays. */
       readonly axes: readonly (number | undefined)[];
+    }
+  | {
+      /** Along `axis` of input 0, maybe counted from its end. */
+      readonly kind: "positions";
+      readonly index: number;
+      readonly axis: number;
     }
   | {
       readonly kind: "attribute";
@@ -85,12 +93,16 @@ export class RelationBuilder {
   readonly rewrites: Rewrite[] = [];
   readonly fills: Fill[] = [];
   readonly shuffles: RelatedShuffle[] = [];
+  /** Axes that are padded as one atom or not at all. */
+  readonly whole: { readonly axis: Axis; readonly reason: string }[] = [];
   readonly #scope: Scope;
   readonly #axes = new Map<Value, readonly Axis[] | undefined>();
+  readonly #hearsay: Hearsay;
   readonly #standIns = new Map<string, number>();
 
   constructor(facts: Facts) {
     this.#scope = facts.root;
+    this.#hearsay = new Hearsay(facts.root);
   }
 
   visitAll(): void {
@@ -104,7 +116,9 @@ export class RelationBuilder {
     }
     for (const node of nodes) {
       const shuffle = shuffleOf.get(node);
-      if (shuffle === undefined) this.#visit(node);
+      const rumour = this.#hearsay.at(node);
+      if (rumour !== undefined) this.#blockNode(node, rumour);
+      else if (shuffle === undefined) this.#visit(node);
       else if (node === shuffle.nodes[2]) this.#shuffle(shuffle);
     }
   }
@@ -119,6 +133,12 @@ export class RelationBuilder {
     } else this.#state(axes, context);
     context.blockUnread();
     this.#blockUnstated(node);
+  }
+
+  #blockNode(node: Node, reason: string): void {
+    for (const value of node.inputs) if (value !== undefined) this.block(value, reason);
+    for (const value of node.outputs)
+      if (value !== undefined) this.#axes.set(value, this.#fresh(value, reason));
   }
 
   /** The shuffled axis is new; what lies between its nodes vanishes with them. */
@@ -160,6 +180,11 @@ export class RelationBuilder {
       const outside = value.consumers.find((node) => node.graph !== value.graph);
       if (outside !== undefined) this.block(value, `is read inside a subgraph, by "${labelOf(outside)}"`);
     }
+    for (const { axis, reason } of this.whole) {
+      if (resolveAxis(axis).kind !== "atom") this.solver.block(axis, reason);
+    }
+    if (this.#scope.model.hasTraining)
+      this.#blockEverything("training information of the model may refer to it");
     const axes = this.#axes;
     return {
       scope: this.#scope,
@@ -170,6 +195,10 @@ export class RelationBuilder {
       fills: this.fills,
       shuffles: this.shuffles,
     };
+  }
+
+  #blockEverything(reason: string): void {
+    for (const value of this.#scope.graph.values.values()) this.block(value, reason);
   }
 
   get scope(): Scope {

@@ -6,6 +6,7 @@ import { labelOf, type Node, operatorOf } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
 import { isStored } from "../stored.ts";
 import { elementsRead } from "./elements-read.ts";
+import { isNotNegative } from "./not-negative.ts";
 import type { RelationBuilder } from "./relate.ts";
 
 export class RelationContext extends NodeContext implements AxisContext {
@@ -51,6 +52,10 @@ export class RelationContext extends NodeContext implements AxisContext {
     return value !== undefined && isStored(value, this.#builder.scope);
   }
 
+  isNotNegative(index: number): boolean {
+    return isNotNegative(this.node.inputs[index], this.#builder.scope);
+  }
+
   elementsRead(index: number): ReadonlySet<number> {
     const value = this.node.outputs[index];
     return value === undefined ? new Set() : elementsRead(value, this.#builder.scope);
@@ -62,6 +67,10 @@ export class RelationContext extends NodeContext implements AxisContext {
 
   sumOver(axis: Axis, index: number): void {
     this.#builder.contractions.push({ node: this.node, axis, a: index, b: undefined });
+  }
+
+  sumInside(axis: Axis): void {
+    this.#builder.contractions.push({ node: this.node, axis, a: undefined, b: undefined });
   }
 
   fill(index: number, axis: Axis, fill: number): void {
@@ -76,6 +85,14 @@ export class RelationContext extends NodeContext implements AxisContext {
 
   repeatSizes(index: number, axes: readonly (number | undefined)[]): void {
     this.#builder.rewrites.push({ node: this.node, kind: "sizes", index, axes });
+  }
+
+  countFromStart(index: number, axis: number): void {
+    this.#builder.rewrites.push({ node: this.node, kind: "positions", index, axis });
+  }
+
+  keepWhole(axis: Axis, verb: string): void {
+    this.#builder.whole.push({ axis, reason: this.#told(verb) });
   }
 
   rewriteAttribute(name: string, value: (sizes: PaddedSizes) => number | readonly number[]): void {

@@ -49,7 +49,10 @@ function siteOf(draft: Draft, norm: Node): Site | undefined {
   if (type === "MatMul" && draft.opsetOf(before) < numpyBroadcasting) return undefined;
   if (Object.hasOwn(layouts, type)) return { product: before, add: undefined, norm };
   if (type !== "Add" || draft.opsetOf(before) < numpyBroadcasting) return undefined;
-  const product = draft.inputsOf(before).map((name) => draft.producerOf(name));
+  const addends = draft.inputsOf(before);
+  // Of a product that is added to itself there is no bias to take.
+  if (new Set(addends).size < addends.length) return undefined;
+  const product = addends.map((name) => draft.producerOf(name));
   const matMul = product.find((node) => node !== undefined && isMatMulFor(draft, node, before));
   return matMul && { product: matMul, add: before, norm };
 }
