@@ -148,6 +148,7 @@ const normed = (type: string): ContractCase[] =>
             [fed(image), ...scaleAndShift, stored([4]), variances(4)],
             { ...epsilon, training_mode: 1 },
             15,
+            3,
           ),
         ];
       case "InstanceNormalization":

@@ -32,7 +32,10 @@ describe("padded axes of one node", () => {
       }
     }
     expect([...new Set(failures)]).toEqual([]);
-    expect(ran === 0, "ONNX Runtime runs none of the cases").toBe(cpuLacks.has(key));
+    const cases = contractCases.get(key) ?? [];
+    if (everyOpset === undefined || cpuLacks.has(key)) {
+      expect(ran, "cases that ONNX Runtime takes").toBe(cpuLacks.has(key) ? 0 : cases.length);
+    }
   });
 
   it("were padded at all", () => {

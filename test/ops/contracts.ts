@@ -91,7 +91,8 @@ export async function verdictOn(
   const original = await sessionOf(bytes);
   if (original === undefined) return undefined;
   try {
-    return await new Trial(bytes, given, original).verdict();
+    const trial = new Trial(bytes, given, original);
+    return (await trial.runs()) ? await trial.verdict() : undefined;
   } finally {
     await original.release();
   }
@@ -166,6 +167,14 @@ class Trial {
     this.#before = modelFromBytes(bytes);
     this.#relations = relate(inferFacts(this.#before, { useDeclared: false }));
     this.#fills = collectFills(this.#relations);
+  }
+
+  /** Whether the node takes its operands in this opset: some shapes are refused when it runs. */
+  runs(): Promise<boolean> {
+    return this.#original(false).then(
+      () => true,
+      () => false,
+    );
   }
 
   async verdict(): Promise<Verdict> {
