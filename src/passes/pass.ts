@@ -44,8 +44,16 @@ export interface Pricing {
   readonly leastMicroseconds: number;
 }
 
-/** Largest magnitude seen of a value over sample inputs, by value name. */
-export type Ranges = ReadonlyMap<string, number>;
+/** How large values were seen to get. */
+export interface Ranges {
+  /** Largest magnitude by value name; Infinity where a NaN or an infinity was seen. */
+  readonly largest: ReadonlyMap<string, number>;
+  /**
+   * Seen on the user's own inputs. Drawn ones only ever give reasons for FP32: that they stay small says nothing of
+   * what a model is used on.
+   */
+  readonly areSamples: boolean;
+}
 
 export interface PassOptions {
   /** The type that `half` brings floats to. */

@@ -118,11 +118,39 @@ describe("evidence", () => {
       return graph.node("MatMul", [exponential, weight(graph, [8, 8], 2)], {}, { outputs: ["product"] });
     });
     const small = new Map([...modelFromBytes(bytes).graph.values.keys()].map((name) => [name, 50]));
+    const seen = (largest: Map<string, number>) => ({ ranges: { largest, areSamples: true } });
     expect(dtypeOf(await expectClose(bytes), "Exp")).toBe("float32");
-    expect(dtypeOf(await expectClose(bytes, { x }, { ranges: small }), "Exp")).toBe("float16");
+    expect(dtypeOf(await expectClose(bytes, { x }, seen(small)), "Exp")).toBe("float16");
     const large = new Map([...small, ["product", 60_000] as const]);
-    const halved = await expectClose(bytes, { x }, { ranges: large });
+    const halved = await expectClose(bytes, { x }, seen(large));
     expect(halved.notes.some(({ message }) => message.includes("reaches 60000 on sample inputs"))).toBe(true);
+  });
+
+  it("takes drawn inputs as a reason for FP32, never against it: |h| of 100 to the third overflows", async () => {
+    const bytes = behindProduct((graph, product) =>
+      graph.node("MatMul", [graph.node("Pow", [product, graph.scalar(3)]), weight(graph, [8, 8], 2)]),
+    );
+    const largest = new Map([...modelFromBytes(bytes).graph.values.keys()].map((name) => [name, 4]));
+    const large = new Tensor(
+      "float32",
+      Float32Array.from(noise(32, 5), (value) => value * 100),
+      [4, 8],
+    );
+    const halved = await expectClose(bytes, { x: large }, { ranges: { largest, areSamples: false } });
+    expect(dtypeOf(halved, "Pow")).toBe("float32");
+  });
+
+  it.each(["ReduceSum", "ReduceL1"])("judges a %s over a symbolic axis as a long one", async (op) => {
+    const bytes = model({ name: "symbolic", opset: 12 }, (graph) => {
+      const input = graph.input("x", ["n", 8]);
+      const product = graph.node("MatMul", [input, weight(graph, [8, 8])]);
+      const total = graph.node(op, [product], { axes: [0], keepdims: 1 });
+      graph.node("MatMul", [total, weight(graph, [8, 8], 3)], {}, { outputs: ["y"] });
+      graph.output("y");
+    });
+    const long = new Tensor("float32", new Float32Array(4096 * 8).fill(20), [4096, 8]);
+    const halved = await expectClose(bytes, { x: long });
+    expect(dtypeOf(halved, op)).toBe("float32");
   });
 
   it("keeps an operator that has no FP16 form", async () => {

@@ -73,15 +73,16 @@ export function runEmulation(before: OpenModel, options: Partial<PassOptions> = 
 }
 
 function contextOf(before: OpenModel, options: Partial<PassOptions>): PassContext {
+  const facts = inferFacts(before);
   const context: HalfContext = {
     model: before,
-    facts: inferFacts(before),
+    facts,
     products: [],
     names: new FreshNames(before),
     open: (tensor) => tensorBytes(before.source, before.files, tensor, encodeNumbers),
     options: { ...defaults, ...options },
     target: { gpu: testGpu(), stack: stacks.cudnn, precision: "fp16" },
-    pricing: { bindings: new Map() },
+    pricing: { bindings: new Map([...facts.symbols].map((name) => [name, 1])) },
   };
   return context as PassContext;
 }

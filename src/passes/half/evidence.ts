@@ -55,11 +55,14 @@ class Finder {
   /** What was seen on samples: both who makes it and who reads it hold it in FP32. */
   #judgeRange(value: FloatValue): void {
     const { maxObserved, label } = formats[this.#type];
-    const seen = this.#context.options.ranges?.get(value.value.name);
+    const seen = this.#context.options.ranges?.largest.get(value.value.name);
     if (seen === undefined || value.isStored || this.#masks.reached.has(value.value)) return;
     // An infinity on samples is a mask: half has it too.
     if (seen <= maxObserved || seen === Infinity) return;
-    this.#holdInFloat(value, `reaches ${rounded(seen)} on sample inputs, too near the end of ${label}`);
+    this.#holdInFloat(
+      value,
+      `reaches ${rounded(seen)} on ${this.#context.options.ranges?.areSamples ? "sample" : "drawn"} inputs, too near the end of ${label}`,
+    );
   }
 
   #judgeConstant(value: FloatValue): void {
@@ -139,21 +142,21 @@ class Finder {
     if (this.#isQuantized(entry)) this.#keep(entry, "runs on 8-bit codes");
     this.#judgeCentering(entry);
     if (!formats[this.#type].isNarrow || this.#isSeenSmall(entry)) return;
-    const reason = overflow(entry, this.#context.pricing.bindings);
+    const reason = overflow(entry);
     if (reason === undefined || this.#isSaturating(entry)) return;
     this.#keep(entry, reason);
     if (isOp(node, "Log")) this.#keepBefore(entry, reason);
     else this.#spreadFine(entry, reason);
   }
 
-  /** Every range of the node was observed, and small. */
+  /** Every range of the node was observed on inputs that the model is used on, and small. */
   #isSeenSmall(entry: FloatNode): boolean {
     const { ranges } = this.#context.options;
-    if (ranges === undefined) return false;
+    if (ranges?.areSamples !== true) return false;
     const { maxObserved } = formats[this.#type];
     const values = [...inputsOf(entry, this.#graph), ...outputsOf(entry, this.#graph)];
     return values.every(
-      ({ value, isStored }) => isStored || (ranges.get(value.name) ?? Infinity) <= maxObserved,
+      ({ value, isStored }) => isStored || (ranges.largest.get(value.name) ?? Infinity) <= maxObserved,
     );
   }
 
