@@ -67,9 +67,12 @@ export function runHalf(before: OpenModel, options: Partial<PassOptions> = {}): 
   return { before, after, changed: !patch.isEmpty, notes };
 }
 
-/** The same decisions in FP32, with a rounding wherever a value is half. */
+/** The result in FP32, with a rounding wherever a value is half. */
 export function runEmulation(before: OpenModel, options: Partial<PassOptions> = {}): OpenModel {
-  return patched(before, emulateHalf(contextOf(before, options)), "half.made");
+  const { after } = runHalf(before, options);
+  const { facts, names, open } = contextOf(after, options);
+  const emulated = emulateHalf({ facts, names, open }, options.halfType ?? "float16");
+  return patched(after, emulated, "half.emulated");
 }
 
 function contextOf(before: OpenModel, options: Partial<PassOptions>): PassContext {
