@@ -35,6 +35,7 @@ export function fixSettings(plan: LintPlan, fix: FixFlags): FixSettings {
       halfType: fix.half === "bf16" ? "bfloat16" : "float16",
       halfIo: fix.halfIo,
       ranges: undefined,
+      halfOnlyWhereFaster: fix.halfOnlyWhereFaster,
       nhwcIo: fix.nhwcIo,
       nhwcForm: fix.nhwcForm,
       nhwcOnlyWhereFaster: fix.nhwcOnlyWhereFaster,

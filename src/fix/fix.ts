@@ -12,7 +12,15 @@ import { sourceState } from "../onnx/source-state.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
-import { type FixedModel, type FixNote, type FixSettings, patched, render, runPasses } from "./pipeline.ts";
+import {
+  asStored,
+  type FixedModel,
+  type FixNote,
+  type FixSettings,
+  patched,
+  render,
+  runPasses,
+} from "./pipeline.ts";
 import { remainderNotes } from "./remainder.ts";
 
 /** What is known of the result being the same function. */
@@ -64,6 +72,7 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   const state = sourceState(original);
   const fixed = runToFixedPoint(original, request.settings);
   const after = buildContext(fixed.model, request.settings);
+  const priced = changesTypes(request.settings) ? asStored(request.settings) : request.settings;
   const outcome = {
     path: request.path,
     destination: request.destination,
@@ -71,8 +80,8 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
     notes: [...fixed.notes, ...remainderNotes(after, request.settings)],
     diff: diffModels(original, fixed.model),
     microseconds: {
-      before: buildContext(original, request.settings).timeline.microseconds,
-      after: after.timeline.microseconds,
+      before: buildContext(original, priced).timeline.microseconds,
+      after: buildContext(fixed.model, priced).timeline.microseconds,
     },
   };
   const isCopy = resolve(request.destination) !== resolve(request.path);
@@ -85,6 +94,11 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   const proof = fixed.changed ? await request.verify(request.path, staged.path, fixed.permutations) : null;
   staged.commit();
   return { ...outcome, written: true, proof, bytes: staged.bytes };
+}
+
+/** Seen at the precision that it is brought to, a model is as fast before as after. */
+function changesTypes({ passes }: FixSettings): boolean {
+  return passes.some(({ name }) => name === "half");
 }
 
 /** Passes in order, again and again while one of them still changes something. */
