@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { floats, noise } from "./folding.ts";
-import { behindProduct, countOf, dtypeOf, expectClose, weight } from "./halving.ts";
+import { behindProduct, countOf, dtypeOf, expectClose, halveBytes, weight } from "./halving.ts";
 
 const x = floats([4, 8]);
 
@@ -55,6 +55,80 @@ describe("masks", () => {
     const halved = await expectClose(bytes);
     expect(dtypeOf(halved, "Where")).toBe("float32");
     expect(halved.notes.some(({ message }) => message.includes("out of FP16's range"))).toBe(true);
+  });
+});
+
+describe("whole numbers", () => {
+  const count = 8192;
+  /** A row of a table for each of many numbers, through a product. */
+  const reading = (numbers: (graph: GraphBuilder) => string) =>
+    model({ name: "indices", opset: 17 }, (graph) => {
+      const ids = graph.node("Cast", [numbers(graph)], { to: 7 });
+      const table = graph.weight([5000, 8], { values: noise(40_000, 3) });
+      const rows = graph.node("Gather", [table, ids], { axis: 0 });
+      graph.node("MatMul", [rows, weight(graph, [8, 8])], {}, { outputs: ["y"] });
+      graph.output("y", "float32", [count, 8]);
+    });
+  const ids = Array.from({ length: count }, (_, index) => (index * 37) % 4999);
+  const feeds = { x: new Tensor("float32", Float32Array.from(ids), [count]) };
+
+  it("are made of floats that stay FP32: 4095 is 4096 in half", async () => {
+    const computed = (graph: GraphBuilder) => {
+      const input = graph.node("Mul", [graph.input("x", [count]), graph.scalar(1)]);
+      return graph.node("Floor", [graph.node("Add", [input, graph.scalar(0.25)])]);
+    };
+    const halved = await expectClose(reading(computed), feeds);
+    for (const op of ["Mul", "Add", "Floor"]) expect(dtypeOf(halved, op), op).toBe("float32");
+    expect(dtypeOf(halved, "MatMul")).toBe("float16");
+  });
+
+  it("may be two bytes put together", async () => {
+    const built = reading((graph) => {
+      const byte = (name: string) => graph.node("Cast", [graph.input(name, [count], "uint8")], { to: 1 });
+      return graph.node("Add", [graph.node("Mul", [byte("high"), graph.scalar(256)]), byte("low")]);
+    });
+    const bytesOf = (take: (id: number) => number) =>
+      new Tensor("uint8", Uint8Array.from(ids, take), [count]);
+    const halves = { high: bytesOf((id) => id >> 8), low: bytesOf((id) => id & 255) };
+    expect(dtypeOf(await expectClose(built, halves), "Add")).toBe("float32");
+  });
+
+  it("go through branches", async () => {
+    const built = reading((graph) => {
+      const input = graph.input("x", [count]);
+      const branch = (name: string, shift: number) => {
+        const inner = graph.inner(name);
+        const moved = inner.node("Add", [input, inner.scalar(shift)]);
+        inner.node("Mul", [moved, inner.scalar(1)], {}, { outputs: [`${name}_ids`] });
+        inner.output(`${name}_ids`, "float32", [count]);
+        return { graph: inner };
+      };
+      const flag = graph.input("flag", [], "bool");
+      return graph.node("If", [flag], { then_branch: branch("yes", 0), else_branch: branch("no", 1) });
+    });
+    await expectClose(built, { ...feeds, flag: new Tensor("bool", Uint8Array.of(1), []) });
+  });
+
+  it("leave an input of theirs FP32 where inputs become half", () => {
+    const { after } = halveBytes(
+      reading((graph) => graph.input("x", [count])),
+      { halfIo: true },
+    );
+    expect(after.graph.inputs[0]?.declared).toMatchObject({ dtype: "float32" });
+    expect(after.graph.outputs[0]?.declared).toMatchObject({ dtype: "float16" });
+  });
+
+  it("may be the end of a Range", async () => {
+    const bytes = behindProduct((graph, product) => {
+      const peak = graph.node("ReduceMax", [product], { keepdims: 0 });
+      const last = graph.node("Floor", [graph.node("Mul", [peak, graph.scalar(1)])]);
+      const range = graph.node("Range", [graph.scalar(0), last, graph.scalar(1)]);
+      const length = graph.node("Cast", [graph.node("Size", [range])], { to: 1 });
+      const share = graph.node("Div", [length, graph.scalar(4095)]);
+      return graph.node("MatMul", [graph.node("Mul", [product, share]), weight(graph, [8, 8], 3)]);
+    });
+    const halved = await expectClose(bytes);
+    for (const op of ["ReduceMax", "Floor"]) expect(dtypeOf(halved, op), op).toBe("float32");
   });
 });
 

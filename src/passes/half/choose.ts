@@ -125,8 +125,8 @@ class Chooser {
     if (value.value.isOutput) sides.add(halfEdges ? source : sink);
     const { producer } = value;
     const open = producer?.slot === "half" ? this.#vertices.get(producer.user) : undefined;
-    const home =
-      open ?? (halfEdges && value.value.isInput && !this.#graph.pinned.has(value.value) ? source : sink);
+    const isFloat = this.#graph.pinned.has(value.value) || this.#evidence.floatInputs.has(value.value);
+    const home = open ?? (halfEdges && value.value.isInput && !isFloat ? source : sink);
     // Where a Cast has made it from half, half is there.
     const cost = value.halfSource === undefined ? Math.round(this.#castCost(value)) + 1 : 0;
     this.#castOnce(home, sides, cost);

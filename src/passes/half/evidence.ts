@@ -1,4 +1,5 @@
 /** @file Which nodes stay FP32, and why: constants, observed ranges, operators, and what these imply for neighbours. */
+import type { Value } from "../../ir/model.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType } from "./accepts.ts";
 import { inputsOf, isMoving, isOp, originOf, outputsOf, readersOf } from "./follow.ts";
@@ -8,11 +9,14 @@ import { Magnitudes } from "./magnitudes.ts";
 import { findMasks, type Masks } from "./masks.ts";
 import { imprecision, isSquare, overflow, saturates } from "./operators.ts";
 import { Positions } from "./positions.ts";
+import { findWholeNumbers } from "./whole-numbers.ts";
 
 export interface Evidence {
   /** Nodes that stay FP32, with the reason for each. */
   readonly reasons: ReadonlyMap<FloatNode, string>;
   readonly masks: Masks;
+  /** Inputs of the model that stay FP32 where inputs become half. */
+  readonly floatInputs: ReadonlySet<Value>;
 }
 
 export function findEvidence(graph: FloatGraph, context: PassContext): Evidence {
@@ -42,8 +46,10 @@ class Finder {
       this.#judgeRange(value);
       if (value.isStored || isOp(value.value.producer, "ConstantOfShape")) this.#judgeConstant(value);
     }
+    const { nodes, inputs } = findWholeNumbers(this.#graph);
+    for (const node of nodes) this.#keep(node, "a whole number is made of it");
     for (const node of this.#graph.nodes) this.#judgeNode(node);
-    return { reasons: this.#reasons, masks: this.#masks };
+    return { reasons: this.#reasons, masks: this.#masks, floatInputs: inputs };
   }
 
   #keep(node: FloatNode, reason: string): boolean {
