@@ -2,8 +2,8 @@ import { Tensor } from "onnxruntime-node";
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
-import { floats, noise } from "./folding.ts";
-import { behindProduct, countOf, dtypeOf, expectClose, halveBytes, weight } from "./halving.ts";
+import { bytesOfModel, difference, floats, noise, run } from "./folding.ts";
+import { behindProduct, countOf, dtypeOf, expectClose, halveBytes, runEmulation, weight } from "./halving.ts";
 
 const x = floats([4, 8]);
 
@@ -37,6 +37,57 @@ describe("masks", () => {
       expect(notes.some(({ kind }) => kind === "kept")).toBe(false);
       expect(countOf(after.graph, "Cast")).toBeLessThanOrEqual(4);
     }
+  });
+
+  const lowest = -3.4028234663852886e38;
+  const scored = (mask: (graph: GraphBuilder) => string) =>
+    model({ name: "masked", opset: 17 }, (graph) => {
+      const input = graph.input("x", [64, 64]);
+      const [a, b] = [1, 2].map((seed) => graph.node("MatMul", [input, weight(graph, [64, 64], seed, 0.1)]));
+      const scores = graph.node("MatMul", [a ?? "", graph.node("Transpose", [b ?? ""], { perm: [1, 0] })]);
+      const weights = graph.node("Softmax", [graph.node("Add", [scores, mask(graph)])], { axis: 1 });
+      graph.node("MatMul", [weights, input], {}, { outputs: ["y"] });
+      graph.output("y");
+    });
+  /** The last row is masked as a whole. */
+  const rows = (masked: number, open: number) => {
+    const fill = (_: unknown, at: number) => (at >= 63 * 64 || at % 64 > at / 64 ? masked : open);
+    return new Tensor("float32", Float32Array.from({ length: 64 * 64 }, fill), [64, 64]);
+  };
+  const queries = floats([64, 64]);
+
+  it.each(["float16", "bfloat16"] as const)("that are inputs are added in FP32 (%s)", async (halfType) => {
+    const bytes = scored((graph) => graph.input("mask", [64, 64]));
+    const feeds = { x: queries, mask: rows(lowest, 0) };
+    for (const halfIo of [false, true]) {
+      const halved = halveBytes(bytes, { halfType, halfIo });
+      expect(dtypeOf(halved, "Softmax")).toBe("float32");
+      const mask = halved.after.graph.inputs.find(({ name }) => name === "mask");
+      expect(mask?.declared).toMatchObject({ dtype: "float32" });
+    }
+    const emulated = runEmulation(modelFromBytes(bytes), { halfType });
+    const [expected, actual] = [await run(bytes, feeds), await run(bytesOfModel(emulated), feeds)];
+    expect(difference(expected, actual)).toBeLessThan(halfType === "float16" ? 5e-3 : 4e-2);
+    if (halfType === "float16") await expectClose(bytes, feeds);
+  });
+
+  it("keep −∞, and so the NaN of a row that holds nothing else", async () => {
+    const bytes = scored((graph) => graph.input("mask", [64, 64]));
+    const feeds = { x: queries, mask: rows(Number.NEGATIVE_INFINITY, 0) };
+    const { after } = halveBytes(bytes);
+    const [expected, actual] = [await run(bytes, feeds), await run(bytesOfModel(after), feeds)];
+    const invalid = (values: typeof expected) =>
+      Array.from(values.get("y")?.data as Float32Array, (value) => Number.isNaN(value));
+    expect(invalid(expected)).toContain(true);
+    expect(invalid(actual)).toEqual(invalid(expected));
+  });
+
+  it("may be made from inputs: (1 − mask) · −1e9", async () => {
+    const bytes = scored((graph) => {
+      const kept = graph.node("Sub", [graph.scalar(1), graph.input("mask", [64, 64])]);
+      return graph.node("Mul", [kept, graph.scalar(-1e9)]);
+    });
+    await expectClose(bytes, { x: queries, mask: rows(0, 1) });
   });
 
   it("leaves −∞ and what fits alone", async () => {

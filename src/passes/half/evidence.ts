@@ -48,8 +48,11 @@ class Finder {
     }
     const { nodes, inputs } = findWholeNumbers(this.#graph);
     for (const node of nodes) this.#keep(node, "a whole number is made of it");
+    const { held, inputs: masks } = this.#masks;
+    for (const node of held) this.#keep(node, "may add a mask that is −∞ in half");
     for (const node of this.#graph.nodes) this.#judgeNode(node);
-    return { reasons: this.#reasons, masks: this.#masks, floatInputs: inputs };
+    const floatInputs = new Set([...inputs, ...masks]);
+    return { reasons: this.#reasons, masks: this.#masks, floatInputs };
   }
 
   #keep(node: FloatNode, reason: string): boolean {

@@ -21,7 +21,8 @@ export function findWholeNumbers(graph: FloatGraph): WholeNumbers {
   const seen = new Set<Value>();
   const pending = graph.nodes.flatMap((entry) => {
     const made = operandsOf(entry);
-    if (made.length > 0) nodes.add(entry);
+    // A Resize only reads sizes.
+    if (made.length > 0 && isOp(entry.node, "Equal", "Cast", "CastLike")) nodes.add(entry);
     return made;
   });
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
