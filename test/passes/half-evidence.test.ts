@@ -278,6 +278,33 @@ describe("evidence", () => {
     expect(dtypeOf(halved, op)).toBe("float32");
   });
 
+  it.each(["MatMul", "Gemm", "Gather"])(
+    "keeps a %s whose weight has lanes that vanish beside others",
+    async (op) => {
+      const tiny = (lane: number) => (lane % 2 === 0 ? 1e-8 : 1);
+      const scaled = (lane: (index: number) => number) =>
+        noise(64 * 64, 7).map((w, at) => w * tiny(lane(at)));
+      const bytes = model({ name: "lanes", opset: 17 }, (graph) => {
+        const input = graph.input("x", [64, 64]);
+        const columns = graph.weight([64, 64], { values: scaled((at) => at % 64) });
+        const rows = graph.weight([64, 64], { values: scaled((at) => Math.floor(at / 64)) });
+        const ids = graph.weight([64], { dtype: "int64", values: Array.from({ length: 64 }, (_, id) => id) });
+        const back = Array.from({ length: 64 }, (_, lane) => 1 / tiny(lane));
+        const results: Record<string, () => string> = {
+          MatMul: () => graph.node("MatMul", [input, columns]),
+          Gemm: () => graph.node("Gemm", [input, rows], { transB: 1 }),
+          Gather: () => graph.node("Transpose", [graph.node("Gather", [rows, ids])]),
+        };
+        const result = graph.node("Mul", [results[op]?.() ?? "", graph.weight([64], { values: back })]);
+        graph.node("MatMul", [result, weight(graph, [64, 64])], {}, { outputs: ["y"] });
+        graph.output("y");
+      });
+      const halved = await expectClose(bytes, { x: floats([64, 64]) });
+      expect(dtypeOf(halved, op)).toBe("float32");
+      expect(halved.notes.some(({ message }) => message.includes("32 lanes of"))).toBe(true);
+    },
+  );
+
   it("keeps an operator that has no FP16 form", async () => {
     const bytes = behindProduct((graph, product) =>
       graph.node("MatMul", [graph.node("Celu", [product]), weight(graph, [8, 8], 2)]),

@@ -77,16 +77,20 @@ class Finder {
   #judgeConstant(value: FloatValue): void {
     const magnitude = this.#magnitudes.of(value);
     if (magnitude === undefined || magnitude.largest === 0) return;
-    const { max, minNormal, label } = formats[this.#type];
-    const { largest, lowest } = magnitude;
+    const { max, minNormal, label, isNarrow } = formats[this.#type];
+    const { largest, lowest, vanishing } = magnitude;
     if (largest > max && !this.#masks.clamps.has(value.value)) {
       const extreme = -lowest > max ? lowest : largest;
       this.#spreadLarge(value, `the constant ${rounded(extreme)} is out of ${label}'s range`);
     }
-    if (largest >= minNormal) return;
-    const reason = `the constant ${rounded(largest)} vanishes in ${label}`;
+    const isLost = isNarrow && vanishing > 0;
+    if (largest >= minNormal && !isLost) return;
+    const what = isLost
+      ? `${vanishing} lanes of "${value.value.name}" vanish`
+      : `the constant ${rounded(largest)} vanishes`;
+    const reason = `${what} in ${label}`;
     for (const reader of readersOf(value)) {
-      if (this.#keep(reader, reason) && !reader.isProduct) this.#spreadFine(reader, reason);
+      if (this.#keep(reader, reason) && (isLost || !reader.isProduct)) this.#spreadFine(reader, reason);
     }
   }
 
