@@ -121,12 +121,15 @@ class Chooser {
       if (slot === "half") sides.add(this.#vertices.get(user) ?? sink);
       else if (slot === "float") sides.add(sink);
     }
-    const halfEdges = this.#context.options.halfIo && value.scope.parent === undefined;
-    if (value.value.isOutput) sides.add(halfEdges ? source : sink);
+    const isHalfEdge =
+      this.#context.options.halfIo &&
+      value.scope.parent === undefined &&
+      !this.#graph.pinned.has(value.value) &&
+      !this.#evidence.floatEdges.has(value.value);
+    if (value.value.isOutput) sides.add(isHalfEdge ? source : sink);
     const { producer } = value;
     const open = producer?.slot === "half" ? this.#vertices.get(producer.user) : undefined;
-    const isFloat = this.#graph.pinned.has(value.value) || this.#evidence.floatInputs.has(value.value);
-    const home = open ?? (halfEdges && value.value.isInput && !isFloat ? source : sink);
+    const home = open ?? (isHalfEdge && value.value.isInput ? source : sink);
     // Where a Cast has made it from half, half is there.
     const cost = value.halfSource === undefined ? Math.round(this.#castCost(value)) + 1 : 0;
     this.#castOnce(home, sides, cost);

@@ -15,8 +15,8 @@ export interface Evidence {
   /** Nodes that stay FP32, with the reason for each. */
   readonly reasons: ReadonlyMap<FloatNode, string>;
   readonly masks: Masks;
-  /** Inputs of the model that stay FP32 where inputs become half. */
-  readonly floatInputs: ReadonlySet<Value>;
+  /** Inputs and outputs of the model that stay FP32 where those become half. */
+  readonly floatEdges: ReadonlySet<Value>;
 }
 
 export function findEvidence(graph: FloatGraph, context: PassContext): Evidence {
@@ -31,6 +31,7 @@ class Finder {
   readonly #positions: Positions;
   readonly #masks: Masks;
   readonly #reasons = new Map<FloatNode, string>();
+  readonly #largeOutputs = new Set<Value>();
 
   constructor(graph: FloatGraph, context: PassContext) {
     this.#graph = graph;
@@ -51,8 +52,8 @@ class Finder {
     const { held, inputs: masks } = this.#masks;
     for (const node of held) this.#keep(node, "may add a mask that is −∞ in half");
     for (const node of this.#graph.nodes) this.#judgeNode(node);
-    const floatInputs = new Set([...inputs, ...masks]);
-    return { reasons: this.#reasons, masks: this.#masks, floatInputs };
+    const floatEdges = new Set([...inputs, ...masks, ...this.#largeOutputs]);
+    return { reasons: this.#reasons, masks: this.#masks, floatEdges };
   }
 
   #keep(node: FloatNode, reason: string): boolean {
@@ -68,6 +69,7 @@ class Finder {
     if (seen === undefined || value.isStored || this.#masks.reached.has(value.value)) return;
     // An infinity on samples is a mask: half has it too.
     if (seen <= maxObserved || seen === Infinity) return;
+    if (value.value.isOutput) this.#largeOutputs.add(value.value);
     this.#holdInFloat(
       value,
       `reaches ${rounded(seen)} on ${this.#context.options.ranges?.areSamples ? "sample" : "drawn"} inputs, too near the end of ${label}`,
@@ -90,6 +92,7 @@ class Finder {
       : `the constant ${rounded(largest)} vanishes`;
     const reason = `${what} in ${label}`;
     for (const reader of readersOf(value)) {
+      if (isBias(reader, value)) continue;
       if (this.#keep(reader, reason) && (isLost || !reader.isProduct)) this.#spreadFine(reader, reason);
     }
   }
@@ -214,6 +217,11 @@ class Finder {
 }
 
 const fineOps = ["ReduceMean", "ReduceSum", "ReduceMax", "Sqrt", "Reciprocal"];
+
+/** What half loses of a small bias, it loses of the sum as well: as much, at the most. */
+function isBias({ node, isProduct }: FloatNode, { value }: FloatValue): boolean {
+  return isProduct && isOp(node, "Conv", "ConvTranspose", "Gemm") && node.inputs.indexOf(value) === 2;
+}
 
 /** An infinite bound bounds as well, and compares as well. */
 function isBounding({ node }: FloatNode, value: FloatValue): boolean {

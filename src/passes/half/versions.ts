@@ -79,7 +79,7 @@ export class Versions {
   #isHalfEdge(value: Value, isMain: boolean): boolean {
     const { halfIo } = this.#context.options;
     if (!halfIo || !isMain || value.initializer !== undefined) return false;
-    return !this.#graph.pinned.has(value) && !this.#evidence.floatInputs.has(value);
+    return !this.#graph.pinned.has(value) && !this.#evidence.floatEdges.has(value);
   }
 
   #placeStored(entry: FloatValue): void {
