@@ -46,7 +46,7 @@ export function findOverflow(
       if (node !== undefined && graph.byNode.has(node)) nodes.add(node);
     }
   }
-  const most = Math.max(...beyond.map(sizeOf));
+  const most = beyond.reduce((size, value) => Math.max(size, sizeOf(value)), 0);
   return {
     type,
     limit: max,

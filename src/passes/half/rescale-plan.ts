@@ -13,7 +13,7 @@ import { Magnitudes } from "./magnitudes.ts";
 import { type Absorbing, type ScaleRule, scaleRule } from "./rescale-rules.ts";
 
 export interface ScalePlan {
-  /** k of 2⁻ᵏ, at least 1, by value. */
+  /** k of 2⁻ᵏ, not 0, by value; negative for small values behind small weights. */
   readonly exponents: ReadonlyMap<Value, number>;
   readonly rules: ReadonlyMap<FloatNode, ScaleRule>;
 }
@@ -23,6 +23,9 @@ const { maxObserved, max, minNormal } = formats.float16;
 const comfortable = 2 ** 10;
 /** The largest element of a weight that is scaled is at least this: one of usual spread loses no more than to rounding. */
 const leastWeight = 4 * minNormal;
+
+/** Two products that want the opposite of what lies between them come to no end. */
+const maxMoves = 16;
 
 export function planScales(graph: FloatGraph, context: PassContext): ScalePlan {
   return new Planner(graph, context).plan();
@@ -38,6 +41,8 @@ class Planner {
   readonly #exponents = new Map<Value, number>();
   /** Largest magnitude seen in each class. */
   readonly #largest = new Map<Value, number>();
+  /** How often each class has had to give way to the weights on either side. */
+  readonly #moves = new Map<Value, number>();
   /** Classes that have the scale they have. */
   readonly #fixed = new Set<Value>();
 
@@ -60,7 +65,7 @@ class Planner {
     const exponents = new Map<Value, number>();
     for (const { value } of this.#graph.values.values()) {
       const exponent = this.#exponentOf(value);
-      if (exponent > 0) exponents.set(value, exponent);
+      if (exponent !== 0) exponents.set(value, exponent);
     }
     return { exponents, rules: this.#rules };
   }
@@ -149,23 +154,39 @@ class Planner {
     const factor = 2 ** (this.#exponentOf(input) - this.#exponentOf(output));
     if (this.#isHeld(weight, factor, leastWeight)) return;
     const short = Math.ceil(Math.log2(leastWeight / (this.#sizeOf(weight) * factor)));
-    if (short <= 0 || !this.#lower(input, short)) this.#giveUp(factor < 1 ? output : input);
+    if (short <= 0 || !this.#enlarge(input, output, short)) this.#giveUp(factor < 1 ? output : input);
+  }
+
+  /** Smaller values in front of a product, and larger ones behind it, ask for larger weights. */
+  #enlarge(input: Value, output: Value, by: number): boolean {
+    const [down, up] = [this.#roomOf(input, 1, -1), this.#roomOf(output, comfortable, 1)];
+    if (down + up < by) return false;
+    this.#move(input, Math.min(down, by));
+    this.#move(output, -(by - Math.min(down, by)));
+    return true;
+  }
+
+  /** How many powers of two the values of a class may become smaller (sign −1) or larger before they reach `bound`. */
+  #roomOf(value: Value, bound: number, sign: 1 | -1): number {
+    const root = this.#classOf(value);
+    const seen = this.#largest.get(root) ?? 0;
+    const isStuck = this.#fixed.has(root) || seen === Infinity || seen === 0;
+    if (isStuck || (this.#moves.get(root) ?? 0) >= maxMoves) return 0;
+    const now = Math.log2(seen) - (this.#exponents.get(root) ?? 0);
+    return Math.max(0, Math.floor(sign * (Math.log2(bound) - now)));
+  }
+
+  #move(value: Value, by: number): void {
+    if (by === 0) return;
+    const root = this.#classOf(value);
+    this.#exponents.set(root, (this.#exponents.get(root) ?? 0) + by);
+    this.#moves.set(root, (this.#moves.get(root) ?? 0) + 1);
   }
 
   #giveUp(value: Value): void {
     const root = this.#classOf(value);
     this.#exponents.delete(root);
     this.#fixed.add(root);
-  }
-
-  /** Smaller values ask for larger weights, as long as they are not too small themselves. */
-  #lower(value: Value, by: number): boolean {
-    const root = this.#classOf(value);
-    const exponent = this.#exponents.get(root) ?? 0;
-    const seen = this.#largest.get(root) ?? 0;
-    if (this.#fixed.has(root) || seen === Infinity || seen * 2 ** -(exponent + by) < 1) return false;
-    this.#exponents.set(root, exponent + by);
-    return true;
   }
 
   #sizeOf(value: Value): number {

@@ -44,8 +44,11 @@ function noteOf(
   { largest, areSamples }: NonNullable<PassContext["options"]["ranges"]>,
 ): PassNote {
   const [[first] = []] = exponents;
-  const deepest = Math.max(...exponents.values());
-  const seen = Math.max(...[...exponents.keys()].map(({ name }) => largest.get(name) ?? 0));
+  let [deepest, seen] = [0, 0];
+  for (const [{ name }, exponent] of exponents) {
+    deepest = Math.max(deepest, exponent);
+    seen = Math.max(seen, largest.get(name) ?? 0);
+  }
   const inputs = areSamples ? "sample" : "drawn";
   const from = first?.producer === undefined ? "" : ` from "${labelOf(first.producer)}" on`;
   return {
