@@ -123,7 +123,7 @@ async function fixIn(folder: string, name: string): Promise<Row> {
     await compare(original, candidate);
     if (mode === "half") {
       const emulated = join(folder, "emulated.onnx");
-      await writeEmulation(original, emulated, settings);
+      await writeEmulation(candidate, emulated, "float16");
       await compare(original, emulated);
     }
     return { kind: "verified" as const, summary: "" };

@@ -1,7 +1,7 @@
 /**
  * @file Proof of a half-precision result. ONNX Runtime's CPU provider has no bfloat16 arithmetic, and computes chains of FP16 in
- * FP32 without rounding in between: so the same decisions run in FP32 there, with every value that is held in half
- * rounded to it. An FP16 result is run itself as well; the types of a BF16 one are checked by inference.
+ * FP32 without rounding in between: so the result runs in FP32 there, with every value that is held in half rounded to
+ * it. An FP16 result is run itself as well; the types of a BF16 one are checked by inference.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,20 +9,20 @@ import { join } from "node:path";
 import { inferFacts } from "../facts/infer.ts";
 import { writeEmulation } from "../fix/emulation.ts";
 import type { Proof } from "../fix/fix.ts";
-import type { FixSettings } from "../fix/pipeline.ts";
 import { InputError } from "../ir/errors.ts";
 import { openModel } from "../onnx/open.ts";
+import type { HalfType } from "../passes/half/accepts.ts";
 import { typeErrors } from "../passes/half/check.ts";
 import { type ProofRequest, proveSame } from "./fix-verify.ts";
 
 /** Throws InputError `not-the-same` where outputs or types are wrong. */
-export async function proveHalf(request: ProofRequest, settings: FixSettings): Promise<Proof> {
+export async function proveHalf(request: ProofRequest, type: HalfType): Promise<Proof> {
   if (request.half === "bf16") checkTypes(request);
   else await proveSame(request);
   const folder = mkdtempSync(join(tmpdir(), "tc-lint-half-"));
   try {
     const candidate = join(folder, "emulated.onnx");
-    await writeEmulation(request.original, candidate, settings);
+    await writeEmulation(request.candidate, candidate, type);
     const proof = await proveSame({ ...request, candidate });
     const how =
       request.half === "bf16"

@@ -50,6 +50,8 @@ export const fixOptions = {
 export interface FixFlags {
   readonly dryRun: boolean;
   readonly half: "fp16" | "bf16" | undefined;
+  /** With --unsafe-fixes alone, a model that half precision is predicted to slow down stays FP32. */
+  readonly halfOnlyWhereFaster: boolean;
   readonly nhwc: boolean;
   readonly halfIo: boolean;
   /** A .npz file, or a folder of them. */
@@ -85,7 +87,8 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
     return undefined;
   }
   const unsafe = argv["unsafe-fixes"] ?? false;
-  const half = precision === "fp16" || precision === "bf16" ? precision : unsafe ? "fp16" : undefined;
+  const named = precision === "fp16" || precision === "bf16" ? precision : undefined;
+  const half = named ?? (unsafe ? "fp16" : undefined);
   if (argv.samples !== undefined && half === undefined) {
     throw new InputError("usage", "--samples: says nothing without half precision, such as --precision fp16");
   }
@@ -98,6 +101,7 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
   return {
     dryRun: argv.diff ?? false,
     half,
+    halfOnlyWhereFaster: named === undefined,
     nhwc: argv.layout === "nhwc" || unsafe,
     nhwcOnlyWhereFaster: argv.layout !== "nhwc",
     halfIo: argv["half-io"] ?? false,

@@ -46,8 +46,10 @@ export async function rangesFor(request: RangeRequest): Promise<ObservedRanges> 
 async function observe(request: RangeRequest, samples: readonly Tensors[] | undefined): Promise<Ranges> {
   const { path, settings, childUrl, sizes, onProgress } = request;
   const values = namesOf(path, settings);
-  if (values.length === 0) return new Map();
-  return await observeRanges(path, { values, samples, childUrl, sizes, onProgress });
+  const areSamples = samples !== undefined;
+  if (values.length === 0) return { largest: new Map(), areSamples };
+  const largest = await observeRanges(path, { values, samples, childUrl, sizes, onProgress });
+  return { largest, areSamples };
 }
 
 function namesOf(path: string, settings: RangeRequest["settings"]): readonly string[] {

@@ -7,6 +7,7 @@ import { channelsLast } from "../passes/channels-last/channels-last.ts";
 import { fold } from "../passes/fold/fold.ts";
 import { half } from "../passes/half/half.ts";
 import { raiseOpset } from "../passes/half/raise-opset.ts";
+import { rescale } from "../passes/half/rescale.ts";
 import type { Pass, Ranges } from "../passes/pass.ts";
 import { lintSettings } from "../settings/lint-settings.ts";
 import type { FixFlags } from "./fix-options.ts";
@@ -35,6 +36,7 @@ export function fixSettings(plan: LintPlan, fix: FixFlags): FixSettings {
       halfType: fix.half === "bf16" ? "bfloat16" : "float16",
       halfIo: fix.halfIo,
       ranges: undefined,
+      halfOnlyWhereFaster: fix.halfOnlyWhereFaster,
       nhwcIo: fix.nhwcIo,
       nhwcForm: fix.nhwcForm,
       nhwcOnlyWhereFaster: fix.nhwcOnlyWhereFaster,
@@ -47,6 +49,6 @@ export function withRanges(settings: FixSettings, ranges: Ranges | undefined): F
 }
 
 function passesOf(fix: FixFlags): readonly Pass[] {
-  const halves = { none: [], fp16: [half], bf16: [raiseOpset, half] } as const;
+  const halves = { none: [], fp16: [rescale, half], bf16: [raiseOpset, half] } as const;
   return [fold, align, ...halves[fix.half ?? "none"], ...(fix.nhwc ? [channelsLast] : [])];
 }

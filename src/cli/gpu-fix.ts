@@ -23,6 +23,7 @@ export async function runtimeFix(
     flags: {
       dryRun: false,
       half: undefined,
+      halfOnlyWhereFaster: true,
       nhwc: false,
       nhwcOnlyWhereFaster: true,
       halfIo: false,

@@ -112,7 +112,9 @@ async function fixOne(
         sizes,
         onProgress,
       };
-      return interruptible(fix.half === undefined ? proveSame(request) : proveHalf(request, decided));
+      return interruptible(
+        fix.half === undefined ? proveSame(request) : proveHalf(request, settings.options.halfType),
+      );
     };
     const outcome = await fixModel({
       path,

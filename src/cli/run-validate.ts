@@ -3,7 +3,8 @@ import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { versionText } from "../../cuda-runtime/session/open.ts";
 import { InputError } from "../ir/errors.ts";
 import { openModel } from "../onnx/open.ts";
-import { type Budget, budgets, type Tensors } from "../verify/index.ts";
+import type { Overflow } from "../passes/half/overflow.ts";
+import { type Budget, budgets, type OutputReport, type Tensors } from "../verify/index.ts";
 import { type Judged, judge, worstOutputs } from "../verify/judge.ts";
 import type { Reference, ReferenceTask } from "../verify/reference.ts";
 import { batchSymbols } from "../verify/sizes.ts";
@@ -18,9 +19,12 @@ import { ProgressLine } from "./progress.ts";
 import { readInputs } from "./read-inputs.ts";
 import { writeStdout } from "./stdout.ts";
 import { firstInnerDivergence, layersToLook } from "./validate-layers.ts";
+import { overflowBehind } from "./validate-overflow.ts";
 import { validateReference } from "./validate-reference.ts";
 import type { TimedRun, ValidateReport } from "./validate-report.ts";
 import { renderValidateText } from "./validate-text.ts";
+
+const verifyChild = new URL("../verify-child.js", import.meta.url);
 
 /** TF32 keeps as many bits of a factor as FP16 does. `model` may be of any precision; what it stores decides. */
 const budgetOf: Readonly<Record<Precision, Budget>> = {
@@ -79,6 +83,7 @@ class Validation {
     );
     const judged = await judgeAll(reference, measured, budget);
     const outputs = worstOutputs(judged);
+    const { overflow, notices } = await this.#timed("ranges", () => this.#overflow(outputs, reference));
     const same = outputs.length > 0 && outputs.every((output) => output.same);
     return {
       model: this.#model,
@@ -91,9 +96,10 @@ class Validation {
       budget,
       draws: reference.runs.map(({ draw }) => draw),
       outputs,
+      overflow,
       layers: layers ? await this.#timed("layers", () => this.#lookInside(reference)) : undefined,
       ...this.#times(runs, measured),
-      notices: reference.notices,
+      notices: [...reference.notices, ...notices],
       seconds: this.#seconds,
     };
   }
@@ -132,6 +138,22 @@ class Validation {
     if (symbols.length === 0)
       throw new InputError("usage", `--batch: ${this.#original} has no symbolic batch dimension`);
     return Object.fromEntries(symbols.map((name) => [name, batch]));
+  }
+
+  /** Without ONNX Runtime nobody can say: that is a notice, and the rest of the report stands. */
+  async #overflow(
+    outputs: readonly OutputReport[],
+    { runs }: Reference,
+  ): Promise<{ readonly overflow: Overflow | undefined; readonly notices: readonly string[] }> {
+    const { precision } = this.#flags;
+    const inputs = runs.map((run) => run.inputs);
+    try {
+      const question = { path: this.#original, precision, outputs, inputs, childUrl: verifyChild };
+      return { overflow: await overflowBehind({ ...question, ...this.#limits }), notices: [] };
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      return { overflow: undefined, notices: [`whether values overflow is not known: ${error.message}`] };
+    }
   }
 
   /** The candidate first; then what it is compared with, for its time alone. */

@@ -2,6 +2,7 @@
 import type { DeviceInfo } from "../../cuda-runtime/driver/driver.ts";
 import type { MemoryUse } from "../../cuda-runtime/session/memory.ts";
 import type { Times } from "../../cuda-runtime/session/timing.ts";
+import type { Overflow } from "../passes/half/overflow.ts";
 import type { Budget, Difference, DrawReport, OutputReport } from "../verify/index.ts";
 
 /** One model and precision, timed. */
@@ -36,6 +37,8 @@ export interface ValidateReport {
   readonly draws: readonly DrawReport[];
   /** Of each output, the run where it came nearest to its limit. */
   readonly outputs: readonly OutputReport[];
+  /** Where outputs differ in kind: where the model leaves the half type's range on these inputs, if it does. */
+  readonly overflow: Overflow | undefined;
   /** With --layers: what was looked at, and the first that is off. */
   readonly layers: { readonly looked: number; readonly first: InnerDivergence | undefined } | undefined;
   readonly runs: readonly TimedRun[];

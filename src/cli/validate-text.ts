@@ -1,4 +1,6 @@
 /** @file A validation in the terminal. */
+import { formats } from "../passes/half/formats.ts";
+import type { Overflow } from "../passes/half/overflow.ts";
 import { type Palette, paletteOf } from "../report/color.ts";
 import { compact, counted, duration, percent, printable, significant } from "../report/format.ts";
 import type { ColorLevel } from "../report/render.ts";
@@ -14,6 +16,7 @@ export function renderValidateText(report: ValidateReport, color: ColorLevel): s
   const lines = [
     `${palette.heading(printable(model))} ${verdict}${than} in ${precision}, within ${budgetText(report)}`,
     ...outputs.flatMap((output) => outputLines(output, palette)),
+    ...overflowLines(report.overflow),
     ...layerLines(report),
     "",
     ...timeTable(report.runs, palette),
@@ -30,6 +33,26 @@ function budgetText({ budget }: ValidateReport): string {
   return budget.kind === "relative"
     ? `${budget.tolerance} of the largest value`
     : `${budget.factor} times what rounding weights and inputs to ${budget.dtype} costs`;
+}
+
+/** Names that are listed before the rest is counted; the JSON report has all. */
+const named = 4;
+
+/** Where half overflows, and what would not. */
+export function overflowLines(overflow: Overflow | undefined): string[] {
+  if (overflow === undefined) return [];
+  const { type, limit, node, operator, reaches, largest, nodes, isInBfloat16 } = overflow;
+  const label = formats[type].label;
+  const size = (value: number) => String(Number(value.toPrecision(3)));
+  const more = largest > reaches ? `, and values behind it up to ${size(largest)}` : "";
+  const list = nodes.slice(0, named).map((name) => `"${printable(name)}"`);
+  const rest = nodes.length > named ? ` and ${nodes.length - named} more` : "";
+  const bfloat = type === "float16" && isInBfloat16 ? "BF16 holds that; " : "";
+  return [
+    `  ${label} overflows at ${printable(operator)} "${printable(node)}": |v| up to ${size(reaches)} > ${limit > 1e6 ? size(limit) : limit}${more}`,
+    `    ${bfloat}${label} does with ${counted(nodes.length, "node")} in FP32: ${list.join(", ")}${rest}`,
+    "    --fix --unsafe-fixes scales weights so that it fits, or leaves nodes FP32 where that cannot be, and compares",
+  ];
 }
 
 function layerLines({ layers }: ValidateReport): string[] {

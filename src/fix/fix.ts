@@ -12,7 +12,15 @@ import { sourceState } from "../onnx/source-state.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
-import { type FixedModel, type FixNote, type FixSettings, patched, render, runPasses } from "./pipeline.ts";
+import {
+  asStored,
+  type FixedModel,
+  type FixNote,
+  type FixSettings,
+  patched,
+  render,
+  runPasses,
+} from "./pipeline.ts";
 import { remainderNotes } from "./remainder.ts";
 
 /** What is known of the result being the same function. */
@@ -73,7 +81,8 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   const state = sourceState(original);
   const fixed = runToFixedPoint(original, request.settings);
   const after = buildContext(fixed.model, request.settings);
-  const before = buildContext(original, request.settings);
+  const priced = changesTypes(request.settings) ? asStored(request.settings) : request.settings;
+  const before = buildContext(original, priced);
   const outcome = {
     path: request.path,
     destination: request.destination,
@@ -82,7 +91,7 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
     diff: diffModels(original, fixed.model),
     microseconds: {
       before: before.timeline.microseconds,
-      after: after.timeline.microseconds,
+      after: buildContext(fixed.model, priced).timeline.microseconds,
     },
     assumed: Object.fromEntries(
       [...before.facts.symbols].map((name) => [name, before.bindings.get(name) ?? 1]),
@@ -104,6 +113,11 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
       bytes,
     }));
   return { ...outcome, written: true, proof, bytes: staged.bytes, dataFiles };
+}
+
+/** Seen at the precision that it is brought to, a model is as fast before as after. */
+function changesTypes({ passes }: FixSettings): boolean {
+  return passes.some(({ name }) => name === "half");
 }
 
 /** Passes in order, again and again while one of them still changes something. */

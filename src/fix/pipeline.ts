@@ -12,6 +12,7 @@ import { modelFromSource, type OpenModel } from "../onnx/open.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { FreshNames } from "../passes/names.ts";
 import type {
+  Account,
   Pass,
   PassContext,
   PassName,
@@ -79,6 +80,7 @@ function contextOf(model: OpenModel, settings: FixSettings): PassContext {
     target,
     options,
     pricing: pricingOf(context, settings),
+    account: accountOf(model, settings),
     names: new FreshNames(model),
     open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
     preview: (patch) => inferFacts(patched(model, patch, "tc-lint.preview.data")),
@@ -101,6 +103,23 @@ export function pricingOf(
     modelMicroseconds: timeline.microseconds,
     leastMicroseconds: minSaving * timeline.microseconds,
   };
+}
+
+function accountOf(model: OpenModel, settings: FixSettings): Account {
+  const { cost } = settings;
+  const { target } = asStored(settings);
+  return {
+    estimate: (work) => cost.estimate(work, target).microseconds,
+    microsecondsWith: (patch) => {
+      const changed = patch.isEmpty ? model : patched(model, patch, "tc-lint.preview.data");
+      return buildContext(changed, { ...settings, target }).timeline.microseconds;
+    },
+  };
+}
+
+/** Settings that price every value in the type that it is stored in. */
+export function asStored<S extends ContextSettings>(settings: S): S {
+  return { ...settings, target: { ...settings.target, precision: "as-is" } };
 }
 
 /** The main graph's kernels that only move memory. */

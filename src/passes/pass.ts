@@ -44,8 +44,27 @@ export interface Pricing {
   readonly leastMicroseconds: number;
 }
 
-/** Largest magnitude seen of a value over sample inputs, by value name. */
-export type Ranges = ReadonlyMap<string, number>;
+/**
+ * Predicted times with every value in the type that it is stored in, whatever precision the target is asked for: what a
+ * change of types is judged by.
+ */
+export interface Account {
+  /** Microseconds of one run of some work. */
+  readonly estimate: (work: Work<number>) => number;
+  /** The whole model's, with a patch applied. */
+  readonly microsecondsWith: (patch: Patch) => number;
+}
+
+/** How large values were seen to get. */
+export interface Ranges {
+  /** Largest magnitude by value name; Infinity where a NaN or an infinity was seen. */
+  readonly largest: ReadonlyMap<string, number>;
+  /**
+   * Seen on the user's own inputs. Drawn ones only ever give reasons for FP32: that they stay small says nothing of
+   * what a model is used on.
+   */
+  readonly areSamples: boolean;
+}
 
 export interface PassOptions {
   /** The type that `half` brings floats to. */
@@ -53,6 +72,8 @@ export interface PassOptions {
   /** Inputs and outputs become half as well. */
   readonly halfIo: boolean;
   readonly ranges: Ranges | undefined;
+  /** A model that half is predicted to slow down stays FP32; by default it is converted as asked, and that is said. */
+  readonly halfOnlyWhereFaster?: boolean | undefined;
   /** Inputs and outputs become NHWC as well. */
   readonly nhwcIo: boolean;
   /** `ort-cuda` writes com.microsoft::NhwcConv; `portable` local functions that every runtime can run. */
@@ -70,6 +91,7 @@ export interface PassContext {
   /** What runs between products, of the main graph. */
   readonly traffic: readonly TrafficStep[];
   readonly pricing: Pricing;
+  readonly account: Account;
   readonly target: Target;
   readonly names: FreshNames;
   readonly open: OpenTensor;

@@ -116,6 +116,17 @@ describe("the proof of half precision", () => {
   });
 });
 
+describe("half precision and layouts at once", () => {
+  it.each(["fp16", "bf16"])("%s with --half-io and --nhwc-io is verified", async (precision) => {
+    writeInline(bench.folder.path, convolutions(), { opsetImport: [{ domain: "", version: 17 }] });
+    const flags = ["--half-io", "--layout", "nhwc", "--nhwc-io"];
+    const fix = ["--fix-only", "--precision", precision, "model.onnx"];
+    const { exitCode, report, stderr } = await fixJson(bench, ...fix, ...flags);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(report.fixes[0]?.proof?.kind).toBe("verified");
+  });
+});
+
 describe("--precision bf16 below opset 22", () => {
   const raise = ["--fix-only", "--precision", "bf16", "model.onnx"];
   const opset = (version: number) => ({ opsetImport: [{ domain: "", version }] });

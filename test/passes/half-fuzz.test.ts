@@ -84,6 +84,33 @@ const steps: Readonly<Record<string, Step>> = {
   },
   rounded: (graph, a) => graph.node("Cast", [graph.node("Cast", [a], { to: 10 })], { to: 1 }),
   large: (graph, a) => graph.node("Mul", [graph.node("Mul", [a, graph.scalar(1e-7)]), graph.scalar(1e7)]),
+  power: (graph, a) => {
+    const cube = graph.node("Pow", [
+      graph.node("Mul", [graph.node("Abs", [a]), graph.scalar(60)]),
+      graph.scalar(3),
+    ]);
+    return graph.node("Div", [cube, graph.node("Add", [cube, graph.scalar(1)])]);
+  },
+  masked: (graph, a) => graph.node("Softmax", [graph.node("Add", [a, "mask"])], { axis: 1 }),
+  scaledMask: (graph, a) => {
+    const away = graph.node("Mul", [graph.node("Sub", [graph.scalar(1), "kept"]), graph.scalar(-1e9)]);
+    return graph.node("Softmax", [graph.node("Add", [a, away])], { axis: 1 });
+  },
+  rows: (graph, a) => {
+    const ids = graph.node("Cast", [graph.node("Mul", ["numbers", graph.scalar(1)])], { to: 7 });
+    return graph.node("Add", [a, graph.node("Gather", ["table", ids], { axis: 0 })]);
+  },
+  lanes: (graph, a, _, seed) => {
+    const tiny = (lane: number) => (lane % 2 === 0 ? 1e-8 : 1);
+    const values = noise(64, seed + 1).map((value, at) => value * 0.5 * tiny(at % 8));
+    const product = graph.node("MatMul", [a, graph.weight([8, 8], { values })]);
+    const back = Array.from({ length: 8 }, (_, lane) => 1 / tiny(lane));
+    return graph.node("Mul", [product, graph.weight([8], { values: back })]);
+  },
+  total: (graph, a) => {
+    const sum = graph.node("ReduceSum", ["long", ints(graph, [0])], { keepdims: 1 });
+    return graph.node("Add", [a, graph.node("Div", [sum, graph.scalar(1e5)])]);
+  },
   branch: (graph, a, b, seed) => {
     const branch = (name: string, op: string) => {
       const inner = graph.inner(`${name}${seed}`);
@@ -124,10 +151,16 @@ const plans: fc.Arbitrary<Plan> = fc.record({
   halfIo: fc.boolean(),
 });
 
+const rows = noise(40_000, 98);
+
 function build(plan: Plan): Uint8Array {
   return model({ name: "fuzz", opset: plan.opset }, (graph) => {
     graph.weight([8, 8], { name: "shared", values: noise(64, 99).map((value) => value * 0.4) });
+    graph.weight([5000, 8], { name: "table", values: rows });
     const values = [graph.input("x", [4, 8]), graph.input("z", [4, 8])];
+    for (const name of ["mask", "kept"]) graph.input(name, [4, 8]);
+    graph.input("numbers", [4]);
+    graph.input("long", ["n", 8]);
     for (const [index, { kind, a, b }] of plan.steps.entries()) {
       const pick = (choice: number) =>
         values[values.length - 1 - (choice % Math.min(values.length, 5))] ?? "x";
@@ -139,7 +172,24 @@ function build(plan: Plan): Uint8Array {
   });
 }
 
-const feeds: Feeds = { x: floats([4, 8], 5), z: floats([4, 8], 6) };
+const filled = (dims: readonly number[], fill: (at: number) => number) => {
+  const length = dims.reduce((total, dim) => total * dim, 1);
+  return new Tensor(
+    "float32",
+    Float32Array.from({ length }, (_, at) => fill(at)),
+    dims,
+  );
+};
+/** The last row as a whole, and a few more. */
+const isMasked = (at: number) => at >= 24 || at % 3 === 1;
+const feeds: Feeds = {
+  x: floats([4, 8], 5),
+  z: floats([4, 8], 6),
+  mask: filled([4, 8], (at) => (isMasked(at) ? -3.4028234663852886e38 : 0)),
+  kept: filled([4, 8], (at) => (isMasked(at) ? 0 : 1)),
+  numbers: filled([4], (at) => 4095 + 2 * at),
+  long: filled([4096, 8], () => 20),
+};
 const halfFeeds: Feeds = Object.fromEntries(
   Object.entries(feeds).map(([name, { data, dims }]) => {
     const bits = new Uint16Array(encodeNumbers("float16", Array.from(data as Float32Array)).buffer);

@@ -109,9 +109,9 @@ function worst(want: Tensor, got: Tensor | undefined): number {
 }
 
 function write(halved: OpenModel, target: string): void {
-  const { model, data } = render(halved, "half.data");
+  const { model, data } = render(halved, `${path.basename(target)}.data`);
   writeSegments(target, model);
-  if (data !== undefined) writeSegments(path.join(path.dirname(target), "half.data"), data);
+  if (data !== undefined) writeSegments(`${target}.data`, data);
 }
 
 function writeSegments(target: string, segments: readonly Segment[]): void {

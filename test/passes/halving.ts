@@ -1,13 +1,16 @@
 /** @file The half pass over models, with what must be true of every result. */
 import { expect } from "vitest";
 import { type GraphBuilder, type ModelBuilder, type ModelOptions, model } from "../../fixtures/builder.ts";
+import { createCostModel } from "../../src/cost/model.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
 import { patched } from "../../src/fix/pipeline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { stacks } from "../../src/hardware/stacks.ts";
+import type { Target } from "../../src/hardware/target.ts";
 import type { DType } from "../../src/ir/dtype.ts";
 import type { Graph } from "../../src/ir/model.ts";
 import { FreshNames } from "../../src/ir/names.ts";
+import { buildContext } from "../../src/lint/run.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";
 import { typeErrors } from "../../src/passes/half/check.ts";
@@ -22,6 +25,9 @@ function testGpu() {
   if (gpu === undefined) throw new Error("the tests' GPU is gone");
   return gpu;
 }
+
+const cost = createCostModel();
+const target: Target = { gpu: testGpu(), stack: stacks.cudnn, precision: "as-is" };
 
 const defaults: PassOptions = {
   halfType: "float16",
@@ -56,7 +62,7 @@ export function halveBytes(bytes: Uint8Array, options: Partial<PassOptions> = {}
 /** What the pass takes of its context; prices are none of its business. */
 type HalfContext = Pick<
   PassContext,
-  "model" | "facts" | "names" | "open" | "options" | "target" | "products"
+  "model" | "facts" | "names" | "open" | "options" | "target" | "products" | "account"
 > & {
   readonly pricing: Pick<Pricing, "bindings">;
 };
@@ -67,21 +73,31 @@ export function runHalf(before: OpenModel, options: Partial<PassOptions> = {}): 
   return { before, after, changed: !patch.isEmpty, notes };
 }
 
-/** The same decisions in FP32, with a rounding wherever a value is half. */
+/** The result in FP32, with a rounding wherever a value is half. */
 export function runEmulation(before: OpenModel, options: Partial<PassOptions> = {}): OpenModel {
-  return patched(before, emulateHalf(contextOf(before, options)), "half.made");
+  const { after } = runHalf(before, options);
+  const { facts, names, open } = contextOf(after, options);
+  const emulated = emulateHalf({ facts, names, open }, options.halfType ?? "float16");
+  return patched(after, emulated, "half.emulated");
 }
 
 function contextOf(before: OpenModel, options: Partial<PassOptions>): PassContext {
+  const facts = inferFacts(before);
   const context: HalfContext = {
     model: before,
-    facts: inferFacts(before),
+    facts,
     products: [],
     names: new FreshNames(before),
     open: (tensor) => tensorBytes(before.source, before.files, tensor, encodeNumbers),
     options: { ...defaults, ...options },
-    target: { gpu: testGpu(), stack: stacks.cudnn, precision: "fp16" },
-    pricing: { bindings: new Map() },
+    target,
+    account: {
+      estimate: (work) => cost.estimate(work, target).microseconds,
+      microsecondsWith: (patch) =>
+        buildContext(patch.isEmpty ? before : patched(before, patch, "half.seen"), { target, cost }).timeline
+          .microseconds,
+    },
+    pricing: { bindings: new Map([...facts.symbols].map((name) => [name, 1])) },
   };
   return context as PassContext;
 }

@@ -54,8 +54,7 @@ function isGeneric(entry: FloatNode): boolean {
   const { node, inputs, outputs } = entry;
   if (subgraphsOf(node).length > 0 || outputs.includes("float")) return false;
   if (outputs.includes("half") && !inputs.includes("half")) return false;
-  // Sizes are not known in every call: a sum of unknown length counts as long.
-  return imprecision(node) === undefined && overflow(entry, new Map()) === undefined;
+  return imprecision(node) === undefined && overflow(entry) === undefined;
 }
 
 /** Notes what each FP32 input of the function is asked to be; false where its readers disagree. */

@@ -1,11 +1,13 @@
 /**
  * @file Which nodes compute in half: a minimum cut.
  *
- * Products do, unless there is evidence against it. Every other node takes the side that costs least: half saves half
- * of its traffic, and a value that is made on one side and read on the other is cast once, for all its readers.
+ * Every node takes the side that costs least: a product is faster in half by what the cost model says, another node
+ * saves half of its traffic, and a value that is made on one side and read on the other is cast once, for all its
+ * readers. A product of unknown size counts as worth any number of Casts, if they run once.
  */
 import type { Scope } from "../../facts/scope.ts";
 import { evaluateDim, product } from "../../ir/dim.ts";
+import type { Node } from "../../ir/model.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { PassContext } from "../pass.ts";
 import type { Evidence } from "./evidence.ts";
@@ -13,13 +15,45 @@ import { FlowNetwork, uncuttable } from "./flow.ts";
 import { inputsOf, outputsOf } from "./follow.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
 
-/** The nodes of `graph` that compute in half. */
-export function chooseHalf(graph: FloatGraph, evidence: Evidence, context: PassContext): Set<FloatNode> {
-  return new Chooser(graph, evidence, context).run();
+/**
+ * The nodes of `graph` that compute in half. Where all products are wanted, they do at any price, save in bodies that
+ * run again and again.
+ */
+export function chooseHalf(
+  graph: FloatGraph,
+  evidence: Evidence,
+  context: PassContext,
+  wanted: "where faster" | "products" = "where faster",
+): Set<FloatNode> {
+  return new Chooser(graph, evidence, context, wanted).run();
 }
 
-/** A Cast is a kernel of its own on most stacks. */
-const kernelMicroseconds = 2;
+/** Microseconds that half takes off each product, over all its runs; products of unknown size are not there. */
+export function productGains(
+  graph: FloatGraph,
+  { products, account, options }: PassContext,
+): ReadonlyMap<FloatNode, number> {
+  const gains = new Map<FloatNode, number>();
+  for (const { nodes, scope, sizes, runs } of products) {
+    const owners = nodes
+      .flatMap((node) => ownerOf(node, scope, graph) ?? [])
+      .filter(({ isProduct }) => isProduct);
+    const saved = account.estimate(sizes) - account.estimate({ ...sizes, dtype: options.halfType });
+    // Attention written out is two products.
+    for (const owner of owners) {
+      gains.set(owner, (gains.get(owner) ?? 0) + (saved * runs) / owners.length);
+    }
+  }
+  return gains;
+}
+
+/** The node itself, or the call of the function that it is in. */
+function ownerOf(node: Node, scope: Scope, graph: FloatGraph): FloatNode | undefined {
+  let [at, around]: [Node | undefined, Scope | undefined] = [node, scope];
+  while (at !== undefined && around?.functionName !== undefined) [at, around] = [around.owner, around.parent];
+  return at && graph.byNode.get(at);
+}
+
 /** Of the datasheet's bandwidth, what streaming kernels reach. */
 const bandwidthShare = 0.85;
 /** Elements of a value whose size is not known. */
@@ -29,14 +63,23 @@ class Chooser {
   readonly #graph: FloatGraph;
   readonly #evidence: Evidence;
   readonly #context: PassContext;
+  readonly #wanted: "where faster" | "products";
+  readonly #gains: ReadonlyMap<FloatNode, number>;
   readonly #network = new FlowNetwork();
   /** Vertices of nodes whose type is open: on the source's side they compute in half. */
   readonly #vertices = new Map<FloatNode, number>();
 
-  constructor(graph: FloatGraph, evidence: Evidence, context: PassContext) {
+  constructor(
+    graph: FloatGraph,
+    evidence: Evidence,
+    context: PassContext,
+    wanted: "where faster" | "products",
+  ) {
     this.#graph = graph;
     this.#evidence = evidence;
     this.#context = context;
+    this.#wanted = wanted;
+    this.#gains = productGains(graph, context);
   }
 
   run(): Set<FloatNode> {
@@ -53,8 +96,14 @@ class Chooser {
   #weigh(node: FloatNode, vertex: number): void {
     const { source, sink } = this.#network;
     if (this.#evidence.reasons.has(node)) this.#network.addEdge(vertex, sink, uncuttable);
-    else if (node.isProduct) this.#network.addEdge(source, vertex, uncuttable);
-    else this.#network.addEdge(source, vertex, this.#gain(node));
+    else this.#network.addEdge(source, vertex, node.isProduct ? this.#productGain(node) : this.#gain(node));
+  }
+
+  #productGain(node: FloatNode): number {
+    const isOnce = node.scope.totalRepeat === 1;
+    const gain = this.#gains.get(node) ?? (isOnce ? Infinity : 0);
+    if (isOnce && (this.#wanted === "products" || gain === Infinity)) return uncuttable;
+    return Math.max(0, Math.round(gain * 1000));
   }
 
   /** Nanoseconds that half saves in a run of the model: 2 of every 4 bytes read or written. */
@@ -72,12 +121,15 @@ class Chooser {
       if (slot === "half") sides.add(this.#vertices.get(user) ?? sink);
       else if (slot === "float") sides.add(sink);
     }
-    const halfEdges = this.#context.options.halfIo && value.scope.parent === undefined;
-    if (value.value.isOutput) sides.add(halfEdges ? source : sink);
+    const isHalfEdge =
+      this.#context.options.halfIo &&
+      value.scope.parent === undefined &&
+      !this.#graph.pinned.has(value.value) &&
+      !this.#evidence.floatEdges.has(value.value);
+    if (value.value.isOutput) sides.add(isHalfEdge ? source : sink);
     const { producer } = value;
     const open = producer?.slot === "half" ? this.#vertices.get(producer.user) : undefined;
-    const home =
-      open ?? (halfEdges && value.value.isInput && !this.#graph.pinned.has(value.value) ? source : sink);
+    const home = open ?? (isHalfEdge && value.value.isInput ? source : sink);
     // Where a Cast has made it from half, half is there.
     const cost = value.halfSource === undefined ? Math.round(this.#castCost(value)) + 1 : 0;
     this.#castOnce(home, sides, cost);
@@ -95,10 +147,19 @@ class Chooser {
     }
   }
 
-  /** Reads 4 and writes 2 bytes an element, or the other way round. */
+  /** A kernel of its own on most stacks: reads 4 and writes 2 bytes an element, or the other way round. */
   #castCost(value: FloatValue): number {
-    const nanoseconds = kernelMicroseconds * 1000 + this.#nanoseconds(6 * this.#elements(value));
-    return nanoseconds * this.#runs(value.scope);
+    const elements = this.#elements(value);
+    const microseconds = this.#context.account.estimate({
+      kind: "traffic",
+      pattern: "elementwise",
+      rows: 1,
+      columns: elements,
+      bytesRead: 4 * elements,
+      bytesWritten: 2 * elements,
+      dtype: "float32",
+    });
+    return microseconds * 1000 * this.#runs(value.scope);
   }
 
   #nanoseconds(bytes: number): number {

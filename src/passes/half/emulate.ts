@@ -1,121 +1,184 @@
 /**
- * @file What a half model computes, in FP32: every value that it holds in half is rounded to half and back.
+ * @file What a half model computes, in FP32: the model itself with every half value held in FP32, rounded to half where it
+ * is made.
  *
  * ONNX Runtime's CPU provider has no bfloat16 arithmetic, and computes most of FP16 in FP32 without rounding in between.
- * This runs on it, and errs as a GPU that accumulates in FP32 does.
+ * This runs on it, and errs as a GPU that accumulates in FP32 does. It is made from the result, not from the decisions
+ * that led there: whatever passes came behind, it is the same nodes in the same layouts.
  */
+import type { Facts } from "../../facts/infer.ts";
+import type { Scope } from "../../facts/scope.ts";
 import { dtypes } from "../../ir/dtype.ts";
-import type { Node, Value } from "../../ir/model.ts";
-import { type NodeSpec, Patch } from "../../ir/patch.ts";
-import type { PassContext } from "../pass.ts";
-import { encodeNumbers, MemoryBytes } from "../tensors.ts";
+import type { Node, Value, ValueType } from "../../ir/model.ts";
+import type { FreshNames } from "../../ir/names.ts";
+import {
+  type AttributeSpec,
+  type NodeSpec,
+  type OpenTensor,
+  Patch,
+  type TensorSpec,
+} from "../../ir/patch.ts";
+import { isStored, storedTensor } from "../stored.ts";
+import { MemoryBytes } from "../tensors.ts";
+import { TransformedTensor } from "../transform-tensor.ts";
 import type { HalfType } from "./accepts.ts";
-import { chooseHalf } from "./choose.ts";
-import { type Evidence, findEvidence } from "./evidence.ts";
-import { buildFloatGraph, type FloatGraph, type FloatNode, type FloatValue } from "./graph.ts";
+import { isMoving } from "./follow.ts";
+import { dtypeIn } from "./slots.ts";
 
-/** The model of the same decisions as the half pass takes, with the types it has now. */
-export function emulateHalf(context: PassContext): Patch {
-  const graph = buildFloatGraph(context.facts, context.options.halfType);
-  const evidence = findEvidence(graph, context);
-  return new Emulator(graph, chooseHalf(graph, evidence, context), evidence, context).run();
+export interface HalfModel {
+  readonly facts: Facts;
+  readonly names: FreshNames;
+  readonly open: OpenTensor;
+}
+
+/** Edits that leave no value of `type` in the model, its inputs and outputs included. */
+export function emulateHalf(model: HalfModel, type: HalfType): Patch {
+  return new Emulator(model, type).run();
 }
 
 class Emulator {
-  readonly #graph: FloatGraph;
-  readonly #half: ReadonlySet<FloatNode>;
-  readonly #evidence: Evidence;
-  readonly #context: PassContext;
+  readonly #model: HalfModel;
   readonly #type: HalfType;
   readonly #patch = new Patch();
-  /** Names of rounded values, for readers in half. */
+  /** What a value is called where its readers do not find it under its own name. */
   readonly #rounded = new Map<Value, string>();
-  /** Names of clamped mask constants, for readers in FP32. */
-  readonly #clamped = new Map<Value, string>();
-  /** New names of results before they are rounded. */
-  readonly #raw = new Map<Value, string>();
-  readonly #behind = new Map<Node, NodeSpec[]>();
 
-  constructor(graph: FloatGraph, half: ReadonlySet<FloatNode>, evidence: Evidence, context: PassContext) {
-    this.#graph = graph;
-    this.#half = half;
-    this.#evidence = evidence;
-    this.#context = context;
-    this.#type = context.options.halfType;
+  constructor(model: HalfModel, type: HalfType) {
+    this.#model = model;
+    this.#type = type;
   }
 
   run(): Patch {
-    for (const value of this.#graph.values.values()) this.#round(value);
-    for (const scope of this.#graph.scopes) for (const node of scope.graph.nodes) this.#emit(node);
+    const scopes = [...this.#model.facts.scopes()].filter((scope) => !isInFunction(scope));
+    for (const scope of scopes) for (const value of scope.graph.values.values()) this.#widen(value, scope);
+    for (const scope of scopes) for (const node of scope.graph.nodes) this.#emit(node, scope);
     return this.#patch;
   }
 
-  #isHalf(use: { readonly user: FloatNode; readonly slot: string } | undefined): boolean {
-    return use?.slot === "half" && this.#half.has(use.user);
+  #isHalf(value: Value | undefined, scope: Scope): boolean {
+    return dtypeIn(value, scope) === this.#type;
   }
 
-  /** A result in half goes on under its own name, rounded; anything else is rounded for those who read it in half. */
-  #round({ value, producer, readers }: FloatValue): void {
-    const isMadeHalf = this.#isHalf(producer);
-    const isReadHalf = readers.some((reader) => this.#isHalf(reader));
-    const from = isMadeHalf ? this.#name(value, "exact") : value.name;
-    if (isMadeHalf) this.#raw.set(value, from);
-    const least = this.#evidence.masks.clamps.get(value);
-    const clamped = least === undefined ? from : this.#clamp(value, from, least);
-    if (!isMadeHalf && !isReadHalf) return;
-    const rounded = isMadeHalf ? value.name : this.#name(value, "rounded");
-    if (!isMadeHalf) this.#rounded.set(value, rounded);
-    this.#follow(value, this.#casts(value, clamped, rounded));
+  /** Types of everything, elements of what is stored, and inputs. */
+  #widen(value: Value, scope: Scope): void {
+    if (value.graph !== scope.graph || !this.#isHalf(value, scope)) return;
+    const graph = this.#patch.of(value.graph);
+    const { declared, initializer } = value;
+    if (initializer !== undefined) {
+      const wide = this.#wideTensor(value);
+      if (wide !== undefined) graph.tensors.set(value.name, wide);
+    } else if (value.isInput && scope.parent === undefined) {
+      const rounded = this.#name(value, "rounded");
+      this.#rounded.set(value, rounded);
+      graph.first.push(...this.#rounding(value, value.name, rounded));
+    }
+    if (declared === undefined) return;
+    const types = value.isInput || value.isOutput ? graph.edges : graph.declared;
+    types.set(value.name, wideType(declared, this.#type));
   }
 
-  #clamp(value: Value, from: string, least: number): string {
-    const [bound, clamped] = [this.#name(value, "least"), this.#name(value, "clamped")];
-    const dtype = "float32";
-    const bytes = new MemoryBytes(encodeNumbers(dtype, [least]));
-    this.#patch.of(value.graph).added.set(bound, { dtype, dims: [], bytes });
-    this.#follow(value, [{ opType: "Max", name: clamped, inputs: [from, bound], outputs: [clamped] }]);
-    if (from === value.name) this.#clamped.set(value, clamped);
-    return clamped;
+  #wideTensor(value: Value): TensorSpec | undefined {
+    const tensor = storedTensor(value);
+    if (tensor === undefined || tensor.data.kind === "none") return undefined;
+    const { dims } = tensor;
+    if (dims.includes(0)) return { dtype: "float32", dims, bytes: new MemoryBytes(new Uint8Array(0)) };
+    const bytes = new TransformedTensor(this.#model.open(tensor), { from: this.#type, to: "float32" });
+    return { dtype: "float32", dims, bytes };
   }
 
   #name({ name }: Value, suffix: string): string {
-    return this.#context.names.make(`${name}_${suffix}`);
+    return this.#model.names.make(`${name}_${suffix}`);
   }
 
-  #follow({ producer, graph }: Value, specs: readonly NodeSpec[]): void {
-    if (producer === undefined) this.#patch.of(graph).first.push(...specs);
-    else this.#behind.set(producer, [...(this.#behind.get(producer) ?? []), ...specs]);
-  }
-
-  #casts(value: Value, from: string, to: string): NodeSpec[] {
+  #rounding(value: Value, from: string, to: string): NodeSpec[] {
     const half = this.#name(value, this.#type);
-    const cast = (input: string, output: string, type: HalfType | "float32"): NodeSpec => ({
-      opType: "Cast",
-      name: output,
-      inputs: [input],
-      outputs: [output],
-      attributes: new Map([["to", { type: "int", value: dtypes[type].code }]]),
-    });
     return [cast(from, half, this.#type), cast(half, to, "float32")];
   }
 
-  #emit(node: Node): void {
-    const entry = this.#graph.byNode.get(node);
-    const behind = this.#behind.get(node) ?? [];
-    const inputs = node.inputs.map((value, position) => {
+  #emit(node: Node, scope: Scope): void {
+    const isFixed = this.#makesHalfItself(node, scope);
+    const before: NodeSpec[] = [];
+    const behind: NodeSpec[] = [];
+    const inputs = node.inputs.map((value) => {
       if (value === undefined) return "";
-      const isHalf = entry?.inputs[position] === "half" && this.#half.has(entry);
-      return (isHalf ? this.#rounded : this.#clamped).get(value) ?? value.name;
+      const name = this.#rounded.get(value) ?? value.name;
+      if (!isFixed || !this.#isHalf(value, scope)) return name;
+      const half = this.#name(value, this.#type);
+      before.push(cast(name, half, this.#type));
+      return half;
     });
-    const outputs = node.outputs.map((value) => (value && this.#raw.get(value)) ?? value?.name ?? "");
-    const changesInputs = inputs.some((name, position) => name !== (node.inputs[position]?.name ?? ""));
-    const changesOutputs = outputs.some((name, position) => name !== (node.outputs[position]?.name ?? ""));
-    if (!changesInputs && !changesOutputs && behind.length === 0) return;
-    const spec: NodeSpec = {
-      base: node,
-      ...(changesInputs && { inputs }),
-      ...(changesOutputs && { outputs }),
-    };
-    this.#patch.of(node.graph).nodes.set(node, [spec, ...behind]);
+    const outputs = node.outputs.map((value) => {
+      if (value === undefined) return "";
+      if (!this.#isHalf(value, scope) || isStored(value, scope) || isExact(node, value, scope))
+        return value.name;
+      const raw = this.#name(value, "exact");
+      behind.push(...(isFixed ? [cast(raw, value.name, "float32")] : this.#rounding(value, raw, value.name)));
+      return raw;
+    });
+    const attributes = isFixed ? undefined : this.#attributes(node, scope);
+    const spec: NodeSpec = { base: node, inputs, outputs, ...(attributes !== undefined && { attributes }) };
+    const isSame =
+      before.length + behind.length === 0 &&
+      attributes === undefined &&
+      inputs.every((name, position) => name === (node.inputs[position]?.name ?? ""));
+    if (!isSame) this.#patch.of(node.graph).nodes.set(node, [...before, spec, ...behind]);
   }
+
+  /** A call of a function that makes halves of its own accord: nobody edits its body. */
+  #makesHalfItself(node: Node, scope: Scope): boolean {
+    return (scope.children.get(node) ?? []).some((child) => {
+      if (child.functionName === undefined) return false;
+      return child.graph.nodes.some(
+        (inner) =>
+          this.#makesHalfItself(inner, child) ||
+          (inner.outputs.some((value) => this.#isHalf(value, child)) &&
+            !inner.inputs.some((value) => this.#isHalf(value, child))),
+      );
+    });
+  }
+
+  /** Types in attributes, and tensors; undefined where there is none of this type. */
+  #attributes(node: Node, scope: Scope): ReadonlyMap<string, AttributeSpec> | undefined {
+    const changed = new Map<string, AttributeSpec>();
+    for (const { name, value } of node.attributes) {
+      if (value.type === "int" && typeNames.has(name) && value.value === dtypes[this.#type].code) {
+        const [output] = node.outputs;
+        if (this.#isHalf(output, scope)) changed.set(name, { type: "int", value: dtypes.float32.code });
+      } else if (value.type === "string" && name === "to" && value.value === "FLOAT16") {
+        changed.set(name, { type: "string", value: "FLOAT" });
+      } else if (value.type === "tensor" && value.tensor.dtype === this.#type) {
+        const bytes = new TransformedTensor(this.#model.open(value.tensor), {
+          from: this.#type,
+          to: "float32",
+        });
+        changed.set(name, { type: "tensor", tensor: { dtype: "float32", dims: value.tensor.dims, bytes } });
+      }
+    }
+    return changed.size === 0 ? undefined : changed;
+  }
+}
+
+/** Attributes that name a type of elements. */
+const typeNames: ReadonlySet<string> = new Set(["to", "dtype", "output_dtype", "output_datatype"]);
+
+/** Moved as it is, so rounded already. */
+function isExact(node: Node, output: Value, scope: Scope): boolean {
+  if (!isMoving(node) || node.opType === "Cast" || node.opType === "CastLike") return false;
+  return node.inputs.some((input) => dtypeIn(input, scope) === dtypeIn(output, scope));
+}
+
+function isInFunction(scope: Scope): boolean {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) {
+    if (at.functionName !== undefined) return true;
+  }
+  return false;
+}
+
+function cast(input: string, output: string, type: HalfType | "float32"): NodeSpec {
+  const attributes = new Map([["to", { type: "int", value: dtypes[type].code } as const]]);
+  return { opType: "Cast", inputs: [input], outputs: [output], attributes };
+}
+
+function wideType(type: ValueType, from: HalfType): ValueType {
+  return type.kind === "tensor" && type.dtype === from ? { ...type, dtype: "float32" } : type;
 }

@@ -1,4 +1,5 @@
 /** @file Which nodes stay FP32, and why: constants, observed ranges, operators, and what these imply for neighbours. */
+import type { Value } from "../../ir/model.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType } from "./accepts.ts";
 import { inputsOf, isMoving, isOp, originOf, outputsOf, readersOf } from "./follow.ts";
@@ -8,11 +9,14 @@ import { Magnitudes } from "./magnitudes.ts";
 import { findMasks, type Masks } from "./masks.ts";
 import { imprecision, isSquare, overflow, saturates } from "./operators.ts";
 import { Positions } from "./positions.ts";
+import { findWholeNumbers } from "./whole-numbers.ts";
 
 export interface Evidence {
   /** Nodes that stay FP32, with the reason for each. */
   readonly reasons: ReadonlyMap<FloatNode, string>;
   readonly masks: Masks;
+  /** Inputs and outputs of the model that stay FP32 where those become half. */
+  readonly floatEdges: ReadonlySet<Value>;
 }
 
 export function findEvidence(graph: FloatGraph, context: PassContext): Evidence {
@@ -27,6 +31,7 @@ class Finder {
   readonly #positions: Positions;
   readonly #masks: Masks;
   readonly #reasons = new Map<FloatNode, string>();
+  readonly #largeOutputs = new Set<Value>();
 
   constructor(graph: FloatGraph, context: PassContext) {
     this.#graph = graph;
@@ -42,8 +47,13 @@ class Finder {
       this.#judgeRange(value);
       if (value.isStored || isOp(value.value.producer, "ConstantOfShape")) this.#judgeConstant(value);
     }
+    const { nodes, inputs } = findWholeNumbers(this.#graph);
+    for (const node of nodes) this.#keep(node, "a whole number is made of it");
+    const { held, inputs: masks } = this.#masks;
+    for (const node of held) this.#keep(node, "may add a mask that is −∞ in half");
     for (const node of this.#graph.nodes) this.#judgeNode(node);
-    return { reasons: this.#reasons, masks: this.#masks };
+    const floatEdges = new Set([...inputs, ...masks, ...this.#largeOutputs]);
+    return { reasons: this.#reasons, masks: this.#masks, floatEdges };
   }
 
   #keep(node: FloatNode, reason: string): boolean {
@@ -55,26 +65,35 @@ class Finder {
   /** What was seen on samples: both who makes it and who reads it hold it in FP32. */
   #judgeRange(value: FloatValue): void {
     const { maxObserved, label } = formats[this.#type];
-    const seen = this.#context.options.ranges?.get(value.value.name);
+    const seen = this.#context.options.ranges?.largest.get(value.value.name);
     if (seen === undefined || value.isStored || this.#masks.reached.has(value.value)) return;
     // An infinity on samples is a mask: half has it too.
     if (seen <= maxObserved || seen === Infinity) return;
-    this.#holdInFloat(value, `reaches ${rounded(seen)} on sample inputs, too near the end of ${label}`);
+    if (value.value.isOutput) this.#largeOutputs.add(value.value);
+    this.#holdInFloat(
+      value,
+      `reaches ${rounded(seen)} on ${this.#context.options.ranges?.areSamples ? "sample" : "drawn"} inputs, too near the end of ${label}`,
+    );
   }
 
   #judgeConstant(value: FloatValue): void {
     const magnitude = this.#magnitudes.of(value);
     if (magnitude === undefined || magnitude.largest === 0) return;
-    const { max, minNormal, label } = formats[this.#type];
-    const { largest, lowest } = magnitude;
+    const { max, minNormal, label, isNarrow } = formats[this.#type];
+    const { largest, lowest, vanishing } = magnitude;
     if (largest > max && !this.#masks.clamps.has(value.value)) {
       const extreme = -lowest > max ? lowest : largest;
       this.#spreadLarge(value, `the constant ${rounded(extreme)} is out of ${label}'s range`);
     }
-    if (largest >= minNormal) return;
-    const reason = `the constant ${rounded(largest)} vanishes in ${label}`;
+    const isLost = isNarrow && vanishing > 0;
+    if (largest >= minNormal && !isLost) return;
+    const what = isLost
+      ? `${vanishing} lanes of "${value.value.name}" vanish`
+      : `the constant ${rounded(largest)} vanishes`;
+    const reason = `${what} in ${label}`;
     for (const reader of readersOf(value)) {
-      if (this.#keep(reader, reason) && !reader.isProduct) this.#spreadFine(reader, reason);
+      if (isBias(reader, value)) continue;
+      if (this.#keep(reader, reason) && (isLost || !reader.isProduct)) this.#spreadFine(reader, reason);
     }
   }
 
@@ -139,21 +158,21 @@ class Finder {
     if (this.#isQuantized(entry)) this.#keep(entry, "runs on 8-bit codes");
     this.#judgeCentering(entry);
     if (!formats[this.#type].isNarrow || this.#isSeenSmall(entry)) return;
-    const reason = overflow(entry, this.#context.pricing.bindings);
+    const reason = overflow(entry);
     if (reason === undefined || this.#isSaturating(entry)) return;
     this.#keep(entry, reason);
     if (isOp(node, "Log")) this.#keepBefore(entry, reason);
     else this.#spreadFine(entry, reason);
   }
 
-  /** Every range of the node was observed, and small. */
+  /** Every range of the node was observed on inputs that the model is used on, and small. */
   #isSeenSmall(entry: FloatNode): boolean {
     const { ranges } = this.#context.options;
-    if (ranges === undefined) return false;
+    if (ranges?.areSamples !== true) return false;
     const { maxObserved } = formats[this.#type];
     const values = [...inputsOf(entry, this.#graph), ...outputsOf(entry, this.#graph)];
     return values.every(
-      ({ value, isStored }) => isStored || (ranges.get(value.name) ?? Infinity) <= maxObserved,
+      ({ value, isStored }) => isStored || (ranges.largest.get(value.name) ?? Infinity) <= maxObserved,
     );
   }
 
@@ -198,6 +217,11 @@ class Finder {
 }
 
 const fineOps = ["ReduceMean", "ReduceSum", "ReduceMax", "Sqrt", "Reciprocal"];
+
+/** What half loses of a small bias, it loses of the sum as well: as much, at the most. */
+function isBias({ node, isProduct }: FloatNode, { value }: FloatValue): boolean {
+  return isProduct && isOp(node, "Conv", "ConvTranspose", "Gemm") && node.inputs.indexOf(value) === 2;
+}
 
 /** An infinite bound bounds as well, and compares as well. */
 function isBounding({ node }: FloatNode, value: FloatValue): boolean {

@@ -1,4 +1,5 @@
 /** @file The half pass: weights and products to half precision, with FP32 where there is evidence for it. */
+import type { Facts } from "../../facts/infer.ts";
 import type { Node } from "../../ir/model.ts";
 import { labelOf, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
@@ -9,6 +10,7 @@ import { emitHalf } from "./emit.ts";
 import { type Evidence, findEvidence } from "./evidence.ts";
 import { formats } from "./formats.ts";
 import { buildFloatGraph, type FloatGraph, type FloatNode } from "./graph.ts";
+import { dtypeIn } from "./slots.ts";
 
 export const half: Pass = { name: "half", safe: false, run };
 
@@ -25,28 +27,41 @@ function run(context: PassContext): PassResult {
   }
   const graph = buildFloatGraph(context.facts, halfType);
   const evidence = findEvidence(graph, context);
-  const chosen = chooseHalf(graph, evidence, context);
-  if (chosen.size === 0) return { patch: new Patch(), notes: keptNotes(graph, chosen, evidence, halfType) };
+  const chosen = choose(graph, evidence, context);
+  const kept = keptNotes(graph, chosen, evidence, halfType);
+  if (chosen.size === 0) {
+    const isIdle = graph.nodes.some((node) => canBeHalf(node) && !evidence.reasons.has(node));
+    return { patch: new Patch(), notes: isIdle ? [slowerNote(label), ...kept] : kept };
+  }
   const { patch, casts, constants } = emitHalf(graph, chosen, evidence, context);
+  const { microsecondsWith } = context.account;
+  const microseconds = microsecondsWith(new Patch()) - microsecondsWith(patch);
+  if (context.options.halfOnlyWhereFaster === true && microseconds <= 0)
+    return { patch: new Patch(), notes: [slowerNote(label), ...kept] };
   const message = `${chosen.size} of ${graph.nodes.length} nodes and ${constants} constants in ${label}, with ${casts} Casts`;
-  const microseconds = savingOf(graph, chosen, context);
   const changed: PassNote = { kind: "changed", node: undefined, message, microseconds };
-  return { patch, notes: [changed, ...maskNotes(evidence), ...keptNotes(graph, chosen, evidence, halfType)] };
+  return { patch, notes: [changed, ...maskNotes(evidence), ...kept] };
 }
 
-/** Of the products, in one run; what half saves in traffic pays for the Casts. */
-function savingOf(
-  graph: FloatGraph,
-  chosen: ReadonlySet<FloatNode>,
-  { products, pricing, options }: PassContext,
-): number {
-  let total = 0;
-  for (const { node, sizes, runs } of products) {
-    const entry = graph.byNode.get(node);
-    if (entry === undefined || !chosen.has(entry)) continue;
-    total += pricing.savingOf([sizes], [{ ...sizes, dtype: options.halfType }]).microseconds * runs;
-  }
-  return total;
+/**
+ * Where half is asked for by name and gains nowhere, the model is brought to it all the same: once, so that what was left
+ * FP32 for its Casts' sake stays so.
+ */
+function choose(graph: FloatGraph, evidence: Evidence, context: PassContext): Set<FloatNode> {
+  const { halfOnlyWhereFaster, halfType } = context.options;
+  const gaining = chooseHalf(graph, evidence, context);
+  const isAsked = halfOnlyWhereFaster !== true && !holds(context.facts, halfType);
+  return gaining.size > 0 || !isAsked ? gaining : chooseHalf(graph, evidence, context, "products");
+}
+
+function holds({ root }: Facts, type: HalfType): boolean {
+  for (const value of root.graph.values.values()) if (dtypeIn(value, root) === type) return true;
+  return false;
+}
+
+function slowerNote(label: string): PassNote {
+  const message = `left FP32: Casts to ${label} and back are predicted to take what half saves, or more`;
+  return { kind: "blocked", node: undefined, message };
 }
 
 /** A number in a mask is not the number that the model had. */
@@ -72,13 +87,18 @@ function keptNotes(
   });
 }
 
-/** A product that its operator's types keep from half. */
+/** A product that is not worth its Casts, or that its operator's types keep from half. */
 function missing(entry: FloatNode, chosen: ReadonlySet<FloatNode>, type: HalfType): string | undefined {
   if (chosen.has(entry) || !entry.isProduct) return undefined;
+  if (canBeHalf(entry)) return "Casts would take more than half saves here";
   const { domain, opType } = entry.node;
   const since = typesOf(domain, opType)?.since[type];
   const first = since === undefined ? "" : ` before opset ${since}`;
   return `${operatorOf(entry.node)} has no ${formats[type].label} form${first}`;
+}
+
+function canBeHalf({ isProduct, inputs, outputs }: FloatNode): boolean {
+  return isProduct && [...inputs, ...outputs].includes("half");
 }
 
 function describe(node: Node, reason: string): string {

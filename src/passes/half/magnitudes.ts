@@ -6,6 +6,7 @@ import type { TensorRef, Value } from "../../ir/model.ts";
 import type { OpenTensor } from "../../ir/patch.ts";
 import { storedTensor } from "../stored.ts";
 import type { FloatValue } from "./graph.ts";
+import { LaneCount, laneAxisOf } from "./lanes-lost.ts";
 
 export interface Magnitude {
   /** Largest |x| among the finite elements; 0 where there are none. */
@@ -13,6 +14,8 @@ export interface Magnitude {
   /** The most negative and the most positive finite element. */
   readonly lowest: number;
   readonly highest: number;
+  /** Of a weight: how many of its output lanes float16 does not hold, each by itself. */
+  readonly vanishing: number;
 }
 
 const windowElements = 1 << 18;
@@ -34,26 +37,32 @@ export class Magnitudes {
     return magnitude;
   }
 
-  #measure({ value, scope, isStored }: FloatValue): Magnitude | undefined {
+  #measure(entry: FloatValue): Magnitude | undefined {
+    const { value, scope, isStored } = entry;
     const numbers = isStored ? plainNumbers(value) : fillOf(value, scope);
     if (numbers !== undefined) return magnitudeOf(numbers);
     const tensor = isStored ? storedTensor(value) : undefined;
-    return tensor === undefined || tensor.dims.includes(0) ? undefined : this.#scan(tensor);
+    return tensor === undefined || tensor.dims.includes(0) ? undefined : this.#scan(tensor, entry);
   }
 
-  #scan(tensor: TensorRef): Magnitude | undefined {
+  #scan(tensor: TensorRef, entry: FloatValue): Magnitude | undefined {
+    const axis = laneAxisOf(entry, tensor.dims.length);
+    const lanes = axis === undefined ? undefined : new LaneCount(tensor.dims, axis);
     try {
       const bytes = this.#open(tensor);
       let [lowest, highest] = [0, 0];
       for (let offset = 0; offset < bytes.size; offset += windowElements * 4) {
         const window = new Uint8Array(Math.min(windowElements * 4, bytes.size - offset));
         bytes.readInto(offset, window);
-        for (const element of new Float32Array(window.buffer)) {
+        const elements = new Float32Array(window.buffer);
+        lanes?.add(elements);
+        for (const element of elements) {
           if (element < lowest && element !== -Infinity) lowest = element;
           if (element > highest && element !== Infinity) highest = element;
         }
       }
-      return { lowest, highest, largest: Math.max(-lowest, highest) };
+      const largest = Math.max(-lowest, highest);
+      return { lowest, highest, largest, vanishing: lanes?.vanishing(largest) ?? 0 };
     } catch (error) {
       // A skeleton can be converted as well: what is not there is taken to be in range.
       if (error instanceof InputError && error.code === "weights-missing") return undefined;
@@ -66,7 +75,7 @@ function magnitudeOf(numbers: readonly number[]): Magnitude {
   const finite = numbers.filter((number) => Number.isFinite(number));
   const lowest = Math.min(0, ...finite);
   const highest = Math.max(0, ...finite);
-  return { lowest, highest, largest: Math.max(-lowest, highest) };
+  return { lowest, highest, largest: Math.max(-lowest, highest), vanishing: 0 };
 }
 
 /** Of a Constant node without a tensor. */

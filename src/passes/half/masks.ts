@@ -3,6 +3,10 @@
  *
  * −3.4e38 is −∞ in half, and a row of nothing but −∞ makes a softmax NaN. Any number far below the scores does the
  * same: half of the most negative half, so that two masks added up are still finite.
+ *
+ * A mask may also be an input of the model, or be made from one ((1 − mask) · −1e9). Nobody knows its numbers then, and a
+ * row that is masked as a whole comes out right only where scores vanish beside them: from the addition to the softmax,
+ * such a mask is FP32.
  */
 import type { Value } from "../../ir/model.ts";
 import type { HalfType } from "./accepts.ts";
@@ -15,8 +19,12 @@ import type { Positions } from "./positions.ts";
 export interface Masks {
   /** Constants to clamp from below, and to what. */
   readonly clamps: ReadonlyMap<Value, number>;
-  /** Everything a clamped constant reaches before the softmax. */
+  /** Everything a clamped number reaches before the softmax. */
   readonly reached: ReadonlySet<Value>;
+  /** Where an input, or what is made from one, is added to scores, up to the softmax. */
+  readonly held: ReadonlySet<FloatNode>;
+  /** Inputs of the model that are masks. */
+  readonly inputs: ReadonlySet<Value>;
 }
 
 /** Masks take a few nodes from constant to softmax in each layer. */
@@ -31,16 +39,47 @@ export function findMasks(
   const { max } = formats[type];
   const clamps = new Map<Value, number>();
   const reached = new Set<Value>();
+  const held = new Set<FloatNode>();
+  const inputs = new Set<Value>();
+  const isBeyond = (value: FloatValue) => (magnitudes.of(value)?.largest ?? 0) > max;
   for (const value of graph.values.values()) {
     const isSource = value.isStored || isOp(value.value.producer, "ConstantOfShape");
     const magnitude = isSource && isMaskRead(value) ? magnitudes.of(value) : undefined;
-    if (magnitude === undefined || magnitude.lowest >= -max || magnitude.highest > max) continue;
+    const isConstant = magnitude !== undefined && magnitude.lowest < -max && magnitude.highest <= max;
+    const isUnknown = !isSource && (isInput(value) || isScaled(value, graph, positions, isBeyond));
+    if (!isConstant && !isUnknown) continue;
     const path = pathToSoftmax(value, graph, positions);
-    if (path === undefined) continue;
-    clamps.set(value.value, -max / 2);
-    for (const each of path) reached.add(each);
+    if (isInput(value) && path.nodes.size > 0) inputs.add(value.value);
+    if (!isConstant) for (const node of path.nodes) held.add(node);
+    else if (path.isWhole) {
+      clamps.set(value.value, -max / 2);
+      for (const each of path.values) reached.add(each);
+    }
   }
-  return { clamps, reached };
+  return { clamps, reached, held, inputs };
+}
+
+function isInput({ value, scope }: FloatValue): boolean {
+  return scope.parent === undefined && value.isInput && value.initializer === undefined;
+}
+
+/** Something other than zeros and ones times a number beyond the type's range. */
+function isScaled(
+  { producer }: FloatValue,
+  graph: FloatGraph,
+  positions: Positions,
+  isBeyond: (value: FloatValue) => boolean,
+): boolean {
+  if (!isOp(producer?.user.node, "Mul") || producer === undefined) return false;
+  const inputs = inputsOf(producer.user, graph);
+  if (inputs.every(({ value, isStored }) => isStored || positions.isWhole(value))) return false;
+  return inputs.some((input) => input.isStored && isSmall(input) && isBeyond(input));
+}
+
+/** Masks are scaled by one number, or by a row of them. */
+function isSmall({ value, scope }: FloatValue): boolean {
+  const shape = scope.shape(value);
+  return shape !== undefined && shape.filter((dim) => dim !== 1).length <= 1;
 }
 
 /** Spares the weights a look: masks are not multiplied by activations. */
@@ -51,26 +90,55 @@ function isMaskRead(value: FloatValue): boolean {
   return false;
 }
 
-/** All values on the way; undefined where some way does not end in a softmax. */
-function pathToSoftmax(start: FloatValue, graph: FloatGraph, positions: Positions): Set<Value> | undefined {
-  const seen = new Set<Value>([start.value]);
+interface Path {
+  /** Every way ends in a softmax. */
+  readonly isWhole: boolean;
+  /** All values on the way. */
+  readonly values: ReadonlySet<Value>;
+  /** From where the value is first added to scores to the softmax, on the ways that end there. */
+  readonly nodes: ReadonlySet<FloatNode>;
+}
+
+function pathToSoftmax(start: FloatValue, graph: FloatGraph, positions: Positions): Path {
+  const values = new Set<Value>([start.value]);
+  const ends: FloatNode[] = [];
+  let isWhole = true;
   const pending = [start];
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
     // Readers that take no FP32 operand are calls and bodies that nobody looked into.
     if (value.value.isOutput || value.value.consumers.some((node) => !graph.byNode.has(node)))
-      return undefined;
+      isWhole = false;
     for (const reader of readersOf(value)) {
-      if (isSoftmax(reader, value.value) || isOp(reader.node, "Shape", "Size")) continue;
-      if (!passesMask(reader, value.value, graph, positions)) return undefined;
-      for (const next of outputsOf(reader, graph)) {
-        if (seen.has(next.value)) continue;
-        if (seen.size >= maxSteps) return undefined;
-        seen.add(next.value);
-        pending.push(next);
+      if (isSoftmax(reader, value.value)) ends.push(reader);
+      else if (isOp(reader.node, "Shape", "Size")) continue;
+      else if (!passesMask(reader, value.value, graph, positions) || values.size >= maxSteps) isWhole = false;
+      else {
+        const next = outputsOf(reader, graph).filter((each) => !values.has(each.value));
+        for (const each of next) values.add(each.value);
+        pending.push(...next);
       }
     }
   }
-  return seen;
+  return { isWhole, values, nodes: addedOnTheWay(ends, values, graph) };
+}
+
+/** Back from each softmax; a value that reaches it without having been added to anything is no mask. */
+function addedOnTheWay(
+  ends: readonly FloatNode[],
+  values: ReadonlySet<Value>,
+  graph: FloatGraph,
+): Set<FloatNode> {
+  const nodes = new Set<FloatNode>();
+  const pending = [...ends];
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    if (nodes.has(node)) continue;
+    nodes.add(node);
+    for (const { value, producer } of inputsOf(node, graph)) {
+      if (producer !== undefined && values.has(value)) pending.push(producer.user);
+    }
+  }
+  const isAdded = [...nodes].some(({ node }) => !isMoving(node) && !isOp(node, "Softmax"));
+  return isAdded ? nodes : new Set();
 }
 
 /** Position of the additive mask among the inputs of attention operators. */

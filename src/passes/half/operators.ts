@@ -1,6 +1,6 @@
 /** @file Operators that half precision does not suit, with the reason as a report gives it. */
 import type { Scope } from "../../facts/scope.ts";
-import { evaluateDim, product } from "../../ir/dim.ts";
+import { divideExactly, product } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import { findOp } from "../../ops/registry.ts";
 import { isOp, originOf } from "./follow.ts";
@@ -59,14 +59,14 @@ function isAccumulating(node: Node): boolean {
 const manyTerms = 256;
 
 /** Why a node may leave the range of float16 although its constants do not. */
-export function overflow(entry: FloatNode, bindings: ReadonlyMap<string, number>): string | undefined {
+export function overflow(entry: FloatNode): string | undefined {
   const { node } = entry;
   if (node.domain !== "") return undefined;
   if (isSquare(node)) return "a square overflows from 256 on";
   if (node.opType === "Pow") return powerRisk(entry);
   if (node.opType === "Exp")
     return isShifted(node.inputs[0]) ? undefined : "an exponential overflows from 11.1 on";
-  if (node.opType === "ReduceSum") return isLongSum(entry, bindings) ? "a sum of many terms" : undefined;
+  if (isOp(node, "ReduceSum", "ReduceL1")) return isLongSum(entry) ? "a sum of many terms" : undefined;
   return overflowing[node.opType];
 }
 
@@ -99,16 +99,15 @@ export function isShifted(value: Value | undefined): boolean {
   return shift !== undefined && isOp(originOf(shift).producer, "ReduceMax");
 }
 
-function isLongSum({ node, scope }: FloatNode, bindings: ReadonlyMap<string, number>): boolean {
+/** A symbolic axis may be of any size, whatever it is now: a sum over it counts as long. */
+function isLongSum({ node, scope }: FloatNode): boolean {
   const [input] = node.inputs;
   const [output] = node.outputs;
   if (input !== undefined && isBounded(input)) return false;
-  const sizes = [input, output].map((value) => {
-    const shape = scope.shape(value);
-    return shape === undefined ? undefined : evaluateDim(product(shape), bindings);
-  });
-  const [before, after] = sizes;
-  return before === undefined || after === undefined || before >= manyTerms * Math.max(after, 1);
+  const [before, after] = [scope.shape(input), scope.shape(output)];
+  if (before === undefined || after === undefined) return true;
+  const terms = divideExactly(product(before), product(after));
+  return typeof terms !== "number" || terms >= manyTerms;
 }
 
 /** Terms of at most 1: float16 counts them without overflow as far as sums over one axis go. */

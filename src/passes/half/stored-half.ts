@@ -48,7 +48,7 @@ export function fillAs(value: Value, scope: Scope, to: Target, least: number | u
   return numbersAs(fillOf(value, scope) ?? [0], [1], to, least);
 }
 
-function numbersAs(
+export function numbersAs(
   numbers: readonly number[],
   dims: readonly number[],
   dtype: DType,

@@ -78,7 +78,8 @@ export class Versions {
   /** An input or output of the model that becomes half. One that a control node refers to by name does not. */
   #isHalfEdge(value: Value, isMain: boolean): boolean {
     const { halfIo } = this.#context.options;
-    return halfIo && isMain && !this.#graph.pinned.has(value) && value.initializer === undefined;
+    if (!halfIo || !isMain || value.initializer !== undefined) return false;
+    return !this.#graph.pinned.has(value) && !this.#evidence.floatEdges.has(value);
   }
 
   #placeStored(entry: FloatValue): void {

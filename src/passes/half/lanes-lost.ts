@@ -1,0 +1,76 @@
+/**
+ * @file Lanes of a weight that half does not hold: what is made of 1e-8 alone rounds to nothing, however large the lanes
+ * beside it are.
+ */
+import { isOp } from "./follow.ts";
+import type { FloatNode, FloatValue } from "./graph.ts";
+import { intAttribute } from "./slots.ts";
+
+/** Rounding to half costs a normal number at most 2⁻¹¹ of it; a lane may lose eight times that. */
+const mostLost = 2 ** -8;
+/** Of the largest element: what lies below that is beyond FP32 itself, twice over. Channels that training has left dead are there. */
+const deadShare = 2 ** -48;
+
+/** The axis of a weight along which its reader's outputs lie; undefined where it is no weight, or read in two ways. */
+export function laneAxisOf({ value, readers }: FloatValue, rank: number): number | undefined {
+  const axes = new Set(readers.map(({ user }) => axisOf(user, value.name, rank)));
+  const [axis] = axes;
+  return axes.size === 1 && axis !== undefined && axis < rank ? axis : undefined;
+}
+
+function axisOf({ node, scope }: FloatNode, name: string, rank: number): number | undefined {
+  const position = node.inputs.findIndex((input) => input?.name === name);
+  if (rank < 2) return undefined;
+  if (isOp(node, "Gather")) return position === 0 ? 0 : undefined;
+  if (position !== 1) return undefined;
+  if (isOp(node, "Conv")) return 0;
+  if (isOp(node, "ConvTranspose")) return 1;
+  if (isOp(node, "MatMul")) return rank - 1;
+  if (isOp(node, "Gemm")) return intAttribute(node, "transB", scope) === 1 ? 0 : 1;
+  return undefined;
+}
+
+/** Energy of each lane, and of what float16 makes of it, element by element in row-major order. */
+export class LaneCount {
+  readonly #inner: number;
+  readonly #energy: Float64Array;
+  readonly #lost: Float64Array;
+  #lane = 0;
+  #within = 0;
+
+  constructor(dims: readonly number[], axis: number) {
+    const lanes = dims[axis] ?? 1;
+    this.#inner = dims.slice(axis + 1).reduce((total, dim) => total * dim, 1);
+    this.#energy = new Float64Array(lanes);
+    this.#lost = new Float64Array(lanes);
+  }
+
+  add(elements: Float32Array): void {
+    for (const element of elements) {
+      const size = Math.abs(element);
+      this.#energy[this.#lane] = (this.#energy[this.#lane] ?? 0) + size * size;
+      if (size < smallestNormal) {
+        const error = size - Math.round(size / smallest) * smallest;
+        this.#lost[this.#lane] = (this.#lost[this.#lane] ?? 0) + error * error;
+      }
+      this.#within += 1;
+      if (this.#within < this.#inner) continue;
+      this.#within = 0;
+      this.#lane = this.#lane + 1 === this.#energy.length ? 0 : this.#lane + 1;
+    }
+  }
+
+  /** How many lanes lose too much. `largest` is the largest magnitude in the tensor. */
+  vanishing(largest: number): number {
+    let count = 0;
+    for (const [lane, energy] of this.#energy.entries()) {
+      const lost = this.#lost[lane] ?? 0;
+      if (lost > mostLost ** 2 * energy && energy > (deadShare * largest) ** 2) count += 1;
+    }
+    return count;
+  }
+}
+
+/** Of float16. */
+const smallestNormal = 2 ** -14;
+const smallest = 2 ** -24;

@@ -1,0 +1,87 @@
+/**
+ * @file What a whole number is made of: an index, a size, a count. Half counts to 2048 (bfloat16: to 256) without gaps, so
+ * 4095 is 4096 there, which is another row of a table; everything that such a number is computed from stays FP32.
+ */
+import type { Scope } from "../../facts/scope.ts";
+import { isIntegral } from "../../ir/dtype.ts";
+import type { Value } from "../../ir/model.ts";
+import { isMoving, isOp } from "./follow.ts";
+import type { FloatGraph, FloatNode } from "./graph.ts";
+import { dtypeIn, subgraphsOf } from "./slots.ts";
+
+export interface WholeNumbers {
+  readonly nodes: ReadonlySet<FloatNode>;
+  /** Inputs of the model among what they are computed from. */
+  readonly inputs: ReadonlySet<Value>;
+}
+
+export function findWholeNumbers(graph: FloatGraph): WholeNumbers {
+  const nodes = new Set<FloatNode>();
+  const inputs = new Set<Value>();
+  const seen = new Set<Value>();
+  const pending = graph.nodes.flatMap((entry) => {
+    const made = operandsOf(entry);
+    // A Resize only reads sizes.
+    if (made.length > 0 && isOp(entry.node, "Equal", "Cast", "CastLike")) nodes.add(entry);
+    return made;
+  });
+  for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
+    if (seen.has(value)) continue;
+    seen.add(value);
+    const known = graph.values.get(value);
+    if (known === undefined) continue;
+    if (value.isInput && known.scope.parent === undefined) inputs.add(value);
+    const maker = known.producer?.user;
+    if (maker !== undefined) nodes.add(maker);
+    if (maker === undefined || carries(maker)) pending.push(...sourcesOf(value, known.scope));
+  }
+  return { nodes, inputs };
+}
+
+/** Float operands that set sizes, by operator. */
+const sizing: Readonly<Partial<Record<string, readonly number[]>>> = {
+  Range: [0, 1, 2],
+  Resize: [1, 2],
+  Upsample: [1],
+  OneHot: [0, 1],
+};
+
+/** Float operands of a node that makes whole numbers, or truth, of their last digit. */
+function operandsOf({ node, scope }: FloatNode): Value[] {
+  if (node.domain !== "") return [];
+  const all = node.inputs.flatMap((value) => value ?? []);
+  if (node.opType === "Equal") return all;
+  if (isOp(node, "Cast", "CastLike")) {
+    const dtype = dtypeIn(node.outputs[0], scope);
+    const isWhole = dtype !== undefined && dtype !== "bool" && isIntegral(dtype);
+    return isWhole ? all.slice(0, 1) : [];
+  }
+  return (sizing[node.opType] ?? []).flatMap((position) => node.inputs[position] ?? []);
+}
+
+/** Arithmetic whose result has the digits of its operands. Others make numbers of their own, and what is read there is as good as any. */
+const arithmetic = new Set(
+  `Abs Add Ceil Clip CumSum Div Floor Identity Max Mean Min Mod Mul Neg ReduceMax ReduceMean ReduceMin ReduceProd
+   ReduceSum Relu Round Sign Sub Sum Where If Loop`.split(/\s+/),
+);
+
+function carries({ node }: FloatNode): boolean {
+  return isMoving(node) || (node.domain === "" && arithmetic.has(node.opType));
+}
+
+/** What a value is computed from: operands of its maker, results of a body, or what a loop carries. */
+function sourcesOf(value: Value, scope: Scope): Value[] {
+  const { producer } = value;
+  if (producer === undefined) return carriedOf(value, scope);
+  const bodies = subgraphsOf(producer);
+  if (bodies.length === 0) return producer.inputs.flatMap((input) => input ?? []);
+  const position = producer.outputs.indexOf(value) + (isOp(producer, "Loop") ? 1 : 0);
+  return bodies.flatMap(({ outputs }) => outputs[position] ?? []);
+}
+
+/** Of a loop's body: what goes in at first, and what the iteration before has left. */
+function carriedOf(value: Value, { owner, graph }: Scope): Value[] {
+  const position = graph.inputs.indexOf(value);
+  if (!isOp(owner, "Loop") || position < 2) return [];
+  return [owner?.inputs[position], graph.outputs[position - 1]].flatMap((each) => each ?? []);
+}
