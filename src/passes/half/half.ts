@@ -31,7 +31,11 @@ function run(context: PassContext): PassResult {
   const message = `${chosen.size} of ${graph.nodes.length} nodes and ${constants} constants in ${label}, with ${casts} Casts`;
   const microseconds = savingOf(graph, chosen, context);
   const changed: PassNote = { kind: "changed", node: undefined, message, microseconds };
-  return { patch, notes: [changed, ...maskNotes(evidence), ...keptNotes(graph, chosen, evidence, halfType)] };
+  return {
+    patch,
+    notes: [changed, ...maskNotes(evidence), ...keptNotes(graph, chosen, evidence, halfType)],
+    parts: [...chosen].map(({ node }) => labelOf(node)),
+  };
 }
 
 /** Of the products, in one run; what half saves in traffic pays for the Casts. */
