@@ -17,6 +17,8 @@ export interface ProofRequest
   readonly candidate: string;
   /** Undefined where the result keeps its precision. */
   readonly half: "fp16" | "bf16" | undefined;
+  /** Instead of a child process that runs both. */
+  readonly compare?: typeof compareModels | undefined;
 }
 
 /** Throws InputError `not-the-same` where outputs differ, and what `compareModels` throws. */
@@ -25,12 +27,13 @@ export async function proveSame({
   original,
   candidate,
   half,
+  compare = compareModels,
   ...options
 }: ProofRequest): Promise<Proof> {
   const budget = half === undefined ? budgets.folding : half === "bf16" ? budgets.bfloat16 : budgets.float16;
-  const { report } = await compareModels(original, candidate, { ...options, budget, otherSizes: true });
+  const { report } = await compare(original, candidate, { ...options, budget, otherSizes: true });
   if (!report.same) {
-    throw new DifferenceError(path, whereItDiffers(report));
+    throw new DifferenceError(path, whereItDiffers(report).replaceAll(candidate, "the result"));
   }
   const draws = `${report.draws.length} input sets`;
   const notices = report.notices.map((notice) => `; ${notice}`).join("");

@@ -59,12 +59,20 @@ function drawInput(model: Model, input: Value, draw: Draw): Tensor {
   }
   const use = useOf(model, input, draw.sizes);
   const isScore = draw.kind === "masked" && addsToScores(model, input, draw.sizes);
-  const next = drawer({ dtype, use, draw, random, last: dims.at(-1) ?? 1, count, isScore });
+  const next = drawer({ dtype, use, draw, random, last: dims.at(-1) ?? 1, block: blockOf(dims), isScore });
   return tensorOf(
     dtype,
     dims,
     Float64Array.from({ length: count }, (_, at) => next(at)),
   );
+}
+
+/** Pixels far from each other meet late. */
+const blockOfPlane = 64;
+
+function blockOf(dims: readonly number[]): number {
+  const sample = Math.max(1, countOf(dims.slice(1)));
+  return dims.length > 3 ? Math.min(sample, blockOfPlane) : sample;
 }
 
 function typeOf(model: Model, { name, declared }: Value, sizes: Bindings) {
@@ -88,8 +96,8 @@ interface Element {
   readonly random: Random;
   /** Size of the last axis: a mask has rows. */
   readonly last: number;
-  /** Of the whole tensor. */
-  readonly count: number;
+  /** Elements that depend on each other: a sample, or less where it has a plane. */
+  readonly block: number;
   /** Whether it masks by being added to the scores of a softmax. */
   readonly isScore: boolean;
 }
@@ -123,13 +131,15 @@ const scaled =
     return () => scale * random.normal();
   };
 
-/** One such number among normal ones: two infinities soon make a NaN of everything. */
-const oneOf =
+/** One such number in each block of normal ones: two infinities that meet make a NaN of everything. */
+const oneInEach =
   (special: (random: Random) => number): FloatDrawer =>
-  ({ random, count }) => {
-    const place = random.integer(0, Math.max(0, count - 1));
-    const value = special(random);
-    return (at) => (at === place ? value : random.normal());
+  ({ random, block }) => {
+    let place = 0;
+    return (at) => {
+      if (at % block === 0) place = at + random.integer(0, block - 1);
+      return at === place ? special(random) : random.normal();
+    };
   };
 
 const floatDrawers: Readonly<Record<DrawKind, FloatDrawer>> = {
@@ -141,8 +151,8 @@ const floatDrawers: Readonly<Record<DrawKind, FloatDrawer>> = {
     return (at) => -Math.abs(random.normal()) * (at % 4 === 3 ? tiny : 1);
   },
   zero: () => (at) => (at % 2 === 0 ? 0 : -0),
-  infinity: oneOf((random) => (random.uniform() < 0.5 ? 1 : -1) * Number.POSITIVE_INFINITY),
-  nan: oneOf(() => Number.NaN),
+  infinity: oneInEach((random) => (random.uniform() < 0.5 ? 1 : -1) * Number.POSITIVE_INFINITY),
+  nan: oneInEach(() => Number.NaN),
   huge: scaled(hugeScale),
   masked: normal,
   "negative ids": normal,
@@ -168,16 +178,16 @@ function maskDrawer({ draw, random, last }: Element): (at: number) => number {
   let kept = last;
   return (at) => {
     if (at % last === 0) kept = draw.kind === "normal" ? random.integer(1, last) : last;
-    if (draw.kind === "masked") return Math.floor(at / last) % 2 === 0 || at % 3 === 0 ? 0 : 1;
+    if (draw.kind === "masked") return (Math.floor(at / last) + draw.seed) % 2 === 1 || at % 3 === 0 ? 0 : 1;
     return at % last < kept ? 1 : 0;
   };
 }
 
-/** In turn a row of −∞ only, one of the lowest number only, one with −∞ behind, and one that masks nothing. */
-function scoreMaskDrawer({ dtype, last }: Element): (at: number) => number {
+/** In turn, from the seed on, a row of −∞ only, one of the lowest number only, one with −∞ behind, and one that masks nothing. */
+function scoreMaskDrawer({ dtype, last, draw }: Element): (at: number) => number {
   const least = lowest[dtype === "float16" ? "float16" : "other"];
   return (at) => {
-    const row = Math.floor(at / last) % 4;
+    const row = (Math.floor(at / last) + draw.seed - 1) % 4;
     if (row === 0) return Number.NEGATIVE_INFINITY;
     if (row === 1) return least;
     return row === 2 && 2 * (at % last) >= last ? Number.NEGATIVE_INFINITY : 0;

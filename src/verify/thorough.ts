@@ -4,7 +4,7 @@
  */
 import { InputError } from "../ir/errors.ts";
 import type { Model } from "../ir/model.ts";
-import type { DrawKind } from "./inputs.ts";
+import type { Draw } from "./inputs.ts";
 import type { Session } from "./ort.ts";
 import {
   attempt,
@@ -19,13 +19,11 @@ import {
   runOriginal,
   sizeText,
 } from "./plan.ts";
+import { originalEmpty } from "./protocol.ts";
 import { batchSymbols, changedSizes, inputSymbols } from "./sizes.ts";
 import { isFloatTensor, numbersOf, type Tensors } from "./tensor.ts";
 import { unusualDraws } from "./unusual.ts";
 import type { Bindings } from "./use.ts";
-
-/** What is said to be done while the original runs without samples. */
-export const originalEmpty = "the original without samples";
 
 export interface ThoroughOptions extends PlanOptions {
   /** Sizes beside those given are tried as well. */
@@ -105,21 +103,19 @@ class Runner {
 
   async unusualRuns(place: Place): Promise<Run[]> {
     const runs: Run[] = [];
-    for (const kind of unusualDraws(this.#model, place.sizes, this.#options.budget)) {
+    for (const { kind, seed } of unusualDraws(this.#model, place.sizes, this.#options.budget)) {
       // Where one infinity leaves no number, a NaN tells nothing more.
       const isKnown = kind === "nan" && runs.some(({ expected }) => !hasNumbers(expected));
-      if (!isKnown) runs.push(...(await this.#unusually(kind, place)));
+      if (!isKnown) runs.push(...(await this.#unusually({ kind, seed, ...place })));
     }
     return runs;
   }
 
   /** Nothing where the original does not take such inputs. */
-  async #unusually(kind: DrawKind, place: Place): Promise<Run[]> {
-    const run = await attempt(() =>
-      runDraw(this.#session, this.#model, { kind, seed: 1, ...place }, this.#options),
-    );
+  async #unusually(draw: Draw): Promise<Run[]> {
+    const run = await attempt(() => runDraw(this.#session, this.#model, draw, this.#options));
     if (!(run instanceof InputError)) return [{ ...run, isUnusual: true }];
-    this.notices.push(`no inputs of the kind "${kind}": the original does not run on them`);
+    this.notices.push(`no inputs of the kind "${draw.kind}": the original does not run on them`);
     return [];
   }
 

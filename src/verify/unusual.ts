@@ -24,10 +24,19 @@ const concerns: Readonly<Record<UnusualKind, (model: Model, input: Value, sizes:
   "negative ids": (model, input, sizes) => isSigned(input) && useOf(model, input, sizes).kind === "index",
 };
 
+/** Masks of few rows take two draws to be masked in every way. */
+const seeds: Partial<Readonly<Record<UnusualKind, readonly number[]>>> = { masked: [1, 2] };
+
 /** Draws that differ from a normal one for this model. */
-export function unusualDraws(model: Model, sizes: Bindings, budget: Budget): DrawKind[] {
+export function unusualDraws(
+  model: Model,
+  sizes: Bindings,
+  budget: Budget,
+): { readonly kind: DrawKind; readonly seed: number }[] {
   const inputs = requiredInputs(model);
-  return kinds[budget.kind].filter((kind) => inputs.some((input) => concerns[kind](model, input, sizes)));
+  return kinds[budget.kind]
+    .filter((kind) => inputs.some((input) => concerns[kind](model, input, sizes)))
+    .flatMap((kind) => (seeds[kind] ?? [1]).map((seed) => ({ kind, seed })));
 }
 
 function isFloatValue(model: Model, input: Value, sizes: Bindings): boolean {

@@ -1,4 +1,5 @@
 /** @file The comparison itself, in the process that calls it. ONNX Runtime may take that process down: see verify.ts. */
+import type { DType } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import type { Budget } from "./budget.ts";
@@ -177,8 +178,11 @@ class Verification {
     if (budget.kind !== "half") return results;
     const what = `the original with weights in ${budget.dtype}`;
     this.#onProgress(`${what}, loading`);
-    const say = (run: Run) => this.#onProgress(`${what}, ${drawText(run.draw)}`);
-    const rounded = await runRounded(this.#original, budget.dtype, runs, this.#session, say);
+    const rounded = await runRounded(this.#original, budget.dtype, runs, {
+      ...this.#session,
+      onProgress: (run) => this.#onProgress(`${what}, ${drawText(run.draw)}`),
+      isHalf: (name) => this.#typeInCandidate(name) === budget.dtype,
+    });
     for (const [index, run] of runs.entries()) results.set(run, rounded[index] ?? new Map());
     return results;
   }
@@ -220,11 +224,15 @@ class Verification {
   #asCandidate(inputs: Tensors): Tensors {
     return mapTensors(inputs, (tensor, name) => {
       const permutation = this.#task.permutations.get(name);
-      const declared = this.#candidate.graph.values.get(name)?.declared;
-      const dtype = declared?.kind === "tensor" ? declared.dtype : undefined;
+      const dtype = this.#typeInCandidate(name);
       const placed = permutation === undefined ? tensor : transpose(tensor, permutation);
       return dtype === undefined ? placed : convert(placed, dtype, `input "${name}"`);
     });
+  }
+
+  #typeInCandidate(input: string): DType | undefined {
+    const declared = this.#candidate.graph.values.get(input)?.declared;
+    return declared?.kind === "tensor" ? declared.dtype : undefined;
   }
 
   /** Outputs of the candidate as the original gives them. */

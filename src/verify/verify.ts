@@ -2,10 +2,10 @@
 import { InputError, invariant } from "../ir/errors.ts";
 import { type Budget, budgets } from "./budget.ts";
 import type { Lanes } from "./compare.ts";
+import { originalEmpty } from "./protocol.ts";
 import { type ChildOptions, runInChild } from "./run-in-child.ts";
 import type { GivenSizes } from "./sizes.ts";
 import type { Tensors } from "./tensor.ts";
-import { originalEmpty } from "./thorough.ts";
 import type { VerifyOutcome, VerifyTask } from "./verify-here.ts";
 
 export interface VerifyOptions extends ChildOptions {
@@ -40,19 +40,7 @@ export async function compareModels(
   candidate: string,
   options: VerifyOptions,
 ): Promise<VerifyOutcome> {
-  const task = {
-    original,
-    candidate,
-    budget: options.budget ?? budgets.padding,
-    seeds: options.seeds ?? defaultSeeds,
-    sizes: options.sizes ?? {},
-    otherSizes: options.otherSizes ?? false,
-    emptyBatch: true,
-    inputs: options.inputs,
-    lanes: options.lanes ?? new Map(),
-    permutations: options.permutations ?? new Map(),
-    threads: options.threads,
-  };
+  const task = taskOf(original, candidate, options);
   try {
     return await compareInChild(task, options);
   } catch (error) {
@@ -72,4 +60,25 @@ async function compareInChild(task: VerifyTask, options: VerifyOptions): Promise
   const result = await runInChild({ kind: "compare", task }, task.candidate, options);
   invariant(result.kind === "compared", `a comparison was answered by "${result.kind}"`);
   return result.outcome;
+}
+
+/** The comparison with what was not given filled in. */
+export function taskOf(
+  original: string,
+  candidate: string,
+  options: Omit<VerifyOptions, "childUrl">,
+): VerifyTask {
+  return {
+    original,
+    candidate,
+    budget: options.budget ?? budgets.padding,
+    seeds: options.seeds ?? defaultSeeds,
+    sizes: options.sizes ?? {},
+    otherSizes: options.otherSizes ?? false,
+    emptyBatch: true,
+    inputs: options.inputs,
+    lanes: options.lanes ?? new Map(),
+    permutations: options.permutations ?? new Map(),
+    threads: options.threads,
+  };
 }

@@ -73,7 +73,10 @@ function blocks(count: number): types.IGraphProto {
   return { node: nodes, initializer, input: [info("x", [8, 24])], output: [info("y", [8, 24])] };
 }
 
-/** Makes the last number of a weight 100 in every patch that has the part. */
+/** More than one: behind a Relu, one of them may be dead. */
+const spoiledNumbers = 20;
+
+/** Makes the first numbers of a weight 100 in every patch that has the part. */
 function spoiled(pass: Pass, part: string, weight: string): Pass {
   return {
     ...pass,
@@ -85,7 +88,7 @@ function spoiled(pass: Pass, part: string, weight: string): Pass {
       if (spec === undefined || spec === null) throw new Error(`the patch writes ${weight}`);
       const bytes = new Uint8Array(spec.bytes.size);
       spec.bytes.readInto(0, bytes);
-      bytes.set(encodeNumbers("float32", [100]), 0);
+      bytes.set(encodeNumbers("float32", new Array<number>(spoiledNumbers).fill(100)), 0);
       graph.tensors.set(weight, { ...spec, bytes: new MemoryBytes(bytes) });
       return result;
     },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { budgets } from "../../src/verify/index.ts";
 import { float, floats, info, int64, integers, node, type types } from "../onnx/build.ts";
 import { Models, pseudo } from "./models.ts";
 
@@ -144,6 +145,19 @@ describe("sizes that nobody has bound", () => {
   });
 });
 
+it("a batch of nothing that ends ONNX Runtime itself is left out", async () => {
+  const gru: types.IGraphProto = {
+    node: [node("GRU", ["x", "w", "r"], ["y"], { attribute: [int("hidden_size", 2)] })],
+    initializer: [floats("w", [1, 6, 3], pseudo(18)), floats("r", [1, 6, 2], pseudo(12))],
+    input: [info("x", [4, "batch", 3])],
+    output: [info("y")],
+  };
+  const file = models.write("gru", gru);
+  const { same, notices } = await models.report(file, file);
+  expect(same).toBe(true);
+  expect(notices).toEqual([expect.stringMatching(/^not compared without samples/)]);
+});
+
 describe("unusual inputs", () => {
   it("are ids counted from the end of a table", async () => {
     const table = (rows: number): types.IGraphProto => ({
@@ -214,6 +228,32 @@ describe("unusual inputs", () => {
       models.write("clamped", masked(true)),
     );
     expect(report.same).toBe(false);
+  });
+
+  it("are masks of numbers that half does not have, where the input stays FP32", async () => {
+    const cast = (from: string, to: string, code: number) =>
+      node("Cast", [from], [to], { attribute: [int("to", code)] });
+    const graph = (nodes: types.INodeProto[]): types.IGraphProto => ({
+      node: nodes,
+      input: [info("x", [1, 4, 8]), info("mask", [1, 4, 8])],
+      output: [info("y", [1, 4, 8])],
+    });
+    const softmax = (from: string, to: string) => [
+      node("Softmax", [from], [to], { attribute: [int("axis", -1)] }),
+    ];
+    const original = models.write("masked", graph([node("Add", ["x", "mask"], ["s"]), ...softmax("s", "y")]));
+    const halved = models.write(
+      "halved",
+      graph([
+        cast("mask", "half", 10),
+        cast("half", "wide", 1),
+        node("Add", ["x", "wide"], ["s"]),
+        ...softmax("s", "y"),
+      ]),
+    );
+    const report = await models.report(original, halved, { budget: budgets.float16 });
+    expect(report.same).toBe(false);
+    expect(report.outputs[0]?.draw).toMatch(/^masked/);
   });
 
   it("do not count where the original itself overflows this way or that", async () => {
