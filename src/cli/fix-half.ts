@@ -8,8 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inferFacts } from "../facts/infer.ts";
 import { writeEmulation } from "../fix/emulation.ts";
-import type { Proof } from "../fix/fix.ts";
-import { InputError } from "../ir/errors.ts";
+import { DifferenceError, type Proof } from "../fix/fix.ts";
 import { openModel } from "../onnx/open.ts";
 import type { HalfType } from "../passes/half/accepts.ts";
 import { typeErrors } from "../passes/half/check.ts";
@@ -38,9 +37,6 @@ function checkTypes({ path, candidate }: ProofRequest): void {
   using model = openModel(candidate);
   const [first] = typeErrors(inferFacts(model));
   if (first !== undefined) {
-    throw new InputError(
-      "not-the-same",
-      `${path}: the BF16 result has wrong types (${first}); nothing was written`,
-    );
+    throw new DifferenceError(path, `the BF16 result has wrong types: ${first}`);
   }
 }

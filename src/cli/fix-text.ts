@@ -27,7 +27,7 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
   if (assumed.length > 0) lines.push(`  ${printable(assumedText(assumed, outcome.assumed))}`);
   if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
   if (options.diff) lines.push(...diffLines(outcome, palette));
-  lines.push(...resultLines(outcome, palette));
+  lines.push(...resultLines(outcome, palette), ...failedLines(outcome, palette));
   return `${lines.join("\n")}${blockedText(outcome, palette)}\n`;
 }
 
@@ -77,6 +77,20 @@ function resultLines(
     ...files.map((file) => `  written to ${printable(file.path)} (${compact(file.bytes)} bytes)`),
   ];
 }
+
+/** What is a defect of tc-lint is said in full: someone should hear of it. */
+function failedLines({ notes }: FixOutcome, palette: Palette): string[] {
+  const failed = notes.filter(({ kind }) => kind === "failed");
+  if (failed.length === 0) return [];
+  const groups = [...groupBy(failed, ({ message }) => message).values()].slice(0, named);
+  const more = failed.length > groups.length ? [`  left   and ${failed.length - groups.length} more`] : [];
+  const lines = groups.map(([first]) => palette.bad(`  left   ${printable(first?.message ?? "")}`));
+  return [...lines, ...more, `  ${palette.bad(failureAdvice)}`];
+}
+
+/** Of parts of a fix that verification refuted. */
+export const failureAdvice =
+  "The rest is verified. What failed is a defect of tc-lint: please report it, with the model if you can.";
 
 /** Reasons repeat from layer to layer: each once, with its count, or with the layers that a rule still finds. */
 function blockedText({ notes }: FixOutcome, palette: Palette): string {

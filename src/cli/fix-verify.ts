@@ -1,7 +1,6 @@
 /** @file What is done about a repaired model being the same function, before it is put in place. */
 import { createRequire } from "node:module";
-import type { Proof } from "../fix/fix.ts";
-import { InputError } from "../ir/errors.ts";
+import { DifferenceError, type Proof } from "../fix/fix.ts";
 import {
   type Budget,
   budgets,
@@ -18,6 +17,8 @@ export interface ProofRequest
   readonly candidate: string;
   /** Undefined where the result keeps its precision. */
   readonly half: "fp16" | "bf16" | undefined;
+  /** Instead of a child process that runs both. */
+  readonly compare?: typeof compareModels | undefined;
 }
 
 /** Throws InputError `not-the-same` where outputs differ, and what `compareModels` throws. */
@@ -26,18 +27,20 @@ export async function proveSame({
   original,
   candidate,
   half,
+  compare = compareModels,
   ...options
 }: ProofRequest): Promise<Proof> {
   const budget = half === undefined ? budgets.folding : half === "bf16" ? budgets.bfloat16 : budgets.float16;
-  const { report } = await compareModels(original, candidate, { ...options, budget });
+  const { report } = await compare(original, candidate, { ...options, budget, otherSizes: true });
   if (!report.same) {
-    throw new InputError(
-      "not-the-same",
-      `${path}: the result is not the same function (${whereItDiffers(report)}); nothing was written`,
-    );
+    throw new DifferenceError(path, whereItDiffers(report).replaceAll(candidate, "the result"));
   }
   const draws = `${report.draws.length} input sets`;
-  return { kind: "verified", summary: `with ${report.runtime} on ${draws}, within ${budgetText(budget)}` };
+  const notices = report.notices.map((notice) => `; ${notice}`).join("");
+  return {
+    kind: "verified",
+    summary: `with ${report.runtime} on ${draws}, within ${budgetText(budget)}${notices}`,
+  };
 }
 
 function whereItDiffers({ outputs, problems, firstDivergence }: VerifyReport): string {

@@ -11,7 +11,7 @@ import { writeFixReports, writeFixText } from "./fix-output.ts";
 import { rangesFor } from "./fix-ranges.ts";
 import { entryOf, type FixEntry, failedEntry } from "./fix-report.ts";
 import { fixSettings, withRanges } from "./fix-settings.ts";
-import { renderFixText } from "./fix-text.ts";
+import { failureAdvice, renderFixText } from "./fix-text.ts";
 import { promisedProof, proveSame } from "./fix-verify.ts";
 import { makePlans } from "./make-plans.ts";
 import type { LintFlags } from "./options.ts";
@@ -78,6 +78,12 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promis
     env: process.env,
     isTerminal: process.stdout.isTTY === true,
   });
+  const failed = outcome.notes.filter(({ kind }) => kind === "failed").length;
+  if (failed > 0) {
+    process.stderr.write(
+      `tc-lint: ${plan.path}: ${failed} part(s) of the fix failed verification and are left out. ${failureAdvice}\n`,
+    );
+  }
   await writeFixText(renderFixText(outcome, { color, diff: fix.dryRun, ranges }), flags);
   return entryOf(outcome, ranges);
 }

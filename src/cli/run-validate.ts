@@ -237,7 +237,7 @@ function judgeAll(
       judge(run, after?.outputs[index] ?? new Map(), {
         budget,
         rounded: rounded?.[index],
-        sensitivity: async () => new Map(),
+        variants: async () => [],
       }),
     ),
   );

@@ -4,13 +4,15 @@
  */
 import { basename, dirname, join, resolve } from "node:path";
 import { InputError } from "../ir/errors.ts";
+import { labelOf } from "../ir/model.ts";
 import { Patch } from "../ir/patch.ts";
 import { buildContext } from "../lint/run.ts";
-import { lockModel } from "../onnx/lock.ts";
+import { lockModel, type ModelLock } from "../onnx/lock.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
-import { sourceState } from "../onnx/source-state.ts";
+import { type SourceState, sourceState } from "../onnx/source-state.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
+import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
 import {
   asStored,
@@ -23,6 +25,17 @@ import {
 } from "./pipeline.ts";
 import { remainderNotes } from "./remainder.ts";
 
+/** The result is another function than the original. */
+export class DifferenceError extends InputError {
+  /** Where: `output "y" differs; they part at "h", made by MatMul`. */
+  readonly detail: string;
+
+  constructor(path: string, detail: string) {
+    super("not-the-same", `${path}: the result is not the same function (${detail}); nothing was written`);
+    this.detail = detail;
+  }
+}
+
 /** What is known of the result being the same function. */
 export type Proof =
   | { readonly kind: "verified"; readonly summary: string }
@@ -30,7 +43,7 @@ export type Proof =
 
 /**
  * Compares the original with the staged model, whose inputs and outputs are transposed as `permutations` say. Throws
- * InputError where they differ: then nothing is put in place.
+ * InputError `not-the-same` where they differ: then it is not put in place.
  */
 export type Verify = (
   original: string,
@@ -79,15 +92,109 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   using original = openModel(request.path);
   checkWeights(original);
   const state = sourceState(original);
-  const fixed = runToFixedPoint(original, request.settings);
-  const after = buildContext(fixed.model, request.settings);
-  const priced = changesTypes(request.settings) ? asStored(request.settings) : request.settings;
+  const whole = { ...runFix(original, request.settings), left: [] };
+  const isCopy = resolve(request.destination) !== resolve(request.path);
+  if (request.dryRun || (!whole.fixed.changed && !isCopy)) {
+    return {
+      ...outcomeOf(request, original, whole),
+      written: false,
+      proof: null,
+      bytes: original.bytes,
+      dataFiles: [],
+    };
+  }
+  using lock = lockModel(request.destination);
+  const site = { request, original, state, lock };
+  const placed = await place(whole, site);
+  if (!(placed instanceof InputError)) return { ...outcomeOf(request, original, whole), ...placed };
+  const sound = await soundPartOf(whole, placed, site);
+  const second = await place(sound, site);
+  if (second instanceof InputError) throw second;
+  return { ...outcomeOf(request, original, sound), ...second };
+}
+
+/** What passes made of the model under some settings. */
+interface Fix {
+  readonly settings: FixSettings;
+  readonly fixed: FixedModel;
+}
+
+/** With what is not in it, because the result was another function with it. */
+type JudgedFix = Fix & { readonly left: readonly LeftPiece[] };
+
+interface Site {
+  readonly request: FixRequest;
+  readonly original: OpenModel;
+  readonly state: SourceState;
+  readonly lock: ModelLock;
+}
+
+type Placed = Pick<FixOutcome, "written" | "proof" | "bytes" | "dataFiles">;
+
+function runFix(original: OpenModel, settings: FixSettings): Fix {
+  return { settings, fixed: runToFixedPoint(original, settings) };
+}
+
+/** Puts the result in place once it is proven, unless it is only a `trial`; the difference where it is another function. */
+async function place(
+  { fixed }: Fix,
+  { request, original, state, lock }: Site,
+  isTrial = false,
+): Promise<Placed | InputError> {
+  const { render } = signedAs(fixed, original, request.promise);
+  using staged = await stageModel({ source: original, state, lock, render });
+  const proof = fixed.changed
+    ? await differenceOr(request.verify(request.path, staged.path, fixed.permutations))
+    : null;
+  if (proof instanceof InputError) return proof;
+  if (!isTrial) staged.commit();
+  const dataFiles = staged.data
+    .filter(({ isNew }) => isNew)
+    .map(({ path, bytes }) => ({ path: join(dirname(request.destination), basename(path)), bytes }));
+  return { written: !isTrial, proof, bytes: staged.bytes, dataFiles };
+}
+
+/** Throws anything but a difference. */
+async function differenceOr<T>(verification: Promise<T>): Promise<T | InputError> {
+  try {
+    return await verification;
+  } catch (error) {
+    if (error instanceof InputError && error.code === "not-the-same") return error;
+    throw error;
+  }
+}
+
+/** As much of a fix as is the same function. Throws the difference where nothing is. */
+async function soundPartOf(whole: Fix, difference: InputError, site: Site): Promise<JudgedFix> {
+  const { original, request } = site;
+  const limited = (kept: readonly Piece[], left: readonly LeftPiece[]) =>
+    runFix(original, { ...request.settings, leaveOut: nothingBut(kept, left) });
+  const { kept, left } = await bisect(whole.fixed.parts, reasonOf(difference), async (pieces) => {
+    const placed = await place(limited(pieces, []), site, true);
+    return placed instanceof InputError ? reasonOf(placed) : undefined;
+  });
+  const sound = { ...limited(kept, left), left };
+  if (kept.length === 0 || !sound.fixed.changed) throw difference;
+  return sound;
+}
+
+function reasonOf(difference: InputError): string {
+  return difference instanceof DifferenceError ? difference.detail : difference.message;
+}
+
+function outcomeOf(
+  { path, destination }: FixRequest,
+  original: OpenModel,
+  { fixed, settings, left }: JudgedFix,
+): Omit<FixOutcome, keyof Placed> {
+  const after = buildContext(fixed.model, settings);
+  const priced = changesTypes(settings) ? asStored(settings) : settings;
   const before = buildContext(original, priced);
-  const outcome = {
-    path: request.path,
-    destination: request.destination,
+  return {
+    path,
+    destination,
     changed: fixed.changed,
-    notes: [...fixed.notes, ...remainderNotes(after, request.settings)],
+    notes: [...fixed.notes, ...failedNotes(left, original), ...remainderNotes(after, settings, left)],
     diff: diffModels(original, fixed.model),
     microseconds: {
       before: before.timeline.microseconds,
@@ -97,22 +204,6 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
       [...before.facts.symbols].map((name) => [name, before.bindings.get(name) ?? 1]),
     ),
   };
-  const isCopy = resolve(request.destination) !== resolve(request.path);
-  if (request.dryRun || (!fixed.changed && !isCopy)) {
-    return { ...outcome, written: false, proof: null, bytes: original.bytes, dataFiles: [] };
-  }
-  using lock = lockModel(request.destination);
-  const signed = signedAs(fixed, original, request.promise);
-  using staged = await stageModel({ source: original, state, lock, render: signed.render });
-  const proof = fixed.changed ? await request.verify(request.path, staged.path, fixed.permutations) : null;
-  staged.commit();
-  const dataFiles = staged.data
-    .filter(({ isNew }) => isNew)
-    .map(({ path, bytes }) => ({
-      path: join(dirname(request.destination), basename(path)),
-      bytes,
-    }));
-  return { ...outcome, written: true, proof, bytes: staged.bytes, dataFiles };
 }
 
 /** Seen at the precision that it is brought to, a model is as fast before as after. */
@@ -120,11 +211,27 @@ function changesTypes({ passes }: FixSettings): boolean {
   return passes.some(({ name }) => name === "half");
 }
 
+function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[] {
+  const nodes = new Map(graph.nodes.map((node) => [labelOf(node), node]));
+  return left.map(({ pass, part, reason }) => {
+    const what = part === undefined ? "" : ` of "${part}"`;
+    const node =
+      part === undefined ? undefined : (nodes.get(part) ?? nodes.get(part.replace(/: \d+( \(\d+\))?$/, "")));
+    return {
+      kind: "failed",
+      pass,
+      node,
+      message: `${pass}${what} failed verification and is left out: ${reason}`,
+    };
+  });
+}
+
 /** Passes in order, again and again while one of them still changes something. */
 export function runToFixedPoint(original: OpenModel, settings: FixSettings): FixedModel {
   let fixed = runPasses(original, settings);
   const notes = [...fixed.notes];
   const permutations = new Map(fixed.permutations);
+  const parts = new Map([...fixed.parts].map(([pass, names]) => [pass, new Set(names)]));
   for (let round = 1; fixed.changed; round++) {
     if (round >= maxRounds) {
       throw new InputError(
@@ -136,9 +243,10 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
     notes.push(...next.notes.filter(({ kind }) => kind === "changed"));
     if (!next.changed) break;
     for (const [name, permutation] of next.permutations) permutations.set(name, permutation);
+    for (const [pass, names] of next.parts) parts.set(pass, new Set([...(parts.get(pass) ?? []), ...names]));
     fixed = next;
   }
-  return { ...fixed, changed: fixed.model !== original, notes, permutations };
+  return { ...fixed, changed: fixed.model !== original, notes, permutations, parts };
 }
 
 /** Without its weights a model cannot be repaired, and would be proven to be nothing. Throws InputError. */

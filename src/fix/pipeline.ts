@@ -34,7 +34,15 @@ export interface FixSettings extends ContextSettings {
   readonly minSaving: number;
   /** What they still find in the result is explained; none by default. */
   readonly rules?: readonly AnyRule[];
+  /** What is known to fail verification; nothing by default. */
+  readonly leaveOut?: LeaveOut | undefined;
 }
+
+/** Why a part of a pass, or with no part named all of it, is not to be done; undefined where it is. */
+export type LeaveOut = (pass: PassName, part: string | undefined) => string | undefined;
+
+/** Passes that change the model, with the parts that can be left out by themselves. */
+export type PassParts = ReadonlyMap<PassName, ReadonlySet<string>>;
 
 export interface FixNote extends PassNote {
   readonly pass: PassName;
@@ -49,6 +57,7 @@ export interface FixedModel {
   readonly notes: readonly FixNote[];
   /** Of inputs and outputs that are transposed, by name: the new axis i is the old axis p[i]. */
   readonly permutations: ReadonlyMap<string, readonly number[]>;
+  readonly parts: PassParts;
   /** Its bytes, with everything the patches made in one data file of this name. */
   render(dataLocation: string): PatchedModel;
 }
@@ -58,18 +67,23 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   let model = original;
   const notes: FixNote[] = [];
   const permutations = new Map<string, readonly number[]>();
+  const parts = new Map<PassName, Set<string>>();
   for (const pass of settings.passes) {
-    const { patch, notes: said, permutations: moved } = pass.run(contextOf(model, settings));
+    if (settings.leaveOut?.(pass.name, undefined) !== undefined) continue;
+    const context = contextOf(model, settings, pass.name);
+    const { patch, notes: said, permutations: moved, parts: made = [] } = pass.run(context);
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
     notes.push(...said.map((note) => ({ ...note, pass: pass.name })));
     // A name of its own for every patch, in later rounds too: one that is there is still read.
-    if (!patch.isEmpty) model = patched(model, patch, `tc-lint.${model.files.made.size}.data`);
+    if (patch.isEmpty) continue;
+    parts.set(pass.name, new Set([...(parts.get(pass.name) ?? []), ...made]));
+    model = patched(model, patch, `tc-lint.${model.files.made.size}.data`);
   }
   const changed = model !== original;
-  return { model, changed, notes, permutations, render: (location) => render(model, location) };
+  return { model, changed, notes, permutations, parts, render: (location) => render(model, location) };
 }
 
-function contextOf(model: OpenModel, settings: FixSettings): PassContext {
+function contextOf(model: OpenModel, settings: FixSettings, pass: PassName): PassContext {
   const { target, options } = settings;
   const context = buildContext(model, settings);
   return {
@@ -82,6 +96,7 @@ function contextOf(model: OpenModel, settings: FixSettings): PassContext {
     pricing: pricingOf(context, settings),
     account: accountOf(model, settings),
     names: new FreshNames(model),
+    leftOut: (part) => settings.leaveOut?.(pass, part),
     open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
     preview: (patch) => inferFacts(patched(model, patch, "tc-lint.preview.data")),
   };

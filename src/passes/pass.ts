@@ -96,13 +96,15 @@ export interface PassContext {
   readonly names: FreshNames;
   readonly open: OpenTensor;
   readonly options: PassOptions;
+  /** Why a part of the pass's work is to be left out, by the name that `PassResult.parts` had for it. */
+  readonly leftOut?: ((part: string) => string | undefined) | undefined;
   /** What inference makes of the model with a patch applied, at no size in particular; nothing is kept. */
   readonly preview: (patch: Patch) => Facts;
 }
 
-/** Something a pass did, or found it could not do. */
+/** Something a pass did, or found it could not do; `failed` is what it did wrong, and is not in the result. */
 export interface PassNote {
-  readonly kind: "changed" | "blocked" | "kept";
+  readonly kind: "changed" | "blocked" | "kept" | "failed";
   /** Where; undefined for the model as a whole. */
   readonly node: Node | undefined;
   readonly message: string;
@@ -113,6 +115,8 @@ export interface PassNote {
 export interface PassResult {
   readonly patch: Patch;
   readonly notes: readonly PassNote[];
+  /** What the patch is made of, each of which can be left out by itself; none where it is all or nothing. */
+  readonly parts?: readonly string[] | undefined;
   /** Of inputs and outputs that the patch transposes, by name: the new axis i is the old axis p[i]. */
   readonly permutations?: ReadonlyMap<string, readonly number[]> | undefined;
 }

@@ -52,8 +52,15 @@ export interface Allowance {
   readonly mismatches: number;
 }
 
-export function relativeAllowance(tolerance: number, difference: Difference, sensitivity = 0): Allowance {
-  const own = Math.min(sensitivityFactor * sensitivity, largestSensitivity * difference.largest);
+/** `sensitivity` counts whole where inputs are `unusual`: the sine of 1e30 is noise, and nobody needs it. */
+export function relativeAllowance(
+  tolerance: number,
+  difference: Difference,
+  sensitivity = 0,
+  unusual = false,
+): Allowance {
+  const most = unusual ? Number.POSITIVE_INFINITY : largestSensitivity * difference.largest;
+  const own = Math.min(sensitivityFactor * sensitivity, most);
   const maximumError = Math.max(tolerance * difference.largest, own);
   return { maximumError, rootMeanSquareError: maximumError, mismatches: 0 };
 }

@@ -19,9 +19,11 @@ export const installLine = "ONNXRUNTIME_NODE_INSTALL=skip npm i onnxruntime-node
 /** Of a file, or of bytes that exist nowhere else. */
 export type Runnable = { readonly path: string } | (ModelBytes & { readonly path: string });
 
+export type Optimization = "disabled" | "basic" | "all";
+
 export interface SessionOptions {
-  /** `basic` folds constants and computes everything else operator by operator; `all` fuses. */
-  readonly optimization: "basic" | "all";
+  /** `basic` folds constants and computes everything else operator by operator; `all` fuses; `disabled` does neither. */
+  readonly optimization: Optimization;
   readonly threads: number | undefined;
 }
 
@@ -29,8 +31,10 @@ export class Session implements AsyncDisposable {
   readonly #ort: Runtime;
   readonly #session: runtime.InferenceSession;
   readonly #path: string;
+  readonly optimization: Optimization;
 
-  constructor(ort: Runtime, session: runtime.InferenceSession, path: string) {
+  constructor(ort: Runtime, session: runtime.InferenceSession, path: string, optimization: Optimization) {
+    this.optimization = optimization;
     this.#ort = ort;
     this.#session = session;
     this.#path = path;
@@ -111,7 +115,7 @@ export async function openSession(
       "bytes" in model
         ? await ort.InferenceSession.create(model.bytes, { ...options, extra: externalDataIn(model.folder) })
         : await ort.InferenceSession.create(model.path, options);
-    return new Session(ort, session, model.path);
+    return new Session(ort, session, model.path, optimization);
   } catch (error) {
     throw refused(model.path, "load", error);
   }

@@ -14,6 +14,8 @@ export interface Run {
   readonly inputs: Tensors;
   /** What the original gives. */
   readonly expected: Tensors;
+  /** Whether hardly anyone gives such inputs. */
+  readonly isUnusual?: boolean;
 }
 
 export interface PlanOptions {
@@ -31,20 +33,27 @@ export interface PlanOptions {
 export interface Plan {
   readonly runs: readonly Run[];
   readonly notices: readonly string[];
+  /** The smallest sizes that ran; undefined for given inputs. */
+  readonly smallest: Place | undefined;
 }
+
+/** What a draw takes beside its kind and seed. */
+export type Place = Pick<Draw, "sizes" | "isNarrow">;
 
 /** Runs the original on every set of inputs. Throws InputError `cannot-run` where it takes none. */
 export async function runOriginal(session: Session, model: Model, options: PlanOptions): Promise<Plan> {
   if (options.given !== undefined) return runGiven(session, model, options.given);
-  const { first, notices, isNarrow } = await findSizes(session, model, options);
-  const runs = [...first];
-  const [lead] = first;
-  if (lead === undefined) throw new InputError("cannot-run", `${model.path}: there is nothing to run it on`);
-  const sizes = new Map(Object.entries(lead.draw.sizes));
+  const found = await findSizes(session, model, options);
+  const place = placeOf(found.first[0], found.isNarrow);
+  const runs = [...found.first];
   for (const { kind, seed } of furtherDraws(options)) {
-    runs.push(await runDraw(session, model, { kind, seed, sizes, isNarrow }, options));
+    runs.push(await runDraw(session, model, { kind, seed, ...place }, options));
   }
-  return { runs, notices };
+  return { runs, notices: found.notices, smallest: place };
+}
+
+export function placeOf(run: Run | undefined, isNarrow: boolean): Place {
+  return { sizes: new Map(Object.entries(run?.draw.sizes ?? {})), isNarrow };
 }
 
 async function runGiven(session: Session, model: Model, given: Tensors): Promise<Plan> {
@@ -62,11 +71,12 @@ async function runGiven(session: Session, model: Model, given: Tensors): Promise
     }),
   );
   const expected = await session.run(inputs);
-  return { runs: [{ draw: { name: "given", sizes: {} }, inputs, expected }], notices: [] };
+  const run = { draw: { name: "given", sizes: {} }, inputs, expected };
+  return { runs: [run], notices: [], smallest: undefined };
 }
 
 /** Beyond the first normal draw at every size. Half precision is judged on the range that its islands were chosen for. */
-function furtherDraws({ budget, seeds }: PlanOptions): { kind: DrawKind; seed: number }[] {
+export function furtherDraws({ budget, seeds }: PlanOptions): { kind: DrawKind; seed: number }[] {
   const normal = Array.from({ length: Math.max(0, seeds - 1) }, (_, index) => ({
     kind: "normal" as const,
     seed: index + 2,
@@ -76,14 +86,14 @@ function furtherDraws({ budget, seeds }: PlanOptions): { kind: DrawKind; seed: n
   return [...normal, ...others.map((kind) => ({ kind, seed: 1 }))];
 }
 
-interface FoundSizes {
+export interface FoundSizes {
   readonly first: readonly Run[];
   readonly notices: readonly string[];
   readonly isNarrow: boolean;
 }
 
 /** The first sizes that the original takes, both of them if it can be. */
-async function findSizes(session: Session, model: Model, options: PlanOptions): Promise<FoundSizes> {
+export async function findSizes(session: Session, model: Model, options: PlanOptions): Promise<FoundSizes> {
   const refusals: InputError[] = [];
   let single: FoundSizes | undefined;
   for (const isNarrow of [false, true]) {
@@ -117,7 +127,7 @@ function oneSizeNotice(runs: readonly Run[], refusals: readonly InputError[]): s
 }
 
 /** Refusals of ONNX Runtime are answers here. */
-async function attempt<T>(action: () => Promise<T>): Promise<T | InputError> {
+export async function attempt<T>(action: () => Promise<T>): Promise<T | InputError> {
   try {
     return await action();
   } catch (error) {
@@ -126,9 +136,16 @@ async function attempt<T>(action: () => Promise<T>): Promise<T | InputError> {
   }
 }
 
-async function runDraw(session: Session, model: Model, draw: Draw, options: PlanOptions): Promise<Run> {
-  const report = { name: `${draw.kind}, seed ${draw.seed}`, sizes: sizesOf(draw.sizes) };
-  options.onProgress(`the original, ${drawText(report)}`);
+export async function runDraw(
+  session: Session,
+  model: Model,
+  draw: Draw,
+  { onProgress }: Pick<PlanOptions, "onProgress">,
+): Promise<Run> {
+  const { optimization } = session;
+  const how = optimization === "disabled" ? ", optimizations off" : "";
+  const report = { name: `${draw.kind}, seed ${draw.seed}${how}`, sizes: sizesOf(draw.sizes) };
+  onProgress(`the original, ${drawText(report)}`);
   const inputs = drawInputs(model, draw);
   return { draw: report, inputs, expected: await session.run(inputs) };
 }
@@ -137,7 +154,7 @@ function sizesOf(bindings: Bindings): Record<string, number> {
   return Object.fromEntries(bindings);
 }
 
-function sizeText(sizes: Readonly<Record<string, number>>): string {
+export function sizeText(sizes: Readonly<Record<string, number>>): string {
   return Object.entries(sizes)
     .map(([name, size]) => `${name}=${size}`)
     .join(", ");

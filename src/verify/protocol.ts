@@ -28,3 +28,6 @@ export type ChildAnswer =
 
 /** How the child says that it used too much memory: nothing else sends this signal. */
 export const memorySignal = "SIGUSR2";
+
+/** What is said to be done while the original runs without samples. */
+export const originalEmpty = "the original without samples";

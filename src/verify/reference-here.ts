@@ -3,7 +3,7 @@ import { applyPatch } from "../onnx/apply.ts";
 import { exposeValues } from "../onnx/expose.ts";
 import { modelInMemory } from "../onnx/in-memory.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
-import type { Budget, HalfType } from "./budget.ts";
+import { type Budget, type HalfType, halfRange } from "./budget.ts";
 import { openSession, type Runnable, runtimeVersion, type SessionOptions } from "./ort.ts";
 import { type Run, runOriginal } from "./plan.ts";
 import { roundWeights } from "./rounded.ts";
@@ -60,13 +60,18 @@ function runnable(model: OpenModel, { path, expose }: ReferenceTask): Runnable {
   return { path, ...modelInMemory(path, () => exposeValues(model, model.source, expose)) };
 }
 
+export interface RoundedOptions extends SessionOptions {
+  readonly onProgress?: (run: Run) => void;
+  /** Whether an input is half itself; all are unless it says so. Another keeps what half has no number for. */
+  readonly isHalf?: (input: string) => boolean;
+}
+
 /** The model with weights and inputs rounded to half, on every set of inputs. */
 export async function runRounded(
   model: OpenModel,
   dtype: HalfType,
   runs: readonly Run[],
-  options: SessionOptions,
-  onProgress: (run: Run) => void = () => {},
+  { onProgress, isHalf, ...options }: RoundedOptions,
 ): Promise<Tensors[]> {
   const patch = roundWeights(model, dtype);
   const { path } = model;
@@ -74,18 +79,29 @@ export async function runRounded(
   await using session = await openSession({ path, ...bytes }, options);
   const results: Tensors[] = [];
   for (const run of runs) {
-    onProgress(run);
-    results.push(await session.run(roundedInputs(run.inputs, dtype)));
+    onProgress?.(run);
+    results.push(await session.run(roundedInputs(run.inputs, dtype, isHalf)));
   }
   return results;
 }
 
 /** Floats rounded to half, in the type they have. */
-export function roundedInputs(inputs: Tensors, dtype: HalfType): Tensors {
+export function roundedInputs(
+  inputs: Tensors,
+  dtype: HalfType,
+  isHalf: (input: string) => boolean = () => true,
+): Tensors {
   return new Map(
     [...inputs].map(([name, tensor]) => {
       if (!isFloatTensor(tensor)) return [name, tensor];
-      return [name, convert(tensorOf(dtype, tensor.dims, numbersOf(tensor)), tensor.dtype, name)];
+      const numbers = numbersOf(tensor);
+      const rounded = numbersOf(tensorOf(dtype, tensor.dims, numbers));
+      const { largest } = halfRange[dtype];
+      const kept = Array.from(rounded, (value, at) => {
+        const exact = numbers[at] ?? value;
+        return isHalf(name) || Math.abs(exact) <= largest ? value : exact;
+      });
+      return [name, convert(tensorOf("float32", tensor.dims, kept), tensor.dtype, name)];
     }),
   );
 }

@@ -56,7 +56,11 @@ export function sizeAttempts(model: Model, given: GivenSizes): readonly (readonl
   if (symbols.length === 0) return [[new Map()]];
   const free = symbols.filter((name) => given[name] === undefined);
   const pairs = free.some((name) => !isBatch(model, name)) ? sizePairs : sizePairs.slice(0, 1);
-  return pairs.map((pair) => bindingsOf(model, symbols, pair, given));
+  const attempts = pairs.map((pair) => bindingsOf(model, symbols, pair, given));
+  // What one size goes by two names, nothing in the model says.
+  const alike =
+    free.length > 0 && symbols.length > 1 ? [...new Set([3, ...Object.values(given).flat()])] : [];
+  return [...attempts, ...alike.map((size) => bindingsOf(model, symbols, [size, size + 1], given, true))];
 }
 
 function bindingsOf(
@@ -64,18 +68,53 @@ function bindingsOf(
   symbols: readonly string[],
   pair: readonly [number, number],
   given: GivenSizes,
+  areAlike = false,
 ): Bindings[] {
   const isFree = symbols.some((name) => given[name] === undefined);
   const rounds = Math.max(isFree ? 2 : 1, ...Object.values(given).map(({ length }) => length));
   return Array.from({ length: rounds }, (_, round) => {
     const sizes = new Map<string, number>();
     for (const name of symbols) {
-      const own = given[name] ?? (isBatch(model, name) ? batchSizes : pair);
+      const own = given[name] ?? (isBatch(model, name) && !areAlike ? batchSizes : pair);
       sizes.set(name, own[round % own.length] ?? 1);
     }
     for (const name of symbols) if (given[name] === undefined) deriveSum(name, sizes);
     return sizes;
   });
+}
+
+/** Other sizes of an axis that ran at one: small ones first, then near it, for models that take few. */
+function otherSizes(model: Model, symbol: string, ran: number): readonly number[] {
+  const near = [2 * ran, Math.floor(ran / 2), ran + 1, ran - 1];
+  const usual = isBatch(model, symbol) ? [...batchSizes, 2] : sizePairs.flat();
+  return [...new Set([...usual, ...near])].filter((size) => size > 0 && size !== ran);
+}
+
+/** Attempts with all of `symbols` changed at once. */
+const maxJointAttempts = 20;
+
+/**
+ * Bindings that give each of `symbols`, of which only one size ran, another one; those of all others stay. Sizes that
+ * are alike are tried alike: two names may stand for one size.
+ */
+export function changedSizes(model: Model, symbols: readonly string[], ran: Bindings): readonly Bindings[] {
+  const candidates = new Map(symbols.map((name) => [name, otherSizes(model, name, ran.get(name) ?? 1)]));
+  const withSizes = (sizeOf: (name: string) => number | undefined) => {
+    const sizes = new Map(ran);
+    for (const name of symbols) sizes.set(name, sizeOf(name) ?? ran.get(name) ?? 1);
+    for (const name of symbols) deriveSum(name, sizes);
+    return sizes;
+  };
+  const most = Math.max(0, ...[...candidates.values()].map(({ length }) => length));
+  const joint = Array.from({ length: Math.min(most, maxJointAttempts) }, (_, at) =>
+    withSizes((name) => {
+      const own = candidates.get(name) ?? [];
+      return own[Math.min(at, own.length - 1)];
+    }),
+  );
+  const used = new Set(symbols.map((name) => ran.get(name)));
+  const alike = [2, 3, 5, 8, 12].filter((size) => !used.has(size));
+  return [...joint, ...(symbols.length > 1 ? alike.map((size) => withSizes(() => size)) : [])];
 }
 
 /** Symbols that stand for the number of samples. */

@@ -3,6 +3,7 @@
  * type, but an index beyond its table, or a length beyond its sequence, fits no model.
  */
 import { evaluateDim } from "../ir/dim.ts";
+import { dtypes } from "../ir/dtype.ts";
 import { functionKey, type Model, type Node, operatorOf, type Value } from "../ir/model.ts";
 
 export type Use =
@@ -71,6 +72,14 @@ const maskInputs: Readonly<Record<string, readonly number[]>> = {
   "com.microsoft::MultiHeadAttention": [4],
 };
 
+/** Inputs that are added to the scores that a softmax takes. */
+const scoreInputs: Readonly<Record<string, readonly number[]>> = {
+  Attention: [3],
+  "com.microsoft::Attention": [5],
+  "com.microsoft::GroupQueryAttention": [10],
+  "com.microsoft::MultiHeadAttention": [5],
+};
+
 /** Operators whose first input's elements come out as they went in. */
 const moving: ReadonlySet<string> = new Set([
   "Cast",
@@ -105,6 +114,16 @@ export function useOf(model: Model, input: Value, bindings: Bindings): Use {
   return isMask ? { kind: "mask" } : { kind: "value" };
 }
 
+/** Whether a float input masks by being added to the scores of a softmax. */
+export function addsToScores(model: Model, input: Value, bindings: Bindings): boolean {
+  const dtype = input.declared?.kind === "tensor" ? input.declared.dtype : undefined;
+  const isFloat = dtype !== undefined && dtypes[dtype].kind === "float";
+  if (!isFloat) return false;
+  const follower = new Follower(model, bindings);
+  follower.follow(input);
+  return follower.meetsComputedScores || (follower.meetsScores && /mask/i.test(input.name));
+}
+
 class Follower {
   readonly #model: Model;
   readonly #bindings: Bindings;
@@ -112,6 +131,9 @@ class Follower {
   readonly #uses: Use[] = [];
   /** What callers pass for the inputs of local functions, which have no shapes of their own. */
   readonly #passed = new Map<Value, Value | undefined>();
+  meetsScores = false;
+  /** Of two inputs that are added, only a name tells which is the mask. */
+  meetsComputedScores = false;
 
   constructor(model: Model, bindings: Bindings) {
     this.#model = model;
@@ -155,6 +177,10 @@ class Follower {
       this.#uses.push({ kind: "fixed", value: length + offset });
     }
     if (maskInputs[operator]?.includes(index)) this.#uses.push({ kind: "mask" });
+    if (scoreInputs[operator]?.includes(index) === true) this.meetsComputedScores = true;
+    if (!isAddedToScores(node)) return;
+    this.meetsScores = true;
+    this.meetsComputedScores ||= node.inputs[1 - index]?.producer !== undefined;
   }
 
   #tableSize(node: Node, { table, axis }: IndexRow): number | undefined {
@@ -193,4 +219,10 @@ class Follower {
     const elements = other?.initializer && this.#model.reader.elements(other.initializer, maxOffsets);
     return elements === undefined ? 0 : Math.max(0, ...elements);
   }
+}
+
+/** `Softmax(Add(scores, mask))`. */
+function isAddedToScores(node: Node): boolean {
+  const readers = operatorOf(node) === "Add" ? (node.outputs[0]?.consumers ?? []) : [];
+  return readers.some((reader) => operatorOf(reader) === "Softmax");
 }

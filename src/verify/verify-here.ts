@@ -1,17 +1,19 @@
 /** @file The comparison itself, in the process that calls it. ONNX Runtime may take that process down: see verify.ts. */
+import type { DType } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import type { Budget } from "./budget.ts";
-import { compareTensors, type Lanes } from "./compare.ts";
+import type { Lanes } from "./compare.ts";
 import { firstDivergence } from "./diverge.ts";
 import { type Evidence, type Judged, judge, worstOutputs } from "./judge.ts";
-import { openSession, runtimeVersion, type SessionOptions } from "./ort.ts";
-import { drawText, type Plan, type Run, runOriginal } from "./plan.ts";
+import { type Optimization, openSession, runtimeVersion, type SessionOptions } from "./ort.ts";
+import { attempt, drawText, type Plan, type Run, runDraw } from "./plan.ts";
 import { runRounded } from "./reference-here.ts";
 import type { DivergenceReport, OutputReport, VerifyReport } from "./report.ts";
 import { checkRunnable, signatureProblems } from "./signature.ts";
 import type { GivenSizes } from "./sizes.ts";
 import { convert, isFloatTensor, numbersOf, type Tensor, type Tensors, transpose } from "./tensor.ts";
+import { runThoroughly, seedWithoutOptimization } from "./thorough.ts";
 
 /** A comparison to make; plain data, so that it can be sent to another process. */
 export interface VerifyTask {
@@ -22,6 +24,10 @@ export interface VerifyTask {
   readonly seeds: number;
   /** Sizes of symbolic axes, by symbol; others are chosen. */
   readonly sizes: GivenSizes;
+  /** Sizes beside those given are tried as well. */
+  readonly otherSizes: boolean;
+  /** Whether 0 samples are tried: ONNX Runtime may not survive it. */
+  readonly emptyBatch: boolean;
   /** Inputs to use instead of drawn ones. */
   readonly inputs: Tensors | undefined;
   /** Of values that the candidate pads, by name: positions of the original's elements along each axis. */
@@ -98,21 +104,15 @@ class Verification {
 
   /** One session at a time: memory for both models is never needed at once. */
   async #compare(): Promise<Found> {
-    const plan = await this.#runOriginal();
+    const planned = await this.#runOriginal();
+    const unoptimized = await this.#runUnoptimized(planned);
+    const notices = [...planned.notices, ...unoptimized.notices];
+    const plan = { ...planned, notices, runs: [...planned.runs, ...unoptimized.runs] };
     const rounded = this.#task.budget.kind === "half" ? await this.#runRounded(plan.runs) : undefined;
     const judged: Judged[] = [];
     try {
-      await using session = await openSession({ path: this.#task.candidate }, this.#session);
-      for (const run of plan.runs) {
-        this.#onProgress(`the candidate, ${drawText(run.draw)}`);
-        const actual = this.#asOriginal(await session.run(this.#asCandidate(run.inputs)));
-        const evidence: Evidence = {
-          budget: this.#task.budget,
-          rounded: rounded?.get(run),
-          sensitivity: (each) => this.#sensitivity(each),
-        };
-        judged.push(await judge(run, actual, evidence));
-      }
+      for await (const each of this.#judged("basic", planned.runs, rounded)) judged.push(each);
+      for await (const each of this.#judged("disabled", unoptimized.runs, rounded)) judged.push(each);
     } catch (error) {
       if (!(error instanceof InputError && error.code === "cannot-run")) throw error;
       return { plan, judged, problems: [error.message] };
@@ -120,17 +120,55 @@ class Verification {
     return { plan, judged, problems: [] };
   }
 
+  /** What the candidate makes of runs. Throws InputError `cannot-run` where it takes one of them not. */
+  async *#judged(
+    optimization: Optimization,
+    runs: readonly Run[],
+    rounded: ReadonlyMap<Run, Tensors> | undefined,
+  ): AsyncIterable<Judged> {
+    if (runs.length === 0) return;
+    await using session = await openSession(
+      { path: this.#task.candidate },
+      { ...this.#session, optimization },
+    );
+    for (const run of runs) {
+      this.#onProgress(`the candidate, ${drawText(run.draw)}`);
+      const actual = this.#asOriginal(await session.run(this.#asCandidate(run.inputs)));
+      const evidence: Evidence = {
+        budget: this.#task.budget,
+        rounded: rounded?.get(run),
+        variants: (each) => this.#variants(each),
+      };
+      yield await judge(run, actual, evidence);
+    }
+  }
+
   async #runOriginal(): Promise<Plan> {
-    const { original: path, budget, seeds, sizes, inputs: given } = this.#task;
+    const { original: path, budget, seeds, sizes, inputs: given, otherSizes, emptyBatch } = this.#task;
     this.#onProgress("the original, loading");
     await using session = await openSession({ path }, this.#session);
-    return await runOriginal(session, this.#original, {
-      budget,
-      seeds,
-      sizes,
-      given,
-      onProgress: this.#onProgress,
+    const options = { budget, seeds, sizes, given, otherSizes, emptyBatch, onProgress: this.#onProgress };
+    return await runThoroughly(session, this.#original, options);
+  }
+
+  /** One more run with optimizations off: they hide what they repair, in either model. */
+  async #runUnoptimized({ runs, smallest }: Plan): Promise<Pick<Plan, "runs" | "notices">> {
+    const { original: path } = this.#task;
+    this.#onProgress("the original with optimizations off, loading");
+    const run = await attempt(async () => {
+      await using session = await openSession({ path }, { ...this.#session, optimization: "disabled" });
+      if (smallest !== undefined) {
+        const draw = { kind: "normal", seed: seedWithoutOptimization, ...smallest } as const;
+        return await runDraw(session, this.#original, draw, { onProgress: this.#onProgress });
+      }
+      const [given] = runs;
+      const inputs = given?.inputs ?? new Map();
+      const draw = { name: "given, optimizations off", sizes: {} };
+      return { draw, inputs, expected: await session.run(inputs) };
     });
+    if (!(run instanceof InputError)) return { runs: [run], notices: [] };
+    const notice = `not compared with optimizations off: the original does not run so (${run.message})`;
+    return { runs: [], notices: [notice] };
   }
 
   /** The original with weights and inputs rounded to half, on every set of inputs. */
@@ -140,29 +178,29 @@ class Verification {
     if (budget.kind !== "half") return results;
     const what = `the original with weights in ${budget.dtype}`;
     this.#onProgress(`${what}, loading`);
-    const say = (run: Run) => this.#onProgress(`${what}, ${drawText(run.draw)}`);
-    const rounded = await runRounded(this.#original, budget.dtype, runs, this.#session, say);
+    const rounded = await runRounded(this.#original, budget.dtype, runs, {
+      ...this.#session,
+      onProgress: (run) => this.#onProgress(`${what}, ${drawText(run.draw)}`),
+      isHalf: (name) => this.#typeInCandidate(name) === budget.dtype,
+    });
     for (const [index, run] of runs.entries()) results.set(run, rounded[index] ?? new Map());
     return results;
   }
 
-  /** How far the original's outputs move when it is computed another way, or its inputs change in the last bit. */
-  async #sensitivity(run: Run): Promise<Map<string, number>> {
+  /** The original's outputs computed in other ways, and with inputs that differ in the last bit. */
+  async #variants(run: Run): Promise<readonly Tensors[]> {
     const { original: path } = this.#task;
     this.#onProgress(`the original, how it rounds, ${drawText(run.draw)}`);
     const results: Tensors[] = [];
-    {
-      await using fused = await openSession({ path }, { ...this.#session, optimization: "all" });
-      results.push(await fused.run(run.inputs));
+    for (const optimization of ["all", "basic", "disabled"] as const) {
+      const inputs = optimization === "basic" ? mapFloats(run.inputs, nudged) : run.inputs;
+      const result = await attempt(async () => {
+        await using session = await openSession({ path }, { ...this.#session, optimization });
+        return await session.run(inputs);
+      });
+      if (!(result instanceof InputError)) results.push(result);
     }
-    await using session = await openSession({ path }, this.#session);
-    results.push(await session.run(mapFloats(run.inputs, nudged)));
-    const moved = new Map<string, number>();
-    for (const [name, expected] of run.expected) {
-      const errors = results.map((result) => errorOf(expected, result.get(name)));
-      moved.set(name, Math.max(...errors));
-    }
-    return moved;
+    return results;
   }
 
   #findDivergence(run: Run, output: OutputReport): Promise<DivergenceReport | undefined> {
@@ -186,11 +224,15 @@ class Verification {
   #asCandidate(inputs: Tensors): Tensors {
     return mapTensors(inputs, (tensor, name) => {
       const permutation = this.#task.permutations.get(name);
-      const declared = this.#candidate.graph.values.get(name)?.declared;
-      const dtype = declared?.kind === "tensor" ? declared.dtype : undefined;
+      const dtype = this.#typeInCandidate(name);
       const placed = permutation === undefined ? tensor : transpose(tensor, permutation);
       return dtype === undefined ? placed : convert(placed, dtype, `input "${name}"`);
     });
+  }
+
+  #typeInCandidate(input: string): DType | undefined {
+    const declared = this.#candidate.graph.values.get(input)?.declared;
+    return declared?.kind === "tensor" ? declared.dtype : undefined;
   }
 
   /** Outputs of the candidate as the original gives them. */
@@ -209,7 +251,7 @@ interface Found {
 }
 
 function nothing(problems: readonly string[]): Found {
-  return { plan: { runs: [], notices: [] }, judged: [], problems };
+  return { plan: { runs: [], notices: [], smallest: undefined }, judged: [], problems };
 }
 
 /** An output that is nowhere a number was compared by its NaN alone. */
@@ -231,19 +273,14 @@ function divergenceTolerance(budget: Budget, error: number): number {
   return isGross ? 10 * budget.tolerance : budget.tolerance;
 }
 
-function errorOf(expected: Tensor, actual: Tensor | undefined): number {
-  if (actual === undefined || actual.dims.join() !== expected.dims.join()) return 0;
-  return compareTensors(expected, actual).maximumError;
-}
-
-/** Every number moved by its last bit, up and down in turn. */
+/** Every number moved by its last bit, up and down in turn; the largest ones down, as there is nothing above. */
 function nudged(tensor: Tensor): Tensor {
   const { dtype, dims } = tensor;
   if (dtype !== "float32") return tensor;
   const step = 2 ** -23;
   const numbers = Float32Array.from(
     numbersOf(tensor),
-    (value, i) => value * (1 + (i % 2 === 0 ? step : -step)),
+    (value, i) => value * (1 + (i % 2 === 0 && Math.abs(value) < 3e38 ? step : -step)),
   );
   return { dtype, dims, data: numbers };
 }

@@ -43,10 +43,11 @@ describe("two models", () => {
     const file = models.write("same", layered());
     const report = await models.report(file, file);
     expect(report).toMatchObject({ same: true, problems: [], firstDivergence: undefined });
-    expect(new Set(report.draws.map(({ sizes }) => sizes["batch"]))).toEqual(new Set([1, 3]));
+    expect(new Set(report.draws.map(({ sizes }) => sizes["batch"]))).toEqual(new Set([0, 1, 3]));
     expect(new Set(report.draws.map(({ name }) => name.split(",")[0]))).toEqual(
-      new Set(["normal", "large", "negative", "zero"]),
+      new Set(["normal", "large", "negative", "zero", "infinity", "nan", "huge"]),
     );
+    expect(report.draws.at(-1)?.name).toBe("normal, seed 2, optimizations off");
     expect(report.outputs[0]?.difference).toMatchObject({ maximumError: 0, mismatches: 0 });
   });
 
@@ -79,7 +80,10 @@ describe("two models", () => {
     const { failingInputs } = await models.compare(a, b);
     expect(failingInputs?.get("x")).toMatchObject({ dtype: "float32" });
     const again = await models.report(a, b, { inputs: failingInputs });
-    expect(again).toMatchObject({ same: false, draws: [{ name: "given" }] });
+    expect(again).toMatchObject({
+      same: false,
+      draws: [{ name: "given" }, { name: "given, optimizations off" }],
+    });
   });
 
   it("with other inputs or outputs are told apart without a run", async () => {
@@ -262,10 +266,15 @@ describe("an ill-conditioned original", () => {
   }
 
   it("is given what its own rounding makes of it", async () => {
-    const report = await models.report(
-      models.write("a", waves(100, false)),
-      models.write("b", waves(100, true)),
-    );
+    const inputs = new Map([
+      [
+        "x",
+        { dtype: "float32", dims: [256], data: Float32Array.from(pseudo(256), (each) => 3 * each) } as const,
+      ],
+    ]);
+    const [a, b] = [models.write("a", waves(100, false)), models.write("b", waves(100, true))];
+    expect(await models.report(a, b)).toMatchObject({ same: true });
+    const report = await models.report(a, b, { inputs });
     expect(report.same).toBe(true);
     const [output] = report.outputs;
     expect(output?.difference?.maximumError).toBeGreaterThan(1e-5);

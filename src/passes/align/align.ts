@@ -6,6 +6,7 @@ import type { Pass, PassContext, PassNote, PassResult, SizedProduct } from "../p
 import { applyPadding } from "./apply.ts";
 import { type Choice, choosePadding } from "./choose.ts";
 import { allAxes, blockUnsafe, collectFills } from "./lanes.ts";
+import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
 import { freeAtoms, type Relations, relate } from "./relate.ts";
 import { findSurprises, type Surprise } from "./surprises.ts";
@@ -16,17 +17,29 @@ export const align: Pass = { name: "align", safe: true, run: runAlign };
 const maxRounds = 8;
 
 function runAlign(context: PassContext): PassResult {
-  const { model, facts, traffic, pricing, names, open } = context;
+  const { model, facts, traffic, pricing, open } = context;
   const relations = relate(facts);
   const fills = collectFills(relations);
   blockUnsafe(relations, freeAtoms(allAxes(relations)), fills);
   const products = context.products.filter(({ scope }) => scope.isMain);
+  const names = partNames(products, relations);
+  blockLeftOut(names, context.leftOut);
   const notes: PassNote[] = [];
   for (let round = 0; round < maxRounds; round++) {
     const choice = choosePadding(relations, freeAtoms(allAxes(relations)), { products, traffic }, pricing);
-    const patch = applyPadding({ model, relations, sizes: choice.sizes, fills, names, open });
+    const patch = applyPadding({
+      model,
+      relations,
+      sizes: choice.sizes,
+      fills,
+      names: context.names,
+      open,
+    });
     const surprises = patch.isEmpty ? [] : findSurprises(context.preview(patch), relations, choice.sizes);
-    if (surprises.length === 0) return { patch, notes: [...notesOf(choice, relations), ...notes] };
+    if (surprises.length === 0) {
+      const parts = [...choice.sizes.keys()].flatMap((atom) => names.get(atom) ?? []);
+      return { patch, notes: [...notesOf(choice, relations), ...notes], parts };
+    }
     notes.push(...takeBack(surprises, choice));
   }
   return { patch: new Patch(), notes };

@@ -4,10 +4,11 @@ import type { Facts } from "../../facts/infer.ts";
 import { type Atom, type Axis, atomsOf, sizeOfAxis } from "../../ir/axis.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
-import type { Pricing, SizedProduct } from "../pass.ts";
+import type { PassContext, Pricing, SizedProduct } from "../pass.ts";
 import { choosePadding, type MeasuredWork } from "./choose.ts";
 import { allAxes, blockUnsafe, collectFills } from "./lanes.ts";
 import { atomsOfProduct } from "./padded.ts";
+import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
 import { freeAtoms, type Relations, relate } from "./relate.ts";
 
@@ -21,12 +22,20 @@ export interface RemainderInput {
   readonly facts: Facts;
   readonly work: MeasuredWork;
   readonly pricing: Pricing;
+  /** As the pass is told it. */
+  readonly leftOut?: PassContext["leftOut"];
 }
 
 /** Solves the model's components once; a reason for any product then. */
-export function explainer({ facts, work, pricing }: RemainderInput): (product: SizedProduct) => Reason {
+export function explainer({
+  facts,
+  work,
+  pricing,
+  leftOut,
+}: RemainderInput): (product: SizedProduct) => Reason {
   const relations = relate(facts);
   blockUnsafe(relations, freeAtoms(allAxes(relations)), collectFills(relations));
+  blockLeftOut(partNames(work.products, relations), leftOut);
   const atoms = freeAtoms(allAxes(relations));
   // What would be padded if any saving were enough, and if inputs and outputs of the model were padded for nothing.
   const unbounded = { ...pricing, leastMicroseconds: 0 };

@@ -30,7 +30,7 @@ function run(context: PassContext): PassResult {
     ...keptNotes(context),
   ];
   const permutations = new Map(rewrite.edges.map((name) => [name, toNhwc]));
-  return { patch, notes, permutations };
+  return { patch, notes, permutations, parts: rewrite.converted.map(labelOf) };
 }
 
 interface Attempt {
@@ -43,7 +43,9 @@ interface Attempt {
 /** Where only gains are asked for: again without the regions that lose, until none does. */
 function rewriteWherePays(context: PassContext): Attempt {
   const left: Region[] = [];
-  const excluded = new Set<Node>();
+  const isLeftOut = (node: Node) =>
+    anchors.has(node.opType) && context.leftOut?.(labelOf(node)) !== undefined;
+  const excluded = new Set(context.model.graph.nodes.filter(isLeftOut));
   for (;;) {
     const patch = new Patch();
     const rewrite = new LayoutRewrite(context, patch.of(context.model.graph), excluded);

@@ -28,7 +28,8 @@ export function mergeEqual(draft: Draft, removed: string[]): boolean {
 function keyOf(draft: Draft, node: Node, operandOf: (name: string) => unknown): string | undefined {
   const type = draft.opTypeOf(node);
   const definition = draft.isStandard(node) ? findOp("", type) : undefined;
-  if (definition === undefined || definition.random === true || type === "Constant") return undefined;
+  if (definition === undefined || definition.random === true || type === "Constant" || draft.isLeftOut(node))
+    return undefined;
   const attributes: (readonly [string, string])[] = [];
   for (const [name, value] of draft.attributesOf(node)) {
     const text = attributeText(value);

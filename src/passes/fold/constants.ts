@@ -30,7 +30,7 @@ function foldedOutputs(
   node: Node,
   doubtful: ReadonlySet<string>,
 ): ReadonlyMap<string, Known> | undefined {
-  if (node.opType === "Constant" && node.domain === "") return undefined;
+  if ((node.opType === "Constant" && node.domain === "") || draft.isLeftOut(node)) return undefined;
   const names = draft.outputsOf(node).filter((name) => name !== "");
   if (names.length === 0) return undefined;
   const values = new Map<string, Known>();

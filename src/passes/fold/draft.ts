@@ -6,6 +6,7 @@ import {
   type AttributeValue,
   functionKey,
   type Graph,
+  labelOf,
   type Model,
   type Node,
   type TensorRef,
@@ -26,6 +27,8 @@ export interface DraftOptions {
   readonly scope: Scope;
   readonly names: FreshNames;
   readonly open: OpenTensor;
+  /** Why a node is to be left as it is, by its label. */
+  readonly leftOut?: ((label: string) => string | undefined) | undefined;
 }
 
 /** What differs from a node as the file has it. */
@@ -45,13 +48,15 @@ export class Draft {
   readonly edits = new Map<Node, NodeEdit>();
   readonly removed = new Set<Node>();
   readonly #open: OpenTensor;
+  readonly #leftOut: DraftOptions["leftOut"];
   readonly #producers = new Map<string, Node>();
   readonly #readers = new Map<string, Set<Node>>();
   /** Nodes whose subgraphs read a value of the main graph, by its name. */
   readonly #captures = new Map<string, Set<Node>>();
   readonly #outputs: ReadonlySet<string>;
 
-  constructor({ model, scope, names, open }: DraftOptions) {
+  constructor({ model, scope, names, open, leftOut }: DraftOptions) {
+    this.#leftOut = leftOut;
     this.graph = model.graph;
     this.scope = scope;
     this.names = names;
@@ -85,9 +90,13 @@ export class Draft {
     return this.model.functions.has(functionKey(node.domain, node.opType, node.overload));
   }
 
-  /** Whether the node is what its operator name says in ai.onnx. */
+  /** Whether the node is what its operator name says in ai.onnx, and may be changed. */
   isStandard(node: Node): boolean {
-    return node.domain === "" && !this.isCall(node);
+    return node.domain === "" && !this.isCall(node) && !this.isLeftOut(node);
+  }
+
+  isLeftOut(node: Node): boolean {
+    return this.#leftOut?.(labelOf(node)) !== undefined;
   }
 
   opTypeOf(node: Node): string {

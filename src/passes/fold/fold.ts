@@ -5,6 +5,7 @@
  * so that comes to an end. The patch is the difference.
  */
 import { inferFacts } from "../../facts/infer.ts";
+import { labelOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
 import { alias } from "./alias.ts";
@@ -28,14 +29,14 @@ interface Changes {
   readonly dead: string[];
 }
 
-function runFold({ model, names, open }: PassContext): PassResult {
+function runFold({ model, names, open, leftOut }: PassContext): PassResult {
   if (model.hasTraining) {
     const message = "nothing is folded: the training information of the model may refer to any value";
     return { patch: new Patch(), notes: [{ kind: "kept", node: undefined, message }] };
   }
   // The facts of the context may have symbols bound to one size: what is written must hold for all.
   const { root } = inferFacts(model);
-  const draft = new Draft({ model, scope: root, names, open });
+  const draft = new Draft({ model, scope: root, names, open, leftOut });
   const changes: Changes = { computed: [], merged: [], passedOn: [], shortened: [], dead: [] };
   const rounds: PassNote[][] = [];
   for (let isChanging = true; isChanging; ) {
@@ -51,6 +52,7 @@ function runFold({ model, names, open }: PassContext): PassResult {
   return {
     patch: writePatch(draft, new Set(deadInitializers(draft))),
     notes: [...notesOf(changes), ...rounds.flat()],
+    parts: [...draft.removed, ...draft.edits.keys()].map(labelOf),
   };
 }
 

@@ -1,5 +1,5 @@
 /** @file Which nodes stay FP32, and why: constants, observed ranges, operators, and what these imply for neighbours. */
-import type { Value } from "../../ir/model.ts";
+import { labelOf, type Value } from "../../ir/model.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType } from "./accepts.ts";
 import { inputsOf, isMoving, isOp, originOf, outputsOf, readersOf } from "./follow.ts";
@@ -43,6 +43,10 @@ class Finder {
   }
 
   find(): Evidence {
+    for (const node of this.#graph.nodes) {
+      const reason = this.#context.leftOut?.(labelOf(node.node));
+      if (reason !== undefined) this.#keep(node, reason);
+    }
     for (const value of this.#graph.values.values()) {
       this.#judgeRange(value);
       if (value.isStored || isOp(value.value.producer, "ConstantOfShape")) this.#judgeConstant(value);

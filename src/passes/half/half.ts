@@ -40,7 +40,11 @@ function run(context: PassContext): PassResult {
     return { patch: new Patch(), notes: [slowerNote(label), ...kept] };
   const message = `${chosen.size} of ${graph.nodes.length} nodes and ${constants} constants in ${label}, with ${casts} Casts`;
   const changed: PassNote = { kind: "changed", node: undefined, message, microseconds };
-  return { patch, notes: [changed, ...maskNotes(evidence), ...kept] };
+  return {
+    patch,
+    notes: [changed, ...maskNotes(evidence), ...kept],
+    parts: [...chosen].map(({ node }) => labelOf(node)),
+  };
 }
 
 /**
