@@ -21,6 +21,7 @@ import { channelsLast } from "../../src/passes/channels-last/channels-last.ts";
 import { fold } from "../../src/passes/fold/fold.ts";
 import { half } from "../../src/passes/half/half.ts";
 import { raiseOpset } from "../../src/passes/half/raise-opset.ts";
+import { rescale } from "../../src/passes/half/rescale.ts";
 import type { Pass, Ranges } from "../../src/passes/pass.ts";
 import type { compareModels } from "../../src/verify/index.ts";
 import { observeHere } from "../../src/verify/ranges-here.ts";
@@ -32,10 +33,10 @@ import { refute } from "./refute.ts";
 
 export const modes = {
   safe: { passes: [fold, align], half: undefined },
-  fp16: { passes: [fold, align, half], half: "fp16" },
+  fp16: { passes: [fold, align, rescale, half], half: "fp16" },
   bf16: { passes: [fold, align, raiseOpset, half], half: "bf16" },
   nhwc: { passes: [fold, align, channelsLast], half: undefined },
-  all: { passes: [fold, align, half, channelsLast], half: "fp16" },
+  all: { passes: [fold, align, rescale, half, channelsLast], half: "fp16" },
 } as const satisfies Record<string, { passes: readonly Pass[]; half: "fp16" | "bf16" | undefined }>;
 
 export type Mode = keyof typeof modes;
