@@ -17,7 +17,11 @@ export interface FixTextOptions {
 export function renderFixText(outcome: FixOutcome, options: FixTextOptions): string {
   const palette = paletteOf(options.color);
   const title = palette.heading(printable(outcome.path));
-  if (!outcome.changed) return `${title}\n  nothing to fix${blockedText(outcome, palette)}\n`;
+  if (!outcome.changed) {
+    const failed = failedLines(outcome, palette);
+    const said = failed.length > 0 ? ["  nothing is left to fix", ...failed] : ["  nothing to fix"];
+    return `${[title, ...said].join("\n")}${blockedText(outcome, palette)}\n`;
+  }
   const lines = [title, `  ${timeText(outcome, palette)}`, `  ${sizeText(outcome)}`];
   for (const note of outcome.notes) {
     if (note.kind !== "changed") continue;
@@ -90,7 +94,7 @@ function failedLines({ notes }: FixOutcome, palette: Palette): string[] {
 
 /** Of parts of a fix that verification refuted. */
 export const failureAdvice =
-  "The rest is verified. What failed is a defect of tc-lint: please report it, with the model if you can.";
+  "What is written is verified. What failed is a defect of tc-lint: please report it, with the model if you can.";
 
 /** Reasons repeat from layer to layer: each once, with its count, or with the layers that a rule still finds. */
 function blockedText({ notes }: FixOutcome, palette: Palette): string {

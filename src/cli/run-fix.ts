@@ -2,6 +2,7 @@
 import { type FixOutcome, fixModel, type Proof, type Verify } from "../fix/fix.ts";
 import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
+import { counted } from "../report/format.ts";
 import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
 import { proveHalf } from "./fix-half.ts";
@@ -80,9 +81,8 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promis
   });
   const failed = outcome.notes.filter(({ kind }) => kind === "failed").length;
   if (failed > 0) {
-    process.stderr.write(
-      `tc-lint: ${plan.path}: ${failed} part(s) of the fix failed verification and are left out. ${failureAdvice}\n`,
-    );
+    const what = counted(failed, "part");
+    complain(`${plan.path}: ${what} of the fix failed verification and left out. ${failureAdvice}`);
   }
   await writeFixText(renderFixText(outcome, { color, diff: fix.dryRun, ranges }), flags);
   return entryOf(outcome, ranges);

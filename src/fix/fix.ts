@@ -95,19 +95,15 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   const whole = { ...runFix(original, request.settings), left: [] };
   const isCopy = resolve(request.destination) !== resolve(request.path);
   if (request.dryRun || (!whole.fixed.changed && !isCopy)) {
-    return {
-      ...outcomeOf(request, original, whole),
-      written: false,
-      proof: null,
-      bytes: original.bytes,
-      dataFiles: [],
-    };
+    return { ...outcomeOf(request, original, whole), ...unwritten(original) };
   }
   using lock = lockModel(request.destination);
   const site = { request, original, state, lock };
   const placed = await place(whole, site);
   if (!(placed instanceof InputError)) return { ...outcomeOf(request, original, whole), ...placed };
   const sound = await soundPartOf(whole, placed, site);
+  if (!sound.fixed.changed && !isCopy)
+    return { ...outcomeOf(request, original, sound), ...unwritten(original) };
   const second = await place(sound, site);
   if (second instanceof InputError) throw second;
   return { ...outcomeOf(request, original, sound), ...second };
@@ -130,6 +126,10 @@ interface Site {
 }
 
 type Placed = Pick<FixOutcome, "written" | "proof" | "bytes" | "dataFiles">;
+
+function unwritten({ bytes }: OpenModel): Placed {
+  return { written: false, proof: null, bytes, dataFiles: [] };
+}
 
 function runFix(original: OpenModel, settings: FixSettings): Fix {
   return { settings, fixed: runToFixedPoint(original, settings) };
@@ -164,7 +164,7 @@ async function differenceOr<T>(verification: Promise<T>): Promise<T | InputError
   }
 }
 
-/** As much of a fix as is the same function. Throws the difference where nothing is. */
+/** As much of a fix as is the same function: the original itself where nothing is. */
 async function soundPartOf(whole: Fix, difference: InputError, site: Site): Promise<JudgedFix> {
   const { original, request } = site;
   const limited = (kept: readonly Piece[], left: readonly LeftPiece[]) =>
@@ -173,9 +173,7 @@ async function soundPartOf(whole: Fix, difference: InputError, site: Site): Prom
     const placed = await place(limited(pieces, []), site, true);
     return placed instanceof InputError ? reasonOf(placed) : undefined;
   });
-  const sound = { ...limited(kept, left), left };
-  if (kept.length === 0 || !sound.fixed.changed) throw difference;
-  return sound;
+  return { ...limited(kept, left), left };
 }
 
 function reasonOf(difference: InputError): string {

@@ -155,12 +155,24 @@ describe("a pass that is wrong as a whole", () => {
     expect(model.graph.nodes.map(({ opType }) => opType)).toEqual(["Conv", "Relu", "Conv"]);
   });
 
-  it("refuses the fix where nothing else is done", async () => {
+  it("leaves the model alone where nothing else is done", async () => {
     const file = writeExternal(folder);
     const before = contentsOf(folder);
-    await expect(fixed(file, settingsFor([spoiler("channels-last", "w2")]))).rejects.toMatchObject({
-      code: "not-the-same",
-    });
+    const { outcome, failed } = await fixed(file, settingsFor([spoiler("channels-last", "w2")]));
+    expect(outcome).toMatchObject({ changed: false, written: false, proof: null });
+    expect(failed).toMatchObject([{ pass: "channels-last", message: expect.stringContaining("differs") }]);
+    expect(contentsOf(folder)).toEqual(before);
+  });
+
+  it("is left alone by the next fix, which says the same", async () => {
+    const file = writeInline(folder);
+    const settings = settingsFor([fold, align, spoiler("channels-last", "w2")]);
+    const first = await fixed(file, settings);
+    expect(first.outcome.written).toBe(true);
+    const before = contentsOf(folder);
+    const again = await fixed(file, settings);
+    expect(again.outcome).toMatchObject({ changed: false, written: false });
+    expect(again.failed.map(({ pass }) => pass)).toEqual(first.failed.map(({ pass }) => pass));
     expect(contentsOf(folder)).toEqual(before);
   });
 });
