@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { inferFacts } from "../facts/infer.ts";
 import { writeEmulation } from "../fix/emulation.ts";
 import { DifferenceError, type Proof } from "../fix/fix.ts";
+import { keepOnSignal, removeOnSignal } from "../onnx/cleanup.ts";
 import { openModel } from "../onnx/open.ts";
 import type { HalfType } from "../passes/half/accepts.ts";
 import { typeErrors } from "../passes/half/check.ts";
@@ -19,6 +20,7 @@ export async function proveHalf(request: ProofRequest, type: HalfType): Promise<
   if (request.half === "bf16") checkTypes(request);
   else await proveSame(request);
   const folder = mkdtempSync(join(tmpdir(), "tc-lint-half-"));
+  removeOnSignal(folder);
   try {
     const candidate = join(folder, "emulated.onnx");
     await writeEmulation(request.candidate, candidate, type);
@@ -30,6 +32,7 @@ export async function proveHalf(request: ProofRequest, type: HalfType): Promise<
     return { ...proof, summary: `${proof.summary}; ${how}` };
   } finally {
     rmSync(folder, { recursive: true, force: true });
+    keepOnSignal(folder);
   }
 }
 

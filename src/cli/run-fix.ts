@@ -6,7 +6,6 @@ import { counted } from "../report/format.ts";
 import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
 import { proveHalf } from "./fix-half.ts";
-import { Interrupted, interruptedExitCode, interruptible } from "./fix-interrupt.ts";
 import type { FixFlags } from "./fix-options.ts";
 import { writeFixReports, writeFixText } from "./fix-output.ts";
 import { rangesFor } from "./fix-ranges.ts";
@@ -46,8 +45,6 @@ export async function runFix(
     try {
       entries.push(await reported(plan, flags, fix));
     } catch (error) {
-      // What was staged is gone by now; the child process ends with this one.
-      if (error instanceof Interrupted) process.exit(interruptedExitCode);
       const input = inputErrorOf(error);
       if (input === undefined) throw error;
       complain(input.message);
@@ -118,9 +115,7 @@ async function fixOne(
         sizes,
         onProgress,
       };
-      return interruptible(
-        fix.half === undefined ? proveSame(request) : proveHalf(request, settings.options.halfType),
-      );
+      return fix.half === undefined ? proveSame(request) : proveHalf(request, settings.options.halfType);
     };
     const outcome = await fixModel({
       path,

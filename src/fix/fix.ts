@@ -3,10 +3,11 @@
  * then put in place.
  */
 import { basename, dirname, join, resolve } from "node:path";
+import { inferFacts } from "../facts/infer.ts";
 import { InputError } from "../ir/errors.ts";
 import { labelOf } from "../ir/model.ts";
 import { Patch } from "../ir/patch.ts";
-import { buildContext } from "../lint/run.ts";
+import { buildContext, errorOf } from "../lint/run.ts";
 import { lockModel, type ModelLock } from "../onnx/lock.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { type SourceState, sourceState } from "../onnx/source-state.ts";
@@ -91,6 +92,7 @@ const metadataKey = "tc-lint.fix";
 export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   using original = openModel(request.path);
   checkWeights(original);
+  checkNodes(original);
   const state = sourceState(original);
   const whole = { ...runFix(original, request.settings), left: [] };
   const isCopy = resolve(request.destination) !== resolve(request.path);
@@ -245,6 +247,12 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
     fixed = next;
   }
   return { ...fixed, changed: fixed.model !== original, notes, permutations, parts };
+}
+
+/** What linting calls broken is not repaired: nobody knows what it should compute. Throws InputError. */
+function checkNodes(model: OpenModel): void {
+  const error = errorOf({ model, facts: inferFacts(model) });
+  if (error !== null) throw new InputError(error.code, `${error.message}; it is not repaired`);
 }
 
 /** Without its weights a model cannot be repaired, and would be proven to be nothing. Throws InputError. */

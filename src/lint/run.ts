@@ -231,7 +231,7 @@ function skippedOf({ facts, unresolved }: LintContext): ModelReport["skipped"] {
 }
 
 /** An operator whose inputs contradict its definition is a broken model, whatever else was found. */
-function errorOf({ model, facts }: LintContext): ModelReport["error"] {
+export function errorOf({ model, facts }: Pick<LintContext, "model" | "facts">): ModelReport["error"] {
   const wrong = facts.skipped.filter(({ kind }) => kind === "shape-error");
   const [first] = wrong;
   if (first === undefined) return null;

@@ -3,8 +3,8 @@ import { evaluateDim } from "../ir/dim.ts";
 import { type DType, dtypes } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Model, Value } from "../ir/model.ts";
+import { requiredInputs } from "../ir/symbols.ts";
 import { Random } from "./random.ts";
-import { requiredInputs } from "./sizes.ts";
 import { type ArrayType, countOf, isArrayType, type Tensor, type Tensors, tensorOf } from "./tensor.ts";
 import { addsToScores, type Bindings, type Use, useOf } from "./use.ts";
 

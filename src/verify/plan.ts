@@ -1,11 +1,12 @@
 /** @file Which inputs both models are run on, and what the original makes of them. */
 import { InputError } from "../ir/errors.ts";
 import type { Model } from "../ir/model.ts";
+import { requiredInputs } from "../ir/symbols.ts";
 import type { Budget } from "./budget.ts";
 import { type Draw, type DrawKind, drawInputs } from "./inputs.ts";
 import type { Session } from "./ort.ts";
 import type { DrawReport } from "./report.ts";
-import { type GivenSizes, requiredInputs, sizeAttempts } from "./sizes.ts";
+import { type GivenSizes, sizeAttempts } from "./sizes.ts";
 import { convert, type Tensors } from "./tensor.ts";
 import type { Bindings } from "./use.ts";
 

@@ -2,9 +2,9 @@
 import { dtypes } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import { type Graph, labelOf, type Model, type Node, operatorOf, type Value } from "../ir/model.ts";
+import { requiredInputs } from "../ir/symbols.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import type { Budget } from "./budget.ts";
-import { requiredInputs } from "./sizes.ts";
 
 /** Operators that draw numbers; with a `seed`, the same ones in every session. */
 const random: ReadonlySet<string> = new Set([

@@ -1,16 +1,12 @@
 /** @file Sizes for the symbolic axes of a model's inputs: candidates, of which those are used that the model takes. */
 import { collectSymbols } from "../ir/dim.ts";
 import { InputError } from "../ir/errors.ts";
-import type { Model, Value } from "../ir/model.ts";
+import type { Model } from "../ir/model.ts";
+import { deriveSum, isBatchSymbol, requiredInputs } from "../ir/symbols.ts";
 import type { Bindings } from "./use.ts";
 
 /** By symbol: as the user says, each in turn. */
 export type GivenSizes = Readonly<Record<string, readonly number[]>>;
-
-/** Inputs that the caller must give: an initializer of the same name is a default. */
-export function requiredInputs(model: Model): readonly Value[] {
-  return model.graph.inputs.filter(({ initializer }) => initializer === undefined);
-}
 
 /** Symbols in the shapes of the inputs. Throws InputError `unknown-shape` where an input has none. */
 export function inputSymbols(model: Model): readonly string[] {
@@ -55,7 +51,7 @@ export function sizeAttempts(model: Model, given: GivenSizes): readonly (readonl
   }
   if (symbols.length === 0) return [[new Map()]];
   const free = symbols.filter((name) => given[name] === undefined);
-  const pairs = free.some((name) => !isBatch(model, name)) ? sizePairs : sizePairs.slice(0, 1);
+  const pairs = free.some((name) => !isBatchSymbol(model, name)) ? sizePairs : sizePairs.slice(0, 1);
   const attempts = pairs.map((pair) => bindingsOf(model, symbols, pair, given));
   // What one size goes by two names, nothing in the model says.
   const alike =
@@ -75,7 +71,7 @@ function bindingsOf(
   return Array.from({ length: rounds }, (_, round) => {
     const sizes = new Map<string, number>();
     for (const name of symbols) {
-      const own = given[name] ?? (isBatch(model, name) && !areAlike ? batchSizes : pair);
+      const own = given[name] ?? (isBatchSymbol(model, name) && !areAlike ? batchSizes : pair);
       sizes.set(name, own[round % own.length] ?? 1);
     }
     for (const name of symbols) if (given[name] === undefined) deriveSum(name, sizes);
@@ -86,7 +82,7 @@ function bindingsOf(
 /** Other sizes of an axis that ran at one: small ones first, then near it, for models that take few. */
 function otherSizes(model: Model, symbol: string, ran: number): readonly number[] {
   const near = [2 * ran, Math.floor(ran / 2), ran + 1, ran - 1];
-  const usual = isBatch(model, symbol) ? [...batchSizes, 2] : sizePairs.flat();
+  const usual = isBatchSymbol(model, symbol) ? [...batchSizes, 2] : sizePairs.flat();
   return [...new Set([...usual, ...near])].filter((size) => size > 0 && size !== ran);
 }
 
@@ -119,31 +115,5 @@ export function changedSizes(model: Model, symbols: readonly string[], ran: Bind
 
 /** Symbols that stand for the number of samples. */
 export function batchSymbols(model: Model): readonly string[] {
-  return inputSymbols(model).filter((name) => isBatch(model, name));
-}
-
-/** By its name, or because it is only ever the first axis. */
-function isBatch(model: Model, symbol: string): boolean {
-  if (/batch/i.test(symbol)) return true;
-  return requiredInputs(model).every(({ declared }) => {
-    const shape = declared?.kind === "tensor" ? (declared.shape ?? []) : [];
-    return shape.every((dim, axis) => {
-      const inside = new Set<string>();
-      collectSymbols(dim, inside);
-      return axis === 0 || !inside.has(symbol);
-    });
-  });
-}
-
-/** Exporters name what belongs together: "past_sequence_length + 1" is a symbol of that name. */
-function deriveSum(name: string, sizes: Map<string, number>): void {
-  const terms = name.split("+").map((term) => term.trim());
-  if (terms.length < 2) return;
-  const values = terms.map((term) => (/^\d+$/.test(term) ? Number(term) : sizes.get(term)));
-  let total = 0;
-  for (const value of values) {
-    if (value === undefined) return;
-    total += value;
-  }
-  sizes.set(name, total);
+  return inputSymbols(model).filter((name) => isBatchSymbol(model, name));
 }

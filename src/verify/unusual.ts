@@ -1,9 +1,9 @@
 /** @file Inputs that few callers give, and that a function is defined on all the same: which of them a model can be given. */
 import { dtypes } from "../ir/dtype.ts";
 import type { Model, Value } from "../ir/model.ts";
+import { requiredInputs } from "../ir/symbols.ts";
 import type { Budget } from "./budget.ts";
 import type { DrawKind } from "./inputs.ts";
-import { requiredInputs } from "./sizes.ts";
 import { addsToScores, type Bindings, useOf } from "./use.ts";
 
 /** Half precision is judged on the range that its islands were chosen for: nothing huge. */

@@ -45,7 +45,9 @@ describe("tc-lint verify", () => {
     expect(stdout).toMatch(
       /^a\.onnx and a\.onnx are the same function\n {2}✓ output y float32\[1,4\]: no difference/,
     );
-    expect(stdout).toMatch(/10 sets of inputs: normal ×4, large, negative, zero, infinity, nan, huge; batch 1 and 3 and 0/);
+    expect(stdout).toMatch(
+      /10 sets of inputs: normal ×4, large, negative, zero, infinity, nan, huge; batch 1 and 3 and 0/,
+    );
   });
 
   it("exits with 1 where they differ, and says where they part", async () => {

@@ -23,7 +23,7 @@ import { half } from "../../src/passes/half/half.ts";
 import type { Pass } from "../../src/passes/pass.ts";
 import { encodeNumbers, MemoryBytes } from "../../src/passes/tensors.ts";
 import { type Bundle, bundle } from "../bundle.ts";
-import { node } from "../onnx/build.ts";
+import { info, node } from "../onnx/build.ts";
 import {
   contentsOf,
   convolutions,
@@ -233,6 +233,19 @@ describe("nothing is written", () => {
     ]);
     expect(contentsOf(folder)).toEqual(before);
   });
+
+  it.each([true, false])(
+    "where a node contradicts its inputs, which linting calls broken (dry run: %s)",
+    async (dryRun) => {
+      const graph = convolutions();
+      const broken = { ...graph, input: [info("x", [1, 31, 28, 28])] };
+      const file = writeInline(folder, broken);
+      await expect(fixModel(requestFor(file, { dryRun }))).rejects.toMatchObject({
+        code: "invalid-node",
+        message: expect.stringMatching(/"first" \(Conv\).*it is not repaired/),
+      });
+    },
+  );
 
   it("where passes never come to rest", async () => {
     const restless: Pass = {

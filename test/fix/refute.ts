@@ -3,11 +3,12 @@
  * compared by nothing that verification itself draws and compares with.
  */
 import { InferenceSession, Tensor } from "onnxruntime-node";
+import { requiredInputs } from "../../src/ir/symbols.ts";
 import { applyPatch } from "../../src/onnx/apply.ts";
 import { modelInMemory } from "../../src/onnx/in-memory.ts";
 import { openModel } from "../../src/onnx/open.ts";
 import { roundWeights } from "../../src/verify/rounded.ts";
-import { inputSymbols, requiredInputs } from "../../src/verify/sizes.ts";
+import { inputSymbols } from "../../src/verify/sizes.ts";
 import { noise, volume } from "../passes/folding.ts";
 
 export interface RefuteTask {

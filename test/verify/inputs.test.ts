@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { requiredInputs } from "../../src/ir/symbols.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { type Draw, drawInputs } from "../../src/verify/inputs.ts";
-import { requiredInputs, sizeAttempts } from "../../src/verify/sizes.ts";
+import { sizeAttempts } from "../../src/verify/sizes.ts";
 import { numbersOf } from "../../src/verify/tensor.ts";
 import { useOf } from "../../src/verify/use.ts";
 import { floats, info, int64, integers, modelBytes, node, type types } from "../onnx/build.ts";
