@@ -8,6 +8,7 @@ import { isConstant, type Scope } from "../../facts/scope.ts";
 import { type Atom, type Axis, atomsOf, type PaddedSizes, sizeOfAxis } from "../../ir/axis.ts";
 import { AxisSolver } from "../../ir/axis-solver.ts";
 import { collectSymbols, type Dim, evaluateDim } from "../../ir/dim.ts";
+import { groupBy } from "../../ir/group.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
 import { ShapeError } from "../../ops/op.ts";
@@ -64,6 +65,7 @@ export interface Relations {
   axesOf(value: Value): readonly Axis[] | undefined;
   readonly contractions: readonly Contraction[];
   readonly rewrites: readonly Rewrite[];
+  rewritesOf(node: Node): readonly Rewrite[];
   readonly fills: readonly Fill[];
   readonly shuffles: readonly RelatedShuffle[];
 }
@@ -160,12 +162,14 @@ export class RelationBuilder {
       if (outside !== undefined) this.block(value, `is read inside a subgraph, by "${labelOf(outside)}"`);
     }
     const axes = this.#axes;
+    const rewrites = groupBy(this.rewrites, ({ node }) => node);
     return {
       scope: this.#scope,
       solver: this.solver,
       axesOf: (value) => (axes.has(value) ? axes.get(value) : this.axesOf(value)),
       contractions: this.contractions,
       rewrites: this.rewrites,
+      rewritesOf: (node) => rewrites.get(node) ?? [],
       fills: this.fills,
       shuffles: this.shuffles,
     };
