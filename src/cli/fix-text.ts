@@ -24,9 +24,9 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
     lines.push(`  ${palette.bold(note.pass)}  ${printable(note.message)}${savesText(note.microseconds)}`);
   }
   if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
-  if (options.diff) lines.push(...diffLines(outcome, palette));
-  lines.push(...resultLines(outcome, palette));
-  return `${lines.join("\n")}${blockedText(outcome, palette)}\n`;
+  const changes = options.diff ? diffLines(outcome, palette) : [];
+  const all = [...lines, ...changes, ...resultLines(outcome, palette)];
+  return `${all.join("\n")}${blockedText(outcome, palette)}\n`;
 }
 
 function savesText(microseconds: number | undefined): string {

@@ -60,6 +60,8 @@ export interface Evaluation {
   /** How much of the error a changed self shares. */
   readonly shared: number;
   readonly savingScale: number;
+  /** Made when first asked for: equal works have one. */
+  estimate?: Estimate;
 }
 
 export function createCostModel({ calibration }: CostModelOptions = {}): CostModel {
@@ -83,18 +85,9 @@ class FittedCostModel implements CostModel {
   }
 
   estimate(work: Work<number>, target: Target, detail: WorkDetail = {}): Estimate {
-    const { sketch, microseconds, above, below } = this.#evaluate(work, target, detail);
-    const { bound, tensorCore, bytes } = sketch;
-    return {
-      microseconds,
-      low: microseconds * Math.exp(-below),
-      high: microseconds * Math.exp(above),
-      bound,
-      tensorCore,
-      flops: flopsOf(work),
-      bytes,
-      biasMicroseconds: (sketch.biasMicroseconds / sketch.microseconds) * microseconds,
-    };
+    const evaluation = this.#evaluate(work, target, detail);
+    evaluation.estimate ??= estimateOf(evaluation, work);
+    return evaluation.estimate;
   }
 
   savingOf(before: readonly Work<number>[], after: readonly Work<number>[], target: Target): Saving {
@@ -105,7 +98,7 @@ class FittedCostModel implements CostModel {
   }
 
   #evaluate(work: Work<number>, target: Target, detail: WorkDetail): Evaluation {
-    const key = JSON.stringify([work, target.gpu.id, target.stack.id, target.precision, detail]);
+    const key = keyOf(work, target, detail);
     const known = this.#remembered.get(key);
     if (known !== undefined) return known;
     const evaluation = evaluate(
@@ -144,4 +137,26 @@ function evaluate(sketched: Sketch, fit: Fitted): Evaluation {
     shared,
     savingScale,
   };
+}
+
+function estimateOf({ sketch, microseconds, above, below }: Evaluation, work: Work<number>): Estimate {
+  const { bound, tensorCore, bytes } = sketch;
+  return {
+    microseconds,
+    low: microseconds * Math.exp(-below),
+    high: microseconds * Math.exp(above),
+    bound,
+    tensorCore,
+    flops: flopsOf(work),
+    bytes,
+    biasMicroseconds: (sketch.biasMicroseconds / sketch.microseconds) * microseconds,
+  };
+}
+
+/** Everything an evaluation depends on. Written by hand: it is asked for at every node, several times. */
+function keyOf(work: Work<number>, { gpu, stack, precision }: Target, detail: WorkDetail): string {
+  let key = `${gpu.id};${stack.id};${precision}`;
+  for (const [name, value] of Object.entries(work)) key += `;${name}=${value}`;
+  for (const [name, value] of Object.entries(detail)) key += `;${name}=${value}`;
+  return key;
 }

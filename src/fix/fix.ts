@@ -100,7 +100,7 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
       );
     }
     const next = runPasses(fixed.model, settings);
-    notes.push(...next.notes.filter(({ kind }) => kind === "changed"));
+    for (const note of next.notes) if (note.kind === "changed") notes.push(note);
     if (!next.changed) break;
     for (const [name, permutation] of next.permutations) permutations.set(name, permutation);
     fixed = next;

@@ -60,7 +60,7 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   for (const pass of settings.passes) {
     const { patch, notes: said, permutations: moved } = pass.run(contextOf(model, settings));
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
-    notes.push(...said.map((note) => ({ ...note, pass: pass.name })));
+    for (const note of said) notes.push({ ...note, pass: pass.name });
     // A name of its own for every patch, in later rounds too: one that is there is still read.
     if (!patch.isEmpty) model = patched(model, patch, `tc-lint.${model.files.made.size}.data`);
   }

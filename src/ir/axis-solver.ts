@@ -100,7 +100,7 @@ export class AxisSolver {
       const halves = here <= missing ? undefined : this.cut(part, missing);
       if (here > missing && halves === undefined) return undefined;
       taken.push(halves?.[0] ?? part);
-      if (halves !== undefined) left.push(...partsOf(halves[1]).toReversed());
+      if (halves !== undefined) for (const rest of partsOf(halves[1]).toReversed()) left.push(rest);
       missing -= Math.min(here, missing);
     }
     return this.sum(taken);

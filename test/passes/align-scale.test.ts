@@ -71,6 +71,17 @@ describe("large models", () => {
     expect(more.asked / few.asked).toBeLessThan(4 ** 2.6);
   }, 60_000);
 
+  it("take more operands than a call has arguments", () => {
+    const bytes = model(options, (graph) => {
+      const h = graph.node("MatMul", [graph.input("x", [4, 9]), weight(graph, [9, 13])]);
+      const sum = graph.node("Sum", new Array<string>(130_000).fill(h));
+      graph.node("MatMul", [sum, weight(graph, [13, 5])], {}, { outputs: ["y"] });
+      graph.output("y");
+    });
+    const { sizes } = padEverything(modelFromBytes(bytes));
+    expect([...sizes.keys()].map(({ size }) => size)).toContain(13);
+  }, 60_000);
+
   it.each([1e9, 2 ** 33, 2 ** 40])("keep an axis of %d as a number", (size) => {
     const bytes = model(options, (graph) => {
       const x = graph.input("x", [size, 13]);
