@@ -102,6 +102,11 @@ function weight(name: string, dims: number[], seed: number): Part {
   return { tensor: { name, dims, dataType: 1, rawData } };
 }
 
+function wholeNumbers(name: string, values: readonly number[]): Part {
+  const rawData = new Uint8Array(BigInt64Array.from(values, BigInt).buffer);
+  return { tensor: { name, dims: [values.length], dataType: 7, rawData } };
+}
+
 function ints(name: string, ...values: number[]): types.IAttributeProto {
   return { name, type: 7, ints: values };
 }
@@ -177,21 +182,23 @@ function* dense(layers: number): Generator<Part> {
   yield { output: info("y", [1, width, 8, 8]) };
 }
 
-/** A Split into parts of three, a Concat of them the other way round, between two products. */
+/** A Split into parts of sizes that repeat, a Concat of them the other way round, between two products. */
 function* split(parts: number): Generator<Part> {
-  const total = 3 * parts;
+  const sizes = Array.from({ length: parts }, (_, part) => 3 + (part % 5));
+  const total = sizes.reduce((sum, size) => sum + size, 0);
   const names = Array.from({ length: parts }, (_, part) => `s${part}`);
   yield node("MatMul", ["x", "w"], ["h"]);
-  yield node("Split", ["h"], names, int("axis", 1));
+  yield node("Split", ["h", "sizes"], names, int("axis", 1));
   yield node("Concat", names.toReversed(), ["k"], int("axis", 1));
   yield node("MatMul", ["k", "v"], ["y"]);
+  yield wholeNumbers("sizes", sizes);
   yield weight("w", [width, total], 0);
   yield weight("v", [total, width], 1);
   yield { input: info("x", [rows, width]) };
   yield { output: info("y", [rows, width]) };
 }
 
-/** The same, added to what was split: parts are tied to parts. */
+/** Equal parts, added to what was split: parts are tied to parts. */
 function* splitResidual(parts: number): Generator<Part> {
   const total = 3 * parts;
   const names = Array.from({ length: parts }, (_, part) => `s${part}`);

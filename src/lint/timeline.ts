@@ -241,7 +241,7 @@ class ScopeSteps {
     const { target, cost, bindings } = this.#input;
     const found = step.work ?? chainWork(step.nodes, this.#scope, this.#constants, bindings);
     if (found === undefined) return undefined;
-    const work = this.#pool.share(found);
+    const work = step.product === undefined ? this.#pool.share(found) : found;
     const [first] = step.nodes;
     const variant = step.nodes.length === 1 && first !== undefined ? variants[first.opType] : undefined;
     const detail: WorkDetail = variant === undefined ? noDetail : { variant };
