@@ -44,7 +44,14 @@ export class ItemTimes {
     const isWide = axesOf(values, this.#relations, mostAxes + 1).length > mostAxes;
     if (isWide && !hasOwn) {
       const growth = new LiveGrowth(step, live, this.#relations, this.#pricing);
-      return () => grownTime(step, growth, this.#pricing);
+      return this.#lookedUp(
+        step,
+        () => grownTime(step, growth, this.#pricing),
+        () => {
+          const { elements = 0, columns = 0 } = growth.largest?.padded ?? {};
+          return `${growth.read},${growth.written},${elements},${columns}`;
+        },
+      );
     }
     const price = () => stepTime(step, live.sizes, this.#relations, this.#pricing);
     return this.#remembered(step, values, step.nodes, live, price);
@@ -64,12 +71,20 @@ export class ItemTimes {
     const rewrites = nodes
       .flatMap((node) => this.#relations.rewritesOf(node))
       .filter(({ kind }) => kind === "attribute");
+    return this.#lookedUp(item, price, () => {
+      let key = "";
+      for (const { size } of followed) key += `${size},`;
+      return rewrites.length === 0
+        ? key
+        : key + JSON.stringify([...rewrittenAttributes(rewrites, live.sizes)]);
+    });
+  }
+
+  #lookedUp(item: SizedProduct | TrafficStep, price: () => number, keyOf: () => string): () => number {
     const known = this.#known.get(item) ?? new Map<string, number>();
     this.#known.set(item, known);
     return () => {
-      let key = "";
-      for (const { size } of followed) key += `${size},`;
-      if (rewrites.length > 0) key += JSON.stringify([...rewrittenAttributes(rewrites, live.sizes)]);
+      const key = keyOf();
       const before = known.get(key);
       if (before !== undefined) return before;
       const time = price();
