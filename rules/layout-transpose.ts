@@ -43,7 +43,7 @@ export default defineRule({
     converts: "Transpose {perm} only moves channels {direction}, between {before} and {behind}",
   },
   *check(context) {
-    const index = new ProductIndex(context.products);
+    const index = ProductIndex.of(context.products);
     for (const scope of context.facts.scopes()) {
       for (const node of scope.graph.nodes) {
         const perm = isOp(node, "Transpose") ? intsOf(node, "perm", scope) : undefined;

@@ -52,7 +52,7 @@ export default defineRule({
       "{channels} → {filters} channels, off the multiple of {multiple}: a slower {format} kernel runs; pad {change}",
   },
   *check(context) {
-    const index = new ProductIndex(context.products);
+    const index = ProductIndex.of(context.products);
     for (const product of context.products) {
       const work = product.sizes;
       if (work.kind !== "conv" || work.groups !== 1 || isQuantized(work.dtype)) continue;

@@ -42,7 +42,7 @@ export default defineRule({
       "first convolution reads {channels} channels: {padded} run faster, and {padded} is enough (not 8)",
   },
   *check(context) {
-    const index = new ProductIndex(context.products);
+    const index = ProductIndex.of(context.products);
     for (const product of context.products) {
       const work = product.sizes;
       if (work.kind !== "conv" || !isNarrowStem(work) || !isFirstLayer(product, index)) continue;

@@ -41,7 +41,7 @@ export default defineRule({
     gemm: "M×N×K = {m}×{n}×{k} in INT8, off the multiple of {multiple}; pad {change}",
   },
   *check(context) {
-    const index = new ProductIndex(context.products);
+    const index = ProductIndex.of(context.products);
     for (const product of context.products) {
       const work = product.sizes;
       if (!isQuantized(work.dtype)) continue;

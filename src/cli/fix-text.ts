@@ -30,9 +30,9 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
   const assumed = Object.keys(outcome.assumed);
   if (assumed.length > 0) lines.push(`  ${printable(assumedText(assumed, outcome.assumed))}`);
   if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
-  if (options.diff) lines.push(...diffLines(outcome, palette));
-  lines.push(...resultLines(outcome, palette), ...failedLines(outcome, palette));
-  return `${lines.join("\n")}${blockedText(outcome, palette)}\n`;
+  const changes = options.diff ? diffLines(outcome, palette) : [];
+  const all = [...lines, ...changes, ...resultLines(outcome, palette), ...failedLines(outcome, palette)];
+  return `${all.join("\n")}${blockedText(outcome, palette)}\n`;
 }
 
 function savesText(microseconds: number | undefined): string {

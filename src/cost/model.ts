@@ -60,6 +60,8 @@ export interface Evaluation {
   /** How much of the error a changed self shares. */
   readonly shared: number;
   readonly savingScale: number;
+  /** Made when first asked for: equal works have one. */
+  estimate?: Estimate;
 }
 
 export function createCostModel({ calibration }: CostModelOptions = {}): CostModel {
@@ -68,11 +70,21 @@ export function createCostModel({ calibration }: CostModelOptions = {}): CostMod
 
 /** Layers repeat within a model, and a solver asks for the same sizes again and again. */
 const maxRemembered = 50_000;
+/** Works made for one question fill this up; those that are asked for again are soon back. */
+const maxRecent = 4096;
+
+interface Asked {
+  readonly target: Target;
+  readonly detail: WorkDetail;
+  readonly evaluation: Evaluation;
+}
 
 class FittedCostModel implements CostModel {
   readonly #calibrations: readonly Calibration[];
   readonly #fits = new Map<string, Fitted>();
   readonly #remembered = new Map<string, Evaluation>();
+  /** By the object itself: equal works of a model are mostly one. */
+  readonly #recent = new Map<Work<number>, readonly Asked[]>();
 
   constructor(calibrations: readonly Calibration[]) {
     this.#calibrations = calibrations;
@@ -83,18 +95,9 @@ class FittedCostModel implements CostModel {
   }
 
   estimate(work: Work<number>, target: Target, detail: WorkDetail = {}): Estimate {
-    const { sketch, microseconds, above, below } = this.#evaluate(work, target, detail);
-    const { bound, tensorCore, bytes } = sketch;
-    return {
-      microseconds,
-      low: microseconds * Math.exp(-below),
-      high: microseconds * Math.exp(above),
-      bound,
-      tensorCore,
-      flops: flopsOf(work),
-      bytes,
-      biasMicroseconds: (sketch.biasMicroseconds / sketch.microseconds) * microseconds,
-    };
+    const evaluation = this.#evaluate(work, target, detail);
+    evaluation.estimate ??= estimateOf(evaluation, work);
+    return evaluation.estimate;
   }
 
   savingOf(before: readonly Work<number>[], after: readonly Work<number>[], target: Target): Saving {
@@ -105,7 +108,17 @@ class FittedCostModel implements CostModel {
   }
 
   #evaluate(work: Work<number>, target: Target, detail: WorkDetail): Evaluation {
-    const key = JSON.stringify([work, target.gpu.id, target.stack.id, target.precision, detail]);
+    const asked = this.#recent.get(work) ?? [];
+    const same = asked.find((each) => isSame(each, target, detail));
+    if (same !== undefined) return same.evaluation;
+    const evaluation = this.#lookUp(work, target, detail);
+    if (this.#recent.size >= maxRecent) this.#recent.clear();
+    this.#recent.set(work, [...asked, { target, detail, evaluation }]);
+    return evaluation;
+  }
+
+  #lookUp(work: Work<number>, target: Target, detail: WorkDetail): Evaluation {
+    const key = keyOf(work, target, detail);
     const known = this.#remembered.get(key);
     if (known !== undefined) return known;
     const evaluation = evaluate(
@@ -144,4 +157,40 @@ function evaluate(sketched: Sketch, fit: Fitted): Evaluation {
     shared,
     savingScale,
   };
+}
+
+function estimateOf({ sketch, microseconds, above, below }: Evaluation, work: Work<number>): Estimate {
+  const { bound, tensorCore, bytes } = sketch;
+  return {
+    microseconds,
+    low: microseconds * Math.exp(-below),
+    high: microseconds * Math.exp(above),
+    bound,
+    tensorCore,
+    flops: flopsOf(work),
+    bytes,
+    biasMicroseconds: (sketch.biasMicroseconds / sketch.microseconds) * microseconds,
+  };
+}
+
+function isSame(
+  { target: { gpu, stack, precision }, detail }: Asked,
+  target: Target,
+  other: WorkDetail,
+): boolean {
+  return (
+    precision === target.precision &&
+    gpu === target.gpu &&
+    stack === target.stack &&
+    detail.biased === other.biased &&
+    detail.variant === other.variant
+  );
+}
+
+/** Everything an evaluation depends on. */
+function keyOf(work: Work<number>, { gpu, stack, precision }: Target, detail: WorkDetail): string {
+  let key = `${gpu.id};${stack.id};${precision}`;
+  for (const [name, value] of Object.entries(work)) key += `;${name}=${value}`;
+  for (const [name, value] of Object.entries(detail)) key += `;${name}=${value}`;
+  return key;
 }

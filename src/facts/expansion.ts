@@ -16,6 +16,9 @@ export const maxInstantiatedNodes = 1_000_000;
 /** Nodes of loop bodies that are looked at, or planned, one iteration after the other. */
 export const maxUnrolledNodes = 50_000;
 
+/** Subgraphs and calls together; each level is a few stack frames. */
+export const maxScopeDepth = 250;
+
 interface Size {
   readonly nodes: number;
   /** Calls within calls. */
@@ -25,8 +28,12 @@ interface Size {
 /** Throws InputError for functions that recurse, nest or multiply beyond what can be looked at. */
 export function checkExpansion(model: Model): void {
   if (model.functions.size === 0) return;
-  const { nodes } = new Expansion(model.functions).graph(model.graph, []);
+  const { nodes } = new Expansion(model.functions).graph(model.graph, [], 0);
   if (nodes - model.graph.nodes.length > maxInstantiatedNodes) throw tooLarge();
+}
+
+export function tooDeep(): InputError {
+  return new InputError("graph-nesting-too-deep", `graphs and functions nest beyond ${maxScopeDepth} levels`);
 }
 
 export function tooLarge(): InputError {
@@ -45,11 +52,12 @@ class Expansion {
     this.#functions = functions;
   }
 
-  graph(graph: Graph, calls: readonly FunctionDefinition[]): Size {
+  graph(graph: Graph, calls: readonly FunctionDefinition[], level: number): Size {
+    if (level > maxScopeDepth) throw tooDeep();
     let nodes = graph.nodes.length;
     let depth = 0;
     for (const node of graph.nodes) {
-      for (const part of this.#partsOf(node, calls)) {
+      for (const part of this.#partsOf(node, calls, level + 1)) {
         nodes += part.nodes;
         depth = Math.max(depth, part.depth);
       }
@@ -57,16 +65,21 @@ class Expansion {
     return { nodes, depth };
   }
 
-  *#partsOf(node: Node, calls: readonly FunctionDefinition[]): Generator<Size> {
+  *#partsOf(node: Node, calls: readonly FunctionDefinition[], level: number): Generator<Size> {
     const definition = this.#functions.get(functionKey(node.domain, node.opType, node.overload));
-    if (definition !== undefined) yield this.#call(definition, node, calls);
+    if (definition !== undefined) yield this.#call(definition, node, calls, level);
     for (const { value } of node.attributes) {
-      if (value.type === "graph") yield this.graph(value.graph, calls);
-      if (value.type === "graphs") for (const graph of value.graphs) yield this.graph(graph, calls);
+      if (value.type === "graph") yield this.graph(value.graph, calls, level);
+      if (value.type === "graphs") for (const graph of value.graphs) yield this.graph(graph, calls, level);
     }
   }
 
-  #call(definition: FunctionDefinition, node: Node, calls: readonly FunctionDefinition[]): Size {
+  #call(
+    definition: FunctionDefinition,
+    node: Node,
+    calls: readonly FunctionDefinition[],
+    level: number,
+  ): Size {
     if (calls.includes(definition)) {
       throw new InputError("recursive-function", `function ${operatorOf(node)} calls itself`);
     }
@@ -78,7 +91,7 @@ class Expansion {
       );
     }
     if (known !== undefined) return { nodes: known.nodes, depth: known.depth + 1 };
-    const size = this.graph(definition.graph, [...calls, definition]);
+    const size = this.graph(definition.graph, [...calls, definition], level);
     this.#sizes.set(definition, size);
     return { nodes: size.nodes, depth: size.depth + 1 };
   }

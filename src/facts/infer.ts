@@ -1,5 +1,4 @@
 /** @file The inference driver: what is known of every value of a model, in every instance of every graph. */
-import { InputError } from "../ir/errors.ts";
 import {
   type Attribute,
   type FunctionDefinition,
@@ -18,7 +17,14 @@ import { checkedOutputs } from "../ops/size.ts";
 import { type Bindings, type BindOptions, bindSymbols } from "./bind.ts";
 import { type GraphInference, NodeContext, resolveAttribute } from "./context.ts";
 import { collectFactSymbols, factOfType, mergeDeclared } from "./declared.ts";
-import { checkExpansion, maxInstantiatedNodes, maxUnrolledNodes, tooLarge } from "./expansion.ts";
+import {
+  checkExpansion,
+  maxInstantiatedNodes,
+  maxScopeDepth,
+  maxUnrolledNodes,
+  tooDeep,
+  tooLarge,
+} from "./expansion.ts";
 import { FactPool } from "./pool.ts";
 import { type Contradiction, isConstant, Scope, type Skipped } from "./scope.ts";
 
@@ -49,8 +55,6 @@ export interface Facts {
   inferBody(graph: Graph, inputs: readonly (Fact | undefined)[], owner: Node, parent: Scope): Scope;
 }
 
-/** Subgraphs and calls together; each level is a few stack frames. */
-const maxScopeDepth = 250;
 /**
  * Infers dtype, shape and small constant contents of every value.
  * Throws InputError for sizes that contradict the model, and for functions that recurse or expand without bound.
@@ -217,12 +221,7 @@ class Inference implements GraphInference {
     this.#instantiatedNodes += size;
     if (this.#isUnrolling) this.#unrolledNodes += size;
     if (this.#instantiatedNodes > maxInstantiatedNodes) throw tooLarge();
-    if (scope.depth > maxScopeDepth) {
-      throw new InputError(
-        "graph-nesting-too-deep",
-        `graphs and functions nest beyond ${maxScopeDepth} levels`,
-      );
-    }
+    if (scope.depth > maxScopeDepth) throw tooDeep();
     return scope;
   }
 

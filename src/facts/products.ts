@@ -7,6 +7,7 @@ import { type DecomposedAttention, findAttention } from "./attention.ts";
 import type { Facts } from "./infer.ts";
 import { constantBehind, dequantizedFrom } from "./origin.ts";
 import type { Scope } from "./scope.ts";
+import { WorkPool } from "./work-pool.ts";
 import { operatorIn, worksOf } from "./works.ts";
 
 export interface Product {
@@ -42,6 +43,7 @@ export interface Products {
 export function extractProducts(facts: Facts): Products {
   const products: Product[] = [];
   const unresolved: UnresolvedProduct[] = [];
+  const pool = new WorkPool();
   for (const scope of facts.scopes()) {
     const { found, covered } = findAttention(scope);
     const skipped = new Set(scope.skipped.map((entry) => entry.node));
@@ -52,7 +54,7 @@ export function extractProducts(facts: Facts): Products {
         decomposed === undefined ? productsOf(node, scope) : [attentionProduct(decomposed, scope)];
       for (const product of extracted) {
         const { work } = product;
-        if (work !== undefined && isResolved(work)) products.push({ ...product, work });
+        if (work !== undefined && isResolved(work)) products.push({ ...product, work: pool.share(work) });
         // A skipped node is reported as such, once.
         else if (!skipped.has(node)) unresolved.push({ node, scope, reason: reasonOf(work) });
       }
@@ -108,7 +110,13 @@ function isProductWork(work: Work): work is ProductWork {
 }
 
 function isResolved(work: ProductWork): boolean {
-  return unknownFields(work).length === 0;
+  return Object.values(work).every((field) =>
+    Array.isArray(field) ? field.every((entry) => !isUnknownDim(entry)) : !isUnknownDim(field),
+  );
+}
+
+function isUnknownDim(field: unknown): boolean {
+  return field instanceof SymbolicDim && isUnknown(field);
 }
 
 function unknownFields(work: ProductWork): string[] {

@@ -1,5 +1,13 @@
 /** @file What differs between two models, in terms of nodes and tensors: `--diff`. */
-import { labelOf, type Model, type Node, operatorOf, type TensorRef, type Value } from "../ir/model.ts";
+import {
+  type AttributeValue,
+  labelOf,
+  type Model,
+  type Node,
+  operatorOf,
+  type TensorRef,
+  type Value,
+} from "../ir/model.ts";
 
 export interface TensorChange {
   readonly name: string;
@@ -70,19 +78,28 @@ function changeOf(name: string, node: Node, kind: NodeChange["kind"]): NodeChang
 }
 
 function detailsOf(before: Node, after: Node): string[] {
-  const details: string[] = [];
   const [from, to] = [operatorOf(before), operatorOf(after)];
-  if (from !== to) details.push(`${from} → ${to}`);
-  details.push(
+  return [
+    ...(from === to ? [] : [`${from} → ${to}`]),
     ...diffNames("input", before.inputs, after.inputs),
     ...diffNames("output", before.outputs, after.outputs),
-  );
-  const names = new Set([...before.attributes, ...after.attributes].map(({ name }) => name));
-  for (const name of names) {
-    const [old, now] = [attributeText(before, name), attributeText(after, name)];
-    if (old !== now) details.push(`${name} ${old} → ${now}`);
-  }
-  return details;
+    ...diffAttributes(before, after),
+  ];
+}
+
+function diffAttributes(before: Node, after: Node): string[] {
+  const [old, now] = [attributesOf(before), attributesOf(after)];
+  return [...new Set([...old.keys(), ...now.keys()])].flatMap((name) => {
+    const [was, is] = [attributeText(old.get(name)), attributeText(now.get(name))];
+    return was === is ? [] : [`${name} ${was} → ${is}`];
+  });
+}
+
+/** Of several of one name, which a broken file may have, the first. */
+function attributesOf(node: Node): Map<string, AttributeValue> {
+  const attributes = new Map<string, AttributeValue>();
+  for (const { name, value } of node.attributes) if (!attributes.has(name)) attributes.set(name, value);
+  return attributes;
 }
 
 function diffNames(
@@ -97,8 +114,7 @@ function diffNames(
   }).filter((text) => text !== "");
 }
 
-function attributeText(node: Node, name: string): string {
-  const value = node.attributes.find((attribute) => attribute.name === name)?.value;
+function attributeText(value: AttributeValue | undefined): string {
   if (value === undefined) return "(none)";
   if (value.type === "tensor") return describe(value.tensor);
   if (value.type === "ints" || value.type === "floats" || value.type === "strings")

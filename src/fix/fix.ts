@@ -240,7 +240,7 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
       );
     }
     const next = runPasses(fixed.model, settings);
-    notes.push(...next.notes.filter(({ kind }) => kind === "changed"));
+    for (const note of next.notes) if (note.kind === "changed") notes.push(note);
     if (!next.changed) break;
     for (const [name, permutation] of next.permutations) permutations.set(name, permutation);
     for (const [pass, names] of next.parts) parts.set(pass, new Set([...(parts.get(pass) ?? []), ...names]));

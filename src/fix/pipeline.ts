@@ -73,7 +73,7 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
     const context = contextOf(model, settings, pass.name);
     const { patch, notes: said, permutations: moved, parts: made = [] } = pass.run(context);
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
-    notes.push(...said.map((note) => ({ ...note, pass: pass.name })));
+    for (const note of said) notes.push({ ...note, pass: pass.name });
     // A name of its own for every patch, in later rounds too: one that is there is still read.
     if (patch.isEmpty) continue;
     parts.set(pass.name, new Set([...(parts.get(pass.name) ?? []), ...made]));

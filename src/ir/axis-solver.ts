@@ -1,8 +1,21 @@
 /** @file The solver of axis relations: makes atoms, merges, joins and takes apart, and equates. */
-import { Atom, type Axis, atomsOf, factorsOf, partsOf, resolveAxis, sizeOfAxis } from "./axis.ts";
+import {
+  Atom,
+  type Axis,
+  atomsOf,
+  factorsOf,
+  hasAtom,
+  type ProductAxis,
+  partsOf,
+  resolveAxis,
+  sizeOfAxis,
+} from "./axis.ts";
 
 /** Compounds larger than this are blocked rather than followed: real networks stay far below. */
 const maxLeaves = 4096;
+
+/** What is still to be made one where two axes have met so far. */
+type Rest = readonly [Axis, Axis];
 
 /** Makes atoms, and equates axes. One for each graph that is solved. */
 export class AxisSolver {
@@ -37,9 +50,14 @@ export class AxisSolver {
 
   /** Makes two axes one. Where their structures cannot meet, both are blocked for `reason`. */
   unify(a: Axis, b: Axis, reason: string): void {
-    if (!this.#meet(resolveAxis(a), resolveAxis(b), reason)) {
-      this.block(a, reason);
-      this.block(b, reason);
+    let rest: Rest | undefined = [a, b];
+    while (rest !== undefined) {
+      const [first, second]: Rest = rest;
+      const met = this.#meet(resolveAxis(first), resolveAxis(second), reason);
+      rest = typeof met === "boolean" ? undefined : met;
+      if (met !== false) continue;
+      this.block(first, reason);
+      this.block(second, reason);
     }
   }
 
@@ -48,8 +66,44 @@ export class AxisSolver {
     const whole = resolveAxis(axis);
     const rest = sizeOfAxis(whole) - size;
     if (size <= 0 || rest <= 0) return undefined;
-    if (whole.kind === "atom") return this.#bindSum(whole.atom, size, rest);
+    if (whole.kind === "atom") {
+      const [first, second] = this.#bindSum(whole.atom, [size, rest]);
+      return first && second && [first, second];
+    }
     return whole.kind === "sum" ? this.#cutSum(whole.parts, size) : this.#cutProduct(whole.factors, size);
+  }
+
+  /** Cuts an axis into parts of `sizes`; undefined where one of the cuts does not fall. */
+  cutAll(axis: Axis, sizes: readonly number[]): readonly Axis[] | undefined {
+    if (sizes.reduce((total, size) => total + size, 0) !== sizeOfAxis(axis)) return undefined;
+    if (sizes.some((size) => size <= 0)) return undefined;
+    const whole = resolveAxis(axis);
+    if (whole.kind === "atom" && sizes.length > 1) return this.#bindSum(whole.atom, sizes);
+    // What is left of the axis, the next part last.
+    const left = partsOf(whole).toReversed();
+    const found: Axis[] = [];
+    for (const size of sizes) {
+      const part = this.#take(left, size);
+      if (part === undefined) return undefined;
+      found.push(part);
+    }
+    return found;
+  }
+
+  /** Takes `size` elements from the end of `left`, where the parts of an axis are in reverse. */
+  #take(left: Axis[], size: number): Axis | undefined {
+    const taken: Axis[] = [];
+    for (let missing = size; missing > 0; ) {
+      const part = left.pop();
+      if (part === undefined) return undefined;
+      const here = sizeOfAxis(part);
+      const halves = here <= missing ? undefined : this.cut(part, missing);
+      if (here > missing && halves === undefined) return undefined;
+      taken.push(halves?.[0] ?? part);
+      if (halves !== undefined) for (const rest of partsOf(halves[1]).toReversed()) left.push(rest);
+      missing -= Math.min(here, missing);
+    }
+    return this.sum(taken);
   }
 
   /** Splits an axis into `outer` × the rest; undefined where it does not come apart so. */
@@ -66,13 +120,13 @@ export class AxisSolver {
 
   #bindProduct(atom: Atom, outer: number, inner: number): readonly [Axis, Axis] {
     const parts = [this.atom(outer, atom.blocked), this.atom(inner, atom.blocked)] as const;
-    atom.binding = { kind: "product", factors: parts };
+    atom.bindTo({ kind: "product", factors: parts });
     return parts;
   }
 
-  #bindSum(atom: Atom, first: number, rest: number): readonly [Axis, Axis] {
-    const parts = [this.atom(first, atom.blocked), this.atom(rest, atom.blocked)] as const;
-    atom.binding = { kind: "sum", parts };
+  #bindSum(atom: Atom, sizes: readonly number[]): readonly Axis[] {
+    const parts = sizes.map((size) => this.atom(size, atom.blocked));
+    atom.bindTo({ kind: "sum", parts });
     return parts;
   }
 
@@ -145,7 +199,7 @@ export class AxisSolver {
       : [this.product([halves[0], rest]), this.product([halves[1], rest])];
   }
 
-  #meet(a: Axis, b: Axis, reason: string): boolean {
+  #meet(a: Axis, b: Axis, reason: string): boolean | Rest {
     if (a.kind === "atom" && b.kind === "atom" && a.atom === b.atom) return true;
     if (sizeOfAxis(a) !== sizeOfAxis(b)) return false;
     if (a.kind === "atom") return this.#bind(a.atom, b);
@@ -155,14 +209,14 @@ export class AxisSolver {
     if (a.kind === "sum" && b.kind === "sum")
       return this.#meetParts(a.parts, b.parts, reason, (axis, size) => this.cut(axis, size));
     const [sum, product] = a.kind === "sum" ? [a, b] : [b, a];
-    return sum.kind === "sum" && product.kind === "product" && this.#meetMixed(sum.parts, product, reason);
+    if (sum.kind !== "sum" || product.kind !== "product") return false;
+    return this.#meetMixed(sum.parts, product, reason);
   }
 
   #bind(atom: Atom, axis: Axis): boolean {
-    const inside = atomsOf(axis);
-    if (inside.includes(atom) || inside.length > maxLeaves) return false;
+    if (hasAtom(axis, atom) || atomsOf(axis).length > maxLeaves) return false;
     if (atom.blocked !== undefined) this.block(axis, atom.blocked);
-    atom.binding = axis;
+    atom.bindTo(axis);
     return true;
   }
 
@@ -173,37 +227,52 @@ export class AxisSolver {
     reason: string,
     divide: (axis: Axis, size: number) => readonly [Axis, Axis] | undefined,
   ): boolean {
-    const [first, ...restOfF] = f;
-    const [other, ...restOfG] = g;
-    if (first === undefined || other === undefined) return f.length === g.length;
-    const [p, q] = [sizeOfAxis(first), sizeOfAxis(other)];
-    if (p === q) {
-      this.unify(first, other, reason);
-      return this.#meetParts(restOfF, restOfG, reason, divide);
+    let [left, right] = [new Front(f), new Front(g)];
+    for (;;) {
+      const [first, second] = [left.first, right.first];
+      if (first === undefined || second === undefined) return first === second;
+      const isLess = sizeOfAxis(first) < sizeOfAxis(second);
+      if (isLess) [left, right] = [right, left];
+      const [large, small] = isLess ? [second, first] : [first, second];
+      const size = sizeOfAxis(small);
+      const halves = sizeOfAxis(large) === size ? undefined : divide(large, size);
+      if (halves === undefined && sizeOfAxis(large) !== size) return false;
+      this.unify(halves?.[0] ?? large, small, reason);
+      left.advance(halves?.[1]);
+      right.advance(undefined);
     }
-    const [large, small, more, less] =
-      p > q ? [first, other, restOfF, restOfG] : [other, first, restOfG, restOfF];
-    const halves = divide(large, sizeOfAxis(small));
-    if (halves === undefined) return false;
-    this.unify(halves[0], small, reason);
-    return this.#meetParts([halves[1], ...more], less, reason, divide);
   }
 
   /** A concatenation against a merge: as equal parts, else cut where the concatenation is. */
-  #meetMixed(parts: readonly Axis[], product: Axis & { kind: "product" }, reason: string): boolean {
+  #meetMixed(parts: readonly Axis[], product: ProductAxis, reason: string): boolean | Rest {
     const [outer] = product.factors;
     const halves = outer === undefined ? undefined : this.#splitSum(parts, sizeOfAxis(outer));
     if (halves !== undefined && outer !== undefined) {
       this.unify(halves[0], outer, reason);
-      this.unify(halves[1], this.product(product.factors.slice(1)), reason);
-      return true;
+      return [halves[1], this.product(product.factors.slice(1))];
     }
     const [first, ...rest] = parts;
     if (first === undefined) return false;
     const pieces = this.cut(product, sizeOfAxis(first));
     if (pieces === undefined) return false;
     this.unify(first, pieces[0], reason);
-    this.unify(this.sum(rest), pieces[1], reason);
-    return true;
+    return [this.sum(rest), pieces[1]];
+  }
+}
+
+/** Axes one after the other, of which the first may be what is left of one. */
+class Front {
+  first: Axis | undefined;
+  readonly #axes: readonly Axis[];
+  #at = 0;
+
+  constructor(axes: readonly Axis[]) {
+    this.#axes = axes;
+    this.first = axes[0];
+  }
+
+  /** To what is left of the first, else to the next. */
+  advance(left: Axis | undefined): void {
+    this.first = left ?? this.#axes[++this.#at];
   }
 }

@@ -7,36 +7,135 @@
  */
 
 export class Atom {
+  /** Bindings made so far, of all atoms: what was worked out before the last of them is worked out anew. */
+  static #bindings = 0;
   readonly id: number;
   /** True size. */
   readonly size: number;
   /** Why it must not be padded; undefined while it may. */
   blocked: string | undefined;
-  /** Set once the atom is known to be a compound. */
-  binding: Axis | undefined;
+  #binding: Axis | undefined;
 
   constructor(id: number, size: number, blocked: string | undefined) {
     this.id = id;
     this.size = size;
     this.blocked = blocked;
   }
+
+  /** Set once the atom is known to be something else. */
+  get binding(): Axis | undefined {
+    return this.#binding;
+  }
+
+  bindTo(axis: Axis): void {
+    this.#binding = axis;
+    Atom.#bindings++;
+  }
+
+  /** Follows a chain of bindings to its end, and shortens it: long ones arise where many operands share one axis. */
+  end(): Axis | undefined {
+    let end = this.#binding;
+    while (end?.kind === "atom" && end.atom.#binding !== undefined) end = end.atom.#binding;
+    let next = this.#binding;
+    for (let atom: Atom = this; next !== end && next?.kind === "atom"; ) {
+      atom.#binding = end;
+      atom = next.atom;
+      next = atom.#binding;
+    }
+    return end;
+  }
+
+  static get bindings(): number {
+    return Atom.#bindings;
+  }
 }
 
-export type Axis =
-  | { readonly kind: "atom"; readonly atom: Atom }
-  /** Row-major: the last factor is the fastest. */
-  | { readonly kind: "product"; readonly factors: readonly Axis[] }
-  | { readonly kind: "sum"; readonly parts: readonly Axis[] };
+export interface AtomAxis {
+  readonly kind: "atom";
+  readonly atom: Atom;
+}
+
+/** Row-major: the last factor is the fastest. */
+export interface ProductAxis {
+  readonly kind: "product";
+  readonly factors: readonly Axis[];
+  known?: Known;
+}
+
+export interface SumAxis {
+  readonly kind: "sum";
+  readonly parts: readonly Axis[];
+  known?: Known;
+}
+
+export type Axis = AtomAxis | ProductAxis | SumAxis;
+
+/** What is worked out of a compound once: it is asked for at every node that touches the axis. */
+interface Known {
+  /** True size, which no binding changes. */
+  readonly size: number;
+  /** The number of bindings that the rest holds for. */
+  bindings: number;
+  whole: Axis | undefined;
+  atoms: readonly Atom[] | undefined;
+  members: ReadonlySet<Atom> | undefined;
+}
 
 /** Padded sizes of atoms; an atom without an entry keeps its true size. */
 export type PaddedSizes = ReadonlyMap<Atom, number>;
 
 /** The axis with bindings followed at its top, and nested products and sums of one kind flattened. */
 export function resolveAxis(axis: Axis): Axis {
-  if (axis.kind === "atom") return axis.atom.binding === undefined ? axis : resolveAxis(axis.atom.binding);
-  if (axis.kind === "product")
-    return { kind: "product", factors: axis.factors.flatMap((factor) => factorsOf(factor)) };
-  return { kind: "sum", parts: axis.parts.flatMap((part) => partsOf(part)) };
+  const top = axis.kind === "atom" ? (axis.atom.end() ?? axis) : axis;
+  if (top.kind === "atom") return top;
+  const known = knownOf(top);
+  known.whole ??= flattened(top, known.size);
+  return known.whole;
+}
+
+function flattened(axis: ProductAxis | SumAxis, size: number): Axis {
+  const inner = innerOf(axis);
+  const flat = flatten(inner, axis.kind);
+  if (flat.length === inner.length && flat.every((each, at) => each === inner[at])) return axis;
+  const whole: Axis =
+    axis.kind === "product" ? { kind: "product", factors: flat } : { kind: "sum", parts: flat };
+  whole.known = { ...unknown, size, bindings: Atom.bindings, whole };
+  return whole;
+}
+
+/** Nesting is as deep as cuts of cuts are: no recursion. */
+function flatten(axes: readonly Axis[], kind: "product" | "sum"): Axis[] {
+  const flat: Axis[] = [];
+  const pending = axes.toReversed();
+  for (let axis = pending.pop(); axis !== undefined; axis = pending.pop()) {
+    const top = axis.kind === "atom" ? (axis.atom.end() ?? axis) : axis;
+    if (top.kind !== kind) {
+      flat.push(top.kind === "atom" ? top : resolveAxis(top));
+      continue;
+    }
+    const inner = innerOf(top);
+    for (let at = inner.length - 1; at >= 0; at--) {
+      const each = inner[at];
+      if (each !== undefined) pending.push(each);
+    }
+  }
+  return flat;
+}
+
+function innerOf(axis: ProductAxis | SumAxis): readonly Axis[] {
+  return axis.kind === "product" ? axis.factors : axis.parts;
+}
+
+const unknown = { whole: undefined, atoms: undefined, members: undefined } as const;
+
+function knownOf(axis: ProductAxis | SumAxis): Known {
+  const { known } = axis;
+  const bindings = Atom.bindings;
+  if (known?.bindings === bindings) return known;
+  const size = known?.size ?? sizeOfCompound(axis);
+  const fresh: Known = { ...unknown, size, bindings };
+  axis.known = fresh;
+  return fresh;
 }
 
 /** The factors of a product; any other axis is its own only factor. */
@@ -53,60 +152,42 @@ export function partsOf(axis: Axis): readonly Axis[] {
 
 /** True size. */
 export function sizeOfAxis(axis: Axis): number {
-  if (axis.kind === "atom") return axis.atom.size;
-  const inner = axis.kind === "product" ? axis.factors : axis.parts;
-  return inner.reduce(
-    (size, each) => (axis.kind === "product" ? size * sizeOfAxis(each) : size + sizeOfAxis(each)),
-    axis.kind === "product" ? 1 : 0,
-  );
+  return axis.kind === "atom" ? axis.atom.size : (axis.known?.size ?? knownOf(axis).size);
+}
+
+function sizeOfCompound(axis: ProductAxis | SumAxis): number {
+  return axis.kind === "product"
+    ? axis.factors.reduce((size, each) => size * sizeOfAxis(each), 1)
+    : axis.parts.reduce((size, each) => size + sizeOfAxis(each), 0);
 }
 
 /** Unbound atoms of an axis, in order, each once. */
-export function atomsOf(axis: Axis): Atom[] {
-  const found = new Set<Atom>();
-  collect(axis, found);
-  return [...found];
+export function atomsOf(axis: Axis): readonly Atom[] {
+  const whole = resolveAxis(axis);
+  if (whole.kind === "atom") return [whole.atom];
+  const known = knownOf(whole);
+  known.atoms ??= [...new Set(innerOf(whole).flatMap(atomsOf))];
+  return known.atoms;
 }
 
-function collect(axis: Axis, into: Set<Atom>): void {
-  if (axis.kind === "atom") {
-    if (axis.atom.binding === undefined) into.add(axis.atom);
-    else collect(axis.atom.binding, into);
-    return;
-  }
-  for (const inner of axis.kind === "product" ? axis.factors : axis.parts) collect(inner, into);
+/** Whether the axis has an unbound atom. */
+export function hasAtom(axis: Axis, atom: Atom): boolean {
+  const whole = resolveAxis(axis);
+  if (whole.kind === "atom") return whole.atom === atom;
+  const known = knownOf(whole);
+  known.members ??= new Set(atomsOf(whole));
+  return known.members.has(atom);
 }
 
 /** Size once atoms are padded. */
 export function paddedSize(axis: Axis, sizes: PaddedSizes): number {
+  if (sizes.size === 0) return sizeOfAxis(axis);
   const whole = resolveAxis(axis);
   if (whole.kind === "atom") return sizes.get(whole.atom) ?? whole.atom.size;
-  if (whole.kind === "product")
-    return whole.factors.reduce((size, factor) => size * paddedSize(factor, sizes), 1);
-  return whole.parts.reduce((size, part) => size + paddedSize(part, sizes), 0);
-}
-
-/** For every padded index the true index, or -1 in a padded lane. Length is `paddedSize`. */
-export function indexMap(axis: Axis, sizes: PaddedSizes): Int32Array {
-  const whole = resolveAxis(axis);
-  const map = new Int32Array(paddedSize(whole, sizes));
-  if (whole.kind === "atom") {
-    for (let i = 0; i < map.length; i++) map[i] = i < whole.atom.size ? i : -1;
-    return map;
+  let size = whole.kind === "product" ? 1 : 0;
+  for (const each of innerOf(whole)) {
+    const inner = paddedSize(each, sizes);
+    size = whole.kind === "product" ? size * inner : size + inner;
   }
-  if (whole.kind === "sum") {
-    let [at, before] = [0, 0];
-    for (const part of whole.parts) {
-      for (const index of indexMap(part, sizes)) map[at++] = index < 0 ? -1 : before + index;
-      before += sizeOfAxis(part);
-    }
-    return map;
-  }
-  const [outer, ...inner] = whole.factors;
-  if (outer === undefined) return Int32Array.of(0);
-  const rest: Axis = { kind: "product", factors: inner };
-  const [high, low, step] = [indexMap(outer, sizes), indexMap(rest, sizes), sizeOfAxis(rest)];
-  let at = 0;
-  for (const i of high) for (const j of low) map[at++] = i < 0 || j < 0 ? -1 : i * step + j;
-  return map;
+  return size;
 }

@@ -44,9 +44,17 @@ export function isStored(value: Value | undefined, scope: Scope): boolean {
 
 /** Products by node and instance. */
 export class ProductIndex {
+  static readonly #made = new WeakMap<readonly CostedProduct[], ProductIndex>();
   readonly #byScope = new Map<Scope, Map<Node, CostedProduct>>();
 
-  constructor(products: readonly CostedProduct[]) {
+  /** Made once for a model's products: several rules ask. */
+  static of(products: readonly CostedProduct[]): ProductIndex {
+    const known = ProductIndex.#made.get(products) ?? new ProductIndex(products);
+    ProductIndex.#made.set(products, known);
+    return known;
+  }
+
+  private constructor(products: readonly CostedProduct[]) {
     for (const product of products) {
       const byNode = this.#byScope.get(product.scope) ?? new Map<Node, CostedProduct>();
       this.#byScope.set(product.scope, byNode);
@@ -63,7 +71,7 @@ export class ProductIndex {
     const pending = [...(scope.children.get(node) ?? [])];
     for (let child = pending.pop(); child !== undefined; child = pending.pop()) {
       if (this.#byScope.has(child)) return true;
-      for (const more of child.children.values()) pending.push(...more);
+      for (const more of child.children.values()) for (const each of more) pending.push(each);
     }
     return false;
   }

@@ -31,7 +31,7 @@ const layoutFree: readonly string[] = [
 
 /** Regions of convolutions of two or more spatial axes with channels second, in graph order. */
 export function layoutRegions(context: LintContext): LayoutRegion[] {
-  const index = new ProductIndex(context.products);
+  const index = ProductIndex.of(context.products);
   return [...context.facts.scopes()].flatMap((scope) => new RegionFinder(scope, index).find());
 }
 

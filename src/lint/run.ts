@@ -59,6 +59,7 @@ export interface LintSettings extends ContextSettings {
 export function lintModel(model: Model, settings: LintSettings): ModelReport {
   const context = buildContext(model, settings);
   const found: Finding[] = [];
+  const below = { count: 0, microseconds: 0 };
   let suppressed = 0;
   const occurrences = new Map<string, number>();
   for (const rule of settings.rules) {
@@ -66,11 +67,29 @@ export function lintModel(model: Model, settings: LintSettings): ModelReport {
     if (ofRule === "off") continue;
     for (const raw of rule.check(context)) {
       const severity = settings.severityAt(placeOf(raw, rule)) ?? ofRule;
-      if (severity === "off" || isIgnored(raw, rule, model)) suppressed += 1;
-      else found.push(describe(raw, rule, severity, context, settings, occurrences));
+      if (severity === "off" || isIgnored(raw, rule, model)) {
+        suppressed += 1;
+        continue;
+      }
+      const saves = savingReport(raw, context);
+      const identity = identityOf(raw, rule, settings);
+      const occurrence = occurrences.get(identity) ?? 0;
+      occurrences.set(identity, occurrence + 1);
+      const isBelow = saves !== null && saves.share < settings.minSaving;
+      if (isBelow) {
+        below.count++;
+        below.microseconds += Math.max(0, saves.microseconds);
+      }
+      // Of what is only counted, a large model has too much to describe.
+      if (isBelow && settings.layers !== true) continue;
+      const fingerprint = createHash("sha256")
+        .update(`${identity}\u0000${occurrence}`)
+        .digest("hex")
+        .slice(0, 32);
+      found.push(describe({ raw, rule, base: severity, saves, fingerprint }, context.model, settings));
     }
   }
-  return assemble(context, settings, found, suppressed);
+  return assemble(context, settings, found, below, suppressed);
 }
 
 /** Facts, products and times of a model: what rules, and later passes, decide by. */
@@ -96,24 +115,28 @@ function costProduct(
   return { ...product, sizes, runs, estimate, microseconds: estimate.microseconds * runs };
 }
 
+/** What a finding is known by from run to run. */
+function identityOf({ at: { node, scope } }: RuleFinding, { code }: AnyRule, settings: LintSettings): string {
+  return [code, settings.displayPath, scope.path, operatorOf(node), labelOf(node)].join("\u0000");
+}
+
+interface Found {
+  readonly raw: RuleFinding;
+  readonly rule: AnyRule;
+  readonly base: Severity;
+  readonly saves: SavingReport | null;
+  readonly fingerprint: string;
+}
+
 function describe(
-  raw: RuleFinding,
-  rule: AnyRule,
-  base: Severity,
-  context: LintContext,
+  { raw, rule, base, saves, fingerprint }: Found,
+  model: Model,
   settings: LintSettings,
-  occurrences: Map<string, number>,
 ): Finding {
   const { node, scope } = raw.at;
-  const saves = savingReport(raw, context);
   // A saving that is part of something else (FP32 compute, where the prediction is "in half") is no part of this time.
   const ofThisTime = saves !== null && raw.share === undefined;
   const severity = base === "warn" && ofThisTime && saves.share >= settings.errorShare ? "error" : base;
-  const identity = [rule.code, settings.displayPath, scope.path, operatorOf(node), labelOf(node)].join(
-    "\u0000",
-  );
-  const occurrence = occurrences.get(identity) ?? 0;
-  occurrences.set(identity, occurrence + 1);
   const fix: Fixability = raw.fix ?? rule.fix;
   return {
     code: rule.code,
@@ -126,8 +149,8 @@ function describe(
     data: raw.data,
     saves,
     fix,
-    ...originOf(node, context.model),
-    fingerprint: createHash("sha256").update(`${identity}\u0000${occurrence}`).digest("hex").slice(0, 32),
+    ...originOf(node, model),
+    fingerprint,
   };
 }
 
@@ -173,11 +196,11 @@ function assemble(
   context: LintContext,
   settings: LintSettings,
   found: readonly Finding[],
+  below: ModelReport["belowThreshold"],
   suppressed: number,
 ): ModelReport {
   const { model, facts, timeline, target, bindings } = context;
   const isBelow = ({ saves }: Finding) => saves !== null && saves.share < settings.minSaving;
-  const below = found.filter(isBelow);
   const findings = found
     .filter((finding) => !isBelow(finding))
     .sort(
@@ -202,10 +225,7 @@ function assemble(
     predicted: { microseconds, low, high, tensorCoreShare, families, basis },
     findings,
     suppressed,
-    belowThreshold: {
-      count: below.length,
-      microseconds: below.reduce((sum, { saves }) => sum + Math.max(0, saves?.microseconds ?? 0), 0),
-    },
+    belowThreshold: below,
     skipped: skippedOf(context),
     notices: [...settings.notices, ...contradictionNotices(facts)],
     ...(settings.layers === true ? { layers: layersOf(context, found) } : {}),

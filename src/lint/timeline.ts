@@ -11,6 +11,7 @@ import type { TrafficVariant } from "../cost/traffic.ts";
 import type { Facts } from "../facts/infer.ts";
 import { isNhwcBody } from "../facts/products.ts";
 import type { Scope } from "../facts/scope.ts";
+import { WorkPool } from "../facts/work-pool.ts";
 import type { Target } from "../hardware/target.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { groupBy } from "../ir/group.ts";
@@ -58,13 +59,16 @@ export interface TimelineInput {
 }
 
 export function buildTimeline(input: TimelineInput): Timeline {
+  const pool = new WorkPool();
   const byScope = groupBy(input.products, (product) => product.scope);
   const steps: Step[] = [];
   for (const scope of input.facts.scopes()) {
-    for (const step of new ScopeSteps(scope, byScope.get(scope) ?? [], input).build()) steps.push(step);
+    for (const step of new ScopeSteps(scope, byScope.get(scope) ?? [], input, pool).build()) steps.push(step);
   }
   return summarize(steps);
 }
+
+const noDetail: WorkDetail = {};
 
 /** Operators that PyTorch and fusing compilers answer with a view. */
 const viewOps = new Set(["Slice", "Split", "Expand"]);
@@ -80,6 +84,8 @@ function givesOutput({ outputs }: Node): boolean {
 /** A step while nodes may still join it. */
 interface OpenStep {
   readonly nodes: Node[];
+  /** The same, once they are many. */
+  members?: Set<Node>;
   readonly product: CostedProduct | undefined;
   readonly work: Work<number> | undefined;
   /** Takes further elementwise nodes behind it. */
@@ -89,6 +95,7 @@ interface OpenStep {
 class ScopeSteps {
   readonly #scope: Scope;
   readonly #input: TimelineInput;
+  readonly #pool: WorkPool;
   readonly #runs: number;
   readonly #constants: ConstantValues;
   /** Attention with packed weights is two products in one node. */
@@ -98,9 +105,10 @@ class ScopeSteps {
   readonly #makerOf = new Map<Value, OpenStep>();
   readonly #steps: OpenStep[] = [];
 
-  constructor(scope: Scope, products: readonly CostedProduct[], input: TimelineInput) {
+  constructor(scope: Scope, products: readonly CostedProduct[], input: TimelineInput, pool: WorkPool) {
     this.#scope = scope;
     this.#input = input;
+    this.#pool = pool;
     this.#runs = evaluateDim(scope.totalRepeat, input.bindings) ?? 1;
     this.#constants = new ConstantValues(scope);
     const { attention } = input.target.stack.fuses;
@@ -152,6 +160,7 @@ class ScopeSteps {
       this.#add(node, { nodes: [node], product: undefined, work: undefined, open: true });
     else {
       behind.nodes.push(node);
+      behind.members?.add(node);
       this.#own(node, behind);
     }
   }
@@ -175,6 +184,7 @@ class ScopeSteps {
     if (!bias || maker === undefined || input === undefined || input.isOutput || input.consumers.length > 1)
       return false;
     maker.nodes.push(node);
+    maker.members?.add(node);
     this.#own(node, maker);
     return true;
   }
@@ -207,7 +217,7 @@ class ScopeSteps {
     for (const input of node.inputs) {
       const maker = input === undefined ? undefined : this.#makerOf.get(input);
       if (maker?.open !== true || input === undefined || input.isOutput) continue;
-      const readers = input.consumers.every((reader) => reader === node || maker.nodes.includes(reader));
+      const readers = input.consumers.every((reader) => reader === node || isWithin(reader, maker));
       if (readers || this.#allReadersJoin(input, maker)) return maker;
     }
     return undefined;
@@ -229,11 +239,12 @@ class ScopeSteps {
 
   #cost(step: OpenStep): Step | undefined {
     const { target, cost, bindings } = this.#input;
-    const work = step.work ?? chainWork(step.nodes, this.#scope, this.#constants, bindings);
-    if (work === undefined) return undefined;
+    const found = step.work ?? chainWork(step.nodes, this.#scope, this.#constants, bindings);
+    if (found === undefined) return undefined;
+    const work = step.product === undefined ? this.#pool.share(found) : found;
     const [first] = step.nodes;
     const variant = step.nodes.length === 1 && first !== undefined ? variants[first.opType] : undefined;
-    const detail: WorkDetail = variant === undefined ? {} : { variant };
+    const detail: WorkDetail = variant === undefined ? noDetail : { variant };
     const estimate = cost.estimate(work, target, detail);
     const family = work.kind === "traffic" ? "memory" : work.kind;
     const { product, nodes } = step;
@@ -250,6 +261,15 @@ class ScopeSteps {
       product,
     };
   }
+}
+
+/** Nodes of a kernel that are looked through one by one. */
+const few = 16;
+
+function isWithin(node: Node, step: OpenStep): boolean {
+  if (step.nodes.length <= few) return step.nodes.includes(node);
+  step.members ??= new Set(step.nodes);
+  return step.members.has(node);
 }
 
 export function summarize(steps: readonly Step[]): Timeline {

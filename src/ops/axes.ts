@@ -124,7 +124,7 @@ export function broadcastAxes(context: AxisContext): void {
 /** Axes aligned at the last one and made one, single elements apart. */
 export function broadcastOf(context: AxisContext, lists: readonly (readonly Axis[])[]): Axis[] {
   const { solver, node } = context;
-  const rank = Math.max(0, ...lists.map((axes) => axes.length));
+  const rank = lists.reduce((most, { length }) => Math.max(most, length), 0);
   return Array.from({ length: rank }, (_, position) => {
     const aligned = lists.flatMap((axes) => axes[position - rank + axes.length] ?? []);
     const [first, ...more] = aligned.filter((axis) => sizeOfAxis(axis) !== 1);

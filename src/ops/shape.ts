@@ -52,6 +52,11 @@ export function normalizeAxis(axis: number, rank: number, what = "axis"): number
 
 /** Shape of a multidirectional broadcast; undefined where a rank is unknown. Throws where sizes cannot meet. */
 export function broadcast(...shapes: readonly (Shape | undefined)[]): Shape | undefined {
+  return broadcastAll(shapes);
+}
+
+/** The same for a list, which may be longer than a call has arguments. */
+export function broadcastAll(shapes: readonly (Shape | undefined)[]): Shape | undefined {
   let result: Shape = [];
   for (const shape of shapes) {
     if (shape === undefined) return undefined;

@@ -101,6 +101,7 @@ export function bindWork<W extends Work>(
   work: W,
   bindings: ReadonlyMap<string, number>,
 ): Bound<W> | undefined {
+  if (isBound(work)) return work;
   const bound: Record<string, unknown> = {};
   for (const [key, field] of Object.entries(work)) {
     const value = bindField(field, bindings);
@@ -112,6 +113,13 @@ export function bindWork<W extends Work>(
 
 /** `Work<Dim>` to `Work<number>`, kind by kind. */
 export type Bound<W extends Work> = Extract<Work<number>, { kind: W["kind"] }>;
+
+/** Most models have no symbols in what they compute: no copy. */
+function isBound<W extends Work>(work: W): work is W & Bound<W> {
+  return Object.values(work).every((field) =>
+    Array.isArray(field) ? field.every((entry) => typeof entry !== "object") : typeof field !== "object",
+  );
+}
 
 function bindField(field: unknown, bindings: ReadonlyMap<string, number>): unknown {
   if (Array.isArray(field)) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { inferFacts } from "../../src/facts/infer.ts";
 import type { InputError } from "../../src/ir/errors.ts";
 import type { Fact } from "../../src/ops/op.ts";
-import { buildModel, type FunctionSpec, type ModelSpec, valueNamed } from "./build.ts";
+import { buildModel, type FunctionSpec, type GraphSpec, type ModelSpec, valueNamed } from "./build.ts";
 
 function shapeText(fact: Fact | undefined): string {
   if (fact?.kind !== "tensor") return fact?.kind ?? "nothing";
@@ -219,6 +219,31 @@ describe("functions", () => {
       });
     expect(inferred(calling(chain(100)), "y")).toBe("float32[3,2]");
     expect(codeOf(() => inferFacts(buildModel(calling(chain(101)))))).toBe("function-nesting-too-deep");
+  });
+
+  it("are refused where graphs within functions nest beyond what a stack holds", () => {
+    const nested = (levels: number, innermost: GraphSpec): GraphSpec =>
+      levels === 0
+        ? innermost
+        : {
+            nodes: [
+              {
+                op: "If",
+                inputs: ["a"],
+                outputs: ["b"],
+                attributes: { then_branch: { graph: nested(levels - 1, innermost) } },
+              },
+            ],
+            outputs: ["b"],
+          };
+    const deep = Array.from({ length: 95 }, (_, level): FunctionSpec => {
+      const next = {
+        nodes: [{ op: `F${level + 1}`, domain: "my", inputs: ["a"], outputs: ["b"] }],
+        outputs: ["b"],
+      };
+      return { ...scaled, name: level === 0 ? "Turn" : `F${level}`, ...nested(45, next) };
+    });
+    expect(codeOf(() => inferFacts(buildModel(calling(deep))))).toBe("graph-nesting-too-deep");
   });
 });
 

@@ -4,11 +4,11 @@ import {
   type Atom,
   type Axis,
   atomsOf,
-  indexMap,
   type PaddedSizes,
   paddedSize,
   sizeOfAxis,
 } from "../../src/ir/axis.ts";
+import { indexMap } from "../../src/ir/axis-runs.ts";
 import { AxisSolver } from "../../src/ir/axis-solver.ts";
 
 function atomOf(axis: Axis): Atom {

@@ -3,7 +3,7 @@ import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { type DType, isIntegral } from "../../ir/dtype.ts";
 import { type AxisContext, broadcastAxes, sameAxes } from "../axes.ts";
 import { defineOp, type OpContext, type OpDefinition, type TensorFact } from "../op.ts";
-import { asTensor, broadcast, tensor, tensorAt } from "../shape.ts";
+import { asTensor, broadcastAll, tensor, tensorAt } from "../shape.ts";
 import type { UnaryType } from "./curves.ts";
 import { type Fold, foldLanes } from "./fold.ts";
 import { type BroadcastType, broadcastLanes, unaryLane } from "./lanes.ts";
@@ -54,7 +54,7 @@ export function broadcastOp(
 /** The result of a lane-wise operator whose inputs share a type. */
 export function lanewise(inputs: readonly TensorFact[], fold?: Fold, outputType?: DType): TensorFact {
   const dtype = outputType ?? inputs.find((input) => input.dtype !== undefined)?.dtype;
-  const shape = inputs.length === 0 ? undefined : broadcast(...inputs.map((input) => input.shape));
+  const shape = inputs.length === 0 ? undefined : broadcastAll(inputs.map((input) => input.shape));
   return tensor(dtype, shape, fold && foldLanes(inputs, shape, dtype, fold));
 }
 

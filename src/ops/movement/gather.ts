@@ -1,6 +1,7 @@
 /** @file Gather: whole slices of an axis, by index. */
 
-import { type Axis, indexMap, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { type Axis, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { indexMap } from "../../ir/axis-runs.ts";
 import { unknownDim } from "../../ir/dim.ts";
 import type { AxisContext, Lane, LaneContext } from "../axes.ts";
 import { joinLanes, keepLane } from "../lanes.ts";

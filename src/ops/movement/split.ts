@@ -1,5 +1,5 @@
 /** @file Split: one tensor cut along an axis into as many as the node has outputs. */
-import { type Axis, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { type Axis, type PaddedSizes, paddedSize } from "../../ir/axis.ts";
 import { ceilDivDims, type Dim, floorDivDims, mulDims, subDims, unknownDim } from "../../ir/dim.ts";
 import type { AxisContext } from "../axes.ts";
 import { keepLane } from "../lanes.ts";
@@ -28,7 +28,10 @@ function splitAxes(context: AxisContext): void {
   const axes = context.axesOf(0);
   const at = normalizeAxis(context.int("axis") ?? 0, axes?.length ?? 1);
   const sizes = Array.from({ length: context.outputCount }, (_, index) => context.sizesOf(index)?.[at]);
-  const parts = axes?.[at] === undefined ? undefined : cutAll(context, axes[at], sizes);
+  const parts =
+    axes?.[at] !== undefined && sizes.every((size) => size !== undefined)
+      ? context.solver.cutAll(axes[at], sizes)
+      : undefined;
   if (axes === undefined || parts === undefined)
     return context.blockAll("cuts it where it does not come apart");
   for (const [index, part] of parts.entries()) context.setAxes(index, axes.with(at, part));
@@ -36,23 +39,6 @@ function splitAxes(context: AxisContext): void {
   if (context.opset < 13) context.rewriteAttribute("split", written);
   else if (context.inputs[1] !== undefined) context.rewriteInput(1, written);
   else tieParts(context, parts);
-}
-
-/** Undefined where a part's size is not known, or the axis cannot be cut there. */
-function cutAll(
-  context: AxisContext,
-  axis: Axis,
-  sizes: readonly (number | undefined)[],
-): readonly Axis[] | undefined {
-  const parts: Axis[] = [];
-  let rest = axis;
-  for (const size of sizes.slice(0, -1)) {
-    const halves = size === undefined ? undefined : context.solver.cut(rest, size);
-    if (halves === undefined) return undefined;
-    parts.push(halves[0]);
-    rest = halves[1];
-  }
-  return sizeOfAxis(rest) === sizes.at(-1) ? [...parts, rest] : undefined;
 }
 
 function tieParts(context: AxisContext, parts: readonly Axis[]): void {

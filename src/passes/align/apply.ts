@@ -1,5 +1,6 @@
 /** @file Chosen sizes to a patch: padded constants, rewritten sizes, and conversions at the graph's edges. */
-import { type Axis, atomsOf, indexMap, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { type Axis, atomsOf, factorsOf, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { indexRuns } from "../../ir/axis-runs.ts";
 import { invariant } from "../../ir/errors.ts";
 import { labelOf, type Model, type Node, type TensorRef, type Value } from "../../ir/model.ts";
 import {
@@ -97,7 +98,7 @@ class Applier {
 
   #padded(value: Value, tensor: TensorRef, axes: readonly Axis[]): TensorSpec {
     const { sizes, fills, open } = this.#input;
-    const { dtype, dims } = tensor;
+    const { dtype } = tensor;
     if (dtype === undefined)
       throw new Error(`tc-lint bug: "${value.name}" is padded, but its type is not known`);
     const number = axes
@@ -105,9 +106,15 @@ class Applier {
       .map((atom) => fills.get(value)?.get(atom))
       .find((fill) => fill !== undefined);
     const fill = encodeNumbers(dtype, [number ?? 0]);
-    const maps = axes.map((axis) => indexMap(axis, sizes));
-    const bytes = new PaddedTensor(open(tensor), { dtype, dims, maps, fill });
-    return { dtype, dims: bytes.dims, bytes };
+    // A merge lies in memory as its factors do, and these have fewer runs.
+    const factors = axes.flatMap((axis) => factorsOf(axis));
+    const bytes = new PaddedTensor(open(tensor), {
+      dtype,
+      dims: factors.map(sizeOfAxis),
+      runs: factors.map((factor) => indexRuns(factor, sizes)),
+      fill,
+    });
+    return { dtype, dims: axes.map((axis) => paddedSize(axis, sizes)), bytes };
   }
 
   /** Before IR 4 an initializer is declared among the inputs. */

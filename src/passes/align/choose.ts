@@ -3,11 +3,13 @@
  * components that are solved one by one.
  */
 import { type Atom, atomsOf } from "../../ir/axis.ts";
+import { push } from "../../ir/group.ts";
 import type { Value } from "../../ir/model.ts";
 import type { PassContext, Pricing, SizedProduct, TrafficStep } from "../pass.ts";
 import { isStored } from "../stored.ts";
+import { ItemTimes } from "./item-times.ts";
 import { atomsOfProduct } from "./padded.ts";
-import { type Component, Problem, push, type Surroundings } from "./problem.ts";
+import { type Component, Problem, type Surroundings } from "./problem.ts";
 import type { Relations } from "./relate.ts";
 
 export interface Choice {
@@ -21,6 +23,8 @@ export type MeasuredWork = Pick<PassContext, "products" | "traffic">;
 export interface ChoiceOptions {
   /** Whether what happens at the model's inputs and outputs counts; default true. */
   readonly edges?: boolean;
+  /** What has been priced already, with the same relations and the same cost model. */
+  readonly times?: ItemTimes;
 }
 
 /** Solves every component of the free atoms. */
@@ -47,7 +51,7 @@ export function problemsOf(
   atoms: ReadonlySet<Atom>,
   { products, traffic }: MeasuredWork,
   pricing: Pricing,
-  { edges = true }: ChoiceOptions = {},
+  { edges = true, times = new ItemTimes(relations, pricing) }: ChoiceOptions = {},
 ): Problem[] {
   const groups = new Map<Atom, Atom>();
   const find = (atom: Atom): Atom => {
@@ -78,7 +82,7 @@ export function problemsOf(
   const { traffic: between, edges: conversions } = surroundingsOf(relations, traffic);
   const around = { traffic: between, edges: edges ? conversions : new Map<Atom, readonly Value[]>() };
   return [...problems.values()].map(
-    (problem) => new Problem(relations, problem.atoms, problem.products, around, pricing),
+    (problem) => new Problem(relations, problem.atoms, problem.products, around, pricing, times),
   );
 }
 

@@ -2,7 +2,8 @@
  * @file Where a padded axis meets a model input or output: a Pad (or zeros joined to it) or a Slice, or a Gather where
  * lanes are interleaved.
  */
-import { type Axis, indexMap, type PaddedSizes } from "../../ir/axis.ts";
+import { type Axis, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { indexRuns, isPaddedAtEnd } from "../../ir/axis-runs.ts";
 import type { DType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
 import type { AttributeSpec, NodeSpec, TensorSpec } from "../../ir/patch.ts";
@@ -34,16 +35,13 @@ const sliceInputsSince = 10;
 export function edgeIn(edge: Edge): Conversion {
   const { value, inner } = edge;
   const builder = new Builder(edge, value.name);
-  const maps = mapsOf(edge);
+  const { axes, sizes } = edge;
   // An interleaved axis first gets one zero lane at its end, which the Gather then spreads.
-  const pads = maps.map(({ map, size }) => (isTail(map) ? map.length - size : 1));
-  builder.pad(pads);
-  for (const [axis, { map, size }] of maps.entries()) {
-    if (!isTail(map))
-      builder.gather(
-        axis,
-        [...map].map((index) => (index < 0 ? size : index)),
-      );
+  builder.pad(
+    axes.map((axis) => (isPaddedAtEnd(axis, sizes) ? paddedSize(axis, sizes) - sizeOfAxis(axis) : 1)),
+  );
+  for (const [at, axis] of axes.entries()) {
+    if (isInterleaved(axis, sizes)) builder.gather(at, spreadOf(axis, sizes));
   }
   return builder.finish(inner);
 }
@@ -52,34 +50,41 @@ export function edgeIn(edge: Edge): Conversion {
 export function edgeOut(edge: Edge): Conversion {
   const { value, inner } = edge;
   const builder = new Builder(edge, inner);
-  const maps = mapsOf(edge);
-  const tails = maps.map(({ map, size }) => (isTail(map) && map.length !== size ? size : undefined));
-  builder.slice(tails);
-  for (const [axis, { map, size }] of maps.entries()) {
-    if (isTail(map)) continue;
-    const positions = new Array<number>(size);
-    for (const [position, index] of map.entries()) if (index >= 0) positions[index] = position;
-    builder.gather(axis, positions);
+  const { axes, sizes } = edge;
+  builder.slice(
+    axes.map((axis) => {
+      const size = sizeOfAxis(axis);
+      return isPaddedAtEnd(axis, sizes) && paddedSize(axis, sizes) !== size ? size : undefined;
+    }),
+  );
+  for (const [at, axis] of axes.entries()) {
+    if (isInterleaved(axis, sizes)) builder.gather(at, placesOf(axis, sizes));
   }
   return builder.finish(value.name);
 }
 
-function mapsOf({ axes, sizes }: Edge): { map: Int32Array; size: number }[] {
-  return axes.map((axis) => {
-    const map = indexMap(axis, sizes);
-    return { map, size: map.reduce((count, index) => count + (index < 0 ? 0 : 1), 0) };
-  });
+/** For every padded position the true one, padded lanes reading what lies behind the last. */
+function spreadOf(axis: Axis, sizes: PaddedSizes): number[] {
+  const behind = sizeOfAxis(axis);
+  return indexRuns(axis, sizes).flatMap(({ from, length }) =>
+    Array.from({ length }, (_, at) => (from < 0 ? behind : from + at)),
+  );
+}
+
+/** For every true position the padded one. */
+function placesOf(axis: Axis, sizes: PaddedSizes): number[] {
+  const places: number[] = [];
+  let position = 0;
+  for (const { from, length } of indexRuns(axis, sizes)) {
+    if (from >= 0) for (let at = 0; at < length; at++) places.push(position + at);
+    position += length;
+  }
+  return places;
 }
 
 /** Whether true lanes follow padded ones, so that a Pad or a Slice alone does not convert the axis. */
 export function isInterleaved(axis: Axis, sizes: PaddedSizes): boolean {
-  return !isTail(indexMap(axis, sizes));
-}
-
-/** Whether all padded lanes follow all true ones. */
-function isTail(map: Int32Array): boolean {
-  const first = map.indexOf(-1);
-  return first < 0 || map.subarray(first).every((index) => index < 0);
+  return !isPaddedAtEnd(axis, sizes);
 }
 
 /** A chain of nodes from one value on. */

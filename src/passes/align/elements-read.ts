@@ -8,6 +8,8 @@ import { numbersOf } from "../../ops/shape.ts";
 
 /** Sizes travel through few nodes: a Gather, an Unsqueeze, a Concat. */
 const maxSteps = 8;
+/** Longer vectors hold something else. */
+const maxSizes = 4096;
 
 /**
  * Positions in a scalar or 1-D value; all of them where a reader does not say. An element that only travels to a Resize,
@@ -41,7 +43,8 @@ function positionsReadBy(
   if (node.opType === "Resize") return readByResize(node, value, scope);
   const origins = originsOf(node, value, scope);
   const [output] = node.outputs;
-  if (origins === undefined || output === undefined) return undefined;
+  if (origins === undefined || output === undefined || lengthOf(output, scope) === undefined)
+    return undefined;
   const read = readOf(output, scope, steps - 1);
   return [...read].flatMap((position) => origins[position] ?? []);
 }
@@ -89,12 +92,12 @@ function readByResize(node: Node, value: Value, scope: Scope): readonly number[]
   return Array.from({ length: size }, (_, at) => at).filter((at) => kept[at] === undefined);
 }
 
-/** Of a scalar 1; undefined for matrices, and for lengths that are not known. */
+/** Of a scalar 1; undefined for matrices, and for lengths that are not known or are no list of sizes. */
 function lengthOf(value: Value, scope: Scope): number | undefined {
   const shape = scope.shape(value);
   if (shape?.length === 0) return 1;
   const [length] = shape ?? [];
-  return shape?.length === 1 && typeof length === "number" ? length : undefined;
+  return shape?.length === 1 && typeof length === "number" && length <= maxSizes ? length : undefined;
 }
 
 function numbersIn(value: Value | undefined, scope: Scope): readonly number[] | undefined {

@@ -1,6 +1,6 @@
 /** @file What padded lanes hold, atom by atom, and which atoms may therefore not be padded. */
 import { NodeContext } from "../../facts/context.ts";
-import { type Atom, type Axis, atomsOf } from "../../ir/axis.ts";
+import { type Atom, type Axis, atomsOf, hasAtom } from "../../ir/axis.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import {
   constantLane,
@@ -81,8 +81,7 @@ export class LaneAnalysis {
   lanesOf(atom: Atom): ReadonlyMap<Value, Lane> {
     const relations = this.#relations;
     const lanes = new Map<Value, Lane>();
-    const has = (value: Value) =>
-      (relations.axesOf(value) ?? []).some((axis) => atomsOf(axis).includes(atom));
+    const has = (value: Value) => (relations.axesOf(value) ?? []).some((axis) => hasAtom(axis, atom));
     for (const node of this.#nodes.get(atom) ?? []) {
       for (const value of node.inputs) {
         if (value === undefined || lanes.has(value) || !isSource(value) || !has(value)) continue;
@@ -204,7 +203,7 @@ class AtomContext extends NodeContext implements LaneContext {
     const axes = value === undefined ? [] : (this.#relations.axesOf(value) ?? []);
     return [...axes.keys()].filter((position) => {
       const axis = axes[position];
-      return axis !== undefined && atomsOf(axis).includes(this.#atom);
+      return axis !== undefined && hasAtom(axis, this.#atom);
     });
   }
 

@@ -1,4 +1,6 @@
 /** @file Elements of a zero-padded tensor, computed range by range from the elements of the true one. */
+
+import type { IndexRun } from "../../ir/axis-runs.ts";
 import { bytesOf, type DType } from "../../ir/dtype.ts";
 import { invariant } from "../../ir/errors.ts";
 import type { TensorBytes } from "../../ir/patch.ts";
@@ -8,8 +10,8 @@ export interface PaddingMap {
   readonly dtype: DType;
   /** True sizes. */
   readonly dims: readonly number[];
-  /** For each axis: true index of every padded index, -1 in a padded lane. */
-  readonly maps: readonly Int32Array[];
+  /** For each axis: where its true elements are once it is padded. */
+  readonly runs: readonly (readonly IndexRun[])[];
   /** One element, little-endian, for padded lanes. */
   readonly fill: Uint8Array;
 }
@@ -20,32 +22,29 @@ export interface PaddingMap {
  */
 export class PaddedTensor implements TensorBytes {
   readonly size: number;
-  readonly dims: readonly number[];
   readonly #source: TensorBytes;
   readonly #fill: Uint8Array;
   /** Axes up to the last that is padded; what is behind it moves as one unit. */
-  readonly #maps: readonly Int32Array[];
+  readonly #axes: readonly PaddedAxis[];
   readonly #unitBytes: number;
   /** True row-major strides, in units. */
   readonly #strides: readonly number[];
   readonly #rowBytes: number;
 
-  constructor(source: TensorBytes, { dtype, dims, maps, fill }: PaddingMap) {
+  constructor(source: TensorBytes, { dtype, dims, runs, fill }: PaddingMap) {
     const width = bytesOf(dtype, 1);
     const expected = dims.reduce((total, dim) => total * dim, 1) * width;
     invariant(source.size === expected, `a tensor of ${source.size} bytes is padded as one of ${expected}`);
-    const whole = maps.findLastIndex(
-      (map, axis) => map.length !== dims[axis] || map.some((from, to) => from !== to),
-    );
-    const rank = Math.max(whole + 1, 1);
+    const axes = runs.map((each) => new PaddedAxis(each));
+    const last = axes.findLastIndex(({ length }, axis) => length !== dims[axis]);
+    const rank = Math.max(last + 1, 1);
     this.#source = source;
     this.#fill = fill;
-    this.#maps = maps.slice(0, rank);
+    this.#axes = axes.slice(0, rank);
     this.#unitBytes = dims.slice(rank).reduce((total, dim) => total * dim, width);
     this.#strides = stridesOf(dims.slice(0, rank));
-    this.dims = maps.map((map) => map.length);
-    this.#rowBytes = (this.#maps.at(-1)?.length ?? 1) * this.#unitBytes;
-    this.size = this.dims.reduce((total, dim) => total * dim, 1) * width;
+    this.#rowBytes = (this.#axes.at(-1)?.length ?? 1) * this.#unitBytes;
+    this.size = axes.reduce((total, { length }) => total * length, 1) * width;
   }
 
   readInto(offset: number, target: Uint8Array): void {
@@ -64,15 +63,13 @@ export class PaddedTensor implements TensorBytes {
   #readRow(row: number, from: number, target: Uint8Array): void {
     const start = this.#startOf(row);
     if (start === undefined) return this.#fillLanes(target, from);
-    const columns = this.#maps.at(-1) ?? Int32Array.of(0);
     const width = this.#unitBytes;
     if (from % width !== 0 || target.length % width !== 0) return this.#readUnaligned(row, from, target);
     const first = from / width;
     const last = first + target.length / width;
     for (let column = first; column < last; ) {
-      const index = columns[column] ?? -1;
-      let end = column + 1;
-      while (end < last && (columns[end] ?? -1) === (index < 0 ? -1 : index + end - column)) end++;
+      const { index, left } = this.#axes.at(-1)?.at(column) ?? single;
+      const end = Math.min(last, column + left);
       const part = target.subarray((column - first) * width, (end - first) * width);
       if (index < 0) this.#fillLanes(part, 0);
       else this.#source.readInto((start + index) * width, part);
@@ -93,9 +90,9 @@ export class PaddedTensor implements TensorBytes {
   /** Offset in units of a padded row in the true tensor; undefined for a padded one. */
   #startOf(row: number): number | undefined {
     let [rest, start] = [row, 0];
-    for (let axis = this.#maps.length - 2; axis >= 0; axis--) {
-      const size = this.#maps[axis]?.length ?? 1;
-      const index = this.#maps[axis]?.[rest % size] ?? -1;
+    for (let axis = this.#axes.length - 2; axis >= 0; axis--) {
+      const size = this.#axes[axis]?.length ?? 1;
+      const { index } = this.#axes[axis]?.at(rest % size) ?? single;
       if (index < 0) return undefined;
       start += index * (this.#strides[axis] ?? 0);
       rest = Math.floor(rest / size);
@@ -115,4 +112,46 @@ function stridesOf(dims: readonly number[]): number[] {
   for (let axis = dims.length - 2; axis >= 0; axis--)
     strides[axis] = (strides[axis + 1] ?? 1) * (dims[axis + 1] ?? 1);
   return strides;
+}
+
+interface Place {
+  /** True index, -1 in a padded lane. */
+  readonly index: number;
+  /** Positions from this one to the end of its run. */
+  readonly left: number;
+}
+
+/** A scalar. */
+const single: Place = { index: 0, left: 1 };
+
+/** The runs of one axis, found by padded position. */
+class PaddedAxis {
+  readonly length: number;
+  readonly #runs: readonly IndexRun[];
+  readonly #starts: readonly number[];
+
+  constructor(runs: readonly IndexRun[]) {
+    const starts: number[] = [];
+    let length = 0;
+    for (const run of runs) {
+      starts.push(length);
+      length += run.length;
+    }
+    this.#runs = runs;
+    this.#starts = starts;
+    this.length = length;
+  }
+
+  at(position: number): Place {
+    let [low, high] = [0, this.#starts.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#starts[middle] ?? 0) <= position) low = middle;
+      else high = middle - 1;
+    }
+    const run = this.#runs[low];
+    if (run === undefined) return single;
+    const offset = position - (this.#starts[low] ?? 0);
+    return { index: run.from < 0 ? -1 : run.from + offset, left: run.length - offset };
+  }
 }

@@ -1,12 +1,12 @@
 /** @file What a product asks of the GPU once atoms are padded: its operator's own account, on padded shapes. */
 import { NodeContext } from "../../facts/context.ts";
-import { type Atom, atomsOf, type PaddedSizes, paddedSize } from "../../ir/axis.ts";
+import { type Atom, type Axis, atomsOf, type PaddedSizes, paddedSize } from "../../ir/axis.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { Fact } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { bindWork, type ProductWork, type TrafficWork } from "../../ops/work.ts";
 import type { SizedProduct } from "../pass.ts";
-import type { Relations } from "./relate.ts";
+import type { Relations, Rewrite } from "./relate.ts";
 
 /** A fact with padded sizes for true ones. Symbolic axes are never padded and stay symbolic. */
 export function paddedFact(value: Value, relations: Relations, sizes: PaddedSizes): Fact | undefined {
@@ -31,10 +31,7 @@ class PaddedContext extends NodeContext {
       value === undefined ? undefined : paddedFact(value, relations, sizes);
     super(node, relations.scope, node.outputs.map(fact));
     this.inputs = node.inputs.map(fact);
-    const own = relations.rewrites.filter((rewrite) => rewrite.node === node && rewrite.kind === "attribute");
-    this.#attributes = new Map(
-      own.flatMap((each) => (each.kind === "attribute" ? [[each.name, each.value(sizes)]] : [])),
-    );
+    this.#attributes = rewrittenAttributes(relations.rewritesOf(node), sizes);
   }
 
   override int(name: string): number | undefined {
@@ -46,6 +43,22 @@ class PaddedContext extends NodeContext {
     const value = this.#attributes.get(name);
     return typeof value === "object" ? value : super.ints(name);
   }
+}
+
+/** Numbers that the attributes of one node come to be. */
+export function rewrittenAttributes(
+  rewrites: readonly Rewrite[],
+  sizes: PaddedSizes,
+): ReadonlyMap<string, number | readonly number[]> {
+  const attributes = new Map<string, number | readonly number[]>();
+  for (const rewrite of rewrites)
+    if (rewrite.kind === "attribute") attributes.set(rewrite.name, rewrite.value(sizes));
+  return attributes;
+}
+
+/** Whether something in an axis may still be padded. */
+export function mayGrow(axis: Axis): boolean {
+  return atomsOf(axis).some(({ blocked }) => blocked === undefined);
 }
 
 /** The product's work at padded sizes; undefined where its operator cannot tell. */

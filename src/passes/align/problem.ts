@@ -3,11 +3,14 @@
  * descent over candidate sizes, from two starts. Deterministic; ties go to the smaller model.
  */
 import type { Atom, PaddedSizes } from "../../ir/axis.ts";
+import { push } from "../../ir/group.ts";
 import type { Value } from "../../ir/model.ts";
 import type { Pricing, SizedProduct, TrafficStep } from "../pass.ts";
-import { atomsOfProduct, paddedWork } from "./padded.ts";
+import type { ItemTimes } from "./item-times.ts";
+import { LiveSizes } from "./live-sizes.ts";
+import { atomsOfProduct } from "./padded.ts";
 import type { Relations } from "./relate.ts";
-import { edgeTime, stepTime } from "./traffic-time.ts";
+import { edgeTime } from "./traffic-time.ts";
 
 /** Atoms decided together, and what padding them is predicted to do. */
 export interface Component {
@@ -38,6 +41,9 @@ const vector = 8;
 const least = 1e-9;
 const none: ReadonlyMap<Atom, number> = new Map();
 
+/** Microseconds. */
+type Time = () => number;
+
 interface Found {
   readonly sizes: PaddedSizes;
   readonly cost: number;
@@ -58,10 +64,15 @@ export class Problem {
   readonly #relations: Relations;
   readonly #atoms: readonly Atom[];
   readonly #products: readonly SizedProduct[];
-  readonly #productsOf = new Map<Atom, SizedProduct[]>();
   readonly #around: Surroundings;
   readonly #pricing: Pricing;
-  readonly #productTimes = new Map<string, number>();
+  readonly #times: ItemTimes;
+  readonly #live = new LiveSizes();
+  /** The time of each product, step and edge at the sizes of the moment. */
+  readonly #timeOf = new Map<SizedProduct | TrafficStep | Value, Time>();
+  /** Of what has an atom, and of everything, in the order in which it is added up. */
+  readonly #timesOf = new Map<Atom, readonly Time[]>();
+  readonly #allTimes: readonly Time[];
 
   constructor(
     relations: Relations,
@@ -69,17 +80,21 @@ export class Problem {
     products: readonly SizedProduct[],
     around: Surroundings,
     pricing: Pricing,
+    times: ItemTimes,
   ) {
     this.#relations = relations;
     this.#atoms = [...atoms].sort((a, b) => a.id - b.id);
     this.#products = products;
     this.#around = around;
     this.#pricing = pricing;
+    this.#times = times;
+    const productsOf = new Map<Atom, SizedProduct[]>();
     for (const product of products) {
-      for (const atom of atomsOfProduct(product, relations)) {
-        push(this.#productsOf, atom, product);
-      }
+      for (const atom of atomsOfProduct(product, relations)) push(productsOf, atom, product);
     }
+    for (const atom of this.#atoms)
+      this.#timesOf.set(atom, this.#timesOfAll(productsOf.get(atom) ?? [], [atom]));
+    this.#allTimes = this.#timesOfAll(products, this.#atoms);
   }
 
   solve(): Component {
@@ -125,101 +140,97 @@ export class Problem {
 
   /** One atom at a time, until nothing moves. Only what touches the atom is priced again. */
   #descend(start: PaddedSizes): Found {
-    const sizes = new Map(start);
+    this.#live.assign(start);
     for (let round = 0; round < maxRounds; round++) {
       let moved = false;
-      for (const atom of this.#atoms) moved = this.#improve(atom, sizes) || moved;
+      for (const atom of this.#atoms) moved = this.#improve(atom) || moved;
       if (!moved) break;
     }
-    return { sizes, cost: this.#cost(sizes) };
+    return { sizes: new Map(this.#live.sizes), cost: sumOf(this.#allTimes) };
   }
 
-  #improve(atom: Atom, sizes: Map<Atom, number>): boolean {
-    const now = sizes.get(atom) ?? atom.size;
-    let best = { size: now, cost: this.#costAround(atom, sizes) };
+  #improve(atom: Atom): boolean {
+    const now = this.#live.sizeOf(atom);
+    let best = { size: now, cost: this.#costAround(atom) };
     for (const size of candidatesOf(atom.size)) {
       if (size === now) continue;
-      place(sizes, atom, size);
-      const cost = this.#costAround(atom, sizes);
+      this.#live.set(atom, size);
+      const cost = this.#costAround(atom);
       if (cost < best.cost - least) best = { size, cost };
     }
-    place(sizes, atom, best.size);
+    this.#live.set(atom, best.size);
     return best.size !== now;
   }
 
   /** Takes back padding that pays for nothing: the model should not grow for free. */
   #shed(sizes: PaddedSizes): Map<Atom, number> {
-    const kept = new Map(sizes);
-    for (const atom of [...kept.keys()].sort((a, b) => b.id - a.id)) {
-      const size = kept.get(atom);
-      const withPadding = this.#costAround(atom, kept);
-      kept.delete(atom);
-      if (this.#costAround(atom, kept) > withPadding + least && size !== undefined) kept.set(atom, size);
+    this.#live.assign(sizes);
+    for (const atom of [...sizes.keys()].sort((a, b) => b.id - a.id)) {
+      const size = this.#live.sizeOf(atom);
+      const withPadding = this.#costAround(atom);
+      this.#live.set(atom, atom.size);
+      if (this.#costAround(atom) > withPadding + least) this.#live.set(atom, size);
     }
-    return kept;
+    return new Map(this.#live.sizes);
   }
 
   /** Smaller aligned sizes that together save nearly as much: predictions are no finer, and the model stays small. */
   #settle(best: Map<Atom, number>, before: number): Map<Atom, number> {
-    const sizes = new Map(best);
-    let cost = this.#cost(sizes);
+    let cost = this.#cost(best);
     // What is given up must not be worth making in a round of its own.
     const givenUp = Math.min((1 - nearlyAll) * (before - cost), this.#pricing.leastMicroseconds / 2);
     const most = cost + givenUp;
     for (const [atom, size] of best) {
-      const around = this.#costAround(atom, sizes);
+      const around = this.#costAround(atom);
       for (const smaller of candidatesOf(atom.size)) {
         if (smaller >= size) break;
         if (smaller === atom.size || smaller % vector !== 0) continue;
-        place(sizes, atom, smaller);
-        const changed = cost + this.#costAround(atom, sizes) - around;
+        this.#live.set(atom, smaller);
+        const changed = cost + this.#costAround(atom) - around;
         if (changed <= most) {
           cost = changed;
           break;
         }
-        place(sizes, atom, size);
+        this.#live.set(atom, size);
       }
     }
-    return sizes;
+    return new Map(this.#live.sizes);
   }
 
   #cost(sizes: PaddedSizes): number {
-    return this.#time(sizes, this.#atoms, this.#products);
+    this.#live.assign(sizes);
+    return sumOf(this.#allTimes);
   }
 
-  #costAround(atom: Atom, sizes: PaddedSizes): number {
-    return this.#time(sizes, [atom], this.#productsOf.get(atom) ?? []);
+  #costAround(atom: Atom): number {
+    return sumOf(this.#timesOf.get(atom) ?? []);
   }
 
-  #time(sizes: PaddedSizes, atoms: readonly Atom[], products: readonly SizedProduct[]): number {
+  /** Products, then what else has one of the atoms. */
+  #timesOfAll(products: readonly SizedProduct[], atoms: readonly Atom[]): readonly Time[] {
     const { traffic, edges } = this.#around;
-    let time = 0;
-    for (const product of products) time += this.#productTime(product, sizes);
-    for (const step of new Set(atoms.flatMap((atom) => traffic.get(atom) ?? [])))
-      time += stepTime(step, sizes, this.#relations, this.#pricing);
-    for (const value of new Set(atoms.flatMap((atom) => edges.get(atom) ?? [])))
-      time += edgeTime(value, sizes, this.#relations, this.#pricing);
+    const steps = new Set(atoms.flatMap((atom) => traffic.get(atom) ?? []));
+    const values = new Set(atoms.flatMap((atom) => edges.get(atom) ?? []));
+    return [
+      ...products.map((product) => this.#time(product, () => this.#times.product(product, this.#live))),
+      ...[...steps].map((step) => this.#time(step, () => this.#times.step(step, this.#live))),
+      ...[...values].map((value) => this.#time(value, () => this.#edgeTime(value))),
+    ];
+  }
+
+  #time(item: SizedProduct | TrafficStep | Value, make: () => Time): Time {
+    const time = this.#timeOf.get(item) ?? make();
+    this.#timeOf.set(item, time);
     return time;
   }
 
-  #productTime(product: SizedProduct, sizes: PaddedSizes): number {
-    const { estimate, bindings } = this.#pricing;
-    const work = paddedWork(product, this.#relations, sizes, bindings) ?? product.sizes;
-    const key = JSON.stringify(work);
-    const known = this.#productTimes.get(key);
-    const microseconds = known ?? estimate(work);
-    if (known === undefined) this.#productTimes.set(key, microseconds);
-    return microseconds * product.runs;
+  #edgeTime(value: Value): Time {
+    return () => edgeTime(value, this.#live.sizes, this.#relations, this.#pricing);
   }
 }
 
-export function push<K, V>(lists: Map<K, V[]>, key: K, item: V): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [item]);
-  else list.push(item);
-}
-
-function place(sizes: Map<Atom, number>, atom: Atom, size: number): void {
-  if (size === atom.size) sizes.delete(atom);
-  else sizes.set(atom, size);
+function sumOf(times: readonly Time[]): number {
+  let sum = 0;
+  for (const time of times) sum += time();
+  return sum;
 }

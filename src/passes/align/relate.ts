@@ -8,6 +8,7 @@ import { isConstant, type Scope } from "../../facts/scope.ts";
 import { type Atom, type Axis, atomsOf, type PaddedSizes, resolveAxis, sizeOfAxis } from "../../ir/axis.ts";
 import { AxisSolver } from "../../ir/axis-solver.ts";
 import { collectSymbols, type Dim, evaluateDim } from "../../ir/dim.ts";
+import { groupBy } from "../../ir/group.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
 import { ShapeError } from "../../ops/op.ts";
@@ -73,6 +74,7 @@ export interface Relations {
   axesOf(value: Value): readonly Axis[] | undefined;
   readonly contractions: readonly Contraction[];
   readonly rewrites: readonly Rewrite[];
+  rewritesOf(node: Node): readonly Rewrite[];
   readonly fills: readonly Fill[];
   readonly shuffles: readonly RelatedShuffle[];
 }
@@ -186,12 +188,14 @@ export class RelationBuilder {
     if (this.#scope.model.hasTraining)
       this.#blockEverything("training information of the model may refer to it");
     const axes = this.#axes;
+    const rewrites = groupBy(this.rewrites, ({ node }) => node);
     return {
       scope: this.#scope,
       solver: this.solver,
       axesOf: (value) => (axes.has(value) ? axes.get(value) : this.axesOf(value)),
       contractions: this.contractions,
       rewrites: this.rewrites,
+      rewritesOf: (node) => rewrites.get(node) ?? [],
       fills: this.fills,
       shuffles: this.shuffles,
     };

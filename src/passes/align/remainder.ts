@@ -6,6 +6,7 @@ import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
 import type { PassContext, Pricing, SizedProduct } from "../pass.ts";
 import { choosePadding, type MeasuredWork } from "./choose.ts";
+import { ItemTimes } from "./item-times.ts";
 import { allAxes, blockUnsafe, collectFills } from "./lanes.ts";
 import { atomsOfProduct } from "./padded.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
@@ -39,25 +40,35 @@ export function explainer({
   const atoms = freeAtoms(allAxes(relations));
   // What would be padded if any saving were enough, and if inputs and outputs of the model were padded for nothing.
   const unbounded = { ...pricing, leastMicroseconds: 0 };
-  const paying = choosePadding(relations, atoms, work, unbounded).components;
-  const inside = choosePadding(relations, atoms, work, unbounded, { edges: false }).components;
-  const isPadded = (product: SizedProduct, { products, sizes }: Component) =>
-    products.includes(product) && [...atomsOfProduct(product, relations)].some((atom) => sizes.has(atom));
+  const times = new ItemTimes(relations, unbounded);
+  const paying = componentOf(choosePadding(relations, atoms, work, unbounded, { times }).components);
+  const inside = componentOf(
+    choosePadding(relations, atoms, work, unbounded, { edges: false, times }).components,
+  );
+  const isPadded = (product: SizedProduct, component: Component | undefined) =>
+    [...atomsOfProduct(product, relations)].some((atom) => component?.sizes.has(atom));
   return (product) => {
     if (!product.scope.isMain)
       return { kind: "elsewhere", message: "it is in a subgraph or a function, where axes are not followed" };
     // An axis that is forbidden says more than what another axis of the same product would save.
     const blocked = blocksOf(product, relations);
     if (blocked.length > 0) return { kind: "forbidden", message: `blocked: ${blocked.join("; ")}` };
-    const component = paying.find((each) => isPadded(product, each));
-    if (component !== undefined) return tooLittle(component.savesMicroseconds, pricing);
-    if (inside.some((each) => isPadded(product, each))) {
+    const component = paying.get(product);
+    if (component !== undefined && isPadded(product, component))
+      return tooLittle(component.savesMicroseconds, pricing);
+    if (isPadded(product, inside.get(product))) {
       const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
       return { kind: "edges", message };
     }
     const message = "padding costs more in the layers that it goes through than it saves here";
     return { kind: "neighbours", message };
   };
+}
+
+function componentOf(components: readonly Component[]): Map<SizedProduct, Component> {
+  return new Map(
+    components.flatMap((component) => component.products.map((product) => [product, component] as const)),
+  );
 }
 
 function tooLittle(saves: number, { leastMicroseconds, modelMicroseconds }: Pricing): Reason {

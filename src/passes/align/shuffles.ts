@@ -5,7 +5,8 @@
  * after it. Written as one Gather they tie nothing: any layout goes in, any comes out.
  */
 import type { Scope } from "../../facts/scope.ts";
-import { type Axis, indexMap, type PaddedSizes } from "../../ir/axis.ts";
+import type { Axis, PaddedSizes } from "../../ir/axis.ts";
+import { indexMap } from "../../ir/axis-runs.ts";
 import { type Shape, sameDim } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import { numbersOf } from "../../ops/shape.ts";

@@ -1,7 +1,7 @@
 /** @file What padding costs beside products: wider passes over memory, and conversions at the model's inputs and outputs. */
 import { type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { evaluateDim } from "../../ir/dim.ts";
-import { bytesOf } from "../../ir/dtype.ts";
+import { bytesOf, type DType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
 import type { TrafficWork } from "../../ops/work.ts";
 import type { Pricing, TrafficStep } from "../pass.ts";
@@ -9,6 +9,9 @@ import { isStored } from "../stored.ts";
 import { isInterleaved } from "./edges.ts";
 import { paddedFact, paddedTraffic } from "./padded.ts";
 import type { Relations } from "./relate.ts";
+
+/** Indices of a Gather are written into the model, one for each position: no saving is worth more of them. */
+const maxGathered = 1 << 24;
 
 /** Microseconds that one kernel between products takes, all its runs. */
 export function stepTime(
@@ -22,8 +25,13 @@ export function stepTime(
     node === undefined || step.nodes.length > 1
       ? undefined
       : paddedTraffic(node, relations, sizes, pricing.bindings);
-  const work = own ?? widened(step, sizes, relations, pricing);
-  return pricing.estimate(work, step.detail) * step.runs;
+  if (own === undefined) return grownTime(step, growthOf(step, sizes, relations, pricing), pricing);
+  return pricing.estimate(own, step.detail) * step.runs;
+}
+
+/** The same for a kernel whose operator keeps no account of its own. */
+export function grownTime(step: TrafficStep, growth: Growth, pricing: Pricing): number {
+  return pricing.estimate(widened(step, growth), step.detail) * step.runs;
 }
 
 /** Microseconds of the Pad or the Slice where a padded value is an input or an output of the model; 0 for all others. */
@@ -39,15 +47,25 @@ export function edgeTime(value: Value, sizes: PaddedSizes, relations: Relations,
     ? { ...copyOf(padded), bytesRead: plain.bytes, bytesWritten: padded.bytes }
     : copyOf(plain);
   const converted = pricing.estimate(copy, { variant: value.isInput ? "pad" : "slice" });
-  const isGathered = axes.some((axis) => isInterleaved(axis, sizes));
-  return converted + (isGathered ? pricing.estimate(copy, { variant: "gather" }) : 0);
+  const gathered = axes.filter((axis) => isInterleaved(axis, sizes));
+  if (gathered.some((axis) => paddedSize(axis, sizes) > maxGathered)) return Number.POSITIVE_INFINITY;
+  return converted + (gathered.length > 0 ? pricing.estimate(copy, { variant: "gather" }) : 0);
 }
 
-interface Extent {
+export interface Extent {
   readonly elements: number;
   readonly columns: number;
   readonly bytes: number;
-  readonly dtype: TrafficWork["dtype"];
+  readonly dtype: DType;
+}
+
+/** What padding adds to a kernel. */
+export interface Growth {
+  /** Bytes. */
+  readonly read: number;
+  readonly written: number;
+  /** The largest output. */
+  readonly largest: { readonly plain: Extent; readonly padded: Extent } | undefined;
 }
 
 function copyOf({ elements, columns, bytes, dtype }: Extent): TrafficWork<number> {
@@ -55,7 +73,7 @@ function copyOf({ elements, columns, bytes, dtype }: Extent): TrafficWork<number
   return { kind: "traffic", pattern: "copy", rows, columns, bytesRead: bytes, bytesWritten: bytes, dtype };
 }
 
-function extentOf(
+export function extentOf(
   value: Value,
   sizes: PaddedSizes,
   relations: Relations,
@@ -69,35 +87,43 @@ function extentOf(
   return { elements, columns: shape.at(-1) ?? 1, bytes: bytesOf(fact.dtype, elements), dtype: fact.dtype };
 }
 
-/** The kernel's own account, wider by the padded lanes of what it reads and writes. */
-function widened(
-  { nodes, work }: TrafficStep,
-  sizes: PaddedSizes,
+/** Values that a kernel reads from elsewhere, and those that it makes: some are written, others stay inside. */
+export function measuredValues(
+  { nodes }: TrafficStep,
   relations: Relations,
-  pricing: Pricing,
-): TrafficWork<number> {
+): { readonly value: Value; readonly role: "read" | "written" | "inside" }[] {
   const inside = new Set(nodes);
-  const growth = { read: 0, written: 0 };
-  let largest: { readonly plain: Extent; readonly padded: Extent } | undefined;
-  const grown = (value: Value) => {
+  const measured: { readonly value: Value; readonly role: "read" | "written" | "inside" }[] = [];
+  for (const value of new Set(nodes.flatMap((node) => node.inputs))) {
+    // Constants are small, or rows of a table that nothing reads.
+    if (value === undefined || isStored(value, relations.scope)) continue;
+    if (value.producer === undefined || !inside.has(value.producer)) measured.push({ value, role: "read" });
+  }
+  for (const value of nodes.flatMap((node) => node.outputs)) {
+    if (value === undefined) continue;
+    const leaves = value.isOutput || value.consumers.some((reader) => !inside.has(reader));
+    measured.push({ value, role: leaves ? "written" : "inside" });
+  }
+  return measured;
+}
+
+function growthOf(step: TrafficStep, sizes: PaddedSizes, relations: Relations, pricing: Pricing): Growth {
+  let [read, written] = [0, 0];
+  let largest: Growth["largest"];
+  for (const { value, role } of measuredValues(step, relations)) {
     const plain = extentOf(value, new Map(), relations, pricing);
     const padded = extentOf(value, sizes, relations, pricing);
-    return plain === undefined || padded === undefined ? undefined : { plain, padded };
-  };
-  for (const input of new Set(nodes.flatMap((node) => node.inputs))) {
-    // Constants are small, or rows of a table that nothing reads.
-    if (input === undefined || isStored(input, relations.scope)) continue;
-    if (input.producer !== undefined && inside.has(input.producer)) continue;
-    const extents = grown(input);
-    if (extents !== undefined) growth.read += extents.padded.bytes - extents.plain.bytes;
+    if (plain === undefined || padded === undefined) continue;
+    if (role === "read") read += padded.bytes - plain.bytes;
+    else if (plain.elements >= (largest?.plain.elements ?? 0)) largest = { plain, padded };
+    if (role === "written") written += padded.bytes - plain.bytes;
   }
-  for (const output of nodes.flatMap((node) => node.outputs)) {
-    const extents = output === undefined ? undefined : grown(output);
-    if (output === undefined || extents === undefined) continue;
-    if (extents.plain.elements >= (largest?.plain.elements ?? 0)) largest = extents;
-    const leaves = output.isOutput || output.consumers.some((reader) => !inside.has(reader));
-    if (leaves) growth.written += extents.padded.bytes - extents.plain.bytes;
-  }
+  return { read, written, largest };
+}
+
+/** The kernel's own account, wider by the padded lanes of what it reads and writes. */
+function widened({ work }: TrafficStep, growth: Growth): TrafficWork<number> {
+  const { largest } = growth;
   if (largest === undefined) return work;
   const wider = largest.padded.columns / Math.max(largest.plain.columns, 1);
   const more = largest.padded.elements / Math.max(largest.plain.elements, 1);
