@@ -45,6 +45,26 @@ function network(): types.IGraphProto {
   };
 }
 
+/** ids [tokens] → rows of a table, and the table turned as a head behind them: logits [tokens, rows]. */
+function tied(rows: number, tokens: number): types.IGraphProto {
+  const perm = { name: "perm", type: 7, ints: [1, 0] };
+  return {
+    node: [
+      node("Gather", ["table", "ids"], ["rows"]),
+      node("Transpose", ["table"], ["turned"], { attribute: [perm] }),
+      node("MatMul", ["rows", "turned"], ["logits"], { name: "head" }),
+      node("Relu", ["logits"], ["r"]),
+      node("MatMul", ["r", "out"], ["y"]),
+    ],
+    input: [info("ids", [tokens], 7)],
+    output: [info("y", [tokens, 64])],
+    initializer: [
+      floats("table", [rows, 64], noise(rows * 64, 4)),
+      floats("out", [rows, 64], noise(rows * 64, 5)),
+    ],
+  };
+}
+
 function timeOf(model: OpenModel, settings: FixSettings): number {
   return buildContext(model, settings).timeline.microseconds;
 }
@@ -54,6 +74,7 @@ describe("the saving that padding is chosen for", () => {
     ["a network", network()],
     ["convolutions around a normalization", convolutions()],
     ["a head whose result is sliced", head()],
+    ["a tied table whose positions are counted", tied(8191, 512)],
   ])("is what the padded model takes less: %s", (_, graph) => {
     const settings = settingsFor([align]);
     const before = modelFromBytes(modelBytes(graph));
@@ -62,6 +83,13 @@ describe("the saving that padding is chosen for", () => {
     const promised = notes.reduce((total, { microseconds = 0 }) => total + microseconds, 0);
     expect(promised).toBeGreaterThan(0);
     expect(promised).toBeCloseTo(timeOf(before, settings) - timeOf(model, settings), 6);
+  });
+
+  it("counts the Mod of positions: a small table is not worth one", () => {
+    const settings = settingsFor([align]);
+    const before = modelFromBytes(modelBytes(tied(251, 16)));
+    const { model } = runPasses(before, settings);
+    expect(timeOf(model, settings)).toBeLessThanOrEqual(timeOf(before, settings));
   });
 
   it("counts the Slice at an output", () => {

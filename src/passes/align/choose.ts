@@ -97,6 +97,10 @@ function surroundingsOf(relations: Relations, traffic: readonly TrafficStep[]): 
     if (isStored(value, relations.scope) || !(value.isInput || value.isOutput)) continue;
     for (const atom of freeAtomsOf([value], relations)) push(edges, atom, value);
   }
+  for (const table of relations.positions.keys()) {
+    if (isStored(table, relations.scope))
+      for (const atom of freeAtomsOf([table], relations)) push(edges, atom, table);
+  }
   return { traffic: steps, edges };
 }
 

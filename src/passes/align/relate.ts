@@ -60,6 +60,8 @@ export type Rewrite = { readonly node: Node } & (
     }
 );
 
+export type PositionRewrite = Extract<Rewrite, { readonly kind: "positions" }>;
+
 export interface Fill {
   readonly value: Value;
   readonly axis: Axis;
@@ -74,6 +76,8 @@ export interface Relations {
   axesOf(value: Value): readonly Axis[] | undefined;
   readonly contractions: readonly Contraction[];
   readonly rewrites: readonly Rewrite[];
+  /** Those of kind "positions", by the table that they are positions in. */
+  readonly positions: ReadonlyMap<Value, readonly PositionRewrite[]>;
   rewritesOf(node: Node): readonly Rewrite[];
   readonly fills: readonly Fill[];
   readonly shuffles: readonly RelatedShuffle[];
@@ -195,6 +199,7 @@ export class RelationBuilder {
       axesOf: (value) => (axes.has(value) ? axes.get(value) : this.axesOf(value)),
       contractions: this.contractions,
       rewrites: this.rewrites,
+      positions: positionsOf(this.rewrites),
       rewritesOf: (node) => rewrites.get(node) ?? [],
       fills: this.fills,
       shuffles: this.shuffles,
@@ -302,6 +307,16 @@ export class RelationBuilder {
     }
     return evaluateDim(dim, this.#standIns);
   }
+}
+
+function positionsOf(rewrites: readonly Rewrite[]): Map<Value, PositionRewrite[]> {
+  const found = new Map<Value, PositionRewrite[]>();
+  for (const rewrite of rewrites) {
+    const [table] = rewrite.node.inputs;
+    if (rewrite.kind !== "positions" || table === undefined) continue;
+    found.set(table, [...(found.get(table) ?? []), rewrite]);
+  }
+  return found;
 }
 
 function symbolicSize(dim: Dim): string {

@@ -34,8 +34,31 @@ export function grownTime(step: TrafficStep, growth: Growth, pricing: Pricing): 
   return pricing.estimate(widened(step, growth), step.detail) * step.runs;
 }
 
-/** Microseconds of the Pad or the Slice where a padded value is an input or an output of the model; 0 for all others. */
+/**
+ * Microseconds of the nodes that padding a value adds to the graph: the Pad or the Slice where it is an input or an output of
+ * the model, the Mod of positions in a table that may count from its end.
+ */
 export function edgeTime(value: Value, sizes: PaddedSizes, relations: Relations, pricing: Pricing): number {
+  const counted = positionsTime(value, sizes, relations, pricing);
+  return isStored(value, relations.scope)
+    ? counted
+    : counted + conversionTime(value, sizes, relations, pricing);
+}
+
+function positionsTime(value: Value, sizes: PaddedSizes, relations: Relations, pricing: Pricing): number {
+  let time = 0;
+  for (const { node, index, axis } of relations.positions.get(value) ?? []) {
+    const along = relations.axesOf(value)?.[axis];
+    const positions = node.inputs[index];
+    if (along === undefined || positions === undefined || paddedSize(along, sizes) === sizeOfAxis(along))
+      continue;
+    const extent = extentOf(positions, new Map(), relations, pricing);
+    if (extent !== undefined) time += pricing.estimate({ ...copyOf(extent), pattern: "elementwise" });
+  }
+  return time;
+}
+
+function conversionTime(value: Value, sizes: PaddedSizes, relations: Relations, pricing: Pricing): number {
   const axes = relations.axesOf(value) ?? [];
   if (!value.isInput && !value.isOutput) return 0;
   if (axes.every((axis) => paddedSize(axis, sizes) === sizeOfAxis(axis))) return 0;
