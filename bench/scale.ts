@@ -3,8 +3,8 @@
  *
  *   node scripts/build.mjs --no-types && node scripts/run.mjs bench/scale.ts [--family adds,mlp] [--task fix,lint] [--most 100000] [--out bench/results/scale.json]
  *
- * Every run is a process of its own, that ends at --seconds. Growth is the exponent of n between the two largest members
- * of a family, by user time. With --out the rows go to FILE.json, and a table to FILE.md; rows that were not run stay.
+ * Every run is a process of its own, that ends at --seconds. Growth is the exponent of n from the next smaller member of
+ * the family, by user time. With --out the rows go to FILE.json, and a table to FILE.md; rows that were not run stay.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
