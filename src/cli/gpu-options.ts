@@ -60,7 +60,10 @@ export const validateOptions = {
     "Models:",
     "The model as it was: the reference, and the time before (default: the model itself)",
   ),
-  precision: text("Models:", `What to run it in: ${runPrecisions.join(", ")} (default fp16)`),
+  precision: text(
+    "Models:",
+    `What to run it in: ${runPrecisions.join(", ")} (default fp16, or as it is stored where that is half)`,
+  ),
   inputs: text("Inputs:", "NumPy archive (.npz) of inputs by name, instead of drawn ones"),
   batch: text("Inputs:", "Size of every axis that holds the batch; short for --dim"),
   seeds: text("Inputs:", "Draws of normal inputs, beside negative and zero ones (default 1)"),
@@ -99,7 +102,8 @@ export interface BenchFlags extends CommonFlags {
 
 export interface ValidateFlags extends CommonFlags {
   readonly against: string | undefined;
-  readonly precision: Precision;
+  /** Undefined: as it is stored, where that is half; else FP16. */
+  readonly precision: Precision | undefined;
   readonly inputs: string | undefined;
   readonly batch: number | undefined;
   readonly seeds: number;
@@ -134,7 +138,7 @@ export function readValidateFlags(argv: Partial<InferredOptionTypes<typeof valid
   return {
     ...readCommon(argv),
     against: one("against"),
-    precision: parsePrecision(one("precision") ?? "fp16"),
+    precision: mapped(one("precision"), parsePrecision),
     inputs: one("inputs"),
     batch: mapped(one("batch"), (value) => parseCount(value, "--batch", 1, mostSamples)),
     seeds: mapped(one("seeds"), (value) => parseCount(value, "--seeds", 1, mostDraws)) ?? 1,

@@ -4,7 +4,7 @@ import { versionText } from "../../cuda-runtime/session/open.ts";
 import { InputError } from "../ir/errors.ts";
 import { openModel } from "../onnx/open.ts";
 import type { Overflow } from "../passes/half/overflow.ts";
-import { type Budget, budgets, type OutputReport, type Tensors } from "../verify/index.ts";
+import type { Budget, OutputReport, Tensors } from "../verify/index.ts";
 import { type Judged, judge, worstOutputs } from "../verify/judge.ts";
 import type { Reference, ReferenceTask } from "../verify/reference.ts";
 import { batchSymbols } from "../verify/sizes.ts";
@@ -20,20 +20,12 @@ import { readInputs } from "./read-inputs.ts";
 import { writeStdout } from "./stdout.ts";
 import { firstInnerDivergence, layersToLook } from "./validate-layers.ts";
 import { overflowBehind } from "./validate-overflow.ts";
+import { type Judgement, judgementOf } from "./validate-precision.ts";
 import { validateReference } from "./validate-reference.ts";
 import type { TimedRun, ValidateReport } from "./validate-report.ts";
 import { renderValidateText } from "./validate-text.ts";
 
 const verifyChild = new URL("../verify-child.js", import.meta.url);
-
-/** TF32 keeps as many bits of a factor as FP16 does. `model` may be of any precision; what it stores decides. */
-const budgetOf: Readonly<Record<Precision, Budget>> = {
-  fp32: { kind: "relative", tolerance: 1e-4 },
-  model: { kind: "relative", tolerance: 1e-4 },
-  tf32: budgets.float16,
-  fp16: budgets.float16,
-  bf16: budgets.bfloat16,
-};
 
 /** Root mean square of an inner value's error that is not looked for, as a share of the value's. */
 const layerTolerance: Readonly<Record<Precision, number>> = {
@@ -63,6 +55,7 @@ class Validation {
   readonly #model: string;
   readonly #original: string;
   readonly #flags: ValidateFlags;
+  readonly #judgement: Judgement;
   readonly #limits: GpuLimits;
   readonly #seconds: Record<string, number> = {};
 
@@ -70,12 +63,13 @@ class Validation {
     this.#model = model;
     this.#original = flags.against ?? model;
     this.#flags = flags;
+    this.#judgement = judgementOf(model, flags.precision);
     this.#limits = limits;
   }
 
   async run(): Promise<ValidateReport> {
-    const { precision, device, layers } = this.#flags;
-    const budget = budgetOf[precision];
+    const { device, layers } = this.#flags;
+    const { precision, budget } = this.#judgement;
     const reference = await this.#timed("reference", () => this.#reference(budget));
     const runs = this.#runs(reference);
     const measured = await this.#timed("GPU", () =>
@@ -145,10 +139,12 @@ class Validation {
     outputs: readonly OutputReport[],
     { runs }: Reference,
   ): Promise<{ readonly overflow: Overflow | undefined; readonly notices: readonly string[] }> {
-    const { precision } = this.#flags;
+    const { precision, budget } = this.#judgement;
+    // TF32 rounds factors alone: nothing leaves the range of FP32.
+    const type = budget.kind === "half" && precision !== "tf32" ? budget.dtype : undefined;
     const inputs = runs.map((run) => run.inputs);
     try {
-      const question = { path: this.#original, precision, outputs, inputs, childUrl: verifyChild };
+      const question = { path: this.#original, type, outputs, inputs, childUrl: verifyChild };
       return { overflow: await overflowBehind({ ...question, ...this.#limits }), notices: [] };
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
@@ -158,7 +154,8 @@ class Validation {
 
   /** The candidate first; then what it is compared with, for its time alone. */
   #runs({ runs: draws }: Reference): ModelRun[] {
-    const { precision, warmup, repeats } = this.#flags;
+    const { warmup, repeats } = this.#flags;
+    const { precision } = this.#judgement;
     const time = { warmup, repeats };
     const sets = draws.map(({ inputs }) => inputs);
     const only = sets.slice(0, 1);
@@ -172,7 +169,9 @@ class Validation {
     return [
       { ...run("after", this.#model, precision, sets), steps: true },
       ...(precision === "fp32" && !isOther ? [] : [run("before", this.#original, "fp32", only)]),
-      ...(isOther && precision !== "fp32" ? [run("before", this.#original, precision, only)] : []),
+      ...(isOther && precision !== "fp32" && precision !== "model"
+        ? [run("before", this.#original, precision, only)]
+        : []),
     ];
   }
 
@@ -195,11 +194,12 @@ class Validation {
 
   async #lookInside({ runs: [first] }: Reference): Promise<ValidateReport["layers"]> {
     if (first === undefined) return undefined;
-    const { precision, device } = this.#flags;
+    const { device } = this.#flags;
+    const { precision } = this.#judgement;
     const { inputs } = first;
     const names = layersToLook(this.#original, this.#model, inputs);
     // Without a half budget, nothing is rounded: one run of the reference is enough.
-    const budget = budgetOf.fp32;
+    const budget: Budget = { kind: "relative", tolerance: layerTolerance.fp32 };
     const task = { ...this.#referenceTask(budget), inputs, expose: names };
     const { runs } = await validateReference(task, device, this.#limits);
     const model = { path: this.#model, precision, expose: names };

@@ -3,11 +3,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { model } from "../../fixtures/builder.ts";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { overflowing, type Size } from "../../fixtures/overflowing.ts";
 import { proveHalf } from "../../src/cli/fix-half.ts";
 import { rangesFor } from "../../src/cli/fix-ranges.ts";
 import { overflowBehind } from "../../src/cli/validate-overflow.ts";
+import { judgementOf } from "../../src/cli/validate-precision.ts";
 import { overflowLines } from "../../src/cli/validate-text.ts";
 import { fixModel, type Verify } from "../../src/fix/fix.ts";
 import type { FixSettings } from "../../src/fix/pipeline.ts";
@@ -17,6 +18,7 @@ import { fold } from "../../src/passes/fold/fold.ts";
 import { half } from "../../src/passes/half/half.ts";
 import { rescale } from "../../src/passes/half/rescale.ts";
 import type { Ranges } from "../../src/passes/pass.ts";
+import type { HalfType } from "../../src/verify/budget.ts";
 import { compareTensors } from "../../src/verify/compare.ts";
 import { tensorOf } from "../../src/verify/tensor.ts";
 import { type Bundle, bundle } from "../bundle.ts";
@@ -104,16 +106,16 @@ describe("what a validation says of NaN in FP16", () => {
     graph.output("y");
   });
 
-  function ask(precision: string, size: number, same = false) {
+  function ask(type: HalfType | undefined, size: number, same = false) {
     const file = path.join(folder, "chain.onnx");
     writeFileSync(file, chain);
     const inputs = [new Map([["x", tensorOf("float32", [2, 4], new Array<number>(8).fill(size))]])];
     const childUrl = pathToFileURL(child.path);
-    return overflowBehind({ path: file, precision, outputs: [{ ...wrong, same }], inputs, childUrl });
+    return overflowBehind({ path: file, type, outputs: [{ ...wrong, same }], inputs, childUrl });
   }
 
   it("names the node, how far it goes, and what would hold it", async () => {
-    const overflow = await ask("fp16", 1.2);
+    const overflow = await ask("float16", 1.2);
     expect(overflow).toMatchObject({
       type: "float16",
       limit: 65504,
@@ -130,11 +132,35 @@ describe("what a validation says of NaN in FP16", () => {
   });
 
   it("says nothing where values are in range, where outputs agree in kind, and of FP32", async () => {
-    expect(await ask("fp16", 0.01)).toBeUndefined();
-    expect(await ask("bf16", 1.2)).toBeUndefined();
-    expect(await ask("fp32", 1.2)).toBeUndefined();
-    expect(await ask("fp16", 1.2, true)).toBeUndefined();
+    expect(await ask("float16", 0.01)).toBeUndefined();
+    expect(await ask("bfloat16", 1.2)).toBeUndefined();
+    expect(await ask(undefined, 1.2)).toBeUndefined();
+    expect(await ask("float16", 1.2, true)).toBeUndefined();
     expect(overflowLines(undefined)).toEqual([]);
+  });
+});
+
+describe("the precision that a model is validated in", () => {
+  const judged = (build: (graph: GraphBuilder) => void, asked?: "fp16" | "model") => {
+    const file = path.join(folder, "judged.onnx");
+    writeFileSync(file, model({ name: "judged", opset: 17 }, build));
+    return judgementOf(file, asked);
+  };
+  const plain = (graph: GraphBuilder) => {
+    graph.node("Relu", [graph.input("x", [2])], {}, { outputs: ["y"] });
+    graph.output("y");
+  };
+  const islands = (graph: GraphBuilder) => {
+    const half = graph.node("Relu", [graph.node("Cast", [graph.input("x", [2])], { to: 10 })]);
+    graph.node("Exp", [graph.node("Cast", [half], { to: 1 })], {}, { outputs: ["y"] });
+    graph.output("y");
+  };
+
+  it("is FP16, but as it is stored where a fix left nodes FP32 beside half ones", () => {
+    expect(judged(plain).precision).toBe("fp16");
+    expect(judged(plain, "model").budget).toMatchObject({ kind: "relative" });
+    expect(judged(islands)).toMatchObject({ precision: "model", budget: { dtype: "float16" } });
+    expect(judged(islands, "fp16").precision).toBe("fp16");
   });
 });
 
