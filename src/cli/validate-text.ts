@@ -8,13 +8,17 @@ import { alignColumns } from "../report/table.ts";
 import { differenceLines, outputLines } from "../report/verify-text.ts";
 import type { TimedRun, ValidateReport } from "./validate-report.ts";
 
+function typesText(precision: ValidateReport["precision"]): string {
+  return precision === "model" ? "the types that it stores" : precision;
+}
+
 export function renderValidateText(report: ValidateReport, color: ColorLevel): string {
   const palette = paletteOf(color);
   const { model, against, precision, gpu, driver, reference, same, outputs, draws } = report;
   const verdict = same ? palette.good("computes the same") : palette.bad("computes something else");
   const than = model === against ? "" : ` as ${printable(against)}`;
   const lines = [
-    `${palette.heading(printable(model))} ${verdict}${than} in ${precision}, within ${budgetText(report)}`,
+    `${palette.heading(printable(model))} ${verdict}${than} in ${typesText(precision)}, within ${budgetText(report)}`,
     ...outputs.flatMap((output) => outputLines(output, palette)),
     ...overflowLines(report.overflow),
     ...layerLines(report),
