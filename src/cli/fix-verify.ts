@@ -50,7 +50,9 @@ function whereItDiffers({ outputs, problems, firstDivergence }: VerifyReport): s
     firstDivergence === undefined
       ? ""
       : `; they part at "${firstDivergence.value}", made by ${firstDivergence.operator}`;
-  return worst === undefined ? "it has no outputs" : `output "${worst.name}" differs${where} (inputs: ${worst.draw})`;
+  return worst === undefined
+    ? "it has no outputs"
+    : `output "${worst.name}" differs${where} (inputs: ${worst.draw})`;
 }
 
 function budgetText(budget: Budget): string {
