@@ -3,7 +3,6 @@
  * then put in place.
  */
 import { basename, dirname, join, resolve } from "node:path";
-import { inferFacts } from "../facts/infer.ts";
 import { InputError } from "../ir/errors.ts";
 import { labelOf } from "../ir/model.ts";
 import { Patch } from "../ir/patch.ts";
@@ -21,6 +20,7 @@ import {
   type FixNote,
   type FixSettings,
   patched,
+  pricedContext,
   render,
   runPasses,
 } from "./pipeline.ts";
@@ -92,7 +92,7 @@ const metadataKey = "tc-lint.fix";
 export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   using original = openModel(request.path);
   checkWeights(original);
-  checkNodes(original);
+  checkNodes(original, request.settings);
   const state = sourceState(original);
   const whole = { ...runFix(original, request.settings), left: [] };
   const isCopy = resolve(request.destination) !== resolve(request.path);
@@ -187,7 +187,7 @@ function outcomeOf(
   original: OpenModel,
   { fixed, settings, left }: JudgedFix,
 ): Omit<FixOutcome, keyof Placed> {
-  const after = buildContext(fixed.model, settings);
+  const after = pricedContext(fixed.model, settings);
   const priced = changesTypes(settings) ? asStored(settings) : settings;
   const before = buildContext(original, priced);
   return {
@@ -198,7 +198,7 @@ function outcomeOf(
     diff: diffModels(original, fixed.model),
     microseconds: {
       before: before.timeline.microseconds,
-      after: buildContext(fixed.model, priced).timeline.microseconds,
+      after: (priced === settings ? after : buildContext(fixed.model, priced)).timeline.microseconds,
     },
     assumed: Object.fromEntries(
       [...before.facts.symbols].map((name) => [name, before.bindings.get(name) ?? 1]),
@@ -250,8 +250,8 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
 }
 
 /** What linting calls broken is not repaired: nobody knows what it should compute. Throws InputError. */
-function checkNodes(model: OpenModel): void {
-  const error = errorOf({ model, facts: inferFacts(model) });
+function checkNodes(model: OpenModel, settings: FixSettings): void {
+  const error = errorOf(pricedContext(model, settings));
   if (error !== null) throw new InputError(error.code, `${error.message}; it is not repaired`);
 }
 

@@ -83,9 +83,20 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   return { model, changed, notes, permutations, parts, render: (location) => render(model, location) };
 }
 
+const lastContexts = new WeakMap<FixSettings, { readonly model: OpenModel; readonly context: LintContext }>();
+
+/** Facts and prices of a model; those of the last one asked about are kept, for most passes change nothing. */
+export function pricedContext(model: OpenModel, settings: FixSettings): LintContext {
+  const last = lastContexts.get(settings);
+  if (last?.model === model) return last.context;
+  const context = buildContext(model, settings);
+  lastContexts.set(settings, { model, context });
+  return context;
+}
+
 function contextOf(model: OpenModel, settings: FixSettings, pass: PassName): PassContext {
   const { target, options } = settings;
-  const context = buildContext(model, settings);
+  const context = pricedContext(model, settings);
   return {
     model,
     facts: unboundFacts(context),
