@@ -89,6 +89,9 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
   const unsafe = argv["unsafe-fixes"] ?? false;
   const named = precision === "fp16" || precision === "bf16" ? precision : undefined;
   const half = named ?? (unsafe ? "fp16" : undefined);
+  if (argv["nhwc-io"] === true && argv.layout !== "nhwc" && !unsafe) {
+    throw new InputError("usage", "--nhwc-io: says nothing without --layout nhwc");
+  }
   if (argv.samples !== undefined && half === undefined) {
     throw new InputError("usage", "--samples: says nothing without half precision, such as --precision fp16");
   }

@@ -20,6 +20,7 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
   if (!outcome.changed) {
     const failed = failedLines(outcome, palette);
     const said = failed.length > 0 ? ["  nothing is left to fix", ...failed] : ["  nothing to fix"];
+    if (outcome.written) said.push(...resultLines(outcome, palette));
     return `${[title, ...said].join("\n")}${blockedText(outcome, palette)}\n`;
   }
   const lines = [title, `  ${timeText(outcome, palette)}`, `  ${sizeText(outcome)}`];

@@ -1,6 +1,8 @@
 /** @file What is done about a repaired model being the same function, before it is put in place. */
+
 import { createRequire } from "node:module";
 import { DifferenceError, type Proof } from "../fix/fix.ts";
+import { InputError } from "../ir/errors.ts";
 import {
   type Budget,
   budgets,
@@ -31,7 +33,10 @@ export async function proveSame({
   ...options
 }: ProofRequest): Promise<Proof> {
   const budget = half === undefined ? budgets.folding : half === "bf16" ? budgets.bfloat16 : budgets.float16;
-  const { report } = await compare(original, candidate, { ...options, budget, otherSizes: true });
+  const comparison = compare(original, candidate, { ...options, budget, otherSizes: true });
+  const { report } = await comparison.catch((error: unknown) => {
+    throw error instanceof InputError && error.code === "cannot-run" ? unproven(error) : error;
+  });
   if (!report.same) {
     throw new DifferenceError(path, whereItDiffers(report).replaceAll(candidate, "the result"));
   }
@@ -41,6 +46,12 @@ export async function proveSame({
     kind: "verified",
     summary: `with ${report.runtime} on ${draws}, within ${budgetText(budget)}${notices}`,
   };
+}
+
+/** What the original does not do in ONNX Runtime cannot be compared with anything. */
+function unproven(error: InputError): InputError {
+  const hint = "so no result can be compared with it; --no-verify writes one that is not proven";
+  return new InputError(error.code, `${error.message}; ${hint}`, { cause: error });
 }
 
 function whereItDiffers({ outputs, problems, firstDivergence }: VerifyReport): string {

@@ -7,12 +7,20 @@ export function requiredInputs(model: Model): readonly Value[] {
   return model.graph.inputs.filter(({ initializer }) => initializer === undefined);
 }
 
-/** Whether a symbol counts independent samples: by its name, or because it is only ever the first axis. */
+const batchName = /batch/i;
+
+/**
+ * Whether a symbol counts independent samples: by its name, or because it is only ever the first axis, beside no other that
+ * is called a batch: [seq, batch, features].
+ */
 export function isBatchSymbol(model: Model, symbol: string): boolean {
-  if (/batch/i.test(symbol)) return true;
-  return requiredInputs(model).every((input) =>
-    shapeOf(input).every((dim, axis) => axis === 0 || !hasSymbol(dim, symbol)),
-  );
+  if (batchName.test(symbol)) return true;
+  return requiredInputs(model).every((input) => {
+    const shape = shapeOf(input);
+    const isFirst = shape.every((dim, axis) => axis === 0 || !hasSymbol(dim, symbol));
+    const isBeside = shape.some((dim, axis) => axis > 0 && batchName.test(String(dim)));
+    return isFirst && !(isBeside && shape.some((dim) => hasSymbol(dim, symbol)));
+  });
 }
 
 /** Side of an image, where nothing says which: a multiple of what networks divide it by, and what they are trained on. */
@@ -36,12 +44,14 @@ export function plausibleSizes(model: Model, symbols: Iterable<string>): Map<str
   return sizes;
 }
 
-/** Among the last two axes of an input of four or more. */
+/** Nowhere but among the last two axes of inputs of four or more: a mask's are those of a sequence elsewhere. */
 function isPixels(model: Model, symbol: string): boolean {
-  return requiredInputs(model).some((input) => {
-    const shape = shapeOf(input);
-    return shape.length >= 4 && shape.slice(-2).some((dim) => hasSymbol(dim, symbol));
-  });
+  const shapes = requiredInputs(model).map(shapeOf);
+  return (
+    shapes.every((shape) =>
+      shape.every((dim, axis) => !hasSymbol(dim, symbol) || (shape.length >= 4 && axis >= shape.length - 2)),
+    ) && shapes.some((shape) => shape.some((dim) => hasSymbol(dim, symbol)))
+  );
 }
 
 /** Exporters name what belongs together: "past_sequence_length + 1" is a symbol of that name. */

@@ -56,6 +56,7 @@ export type DataFile = NewFile & { readonly isNew: boolean };
 const modelMode = 0o666;
 const dataMode = 0o644;
 const writable = 0o222;
+const ownerWrites = 0o200;
 
 /** A new model, complete on the disk, but not yet in its place. Disposing of it uncommitted removes every trace. */
 export class StagedModel implements Disposable {
@@ -159,7 +160,8 @@ function discard(paths: readonly string[]): void {
 function checkDestination(destination: string, { source, state }: WriteRequest): Access {
   const refuse = (what: string) => new InputError("bad-destination", `${destination}: ${what}`);
   const existing = lstatSync(destination, { throwIfNoEntry: false });
-  if (existing === undefined) return { mode: statSync(source.path).mode & modelMode, owner: undefined };
+  if (existing === undefined)
+    return { mode: (statSync(source.path).mode & modelMode) | ownerWrites, owner: undefined };
   if (existing.isSymbolicLink()) {
     const target = readlinkSync(destination);
     throw refuse(`is a symbolic link to ${target}; fix that file, or name another place for the result`);

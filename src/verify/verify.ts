@@ -50,7 +50,7 @@ export async function compareModels(
     const outcome = await compareInChild({ ...task, emptyBatch: false }, options);
     const notices = [
       ...outcome.report.notices,
-      "not compared without samples: ONNX Runtime crashes on the original",
+      "not compared at a batch of 0: ONNX Runtime crashes on the original there",
     ];
     return { ...outcome, report: { ...outcome.report, notices } };
   }

@@ -39,6 +39,16 @@ describe("sizes for symbols that nobody bound", () => {
     });
   });
 
+  it("take the axes of a mask for those of its sequence", () => {
+    const masked = built((graph) => {
+      graph.input("x", ["N", "tokens", 144]);
+      graph.input("mask", ["N", 1, "tokens", "tokens"]);
+    });
+    expect(plausibleSizes(masked, ["tokens"]).get("tokens")).toBe(128);
+    const turned = built((graph) => graph.input("x", ["time", "batch", 45]));
+    expect(plausibleSizes(turned, ["time"]).get("time")).toBe(128);
+  });
+
   it("take a count that the model finds for a sequence", () => {
     const plain = built((graph) => graph.input("x", [1, 3]));
     expect(plausibleSizes(plain, ["unk__7"]).get("unk__7")).toBe(128);
