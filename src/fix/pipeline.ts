@@ -124,7 +124,6 @@ export function pricingOf(
 ): Pricing {
   return {
     estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
-    savingOf: (before, after) => cost.savingOf(before, after, target),
     bindings,
     modelMicroseconds: timeline.microseconds,
     leastMicroseconds: minSaving * timeline.microseconds,

@@ -1,5 +1,7 @@
 /** @file Convolutions that hang together through operators with no say in the layout of their channels. */
+
 import type { Scope } from "../facts/scope.ts";
+import { DisjointSets } from "../ir/disjoint-sets.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 import type { TrafficWork } from "../ops/work.ts";
@@ -40,7 +42,7 @@ class RegionFinder {
   readonly #index: ProductIndex;
   readonly #constants: ConstantValues;
   /** Union-find over values. */
-  readonly #parent = new Map<Value, Value>();
+  readonly #sets = new DisjointSets<Value>();
 
   constructor(scope: Scope, index: ProductIndex) {
     this.#scope = scope;
@@ -58,7 +60,7 @@ class RegionFinder {
       const product = this.#convolution(node);
       const [value] = this.#activationsOf(node);
       if (product === undefined || value === undefined) continue;
-      const root = this.#rootOf(value);
+      const root = this.#sets.rootOf(value);
       append(convolutions, root, product);
     }
     const borders = this.#bordersByRoot(new Set(members));
@@ -99,23 +101,7 @@ class RegionFinder {
 
   #join(values: readonly Value[]): void {
     const [first, ...others] = values;
-    if (first === undefined) return;
-    const root = this.#rootOf(first);
-    for (const other of others) {
-      const from = this.#rootOf(other);
-      if (from !== root) this.#parent.set(from, root);
-    }
-  }
-
-  #rootOf(value: Value): Value {
-    let root = value;
-    for (let up = this.#parent.get(root); up !== undefined; up = this.#parent.get(root)) root = up;
-    for (let each = value; each !== root; ) {
-      const next = this.#parent.get(each) ?? root;
-      this.#parent.set(each, root);
-      each = next;
-    }
-    return root;
+    if (first !== undefined) for (const other of others) this.#sets.join(other, first);
   }
 
   #bordersByRoot(members: ReadonlySet<Node>): Map<Value, Value[]> {
@@ -125,7 +111,7 @@ class RegionFinder {
       const comesIn = value.producer === undefined || !members.has(value.producer);
       const goesOut = value.isOutput || value.consumers.some((reader) => !members.has(reader));
       if (!comesIn && !goesOut) continue;
-      const root = this.#rootOf(value);
+      const root = this.#sets.rootOf(value);
       append(borders, root, value);
     }
     return borders;

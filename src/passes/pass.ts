@@ -1,5 +1,4 @@
 /** @file What a pass is: a model and its facts in, a patch and an account of it out. It reads no file and writes none. */
-import type { Saving } from "../cost/model.ts";
 import type { WorkDetail } from "../cost/terms.ts";
 import type { Facts } from "../facts/infer.ts";
 import type { Product } from "../facts/products.ts";
@@ -35,7 +34,6 @@ export interface TrafficStep {
 export interface Pricing {
   /** Microseconds of one run of some work; `detail` tells what the work alone does not. */
   readonly estimate: (work: Work<number>, detail?: WorkDetail) => number;
-  readonly savingOf: (before: readonly Work<number>[], after: readonly Work<number>[]) => Saving;
   /** Sizes of symbols: as given, else plausible ones. */
   readonly bindings: ReadonlyMap<string, number>;
   /** The whole model's predicted time. */

@@ -2,7 +2,9 @@
  * @file Which atoms to pad, and to what. Atoms interact where they meet in one product, so a graph falls apart into
  * components that are solved one by one.
  */
+
 import { type Atom, atomsOf } from "../../ir/axis.ts";
+import { DisjointSets } from "../../ir/disjoint-sets.ts";
 import { push } from "../../ir/group.ts";
 import type { Value } from "../../ir/model.ts";
 import type { PassContext, Pricing, SizedProduct, TrafficStep } from "../pass.ts";
@@ -53,27 +55,20 @@ export function problemsOf(
   pricing: Pricing,
   { edges = true, times = new ItemTimes(relations, pricing) }: ChoiceOptions = {},
 ): Problem[] {
-  const groups = new Map<Atom, Atom>();
-  const find = (atom: Atom): Atom => {
-    const up = groups.get(atom);
-    if (up === undefined || up === atom) return atom;
-    const root = find(up);
-    groups.set(atom, root);
-    return root;
-  };
+  const groups = new DisjointSets<Atom>();
   const touched = products.map((product) =>
     [...atomsOfProduct(product, relations)].filter((atom) => atoms.has(atom)),
   );
   for (const [first, ...more] of touched) {
     if (first === undefined) continue;
-    for (const atom of more) groups.set(find(atom), find(first));
+    for (const atom of more) groups.join(atom, first);
   }
   const problems = new Map<Atom, { atoms: Set<Atom>; products: SizedProduct[] }>();
   for (const [index, own] of touched.entries()) {
     const [first] = own;
     const product = products[index];
     if (first === undefined || product === undefined) continue;
-    const root = find(first);
+    const root = groups.rootOf(first);
     const problem = problems.get(root) ?? { atoms: new Set(), products: [] };
     problems.set(root, problem);
     for (const atom of own) problem.atoms.add(atom);

@@ -1,4 +1,5 @@
 /** @file Values that go NHWC together: what one decision is about. */
+import { DisjointSets } from "../../ir/disjoint-sets.ts";
 import { labelOf, type Node, type Value } from "../../ir/model.ts";
 import type { PassContext } from "../pass.ts";
 import type { Border } from "./forms.ts";
@@ -11,9 +12,9 @@ export interface Region {
   readonly microseconds: number;
 }
 
-/** Union-find over image values, fed as nodes are converted. */
+/** Image values that go together, fed as nodes are converted. */
 export class Regions {
-  readonly #up = new Map<Value, Value>();
+  readonly #sets = new DisjointSets<Value>();
   readonly #nodes = new Map<Node, Value>();
 
   /** `images` are what a node reads and gives in NHWC. */
@@ -21,11 +22,7 @@ export class Regions {
     const [first, ...others] = images.filter((value) => value !== undefined);
     if (first === undefined) return;
     this.#nodes.set(node, first);
-    const root = this.#rootOf(first);
-    for (const other of others) {
-      const from = this.#rootOf(other);
-      if (from !== root) this.#up.set(from, root);
-    }
+    for (const other of others) this.#sets.join(other, first);
   }
 
   /** In the order of their first convolutions. */
@@ -37,7 +34,7 @@ export class Regions {
   ): Region[] {
     const gains = new Map<Value, { convolutions: Node[]; microseconds: number }>();
     const at = (value: Value) => {
-      const root = this.#rootOf(value);
+      const root = this.#sets.rootOf(value);
       const known = gains.get(root) ?? { convolutions: [], microseconds: 0 };
       gains.set(root, known);
       return known;
@@ -52,11 +49,5 @@ export class Regions {
     for (const { value } of borders) at(value).microseconds -= transposeCost(value, context);
     for (const value of unturned) at(value).microseconds += transposeCost(value, context);
     return [...gains.values()].filter(({ convolutions }) => convolutions.length > 0);
-  }
-
-  #rootOf(value: Value): Value {
-    let root = value;
-    for (let up = this.#up.get(root); up !== undefined; up = this.#up.get(root)) root = up;
-    return root;
   }
 }

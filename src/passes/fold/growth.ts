@@ -6,6 +6,7 @@
  * then. Where all that do not would together add at most `smallShare` of what the model stores, they are let pass; else
  * none is, and an Expand of one number, or one weight in several orders, is still computed.
  */
+import { DisjointSets } from "../../ir/disjoint-sets.ts";
 import { bytesOf } from "../../ir/dtype.ts";
 import type { Node } from "../../ir/model.ts";
 import type { Known } from "./contents.ts";
@@ -40,7 +41,7 @@ class Growth {
   readonly #draft: Draft;
   readonly #nodes: ReadonlySet<Node>;
   /** Union-find over names. */
-  readonly #above = new Map<string, string>();
+  readonly #groups = new DisjointSets<string>();
   /** By representative. */
   readonly #bytes = new Map<string, number>();
 
@@ -68,24 +69,24 @@ class Growth {
       ([name, known]) =>
         sizeOf(known) > smallBytes &&
         (isForAll || this.#isWritten(name)) &&
-        (this.#bytes.get(this.#find(name)) ?? 0) > 0,
+        (this.#bytes.get(this.#groups.rootOf(name)) ?? 0) > 0,
     );
   }
 
   #join({ node, values }: Candidate, sizes: ReadonlyMap<string, number>, stored: Map<string, number>): void {
     const [first = "", ...others] = values.keys();
-    for (const name of others) this.#unite(first, name);
+    for (const name of others) this.#groups.join(first, name);
     for (const name of this.#draft.inputsOf(node)) {
       const size = sizes.get(name) ?? this.#draft.storedOf(name)?.bytes.size ?? 0;
       if (size <= smallBytes) continue;
-      this.#unite(first, name);
+      this.#groups.join(first, name);
       if (!sizes.has(name)) stored.set(name, size);
     }
   }
 
   #add(name: string, bytes: number): void {
     if (Math.abs(bytes) <= smallBytes) return;
-    const root = this.#find(name);
+    const root = this.#groups.rootOf(name);
     this.#bytes.set(root, (this.#bytes.get(root) ?? 0) + bytes);
   }
 
@@ -94,22 +95,6 @@ class Growth {
     if (!this.#draft.isFree(name)) return true;
     for (const reader of this.#draft.readersOf(name)) if (!this.#nodes.has(reader)) return true;
     return false;
-  }
-
-  #unite(a: string, b: string): void {
-    const [from, to] = [this.#find(a), this.#find(b)];
-    if (from !== to) this.#above.set(from, to);
-  }
-
-  #find(name: string): string {
-    let root = name;
-    for (let next = this.#above.get(root); next !== undefined; next = this.#above.get(root)) root = next;
-    for (let at = name; at !== root; ) {
-      const next = this.#above.get(at) ?? root;
-      this.#above.set(at, root);
-      at = next;
-    }
-    return root;
   }
 }
 

@@ -5,6 +5,7 @@
  * Powers of two change no digit. Values that are of one scale (a sum and its terms, what goes into a pool and comes out)
  * are one class; a product with stored weights stands between two and takes up the difference in its weights.
  */
+import { DisjointSets } from "../../ir/disjoint-sets.ts";
 import type { Value } from "../../ir/model.ts";
 import type { PassContext } from "../pass.ts";
 import { formats } from "./formats.ts";
@@ -36,7 +37,7 @@ class Planner {
   readonly #context: PassContext;
   readonly #magnitudes: Magnitudes;
   readonly #rules = new Map<FloatNode, ScaleRule>();
-  readonly #parents = new Map<Value, Value>();
+  readonly #classes = new DisjointSets<Value>();
   /** By the first of each class. */
   readonly #exponents = new Map<Value, number>();
   /** Largest magnitude seen in each class. */
@@ -70,27 +71,13 @@ class Planner {
     return { exponents, rules: this.#rules };
   }
 
-  #classOf(value: Value): Value {
-    let root = value;
-    for (let next = this.#parents.get(root); next !== undefined; next = this.#parents.get(root)) root = next;
-    for (let at = value; at !== root; ) {
-      const next = this.#parents.get(at) ?? root;
-      this.#parents.set(at, root);
-      at = next;
-    }
-    return root;
-  }
-
   #unite(values: readonly Value[]): void {
-    const [first, ...rest] = values.map((value) => this.#classOf(value));
-    for (const other of rest) {
-      const root = this.#classOf(other);
-      if (first !== undefined && root !== this.#classOf(first)) this.#parents.set(root, this.#classOf(first));
-    }
+    const [first, ...rest] = values;
+    if (first !== undefined) for (const other of rest) this.#classes.join(other, first);
   }
 
   #exponentOf(value: Value): number {
-    return this.#exponents.get(this.#classOf(value)) ?? 0;
+    return this.#exponents.get(this.#classes.rootOf(value)) ?? 0;
   }
 
   /** What each class needs, where all of it can have another scale; nothing where none is beyond the range. */
@@ -98,7 +85,7 @@ class Planner {
     for (const entry of this.#graph.values.values()) {
       const { value, isStored, scope } = entry;
       if (isStored || scope.parent !== undefined) continue;
-      const root = this.#classOf(value);
+      const root = this.#classes.rootOf(value);
       const seen = this.#context.options.ranges?.largest.get(value.name) ?? 0;
       this.#largest.set(root, Math.max(seen, this.#largest.get(root) ?? 0));
       if (!this.#canMove(entry)) this.#fixed.add(root);
@@ -122,7 +109,7 @@ class Planner {
     const useful = new Set<Value>();
     for (const [node, rule] of this.#rules) {
       if (!node.isProduct || rule.kind !== "absorbing") continue;
-      useful.add(this.#classOf(rule.input)).add(this.#classOf(rule.output));
+      useful.add(this.#classes.rootOf(rule.input)).add(this.#classes.rootOf(rule.output));
     }
     for (const root of this.#exponents.keys()) if (!useful.has(root)) this.#exponents.delete(root);
   }
@@ -168,7 +155,7 @@ class Planner {
 
   /** How many powers of two the values of a class may become smaller (sign −1) or larger before they reach `bound`. */
   #roomOf(value: Value, bound: number, sign: 1 | -1): number {
-    const root = this.#classOf(value);
+    const root = this.#classes.rootOf(value);
     const seen = this.#largest.get(root) ?? 0;
     const isStuck = this.#fixed.has(root) || seen === Infinity || seen === 0;
     if (isStuck || (this.#moves.get(root) ?? 0) >= maxMoves) return 0;
@@ -178,13 +165,13 @@ class Planner {
 
   #move(value: Value, by: number): void {
     if (by === 0) return;
-    const root = this.#classOf(value);
+    const root = this.#classes.rootOf(value);
     this.#exponents.set(root, (this.#exponents.get(root) ?? 0) + by);
     this.#moves.set(root, (this.#moves.get(root) ?? 0) + 1);
   }
 
   #giveUp(value: Value): void {
-    const root = this.#classOf(value);
+    const root = this.#classes.rootOf(value);
     this.#exponents.delete(root);
     this.#fixed.add(root);
   }
