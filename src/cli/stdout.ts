@@ -22,7 +22,7 @@ export async function writeStdout(text: string): Promise<void> {
   });
 }
 
-/** For what somebody else may print: the process ends with 2 and one line, whatever it was about to say. */
+/** For what goes to stdout by another way: where it does not arrive, the process ends with 2. */
 export function guardStdout(): void {
   process.stdout.on("error", (error) => {
     if (codeOf(error) === "EPIPE") return;
