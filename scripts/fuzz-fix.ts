@@ -6,18 +6,22 @@
  *
  * `--runs` networks for each mode, with the seeds from --seed on. Every network is fixed and proven as by `tc-lint --fix`,
  * and looked at again at other sizes, on unusual inputs and with optimizations off (test/fix/refute.ts). Workers are
- * processes of their own: one that ONNX Runtime takes down is started again behind the network that it died of. A state
+ * processes of their own: of a network that one dies of, models run in processes of their own in turn, as by the
+ * command line (dist/verify-child.js, so build first). A state
  * file keeps what was found; a campaign that is started again with it goes on where it was.
  */
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { drawNetwork, type Mode, modes, type Tried, tryNetwork, verdicts } from "../test/fix/drawn.ts";
 
 interface Job {
   readonly mode: Mode;
   readonly seed: number;
+  /** Whether models run in processes of their own, as by the command line: where a worker died of the network. */
+  readonly isCareful?: boolean;
 }
 
 type Result = Job & Omit<Tried, "verdict"> & { readonly verdict: Tried["verdict"] | "crashed" };
@@ -28,13 +32,15 @@ const jobsOfWorker = 400;
 /** A network takes less than a second. */
 const hangMilliseconds = 120_000;
 
+const childUrl = pathToFileURL(resolve("dist/verify-child.js"));
+
 if (process.send === undefined) await main();
 else process.on("message", (job: Job) => void work(job));
 
-async function work({ mode, seed }: Job): Promise<void> {
+async function work({ mode, seed, isCareful = false }: Job): Promise<void> {
   const report = async (): Promise<Tried | { verdict: "crashed"; detail: string }> => {
     try {
-      return await tryNetwork(drawNetwork(seed, mode), mode);
+      return await tryNetwork(drawNetwork(seed, mode), mode, isCareful ? childUrl : undefined);
     } catch (error) {
       return {
         verdict: "crashed",
@@ -103,6 +109,10 @@ async function serve(next: () => Job | undefined, save: (result: Result) => void
     const worker = fork(fileURLToPath(import.meta.url), { stdio: ["ignore", "ignore", "ignore", "ipc"] });
     for (let done = 0; job !== undefined && done < jobsOfWorker; done++) {
       const result = await ask(worker, job);
+      if (result.verdict === "crashed" && !job.isCareful) {
+        job = { ...job, isCareful: true };
+        break;
+      }
       save(result);
       job = next();
       if (worker.exitCode !== null || worker.signalCode !== null) break;

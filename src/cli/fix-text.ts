@@ -95,7 +95,7 @@ function failedLines({ notes }: FixOutcome, palette: Palette): string[] {
 
 /** Of parts of a fix that verification refuted. */
 export const failureAdvice =
-  "What is written is verified. What failed on infinite inputs alone is beyond what a fix assumes (docs/fixing.md); anything else is a defect of tc-lint: please report it.";
+  "What is written is verified. What failed on infinite inputs alone is beyond what a fix assumes (docs/fixing.md), and what crashes ONNX Runtime is a defect of it; anything else is a defect of tc-lint: please report it.";
 
 /** Reasons repeat from layer to layer: each once, with its count, or with the layers that a rule still finds. */
 function blockedText({ notes }: FixOutcome, palette: Palette): string {

@@ -6,7 +6,9 @@ import { InputError } from "../ir/errors.ts";
 import {
   type Budget,
   budgets,
+  CrashError,
   compareModels,
+  doings,
   type VerifyOptions,
   type VerifyReport,
 } from "../verify/index.ts";
@@ -35,7 +37,7 @@ export async function proveSame({
   const budget = half === undefined ? budgets.folding : half === "bf16" ? budgets.bfloat16 : budgets.float16;
   const comparison = compare(original, candidate, { ...options, budget, otherSizes: true });
   const { report } = await comparison.catch((error: unknown) => {
-    throw error instanceof InputError && error.code === "cannot-run" ? unproven(error) : error;
+    throw refusalOf(error, path);
   });
   if (!report.same) {
     throw new DifferenceError(path, whereItDiffers(report).replaceAll(candidate, "the result"));
@@ -46,6 +48,15 @@ export async function proveSame({
     kind: "verified",
     summary: `with ${report.runtime} on ${draws}, within ${budgetText(budget)}${notices}`,
   };
+}
+
+function refusalOf(error: unknown, path: string): unknown {
+  // The original survived what it ran on before.
+  if (error instanceof CrashError && error.doing.startsWith(doings.candidate)) {
+    const doing = error.doing.replace(`${doings.candidate}, `, "");
+    return new DifferenceError(path, `ONNX Runtime crashes on it (${doing}) and not on the original`);
+  }
+  return error instanceof InputError && error.code === "cannot-run" ? unproven(error) : error;
 }
 
 /** What the original does not do in ONNX Runtime cannot be compared with anything. */

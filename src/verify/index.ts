@@ -2,8 +2,10 @@
 export { type Allowance, type Budget, budgets, type HalfType } from "./budget.ts";
 export type { Difference, Lanes } from "./compare.ts";
 export { readNpz, writeNpz } from "./npz.ts";
+export { doings } from "./protocol.ts";
 export { observeRanges, type RangeOptions } from "./ranges.ts";
 export type { DivergenceReport, DrawReport, OutputReport, VerifyReport } from "./report.ts";
+export { CrashError } from "./run-in-child.ts";
 export type { Tensor, Tensors } from "./tensor.ts";
 export { compareModels, type VerifyOptions } from "./verify.ts";
 export type { VerifyOutcome } from "./verify-here.ts";

@@ -4,7 +4,7 @@ import type { Model } from "../ir/model.ts";
 import { requiredInputs } from "../ir/symbols.ts";
 import type { Budget } from "./budget.ts";
 import { type Draw, type DrawKind, drawInputs } from "./inputs.ts";
-import type { Session } from "./ort.ts";
+import type { Optimization, Session } from "./ort.ts";
 import type { DrawReport } from "./report.ts";
 import { type GivenSizes, sizeAttempts } from "./sizes.ts";
 import { convert, type Tensors } from "./tensor.ts";
@@ -137,6 +137,13 @@ export async function attempt<T>(action: () => Promise<T>): Promise<T | InputErr
   }
 }
 
+/** In names of draws; everything else is said of the level at which operators are computed one by one. */
+export const howText = {
+  basic: "",
+  disabled: ", optimizations off",
+  all: ", all optimizations",
+} as const satisfies Record<Optimization, string>;
+
 export async function runDraw(
   session: Session,
   model: Model,
@@ -144,7 +151,7 @@ export async function runDraw(
   { onProgress }: Pick<PlanOptions, "onProgress">,
 ): Promise<Run> {
   const { optimization } = session;
-  const how = optimization === "disabled" ? ", optimizations off" : "";
+  const how = howText[optimization];
   const report = { name: `${draw.kind}, seed ${draw.seed}${how}`, sizes: sizesOf(draw.sizes) };
   onProgress(`the original, ${drawText(report)}`);
   const inputs = drawInputs(model, draw);

@@ -29,5 +29,9 @@ export type ChildAnswer =
 /** How the child says that it used too much memory: nothing else sends this signal. */
 export const memorySignal = "SIGUSR2";
 
-/** What is said to be done while the original runs without samples. */
-export const originalEmpty = "the original without samples";
+/** What is said to be done where ONNX Runtime is known to end its process. */
+export const doings = {
+  originalEmpty: "the original without samples",
+  originalFused: "the original with all optimizations",
+  candidate: "the candidate",
+} as const;

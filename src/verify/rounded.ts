@@ -37,7 +37,7 @@ export function roundWeights(model: Model, dtype: HalfType): Patch {
   if (replaced.size > 0 && opset >= firstWhere)
     for (const [name, tensor] of bounds.tensors) graph.added.set(name, tensor);
   for (const node of model.graph.nodes) {
-    const spec = withInputs(node, replaced);
+    const spec = readingRounded(node, replaced);
     if (spec !== undefined) graph.nodes.set(node, [spec, ...(graph.nodes.get(node)?.slice(1) ?? [])]);
   }
   return patch;
@@ -103,8 +103,8 @@ function boundTensors(dtype: HalfType, names: FreshNames): Bounds {
   return { largest: largestName, smallest: smallestName, tensors };
 }
 
-/** The node reading rounded values; undefined where it reads none. */
-function withInputs(node: Node, replaced: ReadonlyMap<Value, string>): NodeSpec | undefined {
+/** The node reading rounded values, by what they are of; undefined where it reads none. */
+export function readingRounded(node: Node, replaced: ReadonlyMap<Value, string>): NodeSpec | undefined {
   const kept = node.domain === "" ? (exact[node.opType] ?? []) : [];
   let isChanged = false;
   const inputs = node.inputs.map((value, index) => {

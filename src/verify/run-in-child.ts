@@ -25,6 +25,17 @@ export interface ChildOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** ONNX Runtime ended the process that it ran in. */
+export class CrashError extends InputError {
+  /** What it was at. */
+  readonly doing: string;
+
+  constructor(message: string, doing: string) {
+    super("verify-crashed", message);
+    this.doing = doing;
+  }
+}
+
 const defaultTimeoutSeconds = 600;
 const defaultMemoryShare = 0.75;
 /** Of what the child says on its way down, the end is kept. */
@@ -102,8 +113,8 @@ class Conversation {
   }
 
   #lossOf(code: number | null, signal: NodeJS.Signals | null): InputError {
-    const fail = (kind: string, what: string) =>
-      new InputError(kind, `${this.#path}: ${what}, while at: ${this.#doing}`);
+    const textOf = (what: string) => `${this.#path}: ${what}, while at: ${this.#doing}`;
+    const fail = (kind: string, what: string) => new InputError(kind, textOf(what));
     if (this.#isLate) return fail("verify-timeout", `running it was stopped after ${this.#timeoutSeconds} s`);
     if (signal === memorySignal) {
       const gigabytes = (this.#request.memoryBytes / 2 ** 30).toFixed(1);
@@ -111,7 +122,7 @@ class Conversation {
     }
     const how = signal === null ? `with code ${code}` : `by ${signal}`;
     const last = this.#stderr.trim() === "" ? "" : ` (${this.#stderr.trim()})`;
-    return fail("verify-crashed", `ONNX Runtime's process ended ${how}${last}`);
+    return new CrashError(textOf(`ONNX Runtime's process ended ${how}${last}`), this.#doing);
   }
 }
 

@@ -19,7 +19,7 @@ import {
   runOriginal,
   sizeText,
 } from "./plan.ts";
-import { originalEmpty } from "./protocol.ts";
+import { doings } from "./protocol.ts";
 import { batchSymbols, changedSizes, inputSymbols } from "./sizes.ts";
 import { isFloatTensor, numbersOf, type Tensors } from "./tensor.ts";
 import { unusualDraws } from "./unusual.ts";
@@ -32,8 +32,8 @@ export interface ThoroughOptions extends PlanOptions {
   readonly emptyBatch: boolean;
 }
 
-/** The seed of the draw that is run with optimizations off, instead of with them. */
-export const seedWithoutOptimization = 2;
+/** The seed of the draw that is run with optimizations off, and with all of them, instead of with some. */
+export const seedOfOtherWays = 2;
 
 /** Runs the original on every set of inputs. Throws InputError `cannot-run` where it takes none. */
 export async function runThoroughly(session: Session, model: Model, request: ThoroughOptions): Promise<Plan> {
@@ -44,7 +44,7 @@ export async function runThoroughly(session: Session, model: Model, request: Tho
   const runs = [...first, ...(await runner.atOtherSizes(first))];
   const smallest = placeOf(smallestOf(runs), isNarrow);
   for (const { kind, seed } of furtherDraws(options)) {
-    if (kind === "normal" && seed === seedWithoutOptimization) continue;
+    if (kind === "normal" && seed === seedOfOtherWays) continue;
     runs.push(await runDraw(session, model, { kind, seed, ...smallest }, options));
   }
   runs.push(...(await runner.unusualRuns(smallest)));
@@ -123,7 +123,7 @@ class Runner {
     const batches = batchSymbols(this.#model).filter((name) => this.#mayVary(name));
     if (batches.length === 0 || !this.#options.emptyBatch) return [];
     const none = new Map([...sizes].map(([name, size]) => [name, batches.includes(name) ? 0 : size]));
-    this.#options.onProgress(originalEmpty);
+    this.#options.onProgress(doings.originalEmpty);
     const run = await attempt(() =>
       runDraw(
         this.#session,

@@ -7,13 +7,14 @@ import type { Lanes } from "./compare.ts";
 import { firstDivergence } from "./diverge.ts";
 import { type Evidence, type Judged, judge, worstOutputs } from "./judge.ts";
 import { type Optimization, openSession, runtimeVersion, type SessionOptions } from "./ort.ts";
-import { attempt, drawText, type Plan, type Run, runDraw } from "./plan.ts";
+import { attempt, drawText, howText, type Plan, type Run, runDraw } from "./plan.ts";
+import { doings } from "./protocol.ts";
 import { runRounded } from "./reference-here.ts";
 import type { DivergenceReport, OutputReport, VerifyReport } from "./report.ts";
 import { checkRunnable, signatureProblems } from "./signature.ts";
 import type { GivenSizes } from "./sizes.ts";
 import { convert, isFloatTensor, numbersOf, type Tensor, type Tensors, transpose } from "./tensor.ts";
-import { runThoroughly, seedWithoutOptimization } from "./thorough.ts";
+import { runThoroughly, seedOfOtherWays } from "./thorough.ts";
 
 /** A comparison to make; plain data, so that it can be sent to another process. */
 export interface VerifyTask {
@@ -28,6 +29,8 @@ export interface VerifyTask {
   readonly otherSizes: boolean;
   /** Whether 0 samples are tried: ONNX Runtime may not survive it. */
   readonly emptyBatch: boolean;
+  /** Whether they run with all optimizations as well: ONNX Runtime may not survive that either. */
+  readonly allOptimizations: boolean;
   /** Inputs to use instead of drawn ones. */
   readonly inputs: Tensors | undefined;
   /** Of values that the candidate pads, by name: positions of the original's elements along each axis. */
@@ -105,14 +108,18 @@ class Verification {
   /** One session at a time: memory for both models is never needed at once. */
   async #compare(): Promise<Found> {
     const planned = await this.#runOriginal();
-    const unoptimized = await this.#runUnoptimized(planned);
-    const notices = [...planned.notices, ...unoptimized.notices];
-    const plan = { ...planned, notices, runs: [...planned.runs, ...unoptimized.runs] };
+    const unoptimized = await this.#runOtherwise("disabled", planned);
+    const fused = this.#task.allOptimizations
+      ? await this.#runOtherwise("all", planned)
+      : { runs: [], notices: [] };
+    const notices = [...planned.notices, ...unoptimized.notices, ...fused.notices];
+    const plan = { ...planned, notices, runs: [...planned.runs, ...unoptimized.runs, ...fused.runs] };
     const rounded = this.#task.budget.kind === "half" ? await this.#runRounded(plan.runs) : undefined;
     const judged: Judged[] = [];
     try {
       for await (const each of this.#judged("basic", planned.runs, rounded)) judged.push(each);
       for await (const each of this.#judged("disabled", unoptimized.runs, rounded)) judged.push(each);
+      for await (const each of this.#judged("all", fused.runs, rounded)) judged.push(each);
     } catch (error) {
       if (!(error instanceof InputError && error.code === "cannot-run")) throw error;
       return { plan, judged, problems: [error.message] };
@@ -127,12 +134,13 @@ class Verification {
     rounded: ReadonlyMap<Run, Tensors> | undefined,
   ): AsyncIterable<Judged> {
     if (runs.length === 0) return;
+    this.#onProgress(`${doings.candidate}${howText[optimization]}, loading`);
     await using session = await openSession(
       { path: this.#task.candidate },
       { ...this.#session, optimization },
     );
     for (const run of runs) {
-      this.#onProgress(`the candidate, ${drawText(run.draw)}`);
+      this.#onProgress(`${doings.candidate}, ${drawText(run.draw)}`);
       const actual = this.#asOriginal(await session.run(this.#asCandidate(run.inputs)));
       const evidence: Evidence = {
         budget: this.#task.budget,
@@ -151,24 +159,32 @@ class Verification {
     return await runThoroughly(session, this.#original, options);
   }
 
-  /** One more run with optimizations off: they hide what they repair, in either model. */
-  async #runUnoptimized({ runs, smallest }: Plan): Promise<Pick<Plan, "runs" | "notices">> {
+  /** One more run with optimizations off, which hide what they repair, or with all, as it runs where nobody asks. */
+  async #runOtherwise(
+    optimization: "disabled" | "all",
+    { runs, smallest }: Plan,
+  ): Promise<Pick<Plan, "runs" | "notices">> {
     const { original: path } = this.#task;
-    this.#onProgress("the original with optimizations off, loading");
+    // Loading it is what ends a process, or running it.
+    this.#onProgress(doingOriginal[optimization]);
     const run = await attempt(async () => {
-      await using session = await openSession({ path }, { ...this.#session, optimization: "disabled" });
+      await using session = await openSession({ path }, { ...this.#session, optimization });
       if (smallest !== undefined) {
-        const draw = { kind: "normal", seed: seedWithoutOptimization, ...smallest } as const;
-        return await runDraw(session, this.#original, draw, { onProgress: this.#onProgress });
+        const draw = { kind: "normal", seed: seedOfOtherWays, ...smallest } as const;
+        return await runDraw(session, this.#original, draw, { onProgress: () => {} });
       }
       const [given] = runs;
       const inputs = given?.inputs ?? new Map();
-      const draw = { name: "given, optimizations off", sizes: {} };
+      const draw = { name: `given${howText[optimization]}`, sizes: {} };
       return { draw, inputs, expected: await session.run(inputs) };
     });
     if (!(run instanceof InputError)) return { runs: [run], notices: [] };
-    const notice = `not compared with optimizations off: the original does not run so (${run.message})`;
-    return { runs: [], notices: [notice] };
+    return {
+      runs: [],
+      notices: [
+        `not compared with${howText[optimization].replace(",", "")}: the original does not run so (${run.message})`,
+      ],
+    };
   }
 
   /** The original with weights and inputs rounded to half, on every set of inputs. */
@@ -243,6 +259,11 @@ class Verification {
     });
   }
 }
+
+const doingOriginal = {
+  disabled: "the original, optimizations off",
+  all: doings.originalFused,
+} as const;
 
 interface Found {
   readonly plan: Plan;

@@ -46,7 +46,7 @@ describe("tc-lint verify", () => {
       /^a\.onnx and a\.onnx are the same function\n {2}✓ output y float32\[1,4\]: no difference/,
     );
     expect(stdout).toMatch(
-      /10 sets of inputs: normal ×4, large, negative, zero, infinity, nan, huge; batch 1 and 3 and 0/,
+      /11 sets of inputs: normal ×5, large, negative, zero, infinity, nan, huge; batch 1 and 3 and 0/,
     );
   });
 
@@ -77,7 +77,7 @@ describe("tc-lint verify", () => {
     const again = await verify("a.onnx", "b.onnx", "--inputs", "x.npz", "-f", "json");
     expect(again.exitCode).toBe(1);
     expect(JSON.parse(again.stdout)).toMatchObject({
-      draws: [{ name: "given" }, { name: "given, optimizations off" }],
+      draws: [{ name: "given" }, { name: "given, optimizations off" }, { name: "given, all optimizations" }],
     });
   });
 

@@ -23,7 +23,7 @@ import { half } from "../../src/passes/half/half.ts";
 import { raiseOpset } from "../../src/passes/half/raise-opset.ts";
 import { rescale } from "../../src/passes/half/rescale.ts";
 import type { Pass, Ranges } from "../../src/passes/pass.ts";
-import type { compareModels } from "../../src/verify/index.ts";
+import { compareModels } from "../../src/verify/index.ts";
 import { observeHere } from "../../src/verify/ranges-here.ts";
 import { taskOf } from "../../src/verify/verify.ts";
 import { verifyHere } from "../../src/verify/verify-here.ts";
@@ -129,17 +129,20 @@ function inProcess({ text }: Drawn): typeof compareModels {
     verifyHere({ ...taskOf(original, candidate, { ...options, threads: 1 }), emptyBatch }, () => {});
 }
 
-/** Fixes the network in a folder of its own, and looks at the result again. */
-export async function tryNetwork(drawn: Drawn, mode: Mode): Promise<Tried> {
+/**
+ * Fixes the network in a folder of its own, and looks at the result again. With the script of a child process it is
+ * compared as the command line does it, where ONNX Runtime may crash; else in this process, which is faster.
+ */
+export async function tryNetwork(drawn: Drawn, mode: Mode, childUrl?: URL): Promise<Tried> {
   const folder = mkdtempSync(join(tmpdir(), "tc-lint-drawn-"));
   try {
-    return await tryIn(folder, drawn, mode);
+    return await tryIn(folder, drawn, mode, childUrl);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function tryIn(folder: string, drawn: Drawn, mode: Mode): Promise<Tried> {
+async function tryIn(folder: string, drawn: Drawn, mode: Mode, childUrl: URL | undefined): Promise<Tried> {
   const { bytes, dims, rows } = drawn;
   const path = join(folder, "model.onnx");
   const destination = join(folder, "fixed.onnx");
@@ -155,7 +158,6 @@ async function tryIn(folder: string, drawn: Drawn, mode: Mode): Promise<Tried> {
       promise: "verified",
       verify: (original, candidate, permutations) => {
         const sizes = Object.fromEntries(Object.entries(dims).map(([name, size]) => [name, [size]]));
-        const childUrl = new URL("file:///none");
         const request = {
           path,
           original,
@@ -163,8 +165,8 @@ async function tryIn(folder: string, drawn: Drawn, mode: Mode): Promise<Tried> {
           permutations,
           half: precision,
           sizes,
-          childUrl,
-          compare: inProcess(drawn),
+          childUrl: childUrl ?? new URL("file:///none"),
+          compare: childUrl === undefined ? inProcess(drawn) : compareModels,
         };
         return precision === undefined ? proveSame(request) : proveHalf(request, settings.options.halfType);
       },
