@@ -1,4 +1,5 @@
-import { addSavings, type LintContext, type Saving, scale } from "../src/lint/context.ts";
+import { addSavings, type CostedProduct, type Saving, scale } from "../src/lint/context.ts";
+import { perWork } from "../src/lint/per-work.ts";
 import { conversionWork, type LayoutRegion, layoutRegions } from "../src/lint/regions.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
@@ -43,12 +44,15 @@ export default defineRule({
   *check(context) {
     const { stack } = context.target;
     if (stack.nativeLayout !== "nhwc") return;
+    const inChannelsLast = perWork((work: CostedProduct["sizes"]) =>
+      context.savingOf([work], [work.kind === "conv" ? { ...work, layout: "nhwc" } : work]),
+    );
     for (const region of layoutRegions(context)) {
       const conversions = region.borders.flatMap(
         (value) => conversionWork(value, region.scope, context) ?? [],
       );
       const saves = addSavings([
-        ...region.convolutions.map((product) => inChannelsLast(product, context)),
+        ...region.convolutions.map(({ sizes, runs }) => scale(inChannelsLast(sizes), runs)),
         ...conversions.map((work) => everyRun(context.savingOf([], [work]), region)),
       ]);
       const [at] = region.convolutions;
@@ -62,11 +66,6 @@ export default defineRule({
     }
   },
 });
-
-function inChannelsLast(product: LayoutRegion["convolutions"][number], context: LintContext): Saving {
-  const work = product.sizes;
-  return context.saving(product, work.kind === "conv" ? { ...work, layout: "nhwc" } : work);
-}
 
 /** The functions that `--fix` writes are of two spatial axes. */
 function isFixable({ convolutions }: LayoutRegion): boolean {

@@ -1,6 +1,8 @@
+import type { CostedProduct } from "../src/lint/context.ts";
 import { percentOf } from "../src/lint/formats.ts";
 import { labelOf } from "../src/lint/graph.ts";
 import { batched, describeSizes } from "../src/lint/larger.ts";
+import { perWork } from "../src/lint/per-work.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /** Below a twentieth of the model's time there is nothing in it to gain. */
@@ -46,10 +48,12 @@ export default defineRule({
     tiny: "too small to use the GPU: {count} of {products} products, {percent} % of the predicted time, the longest {largest}; twice the batch is nearly free",
   },
   *check(context) {
-    const tiny = context.products.filter(({ sizes, estimate }) => {
-      const twice = context.estimate(batched(sizes, 2));
-      return twice.microseconds < estimate.microseconds * nearlyFree;
-    });
+    const twiceOf = perWork(
+      (sizes: CostedProduct["sizes"]) => context.estimate(batched(sizes, 2)).microseconds,
+    );
+    const tiny = context.products.filter(
+      ({ sizes, estimate }) => twiceOf(sizes) < estimate.microseconds * nearlyFree,
+    );
     const [first] = tiny;
     if (first === undefined) return;
     const share = context.share(tiny.reduce((total, { microseconds }) => total + microseconds, 0));

@@ -51,12 +51,13 @@ export function extractProducts(facts: Facts): Products {
       const decomposed = found.get(node);
       if (covered.has(node) && decomposed === undefined) continue;
       const extracted =
-        decomposed === undefined ? productsOf(node, scope) : [attentionProduct(decomposed, scope)];
+        decomposed === undefined
+          ? productsOf(node, scope, pool)
+          : [attentionProduct(decomposed, scope, pool)];
       for (const product of extracted) {
-        const { work } = product;
-        if (work !== undefined && isResolved(work)) products.push({ ...product, work: pool.share(work) });
+        if (isComplete(product)) products.push(product);
         // A skipped node is reported as such, once.
-        else if (!skipped.has(node)) unresolved.push({ node, scope, reason: reasonOf(work) });
+        else if (!skipped.has(node)) unresolved.push({ node, scope, reason: reasonOf(product.work) });
       }
     }
   }
@@ -65,13 +66,18 @@ export function extractProducts(facts: Facts): Products {
 
 type Candidate = Omit<Product, "work"> & { readonly work: ProductWork | undefined };
 
-function attentionProduct(decomposed: DecomposedAttention, scope: Scope): Candidate {
-  const { scores: node, nodes, work } = decomposed;
+function isComplete(product: Candidate): product is Product {
+  return product.work !== undefined && isResolved(product.work);
+}
+
+function attentionProduct(decomposed: DecomposedAttention, scope: Scope, pool: WorkPool): Candidate {
+  const { scores: node, nodes } = decomposed;
+  const work = pool.share(decomposed.work);
   return { node, scope, work, nodes, input: undefined, weight: undefined, isDequantized: false, decomposed };
 }
 
 /** None for a node that is no product. */
-function productsOf(node: Node, scope: Scope): readonly Candidate[] {
+function productsOf(node: Node, scope: Scope, pool: WorkPool): readonly Candidate[] {
   const op = operatorIn(node, scope);
   if (op?.product !== true) return [];
   const common = { node, scope, nodes: [node], decomposed: undefined };
@@ -81,11 +87,11 @@ function productsOf(node: Node, scope: Scope): readonly Candidate[] {
   return works.filter(isProductWork).map((asWritten): Candidate => {
     const work =
       asWritten.kind === "conv" && isNhwcBody(scope) ? { ...asWritten, layout: "nhwc" as const } : asWritten;
-    if (work.kind === "attention") return { ...common, ...nothing, work };
-    const operands = operandsOf(node, scope, op.operands ?? [0, 1]);
-    const { input, weight, quantized } = operands;
-    const typed = quantized === undefined ? work : { ...work, dtype: quantized };
-    return { ...common, input, weight, isDequantized: quantized !== undefined, work: typed };
+    if (work.kind === "attention") return { ...common, ...nothing, work: pool.share(work) };
+    const { input, weight, quantized } = operandsOf(node, scope, op.operands ?? [0, 1]);
+    const typed = pool.share(quantized === undefined ? work : { ...work, dtype: quantized });
+    const isDequantized = quantized !== undefined;
+    return { node, scope, work: typed, nodes: [node], input, weight, isDequantized, decomposed: undefined };
   });
 }
 

@@ -1,8 +1,18 @@
 /** @file Union-find: which things belong together, as that is found out. */
 
+interface Parents<T> {
+  get(item: T): T | undefined;
+  set(item: T, parent: T): unknown;
+}
+
 /** Sets of things that are told apart by identity; one that nobody joined is a set by itself. */
 export class DisjointSets<T> {
-  readonly #parent = new Map<T, T>();
+  readonly #parent: Parents<T>;
+
+  /** `parents` is where they are kept; a Map unless given. */
+  constructor(parents: Parents<T> = new Map()) {
+    this.#parent = parents;
+  }
 
   /** The thing that stands for the set of `item`. Paths are compressed: chains stay short however long they grew. */
   rootOf(item: T): T {

@@ -1,5 +1,6 @@
 /** @file Which values of a graph are the same in every run: what a stack computes once, ahead of time. */
 import { isConstant, type Scope } from "../facts/scope.ts";
+import { ById } from "../ir/by-id.ts";
 import { isIntegral } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 
@@ -14,23 +15,32 @@ const randomOps = new Set([
 ]);
 
 export class ConstantValues {
-  readonly #nodes = new Set<Node>();
+  static readonly #made = new WeakMap<Scope, ConstantValues>();
+  readonly #nodes: ById<Node, true>;
   readonly #scope: Scope;
 
+  /** Made once for a graph: the timeline and several rules ask. */
+  static of(scope: Scope): ConstantValues {
+    const known = ConstantValues.#made.get(scope) ?? new ConstantValues(scope);
+    ConstantValues.#made.set(scope, known);
+    return known;
+  }
+
   /** Walks the graph once, in order. */
-  constructor(scope: Scope) {
+  private constructor(scope: Scope) {
     this.#scope = scope;
-    for (const node of scope.graph.nodes) if (this.#isFixed(node)) this.#nodes.add(node);
+    this.#nodes = new ById(scope.isMain ? scope.model.nodeCount : undefined);
+    for (const node of scope.graph.nodes) if (this.#isFixed(node)) this.#nodes.set(node, true);
   }
 
   /** Whether a node is computed ahead of time: constant, or arithmetic on shapes. */
   has(node: Node): boolean {
-    return this.#nodes.has(node);
+    return this.#nodes.get(node) === true;
   }
 
   isFixedValue(value: Value): boolean {
     if (value.graph !== this.#scope.graph) return isConstant(value, this.#scope.model);
-    if (value.producer !== undefined) return this.#nodes.has(value.producer);
+    if (value.producer !== undefined) return this.has(value.producer);
     return isConstant(value, this.#scope.model);
   }
 

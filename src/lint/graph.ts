@@ -2,6 +2,7 @@
 import { resolveAttribute } from "../facts/context.ts";
 import { constantBehind } from "../facts/origin.ts";
 import type { Scope } from "../facts/scope.ts";
+import { ById } from "../ir/by-id.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
@@ -45,7 +46,7 @@ export function isStored(value: Value | undefined, scope: Scope): boolean {
 /** Products by node and instance. */
 export class ProductIndex {
   static readonly #made = new WeakMap<readonly CostedProduct[], ProductIndex>();
-  readonly #byScope = new Map<Scope, Map<Node, CostedProduct>>();
+  readonly #byScope = new Map<Scope, ById<Node, CostedProduct>>();
 
   /** Made once for a model's products: several rules ask. */
   static of(products: readonly CostedProduct[]): ProductIndex {
@@ -56,8 +57,9 @@ export class ProductIndex {
 
   private constructor(products: readonly CostedProduct[]) {
     for (const product of products) {
-      const byNode = this.#byScope.get(product.scope) ?? new Map<Node, CostedProduct>();
-      this.#byScope.set(product.scope, byNode);
+      const { scope } = product;
+      const byNode = this.#byScope.get(scope) ?? new ById(scope.isMain ? scope.model.nodeCount : undefined);
+      this.#byScope.set(scope, byNode);
       for (const node of product.nodes) byNode.set(node, product);
     }
   }

@@ -36,7 +36,7 @@ const masking: ReadonlySet<string> = new Set(["Where", "Add", "Sub", "Mul"]);
 /** In every graph, in order: nodes that run in half on the target and risk its range. */
 export function* riskyNodes(context: LintContext): Generator<RiskyNode> {
   for (const scope of context.facts.scopes()) {
-    const constants = new ConstantValues(scope);
+    const constants = ConstantValues.of(scope);
     for (const node of scope.graph.nodes) {
       if (constants.has(node) || !node.outputs.some((value) => runsInHalf(value, scope, context))) continue;
       for (const risk of constantRisks(node, scope)) yield { node, scope, risk };

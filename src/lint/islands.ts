@@ -24,7 +24,7 @@ export function findIslands(facts: Facts): Island[] {
 function islandsIn(scope: Scope): Island[] {
   const entries = scope.graph.nodes.filter((node) => isCast(node, scope, isHalf, isFull));
   if (entries.length === 0) return [];
-  const constants = new ConstantValues(scope);
+  const constants = ConstantValues.of(scope);
   const seen = new Set<Node>();
   return entries.flatMap((entry) => {
     if (seen.has(entry)) return [];

@@ -1,6 +1,7 @@
 /** @file Convolutions that hang together through operators with no say in the layout of their channels. */
 
 import type { Scope } from "../facts/scope.ts";
+import { ById } from "../ir/by-id.ts";
 import { DisjointSets } from "../ir/disjoint-sets.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
@@ -37,17 +38,23 @@ export function layoutRegions(context: LintContext): LayoutRegion[] {
   return [...context.facts.scopes()].flatMap((scope) => new RegionFinder(scope, index).find());
 }
 
+/** The main graph has most of a model's values. */
+function valuesOf({ isMain, model }: Scope): ById<Value, Value> {
+  return new ById(isMain ? model.valueCount : undefined);
+}
+
 class RegionFinder {
   readonly #scope: Scope;
   readonly #index: ProductIndex;
   readonly #constants: ConstantValues;
   /** Union-find over values. */
-  readonly #sets = new DisjointSets<Value>();
+  readonly #sets: DisjointSets<Value>;
 
   constructor(scope: Scope, index: ProductIndex) {
     this.#scope = scope;
     this.#index = index;
-    this.#constants = new ConstantValues(scope);
+    this.#constants = ConstantValues.of(scope);
+    this.#sets = new DisjointSets(valuesOf(scope));
   }
 
   find(): LayoutRegion[] {
@@ -63,7 +70,7 @@ class RegionFinder {
       const root = this.#sets.rootOf(value);
       append(convolutions, root, product);
     }
-    const borders = this.#bordersByRoot(new Set(members));
+    const borders = this.#bordersByRoot(members);
     return [...convolutions].map(([root, found]) => ({
       scope: this.#scope,
       convolutions: found,
@@ -104,15 +111,18 @@ class RegionFinder {
     if (first !== undefined) for (const other of others) this.#sets.join(other, first);
   }
 
-  #bordersByRoot(members: ReadonlySet<Node>): Map<Value, Value[]> {
+  #bordersByRoot(members: readonly Node[]): Map<Value, Value[]> {
+    const { model, isMain } = this.#scope;
+    const takesPart = new ById<Node, true>(isMain ? model.nodeCount : undefined);
+    for (const node of members) takesPart.set(node, true);
     const borders = new Map<Value, Value[]>();
-    const values = new Set([...members].flatMap((node) => this.#activationsOf(node)));
-    for (const value of values) {
-      const comesIn = value.producer === undefined || !members.has(value.producer);
-      const goesOut = value.isOutput || value.consumers.some((reader) => !members.has(reader));
-      if (!comesIn && !goesOut) continue;
-      const root = this.#sets.rootOf(value);
-      append(borders, root, value);
+    const seen = new ById<Value, true>(isMain ? model.valueCount : undefined);
+    for (const value of members.flatMap((node) => this.#activationsOf(node))) {
+      if (seen.get(value)) continue;
+      seen.set(value, true);
+      const comesIn = value.producer === undefined || !takesPart.get(value.producer);
+      const goesOut = value.isOutput || value.consumers.some((reader) => !takesPart.get(reader));
+      if (comesIn || goesOut) append(borders, this.#sets.rootOf(value), value);
     }
     return borders;
   }

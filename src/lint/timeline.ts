@@ -13,6 +13,7 @@ import { isNhwcBody } from "../facts/products.ts";
 import type { Scope } from "../facts/scope.ts";
 import { WorkPool } from "../facts/work-pool.ts";
 import type { Target } from "../hardware/target.ts";
+import { ById } from "../ir/by-id.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { groupBy } from "../ir/group.ts";
 import type { Node, Value } from "../ir/model.ts";
@@ -102,15 +103,16 @@ class ScopeSteps {
   readonly #productsOf = new Map<Node, CostedProduct[]>();
   readonly #aroundAttention: ReadonlySet<Node>;
   /** The step that computes a value. */
-  readonly #makerOf = new Map<Value, OpenStep>();
+  readonly #makerOf: ById<Value, OpenStep>;
   readonly #steps: OpenStep[] = [];
 
   constructor(scope: Scope, products: readonly CostedProduct[], input: TimelineInput, pool: WorkPool) {
     this.#scope = scope;
     this.#input = input;
     this.#pool = pool;
+    this.#makerOf = new ById(scope.isMain ? scope.model.valueCount : undefined);
     this.#runs = evaluateDim(scope.totalRepeat, input.bindings) ?? 1;
-    this.#constants = new ConstantValues(scope);
+    this.#constants = ConstantValues.of(scope);
     const { attention } = input.target.stack.fuses;
     this.#aroundAttention = new Set(
       attention ? products.flatMap(({ decomposed }) => decomposed?.around ?? []) : [],
@@ -274,7 +276,7 @@ function isWithin(node: Node, step: OpenStep): boolean {
 
 export function summarize(steps: readonly Step[]): Timeline {
   const families: Record<Family, number> = { conv: 0, gemm: 0, attention: 0, recurrent: 0, memory: 0 };
-  const byNode = new Map<Scope, Map<Node, Step>>();
+  const byNode = new Map<Scope, ById<Node, Step>>();
   let [microseconds, onTensorCores, below, above, belowSquared, aboveSquared] = [0, 0, 0, 0, 0, 0];
   for (const step of steps) {
     const { estimate, runs } = step;
@@ -289,8 +291,9 @@ export function summarize(steps: readonly Step[]): Timeline {
     above += over;
     belowSquared += under ** 2;
     aboveSquared += over ** 2;
-    const nodes = byNode.get(step.scope) ?? new Map<Node, Step>();
-    byNode.set(step.scope, nodes);
+    const { scope } = step;
+    const nodes = byNode.get(scope) ?? new ById<Node, Step>(scope.isMain ? scope.model.nodeCount : undefined);
+    byNode.set(scope, nodes);
     for (const node of step.nodes) nodes.set(node, step);
   }
   // Errors of kernels are half independent, half one machine's: between the root of squares and the plain sum.

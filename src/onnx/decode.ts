@@ -21,8 +21,14 @@ export interface DecodeState {
   nodes: number;
   subgraphs: number;
   depth: number;
+  /** Whether any node has metadata_props. */
+  hasNodeMetadata: boolean;
   /** By their bytes. */
   readonly attributes: Map<string, Attribute>;
+}
+
+export function freshState(): DecodeState {
+  return { nodes: 0, subgraphs: 0, depth: 0, hasNodeMetadata: false, attributes: new Map() };
 }
 
 /** The current field as a GraphProto. */
@@ -118,6 +124,9 @@ export function decodeNode(cursor: Cursor, graph: DraftGraph, state: DecodeState
         break;
       case nodeFields.attribute:
         attributes.push(sharedAttribute(cursor, node, state));
+        break;
+      case nodeFields.metadataProps:
+        state.hasNodeMetadata = true;
         break;
     }
   }

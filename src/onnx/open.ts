@@ -12,7 +12,7 @@ import { Cursor } from "../wire/cursor.ts";
 import { WireError } from "../wire/error.ts";
 import { BufferSource, type ByteSource, FileSource } from "../wire/source.ts";
 import { DataFiles } from "./data-files.ts";
-import { type DecodeState, decodeGraph } from "./decode.ts";
+import { type DecodeState, decodeGraph, freshState } from "./decode.ts";
 import type { DraftGraph } from "./draft.ts";
 import { readElements } from "./elements.ts";
 import { modelFields, nodeFields } from "./fields.ts";
@@ -95,7 +95,7 @@ function readModel(source: ByteSource, files: DataFiles): OpenModel {
     metadata: new Map(),
     functions: [],
   };
-  const state: DecodeState = { nodes: 0, subgraphs: 0, depth: 0, attributes: new Map() };
+  const state = freshState();
   const cursor = new Cursor(source);
   while (cursor.next()) decodeModelField(cursor, draft, state);
   const { graph } = draft;
@@ -120,7 +120,7 @@ function readModel(source: ByteSource, files: DataFiles): OpenModel {
     functions,
     valueCount: link.values,
     nodeCount: state.nodes,
-    reader: readerOf(source, files),
+    reader: readerOf(source, files, state.hasNodeMetadata),
     notices: noticesOf(draft, link),
     source,
     files,
@@ -212,11 +212,13 @@ function noticesOf(draft: Draft, link: LinkState): Notice[] {
   return notices;
 }
 
-function readerOf(source: ByteSource, files: DataFiles): ModelReader {
+const noMetadata: ReadonlyMap<string, string> = new Map();
+
+function readerOf(source: ByteSource, files: DataFiles, hasNodeMetadata: boolean): ModelReader {
   return {
     elements: (tensor: TensorRef, limit: number) =>
       whereThere(() => reported(() => readElements(source, files, tensor, limit))),
-    nodeMetadata: (node: Node) => reported(() => readMetadata(source, node)),
+    nodeMetadata: (node: Node) => (hasNodeMetadata ? reported(() => readMetadata(source, node)) : noMetadata),
   };
 }
 
