@@ -1,5 +1,7 @@
 /** @file Where a repair is reported: text beside the lint report, or JSON around it. */
+
 import type { LintReport } from "../lint/result.ts";
+import { jsonText } from "../report/json-text.ts";
 import { type FixEntry, fixReportOf } from "./fix-report.ts";
 import type { ReportRequest } from "./formats.ts";
 import type { LintFlags } from "./options.ts";
@@ -24,7 +26,7 @@ export async function writeFixReports(
   flags: LintFlags,
 ): Promise<void> {
   const isJson = ({ format }: ReportRequest) => format === "json";
-  const json = `${JSON.stringify(fixReportOf(entries, lint), undefined, 2)}\n`;
+  const json = jsonText(fixReportOf(entries, lint));
   for (const { path } of (flags.reports ?? []).filter(isJson)) {
     if (path === undefined) await writeStdout(json);
     else writeReportFile(path, json);

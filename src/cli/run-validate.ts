@@ -1,9 +1,11 @@
 /** @file Runs a model on the GPU, and says whether it computes what it should, and how much faster. */
+
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { versionText } from "../../cuda-runtime/session/open.ts";
 import { InputError } from "../ir/errors.ts";
 import { openModel } from "../onnx/open.ts";
 import type { Overflow } from "../passes/half/overflow.ts";
+import { jsonText } from "../report/json-text.ts";
 import type { Budget, OutputReport, Tensors } from "../verify/index.ts";
 import { type Judged, judge, worstOutputs } from "../verify/judge.ts";
 import type { Reference, ReferenceTask } from "../verify/reference.ts";
@@ -244,7 +246,7 @@ function judgeAll(
 }
 
 function render(report: ValidateReport, { format, color, output }: ValidateFlags): string {
-  if (format === "json") return `${JSON.stringify(report, null, 2)}\n`;
+  if (format === "json") return jsonText(report);
   const isTerminal = output === undefined && process.stdout.isTTY === true;
   const env = output === undefined ? process.env : {};
   return renderValidateText(report, colorLevel({ flag: color, env, isTerminal }));

@@ -1,4 +1,5 @@
 /** @file `tc-lint verify`: compares two models, reports, and decides the exit code. */
+import { jsonText } from "../report/json-text.ts";
 import { renderVerifyText } from "../report/verify-text.ts";
 import { compareModels, type VerifyReport, writeNpz } from "../verify/index.ts";
 import { colorLevel } from "./color.ts";
@@ -38,7 +39,7 @@ export async function runVerify(original: string, candidate: string, flags: Veri
 }
 
 function render(report: VerifyReport, { format, color, output }: VerifyFlags): string {
-  if (format === "json") return `${JSON.stringify(report, null, 2)}\n`;
+  if (format === "json") return jsonText(report);
   const isTerminal = output === undefined && process.stdout.isTTY === true;
   const env = output === undefined ? process.env : {};
   return renderVerifyText(report, colorLevel({ flag: color, env, isTerminal }));

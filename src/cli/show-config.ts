@@ -1,4 +1,5 @@
 /** @file What was decided for each model, as JSON: for people who wonder why. */
+import { jsonText } from "../report/json-text.ts";
 import { exitCodes } from "./exit-code.ts";
 import { makePlans, settingsHere } from "./make-plans.ts";
 import type { LintFlags } from "./options.ts";
@@ -16,6 +17,6 @@ export async function showConfig(patterns: readonly string[], flags: ShowFlags):
       ? [await settingsHere(planFlags)]
       : (await makePlans(patterns, planFlags)).map(({ path, settings }) => ({ path, ...settings }));
   const value = shown.length === 1 ? shown[0] : shown;
-  await writeStdout(`${JSON.stringify(value, undefined, 2)}\n`);
+  await writeStdout(jsonText(value));
   return exitCodes.clean;
 }

@@ -4,8 +4,10 @@
  * A binary model has no lines. Results point at line 1 all the same (GitHub rejects the file otherwise) and name the node
  * as a logical location; fingerprints are tc-lint's own.
  */
+
 import type { Finding, LintReport, ModelReport, NoticeReport, Severity } from "../lint/result.ts";
 import { duration, percent, printable } from "./format.ts";
+import { jsonText } from "./json-text.ts";
 import type { RenderOptions, RuleDoc } from "./render.ts";
 import { byImportance } from "./summary.ts";
 
@@ -51,7 +53,7 @@ export function renderSarif(report: LintReport, options: RenderOptions): string 
     version: "2.1.0",
     runs: [run],
   };
-  return `${JSON.stringify(log, undefined, 2)}\n`;
+  return jsonText(log);
 }
 
 /** Every documented rule, and any other that a finding names. */

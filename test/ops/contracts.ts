@@ -88,7 +88,7 @@ export async function verdictOn(
   type: string,
   given: ContractCase,
 ): Promise<Verdict | undefined> {
-  const bytes = withOutputTypes(modelOf(domain, type, given));
+  const bytes = withOutputTypes(contractModel(domain, type, given));
   const original = await sessionOf(bytes);
   if (original === undefined) return undefined;
   try {
@@ -99,7 +99,11 @@ export async function verdictOn(
   }
 }
 
-function modelOf(domain: string, type: string, { operands, attributes, outputs = 1, opset }: ContractCase) {
+export function contractModel(
+  domain: string,
+  type: string,
+  { operands, attributes, outputs = 1, opset }: ContractCase,
+) {
   const domains = domain === "" ? {} : { [domain]: 1 };
   return model({ name: "contract", opset, irVersion: 10, domains }, (graph) => {
     const names = operands.map((operand, at) => {

@@ -1,0 +1,103 @@
+/** @file Everything that a model goes through, in this process and without running it: what may come out of each is an answer or an InputError. */
+import { rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ruleDocs } from "../../rules/docs.ts";
+import { rules } from "../../rules/index.ts";
+import { renderFixText } from "../../src/cli/fix-text.ts";
+import { renderers } from "../../src/cli/formats.ts";
+import { createCostModel } from "../../src/cost/model.ts";
+import { fixModel } from "../../src/fix/fix.ts";
+import type { FixSettings } from "../../src/fix/pipeline.ts";
+import { findGpu } from "../../src/hardware/gpus.ts";
+import { stacks } from "../../src/hardware/stacks.ts";
+import { lint } from "../../src/index.ts";
+import { InputError } from "../../src/ir/errors.ts";
+import { openModel } from "../../src/onnx/open.ts";
+import { reportOf } from "../../src/report/summary.ts";
+import { type Mode as FixMode, modes as fixModes } from "../fix/drawn.ts";
+
+export const modes = ["lint", "diff", "safe", "fp16", "bf16", "nhwc", "all"] as const;
+export type Mode = (typeof modes)[number];
+
+/** The code it was refused with, or "done". Whatever else is thrown is a crash. */
+export async function runMode(mode: Mode, bytes: Uint8Array, folder: string): Promise<string> {
+  const path = join(folder, "model.onnx");
+  writeFileSync(path, bytes);
+  try {
+    if (mode === "lint") return await lintAndReport(path);
+    return mode === "diff" ? await fix(path, "safe", true) : await fix(path, mode, false);
+  } catch (error) {
+    if (error instanceof InputError) return error.code;
+    throw error;
+  }
+}
+
+async function lintAndReport(path: string): Promise<string> {
+  const model = await lint(path, { layers: true });
+  const report = reportOf([model], "0.0.0");
+  for (const render of Object.values(renderers)) {
+    const text = render(report, {
+      color: 0,
+      columns: 100,
+      stats: true,
+      docs: ruleDocs,
+      localPath: () => undefined,
+      bytesOf: (file) => statSync(file, { throwIfNoEntry: false })?.size,
+      describeTarget: ({ gpu, stack }) => `${gpu} with ${stack}`,
+    });
+    const control = hasControl(text);
+    if (control !== undefined) throw new Error(`a report has the control character ${control} in it`);
+  }
+  return model.error?.code ?? "done";
+}
+
+/** Line ends and tabs apart. */
+function hasControl(text: string): string | undefined {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  const found = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.exec(text);
+  return found === null ? undefined : JSON.stringify(found[0]);
+}
+
+async function fix(path: string, mode: FixMode, dryRun: boolean): Promise<string> {
+  const destination = `${path.slice(0, -".onnx".length)}.fixed.onnx`;
+  try {
+    const outcome = await fixModel({
+      path,
+      destination,
+      settings: settingsOf(mode),
+      verify: async () => ({ kind: "unverified", summary: "not run" }),
+      promise: "unverified",
+      dryRun,
+    });
+    const text = renderFixText(outcome, { color: 0, diff: true, ranges: undefined });
+    const control = hasControl(text);
+    if (control !== undefined)
+      throw new Error(`the report of a fix has the control character ${control} in it`);
+    // What is written can be read.
+    if (outcome.written) openModel(destination)[Symbol.dispose]();
+    return outcome.changed ? "fixed" : "unchanged";
+  } finally {
+    rmSync(destination, { force: true });
+  }
+}
+
+const cost = createCostModel();
+
+function settingsOf(mode: FixMode): FixSettings {
+  const gpu = findGpu("h200");
+  if (gpu === undefined) throw new Error("there is an H200 among the GPUs");
+  return {
+    target: { gpu, stack: stacks.cudnn, precision: "fp16" },
+    cost,
+    passes: fixModes[mode].passes,
+    minSaving: 0,
+    rules,
+    options: {
+      halfType: fixModes[mode].half === "bf16" ? "bfloat16" : "float16",
+      halfIo: false,
+      ranges: undefined,
+      nhwcIo: false,
+      nhwcForm: "portable",
+    },
+  };
+}
