@@ -10,7 +10,7 @@ import { PlanEmitter } from "./emitter.ts";
 import { sizesOfFact } from "./fold-known.ts";
 import { type Frame, Planner, type PlannerOptions } from "./planner.ts";
 import type { Precision } from "./precision.ts";
-import type { Slot } from "./slots.ts";
+import { refuseTooLarge, type Slot } from "./slots.ts";
 import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "./step.ts";
 import { isFloatStorage, isStorageType } from "./storage.ts";
 import type { View } from "./view.ts";
@@ -73,6 +73,7 @@ function portView(value: Value, fact: Fact | undefined, kind: "input" | "output"
     throw refuse(`is ${dtype ?? "of unknown type"}, which the runtime does not store`);
   const shape = sizesOfFact(fact);
   if (shape === undefined) throw refuse("has an axis without a size: give --dim or --shape");
+  refuseTooLarge(shape, kind, `${kind} "${value.name}"`);
   draft.label = value.name;
   draft.operator = kind;
   return draft.allocate(kind, dtype, shape);
