@@ -9,6 +9,7 @@ import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
 import { DataError, PlanError } from "./step.ts";
 import { elementCount, type View } from "./view.ts";
+import { isLargeChain } from "./walk.ts";
 
 /** Graphs inside these are looked at again with the facts of each iteration. */
 const loops: ReadonlySet<string> = new Set(["Loop", "Scan"]);
@@ -129,7 +130,8 @@ export function bindOutputs(
     if (slot === undefined || !isWanted(output, frame)) return;
     frame.slots.set(output, slot);
     const isShared = frame.live.readersOf(output).length > 1 || bound.has(slot);
-    if (isShared && slot.state.kind === "lazy") planner.waiting.settle(slot);
+    const { state } = slot;
+    if (state.kind === "lazy" && (isShared || isLargeChain(state.expr))) planner.waiting.settle(slot);
     bound.add(slot);
   });
 }

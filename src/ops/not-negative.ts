@@ -5,6 +5,7 @@
  */
 import { intervalOf } from "../ir/bounds.ts";
 import { type DType, dtypes, isFloat } from "../ir/dtype.ts";
+import { own } from "../ir/own.ts";
 import { dtypeAttribute } from "./elementwise/cast.ts";
 import type { Fact, OpContext, OpDefinition } from "./op.ts";
 import { asTensor, elementsAt, tensorAt } from "./shape.ts";
@@ -26,7 +27,7 @@ export function isKnownNotNegative(fact: Fact | undefined): boolean {
 
 /** By the operator of a node, which is one of ai.onnx. */
 export function isNotNegativeOutput(op: OpDefinition, context: SignContext, output: number): boolean {
-  return op.domain === "" && (rules[op.type]?.(context, output) ?? false);
+  return op.domain === "" && (own(rules, op.type)?.(context, output) ?? false);
 }
 
 const always: SignRule = () => true;

@@ -1,8 +1,8 @@
 /** @file The original with its stored numbers rounded to half: what half precision costs at the least. */
-
 import { dtypes } from "../ir/dtype.ts";
 import type { Model, Node, Value } from "../ir/model.ts";
 import { FreshNames } from "../ir/names.ts";
+import { own } from "../ir/own.ts";
 import { type NodeSpec, Patch, type TensorSpec } from "../ir/patch.ts";
 import { type HalfType, halfRange } from "./budget.ts";
 import { floatScalar } from "./tensor.ts";
@@ -105,7 +105,7 @@ function boundTensors(dtype: HalfType, names: FreshNames): Bounds {
 
 /** The node reading rounded values; undefined where it reads none. */
 function withInputs(node: Node, replaced: ReadonlyMap<Value, string>): NodeSpec | undefined {
-  const kept = node.domain === "" ? (exact[node.opType] ?? []) : [];
+  const kept = node.domain === "" ? (own(exact, node.opType) ?? []) : [];
   let isChanged = false;
   const inputs = node.inputs.map((value, index) => {
     const name = value === undefined || kept.includes(index) ? undefined : replaced.get(value);

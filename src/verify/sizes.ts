@@ -2,6 +2,7 @@
 import { collectSymbols } from "../ir/dim.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Model } from "../ir/model.ts";
+import { own } from "../ir/own.ts";
 import { deriveSum, isBatchSymbol, requiredInputs } from "../ir/symbols.ts";
 import type { Bindings } from "./use.ts";
 
@@ -50,7 +51,7 @@ export function sizeAttempts(model: Model, given: GivenSizes): readonly (readonl
     }
   }
   if (symbols.length === 0) return [[new Map()]];
-  const free = symbols.filter((name) => given[name] === undefined);
+  const free = symbols.filter((name) => own(given, name) === undefined);
   const pairs = free.some((name) => !isBatchSymbol(model, name)) ? sizePairs : sizePairs.slice(0, 1);
   const attempts = pairs.map((pair) => bindingsOf(model, symbols, pair, given));
   // What one size goes by two names, nothing in the model says.
@@ -66,15 +67,15 @@ function bindingsOf(
   given: GivenSizes,
   areAlike = false,
 ): Bindings[] {
-  const isFree = symbols.some((name) => given[name] === undefined);
+  const isFree = symbols.some((name) => own(given, name) === undefined);
   const rounds = Math.max(isFree ? 2 : 1, ...Object.values(given).map(({ length }) => length));
   return Array.from({ length: rounds }, (_, round) => {
     const sizes = new Map<string, number>();
     for (const name of symbols) {
-      const own = given[name] ?? (isBatchSymbol(model, name) && !areAlike ? batchSizes : pair);
-      sizes.set(name, own[round % own.length] ?? 1);
+      const choice = own(given, name) ?? (isBatchSymbol(model, name) && !areAlike ? batchSizes : pair);
+      sizes.set(name, choice[round % choice.length] ?? 1);
     }
-    for (const name of symbols) if (given[name] === undefined) deriveSum(name, sizes);
+    for (const name of symbols) if (own(given, name) === undefined) deriveSum(name, sizes);
     return sizes;
   });
 }

@@ -4,6 +4,7 @@
  */
 import { InputError } from "../ir/errors.ts";
 import type { Model } from "../ir/model.ts";
+import { own } from "../ir/own.ts";
 import type { Draw } from "./inputs.ts";
 import type { Session } from "./ort.ts";
 import {
@@ -83,7 +84,7 @@ class Runner {
     if (base === undefined) return [];
     const sizes = new Map(Object.entries(base.draw.sizes));
     const single = inputSymbols(this.#model).filter(
-      (name) => this.#mayVary(name) && new Set(ran.map(({ draw }) => draw.sizes[name])).size === 1,
+      (name) => this.#mayVary(name) && new Set(ran.map(({ draw }) => own(draw.sizes, name))).size === 1,
     );
     if (single.length === 0) return [];
     const together = await this.#firstThatRuns(changedSizes(this.#model, single, sizes));
@@ -139,7 +140,7 @@ class Runner {
   }
 
   #mayVary(symbol: string): boolean {
-    return this.#options.otherSizes || this.#options.sizes[symbol] === undefined;
+    return this.#options.otherSizes || own(this.#options.sizes, symbol) === undefined;
   }
 
   async #firstThatRuns(attempts: readonly Bindings[]): Promise<Run | InputError> {

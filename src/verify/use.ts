@@ -5,6 +5,7 @@
 import { evaluateDim } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import { functionKey, type Model, type Node, operatorOf, type Value } from "../ir/model.ts";
+import { own } from "../ir/own.ts";
 
 export type Use =
   /** Positions in a table: whole numbers from 0 to `below` - 1. */
@@ -162,22 +163,22 @@ class Follower {
 
   #note(node: Node, index: number, added: number): void {
     const operator = operatorOf(node);
-    for (const row of indexRows[operator] ?? []) {
+    for (const row of own(indexRows, operator) ?? []) {
       const size = row.indices === index ? this.#tableSize(node, row) : undefined;
       if (size !== undefined) this.#uses.push({ kind: "index", below: Math.max(1, size - added) });
     }
-    const count = countRows[operator]?.[index];
+    const count = own(countRows, operator)?.[index];
     if (count !== undefined) {
       const most = count === "one" ? 1 : (this.#size(node.inputs[count.of], count.axis) ?? 1);
       this.#uses.push({ kind: "count", most });
     }
-    const offset = lengthRows[operator]?.[index];
+    const offset = own(lengthRows, operator)?.[index];
     if (offset !== undefined) {
       const length = (this.#size(node.inputs[0], 1) ?? 1) + (this.#size(node.inputs[3], 2) ?? 0);
       this.#uses.push({ kind: "fixed", value: length + offset });
     }
-    if (maskInputs[operator]?.includes(index)) this.#uses.push({ kind: "mask" });
-    if (scoreInputs[operator]?.includes(index) === true) this.meetsComputedScores = true;
+    if (own(maskInputs, operator)?.includes(index)) this.#uses.push({ kind: "mask" });
+    if (own(scoreInputs, operator)?.includes(index) === true) this.meetsComputedScores = true;
     if (!isAddedToScores(node)) return;
     this.meetsScores = true;
     this.meetsComputedScores ||= node.inputs[1 - index]?.producer !== undefined;

@@ -5,6 +5,7 @@
 import type { Scope } from "../../facts/scope.ts";
 import { isIntegral } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
+import { own } from "../../ir/own.ts";
 import { isMoving, isOp } from "./follow.ts";
 import type { FloatGraph, FloatNode } from "./graph.ts";
 import { dtypeIn, subgraphsOf } from "./slots.ts";
@@ -56,7 +57,7 @@ function operandsOf({ node, scope }: FloatNode): Value[] {
     const isWhole = dtype !== undefined && dtype !== "bool" && isIntegral(dtype);
     return isWhole ? all.slice(0, 1) : [];
   }
-  return (sizing[node.opType] ?? []).flatMap((position) => node.inputs[position] ?? []);
+  return (own(sizing, node.opType) ?? []).flatMap((position) => node.inputs[position] ?? []);
 }
 
 /** Arithmetic whose result has the digits of its operands. Others make numbers of their own, and what is read there is as good as any. */
