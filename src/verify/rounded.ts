@@ -1,5 +1,6 @@
 /** @file The original with its stored numbers rounded to half: what half precision costs at the least. */
 import { dtypes } from "../ir/dtype.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { Model, Node, Value } from "../ir/model.ts";
 import { FreshNames } from "../ir/names.ts";
 import { own } from "../ir/own.ts";
@@ -31,7 +32,7 @@ export function roundWeights(model: Model, dtype: HalfType): Patch {
     const rounding =
       opset < firstWhere ? plainRounding(value, dtype, names) : guardedRounding(value, dtype, names, bounds);
     replaced.set(value, rounding.result);
-    if (value.producer === undefined) graph.first.push(...rounding.nodes);
+    if (value.producer === undefined) pushAll(graph.first, rounding.nodes);
     else graph.nodes.set(value.producer, [{ base: value.producer }, ...rounding.nodes]);
   }
   if (replaced.size > 0 && opset >= firstWhere)

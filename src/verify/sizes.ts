@@ -1,6 +1,7 @@
 /** @file Sizes for the symbolic axes of a model's inputs: candidates, of which those are used that the model takes. */
 import { collectSymbols } from "../ir/dim.ts";
 import { InputError } from "../ir/errors.ts";
+import { maxOf } from "../ir/lists.ts";
 import type { Model } from "../ir/model.ts";
 import { own } from "../ir/own.ts";
 import { deriveSum, isBatchSymbol, requiredInputs } from "../ir/symbols.ts";
@@ -68,7 +69,7 @@ function bindingsOf(
   areAlike = false,
 ): Bindings[] {
   const isFree = symbols.some((name) => own(given, name) === undefined);
-  const rounds = Math.max(isFree ? 2 : 1, ...Object.values(given).map(({ length }) => length));
+  const rounds = Math.max(isFree ? 2 : 1, maxOf(Object.values(given).map(({ length }) => length)));
   return Array.from({ length: rounds }, (_, round) => {
     const sizes = new Map<string, number>();
     for (const name of symbols) {
@@ -102,7 +103,7 @@ export function changedSizes(model: Model, symbols: readonly string[], ran: Bind
     for (const name of symbols) deriveSum(name, sizes);
     return sizes;
   };
-  const most = Math.max(0, ...[...candidates.values()].map(({ length }) => length));
+  const most = Math.max(0, maxOf([...candidates.values()].map(({ length }) => length)));
   const joint = Array.from({ length: Math.min(most, maxJointAttempts) }, (_, at) =>
     withSizes((name) => {
       const own = candidates.get(name) ?? [];

@@ -3,6 +3,7 @@
  * What the original itself cannot run is left out, and said.
  */
 import { InputError } from "../ir/errors.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { Model } from "../ir/model.ts";
 import { own } from "../ir/own.ts";
 import type { Draw } from "./inputs.ts";
@@ -48,8 +49,8 @@ export async function runThoroughly(session: Session, model: Model, request: Tho
     if (kind === "normal" && seed === seedWithoutOptimization) continue;
     runs.push(await runDraw(session, model, { kind, seed, ...smallest }, options));
   }
-  runs.push(...(await runner.unusualRuns(smallest)));
-  runs.push(...(await runner.empty(smallest)));
+  pushAll(runs, await runner.unusualRuns(smallest));
+  pushAll(runs, await runner.empty(smallest));
   return { runs, notices: runner.notices, smallest };
 }
 
@@ -107,7 +108,7 @@ class Runner {
     for (const { kind, seed } of unusualDraws(this.#model, place.sizes, this.#options.budget)) {
       // Where one infinity leaves no number, a NaN tells nothing more.
       const isKnown = kind === "nan" && runs.some(({ expected }) => !hasNumbers(expected));
-      if (!isKnown) runs.push(...(await this.#unusually({ kind, seed, ...place })));
+      if (!isKnown) pushAll(runs, await this.#unusually({ kind, seed, ...place }));
     }
     return runs;
   }

@@ -4,6 +4,7 @@
  */
 import { evaluateDim } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
+import { maxOf, minOf } from "../ir/lists.ts";
 import { functionKey, type Model, type Node, operatorOf, type Value } from "../ir/model.ts";
 import { own } from "../ir/own.ts";
 
@@ -109,7 +110,7 @@ export function useOf(model: Model, input: Value, bindings: Bindings): Use {
   const found = new Follower(model, bindings).follow(input);
   const indices = found.filter((use) => use.kind === "index");
   const first = found.find((use) => use.kind !== "index" && use.kind !== "mask");
-  if (indices.length > 0) return { kind: "index", below: Math.min(...indices.map(({ below }) => below)) };
+  if (indices.length > 0) return { kind: "index", below: minOf(indices.map(({ below }) => below)) };
   if (first !== undefined) return first;
   const isMask = found.some(({ kind }) => kind === "mask") || /mask/i.test(input.name);
   return isMask ? { kind: "mask" } : { kind: "value" };
@@ -218,7 +219,7 @@ class Follower {
     const other = node.inputs[1 - index];
     const maxOffsets = 4096;
     const elements = other?.initializer && this.#model.reader.elements(other.initializer, maxOffsets);
-    return elements === undefined ? 0 : Math.max(0, ...elements);
+    return elements === undefined ? 0 : Math.max(0, maxOf(elements));
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Scope } from "../../facts/scope.ts";
 import { isIntegral } from "../../ir/dtype.ts";
+import { pushAll } from "../../ir/lists.ts";
 import type { Value } from "../../ir/model.ts";
 import { own } from "../../ir/own.ts";
 import { isMoving, isOp } from "./follow.ts";
@@ -34,7 +35,7 @@ export function findWholeNumbers(graph: FloatGraph): WholeNumbers {
     if (value.isInput && known.scope.parent === undefined) inputs.add(value);
     const maker = known.producer?.user;
     if (maker !== undefined) nodes.add(maker);
-    if (maker === undefined || carries(maker)) pending.push(...sourcesOf(value, known.scope));
+    if (maker === undefined || carries(maker)) pushAll(pending, sourcesOf(value, known.scope));
   }
   return { nodes, inputs };
 }
