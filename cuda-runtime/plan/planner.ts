@@ -21,6 +21,7 @@ import { lowerControl } from "./control.ts";
 import { UnrolledNodes } from "./control-body.ts";
 import type { PlanEmitter } from "./emitter.ts";
 import { sizesOfFact } from "./fold-known.ts";
+import { checkNode, checkOutputs, gateError } from "./gate.ts";
 import { LiveNodes } from "./liveness.ts";
 import type { Macro } from "./lowering.ts";
 import { MacroLowering } from "./macro-lowering.ts";
@@ -91,11 +92,28 @@ export class Planner {
 
   /** Lowers an instance of a graph whose inputs have slots already. */
   lowerGraph(frame: Frame): void {
-    for (const node of frame.scope.graph.nodes) {
+    const { graph } = frame.scope;
+    checkOutputs(graph.outputs.filter((output) => frame.live.isLive(output)));
+    for (const node of graph.nodes) if (frame.live.has(node)) checkNode(node, frame.scope);
+    for (const node of graph.nodes) {
       if (!frame.live.has(node) || frame.done.has(node)) continue;
       const macro = frame.macros.get(node);
-      if (macro === undefined) this.#lowerNode(node, frame);
-      else if (macro.nodes.at(-1) === node) this.#lowerMacro(macro, frame);
+      if (macro === undefined) {
+        this.#lowerNode(node, frame);
+        this.#refuseMissing(node, frame);
+      } else if (macro.nodes.at(-1) === node) this.#lowerMacro(macro, frame);
+    }
+  }
+
+  /** An output that the node names, somebody reads and its operator does not have. */
+  #refuseMissing(node: Node, frame: Frame): void {
+    for (const [index, output] of node.outputs.entries()) {
+      if (output === undefined || !frame.live.isLive(output)) continue;
+      if (this.slotOf(output, frame).state.kind === "empty")
+        throw gateError(
+          node,
+          `output ${index} ("${output.name}") is read, and the runtime does not compute it`,
+        );
     }
   }
 
