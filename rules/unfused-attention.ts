@@ -44,7 +44,7 @@ export default defineRule({
   *check(context) {
     const { stack } = context.target;
     if (!stack.fuses.attention) return;
-    const largest = Math.max(...stack.attention.headDimSteps);
+    const largest = stack.attention.headDimSteps.reduce((most, step) => Math.max(most, step), 0);
     for (const product of context.products) {
       const work = product.sizes;
       if (work.kind !== "attention" || product.decomposed === undefined || work.headDim > largest) continue;

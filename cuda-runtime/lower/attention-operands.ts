@@ -1,4 +1,5 @@
 /** @file Operands of attention as its kernels take them: heads apart, masks with five axes, caches joined. */
+import { maxOf } from "../../src/ir/lists.ts";
 import { type AttentionRequest, emitAttention, maxHeadDim } from "../kernels/attention/attention.ts";
 import type { Emitter, LowerContext } from "../plan/lowering.ts";
 import { isFloatStorage, type StorageType } from "../plan/storage.ts";
@@ -68,7 +69,7 @@ export function sumOfMasks(emitter: Emitter, masks: readonly View[]): View | und
   const [first, ...others] = masks;
   if (first === undefined || others.length === 0) return first;
   const compact = masks.map((mask) => withoutRepeats(mask));
-  const shape = first.shape.map((_, axis) => Math.max(...compact.map((mask) => mask.shape[axis] ?? 1)));
+  const shape = first.shape.map((_, axis) => maxOf(compact.map((mask) => mask.shape[axis] ?? 1)));
   const load = (view: View) => ({ kind: "load", type: "f32", view }) as const;
   const sum = compact
     .slice(1)

@@ -1,4 +1,5 @@
 /** @file Conv, ConvTranspose, and their forms in com.microsoft. */
+import { own } from "../../src/ir/own.ts";
 import { emitConv } from "../kernels/conv/conv.ts";
 import { maxSpatialRank } from "../kernels/conv/spatial.ts";
 import { emitConvTranspose } from "../kernels/conv/transposed.ts";
@@ -124,7 +125,7 @@ function fused(context: LowerContext, x: Expr): Expr {
   const name = context.string("activation") ?? "";
   if (name === "") return sum;
   const parameters = context.floats("activation_params") ?? [];
-  const activate = activations[name];
+  const activate = own(activations, name);
   if (activate === undefined) {
     return context.fail(`has the activation ${name}; ${Object.keys(activations).join(", ")} are supported`);
   }

@@ -3,6 +3,7 @@ import { dtypeOfCode } from "../../src/ir/dtype.ts";
 import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
 import { scalarOf } from "../plan/scalar.ts";
 import { isHalfStorage } from "../plan/storage.ts";
+import { isLargeChain, productsIn } from "../plan/walk.ts";
 import {
   add,
   binary,
@@ -88,8 +89,23 @@ function tableOf<T>(rows: Readonly<Record<string, T>>, lower: (row: T) => Lower)
   return Object.fromEntries(Object.entries(rows).map(([operator, row]) => [operator, lower(row)]));
 }
 
+/** Where one kernel cannot hold all of them, what it can is stored, and the next goes on from there; a product comes last. */
 function overAll(op: BinaryOp, args: readonly Expr[], context: LowerContext): Expr {
-  return args.slice(1).reduce((total, arg) => binary(op, total, arg), argument(args, 0, context));
+  argument(args, 0, context);
+  const isLong = args.length > maxTogether;
+  const inOrder = isLong ? args.toSorted((a, b) => productsIn(a).length - productsIn(b).length) : args;
+  return inOrder.reduce((total, arg) => {
+    const isFull = isLong && isLargeChain(total, arg) && productsIn(total).length === 0;
+    return binary(op, isFull ? storedPart(total, context) : total, arg);
+  });
+}
+
+/** Inputs that surely fit into one kernel. */
+const maxTogether = 8;
+
+function storedPart(part: Expr, context: LowerContext): Expr {
+  const type = context.outputType(0);
+  return load(context.evaluate(part, context.outputShape(0), isHalfStorage(type) ? "float32" : type));
 }
 
 /** The result has the base's type; a fractional power of integers is computed in double precision. */

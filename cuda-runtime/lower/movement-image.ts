@@ -1,4 +1,5 @@
 /** @file GridSample, AffineGrid, Col2Im. */
+import { own } from "../../src/ir/own.ts";
 import { emitCol2Im, maxImageRank } from "../kernels/resize/col2im.ts";
 import { emitGridSample, type GridSampleRequest } from "../kernels/resize/grid-sample.ts";
 import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
@@ -31,9 +32,9 @@ const gridSample: Lower = (context) => {
   const named = context.string("mode") ?? "linear";
   const padded = context.string("padding_mode") ?? "zeros";
   const mode =
-    modes[named] ?? context.fail(`mode is "${named}", supported are ${Object.keys(modes).join(", ")}`);
+    own(modes, named) ?? context.fail(`mode is "${named}", supported are ${Object.keys(modes).join(", ")}`);
   const padding =
-    paddings[padded] ??
+    own(paddings, padded) ??
     context.fail(`padding_mode is "${padded}", supported are ${Object.keys(paddings).join(", ")}`);
   const alignCorners = context.int("align_corners") === 1;
   const grid = floatInput(context, 1);

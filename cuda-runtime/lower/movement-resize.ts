@@ -1,4 +1,5 @@
 /** @file Resize and Upsample. */
+import { maxOf, minOf } from "../../src/ir/lists.ts";
 import { emitSelect } from "../kernels/movement/select.ts";
 import { emitResize, isResizedType } from "../kernels/resize/resize.ts";
 import {
@@ -64,7 +65,7 @@ function commonScale(
   const policy = context.string("keep_aspect_ratio_policy") ?? "stretch";
   if (sizes === undefined || policy === "stretch") return undefined;
   const factors = axes.map((axis, at) => (sizes[at] ?? 1) / (context.inputShape(0)[axis] ?? 1));
-  return policy === "not_larger" ? Math.min(...factors) : Math.max(...factors);
+  return policy === "not_larger" ? minOf(factors) : maxOf(factors);
 }
 
 /** Scales are an attribute in opset 7 and input 1 in opset 9; coordinates and rounding are those of Resize 10. */

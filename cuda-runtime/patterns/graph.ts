@@ -1,6 +1,7 @@
 /** @file What recognisers ask of a graph: who reads a value, what a constant is, whether a set of nodes stands alone. */
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { own } from "../../src/ir/own.ts";
 import { elementsOfFact, sizesOfFact } from "../plan/fold-known.ts";
 import { LiveNodes } from "../plan/liveness.ts";
 
@@ -81,7 +82,7 @@ export class PatternGraph {
     const elements = this.elements(value);
     if (elements !== undefined) return elements.length === 1 ? elements[0] : undefined;
     const producer = this.producerOf(value);
-    const compute = producer === undefined ? undefined : arithmetic[operatorOf(producer)];
+    const compute = producer === undefined ? undefined : own(arithmetic, operatorOf(producer));
     if (producer === undefined || compute === undefined || depth === 0) return undefined;
     if (this.shape(value)?.some((size) => size !== 1) ?? true) return undefined;
     const numbers = producer.inputs.map((input) => this.number(input, depth - 1));

@@ -49,16 +49,20 @@ interface Placed extends Lifetime {
   readonly end: number;
 }
 
+/** What may be looked at to place buffers tightly. What is left then is small, and placed in the order of time. */
+const maxLooks = 20_000_000;
+
 /** The largest first, each into the tightest gap between those that live at the same time. The same for the same steps. */
-export function placeBuffers(lifetimes: readonly Lifetime[]): Placement {
+export function placeBuffers(lifetimes: readonly Lifetime[], looks = maxLooks): Placement {
   const order = [...lifetimes].sort(
     (a, b) => b.buffer.bytes - a.buffer.bytes || a.first - b.first || a.buffer.id - b.buffer.id,
   );
   const placed = new Timeline();
   const offsets = new Map<DeviceBuffer, number>();
   let bytes = 0;
-  for (const lifetime of order) {
-    const size = aligned(Math.max(1, lifetime.buffer.bytes));
+  for (const [index, lifetime] of order.entries()) {
+    if (placed.looks > looks) return { offsets, bytes: placeInTime(order.slice(index), bytes, offsets) };
+    const size = sizeOf(lifetime);
     const offset = tightestGap(placed.during(lifetime), size);
     const end = offset + size;
     placed.add({ ...lifetime, offset, end });
@@ -66,6 +70,37 @@ export function placeBuffers(lifetimes: readonly Lifetime[]): Placement {
     bytes = Math.max(bytes, end);
   }
   return { offsets, bytes };
+}
+
+/** Step by step behind `start`: each where one of its size was that is over, else at the end, which is returned. */
+function placeInTime(
+  lifetimes: readonly Lifetime[],
+  start: number,
+  offsets: Map<DeviceBuffer, number>,
+): number {
+  const births = lifetimes.toSorted((a, b) => a.first - b.first);
+  const deaths = lifetimes.toSorted((a, b) => a.last - b.last);
+  const free = new Map<number, number[]>();
+  let end = start;
+  let over = 0;
+  for (const lifetime of births) {
+    for (let dead = deaths[over]; dead !== undefined && dead.last < lifetime.first; dead = deaths[over]) {
+      const offset = offsets.get(dead.buffer);
+      const places = free.get(sizeOf(dead)) ?? [];
+      if (offset !== undefined) places.push(offset);
+      free.set(sizeOf(dead), places);
+      over += 1;
+    }
+    const size = sizeOf(lifetime);
+    const offset = free.get(size)?.pop();
+    offsets.set(lifetime.buffer, offset ?? end);
+    if (offset === undefined) end += size;
+  }
+  return end;
+}
+
+function sizeOf({ buffer }: Lifetime): number {
+  return aligned(Math.max(1, buffer.bytes));
 }
 
 /** The smallest gap of `size` bytes or more, else the end. `placed` is sorted by offset. */
@@ -83,6 +118,7 @@ function tightestGap(placed: readonly Placed[], size: number): number {
 /** What lives when, by stretches of steps: an unrolled loop has ten thousands of buffers, each for a few steps. */
 class Timeline {
   readonly #stretches: Placed[][] = [];
+  looks = 0;
 
   add(placed: Placed): void {
     for (const stretch of this.#stretchesOf(placed)) stretch.push(placed);
@@ -93,6 +129,7 @@ class Timeline {
     const { first, last } = lifetime;
     const found = new Set<Placed>();
     for (const stretch of this.#stretchesOf(lifetime)) {
+      this.looks += 1 + stretch.length;
       for (const other of stretch) if (other.first <= last && other.last >= first) found.add(other);
     }
     return [...found].sort((a, b) => a.offset - b.offset);

@@ -1,4 +1,10 @@
 /** @file A model and its sizes to a plan. No GPU is needed: what is to run on one can be printed anywhere. */
+import {
+  expandedNodes,
+  maxPlannedPerNode,
+  maxUnrolledNodes,
+  writtenNodes,
+} from "../../src/facts/expansion.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
 import { isConstant } from "../../src/facts/scope.ts";
 import type { Model, TensorRef, Value } from "../../src/ir/model.ts";
@@ -10,7 +16,7 @@ import { PlanEmitter } from "./emitter.ts";
 import { sizesOfFact } from "./fold-known.ts";
 import { type Frame, Planner, type PlannerOptions } from "./planner.ts";
 import type { Precision } from "./precision.ts";
-import type { Slot } from "./slots.ts";
+import { refuseTooLarge, type Slot } from "./slots.ts";
 import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "./step.ts";
 import { isFloatStorage, isStorageType } from "./storage.ts";
 import type { View } from "./view.ts";
@@ -32,6 +38,7 @@ export interface PlanOptions {
 /** Throws PlanError for what the runtime cannot do, InputError for sizes that contradict the model. */
 export function planModel(options: PlanOptions): Plan {
   const { model, precision = "model", target = h200, weights } = options;
+  refuseExpansion(model);
   const facts = inferFacts(model, { dims: options.dims, shapes: options.shapes, inputs: options.known });
   refuseSkipped(facts.root);
   const draft = new PlanDraft();
@@ -46,6 +53,26 @@ export function planModel(options: PlanOptions): Plan {
   planner.lowerGraph(frame);
   const outputs = model.graph.outputs.map((value) => outputPort(value, frame, planner, draft));
   return { ...draft.finish(), inputs, outputs };
+}
+
+/**
+ * Every call is lowered anew, which costs what the body does: a model whose functions call each other twice over would
+ * become more than its size is a reason for.
+ */
+function refuseExpansion(model: Model): void {
+  const nodes = expandedNodes(model);
+  if (nodes <= maxUnrolledNodes) return;
+  const most = Math.max(maxUnrolledNodes, maxPlannedPerNode * writtenNodes(model));
+  if (nodes <= most) return;
+  const [found, limit] = [nodes, most].map(countText);
+  throw new PlanError(
+    "functions",
+    `the model's functions expand to ${found} nodes, more than a plan of a model of its size holds (${limit})`,
+  );
+}
+
+function countText(count: number): string {
+  return count < 1e15 ? count.toLocaleString("en-US") : count.toExponential(1);
 }
 
 /** In memory as the caller gives it: row-major, of the model's type. */
@@ -73,6 +100,7 @@ function portView(value: Value, fact: Fact | undefined, kind: "input" | "output"
     throw refuse(`is ${dtype ?? "of unknown type"}, which the runtime does not store`);
   const shape = sizesOfFact(fact);
   if (shape === undefined) throw refuse("has an axis without a size: give --dim or --shape");
+  refuseTooLarge(shape, kind, `${kind} "${value.name}"`);
   draft.label = value.name;
   draft.operator = kind;
   return draft.allocate(kind, dtype, shape);

@@ -15,6 +15,7 @@ import { elementCount, sliced, type View } from "./view.ts";
 export class Concatenations {
   /** A body that runs several times has each of its concatenations several times. */
   readonly #homes = new WeakMap<Frame, Map<Node, View>>();
+  readonly #layouts = new WeakMap<Frame, Map<Node, Layout>>();
   readonly #planner: Planner;
 
   constructor(planner: Planner) {
@@ -71,7 +72,7 @@ export class Concatenations {
     let bestCount = 0;
     for (const node of frame.live.readersOf(value)) {
       if (operatorOf(node) !== "Concat" || node.graph !== value.graph || frame.macros.has(node)) continue;
-      if (node.inputs.filter((input) => input === value).length !== 1) continue;
+      if (this.#layoutOf(node, frame).repeated.has(value)) continue;
       const sizes = sizesOfFact(
         node.outputs[0] === undefined ? undefined : frame.scope.fact(node.outputs[0]),
       );
@@ -93,14 +94,8 @@ export class Concatenations {
     const [output] = node.outputs;
     if (axis === undefined || output === undefined) return undefined;
     if (this.#planner.slotOf(output, frame).type !== slot.type) return undefined;
-    let start = 0;
-    for (const input of node.inputs) {
-      if (input === value) break;
-      const shape = input === undefined ? undefined : frame.scope.shape(input);
-      const size = shape?.[axis];
-      if (typeof size !== "number") return undefined;
-      start += size;
-    }
+    const start = this.#layoutOf(node, frame).starts.get(value);
+    if (start === undefined) return undefined;
     const home = this.#homesIn(frame).get(node) ?? this.#allocate(node, order, [], frame);
     return sliced(home, axis, start, slot.shape[axis] ?? 0);
   }
@@ -119,6 +114,14 @@ export class Concatenations {
         : this.#planner.emitter.temporary(kept, shape, order ?? this.#orderOf(slots));
     this.#homesIn(frame).set(node, home);
     return home;
+  }
+
+  #layoutOf(node: Node, frame: Frame): Layout {
+    const layouts = this.#layouts.get(frame) ?? new Map<Node, Layout>();
+    this.#layouts.set(frame, layouts);
+    const layout = layouts.get(node) ?? layoutOf(node, frame);
+    layouts.set(node, layout);
+    return layout;
   }
 
   #homesIn(frame: Frame): Map<Node, View> {
@@ -149,6 +152,30 @@ export class Concatenations {
     }
     return first === undefined ? undefined : { ...first, shape: output.shape };
   }
+}
+
+/** Where each input of a concatenation begins. */
+interface Layout {
+  /** Along the axis, by input; absent behind one of unknown size. */
+  readonly starts: ReadonlyMap<Value, number>;
+  /** Inputs that go in more than once. */
+  readonly repeated: ReadonlySet<Value>;
+}
+
+function layoutOf(node: Node, frame: Frame): Layout {
+  const axis = axisOf(node, frame) ?? 0;
+  const starts = new Map<Value, number>();
+  const seen = new Set<Value>();
+  const repeated = new Set<Value>();
+  let start: number | undefined = 0;
+  for (const input of node.inputs) {
+    if (input !== undefined && seen.has(input)) repeated.add(input);
+    else if (input !== undefined && start !== undefined) starts.set(input, start);
+    if (input !== undefined) seen.add(input);
+    const size: unknown = input === undefined ? undefined : frame.scope.shape(input)?.[axis];
+    start = start !== undefined && typeof size === "number" ? start + size : undefined;
+  }
+  return { starts, repeated };
 }
 
 function follows(end: View, next: View, axis: number): boolean {

@@ -7,8 +7,9 @@ import { binary, load, select, toBool } from "../ptx/build.ts";
 import { elementsOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
-import { PlanError } from "./step.ts";
+import { DataError, PlanError } from "./step.ts";
 import { elementCount, type View } from "./view.ts";
+import { isLargeChain } from "./walk.ts";
 
 /** Graphs inside these are looked at again with the facts of each iteration. */
 const loops: ReadonlySet<string> = new Set(["Loop", "Scan"]);
@@ -16,6 +17,12 @@ const loops: ReadonlySet<string> = new Set(["Loop", "Scan"]);
 export function controlError(node: Node, reason: string): PlanError {
   const operator = operatorOf(node);
   return new PlanError(operator, `${labelOf(node)} (${operator}): ${reason}`);
+}
+
+/** The same, where what is missing are values. */
+export function controlDataError(node: Node, reason: string): PlanError {
+  const { operator, message } = controlError(node, reason);
+  return new DataError(operator, message);
 }
 
 /** Bodies unrolled in one plan, all loops together: what a file of a few bytes may ask for has an end. */
@@ -123,7 +130,8 @@ export function bindOutputs(
     if (slot === undefined || !isWanted(output, frame)) return;
     frame.slots.set(output, slot);
     const isShared = frame.live.readersOf(output).length > 1 || bound.has(slot);
-    if (isShared && slot.state.kind === "lazy") planner.waiting.settle(slot);
+    const { state } = slot;
+    if (state.kind === "lazy" && (isShared || isLargeChain(state.expr))) planner.waiting.settle(slot);
     bound.add(slot);
   });
 }

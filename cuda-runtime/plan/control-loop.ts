@@ -11,6 +11,7 @@ import {
   bindInputs,
   bindOutputs,
   bothOf,
+  controlDataError,
   controlError,
   instanceOf,
   isWanted,
@@ -102,7 +103,10 @@ class LoopLowering {
     if (isTrue === false) return false;
     if (this.#limit === undefined) {
       const name = this.#node.inputs[0]?.name ?? "";
-      throw this.#error(`its trip count ("${name}") has to be known while planning, and depends on data`);
+      throw controlDataError(
+        this.#node,
+        `its trip count ("${name}") has to be known while planning, and depends on data`,
+      );
     }
     if (this.#count >= this.#limit) return false;
     if (isTrue === undefined) this.#narrowMask();

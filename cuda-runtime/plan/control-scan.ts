@@ -9,6 +9,7 @@ import {
   type BodyInput,
   bindInputs,
   bindOutputs,
+  controlDataError,
   controlError,
   instanceOf,
   isWanted,
@@ -203,7 +204,10 @@ function sizeAlong({ node, scanned }: ScanNode, axes: readonly number[]): number
   const sizes = scanned.map(({ name, fact }, index) => {
     const size = fact?.kind === "tensor" ? fact.shape?.[axes[index] ?? 0] : undefined;
     if (typeof size === "number") return size;
-    throw controlError(node, `the length of "${name}" has to be known while planning, and depends on data`);
+    throw controlDataError(
+      node,
+      `the length of "${name}" has to be known while planning, and depends on data`,
+    );
   });
   const [steps = 0] = sizes;
   if (sizes.some((size) => size !== steps))

@@ -1,6 +1,7 @@
 /** @file Nodes with a graph inside: calls, branches and loops become part of the graph around. */
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { own } from "../../src/ir/own.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import {
   bindInputs,
@@ -24,7 +25,7 @@ export function lowerControl(node: Node, frame: Frame, planner: Planner): boolea
     lowerCall(node, call, frame, planner);
     return true;
   }
-  const lower = controls[operatorOf(node)];
+  const lower = own(controls, operatorOf(node));
   lower?.(node, frame, planner);
   return lower !== undefined;
 }

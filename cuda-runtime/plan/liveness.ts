@@ -14,6 +14,7 @@ export class LiveNodes {
     this.#scope = scope;
     for (const output of wanted) this.#live.add(output);
     for (const node of [...scope.graph.nodes].reverse()) this.#visit(node);
+    for (const readers of this.#readers.values()) readers.reverse();
   }
 
   has(node: Node): boolean {
@@ -41,7 +42,7 @@ export class LiveNodes {
       this.#live.add(value);
       const readers = this.#readers.get(value);
       if (readers === undefined) this.#readers.set(value, [node]);
-      else readers.unshift(node);
+      else readers.push(node);
     }
   }
 

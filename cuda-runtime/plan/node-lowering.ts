@@ -9,7 +9,7 @@ import type { LowerContext } from "./lowering.ts";
 import { handsOnType } from "./moving.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
-import { PlanError } from "./step.ts";
+import { DataError, PlanError } from "./step.ts";
 import { isFloatStorage, type StorageType } from "./storage.ts";
 import { elementCount, type View } from "./view.ts";
 
@@ -107,7 +107,8 @@ export class NodeLowering extends BaseContext implements LowerContext {
     if (elements !== undefined) return elements;
     const name = this.node.inputs[index]?.name;
     if (name === undefined) return this.fail(`has no input ${index}`);
-    return this.fail(`input ${index} ("${name}") has to be known while planning, and depends on data`);
+    const reason = `input ${index} ("${name}") has to be known while planning, and depends on data`;
+    throw new DataError(operatorOf(this.node), this.#described(reason));
   }
 
   outputShape(index: number): readonly number[] {
@@ -147,8 +148,11 @@ export class NodeLowering extends BaseContext implements LowerContext {
   }
 
   fail(reason: string): never {
-    const operator = operatorOf(this.node);
-    throw new PlanError(operator, `${labelOf(this.node)} (${operator}): ${reason}`);
+    throw new PlanError(operatorOf(this.node), this.#described(reason));
+  }
+
+  #described(reason: string): string {
+    return `${labelOf(this.node)} (${operatorOf(this.node)}): ${reason}`;
   }
 
   #inputSlots(): Slot[] {

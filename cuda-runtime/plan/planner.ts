@@ -10,6 +10,7 @@ import {
   type TensorRef,
   type Value,
 } from "../../src/ir/model.ts";
+import { own } from "../../src/ir/own.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
 import { elementwiseLowerings, lowerings } from "../lower/index.ts";
 import { recognisers } from "../patterns/index.ts";
@@ -20,6 +21,7 @@ import { lowerControl } from "./control.ts";
 import { UnrolledNodes } from "./control-body.ts";
 import type { PlanEmitter } from "./emitter.ts";
 import { sizesOfFact } from "./fold-known.ts";
+import { checkNode, checkOutputs, gateError } from "./gate.ts";
 import { LiveNodes } from "./liveness.ts";
 import type { Macro } from "./lowering.ts";
 import { MacroLowering } from "./macro-lowering.ts";
@@ -34,7 +36,7 @@ import { isFloatStorage, type StorageType } from "./storage.ts";
 import { likelyOrder } from "./store.ts";
 import { elementCount, isSamePlace, orderOf, type View } from "./view.ts";
 import { Waiting } from "./waiting.ts";
-import { nodesOf, productsIn } from "./walk.ts";
+import { isLargeChain, nodesOf, productsIn } from "./walk.ts";
 
 export interface PlannerOptions {
   readonly precision: Precision;
@@ -45,9 +47,6 @@ export interface PlannerOptions {
   readonly inferBody: Facts["inferBody"];
 }
 
-/** Chains beyond this are stored in between: registers, and the time to compile. */
-const maxChainNodes = 96;
-const maxChainLoads = 12;
 /** The longest epilogue that is waited for. */
 const maxEpilogueNodes = 40;
 /** An expression of more nodes is not computed again for every element that it is broadcast to. */
@@ -66,6 +65,8 @@ export interface Frame {
   readonly inside: Set<Value>;
   /** Memory that is waiting for some of the outputs. */
   readonly homes: Map<Value, View>;
+  /** Activations whose products were found to have no matrix in common. */
+  readonly alone: Set<Value>;
 }
 
 export class Planner {
@@ -91,11 +92,28 @@ export class Planner {
 
   /** Lowers an instance of a graph whose inputs have slots already. */
   lowerGraph(frame: Frame): void {
-    for (const node of frame.scope.graph.nodes) {
+    const { graph } = frame.scope;
+    checkOutputs(graph.outputs.filter((output) => frame.live.isLive(output)));
+    for (const node of graph.nodes) if (frame.live.has(node)) checkNode(node, frame.scope);
+    for (const node of graph.nodes) {
       if (!frame.live.has(node) || frame.done.has(node)) continue;
       const macro = frame.macros.get(node);
-      if (macro === undefined) this.#lowerNode(node, frame);
-      else if (macro.nodes.at(-1) === node) this.#lowerMacro(macro, frame);
+      if (macro === undefined) {
+        this.#lowerNode(node, frame);
+        this.#refuseMissing(node, frame);
+      } else if (macro.nodes.at(-1) === node) this.#lowerMacro(macro, frame);
+    }
+  }
+
+  /** An output that the node names, somebody reads and its operator does not have. */
+  #refuseMissing(node: Node, frame: Frame): void {
+    for (const [index, output] of node.outputs.entries()) {
+      if (output === undefined || !frame.live.isLive(output)) continue;
+      if (this.slotOf(output, frame).state.kind === "empty")
+        throw gateError(
+          node,
+          `output ${index} ("${output.name}") is read, and the runtime does not compute it`,
+        );
     }
   }
 
@@ -118,6 +136,7 @@ export class Planner {
       done: new Set(),
       inside: new Set(),
       homes: new Map(),
+      alone: new Set(),
     };
   }
 
@@ -135,7 +154,7 @@ export class Planner {
       this.#concatenations.lower(node, frame);
       return;
     }
-    const lower = lowerings[operatorOf(node)];
+    const lower = own(lowerings, operatorOf(node));
     if (lower === undefined) {
       throw new PlanError(
         operatorOf(node),
@@ -270,13 +289,11 @@ export class Planner {
   mayWait(slot: Slot, value: Value, frame: Frame): boolean {
     if (slot.state.kind !== "lazy") return true;
     const { expr } = slot.state;
-    const nodes = nodesOf(expr);
-    const loads = nodes.filter(({ kind }) => kind === "load").length;
     if (frame.inside.has(value)) return true;
-    if (nodes.length > maxChainNodes || loads > maxChainLoads) return false;
+    if (isLargeChain(expr)) return false;
     const readers = frame.live.readersOf(value);
     if (value.isOutput) return readers.length === 0;
-    if (readers.length <= 1 || nodes.every(({ kind }) => kind === "constant")) return true;
+    if (readers.length <= 1 || nodesOf(expr).every(({ kind }) => kind === "constant")) return true;
     const region = this.#regionOf(value, frame);
     if (region === undefined) return false;
     for (const inner of region.inside) if (inner !== value) frame.inside.add(inner);
@@ -292,7 +309,7 @@ export class Planner {
   }
 
   isElementwise(node: Node, frame: Frame): boolean {
-    return elementwiseLowerings[operatorOf(node)] !== undefined && !frame.macros.has(node);
+    return own(elementwiseLowerings, operatorOf(node)) !== undefined && !frame.macros.has(node);
   }
 
   /** How a value of the model's `type` is stored. */

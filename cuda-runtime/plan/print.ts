@@ -1,4 +1,5 @@
 /** @file A plan as text: one line a step, so that two plans can be compared by eye and by diff. */
+import { pushAll } from "../../src/ir/lists.ts";
 import { type Action, type Plan, type Step, touched } from "./step.ts";
 import { describeView } from "./view.ts";
 
@@ -6,8 +7,8 @@ export function describePlan(plan: Plan): string {
   const lines: string[] = [];
   for (const { name, view } of plan.inputs) lines.push(`input ${name} ${describeView(view)}`);
   if (plan.prepare.length > 0)
-    lines.push("", "prepare", ...plan.prepare.map((step, index) => line(step, index)));
-  lines.push("", "run", ...plan.steps.map((step, index) => line(step, index)), "");
+    pushAll(lines, ["", "prepare", ...plan.prepare.map((step, index) => line(step, index))]);
+  pushAll(lines, ["", "run", ...plan.steps.map((step, index) => line(step, index)), ""]);
   for (const { name, view } of plan.outputs) lines.push(`output ${name} ${describeView(view)}`);
   return `${lines.join("\n")}\n`;
 }

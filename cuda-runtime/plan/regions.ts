@@ -33,6 +33,8 @@ export function regionFrom(root: Value, scope: Scope, questions: RegionQuestions
   const inside = new Set<Value>([root]);
   const nodes = new Set<Node>();
   const shape = scope.shape(root);
+  // All readers are nodes of the region.
+  if (readersOf(root).length > maxRegionNodes) return undefined;
   const pending = sorted(readersOf(root));
   while (pending.length > 0 && nodes.size < maxRegionNodes) {
     const node = pending.shift();
@@ -45,7 +47,8 @@ export function regionFrom(root: Value, scope: Scope, questions: RegionQuestions
     if ([...inside].some(isSeen)) return undefined;
     if (open.length === 0) return { root, inside, end: output };
     inside.add(output);
-    pending.push(...readersOf(output).filter((reader) => !nodes.has(reader)));
+    if (readersOf(output).length > maxRegionNodes) return undefined;
+    for (const reader of readersOf(output)) if (!nodes.has(reader)) pending.push(reader);
     pending.sort((a, b) => a.id - b.id);
   }
   return undefined;

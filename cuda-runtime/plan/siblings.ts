@@ -33,18 +33,23 @@ export function lowerSiblings(node: Node, frame: Frame, planner: Planner): reado
   const first = activation === undefined ? undefined : memberOf(node, activation, frame);
   // One that cannot be a member stays alone; so does a later one: those beside it are done by then.
   if (activation === undefined || first === undefined || !isAligned(first)) return undefined;
+  if (frame.alone.has(activation)) return undefined;
   const members = frame.live
     .readersOf(activation)
     .map((reader) => (reader === node ? first : memberOf(reader, activation, frame)))
     .filter((member) => member !== undefined)
     .filter((member) => isAligned(member) && depthOf(member, frame) === depthOf(first, frame));
   const { type } = planner.slotOf(first.result, frame);
-  if (members.length < 2 || !isFloatStorage(type)) return undefined;
+  const refuse = () => {
+    frame.alone.add(activation);
+    return undefined;
+  };
+  if (members.length < 2 || !isFloatStorage(type)) return refuse();
   const a = planner.viewOf(planner.slotOf(activation, frame));
   const rows = elementCount(a.shape.slice(0, -1));
   const depth = a.shape.at(-1) ?? 1;
   const flat = reshaped(a, [rows, depth]);
-  if (flat === undefined || rows === 0) return undefined;
+  if (flat === undefined || rows === 0) return refuse();
   const { emitter } = planner;
   const total = members.reduce((sum, { columns }) => sum + columns, 0);
   const weightType = type === "float32" ? "float32" : type;

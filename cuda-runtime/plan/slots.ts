@@ -4,7 +4,7 @@ import { operatorOf, type TensorRef, type Value } from "../../src/ir/model.ts";
 import type { Expr } from "../ptx/expr.ts";
 import { elementsOfFact, sizesOfFact } from "./fold-known.ts";
 import { type Precision, storageOf } from "./precision.ts";
-import { PlanError } from "./step.ts";
+import { DataError, PlanError, PlanSizeError } from "./step.ts";
 import type { StorageType } from "./storage.ts";
 import { elementCount, type View } from "./view.ts";
 
@@ -46,9 +46,9 @@ export function newSlot(value: Value, scope: Scope, precision: Precision): Slot 
     throw refuse(
       `is ${dtype ?? `a ${fact?.kind ?? "value of unknown type"}`}, which the runtime does not store`,
     );
-  if (shape === undefined) throw refuse("has a shape that depends on data");
-  if (elementCount(shape) >= 2 ** 31)
-    throw refuse(`has ${elementCount(shape)} elements; the runtime takes less than 2^31`);
+  if (shape === undefined)
+    throw new DataError(operator, `value "${value.name}": has a shape that depends on data`);
+  refuseTooLarge(shape, operator, `value "${value.name}"`);
   const elements = value.initializer === undefined ? elementsOfFact(fact) : undefined;
   const state: Slot["state"] =
     isWeight && value.initializer !== undefined
@@ -58,6 +58,17 @@ export function newSlot(value: Value, scope: Scope, precision: Precision): Slot 
         : { kind: "known", elements };
   const isOperand = value.consumers.some((node) => productOperators.has(operatorOf(node)));
   return { name: value.name, shape, type, state, converted: new Map(), isOperand, isRoot: isWeight };
+}
+
+/** Throws PlanSizeError for what kernels cannot count. `what`: for its message. */
+export function refuseTooLarge(shape: readonly number[], operator: string, what: string): void {
+  const count = elementCount(shape);
+  if (count < 2 ** 31) return;
+  const found = count.toLocaleString("en-US");
+  throw new PlanSizeError(
+    operator,
+    `${what}: [${shape.join(",")}] has ${found} elements; the runtime takes less than 2^31`,
+  );
 }
 
 /** Whether the value is a tensor of the file, whichever instance of its graph it is in. */

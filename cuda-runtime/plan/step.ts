@@ -104,3 +104,9 @@ export class PlanError extends Error {
     this.operator = operator;
   }
 }
+
+/** A tensor of more elements than kernels can count: the same model at smaller sizes may be planned. */
+export class PlanSizeError extends PlanError {}
+
+/** Values decide what they may not: elements of an input that are not known while planning. */
+export class DataError extends PlanError {}

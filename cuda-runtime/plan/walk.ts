@@ -25,13 +25,31 @@ export function argumentsOf(expr: Expr): readonly Expr[] {
 /** The expression and everything below it, arguments first. */
 export function nodesOf(expr: Expr): Expr[] {
   const seen = new Set<Expr>();
-  const visit = (node: Expr): void => {
-    if (seen.has(node)) return;
-    for (const arg of argumentsOf(node)) visit(arg);
+  const pending = [expr];
+  for (let node = pending.at(-1); node !== undefined; node = pending.at(-1)) {
+    const open = seen.has(node) ? [] : argumentsOf(node).filter((arg) => !seen.has(arg));
+    for (const arg of open.toReversed()) pending.push(arg);
+    if (open.length > 0) continue;
     seen.add(node);
-  };
-  visit(expr);
+    pending.pop();
+  }
   return [...seen];
+}
+
+/** Chains beyond this are stored in between: registers, and the time to compile. */
+const maxChainNodes = 96;
+const maxChainLoads = 12;
+
+/** Whether these together are more than one kernel should hold. */
+export function isLargeChain(...exprs: readonly Expr[]): boolean {
+  let [nodes, loads] = [0, 0];
+  for (const expr of exprs) {
+    for (const { kind } of nodesOf(expr)) {
+      nodes += 1;
+      if (kind === "load") loads += 1;
+    }
+  }
+  return nodes > maxChainNodes || loads > maxChainLoads;
 }
 
 export function productsIn(expr: Expr): PendingProduct[] {

@@ -1,4 +1,5 @@
 /** @file How a chain is spread over threads: which elements one has, and how wide it reads and writes. */
+import { minOf } from "../../src/ir/lists.ts";
 import { collapseAxes } from "../plan/collapse.ts";
 import type { PlanTarget } from "../plan/step.ts";
 import { bytesOfType, isHalfStorage } from "../plan/storage.ts";
@@ -120,7 +121,7 @@ function widthOf(
   const bytes = [...outputs, ...varying].flatMap(({ view }) =>
     view === undefined ? [] : [bytesOfType(view.type)],
   );
-  let width = Math.min(8, 16 / Math.min(...bytes));
+  let width = Math.min(8, 16 / minOf(bytes));
   const fits = () =>
     width <= inner &&
     (sizes.length === 1 || inner % width === 0) &&

@@ -1,5 +1,5 @@
 /** @file A chain as PTX: rows of elements are loaded, computed lane by lane, and stored. */
-
+import { maxOf } from "../../src/ir/lists.ts";
 import { scalarOf } from "../plan/scalar.ts";
 import { bytesOfType } from "../plan/storage.ts";
 import { type Assembler, type Operand, registerClassOf } from "./assembler.ts";
@@ -328,7 +328,7 @@ function levelsOf({ nodes }: ChainGraph, { leaves }: ChainShape): readonly Level
     const leaf = node.leaf === undefined ? undefined : leaves[node.leaf];
     const varies = leaf?.strides.some((stride) => stride !== 0) ?? false;
     const own = leaf === undefined || !varies ? 0 : leaf.kind === "repeat" ? 1 : 2;
-    levels[node.id] = Math.max(own, ...node.args.map(({ id }) => levels[id] ?? 2));
+    levels[node.id] = Math.max(own, maxOf(node.args.map(({ id }) => levels[id] ?? 2)));
   }
   return levels.map((level) => levelNames[level] ?? "lane");
 }

@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { bytesMoved, passMicroseconds } from "../plan/predict.ts";
-import { type Launch, PlanError, type PlanTarget } from "../plan/step.ts";
+import { type Launch, PlanError, PlanSizeError, type PlanTarget } from "../plan/step.ts";
 import { bytesOfType } from "../plan/storage.ts";
 import { elementCount, type View } from "../plan/view.ts";
 import { Assembler } from "./assembler.ts";
@@ -59,7 +59,10 @@ export function compileChain(request: ChainRequest, target: PlanTarget): Launch 
 
 function checkSizes(shape: readonly number[], outputs: readonly View[]): void {
   if (elementCount(shape) >= 2 ** 31) {
-    throw new PlanError("elementwise", `[${shape.join(",")}] has 2^31 elements or more, fewer are supported`);
+    throw new PlanSizeError(
+      "elementwise",
+      `[${shape.join(",")}] has 2^31 elements or more, fewer are supported`,
+    );
   }
   for (const to of outputs) {
     if (to.shape.join() !== shape.join()) {

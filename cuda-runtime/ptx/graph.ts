@@ -1,7 +1,7 @@
 /** @file A chain's expressions with equal parts made one, and the operands that they read. */
 import { bytesOfType } from "../plan/storage.ts";
 import { expanded, type View } from "../plan/view.ts";
-import { argumentsOf } from "../plan/walk.ts";
+import { argumentsOf, nodesOf } from "../plan/walk.ts";
 import type { Expr } from "./expr.ts";
 
 export interface ChainNode {
@@ -41,10 +41,11 @@ export function chainGraph(shape: readonly number[], exprs: readonly Expr[]): Ch
     leaves.set(key, { at, leaf });
     return at;
   };
-  const visit = (expr: Expr): ChainNode => {
+  const nodeOf = (expr: Expr): ChainNode => {
     const seen = byExpr.get(expr);
     if (seen !== undefined) return seen;
-    const args = argumentsOf(expr).map(visit);
+    // Known by now: arguments come first.
+    const args = argumentsOf(expr).map(nodeOf);
     const leaf = leafAt(expr);
     const key = [...keyOf(expr), leaf ?? "", ...args.map(({ id }) => id)].join(" ");
     const node = byKey.get(key) ?? { id: byKey.size, expr, args, leaf };
@@ -52,7 +53,8 @@ export function chainGraph(shape: readonly number[], exprs: readonly Expr[]): Ch
     byExpr.set(expr, node);
     return node;
   };
-  const roots = exprs.map(visit);
+  for (const root of exprs) for (const expr of nodesOf(root)) nodeOf(expr);
+  const roots = exprs.map(nodeOf);
   return { roots, nodes: [...byKey.values()], leaves: [...leaves.values()].map(({ leaf }) => leaf) };
 }
 

@@ -1,4 +1,5 @@
 /** @file Loads and stores of several neighbouring elements, and what they convert, as PTX. */
+import { pushAll } from "../../src/ir/lists.ts";
 import { scalarOf } from "../plan/scalar.ts";
 import { bytesOfType, type StorageType } from "../plan/storage.ts";
 import type { Assembler, Operand, RegisterClass } from "./assembler.ts";
@@ -62,7 +63,7 @@ export function emitLoad(assembler: Assembler, address: Operand, access: Access)
   for (const { at, units } of accesses(access, unit)) {
     const into = Array.from({ length: units }, () => assembler.register(unit.register));
     assembler.line(`ld.global${vectorSuffix(units)}.${unit.type} ${list(into)}, [${address}+${at}];`);
-    registers.push(...into);
+    pushAll(registers, into);
   }
   return rowOf(assembler, access.type, unit, registers);
 }

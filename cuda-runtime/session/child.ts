@@ -1,15 +1,18 @@
-/** @file The process that uses the GPU, from within: it takes one task, answers once and ends. */
+/** @file The process that uses the GPU, from within: it takes one task, answers once and ends. A thread watches its memory. */
 import { InputError } from "../../src/ir/errors.ts";
+import { isWatching, startWatch } from "./memory-watch.ts";
 import { gpuFailure } from "./open.ts";
-import type { ChildAnswer } from "./process.ts";
+import type { ChildAnswer, ChildRequest } from "./process.ts";
 
 /** Answers its parent's task with what `work` makes of it. Called once, at the start of the child's script. */
 export function serveTask<Task, Result>(
   work: (task: Task, onProgress: (what: string) => void) => Promise<Result>,
 ): void {
+  if (isWatching()) return;
   // Without a parent nobody waits for an answer.
   process.once("disconnect", () => process.exit(1));
-  process.once("message", (task: Task) => {
+  process.once("message", ({ task, memoryBytes }: ChildRequest<Task>) => {
+    startWatch(process.argv[1] ?? "", memoryBytes);
     const send = (message: ChildAnswer<Result>) => new Promise((sent) => process.send?.(message, sent));
     const answer = async (): Promise<ChildAnswer<Result>> => {
       try {

@@ -2,8 +2,9 @@
 import type { DeviceContext } from "../driver/context.ts";
 import { type Owned, owning } from "../driver/owned.ts";
 import { bufferAlignment, lifetimesOf, type Placement, placeBuffers, viewsOf } from "../plan/arena.ts";
-import type { Plan, Step } from "../plan/step.ts";
-import type { DeviceBuffer } from "../plan/view.ts";
+import type { Plan, PlanPort, Step } from "../plan/step.ts";
+import { bytesOfType } from "../plan/storage.ts";
+import { type DeviceBuffer, elementCount } from "../plan/view.ts";
 
 export interface MemoryUse {
   /** Weights as the steps read them. */
@@ -93,13 +94,18 @@ export function packed(
   buffers: ReadonlySet<DeviceBuffer>,
   options: MemoryOptions,
 ): BufferMemory {
+  const { offsets, bytes } = inARow(buffers);
+  return new BufferMemory(context, offsets, bytes, options);
+}
+
+function inARow(buffers: ReadonlySet<DeviceBuffer>): Placement {
   const offsets = new Map<DeviceBuffer, number>();
-  let end = 0;
+  let bytes = 0;
   for (const buffer of buffers) {
-    offsets.set(buffer, end);
-    end += Math.ceil(Math.max(1, buffer.bytes) / bufferAlignment) * bufferAlignment;
+    offsets.set(buffer, bytes);
+    bytes += Math.ceil(Math.max(1, buffer.bytes) / bufferAlignment) * bufferAlignment;
   }
-  return new BufferMemory(context, offsets, end, options);
+  return { offsets, bytes };
 }
 
 /** Sharing addresses where their lives do not meet. */
@@ -116,4 +122,31 @@ export function arena(
 /** Where a plan's temporaries lie. */
 export function placementOf({ steps }: Plan): Placement {
   return placeBuffers(lifetimesOf(steps, ({ kind }) => kind === "temporary"));
+}
+
+/** What a session of the plan will take, known before there is one. */
+export function memoryUseOf(plan: Plan): MemoryUse {
+  const { constants, inputs, outputs, loading } = groupsOf(plan);
+  return {
+    constantBytes: inARow(constants).bytes,
+    inputBytes: inARow(inputs).bytes,
+    outputBytes: inARow(outputs).bytes,
+    arenaBytes: placementOf(plan).bytes,
+    loadBytes: placeBuffers(lifetimesOf(plan.prepare, (buffer) => loading.has(buffer))).bytes,
+  };
+}
+
+/** The most that is held at once: what is loaded with is given back before the arena is made. */
+export function peakBytesOf({
+  constantBytes,
+  inputBytes,
+  outputBytes,
+  arenaBytes,
+  loadBytes,
+}: MemoryUse): number {
+  return constantBytes + inputBytes + outputBytes + Math.max(arenaBytes, loadBytes);
+}
+
+export function bytesOfPort({ view }: PlanPort): number {
+  return elementCount(view.shape) * bytesOfType(view.type);
 }

@@ -3,6 +3,14 @@ import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { InputError } from "../../src/ir/errors.ts";
 import { timerMilliseconds } from "../../src/ir/time.ts";
+import { defaultMemoryBytes, memorySignal } from "./memory-watch.ts";
+
+/** What the child is sent. */
+export interface ChildRequest<Task> {
+  readonly task: Task;
+  /** Resident memory of the host beyond which the child ends itself. */
+  readonly memoryBytes: number;
+}
 
 /** What the child says. */
 export type ChildAnswer<Result> =
@@ -16,6 +24,8 @@ export interface ProcessOptions {
   readonly childUrl: URL;
   /** 600 unless given. */
   readonly timeoutSeconds?: number | undefined;
+  /** Resident memory of the child, on the host; three quarters of the machine's unless given. */
+  readonly memoryBytes?: number | undefined;
   /** For the child, beside this process's. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Called with what is being done: "uploading weights". */
@@ -28,7 +38,7 @@ const maxStderrBytes = 4096;
 
 /**
  * Throws InputError: what the task throws (`gpu-missing`, `gpu-driver-too-old`, `gpu-unsupported`, `gpu-out-of-memory`,
- * `gpu-fault`), or `gpu-hang` and `gpu-crashed`. The task and the result are plain data.
+ * `gpu-fault`), or `gpu-hang`, `gpu-host-memory` and `gpu-crashed`. The task and the result are plain data.
  */
 export async function runOnGpu<Task extends object, Result>(
   task: Task,
@@ -58,7 +68,7 @@ export async function runOnGpu<Task extends object, Result>(
 function answerOf<Task extends object, Result>(
   child: ChildProcess,
   task: Task,
-  { onProgress }: ProcessOptions,
+  { onProgress, memoryBytes = defaultMemoryBytes() }: ProcessOptions,
   overtime: () => number | undefined,
 ): Promise<Result> {
   let doing = "starting";
@@ -83,11 +93,17 @@ function answerOf<Task extends object, Result>(
         reject(new InputError("gpu-hang", text));
         return;
       }
+      if (signal === memorySignal) {
+        const text = `the GPU's process was stopped, while at: ${doing}; it takes more than ${(memoryBytes / 2 ** 30).toFixed(1)} GiB of this machine's memory`;
+        reject(new InputError("gpu-host-memory", text));
+        return;
+      }
       const how = signal === null ? `with code ${code}` : `by ${signal}`;
       const last = stderr.trim() === "" ? "" : ` (${stderr.trim()})`;
       reject(new InputError("gpu-crashed", `the GPU's process ended ${how}, while at: ${doing}${last}`));
     });
-    child.send(task, (error) => {
+    const request: ChildRequest<Task> = { task, memoryBytes };
+    child.send(request, (error) => {
       // A child that is gone already says so by its exit.
       if (error !== null && child.exitCode === null && child.signalCode === null) reject(error);
     });

@@ -6,9 +6,16 @@ import { type Owned, owning } from "../driver/owned.ts";
 import { type Graph, Stream } from "../driver/stream.ts";
 import { lifetimesOf } from "../plan/arena.ts";
 import type { Plan, PlanPort, Upload } from "../plan/step.ts";
-import { bytesOfType } from "../plan/storage.ts";
-import { type DeviceBuffer, elementCount } from "../plan/view.ts";
-import { arena, type BufferMemory, type Groups, groupsOf, type MemoryUse, packed } from "./memory.ts";
+import type { DeviceBuffer } from "../plan/view.ts";
+import {
+  arena,
+  type BufferMemory,
+  bytesOfPort,
+  type Groups,
+  groupsOf,
+  type MemoryUse,
+  packed,
+} from "./memory.ts";
 import { type AddressOf, addressOfView, type ReadyStep, StepRunner } from "./steps.ts";
 import type { KernelStore } from "./store.ts";
 import { Transfer } from "./transfer.ts";
@@ -192,11 +199,8 @@ export class DeviceSession implements Disposable {
 function movedBytes({ uploads, inputs, outputs }: Plan): number {
   const sum = (sizes: readonly number[]) => sizes.reduce((total, size) => total + size, 0);
   const weights = sum(uploads.map(({ sizeBytes }) => sizeBytes));
-  return Math.max(weights, sum(inputs.map(bytesOfPort)), ...outputs.map(bytesOfPort));
-}
-
-export function bytesOfPort({ view }: PlanPort): number {
-  return elementCount(view.shape) * bytesOfType(view.type);
+  const together = Math.max(weights, sum(inputs.map(bytesOfPort)));
+  return outputs.reduce((most, port) => Math.max(most, bytesOfPort(port)), together);
 }
 
 function addressIn(memories: readonly BufferMemory[]): AddressOf {

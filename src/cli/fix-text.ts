@@ -1,6 +1,7 @@
 /** @file What a fix did to one model, in the terminal. */
 import type { FixOutcome } from "../fix/fix.ts";
 import { groupBy } from "../ir/group.ts";
+import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
 import { type Palette, paletteOf } from "../report/color.ts";
 import { assumedText, compact, counted, duration, percent, printable } from "../report/format.ts";
@@ -20,7 +21,7 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
   if (!outcome.changed) {
     const failed = failedLines(outcome, palette);
     const said = failed.length > 0 ? ["  nothing is left to fix", ...failed] : ["  nothing to fix"];
-    if (outcome.written) said.push(...resultLines(outcome, palette));
+    if (outcome.written) pushAll(said, resultLines(outcome, palette));
     return `${[title, ...said].join("\n")}${blockedText(outcome, palette)}\n`;
   }
   const lines = [title, `  ${timeText(outcome, palette)}`, `  ${sizeText(outcome)}`];
@@ -106,7 +107,7 @@ function blockedText({ notes }: FixOutcome, palette: Palette): string {
   const lines = [...counts].map(
     ([message, count]) => `  note   ${message}${count > 1 ? ` (${count}×)` : ""}`,
   );
-  lines.push(...leftLines(notes));
+  pushAll(lines, leftLines(notes));
   return lines.length === 0 ? "" : `\n${lines.map((line) => palette.dim(printable(line))).join("\n")}`;
 }
 

@@ -10,7 +10,7 @@ import type { OpenModel } from "../onnx/open.ts";
 import type { Tensor, Tensors } from "../verify/index.ts";
 import { arrays, convert } from "../verify/tensor.ts";
 import { describedStep } from "./gpu-describe.ts";
-import { planDrawn, planFor, prepareModel, sizesOf } from "./gpu-plan.ts";
+import { drawPlanned, planFor, planSizes, prepareModel, sizesOf } from "./gpu-plan.ts";
 import type { GpuTask, ModelRun, RunReport, RunsReport, StepReport } from "./gpu-protocol.ts";
 import { targetOfDevice } from "./gpu-roofline.ts";
 
@@ -53,9 +53,13 @@ class ModelRunner {
     const { model } = prepared;
     const planRequest = { precision: request.precision, target: targetOfDevice(this.#context.device) };
     if (inputs.kind === "drawn") {
-      const drawn = this.#timed("plan", "planning", () => planDrawn(model, inputs.sizes, planRequest));
-      const report = this.#runPlan(drawn.plan, [drawn.inputs]);
-      return { ...report, sizes: sizesOf(drawn.sizes), compiled: this.#store.compiled - compiled };
+      const limits = { memoryBytes: this.#context.memory().freeBytes };
+      const planned = this.#timed("plan", "planning", () =>
+        planSizes(model, inputs.sizes, planRequest, limits),
+      );
+      const drawn = this.#timed("run", "drawing inputs", () => drawPlanned(model, planned));
+      const report = this.#runPlan(planned.plan, [drawn]);
+      return { ...report, sizes: sizesOf(planned.sizes), compiled: this.#store.compiled - compiled };
     }
     const reports = this.#groups(model, inputs.sets).map(({ plan, sets }) => this.#runPlan(plan, sets));
     const [first] = reports;

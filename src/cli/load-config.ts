@@ -1,10 +1,12 @@
 /** @file Reads configuration files, with everything they extend. */
+
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, isAbsolute, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Config } from "../config.ts";
 import { InputError } from "../ir/errors.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { ConfigChain, ConfigLayer } from "../settings/chain.ts";
 import { checkConfig } from "../settings/check.ts";
 import { JsonError, parseJson } from "../settings/json.ts";
@@ -58,7 +60,7 @@ export class ConfigLoader {
     const layers: ConfigLayer[] = [];
     for (const base of [config.extends ?? []].flat()) {
       const extended = resolveExtends(base, file, trust);
-      layers.push(...(await this.#layersOf(extended, trust, [...extendedBy, file])));
+      pushAll(layers, await this.#layersOf(extended, trust, [...extendedBy, file]));
     }
     return [...layers, { file, config }];
   }

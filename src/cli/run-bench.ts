@@ -14,7 +14,7 @@ import { exitCodes } from "./exit-code.ts";
 import { describedStep } from "./gpu-describe.ts";
 import { runtimeFix } from "./gpu-fix.ts";
 import type { BenchFlags } from "./gpu-options.ts";
-import { missingWeights, planDrawn, prepareModel, sizesOf } from "./gpu-plan.ts";
+import { missingWeights, planSizes, prepareModel, sizesOf } from "./gpu-plan.ts";
 import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { ModelRequest, ModelRun } from "./gpu-protocol.ts";
 import { targetOfGpu } from "./gpu-roofline.ts";
@@ -111,7 +111,7 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
     const fix = isRepaired ? await runtimeFix(path, flags.dims, gpu.id, flags.config) : undefined;
     using prepared = prepareModel({ path, precision, fix }, { isRun: false });
     const { plan, sizes } = planned(path, () =>
-      planDrawn(prepared.model, listed(flags.dims), { precision, target }),
+      planSizes(prepared.model, listed(flags.dims), { precision, target }, { memoryBytes: undefined }),
     );
     const described = (step: Step) => describedStep(step, manifest, target);
     const steps = plan.steps.map(described);

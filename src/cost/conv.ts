@@ -1,5 +1,6 @@
 /** @file Convolutions of one to three spatial axes, as implicit matrix products; their bias as the pass that it is. */
 import { bytesOfCompute, type ComputeType, type Target } from "../hardware/target.ts";
+import { maxOf } from "../ir/lists.ts";
 import { type ConvWork, flopsOf, volume } from "../ops/work.ts";
 import {
   type Machine,
@@ -231,7 +232,7 @@ function featuresOf(
     log2(groupFilters),
     log2(volume(work.output)),
     log2(taps),
-    Math.max(...work.kernel),
+    maxOf(work.kernel),
     log2(volume(work.strides)),
     work.kernel.length,
     work.transposed ? 1 : 0,

@@ -16,6 +16,9 @@ export const maxInstantiatedNodes = 1_000_000;
 /** Nodes of loop bodies that are looked at, or planned, one iteration after the other. */
 export const maxUnrolledNodes = 50_000;
 
+/** Nodes of function bodies in a plan: that many, or this many for each node of the file where it has more. */
+export const maxPlannedPerNode = 10;
+
 /** Subgraphs and calls together; each level is a few stack frames. */
 export const maxScopeDepth = 250;
 
@@ -27,9 +30,35 @@ interface Size {
 
 /** Throws InputError for functions that recurse, nest or multiply beyond what can be looked at. */
 export function checkExpansion(model: Model): void {
-  if (model.functions.size === 0) return;
+  if (expandedNodes(model) > maxInstantiatedNodes) throw tooLarge();
+}
+
+/**
+ * Nodes that calls add to a model once each is replaced by the function's body, counted without doing it. Throws InputError
+ * for functions that recurse or nest too deep.
+ */
+export function expandedNodes(model: Model): number {
+  if (model.functions.size === 0) return 0;
   const { nodes } = new Expansion(model.functions).graph(model.graph, [], 0);
-  if (nodes - model.graph.nodes.length > maxInstantiatedNodes) throw tooLarge();
+  return nodes - model.graph.nodes.length;
+}
+
+/** Nodes that are written in the file, of all its graphs. */
+export function writtenNodes({ graph, functions }: Model): number {
+  let nodes = 0;
+  const pending = [graph, ...Array.from(functions.values(), (definition) => definition.graph)];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    nodes += next.nodes.length;
+    for (const node of next.nodes) for (const inner of graphsOf(node)) pending.push(inner);
+  }
+  return nodes;
+}
+
+function* graphsOf({ attributes }: Node): Generator<Graph> {
+  for (const { value } of attributes) {
+    if (value.type === "graph") yield value.graph;
+    if (value.type === "graphs") yield* value.graphs;
+  }
 }
 
 export function tooDeep(): InputError {
@@ -68,10 +97,7 @@ class Expansion {
   *#partsOf(node: Node, calls: readonly FunctionDefinition[], level: number): Generator<Size> {
     const definition = this.#functions.get(functionKey(node.domain, node.opType, node.overload));
     if (definition !== undefined) yield this.#call(definition, node, calls, level);
-    for (const { value } of node.attributes) {
-      if (value.type === "graph") yield this.graph(value.graph, calls, level);
-      if (value.type === "graphs") for (const graph of value.graphs) yield this.graph(graph, calls, level);
-    }
+    for (const graph of graphsOf(node)) yield this.graph(graph, calls, level);
   }
 
   #call(

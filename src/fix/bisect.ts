@@ -2,6 +2,7 @@
  * @file Which parts of a fix hold, when the whole does not: halves are tried, and halves of those that fail, until what
  * fails is a part by itself. One wrong component must not cost the rest.
  */
+import { pushAll } from "../ir/lists.ts";
 import type { PassName } from "../passes/pass.ts";
 import type { LeaveOut, PassParts } from "./pipeline.ts";
 
@@ -64,7 +65,10 @@ class Search {
     if (first === undefined) return;
     const isOne = more.length === 0;
     if (isOne && first.length === 1) {
-      this.left.push(...first.map((piece) => ({ ...piece, reason: failure })));
+      pushAll(
+        this.left,
+        first.map((piece) => ({ ...piece, reason: failure })),
+      );
       return;
     }
     const [a, b] = isOne ? halves(first).map((half) => [half]) : halves(groups);
@@ -80,7 +84,10 @@ class Search {
     const pieces = groups.flat();
     if (this.#trials === 0 || performance.now() > this.#deadline) {
       const reason = "not tried by itself: too many trials of the result failed before";
-      this.left.push(...pieces.map((piece) => ({ ...piece, reason })));
+      pushAll(
+        this.left,
+        pieces.map((piece) => ({ ...piece, reason })),
+      );
       return false;
     }
     this.#trials -= 1;

@@ -1,5 +1,6 @@
 /** @file What a dim can be, whatever the sizes its symbols stand for: enough to decide comparisons of sizes. */
 import { type Dim, sameDim, subDims } from "./dim.ts";
+import { maxOf, minOf } from "./lists.ts";
 
 /** Both ends included; infinite where nothing is known. */
 export interface Interval {
@@ -51,7 +52,7 @@ function times(a: Interval, b: Interval): Interval {
     // 0 × ∞: the end that is 0 wins, an infinite end only means "unbounded".
     Number.isNaN(corner) ? 0 : corner,
   );
-  return { low: Math.min(...corners), high: Math.max(...corners) };
+  return { low: minOf(corners), high: maxOf(corners) };
 }
 
 /** Whether a < b, for every size of the symbols; undefined where that depends on them. */

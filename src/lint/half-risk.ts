@@ -1,6 +1,7 @@
 /** @file What half precision cannot hold: constants out of its range, and operators that leave it. */
 import type { Scope } from "../facts/scope.ts";
 import type { DType } from "../ir/dtype.ts";
+import { maxOf } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { ConstantValues } from "./constants.ts";
 import type { LintContext } from "./context.ts";
@@ -93,7 +94,7 @@ function operatorRisk(
   if (node.opType === "Mul" && input === second) return power(2);
   if (node.opType === "Pow") {
     const exponents = constantElements(second, scope);
-    const exponent = exponents === undefined ? undefined : Math.max(...exponents);
+    const exponent = exponents === undefined ? undefined : maxOf(exponents);
     return exponent === undefined || exponent <= 1 ? undefined : power(exponent);
   }
   if (node.opType === "Exp") {

@@ -1,5 +1,6 @@
 /** @file The nearest products before and behind a node, through whatever keeps the elements apart. */
 import type { Scope } from "../facts/scope.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { Node } from "../ir/model.ts";
 import type { CostedProduct } from "./context.ts";
 import { type ProductIndex, patternOf } from "./graph.ts";
@@ -31,7 +32,7 @@ function search(
     seen.add(node);
     const product = index.get(node, scope);
     if (product !== undefined) found.push(product);
-    else if (patternOf(node, scope) !== undefined) pending.push(...next(node));
+    else if (patternOf(node, scope) !== undefined) pushAll(pending, next(node));
   }
   return found;
 }

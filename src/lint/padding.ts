@@ -1,5 +1,6 @@
 /** @file Which larger sizes of a product's axes the cost model prefers to those it has. */
 import type { Saving } from "../cost/model.ts";
+import { maxOf } from "../ir/lists.ts";
 import type { ProductWork } from "../ops/work.ts";
 import { type CostedProduct, type LintContext, scale } from "./context.ts";
 
@@ -79,7 +80,7 @@ function searchPadding<W extends ProductWork<number>>(
     misaligned: sizes.filter((size) => size % multiple !== 0).length,
     saves: context.savingOf([work], [resized(work, axes, sizes)]),
   }));
-  const most = Math.max(...tried.map(({ saves }) => saves.microseconds));
+  const most = maxOf(tried.map(({ saves }) => saves.microseconds));
   if (!(most > 0)) return undefined;
   const good = tried.filter(({ saves }) => saves.microseconds >= most * goodEnough);
   const best = good.reduce((a, b) => ((b.misaligned - a.misaligned || b.volume - a.volume) < 0 ? b : a));

@@ -1,6 +1,7 @@
 /** @file What a change of precision does to a step's time. */
 import type { Saving } from "../cost/model.ts";
 import type { Precision } from "../hardware/target.ts";
+import { maxOf, minOf } from "../ir/lists.ts";
 import type { LintContext } from "./context.ts";
 import type { Step } from "./timeline.ts";
 
@@ -10,7 +11,7 @@ export function stepSavingAt(step: Step, from: Precision, to: Precision, context
   const after = context.estimateAt(step.work, to);
   const microseconds = (before.microseconds - after.microseconds) * step.runs;
   const bounds = [before.low, before.high].map((bound) => (microseconds * bound) / before.microseconds);
-  return { microseconds, low: Math.min(...bounds), high: Math.max(...bounds) };
+  return { microseconds, low: minOf(bounds), high: maxOf(bounds) };
 }
 
 /** All of a step's time, as what is saved by not running it. */

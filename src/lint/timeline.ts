@@ -17,6 +17,7 @@ import { ById } from "../ir/by-id.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { groupBy } from "../ir/group.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { own } from "../ir/own.ts";
 import { bindWork, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import type { CostedProduct } from "./context.ts";
@@ -245,7 +246,7 @@ class ScopeSteps {
     if (found === undefined) return undefined;
     const work = step.product === undefined ? this.#pool.share(found) : found;
     const [first] = step.nodes;
-    const variant = step.nodes.length === 1 && first !== undefined ? variants[first.opType] : undefined;
+    const variant = step.nodes.length === 1 && first !== undefined ? own(variants, first.opType) : undefined;
     const detail: WorkDetail = variant === undefined ? noDetail : { variant };
     const estimate = cost.estimate(work, target, detail);
     const family = work.kind === "traffic" ? "memory" : work.kind;

@@ -1,4 +1,5 @@
 /** @file A patch to the bytes of a new model: edits where the patch says so, copies everywhere else. */
+import { pushAll } from "../ir/lists.ts";
 import type { Graph, Model } from "../ir/model.ts";
 import type { FunctionSpec, Patch } from "../ir/patch.ts";
 import { Cursor } from "../wire/cursor.ts";
@@ -40,7 +41,8 @@ export function applyPatch(
   const edits = [...patch.graphs].flatMap(([graph, graphPatch]) =>
     new GraphEdits(source, graph, graphPatch, data, formOf(model, graph, patch.leastIrVersion)).build(),
   );
-  edits.push(...modelEdits(source, patch), ...irVersionEdit(model, source, patch));
+  pushAll(edits, modelEdits(source, patch));
+  pushAll(edits, irVersionEdit(model, source, patch));
   return { model: splice(source, edits), data: data.isEmpty ? undefined : data.segments };
 }
 
@@ -111,7 +113,7 @@ function modelEdits(source: ByteSource, patch: Patch): Edit[] {
       });
     }
   }
-  if (patch.opsets.size > 0) edits.push(...raisedImports(source, patch));
+  if (patch.opsets.size > 0) pushAll(edits, raisedImports(source, patch));
   const tail: Segment[] = [...patch.opsets].flatMap(([domain, version]) =>
     field(modelFields.opsetImport, [bytesSegment(opsetMessage(domain, version))]),
   );

@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { InputError } from "../ir/errors.ts";
+import { pushAll } from "../ir/lists.ts";
 import { keepOnSignal, removeOnSignal } from "./cleanup.ts";
 import { isStale, type LockRecord, readLock, thisBoot, thisHost, touch } from "./lock-record.ts";
 import { openModel } from "./open.ts";
@@ -158,7 +159,7 @@ function claim(lock: ModelLock): string[] {
     const found = readLock(lock.path);
     if (!found.exists) continue;
     if (!isStale(lock, found.record)) throw lockedBy(lock.path, found.record);
-    if (removeStale(lock, found.record)) orphans.push(...(found.record?.made ?? []));
+    if (removeStale(lock, found.record)) pushAll(orphans, found.record?.made ?? []);
   }
   throw lockedBy(lock.path, undefined);
 }

@@ -5,6 +5,8 @@
  */
 import { intervalOf } from "../ir/bounds.ts";
 import { type DType, dtypes, isFloat } from "../ir/dtype.ts";
+import { minOf } from "../ir/lists.ts";
+import { own } from "../ir/own.ts";
 import { dtypeAttribute } from "./elementwise/cast.ts";
 import type { Fact, OpContext, OpDefinition } from "./op.ts";
 import { asTensor, elementsAt, tensorAt } from "./shape.ts";
@@ -26,7 +28,7 @@ export function isKnownNotNegative(fact: Fact | undefined): boolean {
 
 /** By the operator of a node, which is one of ai.onnx. */
 export function isNotNegativeOutput(op: OpDefinition, context: SignContext, output: number): boolean {
-  return op.domain === "" && (rules[op.type]?.(context, output) ?? false);
+  return op.domain === "" && (own(rules, op.type)?.(context, output) ?? false);
 }
 
 const always: SignRule = () => true;
@@ -37,7 +39,7 @@ const asAny: SignRule = (context) => context.inputs.some((_, index) => context.i
 /** The smallest element of a stored input; undefined where it is not known. */
 function leastOf(context: OpContext, index: number): number | undefined {
   const lows = elementsAt(context, index)?.map((element) => intervalOf(element).low) ?? [];
-  return lows.length === 0 ? undefined : Math.min(...lows);
+  return lows.length === 0 ? undefined : minOf(lows);
 }
 
 const clip: SignRule = (context) => {

@@ -27,7 +27,7 @@ export function renderMarkdown(report: LintReport, options: RenderOptions): stri
     ...(failedModels > 0 ? [`**${counted(failedModels, "model")} failed**`] : []),
   ];
   const head = ["# tc-lint", "", `${counts.join(", ")} in ${counted(report.models.length, "model")}.`, ""];
-  if (options.stats) head.push(...statistics(report));
+  if (options.stats) for (const line of statistics(report)) head.push(line);
   return withinLimit(
     head.join("\n"),
     report.models.map((model) => section(model, options).join("\n")),

@@ -127,7 +127,7 @@ function noteLines(model: ModelReport, palette: Palette): string[] {
   }
   if (model.configFiles.length > 0) notes.push(`configured by ${printable(model.configFiles.join(", "))}`);
   for (const { message } of notices) notes.push(printable(message));
-  if (skipped.length > 0) notes.push(...skippedNotes(model));
+  if (skipped.length > 0) for (const note of skippedNotes(model)) notes.push(note);
   return notes.map((note) => `  ${palette.dim("note")}   ${note}`);
 }
 

@@ -6,6 +6,7 @@
  * that was not looked at: so its own operands are looked at last, and theirs, until they agree.
  */
 import { InputError } from "../ir/errors.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { Model, Node, Value } from "../ir/model.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
 import { exposeValues } from "../onnx/expose.ts";
@@ -111,7 +112,7 @@ class Search {
       if (seen.has(next)) continue;
       seen.add(next);
       if (named.has(next) && this.#verdicts.get(next)?.kind !== "unknown") found.add(next);
-      else queue.push(...operandsOf(next));
+      else pushAll(queue, operandsOf(next));
     }
     return [...found];
   }
@@ -203,7 +204,7 @@ function ancestors({ graph }: Model, output: string): ReadonlySet<Value> {
   for (let value = queue.pop(); value !== undefined; value = queue.pop()) {
     if (needed.has(value)) continue;
     needed.add(value);
-    queue.push(...operandsOf(value));
+    pushAll(queue, operandsOf(value));
   }
   return needed;
 }

@@ -41,9 +41,17 @@ const tinyScale = { float16: 1e-6, other: 1e-40 } as const;
 /** What masks that are added to scores hold instead of an infinity. */
 const lowest = { float16: -65504, other: -3.4028234663852886e38 } as const;
 
-/** Throws InputError `unsupported-input` for types that cannot be given to ONNX Runtime from here. */
-export function drawInputs(model: Model, draw: Draw): Tensors {
-  return new Map(requiredInputs(model).map((input) => [input.name, drawInput(model, input, draw)]));
+/**
+ * Of all inputs, or of those that are wanted: what one holds does not depend on the others. Throws InputError
+ * `unsupported-input` for types that cannot be given to ONNX Runtime from here.
+ */
+export function drawInputs(
+  model: Model,
+  draw: Draw,
+  isWanted: (input: Value) => boolean = () => true,
+): Tensors {
+  const wanted = requiredInputs(model).filter(isWanted);
+  return new Map(wanted.map((input) => [input.name, drawInput(model, input, draw)]));
 }
 
 function drawInput(model: Model, input: Value, draw: Draw): Tensor {

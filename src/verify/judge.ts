@@ -1,4 +1,5 @@
 /** @file Outputs of the candidate against those of the original, each within its budget. */
+import { maxOf } from "../ir/lists.ts";
 import { type Allowance, type Budget, halfAllowance, isWithin, relativeAllowance } from "./budget.ts";
 import { compareTensors, type Difference } from "./compare.ts";
 import { drawText, type Run } from "./plan.ts";
@@ -60,7 +61,7 @@ function judgeOutput({ name, run, expected, actual, evidence, others }: OutputTa
   );
   const difference = compareTensors(expected, actual, comparable);
   const moved = comparable.map((other) => compareTensors(expected, other, comparable).maximumError);
-  const sensitivity = { moved: Math.max(0, ...moved), unusual: run.isUnusual === true };
+  const sensitivity = { moved: Math.max(0, maxOf(moved)), unusual: run.isUnusual === true };
   const allowed = allowanceOf(difference, name, expected, evidence, sensitivity);
   return { ...common, same: isWithin(difference, allowed), problem: undefined, difference, allowed };
 }

@@ -1,6 +1,7 @@
 /** @file ONNX Runtime on the CPU: the only file that loads it, and only in the child process that may not survive it. */
 import type * as runtime from "onnxruntime-node";
 import { InputError } from "../ir/errors.ts";
+import { own } from "../ir/own.ts";
 import type { ModelBytes } from "../onnx/in-memory.ts";
 import {
   type ArrayType,
@@ -46,7 +47,8 @@ export class Session implements AsyncDisposable {
 
   /** Throws InputError `cannot-run` with ONNX Runtime's reason. */
   async run(inputs: Tensors): Promise<Tensors> {
-    const feeds: Record<string, runtime.Tensor> = {};
+    // Without a prototype: an input may be named as what objects inherit.
+    const feeds: Record<string, runtime.Tensor> = Object.create(null);
     for (const [name, tensor] of inputs) feeds[name] = this.#toOrt(tensor);
     let results: runtime.InferenceSession.ReturnType;
     try {
@@ -56,7 +58,7 @@ export class Session implements AsyncDisposable {
     }
     const outputs = new Map<string, Tensor>();
     for (const name of this.outputNames) {
-      const result = results[name];
+      const result = own(results, name);
       if (result !== undefined) outputs.set(name, this.#fromOrt(name, result));
     }
     return outputs;

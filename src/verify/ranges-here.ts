@@ -1,5 +1,6 @@
 /** @file The observation of ranges itself: the model with the largest magnitude of each value as one more output. */
 import { dtypes } from "../ir/dtype.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { Model } from "../ir/model.ts";
 import { FreshNames } from "../ir/names.ts";
 import { Patch } from "../ir/patch.ts";
@@ -63,7 +64,10 @@ async function runAll(
   const results: Tensors[] = [];
   for (const given of samples) {
     const { runs } = await runOriginal(session, model, { ...options, given });
-    results.push(...runs.map(({ expected }) => expected));
+    pushAll(
+      results,
+      runs.map(({ expected }) => expected),
+    );
   }
   return results;
 }

@@ -1,8 +1,9 @@
 /** @file The original with its stored numbers rounded to half: what half precision costs at the least. */
-
 import { dtypes } from "../ir/dtype.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { Model, Node, Value } from "../ir/model.ts";
 import { FreshNames } from "../ir/names.ts";
+import { own } from "../ir/own.ts";
 import { type NodeSpec, Patch, type TensorSpec } from "../ir/patch.ts";
 import { type HalfType, halfRange } from "./budget.ts";
 import { floatScalar } from "./tensor.ts";
@@ -31,7 +32,7 @@ export function roundWeights(model: Model, dtype: HalfType): Patch {
     const rounding =
       opset < firstWhere ? plainRounding(value, dtype, names) : guardedRounding(value, dtype, names, bounds);
     replaced.set(value, rounding.result);
-    if (value.producer === undefined) graph.first.push(...rounding.nodes);
+    if (value.producer === undefined) pushAll(graph.first, rounding.nodes);
     else graph.nodes.set(value.producer, [{ base: value.producer }, ...rounding.nodes]);
   }
   if (replaced.size > 0 && opset >= firstWhere)
@@ -105,7 +106,7 @@ function boundTensors(dtype: HalfType, names: FreshNames): Bounds {
 
 /** The node reading rounded values, by what they are of; undefined where it reads none. */
 export function readingRounded(node: Node, replaced: ReadonlyMap<Value, string>): NodeSpec | undefined {
-  const kept = node.domain === "" ? (exact[node.opType] ?? []) : [];
+  const kept = node.domain === "" ? (own(exact, node.opType) ?? []) : [];
   let isChanged = false;
   const inputs = node.inputs.map((value, index) => {
     const name = value === undefined || kept.includes(index) ? undefined : replaced.get(value);

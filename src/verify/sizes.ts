@@ -1,7 +1,9 @@
 /** @file Sizes for the symbolic axes of a model's inputs: candidates, of which those are used that the model takes. */
 import { collectSymbols } from "../ir/dim.ts";
 import { InputError } from "../ir/errors.ts";
+import { maxOf } from "../ir/lists.ts";
 import type { Model } from "../ir/model.ts";
+import { own } from "../ir/own.ts";
 import { deriveSum, isBatchSymbol, requiredInputs } from "../ir/symbols.ts";
 import type { Bindings } from "./use.ts";
 
@@ -50,7 +52,7 @@ export function sizeAttempts(model: Model, given: GivenSizes): readonly (readonl
     }
   }
   if (symbols.length === 0) return [[new Map()]];
-  const free = symbols.filter((name) => given[name] === undefined);
+  const free = symbols.filter((name) => own(given, name) === undefined);
   const pairs = free.some((name) => !isBatchSymbol(model, name)) ? sizePairs : sizePairs.slice(0, 1);
   const attempts = pairs.map((pair) => bindingsOf(model, symbols, pair, given));
   // What one size goes by two names, nothing in the model says.
@@ -66,15 +68,15 @@ function bindingsOf(
   given: GivenSizes,
   areAlike = false,
 ): Bindings[] {
-  const isFree = symbols.some((name) => given[name] === undefined);
-  const rounds = Math.max(isFree ? 2 : 1, ...Object.values(given).map(({ length }) => length));
+  const isFree = symbols.some((name) => own(given, name) === undefined);
+  const rounds = Math.max(isFree ? 2 : 1, maxOf(Object.values(given).map(({ length }) => length)));
   return Array.from({ length: rounds }, (_, round) => {
     const sizes = new Map<string, number>();
     for (const name of symbols) {
-      const own = given[name] ?? (isBatchSymbol(model, name) && !areAlike ? batchSizes : pair);
-      sizes.set(name, own[round % own.length] ?? 1);
+      const choice = own(given, name) ?? (isBatchSymbol(model, name) && !areAlike ? batchSizes : pair);
+      sizes.set(name, choice[round % choice.length] ?? 1);
     }
-    for (const name of symbols) if (given[name] === undefined) deriveSum(name, sizes);
+    for (const name of symbols) if (own(given, name) === undefined) deriveSum(name, sizes);
     return sizes;
   });
 }
@@ -101,7 +103,7 @@ export function changedSizes(model: Model, symbols: readonly string[], ran: Bind
     for (const name of symbols) deriveSum(name, sizes);
     return sizes;
   };
-  const most = Math.max(0, ...[...candidates.values()].map(({ length }) => length));
+  const most = Math.max(0, maxOf([...candidates.values()].map(({ length }) => length)));
   const joint = Array.from({ length: Math.min(most, maxJointAttempts) }, (_, at) =>
     withSizes((name) => {
       const own = candidates.get(name) ?? [];

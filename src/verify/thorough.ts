@@ -3,7 +3,9 @@
  * What the original itself cannot run is left out, and said.
  */
 import { InputError } from "../ir/errors.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { Model } from "../ir/model.ts";
+import { own } from "../ir/own.ts";
 import type { Draw } from "./inputs.ts";
 import type { Session } from "./ort.ts";
 import {
@@ -47,8 +49,8 @@ export async function runThoroughly(session: Session, model: Model, request: Tho
     if (kind === "normal" && seed === seedOfOtherWays) continue;
     runs.push(await runDraw(session, model, { kind, seed, ...smallest }, options));
   }
-  runs.push(...(await runner.unusualRuns(smallest)));
-  runs.push(...(await runner.empty(smallest)));
+  pushAll(runs, await runner.unusualRuns(smallest));
+  pushAll(runs, await runner.empty(smallest));
   return { runs, notices: runner.notices, smallest };
 }
 
@@ -83,7 +85,7 @@ class Runner {
     if (base === undefined) return [];
     const sizes = new Map(Object.entries(base.draw.sizes));
     const single = inputSymbols(this.#model).filter(
-      (name) => this.#mayVary(name) && new Set(ran.map(({ draw }) => draw.sizes[name])).size === 1,
+      (name) => this.#mayVary(name) && new Set(ran.map(({ draw }) => own(draw.sizes, name))).size === 1,
     );
     if (single.length === 0) return [];
     const together = await this.#firstThatRuns(changedSizes(this.#model, single, sizes));
@@ -106,7 +108,7 @@ class Runner {
     for (const { kind, seed } of unusualDraws(this.#model, place.sizes, this.#options.budget)) {
       // Where one infinity leaves no number, a NaN tells nothing more.
       const isKnown = kind === "nan" && runs.some(({ expected }) => !hasNumbers(expected));
-      if (!isKnown) runs.push(...(await this.#unusually({ kind, seed, ...place })));
+      if (!isKnown) pushAll(runs, await this.#unusually({ kind, seed, ...place }));
     }
     return runs;
   }
@@ -139,7 +141,7 @@ class Runner {
   }
 
   #mayVary(symbol: string): boolean {
-    return this.#options.otherSizes || this.#options.sizes[symbol] === undefined;
+    return this.#options.otherSizes || own(this.#options.sizes, symbol) === undefined;
   }
 
   async #firstThatRuns(attempts: readonly Bindings[]): Promise<Run | InputError> {

@@ -4,7 +4,9 @@
  */
 import { evaluateDim } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
+import { maxOf, minOf } from "../ir/lists.ts";
 import { functionKey, type Model, type Node, operatorOf, type Value } from "../ir/model.ts";
+import { own } from "../ir/own.ts";
 
 export type Use =
   /** Positions in a table: whole numbers from 0 to `below` - 1. */
@@ -108,7 +110,7 @@ export function useOf(model: Model, input: Value, bindings: Bindings): Use {
   const found = new Follower(model, bindings).follow(input);
   const indices = found.filter((use) => use.kind === "index");
   const first = found.find((use) => use.kind !== "index" && use.kind !== "mask");
-  if (indices.length > 0) return { kind: "index", below: Math.min(...indices.map(({ below }) => below)) };
+  if (indices.length > 0) return { kind: "index", below: minOf(indices.map(({ below }) => below)) };
   if (first !== undefined) return first;
   const isMask = found.some(({ kind }) => kind === "mask") || /mask/i.test(input.name);
   return isMask ? { kind: "mask" } : { kind: "value" };
@@ -162,22 +164,22 @@ class Follower {
 
   #note(node: Node, index: number, added: number): void {
     const operator = operatorOf(node);
-    for (const row of indexRows[operator] ?? []) {
+    for (const row of own(indexRows, operator) ?? []) {
       const size = row.indices === index ? this.#tableSize(node, row) : undefined;
       if (size !== undefined) this.#uses.push({ kind: "index", below: Math.max(1, size - added) });
     }
-    const count = countRows[operator]?.[index];
+    const count = own(countRows, operator)?.[index];
     if (count !== undefined) {
       const most = count === "one" ? 1 : (this.#size(node.inputs[count.of], count.axis) ?? 1);
       this.#uses.push({ kind: "count", most });
     }
-    const offset = lengthRows[operator]?.[index];
+    const offset = own(lengthRows, operator)?.[index];
     if (offset !== undefined) {
       const length = (this.#size(node.inputs[0], 1) ?? 1) + (this.#size(node.inputs[3], 2) ?? 0);
       this.#uses.push({ kind: "fixed", value: length + offset });
     }
-    if (maskInputs[operator]?.includes(index)) this.#uses.push({ kind: "mask" });
-    if (scoreInputs[operator]?.includes(index) === true) this.meetsComputedScores = true;
+    if (own(maskInputs, operator)?.includes(index)) this.#uses.push({ kind: "mask" });
+    if (own(scoreInputs, operator)?.includes(index) === true) this.meetsComputedScores = true;
     if (!isAddedToScores(node)) return;
     this.meetsScores = true;
     this.meetsComputedScores ||= node.inputs[1 - index]?.producer !== undefined;
@@ -217,7 +219,7 @@ class Follower {
     const other = node.inputs[1 - index];
     const maxOffsets = 4096;
     const elements = other?.initializer && this.#model.reader.elements(other.initializer, maxOffsets);
-    return elements === undefined ? 0 : Math.max(0, ...elements);
+    return elements === undefined ? 0 : Math.max(0, maxOf(elements));
   }
 }
 

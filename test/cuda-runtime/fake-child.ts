@@ -9,9 +9,11 @@ export interface FakeTask {
   readonly entry: string;
   readonly kernels: string;
   readonly bytes: number;
+  /** Memory of the host that it holds. */
+  readonly hostBytes: number;
 }
 
-serveTask(async ({ entry, kernels, bytes }: FakeTask, onProgress) => {
+serveTask(async ({ entry, kernels, bytes, hostBytes }: FakeTask, onProgress) => {
   onProgress("opening the device");
   using context = await openDevice();
   using store = new KernelStore(context, { kernels: new URL(kernels), cache: null });
@@ -19,6 +21,7 @@ serveTask(async ({ entry, kernels, bytes }: FakeTask, onProgress) => {
   using session = DeviceSession.load(context, store, planOf(add(a, a, b, built(entry))));
   using _memory = context.allocate(bytes);
   onProgress(`running ${entry}`);
+  const held = Buffer.alloc(hostBytes, 1);
   const outputs = session.run(new Map([["x", new Uint8Array(4 * count)]]));
-  return { outputs };
+  return { outputs, held: held.length };
 });

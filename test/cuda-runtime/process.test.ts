@@ -19,12 +19,19 @@ describe.skipIf(fake === undefined)("The GPU's process", () => {
     if (fake !== undefined) rmSync(fake.folder, { recursive: true, force: true });
   });
 
-  const run = (entry: string, env: Record<string, string> = {}, timeoutSeconds = 30, bytes = 1) =>
+  const run = (
+    entry: string,
+    env: Record<string, string> = {},
+    timeoutSeconds = 30,
+    bytes = 1,
+    host = { bytes: 0, limit: 2 ** 32 },
+  ) =>
     runOnGpu<FakeTask, { outputs: Map<string, Uint8Array> }>(
-      { entry, kernels: fake?.kernels.href ?? "", bytes },
+      { entry, kernels: fake?.kernels.href ?? "", bytes, hostBytes: host.bytes },
       {
         childUrl: pathToFileURL(child?.path ?? ""),
         timeoutSeconds,
+        memoryBytes: host.limit,
         env: { LD_LIBRARY_PATH: fake?.folder ?? "", ...env },
       },
     );
@@ -54,6 +61,17 @@ describe.skipIf(fake === undefined)("The GPU's process", () => {
     await expect(error).rejects.toMatchObject({
       code: "gpu-hang",
       message: expect.stringMatching(/stopped after 2 s, while at: running fake_hang/),
+    });
+  });
+
+  it("is stopped where it takes more of the machine's memory than it may, though its main thread hangs", async () => {
+    const error = run("fake_hang", {}, 60, 1, { bytes: 2 ** 29, limit: 2 ** 29 });
+    await expect(error).rejects.toMatchObject({
+      name: "InputError",
+      code: "gpu-host-memory",
+      message: expect.stringMatching(
+        /while at: running fake_hang; it takes more than 0\.5 GiB of this machine/,
+      ),
     });
   });
 

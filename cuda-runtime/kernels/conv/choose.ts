@@ -4,6 +4,7 @@
  * A block's time is its products at the rate of the instructions, and what it costs to fetch; blocks share a
  * multiprocessor as long as registers and shared memory allow. Nothing here launches anything.
  */
+import { maxOf } from "../../../src/ir/lists.ts";
 import { launchMicroseconds } from "../../plan/rates.ts";
 import type { PlanTarget } from "../../plan/step.ts";
 import { type ConvMath, type ConvTile, convTiles, elementBytes, sharedBytesOf, threadsOf } from "./table.ts";
@@ -209,7 +210,7 @@ export function blocksOf(
 
 /** What takes longest hides most of the rest. */
 function overlapped(times: readonly number[]): number {
-  const longest = Math.max(...times);
+  const longest = maxOf(times);
   return longest + exposed * times.reduce((total, time) => total + time, -longest);
 }
 

@@ -1,4 +1,5 @@
 /** @file What a convolution's kernel reads: x with channels last, weights packed, and the table of a gathering kernel. */
+import { pushAll } from "../../../src/ir/lists.ts";
 import type { Epilogue } from "../../plan/epilogue.ts";
 import type { Emitter } from "../../plan/lowering.ts";
 import { bytesOfType, type FloatStorage } from "../../plan/storage.ts";
@@ -116,7 +117,7 @@ export function gatherTable(
     const tap = planar ? k % taps : Math.floor(k / channels);
     const channel = planar ? Math.floor(k / taps) : k % channels;
     if (k >= taps * channels) values.push(0, -1);
-    else values.push(...tableEntry(x, window, tap, channel));
+    else pushAll(values, tableEntry(x, window, tap, channel));
   }
   return emitter.constant("int32", [Math.max(1, count), 2], count === 0 ? [0, -1] : values);
 }

@@ -1,4 +1,5 @@
 /** @file Products of float matrices: D = epilogue(A · B), batched and strided. */
+import { minOf } from "../../../src/ir/lists.ts";
 import type { Emitter } from "../../plan/lowering.ts";
 import type { Launch, PlanTarget } from "../../plan/step.ts";
 import { bytesOfType, type FloatStorage, isFloatStorage } from "../../plan/storage.ts";
@@ -61,7 +62,7 @@ function emitProblem(
 /** One launch for each index of the smallest axis: products with so many axes are rare. */
 function emitSlices(emitter: Emitter, problem: Problem, type: FloatStorage): void {
   const { batch } = problem;
-  const axis = batch.indexOf(Math.min(...batch));
+  const axis = batch.indexOf(minOf(batch));
   for (let index = 0; index < (batch[axis] ?? 0); index++) {
     const at = <T extends { readonly view: View; readonly batch: readonly number[] }>(from: T): T => ({
       ...from,

@@ -4,6 +4,7 @@
  * Sizes, scales and modes are known while planning, so every coordinate mode, rounding and filter ends up as one table,
  * and the kernels know none of them. Coordinates are rounded to float32 as ONNX Runtime computes them.
  */
+import { pushAll } from "../../../src/ir/lists.ts";
 
 const round = Math.fround;
 
@@ -118,16 +119,19 @@ export function tapTable(axis: ResizedAxis, filter: Filter): TapTable {
   for (let x = 0; x < axis.outputSize; x++) {
     const coordinate = originalCoordinate(x, axis, filter.coordinates);
     if (isOutside(coordinate, axis.size, filter.coordinates)) {
-      indices.push(...new Array<number>(taps).fill(-1));
-      weights.push(...new Array<number>(taps).fill(0));
+      pushAll(indices, new Array<number>(taps).fill(-1));
+      pushAll(weights, new Array<number>(taps).fill(0));
       continue;
     }
     // The neighbour on the left is never the place itself: distances lie in (0, 1].
     const left = Math.ceil(coordinate) - 1;
     const places = Array.from({ length: taps }, (_, tap) => left + first + tap);
     const plain = weightsAt(coordinate - left);
-    indices.push(...places.map((place) => clamp(place, axis.size)));
-    weights.push(...(filter.excludeOutside ? insideOnly(plain, places, axis.size) : plain));
+    pushAll(
+      indices,
+      places.map((place) => clamp(place, axis.size)),
+    );
+    pushAll(weights, filter.excludeOutside ? insideOnly(plain, places, axis.size) : plain);
   }
   return { taps, indices, weights };
 }

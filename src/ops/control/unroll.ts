@@ -1,5 +1,6 @@
 /** @file Loop, one iteration after the other: what leaves it where the number of iterations is known and small. */
 import type { Dim } from "../../ir/dim.ts";
+import { pushAll } from "../../ir/lists.ts";
 import type { Graph } from "../../ir/model.ts";
 import { type Fact, maxFoldedElements, type OpContext } from "../op.ts";
 import { asTensor, elementsOf, numbersAt, numbersOf, tensor } from "../shape.ts";
@@ -68,7 +69,7 @@ function elementsIn(slices: Facts): readonly Dim[] | undefined {
   for (const slice of slices) {
     const elements = elementsOf(asTensor(slice));
     if (elements === undefined || all.length + elements.length > maxFoldedElements) return undefined;
-    all.push(...elements);
+    pushAll(all, elements);
   }
   return all;
 }

@@ -1,6 +1,7 @@
 /** @file ai.onnx.ml: encoders, scalers, linear models, trees. */
 import { type Dim, product, unknownDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
+import { own } from "../../ir/own.ts";
 import { defineOp, type Fact, type OpContext, type OpDefinition } from "../op.ts";
 import { asTensor, tensor, tensorAt, unknownTensor } from "../shape.ts";
 
@@ -92,7 +93,7 @@ const featureVectorizer = mlOp("FeatureVectorizer", (context) => {
 const castTypes: Record<string, DType> = { TO_FLOAT: "float32", TO_STRING: "string", TO_INT64: "int64" };
 
 const castMap = mlOp("CastMap", (context) => [
-  tensor(castTypes[context.string("cast_to") ?? "TO_FLOAT"], [1, unknownDim()]),
+  tensor(own(castTypes, context.string("cast_to") ?? "TO_FLOAT"), [1, unknownDim()]),
 ]);
 
 const dictVectorizer = mlOp("DictVectorizer", () => [tensor(undefined, [1, unknownDim()])]);

@@ -1,5 +1,6 @@
 /** @file Row-major regrouping of axes: what Reshape, Flatten, Squeeze and Unsqueeze do to factors. */
 import { type Axis, sizeOfAxis } from "../../ir/axis.ts";
+import { pushAll } from "../../ir/lists.ts";
 import type { AxisContext } from "../axes.ts";
 
 const notApart = "merges and splits it in a way that does not come apart";
@@ -43,7 +44,7 @@ function regroup(context: AxisContext, axes: readonly Axis[], sizes: readonly nu
       if (left < right && i < axes.length) left *= sizeAt(axes, i++);
       else right *= sizes[j++] ?? 1;
     }
-    result.push(...regroupRun(context, axes.slice(from, i), sizes.slice(to, j)));
+    pushAll(result, regroupRun(context, axes.slice(from, i), sizes.slice(to, j)));
     [from, to] = [i, j];
   }
   return result;

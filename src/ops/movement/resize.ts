@@ -1,6 +1,7 @@
 /** @file Resize and Upsample: axes scaled by factors or to sizes. */
 import { paddedSize } from "../../ir/axis.ts";
 import { type Dim, floorDivDims, mulDims, type Shape, sameDim, unknownDim } from "../../ir/dim.ts";
+import { maxOf, minOf } from "../../ir/lists.ts";
 import { type AxisContext, type Lane, type LaneContext, passAxes } from "../axes.ts";
 import { finiteIfKnown, keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
@@ -154,5 +155,5 @@ function commonFactor(
     if (typeof size !== "number" || typeof dim !== "number") return undefined;
     factors.push(size / dim);
   }
-  return smallest ? Math.min(...factors) : Math.max(...factors);
+  return smallest ? minOf(factors) : maxOf(factors);
 }

@@ -4,6 +4,7 @@
  * Channels are in = groups × Ci and out = groups × Co; Ci is summed over. Positions and taps stay as they are.
  */
 import { type Axis, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { maxOf } from "../../ir/lists.ts";
 import {
   type AxisContext,
   blockAxes,
@@ -104,7 +105,7 @@ function activated(context: LaneContext, lane: Lane): Lane {
 /** Zero where the weights of an output channel are; the bias is added. */
 export function convLane(context: LaneContext, places: ConvPlaces): Lane {
   const { channels, grouped, single, transposed, bias, residual } = places;
-  const rank = Math.max(0, ...context.axesOfOutput(0)) + 1;
+  const rank = Math.max(0, maxOf(context.axesOfOutput(0))) + 1;
   const weights = transposed
     ? ([
         [1, grouped],

@@ -7,7 +7,7 @@ import { asTensor, tensor } from "../shape.ts";
 import type { GemmWork, TrafficWork, Work } from "../work.ts";
 import { einsumAxes, einsumLane } from "./einsum-axes.ts";
 import { type Contraction, readEquation } from "./einsum-equation.ts";
-import { multiplyType, sharedType } from "./operands.ts";
+import { multiplyType, sharedTypeOf } from "./operands.ts";
 
 export const einsum = defineOp({
   domain: "",
@@ -44,7 +44,7 @@ function contractionOf(context: OpContext): Contraction | undefined {
 }
 
 function operandType(context: OpContext): DType | undefined {
-  return sharedType("operands", ...context.inputs.map(asTensor));
+  return sharedTypeOf("operands", context.inputs.map(asTensor));
 }
 
 function sizeOf(label: string, { sizes }: Contraction): Dim {

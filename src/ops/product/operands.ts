@@ -31,6 +31,11 @@ export function sharedOr(what: string, ...dims: readonly (Dim | undefined)[]): D
 
 /** The element type that all `facts` must have; undefined where none is known. */
 export function sharedType(what: string, ...facts: readonly (TensorFact | undefined)[]): DType | undefined {
+  return sharedTypeOf(what, facts);
+}
+
+/** The same for a list, which may be longer than a call has arguments. */
+export function sharedTypeOf(what: string, facts: readonly (TensorFact | undefined)[]): DType | undefined {
   let result: DType | undefined;
   for (const fact of facts) {
     const dtype = fact?.dtype;

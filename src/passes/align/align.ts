@@ -1,5 +1,6 @@
 /** @file The padding pass: relations, safety, choice, patch. */
 import { type Atom, atomsOf, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { pushAll } from "../../ir/lists.ts";
 import { labelOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import type { Pass, PassContext, PassNote, PassResult, SizedProduct } from "../pass.ts";
@@ -40,7 +41,7 @@ function runAlign(context: PassContext): PassResult {
       const parts = [...choice.sizes.keys()].flatMap((atom) => names.get(atom) ?? []);
       return { patch, notes: [...notesOf(choice, relations), ...notes], parts };
     }
-    notes.push(...takeBack(surprises, choice));
+    pushAll(notes, takeBack(surprises, choice));
   }
   return { patch: new Patch(), notes };
 }

@@ -2,6 +2,7 @@
 import { type Axis, atomsOf, factorsOf, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { indexRuns } from "../../ir/axis-runs.ts";
 import { invariant } from "../../ir/errors.ts";
+import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Model, type Node, type TensorRef, type Value } from "../../ir/model.ts";
 import {
   type AttributeSpec,
@@ -137,7 +138,7 @@ class Applier {
     invariant(dtype !== undefined, `"${value.name}" is padded, but its type is not known`);
     const edge = { value, dtype, inner, axes, sizes, opset, names };
     const { nodes, tensors } = value.isInput ? edgeIn(edge) : edgeOut(edge);
-    (value.isInput ? this.#graph.first : this.#graph.last).push(...nodes);
+    pushAll(value.isInput ? this.#graph.first : this.#graph.last, nodes);
     for (const [name, tensor] of tensors) this.#graph.added.set(name, tensor);
     this.#rename(value, inner);
   }

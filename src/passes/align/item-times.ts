@@ -3,6 +3,7 @@
  * search comes back to the same sizes again and again.
  */
 import { type Atom, type Axis, resolveAxis } from "../../ir/axis.ts";
+import { pushAll } from "../../ir/lists.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { Pricing, SizedProduct, TrafficStep } from "../pass.ts";
@@ -31,7 +32,7 @@ export class ItemTimes {
   product(product: SizedProduct, live: LiveSizes): () => number {
     const { decomposed } = product;
     const values = [...valuesOf([product.node])];
-    if (decomposed !== undefined) values.push(...valuesOf([decomposed.scores, decomposed.output]));
+    if (decomposed !== undefined) pushAll(values, valuesOf([decomposed.scores, decomposed.output]));
     const price = () => this.#productTime(product, live);
     return this.#remembered(product, values, [product.node], live, price);
   }

@@ -1,7 +1,7 @@
 /** @file Why a product that is off the multiple stays so, in a model that padding has been through. */
-
 import type { Facts } from "../../facts/infer.ts";
 import { type Atom, type Axis, atomsOf, sizeOfAxis } from "../../ir/axis.ts";
+import { pushAll } from "../../ir/lists.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
 import type { PassContext, Pricing, SizedProduct } from "../pass.ts";
@@ -98,7 +98,7 @@ function matrixAxes({ nodes, sizes }: SizedProduct, relations: Relations): Axis[
       const axes = value === undefined ? [] : (relations.axesOf(value) ?? []);
       const isWeight = role === 1;
       const channels = isWeight ? axes.slice(0, 2) : axes.slice(1, 2);
-      found.push(...(sizes.kind === "conv" ? channels : axes.slice(-2)));
+      pushAll(found, sizes.kind === "conv" ? channels : axes.slice(-2));
     }
   }
   return found;

@@ -1,4 +1,5 @@
 /** @file The layout pass: convolutions and what lies between them on NHWC values, Transposes only at the borders. */
+import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Node, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import { nhwcDomain } from "../../ops/nhwc.ts";
@@ -18,7 +19,7 @@ function run(context: PassContext): PassResult {
   if (rewrite.converted.length === 0)
     return { patch: new Patch(), notes: [...leftNotes(left), ...keptNotes(context)] };
   const { opsets } = context.model;
-  patch.functions.push(...rewrite.functions.specs);
+  pushAll(patch.functions, rewrite.functions.specs);
   if (rewrite.functions.isUsed && !opsets.has(nhwcDomain)) patch.opsets.set(nhwcDomain, 1);
   if (rewrite.functions.isUsed) patch.leastIrVersion = leastIrVersion;
   if (rewrite.convolutions.isUsed && !opsets.has(microsoft)) patch.opsets.set(microsoft, 1);
@@ -52,7 +53,7 @@ function rewriteWherePays(context: PassContext): Attempt {
     rewrite.run();
     const losing = context.options.nhwcOnlyWhereFaster === true ? rewrite.regions.filter(isSlower) : [];
     if (losing.length === 0) return { patch, rewrite, left };
-    left.push(...losing);
+    pushAll(left, losing);
     for (const { convolutions } of losing) for (const node of convolutions) excluded.add(node);
   }
 }

@@ -4,6 +4,7 @@
  *
  * Inputs and outputs that are moved keep their name for the NHWC form, and get a new one for NCHW.
  */
+import { pushAll } from "../../ir/lists.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { GraphPatch, NodeSpec } from "../../ir/patch.ts";
 import type { PassContext } from "../pass.ts";
@@ -87,7 +88,7 @@ export class ValueForms {
     if (known !== undefined) return known;
     const source = throughTranspose(value);
     if (source !== undefined) {
-      conversions.push(...this.asNchw(source, undefined));
+      pushAll(conversions, this.asNchw(source, undefined));
       return this.nchwName(source);
     }
     const name = this.#context.names.make(`${value.name}_nhwc`);

@@ -1,4 +1,5 @@
 /** @file One walk over the graph, node by node: each on NHWC values if it can be and pays, else as it was. */
+import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Node, type Value } from "../../ir/model.ts";
 import type { AttributeSpec, GraphPatch, NodeSpec } from "../../ir/patch.ts";
 import { nhwcDomain } from "../../ops/nhwc.ts";
@@ -155,7 +156,7 @@ export class LayoutRewrite {
       if (value === undefined) return "";
       if (images.includes(value)) return this.#forms.asNhwc(value, conversions);
       if (form.kind === "elementwise") return this.#forms.constant(value);
-      conversions.push(...this.#forms.asNchw(value, node));
+      pushAll(conversions, this.#forms.asNchw(value, node));
       return this.#forms.nchwName(value);
     });
     const isPlain = form.kind === "function" && form.result === "plain";

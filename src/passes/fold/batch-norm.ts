@@ -1,6 +1,7 @@
 /** @file BatchNormalization into the weights and bias of the product before it. */
 import { InputError } from "../../ir/errors.ts";
 import { labelOf, type Node } from "../../ir/model.ts";
+import { own } from "../../ir/own.ts";
 import type { TensorBytes } from "../../ir/patch.ts";
 import type { PassNote } from "../pass.ts";
 import { MemoryBytes } from "../tensors.ts";
@@ -89,7 +90,7 @@ function foldSite(draft: Draft, site: Site): string | undefined {
     return draft.isSparse(weightName) ? "its weights are sparse" : "its weights are computed";
   if (!isFloatType(weights.dtype)) return `its weights are ${weights.dtype}`;
   if (draft.soleReaderOf(weightName) !== site.product) return "its weights are shared";
-  const layout = layouts[draft.opTypeOf(site.product)]?.(draft, site.product, weights.dims);
+  const layout = own(layouts, draft.opTypeOf(site.product))?.(draft, site.product, weights.dims);
   if (layout === undefined) return "the channels are not on the columns of its weights";
   const affine = affineOf(draft, site.norm, layout.count);
   if (typeof affine === "string") return affine;

@@ -5,6 +5,7 @@
  * Source: type constraints in ONNX's operator changelog (opsets 1 to 28) and in ONNX Runtime's ContribOperators.md.
  */
 import type { DType } from "../../ir/dtype.ts";
+import { own } from "../../ir/own.ts";
 
 export type HalfType = Extract<DType, "float16" | "bfloat16">;
 
@@ -124,7 +125,7 @@ for (const domain of domains) {
 }
 
 function add(key: string, since: OpTypes["since"]): void {
-  const { inputs, outputs } = exceptions[key] ?? {};
+  const { inputs, outputs } = own(exceptions, key) ?? {};
   table.set(key, { since, inputs: positions(inputs), outputs: positions(outputs) });
 }
 

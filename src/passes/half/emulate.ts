@@ -9,6 +9,7 @@
 import type { Facts } from "../../facts/infer.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { dtypes } from "../../ir/dtype.ts";
+import { pushAll } from "../../ir/lists.ts";
 import type { Node, Value, ValueType } from "../../ir/model.ts";
 import type { FreshNames } from "../../ir/names.ts";
 import {
@@ -70,7 +71,7 @@ class Emulator {
     } else if (value.isInput && scope.parent === undefined) {
       const rounded = this.#name(value, "rounded");
       this.#rounded.set(value, rounded);
-      graph.first.push(...this.#rounding(value, value.name, rounded));
+      pushAll(graph.first, this.#rounding(value, value.name, rounded));
     }
     if (declared === undefined) return;
     const types = value.isInput || value.isOutput ? graph.edges : graph.declared;
@@ -112,7 +113,7 @@ class Emulator {
       if (!this.#isHalf(value, scope) || isStored(value, scope) || isExact(node, value, scope))
         return value.name;
       const raw = this.#name(value, "exact");
-      behind.push(...(isFixed ? [cast(raw, value.name, "float32")] : this.#rounding(value, raw, value.name)));
+      pushAll(behind, isFixed ? [cast(raw, value.name, "float32")] : this.#rounding(value, raw, value.name));
       return raw;
     });
     const attributes = isFixed ? undefined : this.#attributes(node, scope);

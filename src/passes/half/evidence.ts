@@ -1,4 +1,5 @@
 /** @file Which nodes stay FP32, and why: constants, observed ranges, operators, and what these imply for neighbours. */
+import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Value } from "../../ir/model.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType } from "./accepts.ts";
@@ -114,7 +115,7 @@ class Finder {
         if (isBounding(reader, value)) continue;
         if (!this.#keep(reader, reason)) continue;
         if (isMoving(reader.node) || isOp(reader.node, "Where", "Neg") || this.#meetsConstants(reader, value))
-          pending.push(...outputsOf(reader, this.#graph));
+          pushAll(pending, outputsOf(reader, this.#graph));
       }
     }
     if (start.producer?.slot === "half" && !start.isStored) this.#keep(start.producer.user, reason);
@@ -134,7 +135,7 @@ class Finder {
         const goesOn = isMoving(node) || isOp(node, ...fineOps) || this.#meetsConstants(reader, value);
         if (!(ends || goesOn) || !this.#keep(reader, reason)) continue;
         if (isOp(node, "Reciprocal")) this.#keepScaled(reader, reason);
-        else if (goesOn) pending.push(...outputsOf(reader, this.#graph));
+        else if (goesOn) pushAll(pending, outputsOf(reader, this.#graph));
       }
     }
   }

@@ -2,6 +2,7 @@
 import { constantFact } from "../../facts/constant.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { InputError } from "../../ir/errors.ts";
+import { maxOf, minOf } from "../../ir/lists.ts";
 import type { TensorRef, Value } from "../../ir/model.ts";
 import type { OpenTensor } from "../../ir/patch.ts";
 import { storedTensor } from "../stored.ts";
@@ -73,8 +74,8 @@ export class Magnitudes {
 
 function magnitudeOf(numbers: readonly number[]): Magnitude {
   const finite = numbers.filter((number) => Number.isFinite(number));
-  const lowest = Math.min(0, ...finite);
-  const highest = Math.max(0, ...finite);
+  const lowest = Math.min(0, minOf(finite));
+  const highest = Math.max(0, maxOf(finite));
   return { lowest, highest, largest: Math.max(-lowest, highest), vanishing: 0 };
 }
 

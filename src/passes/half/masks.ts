@@ -8,6 +8,7 @@
  * row that is masked as a whole comes out right only where scores vanish beside them: from the addition to the softmax,
  * such a mask is FP32.
  */
+import { pushAll } from "../../ir/lists.ts";
 import type { Value } from "../../ir/model.ts";
 import type { HalfType } from "./accepts.ts";
 import { inputsOf, isMoving, isOp, outputsOf, readersOf } from "./follow.ts";
@@ -115,7 +116,7 @@ function pathToSoftmax(start: FloatValue, graph: FloatGraph, positions: Position
       else {
         const next = outputsOf(reader, graph).filter((each) => !values.has(each.value));
         for (const each of next) values.add(each.value);
-        pending.push(...next);
+        pushAll(pending, next);
       }
     }
   }

@@ -6,6 +6,7 @@
  * Source: ONNX's operator changelog, opsets 7 to 22.
  */
 import type { Node } from "../../ir/model.ts";
+import { own } from "../../ir/own.ts";
 
 /** The first opset in which every operator that it is about takes bfloat16. */
 export const newestMeaning = 22;
@@ -94,7 +95,7 @@ for (const [opset, ops] of sameSince) {
 export function keepsMeaning(node: Node, opset: number): boolean {
   const since = table.get(node.opType);
   if (since !== undefined && opset >= since) return true;
-  const exception = exceptions[node.opType];
+  const exception = own(exceptions, node.opType);
   return exception !== undefined && opset >= exception.since && exception.applies(node);
 }
 

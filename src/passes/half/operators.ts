@@ -2,6 +2,7 @@
 import type { Scope } from "../../facts/scope.ts";
 import { divideExactly, product } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
+import { own } from "../../ir/own.ts";
 import { findOp } from "../../ops/registry.ts";
 import { isOp, originOf } from "./follow.ts";
 import type { FloatNode } from "./graph.ts";
@@ -45,7 +46,7 @@ const overflowing: Readonly<Record<string, string>> = {
 
 export function imprecision(node: Node): string | undefined {
   if (node.domain !== "") return undefined;
-  return isAccumulating(node) ? "adds many elements up in one place" : imprecise[node.opType];
+  return isAccumulating(node) ? "adds many elements up in one place" : own(imprecise, node.opType);
 }
 
 /** A scatter that combines what meets; plain ones only move. */
@@ -67,7 +68,7 @@ export function overflow(entry: FloatNode): string | undefined {
   if (node.opType === "Exp")
     return isShifted(node.inputs[0]) ? undefined : "an exponential overflows from 11.1 on";
   if (isOp(node, "ReduceSum", "ReduceL1")) return isLongSum(entry) ? "a sum of many terms" : undefined;
-  return overflowing[node.opType];
+  return own(overflowing, node.opType);
 }
 
 export function isSquare(node: Node): boolean {

@@ -4,7 +4,9 @@
  */
 import type { Scope } from "../../facts/scope.ts";
 import { isIntegral } from "../../ir/dtype.ts";
+import { pushAll } from "../../ir/lists.ts";
 import type { Value } from "../../ir/model.ts";
+import { own } from "../../ir/own.ts";
 import { isMoving, isOp } from "./follow.ts";
 import type { FloatGraph, FloatNode } from "./graph.ts";
 import { dtypeIn, subgraphsOf } from "./slots.ts";
@@ -33,7 +35,7 @@ export function findWholeNumbers(graph: FloatGraph): WholeNumbers {
     if (value.isInput && known.scope.parent === undefined) inputs.add(value);
     const maker = known.producer?.user;
     if (maker !== undefined) nodes.add(maker);
-    if (maker === undefined || carries(maker)) pending.push(...sourcesOf(value, known.scope));
+    if (maker === undefined || carries(maker)) pushAll(pending, sourcesOf(value, known.scope));
   }
   return { nodes, inputs };
 }
@@ -56,7 +58,7 @@ function operandsOf({ node, scope }: FloatNode): Value[] {
     const isWhole = dtype !== undefined && dtype !== "bool" && isIntegral(dtype);
     return isWhole ? all.slice(0, 1) : [];
   }
-  return (sizing[node.opType] ?? []).flatMap((position) => node.inputs[position] ?? []);
+  return (own(sizing, node.opType) ?? []).flatMap((position) => node.inputs[position] ?? []);
 }
 
 /** Arithmetic whose result has the digits of its operands. Others make numbers of their own, and what is read there is as good as any. */

@@ -1,0 +1,45 @@
+/** @file What a node is given, looked at before anything is planned: kernels state what they take, and do not ask again. */
+import type { Scope } from "../../src/facts/scope.ts";
+import { labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { mismatchOf, signatureOf } from "../../src/ops/signatures.ts";
+import { PlanError } from "./step.ts";
+
+/** Throws PlanError: which node, what it is given, what was expected. */
+export function checkNode(node: Node, scope: Scope): void {
+  for (const [index, input] of node.inputs.entries()) {
+    if (input !== undefined && comesFromNowhere(input))
+      throw gateError(node, `input ${index} ("${input.name}") is computed by nothing`);
+  }
+  const signature = node.domain === "" ? signatureOf(node.opType) : undefined;
+  if (signature === undefined) return;
+  for (const [index, value] of node.inputs.entries()) {
+    const fact = value === undefined ? undefined : scope.fact(value);
+    if (value === undefined && index < signature.inputs[0])
+      throw gateError(node, `input ${index} is left out, expected a tensor`);
+    if (fact !== undefined && fact.kind !== "tensor")
+      throw gateError(node, `input ${index} is a ${fact.kind}, expected a tensor`);
+  }
+  const types = node.inputs.map((value) => {
+    const fact = value === undefined ? undefined : scope.fact(value);
+    return fact?.kind === "tensor" ? fact.dtype : undefined;
+  });
+  const reason = mismatchOf(signature, types);
+  if (reason !== undefined) throw gateError(node, reason);
+}
+
+/** Throws PlanError for an output of a graph that nothing makes. */
+export function checkOutputs(outputs: readonly Value[]): void {
+  for (const output of outputs) {
+    if (comesFromNowhere(output))
+      throw new PlanError("output", `output "${output.name}" is computed by nothing`);
+  }
+}
+
+function comesFromNowhere({ producer, isInput, initializer }: Value): boolean {
+  return producer === undefined && !isInput && initializer === undefined;
+}
+
+export function gateError(node: Node, reason: string): PlanError {
+  const operator = operatorOf(node);
+  return new PlanError(operator, `${labelOf(node)} (${operator}): ${reason}`);
+}

@@ -1,0 +1,31 @@
+/** @file A thread that watches the memory of its process: the main one is inside the driver, or planning, for seconds. */
+import { totalmem } from "node:os";
+import { isMainThread, Worker, workerData } from "node:worker_threads";
+
+const watchMilliseconds = 50;
+
+/** How a process says that it used too much memory: nothing else sends this signal. */
+export const memorySignal = "SIGUSR2";
+
+/** Of what the machine, or the container around, has. */
+const defaultShare = 0.75;
+
+export function defaultMemoryBytes(): number {
+  const most = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+  return Math.floor(defaultShare * most);
+}
+
+/** Ends this process by `memorySignal` beyond that much resident memory. The thread runs the process's own script. */
+export function startWatch(script: string, memoryBytes: number): void {
+  new Worker(script, { workerData: memoryBytes }).unref();
+}
+
+/** Whether this is such a thread, which watches from now on. */
+export function isWatching(): boolean {
+  if (isMainThread) return false;
+  const memoryBytes = Number(workerData);
+  setInterval(() => {
+    if (process.memoryUsage.rss() > memoryBytes) process.kill(process.pid, memorySignal);
+  }, watchMilliseconds);
+  return true;
+}
