@@ -28,6 +28,7 @@ const { metafile } = await build({
   entryPoints: {
     "bin/tc-lint": "src/cli/bin.ts",
     worker: "src/cli/worker.ts",
+    "memory-watch": "src/cli/memory-watch.ts",
     "verify-child": "src/verify/child.ts",
     "gpu-child": "src/cli/gpu-child.ts",
     index: "src/index.ts",
