@@ -21,12 +21,14 @@ const { values: options } = parseArgs({
 });
 const dist = resolve(root, options.outdir);
 
+const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 await clear();
 const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: {
     "bin/tc-lint": "src/cli/bin.ts",
     worker: "src/cli/worker.ts",
+    "memory-watch": "src/cli/memory-watch.ts",
     "verify-child": "src/verify/child.ts",
     "gpu-child": "src/cli/gpu-child.ts",
     index: "src/index.ts",
@@ -39,8 +41,9 @@ const { metafile } = await build({
   platform: "node",
   format: "esm",
   target: "node20",
-  // What the command line needs at every start is bundled: resolving its many files takes longer than linting.
-  external: ["onnx-proto", "protobufjs", "onnxruntime-node", "koffi"],
+  // All but native modules is bundled: resolving many files takes longer than linting, and whoever installs tc-lint gets the
+  // protobufjs that it was tested with, not the one that onnx-proto asks for (docs/adr/0004).
+  external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
   // yargs measures help texts with it; on import it makes an Intl.Segmenter, a third of the time that a start takes.
   alias: { "string-width": "./src/cli/text-width.ts" },
   minifyWhitespace: true,
@@ -63,20 +66,24 @@ async function clear() {
   for (const name of old) await rm(join(dist, name), { recursive: true, force: true });
 }
 
-/** The licenses of the packages that are in the bundles, as they ask. */
+/** The licenses of the packages that are in the bundles, as they ask, and their names, for the bill of materials. */
 async function licenses() {
-  const inputs = Object.keys(metafile.inputs);
+  const outputs = Object.values(metafile.outputs);
+  const inputs = new Set(outputs.flatMap((output) => Object.keys(output.inputs)));
   const packages = new Set(
-    inputs.flatMap((input) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []),
+    [...inputs].flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []),
   );
+  const bundled = [];
   const texts = [...packages].sort().map(async (folder) => {
     const { name, version } = JSON.parse(await readFile(join(root, folder, "package.json"), "utf8"));
+    bundled.push(`${name}@${version}`);
     const file = (await readdir(join(root, folder))).find((entry) => /^licen[cs]e/i.test(entry));
     if (file === undefined) throw new Error(`${folder} is bundled, but has no license file`);
     return `${name} ${version}\n\n${(await readFile(join(root, folder, file), "utf8")).trim()}\n`;
   });
   const rule = `\n${"-".repeat(80)}\n\n`;
   await writeFile(join(dist, "THIRD-PARTY-LICENSES.txt"), (await Promise.all(texts)).join(rule));
+  await writeFile(join(dist, "bundled.json"), `${JSON.stringify(bundled.sort(), null, 2)}\n`);
 }
 
 /** Type declarations of the public entries, with imports of `.ts` turned into imports of what is there: `.js`. */

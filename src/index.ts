@@ -30,8 +30,23 @@ export { type AnyRule, defineRule, type Rule, type RuleFinding } from "./lint/ru
 export { version } from "./version.ts";
 export { rules };
 
-/** A ModelProto of onnx-proto, decoded or built by hand. */
-export type ModelProto = onnx.IModelProto;
+/**
+ * A ModelProto of onnx-proto, decoded or built by hand: `onnx.IModelProto`. These are the names of its fields; their types are
+ * onnx-proto's, which need not be there for whoever lints files.
+ */
+export interface ModelProto {
+  readonly irVersion?: unknown;
+  readonly opsetImport?: readonly object[] | null;
+  readonly producerName?: string | null;
+  readonly producerVersion?: string | null;
+  readonly domain?: string | null;
+  readonly modelVersion?: unknown;
+  readonly docString?: string | null;
+  readonly graph?: object | null;
+  readonly metadataProps?: readonly object[] | null;
+  readonly trainingInfo?: readonly object[] | null;
+  readonly functions?: readonly object[] | null;
+}
 
 /** What a configuration file may say of one model, and what only a caller can. */
 export interface LintOptions extends Omit<Config, "$schema" | "extends" | "ignores" | "calibration"> {
@@ -80,7 +95,7 @@ async function open(input: string | Uint8Array | ModelProto, name: string): Prom
 }
 
 async function encode(model: ModelProto): Promise<Uint8Array> {
-  // Half a megabyte of generated code, for those who hold a ModelProto and so have loaded it already.
+  // A lot of generated code, for those who hold a ModelProto.
   const proto = await import("onnx-proto");
-  return proto.default.onnx.ModelProto.encode(model).finish();
+  return proto.default.onnx.ModelProto.encode(model as onnx.IModelProto).finish();
 }

@@ -1,15 +1,18 @@
 import { spawnSync } from "node:child_process";
 import {
-  copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { builtinModules } from "node:module";
+import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
@@ -32,20 +35,66 @@ export async function count(path: string): Promise<number> {
 }
 `;
 
+/** Whoever installs the package gets these, and what they depend on in turn. */
+function installedWith(manifest: string): string[] {
+  const found = new Set<string>();
+  const visit = (file: string) => {
+    const parsed: Manifest = JSON.parse(readFileSync(file, "utf8"));
+    for (const name of Object.keys(parsed.dependencies ?? {})) {
+      if (found.has(name)) continue;
+      found.add(name);
+      visit(path.join(root, "node_modules", name, "package.json"));
+    }
+  };
+  visit(manifest);
+  return [...found].sort();
+}
+
+/** The part of CycloneDX that is looked at. */
+interface Bill {
+  readonly bomFormat: string;
+  readonly metadata: { readonly component: { readonly name: string; readonly "bom-ref": string } };
+  readonly components: readonly { readonly "bom-ref": string }[];
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
+}
+
+interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>;
+}
+
+function command(program: string, args: readonly string[], cwd: string): string {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${program} ${args.join(" ")}: ${error?.message}\n${stdout}${stderr}`);
+  return stdout;
+}
+
 describe("The package", () => {
   let folder = "";
   let installed = "";
   const run = (...args: string[]) => spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+  const model = path.join(root, "fixtures", "models", "misaligned-cnn.onnx");
 
   beforeAll(() => {
-    mkdirSync(path.join(root, "out"), { recursive: true });
-    // Inside the checkout, so that the dependencies of the package are found in its node_modules.
-    folder = mkdtempSync(path.join(root, "out", "package-"));
+    // Outside the checkout, where nothing is found but what the package brings along.
+    folder = mkdtempSync(path.join(tmpdir(), "tc-lint-package-"));
+    const staged = path.join(folder, "staged");
+    for (const name of [
+      "package.json",
+      "README.md",
+      "LICENSE",
+      "CHANGELOG.md",
+      "SECURITY.md",
+      "schemas",
+      "docs",
+    ]) {
+      cpSync(path.join(root, name), path.join(staged, name), { recursive: true });
+    }
+    command(process.execPath, [path.join(root, "scripts", "build.mjs"), `--outdir=${staged}/dist`], root);
+    command("npm", ["pack", "--ignore-scripts", "--silent"], staged);
+    const [tarball = ""] = readdirSync(staged).filter((name) => name.endsWith(".tgz"));
     installed = path.join(folder, "node_modules", "tc-lint");
     mkdirSync(installed, { recursive: true });
-    copyFileSync(path.join(root, "package.json"), path.join(installed, "package.json"));
-    const built = run(path.join(root, "scripts", "build.mjs"), `--outdir=${path.join(installed, "dist")}`);
-    if (built.status !== 0) throw new Error(`the package does not build:\n${built.stdout}${built.stderr}`);
+    command("tar", ["-xzf", path.join(staged, tarball), "-C", installed, "--strip-components=1"], folder);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -70,8 +119,10 @@ describe("The package", () => {
         "es2023",
         "--types",
         "node",
+        "--typeRoots",
+        path.join(root, "node_modules", "@types"),
       ];
-      return run(compiler, ...flags, "--exactOptionalPropertyTypes", "--skipLibCheck", name);
+      return run(compiler, ...flags, "--exactOptionalPropertyTypes", name);
     };
     const checked = check("consumer.ts", consumer);
     expect(checked.stdout).toBe("");
@@ -81,7 +132,6 @@ describe("The package", () => {
   });
 
   it("lints as a library and as a command", () => {
-    const model = path.join(root, "fixtures", "models", "misaligned-cnn.onnx");
     const script = `import { lint, version } from "tc-lint";
       const { error, findings } = await lint(${JSON.stringify(model)});
       console.log(JSON.stringify({ version, error, codes: findings.map(({ code }) => code) }));`;
@@ -93,9 +143,79 @@ describe("The package", () => {
     expect(command.stdout.trim()).toBe(found.version);
   });
 
+  it("brings nothing along but the loader of native libraries", () => {
+    const names = installedWith(path.join(installed, "package.json"));
+    expect(names).toEqual(["koffi"]);
+    // What a bundle imports is there, is Node's, or is asked for where it is used.
+    const wanted = readdirSync(path.join(installed, "dist"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".js") || name.endsWith(".d.ts"))
+      .flatMap((name) => packagesIn(readFileSync(path.join(installed, "dist", name), "utf8")));
+    expect([...new Set(wanted)].sort()).toEqual(["koffi", "onnxruntime-node"]);
+  });
+
+  it("lints a ModelProto of a user's own onnx-proto, decoded or plain, as it lints the file", () => {
+    const onnxProto = pathToFileURL(path.join(root, "node_modules", "onnx-proto", "dist", "onnx.js")).href;
+    const script = `import { readFileSync } from "node:fs";
+      import { lint } from "tc-lint";
+      import proto from ${JSON.stringify(onnxProto)};
+      const bytes = readFileSync(${JSON.stringify(model)});
+      const decoded = proto.onnx.ModelProto.decode(bytes);
+      const plain = proto.onnx.ModelProto.toObject(decoded);
+      const reports = await Promise.all([bytes, decoded, plain].map((input) => lint(input)));
+      console.log(JSON.stringify(reports));`;
+    const { stdout, stderr } = run("--input-type=module", "-e", script);
+    expect(stderr).toBe("");
+    const [bytes, decoded, plain]: { findings: unknown[] }[] = JSON.parse(stdout);
+    expect(bytes?.findings.length).toBeGreaterThan(0);
+    expect(decoded).toEqual(bytes);
+    expect(plain).toEqual(bytes);
+  });
+
+  it("writes a repaired model", () => {
+    const fixed = path.join(folder, "fixed.onnx");
+    const args = [model, "--fix-only", "--fix", "--no-verify", "--fix-output", fixed];
+    const { status, stderr } = run(path.join(installed, "dist", "bin", "tc-lint.js"), ...args);
+    expect(stderr).not.toContain("bug");
+    expect(status).toBe(0);
+    const again = run(
+      path.join(installed, "dist", "bin", "tc-lint.js"),
+      fixed,
+      "--select",
+      "misaligned-gemm",
+    );
+    expect(again.stdout).not.toContain("off the multiple");
+  });
+
   it("carries the licenses of what it bundles", () => {
     const text = readFileSync(path.join(installed, "dist", "THIRD-PARTY-LICENSES.txt"), "utf8");
-    for (const name of ["yargs", "chalk", "cliui", "y18n"])
+    for (const name of ["yargs", "chalk", "cliui", "y18n", "onnx-proto", "protobufjs", "long", "minimatch"])
       expect(text).toMatch(new RegExp(`^${name} \\d`, "m"));
+    expect(text).toContain("Blue Oak Model License");
+  });
+
+  it("has a bill of materials: what is bundled, what is installed with it, and nothing else", () => {
+    const args = [path.join(root, "scripts", "sbom.mjs"), path.join(installed, "dist", "bundled.json")];
+    const bill: Bill = JSON.parse(command(process.execPath, args, root));
+    expect(bill.bomFormat).toBe("CycloneDX");
+    expect(bill.metadata.component.name).toBe("tc-lint");
+    const bundled: string[] = JSON.parse(readFileSync(path.join(installed, "dist", "bundled.json"), "utf8"));
+    const found = bill.components.map((component) => component["bom-ref"]);
+    expect(found.filter((name) => !/^(@koromix\/)?koffi/.test(name)).sort()).toEqual(bundled);
+    expect(found.some((name) => name.startsWith("koffi@"))).toBe(true);
+    const known = new Set([...found, bill.metadata.component["bom-ref"]]);
+    for (const { ref, dependsOn } of bill.dependencies)
+      expect([...known]).toEqual(expect.arrayContaining([ref, ...dependsOn]));
+  });
+
+  it("says how to report what is wrong with it", () => {
+    expect(readFileSync(path.join(installed, "SECURITY.md"), "utf8")).toMatch(/report/i);
   });
 });
+
+/** Packages that a bundle imports. */
+function packagesIn(text: string): string[] {
+  const specifiers = text.matchAll(/\b(?:from|import|import\(|require\()\s*"([a-z@][\w./@-]*)"/g);
+  return [...specifiers]
+    .map(([, name = ""]) => name)
+    .filter((name) => !name.startsWith("node:") && !builtinModules.includes(name));
+}

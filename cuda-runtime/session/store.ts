@@ -1,8 +1,6 @@
 /** @file Machine code: fatbins that come with tc-lint, and PTX compiled on this machine, kept for the next time. */
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { InputError } from "../../src/ir/errors.ts";
 import { results } from "../driver/calls.ts";
@@ -11,6 +9,8 @@ import { CudaError } from "../driver/errors.ts";
 import { type Kernel, Library } from "../driver/kernel.ts";
 import { compilePtx } from "../driver/link.ts";
 import type { KernelRef } from "../plan/step.ts";
+import type { CubinCache } from "./cubin-cache.ts";
+import { chooseCache } from "./cubin-folder.ts";
 
 /** What the build says of an entry (scripts/build-cuda.mjs). */
 export interface EntryFacts {
@@ -24,26 +24,35 @@ export interface EntryFacts {
 export interface StoreOptions {
   /** Folder of the fatbins, ending in a slash. */
   readonly kernels: URL;
-  /** Folder for compiled PTX; the user's cache folder unless given, null for none. */
+  /** Folder for compiled PTX, absolute; the user's cache folder unless given, null for none. */
   readonly cache?: string | null | undefined;
 }
+
+const notForThisDriver: ReadonlySet<number> = new Set([results.invalidImage, results.noBinaryForGpu]);
 
 /** The kernels of one device, loaded when they are first asked for. */
 export class KernelStore implements Disposable {
   readonly #context: DeviceContext;
   readonly #folder: URL;
-  readonly #cache: string | null;
+  readonly #cache: CubinCache | undefined;
+  readonly #noCache: string | undefined;
   readonly #families = new Map<string, Library>();
   readonly #texts = new Map<string, Library>();
   /** PTX texts that the driver compiled, as against those found in the cache. */
   compiled = 0;
-  /** Why compiled PTX is not kept, if so. */
-  cacheProblem: string | undefined;
 
+  /** Throws InputError `usage` where the environment's limit of the cache is no number. */
   constructor(context: DeviceContext, options: StoreOptions) {
     this.#context = context;
     this.#folder = options.kernels;
-    this.#cache = options.cache === undefined ? defaultCache() : options.cache;
+    const choice = chooseCache(options.cache);
+    if ("cache" in choice) this.#cache = choice.cache;
+    else this.#noCache = choice.reason;
+  }
+
+  /** Why compiled PTX is not kept, if so. */
+  get cacheProblem(): string | undefined {
+    return this.#cache?.problem ?? this.#noCache;
   }
 
   /** Throws InputError `kernels-missing`, PtxError, or CudaError. */
@@ -63,53 +72,38 @@ export class KernelStore implements Disposable {
   #text(text: string, entry: string): Library {
     const known = this.#texts.get(text);
     if (known !== undefined) return known;
-    const path = this.#cachePath(text);
-    const library = this.#cached(path) ?? this.#compiled(text, entry, path);
+    const key = this.#keyOf(text);
+    const library = this.#cached(key) ?? this.#compiled(text, entry, key);
     this.#texts.set(text, library);
     return library;
   }
 
-  /** By all that the machine code depends on; undefined where nothing is kept. */
-  #cachePath(text: string): string | undefined {
+  /** By all that the machine code depends on. */
+  #keyOf(text: string): Buffer {
     const { driver, device } = this.#context;
     const parts = [text, `sm_${device.computeCapability}`, String(driver.version)];
-    const key = createHash("sha256").update(parts.join("\0")).digest("hex");
-    return this.#cache === null ? undefined : join(this.#cache, `${key}.cubin`);
+    return createHash("sha256").update(parts.join("\0")).digest();
   }
 
-  #cached(path: string | undefined): Library | undefined {
-    const image = path === undefined ? undefined : readIfThere(path);
+  #cached(key: Buffer): Library | undefined {
+    const image = this.#cache?.read(key);
     if (image === undefined) return undefined;
     try {
       return new Library(this.#context.driver, image);
     } catch (error) {
-      // A file that was damaged is replaced.
-      if (error instanceof CudaError && error.code === results.invalidImage) return undefined;
+      // What another driver of the same version made is replaced.
+      if (error instanceof CudaError && notForThisDriver.has(error.code)) return undefined;
       throw error;
     }
   }
 
-  #compiled(text: string, entry: string, path: string | undefined): Library {
+  #compiled(text: string, entry: string, key: Buffer): Library {
     const { driver } = this.#context;
     const cubin = compilePtx(driver, text, entry);
     this.compiled++;
     const library = new Library(driver, cubin);
-    if (path !== undefined) this.#keep(path, cubin);
+    this.#cache?.write(key, cubin);
     return library;
-  }
-
-  /** A cache that cannot be written costs time, not results. */
-  #keep(path: string, cubin: Uint8Array): void {
-    if (this.#cache === null || this.cacheProblem !== undefined) return;
-    try {
-      mkdirSync(this.#cache, { recursive: true });
-      // Other processes see a whole file or none.
-      const part = `${path}.${process.pid}.tmp`;
-      writeFileSync(part, cubin);
-      renameSync(part, path);
-    } catch (error) {
-      this.cacheProblem = error instanceof Error ? error.message : String(error);
-    }
   }
 
   [Symbol.dispose](): void {
@@ -165,11 +159,6 @@ function isUsable(architecture: string, own: string): boolean {
   if (architecture.endsWith("a")) return architecture.slice(0, -1) === own;
   const [theirs, mine] = [Number(architecture), Number(own)];
   return Math.floor(theirs / 10) === Math.floor(mine / 10) && theirs <= mine;
-}
-
-function defaultCache(): string {
-  const base = process.env["XDG_CACHE_HOME"];
-  return join(base === undefined || base === "" ? join(homedir(), ".cache") : base, "tc-lint", "ptx");
 }
 
 function readIfThere(path: string): Buffer | undefined {

@@ -32,7 +32,9 @@ export async function runSweep(
     onProgress(`${item.model.opType}, ${index + 1} of ${items.length}`);
     return timeItem(item, context, store, proto.onnx);
   });
-  return { kind: "sweep", device: context.device, driverVersion: context.driver.version, microseconds };
+  const { device: measured, driver } = context;
+  const { cacheProblem } = store;
+  return { kind: "sweep", device: measured, driverVersion: driver.version, microseconds, cacheProblem };
 }
 
 function timeItem(item: SweepItem, context: DeviceContext, store: KernelStore, proto: Proto): number {

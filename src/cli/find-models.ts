@@ -2,7 +2,7 @@
 import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
 import { InputError } from "../ir/errors.ts";
-import { hasMagic, pathMatcher, staticPrefix } from "../settings/glob.ts";
+import { compilePattern, hasMagic, pathMatcher, staticPrefix } from "../settings/glob.ts";
 import { toDisplayPath } from "../settings/paths.ts";
 
 const skippedFolders = new Set(["node_modules", ".git"]);
@@ -48,7 +48,7 @@ function modelsOf(pattern: string): FoundModel[] {
 /** Unlike in a configuration, a pattern without folders is about this folder only. */
 function patternMatcher(pattern: string, root: string): (path: string) => boolean {
   const below = root === "." ? pattern.replace(/^\.\//, "") : pattern.slice(root.length).replace(/^\/+/, "");
-  const matches = pathMatcher(`/${below}`);
+  const matches = compilePattern(`/${below}`, pathMatcher, "the command line");
   return (path) => matches(`/${relative(root, path)}`);
 }
 

@@ -8,6 +8,7 @@ import { openModel } from "../onnx/open.ts";
 import type { Ranges } from "../passes/pass.ts";
 import { observeRanges, type Tensors } from "../verify/index.ts";
 import type { FixFlags } from "./fix-options.ts";
+import type { Guard } from "./guard.ts";
 import { readInputs } from "./read-inputs.ts";
 
 export interface ObservedRanges {
@@ -23,6 +24,8 @@ export interface RangeRequest {
   readonly childUrl: URL;
   readonly sizes: Readonly<Record<string, readonly number[]>>;
   readonly onProgress: (what: string) => void;
+  /** Limits of the whole repair. */
+  readonly guard?: Guard | undefined;
 }
 
 /** Throws InputError where the samples cannot be read or the model does not take them. */
@@ -44,11 +47,19 @@ export async function rangesFor(request: RangeRequest): Promise<ObservedRanges> 
 }
 
 async function observe(request: RangeRequest, samples: readonly Tensors[] | undefined): Promise<Ranges> {
-  const { path, settings, childUrl, sizes, onProgress } = request;
-  const values = namesOf(path, settings);
+  const { path, settings, childUrl, sizes, onProgress, guard } = request;
+  const find = () => namesOf(path, settings);
+  const values = guard === undefined ? find() : guard.run(find);
   const areSamples = samples !== undefined;
   if (values.length === 0) return { largest: new Map(), areSamples };
-  const largest = await observeRanges(path, { values, samples, childUrl, sizes, onProgress });
+  const largest = await observeRanges(path, {
+    values,
+    samples,
+    childUrl,
+    sizes,
+    onProgress,
+    timeoutSeconds: guard?.timeoutSeconds,
+  });
   return { largest, areSamples };
 }
 

@@ -14,7 +14,10 @@ import {
 } from "../verify/index.ts";
 
 export interface ProofRequest
-  extends Pick<VerifyOptions, "childUrl" | "sizes" | "onProgress" | "permutations"> {
+  extends Pick<
+    VerifyOptions,
+    "childUrl" | "sizes" | "onProgress" | "permutations" | "timeoutSeconds" | "memoryBytes"
+  > {
   /** As messages name it. */
   readonly path: string;
   readonly original: string;

@@ -1,6 +1,7 @@
 /** @file The GPU's process as the commands use it. */
 import { runOnGpu } from "../../cuda-runtime/session/process.ts";
 import type { GpuResult, GpuTask } from "./gpu-protocol.ts";
+import { complain } from "./stderr.ts";
 
 const childUrl = new URL("../gpu-child.js", import.meta.url);
 
@@ -17,5 +18,21 @@ export async function askGpu<Task extends GpuTask>(
   task: Task,
   limits: GpuLimits = {},
 ): Promise<Extract<GpuResult, { kind: Task["kind"] }>> {
-  return await runOnGpu<Task, Extract<GpuResult, { kind: Task["kind"] }>>(task, { ...limits, childUrl });
+  const options = { ...limits, childUrl };
+  const result = await runOnGpu<Task, Extract<GpuResult, { kind: Task["kind"] }>>(task, options);
+  noteOnce(cacheProblemOf(result));
+  return result;
+}
+
+function cacheProblemOf(result: GpuResult): string | undefined {
+  return result.kind === "doctor" ? undefined : result.cacheProblem;
+}
+
+let isNoted = false;
+
+/** A command asks several times; the doctor has a line of its own. */
+function noteOnce(problem: string | undefined): void {
+  if (problem === undefined || isNoted) return;
+  isNoted = true;
+  complain(`compiled kernels are not kept for the next time: ${problem}`);
 }

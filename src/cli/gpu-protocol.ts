@@ -100,6 +100,8 @@ export interface RunsReport {
   readonly device: DeviceInfo;
   readonly driverVersion: number;
   readonly runs: readonly RunReport[];
+  /** Why kernels that the driver compiled are not kept for the next time, if so. */
+  readonly cacheProblem: string | undefined;
 }
 
 /** One thing that was tried. */
@@ -125,6 +127,8 @@ export interface SweepReport {
   readonly driverVersion: number;
   /** By item. */
   readonly microseconds: readonly number[];
+  /** Why kernels that the driver compiled are not kept for the next time, if so. */
+  readonly cacheProblem: string | undefined;
 }
 
 export type GpuResult = RunsReport | DoctorReport | SweepReport;

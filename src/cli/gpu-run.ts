@@ -27,7 +27,8 @@ export async function runModels(
   using store = new KernelStore(context, { kernels });
   const { device, driver } = context;
   const runs = task.runs.map((run) => new ModelRunner(context, store, kernels, run, onProgress).run());
-  return { kind: "run", device, driverVersion: driver.version, runs };
+  const { cacheProblem } = store;
+  return { kind: "run", device, driverVersion: driver.version, runs, cacheProblem };
 }
 
 class ModelRunner {

@@ -10,11 +10,13 @@ import {
   parseCount,
   parseDims,
   parseList,
+  parsePositive,
   parsePrecision,
   parseShapes,
   parseShare,
 } from "../settings/values.ts";
 import { formatNames, parseFormats, type ReportRequest } from "./formats.ts";
+import type { Limits } from "./guard.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
@@ -69,6 +71,8 @@ export const lintOptions = {
     "What a Git LFS pointer in a model's place is: error, warn, skip (default error)",
   ),
   jobs: { ...text("Files:", "Models linted at once (default: one a core)"), alias: "j" },
+  timeout: text("Limits:", "Seconds that a model may take (default: by its size, a minute and more)"),
+  "memory-gb": text("Limits:", "Memory that a model may take (default: three quarters of the machine's)"),
   "print-config": flag("Configuration:", "Print what was decided for each model, and stop"),
 } as const;
 
@@ -88,6 +92,8 @@ export interface LintFlags {
   readonly errorOnUnmatchedPattern: boolean;
   readonly lfsPointers: LfsPointers;
   readonly jobs: number | undefined;
+  /** Of each model. */
+  readonly limits: Limits;
 }
 
 /** The configuration nearest to each model, one file for all, or none. */
@@ -149,6 +155,15 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
     lfsPointers: parseChoice(pointers, "--lfs-pointers", ["error", "warn", "skip"]),
     jobs: mapped(jobs, (value) => parseCount(value, "--jobs", 1, 4096)),
+    limits: readLimits(argv),
+  };
+}
+
+function readLimits({ timeout, "memory-gb": memory }: LintArguments): Limits {
+  const gigabytes = mapped(single(memory, "--memory-gb"), (value) => parsePositive(value, "--memory-gb"));
+  return {
+    timeoutSeconds: mapped(single(timeout, "--timeout"), (value) => parsePositive(value, "--timeout")),
+    memoryBytes: mapped(gigabytes, (value) => value * 2 ** 30),
   };
 }
 

@@ -1,14 +1,23 @@
 /** @file Several models at once, each in a worker thread; one that takes its worker down fails alone. */
+import { getHeapStatistics } from "node:v8";
 import { Worker } from "node:worker_threads";
-import { InputError } from "../ir/errors.ts";
+import { memoryShare } from "../ir/memory.ts";
+import { timerMilliseconds } from "../ir/time.ts";
 import { failureOf } from "./failed-report.ts";
+import { type Limits, memoryAdvice, secondsFor, type Task, tooLarge, tooLate } from "./guard.ts";
+import { isHeapLimitGiven } from "./memory-limit.ts";
 import type { LintOutcome, LintPlan } from "./plan.ts";
+
+/** Of a thread, however many share the memory: most models take a tenth of it. */
+const leastHeapBytes = 2 ** 29;
 
 export interface PoolOptions {
   /** The worker's script. */
   readonly workerUrl: URL;
   /** Threads at once. */
   readonly size: number;
+  /** Of each model. */
+  readonly limits?: Limits;
   /** Called as models begin and end. */
   readonly onProgress: (progress: Progress) => void;
 }
@@ -27,7 +36,7 @@ export async function lintInPool(plans: readonly LintPlan[], options: PoolOption
   let [next, done] = [0, 0];
   const report = () => options.onProgress({ done, total: plans.length, running: [...running.values()] });
   const lane = async () => {
-    const slot = new Slot(options.workerUrl);
+    const slot = new Slot(options, Math.min(options.size, plans.length));
     try {
       for (let index = next++; index < plans.length; index = next++) {
         const plan = plans[index];
@@ -50,26 +59,47 @@ export async function lintInPool(plans: readonly LintPlan[], options: PoolOption
 /** One thread after another: a new one when the last was lost. */
 class Slot {
   readonly #url: URL;
+  readonly #limits: Limits;
+  readonly #heapBytes: number;
   #worker: Worker | undefined;
 
-  constructor(url: URL) {
-    this.#url = url;
+  constructor({ workerUrl, limits = {} }: PoolOptions, lanes: number) {
+    this.#url = workerUrl;
+    this.#limits = limits;
+    const allowed = limits.memoryBytes ?? Math.max(memoryShare() / lanes, leastHeapBytes);
+    this.#heapBytes = isHeapLimitGiven() ? Math.min(allowed, getHeapStatistics().heap_size_limit) : allowed;
   }
 
-  lint(plan: LintPlan): Promise<LintOutcome> {
-    this.#worker ??= new Worker(this.#url);
+  async lint(plan: LintPlan): Promise<LintOutcome> {
+    const task: Task = { path: plan.path, doing: "linting", ...this.#limits };
+    const seconds = secondsFor(task);
+    this.#worker ??= new Worker(this.#url, {
+      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#heapBytes / 2 ** 20) },
+    });
     const worker = this.#worker;
+    const answer = await this.#answer(worker, plan, seconds);
+    if ("report" in answer) return answer;
+    this.#worker = undefined;
+    // What is late may go on for long.
+    await worker.terminate();
+    const { lost } = answer;
+    return failureOf(plan, lost === "late" ? tooLate(task, seconds) : lossOf(task, lost, this.#heapBytes));
+  }
+
+  #answer(
+    worker: Worker,
+    plan: LintPlan,
+    seconds: number,
+  ): Promise<LintOutcome | { readonly lost: unknown }> {
     return new Promise((resolve) => {
-      const finish = (outcome: LintOutcome) => {
+      const finish = (answer: LintOutcome | { readonly lost: unknown }) => {
+        clearTimeout(timer);
         worker.off("message", finish).off("error", fail).off("exit", end);
-        resolve(outcome);
+        resolve(answer);
       };
-      const lose = (error: unknown) => {
-        this.#worker = undefined;
-        finish(failureOf(plan, error));
-      };
-      const fail = (error: unknown) => lose(lossOf(plan, error));
-      const end = (code: number) => lose(new Error(`its worker thread ended with code ${code}`));
+      const fail = (error: unknown) => finish({ lost: error });
+      const end = (code: number) => fail(new Error(`its worker thread ended with code ${code}`));
+      const timer = setTimeout(() => fail("late"), timerMilliseconds(seconds));
       worker.on("message", finish).on("error", fail).on("exit", end);
       worker.postMessage(plan);
     });
@@ -81,9 +111,7 @@ class Slot {
 }
 
 /** Running out of memory is the model's doing, by its size; anything else is ours. */
-function lossOf(plan: LintPlan, error: unknown): unknown {
+function lossOf(task: Task, error: unknown, heapBytes: number): unknown {
   const isMemory = error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
-  if (!isMemory) return error;
-  const message = `${plan.path}: linting it needs more memory than a worker thread may use; lint it alone, or with node --max-old-space-size`;
-  return new InputError("out-of-memory", message, { cause: error });
+  return isMemory ? tooLarge(task, heapBytes, `${memoryAdvice}, and so does linting it alone`) : error;
 }

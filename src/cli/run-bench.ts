@@ -18,6 +18,7 @@ import { missingWeights, planSizes, prepareModel, sizesOf } from "./gpu-plan.ts"
 import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { ModelRequest, ModelRun } from "./gpu-protocol.ts";
 import { targetOfGpu } from "./gpu-roofline.ts";
+import { Guard } from "./guard.ts";
 import { writeReportFile } from "./output.ts";
 import { ProgressLine } from "./progress.ts";
 import { writeStdout } from "./stdout.ts";
@@ -107,11 +108,14 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
   for (const path of models) {
     const precision = flags.precision ?? "fp16";
     const isFixed = flags.fix && !flags.compare && precision !== "fp32" && precision !== "model";
-    const isRepaired = isFixed && hasWeights(path);
+    const guard = new Guard({ path, doing: "planning", timeoutSeconds: flags.timeoutSeconds });
+    const isRepaired = isFixed && guard.run(() => hasWeights(path));
     const fix = isRepaired ? await runtimeFix(path, flags.dims, gpu.id, flags.config) : undefined;
-    using prepared = prepareModel({ path, precision, fix }, { isRun: false });
+    using prepared = guard.run(() => prepareModel({ path, precision, fix }, { isRun: false }));
     const { plan, sizes } = planned(path, () =>
-      planSizes(prepared.model, listed(flags.dims), { precision, target }, { memoryBytes: undefined }),
+      guard.run(() =>
+        planSizes(prepared.model, listed(flags.dims), { precision, target }, { memoryBytes: undefined }),
+      ),
     );
     const described = (step: Step) => describedStep(step, manifest, target);
     const steps = plan.steps.map(described);

@@ -1,5 +1,5 @@
 /** @file `tc-lint --fix` and `--diff`: one model after the other, each repaired, verified and put in place on its own. */
-import { type FixOutcome, fixModel, type Proof, type Verify } from "../fix/fix.ts";
+import { type FixOutcome, fixModel, type Proof, type Verify, type Within } from "../fix/fix.ts";
 import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
 import { counted } from "../report/format.ts";
@@ -13,6 +13,7 @@ import { entryOf, type FixEntry, failedEntry } from "./fix-report.ts";
 import { fixSettings, withRanges } from "./fix-settings.ts";
 import { failureAdvice, renderFixText } from "./fix-text.ts";
 import { promisedProof, proveSame } from "./fix-verify.ts";
+import { Guard, type Limits } from "./guard.ts";
 import { makePlans } from "./make-plans.ts";
 import type { LintFlags } from "./options.ts";
 import type { LintPlan } from "./plan.ts";
@@ -70,7 +71,7 @@ function fixCode(entries: readonly FixEntry[], failed: boolean, { dryRun, exitNo
 }
 
 async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promise<FixEntry> {
-  const { outcome, ranges } = await fixOne(plan, fix);
+  const { outcome, ranges } = await fixOne(plan, fix, flags.limits);
   const color = colorLevel({
     flag: flags.color,
     env: process.env,
@@ -88,6 +89,7 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promis
 async function fixOne(
   plan: LintPlan,
   fix: FixFlags,
+  limits: Limits,
 ): Promise<{ readonly outcome: FixOutcome; readonly ranges: string | undefined }> {
   const { path } = plan;
   const progress = new ProgressLine({
@@ -96,13 +98,15 @@ async function fixOne(
   });
   const sizes = Object.fromEntries(Object.entries(plan.settings.dims).map(([name, size]) => [name, [size]]));
   const onProgress = (what: string) => progress.show(`${path}: comparing ${what} …`);
+  const guard = new Guard({ path, doing: "fixing", ...limits });
+  const within: Within = (work) => guard.run(work);
   try {
     progress.show(`${path}: fixing …`);
-    const settings = fixSettings(plan, fix);
+    const settings = within(() => fixSettings(plan, fix));
     const seen =
       fix.half === undefined
         ? undefined
-        : await rangesFor({ path, settings, flags: fix, childUrl, sizes, onProgress });
+        : await rangesFor({ path, settings, flags: fix, childUrl, sizes, onProgress, guard });
     const decided = withRanges(settings, seen?.ranges);
     const verify: Verify = (original, candidate, permutations) => {
       const request = {
@@ -114,6 +118,8 @@ async function fixOne(
         childUrl,
         sizes,
         onProgress,
+        timeoutSeconds: guard.timeoutSeconds,
+        memoryBytes: limits.memoryBytes,
       };
       return fix.half === undefined ? proveSame(request) : proveHalf(request, settings.options.halfType);
     };
@@ -124,6 +130,7 @@ async function fixOne(
       dryRun: fix.dryRun,
       promise: fix.verify ? promisedProof() : "unverified",
       verify: fix.verify ? verify : unverified,
+      within,
     });
     return { outcome, ranges: seen?.from };
   } finally {

@@ -1,13 +1,17 @@
 /** @file `tc-lint lint`: plans, outcomes, reports, exit code. */
 import { availableParallelism } from "node:os";
 import { InputError } from "../ir/errors.ts";
+import { memoryShare } from "../ir/memory.ts";
 import type { LintReport } from "../lint/result.ts";
 import { errorsOnly, reportOf } from "../report/summary.ts";
 import { version } from "../version.ts";
 import { exitCodeOf } from "./exit-code.ts";
+import { failureOf } from "./failed-report.ts";
+import { Guard } from "./guard.ts";
 import { applyPointerPolicy } from "./lfs-pointers.ts";
 import { lintFile } from "./lint-file.ts";
 import { makePlans, sizeNames } from "./make-plans.ts";
+import { heapBound, isHeapLimitGiven } from "./memory-limit.ts";
 import type { LintFlags } from "./options.ts";
 import type { LintOutcome, LintPlan } from "./plan.ts";
 import { lintInPool } from "./pool.ts";
@@ -47,14 +51,15 @@ async function lintAll(plans: readonly LintPlan[], flags: LintFlags, workerUrl: 
   try {
     const [only, ...more] = plans;
     if (only !== undefined && more.length === 0) {
-      return [lintFile(only, (phase) => progress.show(`${only.path}: ${phase} …`))];
+      const outcome = lintAlone(only, flags, (phase) => progress.show(`${only.path}: ${phase} …`));
+      if (outcome !== "needs-thread") return [outcome];
     }
     const interrupted = interrupt(progress);
     try {
-      const size = flags.jobs ?? availableParallelism();
       return await lintInPool(plans, {
         workerUrl,
-        size,
+        size: flags.jobs ?? availableParallelism(),
+        limits: flags.limits,
         onProgress: ({ done, total, running }) =>
           progress.show(`${done} of ${total} models: ${running.join(", ")}`),
       });
@@ -63,6 +68,28 @@ async function lintAll(plans: readonly LintPlan[], flags: LintFlags, workerUrl: 
     }
   } finally {
     progress.erase();
+  }
+}
+
+/**
+ * In the main thread, which saves the start of another. Its JavaScript has V8's default of memory, whatever the machine has;
+ * a thread can be given more, and ends alone where that is not enough either.
+ */
+function lintAlone(
+  plan: LintPlan,
+  { limits }: LintFlags,
+  onPhase: (phase: string) => void,
+): LintOutcome | "needs-thread" {
+  const allowed = limits.memoryBytes ?? memoryShare();
+  const own = heapBound();
+  const memoryBytes = Math.min(allowed, own);
+  const guard = new Guard({ path: plan.path, doing: "linting", ...limits, memoryBytes });
+  try {
+    return guard.run(() => lintFile(plan, onPhase));
+  } catch (error) {
+    const isFull = error instanceof InputError && error.code === "out-of-memory";
+    const isMore = isFull && own < allowed && !isHeapLimitGiven();
+    return isMore ? "needs-thread" : failureOf(plan, error);
   }
 }
 

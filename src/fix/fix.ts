@@ -62,7 +62,12 @@ export interface FixRequest {
   readonly promise: string;
   /** Only say what would change. */
   readonly dryRun: boolean;
+  /** Runs what is computed, within limits of the caller's; what it throws ends the repair. */
+  readonly within?: Within | undefined;
 }
+
+export type Within = <T>(work: () => T) => T;
+const unlimited: Within = (work) => work();
 
 export interface FixOutcome {
   readonly path: string;
@@ -90,11 +95,14 @@ const maxRounds = 10;
 const metadataKey = "tc-lint.fix";
 
 export async function fixModel(request: FixRequest): Promise<FixOutcome> {
-  using original = openModel(request.path);
+  const { within = unlimited } = request;
+  using original = within(() => openModel(request.path));
   checkWeights(original);
-  checkNodes(original, request.settings);
   const state = sourceState(original);
-  const whole = { ...runFix(original, request.settings), left: [] };
+  const whole = within(() => {
+    checkNodes(original, request.settings);
+    return { ...runFix(original, request.settings), left: [] };
+  });
   const isCopy = resolve(request.destination) !== resolve(request.path);
   if (request.dryRun || (!whole.fixed.changed && !isCopy)) {
     return { ...outcomeOf(request, original, whole), ...unwritten(original) };
@@ -143,8 +151,10 @@ async function place(
   { request, original, state, lock }: Site,
   isTrial = false,
 ): Promise<Placed | InputError> {
+  const { within = unlimited } = request;
   const { render } = signedAs(fixed, original, request.promise);
-  using staged = await stageModel({ source: original, state, lock, render });
+  const rendered = (location: string) => within(() => render(location));
+  using staged = await stageModel({ source: original, state, lock, render: rendered });
   const proof = fixed.changed
     ? await differenceOr(request.verify(request.path, staged.path, fixed.permutations))
     : null;
@@ -169,8 +179,9 @@ async function differenceOr<T>(verification: Promise<T>): Promise<T | InputError
 /** As much of a fix as is the same function: the original itself where nothing is. */
 async function soundPartOf(whole: Fix, difference: InputError, site: Site): Promise<JudgedFix> {
   const { original, request } = site;
+  const { settings, within = unlimited } = request;
   const limited = (kept: readonly Piece[], left: readonly LeftPiece[]) =>
-    runFix(original, { ...request.settings, leaveOut: nothingBut(kept, left) });
+    within(() => runFix(original, { ...settings, leaveOut: nothingBut(kept, left) }));
   const { kept, left } = await bisect(whole.fixed.parts, reasonOf(difference), async (pieces) => {
     const placed = await place(limited(pieces, []), site, true);
     return placed instanceof InputError ? reasonOf(placed) : undefined;
@@ -182,7 +193,12 @@ function reasonOf(difference: InputError): string {
   return difference instanceof DifferenceError ? difference.detail : difference.message;
 }
 
-function outcomeOf(
+function outcomeOf(request: FixRequest, original: OpenModel, fix: JudgedFix): Omit<FixOutcome, keyof Placed> {
+  const { within = unlimited } = request;
+  return within(() => comparedOutcome(request, original, fix));
+}
+
+function comparedOutcome(
   { path, destination }: FixRequest,
   original: OpenModel,
   { fixed, settings, left }: JudgedFix,

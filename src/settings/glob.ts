@@ -1,8 +1,38 @@
-/** @file File and node-name patterns: `*`, `**`, `?`, `[abc]`, `{a,b}` and `\` before a literal character. */
+/**
+ * @file File and node-name patterns: `*`, `**`, `?`, `[abc]`, `{a,b}`, `{1..3}` and `\` before a literal character.
+ *
+ * Patterns may come with a model, beside which a configuration is read, so that matching is by minimatch 11, which
+ * does not backtrack: as regular expressions, a dozen stars take hours. What it would leave unexpanded without a word, and what
+ * braces multiply, is refused here.
+ */
+import { braceExpand, Minimatch } from "minimatch";
+import { InputError } from "../ir/errors.ts";
 
 /** Longer patterns are refused: a pattern is typed by a person. */
 const maxLength = 4096;
+const maxBraces = 32;
 const maxAlternatives = 1000;
+/** Characters of all alternatives together: what matching one name costs is in proportion. */
+const maxExpandedLength = 65_536;
+/** Of a pattern in a message. */
+const maxShown = 80;
+
+/** Matchers are asked for again with each model. */
+const maxRemembered = 1000;
+const remembered = new Map<string, (text: string) => boolean>();
+
+/** No file or node has it in its name: what was UTF-8 holds no half of a surrogate pair. */
+const sentinel = "\ud800";
+
+const plain = {
+  dot: true,
+  nobrace: true,
+  nocomment: true,
+  noext: true,
+  nonegate: true,
+  platform: "linux",
+  preserveMultipleSlashes: true,
+} as const;
 
 export function hasMagic(pattern: string): boolean {
   return /[*?[\]{}]/.test(pattern);
@@ -10,24 +40,46 @@ export function hasMagic(pattern: string): boolean {
 
 /**
  * Matches a path with `/` between its parts. A pattern without `/` matches the last part, in any folder.
- * `**` stands for any number of folders; a leading dot needs no pattern of its own.
+ * `**` stands for any number of folders; a leading dot needs no pattern of its own. Throws RangeError where a pattern is
+ * too long, or stands for too many.
  */
 export function pathMatcher(pattern: string): (path: string) => boolean {
-  const plain = pattern.replace(/^\.\//, "");
-  const anywhere = !plain.replace(/\/$/, "").includes("/");
-  // A folder stands for everything in it.
-  const body = plain.endsWith("/") ? `${plain}**` : plain;
-  const expression = new RegExp(
-    `^(?:${alternatives(anywhere ? `**/${body}` : body, "path").join("|")})$`,
-    "s",
-  );
-  return (path) => expression.test(path);
+  return remember(`path ${pattern}`, () => {
+    const relative = pattern.replace(/^\.\//, "");
+    const anywhere = !relative.replace(/\/$/, "").includes("/");
+    // A folder stands for everything in it.
+    const body = relative.endsWith("/") ? `${relative}**` : relative;
+    const matchers = expand(anywhere ? `**/${body}` : body).map(
+      (each) => new Minimatch(withPlainDots(each), plain),
+    );
+    return (path) => {
+      const text = withPlainDots(path);
+      return matchers.some((matcher) => matcher.match(text));
+    };
+  });
 }
 
-/** Matches a whole name, where `*` matches `/` and `.` too: `/encoder/*` is everything below. */
+/** Matches a whole name, where `*` matches `/` and `.` too: `/encoder/*` is everything below. Throws like pathMatcher. */
 export function nameMatcher(pattern: string): (name: string) => boolean {
-  const expression = new RegExp(`^(?:${alternatives(pattern, "name").join("|")})$`, "s");
-  return (name) => expression.test(name);
+  return remember(`name ${pattern}`, () => {
+    const options = { ...plain, noglobstar: true };
+    const matchers = expand(pattern).map((each) => new Minimatch(asOnePart(each), options));
+    return (name) => {
+      const text = asOnePart(name);
+      return matchers.some((matcher) => matcher.match(text));
+    };
+  });
+}
+
+/** A matcher; `where` is the flag or the file at fault. Throws InputError `bad-pattern` where it cannot be one. */
+export function compilePattern<T>(pattern: string, compiler: (pattern: string) => T, where: string): T {
+  try {
+    return compiler(pattern);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const shown = pattern.length > maxShown ? `${pattern.slice(0, maxShown)}…` : pattern;
+    throw new InputError("bad-pattern", `${where}: "${shown}" is no pattern: ${reason}`, { cause: error });
+  }
 }
 
 /** The folder part of a pattern before its first special character: where a search starts. */
@@ -39,91 +91,35 @@ export function staticPrefix(pattern: string): string {
   );
 }
 
-type Mode = "path" | "name";
-
-function alternatives(pattern: string, mode: Mode): string[] {
-  if (pattern.length > maxLength) throw new RangeError(`a pattern has more than ${maxLength} characters`);
-  const expanded = expandBraces(pattern);
-  return expanded.map((each) => expressionOf(each, mode));
+/** `..` is a folder like any other: a model may lie beside the folder that patterns are relative to. */
+function withPlainDots(path: string): string {
+  return path.replaceAll(/(?<=^|\/)\.\.?(?=\/|$)/g, `${sentinel}$&`);
 }
 
-/** `a{b,c}d` to `abd` and `acd`, nested ones too; braces without a comma stay as they are. */
-function expandBraces(pattern: string): string[] {
-  const group = findGroup(pattern);
-  if (group === undefined) return [pattern];
-  const { start, end, options } = group;
-  const [head, tail] = [pattern.slice(0, start), pattern.slice(end + 1)];
-  const result = options.flatMap((option) => expandBraces(`${head}${option}${tail}`));
-  if (result.length > maxAlternatives) {
+function asOnePart(name: string): string {
+  return sentinel + name.replaceAll("/", sentinel);
+}
+
+function expand(pattern: string): string[] {
+  if (pattern.length > maxLength) throw new RangeError(`a pattern has more than ${maxLength} characters`);
+  const braces = pattern.split("{").length - 1;
+  if (braces > maxBraces) throw new RangeError(`a pattern has more than ${maxBraces} pairs of braces`);
+  const alternatives = braceExpand(pattern, { braceExpandMax: maxAlternatives + 1 });
+  if (alternatives.length > maxAlternatives) {
     throw new RangeError(`the braces of a pattern have more than ${maxAlternatives} alternatives`);
   }
-  return result;
-}
-
-/** The first pair of braces with a comma of its own. */
-function findGroup(pattern: string): { start: number; end: number; options: string[] } | undefined {
-  for (let start = pattern.indexOf("{"); start >= 0; start = pattern.indexOf("{", start + 1)) {
-    if (pattern[start - 1] === "\\") continue;
-    const options: string[] = [];
-    let [depth, from] = [0, start + 1];
-    for (let at = start; at < pattern.length; at++) {
-      const character = pattern[at];
-      if (character === "\\") at += 1;
-      else if (character === "{") depth += 1;
-      else if (character === "}") depth -= 1;
-      if (depth === 1 && character === ",") {
-        options.push(pattern.slice(from, at));
-        from = at + 1;
-      }
-      if (depth > 0) continue;
-      if (options.length > 0) return { start, end: at, options: [...options, pattern.slice(from, at)] };
-      break;
-    }
+  const length = alternatives.reduce((sum, each) => sum + each.length, 0);
+  if (length > maxExpandedLength) {
+    throw new RangeError(`the alternatives of a pattern have more than ${maxExpandedLength} characters`);
   }
-  return undefined;
+  return alternatives;
 }
 
-function expressionOf(pattern: string, mode: Mode): string {
-  let expression = "";
-  let at = 0;
-  while (at < pattern.length) {
-    const token = nextToken(pattern, at, mode);
-    expression += token.expression;
-    at += token.length;
-  }
-  return expression;
-}
-
-interface Token {
-  readonly expression: string;
-  readonly length: number;
-}
-
-function nextToken(pattern: string, at: number, mode: Mode): Token {
-  const [any, one] = mode === "path" ? ["[^/]*", "[^/]"] : [".*", "."];
-  const character = pattern[at] ?? "";
-  if (character === "\\") return { expression: escapeLiteral(pattern[at + 1] ?? "\\"), length: 2 };
-  if (character === "?") return { expression: one, length: 1 };
-  if (character === "*") {
-    const stars = /^\*+/.exec(pattern.slice(at))?.[0].length ?? 1;
-    const isFolders = mode === "path" && stars >= 2 && (at === 0 || pattern[at - 1] === "/");
-    if (isFolders && pattern[at + stars] === "/") return { expression: "(?:[^/]+/)*", length: stars + 1 };
-    if (isFolders && at + stars === pattern.length) return { expression: ".*", length: stars };
-    return { expression: any, length: stars };
-  }
-  if (character === "[") {
-    const set = /^\[([!^]?)((?:\\.|[^\]\\])+)\]/s.exec(pattern.slice(at));
-    // A set never matches the separator, negated or not.
-    if (set !== null) {
-      const negated = set[1] === "" ? "" : "^";
-      const members = (set[2] ?? "").replaceAll(/\\(.)/gs, "$1").replaceAll(/[\\\]^[]/g, "\\$&");
-      const guard = mode === "path" ? "(?!/)" : "";
-      return { expression: `${guard}[${negated}${members}]`, length: set[0].length };
-    }
-  }
-  return { expression: escapeLiteral(character), length: 1 };
-}
-
-function escapeLiteral(character: string): string {
-  return character.replace(/[\\^$.*+?()[\]{}|/]/, "\\$&");
+function remember(key: string, make: () => (text: string) => boolean): (text: string) => boolean {
+  const known = remembered.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  if (remembered.size >= maxRemembered) remembered.clear();
+  remembered.set(key, made);
+  return made;
 }

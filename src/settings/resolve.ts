@@ -7,7 +7,7 @@ import type { Precision } from "../hardware/target.ts";
 import { InputError } from "../ir/errors.ts";
 import type { ConfigChain } from "./chain.ts";
 import { suggestion } from "./closest.ts";
-import { nameMatcher, pathMatcher } from "./glob.ts";
+import { compilePattern, nameMatcher, pathMatcher } from "./glob.ts";
 import { toDisplayPath } from "./paths.ts";
 import { type RuleInfo, selectRules, specificity } from "./rule-selectors.ts";
 import { parseShare } from "./values.ts";
@@ -96,14 +96,14 @@ export function isIgnoredFile(modelPath: string, chain: ConfigChain | undefined)
   const path = pathIn(chain.folder, modelPath);
   return chain.layers.some(({ config, file }) =>
     (config.ignores ?? []).some((pattern) =>
-      compile(pattern, pathMatcher, `${toDisplayPath(file)}: ignores`)(path),
+      compilePattern(pattern, pathMatcher, `${toDisplayPath(file)}: ignores`)(path),
     ),
   );
 }
 
 /** A matcher of any of some patterns, for node names. */
 export function anyNameMatcher(patterns: readonly string[]): (name: string) => boolean {
-  const matchers = patterns.map((pattern) => compile(pattern, nameMatcher, "nodes"));
+  const matchers = patterns.map((pattern) => compilePattern(pattern, nameMatcher, "nodes"));
   return (name) => matchers.some((matches) => matches(name));
 }
 
@@ -178,21 +178,11 @@ function expand(
 function appliesTo({ files }: Override, modelPath: string, folder: string, shown: string): boolean {
   if (files === undefined) return true;
   const path = pathIn(folder, modelPath);
-  return files.some((pattern) => compile(pattern, pathMatcher, `${shown}: overrides`)(path));
+  return files.some((pattern) => compilePattern(pattern, pathMatcher, `${shown}: overrides`)(path));
 }
 
 function pathIn(folder: string, path: string): string {
   return relative(folder, resolve(path)).replaceAll(sep, "/");
-}
-
-/** A pattern that cannot be read is the configuration's fault. */
-function compile<T>(pattern: string, compiler: (pattern: string) => T, where: string): T {
-  try {
-    return compiler(pattern);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new InputError("bad-pattern", `${where}: "${pattern}" is no pattern: ${reason}`, { cause: error });
-  }
 }
 
 function withAbsolutePaths(config: Config, file: string): Config {

@@ -1,8 +1,8 @@
 /** @file One task in a child process, within limits of time and memory. */
 import { type ChildProcess, fork } from "node:child_process";
-import { totalmem } from "node:os";
 import { fileURLToPath } from "node:url";
 import { InputError } from "../ir/errors.ts";
+import { memoryShare } from "../ir/memory.ts";
 import { timerMilliseconds } from "../ir/time.ts";
 import {
   type ChildAnswer,
@@ -17,7 +17,7 @@ export interface ChildOptions {
   readonly childUrl: URL;
   /** 600 unless given. */
   readonly timeoutSeconds?: number | undefined;
-  /** Resident memory of the child; three quarters of the machine's unless given. */
+  /** Resident memory of the child; three quarters of the machine's, or the container's, unless given. */
   readonly memoryBytes?: number | undefined;
   /** Called with what is being done: "the candidate, normal, seed 1". */
   readonly onProgress?: ((what: string) => void) | undefined;
@@ -37,7 +37,6 @@ export class CrashError extends InputError {
 }
 
 const defaultTimeoutSeconds = 600;
-const defaultMemoryShare = 0.75;
 /** Of what the child says on its way down, the end is kept. */
 const maxStderrBytes = 4096;
 
@@ -67,7 +66,7 @@ class Conversation {
   #isLate = false;
 
   constructor(child: ChildProcess, work: Work, path: string, options: ChildOptions) {
-    const { memoryBytes = defaultMemoryShare * totalmem(), timeoutSeconds = defaultTimeoutSeconds } = options;
+    const { memoryBytes = memoryShare(), timeoutSeconds = defaultTimeoutSeconds } = options;
     this.#child = child;
     this.#request = { work, memoryBytes };
     this.#path = path;

@@ -43,7 +43,13 @@ describe("calibrate", () => {
     const microseconds = items.map(
       ({ work, variant }) => 1.4 * plain.estimate(work, target, { variant, biased: false }).microseconds + 2,
     );
-    const report = { kind: "sweep", device, driverVersion: 13_000, microseconds } as const;
+    const report = {
+      kind: "sweep",
+      device,
+      driverVersion: 13_000,
+      microseconds,
+      cacheProblem: undefined,
+    } as const;
     const { calibration, lines } = calibrationOf(items, report);
     expect(checkCalibration(JSON.parse(JSON.stringify(calibration)))).toHaveProperty("calibration");
     expect(lines).toHaveLength(4);

@@ -16,6 +16,11 @@ const rows: readonly (readonly [pattern: string, matches: readonly string[], mis
   ["a\\*.onnx", ["a*.onnx"], ["ab.onnx"]],
   ["a+(b)$.onnx", ["a+(b)$.onnx"], ["aab.onnx"]],
   ["[", ["["], ["x"]],
+  ["*.onnx", ["../models/a.onnx", "../../a.onnx"], ["../a"]],
+  ["../m/*.onnx", ["../m/a.onnx"], ["m/a.onnx"]],
+  ["v{1..3}.onnx", ["v1.onnx", "v3.onnx"], ["v4.onnx"]],
+  ["!a.onnx", ["!a.onnx"], ["b.onnx"]],
+  ["#a.onnx", ["#a.onnx"], []],
 ];
 
 describe("path patterns", () => {
@@ -25,9 +30,32 @@ describe("path patterns", () => {
     for (const path of misses) expect([path, matcher(path)]).toEqual([path, false]);
   });
 
-  test("a pattern that explodes is refused", () => {
-    expect(() => pathMatcher("{a,b}".repeat(20))).toThrow(/alternatives/);
-    expect(() => pathMatcher("*".repeat(5000))).toThrow(/characters/);
+  test.each([
+    ["{a,b}".repeat(20), /more than 1000 alternatives/],
+    [`${"{a,".repeat(33)}b${"}".repeat(33)}`, /more than 32 pairs of braces/],
+    [`${"{a,b}".repeat(9)}${"*x".repeat(1000)}`, /alternatives of a pattern have more than 65536 characters/],
+    ["{1..1000000000}", /more than 1000 alternatives/],
+    ["*".repeat(5000), /more than 4096 characters/],
+  ])("%s is refused", (pattern, message) => {
+    expect(() => pathMatcher(pattern)).toThrow(message);
+    expect(() => nameMatcher(pattern)).toThrow(message);
+  });
+});
+
+/** As regular expressions these take longer than anyone waits, so that a failure is the test's time limit. */
+describe("patterns that are made to take long do not", () => {
+  const hostile: readonly (readonly [pattern: string, text: string])[] = [
+    [`${"*a".repeat(500)}*b`, `${"a".repeat(4000)}c`],
+    [`${"*?".repeat(500)}*b`, `${"a".repeat(4000)}c`],
+    [`${"{*a,*aa}".repeat(9)}b`, `${"a".repeat(4000)}c`],
+    [`${"**/a/".repeat(500)}b`, `${"a/".repeat(2000)}c`],
+    [`${"**/*a*a*/".repeat(100)}b`, `${"aaaa/".repeat(1000)}c`],
+    [`${"*[!b]".repeat(500)}*b`, `${"a".repeat(4000)}c`],
+    [`${"+(a|aa)".repeat(500)}b`, `${"a".repeat(4000)}c`],
+  ];
+  test.each(hostile)("%s", (pattern, text) => {
+    expect(pathMatcher(pattern)(text)).toBe(false);
+    expect(nameMatcher(pattern)(text)).toBe(false);
   });
 });
 
@@ -36,6 +64,8 @@ test("in names of nodes a star crosses slashes and dots", () => {
   expect(matches("/encoder/layer.0/attn/MatMul_1")).toBe(true);
   expect(matches("/decoder/layer.0/attn/MatMul_1")).toBe(false);
   expect(nameMatcher("head")("/lm/head")).toBe(false);
+  for (const name of ["", ".", "..", "/", "a//b", ".hidden"]) expect(nameMatcher("*")(name)).toBe(true);
+  expect(nameMatcher("a/**")("a/b/c")).toBe(true);
 });
 
 test("where a search starts", () => {

@@ -56,6 +56,20 @@ describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
     expect(exitCode).toBe(1);
   });
 
+  it("says once that compiled kernels cannot be kept, and goes on", async () => {
+    const elsewhere = { ...env, XDG_CACHE_HOME: cli.script };
+    const { exitCode, stderr } = await runCli(cli, ["bench", "--repeats", "3", model], { env: elsewhere });
+    expect(stderr.match(/compiled kernels are not kept for the next time: ENOTDIR/g)).toHaveLength(1);
+    expect(exitCode).toBe(0);
+  });
+
+  it("takes no size of the cache that is none", async () => {
+    const { exitCode, stderr } = await runCli(cli, ["bench", model], {
+      env: { ...env, TC_LINT_CACHE_MB: "big" },
+    });
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('TC_LINT_CACHE_MB: found "big"')]);
+  });
+
   it("bench times four configurations, and the steps of one", async () => {
     const { exitCode, stdout } = await run(["bench", "--repeats", "3", "-f", "json", model]);
     const report: BenchReport = JSON.parse(stdout);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rules } from "../../rules/index.ts";
 import type { LintPlan } from "../../src/cli/plan.ts";
-import { lintInPool, type Progress } from "../../src/cli/pool.ts";
+import { lintInPool, type PoolOptions, type Progress } from "../../src/cli/pool.ts";
 import { resolveSettings } from "../../src/settings/resolve.ts";
 import { temporaryFolder } from "./models.ts";
 
@@ -12,6 +12,8 @@ let count = 0;
 parentPort.on("message", ({ path }) => {
   if (path === "exit") process.exit(3);
   if (path === "throw") throw new Error("boom");
+  if (path === "hang") for (;;);
+  if (path === "heap") for (const all = []; ; ) all.push([path]);
   if (path === "memory") throw Object.assign(new Error("heap"), { code: "ERR_WORKER_OUT_OF_MEMORY" });
   count += 1;
   const answer = () => parentPort.postMessage({ report: { path, error: null }, bound: [String(count)] });
@@ -22,13 +24,14 @@ function planOf(path: string): LintPlan {
   return { path, settings: resolveSettings(path, undefined, {}, rules), layers: false, mustHave: [] };
 }
 
-async function runPool(paths: readonly string[], size: number) {
+async function runPool(paths: readonly string[], size: number, limits: PoolOptions["limits"] = {}) {
   using folder = temporaryFolder();
   const workerUrl = new URL(`file://${folder.write("worker.mjs", script)}`);
   const progress: Progress[] = [];
   const outcomes = await lintInPool(paths.map(planOf), {
     workerUrl,
     size,
+    limits,
     onProgress: (each) => progress.push(each),
   });
   return { outcomes, progress };
@@ -61,4 +64,22 @@ test("a lost thread is that model's error; a new thread goes on", async () => {
   expect(outcomes[3]?.bug).toContain("Error: boom");
   expect(outcomes[4]?.bug).toBeUndefined();
   expect(outcomes[5]?.bound).toEqual(["1"]);
+});
+
+test("what takes too long, or too much memory, is stopped by name, and the rest goes on", async () => {
+  const limits = { timeoutSeconds: 3, memoryBytes: 2 ** 26 };
+  const { outcomes } = await runPool(["a", "hang", "b", "heap", "c"], 1, limits);
+  expect(outcomes.map(({ report }) => report.error?.code ?? null)).toEqual([
+    null,
+    "timeout",
+    null,
+    "out-of-memory",
+    null,
+  ]);
+  expect(outcomes[1]?.report.error?.message).toBe(
+    "hang: linting it was stopped after 3 s; --timeout allows more",
+  );
+  expect(outcomes[3]?.report.error?.message).toMatch(
+    /^heap: linting it was stopped: it takes more than 0\.06\d GiB/,
+  );
 });

@@ -1,5 +1,5 @@
 /** @file Sessions over a driver without a GPU, whose one useful kernel adds. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { DeviceContext } from "../../cuda-runtime/driver/context.ts";
@@ -15,6 +15,11 @@ const fake = buildFakeCuda();
 afterAll(() => {
   if (fake !== undefined) rmSync(fake.folder, { recursive: true, force: true });
 });
+
+function changeLast(bytes: Buffer): Buffer {
+  bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
+  return bytes;
+}
 
 describe.skipIf(fake === undefined)("A session", () => {
   const kernels = fake?.kernels ?? new URL("file:///");
@@ -49,15 +54,18 @@ describe.skipIf(fake === undefined)("A session", () => {
     ];
     using context = await start();
     const counts: number[] = [];
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 4; round++) {
       using store = new KernelStore(context, { kernels, cache: path.join(folder, "new") });
       using _session = DeviceSession.load(context, store, planOf(...steps));
       counts.push(store.compiled);
-      // One of the two is damaged before the last round.
-      const [kept] = readdirSync(path.join(folder, "new"));
-      if (round === 1) writeFileSync(path.join(folder, "new", kept ?? ""), "garbage");
+      // One of the two is damaged before the third round, in a byte that the driver would not miss; then both are empty.
+      const [kept = "", other = ""] = readdirSync(path.join(folder, "new")).map((name) =>
+        path.join(folder, "new", name),
+      );
+      if (round === 1) writeFileSync(kept, changeLast(readFileSync(kept)));
+      if (round === 2) for (const file of [kept, other]) writeFileSync(file, "");
     }
-    expect(counts).toEqual([2, 0, 1]);
+    expect(counts).toEqual([2, 0, 1, 2]);
     expect(readdirSync(path.join(folder, "new")).every((name) => /^[0-9a-f]{64}\.cubin$/.test(name))).toBe(
       true,
     );
