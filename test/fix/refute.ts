@@ -144,24 +144,25 @@ class Pair implements AsyncDisposable {
     // A value that two others tie for, or a small difference of large ones: any rounding on the way decides it.
     if (precision !== undefined) variants.push(...(await this.#halfNoise(unit[precision], feeds)));
     const found = look(variants);
-    return found !== undefined && (await this.#picksAmongNaN(feeds)) ? undefined : found;
+    return found !== undefined && (await this.#dependsOnPlace(feeds)) ? undefined : found;
   }
 
-  /** Whether an operator of the original that takes the largest of many is given NaN. */
-  async #picksAmongNaN(feeds: Feeds): Promise<boolean> {
+  /** Whether an operator of the original is given what ONNX Runtime makes different things of, by place. */
+  async #dependsOnPlace(feeds: Feeds): Promise<boolean> {
     using model = openModel(this.#task.original);
     const read = model.graph.nodes
-      .filter(({ opType }) => ordered.has(opType))
-      .flatMap(({ inputs: [input] }) => input ?? []);
-    const names = read.filter(({ isInput }) => !isInput).map(({ name }) => name);
+      .filter(({ opType }) => ordered.has(opType) || recurrent.has(opType))
+      .flatMap(({ opType, inputs: [input] }) => (input === undefined ? [] : { opType, input }));
+    const names = read.flatMap(({ input: { isInput, name } }) => (isInput ? [] : name));
     const inner = await this.#session("picked", () => {
       const { bytes } = modelInMemory(model.path, () => exposeValues(model, model.source, names));
       return session(bytes, this.#level);
     });
     const outputs = await tryRun(inner, feeds);
-    return read.some(({ name }) => {
+    return read.some(({ opType, input: { name } }) => {
       const data = outputs?.get(name) ?? feeds[name]?.data;
-      return data !== undefined && Array.from(data as ArrayLike<number>).some(Number.isNaN);
+      const isOdd = recurrent.has(opType) ? (value: number) => !Number.isFinite(value) : Number.isNaN;
+      return data !== undefined && Array.from(data as ArrayLike<number>).some(isOdd);
     });
   }
 
@@ -300,6 +301,8 @@ const halfFactor = 40;
 const roundings = 2;
 /** A tie of two goes the other way in one of them. */
 const noiseSeeds = Array.from({ length: 16 }, (_, index) => index + 1);
+/** Their gates bound a NaN, which a sum of infinities is, to a number, in whole vectors of lanes and not in the rest. */
+const recurrent = new Set(["GRU", "LSTM", "RNN"]);
 /** What ONNX Runtime makes of a NaN among other numbers in these depends on the order in which it takes them. */
 const ordered = new Set(["ReduceMax", "ReduceMin", "MaxPool", "GlobalMaxPool", "ArgMax", "ArgMin", "TopK"]);
 const unit = { fp16: 2 ** -11, bf16: 2 ** -8 } as const;
