@@ -1,8 +1,6 @@
 /** @file Layer by layer on the GPU, in several configurations; or the plan alone, without a GPU. */
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
-import { PlanError, type Step } from "../../cuda-runtime/plan/step.ts";
-import { describeView } from "../../cuda-runtime/plan/view.ts";
-import { groupsOf, placementOf } from "../../cuda-runtime/session/memory.ts";
+import { PlanError } from "../../cuda-runtime/plan/step.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { findGpu, gpus } from "../hardware/gpus.ts";
 import { InputError } from "../ir/errors.ts";
@@ -11,15 +9,15 @@ import { benchReport } from "./bench-report.ts";
 import { type PlanReport, renderBenchText, renderPlanText } from "./bench-text.ts";
 import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
-import { describedStep } from "./gpu-describe.ts";
 import { runtimeFix } from "./gpu-fix.ts";
 import type { BenchFlags } from "./gpu-options.ts";
-import { missingWeights, planSizes, prepareModel, sizesOf } from "./gpu-plan.ts";
+import { missingWeights, planSizes, prepareModel } from "./gpu-plan.ts";
 import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { ModelRequest, ModelRun } from "./gpu-protocol.ts";
 import { targetOfGpu } from "./gpu-roofline.ts";
 import { Guard } from "./guard.ts";
 import { writeReportFile } from "./output.ts";
+import { planReportOf } from "./plan-report.ts";
 import { ProgressLine } from "./progress.ts";
 import { writeStdout } from "./stdout.ts";
 
@@ -112,26 +110,13 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
     const isRepaired = isFixed && guard.run(() => hasWeights(path));
     const fix = isRepaired ? await runtimeFix(path, flags.dims, gpu.id, flags.config) : undefined;
     using prepared = guard.run(() => prepareModel({ path, precision, fix }, { isRun: false }));
-    const { plan, sizes } = planned(path, () =>
+    const found = planned(path, () =>
       guard.run(() =>
         planSizes(prepared.model, listed(flags.dims), { precision, target }, { memoryBytes: undefined }),
       ),
     );
-    const described = (step: Step) => describedStep(step, manifest, target);
-    const steps = plan.steps.map(described);
-    reports.push({
-      model: path,
-      gpu: gpu.id,
-      precision: `${precision}${isRepaired ? " fixed" : " as exported"}`,
-      sizes: sizesOf(sizes),
-      inputs: plan.inputs.map(({ name, view }) => `${name} ${describeView(view)}`),
-      outputs: plan.outputs.map(({ name, view }) => `${name} ${describeView(view)}`),
-      prepare: plan.prepare.map(described),
-      steps,
-      weightBytes: [...groupsOf(plan).constants].reduce((total, { bytes }) => total + bytes, 0),
-      arenaBytes: placementOf(plan).bytes,
-      predictedMicroseconds: steps.reduce((total, step) => total + step.predictedMicroseconds, 0),
-    });
+    const stated = `${precision}${isRepaired ? " fixed" : " as exported"}`;
+    reports.push(planReportOf(found, { model: path, gpu: gpu.id, precision: stated, target, manifest }));
   }
   await write(
     flags,

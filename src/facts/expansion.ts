@@ -12,7 +12,10 @@ import {
 /** ONNX's own checker stops at this many nested calls. */
 export const maxCallDepth = 100;
 /** Nodes of subgraphs and function bodies, every instance counted. The largest real exports have a tenth of that. */
-export const maxInstantiatedNodes = 1_000_000;
+const maxInstantiatedNodes = 1_000_000;
+/** Of a small model; a kilobyte of functions that call each other is no reason for a million. */
+const alwaysInstantiated = 50_000;
+const maxInstantiatedPerNode = 50;
 /** Nodes of loop bodies that are looked at, or planned, one iteration after the other. */
 export const maxUnrolledNodes = 50_000;
 
@@ -30,7 +33,14 @@ interface Size {
 
 /** Throws InputError for functions that recurse, nest or multiply beyond what can be looked at. */
 export function checkExpansion(model: Model): void {
-  if (expandedNodes(model) > maxInstantiatedNodes) throw tooLarge();
+  const limit = instantiationLimit(model);
+  if (expandedNodes(model) > limit) throw tooLarge(limit);
+}
+
+/** How many nodes of subgraphs and function bodies are looked at, by what is written in the file. */
+export function instantiationLimit(model: Model): number {
+  const justified = Math.max(alwaysInstantiated, maxInstantiatedPerNode * writtenNodes(model));
+  return Math.min(maxInstantiatedNodes, justified);
 }
 
 /**
@@ -65,11 +75,10 @@ export function tooDeep(): InputError {
   return new InputError("graph-nesting-too-deep", `graphs and functions nest beyond ${maxScopeDepth} levels`);
 }
 
-export function tooLarge(): InputError {
-  const limit = maxInstantiatedNodes.toLocaleString("en-US");
+export function tooLarge(limit: number): InputError {
   return new InputError(
     "function-expansion-too-large",
-    `functions and loops expand to more than ${limit} nodes`,
+    `functions and loops expand to more than ${limit.toLocaleString("en-US")} nodes, which a model of its size is given`,
   );
 }
 

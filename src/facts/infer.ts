@@ -19,7 +19,7 @@ import { type GraphInference, NodeContext, resolveAttribute } from "./context.ts
 import { collectFactSymbols, factOfType, mergeDeclared } from "./declared.ts";
 import {
   checkExpansion,
-  maxInstantiatedNodes,
+  instantiationLimit,
   maxScopeDepth,
   maxUnrolledNodes,
   tooDeep,
@@ -132,6 +132,7 @@ class Inference implements GraphInference {
   /** Names of the symbols in graph inputs and in declarations that were used. */
   readonly symbols = new Set<string>();
   readonly #pool = new FactPool();
+  readonly #limit: number;
   /** Every pass over a loop counted. */
   #instantiatedNodes = 0;
   /** Those of iterations that are looked at one by one. */
@@ -142,6 +143,8 @@ class Inference implements GraphInference {
     this.#model = model;
     this.bindings = bindings;
     this.#useDeclared = useDeclared;
+    // Beside iterations that are looked at one by one.
+    this.#limit = maxUnrolledNodes + instantiationLimit(model);
   }
 
   run(scope: Scope): void {
@@ -173,7 +176,7 @@ class Inference implements GraphInference {
     }
   }
 
-  /** Each has the whole allowance for the loops inside it; all together end at `maxInstantiatedNodes`. */
+  /** Each has the whole allowance for the loops inside it; all together end at `instantiationLimit`. */
   inferBody(graph: Graph, inputs: readonly (Fact | undefined)[], owner: Node, parent: Scope): Scope {
     this.#unrolledNodes = 0;
     return this.inferSubgraph(graph, inputs, owner, parent).scope;
@@ -220,7 +223,7 @@ class Inference implements GraphInference {
     const size = sizeOf(scope.graph);
     this.#instantiatedNodes += size;
     if (this.#isUnrolling) this.#unrolledNodes += size;
-    if (this.#instantiatedNodes > maxInstantiatedNodes) throw tooLarge();
+    if (this.#instantiatedNodes > this.#limit) throw tooLarge(this.#limit);
     if (scope.depth > maxScopeDepth) throw tooDeep();
     return scope;
   }

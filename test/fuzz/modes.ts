@@ -1,13 +1,20 @@
 /** @file Everything that a model goes through, in this process and without running it: what may come out of each is an answer or an InputError. */
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PlanError } from "../../cuda-runtime/plan/step.ts";
+import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { ruleDocs } from "../../rules/docs.ts";
 import { rules } from "../../rules/index.ts";
+import { renderPlanText } from "../../src/cli/bench-text.ts";
 import { renderFixText } from "../../src/cli/fix-text.ts";
 import { renderers } from "../../src/cli/formats.ts";
+import { planSizes, prepareModel } from "../../src/cli/gpu-plan.ts";
+import { targetOfGpu } from "../../src/cli/gpu-roofline.ts";
+import { planReportOf } from "../../src/cli/plan-report.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { fixModel } from "../../src/fix/fix.ts";
 import type { FixSettings } from "../../src/fix/pipeline.ts";
+import type { Gpu } from "../../src/hardware/gpu.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { stacks } from "../../src/hardware/stacks.ts";
 import { lint } from "../../src/index.ts";
@@ -16,7 +23,7 @@ import { openModel } from "../../src/onnx/open.ts";
 import { reportOf } from "../../src/report/summary.ts";
 import { type Mode as FixMode, modes as fixModes } from "../fix/drawn.ts";
 
-export const modes = ["lint", "diff", "safe", "fp16", "bf16", "nhwc", "all"] as const;
+export const modes = ["lint", "plan", "diff", "safe", "fp16", "bf16", "nhwc", "all"] as const;
 export type Mode = (typeof modes)[number];
 
 /** The code it was refused with, or "done". Whatever else is thrown is a crash. */
@@ -25,9 +32,11 @@ export async function runMode(mode: Mode, bytes: Uint8Array, folder: string): Pr
   writeFileSync(path, bytes);
   try {
     if (mode === "lint") return await lintAndReport(path);
+    if (mode === "plan") return plan(path);
     return mode === "diff" ? await fix(path, "safe", true) : await fix(path, mode, false);
   } catch (error) {
     if (error instanceof InputError) return error.code;
+    if (error instanceof PlanError) return "no-plan";
     throw error;
   }
 }
@@ -45,17 +54,24 @@ async function lintAndReport(path: string): Promise<string> {
       bytesOf: (file) => statSync(file, { throwIfNoEntry: false })?.size,
       describeTarget: ({ gpu, stack }) => `${gpu} with ${stack}`,
     });
-    const control = hasControl(text);
-    if (control !== undefined) throw new Error(`a report has the control character ${control} in it`);
+    refuseControl(text, "a report");
   }
   return model.error?.code ?? "done";
 }
 
+function plan(path: string): string {
+  using prepared = prepareModel({ path, precision: "fp16" }, { isRun: false });
+  const planned = planSizes(prepared.model, {}, { precision: "fp16", target }, { memoryBytes: undefined });
+  const report = planReportOf(planned, { model: path, gpu: "h200", precision: "fp16", target, manifest });
+  refuseControl(renderPlanText(report, 0), "a plan");
+  return "planned";
+}
+
 /** Line ends and tabs apart. */
-function hasControl(text: string): string | undefined {
+function refuseControl(text: string, what: string): void {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   const found = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.exec(text);
-  return found === null ? undefined : JSON.stringify(found[0]);
+  if (found !== null) throw new Error(`${what} has the control character ${JSON.stringify(found[0])} in it`);
 }
 
 async function fix(path: string, mode: FixMode, dryRun: boolean): Promise<string> {
@@ -70,9 +86,7 @@ async function fix(path: string, mode: FixMode, dryRun: boolean): Promise<string
       dryRun,
     });
     const text = renderFixText(outcome, { color: 0, diff: true, ranges: undefined });
-    const control = hasControl(text);
-    if (control !== undefined)
-      throw new Error(`the report of a fix has the control character ${control} in it`);
+    refuseControl(text, "the report of a fix");
     // What is written can be read.
     if (outcome.written) openModel(destination)[Symbol.dispose]();
     return outcome.changed ? "fixed" : "unchanged";
@@ -83,9 +97,18 @@ async function fix(path: string, mode: FixMode, dryRun: boolean): Promise<string
 
 const cost = createCostModel();
 
+const gpu = h200();
+const target = targetOfGpu(gpu);
+function h200(): Gpu {
+  const found = findGpu("h200");
+  if (found === undefined) throw new Error("there is an H200 among the GPUs");
+  return found;
+}
+
+/** Nothing is built where this runs. */
+const manifest = new KernelManifest(new URL("file:///nothing/"), target.computeCapability);
+
 function settingsOf(mode: FixMode): FixSettings {
-  const gpu = findGpu("h200");
-  if (gpu === undefined) throw new Error("there is an H200 among the GPUs");
   return {
     target: { gpu, stack: stacks.cudnn, precision: "fp16" },
     cost,
