@@ -39,7 +39,7 @@ for (const { source, target } of entries) {
       platform: "node",
       format: "esm",
       target: "node20",
-      external: ["koffi", "onnxruntime-node", "protobufjs", "onnx-proto"],
+      external: ["koffi", "onnxruntime-node"],
       banner: {
         js: 'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);',
       },

@@ -26,6 +26,10 @@ export interface Task extends Limits {
 
 const bytesInMebibyte = 2 ** 20;
 const bytesInGibibyte = 2 ** 30;
+/** A second and a half of linting makes less than a gigabyte of objects. */
+const quickMilliseconds = 1500;
+const quickMemoryBytes = 2 * bytesInGibibyte;
+const quickBytes = 16 * bytesInMebibyte;
 /** Far beyond what models of the zoo take on a slow machine (bench/results/scale.json). */
 const allowances = {
   linting: { seconds: 60, secondsPerMebibyte: 5, mostSeconds: 3600 },
@@ -91,16 +95,34 @@ export class Guard {
     return this.#end - performance.now();
   }
 
+  /**
+   * Like `run`, of work that may be begun again. Most models are done before the thread that watches memory would be there:
+   * theirs is started for those that are not.
+   */
+  runRepeatable<T>(work: () => T): T {
+    const isLikelyQuick = sizeOf(this.#task.path) <= quickBytes && this.#memoryBytes >= quickMemoryBytes;
+    const left = Math.min(this.#millisecondsLeft, quickMilliseconds);
+    if (!isLikelyQuick || left <= 0) return this.run(work);
+    try {
+      return stoppable(work, left);
+    } catch (error) {
+      if (hasCode(error, stops.signal)) return interrupted(error);
+      if (!hasCode(error, stops.timer)) throw error;
+    }
+    collectGarbage();
+    return this.run(work);
+  }
+
   /** What `work` returns or throws; InputError `timeout` or `out-of-memory` where it is stopped. Not within itself. */
   run<T>(work: () => T): T {
     const left = this.#millisecondsLeft;
     if (left <= 0) throw tooLate(this.#task, this.#seconds);
     memoryWatch.begin(this.#memoryBytes);
     try {
-      return stoppable(work, Math.ceil(timerMilliseconds(left / 1000)));
+      return stoppable(work, timerMilliseconds(left / 1000));
     } catch (error) {
-      if (hasCode(error, "ERR_SCRIPT_EXECUTION_TIMEOUT")) throw tooLate(this.#task, this.#seconds);
-      if (!hasCode(error, "ERR_SCRIPT_EXECUTION_INTERRUPTED")) throw error;
+      if (hasCode(error, stops.timer)) throw tooLate(this.#task, this.#seconds);
+      if (!hasCode(error, stops.signal)) throw error;
       if (!memoryWatch.wasExceeded) return interrupted(error);
       collectGarbage();
       throw tooLarge(this.#task, this.#memoryBytes, memoryAdvice);
@@ -110,17 +132,24 @@ export class Guard {
   }
 }
 
+/** Node's codes of what ends a script. */
+const stops = {
+  timer: "ERR_SCRIPT_EXECUTION_TIMEOUT",
+  signal: "ERR_SCRIPT_EXECUTION_INTERRUPTED",
+} as const;
+
 /** Where the script finds its work: what it calls is stopped with it. */
 const workKey = "__tcLintWork";
 const script = new Script(`globalThis.${workKey}()`, { filename: "tc-lint-guard" });
 
-function stoppable<T>(work: () => T, timeout: number): T {
+function stoppable<T>(work: () => T, milliseconds: number): T {
   let result: { readonly value: T } | undefined;
   const run = () => {
     result = { value: work() };
   };
   Object.defineProperty(globalThis, workKey, { value: run, configurable: true });
   try {
+    const timeout = Math.ceil(milliseconds);
     script.runInThisContext({ timeout, breakOnSigint: true, displayErrors: false });
   } finally {
     Reflect.deleteProperty(globalThis, workKey);

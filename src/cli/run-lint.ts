@@ -85,7 +85,7 @@ function lintAlone(
   const memoryBytes = Math.min(allowed, own);
   const guard = new Guard({ path: plan.path, doing: "linting", ...limits, memoryBytes });
   try {
-    return guard.run(() => lintFile(plan, onPhase));
+    return guard.runRepeatable(() => lintFile(plan, onPhase));
   } catch (error) {
     const isFull = error instanceof InputError && error.code === "out-of-memory";
     const isMore = isFull && own < allowed && !isHeapLimitGiven();

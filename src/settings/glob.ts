@@ -102,6 +102,8 @@ function asOnePart(name: string): string {
 
 function expand(pattern: string): string[] {
   if (pattern.length > maxLength) throw new RangeError(`a pattern has more than ${maxLength} characters`);
+  const backwards = backwardsRange(pattern);
+  if (backwards !== undefined) throw new RangeError(`the range ${backwards} runs backwards`);
   const braces = pattern.split("{").length - 1;
   if (braces > maxBraces) throw new RangeError(`a pattern has more than ${maxBraces} pairs of braces`);
   const alternatives = braceExpand(pattern, { braceExpandMax: maxAlternatives + 1 });
@@ -113,6 +115,22 @@ function expand(pattern: string): string[] {
     throw new RangeError(`the alternatives of a pattern have more than ${maxExpandedLength} characters`);
   }
   return alternatives;
+}
+
+/** A slip that would match nothing, without a word. */
+function backwardsRange(pattern: string): string | undefined {
+  for (const [, members = ""] of pattern.matchAll(/\[[!^]?((?:\\.|[^\]\\])+)\]/gsu)) {
+    for (const [range, from = "", to = ""] of members.matchAll(/(\\.|[^\\])-(\\.|[^\\])/gsu)) {
+      if (codePoint(from) > codePoint(to)) return range;
+    }
+  }
+  return undefined;
+}
+
+/** Of a character, escaped or not. */
+function codePoint(member: string): number {
+  const character = member.length > 1 && member.startsWith("\\") ? member.slice(1) : member;
+  return character.codePointAt(0) ?? 0;
 }
 
 function remember(key: string, make: () => (text: string) => boolean): (text: string) => boolean {

@@ -34,6 +34,8 @@ describe("path patterns", () => {
     ["{a,b}".repeat(20), /more than 1000 alternatives/],
     [`${"{a,".repeat(33)}b${"}".repeat(33)}`, /more than 32 pairs of braces/],
     [`${"{a,b}".repeat(9)}${"*x".repeat(1000)}`, /alternatives of a pattern have more than 65536 characters/],
+    ["x[z-a]", /the range z-a runs backwards/],
+    ["[a-c\\]-\\[]{a,b}", /the range \\\]-\\\[ runs backwards/],
     ["{1..1000000000}", /more than 1000 alternatives/],
     ["*".repeat(5000), /more than 4096 characters/],
   ])("%s is refused", (pattern, message) => {
@@ -50,6 +52,7 @@ describe("patterns that are made to take long do not", () => {
     [`${"{*a,*aa}".repeat(9)}b`, `${"a".repeat(4000)}c`],
     [`${"**/a/".repeat(500)}b`, `${"a/".repeat(2000)}c`],
     [`${"**/*a*a*/".repeat(100)}b`, `${"aaaa/".repeat(1000)}c`],
+    ["[".repeat(4000), "a".repeat(4000)],
     [`${"*[!b]".repeat(500)}*b`, `${"a".repeat(4000)}c`],
     [`${"+(a|aa)".repeat(500)}b`, `${"a".repeat(4000)}c`],
   ];
