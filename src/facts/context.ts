@@ -20,14 +20,15 @@ export interface GraphInference {
 }
 
 export class NodeContext implements WorkContext {
-  readonly node: Node;
-  readonly scope: Scope;
-  readonly opset: number;
-  readonly inputs: readonly (Fact | undefined)[];
-  readonly outputs: readonly (Fact | undefined)[];
+  // Declared only: as fields they would be defined one by one before the constructor sets them, which is what it took longest over.
+  declare readonly node: Node;
+  declare readonly scope: Scope;
+  declare readonly opset: number;
+  declare readonly inputs: readonly (Fact | undefined)[];
+  declare readonly outputs: readonly (Fact | undefined)[];
   /** Instances of the node's subgraphs, each as last inferred. */
-  subgraphs: Map<Graph, Scope> | undefined;
-  readonly #inference: GraphInference | undefined;
+  declare subgraphs: Map<Graph, Scope> | undefined;
+  declare private readonly inference: GraphInference | undefined;
 
   constructor(
     node: Node,
@@ -40,7 +41,8 @@ export class NodeContext implements WorkContext {
     this.opset = opsetOf(node.domain, scope);
     this.inputs = scope.inputsOf(node);
     this.outputs = outputs;
-    this.#inference = inference;
+    this.subgraphs = undefined;
+    this.inference = inference;
   }
 
   get outputCount(): number {
@@ -114,9 +116,8 @@ export class NodeContext implements WorkContext {
   }
 
   #driver(): GraphInference {
-    if (this.#inference === undefined)
-      throw new Error("tc-lint bug: subgraphs are inferred by `infer` alone");
-    return this.#inference;
+    if (this.inference === undefined) throw new Error("tc-lint bug: subgraphs are inferred by `infer` alone");
+    return this.inference;
   }
 
   #find(name: string): AttributeValue | undefined {

@@ -63,7 +63,9 @@ export function readElements(
 }
 
 function decodeRaw(bytes: Buffer, read: Read, count: number): number[] {
-  return Array.from({ length: count }, (_, index) => read(bytes, index));
+  const values: number[] = [];
+  for (let index = 0; index < count; index++) values.push(read(bytes, index));
+  return values;
 }
 
 function readTyped(source: ByteSource, tensor: TensorRef, dtype: DType, count: number): number[] | undefined {

@@ -102,7 +102,8 @@ export class RelationBuilder {
   /** Axes that are padded as one atom or not at all. */
   readonly whole: { readonly axis: Axis; readonly reason: string }[] = [];
   readonly #scope: Scope;
-  readonly #axes = new Map<Value, readonly Axis[] | undefined>();
+  /** By the value's id; null for what has none. */
+  readonly #axes: (readonly Axis[] | null | undefined)[] = [];
   readonly #hearsay: Hearsay;
   readonly #standIns = new Map<string, number>();
 
@@ -143,8 +144,7 @@ export class RelationBuilder {
 
   #blockNode(node: Node, reason: string): void {
     for (const value of node.inputs) if (value !== undefined) this.block(value, reason);
-    for (const value of node.outputs)
-      if (value !== undefined) this.#axes.set(value, this.#fresh(value, reason));
+    for (const value of node.outputs) if (value !== undefined) this.#set(value, this.#fresh(value, reason));
   }
 
   /** The shuffled axis is new; what lies between its nodes vanishes with them. */
@@ -167,7 +167,7 @@ export class RelationBuilder {
 
   #blockUnstated(node: Node): void {
     for (const [index, value] of node.outputs.entries()) {
-      if (value !== undefined && !this.#axes.has(value)) this.#blockOutput(value, node, index);
+      if (value !== undefined && this.#axes[value.id] === undefined) this.#blockOutput(value, node, index);
     }
   }
 
@@ -191,16 +191,15 @@ export class RelationBuilder {
     }
     if (this.#scope.model.hasTraining)
       this.#blockEverything("training information of the model may refer to it");
-    const axes = this.#axes;
     const rewrites = groupBy(this.rewrites, ({ node }) => node);
     return {
       scope: this.#scope,
       solver: this.solver,
-      axesOf: (value) => (axes.has(value) ? axes.get(value) : this.axesOf(value)),
+      axesOf: (value) => this.axesOf(value),
       contractions: this.contractions,
       rewrites: this.rewrites,
       positions: positionsOf(this.rewrites),
-      rewritesOf: (node) => rewrites.get(node) ?? [],
+      rewritesOf: (node) => rewrites.get(node) ?? noRewrites,
       fills: this.fills,
       shuffles: this.shuffles,
     };
@@ -215,9 +214,13 @@ export class RelationBuilder {
   }
 
   axesOf(value: Value): readonly Axis[] | undefined {
-    if (this.#axes.has(value)) return this.#axes.get(value);
-    const axes = this.#fresh(value, this.#reasonAgainst(value));
-    this.#axes.set(value, axes);
+    const known = this.#axes[value.id];
+    if (known !== undefined) return known ?? undefined;
+    return this.#set(value, this.#fresh(value, this.#reasonAgainst(value)));
+  }
+
+  #set(value: Value, axes: readonly Axis[] | undefined): readonly Axis[] | undefined {
+    this.#axes[value.id] = axes ?? null;
     return axes;
   }
 
@@ -227,13 +230,13 @@ export class RelationBuilder {
     const fits =
       shape?.length === axes.length && axes.every((axis, index) => sizeOfAxis(axis) === shape[index]);
     if (fits) {
-      this.#axes.set(value, axes);
+      this.#set(value, axes);
       this.#blockSymbols(value, axes);
       return;
     }
     for (const axis of axes)
       this.solver.block(axis, `${operatorOf(node)} "${labelOf(node)}" reshapes it in a way not foreseen`);
-    this.#axes.set(value, this.#fresh(value, "its shape is not what its operator's axes say"));
+    this.#set(value, this.#fresh(value, "its shape is not what its operator's axes say"));
   }
 
   block(value: Value, reason: string): void {
@@ -249,7 +252,7 @@ export class RelationBuilder {
 
   #blockOutput(value: Value, node: Node, index: number): void {
     const reason = `output ${index} of ${operatorOf(node)} "${labelOf(node)}" has axes of its own`;
-    this.#axes.set(value, this.#fresh(value, reason));
+    this.#set(value, this.#fresh(value, reason));
   }
 
   #reasonAgainst(value: Value): string | undefined {
@@ -293,6 +296,7 @@ export class RelationBuilder {
   sizesOf(value: Value): readonly number[] | undefined {
     const fact = this.#scope.fact(value);
     if (fact?.kind !== "tensor" || fact.shape === undefined) return undefined;
+    if (fact.shape.every((dim) => typeof dim === "number")) return fact.shape;
     const sizes = fact.shape.map((dim) => this.#numberOf(dim));
     return sizes.every((size) => size !== undefined) ? sizes : undefined;
   }
@@ -308,6 +312,8 @@ export class RelationBuilder {
     return evaluateDim(dim, this.#standIns);
   }
 }
+
+const noRewrites: readonly Rewrite[] = [];
 
 function positionsOf(rewrites: readonly Rewrite[]): Map<Value, PositionRewrite[]> {
   const found = new Map<Value, PositionRewrite[]>();
