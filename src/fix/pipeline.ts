@@ -125,7 +125,7 @@ function knownFacts(model: OpenModel, settings: FixSettings): Facts | undefined 
 
 /** `location` is what the data of the pass's patch will be called. */
 function contextOf(model: OpenModel, settings: FixSettings, pass: PassName, location: string): PassContext {
-  const { target, options } = settings;
+  const { target, options, leaveOut } = settings;
   const context = pricedContext(model, settings);
   return {
     model,
@@ -137,7 +137,7 @@ function contextOf(model: OpenModel, settings: FixSettings, pass: PassName, loca
     pricing: pricingOf(context, settings),
     account: accountOf(context, model, settings),
     names: new FreshNames(model),
-    leftOut: (part) => settings.leaveOut?.(pass, part),
+    leftOut: leaveOut && ((part) => leaveOut(pass, part)),
     open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
     preview: (patch) => previewOf(model, patch, location, settings),
   };

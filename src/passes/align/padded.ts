@@ -1,24 +1,25 @@
 /** @file What a product asks of the GPU once atoms are padded: its operator's own account, on padded shapes. */
 import { NodeContext } from "../../facts/context.ts";
 import { type Atom, type Axis, atomsOf, type PaddedSizes, paddedSize } from "../../ir/axis.ts";
+import type { Dim } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { Fact } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { bindWork, type ProductWork, type TrafficWork } from "../../ops/work.ts";
 import type { SizedProduct } from "../pass.ts";
-import type { Relations, Rewrite } from "./relate.ts";
+import { freeAtomsOf, type Relations, type Rewrite } from "./relate.ts";
 
 /** A fact with padded sizes for true ones. Symbolic axes are never padded and stay symbolic. */
 export function paddedFact(value: Value, relations: Relations, sizes: PaddedSizes): Fact | undefined {
   const fact = relations.scope.fact(value);
   const axes = relations.axesOf(value);
   if (fact?.kind !== "tensor" || fact.shape === undefined || axes === undefined) return fact;
-  const shape = fact.shape.map((dim, index) => {
+  const sizeAt = (dim: Dim, index: number) => {
     const axis = axes[index];
     return typeof dim === "number" && axis !== undefined ? paddedSize(axis, sizes) : dim;
-  });
-  const same = shape.every((dim, index) => dim === fact.shape?.[index]);
-  return same ? fact : { kind: "tensor", dtype: fact.dtype, shape };
+  };
+  if (fact.shape.every((dim, index) => sizeAt(dim, index) === dim)) return fact;
+  return { kind: "tensor", dtype: fact.dtype, shape: fact.shape.map(sizeAt) };
 }
 
 /** One node on padded shapes. */
@@ -108,14 +109,9 @@ function paddedAttention(
 }
 
 /** Atoms that change a product's sizes. */
-export function atomsOfProduct(product: SizedProduct, relations: Relations): Set<Atom> {
-  const atoms = new Set<Atom>();
-  for (const node of product.nodes) {
-    for (const value of [...node.inputs, ...node.outputs]) {
-      for (const axis of value === undefined ? [] : (relations.axesOf(value) ?? [])) {
-        for (const atom of atomsOf(axis)) if (atom.blocked === undefined) atoms.add(atom);
-      }
-    }
-  }
-  return atoms;
+export function atomsOfProduct({ nodes }: SizedProduct, relations: Relations): ReadonlySet<Atom> {
+  return freeAtomsOf(
+    nodes.flatMap(({ inputs, outputs }) => [...inputs, ...outputs]),
+    relations,
+  );
 }

@@ -8,7 +8,6 @@ import type { Value } from "../../ir/model.ts";
 import type { Pricing, SizedProduct, TrafficStep } from "../pass.ts";
 import type { ItemTimes, Time } from "./item-times.ts";
 import { LiveSizes } from "./live-sizes.ts";
-import { atomsOfProduct } from "./padded.ts";
 import type { Relations } from "./relate.ts";
 import { edgeTime } from "./traffic-time.ts";
 
@@ -75,24 +74,23 @@ export class Problem {
   readonly #timesOf = new Map<Atom, readonly Time[]>();
   readonly #allTimes: readonly Time[];
 
+  /** @param products Each with those of the atoms that it has. */
   constructor(
     relations: Relations,
     atoms: ReadonlySet<Atom>,
-    products: readonly SizedProduct[],
+    products: ReadonlyMap<SizedProduct, readonly Atom[]>,
     around: Surroundings,
     pricing: Pricing,
     times: ItemTimes,
   ) {
     this.#relations = relations;
     this.#atoms = [...atoms].sort((a, b) => a.id - b.id);
-    this.#products = products;
+    this.#products = [...products.keys()];
     this.#around = around;
     this.#pricing = pricing;
     this.#times = times;
     const productsOf = new Map<Atom, SizedProduct[]>();
-    for (const product of products) {
-      for (const atom of atomsOfProduct(product, relations)) push(productsOf, atom, product);
-    }
+    for (const [product, own] of products) for (const atom of own) push(productsOf, atom, product);
     for (const atom of this.#atoms)
       this.#timesOf.set(atom, this.#timesOfOne(productsOf.get(atom) ?? [], atom));
     this.#allTimes = this.#timesOfAll();

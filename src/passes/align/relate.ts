@@ -330,8 +330,17 @@ function symbolicSize(dim: Dim): string {
 }
 
 /** Atoms that may still be padded: more than one element, no reason against them. */
-export function freeAtoms(axes: Iterable<Axis>): Set<Atom> {
+export function freeAtoms(relations: Relations): ReadonlySet<Atom> {
+  return freeAtomsOf(relations.scope.graph.values.values(), relations);
+}
+
+/** Those that some values have. */
+export function freeAtomsOf(values: Iterable<Value | undefined>, relations: Relations): ReadonlySet<Atom> {
   const free = new Set<Atom>();
-  for (const axis of axes) for (const atom of atomsOf(axis)) if (atom.blocked === undefined) free.add(atom);
+  for (const value of values) {
+    const axes = value === undefined ? undefined : relations.axesOf(value);
+    if (axes === undefined) continue;
+    for (const axis of axes) for (const atom of atomsOf(axis)) if (atom.blocked === undefined) free.add(atom);
+  }
   return free;
 }

@@ -95,10 +95,12 @@ function laneBy(rule: LaneRule, context: LaneContext, output: number): Lane {
 /** One known number everywhere, or finite ones. */
 function laneOf(elements: readonly number[]): Lane {
   const [first] = elements;
-  if (!elements.every(Number.isFinite)) return unknownLane;
-  return first !== undefined && elements.every((element) => element === first)
-    ? constantLane(first)
-    : finiteLane;
+  let isConstant = first !== undefined;
+  for (const element of elements) {
+    if (!Number.isFinite(element)) return unknownLane;
+    isConstant &&= element === first;
+  }
+  return isConstant && first !== undefined ? constantLane(first) : finiteLane;
 }
 
 class TrueContext extends NodeContext implements LaneContext {
