@@ -24,11 +24,11 @@ export class NodeContext implements WorkContext {
   declare readonly node: Node;
   declare readonly scope: Scope;
   declare readonly opset: number;
-  declare readonly inputs: readonly (Fact | undefined)[];
   declare readonly outputs: readonly (Fact | undefined)[];
   /** Instances of the node's subgraphs, each as last inferred. */
   declare subgraphs: Map<Graph, Scope> | undefined;
   declare private readonly inference: GraphInference | undefined;
+  declare private knownInputs: readonly (Fact | undefined)[] | undefined;
 
   constructor(
     node: Node,
@@ -39,10 +39,15 @@ export class NodeContext implements WorkContext {
     this.node = node;
     this.scope = scope;
     this.opset = opsetOf(node.domain, scope);
-    this.inputs = scope.inputsOf(node);
     this.outputs = outputs;
     this.subgraphs = undefined;
     this.inference = inference;
+    this.knownInputs = undefined;
+  }
+
+  get inputs(): readonly (Fact | undefined)[] {
+    this.knownInputs ??= this.scope.inputsOf(this.node);
+    return this.knownInputs;
   }
 
   get outputCount(): number {

@@ -22,12 +22,40 @@ export interface Time {
 
 type Key = string | number;
 
+/** Most items are asked for at a few sizes, and a graph has a hundred thousand: until there are many, two short lists. */
+const mostListed = 32;
+
+/** Microseconds by key. */
+class Memo {
+  readonly #keys: number[] = [];
+  readonly #times: number[] = [];
+  #rest: Map<Key, number> | undefined;
+
+  get(key: Key): number | undefined {
+    if (typeof key === "number") {
+      const at = this.#keys.indexOf(key);
+      if (at >= 0) return this.#times[at];
+    }
+    return this.#rest?.get(key);
+  }
+
+  set(key: Key, time: number): void {
+    if (typeof key === "number" && this.#keys.length < mostListed) {
+      this.#keys.push(key);
+      this.#times.push(time);
+      return;
+    }
+    this.#rest ??= new Map();
+    this.#rest.set(key, time);
+  }
+}
+
 /** A time that is looked up by all that it depends on. */
 abstract class KnownTime implements Time {
-  readonly #known: Map<Key, number>;
+  readonly #known: Memo;
   readonly #price: () => number;
 
-  constructor(known: Map<Key, number>, price: () => number) {
+  constructor(known: Memo, price: () => number) {
     this.#known = known;
     this.#price = price;
   }
@@ -48,7 +76,7 @@ abstract class KnownTime implements Time {
 class GrownTime extends KnownTime {
   readonly #growth: LiveGrowth;
 
-  constructor(known: Map<Key, number>, price: () => number, growth: LiveGrowth) {
+  constructor(known: Memo, price: () => number, growth: LiveGrowth) {
     super(known, price);
     this.#growth = growth;
   }
@@ -67,7 +95,7 @@ const mostDigits = 3;
 class SizedTime extends KnownTime {
   readonly #axes: readonly LiveAxis[];
 
-  constructor(known: Map<Key, number>, price: () => number, axes: readonly LiveAxis[]) {
+  constructor(known: Memo, price: () => number, axes: readonly LiveAxis[]) {
     super(known, price);
     this.#axes = axes;
   }
@@ -95,7 +123,7 @@ class RewrittenTime extends SizedTime {
   readonly #live: LiveSizes;
 
   constructor(
-    known: Map<Key, number>,
+    known: Memo,
     price: () => number,
     axes: readonly LiveAxis[],
     rewrites: readonly Rewrite[],
@@ -115,7 +143,7 @@ class RewrittenTime extends SizedTime {
 export class ItemTimes {
   readonly #relations: Relations;
   readonly #pricing: Pricing;
-  readonly #known = new Map<SizedProduct | TrafficStep, Map<Key, number>>();
+  readonly #known = new Map<SizedProduct | TrafficStep, Memo>();
   readonly #works = new Map<string, number>();
 
   constructor(relations: Relations, pricing: Pricing) {
@@ -168,8 +196,8 @@ export class ItemTimes {
       : new RewrittenTime(known, price, followed, rewrites, live);
   }
 
-  #knownOf(item: SizedProduct | TrafficStep): Map<Key, number> {
-    const known = this.#known.get(item) ?? new Map<Key, number>();
+  #knownOf(item: SizedProduct | TrafficStep): Memo {
+    const known = this.#known.get(item) ?? new Memo();
     this.#known.set(item, known);
     return known;
   }

@@ -24,15 +24,19 @@ export function paddedFact(value: Value, relations: Relations, sizes: PaddedSize
 
 /** One node on padded shapes. */
 class PaddedContext extends NodeContext {
-  override readonly inputs: readonly (Fact | undefined)[];
+  readonly #inputs: readonly (Fact | undefined)[];
   readonly #attributes: ReadonlyMap<string, number | readonly number[]>;
 
   constructor(node: Node, relations: Relations, sizes: PaddedSizes) {
     const fact = (value: Value | undefined) =>
       value === undefined ? undefined : paddedFact(value, relations, sizes);
     super(node, relations.scope, node.outputs.map(fact));
-    this.inputs = node.inputs.map(fact);
+    this.#inputs = node.inputs.map(fact);
     this.#attributes = rewrittenAttributes(relations.rewritesOf(node), sizes);
+  }
+
+  override get inputs(): readonly (Fact | undefined)[] {
+    return this.#inputs;
   }
 
   override int(name: string): number | undefined {
