@@ -93,6 +93,8 @@ const lastContexts = new WeakMap<FixSettings, { readonly model: OpenModel; reado
 export function pricedContext(model: OpenModel, settings: FixSettings): LintContext {
   const last = lastContexts.get(settings);
   if (last?.model === model) return last.context;
+  // Not two at a time.
+  lastContexts.delete(settings);
   const context = buildContext(model, settings, knownFacts(model, settings));
   lastContexts.set(settings, { model, context });
   lastPreviews.delete(settings);

@@ -12,15 +12,17 @@ const maxCompared = 16;
 /** Of nodes with the same operator, attributes and inputs the first stays. Adds to `removed`; whether any went. */
 export function mergeEqual(draft: Draft, removed: string[]): boolean {
   const before = removed.length;
-  const groups = new Map<string, Group>();
+  const groups = new Map<string, Map<unknown, Group>>();
   const operandOf = operands(draft);
   for (const node of draft.nodes) {
     if (!mayMerge(draft, node)) continue;
     const inputs = draft.inputsOf(node);
-    const outline = JSON.stringify([draft.opTypeOf(node), operandOf(inputs[0] ?? "")]);
-    const group = groups.get(outline);
+    const ofOperator = groups.get(draft.opTypeOf(node)) ?? new Map<unknown, Group>();
+    groups.set(draft.opTypeOf(node), ofOperator);
+    const operand = operandOf(inputs[0] ?? "");
+    const group = ofOperator.get(operand);
     if (group === undefined) {
-      groups.set(outline, { node, inputs, first: undefined });
+      ofOperator.set(operand, { node, inputs, first: undefined });
       continue;
     }
     const twin = twinIn(group, draft, node, inputs, operandOf);
@@ -108,17 +110,23 @@ function isNumber(value: number): boolean {
   return !Number.isNaN(value);
 }
 
+/** Something to tell operands apart by. */
 type OperandOf = (name: string) => unknown;
 
 /** Short constants that hold the same are one operand, under whichever name. */
 function operands(draft: Draft): OperandOf {
   const known = new Map<string, unknown>();
+  const constants = new Map<string, unknown>();
   const read = (name: string) => {
     const stored = name === "" ? undefined : draft.storedOf(name);
     const numbers = stored?.numbers(maxCompared);
     const isExact = isIntegral(stored?.dtype) ? Number.isSafeInteger : isNumber;
     if (stored === undefined || numbers?.every(isExact) !== true) return name;
-    return [stored.dtype, stored.dims, numbers.map(numberText)];
+    const contents = [stored.dtype, stored.dims, numbers.map(numberText)];
+    const text = JSON.stringify(contents);
+    // One object for equal ones.
+    if (!constants.has(text)) constants.set(text, contents);
+    return constants.get(text);
   };
   return (name) => {
     if (!known.has(name)) known.set(name, read(name));
