@@ -65,8 +65,8 @@ export function readElements(
 /** Weights are read by the million: without a call for each. */
 function floatsOf(bytes: Buffer, count: number): number[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const values: number[] = [];
-  for (let index = 0; index < count; index++) values.push(view.getFloat32(4 * index, true));
+  const values = new Array<number>(count);
+  for (let index = 0; index < count; index++) values[index] = view.getFloat32(4 * index, true);
   return values;
 }
 
