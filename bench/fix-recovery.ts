@@ -23,8 +23,9 @@ import { buildContext } from "../src/lint/run.ts";
 import type { OpenModel } from "../src/onnx/open.ts";
 import { align } from "../src/passes/align/align.ts";
 import { problemsOf } from "../src/passes/align/choose.ts";
+import { freeAtoms } from "../src/passes/align/free-atoms.ts";
 import { blockUnsafe, collectFills } from "../src/passes/align/lanes.ts";
-import { freeAtoms, relate } from "../src/passes/align/relate.ts";
+import { relate } from "../src/passes/align/relate.ts";
 import { explainer } from "../src/passes/align/remainder.ts";
 import { fold } from "../src/passes/fold/fold.ts";
 

@@ -5,9 +5,10 @@ import { Patch } from "../../ir/patch.ts";
 import type { Pass, PassContext, PassNote, PassResult, SizedProduct } from "../pass.ts";
 import { applyPadding } from "./apply.ts";
 import { type Choice, choosePadding } from "./choose.ts";
+import { freeAtoms } from "./free-atoms.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
-import { freeAtoms, type Relations } from "./relate.ts";
+import type { Relations } from "./relate.ts";
 import { leaveRelations, safeRelations } from "./safe-relations.ts";
 import { findSurprises, type Surprise } from "./surprises.ts";
 

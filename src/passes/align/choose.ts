@@ -9,10 +9,11 @@ import { push } from "../../ir/group.ts";
 import type { Value } from "../../ir/model.ts";
 import type { PassContext, Pricing, SizedProduct, TrafficStep } from "../pass.ts";
 import { isStored } from "../stored.ts";
+import { freeAtomsOf } from "./free-atoms.ts";
 import { ItemTimes } from "./item-times.ts";
 import { atomsOfProduct } from "./padded.ts";
 import { type Component, Problem, type Surroundings } from "./problem.ts";
-import { freeAtomsOf, type Relations } from "./relate.ts";
+import type { Relations } from "./relate.ts";
 
 export interface Choice {
   readonly sizes: Map<Atom, number>;

@@ -15,7 +15,8 @@ import {
 import { joinLanes } from "../../ops/lanes.ts";
 import { findOp } from "../../ops/registry.ts";
 import { isConstantNode } from "../stored.ts";
-import { type Contraction, freeAtomsOf, type Relations } from "./relate.ts";
+import { freeAtomsOf } from "./free-atoms.ts";
+import type { Contraction, Relations } from "./relate.ts";
 import { TrueLanes } from "./true-lanes.ts";
 
 /** Fills other than zero, by constant and atom. */

@@ -7,7 +7,8 @@ import type { Fact } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { bindWork, type ProductWork, type TrafficWork } from "../../ops/work.ts";
 import type { SizedProduct } from "../pass.ts";
-import { freeAtomsOf, type Relations, type Rewrite } from "./relate.ts";
+import { freeAtomsOf } from "./free-atoms.ts";
+import type { Relations, Rewrite } from "./relate.ts";
 
 /** A fact with padded sizes for true ones. Symbolic axes are never padded and stay symbolic. */
 export function paddedFact(value: Value, relations: Relations, sizes: PaddedSizes): Fact | undefined {

@@ -4,21 +4,21 @@
  * Relations need numbers: a symbolic size stands in as a number no other axis has, and is blocked.
  */
 import type { Facts } from "../../facts/infer.ts";
-import { isConstant, type Scope } from "../../facts/scope.ts";
-import { type Atom, type Axis, atomsOf, type PaddedSizes, resolveAxis, sizeOfAxis } from "../../ir/axis.ts";
+import type { Scope } from "../../facts/scope.ts";
+import { type Axis, type PaddedSizes, resolveAxis, sizeOfAxis } from "../../ir/axis.ts";
 import { AxisSolver } from "../../ir/axis-solver.ts";
-import { collectSymbols, type Dim, evaluateDim } from "../../ir/dim.ts";
-import { groupBy } from "../../ir/group.ts";
+import type { Dim } from "../../ir/dim.ts";
+import { groupBy, push } from "../../ir/group.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
 import { ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
-import { isConstantNode, isSparse, isStored, storedTensor } from "../stored.ts";
-import { canEncode } from "../tensors.ts";
+import { isConstantNode } from "../stored.ts";
+import { reasonAgainst } from "./fixed-values.ts";
 import { Hearsay } from "./hearsay.ts";
 import { RelationContext } from "./relation-context.ts";
 import { type RelatedShuffle, type Shuffle, shuffleEndingAt } from "./shuffles.ts";
-import { zeroForm } from "./zero-lanes.ts";
+import { StandIns } from "./stand-ins.ts";
 
 /** An axis summed over: of two inputs' products, or of one input alone. */
 export interface Contraction {
@@ -83,9 +83,6 @@ export interface Relations {
   readonly shuffles: readonly RelatedShuffle[];
 }
 
-/** Sizes that stand in for symbols: primes no layer has, small enough for exact products of three and a layer. */
-const standIns = [10_007, 10_009, 10_037, 10_039, 10_061, 10_067, 10_069, 10_079] as const;
-
 /** Relations of the main graph. What subgraphs and function bodies read is blocked. */
 export function relate(facts: Facts): Relations {
   const builder = new RelationBuilder(facts);
@@ -105,7 +102,7 @@ export class RelationBuilder {
   /** By the value's id; null for what has none. */
   readonly #axes: (readonly Axis[] | null | undefined)[] = [];
   readonly #hearsay: Hearsay;
-  readonly #standIns = new Map<string, number>();
+  readonly #standIns = new StandIns();
 
   constructor(facts: Facts) {
     this.#scope = facts.root;
@@ -216,7 +213,7 @@ export class RelationBuilder {
   axesOf(value: Value): readonly Axis[] | undefined {
     const known = this.#axes[value.id];
     if (known !== undefined) return known ?? undefined;
-    return this.#set(value, this.#fresh(value, this.#reasonAgainst(value)));
+    return this.#set(value, this.#fresh(value, reasonAgainst(value, this.#scope)));
   }
 
   #set(value: Value, axes: readonly Axis[] | undefined): readonly Axis[] | undefined {
@@ -255,31 +252,6 @@ export class RelationBuilder {
     this.#set(value, this.#fresh(value, reason));
   }
 
-  #reasonAgainst(value: Value): string | undefined {
-    if (value.initializer !== undefined && !isConstant(value, this.#scope.model)) {
-      return `"${value.name}" is an initializer that callers may override`;
-    }
-    if (value.isOutput && (value.isInput || isStored(value, this.#scope))) {
-      return `"${value.name}" is an output of the model that nothing computes`;
-    }
-    if (value.isInput && !isStored(value, this.#scope)) return this.#reasonAgainstInput(value);
-    if (!isStored(value, this.#scope)) return undefined;
-    if (isSparse(value)) return `"${value.name}" is a sparse tensor, which stays as it is`;
-    const dtype = storedTensor(value)?.dtype;
-    if (dtype === undefined || !canEncode(dtype))
-      return `"${value.name}" is not stored as numbers in a tensor`;
-    return undefined;
-  }
-
-  /** Zeros have to be appended to it. */
-  #reasonAgainstInput(value: Value): string | undefined {
-    const fact = this.#scope.fact(value);
-    const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
-    const opset = this.#scope.opsets.get("") ?? 1;
-    if (zeroForm(dtype, opset) !== undefined) return undefined;
-    return `"${value.name}" is an input of type ${dtype ?? "unknown"}, which opset ${opset} cannot pad`;
-  }
-
   #fresh(value: Value, blocked: string | undefined): readonly Axis[] | undefined {
     const fact = this.#scope.fact(value);
     if (fact?.kind !== "tensor" || fact.shape === undefined) return undefined;
@@ -296,20 +268,7 @@ export class RelationBuilder {
   sizesOf(value: Value): readonly number[] | undefined {
     const fact = this.#scope.fact(value);
     if (fact?.kind !== "tensor" || fact.shape === undefined) return undefined;
-    if (fact.shape.every((dim) => typeof dim === "number")) return fact.shape;
-    const sizes = fact.shape.map((dim) => this.#numberOf(dim));
-    return sizes.every((size) => size !== undefined) ? sizes : undefined;
-  }
-
-  #numberOf(dim: Dim): number | undefined {
-    if (typeof dim === "number") return dim;
-    const symbols = new Set<string>();
-    collectSymbols(dim, symbols);
-    for (const name of symbols) {
-      const next = this.#standIns.size;
-      if (!this.#standIns.has(name)) this.#standIns.set(name, standIns[next] ?? 10_091 + 2 * next);
-    }
-    return evaluateDim(dim, this.#standIns);
+    return this.#standIns.sizesOf(fact.shape);
   }
 }
 
@@ -320,27 +279,11 @@ function positionsOf(rewrites: readonly Rewrite[]): Map<Value, PositionRewrite[]
   for (const rewrite of rewrites) {
     const [table] = rewrite.node.inputs;
     if (rewrite.kind !== "positions" || table === undefined) continue;
-    found.set(table, [...(found.get(table) ?? []), rewrite]);
+    push(found, table, rewrite);
   }
   return found;
 }
 
 function symbolicSize(dim: Dim): string {
   return `has the symbolic size ${dim}`;
-}
-
-/** Atoms that may still be padded: more than one element, no reason against them. */
-export function freeAtoms(relations: Relations): ReadonlySet<Atom> {
-  return freeAtomsOf(relations.scope.graph.values.values(), relations);
-}
-
-/** Those that some values have. */
-export function freeAtomsOf(values: Iterable<Value | undefined>, relations: Relations): ReadonlySet<Atom> {
-  const free = new Set<Atom>();
-  for (const value of values) {
-    const axes = value === undefined ? undefined : relations.axesOf(value);
-    if (axes === undefined) continue;
-    for (const axis of axes) for (const atom of atomsOf(axis)) if (atom.blocked === undefined) free.add(atom);
-  }
-  return free;
 }

@@ -6,11 +6,12 @@ import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
 import type { PassContext, Pricing, SizedProduct } from "../pass.ts";
 import { choosePadding, type MeasuredWork } from "./choose.ts";
+import { freeAtoms } from "./free-atoms.ts";
 import { ItemTimes } from "./item-times.ts";
 import { atomsOfProduct } from "./padded.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
-import { freeAtoms, type Relations } from "./relate.ts";
+import type { Relations } from "./relate.ts";
 import { safeRelations } from "./safe-relations.ts";
 
 export interface Reason {

@@ -1,7 +1,8 @@
 /** @file Relations of a graph in which everything is blocked that no padding may touch: the ground of every choice. */
 import type { Facts } from "../../facts/infer.ts";
+import { freeAtoms } from "./free-atoms.ts";
 import { blockUnsafe, collectFills, type Fills } from "./lanes.ts";
-import { freeAtoms, type Relations, relate } from "./relate.ts";
+import { type Relations, relate } from "./relate.ts";
 
 export interface SafeRelations {
   readonly relations: Relations;
