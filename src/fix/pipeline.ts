@@ -2,7 +2,7 @@
 import type { CostModel } from "../cost/model.ts";
 import { type Facts, inferFacts } from "../facts/infer.ts";
 import type { Target } from "../hardware/target.ts";
-import { Patch } from "../ir/patch.ts";
+import { Patch, type PatchSnapshot } from "../ir/patch.ts";
 import type { LintContext } from "../lint/context.ts";
 import type { AnyRule } from "../lint/rule.ts";
 import { buildContext, type ContextSettings } from "../lint/run.ts";
@@ -78,10 +78,11 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
     for (const note of said) notes.push({ ...note, pass: pass.name });
     const preview = lastPreviews.get(settings);
-    if (preview !== undefined && preview.patch !== patch) lastPreviews.delete(settings);
+    const isPreviewed = preview?.patch === patch && patch.isAsIn(preview.said);
+    if (!isPreviewed) lastPreviews.delete(settings);
     if (patch.isEmpty) continue;
     parts.set(pass.name, new Set([...(parts.get(pass.name) ?? []), ...made]));
-    model = preview?.patch === patch ? preview.model : patched(model, patch, location);
+    model = isPreviewed ? preview.model : patched(model, patch, location);
   }
   const changed = model !== original;
   return { model, changed, notes, permutations, parts, render: (location) => render(model, location) };
@@ -104,6 +105,8 @@ export function pricedContext(model: OpenModel, settings: FixSettings): LintCont
 /** A patch applied, and what was inferred of the result with nothing bound. */
 interface Preview {
   readonly patch: Patch;
+  /** What was in it: a patch can be added to. */
+  readonly said: PatchSnapshot;
   readonly model: OpenModel;
   readonly facts: Facts;
 }
@@ -114,7 +117,7 @@ const lastPreviews = new WeakMap<FixSettings, Preview>();
 function previewOf(model: OpenModel, patch: Patch, location: string, settings: FixSettings): Facts {
   const after = patched(model, patch, location);
   const facts = inferFacts(after);
-  lastPreviews.set(settings, { patch, model: after, facts });
+  lastPreviews.set(settings, { patch, said: patch.snapshot(), model: after, facts });
   return facts;
 }
 
