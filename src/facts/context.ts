@@ -20,7 +20,7 @@ export interface GraphInference {
 }
 
 export class NodeContext implements WorkContext {
-  // Declared only: as fields they would be defined one by one before the constructor sets them, which is what it took longest over.
+  // Declared only: a class field is defined before the constructor sets it, once more for every node.
   declare readonly node: Node;
   declare readonly scope: Scope;
   declare readonly opset: number;
