@@ -23,8 +23,9 @@ import { buildContext } from "../src/lint/run.ts";
 import type { OpenModel } from "../src/onnx/open.ts";
 import { align } from "../src/passes/align/align.ts";
 import { problemsOf } from "../src/passes/align/choose.ts";
-import { allAxes, blockUnsafe, collectFills } from "../src/passes/align/lanes.ts";
-import { freeAtoms, relate } from "../src/passes/align/relate.ts";
+import { freeAtoms } from "../src/passes/align/free-atoms.ts";
+import { blockUnsafe, collectFills } from "../src/passes/align/lanes.ts";
+import { relate } from "../src/passes/align/relate.ts";
 import { explainer } from "../src/passes/align/remainder.ts";
 import { fold } from "../src/passes/fold/fold.ts";
 
@@ -93,12 +94,12 @@ export function sumOf(measures: readonly Measure[]): Measure {
 function wholeMeasure(before: LintContext, after: LintContext, settings: FixSettings): Measure {
   const { facts } = before;
   const relations = relate(facts);
-  blockUnsafe(relations, freeAtoms(allAxes(relations)), collectFills(relations));
+  blockUnsafe(relations, freeAtoms(relations), collectFills(relations));
   const products = before.products.filter(({ scope }) => scope === facts.root);
   const pricing = pricingOf(before, settings);
   const problems = problemsOf(
     relations,
-    freeAtoms(allAxes(relations)),
+    freeAtoms(relations),
     { products, traffic: trafficOf(before) },
     pricing,
   );

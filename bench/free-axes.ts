@@ -18,8 +18,9 @@ import type { Value } from "../src/ir/model.ts";
 import { type OpenModel, openModel } from "../src/onnx/open.ts";
 import { tensorBytes } from "../src/onnx/tensor-bytes.ts";
 import { findOp } from "../src/ops/registry.ts";
-import { allAxes, blockUnsafe, collectFills } from "../src/passes/align/lanes.ts";
-import { freeAtoms, type Relations, relate } from "../src/passes/align/relate.ts";
+import { freeAtoms } from "../src/passes/align/free-atoms.ts";
+import { blockUnsafe, collectFills } from "../src/passes/align/lanes.ts";
+import { type Relations, relate } from "../src/passes/align/relate.ts";
 import { fold } from "../src/passes/fold/fold.ts";
 import { FreshNames } from "../src/passes/names.ts";
 import type { PassContext } from "../src/passes/pass.ts";
@@ -70,7 +71,7 @@ function examine(file: string): Examined {
   using opened = openModel(file);
   const facts = inferFacts(folded(opened));
   const relations = relate(facts);
-  blockUnsafe(relations, freeAtoms(allAxes(relations)), collectFills(relations));
+  blockUnsafe(relations, freeAtoms(relations), collectFills(relations));
   const result: Examined = { misaligned: 0, free: 0, reasons: new Map() };
   for (const product of extractProducts(facts).products) {
     if (product.scope !== facts.root) continue;

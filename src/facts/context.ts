@@ -20,14 +20,15 @@ export interface GraphInference {
 }
 
 export class NodeContext implements WorkContext {
-  readonly node: Node;
-  readonly scope: Scope;
-  readonly opset: number;
-  readonly inputs: readonly (Fact | undefined)[];
-  readonly outputs: readonly (Fact | undefined)[];
+  // Declared only: a class field is defined before the constructor sets it, once more for every node.
+  declare readonly node: Node;
+  declare readonly scope: Scope;
+  declare readonly opset: number;
+  declare readonly outputs: readonly (Fact | undefined)[];
   /** Instances of the node's subgraphs, each as last inferred. */
-  subgraphs: Map<Graph, Scope> | undefined;
-  readonly #inference: GraphInference | undefined;
+  declare subgraphs: Map<Graph, Scope> | undefined;
+  declare private readonly inference: GraphInference | undefined;
+  declare private knownInputs: readonly (Fact | undefined)[] | undefined;
 
   constructor(
     node: Node,
@@ -38,9 +39,15 @@ export class NodeContext implements WorkContext {
     this.node = node;
     this.scope = scope;
     this.opset = opsetOf(node.domain, scope);
-    this.inputs = scope.inputsOf(node);
     this.outputs = outputs;
-    this.#inference = inference;
+    this.subgraphs = undefined;
+    this.inference = inference;
+    this.knownInputs = undefined;
+  }
+
+  get inputs(): readonly (Fact | undefined)[] {
+    this.knownInputs ??= this.scope.inputsOf(this.node);
+    return this.knownInputs;
   }
 
   get outputCount(): number {
@@ -114,9 +121,8 @@ export class NodeContext implements WorkContext {
   }
 
   #driver(): GraphInference {
-    if (this.#inference === undefined)
-      throw new Error("tc-lint bug: subgraphs are inferred by `infer` alone");
-    return this.#inference;
+    if (this.inference === undefined) throw new Error("tc-lint bug: subgraphs are inferred by `infer` alone");
+    return this.inference;
   }
 
   #find(name: string): AttributeValue | undefined {

@@ -5,13 +5,14 @@
 import { basename, dirname, join, resolve } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { labelOf } from "../ir/model.ts";
-import { Patch } from "../ir/patch.ts";
 import { buildContext, errorOf } from "../lint/run.ts";
+import { BlockSource } from "../onnx/block-source.ts";
 import { lockModel, type ModelLock } from "../onnx/lock.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { type SourceState, sourceState } from "../onnx/source-state.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
+import type { ByteSource } from "../wire/source.ts";
 import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
 import {
@@ -19,7 +20,6 @@ import {
   type FixedModel,
   type FixNote,
   type FixSettings,
-  patched,
   pricedContext,
   render,
   runPasses,
@@ -96,27 +96,28 @@ const metadataKey = "tc-lint.fix";
 
 export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   const { within = unlimited } = request;
-  using original = within(() => openModel(request.path));
+  using original = within(() => openModel(request.path, inBlocks));
   checkWeights(original);
   const state = sourceState(original);
-  const whole = within(() => {
+  const [before, whole] = within(() => {
     checkNodes(original, request.settings);
-    return { ...runFix(original, request.settings), left: [] };
+    const price = priceOf(original, request.settings);
+    return [price, { ...runFix(original, request.settings), left: [] }] as const;
   });
+  const outcome = (fix: JudgedFix) => within(() => outcomeOf(request, original, before, fix));
   const isCopy = resolve(request.destination) !== resolve(request.path);
   if (request.dryRun || (!whole.fixed.changed && !isCopy)) {
-    return { ...outcomeOf(request, original, whole), ...unwritten(original) };
+    return { ...outcome(whole), ...unwritten(original) };
   }
   using lock = lockModel(request.destination);
   const site = { request, original, state, lock };
   const placed = await place(whole, site);
-  if (!(placed instanceof InputError)) return { ...outcomeOf(request, original, whole), ...placed };
+  if (!(placed instanceof InputError)) return { ...outcome(whole), ...placed };
   const sound = await soundPartOf(whole, placed, site);
-  if (!sound.fixed.changed && !isCopy)
-    return { ...outcomeOf(request, original, sound), ...unwritten(original) };
+  if (!sound.fixed.changed && !isCopy) return { ...outcome(sound), ...unwritten(original) };
   const second = await place(sound, site);
   if (second instanceof InputError) throw second;
-  return { ...outcomeOf(request, original, sound), ...second };
+  return { ...outcome(sound), ...second };
 }
 
 /** What passes made of the model under some settings. */
@@ -166,6 +167,11 @@ async function place(
   return { written: !isTrial, proof, bytes: staged.bytes, dataFiles };
 }
 
+/** Passes read small tensors by the thousand, and the nodes between them. */
+function inBlocks(file: ByteSource): ByteSource {
+  return new BlockSource(file);
+}
+
 /** Throws anything but a difference. */
 async function differenceOr<T>(verification: Promise<T>): Promise<T | InputError> {
   try {
@@ -193,19 +199,29 @@ function reasonOf(difference: InputError): string {
   return difference instanceof DifferenceError ? difference.detail : difference.message;
 }
 
-function outcomeOf(request: FixRequest, original: OpenModel, fix: JudgedFix): Omit<FixOutcome, keyof Placed> {
-  const { within = unlimited } = request;
-  return within(() => comparedOutcome(request, original, fix));
+/** The predicted time of a model in the types that the report counts in, and the sizes that it holds for. */
+interface Price {
+  readonly microseconds: number;
+  readonly assumed: FixOutcome["assumed"];
 }
 
-function comparedOutcome(
+function priceOf(model: OpenModel, settings: FixSettings): Price {
+  const context = pricedContext(model, settings);
+  // Shapes and sizes are the same at any precision.
+  const { timeline, facts, bindings } = changesTypes(settings)
+    ? buildContext(model, asStored(settings), context.facts)
+    : context;
+  const assumed = Object.fromEntries([...facts.symbols].map((name) => [name, bindings.get(name) ?? 1]));
+  return { microseconds: timeline.microseconds, assumed };
+}
+
+function outcomeOf(
   { path, destination }: FixRequest,
   original: OpenModel,
+  before: Price,
   { fixed, settings, left }: JudgedFix,
 ): Omit<FixOutcome, keyof Placed> {
   const after = pricedContext(fixed.model, settings);
-  const priced = changesTypes(settings) ? asStored(settings) : settings;
-  const before = buildContext(original, priced);
   return {
     path,
     destination,
@@ -213,12 +229,10 @@ function comparedOutcome(
     notes: [...fixed.notes, ...failedNotes(left, original), ...remainderNotes(after, settings, left)],
     diff: diffModels(original, fixed.model),
     microseconds: {
-      before: before.timeline.microseconds,
-      after: (priced === settings ? after : buildContext(fixed.model, priced)).timeline.microseconds,
+      before: before.microseconds,
+      after: priceOf(fixed.model, settings).microseconds,
     },
-    assumed: Object.fromEntries(
-      [...before.facts.symbols].map((name) => [name, before.bindings.get(name) ?? 1]),
-    ),
+    assumed: before.assumed,
   };
 }
 
@@ -285,11 +299,9 @@ function checkWeights(model: OpenModel): void {
 function signedAs(fixed: FixedModel, original: OpenModel, promise: string): Pick<FixedModel, "render"> {
   if (!fixed.changed) return fixed;
   const passes = [...new Set(fixed.notes.filter(({ kind }) => kind === "changed").map(({ pass }) => pass))];
-  const patch = new Patch();
   const done = `${passes.join(", ")}; ${promise}`;
-  patch.metadata.set(metadataKey, [...earlier(original), done].join(" | "));
-  const signed = patched(fixed.model, patch, "tc-lint.signed.data");
-  return { render: (location) => render(signed, location) };
+  const metadata = new Map([[metadataKey, [...earlier(original), done].join(" | ")]]);
+  return { render: (location) => render(fixed.model, location, metadata) };
 }
 
 function earlier(model: OpenModel): readonly string[] {

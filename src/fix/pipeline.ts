@@ -2,7 +2,7 @@
 import type { CostModel } from "../cost/model.ts";
 import { type Facts, inferFacts } from "../facts/infer.ts";
 import type { Target } from "../hardware/target.ts";
-import { Patch } from "../ir/patch.ts";
+import { Patch, type PatchSnapshot } from "../ir/patch.ts";
 import type { LintContext } from "../lint/context.ts";
 import type { AnyRule } from "../lint/rule.ts";
 import { buildContext, type ContextSettings } from "../lint/run.ts";
@@ -23,6 +23,7 @@ import type {
 } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
+import { compact } from "./compact.ts";
 
 export interface FixSettings extends ContextSettings {
   readonly target: Target;
@@ -70,14 +71,18 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   const parts = new Map<PassName, Set<string>>();
   for (const pass of settings.passes) {
     if (settings.leaveOut?.(pass.name, undefined) !== undefined) continue;
-    const context = contextOf(model, settings, pass.name);
+    // A name of its own for every patch, in later rounds too: one that is there is still read.
+    const location = `tc-lint.${model.files.made.size}.data`;
+    const context = contextOf(model, settings, pass.name, location);
     const { patch, notes: said, permutations: moved, parts: made = [] } = pass.run(context);
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
     for (const note of said) notes.push({ ...note, pass: pass.name });
-    // A name of its own for every patch, in later rounds too: one that is there is still read.
+    const preview = lastPreviews.get(settings);
+    const isPreviewed = preview?.patch === patch && patch.isAsIn(preview.said);
+    if (!isPreviewed) lastPreviews.delete(settings);
     if (patch.isEmpty) continue;
     parts.set(pass.name, new Set([...(parts.get(pass.name) ?? []), ...made]));
-    model = patched(model, patch, `tc-lint.${model.files.made.size}.data`);
+    model = isPreviewed ? preview.model : patched(model, patch, location);
   }
   const changed = model !== original;
   return { model, changed, notes, permutations, parts, render: (location) => render(model, location) };
@@ -89,13 +94,43 @@ const lastContexts = new WeakMap<FixSettings, { readonly model: OpenModel; reado
 export function pricedContext(model: OpenModel, settings: FixSettings): LintContext {
   const last = lastContexts.get(settings);
   if (last?.model === model) return last.context;
-  const context = buildContext(model, settings);
+  // Not two at a time.
+  lastContexts.delete(settings);
+  const context = buildContext(model, settings, knownFacts(model, settings));
   lastContexts.set(settings, { model, context });
+  lastPreviews.delete(settings);
   return context;
 }
 
-function contextOf(model: OpenModel, settings: FixSettings, pass: PassName): PassContext {
-  const { target, options } = settings;
+/** A patch applied, and what was inferred of the result with nothing bound. */
+interface Preview {
+  readonly patch: Patch;
+  /** What was in it: a patch can be added to. */
+  readonly said: PatchSnapshot;
+  readonly model: OpenModel;
+  readonly facts: Facts;
+}
+
+/** The last one looked at: as a rule the patch is applied as it is, and its facts are those of the next pass. */
+const lastPreviews = new WeakMap<FixSettings, Preview>();
+
+function previewOf(model: OpenModel, patch: Patch, location: string, settings: FixSettings): Facts {
+  const after = patched(model, patch, location);
+  const facts = inferFacts(after);
+  lastPreviews.set(settings, { patch, said: patch.snapshot(), model: after, facts });
+  return facts;
+}
+
+/** Undefined where nothing was inferred yet, or not with the sizes that are bound. */
+function knownFacts(model: OpenModel, settings: FixSettings): Facts | undefined {
+  const preview = lastPreviews.get(settings);
+  const isBound = (settings.shapes?.size ?? 0) + (settings.dims?.size ?? 0) > 0;
+  return preview?.model === model && !isBound ? preview.facts : undefined;
+}
+
+/** `location` is what the data of the pass's patch will be called. */
+function contextOf(model: OpenModel, settings: FixSettings, pass: PassName, location: string): PassContext {
+  const { target, options, leaveOut } = settings;
   const context = pricedContext(model, settings);
   return {
     model,
@@ -105,17 +140,22 @@ function contextOf(model: OpenModel, settings: FixSettings, pass: PassName): Pas
     target,
     options,
     pricing: pricingOf(context, settings),
-    account: accountOf(model, settings),
+    account: accountOf(context, model, settings),
     names: new FreshNames(model),
-    leftOut: (part) => settings.leaveOut?.(pass, part),
+    leftOut: leaveOut && ((part) => leaveOut(pass, part)),
     open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
-    preview: (patch) => inferFacts(patched(model, patch, "tc-lint.preview.data")),
+    preview: (patch) => previewOf(model, patch, location, settings),
   };
 }
 
+const unbound = new WeakMap<LintContext, Facts>();
+
 /** What holds at every size. Sizes that the user binds are for prices: a rewrite that knew them would hold at these alone. */
-export function unboundFacts({ model, facts }: LintContext): Facts {
-  return facts.isBound ? inferFacts(model) : facts;
+export function unboundFacts(context: LintContext): Facts {
+  if (!context.facts.isBound) return context.facts;
+  const facts = unbound.get(context) ?? inferFacts(context.model);
+  unbound.set(context, facts);
+  return facts;
 }
 
 export function pricingOf(
@@ -130,14 +170,17 @@ export function pricingOf(
   };
 }
 
-function accountOf(model: OpenModel, settings: FixSettings): Account {
+function accountOf({ facts }: LintContext, model: OpenModel, settings: FixSettings): Account {
   const { cost } = settings;
   const { target } = asStored(settings);
   return {
     estimate: (work) => cost.estimate(work, target).microseconds,
     microsecondsWith: (patch) => {
-      const changed = patch.isEmpty ? model : patched(model, patch, "tc-lint.preview.data");
-      return buildContext(changed, { ...settings, target }).timeline.microseconds;
+      const stored = { ...settings, target };
+      const context = patch.isEmpty
+        ? buildContext(model, stored, facts)
+        : buildContext(patched(model, patch, "tc-lint.preview.data"), stored);
+      return context.timeline.microseconds;
     },
   };
 }
@@ -158,15 +201,21 @@ export function trafficOf({ timeline, facts }: LintContext): TrafficStep[] {
 
 /** The model after a patch, as if it had been written and read again. */
 export function patched(model: OpenModel, patch: Patch, dataLocation: string): OpenModel {
-  const { model: segments, data } = applyPatch(model, model.source, patch, dataLocation);
+  const { model: whole, data } = applyPatch(model, model.source, patch, dataLocation);
+  const segments = compact(whole);
   const made = new Map(model.files.made);
   if (data !== undefined) made.set(dataLocation, new SegmentSource(dataLocation, data));
   return modelFromSource(new SegmentSource(model.path, segments), new DataFiles(model.path, made));
 }
 
-/** Brings what the patches made into one data file. */
-export function render(model: OpenModel, location: string): PatchedModel {
+/** Brings what the patches made into one data file, and sets `metadata`. */
+export function render(
+  model: OpenModel,
+  location: string,
+  metadata: ReadonlyMap<string, string> = new Map(),
+): PatchedModel {
   const patch = new Patch();
+  for (const [key, value] of metadata) patch.metadata.set(key, value);
   const graph = patch.of(model.graph);
   for (const { name, initializer } of model.graph.values.values()) {
     const { data, dtype, dims } = initializer ?? {};

@@ -1,5 +1,5 @@
 /** @file What rules still find in a fixed model that a safe fix could have repaired: each with the reason that it did not. */
-import type { LintContext } from "../lint/context.ts";
+import type { CostedProduct, LintContext } from "../lint/context.ts";
 import { explainer } from "../passes/align/remainder.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { type FixNote, type FixSettings, pricingOf, trafficOf, unboundFacts } from "./pipeline.ts";
@@ -13,21 +13,24 @@ export function remainderNotes(
   settings: FixSettings,
   left: readonly LeftPiece[],
 ): FixNote[] {
+  const products = new Map<object, CostedProduct>(context.products.map((product) => [product, product]));
   const found = (settings.rules ?? []).flatMap((rule) =>
     [...rule.check(context)].flatMap(({ at, saves, fix }) => {
-      const product = context.products.find((each) => each === at);
       const isSafe = (fix ?? rule.fix) === "safe";
+      const product = products.get(at);
       if (!isSafe || product === undefined || saves === undefined) return [];
       return [{ rule: rule.code, product, microseconds: saves.microseconds }];
     }),
   );
   if (found.length === 0) return [];
-  const { products } = context;
   const reasonFor = explainer({
     facts: unboundFacts(context),
-    work: { products: products.filter(({ scope }) => scope.isMain), traffic: trafficOf(context) },
+    work: { products: context.products.filter(({ scope }) => scope.isMain), traffic: trafficOf(context) },
     pricing: pricingOf(context, settings),
-    leftOut: (part) => left.find((piece) => piece.pass === "align" && piece.part === part)?.reason,
+    leftOut:
+      left.length === 0
+        ? undefined
+        : (part) => left.find((piece) => piece.pass === "align" && piece.part === part)?.reason,
   });
   return found.map(({ rule, product, microseconds }) => {
     const { kind, message } = reasonFor(product);

@@ -15,6 +15,8 @@ export class Atom {
   /** Why it must not be padded; undefined while it may. */
   blocked: string | undefined;
   #binding: Axis | undefined;
+  /** The atoms of an axis that is this one: asked for at every node, so made once. */
+  readonly alone: readonly Atom[] = [this];
 
   constructor(id: number, size: number, blocked: string | undefined) {
     this.id = id;
@@ -164,7 +166,7 @@ function sizeOfCompound(axis: ProductAxis | SumAxis): number {
 /** Unbound atoms of an axis, in order, each once. */
 export function atomsOf(axis: Axis): readonly Atom[] {
   const whole = resolveAxis(axis);
-  if (whole.kind === "atom") return [whole.atom];
+  if (whole.kind === "atom") return whole.atom.alone;
   const known = knownOf(whole);
   known.atoms ??= [...new Set(innerOf(whole).flatMap(atomsOf))];
   return known.atoms;

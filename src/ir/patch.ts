@@ -103,6 +103,40 @@ export class Patch {
     this.graphs.set(graph, patch);
     return patch;
   }
+
+  /** What it says now, whatever is added to it later; specs are not changed once they are made. */
+  snapshot(): PatchSnapshot {
+    return [...entriesOf(this)];
+  }
+
+  /** Whether it says the same as when the snapshot was taken. */
+  isAsIn(snapshot: PatchSnapshot): boolean {
+    let at = 0;
+    for (const entry of entriesOf(this)) if (entry !== snapshot[at++]) return false;
+    return at === snapshot.length;
+  }
+}
+
+/** Names and specs of a patch in order, with each list's name in front: equal where the patches are. */
+export type PatchSnapshot = readonly unknown[];
+
+function* entriesOf(patch: Patch): Generator<unknown> {
+  yield patch.leastIrVersion;
+  yield* listed("functions", patch.functions.entries());
+  yield* listed("opsets", patch.opsets);
+  yield* listed("metadata", patch.metadata);
+  for (const [graph, lists] of patch.graphs) {
+    yield graph;
+    for (const [name, list] of Object.entries(lists)) yield* listed(name, list.entries());
+  }
+}
+
+function* listed(name: string, entries: Iterable<readonly [unknown, unknown]>): Generator<unknown> {
+  yield name;
+  for (const [key, value] of entries) {
+    yield key;
+    yield value;
+  }
 }
 
 function isUntouched({ nodes, first, last, tensors, added, declared, edges }: GraphPatch): boolean {

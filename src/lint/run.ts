@@ -92,10 +92,16 @@ export function lintModel(model: Model, settings: LintSettings): ModelReport {
   return assemble(context, settings, found, below, suppressed);
 }
 
-/** Facts, products and times of a model: what rules, and later passes, decide by. */
-export function buildContext(model: Model, settings: ContextSettings): LintContext {
-  const { target, cost, shapes, dims } = settings;
-  const facts = inferFacts(model, { shapes, dims });
+/**
+ * Facts, products and times of a model: what rules, and later passes, decide by. `facts` are given where the model has
+ * been inferred with these shapes and sizes before.
+ */
+export function buildContext(
+  model: Model,
+  settings: ContextSettings,
+  facts = inferFacts(model, { shapes: settings.shapes, dims: settings.dims }),
+): LintContext {
+  const { target, cost } = settings;
   const { products, unresolved } = extractProducts(facts);
   const bindings = new Map([...plausibleSizes(model, facts.symbols), ...facts.bindings]);
   const costed = products.flatMap((product) => costProduct(product, bindings, settings) ?? []);

@@ -40,10 +40,11 @@ export interface Notice {
   readonly message: string;
 }
 
-/** Opens a model for as long as the result is not disposed. Throws InputError. */
-export function openModel(path: string): OpenModel {
+/** Opens a model for as long as the result is not disposed; `read` may put itself between it and its file. Throws InputError. */
+export function openModel(path: string, read?: (file: ByteSource) => ByteSource): OpenModel {
   return reported(() => {
-    const source = FileSource.open(path);
+    const file = FileSource.open(path);
+    const source = read?.(file) ?? file;
     try {
       return readModel(source, new DataFiles(path));
     } catch (error) {

@@ -15,8 +15,9 @@ import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";
 import { constantLane, finiteLane, type Lane, unknownLane } from "../../src/ops/axes.ts";
 import { applyPadding } from "../../src/passes/align/apply.ts";
-import { allAxes, collectFills, type Fills, LaneAnalysis } from "../../src/passes/align/lanes.ts";
-import { freeAtoms, type Relations, relate } from "../../src/passes/align/relate.ts";
+import { freeAtoms } from "../../src/passes/align/free-atoms.ts";
+import { collectFills, type Fills, LaneAnalysis } from "../../src/passes/align/lanes.ts";
+import { type Relations, relate } from "../../src/passes/align/relate.ts";
 import { FreshNames } from "../../src/passes/names.ts";
 import { isStored } from "../../src/passes/stored.ts";
 import { encodeNumbers } from "../../src/passes/tensors.ts";
@@ -183,7 +184,7 @@ class Trial {
   }
 
   async verdict(): Promise<Verdict> {
-    for (const atom of freeAtoms(allAxes(this.#relations))) await this.#tryAtom(atom);
+    for (const atom of freeAtoms(this.#relations)) await this.#tryAtom(atom);
     return { padded: this.#padded, failures: this.#failures };
   }
 

@@ -1,6 +1,7 @@
 /** @file The fold pass over models in memory, and ONNX Runtime's word on what they compute. */
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { expect } from "vitest";
+import { inferFacts } from "../../src/facts/infer.ts";
 import { patched } from "../../src/fix/pipeline.ts";
 import type { Patch } from "../../src/ir/patch.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
@@ -19,11 +20,12 @@ export interface Folded {
 }
 
 /** What the pass takes of its context; prices and options are none of its business. */
-type FoldContext = Pick<PassContext, "model" | "names" | "open">;
+type FoldContext = Pick<PassContext, "model" | "facts" | "names" | "open">;
 
 export function runFold(model: OpenModel) {
   const context: FoldContext = {
     model,
+    facts: inferFacts(model),
     names: new FreshNames(model),
     open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
   };

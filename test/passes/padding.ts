@@ -8,8 +8,9 @@ import { type Atom, atomsOf, paddedSize } from "../../src/ir/axis.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";
 import { applyPadding } from "../../src/passes/align/apply.ts";
-import { allAxes, blockUnsafe, collectFills } from "../../src/passes/align/lanes.ts";
-import { freeAtoms, type Relations, relate } from "../../src/passes/align/relate.ts";
+import { freeAtoms } from "../../src/passes/align/free-atoms.ts";
+import { blockUnsafe, collectFills } from "../../src/passes/align/lanes.ts";
+import { type Relations, relate } from "../../src/passes/align/relate.ts";
 import { findSurprises } from "../../src/passes/align/surprises.ts";
 import { FreshNames } from "../../src/passes/names.ts";
 import { encodeNumbers } from "../../src/passes/tensors.ts";
@@ -25,8 +26,8 @@ export interface Padding {
 export function padEverything(before: OpenModel, step = 1): Padding {
   const relations = relate(inferFacts(before));
   const fills = collectFills(relations);
-  blockUnsafe(relations, freeAtoms(allAxes(relations)), fills);
-  const atoms = [...freeAtoms(allAxes(relations))].sort((a, b) => a.id - b.id);
+  blockUnsafe(relations, freeAtoms(relations), fills);
+  const atoms = [...freeAtoms(relations)].sort((a, b) => a.id - b.id);
   const sizes = new Map(atoms.map((atom, at) => [atom, atom.size + step * (1 + (at % 3))]));
   const open = (tensor: Parameters<typeof tensorBytes>[2]) =>
     tensorBytes(before.source, before.files, tensor, encodeNumbers);

@@ -6,10 +6,11 @@ import { Patch } from "../../ir/patch.ts";
 import type { Pass, PassContext, PassNote, PassResult, SizedProduct } from "../pass.ts";
 import { applyPadding } from "./apply.ts";
 import { type Choice, choosePadding } from "./choose.ts";
-import { allAxes, blockUnsafe, collectFills } from "./lanes.ts";
+import { freeAtoms } from "./free-atoms.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
-import { freeAtoms, type Relations, relate } from "./relate.ts";
+import type { Relations } from "./relate.ts";
+import { leaveRelations, safeRelations } from "./safe-relations.ts";
 import { findSurprises, type Surprise } from "./surprises.ts";
 
 export const align: Pass = { name: "align", safe: true, run: runAlign };
@@ -19,15 +20,14 @@ const maxRounds = 8;
 
 function runAlign(context: PassContext): PassResult {
   const { model, facts, traffic, pricing, open } = context;
-  const relations = relate(facts);
-  const fills = collectFills(relations);
-  blockUnsafe(relations, freeAtoms(allAxes(relations)), fills);
+  const safe = safeRelations(facts);
+  const { relations, fills } = safe;
   const products = context.products.filter(({ scope }) => scope.isMain);
   const names = partNames(products, relations);
   blockLeftOut(names, context.leftOut);
   const notes: PassNote[] = [];
   for (let round = 0; round < maxRounds; round++) {
-    const choice = choosePadding(relations, freeAtoms(allAxes(relations)), { products, traffic }, pricing);
+    const choice = choosePadding(relations, freeAtoms(relations), { products, traffic }, pricing);
     const patch = applyPadding({
       model,
       relations,
@@ -38,6 +38,7 @@ function runAlign(context: PassContext): PassResult {
     });
     const surprises = patch.isEmpty ? [] : findSurprises(context.preview(patch), relations, choice.sizes);
     if (surprises.length === 0) {
+      if (patch.isEmpty && round === 0 && context.leftOut === undefined) leaveRelations(facts, safe);
       const parts = [...choice.sizes.keys()].flatMap((atom) => names.get(atom) ?? []);
       return { patch, notes: [...notesOf(choice, relations), ...notes], parts };
     }

@@ -3,12 +3,13 @@
  * components that are solved one by one.
  */
 
-import { type Atom, atomsOf } from "../../ir/axis.ts";
+import type { Atom } from "../../ir/axis.ts";
 import { DisjointSets } from "../../ir/disjoint-sets.ts";
 import { push } from "../../ir/group.ts";
 import type { Value } from "../../ir/model.ts";
 import type { PassContext, Pricing, SizedProduct, TrafficStep } from "../pass.ts";
 import { isStored } from "../stored.ts";
+import { freeAtomsOf } from "./free-atoms.ts";
 import { ItemTimes } from "./item-times.ts";
 import { atomsOfProduct } from "./padded.ts";
 import { type Component, Problem, type Surroundings } from "./problem.ts";
@@ -63,16 +64,16 @@ export function problemsOf(
     if (first === undefined) continue;
     for (const atom of more) groups.join(atom, first);
   }
-  const problems = new Map<Atom, { atoms: Set<Atom>; products: SizedProduct[] }>();
+  const problems = new Map<Atom, { atoms: Set<Atom>; products: Map<SizedProduct, readonly Atom[]> }>();
   for (const [index, own] of touched.entries()) {
     const [first] = own;
     const product = products[index];
     if (first === undefined || product === undefined) continue;
     const root = groups.rootOf(first);
-    const problem = problems.get(root) ?? { atoms: new Set(), products: [] };
+    const problem = problems.get(root) ?? { atoms: new Set(), products: new Map() };
     problems.set(root, problem);
     for (const atom of own) problem.atoms.add(atom);
-    problem.products.push(product);
+    problem.products.set(product, own);
   }
   const { traffic: between, edges: conversions } = surroundingsOf(relations, traffic);
   const around = { traffic: between, edges: edges ? conversions : new Map<Atom, readonly Value[]>() };
@@ -97,9 +98,4 @@ function surroundingsOf(relations: Relations, traffic: readonly TrafficStep[]): 
       for (const atom of freeAtomsOf([table], relations)) push(edges, atom, table);
   }
   return { traffic: steps, edges };
-}
-
-function freeAtomsOf(values: readonly (Value | undefined)[], relations: Relations): Set<Atom> {
-  const axes = values.flatMap((value) => (value === undefined ? [] : (relations.axesOf(value) ?? [])));
-  return new Set(axes.flatMap((axis) => atomsOf(axis)).filter(({ blocked }) => blocked === undefined));
 }

@@ -1,6 +1,7 @@
 /** @file What padded lanes hold, atom by atom, and which atoms may therefore not be padded. */
 import { NodeContext } from "../../facts/context.ts";
-import { type Atom, type Axis, atomsOf, hasAtom } from "../../ir/axis.ts";
+import { type Atom, atomsOf, hasAtom } from "../../ir/axis.ts";
+import { push } from "../../ir/group.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import {
   constantLane,
@@ -14,6 +15,7 @@ import {
 import { joinLanes } from "../../ops/lanes.ts";
 import { findOp } from "../../ops/registry.ts";
 import { isConstantNode } from "../stored.ts";
+import { freeAtomsOf } from "./free-atoms.ts";
 import type { Contraction, Relations } from "./relate.ts";
 import { TrueLanes } from "./true-lanes.ts";
 
@@ -100,11 +102,7 @@ export class LaneAnalysis {
 function sumsByAtom({ contractions }: Relations): Map<Atom, Contraction[]> {
   const sums = new Map<Atom, Contraction[]>();
   for (const contraction of contractions) {
-    for (const atom of atomsOf(contraction.axis)) {
-      const list = sums.get(atom);
-      if (list === undefined) sums.set(atom, [contraction]);
-      else list.push(contraction);
-    }
+    for (const atom of atomsOf(contraction.axis)) push(sums, atom, contraction);
   }
   return sums;
 }
@@ -137,19 +135,8 @@ function isSource({ producer }: Value): boolean {
 /** For each atom, the nodes that touch it, in graph order. */
 function indexByAtom(relations: Relations): Map<Atom, Node[]> {
   const index = new Map<Atom, Node[]>();
-  for (const node of relations.scope.graph.nodes) {
-    const touched = new Set<Atom>();
-    for (const value of [...node.inputs, ...node.outputs]) {
-      for (const axis of value === undefined ? [] : (relations.axesOf(value) ?? [])) {
-        for (const atom of atomsOf(axis)) if (atom.blocked === undefined) touched.add(atom);
-      }
-    }
-    for (const atom of touched) {
-      const nodes = index.get(atom);
-      if (nodes === undefined) index.set(atom, [node]);
-      else nodes.push(node);
-    }
-  }
+  for (const node of relations.scope.graph.nodes)
+    for (const atom of freeAtomsOf([...node.inputs, ...node.outputs], relations)) push(index, atom, node);
   return index;
 }
 
@@ -211,9 +198,4 @@ class AtomContext extends NodeContext implements LaneContext {
     const value = this.node.inputs[index];
     return value === undefined ? undefined : this.#lanes.get(value);
   }
-}
-
-/** All axes of a graph's values. */
-export function* allAxes(relations: Relations): Iterable<Axis> {
-  for (const value of relations.scope.graph.values.values()) yield* relations.axesOf(value) ?? [];
 }

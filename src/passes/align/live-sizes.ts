@@ -28,6 +28,9 @@ interface Share {
   readonly compound: readonly Axis[];
 }
 
+const noShares: readonly Share[] = [];
+const noAxes: readonly Axis[] = [];
+
 /**
  * A change of one atom costs what depends on that atom, not what it is concatenated with. Relations must have been
  * solved: no axis is taken apart any more.
@@ -49,7 +52,7 @@ export class LiveSizes {
   set(atom: Atom, size: number): void {
     const before = this.sizeOf(atom);
     if (before === size) return;
-    const shares = this.#shares.get(atom) ?? [];
+    const shares = this.#shares.get(atom) ?? noShares;
     for (const { axis, plain, compound } of shares)
       axis.size += plain * (size - before) - this.#sizeOfAll(compound);
     if (size === atom.size) this.#sizes.delete(atom);
@@ -72,6 +75,10 @@ export class LiveSizes {
     if (known !== undefined) return known;
     const live = { size: paddedSize(whole, this.#sizes), followers: [] };
     this.#axes.set(key, live);
+    if (whole.kind === "atom") {
+      push(this.#shares, whole.atom, { axis: live, plain: 1, compound: noAxes });
+      return live;
+    }
     const parts = new Map<Atom, Axis[]>();
     for (const part of partsOf(whole)) for (const atom of atomsOf(part)) push(parts, atom, part);
     for (const [atom, own] of parts) {
@@ -82,6 +89,8 @@ export class LiveSizes {
   }
 
   #sizeOfAll(axes: readonly Axis[]): number {
-    return axes.reduce((total, axis) => total + paddedSize(axis, this.#sizes), 0);
+    let total = 0;
+    for (const axis of axes) total += paddedSize(axis, this.#sizes);
+    return total;
   }
 }

@@ -1,11 +1,13 @@
 /** @file What a product asks of the GPU once atoms are padded: its operator's own account, on padded shapes. */
 import { NodeContext } from "../../facts/context.ts";
 import { type Atom, type Axis, atomsOf, type PaddedSizes, paddedSize } from "../../ir/axis.ts";
+import type { Dim } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { Fact } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { bindWork, type ProductWork, type TrafficWork } from "../../ops/work.ts";
 import type { SizedProduct } from "../pass.ts";
+import { freeAtomsOf } from "./free-atoms.ts";
 import type { Relations, Rewrite } from "./relate.ts";
 
 /** A fact with padded sizes for true ones. Symbolic axes are never padded and stay symbolic. */
@@ -13,25 +15,29 @@ export function paddedFact(value: Value, relations: Relations, sizes: PaddedSize
   const fact = relations.scope.fact(value);
   const axes = relations.axesOf(value);
   if (fact?.kind !== "tensor" || fact.shape === undefined || axes === undefined) return fact;
-  const shape = fact.shape.map((dim, index) => {
+  const sizeAt = (dim: Dim, index: number) => {
     const axis = axes[index];
     return typeof dim === "number" && axis !== undefined ? paddedSize(axis, sizes) : dim;
-  });
-  const same = shape.every((dim, index) => dim === fact.shape?.[index]);
-  return same ? fact : { kind: "tensor", dtype: fact.dtype, shape };
+  };
+  if (fact.shape.every((dim, index) => sizeAt(dim, index) === dim)) return fact;
+  return { kind: "tensor", dtype: fact.dtype, shape: fact.shape.map(sizeAt) };
 }
 
 /** One node on padded shapes. */
 class PaddedContext extends NodeContext {
-  override readonly inputs: readonly (Fact | undefined)[];
+  readonly #inputs: readonly (Fact | undefined)[];
   readonly #attributes: ReadonlyMap<string, number | readonly number[]>;
 
   constructor(node: Node, relations: Relations, sizes: PaddedSizes) {
     const fact = (value: Value | undefined) =>
       value === undefined ? undefined : paddedFact(value, relations, sizes);
     super(node, relations.scope, node.outputs.map(fact));
-    this.inputs = node.inputs.map(fact);
+    this.#inputs = node.inputs.map(fact);
     this.#attributes = rewrittenAttributes(relations.rewritesOf(node), sizes);
+  }
+
+  override get inputs(): readonly (Fact | undefined)[] {
+    return this.#inputs;
   }
 
   override int(name: string): number | undefined {
@@ -108,14 +114,9 @@ function paddedAttention(
 }
 
 /** Atoms that change a product's sizes. */
-export function atomsOfProduct(product: SizedProduct, relations: Relations): Set<Atom> {
-  const atoms = new Set<Atom>();
-  for (const node of product.nodes) {
-    for (const value of [...node.inputs, ...node.outputs]) {
-      for (const axis of value === undefined ? [] : (relations.axesOf(value) ?? [])) {
-        for (const atom of atomsOf(axis)) if (atom.blocked === undefined) atoms.add(atom);
-      }
-    }
-  }
-  return atoms;
+export function atomsOfProduct({ nodes }: SizedProduct, relations: Relations): ReadonlySet<Atom> {
+  return freeAtomsOf(
+    nodes.flatMap(({ inputs, outputs }) => [...inputs, ...outputs]),
+    relations,
+  );
 }

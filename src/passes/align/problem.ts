@@ -6,9 +6,8 @@ import type { Atom, PaddedSizes } from "../../ir/axis.ts";
 import { push } from "../../ir/group.ts";
 import type { Value } from "../../ir/model.ts";
 import type { Pricing, SizedProduct, TrafficStep } from "../pass.ts";
-import type { ItemTimes } from "./item-times.ts";
+import type { ItemTimes, Time } from "./item-times.ts";
 import { LiveSizes } from "./live-sizes.ts";
-import { atomsOfProduct } from "./padded.ts";
 import type { Relations } from "./relate.ts";
 import { edgeTime } from "./traffic-time.ts";
 
@@ -41,9 +40,6 @@ const vector = 8;
 const least = 1e-9;
 const none: ReadonlyMap<Atom, number> = new Map();
 
-/** Microseconds. */
-type Time = () => number;
-
 interface Found {
   readonly sizes: PaddedSizes;
   readonly cost: number;
@@ -51,13 +47,17 @@ interface Found {
 
 /** n, then the next multiples of 2, 4, 8, 16, 32 and 64 up to half as much again. */
 export function candidatesOf(size: number): number[] {
-  const sizes = new Set([size]);
+  const sizes = [size];
+  // A few channels may grow to a whole vector: 3 to 4 is more than half as much again of nothing.
+  const most = Math.max(mostGrowth * size, 8);
+  let last = size;
   for (const step of steps) {
+    // Every step is a multiple of the one before, so this never falls.
     const padded = Math.ceil(size / step) * step;
-    // A few channels may grow to a whole vector: 3 to 4 is more than half as much again of nothing.
-    if (padded <= Math.max(mostGrowth * size, 8)) sizes.add(padded);
+    if (padded > last && padded <= most) sizes.push(padded);
+    last = padded;
   }
-  return [...sizes].sort((a, b) => a - b);
+  return sizes;
 }
 
 export class Problem {
@@ -74,27 +74,26 @@ export class Problem {
   readonly #timesOf = new Map<Atom, readonly Time[]>();
   readonly #allTimes: readonly Time[];
 
+  /** @param products Each with those of the atoms that it has. */
   constructor(
     relations: Relations,
     atoms: ReadonlySet<Atom>,
-    products: readonly SizedProduct[],
+    products: ReadonlyMap<SizedProduct, readonly Atom[]>,
     around: Surroundings,
     pricing: Pricing,
     times: ItemTimes,
   ) {
     this.#relations = relations;
     this.#atoms = [...atoms].sort((a, b) => a.id - b.id);
-    this.#products = products;
+    this.#products = [...products.keys()];
     this.#around = around;
     this.#pricing = pricing;
     this.#times = times;
     const productsOf = new Map<Atom, SizedProduct[]>();
-    for (const product of products) {
-      for (const atom of atomsOfProduct(product, relations)) push(productsOf, atom, product);
-    }
+    for (const [product, own] of products) for (const atom of own) push(productsOf, atom, product);
     for (const atom of this.#atoms)
-      this.#timesOf.set(atom, this.#timesOfAll(productsOf.get(atom) ?? [], [atom]));
-    this.#allTimes = this.#timesOfAll(products, this.#atoms);
+      this.#timesOf.set(atom, this.#timesOfOne(productsOf.get(atom) ?? [], atom));
+    this.#allTimes = this.#timesOfAll();
   }
 
   solve(): Component {
@@ -206,31 +205,47 @@ export class Problem {
     return sumOf(this.#timesOf.get(atom) ?? []);
   }
 
-  /** Products, then what else has one of the atoms. */
-  #timesOfAll(products: readonly SizedProduct[], atoms: readonly Atom[]): readonly Time[] {
-    const { traffic, edges } = this.#around;
-    const steps = new Set(atoms.flatMap((atom) => traffic.get(atom) ?? []));
-    const values = new Set(atoms.flatMap((atom) => edges.get(atom) ?? []));
-    return [
-      ...products.map((product) => this.#time(product, () => this.#times.product(product, this.#live))),
-      ...[...steps].map((step) => this.#time(step, () => this.#times.step(step, this.#live))),
-      ...[...values].map((value) => this.#time(value, () => this.#edgeTime(value))),
-    ];
+  /** Products, then what else has the atom. */
+  #timesOfOne(products: readonly SizedProduct[], atom: Atom): readonly Time[] {
+    const times: Time[] = [];
+    for (const product of products) times.push(this.#productTime(product));
+    for (const step of this.#around.traffic.get(atom) ?? []) times.push(this.#stepTime(step));
+    for (const value of this.#around.edges.get(atom) ?? []) times.push(this.#edgeTime(value));
+    return times;
   }
 
-  #time(item: SizedProduct | TrafficStep | Value, make: () => Time): Time {
-    const time = this.#timeOf.get(item) ?? make();
-    this.#timeOf.set(item, time);
-    return time;
+  /** The same of all atoms, each once. */
+  #timesOfAll(): readonly Time[] {
+    const { traffic, edges } = this.#around;
+    const times = new Set(this.#products.map((product) => this.#productTime(product)));
+    for (const atom of this.#atoms)
+      for (const step of traffic.get(atom) ?? []) times.add(this.#stepTime(step));
+    for (const atom of this.#atoms)
+      for (const value of edges.get(atom) ?? []) times.add(this.#edgeTime(value));
+    return [...times];
+  }
+
+  #productTime(product: SizedProduct): Time {
+    return this.#timeOf.get(product) ?? this.#keep(product, this.#times.product(product, this.#live));
+  }
+
+  #stepTime(step: TrafficStep): Time {
+    return this.#timeOf.get(step) ?? this.#keep(step, this.#times.step(step, this.#live));
   }
 
   #edgeTime(value: Value): Time {
-    return () => edgeTime(value, this.#live.sizes, this.#relations, this.#pricing);
+    const microseconds = () => edgeTime(value, this.#live.sizes, this.#relations, this.#pricing);
+    return this.#timeOf.get(value) ?? this.#keep(value, { microseconds });
+  }
+
+  #keep(item: SizedProduct | TrafficStep | Value, time: Time): Time {
+    this.#timeOf.set(item, time);
+    return time;
   }
 }
 
 function sumOf(times: readonly Time[]): number {
   let sum = 0;
-  for (const time of times) sum += time();
+  for (const time of times) sum += time.microseconds();
   return sum;
 }

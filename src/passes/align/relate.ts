@@ -4,21 +4,21 @@
  * Relations need numbers: a symbolic size stands in as a number no other axis has, and is blocked.
  */
 import type { Facts } from "../../facts/infer.ts";
-import { isConstant, type Scope } from "../../facts/scope.ts";
-import { type Atom, type Axis, atomsOf, type PaddedSizes, resolveAxis, sizeOfAxis } from "../../ir/axis.ts";
+import type { Scope } from "../../facts/scope.ts";
+import { type Axis, type PaddedSizes, resolveAxis, sizeOfAxis } from "../../ir/axis.ts";
 import { AxisSolver } from "../../ir/axis-solver.ts";
-import { collectSymbols, type Dim, evaluateDim } from "../../ir/dim.ts";
-import { groupBy } from "../../ir/group.ts";
+import type { Dim } from "../../ir/dim.ts";
+import { groupBy, push } from "../../ir/group.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
 import { ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
-import { isConstantNode, isSparse, isStored, storedTensor } from "../stored.ts";
-import { canEncode } from "../tensors.ts";
+import { isConstantNode } from "../stored.ts";
+import { reasonAgainst } from "./fixed-values.ts";
 import { Hearsay } from "./hearsay.ts";
 import { RelationContext } from "./relation-context.ts";
 import { type RelatedShuffle, type Shuffle, shuffleEndingAt } from "./shuffles.ts";
-import { zeroForm } from "./zero-lanes.ts";
+import { StandIns } from "./stand-ins.ts";
 
 /** An axis summed over: of two inputs' products, or of one input alone. */
 export interface Contraction {
@@ -83,9 +83,6 @@ export interface Relations {
   readonly shuffles: readonly RelatedShuffle[];
 }
 
-/** Sizes that stand in for symbols: primes no layer has, small enough for exact products of three and a layer. */
-const standIns = [10_007, 10_009, 10_037, 10_039, 10_061, 10_067, 10_069, 10_079] as const;
-
 /** Relations of the main graph. What subgraphs and function bodies read is blocked. */
 export function relate(facts: Facts): Relations {
   const builder = new RelationBuilder(facts);
@@ -102,9 +99,10 @@ export class RelationBuilder {
   /** Axes that are padded as one atom or not at all. */
   readonly whole: { readonly axis: Axis; readonly reason: string }[] = [];
   readonly #scope: Scope;
-  readonly #axes = new Map<Value, readonly Axis[] | undefined>();
+  /** By the value's id; null for what has none. */
+  readonly #axes: (readonly Axis[] | null | undefined)[] = [];
   readonly #hearsay: Hearsay;
-  readonly #standIns = new Map<string, number>();
+  readonly #standIns = new StandIns();
 
   constructor(facts: Facts) {
     this.#scope = facts.root;
@@ -143,8 +141,7 @@ export class RelationBuilder {
 
   #blockNode(node: Node, reason: string): void {
     for (const value of node.inputs) if (value !== undefined) this.block(value, reason);
-    for (const value of node.outputs)
-      if (value !== undefined) this.#axes.set(value, this.#fresh(value, reason));
+    for (const value of node.outputs) if (value !== undefined) this.#set(value, this.#fresh(value, reason));
   }
 
   /** The shuffled axis is new; what lies between its nodes vanishes with them. */
@@ -167,7 +164,7 @@ export class RelationBuilder {
 
   #blockUnstated(node: Node): void {
     for (const [index, value] of node.outputs.entries()) {
-      if (value !== undefined && !this.#axes.has(value)) this.#blockOutput(value, node, index);
+      if (value !== undefined && this.#axes[value.id] === undefined) this.#blockOutput(value, node, index);
     }
   }
 
@@ -191,16 +188,15 @@ export class RelationBuilder {
     }
     if (this.#scope.model.hasTraining)
       this.#blockEverything("training information of the model may refer to it");
-    const axes = this.#axes;
     const rewrites = groupBy(this.rewrites, ({ node }) => node);
     return {
       scope: this.#scope,
       solver: this.solver,
-      axesOf: (value) => (axes.has(value) ? axes.get(value) : this.axesOf(value)),
+      axesOf: (value) => this.axesOf(value),
       contractions: this.contractions,
       rewrites: this.rewrites,
       positions: positionsOf(this.rewrites),
-      rewritesOf: (node) => rewrites.get(node) ?? [],
+      rewritesOf: (node) => rewrites.get(node) ?? noRewrites,
       fills: this.fills,
       shuffles: this.shuffles,
     };
@@ -215,9 +211,13 @@ export class RelationBuilder {
   }
 
   axesOf(value: Value): readonly Axis[] | undefined {
-    if (this.#axes.has(value)) return this.#axes.get(value);
-    const axes = this.#fresh(value, this.#reasonAgainst(value));
-    this.#axes.set(value, axes);
+    const known = this.#axes[value.id];
+    if (known !== undefined) return known ?? undefined;
+    return this.#set(value, this.#fresh(value, reasonAgainst(value, this.#scope)));
+  }
+
+  #set(value: Value, axes: readonly Axis[] | undefined): readonly Axis[] | undefined {
+    this.#axes[value.id] = axes ?? null;
     return axes;
   }
 
@@ -227,13 +227,13 @@ export class RelationBuilder {
     const fits =
       shape?.length === axes.length && axes.every((axis, index) => sizeOfAxis(axis) === shape[index]);
     if (fits) {
-      this.#axes.set(value, axes);
+      this.#set(value, axes);
       this.#blockSymbols(value, axes);
       return;
     }
     for (const axis of axes)
       this.solver.block(axis, `${operatorOf(node)} "${labelOf(node)}" reshapes it in a way not foreseen`);
-    this.#axes.set(value, this.#fresh(value, "its shape is not what its operator's axes say"));
+    this.#set(value, this.#fresh(value, "its shape is not what its operator's axes say"));
   }
 
   block(value: Value, reason: string): void {
@@ -249,32 +249,7 @@ export class RelationBuilder {
 
   #blockOutput(value: Value, node: Node, index: number): void {
     const reason = `output ${index} of ${operatorOf(node)} "${labelOf(node)}" has axes of its own`;
-    this.#axes.set(value, this.#fresh(value, reason));
-  }
-
-  #reasonAgainst(value: Value): string | undefined {
-    if (value.initializer !== undefined && !isConstant(value, this.#scope.model)) {
-      return `"${value.name}" is an initializer that callers may override`;
-    }
-    if (value.isOutput && (value.isInput || isStored(value, this.#scope))) {
-      return `"${value.name}" is an output of the model that nothing computes`;
-    }
-    if (value.isInput && !isStored(value, this.#scope)) return this.#reasonAgainstInput(value);
-    if (!isStored(value, this.#scope)) return undefined;
-    if (isSparse(value)) return `"${value.name}" is a sparse tensor, which stays as it is`;
-    const dtype = storedTensor(value)?.dtype;
-    if (dtype === undefined || !canEncode(dtype))
-      return `"${value.name}" is not stored as numbers in a tensor`;
-    return undefined;
-  }
-
-  /** Zeros have to be appended to it. */
-  #reasonAgainstInput(value: Value): string | undefined {
-    const fact = this.#scope.fact(value);
-    const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
-    const opset = this.#scope.opsets.get("") ?? 1;
-    if (zeroForm(dtype, opset) !== undefined) return undefined;
-    return `"${value.name}" is an input of type ${dtype ?? "unknown"}, which opset ${opset} cannot pad`;
+    this.#set(value, this.#fresh(value, reason));
   }
 
   #fresh(value: Value, blocked: string | undefined): readonly Axis[] | undefined {
@@ -293,39 +268,22 @@ export class RelationBuilder {
   sizesOf(value: Value): readonly number[] | undefined {
     const fact = this.#scope.fact(value);
     if (fact?.kind !== "tensor" || fact.shape === undefined) return undefined;
-    const sizes = fact.shape.map((dim) => this.#numberOf(dim));
-    return sizes.every((size) => size !== undefined) ? sizes : undefined;
-  }
-
-  #numberOf(dim: Dim): number | undefined {
-    if (typeof dim === "number") return dim;
-    const symbols = new Set<string>();
-    collectSymbols(dim, symbols);
-    for (const name of symbols) {
-      const next = this.#standIns.size;
-      if (!this.#standIns.has(name)) this.#standIns.set(name, standIns[next] ?? 10_091 + 2 * next);
-    }
-    return evaluateDim(dim, this.#standIns);
+    return this.#standIns.sizesOf(fact.shape);
   }
 }
+
+const noRewrites: readonly Rewrite[] = [];
 
 function positionsOf(rewrites: readonly Rewrite[]): Map<Value, PositionRewrite[]> {
   const found = new Map<Value, PositionRewrite[]>();
   for (const rewrite of rewrites) {
     const [table] = rewrite.node.inputs;
     if (rewrite.kind !== "positions" || table === undefined) continue;
-    found.set(table, [...(found.get(table) ?? []), rewrite]);
+    push(found, table, rewrite);
   }
   return found;
 }
 
 function symbolicSize(dim: Dim): string {
   return `has the symbolic size ${dim}`;
-}
-
-/** Atoms that may still be padded: more than one element, no reason against them. */
-export function freeAtoms(axes: Iterable<Axis>): Set<Atom> {
-  const free = new Set<Atom>();
-  for (const axis of axes) for (const atom of atomsOf(axis)) if (atom.blocked === undefined) free.add(atom);
-  return free;
 }

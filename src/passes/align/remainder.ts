@@ -6,12 +6,13 @@ import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
 import type { PassContext, Pricing, SizedProduct } from "../pass.ts";
 import { choosePadding, type MeasuredWork } from "./choose.ts";
+import { freeAtoms } from "./free-atoms.ts";
 import { ItemTimes } from "./item-times.ts";
-import { allAxes, blockUnsafe, collectFills } from "./lanes.ts";
 import { atomsOfProduct } from "./padded.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
-import { freeAtoms, type Relations, relate } from "./relate.ts";
+import type { Relations } from "./relate.ts";
+import { safeRelations } from "./safe-relations.ts";
 
 export interface Reason {
   /** `forbidden`: it would be another function. The others: it may be padded, and does not pay. */
@@ -24,7 +25,7 @@ export interface RemainderInput {
   readonly work: MeasuredWork;
   readonly pricing: Pricing;
   /** As the pass is told it. */
-  readonly leftOut?: PassContext["leftOut"];
+  readonly leftOut?: PassContext["leftOut"] | undefined;
 }
 
 /** Solves the model's components once; a reason for any product then. */
@@ -34,10 +35,9 @@ export function explainer({
   pricing,
   leftOut,
 }: RemainderInput): (product: SizedProduct) => Reason {
-  const relations = relate(facts);
-  blockUnsafe(relations, freeAtoms(allAxes(relations)), collectFills(relations));
-  blockLeftOut(partNames(work.products, relations), leftOut);
-  const atoms = freeAtoms(allAxes(relations));
+  const { relations } = safeRelations(facts);
+  if (leftOut !== undefined) blockLeftOut(partNames(work.products, relations), leftOut);
+  const atoms = freeAtoms(relations);
   // What would be padded if any saving were enough, and if inputs and outputs of the model were padded for nothing.
   const unbounded = { ...pricing, leastMicroseconds: 0 };
   const times = new ItemTimes(relations, unbounded);

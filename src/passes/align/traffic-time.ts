@@ -12,6 +12,7 @@ import type { Relations } from "./relate.ts";
 
 /** Indices of a Gather are written into the model, one for each position: no saving is worth more of them. */
 const maxGathered = 1 << 24;
+export const unpadded: PaddedSizes = new Map();
 
 /** Microseconds that one kernel between products takes, all its runs. */
 export function stepTime(
@@ -52,7 +53,7 @@ function positionsTime(value: Value, sizes: PaddedSizes, relations: Relations, p
     const positions = node.inputs[index];
     if (along === undefined || positions === undefined || paddedSize(along, sizes) === sizeOfAxis(along))
       continue;
-    const extent = extentOf(positions, new Map(), relations, pricing);
+    const extent = extentOf(positions, unpadded, relations, pricing);
     if (extent !== undefined) time += pricing.estimate({ ...copyOf(extent), pattern: "elementwise" });
   }
   return time;
@@ -62,7 +63,7 @@ function conversionTime(value: Value, sizes: PaddedSizes, relations: Relations, 
   const axes = relations.axesOf(value) ?? [];
   if (!value.isInput && !value.isOutput) return 0;
   if (axes.every((axis) => paddedSize(axis, sizes) === sizeOfAxis(axis))) return 0;
-  const plain = extentOf(value, new Map(), relations, pricing);
+  const plain = extentOf(value, unpadded, relations, pricing);
   const padded = extentOf(value, sizes, relations, pricing);
   if (plain === undefined || padded === undefined) return 0;
   // A Pad reads the true lanes, a Slice no others.
@@ -134,7 +135,7 @@ function growthOf(step: TrafficStep, sizes: PaddedSizes, relations: Relations, p
   let [read, written] = [0, 0];
   let largest: Growth["largest"];
   for (const { value, role } of measuredValues(step, relations)) {
-    const plain = extentOf(value, new Map(), relations, pricing);
+    const plain = extentOf(value, unpadded, relations, pricing);
     const padded = extentOf(value, sizes, relations, pricing);
     if (plain === undefined || padded === undefined) continue;
     if (role === "read") read += padded.bytes - plain.bytes;

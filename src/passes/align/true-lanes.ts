@@ -5,7 +5,7 @@ import { isFloat } from "../../ir/dtype.ts";
 import type { Node, TensorRef, Value } from "../../ir/model.ts";
 import { constantLane, finiteLane, type Lane, type LaneContext, unknownLane } from "../../ops/axes.ts";
 import { failing } from "../../ops/lanes.ts";
-import { type OpDefinition, ShapeError } from "../../ops/op.ts";
+import { maxFoldedElements, type OpDefinition, ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { asTensor, numbersOf } from "../../ops/shape.ts";
 import { isStored, storedTensor } from "../stored.ts";
@@ -59,13 +59,20 @@ export class TrueLanes {
   }
 
   #stored(value: Value, isWhole: boolean): Lane {
-    const elements = numbersOf(asTensor(this.#scope.fact(value)).elements);
-    if (elements !== undefined) return this.#keep(value, laneOf(elements));
     const tensor = storedTensor(value);
+    const elements = this.#few(value, tensor);
+    if (elements !== undefined) return this.#keep(value, laneOf(elements));
     if (!isWhole || tensor === undefined || !isFloat(tensor.dtype)) return finiteLane;
     const lane = this.#read.get(tensor) ?? this.#readAll(tensor);
     this.#read.set(tensor, lane);
     return lane;
+  }
+
+  /** Elements that inference would know. Read anew: a fact that was asked for its elements keeps them. */
+  #few(value: Value, tensor: TensorRef | undefined): readonly number[] | undefined {
+    return tensor === undefined
+      ? numbersOf(asTensor(this.#scope.fact(value)).elements)
+      : this.#scope.model.reader.elements(tensor, maxFoldedElements);
   }
 
   #keep(value: Value, lane: Lane): Lane {
@@ -95,10 +102,12 @@ function laneBy(rule: LaneRule, context: LaneContext, output: number): Lane {
 /** One known number everywhere, or finite ones. */
 function laneOf(elements: readonly number[]): Lane {
   const [first] = elements;
-  if (!elements.every(Number.isFinite)) return unknownLane;
-  return first !== undefined && elements.every((element) => element === first)
-    ? constantLane(first)
-    : finiteLane;
+  let isConstant = first !== undefined;
+  for (const element of elements) {
+    if (!Number.isFinite(element)) return unknownLane;
+    isConstant &&= element === first;
+  }
+  return isConstant && first !== undefined ? constantLane(first) : finiteLane;
 }
 
 class TrueContext extends NodeContext implements LaneContext {

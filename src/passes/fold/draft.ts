@@ -20,6 +20,7 @@ import type { FreshNames } from "../names.ts";
 import { isSparse } from "../stored.ts";
 import { capturesOf } from "./captures.ts";
 import type { Made, Stored } from "./contents.ts";
+import { Links } from "./links.ts";
 
 export interface DraftOptions {
   readonly model: Model;
@@ -49,8 +50,7 @@ export class Draft {
   readonly removed = new Set<Node>();
   readonly #open: OpenTensor;
   readonly #leftOut: DraftOptions["leftOut"];
-  readonly #producers = new Map<string, Node>();
-  readonly #readers = new Map<string, Set<Node>>();
+  readonly #links: Links;
   /** Nodes whose subgraphs read a value of the main graph, by its name. */
   readonly #captures = new Map<string, Set<Node>>();
   readonly #outputs: ReadonlySet<string>;
@@ -63,13 +63,9 @@ export class Draft {
     this.model = model;
     this.#open = open;
     this.#outputs = new Set(model.graph.outputs.map(({ name }) => name));
-    for (const node of this.graph.nodes) this.#enter(node);
-  }
-
-  #enter(node: Node): void {
-    for (const name of this.inputsOf(node)) this.#addReader(name, node);
-    for (const name of this.outputsOf(node)) if (name !== "") this.#producers.set(name, node);
-    for (const name of capturesOf(node)) addTo(this.#captures, name, node);
+    this.#links = new Links(model.graph);
+    for (const node of this.graph.nodes)
+      for (const name of capturesOf(node)) addTo(this.#captures, name, node);
   }
 
   /** Nodes still there, in order. */
@@ -142,11 +138,11 @@ export class Draft {
   }
 
   producerOf(name: string): Node | undefined {
-    return this.#producers.get(name);
+    return this.#links.producerOf(name);
   }
 
   readersOf(name: string): ReadonlySet<Node> {
-    return this.#readers.get(name) ?? nobody;
+    return this.#links.readersOf(name);
   }
 
   isOutput(name: string): boolean {
@@ -159,7 +155,7 @@ export class Draft {
   }
 
   isNeeded(name: string): boolean {
-    return this.readersOf(name).size > 0 || !this.isFree(name);
+    return this.#links.isRead(name) || !this.isFree(name);
   }
 
   /** The one node that reads a free value, as one of its inputs. */
@@ -242,9 +238,9 @@ export class Draft {
   }
 
   setInputs(node: Node, inputs: readonly string[]): void {
-    for (const name of this.inputsOf(node)) this.#readers.get(name)?.delete(node);
+    for (const name of this.inputsOf(node)) this.#links.dropReader(name, node);
     this.#edit(node).inputs = inputs;
-    for (const name of inputs) this.#addReader(name, node);
+    for (const name of inputs) this.#links.addReader(name, node);
   }
 
   /** All nodes that read `name` read `other` from now on. */
@@ -258,10 +254,10 @@ export class Draft {
   /** The node writes an output under another name; whoever wrote that must be gone. */
   setOutput(node: Node, index: number, name: string): void {
     const outputs = [...this.outputsOf(node)];
-    this.#producers.delete(outputs[index] ?? "");
+    this.#links.setProducer(outputs[index] ?? "", undefined);
     outputs[index] = name;
     this.#edit(node).outputs = outputs;
-    this.#producers.set(name, node);
+    this.#links.setProducer(name, node);
   }
 
   setAttribute(node: Node, name: string, value: AttributeSpec | null): void {
@@ -278,8 +274,8 @@ export class Draft {
   remove(node: Node): void {
     if (this.removed.has(node)) return;
     this.removed.add(node);
-    for (const name of this.inputsOf(node)) this.#readers.get(name)?.delete(node);
-    for (const name of this.outputsOf(node)) this.#producers.delete(name);
+    for (const name of this.inputsOf(node)) this.#links.dropReader(name, node);
+    for (const name of this.outputsOf(node)) this.#links.setProducer(name, undefined);
     for (const name of capturesOf(node)) {
       const left = this.#captures.get(name);
       left?.delete(node);
@@ -294,13 +290,7 @@ export class Draft {
     this.edits.set(node, edit);
     return edit;
   }
-
-  #addReader(name: string, node: Node): void {
-    if (name !== "") addTo(this.#readers, name, node);
-  }
 }
-
-const nobody: ReadonlySet<Node> = new Set();
 
 function namesOf(values: readonly (Value | undefined)[]): readonly string[] {
   return values.map((value) => value?.name ?? "");

@@ -27,15 +27,16 @@ const comparing: ReadonlySet<string> = new Set(["Clip", "Max", "Min", "Relu"]);
 
 function isZeroOfUnknownSign(draft: Draft, node: Node, name: string): boolean {
   if (!draft.isStandard(node) || !comparing.has(node.opType)) return false;
-  const { dtype, elements } = draft.factOf(name);
-  return isFloat(dtype) && elements?.includes(0) === true;
+  const fact = draft.factOf(name);
+  return isFloat(fact.dtype) && fact.elements?.includes(0) === true;
 }
 
+/** Asking for the elements of a stored tensor reads them: of floats, all of a network's weights. */
 function isRounded(draft: Draft, name: string): boolean {
-  const { dtype, elements } = draft.factOf(name);
+  const fact = draft.factOf(name);
   return (
-    isIntegral(dtype) &&
-    elements?.some((value) => typeof value === "number" && !Number.isSafeInteger(value)) === true
+    isIntegral(fact.dtype) &&
+    fact.elements?.some((value) => typeof value === "number" && !Number.isSafeInteger(value)) === true
   );
 }
 

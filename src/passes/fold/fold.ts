@@ -4,7 +4,6 @@
  * Works on one draft until no rule finds anything more: every rule removes a node or lets one read from further up,
  * so that comes to an end. The patch is the difference.
  */
-import { inferFacts } from "../../facts/infer.ts";
 import { labelOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
@@ -29,14 +28,12 @@ interface Changes {
   readonly dead: string[];
 }
 
-function runFold({ model, names, open, leftOut }: PassContext): PassResult {
+function runFold({ model, facts, names, open, leftOut }: PassContext): PassResult {
   if (model.hasTraining) {
     const message = "nothing is folded: the training information of the model may refer to any value";
     return { patch: new Patch(), notes: [{ kind: "kept", node: undefined, message }] };
   }
-  // The facts of the context may have symbols bound to one size: what is written must hold for all.
-  const { root } = inferFacts(model);
-  const draft = new Draft({ model, scope: root, names, open, leftOut });
+  const draft = new Draft({ model, scope: facts.root, names, open, leftOut });
   const changes: Changes = { computed: [], merged: [], passedOn: [], shortened: [], dead: [] };
   const rounds: PassNote[][] = [];
   for (let isChanging = true; isChanging; ) {
