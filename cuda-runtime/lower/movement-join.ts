@@ -126,6 +126,9 @@ const microsoftPad: Lower = (context) => {
   );
 };
 
+/** Positions are looked up in a table, which is made while planning. */
+const maxTableEntries = 2 ** 24;
+
 function padsOf(given: readonly number[], axes: readonly number[], rank: number): Pads {
   const begins = new Array<number>(rank).fill(0);
   const ends = new Array<number>(rank).fill(0);
@@ -159,6 +162,8 @@ function emitPad(context: LowerContext, pads: Pads, mode: PadMode, fill: View | 
     const isPadded = size !== own;
     if (isPadded && own === 0 && mode !== "constant") context.fail(`pads an empty axis in mode "${mode}"`);
     const begin = begins[axis] ?? 0;
+    if (isPadded && size > maxTableEntries)
+      context.fail(`pads an axis to ${size} elements, supported are up to ${maxTableEntries}`);
     return isPadded ? allAxes(size).map((at) => paddedPosition(at - begin, own, mode)) : undefined;
   });
   writeOutput(context, data, keptOrder(given), (to) => emitSelect(context, { from: data, to, tables, fill }));

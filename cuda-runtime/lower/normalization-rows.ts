@@ -1,8 +1,17 @@
 /** @file Normalization of trailing axes, whatever operator or pattern asks for it. */
 import { emitRowNorm } from "../kernels/norm/norm.ts";
 import type { Emitter } from "../plan/lowering.ts";
+import { PlanError } from "../plan/step.ts";
 import { isFloatStorage } from "../plan/storage.ts";
-import { elementCount, expanded, orderOf, permuted, reshaped, type View } from "../plan/view.ts";
+import {
+  broadcastsTo,
+  elementCount,
+  expanded,
+  orderOf,
+  permuted,
+  reshaped,
+  type View,
+} from "../plan/view.ts";
 
 export interface NormalizedRows {
   readonly x: View;
@@ -102,6 +111,11 @@ export function vectorOf(
   inner: readonly number[],
 ): View | undefined {
   if (view === undefined) return undefined;
+  if (!broadcastsTo(view.shape, inner))
+    throw new PlanError(
+      "normalization",
+      `a scale or bias [${view.shape.join(",")}] does not fit the normalized axes [${inner.join(",")}]`,
+    );
   const packed = emitter.packed(expanded(view, inner), { type: "float32" });
   return mustBe(reshaped(packed, [elementCount(inner)]));
 }
