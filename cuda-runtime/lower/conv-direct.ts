@@ -108,6 +108,8 @@ const deformConv: Lower = (context) => {
       context.fail(`has input ${index} of rank ${context.inputShape(index).length}, expected 4`);
   }
   const { strides, dilations, padsBegin } = slidingWindow(context, w.shape.slice(2), x.shape.slice(2));
+  if (![...strides, ...dilations, ...padsBegin].every(Number.isInteger))
+    context.fail(`has pads ${padsBegin.join(",")}, which are no whole numbers`);
   const optional = (index: number) => (context.hasInput(index) ? rawView(context, index) : undefined);
   emitDeformConv(context, {
     x,

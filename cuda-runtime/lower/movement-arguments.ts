@@ -27,7 +27,7 @@ export function listedAxes(
   { index, since, rank }: { readonly index: number; readonly since: number; readonly rank: number },
 ): readonly number[] | undefined {
   const given = listOf(context, "axes", { index, since });
-  return given?.map((axis) => axisOf(axis, rank));
+  return given?.map((axis) => checkedAxis(context, axis, rank));
 }
 
 /** Numbers that became input `index` with opset `since` and were an attribute before. */

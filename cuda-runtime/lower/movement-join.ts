@@ -49,6 +49,10 @@ const tile: Lower = (context) => {
   const view = context.input(0);
   const shape = context.outputShape(0);
   const repeats = shape.map((size, axis) => size / (view.shape[axis] || 1));
+  if (shape.length !== view.shape.length || !repeats.every(Number.isInteger))
+    return context.fail(
+      `tiles [${view.shape.join(",")}] to [${shape.join(",")}], which is no multiple of it`,
+    );
   const grown = allAxes(shape.length).filter((axis) => repeats[axis] !== 1 && view.shape[axis] !== 1);
   if (grown.length === 0) return context.setOutput(0, expanded(view, shape));
   const to = context.output(0, keptOrder(view));

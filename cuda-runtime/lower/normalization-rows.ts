@@ -83,7 +83,9 @@ function asPackedRows(
 }
 
 function mustBe(view: View | undefined): View {
-  if (view === undefined) throw new Error("tc-lint bug: packed memory is not seen as rows");
+  // Packed memory always is, in the shape that was computed; a declared one may contradict it.
+  if (view === undefined)
+    throw new PlanError("normalization", "a normalization's shapes contradict what the model declares");
   return view;
 }
 
