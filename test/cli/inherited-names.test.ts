@@ -39,11 +39,12 @@ describe("inherited names", () => {
       const run = async (name: string) => {
         bench.folder.write("m.onnx", named(name));
         const { exitCode, stdout, stderr } = await bench.tcLint([...args, "m.onnx"]);
+        // Columns are as wide as names; ONNX Runtime says what it says.
         const neutral = (text: string) =>
           text
-            .replaceAll(name, "NAME")
-            .replaceAll(/ +|─+/g, " ")
-            .replaceAll(/"\w+Seconds": .*|\d+(\.\d+)? m?s\b/g, "");
+            .replaceAll(new RegExp(name, "gi"), "NAME")
+            .replaceAll(/ranges of values: .*/g, "")
+            .replaceAll(/[ ─]+/g, " ");
         return { exitCode, stdout: neutral(stdout), stderr: neutral(stderr) };
       };
       const plain = await run("zzzordinary");
