@@ -29,6 +29,9 @@ export function checkNode(node: Node, scope: Scope): void {
     const numbers = value.type === "int" ? [value.value] : value.type === "ints" ? value.values : [];
     const found = numbers.find((number) => !(number >= -(2 ** 31) && number < 2 ** 31));
     if (found !== undefined) throw gateError(node, `${name} has ${found}, expected 32-bit integers`);
+    const isStep = name === "strides" || name === "dilations";
+    if (isStep && numbers.some((number) => number < 1))
+      throw gateError(node, `${name} is ${numbers.join(",")}, expected 1 or more`);
   }
   checkBody(node);
   const signature = node.domain === "" ? signatureOf(node.opType) : undefined;
@@ -44,8 +47,20 @@ export function checkNode(node: Node, scope: Scope): void {
     const fact = value === undefined ? undefined : scope.fact(value);
     return fact?.kind === "tensor" ? fact.dtype : undefined;
   });
+  if (recurrent.has(node.opType)) checkRecurrent(node, scope);
   const reason = mismatchOf(signature, types);
   if (reason !== undefined) throw gateError(node, reason);
+}
+
+const recurrent: ReadonlySet<string> = new Set(["GRU", "LSTM", "RNN"]);
+
+/** Input and both weights have three axes. */
+function checkRecurrent(node: Node, scope: Scope): void {
+  for (const [index, value] of node.inputs.slice(0, 3).entries()) {
+    const rank = value === undefined ? undefined : scope.shape(value)?.length;
+    if (rank !== undefined && rank !== 3)
+      throw gateError(node, `input ${index} has rank ${rank}, expected 3`);
+  }
 }
 
 /** What a loop hands to its body, and takes from it. */
