@@ -37,6 +37,11 @@ function sumOfCodes(context: LowerContext, inputs: CodeInputs, channelsLast: boo
   if (x.shape.length - 2 > maxSpatialRank) context.fail(`has more than ${maxSpatialRank} spatial axes`);
   const to = context.temporary("int32", context.outputShape(0));
   const { strides, dilations, padsBegin } = slidingWindow(context, w.shape.slice(2), x.shape.slice(2));
+  for (const name of ["group", "offset_group"]) {
+    const [groups, channels] = [context.int(name) ?? 1, x.shape[1] ?? 1];
+    if (groups < 1 || channels % groups !== 0)
+      context.fail(`has ${groups} in ${name} for ${channels} channels`);
+  }
   const optional = (index: number) => (context.hasInput(index) ? context.input(index) : undefined);
   emitIntegerConv(context, {
     x,
@@ -98,7 +103,13 @@ const deformConv: Lower = (context) => {
   const w = context.input(1);
   if (x.shape.length !== 4) context.fail(`has an input of rank ${x.shape.length}; 4 is supported`);
   if (!isFloatStorage(x.type)) context.fail(`has an input of ${x.type}; floats are supported`);
+  for (const index of [1, 2, 4]) {
+    if (context.hasInput(index) && context.inputShape(index).length !== 4)
+      context.fail(`has input ${index} of rank ${context.inputShape(index).length}, expected 4`);
+  }
   const { strides, dilations, padsBegin } = slidingWindow(context, w.shape.slice(2), x.shape.slice(2));
+  if (![...strides, ...dilations, ...padsBegin].every(Number.isInteger))
+    context.fail(`has pads ${padsBegin.join(",")}, which are no whole numbers`);
   const optional = (index: number) => (context.hasInput(index) ? rawView(context, index) : undefined);
   emitDeformConv(context, {
     x,

@@ -12,7 +12,13 @@ export function rankOf(context: LowerContext, index: number): number {
 
 /** The attribute `axis`, non-negative. */
 export function axisAttribute(context: LowerContext, fallback: number, rank: number): number {
-  return axisOf(context.int("axis") ?? fallback, rank);
+  return checkedAxis(context, context.int("axis") ?? fallback, rank);
+}
+
+export function checkedAxis(context: LowerContext, named: number, rank: number): number {
+  const axis = axisOf(named, rank);
+  if (axis < 0 || axis >= rank) context.fail(`axis ${named} is outside a tensor of rank ${rank}`);
+  return axis;
 }
 
 /** Axes in input `index` since an opset, before in the attribute `axes`; undefined where left out. */
@@ -21,7 +27,7 @@ export function listedAxes(
   { index, since, rank }: { readonly index: number; readonly since: number; readonly rank: number },
 ): readonly number[] | undefined {
   const given = listOf(context, "axes", { index, since });
-  return given?.map((axis) => axisOf(axis, rank));
+  return given?.map((axis) => checkedAxis(context, axis, rank));
 }
 
 /** Numbers that became input `index` with opset `since` and were an attribute before. */
@@ -86,4 +92,16 @@ export function writeOutput(
   const to = context.temporary(like.type, context.outputShape(0), order);
   emit(to);
   context.setOutput(0, to);
+}
+
+/** Fails where input `index` has another rank. */
+export function requireRank(context: LowerContext, index: number, rank: number): void {
+  const found = rankOf(context, index);
+  if (found !== rank) context.fail(`input ${index} has rank ${found}, expected ${rank}`);
+}
+
+/** Fails where input `index` has another shape. */
+export function requireShape(context: LowerContext, index: number, shape: readonly number[]): void {
+  const found = context.inputShape(index).join(",");
+  if (found !== shape.join(",")) context.fail(`input ${index} is [${found}], expected [${shape.join(",")}]`);
 }

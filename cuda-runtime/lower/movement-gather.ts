@@ -4,7 +4,14 @@ import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
 import { maxRank } from "../plan/params.ts";
 import { reshaped, type View } from "../plan/view.ts";
 import type { Expr } from "../ptx/expr.ts";
-import { axisAttribute, axisOf, keptOrder, reshapedOrCopied, writeOutput } from "./movement-arguments.ts";
+import {
+  axisAttribute,
+  checkedAxis,
+  keptOrder,
+  requireRank,
+  reshapedOrCopied,
+  writeOutput,
+} from "./movement-arguments.ts";
 
 /** int32 or int64, as the kernels read them. */
 export function indexInput(context: LowerContext, index: number): View {
@@ -62,6 +69,7 @@ const arrayFeatureExtractor: Lower = (context) => {
 const gatherElements: Lower = (context) => {
   const data = context.input(0);
   const indices = indexInput(context, 1);
+  requireRank(context, 1, data.shape.length);
   const axis = axisAttribute(context, 0, data.shape.length);
   const request = {
     from: data,
@@ -99,8 +107,8 @@ const gatherND: Lower = (context) => {
 const reverseSequence: Lower = (context) => {
   const data = context.input(0);
   const rank = data.shape.length;
-  const batchAxis = axisOf(context.int("batch_axis") ?? 1, rank);
-  const timeAxis = axisOf(context.int("time_axis") ?? 0, rank);
+  const batchAxis = checkedAxis(context, context.int("batch_axis") ?? 1, rank);
+  const timeAxis = checkedAxis(context, context.int("time_axis") ?? 0, rank);
   const [batch, steps] = [data.shape[batchAxis] ?? 1, data.shape[timeAxis] ?? 1];
   const indices = context.evaluate(reversedSteps(context, batch, steps), [batch, steps], "int32");
   const request = {

@@ -56,6 +56,11 @@ const affineGrid: Lower = (context) => {
   const sizes = shape.slice(1, -1);
   const align = context.int("align_corners") === 1;
   const theta = context.input(0);
+  const [rows, columns] = [sizes.length, sizes.length + 1];
+  if (theta.shape.length !== 3 || theta.shape[1] !== rows || theta.shape[2] !== columns)
+    return context.fail(`has theta [${theta.shape.join(",")}], expected [N,${rows},${columns}]`);
+  if (!isFloatStorage(theta.type) && theta.type !== "float64")
+    return context.fail(`takes theta of ${theta.type}, supported are floats`);
   const scalar = theta.type === "float64" ? "f64" : "f32";
   // theta[n, k, j] as a view of [N, 1, …, 1, r]: k runs along the grid's last axis.
   const column = (at: number): Expr => {
@@ -120,6 +125,8 @@ const col2Im: Lower = (context) => {
   const image = context.output(0);
   const sizes = image.shape.slice(2);
   const block = context.knownElements(2);
+  if (block.length !== sizes.length)
+    context.fail(`has a block of ${block.length} sizes for an image of ${sizes.length} axes`);
   if (sizes.length > maxImageRank) {
     context.fail(`has an image of ${sizes.length} axes, supported are up to ${maxImageRank}`);
   }
@@ -132,6 +139,8 @@ const col2Im: Lower = (context) => {
     const reach = (dilations[axis] ?? 1) * ((block[axis] ?? 1) - 1) + 1;
     return Math.floor((padded - reach) / (strides[axis] ?? 1)) + 1;
   });
+  if (windows.some((count) => !(count >= 0 && count < 2 ** 31)))
+    context.fail(`has ${windows.join(" x ")} windows of [${block.join(",")}] in [${sizes.join(",")}]`);
   const begins = pads.slice(0, sizes.length);
   emitCol2Im(context, { columns, image, block, dilations, begins, strides, windows });
 };

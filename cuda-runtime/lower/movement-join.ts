@@ -49,6 +49,10 @@ const tile: Lower = (context) => {
   const view = context.input(0);
   const shape = context.outputShape(0);
   const repeats = shape.map((size, axis) => size / (view.shape[axis] || 1));
+  if (shape.length !== view.shape.length || !repeats.every(Number.isInteger))
+    return context.fail(
+      `tiles [${view.shape.join(",")}] to [${shape.join(",")}], which is no multiple of it`,
+    );
   const grown = allAxes(shape.length).filter((axis) => repeats[axis] !== 1 && view.shape[axis] !== 1);
   if (grown.length === 0) return context.setOutput(0, expanded(view, shape));
   const to = context.output(0, keptOrder(view));
@@ -126,6 +130,9 @@ const microsoftPad: Lower = (context) => {
   );
 };
 
+/** Positions are looked up in a table, which is made while planning. */
+const maxTableEntries = 2 ** 24;
+
 function padsOf(given: readonly number[], axes: readonly number[], rank: number): Pads {
   const begins = new Array<number>(rank).fill(0);
   const ends = new Array<number>(rank).fill(0);
@@ -159,6 +166,8 @@ function emitPad(context: LowerContext, pads: Pads, mode: PadMode, fill: View | 
     const isPadded = size !== own;
     if (isPadded && own === 0 && mode !== "constant") context.fail(`pads an empty axis in mode "${mode}"`);
     const begin = begins[axis] ?? 0;
+    if (isPadded && size > maxTableEntries)
+      context.fail(`pads an axis to ${size} elements, supported are up to ${maxTableEntries}`);
     return isPadded ? allAxes(size).map((at) => paddedPosition(at - begin, own, mode)) : undefined;
   });
   writeOutput(context, data, keptOrder(given), (to) => emitSelect(context, { from: data, to, tables, fill }));

@@ -11,7 +11,15 @@ import { maxRank } from "../plan/params.ts";
 import { isHalfStorage, type StorageType } from "../plan/storage.ts";
 import { elementCount, reshaped, type View } from "../plan/view.ts";
 import type { Expr } from "../ptx/expr.ts";
-import { axisAttribute, axisOf, keptOrder, reshapedOrCopied, writeOutput } from "./movement-arguments.ts";
+import {
+  axisAttribute,
+  axisOf,
+  keptOrder,
+  requireRank,
+  requireShape,
+  reshapedOrCopied,
+  writeOutput,
+} from "./movement-arguments.ts";
 import { indexInput } from "./movement-gather.ts";
 
 /** The attribute `reduction`; undefined for "none", or where the operator does not have it. */
@@ -37,6 +45,8 @@ const scatterElements: Lower = (context) => {
   const data = context.input(0);
   const axis = axisAttribute(context, 0, data.shape.length);
   const indices = indexInput(context, 1);
+  requireRank(context, 1, data.shape.length);
+  requireShape(context, 2, indices.shape);
   const reduction = reductionOf(context);
   const type = reduction === undefined ? data.type : reducedType(data.type);
   const updates = ofType(context, context.input(2), type);

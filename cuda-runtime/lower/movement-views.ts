@@ -44,6 +44,7 @@ const slice: Lower = (context) => {
   const axes = listedAxes(context, { index: 3, since: 10, rank }) ?? allAxes(starts.length);
   const steps = context.opset >= 10 && context.hasInput(4) ? context.knownElements(4) : [];
   const shape = context.outputShape(0);
+  if (axes.length > rank) context.fail(`has ${axes.length} axes for a tensor of rank ${rank}`);
   for (const [at, axis] of axes.entries()) {
     const step = steps[at] ?? 1;
     const start = firstPosition(view.shape[axis] ?? 1, starts[at] ?? 0, step);

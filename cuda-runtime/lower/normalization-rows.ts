@@ -1,8 +1,17 @@
 /** @file Normalization of trailing axes, whatever operator or pattern asks for it. */
 import { emitRowNorm } from "../kernels/norm/norm.ts";
 import type { Emitter } from "../plan/lowering.ts";
+import { PlanError } from "../plan/step.ts";
 import { isFloatStorage } from "../plan/storage.ts";
-import { elementCount, expanded, orderOf, permuted, reshaped, type View } from "../plan/view.ts";
+import {
+  broadcastsTo,
+  elementCount,
+  expanded,
+  orderOf,
+  permuted,
+  reshaped,
+  type View,
+} from "../plan/view.ts";
 
 export interface NormalizedRows {
   readonly x: View;
@@ -74,7 +83,9 @@ function asPackedRows(
 }
 
 function mustBe(view: View | undefined): View {
-  if (view === undefined) throw new Error("tc-lint bug: packed memory is not seen as rows");
+  // Packed memory always is, in the shape that was computed; a declared one may contradict it.
+  if (view === undefined)
+    throw new PlanError("normalization", "a normalization's shapes contradict what the model declares");
   return view;
 }
 
@@ -102,6 +113,11 @@ export function vectorOf(
   inner: readonly number[],
 ): View | undefined {
   if (view === undefined) return undefined;
+  if (!broadcastsTo(view.shape, inner))
+    throw new PlanError(
+      "normalization",
+      `a scale or bias [${view.shape.join(",")}] does not fit the normalized axes [${inner.join(",")}]`,
+    );
   const packed = emitter.packed(expanded(view, inner), { type: "float32" });
   return mustBe(reshaped(packed, [elementCount(inner)]));
 }

@@ -99,6 +99,8 @@ function lowerBlocks(context: LowerContext, f: Convert): void {
   const blocks = blocksOf(context, shape[axis] ?? 1, context.inputShape(1)[axis] ?? 1);
   const [x, scale] = [context.input(0), rawView(context, 1)];
   const zero = context.hasInput(2) ? context.input(2) : undefined;
+  if (zero !== undefined && zero.shape.join() !== scale.shape.join())
+    context.fail(`has zero points [${zero.shape.join(",")}] for scales [${scale.shape.join(",")}]`);
   const to = context.output(0);
   for (const part of blocks) {
     const parameter = (view: View) => load(inBlocks(view, axis, part.parameters));

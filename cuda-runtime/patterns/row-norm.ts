@@ -32,6 +32,8 @@ function macroFrom(node: Node, graph: PatternGraph): Macro | undefined {
   const fits = (value: Value) => isAlong(value, x, new Set(axes), graph);
   const scaled = tailOf(quotient.value, "Mul", fits, graph);
   const shifted = tailOf(scaled.value, "Add", fits, graph);
+  // A declaration may contradict what is computed.
+  if (graph.shape(shifted.value)?.join() !== graph.shape(x)?.join()) return undefined;
   const parts = [...statistics.nodes, node, ...quotient.nodes, ...scaled.nodes, ...shifted.nodes];
   const nodes = graph.closed(parts, shifted.value);
   const norm = { x, axes, isRms, epsilon, scale: scaled.parameter, bias: shifted.parameter };

@@ -10,8 +10,8 @@ import { encodeValues } from "./encode.ts";
 import type { Emitter } from "./lowering.ts";
 import { type Launch, PlanError, type PlanTarget } from "./step.ts";
 import { bytesOfType, isStorageType, type StorageType } from "./storage.ts";
-import { elementCount, expanded, isPacked, type View } from "./view.ts";
-import { productsIn } from "./walk.ts";
+import { broadcastsTo, elementCount, expanded, isPacked, type View } from "./view.ts";
+import { nodesOf, productsIn } from "./walk.ts";
 
 /** Values that are constants more than once are uploaded once, up to this many elements. */
 const maxSharedElements = 64;
@@ -110,12 +110,23 @@ export class PlanEmitter implements Emitter {
 
   evaluateInto(expr: Expr, to: View): void {
     if (productsIn(expr).length > 0) throw new Error("tc-lint bug: a product is evaluated as a chain");
+    this.#refuseMisfits(expr, to.shape);
     if (expr.kind === "load" && expr.view.type === to.type) {
       this.copy(expr.view, to);
       return;
     }
     const launch = compileChain({ shape: to.shape, outputs: [{ expr, to }] }, this.target);
     if (launch !== undefined) this.launch(launch);
+  }
+
+  /** What inference let pass, as an operator's operands need not broadcast. */
+  #refuseMisfits(expr: Expr, shape: readonly number[]): void {
+    for (const node of nodesOf(expr)) {
+      if (node.kind !== "load" || broadcastsTo(node.view.shape, shape)) continue;
+      const { label, operator } = this.draft;
+      const found = `an operand [${node.view.shape.join(",")}] does not broadcast to [${shape.join(",")}]`;
+      throw new PlanError(operator, `${label} (${operator}): ${found}`);
+    }
   }
 
   isConstant(view: View): boolean {

@@ -98,10 +98,8 @@ export class Planner {
     for (const node of graph.nodes) {
       if (!frame.live.has(node) || frame.done.has(node)) continue;
       const macro = frame.macros.get(node);
-      if (macro === undefined) {
-        this.#lowerNode(node, frame);
-        this.#refuseMissing(node, frame);
-      } else if (macro.nodes.at(-1) === node) this.#lowerMacro(macro, frame);
+      if (macro === undefined) this.#lowerNode(node, frame);
+      else if (macro.nodes.at(-1) === node) this.#lowerMacro(macro, frame);
     }
   }
 
@@ -143,7 +141,7 @@ export class Planner {
   #lowerNode(node: Node, frame: Frame): void {
     this.emitter.draft.label = labelOf(node);
     this.emitter.draft.operator = operatorOf(node);
-    if (lowerControl(node, frame, this)) return;
+    if (lowerControl(node, frame, this)) return this.#refuseMissing(node, frame);
     const together = lowerSiblings(node, frame, this);
     if (together !== undefined) {
       for (const done of together) frame.done.add(done);
@@ -164,6 +162,7 @@ export class Planner {
     lower(
       new NodeLowering(this, node, frame, new NodeContext(node, frame.scope, frame.scope.outputsOf(node))),
     );
+    this.#refuseMissing(node, frame);
   }
 
   /** A tensor in a node's attribute is a weight like any other. */

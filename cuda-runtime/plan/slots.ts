@@ -63,7 +63,8 @@ export function newSlot(value: Value, scope: Scope, precision: Precision): Slot 
 /** Throws PlanSizeError for what kernels cannot count. `what`: for its message. */
 export function refuseTooLarge(shape: readonly number[], operator: string, what: string): void {
   const count = elementCount(shape);
-  if (count < 2 ** 31) return;
+  // An empty tensor may have an axis that is none the less too long.
+  if (count < 2 ** 31 && shape.every((size) => size < 2 ** 31)) return;
   const found = count.toLocaleString("en-US");
   throw new PlanSizeError(
     operator,

@@ -183,3 +183,9 @@ export function describeView(view: View): string {
   const isPlain = order.every((axis, index) => axis === index);
   return `${view.type}[${view.shape.join(",")}]${isPlain ? "" : `{${order.join(",")}}`}`;
 }
+
+/** Whether a tensor of the one shape is repeated to the other by what ONNX calls broadcasting. */
+export function broadcastsTo(from: readonly number[], to: readonly number[]): boolean {
+  const missing = to.length - from.length;
+  return missing >= 0 && from.every((size, axis) => size === 1 || size === to[axis + missing]);
+}

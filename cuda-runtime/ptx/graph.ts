@@ -1,6 +1,6 @@
 /** @file A chain's expressions with equal parts made one, and the operands that they read. */
 import { bytesOfType } from "../plan/storage.ts";
-import { expanded, type View } from "../plan/view.ts";
+import { broadcastsTo, expanded, type View } from "../plan/view.ts";
 import { argumentsOf, nodesOf } from "../plan/walk.ts";
 import type { Expr } from "./expr.ts";
 
@@ -71,11 +71,6 @@ function leafOf(expr: Expr, shape: readonly number[]): ChainLeaf | undefined {
   if (expr.kind !== "index") return undefined;
   const axis = shape.length - 1 - expr.axisFromRight;
   return { view: undefined, strides: shape.map((_, at) => (at === axis && expr.size !== 1 ? 1 : 0)) };
-}
-
-function broadcastsTo(from: readonly number[], to: readonly number[]): boolean {
-  const missing = to.length - from.length;
-  return missing >= 0 && from.every((size, axis) => size === 1 || size === to[axis + missing]);
 }
 
 function leafKey({ view, strides }: ChainLeaf): string {

@@ -1,4 +1,4 @@
-/** @file What ONNX lets elementwise operators be given: how many inputs, of which types. For those who must not guess. */
+/** @file What ONNX lets operators be given: how many inputs, of which types. For those who must not guess. */
 import { type DType, dtypes } from "../ir/dtype.ts";
 import { own } from "../ir/own.ts";
 
@@ -25,7 +25,7 @@ function rows(names: string, signature: Signature): [string, Signature][] {
 /** By operator of ai.onnx. */
 const signatures: Readonly<Record<string, Signature>> = Object.fromEntries([
   ...rows(
-    "Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish IsInf IsNaN LeakyRelu Log Mish Reciprocal Round Selu Sigmoid Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu",
+    "Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish IsInf IsNaN LeakyRelu Log Mish Reciprocal Round Selu Sigmoid Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu",
     { inputs: [1, 1], kind: "float" },
   ),
   ...rows("Softmax LogSoftmax Hardmax LpNormalization MeanVarianceNormalization LRN", {
@@ -45,6 +45,41 @@ const signatures: Readonly<Record<string, Signature>> = Object.fromEntries([
   ...rows("Pow", { inputs: [2, 2], kind: "number", mayDiffer: true }),
   ...rows("Max Min", { inputs: [1, many], kind: "number" }),
   ...rows("Sum Mean", { inputs: [1, many], kind: "float" }),
+  ...rows("SwiGLU", { inputs: [2, 2], kind: "float" }),
+  ...rows("RotaryEmbedding", { inputs: [3, 4], kind: "float", alike: [0, 1, 2] }),
+  ...rows("GridSample AffineGrid", { inputs: [2, 2], kind: "float", alike: [0] }),
+  ...rows("LayerNormalization", { inputs: [2, 3], kind: "float", mayDiffer: true }),
+  ...rows("RMSNormalization", { inputs: [2, 2], kind: "float", mayDiffer: true }),
+  ...rows("InstanceNormalization GroupNormalization", { inputs: [3, 3], kind: "float", mayDiffer: true }),
+  ...rows("BatchNormalization", { inputs: [5, 5], kind: "float", mayDiffer: true }),
+  ...rows("Conv ConvTranspose", { inputs: [2, 3], kind: "float" }),
+  ...rows("DeformConv", { inputs: [3, 5], kind: "float" }),
+  ...rows("Tile", { inputs: [2, 3], kind: "any", alike: [0] }),
+  ...rows("Expand Gather GatherElements GatherND Compress CumSum ReverseSequence", {
+    inputs: [2, 2],
+    kind: "any",
+    alike: [0],
+  }),
+  ...rows("ScatterElements ScatterND Scatter", { inputs: [3, 3], kind: "any", alike: [0, 2] }),
+  ...rows("Transpose Shape Size Identity NonZero Flatten DepthToSpace SpaceToDepth", {
+    inputs: [1, 1],
+    kind: "any",
+  }),
+  ...rows("Squeeze Unsqueeze Split Reshape Trilu TopK Upsample", { inputs: [1, 2], kind: "any", alike: [0] }),
+  ...rows("Slice", { inputs: [1, 5], kind: "any", alike: [0] }),
+  ...rows("Pad Resize", { inputs: [1, 4], kind: "any", alike: [0] }),
+  ...rows("Concat", { inputs: [1, many], kind: "any" }),
+  ...rows("MatMul", { inputs: [2, 2], kind: "number" }),
+  ...rows("Gemm", { inputs: [2, 3], kind: "number" }),
+  ...rows("Einsum", { inputs: [1, many], kind: "number" }),
+  ...rows("Range", { inputs: [3, 3], kind: "number" }),
+  ...rows("OneHot Col2Im", { inputs: [3, 3], kind: "any", alike: [0] }),
+  ...rows("MaxPool AveragePool LpPool GlobalMaxPool GlobalAveragePool GlobalLpPool ArgMax ArgMin", {
+    inputs: [1, 1],
+    kind: "number",
+  }),
+  ...rows("MaxUnpool", { inputs: [2, 3], kind: "float", alike: [0] }),
+  ...rows("LSTM GRU RNN", { inputs: [3, 8], kind: "float", alike: [0, 1, 2] }),
   ...rows("Clip", { inputs: [1, 3], kind: "number" }),
   ...rows("Where", { inputs: [3, 3], kind: "any", alike: [1, 2], conditions: [0] }),
 ]);
