@@ -12,6 +12,7 @@ import {
 } from "../ir/model.ts";
 import { type Fact, ShapeError } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
+import { signatureOf } from "../ops/signatures.ts";
 import { unknownTensor } from "../ops/shape.ts";
 import { checkedOutputs } from "../ops/size.ts";
 import { type Bindings, type BindOptions, bindSymbols } from "./bind.ts";
@@ -193,6 +194,7 @@ class Inference implements GraphInference {
     }
     const context = new NodeContext(node, scope, [], this);
     try {
+      checkInputCount(node);
       return checkedOutputs(op.infer(context));
     } catch (error) {
       if (!(error instanceof ShapeError)) throw error;
@@ -247,6 +249,14 @@ class Inference implements GraphInference {
     if (fact !== inferred) collectFactSymbols(fact, this.symbols);
     if (contradiction) scope.contradictions.push({ value, scope, inferred });
   }
+}
+
+/** Operators read what ONNX requires of them without asking. Throws ShapeError. */
+function checkInputCount({ domain, opType, inputs }: Node): void {
+  const fewest = domain === "" ? (signatureOf(opType)?.inputs[0] ?? 0) : 0;
+  if (inputs.length >= fewest) return;
+  const expected = fewest === 1 ? "an input" : `${fewest} inputs`;
+  throw new ShapeError(`expected ${expected} or more, found ${inputs.length}`);
 }
 
 /** Its nodes, and one for the instance itself: empty ones cost something too. */
