@@ -254,9 +254,12 @@ class Inference implements GraphInference {
 /** Operators read what ONNX requires of them without asking. Throws ShapeError. */
 function checkInputCount({ domain, opType, inputs }: Node): void {
   const fewest = domain === "" ? (signatureOf(opType)?.inputs[0] ?? 0) : 0;
-  if (inputs.length >= fewest) return;
-  const expected = fewest === 1 ? "an input" : `${fewest} inputs`;
-  throw new ShapeError(`expected ${expected} or more, found ${inputs.length}`);
+  if (inputs.length < fewest) {
+    const expected = fewest === 1 ? "an input" : `${fewest} inputs`;
+    throw new ShapeError(`expected ${expected} or more, found ${inputs.length}`);
+  }
+  for (let index = 0; index < fewest; index++)
+    if (inputs[index] === undefined) throw new ShapeError(`input ${index} is left out, expected a tensor`);
 }
 
 /** Its nodes, and one for the instance itself: empty ones cost something too. */

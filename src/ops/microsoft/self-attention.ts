@@ -88,6 +88,7 @@ function sizesOf(context: OpContext, form: Form): Sizes {
   const packed = form.tokenOffset !== undefined;
   requireRank(input, [packed ? 2 : 3], "input");
   requireRank(weights, [2], "weights");
+  requireRank(tensorAt(context, 2), [1], "bias");
   const rows = packed ? tensorAt(context, form.tokenOffset ?? 0).shape : input.shape;
   const merged = shared(
     "columns of weights and bias",
