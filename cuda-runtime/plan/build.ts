@@ -1,10 +1,5 @@
 /** @file A model and its sizes to a plan. No GPU is needed: what is to run on one can be printed anywhere. */
-import {
-  expandedNodes,
-  maxPlannedPerNode,
-  maxUnrolledNodes,
-  writtenNodes,
-} from "../../src/facts/expansion.ts";
+import { alwaysPlanned, expandedNodes, maxPlannedPerNode, writtenNodes } from "../../src/facts/expansion.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
 import { isConstant } from "../../src/facts/scope.ts";
 import type { Model, TensorRef, Value } from "../../src/ir/model.ts";
@@ -61,8 +56,8 @@ export function planModel(options: PlanOptions): Plan {
  */
 function refuseExpansion(model: Model): void {
   const nodes = expandedNodes(model);
-  if (nodes <= maxUnrolledNodes) return;
-  const most = Math.max(maxUnrolledNodes, maxPlannedPerNode * writtenNodes(model));
+  if (nodes <= alwaysPlanned) return;
+  const most = Math.max(alwaysPlanned, maxPlannedPerNode * writtenNodes(model));
   if (nodes <= most) return;
   const [found, limit] = [nodes, most].map(countText);
   throw new PlanError(

@@ -19,7 +19,9 @@ const maxInstantiatedPerNode = 50;
 /** Nodes of loop bodies that are looked at, or planned, one iteration after the other. */
 export const maxUnrolledNodes = 50_000;
 
-/** Nodes of function bodies in a plan: that many, or this many for each node of the file where it has more. */
+/** Nodes of function bodies in a plan of a small model. */
+export const alwaysPlanned = 10_000;
+/** And for each node of the file where that is more. */
 export const maxPlannedPerNode = 10;
 
 /** Subgraphs and calls together; each level is a few stack frames. */

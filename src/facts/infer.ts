@@ -12,8 +12,8 @@ import {
 } from "../ir/model.ts";
 import { type Fact, ShapeError } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
-import { signatureOf } from "../ops/signatures.ts";
 import { unknownTensor } from "../ops/shape.ts";
+import { signatureOf } from "../ops/signatures.ts";
 import { checkedOutputs } from "../ops/size.ts";
 import { type Bindings, type BindOptions, bindSymbols } from "./bind.ts";
 import { type GraphInference, NodeContext, resolveAttribute } from "./context.ts";

@@ -43,7 +43,7 @@ describe("A plan's size", () => {
     [14, true, "81,915"],
   ])("is refused where %i functions multiply (branches: %s)", (depth, isBranched, count) => {
     expect(() => planned(doubling(depth, isBranched))).toThrow(
-      `the model's functions expand to ${count} nodes, more than a plan of a model of its size holds (50,000)`,
+      `the model's functions expand to ${count} nodes, more than a plan of a model of its size holds (10,000)`,
     );
   });
 
