@@ -238,9 +238,13 @@ export class Draft {
   }
 
   setInputs(node: Node, inputs: readonly string[]): void {
-    for (const name of this.inputsOf(node)) this.#links.dropReader(name, node);
+    const before = this.inputsOf(node);
     this.#edit(node).inputs = inputs;
-    for (const name of inputs) this.#links.addReader(name, node);
+    // Of thousands of inputs one changes at a time.
+    for (const [index, name] of before.entries())
+      if (name !== inputs[index] && !inputs.includes(name)) this.#links.dropReader(name, node);
+    for (const [index, name] of inputs.entries())
+      if (name !== before[index]) this.#links.addReader(name, node);
   }
 
   /** All nodes that read `name` read `other` from now on. */
