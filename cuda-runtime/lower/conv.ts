@@ -18,6 +18,8 @@ interface Layout {
   /** Of W: [M, …taps, C / group]. */
   readonly weightsLast?: boolean;
   readonly transposed?: boolean;
+  /** Whether it takes Z, of the output's shape, that is added before the activation. */
+  readonly takesResidual?: boolean;
 }
 
 /** [N, …spatial, C] as [N, C, …spatial]. */
@@ -33,6 +35,7 @@ function conv(layout: Layout): Lower {
     const x = channelsSecond(asStored(context, 0), channelsLast);
     const w = channelsSecond(context.input(1), weightsLast);
     checkOperands(context, x, w);
+    checkResidual(context, layout);
     const shape = context.outputShape(0);
     const rank = shape.length;
     const product: PendingProduct = {
@@ -68,6 +71,14 @@ function checkOperands(context: LowerContext, x: View, w: View): void {
       context.fail(`has operands of ${type}; convolutions of float32, float16 and bfloat16 are supported`);
     }
   }
+}
+
+function checkResidual(context: LowerContext, { takesResidual = false }: Layout): void {
+  if (!context.hasInput(3)) return;
+  if (!takesResidual) context.fail("has 4 inputs, expected up to 3");
+  const [found, expected] = [context.inputShape(3), context.outputShape(0)];
+  if (found.join() !== expected.join())
+    context.fail(`has Z of [${found.join(",")}], expected the output's [${expected.join(",")}]`);
 }
 
 /** Whether several elements are one place in memory. */
@@ -148,9 +159,9 @@ const activations: Readonly<Record<string, (x: Expr, parameters: readonly number
 export const convLowerings: LowerTable = {
   Conv: conv({}),
   ConvTranspose: conv({ transposed: true }),
-  "com.microsoft::FusedConv": conv({}),
+  "com.microsoft::FusedConv": conv({ takesResidual: true }),
   "com.microsoft::NhwcConv": conv({ channelsLast: true, weightsLast: true }),
-  "com.microsoft::NhwcFusedConv": conv({ channelsLast: true }),
+  "com.microsoft::NhwcFusedConv": conv({ channelsLast: true, takesResidual: true }),
   "com.ms.internal.nhwc::Conv": conv({ channelsLast: true }),
   "com.ms.internal.nhwc::ConvTranspose": conv({ channelsLast: true, transposed: true }),
 };

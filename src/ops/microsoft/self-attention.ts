@@ -7,7 +7,7 @@ import { paddedSize } from "../../ir/axis.ts";
 import { addDims, type Dim, floorDivDims, product, type Shape } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import type { AxisContext, LaneContext } from "../axes.ts";
-import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
+import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import {
   type AttentionPlaces,
   attentionAxes,
@@ -115,6 +115,9 @@ function hiddenSizes(context: OpContext, merged: Dim | undefined): { hidden: Dim
   if (q !== undefined && k !== undefined && v !== undefined) {
     shared("columns of weights and qkv_hidden_sizes", merged, q + k + v);
     return { hidden: q, valueHidden: v };
+  }
+  if (typeof merged === "number" && merged % 3 !== 0) {
+    throw new ShapeError(`the weights have ${merged} columns, expected as many for queries, keys and values`);
   }
   const third = sharedOr("hidden size", merged === undefined ? undefined : floorDivDims(merged, 3));
   return { hidden: third, valueHidden: third };
