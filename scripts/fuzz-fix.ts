@@ -158,7 +158,7 @@ function page(results: readonly Result[], minutes: number): string {
   const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
   const command = `node scripts/run.mjs scripts/fuzz-fix.ts ${process.argv.slice(2).join(" ")}`;
   const notable = results.filter(({ verdict }) =>
-    ["bisected", "refused", "wrong", "crashed"].includes(verdict),
+    ["bisected", "refused", "wrong", "beyond", "crashed"].includes(verdict),
   );
   return [
     "# Fixes of drawn networks",
@@ -168,6 +168,7 @@ function page(results: readonly Result[], minutes: number): string {
     ...summary(results),
     "",
     "*Wrong*: proven by the fix, and refuted by another look at other sizes, on unusual inputs or with optimizations off.",
+    "*Beyond*: the same, where a product of the original reads infinities or NaN, of which a fix promises nothing (docs/fixing.md).",
     "*Bisected*: a part failed verification and was left out. *Declined*: it has no BF16 form. *Not run*: ONNX Runtime does not take the network itself.",
     ...(notable.length === 0 ? [] : ["", "| mode | seed | | |", "|---|---:|---|---|"]),
     ...notable.slice(0, 100).map(({ mode, seed, verdict, detail }) => {

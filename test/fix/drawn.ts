@@ -42,7 +42,8 @@ export const modes = {
 export type Mode = keyof typeof modes;
 
 /**
- * `wrong` is proven by the fix and refuted here; `declined` has no form in the precision asked for; `not run` is a
+ * `wrong` is proven by the fix and refuted here; `beyond` is refuted where the original multiplies infinities or NaN, which
+ * a fix does not promise anything of; `declined` has no form in the precision asked for; `not run` is a
  * network that ONNX Runtime does not take.
  */
 export const verdicts = [
@@ -51,6 +52,7 @@ export const verdicts = [
   "bisected",
   "refused",
   "wrong",
+  "beyond",
   "declined",
   "not run",
 ] as const;
@@ -179,7 +181,7 @@ async function tryIn(folder: string, drawn: Drawn, mode: Mode, childUrl: URL | u
       precision === undefined ? [destination] : precision === "bf16" ? [emulated] : [destination, emulated];
     for (const candidate of candidates) {
       const found = await refute({ original: path, candidate, rows, precision });
-      if (found !== undefined) return { verdict: "wrong", detail: found };
+      if (found !== undefined) return { verdict: found.isBeyond ? "beyond" : "wrong", detail: found.text };
     }
     const failed = outcome.notes.filter(({ kind }) => kind === "failed").map(({ message }) => message);
     return { verdict: failed.length > 0 ? "bisected" : "fixed", detail: failed.join(" | ") };

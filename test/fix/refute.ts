@@ -3,12 +3,14 @@
  * compared by nothing that verification itself draws and compares with.
  */
 import { InferenceSession, Tensor } from "onnxruntime-node";
+import type { Node } from "../../src/ir/model.ts";
 import type { Patch } from "../../src/ir/patch.ts";
 import { requiredInputs } from "../../src/ir/symbols.ts";
 import { applyPatch } from "../../src/onnx/apply.ts";
 import { exposeValues } from "../../src/onnx/expose.ts";
 import { modelInMemory } from "../../src/onnx/in-memory.ts";
 import { type OpenModel, openModel } from "../../src/onnx/open.ts";
+import { findOp } from "../../src/ops/registry.ts";
 import { roundWeights } from "../../src/verify/rounded.ts";
 import { inputSymbols } from "../../src/verify/sizes.ts";
 import { noise, volume } from "../passes/folding.ts";
@@ -35,8 +37,19 @@ const sizes = [
 const kinds = ["plain", "infinities", "nan", "huge", "zero rows"] as const;
 type Kind = (typeof kinds)[number];
 
-/** What differs, and where; undefined where nothing was found. */
-export async function refute(task: RefuteTask): Promise<string | undefined> {
+/** A difference, and where. */
+export interface Refutation {
+  readonly text: string;
+  /**
+   * Whether a product of the original reads infinities or NaN there: that it does not is what a fix assumes
+   * (docs/fixing.md).
+   */
+  readonly isBeyond: boolean;
+}
+
+/** One that is not beyond what a fix assumes, else one that is; undefined where nothing was found. */
+export async function refute(task: RefuteTask): Promise<Refutation | undefined> {
+  let beyond: Refutation | undefined;
   for (const [index, level] of (["disabled", "all"] as const).entries()) {
     await using pair = await Pair.open(task, level);
     const shown = kindsAt(level).filter((kind) => kind !== "huge" || task.precision === undefined);
@@ -44,11 +57,14 @@ export async function refute(task: RefuteTask): Promise<string | undefined> {
       for (const [round, size] of pair.sizes().entries()) {
         const feeds = feedsFor(pair.inputs, size, kind, task.rows, 10 * at + round + 5 * index);
         const found = await pair.differenceOn(feeds, kind);
-        if (found !== undefined) return `${kind} at ${JSON.stringify(size)}, ${level}: ${found}`;
+        if (found === undefined) continue;
+        const refutation = { ...found, text: `${kind} at ${JSON.stringify(size)}, ${level}: ${found.text}` };
+        if (!refutation.isBeyond) return refutation;
+        beyond ??= refutation;
       }
     }
   }
-  return undefined;
+  return beyond;
 }
 
 /** What ONNX Runtime fuses makes NaN of an infinity by itself: its blocked convolutions multiply it by zeros. */
@@ -107,7 +123,7 @@ class Pair implements AsyncDisposable {
     return this.#isSymbolic ? sizes : [{}];
   }
 
-  async differenceOn(feeds: Feeds, kind: Kind): Promise<string | undefined> {
+  async differenceOn(feeds: Feeds, kind: Kind): Promise<Refutation | undefined> {
     const { candidate, precision } = this.#task;
     const original = await this.#original(this.#level);
     const expected = await tryRun(original, feeds);
@@ -117,7 +133,7 @@ class Pair implements AsyncDisposable {
       await this.#session("candidate", () => session(candidate, this.#level)),
       feeds,
     );
-    if (actual === undefined) return "the result does not run";
+    if (actual === undefined) return { text: "the result does not run", isBeyond: false };
     const rounded =
       precision && (await tryRun(await this.#rounded(precision), roundedFeeds(feeds, precision)));
     const look = (variants: readonly Outputs[]) => {
@@ -144,25 +160,29 @@ class Pair implements AsyncDisposable {
     // A value that two others tie for, or a small difference of large ones: any rounding on the way decides it.
     if (precision !== undefined) variants.push(...(await this.#halfNoise(unit[precision], feeds)));
     const found = look(variants);
-    return found !== undefined && (await this.#dependsOnPlace(feeds)) ? undefined : found;
+    if (found === undefined || (await this.#readsOdd(feeds, dependsOnPlace))) return undefined;
+    return { text: found, isBeyond: await this.#readsOdd(feeds, isProductOnOdd) };
   }
 
-  /** Whether an operator of the original is given what ONNX Runtime makes different things of, by place. */
-  async #dependsOnPlace(feeds: Feeds): Promise<boolean> {
+  /** Whether a node of the original reads a first input that `isOdd` to it. */
+  async #readsOdd(
+    feeds: Feeds,
+    isOdd: (node: Node, numbers: readonly number[]) => boolean,
+  ): Promise<boolean> {
     using model = openModel(this.#task.original);
-    const read = model.graph.nodes
-      .filter(({ opType }) => ordered.has(opType) || recurrent.has(opType))
-      .flatMap(({ opType, inputs: [input] }) => (input === undefined ? [] : { opType, input }));
-    const names = read.flatMap(({ input: { isInput, name } }) => (isInput ? [] : name));
-    const inner = await this.#session("picked", () => {
+    const read = model.graph.nodes.flatMap((node) => (node.inputs[0] === undefined ? [] : [node]));
+    const names = read.flatMap(({ inputs: [input] }) =>
+      input === undefined || input.isInput ? [] : input.name,
+    );
+    const inner = await this.#session("inner", () => {
       const { bytes } = modelInMemory(model.path, () => exposeValues(model, model.source, names));
       return session(bytes, this.#level);
     });
     const outputs = await tryRun(inner, feeds);
-    return read.some(({ opType, input: { name } }) => {
+    return read.some((node) => {
+      const name = node.inputs[0]?.name ?? "";
       const data = outputs?.get(name) ?? feeds[name]?.data;
-      const isOdd = recurrent.has(opType) ? (value: number) => !Number.isFinite(value) : Number.isNaN;
-      return data !== undefined && Array.from(data as ArrayLike<number>).some(isOdd);
+      return data !== undefined && isOdd(node, Array.from(data as ArrayLike<number>, Number));
     });
   }
 
@@ -306,6 +326,16 @@ const recurrent = new Set(["GRU", "LSTM", "RNN"]);
 /** What ONNX Runtime makes of a NaN among other numbers in these depends on the order in which it takes them. */
 const ordered = new Set(["ReduceMax", "ReduceMin", "MaxPool", "GlobalMaxPool", "ArgMax", "ArgMin", "TopK"]);
 const unit = { fp16: 2 ** -11, bf16: 2 ** -8 } as const;
+
+/** What ONNX Runtime makes different things of, by place. */
+function dependsOnPlace({ opType }: Node, numbers: readonly number[]): boolean {
+  if (recurrent.has(opType)) return !numbers.every(Number.isFinite);
+  return ordered.has(opType) && numbers.some(Number.isNaN);
+}
+
+function isProductOnOdd({ domain, opType }: Node, numbers: readonly number[]): boolean {
+  return findOp(domain, opType)?.product === true && !numbers.every(Number.isFinite);
+}
 
 function isSameKind(a: number, b: number): boolean {
   return Number.isFinite(a) ? Number.isFinite(b) : Object.is(a, b);
