@@ -5,7 +5,7 @@ import { smallModel } from "./bad-inputs/bytes.ts";
 import { mutate, randomNumbers, survive } from "./fuzz.ts";
 import { rewire } from "./rewire.ts";
 
-/** Small ones of different kinds; `npm run fuzz:read` takes all, for as long as it is let. */
+/** Small ones of different kinds; `npm run fuzz` takes more, for as long as it is let. */
 const names = ["misaligned_mlp_dynamo", "crnn", "shufflenet_v2", "tcn", "llama_dynamo", "mobilevit_xs"];
 
 type Damage = (bytes: Uint8Array, random: () => number) => Uint8Array;
