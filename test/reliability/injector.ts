@@ -10,10 +10,7 @@ import fsPromises from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { resolve, sep } from "node:path";
 import { isMainThread } from "node:worker_threads";
-
-export const errorCodes = ["ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE"] as const;
-/** `short`: a read or write does half of what it is asked to; `nothing`: none of it. */
-export type FaultKind = (typeof errorCodes)[number] | "short" | "nothing";
+import type { FaultKind } from "./kinds.ts";
 
 export interface Fault {
   readonly kind: FaultKind;

@@ -1,7 +1,7 @@
 /**
  * @file Makes every call on files of a run fail, one run a call, and looks at what is left.
  *
- *   node sweep.mjs '{"script": "…/bin/tc-lint.js", "injector": "…/injector.mjs", "names": […], "kinds": […], "isThorough": false}'
+ *   node sweep.mjs '{"script": "…/bin/tc-lint.js", "injector": "…/injector.mjs", "names": […], "kinds": […], "lasts": false, "isThorough": false}'
  *
  * Answers with JSON: how many runs, and what was wrong with which. The command line runs in this process, over and over;
  * where a run leaves files behind, it is repeated in a process of its own, and followed by one that must clear them away.
@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { FaultKind } from "./injector.ts";
+import type { FaultKind } from "./kinds.ts";
 import { type Scenario, scenarios } from "./scenarios.ts";
 import { type Outcome, runHere, runInProcess, treeOf } from "./sweep-run.ts";
 
@@ -29,6 +29,8 @@ export interface SweepRequest {
   readonly kinds: readonly FaultKind[];
   /** Whether the fault lasts, once it is there. */
   readonly lasts: boolean;
+  /** Whether every run that leaves something is repeated, not only the first that leaves such files. */
+  readonly isThorough: boolean;
 }
 
 export interface SweepAnswer {
@@ -71,6 +73,7 @@ async function sweep(scenario: Scenario): Promise<void> {
   const whole = await run(scenario);
   const expected = { whole, initial: initialTree(scenario), final: treeOf(work) };
   if (whole.exitCode !== 0 && whole.exitCode !== 1) throw new Error(`${scenario.name}: ${describe(whole)}`);
+  const seen = new Set<string>();
   for (const kind of request.kinds) {
     for (let turn = 1; ; turn++) {
       fresh(scenario);
@@ -79,12 +82,19 @@ async function sweep(scenario: Scenario): Promise<void> {
       answer.runs += 1;
       const about = `${scenario.name}: ${kind}${request.lasts ? " from" : " at"} call ${turn}, ${outcome.fired}`;
       for (const wrong of wrongs(scenario, expected, outcome, treeOf(work))) complain(about, wrong, outcome);
-      const names = [...treeOf(work).keys()];
-      if (names.some((name) => !expected.initial.has(name) && !expected.final.has(name)))
-        await clearUp(scenario, { kind, turn }, expected, about);
+      const left = leftovers(treeOf(work), expected);
+      const isKnown = !request.isThorough && seen.has(left);
+      seen.add(left);
+      if (left !== "" && !isKnown) await clearUp(scenario, { kind, turn }, expected, about);
     }
   }
   answer.byScenario[scenario.name] = answer.runs - before;
+}
+
+/** The names of files that neither state has, without what is drawn. */
+function leftovers(tree: Tree, { initial, final }: Expected): string {
+  const names = [...tree.keys()].filter((name) => !initial.has(name) && !final.has(name));
+  return names.map((name) => name.replace(/\d+-[0-9a-f]{16}/, "N")).join(" ");
 }
 
 interface Expected {

@@ -1,0 +1,52 @@
+/**
+ * @file Makes every call on files of every run in test/reliability/scenarios.ts fail, in every way: an error once, an error from
+ * then on, less than was asked for. Minutes for a kind of failure.
+ *
+ *   npm run faults -- [--kinds ENOSPC,EIO,…] [--names "--fix,lint -o"] [--out bench/results/faults.md]
+ */
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { buildCli } from "../test/cli-process.ts";
+import { errorCodes, type FaultKind } from "../test/reliability/kinds.ts";
+import { runSweep } from "../test/reliability/run-sweep.ts";
+
+const every: readonly FaultKind[] = [...errorCodes, "short", "nothing"];
+const { values: options } = parseArgs({
+  options: { kinds: { type: "string" }, names: { type: "string" }, out: { type: "string" } },
+});
+const asked = options.kinds?.split(",");
+const kinds = every.filter((kind) => asked?.includes(kind) ?? true);
+const names = options.names?.split(",");
+const rows: string[] = [];
+const violations: string[] = [];
+using cli = buildCli();
+
+for (const kind of kinds) await sweep(kind, false);
+for (const kind of kinds.filter((each) => each === "ENOSPC" || each === "EROFS")) await sweep(kind, true);
+
+const report = `# Failing calls
+
+Every call on files of every run, failed once (or from then on): \`npm run faults\` at ${commit()}. A violation is a lost or
+torn file, a leftover after the next run, a failure without a name, or an exit code that hides one.
+
+| failure | runs with one failing call | violations |
+|---|---:|---:|
+${rows.join("\n")}
+`;
+console.log([report, ...violations].join("\n"));
+if (options.out !== undefined) writeFileSync(options.out, report);
+process.exitCode = violations.length > 0 ? 1 : 0;
+
+async function sweep(kind: FaultKind, lasts: boolean): Promise<void> {
+  const chosen = names === undefined ? {} : { names };
+  const answer = await runSweep({ script: cli.script, kinds: [kind], lasts, isThorough: true, ...chosen });
+  violations.push(...answer.violations);
+  const what = lasts ? `${kind}, from then on` : kind;
+  rows.push(`| ${what} | ${answer.runs} | ${answer.violations.length} |`);
+  console.error(`${what}: ${answer.runs} runs, ${answer.violations.length} violations`);
+}
+
+function commit(): string {
+  return execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
+}
