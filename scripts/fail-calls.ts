@@ -20,7 +20,7 @@ const kinds = every.filter((kind) => asked?.includes(kind) ?? true);
 const names = options.names?.split(",");
 const rows: string[] = [];
 const violations: string[] = [];
-using cli = buildCli();
+using cli = buildCli(process.cwd());
 
 for (const kind of kinds) await sweep(kind, false);
 for (const kind of kinds.filter((each) => each === "ENOSPC" || each === "EROFS")) await sweep(kind, true);
@@ -40,7 +40,8 @@ process.exitCode = violations.length > 0 ? 1 : 0;
 
 async function sweep(kind: FaultKind, lasts: boolean): Promise<void> {
   const chosen = names === undefined ? {} : { names };
-  const answer = await runSweep({ script: cli.script, kinds: [kind], lasts, isThorough: true, ...chosen });
+  const request = { script: cli.script, kinds: [kind], lasts, isThorough: true, ...chosen };
+  const answer = await runSweep(request, process.cwd());
   violations.push(...answer.violations);
   const what = lasts ? `${kind}, from then on` : kind;
   rows.push(`| ${what} | ${answer.runs} | ${answer.violations.length} |`);

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { bundle } from "../bundle.ts";
 import type { SweepAnswer, SweepRequest } from "./sweep.ts";
 
-/** Of a command line that is built. Throws where the sweep itself does not come to its end. */
-export async function runSweep(request: Omit<SweepRequest, "injector">): Promise<SweepAnswer> {
-  using sweep = await bundle("test/reliability/sweep.ts");
-  using injector = await bundle("test/reliability/injector.ts");
+/** Of a command line that is built; `root` is the checkout. Throws where the sweep itself does not come to its end. */
+export async function runSweep(request: Omit<SweepRequest, "injector">, root?: string): Promise<SweepAnswer> {
+  using sweep = await bundle("test/reliability/sweep.ts", root);
+  using injector = await bundle("test/reliability/injector.ts", root);
   const child = spawn(
     process.execPath,
     [sweep.path, JSON.stringify({ ...request, injector: injector.path } satisfies SweepRequest)],

@@ -1,6 +1,5 @@
 /** @file One run of the command line with a fault: in this process, or in one of its own. */
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
@@ -104,17 +103,4 @@ export function runInProcess(
   );
   const unhandled = signal === null ? undefined : `the end by ${signal}`;
   return { exitCode: status, stdout, stderr, unhandled };
-}
-
-/** Contents by path; of a folder without any, its path alone. */
-export function treeOf(folder: string): ReadonlyMap<string, string> {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
-  return new Map(
-    entries
-      .filter((entry) => entry.isFile())
-      .map((entry) => {
-        const file = path.join(entry.parentPath, entry.name);
-        return [path.relative(folder, file), readFileSync(file, "latin1")] as const;
-      }),
-  );
 }

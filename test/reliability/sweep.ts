@@ -19,7 +19,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { FaultKind } from "./kinds.ts";
 import { type Scenario, scenarios } from "./scenarios.ts";
-import { type Outcome, runHere, runInProcess, treeOf } from "./sweep-run.ts";
+import { type Outcome, runHere, runInProcess } from "./sweep-run.ts";
+import { type Tree, treeOf } from "./tree.ts";
 
 export interface SweepRequest {
   readonly script: string;
@@ -40,8 +41,6 @@ export interface SweepAnswer {
   readonly byScenario: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
 }
-
-type Tree = ReadonlyMap<string, string>;
 
 const request: SweepRequest = JSON.parse(process.argv[2] ?? "{}");
 const answer = {
