@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const ownRoot = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
-const probe = pathToFileURL(path.join(ownRoot, "bench", "probe.mjs")).href;
+const ownProbe = pathToFileURL(path.join(ownRoot, "bench", "probe.mjs")).href;
 
 export interface BuiltCli extends Disposable {
   /** The executable script. */
@@ -50,10 +50,12 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The process is ended after this long, and its exit code is null. */
   readonly timeoutSeconds?: number;
+  /** The URL of bench/probe.mjs, for scripts that are bundled. */
+  readonly probe?: string;
 }
 
 export function runCli(cli: BuiltCli, args: readonly string[], options: CliOptions = {}): Promise<CliRun> {
-  const child = spawn(process.execPath, ["--import", probe, cli.script, ...args], {
+  const child = spawn(process.execPath, ["--import", options.probe ?? ownProbe, cli.script, ...args], {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },
     stdio: ["ignore", "pipe", "pipe", "pipe"],
