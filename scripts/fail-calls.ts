@@ -1,8 +1,9 @@
 /**
  * @file Makes every call on files of every run in test/reliability/scenarios.ts fail, in every way: an error once, an error from
- * then on, less than was asked for. Minutes for a kind of failure.
+ * then on, less than was asked for. A minute or two for a kind of failure. Runs with threads or processes of their own fail by EIO
+ * alone. `--thorough`: every run that leaves files behind is repeated in a process of its own, not the first of its kind alone.
  *
- *   npm run faults -- [--kinds ENOSPC,EIO,…] [--names "--fix,lint -o"] [--out bench/results/faults.md]
+ *   npm run faults -- [--kinds ENOSPC,EIO,…] [--names "--fix,lint -o"] [--thorough] [--out bench/results/faults.md]
  */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -13,11 +14,17 @@ import { runSweep } from "../test/reliability/run-sweep.ts";
 
 const every: readonly FaultKind[] = [...errorCodes, "short", "nothing"];
 const { values: options } = parseArgs({
-  options: { kinds: { type: "string" }, names: { type: "string" }, out: { type: "string" } },
+  options: {
+    kinds: { type: "string" },
+    names: { type: "string" },
+    thorough: { type: "boolean", default: false },
+    out: { type: "string" },
+  },
 });
 const asked = options.kinds?.split(",");
 const kinds = every.filter((kind) => asked?.includes(kind) ?? true);
 const names = options.names?.split(",");
+const { thorough: isThorough } = options;
 const rows: string[] = [];
 const violations: string[] = [];
 using cli = buildCli(process.cwd());
@@ -40,7 +47,14 @@ process.exitCode = violations.length > 0 ? 1 : 0;
 
 async function sweep(kind: FaultKind, lasts: boolean): Promise<void> {
   const chosen = names === undefined ? {} : { names };
-  const request = { script: cli.script, kinds: [kind], lasts, isThorough: true, ...chosen };
+  const request = {
+    script: cli.script,
+    kinds: [kind],
+    lasts,
+    isThorough,
+    isQuick: kind !== "EIO",
+    ...chosen,
+  };
   const answer = await runSweep(request, process.cwd());
   violations.push(...answer.violations);
   const what = lasts ? `${kind}, from then on` : kind;

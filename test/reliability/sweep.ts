@@ -1,7 +1,7 @@
 /**
  * @file Makes every call on files of a run fail, one run a call, and looks at what is left.
  *
- *   node sweep.mjs '{"script": "…/bin/tc-lint.js", "injector": "…/injector.mjs", "names": […], "kinds": […], "lasts": false, "isThorough": false}'
+ *   node sweep.mjs '{"script": "…/bin/tc-lint.js", "injector": "…/injector.mjs", "names": […], "kinds": […], "lasts": false, "isThorough": false, "isQuick": true}'
  *
  * Answers with JSON: how many runs, and what was wrong with which. The command line runs in this process, over and over;
  * where a run leaves files behind, it is repeated in a process of its own, and followed by one that must clear them away.
@@ -32,6 +32,8 @@ export interface SweepRequest {
   readonly lasts: boolean;
   /** Whether every run that leaves something is repeated, not only the first that leaves such files. */
   readonly isThorough: boolean;
+  /** Whether to leave out what works in threads and processes of its own: each of those runs takes a second. */
+  readonly isQuick: boolean;
 }
 
 export interface SweepAnswer {
@@ -58,6 +60,7 @@ process.setMaxListeners(0);
 try {
   for (const scenario of scenarios()) {
     if (request.names !== undefined && !request.names.includes(scenario.name)) continue;
+    if (request.isQuick && scenario.needsProcess === true) continue;
     await sweep(scenario);
   }
 } finally {
