@@ -25,6 +25,8 @@ const asked = options.kinds?.split(",");
 const kinds = every.filter((kind) => asked?.includes(kind) ?? true);
 const names = options.names?.split(",");
 const { thorough: isThorough } = options;
+/** Of what is built, whatever is committed meanwhile. */
+const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
 const rows: string[] = [];
 const violations: string[] = [];
 using cli = buildCli(process.cwd());
@@ -34,7 +36,7 @@ for (const kind of kinds.filter((each) => each === "ENOSPC" || each === "EROFS")
 
 const report = `# Failing calls
 
-Every call on files of every run, failed once (or from then on): \`npm run faults\` at ${commit()}. A violation is a lost or
+Every call on files of every run, failed once (or from then on): \`npm run faults\` at ${commit}. A violation is a lost or
 torn file, a leftover after the next run, a failure without a name, or an exit code that hides one.
 
 | failure | runs with one failing call | violations |
@@ -60,8 +62,4 @@ async function sweep(kind: FaultKind, lasts: boolean): Promise<void> {
   const what = lasts ? `${kind}, from then on` : kind;
   rows.push(`| ${what} | ${answer.runs} | ${answer.violations.length} |`);
   console.error(`${what}: ${answer.runs} runs, ${answer.violations.length} violations`);
-}
-
-function commit(): string {
-  return execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
 }

@@ -38,6 +38,8 @@ const total = Number(options.runs);
 const random = new Random(options.seed);
 const top = realpathSync(mkdtempSync(path.join(tmpdir(), "tc-lint-kills-")));
 using cli = buildCli(process.cwd());
+/** Of what is built, whatever is committed meanwhile. */
+const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
 const began = performance.now();
 let begun = 0;
 const results: Killed[] = [];
@@ -91,7 +93,6 @@ function report(): void {
     ),
   );
   const minutes = ((performance.now() - began) / 60_000).toFixed(1);
-  const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
   const text = `# Killed fixes
 
 ${total} fixes, each killed at a random moment by SIGKILL, SIGTERM, SIGHUP or SIGINT and run again to its end:
