@@ -4,14 +4,14 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+const ownRoot = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
 export interface Bundle extends Disposable {
   readonly path: string;
 }
 
-/** `source` is relative to the repository. Packages are found from where the bundle lies, below node_modules. */
-export async function bundle(source: string): Promise<Bundle> {
+/** `source` is relative to the repository, at `root`. Packages are found from where the bundle lies, below node_modules. */
+export async function bundle(source: string, root = ownRoot): Promise<Bundle> {
   const folder = mkdtempSync(path.join(root, "node_modules", ".tc-lint-test-"));
   const outfile = path.join(folder, "bundle.mjs");
   await build({

@@ -4,16 +4,19 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
-const probe = pathToFileURL(path.join(root, "bench", "probe.mjs")).href;
+const ownRoot = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+const ownProbe = pathToFileURL(path.join(ownRoot, "bench", "probe.mjs")).href;
 
 export interface BuiltCli extends Disposable {
   /** The executable script. */
   readonly script: string;
 }
 
-/** Builds the command line beside the checkout's packages, since the bundle imports them. */
-export function buildCli(): BuiltCli {
+/**
+ * Builds the command line beside the checkout's packages, since the bundle imports them. `root` is the checkout: a script that is
+ * itself bundled (scripts/run.mjs) says where it runs.
+ */
+export function buildCli(root = ownRoot): BuiltCli {
   const out = path.join(root, "out");
   mkdirSync(out, { recursive: true });
   const folder = mkdtempSync(path.join(out, "cli-"));
@@ -47,10 +50,12 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The process is ended after this long, and its exit code is null. */
   readonly timeoutSeconds?: number;
+  /** The URL of bench/probe.mjs, for scripts that are bundled. */
+  readonly probe?: string;
 }
 
 export function runCli(cli: BuiltCli, args: readonly string[], options: CliOptions = {}): Promise<CliRun> {
-  const child = spawn(process.execPath, ["--import", probe, cli.script, ...args], {
+  const child = spawn(process.execPath, ["--import", options.probe ?? ownProbe, cli.script, ...args], {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },
     stdio: ["ignore", "pipe", "pipe", "pipe"],

@@ -5,10 +5,11 @@
  * nowhere else. Code runs where the user stands (the working directory and above it, up to the project's root) or where
  * `--config` names it. Files of other users are passed over, as Git does with theirs.
  */
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { toDisplayPath } from "../settings/paths.ts";
+import { look } from "./look.ts";
 
 const codeNames = ["tc-lint.config.js", "tc-lint.config.mjs"] as const;
 const dataName = "tc-lint.config.json";
@@ -57,7 +58,7 @@ export class ConfigFinder {
     const isHere = this.#project.folders.has(folder);
     const [first, ...more] = configNames
       .map((name) => join(folder, name))
-      .filter((file) => existsSync(file) && this.#mayRead(file) && (isHere || !this.#isPassedOver(file)));
+      .filter((file) => this.#isThere(file) && this.#mayRead(file) && (isHere || !this.#isPassedOver(file)));
     if (first !== undefined && more.length > 0) {
       const names = [first, ...more].map(toDisplayPath).join(" and ");
       throw new InputError(
@@ -67,6 +68,13 @@ export class ConfigFinder {
     }
     if (first === undefined) return undefined;
     return { file: first, trust: isHere ? named : { code: false, root: this.#rootOf(folder) } };
+  }
+
+  #isThere(file: string): boolean {
+    const seen = look(file);
+    if (seen === "hidden")
+      this.#say(`${toDisplayPath(file)}: not used, if it is there: it cannot be looked at`);
+    return seen === "there";
   }
 
   /** Whether it belongs to the user, to the system, or to whoever owns the working directory. */
@@ -107,7 +115,7 @@ function projectAround(workingFolder: string): Project {
     above.push(folder);
     if (dirname(folder) === folder) break;
   }
-  const holding = (name: string) => above.findIndex((folder) => existsSync(join(folder, name)));
+  const holding = (name: string) => above.findIndex((folder) => look(join(folder, name)) === "there");
   const [repository, manifest] = [holding(".git"), holding("package.json")];
   const last = repository >= 0 ? repository : Math.max(0, manifest);
   return {
@@ -120,7 +128,7 @@ function projectAround(workingFolder: string): Project {
 /** Throws InputError `bad-config` where `path`, links resolved, leads out of what `file` may name. */
 export function checkReach(path: string, file: string, { root }: Trust, what: string): void {
   if (root === undefined) return;
-  const real = existsSync(path) ? realpathSync(path) : resolve(path);
+  const real = look(path) === "there" ? realpathSync(path) : resolve(path);
   if (isWithin(real, realpathSync(root))) return;
   const where = toDisplayPath(file);
   throw new InputError(

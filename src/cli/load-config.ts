@@ -1,6 +1,5 @@
 /** @file Reads configuration files, with everything they extend. */
 
-import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, isAbsolute, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -15,6 +14,7 @@ import type { Schema } from "../settings/schema.ts";
 import { WireError } from "../wire/error.ts";
 import { readSmallFile } from "../wire/small-file.ts";
 import { type ConfigFinder, checkReach, type FoundConfig, named, type Trust } from "./find-config.ts";
+import { look } from "./look.ts";
 
 /** Reads each file once. */
 export class ConfigLoader {
@@ -89,7 +89,7 @@ function resolvePackage(base: string, file: string): string {
 
 async function readConfig(file: string, trust: Trust, schema: Schema): Promise<Config> {
   const shown = toDisplayPath(file);
-  if (!existsSync(file)) throw new InputError("bad-config", `${shown}: no such configuration file`);
+  if (look(file) === "absent") throw new InputError("bad-config", `${shown}: no such configuration file`);
   const isData = file.endsWith(".json");
   if (!isData && !trust.code) {
     const why = "is code, which a configuration beside a model may not extend; name it with --config";

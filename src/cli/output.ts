@@ -9,8 +9,9 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { InputError } from "../ir/errors.ts";
+import { removeLeftovers, temporaryName } from "../onnx/temporary.ts";
 
 /** Replaces a file in one step: a temporary neighbour, then a rename. Folders are made. Throws InputError. */
 export function writeReportFile(path: string, text: string | Uint8Array): void {
@@ -36,10 +37,13 @@ function refuseToReplace(path: string, { mode }: Stats): void {
 
 const writable = 0o222;
 
+/** On the disk before it has the name: no loss of power leaves a report without its end. */
 function replaceFile(path: string, text: string | Uint8Array): void {
-  const temporary = `${path}.${process.pid}.tmp`;
+  const [folder, name] = [dirname(path), basename(path)];
+  removeLeftovers(folder, name);
+  const temporary = join(folder, temporaryName(name));
   try {
-    writeFileSync(temporary, text, { flag: "wx" });
+    writeFileSync(temporary, text, { flag: "wx", flush: true });
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });

@@ -18,7 +18,8 @@ const meanings: Readonly<Record<string, string>> = {
 };
 
 /** The error as one of the input, where the system or the wire names what is wrong; undefined for all others. */
-export function inputErrorOf(error: unknown): InputError | undefined {
+export function inputErrorOf(thrown: unknown): InputError | undefined {
+  const error = firstOf(thrown);
   if (error instanceof InputError) return error;
   if (error instanceof WireError) return new InputError(error.code, error.message, { cause: error });
   if (!(error instanceof Error && "syscall" in error && "code" in error)) return undefined;
@@ -27,4 +28,10 @@ export function inputErrorOf(error: unknown): InputError | undefined {
   return new InputError("unreadable", `${path}: ${meanings[code] ?? "the system refuses"} (${code})`, {
     cause: error,
   });
+}
+
+/** Where giving something up fails as well (`using`, on a disk that has failed), what failed first says more. */
+function firstOf(error: unknown): unknown {
+  const isSecond = error instanceof Error && error.name === "SuppressedError" && "suppressed" in error;
+  return isSecond ? firstOf(error.suppressed) : error;
 }

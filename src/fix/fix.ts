@@ -7,7 +7,7 @@ import { InputError } from "../ir/errors.ts";
 import { labelOf } from "../ir/model.ts";
 import { buildContext, errorOf } from "../lint/run.ts";
 import { BlockSource } from "../onnx/block-source.ts";
-import { lockModel, type ModelLock } from "../onnx/lock.ts";
+import { clearLeftovers, lockModel, type ModelLock } from "../onnx/lock.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { type SourceState, sourceState } from "../onnx/source-state.ts";
 import { weightFiles } from "../onnx/weights.ts";
@@ -107,6 +107,7 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   const outcome = (fix: JudgedFix) => within(() => outcomeOf(request, original, before, fix));
   const isCopy = resolve(request.destination) !== resolve(request.path);
   if (request.dryRun || (!whole.fixed.changed && !isCopy)) {
+    if (!request.dryRun) clearLeftovers(request.path);
     return { ...outcome(whole), ...unwritten(original) };
   }
   using lock = lockModel(request.destination);

@@ -101,7 +101,8 @@ function resolveWithin(
     if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) {
       return undefined;
     }
-    throw refuse(`cannot be resolved (${String(error)})`);
+    const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    throw refuse(`cannot be resolved (${reason})`);
   }
   if (!homesOf().some((home) => path.startsWith(home.endsWith(sep) ? home : home + sep))) {
     throw refuse("leads out of the model's folder through a symbolic link");

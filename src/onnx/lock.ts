@@ -2,7 +2,6 @@
 import { randomBytes } from "node:crypto";
 import {
   closeSync,
-  existsSync,
   linkSync,
   openSync,
   realpathSync,
@@ -19,7 +18,14 @@ import { pushAll } from "../ir/lists.ts";
 import { keepOnSignal, removeOnSignal } from "./cleanup.ts";
 import { isStale, type LockRecord, readLock, thisBoot, thisHost, touch } from "./lock-record.ts";
 import { openModel } from "./open.ts";
-import { isDataName, neighbourName, processStart, removeLeftovers, temporaryName } from "./temporary.ts";
+import {
+  hasLeftovers,
+  isDataName,
+  neighbourName,
+  processStart,
+  removeLeftovers,
+  temporaryName,
+} from "./temporary.ts";
 import { weightFiles } from "./weights.ts";
 import { atStep, hasCode, type OnWriteStep } from "./write-step.ts";
 
@@ -122,9 +128,7 @@ export class ModelLock implements Disposable {
  * another process holds it, `read-only` where the folder cannot be written to.
  */
 export function lockModel(path: string, onStep: OnWriteStep = () => {}): ModelLock {
-  if (!existsSync(dirname(path)))
-    throw new InputError("bad-destination", `${path}: its folder is not there; make it first`);
-  const folder = atStep(path, "lock", onStep, () => realpathSync(dirname(path)));
+  const folder = atStep(path, "lock", onStep, () => folderOf(path));
   const record: LockRecord = {
     pid: process.pid,
     start: processStart(process.pid),
@@ -146,6 +150,31 @@ export function lockModel(path: string, onStep: OnWriteStep = () => {}): ModelLo
     throw error;
   }
   return lock;
+}
+
+/**
+ * Removes what an interrupted run left, for a run that has nothing to write. What another process works on stays, and so
+ * does what is in a folder that may not be written to.
+ */
+export function clearLeftovers(path: string): void {
+  const isClean = () => !hasLeftovers(folderOf(path), basename(path));
+  if (atStep(path, "clean", () => {}, isClean)) return;
+  try {
+    lockModel(path)[Symbol.dispose]();
+  } catch (error) {
+    if (!(error instanceof InputError && ["locked", "read-only"].includes(error.code))) throw error;
+  }
+}
+
+/** Without symbolic links. Throws InputError where there is none. */
+function folderOf(path: string): string {
+  try {
+    return realpathSync(dirname(path));
+  } catch (error) {
+    if (!hasCode(error, "ENOENT") && !hasCode(error, "ENOTDIR")) throw error;
+    const what = "its folder is not there; make it first";
+    throw new InputError("bad-destination", `${path}: ${what}`, { cause: error });
+  }
 }
 
 /** Creates the lock file; returns the data files that dead holders made. */

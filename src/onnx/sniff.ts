@@ -36,12 +36,16 @@ export function rejectForeign(source: ByteSource): void {
     }
   }
   if (isText(head)) {
-    const start = JSON.stringify(head.toString("utf8", 0, 40));
-    throw new WireError(
-      "not-onnx",
-      `${name}: is text, expected a binary ONNX model; it begins with ${start}`,
-    );
+    const what = `is text${kindOfText(head)}, expected a binary ONNX model`;
+    throw new WireError("not-onnx", `${name}: ${what}`);
   }
+}
+
+/** Nothing of the text itself: a link in a downloaded folder may lead to a secret, and a report to a public log. */
+function kindOfText(head: Buffer): string {
+  const [first] = head.toString("latin1").trimStart();
+  if (first === "<") return " (HTML or XML; a download that was refused, perhaps)";
+  return first === "{" || first === "[" ? " (JSON, it seems)" : "";
 }
 
 function pointer(name: string, text: string): WireError {

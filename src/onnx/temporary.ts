@@ -37,10 +37,26 @@ export function isDataName(modelName: string, name: string): boolean {
   return hash !== undefined && dataName(modelName, hash) === name;
 }
 
+/** None where nobody may list them: nothing can be cleared up there. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (hasCode(error, "EACCES") || hasCode(error, "EPERM")) return [];
+    throw error;
+  }
+}
+
+/** Whether a lock or temporary files of a model lie there, of whomever. */
+export function hasLeftovers(folder: string, modelName: string): boolean {
+  const [lock, start] = [neighbourName(modelName, ".lock"), neighbourName(modelName, "-")];
+  return namesIn(folder).some((name) => name === lock || name.startsWith(start));
+}
+
 /** Removes temporary files of a model whose writer is gone. Call it with the model's lock held. */
 export function removeLeftovers(folder: string, modelName: string): void {
   const start = neighbourName(modelName, "-");
-  for (const name of readdirSync(folder)) {
+  for (const name of namesIn(folder)) {
     if (!name.startsWith(start)) continue;
     const [, pid] = /^(\d+)-[0-9a-f]{16}\.tmp$/.exec(name.slice(start.length)) ?? [];
     if (pid === undefined) continue;

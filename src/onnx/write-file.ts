@@ -123,7 +123,7 @@ class Pieces {
   }
 
   async #put(piece: Uint8Array, offset: number): Promise<void> {
-    await writePiece(this.#file, piece, offset);
+    await writePiece(this.#file, this.#source.name, piece, offset);
     const { bytesRead } = await this.#file.read(this.#readBack, 0, piece.length, offset);
     this.areSame &&=
       bytesRead === piece.length && Buffer.compare(this.#readBack.subarray(0, bytesRead), piece) === 0;
@@ -139,12 +139,13 @@ class Pieces {
 }
 
 /** The system may take less than it is given. */
-async function writePiece(file: FileHandle, piece: Uint8Array, offset: number): Promise<void> {
+async function writePiece(file: FileHandle, path: string, piece: Uint8Array, offset: number): Promise<void> {
   let done = 0;
   while (done < piece.length) {
     const { bytesWritten } = await file.write(piece, done, piece.length - done, offset + done);
     if (bytesWritten === 0) {
-      throw new InputError("unwritable", `byte ${offset + done} cannot be written: the system takes no more`);
+      const what = `byte ${offset + done} cannot be written: the system takes no more`;
+      throw new InputError("unwritable", `${path}: ${what}`);
     }
     done += bytesWritten;
   }

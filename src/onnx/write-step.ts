@@ -59,11 +59,17 @@ export async function atSlowStep<T>(
   }
 }
 
+/** What is so after a step that failed late. */
+const outcomes: Partial<Readonly<Record<WriteStep, string>>> = {
+  "sync-folder": "the new model is in place",
+  unlock: "what was written stays, and the next fix removes the lock",
+};
+
 /** Errors of the system are the surroundings' doing; anything else keeps what it is. */
 function stepError(path: string, step: WriteStep, error: unknown): unknown {
   if (!(error instanceof Error && "code" in error && "syscall" in error)) return error;
   const reason = String(error.code);
-  const outcome = step === "sync-folder" ? "the new model is in place" : "the original is unchanged";
+  const outcome = outcomes[step] ?? "the original is unchanged";
   return new InputError(
     codes[reason] ?? "unwritable",
     `${path}: ${writeSteps[step]} failed (${reason}); ${outcome}`,

@@ -130,6 +130,8 @@ function externalDataIn(folder: string) {
 let loaded: Promise<Runtime> | undefined;
 
 function loadRuntime(): Promise<Runtime> {
+  // It keeps an identifier of the machine in ~/.cache and reports its use over HTTPS, unless told not to.
+  process.env["ORT_DISABLE_TELEMETRY"] = "1";
   loaded ??= import("onnxruntime-node").catch((error: unknown) => {
     throw missing(error);
   });

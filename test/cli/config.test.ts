@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { chownSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { Ajv } from "ajv";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -318,6 +318,19 @@ describe("configuration files", () => {
       await expect(nearest("models/x/model.onnx", "here")).rejects.toThrow(message);
       expect(planted()).toBe(false);
     });
+
+    test.skipIf(process.getuid?.() !== 0)(
+      "one of another user is passed over, which is said (asked as root)",
+      async () => {
+        mkdirSync(path.join(folder.path, "here"));
+        const file = folder.write("models/tc-lint.config.json", '{"gpu": "t4"}');
+        chownSync(file, 54321, 54321);
+        const said: string[] = [];
+        const model = path.join(folder.path, "models/model.onnx");
+        expect(await loader("here", (notice) => said.push(notice)).nearest(model)).toBeUndefined();
+        expect(said).toEqual([expect.stringMatching(/not used: it belongs to another user \(54321\)/)]);
+      },
+    );
 
     test("what is no regular file is named, and not waited for", async () => {
       mkdirSync(path.join(folder.path, "here"));
