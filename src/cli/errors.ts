@@ -1,8 +1,9 @@
 /** @file What the user sees of a failure, and what it exits with. */
+
+import { inputErrorOf } from "../onnx/surroundings.ts";
 import { exitCodes } from "./exit-code.ts";
 import { complain, complainOfBug } from "./stderr.ts";
 import { StdoutError } from "./stdout.ts";
-import { inputErrorOf } from "./surroundings.ts";
 
 /** A bad input is its message; anything else is a bug in tc-lint, said so with its stack. Returns the exit code. */
 export function reportFailure(error: unknown): number {

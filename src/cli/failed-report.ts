@@ -1,7 +1,7 @@
 /** @file The report of a model that could not be linted. */
 import type { ModelReport, NoticeReport } from "../lint/result.ts";
+import { inputErrorOf } from "../onnx/surroundings.ts";
 import type { LintOutcome, LintPlan } from "./plan.ts";
-import { inputErrorOf } from "./surroundings.ts";
 
 /** A bad input is named; anything else is a bug in tc-lint and keeps its stack. */
 export function failureOf(plan: LintPlan, error: unknown): LintOutcome {

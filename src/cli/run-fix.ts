@@ -2,6 +2,7 @@
 import { type FixOutcome, fixModel, type Proof, type Verify, type Within } from "../fix/fix.ts";
 import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
+import { inputErrorOf } from "../onnx/surroundings.ts";
 import { counted } from "../report/format.ts";
 import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
@@ -19,7 +20,6 @@ import type { LintFlags } from "./options.ts";
 import type { LintPlan } from "./plan.ts";
 import { ProgressLine } from "./progress.ts";
 import { complain } from "./stderr.ts";
-import { inputErrorOf } from "./surroundings.ts";
 
 const childUrl = new URL("../verify-child.js", import.meta.url);
 

@@ -4,7 +4,7 @@
  * It takes one task, answers once and ends. A thread watches its memory: the main one is inside ONNX Runtime for minutes.
  */
 import { isMainThread, Worker, workerData } from "node:worker_threads";
-import { InputError } from "../ir/errors.ts";
+import { inputErrorOf } from "../onnx/surroundings.ts";
 import {
   type ChildAnswer,
   type ChildRequest,
@@ -48,9 +48,10 @@ async function run(work: Work, onProgress: (what: string) => void): Promise<Chil
 }
 
 function failureOf(error: unknown): ChildAnswer {
+  const input = inputErrorOf(error);
+  if (input !== undefined) return { kind: "failed", code: input.code, message: input.message };
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  const code = error instanceof InputError ? error.code : undefined;
-  return { kind: "failed", code, message: code === undefined ? (stack ?? message) : message };
+  return { kind: "failed", code: undefined, message: stack ?? message };
 }
 
 /** Ends the process by a signal that says why. */

@@ -19,6 +19,7 @@ describe("whichever call on files fails, the run says so or succeeds, and nothin
   it.each<readonly [what: string, swept: Swept]>([
     ["by EIO, of runs that write nothing", { kinds: ["EIO"], lasts: false, names: reading, least: 150 }],
     ["by EACCES, of a report", { kinds: ["EACCES"], lasts: false, names: ["lint -o"], least: 30 }],
+    ["by EIO, of a process that runs models", { kinds: ["EIO"], lasts: false, names: ["verify"], least: 15 }],
     ["by EIO, of a fix", { kinds: ["EIO"], lasts: false, names: writing, least: 250 }],
     [
       "by reading or writing less, or nothing",
@@ -38,7 +39,7 @@ describe("whichever call on files fails, the run says so or succeeds, and nothin
       const { runs, violations } = await runSweep({
         script: cli.script,
         isThorough: false,
-        isQuick: true,
+        isQuick: false,
         ...swept,
       });
       expect(violations).toEqual([]);

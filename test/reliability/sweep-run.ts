@@ -78,7 +78,10 @@ class Streams implements Disposable {
   }
 }
 
-/** A process as users start it. The fault's marker says whether it failed a call. */
+/**
+ * A process as users start it. In it, and in each thread and process of its own, the n-th call fails; the fault's marker says
+ * whether one did.
+ */
 export function runInProcess(
   { script, injector }: { readonly script: string; readonly injector: string },
   { args, env = {} }: Scenario,
@@ -86,21 +89,19 @@ export function runInProcess(
   fault: Fault | undefined,
 ): Omit<Outcome, "fired"> {
   const { PATH = "" } = process.env;
-  const { status, stdout, stderr, signal } = spawnSync(
-    process.execPath,
-    ["--import", pathToFileURL(injector).href, script, ...args],
-    {
-      cwd: folder,
-      encoding: "utf8",
-      timeout: 60_000,
-      env: {
-        PATH,
-        TMPDIR: path.join(folder, "..", "tmp"),
-        ...env,
-        [faultVariable]: fault === undefined ? "" : JSON.stringify(fault),
-      },
+  const { status, stdout, stderr, signal } = spawnSync(process.execPath, [script, ...args], {
+    cwd: folder,
+    encoding: "utf8",
+    timeout: 60_000,
+    env: {
+      PATH,
+      TMPDIR: path.join(folder, "..", "tmp"),
+      ...env,
+      // Not an argument: processes that it starts are to have it too.
+      NODE_OPTIONS: `--import ${pathToFileURL(injector).href}`,
+      [faultVariable]: fault === undefined ? "" : JSON.stringify(fault),
     },
-  );
+  });
   const unhandled = signal === null ? undefined : `the end by ${signal}`;
   return { exitCode: status, stdout, stderr, unhandled };
 }

@@ -154,7 +154,7 @@ function* wrongs(
       yield "what failed is not named";
     if (!namesFile(scenario, final, said, outcome.fired ?? "")) yield "no file is named";
   } else {
-    if (outcome.stdout !== whole.stdout && outcome.stderr === whole.stderr)
+    if (timeless(outcome.stdout) !== timeless(whole.stdout) && outcome.stderr === whole.stderr)
       yield "the result differs, unsaid";
     for (const name of [...scenario.results, ...reports])
       if (tree.get(name) !== final.get(name)) yield `${name} is not the result`;
@@ -174,6 +174,11 @@ function* wrongs(
     if (tree.has(name) && tree.get(name) !== initial.get(name) && !isJson(tree.get(name)))
       yield `${name} is half written`;
   }
+}
+
+/** Seconds that were measured differ from run to run. */
+function timeless(text: string): string {
+  return text.replace(/[\d.]+ s$/gm, "");
 }
 
 /** The file of the call, or one that the user knows. */
