@@ -90,7 +90,9 @@ export class ConfigFinder {
 
   #isPassedOver(file: string): boolean {
     if (file.endsWith(dataName)) return false;
-    this.#say(`${toDisplayPath(file)}: not run: it is code beside a model; name it with --config to run it`);
+    const why =
+      this.#project.folders.size > 0 ? "beside a model" : "outside of a project (package.json or .git)";
+    this.#say(`${toDisplayPath(file)}: not run: it is code ${why}; name it with --config to run it`);
     return true;
   }
 
@@ -102,12 +104,12 @@ export class ConfigFinder {
 
 interface Project {
   readonly root: string;
-  /** From the working directory up to the root. */
+  /** From the working directory up to the root; none where it is in no project. */
   readonly folders: ReadonlySet<string>;
   readonly owner: number;
 }
 
-/** Up to the nearest repository, else the nearest package, else the folder alone. */
+/** Up to the nearest repository, else the nearest package. A folder that is in neither is nobody's project. */
 function projectAround(workingFolder: string): Project {
   const start = resolve(workingFolder);
   const above: string[] = [];
@@ -117,10 +119,11 @@ function projectAround(workingFolder: string): Project {
   }
   const holding = (name: string) => above.findIndex((folder) => look(join(folder, name)) === "there");
   const [repository, manifest] = [holding(".git"), holding("package.json")];
+  const isProject = repository >= 0 || manifest >= 0;
   const last = repository >= 0 ? repository : Math.max(0, manifest);
   return {
     root: above[last] ?? start,
-    folders: new Set(above.slice(0, last + 1)),
+    folders: new Set(isProject ? above.slice(0, last + 1) : []),
     owner: statSync(start).uid,
   };
 }

@@ -11,11 +11,13 @@ import { rescale } from "../passes/half/rescale.ts";
 import type { Pass, Ranges } from "../passes/pass.ts";
 import { lintSettings } from "../settings/lint-settings.ts";
 import type { FixFlags } from "./fix-options.ts";
+import { refuse } from "./lint-file.ts";
 import type { LintPlan } from "./plan.ts";
 import { readCalibration } from "./read-calibration.ts";
 
 /** All but what is seen of the model's values. Throws InputError. */
 export function fixSettings(plan: LintPlan, fix: FixFlags): FixSettings {
+  refuse(plan);
   using model = openModel(plan.path);
   const calibration = readCalibration(plan.settings.calibration);
   const { target, cost, shapes, dims, minSaving, severities } = lintSettings(model, {

@@ -3,6 +3,8 @@
 import { createRequire } from "node:module";
 import { DifferenceError, type Proof } from "../fix/fix.ts";
 import { InputError } from "../ir/errors.ts";
+import { maxOf } from "../ir/lists.ts";
+import { percent } from "../report/format.ts";
 import {
   type Budget,
   budgets,
@@ -49,7 +51,7 @@ export async function proveSame({
   const notices = report.notices.map((notice) => `; ${notice}`).join("");
   return {
     kind: "verified",
-    summary: `with ${report.runtime} on ${draws}, within ${budgetText(budget)}${notices}`,
+    summary: `with ${report.runtime} on ${draws}, within ${budgetText(budget)}${errorText(report)}${notices}`,
   };
 }
 
@@ -78,6 +80,17 @@ function whereItDiffers({ outputs, problems, firstDivergence }: VerifyReport): s
   return worst === undefined
     ? "it has no outputs"
     : `output "${worst.name}" differs${where} (inputs: ${worst.draw})`;
+}
+
+/** In half precision the budget is what rounding costs, which a model may make much of. */
+function errorText({ budget, outputs }: VerifyReport): string {
+  if (budget.kind !== "half") return "";
+  const shares = outputs.flatMap(({ difference }) =>
+    difference === undefined || difference.largest === 0 ? [] : difference.maximumError / difference.largest,
+  );
+  return shares.length === 0
+    ? ""
+    : ` (the largest error is ${percent(maxOf(shares))} of an output's largest value)`;
 }
 
 function budgetText(budget: Budget): string {

@@ -1,4 +1,5 @@
 /** @file The formats of `-f`, and where each report of a run goes. */
+import { resolve } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { renderCsv } from "../report/csv.ts";
 import { renderGithub } from "../report/github.ts";
@@ -70,7 +71,8 @@ function outputRequest(requests: readonly ReportRequest[], output: string): Repo
 
 function checkDistinct(requests: readonly ReportRequest[]): void {
   const paths = requests.flatMap(({ path }) => path ?? []);
-  const twice = paths.find((path, index) => paths.indexOf(path) < index);
+  const places = paths.map((path) => resolve(path));
+  const twice = paths.find((_, index) => places.indexOf(places[index] ?? "") < index);
   if (twice !== undefined)
     throw new InputError("usage", `--format: two reports cannot both be written to "${twice}"`);
 }

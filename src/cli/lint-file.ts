@@ -1,5 +1,6 @@
 /** @file Opens one model and lints it by its plan: in the main thread for one model, in workers for several. */
 import { rules } from "../../rules/index.ts";
+import { InputError } from "../ir/errors.ts";
 import { lintModel } from "../lint/run.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { openModel } from "../onnx/open.ts";
@@ -8,9 +9,15 @@ import { failureOf } from "./failed-report.ts";
 import type { LintOutcome, LintPlan } from "./plan.ts";
 import { readCalibration } from "./read-calibration.ts";
 
+/** Throws InputError for a model that is not to be looked at. */
+export function refuse({ refused }: LintPlan): void {
+  if (refused !== undefined) throw new InputError(refused.code, refused.message);
+}
+
 /** Never throws: what goes wrong with one model is in its report. `onPhase` is told what begins. */
 export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): LintOutcome {
   try {
+    refuse(plan);
     onPhase?.("reading");
     using model = openModel(plan.path);
     const notices = [...model.notices, ...missingWeights(model)];

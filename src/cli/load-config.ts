@@ -53,6 +53,7 @@ export class ConfigLoader {
       const circle = [...extendedBy, file].map(toDisplayPath).join(" extends ");
       throw new InputError("bad-config", `${circle}: the configurations extend each other in a circle`);
     }
+    checkReach(file, file, trust, "it is a link that");
     const config = await readConfig(file, trust, this.#schema);
     const { calibration } = config;
     if (calibration !== undefined)
@@ -100,6 +101,16 @@ async function readConfig(file: string, trust: Trust, schema: Schema): Promise<C
   return value;
 }
 
+/** A pipe or a device would be read for ever. Throws InputError. */
+function refuseUnbounded(file: string): void {
+  try {
+    readSmallFile(file);
+  } catch (error) {
+    if (error instanceof WireError) throw new InputError("bad-config", error.message, { cause: error });
+    throw error;
+  }
+}
+
 function readJson(file: string, shown: string): unknown {
   try {
     return parseJson(readSmallFile(file).toString("utf8"));
@@ -111,6 +122,7 @@ function readJson(file: string, shown: string): unknown {
 }
 
 async function importDefault(file: string, shown: string): Promise<unknown> {
+  refuseUnbounded(file);
   let module: { readonly default?: unknown };
   try {
     module = await import(pathToFileURL(file).href);

@@ -96,13 +96,14 @@ function flagHint(message: string): string {
       ? undefined
       : closest(
           unknown,
+          // One that another command has is no misspelling.
           Object.keys({
             ...lintOptions,
             ...fixOptions,
             ...verifyOptions,
             ...benchOptions,
             ...validateOptions,
-          }),
+          }).filter((name) => name !== unknown),
         );
   return nearest === undefined ? "" : `; did you mean --${nearest}?`;
 }

@@ -21,15 +21,29 @@ type PlanFlags = Pick<
 export async function makePlans(patterns: readonly string[], flags: PlanFlags): Promise<LintPlan[]> {
   const configOf = configFinder(flags.config);
   const plans: LintPlan[] = [];
-  for (const { path, explicit } of modelsOf(patterns, flags)) {
-    const chain = await configOf(path);
+  const models = modelsOf(patterns, flags);
+  // One folder's configuration must not keep the rest from being looked at; one that the user named is his own mistake.
+  const isOneOfMany = flags.config.kind === "nearest" && models.length > 1;
+  for (const { path, explicit } of models) {
+    const { chain, refused } = await chainOf(path, configOf, isOneOfMany);
     const mayIgnore = !explicit || flags.forceExclude;
     if (mayIgnore && isIgnoredFile(path, chain)) continue;
     const settings = resolveSettings(path, chain, flags.settings, rules);
-    plans.push({ path, settings, layers: flags.table, mustHave: [] });
+    plans.push({ path, settings, layers: flags.table, mustHave: [], refused });
   }
   const [only, ...more] = plans;
   return only !== undefined && more.length === 0 ? [{ ...only, mustHave: sizeNames(flags) }] : plans;
+}
+
+type ConfigOf = ReturnType<typeof configFinder>;
+
+async function chainOf(path: string, configOf: ConfigOf, isOneOfMany: boolean) {
+  try {
+    return { chain: await configOf(path), refused: undefined };
+  } catch (error) {
+    if (!isOneOfMany || !(error instanceof InputError)) throw error;
+    return { chain: undefined, refused: { code: error.code, message: error.message } };
+  }
 }
 
 /** What holds for a model in the current folder. */

@@ -10,6 +10,8 @@ export interface LintPlan {
   readonly layers: boolean;
   /** Inputs and dimensions that this model must have; other sizes of the settings are passed over where it lacks them. */
   readonly mustHave: readonly string[];
+  /** Why nothing is done with it: its configuration, where others of the run have one of their own. */
+  readonly refused?: { readonly code: string; readonly message: string } | undefined;
 }
 
 export interface LintOutcome {

@@ -9,6 +9,9 @@ import {
   operatorOf,
 } from "../ir/model.ts";
 
+/** Said of no node: whoever knows the model names it. */
+export class ExpansionError extends InputError {}
+
 /** ONNX's own checker stops at this many nested calls. */
 export const maxCallDepth = 100;
 /** Nodes of subgraphs and function bodies, every instance counted. The largest real exports have a tenth of that. */
@@ -73,12 +76,15 @@ function* graphsOf({ attributes }: Node): Generator<Graph> {
   }
 }
 
-export function tooDeep(): InputError {
-  return new InputError("graph-nesting-too-deep", `graphs and functions nest beyond ${maxScopeDepth} levels`);
+export function tooDeep(): ExpansionError {
+  return new ExpansionError(
+    "graph-nesting-too-deep",
+    `graphs and functions nest beyond ${maxScopeDepth} levels`,
+  );
 }
 
-export function tooLarge(limit: number): InputError {
-  return new InputError(
+export function tooLarge(limit: number): ExpansionError {
+  return new ExpansionError(
     "function-expansion-too-large",
     `functions and loops expand to more than ${limit.toLocaleString("en-US")} nodes, which a model of its size is given`,
   );
@@ -118,11 +124,11 @@ class Expansion {
     level: number,
   ): Size {
     if (calls.includes(definition)) {
-      throw new InputError("recursive-function", `function ${operatorOf(node)} calls itself`);
+      throw new ExpansionError("recursive-function", `function ${operatorOf(node)} calls itself`);
     }
     const known = this.#sizes.get(definition);
     if (calls.length + 1 + (known?.depth ?? 0) > maxCallDepth) {
-      throw new InputError(
+      throw new ExpansionError(
         "function-nesting-too-deep",
         `functions call each other beyond ${maxCallDepth} levels`,
       );

@@ -1,4 +1,5 @@
 /** @file The inference driver: what is known of every value of a model, in every instance of every graph. */
+import { InputError } from "../ir/errors.ts";
 import {
   type Attribute,
   type FunctionDefinition,
@@ -20,6 +21,7 @@ import { type GraphInference, NodeContext, resolveAttribute } from "./context.ts
 import { collectFactSymbols, factOfType, mergeDeclared } from "./declared.ts";
 import {
   checkExpansion,
+  ExpansionError,
   instantiationLimit,
   maxScopeDepth,
   maxUnrolledNodes,
@@ -61,6 +63,20 @@ export interface Facts {
  * Throws InputError for sizes that contradict the model, and for functions that recurse or expand without bound.
  */
 export function inferFacts(model: Model, options: InferOptions = {}): Facts {
+  return named(model, () => inferNamed(model, options));
+}
+
+/** Functions and nesting are of no node: the model's name is what tells a user where. */
+function named<T>(model: Model, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (!(error instanceof ExpansionError)) throw error;
+    throw new InputError(error.code, `${model.path}: ${error.message}`, { cause: error });
+  }
+}
+
+function inferNamed(model: Model, options: InferOptions): Facts {
   checkExpansion(model);
   const bindings = bindSymbols(model, options);
   const useDeclared = options.useDeclared ?? true;

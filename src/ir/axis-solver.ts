@@ -40,13 +40,13 @@ export class AxisSolver {
     const flat = parts.flatMap((part) => partsOf(part)).filter((part) => sizeOfAxis(part) !== 0);
     const [only] = flat;
     if (only === undefined) return this.atom(0, "no elements");
-    if (flat.length > maxLeaves) return this.#unfollowed(flat);
+    if (flat.length > Math.max(maxLeaves, this.atoms.length)) return this.#unfollowed(flat);
     return flat.length === 1 ? only : { kind: "sum", parts: flat };
   }
 
-  /** A value that is concatenated with itself, again and again, has more parts than there are nodes to make them. */
+  /** A value that is concatenated with itself, again and again, has more parts than there are atoms to make them. */
   #unfollowed(parts: readonly Axis[]): Axis {
-    const reason = `is one of more than ${maxLeaves.toLocaleString("en-US")} parts of an axis`;
+    const reason = `is one of ${parts.length.toLocaleString("en-US")} parts of an axis, most of them the same`;
     for (const part of new Set(parts)) this.block(part, reason);
     return this.atom(
       parts.reduce((total, part) => total + sizeOfAxis(part), 0),

@@ -1,6 +1,6 @@
 /** @file GitHub annotations: workflow commands, as many as a step shows, the worst first. */
 import type { Finding, LintReport, Severity } from "../lint/result.ts";
-import { counted, duration, percent, printable } from "./format.ts";
+import { counted, duration, percent, plain, printable } from "./format.ts";
 import type { RenderOptions } from "./render.ts";
 import { byImportance } from "./summary.ts";
 
@@ -105,6 +105,8 @@ function escapeData(text: string): string {
   return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 }
 
+/** Line ends have an escape of their own here; nothing else of the kind is let through. */
 function escapeProperty(text: string): string {
-  return escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+  const parts = text.split(/([\r\n])/).map((part) => (/[\r\n]/.test(part) ? part : plain(part)));
+  return escapeData(parts.join("")).replaceAll(":", "%3A").replaceAll(",", "%2C");
 }

@@ -5,6 +5,7 @@ import { type OpenModel, openModel } from "../onnx/open.ts";
 import type { Budget } from "./budget.ts";
 import type { Lanes } from "./compare.ts";
 import { firstDivergence } from "./diverge.ts";
+import { emptyNotices, refuseNothing } from "./emptiness.ts";
 import { type Evidence, type Judged, judge, worstOutputs } from "./judge.ts";
 import { type Optimization, openSession, runtimeVersion, type SessionOptions } from "./ort.ts";
 import { attempt, drawText, howText, type Plan, type Run, runDraw } from "./plan.ts";
@@ -89,6 +90,7 @@ class Verification {
     const failing = found.judged.find((each) => each.outputs.some(({ same }) => !same));
     const output = failing?.outputs.find(({ same }) => !same);
     const divergence = failing && output && (await this.#findDivergence(failing.run, output));
+    if (found.problems.length === 0) refuseNothing(this.#task.original, found.judged);
     const report: VerifyReport = {
       original,
       candidate,
@@ -273,17 +275,6 @@ interface Found {
 
 function nothing(problems: readonly string[]): Found {
   return { plan: { runs: [], notices: [], smallest: undefined }, judged: [], problems };
-}
-
-/** An output that is nowhere a number was compared by its NaN alone. */
-function emptyNotices(judged: readonly Judged[]): string[] {
-  const names = new Set(judged.flatMap(({ outputs }) => outputs.map(({ name }) => name)));
-  return [...names].flatMap((name) => {
-    const all = judged.flatMap(({ run }) => run.expected.get(name) ?? []).filter(isFloatTensor);
-    const isEmpty =
-      all.length > 0 && all.every((tensor) => !Array.from(numbersOf(tensor)).some(Number.isFinite));
-    return isEmpty ? [`output "${name}" of the original holds no finite number in any run`] : [];
-  });
 }
 
 /** Far below the error that is to be explained, and above what rounding does to inner values. */

@@ -244,10 +244,14 @@ describe("configuration files", () => {
     ],
     [
       "a script that throws",
-      { "tc-lint.config.mjs": "throw new Error('boom')" },
+      { "package.json": "{}", "tc-lint.config.mjs": "throw new Error('boom')" },
       /tc-lint\.config\.mjs: cannot be loaded: boom/,
     ],
-    ["no default export", { "tc-lint.config.mjs": "export const gpu = 1;" }, /has no default export/],
+    [
+      "no default export",
+      { "package.json": "{}", "tc-lint.config.mjs": "export const gpu = 1;" },
+      /has no default export/,
+    ],
     [
       "a circle",
       { "tc-lint.config.json": '{"extends": "./b.json"}', "b.json": '{"extends": "./tc-lint.config.json"}' },
@@ -265,7 +269,7 @@ describe("configuration files", () => {
     ],
     [
       "two in one folder",
-      { "tc-lint.config.json": "{}", "tc-lint.config.mjs": "export default {}" },
+      { "package.json": "{}", "tc-lint.config.json": "{}", "tc-lint.config.mjs": "export default {}" },
       /lie in one folder/,
     ],
   ];
@@ -281,6 +285,7 @@ describe("configuration files", () => {
     const planted = () => "planted" in globalThis;
 
     test("code is not run, which is said, and the next one upward is taken", async () => {
+      folder.write("package.json", "{}");
       folder.write("tc-lint.config.json", '{"gpu": "t4"}');
       const file = folder.write("downloaded/tc-lint.config.mjs", evil);
       const said: string[] = [];
@@ -292,7 +297,27 @@ describe("configuration files", () => {
       expect(planted()).toBe(false);
     });
 
+    test("code does not run where the user stands outside of a project", async () => {
+      const file = folder.write("tc-lint.config.mjs", evil);
+      const said: string[] = [];
+      const model = path.join(folder.path, "model.onnx");
+      expect(await loader(".", (notice) => said.push(notice)).nearest(model)).toBeUndefined();
+      expect(said).toEqual([
+        `${file}: not run: it is code outside of a project (package.json or .git); name it with --config to run it`,
+      ]);
+      expect(planted()).toBe(false);
+    });
+
+    test("a configuration that is a link to somewhere else is refused", async () => {
+      folder.write("secret.json", '{"token": "hunter2"}');
+      folder.write("models/x/model.onnx", "");
+      folder.write("here/package.json", "{}");
+      symlinkSync("../../secret.json", path.join(folder.path, "models/x/tc-lint.config.json"));
+      await expect(nearest("models/x/model.onnx", "here")).rejects.toThrow(/is a link that leads out of/);
+    });
+
     test("code runs where the user stands, and above it up to the project's root", async () => {
+      folder.write("package.json", "{}");
       folder.write("tc-lint.config.mjs", 'export default { gpu: "a100" };');
       folder.write("project/package.json", "{}");
       expect((await nearest("project/sub/model.onnx"))?.layers[0]?.config).toEqual({ gpu: "a100" });

@@ -17,6 +17,7 @@ describe("configuration", () => {
   });
 
   test("a script may hold functions as long as the configuration does not", async () => {
+    bench.folder.write("package.json", "{}");
     bench.folder.write("tc-lint.config.mjs", 'const gpu = () => "a100"; export default { gpu: gpu() };');
     bench.folder.write("b.onnx", bytesOf(headModel()));
     expect((await bench.jsonOf(["a.onnx", "b.onnx"])).models.map(({ target }) => target.gpu)).toEqual([

@@ -25,6 +25,21 @@ describe("several models", () => {
     expect(report.models[0]).toEqual(alone.models[0]);
   });
 
+  test("fail alone where their folder's configuration is wrong", async () => {
+    bench.folder.write("a/model.onnx", bytesOf(headModel()));
+    bench.folder.write("b/model.onnx", bytesOf(headModel()));
+    bench.folder.write("b/tc-lint.config.json", '{"gpu": "abacus"}');
+    const { exitCode, stdout } = await bench.tcLint([".", "-f", "json"]);
+    expect(exitCode).toBe(2);
+    const report: LintReport = JSON.parse(stdout);
+    expect(report.models.map(({ path: file, error }) => [file, error?.code ?? null])).toEqual([
+      ["a/model.onnx", null],
+      ["b/model.onnx", "bad-config"],
+    ]);
+    const alone = await bench.tcLint(["b/model.onnx"]);
+    expect([alone.exitCode, alone.stderr]).toEqual([2, expect.stringMatching(/gpu: found 'abacus'/)]);
+  });
+
   test("come out the same however many threads there are", async () => {
     for (const name of ["a", "b", "c", "d"])
       bench.folder.write(`${name}.onnx`, bytesOf(headModel({ n: 1001 })));

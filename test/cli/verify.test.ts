@@ -88,6 +88,12 @@ describe("tc-lint verify", () => {
     expect(await verify("a.onnx", "b.onnx", "--inputs", "zeros.npz")).toMatchObject({ exitCode: 0 });
   });
 
+  it("does not call models the same of which nothing was compared", async () => {
+    const { exitCode, stdout, stderr } = await verify("a.onnx", "b.onnx", "--dim", "batch=0");
+    expect([exitCode, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(/a\.onnx: every output is empty at these sizes, .*--dim gives others/);
+  });
+
   it("takes a tolerance, and sizes", async () => {
     const { exitCode, stdout } = await verify("a.onnx", "b.onnx", "--tolerance", "0.9", "--dim", "batch=2,5");
     expect(exitCode).toBe(0);

@@ -40,6 +40,14 @@ describe("long structures", () => {
     expect(atomsOf(a).every(({ blocked }) => blocked === undefined)).toBe(true);
   });
 
+  it("are not followed where a value is concatenated with itself again and again", () => {
+    const solver = new AxisSolver();
+    let axis = solver.atom(1);
+    for (let level = 0; level < 40; level++) axis = solver.sum([axis, axis]);
+    expect(sizeOfAxis(axis)).toBe(2 ** 40);
+    expect(solver.atoms.every(({ blocked }) => blocked !== undefined)).toBe(true);
+  });
+
   it("meet as concatenation and merge without a frame for every part", () => {
     const solver = new AxisSolver();
     const sum = solver.sum(Array.from({ length: many }, (_, at) => solver.atom(at === 0 ? 14 : 7)));

@@ -169,7 +169,7 @@ describe("attention", () => {
     ]);
   });
   it("QAttention projects in int8", () => {
-    const inputs = [of("uint8", B, S, 768), of("int8", 768, 2304), scale, scale, scale];
+    const inputs = [of("uint8", B, S, 768), of("int8", 768, 2304), of("float32", 2304), scale, scale];
     const found = works({ type: "QAttention", inputs, attributes: { num_heads: 12 } });
     expect(found?.map((work) => work.dtype)).toEqual(["int8", "float32"]);
   });
