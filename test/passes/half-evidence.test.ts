@@ -314,3 +314,31 @@ describe("evidence", () => {
     expect(countOf(halved.after.graph, "Cast")).toBe(4);
   });
 });
+
+describe("normalizations without an epsilon", () => {
+  const normalized = (epsilon: number) =>
+    behindProduct((graph, product) => {
+      const bounded = graph.node("Tanh", [graph.node("Mul", [product, graph.scalar(8)])]);
+      const scale = graph.weight([8], { values: new Array(8).fill(1) });
+      const attributes = { axis: -1, epsilon: { float: epsilon } };
+      const rows = graph.node("LayerNormalization", [bounded, scale], attributes);
+      return graph.node("MatMul", [rows, weight(graph, [8, 8])]);
+    });
+
+  it("read what half would make one number, and divide by nothing", async () => {
+    const halved = halveBytes(normalized(0));
+    for (const op of ["Tanh", "LayerNormalization"]) expect(dtypeOf(halved, op), op).toBe("float32");
+    expect(dtypeOf(halved, "MatMul")).toBe("float16");
+    expect(halved.notes.map(({ message }) => message).join()).toMatch(/without an epsilon/);
+    // Rows on which Tanh is all but 1 everywhere.
+    const large = new Tensor("float32", new Float32Array(32).fill(40), [4, 8]);
+    const outputs = [...(await run(bytesOfModel(halved.after), { x: large })).values()];
+    const before = [...(await run(normalized(0), { x: large })).values()];
+    const finite = ({ data }: Tensor) => Array.from(data as Float32Array, Number.isFinite);
+    expect(outputs.map(finite)).toEqual(before.map(finite));
+  });
+
+  it("run in half where they have one", () => {
+    expect(dtypeOf(halveBytes(normalized(1e-5)), "Tanh")).toBe("float16");
+  });
+});

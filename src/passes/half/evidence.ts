@@ -10,7 +10,7 @@ import { Magnitudes } from "./magnitudes.ts";
 import { findMasks, type Masks } from "./masks.ts";
 import { imprecision, isSquare, overflow, saturates } from "./operators.ts";
 import { Positions } from "./positions.ts";
-import { findWholeNumbers } from "./whole-numbers.ts";
+import { findBareNormalizations, findWholeNumbers } from "./whole-numbers.ts";
 
 export interface Evidence {
   /** Nodes that stay FP32, with the reason for each. */
@@ -54,10 +54,13 @@ class Finder {
     }
     const { nodes, inputs } = findWholeNumbers(this.#graph);
     for (const node of nodes) this.#keep(node, "a whole number is made of it");
+    const bare = findBareNormalizations(this.#graph);
+    for (const node of bare.nodes)
+      this.#keep(node, "a normalization without an epsilon divides by how far its values are apart");
     const { held, inputs: masks } = this.#masks;
     for (const node of held) this.#keep(node, "may add a mask that is −∞ in half");
     for (const node of this.#graph.nodes) this.#judgeNode(node);
-    const floatEdges = new Set([...inputs, ...masks, ...this.#largeOutputs]);
+    const floatEdges = new Set([...inputs, ...bare.inputs, ...masks, ...this.#largeOutputs]);
     return { reasons: this.#reasons, masks: this.#masks, floatEdges };
   }
 

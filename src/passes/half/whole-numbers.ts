@@ -19,14 +19,37 @@ export interface WholeNumbers {
 
 export function findWholeNumbers(graph: FloatGraph): WholeNumbers {
   const nodes = new Set<FloatNode>();
-  const inputs = new Set<Value>();
-  const seen = new Set<Value>();
-  const pending = graph.nodes.flatMap((entry) => {
+  const starts = graph.nodes.flatMap((entry) => {
     const made = operandsOf(entry);
     // A Resize only reads sizes.
     if (made.length > 0 && isOp(entry.node, "Equal", "Cast", "CastLike")) nodes.add(entry);
     return made;
   });
+  return withSources(graph, nodes, starts);
+}
+
+/** Normalizations without an epsilon divide by how far values are apart, which half may make nothing: 0/0. */
+export function findBareNormalizations(graph: FloatGraph): WholeNumbers {
+  const bare = graph.nodes.filter(isBare);
+  const starts = bare.flatMap(({ node: { inputs } }) => inputs[0] ?? []);
+  return withSources(graph, new Set(bare), starts);
+}
+
+const normalizing: ReadonlySet<string> = new Set(
+  `InstanceNormalization LayerNormalization GroupNormalization RMSNormalization SimplifiedLayerNormalization
+   SkipLayerNormalization SkipSimplifiedLayerNormalization`.split(/\s+/),
+);
+
+function isBare({ node }: FloatNode): boolean {
+  const epsilon = node.attributes.find(({ name }) => name === "epsilon")?.value;
+  return normalizing.has(node.opType) && epsilon?.type === "float" && epsilon.value === 0;
+}
+
+/** `nodes`, and what makes `starts`, back to where numbers are made anew. */
+function withSources(graph: FloatGraph, nodes: Set<FloatNode>, starts: readonly Value[]): WholeNumbers {
+  const inputs = new Set<Value>();
+  const seen = new Set<Value>();
+  const pending = [...starts];
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
     if (seen.has(value)) continue;
     seen.add(value);
