@@ -1,18 +1,14 @@
 /** @file A thread that watches the memory of its process: the main one is inside the driver, or planning, for seconds. */
-import { totalmem } from "node:os";
 import { isMainThread, Worker, workerData } from "node:worker_threads";
+import { memoryShare } from "../../src/ir/memory.ts";
 
 const watchMilliseconds = 50;
 
 /** How a process says that it used too much memory: nothing else sends this signal. */
 export const memorySignal = "SIGUSR2";
 
-/** Of what the machine, or the container around, has. */
-const defaultShare = 0.75;
-
 export function defaultMemoryBytes(): number {
-  const most = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
-  return Math.floor(defaultShare * most);
+  return Math.floor(memoryShare());
 }
 
 /** Ends this process by `memorySignal` beyond that much resident memory. The thread runs the process's own script. */

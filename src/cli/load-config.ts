@@ -102,9 +102,9 @@ async function readConfig(file: string, trust: Trust, schema: Schema): Promise<C
 }
 
 /** A pipe or a device would be read for ever. Throws InputError. */
-function refuseUnbounded(file: string): void {
+function readBounded(file: string): Buffer {
   try {
-    readSmallFile(file);
+    return readSmallFile(file);
   } catch (error) {
     if (error instanceof WireError) throw new InputError("bad-config", error.message, { cause: error });
     throw error;
@@ -113,16 +113,15 @@ function refuseUnbounded(file: string): void {
 
 function readJson(file: string, shown: string): unknown {
   try {
-    return parseJson(readSmallFile(file).toString("utf8"));
+    return parseJson(readBounded(file).toString("utf8"));
   } catch (error) {
-    if (error instanceof WireError) throw new InputError("bad-config", error.message, { cause: error });
     if (!(error instanceof JsonError)) throw error;
     throw new InputError("bad-config", `${shown}: ${error.message}`, { cause: error });
   }
 }
 
 async function importDefault(file: string, shown: string): Promise<unknown> {
-  refuseUnbounded(file);
+  readBounded(file);
   let module: { readonly default?: unknown };
   try {
     module = await import(pathToFileURL(file).href);

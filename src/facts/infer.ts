@@ -149,7 +149,8 @@ class Inference implements GraphInference {
   /** Names of the symbols in graph inputs and in declarations that were used. */
   readonly symbols = new Set<string>();
   readonly #pool = new FactPool();
-  readonly #limit: number;
+  /** Counted where a graph is first entered: most models have none but the main one. */
+  #limit: number | undefined;
   /** Every pass over a loop counted. */
   #instantiatedNodes = 0;
   /** Those of iterations that are looked at one by one. */
@@ -160,8 +161,6 @@ class Inference implements GraphInference {
     this.#model = model;
     this.bindings = bindings;
     this.#useDeclared = useDeclared;
-    // Beside iterations that are looked at one by one.
-    this.#limit = maxUnrolledNodes + instantiationLimit(model);
   }
 
   run(scope: Scope): void {
@@ -241,6 +240,8 @@ class Inference implements GraphInference {
     const size = sizeOf(scope.graph);
     this.#instantiatedNodes += size;
     if (this.#isUnrolling) this.#unrolledNodes += size;
+    // Beside iterations that are looked at one by one.
+    this.#limit ??= maxUnrolledNodes + instantiationLimit(this.#model);
     if (this.#instantiatedNodes > this.#limit) throw tooLarge(this.#limit);
     if (scope.depth > maxScopeDepth) throw tooDeep();
     return scope;
