@@ -1,4 +1,5 @@
 /** @file One instance of a graph, and what is known of its values there. */
+import { ById } from "../ir/by-id.ts";
 import { type Dim, mulDims, type Shape } from "../ir/dim.ts";
 import { type Attribute, type Graph, labelOf, type Model, type Node, type Value } from "../ir/model.ts";
 import type { Fact } from "../ops/op.ts";
@@ -68,6 +69,16 @@ export class Scope {
   /** Whether this is the main graph, whichever inference it is of. */
   get isMain(): boolean {
     return this.parent === undefined;
+  }
+
+  /** For what is known of its nodes: the main graph has most of a model's, so that their ids are dense there. */
+  byNode<V>(): ById<Node, V> {
+    return new ById(this.isMain ? this.model.nodeCount : undefined);
+  }
+
+  /** The same of its values. */
+  byValue<V>(): ById<Value, V> {
+    return new ById(this.isMain ? this.model.valueCount : undefined);
   }
 
   /** Where this instance is, e.g. `graph`, `graph/loop_1:body`, `graph/call_3:MyFunction`. */

@@ -1,6 +1,6 @@
 /** @file Which values of a graph are the same in every run: what a stack computes once, ahead of time. */
 import { isConstant, type Scope } from "../facts/scope.ts";
-import { ById } from "../ir/by-id.ts";
+import type { ById } from "../ir/by-id.ts";
 import { isIntegral } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 
@@ -29,7 +29,7 @@ export class ConstantValues {
   /** Walks the graph once, in order. */
   private constructor(scope: Scope) {
     this.#scope = scope;
-    this.#nodes = new ById(scope.isMain ? scope.model.nodeCount : undefined);
+    this.#nodes = scope.byNode();
     for (const node of scope.graph.nodes) if (this.#isFixed(node)) this.#nodes.set(node, true);
   }
 

@@ -2,7 +2,7 @@
 import { resolveAttribute } from "../facts/context.ts";
 import { constantBehind } from "../facts/origin.ts";
 import type { Scope } from "../facts/scope.ts";
-import { ById } from "../ir/by-id.ts";
+import type { ById } from "../ir/by-id.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
@@ -58,7 +58,7 @@ export class ProductIndex {
   private constructor(products: readonly CostedProduct[]) {
     for (const product of products) {
       const { scope } = product;
-      const byNode = this.#byScope.get(scope) ?? new ById(scope.isMain ? scope.model.nodeCount : undefined);
+      const byNode = this.#byScope.get(scope) ?? scope.byNode<CostedProduct>();
       this.#byScope.set(scope, byNode);
       for (const node of product.nodes) byNode.set(node, product);
     }

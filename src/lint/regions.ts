@@ -1,7 +1,6 @@
 /** @file Convolutions that hang together through operators with no say in the layout of their channels. */
 
 import type { Scope } from "../facts/scope.ts";
-import { ById } from "../ir/by-id.ts";
 import { DisjointSets } from "../ir/disjoint-sets.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
@@ -38,11 +37,6 @@ export function layoutRegions(context: LintContext): LayoutRegion[] {
   return [...context.facts.scopes()].flatMap((scope) => new RegionFinder(scope, index).find());
 }
 
-/** The main graph has most of a model's values. */
-function valuesOf({ isMain, model }: Scope): ById<Value, Value> {
-  return new ById(isMain ? model.valueCount : undefined);
-}
-
 class RegionFinder {
   readonly #scope: Scope;
   readonly #index: ProductIndex;
@@ -54,7 +48,7 @@ class RegionFinder {
     this.#scope = scope;
     this.#index = index;
     this.#constants = ConstantValues.of(scope);
-    this.#sets = new DisjointSets(valuesOf(scope));
+    this.#sets = new DisjointSets(scope.byValue<Value>());
   }
 
   find(): LayoutRegion[] {
@@ -112,11 +106,10 @@ class RegionFinder {
   }
 
   #bordersByRoot(members: readonly Node[]): Map<Value, Value[]> {
-    const { model, isMain } = this.#scope;
-    const takesPart = new ById<Node, true>(isMain ? model.nodeCount : undefined);
+    const takesPart = this.#scope.byNode<true>();
     for (const node of members) takesPart.set(node, true);
     const borders = new Map<Value, Value[]>();
-    const seen = new ById<Value, true>(isMain ? model.valueCount : undefined);
+    const seen = this.#scope.byValue<true>();
     for (const value of members.flatMap((node) => this.#activationsOf(node))) {
       if (seen.get(value)) continue;
       seen.set(value, true);

@@ -13,7 +13,7 @@ import { isNhwcBody } from "../facts/products.ts";
 import type { Scope } from "../facts/scope.ts";
 import { WorkPool } from "../facts/work-pool.ts";
 import type { Target } from "../hardware/target.ts";
-import { ById } from "../ir/by-id.ts";
+import type { ById } from "../ir/by-id.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { groupBy } from "../ir/group.ts";
 import type { Node, Value } from "../ir/model.ts";
@@ -111,7 +111,7 @@ class ScopeSteps {
     this.#scope = scope;
     this.#input = input;
     this.#pool = pool;
-    this.#makerOf = new ById(scope.isMain ? scope.model.valueCount : undefined);
+    this.#makerOf = scope.byValue();
     this.#runs = evaluateDim(scope.totalRepeat, input.bindings) ?? 1;
     this.#constants = ConstantValues.of(scope);
     const { attention } = input.target.stack.fuses;
@@ -293,7 +293,7 @@ export function summarize(steps: readonly Step[]): Timeline {
     belowSquared += under ** 2;
     aboveSquared += over ** 2;
     const { scope } = step;
-    const nodes = byNode.get(scope) ?? new ById<Node, Step>(scope.isMain ? scope.model.nodeCount : undefined);
+    const nodes = byNode.get(scope) ?? scope.byNode<Step>();
     byNode.set(scope, nodes);
     for (const node of step.nodes) nodes.set(node, step);
   }
