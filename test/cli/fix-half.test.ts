@@ -104,7 +104,9 @@ describe("the proof of half precision", () => {
     const { report } = await fixJson(bench, "--fix-only", "--precision", "fp16", "model.onnx");
     expect(report.fixes[0]?.proof).toMatchObject({
       kind: "verified",
-      summary: expect.stringMatching(/float16 costs \(the largest error .*\); in FP16, and in FP32 with every value rounded to FP16$/),
+      summary: expect.stringMatching(
+        /float16 costs \(the largest error .*\); in FP16, and in FP32 with every value rounded to FP16$/,
+      ),
     });
   });
 
