@@ -10,7 +10,7 @@ import { matchEpilogue } from "./epilogue-match.ts";
 import type { Slot } from "./slots.ts";
 import { Store } from "./store.ts";
 import type { View } from "./view.ts";
-import { productsIn, substitute } from "./walk.ts";
+import { nodesOf, productsIn, substitute } from "./walk.ts";
 
 export interface HoldOptions {
   /** Between the root of a region and its end: what the end makes of it decides. */
@@ -82,7 +82,9 @@ export class Waiting {
     const store = () => draft.during(origin, () => this.#store.settle(slot, to));
     if (state.kind !== "lazy" || product === undefined) return store();
     const settled = this.#settled.get(product);
-    if (settled !== undefined && settled.expr !== state.expr) {
+    // What a call hands on may be an output and go on into an epilogue as well: it is the product's end then.
+    const isPart = settled !== undefined && nodesOf(settled.expr).includes(state.expr);
+    if (settled !== undefined && !isPart) {
       // Inside a region: only what the region began with is known to be something that the product can do.
       this.settle(settled.slot);
       return this.settle(slot, to);
