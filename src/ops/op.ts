@@ -3,6 +3,7 @@ import type { Dim, Shape } from "../ir/dim.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Graph, Node } from "../ir/model.ts";
 import type { AxisContext, Lane, LaneContext } from "./axes.ts";
+import type { Traits } from "./traits.ts";
 import type { TrafficPattern, Work } from "./work.ts";
 
 /** What is known of a tensor without running the model. */
@@ -78,6 +79,7 @@ export interface OpDefinition {
   /** "" is ai.onnx. */
   readonly domain: string;
   readonly type: string;
+  readonly traits: Traits;
   /** Facts of the outputs, by position; undefined for one that cannot be known. Throws ShapeError on a contradiction. */
   readonly infer: (context: OpContext) => readonly (Fact | undefined)[];
   /** Products, and memory-bound work with a shape of its own. Undefined where sizes are not known. */

@@ -1,11 +1,20 @@
 /** @file If: one branch where the condition is a constant, what both have in common otherwise. */
 import { defineOp, ShapeError } from "../op.ts";
 import { numbersAt } from "../shape.ts";
+import { noHalf } from "../traits.ts";
 import { Join } from "./join.ts";
 
 export const ifOp = defineOp({
   domain: "",
   type: "If",
+  traits: {
+    elements: "computed",
+    half: noHalf({ isMixed: true }),
+    layout: "fixed",
+    sameSince: 7,
+    uses: { 0: { kind: "mask" } },
+    keepsDigits: true,
+  },
   traffic: "none",
   infer(context) {
     const thenBranch = context.graph("then_branch");

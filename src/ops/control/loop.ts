@@ -6,6 +6,7 @@ import { type Dim, unknownDim } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/model.ts";
 import { defineOp, type Fact, type OpContext, ShapeError } from "../op.ts";
 import { elementsAt, numbersAt, numbersOf, tensor } from "../shape.ts";
+import { noHalf } from "../traits.ts";
 import { Join } from "./join.ts";
 import { running, unroll } from "./unroll.ts";
 
@@ -17,6 +18,14 @@ const maxPasses = 3;
 export const loopOp = defineOp({
   domain: "",
   type: "Loop",
+  traits: {
+    elements: "computed",
+    half: noHalf({ isMixed: true }),
+    layout: "fixed",
+    sameSince: 11,
+    uses: { 0: { kind: "count" } },
+    keepsDigits: true,
+  },
   traffic: "none",
   infer(context) {
     const body = context.graph("body");

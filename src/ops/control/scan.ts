@@ -2,10 +2,12 @@
 import { type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type Fact, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { asTensor, normalizeAxis, tensor, unify } from "../shape.ts";
+import { noHalf } from "../traits.ts";
 
 export const scanOp = defineOp({
   domain: "",
   type: "Scan",
+  traits: { elements: "computed", half: noHalf({ isMixed: true }), layout: "fixed", sameSince: 9 },
   traffic: "none",
   infer(context) {
     const body = context.graph("body");

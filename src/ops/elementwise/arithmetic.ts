@@ -18,6 +18,7 @@ import type { Fold } from "./fold.ts";
 import { broadcastLanes } from "./lanes.ts";
 import { elementOf } from "./number.ts";
 import { isWhole, largerOf, smallerOf } from "./order.ts";
+import { broadcastTraits } from "./traits.ts";
 
 /** Dims count in whole numbers; anything else beside a symbol makes the result unknown. */
 function whole(f: (a: Dim, b: Dim) => Dim): (a: Dim, b: Dim) => Dim {
@@ -97,6 +98,7 @@ const mean: Fold = (values, dtype) => {
 const pow = defineOp({
   domain: "",
   type: "Pow",
+  traits: broadcastTraits.Pow,
   infer(context) {
     const base = tensorAt(context, 0);
     return [lanewise([base, { ...tensorAt(context, 1), dtype: base.dtype }], power)];
@@ -109,6 +111,7 @@ const pow = defineOp({
 const mod = defineOp({
   domain: "",
   type: "Mod",
+  traits: broadcastTraits.Mod,
   infer: (context) => [lanewise(context.inputs.map(asTensor), modulo(context.int("fmod") === 1))],
   axes: secondAsOnes,
   lanes: broadcastLanes.Mod,

@@ -6,6 +6,7 @@ import { constantLane, finiteLane, type Lane, type LaneContext, sameAxes } from 
 import { bounded, failing, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { asTensor, tensor, tensorAt } from "../shape.ts";
+import { half, noHalf } from "../traits.ts";
 import { elementOf } from "./number.ts";
 
 /** The type an attribute names by its code; undefined where it is absent or newer than tc-lint. */
@@ -17,6 +18,12 @@ export function dtypeAttribute(context: OpContext, name: string): DType | undefi
 export const cast = defineOp({
   domain: "",
   type: "Cast",
+  traits: {
+    elements: "converted",
+    half: half(1, 13, { inputs: { 0: "any" } }),
+    layout: "lanewise",
+    sameSince: 9,
+  },
   infer: (context) => [castTo(tensorAt(context, 0), dtypeAttribute(context, "to"))],
   axes: sameAxes,
   lanes: castLane,
@@ -26,6 +33,12 @@ export const cast = defineOp({
 export const castLike = defineOp({
   domain: "",
   type: "CastLike",
+  traits: {
+    elements: "converted",
+    half: half(15, 15, { inputs: { 0: "any" } }),
+    layout: "lanewise",
+    sameSince: 15,
+  },
   infer: (context) => [castTo(tensorAt(context, 0), tensorAt(context, 1).dtype)],
   axes(context) {
     // Only the type of the second input is read, so its axes may be anything.
@@ -89,6 +102,7 @@ function castSymbol(value: Dim, to: DType): Dim {
 export const bitCast = defineOp({
   domain: "",
   type: "BitCast",
+  traits: { elements: "computed", half: noHalf({ isMixed: true }), layout: "fixed" },
   infer(context) {
     const input = tensorAt(context, 0);
     const to = dtypeAttribute(context, "to");

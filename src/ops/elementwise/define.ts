@@ -8,12 +8,14 @@ import type { UnaryType } from "./curves.ts";
 import { type Fold, foldLanes } from "./fold.ts";
 import { type BroadcastType, broadcastLanes, unaryLane } from "./lanes.ts";
 import { elementOf } from "./number.ts";
+import { broadcastTraits, unaryTraits } from "./traits.ts";
 
 /** One input, an output of its shape. `outputType` where it differs from the input's type. */
 export function unaryOp(type: UnaryType, fold?: Fold, outputType?: DType): OpDefinition {
   return defineOp({
     domain: "",
     type,
+    traits: unaryTraits[type],
     infer: (context) => [lanewise([tensorAt(context, 0)], fold, outputType)],
     axes: sameAxes,
     lanes: unaryLane(type),
@@ -44,6 +46,7 @@ export function broadcastOp(
   return defineOp({
     domain: "",
     type,
+    traits: broadcastTraits[type],
     infer: (context) => [lanewise(context.inputs.map(asTensor), fold?.(context), outputType)],
     axes: axesByType[type] ?? broadcastAxes,
     lanes: broadcastLanes[type],

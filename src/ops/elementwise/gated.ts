@@ -4,11 +4,13 @@ import { broadcastAxes, finiteLane, isZero, zeroLane } from "../axes.ts";
 import { failing, finiteIfKnown, joinLanes, multiplyLanes, operandLanes, zeroOrFinite } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
+import { half } from "../traits.ts";
 
 /** The slope broadcasts to the input, never the other way. */
 export const prelu = defineOp({
   domain: "",
   type: "PRelu",
+  traits: { elements: "computed", half: half(1, 16), layout: "lanewise", sameSince: 7, scale: "first" },
   infer(context) {
     const input = tensorAt(context, 0);
     const slope = tensorAt(context, 1);
@@ -39,6 +41,7 @@ function checkSlope(input: Shape, slope: Shape): void {
 export const swiglu = defineOp({
   domain: "",
   type: "SwiGLU",
+  traits: { elements: "computed", half: half(28, 28), layout: "fixed" },
   infer(context) {
     const gate = tensorAt(context, 0);
     const value = tensorAt(context, 1);

@@ -4,6 +4,7 @@ import { broadcastAxes, finiteLane, sameAxes } from "../axes.ts";
 import { bounded, finiteIfKnown, foldLanes as foldPaddedLanes, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, type TensorFact } from "../op.ts";
 import { broadcast, numbersAt, tensor, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { type Fold, foldLanes } from "./fold.ts";
 import { whereLane } from "./lanes.ts";
 import { largerOf, smallerOf } from "./order.ts";
@@ -17,6 +18,15 @@ const chooseLane: Fold = ([condition, whenTrue, whenFalse]) => {
 export const where = defineOp({
   domain: "",
   type: "Where",
+  traits: {
+    elements: "chosen",
+    half: half(9, 16),
+    layout: "lanewise",
+    sameSince: 9,
+    scale: "all",
+    uses: { 0: { kind: "mask" } },
+    keepsDigits: true,
+  },
   infer(context) {
     const inputs = [tensorAt(context, 0), tensorAt(context, 1), tensorAt(context, 2)];
     const shape = broadcast(...inputs.map((input) => input.shape));
@@ -31,6 +41,7 @@ export const where = defineOp({
 export const clip = defineOp({
   domain: "",
   type: "Clip",
+  traits: { elements: "computed", half: half(1, 13), layout: "lanewise", sameSince: 11, keepsDigits: true },
   infer(context) {
     const input = tensorAt(context, 0);
     const low = boundOf(context, 1, "min", -Infinity);
@@ -64,6 +75,14 @@ function boundOf(context: OpContext, index: number, attribute: string, none: num
 export const identity = defineOp({
   domain: "",
   type: "Identity",
+  traits: {
+    elements: "same",
+    half: half(1, 13),
+    layout: "fixed",
+    sameSince: 7,
+    scale: "first",
+    keepsDigits: true,
+  },
   infer: (context) => [context.inputs[0]],
   axes: sameAxes,
   lanes: keepLane,
@@ -74,6 +93,13 @@ export const identity = defineOp({
 export const dropout = defineOp({
   domain: "",
   type: "Dropout",
+  traits: {
+    elements: "computed",
+    half: half(1, 13, { inputs: { 1: "float" } }),
+    layout: "fixed",
+    sameSince: 12,
+    scale: "first",
+  },
   random: true,
   infer(context) {
     const input = tensorAt(context, 0);

@@ -3,10 +3,13 @@ import { broadcastAxes } from "../axes.ts";
 import { zeroPreserving } from "../elementwise/lanes.ts";
 import { defineOp, type OpDefinition } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { computed, computes, half, type Traits } from "../traits.ts";
 import type { TrafficPattern } from "../work.ts";
 import { internalNhwc, microsoft } from "./domain.ts";
 
 interface Row {
+  /** Default: in FP32, in the layout that it knows. */
+  readonly traits?: Traits;
   readonly pattern: TrafficPattern;
   /** For each output the input it is like. Default: one output, like the first input. */
   readonly like?: readonly number[];
@@ -16,17 +19,20 @@ interface Row {
 }
 
 const rows: Readonly<Record<string, Row>> = {
-  Gelu: { pattern: "elementwise", isLanewise: true },
-  FastGelu: { pattern: "elementwise", isLanewise: true },
-  QuickGelu: { pattern: "elementwise", isLanewise: true },
-  BiasGelu: { pattern: "elementwise", isLanewise: true },
-  BiasAdd: { pattern: "elementwise", isLanewise: true },
+  Gelu: { traits: computes(half(1, undefined)), pattern: "elementwise", isLanewise: true },
+  FastGelu: { traits: computes(half(1, 1)), pattern: "elementwise", isLanewise: true },
+  QuickGelu: { traits: computes(half(1, undefined)), pattern: "elementwise", isLanewise: true },
+  BiasGelu: { traits: computes(half(1, 1)), pattern: "elementwise", isLanewise: true },
+  BiasAdd: { traits: computes(half(1, undefined)), pattern: "elementwise", isLanewise: true },
   GatedAdd: { pattern: "elementwise" },
   BiasSoftmax: { pattern: "normalization" },
   GroupNorm: { pattern: "normalization" },
   SkipGroupNorm: { pattern: "normalization", like: [0, 0] },
   GatedRMSNorm: { pattern: "normalization" },
-  RotaryEmbedding: { pattern: "elementwise" },
+  RotaryEmbedding: {
+    traits: computes(half(1, 1), { uses: { 1: { kind: "index", table: 2, axis: "first" } } }),
+    pattern: "elementwise",
+  },
   MRotaryEmbedding: { pattern: "elementwise" },
   // emb, q, q_rot, k, k_rot.
   GemmaRotaryEmbedding: { pattern: "elementwise", like: [1, 3] },
@@ -51,10 +57,14 @@ const elsewhere: readonly (Row & { readonly type: string })[] = [
   { domain: internalNhwc, type: "LRN", pattern: "normalization" },
 ];
 
-function alike(type: string, { pattern, like = [0], domain = microsoft, isLanewise }: Row): OpDefinition {
+function alike(
+  type: string,
+  { traits = computed, pattern, like = [0], domain = microsoft, isLanewise }: Row,
+): OpDefinition {
   return defineOp({
     domain,
     type,
+    traits,
     traffic: pattern,
     ...(isLanewise === true && { axes: broadcastAxes, lanes: zeroPreserving }),
     infer: (context) =>

@@ -15,12 +15,19 @@ import {
 import { type AttentionSizes, attentionWork } from "../product/heads.ts";
 import { dimAt, requireRank, shared, sharedOr } from "../product/operands.ts";
 import { elementsAt, tensor, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { microsoft } from "./domain.ts";
 import { type GroupedHeads, groupedHeads, hasOwnScale } from "./grouped-heads.ts";
 
 export const groupQueryAttention = defineOp({
   domain: microsoft,
   type: "GroupQueryAttention",
+  traits: {
+    elements: "computed",
+    half: half(1, 1),
+    layout: "fixed",
+    uses: { 5: { kind: "length", offset: -1 }, 6: { kind: "length", offset: 0 }, 10: { kind: "scores" } },
+  },
   product: true,
   infer(context) {
     const grouped = groupedHeads(context, 3);

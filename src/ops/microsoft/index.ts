@@ -4,6 +4,7 @@ import type { OpDefinition } from "../op.ts";
 import { causalConvOp } from "../product/causal-conv.ts";
 import { linearAttentionOp } from "../product/linear-attention.ts";
 import { recurrentOp } from "../product/recurrent.ts";
+import { computed } from "../traits.ts";
 import { alikeOps } from "./alike.ts";
 import { convOps } from "./conv.ts";
 import { internalNhwc, microsoft } from "./domain.ts";
@@ -27,12 +28,13 @@ export const microsoftOps: readonly OpDefinition[] = [
   ...selfAttentionOps,
   ...multiHeadAttentionOps,
   groupQueryAttention,
-  linearAttentionOp(microsoft),
-  causalConvOp(microsoft),
+  linearAttentionOp(microsoft, computed),
+  causalConvOp(microsoft, computed),
   // Weights are stored [directions, input, gates · hidden], and multiplied as codes.
   recurrentOp({
     domain: microsoft,
     type: "DynamicQuantizeLSTM",
+    traits: computed,
     gates: 4,
     states: 2,
     gatesLast: true,
@@ -41,7 +43,7 @@ export const microsoftOps: readonly OpDefinition[] = [
   ...normalizationOps,
   ...poolOps,
   // Its sizes and scales are in the order of the axes, whatever these are.
-  { ...resize, domain: internalNhwc },
+  { ...resize, domain: internalNhwc, traits: computed },
   ...quantizedOps,
   ...alikeOps,
   ...tensorOps,

@@ -8,6 +8,7 @@ import { matrixAxes, matrixLane } from "../product/matrix-axes.ts";
 import { matrixProduct, matrixWork } from "../product/matrix-product.ts";
 import { multiplyType, sharedType } from "../product/operands.ts";
 import { asTensor, tensor, tensorAt, unknownTensor } from "../shape.ts";
+import { computed, computes, half, type Traits } from "../traits.ts";
 import { microsoft } from "./domain.ts";
 
 type TypeOf = (context: OpContext) => DType | undefined;
@@ -29,6 +30,7 @@ function flag(context: OpContext, name: string): boolean {
 /** A first and B second, batched as in MatMul. Attributes that an operator lacks read as 0. */
 function matMul(
   type: string,
+  traits: Traits,
   outputType: TypeOf,
   computeType: TypeOf,
   padding?: Pick<OpDefinition, "axes" | "lanes">,
@@ -41,6 +43,7 @@ function matMul(
   return defineOp({
     domain: microsoft,
     type,
+    traits,
     product: true,
     infer: (context) => [tensor(outputType(context), sizes(context)?.output)],
     work: (context) => {
@@ -80,6 +83,7 @@ const wideSumType: TypeOf = (context) => {
 const qGemm = defineOp({
   domain: microsoft,
   type: "QGemm",
+  traits: computed,
   product: true,
   infer(context) {
     const { m, n } = qGemmSizes(context);
@@ -102,6 +106,7 @@ function qGemmSizes(context: OpContext) {
 const gemmFloat8 = defineOp({
   domain: microsoft,
   type: "GemmFloat8",
+  traits: computed,
   product: true,
   infer(context) {
     const { m, n } = float8Sizes(context);
@@ -122,14 +127,21 @@ function float8Sizes(context: OpContext) {
 }
 
 export const matMulOps: readonly OpDefinition[] = [
-  matMul("FusedMatMul", operandType, operandType, scaledProduct),
-  matMul("FusedMatMulActivation", operandType, operandType),
-  matMul("TransposeMatMul", operandType, operandType, scaledProduct),
-  matMul("GemmFastGelu", operandType, operandType),
-  matMul("MatMulInteger16", wideSumType, always("int16")),
-  matMul("MatMulIntegerToFloat", typeOfInput(2), always("int8")),
-  matMul("DynamicQuantizeMatMul", typeOfInput(0), always("int8")),
-  defineOp({ domain: microsoft, type: "FusedGemm", product: true, infer: inferGemm, work: gemmOpWork }),
+  matMul("FusedMatMul", computes(half(1, 1)), operandType, operandType, scaledProduct),
+  matMul("FusedMatMulActivation", computes(half(1, undefined)), operandType, operandType),
+  matMul("TransposeMatMul", computes(half(1, 1)), operandType, operandType, scaledProduct),
+  matMul("GemmFastGelu", computes(half(1, 1)), operandType, operandType),
+  matMul("MatMulInteger16", computed, wideSumType, always("int16")),
+  matMul("MatMulIntegerToFloat", computed, typeOfInput(2), always("int8")),
+  matMul("DynamicQuantizeMatMul", computed, typeOfInput(0), always("int8")),
+  defineOp({
+    domain: microsoft,
+    type: "FusedGemm",
+    traits: { elements: "computed", half: half(1, undefined), layout: "fixed" },
+    product: true,
+    infer: inferGemm,
+    work: gemmOpWork,
+  }),
   qGemm,
   gemmFloat8,
 ];

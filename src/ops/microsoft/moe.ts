@@ -7,6 +7,7 @@ import { ceilDivDims, type Dim, floorDivDims, minDims, mulDims, product, type Sh
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { dimAt, multiplyType, sharedOr } from "../product/operands.ts";
 import { asTensor, tensor, tensorAt } from "../shape.ts";
+import { computed } from "../traits.ts";
 import type { GemmWork } from "../work.ts";
 import { microsoft } from "./domain.ts";
 
@@ -20,6 +21,7 @@ function moe(type: string, at: Positions): OpDefinition {
   return defineOp({
     domain: microsoft,
     type,
+    traits: computed,
     product: true,
     infer(context) {
       const { dtype, shape } = tensorAt(context, 0);

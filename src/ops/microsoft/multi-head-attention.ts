@@ -23,11 +23,13 @@ import {
 } from "../product/heads.ts";
 import { dimAt, requireRank, shared, sharedOr } from "../product/operands.ts";
 import { asTensor, tensor, tensorAt } from "../shape.ts";
+import { computes, half, type Traits } from "../traits.ts";
 import { microsoft } from "./domain.ts";
 import { hasOwnScale, headsOf } from "./grouped-heads.ts";
 
 interface Form {
   readonly type: string;
+  readonly traits: Traits;
   readonly masks: readonly number[];
   readonly past?: number;
   /** Given where past and present are one buffer of full length. */
@@ -39,12 +41,19 @@ interface Form {
 const forms: readonly Form[] = [
   {
     type: "MultiHeadAttention",
+    traits: computes(half(1, undefined), { uses: { 4: { kind: "mask" }, 5: { kind: "scores" } } }),
     masks: [4, 5],
     past: 6,
     pastLength: 8,
     places: { query: 0, key: 1, value: 2, bias: 3, pastKey: 6, pastValue: 7 },
   },
-  { type: "DecoderMaskedMultiHeadAttention", masks: [3, 4], past: 5, pastLength: 7 },
+  {
+    type: "DecoderMaskedMultiHeadAttention",
+    traits: computes(half(1, undefined), { uses: { 4: { kind: "scores" } } }),
+    masks: [3, 4],
+    past: 5,
+    pastLength: 7,
+  },
 ];
 
 function multiHeadAttention(form: Form): OpDefinition {
@@ -52,6 +61,7 @@ function multiHeadAttention(form: Form): OpDefinition {
   return defineOp({
     domain: microsoft,
     type: form.type,
+    traits: form.traits,
     product: true,
     infer(context) {
       const sizes = sizesOf(context, form);
@@ -149,6 +159,7 @@ function presentLength(context: OpContext, form: Form, sizes: AttentionSizes): D
 const packedMultiHeadAttention = defineOp({
   domain: microsoft,
   type: "PackedMultiHeadAttention",
+  traits: { elements: "computed", half: half(1, undefined), layout: "fixed" },
   product: true,
   infer(context) {
     const { heads, valueHeadDim } = packedSizes(context);

@@ -15,6 +15,7 @@ import { epsilonOf, isDivisor, normalizedLanes } from "../normalization/epsilon.
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { dimAt, requireRank, sharedOr } from "../product/operands.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { computed, computes, half, type Traits } from "../traits.ts";
 import { microsoft } from "./domain.ts";
 
 /** Mean and inverse deviation are kept in float, whatever the data are. */
@@ -25,6 +26,7 @@ function skipNormalization(type: string): OpDefinition {
   return defineOp({
     domain: microsoft,
     type,
+    traits: computes(half(1, undefined, { outputs: { 1: "float", 2: "float" } })),
     traffic: "normalization",
     infer(context) {
       const { dtype, shape } = tensorAt(context, 0);
@@ -38,10 +40,11 @@ function skipNormalization(type: string): OpDefinition {
 }
 
 /** x, scale, and a bias unless simplified; gives y, and the statistics. */
-function layerNormalization(domain: string, type: string, statistics: number): OpDefinition {
+function layerNormalization(domain: string, type: string, statistics: number, traits: Traits): OpDefinition {
   return defineOp({
     domain,
     type,
+    traits,
     traffic: "normalization",
     infer(context) {
       const { dtype, shape } = tensorAt(context, 0);
@@ -96,6 +99,16 @@ function requireGamma(context: OpContext, at: number): void {
 const embedLayerNormalization = defineOp({
   domain: microsoft,
   type: "EmbedLayerNormalization",
+  traits: {
+    elements: "computed",
+    half: half(1, undefined),
+    layout: "fixed",
+    uses: {
+      0: { kind: "index", table: 2, axis: "first" },
+      1: { kind: "index", table: 4, axis: "first" },
+      7: { kind: "mask" },
+    },
+  },
   traffic: "normalization",
   infer(context) {
     const ids = tensorAt(context, 0);
@@ -117,9 +130,14 @@ const embedLayerNormalization = defineOp({
 export const normalizationOps: readonly OpDefinition[] = [
   skipNormalization("SkipLayerNormalization"),
   skipNormalization("SkipSimplifiedLayerNormalization"),
-  layerNormalization(microsoft, "LayerNormalization", 2),
-  layerNormalization(microsoft, "SimplifiedLayerNormalization", 1),
+  layerNormalization(microsoft, "LayerNormalization", 2, computed),
+  layerNormalization(microsoft, "SimplifiedLayerNormalization", 1, computed),
   // ONNX Runtime's optimizer writes it into the standard domain, which does not define it.
-  layerNormalization("", "SimplifiedLayerNormalization", 1),
+  layerNormalization(
+    "",
+    "SimplifiedLayerNormalization",
+    1,
+    computes(half(1, 17, { outputs: { 1: "float" } })),
+  ),
   embedLayerNormalization,
 ];

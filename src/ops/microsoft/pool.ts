@@ -4,6 +4,7 @@ import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.t
 import { poolAxes, poolLane } from "../pooling/axes.ts";
 import { channelsSecond } from "../product/conv-geometry.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { computed } from "../traits.ts";
 import { resolveWindow, windowOutputs } from "../window.ts";
 import { internalNhwc, microsoft } from "./domain.ts";
 
@@ -27,6 +28,7 @@ function pool(domain: string, type: string, layoutOf: LayoutOf): OpDefinition {
   return defineOp({
     domain,
     type,
+    traits: computed,
     traffic: "pool",
     infer(context) {
       const { dtype, shape } = tensorAt(context, 0);
@@ -40,6 +42,7 @@ function globalPool(domain: string, type: string, layoutOf: LayoutOf): OpDefinit
   return defineOp({
     domain,
     type,
+    traits: computed,
     traffic: "reduction",
     infer(context) {
       const { dtype, shape } = tensorAt(context, 0);

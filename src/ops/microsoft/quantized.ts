@@ -5,6 +5,7 @@ import { defineOp, type OpContext, type OpDefinition, ShapeError, type TensorFac
 import { sharedType } from "../product/operands.ts";
 import { dequantizeOp, quantizeOp } from "../quantization/linear.ts";
 import { asTensor, broadcast, normalizeAxis, tensor, tensorAt, unify } from "../shape.ts";
+import { computed } from "../traits.ts";
 import { microsoft } from "./domain.ts";
 
 /** Operands broadcast; each is followed by its scale and zero point. */
@@ -12,6 +13,7 @@ function broadcasting(type: string, operands: readonly number[], outputType?: DT
   return defineOp({
     domain: microsoft,
     type,
+    traits: computed,
     traffic: "elementwise",
     infer(context) {
       const facts = operands.map((at) => tensorAt(context, at));
@@ -25,6 +27,7 @@ function broadcasting(type: string, operands: readonly number[], outputType?: DT
 const qLinearConcat = defineOp({
   domain: microsoft,
   type: "QLinearConcat",
+  traits: computed,
   traffic: "copy",
   infer(context) {
     const parts: TensorFact[] = [];
@@ -58,6 +61,7 @@ function append(before: Shape, part: Shape, axis: number): Shape {
 const qLinearReduceMean = defineOp({
   domain: microsoft,
   type: "QLinearReduceMean",
+  traits: computed,
   traffic: "reduction",
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
@@ -74,8 +78,8 @@ function reducedShape(context: OpContext, shape: Shape): Shape {
 }
 
 export const quantizedOps: readonly OpDefinition[] = [
-  quantizeOp(microsoft),
-  dequantizeOp(microsoft),
+  quantizeOp(microsoft, computed),
+  dequantizeOp(microsoft, computed),
   broadcasting("QLinearAdd", [0, 3]),
   broadcasting("QLinearMul", [0, 3]),
   // condition, x with scale and zero point, y likewise.

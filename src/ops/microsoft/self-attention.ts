@@ -17,6 +17,7 @@ import {
 import { type AttentionSizes, attentionWork, splitEvenly } from "../product/heads.ts";
 import { dimAt, multiplyType, requireRank, shared, sharedOr } from "../product/operands.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { computed, computes, half, type Traits } from "../traits.ts";
 import type { AttentionWork, GemmWork, Work } from "../work.ts";
 import { microsoft } from "./domain.ts";
 import { hasOwnScale, headsOf } from "./grouped-heads.ts";
@@ -24,6 +25,7 @@ import { hasOwnScale, headsOf } from "./grouped-heads.ts";
 /** Where each operator keeps its inputs. */
 interface Form {
   readonly type: string;
+  readonly traits: Traits;
   readonly past?: number;
   readonly masks: readonly number[];
   /** [B,S] of the tokens, where the input is [tokens, I]. */
@@ -40,16 +42,32 @@ interface Form {
 const forms: readonly Form[] = [
   {
     type: "Attention",
+    traits: computes(half(1, undefined), { uses: { 3: { kind: "mask" }, 5: { kind: "scores" } } }),
     past: 4,
     masks: [3, 5],
     typeFrom: 0,
     presents: 1,
     places: { query: 1, key: 1, value: 1, bias: 2, pastKey: 4, pastValue: 4 },
   },
-  { type: "DecoderMaskedSelfAttention", past: 4, masks: [3, 5], typeFrom: 0, presents: 1 },
+  { type: "DecoderMaskedSelfAttention", traits: computed, past: 4, masks: [3, 5], typeFrom: 0, presents: 1 },
   // input, weight, bias, their scales, mask, their zero points, past.
-  { type: "QAttention", past: 8, masks: [5], typeFrom: 3, projectionType: "int8", presents: 1 },
-  { type: "PackedAttention", tokenOffset: 3, masks: [5], typeFrom: 0, presents: 0 },
+  {
+    type: "QAttention",
+    traits: computed,
+    past: 8,
+    masks: [5],
+    typeFrom: 3,
+    projectionType: "int8",
+    presents: 1,
+  },
+  {
+    type: "PackedAttention",
+    traits: computes(half(1, undefined)),
+    tokenOffset: 3,
+    masks: [5],
+    typeFrom: 0,
+    presents: 0,
+  },
 ];
 
 export const selfAttentionOps: readonly OpDefinition[] = forms.map((form) => {
@@ -57,6 +75,7 @@ export const selfAttentionOps: readonly OpDefinition[] = forms.map((form) => {
   return defineOp({
     domain: microsoft,
     type: form.type,
+    traits: form.traits,
     product: true,
     infer(context) {
       const sizes = sizesOf(context, form);

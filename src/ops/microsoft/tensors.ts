@@ -10,6 +10,7 @@ import {
 } from "../op.ts";
 import { dimAt, requireRank, shared, sharedOr, sharedType } from "../product/operands.ts";
 import { broadcast, elementsAt, normalizeAxis, numbersAt, tensor, tensorAt } from "../shape.ts";
+import { computed, computes, half, noHalf } from "../traits.ts";
 import type { TrafficPattern } from "../work.ts";
 import { microsoft } from "./domain.ts";
 
@@ -17,9 +18,10 @@ function op(
   type: string,
   traffic: TrafficPattern | "none",
   infer: (context: OpContext) => readonly (Fact | undefined)[],
+  traits = computed,
   domain = microsoft,
 ): OpDefinition {
-  return defineOp({ domain, type, traffic, infer });
+  return defineOp({ domain, type, traits, traffic, infer });
 }
 
 /** One axis of size 1 at the place a scalar tells. */
@@ -204,22 +206,27 @@ function dropout(maskType: "bool" | "uint32") {
 }
 
 export const tensorOps: readonly OpDefinition[] = [
-  op("ExpandDims", "none", expandDims),
+  op("ExpandDims", "none", expandDims, computes(half(1, undefined))),
   op("Unique", "copy", unique),
   op("CDist", "reduction", distances),
   op("GridSample", "copy", gridSample),
   op("Pad", "copy", pad),
   op("CropAndResize", "copy", cropAndResize),
-  op("Crop", "copy", crop, ""),
+  op("Crop", "copy", crop, computed, ""),
   op("TorchEmbedding", "copy", embedding),
-  op("GatherBlockQuantized", "copy", gatherBlockQuantized),
+  op(
+    "GatherBlockQuantized",
+    "copy",
+    gatherBlockQuantized,
+    computes(noHalf(), { uses: { 1: { kind: "index", table: 0, axis: "attribute" } } }),
+  ),
   op("UnfoldTensor", "copy", unfold),
-  op("BiasSplitGelu", "elementwise", biasSplitGelu),
-  op("ComplexMul", "elementwise", complexProduct),
-  op("ComplexMulConj", "elementwise", complexProduct),
+  op("BiasSplitGelu", "elementwise", biasSplitGelu, computes(half(1, undefined))),
+  op("ComplexMul", "elementwise", complexProduct, computes(half(1, undefined))),
+  op("ComplexMulConj", "elementwise", complexProduct, computes(half(1, undefined))),
   op("RemovePadding", "copy", removePadding),
   op("RestorePadding", "copy", restorePadding),
-  op("RelativePositionBias", "copy", relativePositionBias),
+  op("RelativePositionBias", "copy", relativePositionBias, computes(half(1, undefined))),
   op("GatedRelativePositionBias", "elementwise", gatedRelativePositionBias),
   op("BiasDropout", "elementwise", dropout("bool")),
   op("BitmaskDropout", "elementwise", dropout("uint32")),

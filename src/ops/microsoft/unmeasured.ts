@@ -7,6 +7,7 @@ import { mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type Fact, type OpContext, type OpDefinition, type TensorFact } from "../op.ts";
 import { dimAt, requireRank, sharedOr } from "../product/operands.ts";
 import { asTensor, elementsAt, tensor, tensorAt } from "../shape.ts";
+import { computed } from "../traits.ts";
 import { microsoft } from "./domain.ts";
 import { groupedHeads, headsOf } from "./grouped-heads.ts";
 
@@ -14,7 +15,7 @@ function unmeasured(
   type: string,
   infer: (context: OpContext) => readonly (Fact | undefined)[],
 ): OpDefinition {
-  return defineOp({ domain: microsoft, type, product: true, infer, work: () => undefined });
+  return defineOp({ domain: microsoft, type, traits: computed, product: true, infer, work: () => undefined });
 }
 
 /** Inputs as in GroupQueryAttention; the caches at 3 and 4 are written in place. */

@@ -7,6 +7,7 @@ import { type Dim, mulDims, product, type Shape } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { dimAt, multiplyType, sharedOr } from "../product/operands.ts";
 import { elementsAt, tensor, tensorAt } from "../shape.ts";
+import { computed, computes, half, type Traits } from "../traits.ts";
 import type { GemmWork } from "../work.ts";
 import { microsoft } from "./domain.ts";
 
@@ -21,15 +22,17 @@ interface Sizes {
 
 interface Form {
   readonly type: string;
+  readonly traits: Traits;
   readonly sizesOf: (context: OpContext) => Sizes;
   /** Outputs, each with the product that gives its columns; default one each. */
   readonly outputs?: (context: OpContext, columns: readonly Dim[]) => readonly Dim[];
 }
 
-function weightOnly({ type, sizesOf, outputs }: Form): OpDefinition {
+function weightOnly({ type, traits, sizesOf, outputs }: Form): OpDefinition {
   return defineOp({
     domain: microsoft,
     type,
+    traits,
     product: true,
     infer(context) {
       const { dtype, shape } = tensorAt(context, 0);
@@ -89,19 +92,21 @@ function fpQ4Sizes(context: OpContext): Sizes {
 }
 
 export const weightOnlyOps: readonly OpDefinition[] = [
-  weightOnly({ type: "MatMulNBits", sizesOf: stated }),
-  weightOnly({ type: "MatMulBnb4", sizesOf: bnb4Sizes }),
-  weightOnly({ type: "MatMulFpQ4", sizesOf: fpQ4Sizes }),
-  weightOnly({ type: "MatMulBlockQuantizedFp4Weight", sizesOf: blobSizes(2) }),
-  weightOnly({ type: "MatMulBlockQuantizedFp8Weight", sizesOf: blobSizes(1) }),
+  weightOnly({ type: "MatMulNBits", traits: computes(half(1, 1)), sizesOf: stated }),
+  weightOnly({ type: "MatMulBnb4", traits: computed, sizesOf: bnb4Sizes }),
+  weightOnly({ type: "MatMulFpQ4", traits: computed, sizesOf: fpQ4Sizes }),
+  weightOnly({ type: "MatMulBlockQuantizedFp4Weight", traits: computed, sizesOf: blobSizes(2) }),
+  weightOnly({ type: "MatMulBlockQuantizedFp8Weight", traits: computed, sizesOf: blobSizes(1) }),
   // Gate and up projection become one output; behind it the residual sum, as wide as A.
   weightOnly({
     type: "MatMulNBitsMlp",
+    traits: computed,
     sizesOf: (context) => ({ ...stated(context), columns: [required(context, "N"), required(context, "N")] }),
     outputs: (context, columns) => [...columns.slice(0, 1), required(context, "K")],
   }),
   weightOnly({
     type: "MatMulNBitsQkv",
+    traits: computed,
     sizesOf: (context) => {
       const [q, kv] = [required(context, "Nq"), required(context, "Nkv")];
       return { k: required(context, "K"), columns: [q, kv, kv], transB: true };

@@ -4,9 +4,10 @@ import type { DType } from "../../ir/dtype.ts";
 import { own } from "../../ir/own.ts";
 import { defineOp, type Fact, type OpContext, type OpDefinition } from "../op.ts";
 import { asTensor, tensor, tensorAt, unknownTensor } from "../shape.ts";
+import { computed } from "../traits.ts";
 
 function mlOp(type: string, infer: (context: OpContext) => readonly (Fact | undefined)[]): OpDefinition {
-  return defineOp({ domain: "ai.onnx.ml", type, infer });
+  return defineOp({ domain: "ai.onnx.ml", type, traits: computed, infer });
 }
 
 function rowsOf(context: OpContext): Dim {

@@ -3,12 +3,14 @@ import { type Dim, product, type Shape, unknownDim } from "../../ir/dim.ts";
 import { defineOp, maxFoldedElements, type OpDefinition } from "../op.ts";
 import { withSize } from "../reduction/axes.ts";
 import { normalizeAxis, numbersOf, stridesOf, tensor, tensorAt, unknownShape } from "../shape.ts";
+import { half, noHalf } from "../traits.ts";
 import { distinctElements } from "./unique.ts";
 
 /** x of rank r to the coordinates [r, found] of its non-zero elements. */
 const nonZero = defineOp({
   domain: "",
   type: "NonZero",
+  traits: { elements: "computed", half: half(9, 13), layout: "fixed", sameSince: 9 },
   infer(context) {
     const { shape, elements } = tensorAt(context, 0);
     const sizes = numbersOf(shape);
@@ -34,6 +36,7 @@ function coordinates(elements: readonly number[], sizes: readonly number[]) {
 const nonMaxSuppression = defineOp({
   domain: "",
   type: "NonMaxSuppression",
+  traits: { elements: "computed", half: noHalf(), layout: "fixed", sameSince: 11 },
   infer: () => [tensor("int64", [unknownDim(), 3])],
 });
 
@@ -41,6 +44,7 @@ const nonMaxSuppression = defineOp({
 const unique = defineOp({
   domain: "",
   type: "Unique",
+  traits: { elements: "computed", half: half(11, undefined), layout: "fixed", sameSince: 11 },
   infer(context) {
     const { dtype, shape, elements } = tensorAt(context, 0);
     const named = context.int("axis");

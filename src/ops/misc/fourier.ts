@@ -13,6 +13,7 @@ import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.t
 import { withSize } from "../reduction/axes.ts";
 import { normalizeAxis, numbersAt, tensor, tensorAt, unknownShape } from "../shape.ts";
 import { scalarSize } from "../size.ts";
+import { computes, half, losesDigits, noHalf } from "../traits.ts";
 import { windowOutput } from "../window.ts";
 import { dtypeOr } from "./random.ts";
 
@@ -25,6 +26,12 @@ function uniqueBins(length: Dim): Dim {
 const dft = defineOp({
   domain: "",
   type: "DFT",
+  traits: {
+    elements: "computed",
+    half: half(17, 17, { risk: losesDigits("a transform over many terms"), isWide: true }),
+    layout: "fixed",
+    sameSince: 20,
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     if (shape === undefined) return [tensor(dtype, shape)];
@@ -63,6 +70,12 @@ function transformLength(context: OpContext, size: Dim, fromBins: boolean): Dim 
 const stft = defineOp({
   domain: "",
   type: "STFT",
+  traits: {
+    elements: "computed",
+    half: half(17, 17, { risk: losesDigits("a transform over many terms"), isWide: true }),
+    layout: "fixed",
+    sameSince: 17,
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     const [batch = unknownDim(), signal = unknownDim()] = shape ?? [];
@@ -88,6 +101,7 @@ const windows = ["HannWindow", "HammingWindow", "BlackmanWindow"].map((type) =>
   defineOp({
     domain: "",
     type,
+    traits: computes(noHalf({ isMixed: true }), { sameSince: 17 }),
     infer: (context) => [
       tensor(dtypeOr(context, "output_datatype", "float32"), [scalarSize(context, 0, "size")]),
     ],
@@ -99,6 +113,12 @@ const windows = ["HannWindow", "HammingWindow", "BlackmanWindow"].map((type) =>
 const melWeightMatrix = defineOp({
   domain: "",
   type: "MelWeightMatrix",
+  traits: {
+    elements: "computed",
+    half: noHalf({ isMixed: true, isWide: true }),
+    layout: "fixed",
+    sameSince: 17,
+  },
   infer(context) {
     const bins = uniqueBins(scalarSize(context, 1, "dft_length"));
     const shape: Shape = [bins, scalarSize(context, 0, "num_mel_bins")];

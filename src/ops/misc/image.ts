@@ -3,11 +3,21 @@ import { type Dim, divideExactly, product, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpDefinition, ShapeError } from "../op.ts";
 import { numbersOf, tensor, tensorAt, unify, unknownShape } from "../shape.ts";
 import { elementSizes } from "../size.ts";
+import { computed, half, losesDigits } from "../traits.ts";
 
 /** x [N, C, …in] sampled at grid [N, …out, r] to [N, C, …out]. */
 const gridSample = defineOp({
   domain: "",
   type: "GridSample",
+  traits: {
+    elements: "computed",
+    half: half(16, 22, {
+      inputs: { 1: "float" },
+      risk: losesDigits("coordinates need more digits than half has"),
+    }),
+    layout: "fixed",
+    sameSince: 20,
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     const grid = tensorAt(context, 1).shape;
@@ -27,6 +37,12 @@ const gridSample = defineOp({
 const affineGrid = defineOp({
   domain: "",
   type: "AffineGrid",
+  traits: {
+    elements: "computed",
+    half: half(20, 20, { risk: losesDigits("coordinates need more digits than half has"), isWide: true }),
+    layout: "fixed",
+    sameSince: 20,
+  },
   infer(context) {
     const theta = tensorAt(context, 0);
     const size = elementSizes(context, 1, "size");
@@ -49,6 +65,7 @@ const affineGrid = defineOp({
 const col2Im = defineOp({
   domain: "",
   type: "Col2Im",
+  traits: { elements: "computed", half: half(18, 18), layout: "fixed", sameSince: 18 },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     const image = elementSizes(context, 1, "image_shape");
@@ -74,6 +91,7 @@ function channelsOf(columns: Dim | undefined, block: readonly Dim[] | undefined)
 const imageDecoder = defineOp({
   domain: "",
   type: "ImageDecoder",
+  traits: computed,
   infer(context) {
     const channels = context.string("pixel_format") === "Grayscale" ? 1 : 3;
     return [tensor("uint8", [unknownDim(), unknownDim(), channels])];

@@ -2,10 +2,12 @@
 import type { Shape } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
+import { noHalf } from "../traits.ts";
 
 const negativeLogLikelihood = defineOp({
   domain: "",
   type: "NegativeLogLikelihoodLoss",
+  traits: { elements: "computed", half: noHalf({ isMixed: true }), layout: "fixed" },
   infer: (context) => [tensor(tensorAt(context, 0).dtype, lossShape(context))],
   traffic: "elementwise",
 });
@@ -14,6 +16,7 @@ const negativeLogLikelihood = defineOp({
 const softmaxCrossEntropy = defineOp({
   domain: "",
   type: "SoftmaxCrossEntropyLoss",
+  traits: { elements: "computed", half: noHalf({ isMixed: true }), layout: "fixed" },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     return [tensor(dtype, lossShape(context)), tensor(dtype, shape)];

@@ -1,12 +1,14 @@
 /** @file EyeLike and Det. */
 import { defineOp, maxFoldedElements, type OpDefinition, ShapeError } from "../op.ts";
 import { numbersOf, tensor, tensorAt, unify } from "../shape.ts";
+import { half, losesDigits, noHalf } from "../traits.ts";
 import { dtypeOr } from "./random.ts";
 
 /** Ones on a diagonal of a matrix of the input's shape. */
 const eyeLike = defineOp({
   domain: "",
   type: "EyeLike",
+  traits: { elements: "computed", half: noHalf({ isMixed: true }), layout: "fixed", sameSince: 9 },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     if (shape !== undefined && shape.length !== 2) {
@@ -30,6 +32,12 @@ function diagonal(sizes: readonly number[] | undefined, offset: number): readonl
 const determinant = defineOp({
   domain: "",
   type: "Det",
+  traits: {
+    elements: "computed",
+    half: half(11, 22, { risk: losesDigits("a determinant cancels"), isWide: true }),
+    layout: "fixed",
+    sameSince: 11,
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     if (shape === undefined) return [tensor(dtype, shape)];

@@ -5,6 +5,7 @@ import { dtypeAttribute } from "../elementwise/cast.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { checkedSize } from "../size.ts";
+import { computes, noHalf } from "../traits.ts";
 
 /** The type an attribute names, or a default where it is absent; a type newer than tc-lint stays unknown. */
 export function dtypeOr(context: OpContext, name: string, fallback: DType | undefined): DType | undefined {
@@ -18,6 +19,7 @@ function generator(
   return defineOp({
     domain: "",
     type,
+    traits: computes(noHalf({ isMixed: true })),
     random: true,
     infer: (context) => [tensor(...result(context))],
     traffic: "elementwise",

@@ -2,11 +2,13 @@
 import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { broadcast, tensor, tensorAt } from "../shape.ts";
+import { computed } from "../traits.ts";
 
 /** Strings [C] or [1, C]: stop words are dropped, so fewer may be left. */
 const stringNormalizer = defineOp({
   domain: "",
   type: "StringNormalizer",
+  traits: computed,
   infer(context) {
     const { shape } = tensorAt(context, 0);
     const drops = (context.strings("stopwords")?.length ?? 0) > 0;
@@ -21,6 +23,7 @@ const stringNormalizer = defineOp({
 const tfIdfVectorizer = defineOp({
   domain: "",
   type: "TfIdfVectorizer",
+  traits: computed,
   infer(context) {
     const { shape } = tensorAt(context, 0);
     return [tensor("float32", shape && [...shape.slice(0, -1), ngramCount(context)])];
@@ -37,12 +40,14 @@ function ngramCount(context: OpContext): Dim {
 const regexFullMatch = defineOp({
   domain: "",
   type: "RegexFullMatch",
+  traits: computed,
   infer: (context) => [tensor("bool", tensorAt(context, 0).shape)],
 });
 
 const stringConcat = defineOp({
   domain: "",
   type: "StringConcat",
+  traits: computed,
   infer: (context) => [tensor("string", broadcast(tensorAt(context, 0).shape, tensorAt(context, 1).shape))],
 });
 
@@ -50,6 +55,7 @@ const stringConcat = defineOp({
 const stringSplit = defineOp({
   domain: "",
   type: "StringSplit",
+  traits: computed,
   infer(context) {
     const { shape } = tensorAt(context, 0);
     return [tensor("string", shape && [...shape, unknownDim()]), tensor("int64", shape)];

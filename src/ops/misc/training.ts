@@ -1,6 +1,7 @@
 /** @file ai.onnx.preview.training: optimizers update tensors, gradients mirror them. */
 import { defineOp, type OpDefinition, type TensorFact } from "../op.ts";
 import { asTensor, tensor } from "../shape.ts";
+import { computed } from "../traits.ts";
 
 const domain = "ai.onnx.preview.training";
 
@@ -17,6 +18,7 @@ function optimizer(type: string, groups: number): OpDefinition {
   return defineOp({
     domain,
     type,
+    traits: computed,
     infer(context) {
       const tensors = context.inputs.slice(scalars).map(asTensor);
       const count = Math.floor(tensors.length / groups);
@@ -34,6 +36,7 @@ function withoutElements({ dtype, shape }: TensorFact): TensorFact {
 const gradient = defineOp({
   domain,
   type: "Gradient",
+  traits: computed,
   infer: (context) =>
     context.inputs
       .slice(0, context.strings("xs")?.length ?? 0)

@@ -1,12 +1,14 @@
 import { unknownDim } from "../../ir/dim.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { elementsAt, tensor, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { normalizeAxes } from "./axes.ts";
 
 /** The axes `axes` (default all) cut or padded around their middle to the sizes in input 1. */
 export const centerCropPad = defineOp({
   domain: "",
   type: "CenterCropPad",
+  traits: { elements: "moved", half: half(18, 18), layout: "fixed", sameSince: 18 },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     if (shape === undefined) return [tensor(dtype, undefined)];

@@ -5,11 +5,13 @@ import { type AxisContext, allInputAxes, type Lane, type LaneContext } from "../
 import { joinLanes } from "../lanes.ts";
 import { defineOp, ShapeError, type TensorFact } from "../op.ts";
 import { asTensor, normalizeAxis, sizeOf, unify } from "../shape.ts";
+import { half } from "../traits.ts";
 import { elementAt, type Folded, fill, folded, requiredInt } from "./elements.ts";
 
 export const concat = defineOp({
   domain: "",
   type: "Concat",
+  traits: { elements: "moved", half: half(1, 13), layout: "axis", sameSince: 7, scale: "all" },
   infer: (context) => [concatenated(context.inputs.map(asTensor), requiredInt(context, "axis"))],
   axes: concatAxes,
   lanes: concatLane,

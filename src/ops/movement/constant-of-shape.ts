@@ -1,6 +1,7 @@
 import { constantLane, finiteLane, type Lane } from "../axes.ts";
 import { defineOp, type OpContext, type TensorFact } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { fill, scalarOf, shapeGivenBy } from "./elements.ts";
 import { constantAxes } from "./repeat-axes.ts";
 
@@ -8,6 +9,13 @@ import { constantAxes } from "./repeat-axes.ts";
 export const constantOfShape = defineOp({
   domain: "",
   type: "ConstantOfShape",
+  traits: {
+    elements: "computed",
+    half: half(9, 20),
+    layout: "fixed",
+    sameSince: 9,
+    uses: { 0: { kind: "count" } },
+  },
   axes: constantAxes,
   lanes: valueLane,
   infer(context) {

@@ -1,10 +1,12 @@
 /** @file Constant: a tensor written into the node, in one of the spellings its opset allows. */
 import { defineOp, type OpContext, type TensorFact } from "../op.ts";
 import { tensor, unknownTensor } from "../shape.ts";
+import { half } from "../traits.ts";
 
 export const constant = defineOp({
   domain: "",
   type: "Constant",
+  traits: { elements: "computed", half: half(1, 13), layout: "fixed", sameSince: 7 },
   traffic: "none",
   infer: (context) => [context.tensor("value") ?? scalarOrList(context) ?? unknownTensor],
 });

@@ -4,12 +4,22 @@ import type { AxisContext } from "../axes.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt, unknownShape } from "../shape.ts";
+import { half, type Traits } from "../traits.ts";
 import { requiredInt } from "./elements.ts";
+
+const traits: Traits = {
+  elements: "permuted",
+  half: half(1, 13),
+  layout: "channels",
+  sameSince: 7,
+  scale: "first",
+};
 
 export const depthSpaceOps: readonly OpDefinition[] = [
   {
     domain: "",
     type: "DepthToSpace",
+    traits,
     infer: (context: OpContext) => [
       rearranged(context, ([batch, channels, height, width], block) => [
         batch,
@@ -24,6 +34,7 @@ export const depthSpaceOps: readonly OpDefinition[] = [
   {
     domain: "",
     type: "SpaceToDepth",
+    traits,
     infer: (context: OpContext) => [
       rearranged(context, ([batch, channels, height, width], block) => [
         batch,

@@ -1,6 +1,7 @@
 import { operandLane } from "../lanes.ts";
 import { defineOp } from "../op.ts";
 import { broadcast, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { elementAt, fill, folded, shapeGivenBy } from "./elements.ts";
 import { expandAxes } from "./repeat-axes.ts";
 
@@ -8,6 +9,14 @@ import { expandAxes } from "./repeat-axes.ts";
 export const expand = defineOp({
   domain: "",
   type: "Expand",
+  traits: {
+    elements: "moved",
+    half: half(8, 13),
+    layout: "fixed",
+    sameSince: 8,
+    scale: "first",
+    uses: { 1: { kind: "count" } },
+  },
   axes: expandAxes,
   lanes: (context) => operandLane(context, 0),
   infer(context) {

@@ -2,6 +2,7 @@ import { product, unknownDim } from "../../ir/dim.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { viewAs } from "./elements.ts";
 import { regroupAxes } from "./regroup.ts";
 
@@ -9,6 +10,7 @@ import { regroupAxes } from "./regroup.ts";
 export const flatten = defineOp({
   domain: "",
   type: "Flatten",
+  traits: { elements: "same", half: half(1, 13), layout: "view", sameSince: 7, scale: "first" },
   traffic: "none",
   axes: regroupAxes,
   lanes: keepLane,

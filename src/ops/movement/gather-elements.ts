@@ -2,11 +2,19 @@
 import { unknownDim } from "../../ir/dim.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { normalizeAxis, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { elementAt, fill, folded, wrapIndex } from "./elements.ts";
 
 export const gatherElements = defineOp({
   domain: "",
   type: "GatherElements",
+  traits: {
+    elements: "moved",
+    half: half(11, 13),
+    layout: "fixed",
+    sameSince: 11,
+    uses: { 1: { kind: "index", table: 0, axis: "attribute" } },
+  },
   infer(context) {
     const data = tensorAt(context, 0);
     const indices = tensorAt(context, 1);

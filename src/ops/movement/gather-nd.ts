@@ -2,11 +2,19 @@
 import { type Shape, unknownDim } from "../../ir/dim.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensorAt, unify } from "../shape.ts";
+import { half } from "../traits.ts";
 import { elementAt, fill, folded, wrapIndex } from "./elements.ts";
 
 export const gatherND = defineOp({
   domain: "",
   type: "GatherND",
+  traits: {
+    elements: "moved",
+    half: half(11, 13),
+    layout: "fixed",
+    sameSince: 11,
+    uses: { 1: { kind: "index", table: 0, axis: "first" } },
+  },
   infer(context) {
     const data = tensorAt(context, 0);
     const indices = tensorAt(context, 1);

@@ -7,11 +7,20 @@ import type { AxisContext, Lane, LaneContext } from "../axes.ts";
 import { joinLanes, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext } from "../op.ts";
 import { normalizeAxis, numbersAt, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { elementAt, fill, folded, wrapIndex } from "./elements.ts";
 
 export const gather = defineOp({
   domain: "",
   type: "Gather",
+  traits: {
+    elements: "moved",
+    half: half(1, 13),
+    layout: "gathered",
+    sameSince: 7,
+    scale: "first",
+    uses: { 1: { kind: "index", table: 0, axis: "attribute" } },
+  },
   axes: gatherAxes,
   lanes: gatherLane,
   infer(context) {

@@ -1,12 +1,20 @@
 import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { defineOp } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { scalarOf } from "./elements.ts";
 
 /** Inputs: indices, depth, [off, on]. An axis of `depth` is added to the shape of the indices. */
 export const oneHot = defineOp({
   domain: "",
   type: "OneHot",
+  traits: {
+    elements: "computed",
+    half: half(9, undefined, { inputs: { 0: "float", 1: "float" } }),
+    layout: "fixed",
+    sameSince: 11,
+    uses: { 0: { kind: "whole" }, 1: { kind: "count" } },
+  },
   infer(context) {
     const { shape } = tensorAt(context, 0);
     const { dtype } = tensorAt(context, 2);

@@ -4,6 +4,7 @@ import { constantLane, finiteLane, passAxes } from "../axes.ts";
 import { joinLanes, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { elementsOf, numbersOf, tensorAt, unknownShape } from "../shape.ts";
+import { half } from "../traits.ts";
 import { axesArgument, normalizeAxes } from "./axes.ts";
 import { elementAt, fill, folded, lengthOf, scalarOf } from "./elements.ts";
 
@@ -11,6 +12,7 @@ import { elementAt, fill, folded, lengthOf, scalarOf } from "./elements.ts";
 export const pad = defineOp({
   domain: "",
   type: "Pad",
+  traits: { elements: "moved", half: half(1, 13), layout: "padded", sameSince: 11 },
   infer(context) {
     const input = tensorAt(context, 0);
     const pads = padsOf(context, input.shape?.length);

@@ -3,11 +3,19 @@ import { addDims, ceilDivDims, type Dim, mulDims, subDims, unknownDim } from "..
 import { isIntegral } from "../../ir/dtype.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensorAt } from "../shape.ts";
+import { noHalf } from "../traits.ts";
 import { fill, scalarOf } from "./elements.ts";
 
 export const range = defineOp({
   domain: "",
   type: "Range",
+  traits: {
+    elements: "computed",
+    half: noHalf({ isMixed: true, isWide: true }),
+    layout: "fixed",
+    sameSince: 11,
+    uses: { 0: { kind: "whole" }, 1: { kind: "count" }, 2: { kind: "whole" } },
+  },
   infer(context) {
     const facts = [0, 1, 2].map((index) => tensorAt(context, index));
     const dtype = facts.find((fact) => fact.dtype !== undefined)?.dtype;

@@ -12,6 +12,7 @@ import {
 import { keepLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { elementsOf, sizeOf, tensorAt, unknownShape } from "../shape.ts";
+import { half } from "../traits.ts";
 import { countOf, lengthOf, viewAs } from "./elements.ts";
 import { regroupAxes } from "./regroup.ts";
 import { rewriteTarget } from "./reshape-target.ts";
@@ -19,6 +20,7 @@ import { rewriteTarget } from "./reshape-target.ts";
 export const reshape = defineOp({
   domain: "",
   type: "Reshape",
+  traits: { elements: "same", half: half(1, 13), layout: "view", sameSince: 7, scale: "first" },
   traffic: "none",
   infer(context) {
     const input = tensorAt(context, 0);

@@ -6,12 +6,21 @@ import { type AxisContext, type Lane, type LaneContext, passAxes } from "../axes
 import { finiteIfKnown, keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { elementsAt, numbersAt, tensor, tensorAt, unknownShape } from "../shape.ts";
+import { half } from "../traits.ts";
 import { normalizeAxes } from "./axes.ts";
 
 /** Inputs: (X, scales) in opset 10, (X, roi, scales, sizes) from 11 on; of scales and sizes one is empty. */
 export const resize = defineOp({
   domain: "",
   type: "Resize",
+  traits: {
+    elements: "computed",
+    half: half(10, 13, { inputs: { 1: "float", 2: "float" } }),
+    layout: "channels",
+    sameSince: 13,
+    scale: "first",
+    uses: { 1: { kind: "whole" }, 2: { kind: "whole" } },
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     const scales = context.opset < 11 ? 1 : 2;
@@ -28,6 +37,13 @@ export const resize = defineOp({
 export const upsample = defineOp({
   domain: "",
   type: "Upsample",
+  traits: {
+    elements: "computed",
+    half: half(1, undefined, { inputs: { 1: "float" } }),
+    layout: "channels",
+    scale: "first",
+    uses: { 1: { kind: "whole" } },
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     const scales = context.opset < 9 ? context.floats("scales") : elementsAt(context, 1);

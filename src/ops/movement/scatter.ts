@@ -2,6 +2,7 @@
 import { addDims, type Dim, maxDims, minDims, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError, type TensorFact } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { type HalfTraits, half, type Traits } from "../traits.ts";
 import { elementAt, type Folded, fill, folded, wrapIndex } from "./elements.ts";
 
 type Reduction = (before: Dim, update: Dim) => Dim;
@@ -24,23 +25,32 @@ interface Scatter {
 }
 
 interface Variant {
+  /** The axis that indices count along: the attribute, or the first. */
+  readonly indexAxis: "attribute" | "first";
   /** Throws where the indices cannot be indices into a tensor of `rank`. */
   readonly check: (indices: Shape, rank: number) => void;
   /** Writes every update into the result; false where an index is not known. */
   readonly write: (scatter: Scatter, context: OpContext) => boolean;
 }
 
-const byElement: Variant = { check: checkRank, write: writeElements };
-const bySlice: Variant = { check: checkDepth, write: writeSlices };
+const byElement: Variant = { indexAxis: "attribute", check: checkRank, write: writeElements };
+const bySlice: Variant = { indexAxis: "first", check: checkDepth, write: writeSlices };
 
 export const scatterOps: readonly OpDefinition[] = [
-  scatterOp("Scatter", byElement),
-  scatterOp("ScatterElements", byElement),
-  scatterOp("ScatterND", bySlice),
+  scatterOp("Scatter", byElement, half(9, undefined)),
+  scatterOp("ScatterElements", byElement, half(11, 13), 11),
+  scatterOp("ScatterND", bySlice, half(11, 13), 11),
 ];
 
-function scatterOp(type: string, variant: Variant): OpDefinition {
-  return defineOp({ domain: "", type, infer: (context) => [scattered(context, variant)] });
+function scatterOp(type: string, variant: Variant, halfTraits: HalfTraits, sameSince?: number): OpDefinition {
+  const traits: Traits = {
+    elements: "moved",
+    half: halfTraits,
+    layout: "fixed",
+    uses: { 1: { kind: "index", table: 0, axis: variant.indexAxis } },
+    ...(sameSince !== undefined && { sameSince }),
+  };
+  return defineOp({ domain: "", type, traits, infer: (context) => [scattered(context, variant)] });
 }
 
 function scattered(context: OpContext, { check, write }: Variant): TensorFact {

@@ -4,12 +4,19 @@ import { unknownDim } from "../../ir/dim.ts";
 import { blockAxes } from "../axes.ts";
 import { defineOp, type OpContext } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { countOf } from "./elements.ts";
 
 /** Sizes of the axes [start, end) as an int64 vector. */
 export const shapeOf = defineOp({
   domain: "",
   type: "Shape",
+  traits: {
+    elements: "computed",
+    half: half(1, 13, { inputs: { 0: "any" } }),
+    layout: "fixed",
+    sameSince: 7,
+  },
   traffic: "none",
   infer(context) {
     const { shape } = tensorAt(context, 0);
@@ -29,6 +36,12 @@ export const shapeOf = defineOp({
 export const sizeOfTensor = defineOp({
   domain: "",
   type: "Size",
+  traits: {
+    elements: "computed",
+    half: half(1, 13, { inputs: { 0: "any" } }),
+    layout: "fixed",
+    sameSince: 7,
+  },
   traffic: "none",
   infer(context) {
     const count = countOf(tensorAt(context, 0).shape);

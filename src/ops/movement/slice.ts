@@ -3,6 +3,7 @@ import type { Dim, Shape } from "../../ir/dim.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { elementsAt, elementsOf, tensorAt, unknownShape } from "../shape.ts";
+import { half } from "../traits.ts";
 import { type AxesArgument, axesArgument, normalizeAxes } from "./axes.ts";
 import { elementAt, fill, folded, lengthOf } from "./elements.ts";
 import { sliceAxes } from "./slice-axes.ts";
@@ -12,6 +13,7 @@ import { clampedBounds, type SliceBounds, sliceExtent } from "./slice-extent.ts"
 export const slice = defineOp({
   domain: "",
   type: "Slice",
+  traits: { elements: "moved", half: half(1, 13), layout: "sliced", sameSince: 10, scale: "first" },
   infer(context) {
     const input = tensorAt(context, 0);
     const { shape } = input;

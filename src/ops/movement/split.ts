@@ -5,11 +5,13 @@ import type { AxisContext } from "../axes.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { elementsAt, normalizeAxis, numbersOf, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { elementAt, fill, folded } from "./elements.ts";
 
 export const split = defineOp({
   domain: "",
   type: "Split",
+  traits: { elements: "moved", half: half(1, 13), layout: "axis", sameSince: 18, scale: "first" },
   infer(context) {
     const input = tensorAt(context, 0);
     const count = context.outputCount;

@@ -3,6 +3,7 @@ import type { Shape } from "../../ir/dim.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensorAt, unknownShape } from "../shape.ts";
+import { half } from "../traits.ts";
 import { type AxesArgument, axesArgument, normalizeAxes } from "./axes.ts";
 import { viewAs } from "./elements.ts";
 import { regroupAxes } from "./regroup.ts";
@@ -10,6 +11,7 @@ import { regroupAxes } from "./regroup.ts";
 export const squeeze = defineOp({
   domain: "",
   type: "Squeeze",
+  traits: { elements: "same", half: half(1, 13), layout: "fixed", sameSince: 13, scale: "first" },
   traffic: "none",
   axes: regroupAxes,
   lanes: keepLane,
@@ -22,6 +24,7 @@ export const squeeze = defineOp({
 export const unsqueeze = defineOp({
   domain: "",
   type: "Unsqueeze",
+  traits: { elements: "same", half: half(1, 13), layout: "fixed", sameSince: 13, scale: "first" },
   traffic: "none",
   axes: regroupAxes,
   lanes: keepLane,

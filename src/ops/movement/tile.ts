@@ -2,6 +2,7 @@ import { mulDims, unknownDim } from "../../ir/dim.ts";
 import { operandLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { elementsOf, tensorAt, unknownShape } from "../shape.ts";
+import { half } from "../traits.ts";
 import { elementAt, fill, folded, lengthOf } from "./elements.ts";
 import { tileAxes } from "./repeat-axes.ts";
 
@@ -9,6 +10,14 @@ import { tileAxes } from "./repeat-axes.ts";
 export const tile = defineOp({
   domain: "",
   type: "Tile",
+  traits: {
+    elements: "moved",
+    half: half(1, 13),
+    layout: "fixed",
+    sameSince: 7,
+    scale: "first",
+    uses: { 1: { kind: "count" } },
+  },
   axes: tileAxes,
   lanes: (context) => operandLane(context, 0),
   infer(context) {

@@ -4,12 +4,14 @@ import { type DType, dtypes } from "../../ir/dtype.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { tensorAt, unknownShape } from "../shape.ts";
+import { half } from "../traits.ts";
 import type { Work } from "../work.ts";
 import { elementAt, fill, folded } from "./elements.ts";
 
 export const transpose = defineOp({
   domain: "",
   type: "Transpose",
+  traits: { elements: "permuted", half: half(1, 13), layout: "fixed", sameSince: 7, scale: "first" },
   infer(context) {
     const input = tensorAt(context, 0);
     const order = orderOf(context, input.shape?.length);

@@ -3,12 +3,14 @@ import { passAxes } from "../axes.ts";
 import { keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { elementAt, fill, folded, scalarOf } from "./elements.ts";
 
 /** The upper (or lower) triangle of the last two axes, from diagonal `k` (input 1) on; zeros elsewhere. */
 export const trilu = defineOp({
   domain: "",
   type: "Trilu",
+  traits: { elements: "moved", half: half(14, 14), layout: "fixed", sameSince: 14 },
   axes(context) {
     const rank = tensorAt(context, 0).shape?.length ?? 0;
     passAxes(context, (axis) => axis < rank - 2, "takes a triangle of it");

@@ -5,12 +5,19 @@ import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { resolveAxes, rowsAndColumns } from "../reduction/axes.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
+import { half, losesDigits } from "../traits.ts";
 import { isDivisor } from "./epsilon.ts";
 
 /** Divides by the norm along one axis. */
 export const lpNormalization = defineOp({
   domain: "",
   type: "LpNormalization",
+  traits: {
+    elements: "computed",
+    half: half(1, 22, { risk: losesDigits("a norm sums squares") }),
+    layout: "fixed",
+    sameSince: 7,
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     if (shape !== undefined) normalizeAxis(context.int("axis") ?? -1, shape.length);
@@ -34,6 +41,12 @@ export const lpNormalization = defineOp({
 export const meanVarianceNormalization = defineOp({
   domain: "",
   type: "MeanVarianceNormalization",
+  traits: {
+    elements: "computed",
+    half: half(9, 13, { risk: losesDigits("a variance sums squares") }),
+    layout: "fixed",
+    sameSince: 9,
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     if (shape !== undefined) resolveAxes(varianceAxes(context), shape.length);
@@ -61,6 +74,12 @@ function varianceAxes(context: OpContext): readonly number[] {
 export const localResponseNormalization = defineOp({
   domain: "",
   type: "LRN",
+  traits: {
+    elements: "computed",
+    half: half(1, 13, { risk: { kind: "sum", of: "squares", why: "sums squares" } }),
+    layout: "channels",
+    sameSince: 7,
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     const size = context.int("size");

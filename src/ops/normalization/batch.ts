@@ -4,6 +4,7 @@ import { type AxisContext, type Lane, type LaneContext, unknownLane } from "../a
 import { failing, joinLanes, operandLane } from "../lanes.ts";
 import { defineOp, type OpContext, type TensorFact } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
+import { half } from "../traits.ts";
 import { scaledLane, tieChannels } from "./channels.ts";
 import { epsilonOf, isDivisor } from "./epsilon.ts";
 
@@ -14,6 +15,7 @@ import { epsilonOf, isDivisor } from "./epsilon.ts";
 export const batchNormalization = defineOp({
   domain: "",
   type: "BatchNormalization",
+  traits: { elements: "computed", half: half(1, 14), layout: "channels", sameSince: 15 },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     const statistics = [statistic(context, 3), statistic(context, 4)];

@@ -5,6 +5,7 @@ import { blockAxes, sameAxes } from "../axes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
+import { half } from "../traits.ts";
 import { groupAxes, rowAxes, rowScaledLane, statisticsAxes, tieChannels } from "./channels.ts";
 import { normalizedLanes } from "./epsilon.ts";
 
@@ -12,6 +13,7 @@ import { normalizedLanes } from "./epsilon.ts";
 export const instanceNormalization = defineOp({
   domain: "",
   type: "InstanceNormalization",
+  traits: { elements: "computed", half: half(1, 22), layout: "channels", sameSince: 7 },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     if (shape !== undefined) checkChannels(context, shape);
@@ -33,6 +35,7 @@ export const instanceNormalization = defineOp({
 export const groupNormalization = defineOp({
   domain: "",
   type: "GroupNormalization",
+  traits: { elements: "computed", half: half(21, 21), layout: "channels", sameSince: 21 },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     const channels = shape?.[1];
@@ -72,6 +75,12 @@ function checkChannels(context: OpContext, shape: Shape): void {
 export const layerNormalization = defineOp({
   domain: "",
   type: "LayerNormalization",
+  traits: {
+    elements: "computed",
+    half: half(17, 17, { outputs: { 1: "float", 2: "float" } }),
+    layout: "fixed",
+    sameSince: 17,
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     // stash_type 1, the default, is float32.
@@ -99,6 +108,7 @@ export const layerNormalization = defineOp({
 export const rmsNormalization = defineOp({
   domain: "",
   type: "RMSNormalization",
+  traits: { elements: "computed", half: half(23, 23), layout: "fixed" },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     if (shape !== undefined) firstAxis(context, shape);

@@ -3,11 +3,13 @@ import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
 import { checkedSize } from "../size.ts";
+import { noHalf } from "../traits.ts";
 
 /** x [N, C, H, W], rois [R, 4], batch indices [R] to [R, C, output_height, output_width]. */
 export const roiAlign = defineOp({
   domain: "",
   type: "RoiAlign",
+  traits: { elements: "computed", half: noHalf({ isMixed: true }), layout: "fixed", sameSince: 16 },
   infer(context) {
     const regions = unify(regionsOf(context, 1), regionsOf(context, 2), "rois and their batch indices");
     const grid = ["output_height", "output_width"].map((name) => checkedSize(context.int(name) ?? 1, name));
@@ -20,6 +22,7 @@ export const roiAlign = defineOp({
 export const maxRoiPool = defineOp({
   domain: "",
   type: "MaxRoiPool",
+  traits: { elements: "computed", half: noHalf({ isMixed: true }), layout: "fixed" },
   infer(context) {
     const given = context.ints("pooled_shape")?.map((size) => checkedSize(size, "pooled_shape"));
     const grid = given ?? [unknownDim(), unknownDim()];

@@ -3,11 +3,13 @@ import { addDims, type Dim, mulDims, type Shape } from "../../ir/dim.ts";
 import { defineOp, type OpContext } from "../op.ts";
 import { numbersOf, tensor, tensorAt, unknownShape } from "../shape.ts";
 import { checkedSize, elementSizes } from "../size.ts";
+import { half } from "../traits.ts";
 import { resolveWindow } from "../window.ts";
 
 export const maxUnpool = defineOp({
   domain: "",
   type: "MaxUnpool",
+  traits: { elements: "chosen", half: half(9, 22), layout: "fixed" },
   infer: (context) => [tensor(tensorAt(context, 0).dtype, unpooledShape(context))],
 });
 

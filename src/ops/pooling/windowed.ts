@@ -2,14 +2,26 @@
 import type { Shape } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { tensor, tensorAt, unknownShape } from "../shape.ts";
+import { half, type Traits } from "../traits.ts";
 import { resolveWindow, windowOutputs } from "../window.ts";
 import { poolAxes, poolAxesWithPositions, poolLane } from "./axes.ts";
+
+const averaging: Readonly<Record<string, Traits>> = {
+  AveragePool: { elements: "computed", half: half(1, 22), layout: "channels", sameSince: 22, scale: "first" },
+  LpPool: {
+    elements: "computed",
+    half: half(1, 22, { risk: { kind: "sum", of: "squares", why: "a norm sums squares" } }),
+    layout: "channels",
+    sameSince: 18,
+  },
+};
 
 /** x [N, C, …spatial] to [N, C, …positions]. MaxPool's second output holds the flat indices of the maxima. */
 export const windowedPools: readonly OpDefinition[] = [
   defineOp({
     domain: "",
     type: "MaxPool",
+    traits: { elements: "chosen", half: half(1, 22), layout: "channels", sameSince: 22, scale: "first" },
     infer(context) {
       const shape = pooledShape(context);
       return [tensor(tensorAt(context, 0).dtype, shape), tensor("int64", shape)];
@@ -18,10 +30,11 @@ export const windowedPools: readonly OpDefinition[] = [
     lanes: poolLane,
     traffic: "pool",
   }),
-  ...["AveragePool", "LpPool"].map((type) =>
+  ...Object.entries(averaging).map(([type, traits]) =>
     defineOp({
       domain: "",
       type,
+      traits,
       infer: (context) => [tensor(tensorAt(context, 0).dtype, pooledShape(context))],
       axes: poolAxes,
       lanes: poolLane,

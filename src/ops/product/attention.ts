@@ -2,6 +2,7 @@
 import type { Shape } from "../../ir/dim.ts";
 import { defineOp, type OpContext } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import { type AttentionPlaces, attentionAxes, attentionLane, presentAxes } from "./attention-axes.ts";
 import { type AttentionSizes, attentionOutput, attentionSizes, attentionWork, headSizes } from "./heads.ts";
 import { dimAt, requireRank, shared, sharedType } from "./operands.ts";
@@ -11,6 +12,7 @@ const places: AttentionPlaces = { query: 0, key: 1, value: 2, pastKey: 4, pastVa
 export const attention = defineOp({
   domain: "",
   type: "Attention",
+  traits: { elements: "computed", half: half(23, 23), layout: "fixed", uses: { 3: { kind: "scores" } } },
   product: true,
   infer(context) {
     const sizes = sizesOf(context);

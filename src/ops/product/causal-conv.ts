@@ -8,13 +8,15 @@
 import { type Dim, mulDims, product, type Shape, subDims, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { computes, half, type Traits } from "../traits.ts";
 import type { ConvWork } from "../work.ts";
 import { dimAt, multiplyType, requireRank, sharedOr, sharedType } from "./operands.ts";
 
-export function causalConvOp(domain: string): OpDefinition {
+export function causalConvOp(domain: string, traits: Traits): OpDefinition {
   return defineOp({
     domain,
     type: "CausalConvWithState",
+    traits,
     product: true,
     infer(context) {
       const dtype = operandType(context);
@@ -24,7 +26,7 @@ export function causalConvOp(domain: string): OpDefinition {
   });
 }
 
-export const causalConvWithState = causalConvOp("");
+export const causalConvWithState = causalConvOp("", computes(half(27, 27)));
 
 interface Form {
   readonly spatialRank: number;

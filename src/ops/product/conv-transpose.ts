@@ -2,6 +2,7 @@
 import { addDims, type Dim, maxDims, mulDims, type Shape, subDims, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { computes, half, type Traits } from "../traits.ts";
 import { resolveWindow, type Window, windowExtent } from "../window.ts";
 import { type ConvPlaces, convAxes, convLane } from "./conv-axes.ts";
 import {
@@ -19,10 +20,11 @@ import {
 } from "./conv-geometry.ts";
 import { dimAt, sharedOr, sharedType } from "./operands.ts";
 
-export function convTransposeOp(domain: string, layout: Layout): OpDefinition {
+export function convTransposeOp(domain: string, layout: Layout, traits: Traits): OpDefinition {
   return defineOp({
     domain,
     type: "ConvTranspose",
+    traits,
     product: true,
     infer: (context) => [tensor(operandType(context), convOutputShape(geometryOf(context, layout)))],
     work: (context) => convWork(geometryOf(context, layout), operandType(context)),
@@ -37,7 +39,11 @@ export function convTransposeOp(domain: string, layout: Layout): OpDefinition {
   });
 }
 
-export const convTranspose = convTransposeOp("", "nchw");
+export const convTranspose = convTransposeOp(
+  "",
+  "nchw",
+  computes(half(1, 22), { layout: "channels", sameSince: 11, scale: "weight-second" }),
+);
 
 function placesIn(context: OpContext, layout: Layout): ConvPlaces {
   const rank = tensorAt(context, 1).shape?.length ?? 0;

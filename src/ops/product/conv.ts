@@ -2,6 +2,7 @@
 import type { DType } from "../../ir/dtype.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { asTensor, tensor, tensorAt } from "../shape.ts";
+import { computes, half, losesDigits, noHalf, type Traits } from "../traits.ts";
 import { type ConvPlaces, convAxes, convLane } from "./conv-axes.ts";
 import { convGeometry, convOutputShape, convWork, type Layout } from "./conv-geometry.ts";
 import { sharedType } from "./operands.ts";
@@ -9,6 +10,7 @@ import { sharedType } from "./operands.ts";
 export interface ConvForm {
   readonly domain: string;
   readonly type: string;
+  readonly traits: Traits;
   /** Position of the bias, where the operator has one. */
   readonly biasAt?: number;
   readonly layout?: Layout;
@@ -37,6 +39,7 @@ export function convOp(form: ConvForm): OpDefinition {
   return defineOp({
     domain: form.domain,
     type: form.type,
+    traits: form.traits,
     product: true,
     infer: (context) => [
       tensor(form.outputType ?? operandType(context), convOutputShape(geometryOf(context))),
@@ -61,14 +64,28 @@ export function placesIn({ layout, weightChannels, biasAt, residualAt }: ConvFor
   };
 }
 
-export const conv = convOp({ domain: "", type: "Conv", biasAt: 2, isPlain: true });
+export const conv = convOp({
+  domain: "",
+  type: "Conv",
+  traits: computes(half(1, 22), { layout: "channels", sameSince: 7, scale: "weight-second" }),
+  biasAt: 2,
+  isPlain: true,
+});
 
 export const convInteger = convOp({
   domain: "",
   type: "ConvInteger",
+  traits: computes(noHalf(), { sameSince: 10 }),
   outputType: "int32",
   computeType: "int8",
 });
 
 /** Its products are those of the plain convolution; only where X is read differs. Offsets come third, the bias fourth. */
-export const deformConv = convOp({ domain: "", type: "DeformConv", biasAt: 3 });
+export const deformConv = convOp({
+  domain: "",
+  type: "DeformConv",
+  traits: computes(half(19, 22, { risk: losesDigits("coordinates need more digits than half has") }), {
+    sameSince: 19,
+  }),
+  biasAt: 3,
+});

@@ -4,6 +4,7 @@ import { type DType, dtypes } from "../../ir/dtype.ts";
 import { unknownLane } from "../axes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { asTensor, tensor } from "../shape.ts";
+import { half } from "../traits.ts";
 import type { GemmWork, TrafficWork, Work } from "../work.ts";
 import { einsumAxes, einsumLane } from "./einsum-axes.ts";
 import { type Contraction, readEquation } from "./einsum-equation.ts";
@@ -12,6 +13,7 @@ import { multiplyType, sharedTypeOf } from "./operands.ts";
 export const einsum = defineOp({
   domain: "",
   type: "Einsum",
+  traits: { elements: "computed", half: half(12, undefined), layout: "fixed", sameSince: 12 },
   product: true,
   infer(context) {
     const contraction = contractionOf(context);

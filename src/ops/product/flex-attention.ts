@@ -2,12 +2,14 @@
 import { dtypeOfCode } from "../../ir/dtype.ts";
 import { defineOp, type OpContext } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { computed } from "../traits.ts";
 import { attentionOutput, attentionSizes, attentionWork, headSizes } from "./heads.ts";
 import { requireRank, sharedType } from "./operands.ts";
 
 export const flexAttention = defineOp({
   domain: "ai.onnx.preview",
   type: "FlexAttention",
+  traits: computed,
   product: true,
   infer(context) {
     const sizes = sizesOf(context);

@@ -2,6 +2,7 @@
 import { type Dim, type Shape, sameDim, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { broadcast, tensor, tensorAt } from "../shape.ts";
+import { half } from "../traits.ts";
 import type { GemmWork } from "../work.ts";
 import { gemmAxes, gemmLane } from "./matrix-axes.ts";
 import type { Orientation } from "./matrix-product.ts";
@@ -16,6 +17,7 @@ export interface GemmSizes {
 export const gemm = defineOp({
   domain: "",
   type: "Gemm",
+  traits: { elements: "computed", half: half(1, 13), layout: "fixed", sameSince: 7, scale: "weight-either" },
   product: true,
   infer: inferGemm,
   work: gemmOpWork,

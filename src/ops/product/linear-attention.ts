@@ -6,6 +6,7 @@
 import { type Dim, mulDims } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { computes, half, type Traits } from "../traits.ts";
 import type { GemmWork } from "../work.ts";
 import { splitEvenly } from "./heads.ts";
 import { dimAt, multiplyType, requireRank, shared, sharedOr, sharedType } from "./operands.ts";
@@ -18,10 +19,11 @@ const readsState = new Map([
   ["gated_delta", true],
 ]);
 
-export function linearAttentionOp(domain: string): OpDefinition {
+export function linearAttentionOp(domain: string, traits: Traits): OpDefinition {
   return defineOp({
     domain,
     type: "LinearAttention",
+    traits,
     product: true,
     infer(context) {
       const { batch, length, heads, kvHeads, keyDim, valueDim, slots } = sizesOf(context);
@@ -37,7 +39,7 @@ export function linearAttentionOp(domain: string): OpDefinition {
   });
 }
 
-export const linearAttention = linearAttentionOp("");
+export const linearAttention = linearAttentionOp("", computes(half(27, 27)));
 
 /** The products of the recurrence, all tokens of a head at once as chunk-parallel kernels carry them out. */
 function linearAttentionWork(context: OpContext): readonly GemmWork[] | undefined {

@@ -1,6 +1,7 @@
 /** @file MatMul and MatMulInteger: numpy's matmul. */
 import { defineOp, type OpContext } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { half, noHalf } from "../traits.ts";
 import { matrixAxes, matrixLane } from "./matrix-axes.ts";
 import { asStored, matrixProduct, matrixWork } from "./matrix-product.ts";
 import { sharedType } from "./operands.ts";
@@ -8,6 +9,7 @@ import { sharedType } from "./operands.ts";
 export const matMul = defineOp({
   domain: "",
   type: "MatMul",
+  traits: { elements: "computed", half: half(1, 13), layout: "fixed", sameSince: 7, scale: "weight-either" },
   product: true,
   infer(context) {
     return [tensor(operandType(context), sizes(context)?.output)];
@@ -24,6 +26,7 @@ export const matMul = defineOp({
 export const matMulInteger = defineOp({
   domain: "",
   type: "MatMulInteger",
+  traits: { elements: "computed", half: noHalf(), layout: "fixed", sameSince: 10 },
   product: true,
   infer(context) {
     return [tensor("int32", sizes(context)?.output)];

@@ -8,6 +8,7 @@ import { type Dim, floorDivDims, type Shape } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { computes, half, type Traits } from "../traits.ts";
 import { dimAt, multiplyType, requireRank, sharedOr, sharedType } from "./operands.ts";
 import { recurrentAxes, recurrentLane } from "./recurrent-axes.ts";
 
@@ -29,6 +30,7 @@ interface Sizes {
 export interface RecurrentForm {
   readonly domain: string;
   readonly type: string;
+  readonly traits: Traits;
   readonly gates: number;
   /** Outputs behind Y: Y_h, and Y_c of an LSTM. */
   readonly states: number;
@@ -39,10 +41,11 @@ export interface RecurrentForm {
 }
 
 export function recurrentOp(form: RecurrentForm): OpDefinition {
-  const { domain, type, gates, states } = form;
+  const { domain, type, traits, gates, states } = form;
   return defineOp({
     domain,
     type,
+    traits,
     product: true,
     infer(context) {
       const sizes = recurrentSizes(context, form);
@@ -65,9 +68,12 @@ export function recurrentOp(form: RecurrentForm): OpDefinition {
   });
 }
 
-export const lstm = recurrentOp({ domain: "", type: "LSTM", gates: 4, states: 2 });
-export const gru = recurrentOp({ domain: "", type: "GRU", gates: 3, states: 1 });
-export const rnn = recurrentOp({ domain: "", type: "RNN", gates: 1, states: 1 });
+/** The fifth input counts the steps of each sequence. */
+const ofSequences = computes(half(1, 22), { sameSince: 7, uses: { 4: { kind: "count", of: 0, axis: 0 } } });
+
+export const lstm = recurrentOp({ domain: "", type: "LSTM", traits: ofSequences, gates: 4, states: 2 });
+export const gru = recurrentOp({ domain: "", type: "GRU", traits: ofSequences, gates: 3, states: 1 });
+export const rnn = recurrentOp({ domain: "", type: "RNN", traits: ofSequences, gates: 1, states: 1 });
 
 function operandType(context: OpContext, { computeType }: RecurrentForm): DType | undefined {
   const x = tensorAt(context, 0);

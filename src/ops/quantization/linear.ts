@@ -7,12 +7,14 @@ import { type AxisContext, finiteLane, isZero, type Lane, type LaneContext, zero
 import { bounded, failing, finiteIfKnown, joinLanes, operandLane } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { asTensor, normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { noHalf, type Traits } from "../traits.ts";
 
 /** x, scale, zero point; one scale, one for each position of an axis, or one for each block of it. */
-export function quantizeOp(domain: string): OpDefinition {
+export function quantizeOp(domain: string, traits: Traits): OpDefinition {
   return defineOp({
     domain,
     type: "QuantizeLinear",
+    traits,
     traffic: "elementwise",
     infer(context) {
       requireScaleFits(context);
@@ -26,10 +28,11 @@ export function quantizeOp(domain: string): OpDefinition {
   });
 }
 
-export function dequantizeOp(domain: string): OpDefinition {
+export function dequantizeOp(domain: string, traits: Traits): OpDefinition {
   return defineOp({
     domain,
     type: "DequantizeLinear",
+    traits,
     traffic: "elementwise",
     infer(context) {
       requireScaleFits(context);
@@ -74,6 +77,7 @@ function codeOperand(context: LaneContext, index: number): Lane {
 export const dynamicQuantizeLinear = defineOp({
   domain: "",
   type: "DynamicQuantizeLinear",
+  traits: { elements: "computed", half: noHalf({ isWide: true }), layout: "fixed", sameSince: 11 },
   traffic: "reduction",
   infer: (context) => [
     tensor("uint8", tensorAt(context, 0).shape),

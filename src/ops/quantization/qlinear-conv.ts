@@ -2,10 +2,12 @@
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { convGeometry, convOutputShape, convWork } from "../product/conv-geometry.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { computes, noHalf, type Traits } from "../traits.ts";
 
 /** `layoutOf` tells whether x and y have their channels last; w keeps [M, C/group, spatial…] either way. */
 export function qLinearConvOp(
   domain: string,
+  traits: Traits,
   layoutOf: (context: OpContext) => "nchw" | "nhwc",
 ): OpDefinition {
   const geometryOf = (context: OpContext) =>
@@ -19,6 +21,7 @@ export function qLinearConvOp(
   return defineOp({
     domain,
     type: "QLinearConv",
+    traits,
     product: true,
     operands: [0, 3],
     infer: (context) => [tensor(tensorAt(context, 7).dtype, convOutputShape(geometryOf(context)))],
@@ -26,4 +29,4 @@ export function qLinearConvOp(
   });
 }
 
-export const qLinearConv = qLinearConvOp("", () => "nchw");
+export const qLinearConv = qLinearConvOp("", computes(noHalf(), { sameSince: 10 }), () => "nchw");

@@ -2,10 +2,12 @@
 import { defineOp, type OpContext } from "../op.ts";
 import { matrixProduct, matrixWork } from "../product/matrix-product.ts";
 import { tensor, tensorAt } from "../shape.ts";
+import { noHalf } from "../traits.ts";
 
 export const qLinearMatMul = defineOp({
   domain: "",
   type: "QLinearMatMul",
+  traits: { elements: "computed", half: noHalf({ isMixed: true }), layout: "fixed", sameSince: 10 },
   product: true,
   operands: [0, 3],
   infer(context) {

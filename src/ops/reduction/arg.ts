@@ -5,12 +5,14 @@ import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError, type WorkContext } from "../op.ts";
 import { elementsAt, normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
+import { computes, half } from "../traits.ts";
 import { reducedShape, rowsAndColumns, withSize } from "./axes.ts";
 
 function argOp(type: string): OpDefinition {
   return defineOp({
     domain: "",
     type,
+    traits: computes(half(1, 13), { sameSince: 7 }),
     infer(context) {
       const { shape } = tensorAt(context, 0);
       if (shape === undefined) return [tensor("int64", undefined)];
@@ -37,6 +39,13 @@ export const argOps: readonly OpDefinition[] = [argOp("ArgMax"), argOp("ArgMin")
 export const topK = defineOp({
   domain: "",
   type: "TopK",
+  traits: {
+    elements: "chosen",
+    half: half(1, 24),
+    layout: "fixed",
+    sameSince: 11,
+    uses: { 1: { kind: "count" } },
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     if (shape === undefined) return [tensor(dtype, undefined), tensor("int64", undefined)];

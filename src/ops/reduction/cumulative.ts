@@ -7,16 +7,36 @@ import { isWhole } from "../elementwise/order.ts";
 import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { normalizeAxis, numbersAt, numbersOf, stridesOf, tensor, tensorAt } from "../shape.ts";
+import { computes, half, losesDigits, type Traits } from "../traits.ts";
 
 export const cumulativeOps: readonly OpDefinition[] = [
-  cumulativeOp("CumSum", 0, addDims),
-  cumulativeOp("CumProd", 1, mulDims),
+  cumulativeOp(
+    "CumSum",
+    0,
+    addDims,
+    computes(
+      half(14, 14, { risk: losesDigits("a running sum adds small terms to a large one"), isWide: true }),
+      { sameSince: 11, keepsDigits: true },
+    ),
+  ),
+  cumulativeOp(
+    "CumProd",
+    1,
+    mulDims,
+    computes(half(26, 26, { risk: losesDigits("a running product leaves the range"), isWide: true })),
+  ),
 ];
 
-function cumulativeOp(type: string, neutral: Dim, combine: (a: Dim, b: Dim) => Dim): OpDefinition {
+function cumulativeOp(
+  type: string,
+  neutral: Dim,
+  combine: (a: Dim, b: Dim) => Dim,
+  traits: Traits,
+): OpDefinition {
   return defineOp({
     domain: "",
     type,
+    traits,
     infer(context) {
       const { dtype, shape } = tensorAt(context, 0);
       return [tensor(dtype, shape, running(context, neutral, combine))];

@@ -8,9 +8,11 @@ import { finiteIfKnown, keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, type TensorFact, type WorkContext } from "../op.ts";
 import { numbersOf, sizeOf, stridesOf, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
+import { computes, half, leavesRange, type Traits } from "../traits.ts";
 import { namedAxes, partlyReducedShape, reducedShape, resolveAxes, rowsAndColumns } from "./axes.ts";
 
 interface Reduction {
+  readonly traits: Traits;
   /** What zeros among the elements do to the result: nothing, where they may be padding. */
   readonly zeros: "neutral" | "count";
   /** What becomes of a row of padded lanes. */
@@ -22,16 +24,104 @@ interface Reduction {
 }
 
 const reductions: Record<string, Reduction> = {
-  ReduceL1: { axesInputSince: 18, zeros: "neutral", ofRow: zeroOrFinite },
-  ReduceL2: { axesInputSince: 18, zeros: "neutral", ofRow: zeroOrFinite },
-  ReduceLogSum: { axesInputSince: 18, zeros: "neutral", ofRow: () => unknownLane },
-  ReduceLogSumExp: { axesInputSince: 18, zeros: "count", ofRow: finiteIfKnown },
-  ReduceMax: { axesInputSince: 18, zeros: "count", ofRow: asItIs, combine: largerOf },
-  ReduceMean: { axesInputSince: 18, zeros: "count", ofRow: zeroOrFinite },
-  ReduceMin: { axesInputSince: 18, zeros: "count", ofRow: asItIs, combine: smallerOf },
-  ReduceProd: { axesInputSince: 18, zeros: "count", ofRow: zeroOrFinite, combine: whole(mulDims) },
-  ReduceSum: { axesInputSince: 13, zeros: "neutral", ofRow: zeroOrFinite, combine: whole(addDims) },
-  ReduceSumSquare: { axesInputSince: 18, zeros: "neutral", ofRow: zeroOrFinite },
+  ReduceL1: {
+    traits: computes(
+      half(1, 13, { risk: { kind: "sum", of: "values", why: "a sum of many terms" }, isWide: true }),
+      { layout: "reduced", sameSince: 18 },
+    ),
+    axesInputSince: 18,
+    zeros: "neutral",
+    ofRow: zeroOrFinite,
+  },
+  ReduceL2: {
+    traits: computes(
+      half(1, 13, { risk: { kind: "sum", of: "squares", why: "a norm sums squares" }, isWide: true }),
+      { layout: "reduced", sameSince: 18 },
+    ),
+    axesInputSince: 18,
+    zeros: "neutral",
+    ofRow: zeroOrFinite,
+  },
+  ReduceLogSum: {
+    traits: computes(half(1, 13, { risk: leavesRange("a logarithm of a sum"), isWide: true }), {
+      layout: "reduced",
+      sameSince: 18,
+    }),
+    axesInputSince: 18,
+    zeros: "neutral",
+    ofRow: () => unknownLane,
+  },
+  ReduceLogSumExp: {
+    traits: computes(half(1, 13, { risk: leavesRange("sums exponentials"), isWide: true }), {
+      layout: "reduced",
+      sameSince: 18,
+    }),
+    axesInputSince: 18,
+    zeros: "count",
+    ofRow: finiteIfKnown,
+  },
+  ReduceMax: {
+    traits: computes(half(1, 13), {
+      elements: "chosen",
+      layout: "reduced",
+      sameSince: 18,
+      scale: "first",
+      keepsDigits: true,
+    }),
+    axesInputSince: 18,
+    zeros: "count",
+    ofRow: asItIs,
+    combine: largerOf,
+  },
+  ReduceMean: {
+    traits: computes(half(1, 13), { layout: "reduced", sameSince: 18, scale: "first", keepsDigits: true }),
+    axesInputSince: 18,
+    zeros: "count",
+    ofRow: zeroOrFinite,
+  },
+  ReduceMin: {
+    traits: computes(half(1, 13), {
+      elements: "chosen",
+      layout: "reduced",
+      sameSince: 18,
+      scale: "first",
+      keepsDigits: true,
+    }),
+    axesInputSince: 18,
+    zeros: "count",
+    ofRow: asItIs,
+    combine: smallerOf,
+  },
+  ReduceProd: {
+    traits: computes(half(1, 13, { risk: leavesRange("a product of many factors"), isWide: true }), {
+      layout: "reduced",
+      sameSince: 18,
+      keepsDigits: true,
+    }),
+    axesInputSince: 18,
+    zeros: "count",
+    ofRow: zeroOrFinite,
+    combine: whole(mulDims),
+  },
+  ReduceSum: {
+    traits: computes(
+      half(1, 13, { risk: { kind: "sum", of: "values", why: "a sum of many terms" }, isWide: true }),
+      { layout: "reduced", sameSince: 13, scale: "first", keepsDigits: true },
+    ),
+    axesInputSince: 13,
+    zeros: "neutral",
+    ofRow: zeroOrFinite,
+    combine: whole(addDims),
+  },
+  ReduceSumSquare: {
+    traits: computes(
+      half(1, 13, { risk: { kind: "sum", of: "squares", why: "sums squares" }, isWide: true }),
+      { layout: "reduced", sameSince: 18 },
+    ),
+    axesInputSince: 18,
+    zeros: "neutral",
+    ofRow: zeroOrFinite,
+  },
 };
 
 function asItIs(lane: Lane): Lane {
@@ -62,6 +152,7 @@ export const reduceOps: readonly OpDefinition[] = Object.entries(reductions).map
   defineOp({
     domain: "",
     type,
+    traits: reduction.traits,
     infer: (context) => [reduce(context, reduction)],
     axes: (context) => reduceAxes(context, reduction),
     lanes: (context) => reduction.ofRow(keepLane(context)),

@@ -4,12 +4,14 @@ import { bounded, finiteLanes } from "../lanes.ts";
 import { defineOp, type OpDefinition, type WorkContext } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
+import { computes, half } from "../traits.ts";
 import { rowsAndColumns } from "./axes.ts";
 
 export const softmaxOps: readonly OpDefinition[] = ["Softmax", "LogSoftmax", "Hardmax"].map((type) =>
   defineOp({
     domain: "",
     type,
+    traits: computes(half(1, 13), { sameSince: 13 }),
     infer(context) {
       const { dtype, shape } = tensorAt(context, 0);
       if (shape !== undefined) reducedAxes(context, shape.length);

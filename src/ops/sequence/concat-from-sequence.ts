@@ -2,12 +2,14 @@ import { isUnknown, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
 import { requiredInt } from "../movement/elements.ts";
 import { defineOp } from "../op.ts";
 import { asTensor, normalizeAxis, tensor } from "../shape.ts";
+import { noHalf } from "../traits.ts";
 import { oneElement, type SequenceFact, sequenceAt } from "./facts.ts";
 
 /** The elements joined along `axis`, which is a new one with `new_axis` 1. */
 export const concatFromSequence = defineOp({
   domain: "",
   type: "ConcatFromSequence",
+  traits: { elements: "computed", half: noHalf({ isMixed: true }), layout: "fixed" },
   infer(context) {
     const source = sequenceAt(context, 0);
     const { dtype, shape } = asTensor(oneElement(source));

@@ -1,6 +1,7 @@
 /** @file Optional values: a tensor or sequence that may be absent. */
 import { defineOp, type Fact, type OpContext, type OpDefinition } from "../op.ts";
 import { tensor } from "../shape.ts";
+import { computes, noHalf } from "../traits.ts";
 
 const inferences: Readonly<Record<string, (context: OpContext) => Fact | undefined>> = {
   Optional: ({ inputs }) => ({ kind: "optional", element: inputs[0] }),
@@ -12,6 +13,8 @@ const inferences: Readonly<Record<string, (context: OpContext) => Fact | undefin
   },
 };
 
+const ofOptional = computes(noHalf({ isMixed: true }));
+
 export const optionalOps: readonly OpDefinition[] = Object.entries(inferences).map(([type, infer]) =>
-  defineOp({ domain: "", type, traffic: "none", infer: (context) => [infer(context)] }),
+  defineOp({ domain: "", type, traits: ofOptional, traffic: "none", infer: (context) => [infer(context)] }),
 );

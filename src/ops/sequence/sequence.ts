@@ -3,6 +3,7 @@ import { addDims, type Dim, subDims } from "../../ir/dim.ts";
 import { dtypeOfCode } from "../../ir/dtype.ts";
 import { defineOp, type Fact, type OpContext, type OpDefinition } from "../op.ts";
 import { tensor } from "../shape.ts";
+import { computes, noHalf } from "../traits.ts";
 import { joinAll, joinElement, oneElement, sequence, sequenceAt } from "./facts.ts";
 
 /** Wire code of float32, what SequenceEmpty holds where it does not say. */
@@ -34,6 +35,9 @@ function changed(length: Dim | undefined, by: 1 | -1): Dim | undefined {
   return by === 1 ? addDims(length, 1) : subDims(length, 1);
 }
 
+/** Their elements have types of their own. */
+const ofSequences = computes(noHalf({ isMixed: true }));
+
 export const basicSequenceOps: readonly OpDefinition[] = Object.entries(inferences).map(([type, infer]) =>
-  defineOp({ domain: "", type, traffic: "none", infer: (context) => [infer(context)] }),
+  defineOp({ domain: "", type, traits: ofSequences, traffic: "none", infer: (context) => [infer(context)] }),
 );

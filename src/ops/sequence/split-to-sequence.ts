@@ -2,12 +2,14 @@ import { ceilDivDims, type Dim, divideExactly, type Shape, sameDim, unknownDim }
 import { lengthOf, scalarOf } from "../movement/elements.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { elementsOf, normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { noHalf } from "../traits.ts";
 import { type SequenceFact, sequence } from "./facts.ts";
 
 /** A tensor cut along `axis`: by a size (scalar input 1), by sizes (vector), or into single slices (no input). */
 export const splitToSequence = defineOp({
   domain: "",
   type: "SplitToSequence",
+  traits: { elements: "computed", half: noHalf({ isMixed: true }), layout: "fixed" },
   infer(context) {
     const input = tensorAt(context, 0);
     if (input.shape === undefined) return [sequence(tensor(input.dtype, undefined), undefined)];
