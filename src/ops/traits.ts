@@ -2,6 +2,7 @@
  * @file What an operator says about itself besides inference, work and padding: what becomes of elements, of digits, of
  * scales and of layouts. Passes, rules, verification and the runtime ask here instead of keeping lists of operators.
  */
+import type { Node } from "../ir/model.ts";
 
 /** What the elements of the outputs are. */
 export type Elements =
@@ -112,6 +113,8 @@ export interface Traits {
   readonly layout: Layout;
   /** First opset of ai.onnx in which a node has meant what it means in opset 22. Undefined: not known. */
   readonly sameSince?: number;
+  /** Where a node does not use what has changed since, an older opset will do. */
+  readonly sameIf?: { readonly since: number; readonly applies: (node: Node) => boolean };
   readonly scale?: Scale;
   /** By position. */
   readonly uses?: Readonly<Record<number, InputUse>>;

@@ -1,4 +1,5 @@
 /** @file GridSample, AffineGrid, Col2Im, ImageDecoder. */
+import { hasAttribute } from "../../ir/attributes.ts";
 import { type Dim, divideExactly, product, unknownDim } from "../../ir/dim.ts";
 import { defineOp, type OpDefinition, ShapeError } from "../op.ts";
 import { numbersOf, tensor, tensorAt, unify, unknownShape } from "../shape.ts";
@@ -17,6 +18,8 @@ const gridSample = defineOp({
     }),
     layout: "fixed",
     sameSince: 20,
+    // The names of its modes are others since then.
+    sameIf: { since: 16, applies: (node) => !hasAttribute(node, "mode") },
   },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);

@@ -11,7 +11,14 @@ import { elementAt, fill, folded } from "./elements.ts";
 export const split = defineOp({
   domain: "",
   type: "Split",
-  traits: { elements: "moved", half: half(1, 13), layout: "axis", sameSince: 18, scale: "first" },
+  traits: {
+    elements: "moved",
+    half: half(1, 13),
+    layout: "axis",
+    sameSince: 18,
+    sameIf: { since: 13, applies: ({ inputs }) => inputs[1] !== undefined },
+    scale: "first",
+  },
   infer(context) {
     const input = tensorAt(context, 0);
     const count = context.outputCount;

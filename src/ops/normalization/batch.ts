@@ -1,5 +1,7 @@
 /** @file BatchNormalization. */
+import { intAttributeOf } from "../../ir/attributes.ts";
 import { isUnknown, type Shape } from "../../ir/dim.ts";
+import type { Node } from "../../ir/model.ts";
 import { type AxisContext, type Lane, type LaneContext, unknownLane } from "../axes.ts";
 import { failing, joinLanes, operandLane } from "../lanes.ts";
 import { defineOp, type OpContext, type TensorFact } from "../op.ts";
@@ -15,7 +17,13 @@ import { epsilonOf, isDivisor } from "./epsilon.ts";
 export const batchNormalization = defineOp({
   domain: "",
   type: "BatchNormalization",
-  traits: { elements: "computed", half: half(1, 14), layout: "channels", sameSince: 15 },
+  traits: {
+    elements: "computed",
+    half: half(1, 14),
+    layout: "channels",
+    sameSince: 15,
+    sameIf: { since: 9, applies: infers },
+  },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     const statistics = [statistic(context, 3), statistic(context, 4)];
@@ -29,6 +37,12 @@ export const batchNormalization = defineOp({
   lanes: batchLane,
   traffic: "elementwise",
 });
+
+/** Before 14 more outputs meant training, and then a mode does. */
+function infers(node: Node): boolean {
+  const isSingle = node.outputs.filter((each) => each !== undefined).length === 1;
+  return isSingle && (intAttributeOf(node, "training_mode") ?? 0) === 0;
+}
 
 /** Parameters of one channel each: padded ones scale and shift by 0, and divide by the root of 1. */
 function batchAxes(context: AxisContext): void {

@@ -1,5 +1,7 @@
 /** @file MaxPool, AveragePool and LpPool: a window over spatial axes. */
+import { hasAttribute, intAttributeOf, intsAttributeOf } from "../../ir/attributes.ts";
 import type { Shape } from "../../ir/dim.ts";
+import type { Node } from "../../ir/model.ts";
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { tensor, tensorAt, unknownShape } from "../shape.ts";
 import { half, type Traits } from "../traits.ts";
@@ -7,7 +9,14 @@ import { resolveWindow, windowOutputs } from "../window.ts";
 import { poolAxes, poolAxesWithPositions, poolLane } from "./axes.ts";
 
 const averaging: Readonly<Record<string, Traits>> = {
-  AveragePool: { elements: "computed", half: half(1, 22), layout: "channels", sameSince: 22, scale: "first" },
+  AveragePool: {
+    elements: "computed",
+    half: half(1, 22),
+    layout: "channels",
+    sameSince: 22,
+    sameIf: { since: 8, applies: (node) => !roundsUp(node) },
+    scale: "first",
+  },
   LpPool: {
     elements: "computed",
     half: half(1, 22, { risk: { kind: "sum", of: "squares", why: "a norm sums squares" } }),
@@ -21,7 +30,14 @@ export const windowedPools: readonly OpDefinition[] = [
   defineOp({
     domain: "",
     type: "MaxPool",
-    traits: { elements: "chosen", half: half(1, 22), layout: "channels", sameSince: 22, scale: "first" },
+    traits: {
+      elements: "chosen",
+      half: half(1, 22),
+      layout: "channels",
+      sameSince: 22,
+      sameIf: { since: 8, applies: (node) => !roundsUp(node) || !beginsInPadding(node) },
+      scale: "first",
+    },
     infer(context) {
       const shape = pooledShape(context);
       return [tensor(tensorAt(context, 0).dtype, shape), tensor("int64", shape)];
@@ -50,4 +66,20 @@ function pooledShape(context: OpContext): Shape | undefined {
   if (shape === undefined) return unknownShape(kernel.length + 2);
   const window = resolveWindow(context, shape.length - 2, kernel);
   return [...shape.slice(0, 2), ...windowOutputs(window, shape.slice(2), context.int("ceil_mode") === 1)];
+}
+
+function roundsUp(node: Node): boolean {
+  return (intAttributeOf(node, "ceil_mode") ?? 0) !== 0;
+}
+
+/**
+ * Whether the last window, its size rounded up, may begin behind the image: what is said of such windows is newer, and an
+ * average is divided otherwise.
+ */
+function beginsInPadding(node: Node): boolean {
+  const kernel = intsAttributeOf(node, "kernel_shape") ?? [];
+  const pads = intsAttributeOf(node, "pads") ?? [];
+  const isPadded = pads.some((pad) => pad !== 0) || hasAttribute(node, "auto_pad");
+  const strides = intsAttributeOf(node, "strides") ?? [];
+  return strides.some((stride, axis) => stride > 1 && (isPadded || stride > (kernel[axis] ?? 0)));
 }

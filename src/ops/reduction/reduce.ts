@@ -1,4 +1,5 @@
 /** @file ReduceSum, ReduceMean and their like. */
+import { hasAttribute } from "../../ir/attributes.ts";
 import { addDims, type Dim, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
 import { type DType, isIntegral } from "../../ir/dtype.ts";
 import { type AxisContext, type Lane, unknownLane } from "../axes.ts";
@@ -23,11 +24,14 @@ interface Reduction {
   readonly combine?: (a: Dim, b: Dim) => Dim;
 }
 
+/** Axes became an input; without any, all of them go as ever. */
+const withoutAxes: Traits["sameIf"] = { since: 7, applies: (node) => !hasAttribute(node, "axes") };
+
 const reductions: Record<string, Reduction> = {
   ReduceL1: {
     traits: computes(
       half(1, 13, { risk: { kind: "sum", of: "values", why: "a sum of many terms" }, isWide: true }),
-      { layout: "reduced", sameSince: 18 },
+      { layout: "reduced", sameSince: 18, sameIf: withoutAxes },
     ),
     axesInputSince: 18,
     zeros: "neutral",
@@ -36,7 +40,7 @@ const reductions: Record<string, Reduction> = {
   ReduceL2: {
     traits: computes(
       half(1, 13, { risk: { kind: "sum", of: "squares", why: "a norm sums squares" }, isWide: true }),
-      { layout: "reduced", sameSince: 18 },
+      { layout: "reduced", sameSince: 18, sameIf: withoutAxes },
     ),
     axesInputSince: 18,
     zeros: "neutral",
@@ -46,6 +50,7 @@ const reductions: Record<string, Reduction> = {
     traits: computes(half(1, 13, { risk: leavesRange("a logarithm of a sum"), isWide: true }), {
       layout: "reduced",
       sameSince: 18,
+      sameIf: withoutAxes,
     }),
     axesInputSince: 18,
     zeros: "neutral",
@@ -55,6 +60,7 @@ const reductions: Record<string, Reduction> = {
     traits: computes(half(1, 13, { risk: leavesRange("sums exponentials"), isWide: true }), {
       layout: "reduced",
       sameSince: 18,
+      sameIf: withoutAxes,
     }),
     axesInputSince: 18,
     zeros: "count",
@@ -65,6 +71,7 @@ const reductions: Record<string, Reduction> = {
       elements: "chosen",
       layout: "reduced",
       sameSince: 18,
+      sameIf: withoutAxes,
       scale: "first",
       keepsDigits: true,
     }),
@@ -74,7 +81,13 @@ const reductions: Record<string, Reduction> = {
     combine: largerOf,
   },
   ReduceMean: {
-    traits: computes(half(1, 13), { layout: "reduced", sameSince: 18, scale: "first", keepsDigits: true }),
+    traits: computes(half(1, 13), {
+      layout: "reduced",
+      sameSince: 18,
+      sameIf: withoutAxes,
+      scale: "first",
+      keepsDigits: true,
+    }),
     axesInputSince: 18,
     zeros: "count",
     ofRow: zeroOrFinite,
@@ -84,6 +97,7 @@ const reductions: Record<string, Reduction> = {
       elements: "chosen",
       layout: "reduced",
       sameSince: 18,
+      sameIf: withoutAxes,
       scale: "first",
       keepsDigits: true,
     }),
@@ -96,6 +110,7 @@ const reductions: Record<string, Reduction> = {
     traits: computes(half(1, 13, { risk: leavesRange("a product of many factors"), isWide: true }), {
       layout: "reduced",
       sameSince: 18,
+      sameIf: withoutAxes,
       keepsDigits: true,
     }),
     axesInputSince: 18,
@@ -116,7 +131,7 @@ const reductions: Record<string, Reduction> = {
   ReduceSumSquare: {
     traits: computes(
       half(1, 13, { risk: { kind: "sum", of: "squares", why: "sums squares" }, isWide: true }),
-      { layout: "reduced", sameSince: 18 },
+      { layout: "reduced", sameSince: 18, sameIf: withoutAxes },
     ),
     axesInputSince: 18,
     zeros: "neutral",

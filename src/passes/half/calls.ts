@@ -1,9 +1,10 @@
 /** @file Calls of local functions whose bodies compute in whatever type they are given. */
 import type { Scope } from "../../facts/scope.ts";
 import type { Node, Value } from "../../ir/model.ts";
+import { isProduct } from "../../ops/ask.ts";
 import type { HalfType, Slot } from "./accepts.ts";
 import type { FloatNode } from "./graph.ts";
-import { imprecision, isProduct, overflow } from "./operators.ts";
+import { imprecision, overflow } from "./operators.ts";
 import { dtypeIn, type NodeSlots, slotsOf, subgraphsOf } from "./slots.ts";
 
 /** A node's slots, a call's by the body of its function. Calls of anything else stay FP32. */

@@ -3,18 +3,10 @@ import type { Facts } from "../../facts/infer.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { type DType, isFloat } from "../../ir/dtype.ts";
 import { labelOf, type Node } from "../../ir/model.ts";
-import { accepts, type OpTypes, type Slot, typesOf } from "./accepts.ts";
+import { traitsOf } from "../../ops/ask.ts";
+import type { HalfTraits } from "../../ops/traits.ts";
+import { accepts, type Slot, typesOf } from "./accepts.ts";
 import { dtypeIn, isHalf } from "./slots.ts";
-
-/** Operators whose float operands have types of their own, or whose types their bodies say. */
-const free = new Set(
-  `If Loop Scan SequenceConstruct SequenceInsert SequenceAt SequenceMap SplitToSequence ConcatFromSequence Optional
-   OptionalGetElement OptionalHasElement EyeLike RandomNormal RandomUniform RandomNormalLike RandomUniformLike
-   Bernoulli Multinomial QuantizeLinear BitCast Range MaxRoiPool RoiAlign NegativeLogLikelihoodLoss
-   SoftmaxCrossEntropyLoss BlackmanWindow HannWindow HammingWindow MelWeightMatrix QLinearMatMul`.split(
-    /\s+/,
-  ),
-);
 
 /** One line for every node that breaks its operator's types, and for every value that is not what it is declared. */
 export function typeErrors(facts: Facts): string[] {
@@ -34,12 +26,12 @@ export function typeErrors(facts: Facts): string[] {
 }
 
 function errorOf(node: Node, scope: Scope): string | undefined {
-  if (node.domain === "" && free.has(node.opType)) return undefined;
+  if (traitsOf(node)?.half.isMixed === true) return undefined;
   const types = typesOf(node.domain, node.opType);
   const opset = scope.opsets.get(node.domain) ?? scope.model.opsets.get(node.domain) ?? 1;
   const operands = [
-    ...node.inputs.map((value, position) => ({ value, slot: types?.inputs.get(position) })),
-    ...node.outputs.map((value, position) => ({ value, slot: types?.outputs.get(position) })),
+    ...node.inputs.map((value, position) => ({ value, slot: types?.inputs?.[position] })),
+    ...node.outputs.map((value, position) => ({ value, slot: types?.outputs?.[position] })),
   ];
   const floats = operands.flatMap(({ value, slot }) => {
     const dtype = dtypeIn(value, scope);
@@ -52,7 +44,7 @@ function errorOf(node: Node, scope: Scope): string | undefined {
   return shared.size > 1 && types !== undefined ? `mixes ${[...shared].join(" and ")}` : undefined;
 }
 
-function takes(types: OpTypes | undefined, dtype: DType, slot: Slot | undefined, opset: number): boolean {
+function takes(types: HalfTraits | undefined, dtype: DType, slot: Slot | undefined, opset: number): boolean {
   if (types === undefined || slot === "float") return false;
   return (dtype === "float16" || dtype === "bfloat16") && accepts(types, dtype, opset);
 }

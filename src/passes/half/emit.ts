@@ -1,11 +1,11 @@
 /** @file The patch: nodes with the inputs, outputs and attributes of the types they compute in. */
 import type { Node } from "../../ir/model.ts";
 import { type AttributeSpec, type NodeSpec, Patch } from "../../ir/patch.ts";
+import { isOp } from "../../ops/ask.ts";
 import type { PassContext } from "../pass.ts";
 import { isConstantNode } from "../stored.ts";
 import type { HalfType } from "./accepts.ts";
 import type { Evidence } from "./evidence.ts";
-import { isOp } from "./follow.ts";
 import type { FloatGraph, FloatNode } from "./graph.ts";
 import { dtypeIn } from "./slots.ts";
 import { fillAs } from "./stored-half.ts";

@@ -19,11 +19,11 @@ import {
   Patch,
   type TensorSpec,
 } from "../../ir/patch.ts";
+import { movesElements } from "../../ops/ask.ts";
 import { isStored, storedTensor } from "../stored.ts";
 import { MemoryBytes } from "../tensors.ts";
 import { TransformedTensor } from "../transform-tensor.ts";
 import type { HalfType } from "./accepts.ts";
-import { isMoving } from "./follow.ts";
 import { dtypeIn } from "./slots.ts";
 
 export interface HalfModel {
@@ -164,7 +164,7 @@ const typeNames: ReadonlySet<string> = new Set(["to", "dtype", "output_dtype", "
 
 /** Moved as it is, so rounded already. */
 function isExact(node: Node, output: Value, scope: Scope): boolean {
-  if (!isMoving(node) || node.opType === "Cast" || node.opType === "CastLike") return false;
+  if (!movesElements(node)) return false;
   return node.inputs.some((input) => dtypeIn(input, scope) === dtypeIn(output, scope));
 }
 

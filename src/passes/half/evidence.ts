@@ -1,9 +1,10 @@
 /** @file Which nodes stay FP32, and why: constants, observed ranges, operators, and what these imply for neighbours. */
 import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Value } from "../../ir/model.ts";
+import { carriesElements, isOp } from "../../ops/ask.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType } from "./accepts.ts";
-import { inputsOf, isMoving, isOp, originOf, outputsOf, readersOf } from "./follow.ts";
+import { inputsOf, originOf, outputsOf, readersOf } from "./follow.ts";
 import { formats } from "./formats.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
 import { Magnitudes } from "./magnitudes.ts";
@@ -117,7 +118,11 @@ class Finder {
       for (const reader of readersOf(value)) {
         if (isBounding(reader, value)) continue;
         if (!this.#keep(reader, reason)) continue;
-        if (isMoving(reader.node) || isOp(reader.node, "Where", "Neg") || this.#meetsConstants(reader, value))
+        if (
+          carriesElements(reader.node) ||
+          isOp(reader.node, "Where", "Neg") ||
+          this.#meetsConstants(reader, value)
+        )
           pushAll(pending, outputsOf(reader, this.#graph));
       }
     }
@@ -135,7 +140,7 @@ class Finder {
         const { node } = reader;
         const divides = isOp(node, "Div") && node.inputs[1] === value.value;
         const ends = divides || isOp(node, "Log");
-        const goesOn = isMoving(node) || isOp(node, ...fineOps) || this.#meetsConstants(reader, value);
+        const goesOn = carriesElements(node) || isOp(node, ...fineOps) || this.#meetsConstants(reader, value);
         if (!(ends || goesOn) || !this.#keep(reader, reason)) continue;
         if (isOp(node, "Reciprocal")) this.#keepScaled(reader, reason);
         else if (goesOn) pushAll(pending, outputsOf(reader, this.#graph));

@@ -1,21 +1,7 @@
 /** @file Walks from a value to what reads it. */
-import type { Node, Value } from "../../ir/model.ts";
+import type { Value } from "../../ir/model.ts";
+import { carriesElements, isOp } from "../../ops/ask.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
-
-export function isOp(node: Node | undefined, ...types: readonly string[]): boolean {
-  return node?.domain === "" && types.includes(node.opType);
-}
-
-/** Operators whose result has no element that none of their inputs has (zeros aside). */
-const moving = new Set(
-  `CastLike Cast CenterCropPad Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Pad
-   Reshape ReverseSequence Scatter ScatterElements ScatterND Slice SpaceToDepth Split Squeeze Tile Transpose Trilu
-   Unsqueeze`.split(/\s+/),
-);
-
-export function isMoving(node: Node): boolean {
-  return node.domain === "" && moving.has(node.opType);
-}
 
 /** FP32 outputs of a node. */
 export function outputsOf({ node, outputs }: FloatNode, graph: FloatGraph): FloatValue[] {
@@ -43,7 +29,7 @@ export function originOf(value: Value): Value {
   let origin = value;
   for (let step = 0; step < 32; step++) {
     const { producer } = origin;
-    if (producer === undefined || !isMoving(producer) || isOp(producer, "Concat")) break;
+    if (producer === undefined || !carriesElements(producer) || isOp(producer, "Concat")) break;
     const [source] = producer.inputs;
     if (source === undefined) break;
     origin = source;

@@ -2,7 +2,7 @@
  * @file Lanes of a weight that half does not hold: what is made of 1e-8 alone rounds to nothing, however large the lanes
  * beside it are.
  */
-import { isOp } from "./follow.ts";
+import { isOp } from "../../ops/ask.ts";
 import type { FloatNode, FloatValue } from "./graph.ts";
 import { intAttribute } from "./slots.ts";
 

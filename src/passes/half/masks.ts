@@ -10,8 +10,9 @@
  */
 import { pushAll } from "../../ir/lists.ts";
 import type { Value } from "../../ir/model.ts";
+import { carriesElements, isOp, traitsOf } from "../../ops/ask.ts";
 import type { HalfType } from "./accepts.ts";
-import { inputsOf, isMoving, isOp, outputsOf, readersOf } from "./follow.ts";
+import { inputsOf, outputsOf, readersOf } from "./follow.ts";
 import { formats } from "./formats.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
 import type { Magnitudes } from "./magnitudes.ts";
@@ -86,7 +87,7 @@ function isSmall({ value, scope }: FloatValue): boolean {
 /** Spares the weights a look: masks are not multiplied by activations. */
 function isMaskRead(value: FloatValue): boolean {
   for (const { node } of readersOf(value)) {
-    if (isMoving(node) || isOp(node, "Add", "Sub", "Mul", "Where", "Max")) return true;
+    if (carriesElements(node) || isOp(node, "Add", "Sub", "Mul", "Where", "Max")) return true;
   }
   return false;
 }
@@ -138,28 +139,18 @@ function addedOnTheWay(
       if (producer !== undefined && values.has(value)) pending.push(producer.user);
     }
   }
-  const isAdded = [...nodes].some(({ node }) => !isMoving(node) && !isOp(node, "Softmax"));
+  const isAdded = [...nodes].some(({ node }) => !carriesElements(node) && !isOp(node, "Softmax"));
   return isAdded ? nodes : new Set();
 }
 
-/** Position of the additive mask among the inputs of attention operators. */
-const maskInputs: ReadonlyMap<string, number> = new Map([
-  ["::Attention", 3],
-  ["com.microsoft::Attention", 5],
-  ["com.microsoft::MultiHeadAttention", 5],
-  ["com.microsoft::DecoderMaskedMultiHeadAttention", 4],
-  ["com.microsoft::GroupQueryAttention", 10],
-]);
-
 function isSoftmax({ node }: FloatNode, value: Value): boolean {
   if (isOp(node, "Softmax")) return true;
-  const position = maskInputs.get(`${node.domain}::${node.opType}`);
-  return position !== undefined && node.inputs.indexOf(value) === position;
+  return traitsOf(node)?.uses?.[node.inputs.indexOf(value)]?.kind === "scores";
 }
 
 function passesMask(reader: FloatNode, value: Value, graph: FloatGraph, positions: Positions): boolean {
   const { node } = reader;
-  if (isMoving(node) || isOp(node, "Add", "Where", "Max")) return true;
+  if (carriesElements(node) || isOp(node, "Add", "Where", "Max")) return true;
   if (isOp(node, "Sub")) return node.inputs[1] !== value;
   if (!isOp(node, "Mul")) return false;
   // Times a mask of zeros and ones, made from whole numbers.

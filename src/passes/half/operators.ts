@@ -2,51 +2,14 @@
 import type { Scope } from "../../facts/scope.ts";
 import { divideExactly, product } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
-import { own } from "../../ir/own.ts";
-import { findOp } from "../../ops/registry.ts";
-import { isOp, originOf } from "./follow.ts";
+import { isOp, traitsOf } from "../../ops/ask.ts";
+import { originOf } from "./follow.ts";
 import type { FloatNode } from "./graph.ts";
 
-export function isProduct(node: Node): boolean {
-  return findOp(node.domain, node.opType)?.product === true;
-}
-
-/** Lose digits that no range helps against. */
-const imprecise: Readonly<Record<string, string>> = {
-  CumSum: "a running sum adds small terms to a large one",
-  CumProd: "a running product leaves the range",
-  Sin: "an angle loses its digits to whole turns",
-  Cos: "an angle loses its digits to whole turns",
-  Tan: "an angle loses its digits to whole turns",
-  Mod: "a remainder loses its digits to the quotient",
-  GridSample: "coordinates need more digits than half has",
-  AffineGrid: "coordinates need more digits than half has",
-  DeformConv: "coordinates need more digits than half has",
-  DFT: "a transform over many terms",
-  STFT: "a transform over many terms",
-  Det: "a determinant cancels",
-  LpNormalization: "a norm sums squares",
-  MeanVarianceNormalization: "a variance sums squares",
-};
-
-/** Leave the range of float16 for ordinary inputs; ranges seen on samples can clear them. */
-const overflowing: Readonly<Record<string, string>> = {
-  ReduceL2: "a norm sums squares",
-  ReduceSumSquare: "sums squares",
-  ReduceLogSum: "a logarithm of a sum",
-  ReduceLogSumExp: "sums exponentials",
-  ReduceProd: "a product of many factors",
-  LpPool: "a norm sums squares",
-  GlobalLpPool: "a norm sums squares",
-  LRN: "sums squares",
-  Log: "a logarithm of numbers near zero",
-  Sinh: "an exponential",
-  Cosh: "an exponential",
-};
-
 export function imprecision(node: Node): string | undefined {
-  if (node.domain !== "") return undefined;
-  return isAccumulating(node) ? "adds many elements up in one place" : own(imprecise, node.opType);
+  if (isAccumulating(node)) return "adds many elements up in one place";
+  const risk = traitsOf(node)?.half.risk;
+  return risk?.kind === "digits" ? risk.why : undefined;
 }
 
 /** A scatter that combines what meets; plain ones only move. */
@@ -62,13 +25,21 @@ const manyTerms = 256;
 /** Why a node may leave the range of float16 although its constants do not. */
 export function overflow(entry: FloatNode): string | undefined {
   const { node } = entry;
-  if (node.domain !== "") return undefined;
   if (isSquare(node)) return "a square overflows from 256 on";
-  if (node.opType === "Pow") return powerRisk(entry);
-  if (node.opType === "Exp")
-    return isShifted(node.inputs[0]) ? undefined : "an exponential overflows from 11.1 on";
-  if (isOp(node, "ReduceSum", "ReduceL1")) return isLongSum(entry) ? "a sum of many terms" : undefined;
-  return own(overflowing, node.opType);
+  const risk = traitsOf(node)?.half.risk;
+  switch (risk?.kind) {
+    case "power":
+      return powerRisk(entry);
+    case "exponential":
+      return isShifted(node.inputs[0]) ? undefined : "an exponential overflows from 11.1 on";
+    case "sum":
+      // Squares overflow from 256 on, however few there are.
+      return risk.of === "squares" || isLongSum(entry) ? risk.why : undefined;
+    case "range":
+      return risk.why;
+    default:
+      return undefined;
+  }
 }
 
 export function isSquare(node: Node): boolean {

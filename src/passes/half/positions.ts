@@ -5,7 +5,8 @@
  */
 import { bytesOf, type DType, isIntegral } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
-import { inputsOf, isMoving, isOp, outputsOf } from "./follow.ts";
+import { carriesElements, isOp } from "../../ops/ask.ts";
+import { inputsOf, outputsOf } from "./follow.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
 import { dtypeIn } from "./slots.ts";
 
@@ -25,7 +26,7 @@ export class Positions {
 
   /** Whether the node computes with numbers that may count beyond what half can, other than to make them floats. */
   computes(node: FloatNode): boolean {
-    if (isOp(node.node, "Cast") || isMoving(node.node)) return false;
+    if (isOp(node.node, "Cast") || carriesElements(node.node)) return false;
     return reads(node, this.#graph, this.#counted);
   }
 

@@ -1,6 +1,6 @@
 /** @file How a factor on what an operator reads comes out of it: what can be held at another scale, and where that ends. */
 import type { Node, Value } from "../../ir/model.ts";
-import { isOp } from "./follow.ts";
+import { isOp, traitsOf } from "../../ops/ask.ts";
 import type { FloatGraph, FloatNode } from "./graph.ts";
 
 /** Stored operands that take up the difference between the scale of what goes in and of what comes out. */
@@ -22,23 +22,16 @@ export interface Homogeneous {
 
 export type ScaleRule = Absorbing | Homogeneous;
 
-/** Of the first input alone; what else they read is no such value. */
-const ofFirst = new Set(
-  `Abs AveragePool DepthToSpace Dropout Expand Flatten Gather GlobalAveragePool GlobalMaxPool Identity LeakyRelu MaxPool
-   Neg PRelu ReduceMax ReduceMean ReduceMin ReduceSum Relu Reshape Resize Slice SpaceToDepth Split Squeeze Tile Transpose
-   Unsqueeze Upsample`.split(/\s+/),
-);
-/** Of all their inputs. */
-const ofAll = new Set(["Add", "Concat", "Max", "Mean", "Min", "Sub", "Sum", "Where"]);
-
 /** Undefined where a scale ends: behind such a node everything is as it was. */
 export function scaleRule({ node, inputs }: FloatNode, graph: FloatGraph): ScaleRule | undefined {
   if (node.domain !== "" || node.outputs.filter((value) => value !== undefined).length === 0)
     return undefined;
   const isStored = (value: Value) => graph.values.get(value)?.isStored === true;
-  if (isOp(node, "Conv", "ConvTranspose", "Gemm", "MatMul", "Mul")) return absorbing(node, isStored);
-  const isFirst = ofFirst.has(node.opType) || isZeroPad(node);
-  if (!isFirst && !ofAll.has(node.opType)) return undefined;
+  const scale = isZeroPad(node) ? "first" : traitsOf(node)?.scale;
+  if (scale === undefined) return undefined;
+  if (scale === "weight-second" || scale === "weight-either")
+    return absorbing(node, scale === "weight-either", isStored);
+  const isFirst = scale === "first";
   // A mask that a pool or a Dropout also gives has no scale.
   const outputs = node.outputs.flatMap((value) =>
     value !== undefined && graph.values.has(value) ? [value] : [],
@@ -52,14 +45,19 @@ export function scaleRule({ node, inputs }: FloatNode, graph: FloatGraph): Scale
   return { kind: "homogeneous", values: [...values, ...outputs], stored: read.filter(isStored) };
 }
 
-function absorbing(node: Node, isStored: (value: Value) => boolean): Absorbing | undefined {
+function absorbing(
+  node: Node,
+  mayBeFirst: boolean,
+  isStored: (value: Value) => boolean,
+): Absorbing | undefined {
   const [a, b, bias] = node.inputs;
   const [output] = node.outputs;
   if (a === undefined || b === undefined || output === undefined) return undefined;
   if (bias !== undefined && !isStored(bias)) return undefined;
   if (isStored(b) && !isStored(a)) return { kind: "absorbing", input: a, weight: b, bias, output };
-  const isEither = isOp(node, "MatMul", "Mul", "Gemm") && isStored(a) && !isStored(b);
-  return isEither ? { kind: "absorbing", input: b, weight: a, bias, output } : undefined;
+  return mayBeFirst && isStored(a) && !isStored(b)
+    ? { kind: "absorbing", input: b, weight: a, bias, output }
+    : undefined;
 }
 
 /** Zeros have any scale, and so has what is repeated from the edge. */

@@ -28,10 +28,10 @@ export function slotsOf(node: Node, scope: Scope, type: HalfType): NodeSlots {
   const types = typesOf(node.domain, node.opType);
   const opset = scope.opsets.get(node.domain) ?? scope.model.opsets.get(node.domain) ?? 1;
   const fixed = types === undefined || !accepts(types, type, opset) || !hasOwnTypes(node, scope);
-  const slotsFor = (values: Node["inputs"], exceptions: ReadonlyMap<number, Slot> | undefined) =>
+  const slotsFor = (values: Node["inputs"], exceptions: Readonly<Record<number, Slot>> | undefined) =>
     values.map((value, position): Slot => {
       if (dtypeIn(value, scope) !== "float32") return "other";
-      return fixed ? "float" : (exceptions?.get(position) ?? "half");
+      return fixed ? "float" : (exceptions?.[position] ?? "half");
     });
   const slots = {
     inputs: slotsFor(node.inputs, types?.inputs),
@@ -73,10 +73,11 @@ function isUniform(node: Node, scope: Scope, { inputs, outputs }: NodeSlots): bo
   const fits = (
     values: Node["inputs"],
     slots: readonly Slot[],
-    exceptions: ReadonlyMap<number, Slot> | undefined,
+    exceptions: Readonly<Record<number, Slot>> | undefined,
   ) =>
     values.every((value, position) => {
-      if (value === undefined || slots[position] !== "other" || exceptions?.has(position)) return true;
+      if (value === undefined || slots[position] !== "other" || exceptions?.[position] !== undefined)
+        return true;
       const fact = scope.fact(value);
       return fact?.kind === "tensor" && fact.dtype !== undefined && !isFloat(fact.dtype);
     });

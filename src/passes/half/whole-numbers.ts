@@ -6,8 +6,8 @@ import type { Scope } from "../../facts/scope.ts";
 import { isIntegral } from "../../ir/dtype.ts";
 import { pushAll } from "../../ir/lists.ts";
 import type { Value } from "../../ir/model.ts";
-import { own } from "../../ir/own.ts";
-import { isMoving, isOp } from "./follow.ts";
+import { carriesElements, isOp, traitsOf } from "../../ops/ask.ts";
+import type { InputUse } from "../../ops/traits.ts";
 import type { FloatGraph, FloatNode } from "./graph.ts";
 import { dtypeIn, subgraphsOf } from "./slots.ts";
 
@@ -63,14 +63,6 @@ function withSources(graph: FloatGraph, nodes: Set<FloatNode>, starts: readonly 
   return { nodes, inputs };
 }
 
-/** Float operands that set sizes, by operator. */
-const sizing: Readonly<Partial<Record<string, readonly number[]>>> = {
-  Range: [0, 1, 2],
-  Resize: [1, 2],
-  Upsample: [1],
-  OneHot: [0, 1],
-};
-
 /** Float operands of a node that makes whole numbers, or truth, of their last digit. */
 function operandsOf({ node, scope }: FloatNode): Value[] {
   if (node.domain !== "") return [];
@@ -81,17 +73,18 @@ function operandsOf({ node, scope }: FloatNode): Value[] {
     const isWhole = dtype !== undefined && dtype !== "bool" && isIntegral(dtype);
     return isWhole ? all.slice(0, 1) : [];
   }
-  return (own(sizing, node.opType) ?? []).flatMap((position) => node.inputs[position] ?? []);
+  const uses = traitsOf(node)?.uses ?? {};
+  return node.inputs.flatMap((value, position) => (isWhole(uses[position]) ? (value ?? []) : []));
 }
 
-/** Arithmetic whose result has the digits of its operands. Others make numbers of their own, and what is read there is as good as any. */
-const arithmetic = new Set(
-  `Abs Add Ceil Clip CumSum Div Floor Identity Max Mean Min Mod Mul Neg ReduceMax ReduceMean ReduceMin ReduceProd
-   ReduceSum Relu Round Sign Sub Sum Where If Loop`.split(/\s+/),
-);
+/** Indices, lengths and sizes are no other number than they say. */
+function isWhole(use: InputUse | undefined): boolean {
+  return use !== undefined && use.kind !== "mask" && use.kind !== "scores";
+}
 
+/** Others make numbers of their own, and what is read there is as good as any. */
 function carries({ node }: FloatNode): boolean {
-  return isMoving(node) || (node.domain === "" && arithmetic.has(node.opType));
+  return carriesElements(node) || traitsOf(node)?.keepsDigits === true;
 }
 
 /** What a value is computed from: operands of its maker, results of a body, or what a loop carries. */

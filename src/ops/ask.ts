@@ -1,0 +1,54 @@
+/** @file What the operator of a node says of it: for walks over a graph. */
+import type { Node } from "../ir/model.ts";
+import { findOp } from "./registry.ts";
+import type { Elements, Traits } from "./traits.ts";
+
+/** Undefined for an operator that tc-lint does not know, and for a call of a local function. */
+export function traitsOf({ domain, opType }: Node): Traits | undefined {
+  return findOp(domain, opType)?.traits;
+}
+
+export function isProduct({ domain, opType }: Node): boolean {
+  return findOp(domain, opType)?.product === true;
+}
+
+/** Draws numbers that no input determines. */
+export function isRandom({ domain, opType }: Node): boolean {
+  return findOp(domain, opType)?.random === true;
+}
+
+/** Whether the node is of ai.onnx, and of one of these types. */
+export function isOp(node: Node | undefined, ...types: readonly string[]): boolean {
+  return node?.domain === "" && types.includes(node.opType);
+}
+
+/** The first input in another shape: no element goes, comes or changes its place. */
+export function isReshaping(node: Node): boolean {
+  return traitsOf(node)?.elements === "same";
+}
+
+/** The first input in another order or shape: each element once. */
+export function isView(node: Node): boolean {
+  const elements = traitsOf(node)?.elements;
+  return elements === "same" || elements === "permuted";
+}
+
+const moving: Readonly<Record<Elements, boolean>> = {
+  same: true,
+  permuted: true,
+  moved: true,
+  converted: false,
+  chosen: false,
+  computed: false,
+};
+
+/** Every element of the results is one of the inputs', or a filler. */
+export function movesElements(node: Node): boolean {
+  const elements = traitsOf(node)?.elements;
+  return elements !== undefined && moving[elements];
+}
+
+/** The same, or in another type. */
+export function carriesElements(node: Node): boolean {
+  return movesElements(node) || traitsOf(node)?.elements === "converted";
+}
