@@ -21,8 +21,8 @@ const layers = {
     why: "Proposes a patch; it never writes bytes.",
   },
   verify: {
-    imports: ["onnx", "ir"],
-    why: "Compares two models by running them; it knows no rule and no pass.",
+    imports: ["onnx", "ops", "ir"],
+    why: "Compares two models by running them; it asks operators what their inputs are, and knows no rule and no pass.",
   },
   settings: {
     imports: ["lint", "cost", "hardware", "ir"],

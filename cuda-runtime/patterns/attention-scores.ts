@@ -1,5 +1,6 @@
 /** @file What lies between Q·Kᵀ and softmax, and between softmax and the product with V: understood step by step. */
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { isReshaping, traitsOf } from "../../src/ops/ask.ts";
 import type { PatternGraph } from "./graph.ts";
 
 /** Something that changes scores, at a point where they have this shape. */
@@ -145,17 +146,15 @@ function addMask(
   return true;
 }
 
-const regrouping: ReadonlySet<string> = new Set(["Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"]);
-
 /** The same scores in another precision, or with other axes before the last two. */
 function isSameScores(node: Node, value: Value, graph: PatternGraph): boolean {
   const [output, extra] = node.outputs;
   const operator = operatorOf(node);
   if (node.inputs[0] !== value) return false;
-  if (operator === "Cast" || operator === "CastLike") return graph.isFloat(value) && graph.isFloat(output);
+  if (traitsOf(node)?.elements === "converted") return graph.isFloat(value) && graph.isFloat(output);
   const [before, after] = [graph.shape(value), graph.shape(output)];
   if (before === undefined || after === undefined) return false;
-  if (regrouping.has(operator)) {
+  if (isReshaping(node)) {
     return before.length >= 2 && after.length >= 2 && sameSizes(before.slice(-2), after.slice(-2));
   }
   // In inference; with a mask read or in training it has inputs or outputs that say so.

@@ -1,12 +1,12 @@
 /** @file One node as its lowering sees it. */
 import type { NodeContext } from "../../src/facts/context.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { handsOnElements } from "../../src/ops/ask.ts";
 import type { Expr } from "../ptx/expr.ts";
 import { BaseContext } from "./base-context.ts";
 import type { PendingProduct } from "./epilogue.ts";
 import { elementsOfFact } from "./fold-known.ts";
 import type { LowerContext } from "./lowering.ts";
-import { handsOnType } from "./moving.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
 import { DataError, PlanError } from "./step.ts";
@@ -118,7 +118,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
   /** A float that is only moved stays what it is. */
   outputType(index: number): StorageType {
     const { type } = this.#outputSlot(index);
-    if (!isFloatStorage(type) || !handsOnType(operatorOf(this.node))) return type;
+    if (!isFloatStorage(type) || !handsOnElements(this.node)) return type;
     const floats = this.#inputSlots()
       .map((slot) => this.planner.typeOf(slot))
       .filter(isFloatStorage);

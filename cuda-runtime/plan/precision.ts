@@ -2,7 +2,7 @@
 
 import type { DType } from "../../src/ir/dtype.ts";
 import type { Node } from "../../src/ir/model.ts";
-import { operatorOf } from "../../src/ir/model.ts";
+import { traitsOf } from "../../src/ops/ask.ts";
 import { isFloatStorage, isStorageType, type StorageType } from "./storage.ts";
 import { elementCount } from "./view.ts";
 
@@ -15,31 +15,6 @@ const floats: Readonly<Record<Exclude<Precision, "model">, StorageType>> = {
   fp16: "float16",
   bf16: "bfloat16",
 };
-
-/**
- * Operators whose results leave the range of halves, or lose what matters of it, where their inputs do not: squares,
- * exponentials, sums over many elements, positions. They are stored in float32; chains compute in float32 anyway.
- */
-const wideResults: ReadonlySet<string> = new Set([
-  "CumSum",
-  "Exp",
-  "Log",
-  "Pow",
-  "Range",
-  "Reciprocal",
-  "ReduceL1",
-  "ReduceL2",
-  "ReduceLogSum",
-  "ReduceLogSumExp",
-  "ReduceProd",
-  "ReduceSum",
-  "ReduceSumSquare",
-  "DynamicQuantizeLinear",
-  "DequantizeLinear",
-  "STFT",
-  "DFT",
-  "MelWeightMatrix",
-]);
 
 /** What decides how a value is stored. */
 export interface StoredValue {
@@ -58,7 +33,7 @@ export function storageOf(value: StoredValue, precision: Precision): StorageType
   const type = floats[precision];
   if (type === "float32" || isSmall(value)) return "float32";
   if (producer === undefined) return type;
-  return wideResults.has(operatorOf(producer)) || isSquare(producer) ? "float32" : type;
+  return traitsOf(producer)?.half.isWide === true || isSquare(producer) ? "float32" : type;
 }
 
 /**

@@ -1,8 +1,8 @@
 /** @file Whether a mask lets a query see earlier keys only. */
 import { type Dim, type Shape, sameDim } from "../ir/dim.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { isOp } from "../ops/ask.ts";
 import { numbersOf } from "../ops/shape.ts";
-import { isOp } from "./origin.ts";
 import type { Scope } from "./scope.ts";
 
 export interface MaskUse {

@@ -1,8 +1,8 @@
 /** @file The ways from a softmax to the products around it: what may lie between. */
 import { type Shape, sameDim } from "../ir/dim.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { isView } from "../ops/ask.ts";
 import type { MaskUse } from "./attention-mask.ts";
-import { viewOps } from "./origin.ts";
 import type { Scope } from "./scope.ts";
 
 /** A value that holds scores, and which of its last two axes runs over keys. */
@@ -40,7 +40,6 @@ const maxConsumers = 16;
 
 /** One input in, the same lanes out. */
 const unaryOps: ReadonlySet<string> = new Set([
-  ...viewOps,
   "Cast",
   "CastLike",
   "Clip",
@@ -159,9 +158,10 @@ interface Passage {
 }
 
 /** The inputs that may carry scores through a node, each with the input that then acts as mask. */
-function passages({ domain, opType }: Node): readonly Passage[] {
+function passages(node: Node): readonly Passage[] {
+  const { domain, opType } = node;
   if (domain !== "") return [];
-  if (unaryOps.has(opType)) return [{ input: 0, maskInput: undefined, kind: "other" }];
+  if (isView(node) || unaryOps.has(opType)) return [{ input: 0, maskInput: undefined, kind: "other" }];
   if (opType === "Where") {
     return [
       { input: 1, maskInput: 0, kind: "keeps" },

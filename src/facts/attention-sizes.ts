@@ -1,8 +1,8 @@
 /** @file Batch, heads and head sizes of attention written out, read off the axes its operands went through. */
 import { type Dim, divideExactly, mulDims, product, type Shape, sameDim, unknownDim } from "../ir/dim.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { isOp, isView } from "../ops/ask.ts";
 import type { AttentionWork, GemmWork } from "../ops/work.ts";
-import { isOp, viewOps } from "./origin.ts";
 import type { Scope } from "./scope.ts";
 
 export interface AttentionSizesInput {
@@ -55,7 +55,7 @@ interface Chain {
 }
 
 const maxChain = 16;
-const moveOps: ReadonlySet<string> = new Set([...viewOps, "Expand", "Tile"]);
+const repeating: ReadonlySet<string> = new Set(["Expand", "Tile"]);
 
 /** What lies between a projection and the product that reads it. */
 function operandChain(operand: Value, scope: Scope): Chain {
@@ -67,7 +67,7 @@ function operandChain(operand: Value, scope: Scope): Chain {
     if (node === undefined || node.graph !== scope.graph || node.domain !== "") break;
     const scaled = scaledInput(node, scope);
     if (scaled !== undefined) scaling.push(node);
-    else if (moveOps.has(node.opType)) moves.push(node);
+    else if (isView(node) || repeating.has(node.opType)) moves.push(node);
     else break;
     value = scaled ?? node.inputs[0];
   }
@@ -90,8 +90,7 @@ function resultChain(result: Value | undefined, scope: Scope): Node[] {
   let value = result;
   for (let step = 0; step < maxChain && value?.consumers.length === 1; step++) {
     const [node]: readonly Node[] = value.consumers;
-    if (node === undefined || node.graph !== scope.graph || node.domain !== "" || !viewOps.has(node.opType))
-      break;
+    if (node === undefined || node.graph !== scope.graph || !isView(node)) break;
     moves.push(node);
     value = node.outputs[0];
   }

@@ -7,11 +7,12 @@
  */
 import { type Dim, type Shape, sameDim } from "../ir/dim.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { isOp } from "../ops/ask.ts";
 import type { AttentionWork, GemmWork } from "../ops/work.ts";
 import { isCausalMask } from "./attention-mask.ts";
 import { type Found, type Position, searchDown, searchUp } from "./attention-path.ts";
 import { attentionSizes } from "./attention-sizes.ts";
-import { constantBehind, isOp } from "./origin.ts";
+import { constantBehind } from "./origin.ts";
 import type { Scope } from "./scope.ts";
 import { matrixProductOf, operatorIn } from "./works.ts";
 

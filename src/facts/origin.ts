@@ -2,6 +2,7 @@
 import type { DType } from "../ir/dtype.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { isOp, isView, traitsOf } from "../ops/ask.ts";
 import type { Scope } from "./scope.ts";
 
 /** A value in one instance of a graph. */
@@ -13,23 +14,8 @@ export interface Place {
 /** Chains longer than this are not followed: every look-up stays cheap on any graph. */
 const maxSteps = 64;
 
-/** Same elements, in another order or shape. */
-export const viewOps: ReadonlySet<string> = new Set([
-  "Identity",
-  "Transpose",
-  "Reshape",
-  "Squeeze",
-  "Unsqueeze",
-  "Flatten",
-]);
-
 /** Same elements in another representation. */
-const conversionOps: ReadonlySet<string> = new Set([
-  "Cast",
-  "CastLike",
-  "QuantizeLinear",
-  "DequantizeLinear",
-]);
+const quantizing: ReadonlySet<string> = new Set(["QuantizeLinear", "DequantizeLinear"]);
 
 const dequantizeDomains: ReadonlySet<string> = new Set(["", "com.microsoft"]);
 
@@ -74,15 +60,7 @@ function before({ value, scope }: Place, passes: (node: Node) => boolean): Place
   return given === undefined ? undefined : { value: given, scope: home.parent };
 }
 
-function isView({ domain, opType }: Node): boolean {
-  return domain === "" && viewOps.has(opType);
-}
-
 function isViewOrConversion(node: Node): boolean {
-  if (isView(node)) return true;
-  return dequantizeDomains.has(node.domain) && conversionOps.has(node.opType);
-}
-
-export function isOp(node: Node | undefined, opType: string): boolean {
-  return node?.domain === "" && node.opType === opType;
+  if (isView(node) || traitsOf(node)?.elements === "converted") return true;
+  return dequantizeDomains.has(node.domain) && quantizing.has(node.opType);
 }

@@ -3,16 +3,7 @@ import { isConstant, type Scope } from "../facts/scope.ts";
 import type { ById } from "../ir/by-id.ts";
 import { isIntegral } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
-
-/** Operators whose result differs from run to run without any input. */
-const randomOps = new Set([
-  "RandomNormal",
-  "RandomUniform",
-  "RandomNormalLike",
-  "RandomUniformLike",
-  "Multinomial",
-  "Bernoulli",
-]);
+import { isRandom } from "../ops/ask.ts";
 
 export class ConstantValues {
   static readonly #made = new WeakMap<Scope, ConstantValues>();
@@ -45,7 +36,7 @@ export class ConstantValues {
   }
 
   #isFixed(node: Node): boolean {
-    if (randomOps.has(node.opType)) return false;
+    if (isRandom(node)) return false;
     if (node.inputs.every((input) => input === undefined || this.isFixedValue(input))) return true;
     return this.#isShapeArithmetic(node);
   }

@@ -10,12 +10,8 @@ import type { CostedProduct, LintContext } from "./context.ts";
 
 export { groupBy } from "../ir/group.ts";
 export { labelOf, type Node, operatorOf, type Value } from "../ir/model.ts";
+export { isOp } from "../ops/ask.ts";
 export { patternOf } from "./traffic.ts";
-
-/** An operator of ai.onnx. */
-export function isOp(node: Node | undefined, ...types: readonly string[]): boolean {
-  return node?.domain === "" && types.includes(node.opType);
-}
 
 /** Sizes with every symbol bound as the run binds it; undefined where some stay unknown. */
 export function sizesOf(value: Value, scope: Scope, context: LintContext): number[] | undefined {

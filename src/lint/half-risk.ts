@@ -3,6 +3,7 @@ import type { Scope } from "../facts/scope.ts";
 import type { DType } from "../ir/dtype.ts";
 import { maxOf } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { traitsOf } from "../ops/ask.ts";
 import { ConstantValues } from "./constants.ts";
 import type { LintContext } from "./context.ts";
 import { halfFlush, halfMax, halfMinNormal } from "./formats.ts";
@@ -29,7 +30,6 @@ export interface RiskyNode {
 /** Fewer terms than this overflow only where their mean is above 255: as likely in any other operator. */
 const manyTerms = 256;
 
-const sums: ReadonlySet<string> = new Set(["ReduceSum", "ReduceSumSquare", "ReduceL2"]);
 /** Bounds: an infinite bound bounds as well. */
 const bounding: ReadonlySet<string> = new Set(["Clip", "Min", "Max"]);
 const masking: ReadonlySet<string> = new Set(["Where", "Add", "Sub", "Mul"]);
@@ -90,18 +90,23 @@ function operatorRisk(
   context: LintContext,
 ): Risk | undefined {
   const [input, second] = node.inputs;
-  if (node.domain !== "" || input === undefined || constants.isFixedValue(input)) return undefined;
-  if (node.opType === "Mul" && input === second) return power(2);
-  if (node.opType === "Pow") {
-    const exponents = constantElements(second, scope);
-    const exponent = exponents === undefined ? undefined : maxOf(exponents);
-    return exponent === undefined || exponent <= 1 ? undefined : power(exponent);
+  if (input === undefined || constants.isFixedValue(input)) return undefined;
+  if (isOp(node, "Mul") && input === second) return power(2);
+  const risk = traitsOf(node)?.half.risk;
+  switch (risk?.kind) {
+    case "power": {
+      const exponents = constantElements(second, scope);
+      const exponent = exponents === undefined ? undefined : maxOf(exponents);
+      return exponent === undefined || exponent <= 1 ? undefined : power(exponent);
+    }
+    case "exponential":
+      if (isShiftedByMaximum(input)) return undefined;
+      return { kind: "exponential", value: Math.E, limit: Math.log(halfMax) };
+    case "sum":
+      return sum(node, risk.of, scope, context);
+    default:
+      return undefined;
   }
-  if (node.opType === "Exp") {
-    if (isShiftedByMaximum(input)) return undefined;
-    return { kind: "exponential", value: Math.E, limit: Math.log(halfMax) };
-  }
-  return sums.has(node.opType) ? sum(node, input, scope, context) : undefined;
 }
 
 function power(exponent: number): Risk {
@@ -113,15 +118,15 @@ function isShiftedByMaximum(value: Value): boolean {
   return isOp(value.producer, "Sub") && isOp(value.producer?.inputs[1]?.producer, "ReduceMax");
 }
 
-function sum(node: Node, input: Value, scope: Scope, context: LintContext): Risk | undefined {
-  const [output] = node.outputs;
-  const before = sizesOf(input, scope, context);
+function sum(node: Node, of: "values" | "squares", scope: Scope, context: LintContext): Risk | undefined {
+  const [[input], [output]] = [node.inputs, node.outputs];
+  const before = input === undefined ? undefined : sizesOf(input, scope, context);
   const after = output === undefined ? undefined : sizesOf(output, scope, context);
   if (before === undefined || after === undefined) return undefined;
   const terms = elementsOf(before) / Math.max(elementsOf(after), 1);
   if (terms < manyTerms) return undefined;
   const mean = halfMax / terms;
-  return { kind: "sum", value: terms, limit: node.opType === "ReduceSum" ? mean : Math.sqrt(mean) };
+  return { kind: "sum", value: terms, limit: of === "values" ? mean : Math.sqrt(mean) };
 }
 
 function elementsOf(sizes: readonly number[]): number {

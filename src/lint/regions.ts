@@ -4,10 +4,12 @@ import type { Scope } from "../facts/scope.ts";
 import { DisjointSets } from "../ir/disjoint-sets.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { traitsOf } from "../ops/ask.ts";
+import type { Layout } from "../ops/traits.ts";
 import type { TrafficWork } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
-import { dtypeOf, isOp, ProductIndex, patternOf, sizesOf } from "./graph.ts";
+import { dtypeOf, ProductIndex, patternOf, sizesOf } from "./graph.ts";
 
 export interface LayoutRegion {
   readonly scope: Scope;
@@ -16,20 +18,19 @@ export interface LayoutRegion {
   readonly borders: readonly Value[];
 }
 
-/** Keep [N, C, …] as it is without being elementwise: their axes or attributes can be said in either layout. */
-const layoutFree: readonly string[] = [
-  "Concat",
-  "Split",
-  "Slice",
-  "Pad",
-  "Resize",
-  "Upsample",
-  "ReduceMean",
-  "InstanceNormalization",
-  "GroupNormalization",
-  "DepthToSpace",
-  "SpaceToDepth",
-];
+/** Have no say in where channels are: any place will do, or their axes or attributes can name it. */
+const free: Readonly<Record<Layout, boolean>> = {
+  lanewise: true,
+  scaled: true,
+  channels: true,
+  axis: true,
+  sliced: true,
+  padded: true,
+  reduced: true,
+  gathered: false,
+  view: false,
+  fixed: false,
+};
 
 /** Regions of convolutions of two or more spatial axes with channels second, in graph order. */
 export function layoutRegions(context: LintContext): LayoutRegion[] {
@@ -82,7 +83,7 @@ class RegionFinder {
     if (this.#convolution(node) !== undefined) return true;
     if (this.#index.get(node, this.#scope) !== undefined || this.#constants.has(node)) return false;
     const pattern = patternOf(node, this.#scope);
-    return pattern === "elementwise" || pattern === "pool" || isOp(node, ...layoutFree);
+    return pattern === "elementwise" || pattern === "pool" || free[traitsOf(node)?.layout ?? "fixed"];
   }
 
   /** Computed values of a node that have channels and two or more spatial axes; a convolution's weights are not among them. */

@@ -39,6 +39,7 @@ const moving: Readonly<Record<Elements, boolean>> = {
   moved: true,
   converted: false,
   chosen: false,
+  picked: false,
   computed: false,
 };
 
@@ -48,7 +49,12 @@ export function movesElements(node: Node): boolean {
   return elements !== undefined && moving[elements];
 }
 
-/** The same, or in another type. */
+/** Results hold nothing that the first input does not: what suits it suits them. */
+export function handsOnElements(node: Node): boolean {
+  return movesElements(node) || traitsOf(node)?.elements === "chosen";
+}
+
+/** Moves elements, or gives them another type. */
 export function carriesElements(node: Node): boolean {
   return movesElements(node) || traitsOf(node)?.elements === "converted";
 }

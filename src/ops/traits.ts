@@ -12,8 +12,10 @@ export type Elements =
   | "permuted"
   /** Each is one of an input's, or a filler; which one does not depend on their values. */
   | "moved"
-  /** Each is one of an input's; comparisons or conditions say which. */
+  /** Each is one of the first input's; their values say which. */
   | "chosen"
+  /** Each is one of those at its place in several inputs. */
+  | "picked"
   /** Those of the first input in another type. */
   | "converted"
   /** Made from them. */

@@ -1,20 +1,11 @@
 /** @file Whether two models take and give the same, and whether they can be compared by running them at all. */
 import { dtypes } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
-import { type Graph, labelOf, type Model, type Node, operatorOf, type Value } from "../ir/model.ts";
+import { type Graph, labelOf, type Model, type Node, type Value } from "../ir/model.ts";
 import { requiredInputs } from "../ir/symbols.ts";
 import { weightFiles } from "../onnx/weights.ts";
+import { isRandom } from "../ops/ask.ts";
 import type { Budget } from "./budget.ts";
-
-/** Operators that draw numbers; with a `seed`, the same ones in every session. */
-const random: ReadonlySet<string> = new Set([
-  "Bernoulli",
-  "Multinomial",
-  "RandomNormal",
-  "RandomNormalLike",
-  "RandomUniform",
-  "RandomUniformLike",
-]);
 
 /** Throws InputError: `weights-missing`, or `random-operator`. */
 export function checkRunnable(model: Model): void {
@@ -26,7 +17,8 @@ export function checkRunnable(model: Model): void {
     );
   }
   for (const node of nodesOf(model)) {
-    if (!random.has(operatorOf(node)) || node.attributes.some(({ name }) => name === "seed")) continue;
+    // With a seed, the same numbers in every session.
+    if (!isRandom(node) || node.attributes.some(({ name }) => name === "seed")) continue;
     throw new InputError(
       "random-operator",
       `${model.path}: ${node.opType} "${labelOf(node)}" draws other numbers in every run; such models cannot be compared`,

@@ -2,11 +2,13 @@
  * @file What the elements of an input are used for, found by following it through the graph: any integer fits a model's
  * type, but an index beyond its table, or a length beyond its sequence, fits no model.
  */
+import { intAttributeOf } from "../ir/attributes.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import { maxOf, minOf } from "../ir/lists.ts";
 import { functionKey, type Model, type Node, operatorOf, type Value } from "../ir/model.ts";
-import { own } from "../ir/own.ts";
+import { carriesElements, traitsOf } from "../ops/ask.ts";
+import type { InputUse } from "../ops/traits.ts";
 
 export type Use =
   /** Positions in a table: whole numbers from 0 to `below` - 1. */
@@ -21,86 +23,8 @@ export type Use =
 /** Sizes of symbols. */
 export type Bindings = ReadonlyMap<string, number>;
 
-/** Which input of an operator holds indices, and which axis of which other input they count along. */
-interface IndexRow {
-  readonly indices: number;
-  readonly table: number;
-  readonly axis: "attribute" | "first";
-}
-
-const indexRows: Readonly<Record<string, readonly IndexRow[]>> = {
-  Gather: [{ indices: 1, table: 0, axis: "attribute" }],
-  GatherElements: [{ indices: 1, table: 0, axis: "attribute" }],
-  GatherND: [{ indices: 1, table: 0, axis: "first" }],
-  Scatter: [{ indices: 1, table: 0, axis: "attribute" }],
-  ScatterElements: [{ indices: 1, table: 0, axis: "attribute" }],
-  ScatterND: [{ indices: 1, table: 0, axis: "first" }],
-  "com.microsoft::GatherBlockQuantized": [{ indices: 1, table: 0, axis: "attribute" }],
-  "com.microsoft::EmbedLayerNormalization": [
-    { indices: 0, table: 2, axis: "first" },
-    { indices: 1, table: 4, axis: "first" },
-  ],
-  "com.microsoft::RotaryEmbedding": [{ indices: 1, table: 2, axis: "first" }],
-  RotaryEmbedding: [{ indices: 3, table: 1, axis: "first" }],
-};
-
-/** Inputs that are numbers of something: at most the size of an axis of another input, or a few. */
-const countRows: Readonly<Record<string, Readonly<Record<number, { of: number; axis: number } | "one">>>> = {
-  LSTM: { 4: { of: 0, axis: 0 } },
-  GRU: { 4: { of: 0, axis: 0 } },
-  RNN: { 4: { of: 0, axis: 0 } },
-  TopK: { 1: "one" },
-  Loop: { 0: "one" },
-  Expand: { 1: "one" },
-  Tile: { 1: "one" },
-  ConstantOfShape: { 0: "one" },
-  Range: { 1: "one" },
-  OneHot: { 1: "one" },
-};
-
-/** Inputs that say how much of a sequence there is: its size, plus an offset. */
-const lengthRows: Readonly<Record<string, Readonly<Record<number, number>>>> = {
-  "com.microsoft::GroupQueryAttention": { 5: -1, 6: 0 },
-};
-
-const maskInputs: Readonly<Record<string, readonly number[]>> = {
-  Where: [0],
-  If: [0],
-  And: [0, 1],
-  Or: [0, 1],
-  Not: [0],
-  "com.microsoft::Attention": [3],
-  "com.microsoft::EmbedLayerNormalization": [7],
-  "com.microsoft::MultiHeadAttention": [4],
-};
-
-/** Inputs that are added to the scores that a softmax takes. */
-const scoreInputs: Readonly<Record<string, readonly number[]>> = {
-  Attention: [3],
-  "com.microsoft::Attention": [5],
-  "com.microsoft::GroupQueryAttention": [10],
-  "com.microsoft::MultiHeadAttention": [5],
-};
-
-/** Operators whose first input's elements come out as they went in. */
-const moving: ReadonlySet<string> = new Set([
-  "Cast",
-  "CastLike",
-  "Expand",
-  "Flatten",
-  "Gather",
-  "GatherElements",
-  "GatherND",
-  "Identity",
-  "Reshape",
-  "Slice",
-  "Split",
-  "Squeeze",
-  "Tile",
-  "Transpose",
-  "Unsqueeze",
-]);
-const movingAny: ReadonlySet<string> = new Set(["Concat", "Max", "Min", "Sum"]);
+/** Of several inputs, whose elements may all come out. */
+const joining: ReadonlySet<string> = new Set(["Add", "Concat", "Sum"]);
 
 /** Values beyond this many are not followed: what they feed is far from the input. */
 const maxValues = 500;
@@ -163,33 +87,44 @@ class Follower {
   }
 
   #note(node: Node, index: number, added: number): void {
-    const operator = operatorOf(node);
-    for (const row of own(indexRows, operator) ?? []) {
-      const size = row.indices === index ? this.#tableSize(node, row) : undefined;
-      if (size !== undefined) this.#uses.push({ kind: "index", below: Math.max(1, size - added) });
-    }
-    const count = own(countRows, operator)?.[index];
-    if (count !== undefined) {
-      const most = count === "one" ? 1 : (this.#size(node.inputs[count.of], count.axis) ?? 1);
-      this.#uses.push({ kind: "count", most });
-    }
-    const offset = own(lengthRows, operator)?.[index];
-    if (offset !== undefined) {
-      const length = (this.#size(node.inputs[0], 1) ?? 1) + (this.#size(node.inputs[3], 2) ?? 0);
-      this.#uses.push({ kind: "fixed", value: length + offset });
-    }
-    if (own(maskInputs, operator)?.includes(index)) this.#uses.push({ kind: "mask" });
-    if (own(scoreInputs, operator)?.includes(index) === true) this.meetsComputedScores = true;
+    const use = traitsOf(node)?.uses?.[index];
+    if (use !== undefined) this.#noteUse(use, node, added);
     if (!isAddedToScores(node)) return;
     this.meetsScores = true;
     this.meetsComputedScores ||= node.inputs[1 - index]?.producer !== undefined;
   }
 
-  #tableSize(node: Node, { table, axis }: IndexRow): number | undefined {
+  #noteUse(use: InputUse, node: Node, added: number): void {
+    switch (use.kind) {
+      case "index": {
+        const size = this.#tableSize(node, use);
+        if (size !== undefined) this.#uses.push({ kind: "index", below: Math.max(1, size - added) });
+        return;
+      }
+      case "count": {
+        const most = use.of === undefined ? 1 : (this.#size(node.inputs[use.of], use.axis ?? 0) ?? 1);
+        this.#uses.push({ kind: "count", most });
+        return;
+      }
+      case "length": {
+        const length = (this.#size(node.inputs[0], 1) ?? 1) + (this.#size(node.inputs[3], 2) ?? 0);
+        this.#uses.push({ kind: "fixed", value: length + use.offset });
+        return;
+      }
+      case "mask":
+        this.#uses.push({ kind: "mask" });
+        return;
+      case "scores":
+        this.meetsComputedScores = true;
+        return;
+      case "whole":
+        return;
+    }
+  }
+
+  #tableSize(node: Node, { table, axis }: Extract<InputUse, { kind: "index" }>): number | undefined {
     const value = node.inputs[table];
-    if (axis === "first") return this.#size(value, 0);
-    const attribute = node.attributes.find(({ name }) => name === "axis")?.value;
-    return this.#size(value, attribute?.type === "int" ? attribute.value : 0);
+    return this.#size(value, axis === "first" ? 0 : (intAttributeOf(node, "axis") ?? 0));
   }
 
   /** The size of an axis as stored or declared. */
@@ -209,7 +144,8 @@ class Follower {
       for (const [position, value] of inner.entries()) this.#passed.set(value, node.inputs[position]);
       return inner.slice(index, index + 1);
     }
-    const isMoved = (moving.has(operator) && index === 0) || movingAny.has(operator) || operator === "Add";
+    const isPicked = traitsOf(node)?.elements === "picked" && traitsOf(node)?.uses?.[index] === undefined;
+    const isMoved = (carriesElements(node) && index === 0) || isPicked || joining.has(operator);
     return isMoved ? node.outputs.filter((output) => output !== undefined) : [];
   }
 

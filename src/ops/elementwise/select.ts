@@ -19,7 +19,7 @@ export const where = defineOp({
   domain: "",
   type: "Where",
   traits: {
-    elements: "chosen",
+    elements: "picked",
     half: half(9, 16),
     layout: "lanewise",
     sameSince: 9,

@@ -77,7 +77,7 @@ export const broadcastTraits: Readonly<Record<BroadcastType, Traits>> = {
   Less: lanewise(half(1, 13), { sameSince: 7 }),
   LessOrEqual: lanewise(half(12, 16), { sameSince: 12 }),
   Max: {
-    elements: "chosen",
+    elements: "picked",
     half: half(1, 13),
     layout: "lanewise",
     sameSince: 8,
@@ -86,7 +86,7 @@ export const broadcastTraits: Readonly<Record<BroadcastType, Traits>> = {
   },
   Mean: lanewise(half(1, 13), { sameSince: 8, scale: "all", keepsDigits: true }),
   Min: {
-    elements: "chosen",
+    elements: "picked",
     half: half(1, 13),
     layout: "lanewise",
     sameSince: 8,

@@ -1,8 +1,10 @@
 /** @file Which values are kept NHWC: what each operator can take and give in that layout. */
 import type { Scope } from "../../facts/scope.ts";
+import { hasAttribute, intAttributeOf, intsAttributeOf } from "../../ir/attributes.ts";
 import type { Node, Value } from "../../ir/model.ts";
-import { findOp } from "../../ops/registry.ts";
+import { traitsOf } from "../../ops/ask.ts";
 import { numbersOf } from "../../ops/shape.ts";
+import type { Layout } from "../../ops/traits.ts";
 import { isStored, storedTensor } from "../stored.ts";
 import { canTurn } from "./constants.ts";
 import type { Result } from "./functions.ts";
@@ -19,41 +21,6 @@ export type Form =
 
 /** Position in NHWC of each NCHW axis. */
 export const positionInNhwc: readonly number[] = [0, 3, 1, 2];
-
-/** Operators with a channel axis at 1 and spatial axes behind it, one activation in and one out. */
-const layoutOps = new Set([
-  "Conv",
-  "ConvTranspose",
-  "MaxPool",
-  "AveragePool",
-  "LpPool",
-  "GlobalAveragePool",
-  "GlobalMaxPool",
-  "Resize",
-  "Upsample",
-  "BatchNormalization",
-  "InstanceNormalization",
-  "DepthToSpace",
-  "SpaceToDepth",
-  "LRN",
-]);
-
-/** Memory-bound like elementwise ones, but aware of what stands at which axis, or of the order of elements. */
-const positional = new Set([
-  "RotaryEmbedding",
-  "SwiGLU",
-  "ImageScaler",
-  "NegativeLogLikelihoodLoss",
-  "Multinomial",
-  "Bernoulli",
-  "RandomNormal",
-  "RandomUniform",
-  "RandomNormalLike",
-  "RandomUniformLike",
-]);
-
-/** A scale that is no scalar belongs to an axis that the operator names, or takes for granted. */
-const scaled = new Set(["QuantizeLinear", "DequantizeLinear"]);
 
 /** Broadcasting aligns last axes since opset 7. */
 const broadcastOpset = 7;
@@ -72,30 +39,39 @@ export function formOf(
   scope: Scope,
 ): { readonly form: Form; readonly images: readonly Value[] } | undefined {
   if (node.domain !== "" || scope.children.has(node)) return undefined;
-  const [output] = node.outputs;
-  const single = node.outputs.filter((value) => value !== undefined).length === 1;
-  if (layoutOps.has(node.opType)) {
-    const [image] = node.inputs;
-    if (!single || !isImage(image, scope) || !isImage(output, scope)) return undefined;
-    return { form: { kind: "function", result: "image" }, images: [image] };
-  }
-  if (node.opType === "Concat" || node.opType === "Split") return axisForm(node, scope);
-  if (node.opType === "Slice") return sliceForm(node, scope);
-  if (node.opType === "Gather") return gatherForm(node, scope);
-  if (node.opType === "Pad") return padForm(node, scope);
-  if (node.opType.startsWith("Reduce")) return reduceForm(node, scope);
-  if (node.opType === "Flatten" || node.opType === "Reshape") return viewForm(node, scope);
-  if (findOp("", node.opType)?.traffic !== "elementwise" || !isImage(output, scope)) return undefined;
-  if (positional.has(node.opType) || node.attributes.some(({ name }) => name === "axis")) return undefined;
-  return elementwiseForm(node, scope);
+  return forms[traitsOf(node)?.layout ?? "fixed"](node, scope);
+}
+
+type FormOf = (node: Node, scope: Scope) => ReturnType<typeof formOf>;
+
+const forms: Readonly<Record<Layout, FormOf>> = {
+  lanewise: elementwiseForm,
+  scaled: elementwiseForm,
+  channels: channelsForm,
+  axis: axisForm,
+  gathered: gatherForm,
+  sliced: sliceForm,
+  padded: padForm,
+  reduced: reduceForm,
+  view: viewForm,
+  fixed: () => undefined,
+};
+
+function channelsForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
+  const [[image], [output]] = [node.inputs, node.outputs];
+  const isSingle = node.outputs.filter((value) => value !== undefined).length === 1;
+  if (!isSingle || !isImage(image, scope) || !isImage(output, scope)) return undefined;
+  return { form: { kind: "function", result: "image" }, images: [image] };
 }
 
 function elementwiseForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
+  if (!isImage(node.outputs[0], scope) || hasAttribute(node, "axis")) return undefined;
   if (node.inputs.length > 1 && (scope.opsets.get("") ?? 1) < broadcastOpset) return undefined;
   const images: Value[] = [];
   for (const input of node.inputs) {
     if (input === undefined || isScalar(input, scope)) continue;
-    if (scaled.has(node.opType) && input !== node.inputs[0]) return undefined;
+    // A scale that is no scalar belongs to an axis that the operator names, or takes for granted.
+    if (traitsOf(node)?.layout === "scaled" && input !== node.inputs[0]) return undefined;
     if (isStored(input, scope)) {
       if (!canTurn(storedTensor(input)?.dtype)) return undefined;
       continue;
@@ -116,7 +92,7 @@ function axisForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
   const inputs = node.opType === "Split" ? node.inputs.slice(0, 1) : node.inputs;
   const images = inputs.filter((value) => isImage(value, scope));
   if (images.length < inputs.length || node.outputs.some((value) => value === undefined)) return undefined;
-  const axis = intAttribute(node, "axis") ?? 0;
+  const axis = intAttributeOf(node, "axis") ?? 0;
   const position = positionInNhwc[axis < 0 ? axis + 4 : axis];
   return position === undefined
     ? undefined
@@ -126,7 +102,7 @@ function axisForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
 function padForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
   const [image, pads, , axes] = node.inputs;
   if (!isImage(image, scope) || axes !== undefined) return undefined;
-  const attribute = intsAttribute(node, "pads");
+  const attribute = intsAttributeOf(node, "pads");
   const values = attribute ?? elementsOf(pads, scope);
   if (values?.length !== 8) return undefined;
   const moved = new Array<number>(8).fill(0);
@@ -145,11 +121,11 @@ function padForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
 function reduceForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
   const [image, axesInput] = node.inputs;
   if (!isImage(image, scope)) return undefined;
-  const attribute = intsAttribute(node, "axes");
+  const attribute = intsAttributeOf(node, "axes");
   const axes = (attribute ?? elementsOf(axesInput, scope))?.map((axis) => (axis < 0 ? axis + 4 : axis));
   if (axes === undefined || axes.length === 0) return undefined;
   const kept = [1, 2, 3].filter((axis) => !axes.includes(axis));
-  const keepsDims = (intAttribute(node, "keepdims") ?? 1) !== 0;
+  const keepsDims = (intAttributeOf(node, "keepdims") ?? 1) !== 0;
   // Without its axes, [N, C] and [N, H, W] read the same in both layouts; [N, C, H] does not.
   if (!keepsDims && kept.length > 1 && kept.includes(1)) return undefined;
   // As a function it begins with the Transpose that ends the one before it: runtimes cancel the two.
@@ -178,7 +154,7 @@ function sliceForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
   if (!isImage(image, scope)) return undefined;
   // All lists of positions are of one type, and ours are int64.
   if (fact?.kind === "tensor" && fact.dtype !== "int64") return undefined;
-  const attribute = intsAttribute(node, "axes");
+  const attribute = intsAttributeOf(node, "axes");
   const moved = (attribute ?? elementsOf(axesInput, scope))?.map(
     (axis) => positionInNhwc[axis < 0 ? axis + 4 : axis] ?? axis,
   );
@@ -195,7 +171,7 @@ function gatherForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
   const [image, indices] = node.inputs;
   const fact = indices === undefined ? undefined : scope.fact(indices);
   if (!isImage(image, scope) || fact?.kind !== "tensor" || fact.shape?.length !== 1) return undefined;
-  const axis = intAttribute(node, "axis") ?? 0;
+  const axis = intAttributeOf(node, "axis") ?? 0;
   const value = positionInNhwc[axis < 0 ? axis + 4 : axis];
   return value === undefined
     ? undefined
@@ -205,14 +181,4 @@ function gatherForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
 function elementsOf(value: Value | undefined, scope: Scope): readonly number[] | undefined {
   const fact = value === undefined ? undefined : scope.fact(value);
   return fact?.kind === "tensor" ? numbersOf(fact.elements) : undefined;
-}
-
-function intAttribute(node: Node, name: string): number | undefined {
-  const value = node.attributes.find((attribute) => attribute.name === name)?.value;
-  return value?.type === "int" ? value.value : undefined;
-}
-
-function intsAttribute(node: Node, name: string): readonly number[] | undefined {
-  const value = node.attributes.find((attribute) => attribute.name === name)?.value;
-  return value?.type === "ints" ? value.values : undefined;
 }
