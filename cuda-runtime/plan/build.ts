@@ -5,6 +5,7 @@ import { isConstant } from "../../src/facts/scope.ts";
 import type { Model, TensorRef, Value } from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
 import type { Fact } from "../../src/ops/op.ts";
+import { OperandError } from "../ptx/operand-error.ts";
 import { PlanDraft } from "./buffers.ts";
 import { refuseSkipped } from "./control-body.ts";
 import { PlanEmitter } from "./emitter.ts";
@@ -45,9 +46,22 @@ export function planModel(options: PlanOptions): Plan {
   const inputs = model.graph.inputs
     .filter((value) => !isConstant(value, model))
     .map((value) => inputPort(value, frame, planner, draft));
-  planner.lowerGraph(frame);
-  const outputs = model.graph.outputs.map((value) => outputPort(value, frame, planner, draft));
-  return { ...draft.finish(), inputs, outputs };
+  return saying(draft, () => {
+    planner.lowerGraph(frame);
+    const outputs = model.graph.outputs.map((value) => outputPort(value, frame, planner, draft));
+    return { ...draft.finish(), inputs, outputs };
+  });
+}
+
+/** An operand that a kernel cannot take is the node's that is being lowered. */
+function saying<Result>(draft: PlanDraft, lower: () => Result): Result {
+  try {
+    return lower();
+  } catch (error) {
+    if (!(error instanceof OperandError)) throw error;
+    const { label, operator } = draft;
+    throw new PlanError(operator, `${label} (${operator}): ${error.message}`);
+  }
 }
 
 /**

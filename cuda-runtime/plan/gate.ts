@@ -34,7 +34,7 @@ export function checkNode(node: Node, scope: Scope): void {
       throw gateError(node, `${name} is ${numbers.join(",")}, expected 1 or more`);
   }
   checkBody(node);
-  const signature = node.domain === "" ? signatureOf(node.opType) : undefined;
+  const signature = signatureOf(node.domain, node.opType);
   if (signature === undefined) return;
   for (const [index, value] of node.inputs.entries()) {
     const fact = value === undefined ? undefined : scope.fact(value);

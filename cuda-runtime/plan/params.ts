@@ -1,5 +1,6 @@
 /** @file A kernel's one parameter: a packed C struct, its pointers filled in once addresses are known. */
 
+import { OperandError } from "../ptx/operand-error.ts";
 import { bytesOfType } from "./storage.ts";
 import type { View } from "./view.ts";
 
@@ -77,7 +78,7 @@ export class ParamWriter {
   i32(...values: readonly number[]): this {
     for (const value of values) {
       if (!Number.isInteger(value) || value < -(2 ** 31) || value >= 2 ** 31) {
-        throw new RangeError(`tc-lint bug: ${value} is no 32-bit integer`);
+        throw new OperandError(`${value} is no 32-bit integer, which is what its kernel counts in`);
       }
       // The place first: reserving may replace #data by a larger one.
       const at = this.#reserve(4);

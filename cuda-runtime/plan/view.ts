@@ -5,6 +5,7 @@
  * stride 1, a Transpose, a Slice or an Expand is another view of the same buffer. Kernels say which strides they take;
  * the plan copies where a view has others.
  */
+import { OperandError } from "../ptx/operand-error.ts";
 import { bytesOfType, type StorageType } from "./storage.ts";
 
 /** Where a buffer's bytes come from, and how long they live. */
@@ -89,7 +90,8 @@ export function permuted(view: View, permutation: readonly number[]): View {
 
 /** `count` elements of `axis` from `start`, every `step`-th. */
 export function sliced(view: View, axis: number, start: number, count: number, step = 1): View {
-  const stride = view.strides[axis] ?? 0;
+  const stride = view.strides[axis];
+  if (stride === undefined) throw new OperandError(`there is no axis ${axis} in [${view.shape}]`);
   return {
     ...view,
     shape: view.shape.with(axis, count),

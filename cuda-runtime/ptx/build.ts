@@ -3,6 +3,7 @@ import type { PendingProduct } from "../plan/epilogue.ts";
 import { scalarOf } from "../plan/scalar.ts";
 import type { View } from "../plan/view.ts";
 import type { BinaryOp, CompareOp, Expr, ScalarType, TestOp, UnaryOp } from "./expr.ts";
+import { OperandError } from "./operand-error.ts";
 import {
   binaryValue,
   compareValue,
@@ -32,7 +33,17 @@ export function index(axisFromRight: number, size: number): Expr {
   return size === 1 ? constant("i32", 0) : { kind: "index", type: "i32", axisFromRight, size };
 }
 
+/** What is there for whole numbers; floats have all but "not", truth has nothing else. */
+const wholeUnary: ReadonlySet<UnaryOp> = new Set(["neg", "abs", "sign", "floor", "ceil", "round", "not"]);
+
+function takes(op: UnaryOp, type: ScalarType): boolean {
+  if (type === "bool") return op === "not";
+  return isFloatScalar(type) ? op !== "not" : wholeUnary.has(op);
+}
+
+/** Throws OperandError for a type that the function is not there for. */
 export function unary(op: UnaryOp, arg: Expr): Expr {
+  if (!takes(op, arg.type)) throw new OperandError(`there is no ${op} of ${arg.type}`);
   if (arg.kind === "constant") return constant(arg.type, unaryValue(op, arg.type, arg.value));
   const undoes = op === "neg" || op === "not";
   if (undoes && arg.kind === "unary" && arg.op === op) return arg.arg;
@@ -41,9 +52,9 @@ export function unary(op: UnaryOp, arg: Expr): Expr {
   return { kind: "unary", type: arg.type, op, arg };
 }
 
-/** Both of one type. */
+/** Both of one type; OperandError otherwise. */
 export function binary(op: BinaryOp, a: Expr, b: Expr): Expr {
-  if (a.type !== b.type) throw new Error(`tc-lint bug: ${op} of ${a.type} and ${b.type}`);
+  if (a.type !== b.type) throw new OperandError(`there is no ${op} of ${a.type} and ${b.type}`);
   if (a.kind === "constant" && b.kind === "constant") {
     return constant(a.type, binaryValue(op, a.type, a.value, b.value));
   }
@@ -97,7 +108,7 @@ function power(base: Expr, exponent: number): Expr {
 }
 
 export function compare(op: CompareOp, a: Expr, b: Expr): Expr {
-  if (a.type !== b.type) throw new Error(`tc-lint bug: ${op} of ${a.type} and ${b.type}`);
+  if (a.type !== b.type) throw new OperandError(`there is no ${op} of ${a.type} and ${b.type}`);
   if (a.kind === "constant" && b.kind === "constant") {
     return constant("bool", compareValue(op, a.value, b.value));
   }
@@ -112,7 +123,7 @@ export function test(op: TestOp, arg: Expr): Expr {
 
 export function select(condition: Expr, whenTrue: Expr, whenFalse: Expr): Expr {
   if (whenTrue.type !== whenFalse.type) {
-    throw new Error(`tc-lint bug: select of ${whenTrue.type} and ${whenFalse.type}`);
+    throw new OperandError(`there is no choice between ${whenTrue.type} and ${whenFalse.type}`);
   }
   if (whenTrue === whenFalse) return whenTrue;
   const chosen = toBool(condition);

@@ -270,7 +270,7 @@ class Inference implements GraphInference {
 
 /** Operators read what ONNX requires of them without asking. Throws ShapeError. */
 function checkInputCount({ domain, opType, inputs }: Node): void {
-  const fewest = domain === "" ? (signatureOf(opType)?.inputs[0] ?? 0) : 0;
+  const fewest = signatureOf(domain, opType)?.inputs[0] ?? 0;
   if (inputs.length < fewest) {
     const expected = fewest === 1 ? "an input" : `${fewest} inputs`;
     throw new ShapeError(`expected ${expected} or more, found ${inputs.length}`);

@@ -22,7 +22,9 @@ function rows(names: string, signature: Signature): [string, Signature][] {
   return names.split(" ").map((name) => [name, signature]);
 }
 
-/** By operator of ai.onnx. */
+const microsoft = "com.microsoft";
+
+/** By operator; one of com.microsoft behind its domain. */
 const signatures: Readonly<Record<string, Signature>> = Object.fromEntries([
   ...rows(
     "Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish IsInf IsNaN LeakyRelu Log Mish Reciprocal Round Selu Sigmoid Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu",
@@ -81,6 +83,11 @@ const signatures: Readonly<Record<string, Signature>> = Object.fromEntries([
   ...rows("MaxUnpool", { inputs: [2, 3], kind: "float", alike: [0] }),
   ...rows("LSTM GRU RNN", { inputs: [3, 8], kind: "float", alike: [0, 1, 2] }),
   ...rows("Clip", { inputs: [1, 3], kind: "number" }),
+  ...rows(`${microsoft}::Gelu ${microsoft}::QuickGelu`, { inputs: [1, 1], kind: "float" }),
+  ...rows(`${microsoft}::FastGelu`, { inputs: [1, 2], kind: "float" }),
+  ...rows(`${microsoft}::BiasGelu ${microsoft}::BiasSplitGelu`, { inputs: [2, 2], kind: "float" }),
+  ...rows(`${microsoft}::BiasAdd`, { inputs: [3, 3], kind: "float" }),
+  ...rows(`${microsoft}::BiasDropout`, { inputs: [2, 5], kind: "float", alike: [0, 1, 2] }),
   ...rows("Where", { inputs: [3, 3], kind: "any", alike: [1, 2], conditions: [0] }),
 ]);
 
@@ -92,9 +99,9 @@ const kindNames: Readonly<Record<Kind, string>> = {
   any: "a tensor",
 };
 
-/** Of an operator of ai.onnx; undefined for those that are not listed. */
-export function signatureOf(type: string): Signature | undefined {
-  return own(signatures, type);
+/** Of an operator of ai.onnx ("") or com.microsoft; undefined for those that are not listed. */
+export function signatureOf(domain: string, type: string): Signature | undefined {
+  return own(signatures, domain === "" ? type : `${domain}::${type}`);
 }
 
 /** What is wrong with inputs of these types (undefined: omitted, or not known), in words; undefined where they fit. */

@@ -37,7 +37,7 @@ export function mutated(bytes: Uint8Array, random: Random, operators: readonly s
   const count = random.integer(1, 4);
   for (let change = 0; change < count && graph; change++) {
     if (random.uniform() < 0.04) opsets(model, random);
-    else if (random.uniform() < 0.05) replaceOperator(graph, random, operators);
+    else if (random.uniform() < 0.05) replaceOperator(model, random, operators);
     else pick(mutations, random)?.(graph, random);
   }
   return onnx.ModelProto.encode(model).finish();
@@ -52,9 +52,14 @@ function opsets(model: types.IModelProto, random: Random): void {
   if (opset !== undefined) opset.version = random.integer(7, 23);
 }
 
-function replaceOperator(graph: types.IGraphProto, random: Random, operators: readonly string[]): void {
-  const node = pick(graph.node, random);
-  if (node !== undefined) node.opType = pick(operators, random) ?? node.opType ?? "";
+/** By another operator, of its domain ("com.microsoft::Gelu"). */
+function replaceOperator(model: types.IModelProto, random: Random, operators: readonly string[]): void {
+  const node = pick(model.graph?.node, random);
+  const [type = "", domain = ""] = (pick(operators, random) ?? "").split("::").toReversed();
+  if (node === undefined) return;
+  Object.assign(node, { opType: type, domain });
+  const isKnown = model.opsetImport?.some((opset) => (opset.domain ?? "") === domain) ?? false;
+  if (!isKnown) model.opsetImport = [...(model.opsetImport ?? []), { domain, version: 1 }];
 }
 
 const mutations: readonly Mutation[] = [

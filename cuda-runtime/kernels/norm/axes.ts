@@ -76,6 +76,8 @@ export function emitLrn(emitter: Emitter, { x, y, size, alpha, beta, bias }: Lrn
   const [, channels = 0, positions = 0] = x.shape;
   const total = elementCount(x.shape);
   if (total === 0) return;
+  // There is nothing beyond the channels, however wide the window.
+  const within = (side: number) => Math.min(side, channels);
   emitter.launch({
     kernel: { kind: "built", family: "norm", entry: "lrn" },
     grid: [Math.ceil(total / 256), 1, 1],
@@ -87,7 +89,7 @@ export function emitLrn(emitter: Emitter, { x, y, size, alpha, beta, bias }: Lrn
       .i32(total, channels, positions)
       .i32(...x.strides, ...y.strides)
       .i32(x.strides[1] === 1 ? 1 : 0)
-      .i32(Math.floor((size - 1) / 2), Math.ceil((size - 1) / 2))
+      .i32(within(Math.floor((size - 1) / 2)), within(Math.ceil((size - 1) / 2)))
       .i32(storageTypes[x.type].code, storageTypes[y.type].code)
       .f32(alpha / size, beta, bias)
       .done(),
