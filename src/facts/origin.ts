@@ -2,7 +2,7 @@
 import type { DType } from "../ir/dtype.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { isOp, isView, traitsOf } from "../ops/ask.ts";
+import { isConstantNode, isView, traitsOf } from "../ops/ask.ts";
 import type { Scope } from "./scope.ts";
 
 /** A value in one instance of a graph. */
@@ -22,7 +22,8 @@ const dequantizeDomains: ReadonlySet<string> = new Set(["", "com.microsoft"]);
 /** The initializer or Constant that `value` is a view or conversion of; undefined where it is computed. */
 export function constantBehind(value: Value, scope: Scope): Value | undefined {
   const { value: origin } = follow({ value, scope }, isViewOrConversion);
-  const isConstant = origin.initializer !== undefined || isOp(origin.producer, "Constant");
+  const isConstant =
+    origin.initializer !== undefined || (origin.producer !== undefined && isConstantNode(origin.producer));
   return isConstant ? origin : undefined;
 }
 

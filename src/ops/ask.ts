@@ -12,6 +12,11 @@ export function isProduct({ domain, opType }: Node): boolean {
   return findOp(domain, opType)?.product === true;
 }
 
+/** A node that only holds a tensor. */
+export function isConstantNode(node: Node): boolean {
+  return isOp(node, "Constant");
+}
+
 /** Draws numbers that no input determines. */
 export function isRandom({ domain, opType }: Node): boolean {
   return findOp(domain, opType)?.random === true;

@@ -1,11 +1,7 @@
 /** @file Values whose elements are in the file. */
 import { isConstant, type Scope } from "../facts/scope.ts";
-import type { Node, TensorRef, Value } from "../ir/model.ts";
-
-/** A node that only holds a tensor. */
-export function isConstantNode(node: Node): boolean {
-  return node.domain === "" && node.opType === "Constant";
-}
+import type { TensorRef, Value } from "../ir/model.ts";
+import { isConstantNode } from "../ops/ask.ts";
 
 /** Whether a value's elements are in the file: an initializer that nobody overrides, or a Constant's output. */
 export function isStored(value: Value, scope: Scope): boolean {

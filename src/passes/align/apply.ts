@@ -13,6 +13,7 @@ import {
   type TensorSpec,
 } from "../../ir/patch.ts";
 import { numbersOf } from "../../ops/shape.ts";
+import { emitted } from "../emitted.ts";
 import type { FreshNames } from "../names.ts";
 import { isStored } from "../stored.ts";
 import { encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";
@@ -177,15 +178,15 @@ class Applier {
     const [shape, both, sizes, positions] = [make("shape"), make("both"), make("sizes"), make("positions")];
     this.#graph.added.set(positions, int64Tensor(axes.map((axis, at) => axis ?? rank + at)));
     this.#draft(node).before.push(
-      { opType: "Shape", name: shape, inputs: [inputs[0] ?? ""], outputs: [shape] },
+      { opType: emitted.Shape, name: shape, inputs: [inputs[0] ?? ""], outputs: [shape] },
       {
-        opType: "Concat",
+        opType: emitted.Concat,
         name: both,
         inputs: [shape, inputs[index] ?? ""],
         outputs: [both],
         attributes: new Map([["axis", { type: "int", value: 0 }]]),
       },
-      { opType: "Gather", name: sizes, inputs: [both, positions], outputs: [sizes] },
+      { opType: emitted.Gather, name: sizes, inputs: [both, positions], outputs: [sizes] },
     );
     inputs[index] = sizes;
   }
@@ -204,7 +205,7 @@ class Applier {
     const bytes = new MemoryBytes(encodeNumbers(dtype, [sizeOfAxis(along)]));
     this.#graph.added.set(size, { dtype, dims: [], bytes });
     this.#draft(node).before.push({
-      opType: "Mod",
+      opType: emitted.Mod,
       name: remainder,
       inputs: [inputs[index] ?? "", size],
       outputs: [remainder],
@@ -234,7 +235,7 @@ class Applier {
     const data = this.#inputsOf(first)[0] ?? "";
     const draft = this.#draft(last);
     draft.inputs = [data, name];
-    draft.opType = "Gather";
+    draft.opType = emitted.Gather;
     draft.attributes.set("axis", { type: "int", value: shuffle.axis });
     draft.attributes.set("allowzero", null);
     for (const node of [first, transpose]) {

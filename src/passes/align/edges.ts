@@ -7,6 +7,7 @@ import { indexRuns, isPaddedAtEnd } from "../../ir/axis-runs.ts";
 import type { DType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
 import type { AttributeSpec, NodeSpec, TensorSpec } from "../../ir/patch.ts";
+import { type Emitted, emitted } from "../emitted.ts";
 import type { FreshNames } from "../names.ts";
 import { encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";
 import { zeroForm } from "./zero-lanes.ts";
@@ -107,26 +108,27 @@ class Builder {
       return;
     }
     const pads = [...ends.map(() => 0), ...ends];
-    if (this.#edge.opset >= padInputsSince) this.#add("Pad", [this.#constant("pads", int64Tensor(pads))]);
-    else this.#add("Pad", [], new Map([["pads", { type: "ints", values: pads }]]));
+    if (this.#edge.opset >= padInputsSince)
+      this.#add(emitted.Pad, [this.#constant("pads", int64Tensor(pads))]);
+    else this.#add(emitted.Pad, [], new Map([["pads", { type: "ints", values: pads }]]));
   }
 
   /** Zeros of the value's own sizes, `count` along the axis: [shape…, count] gathered, and an Expand to that. */
   #join(axis: number, rank: number, count: number): void {
     const { dtype } = this.#edge;
     const value = this.#last;
-    this.#add("Shape", []);
+    this.#add(emitted.Shape, []);
     const along: AttributeSpec = { type: "int", value: 0 };
-    this.#add("Concat", [this.#constant("count", int64Tensor([count]))], new Map([["axis", along]]));
+    this.#add(emitted.Concat, [this.#constant("count", int64Tensor([count]))], new Map([["axis", along]]));
     const sizes = Array.from({ length: rank }, (_, at) => (at === axis ? rank : at));
-    this.#add("Gather", [this.#constant("sizes", int64Tensor(sizes))]);
+    this.#add(emitted.Gather, [this.#constant("sizes", int64Tensor(sizes))]);
     const bytes = new MemoryBytes(encodeNumbers(dtype, [0]));
     const shape = this.#last;
     this.#last = this.#constant("zero", { dtype, dims: [], bytes });
-    this.#add("Expand", [shape]);
+    this.#add(emitted.Expand, [shape]);
     const zeros = this.#last;
     this.#last = value;
-    this.#add("Concat", [zeros], new Map([["axis", { type: "int", value: axis }]]));
+    this.#add(emitted.Concat, [zeros], new Map([["axis", { type: "int", value: axis }]]));
   }
 
   slice(ends: readonly (number | undefined)[]): void {
@@ -137,14 +139,14 @@ class Builder {
     if (this.#edge.opset >= sliceInputsSince) {
       const inputs = { starts, ends: stops, axes };
       this.#add(
-        "Slice",
+        emitted.Slice,
         Object.entries(inputs).map(([name, values]) => this.#constant(name, int64Tensor(values))),
       );
       return;
     }
     const attributes = { starts, ends: stops, axes };
     this.#add(
-      "Slice",
+      emitted.Slice,
       [],
       new Map(Object.entries(attributes).map(([name, values]) => [name, { type: "ints", values }])),
     );
@@ -152,7 +154,7 @@ class Builder {
 
   gather(axis: number, indices: readonly number[]): void {
     this.#add(
-      "Gather",
+      emitted.Gather,
       [this.#constant("indices", int64Tensor(indices))],
       new Map([["axis", { type: "int", value: axis }]]),
     );
@@ -172,7 +174,7 @@ class Builder {
   }
 
   #add(
-    opType: string,
+    opType: Emitted,
     more: readonly string[],
     attributes: ReadonlyMap<string, AttributeSpec> = new Map(),
   ): void {

@@ -3,6 +3,7 @@ import { NodeContext } from "../../facts/context.ts";
 import { type Atom, atomsOf, hasAtom } from "../../ir/axis.ts";
 import { push } from "../../ir/group.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
+import { isConstantNode } from "../../ops/ask.ts";
 import {
   constantLane,
   finiteLane,
@@ -14,7 +15,6 @@ import {
 } from "../../ops/axes.ts";
 import { joinLanes } from "../../ops/lanes.ts";
 import { findOp } from "../../ops/registry.ts";
-import { isConstantNode } from "../stored.ts";
 import { freeAtomsOf } from "./free-atoms.ts";
 import type { Contraction, Relations } from "./relate.ts";
 import { TrueLanes } from "./true-lanes.ts";

@@ -7,6 +7,7 @@
 import { pushAll } from "../../ir/lists.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { GraphPatch, NodeSpec } from "../../ir/patch.ts";
+import { emitted } from "../emitted.ts";
 import type { PassContext } from "../pass.ts";
 import { isStored, storedTensor } from "../stored.ts";
 import { nhwcTensor } from "./constants.ts";
@@ -130,6 +131,6 @@ export class ValueForms {
   #transpose(from: string, to: string, order: readonly number[]): NodeSpec {
     const name = this.#context.names.make(`tc_lint/Transpose/${to}`);
     const attributes = new Map([["perm", perm(order)]]);
-    return { name, opType: "Transpose", inputs: [from], outputs: [to], attributes };
+    return { name, opType: emitted.Transpose, inputs: [from], outputs: [to], attributes };
   }
 }

@@ -2,6 +2,7 @@
 import type { Attribute, FunctionDefinition, Model, Node } from "../../ir/model.ts";
 import type { AttributeSpec, FunctionSpec, NodeSpec } from "../../ir/patch.ts";
 import { nhwcDomain } from "../../ops/nhwc.ts";
+import { emitted } from "../emitted.ts";
 
 /** Functions came with IR version 8. Source: onnx.proto. */
 export const leastIrVersion = 8;
@@ -129,7 +130,7 @@ export function perm(values: readonly number[]): AttributeSpec {
 
 function transpose(from: string, to: string, order: readonly number[]): NodeSpec {
   const attributes = new Map([["perm", perm(order)]]);
-  return { opType: "Transpose", inputs: [from], outputs: [to], attributes };
+  return { opType: emitted.Transpose, inputs: [from], outputs: [to], attributes };
 }
 
 function plainAttributes(node: Node): [string, Plain][] {

@@ -2,6 +2,7 @@
 import type { DType } from "../../ir/dtype.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { AttributeSpec, GraphPatch, NodeSpec } from "../../ir/patch.ts";
+import { emitted } from "../emitted.ts";
 import type { PassContext } from "../pass.ts";
 import { isStored, storedTensor } from "../stored.ts";
 import { nhwcTensor } from "./constants.ts";
@@ -60,7 +61,7 @@ export class NhwcConvs {
       const label = this.#context.names.make(`tc_lint/Transpose/${name}`);
       conversions.push({
         name: label,
-        opType: "Transpose",
+        opType: emitted.Transpose,
         inputs: [value.name],
         outputs: [name],
         attributes,

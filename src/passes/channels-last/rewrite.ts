@@ -2,7 +2,9 @@
 import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Node, type Value } from "../../ir/model.ts";
 import type { AttributeSpec, GraphPatch, NodeSpec } from "../../ir/patch.ts";
+import { isOp } from "../../ops/ask.ts";
 import { nhwcDomain } from "../../ops/nhwc.ts";
+import { emitted } from "../emitted.ts";
 import type { PassContext } from "../pass.ts";
 import { int64Tensor } from "../tensors.ts";
 import { chainFrom } from "./chains.ts";
@@ -56,9 +58,9 @@ export class LayoutRewrite {
     return this.#context.model.graph.nodes.flatMap((node) => {
       const specs = this.#graph.nodes.get(node);
       const [input] = node.inputs;
-      if (node.opType !== "Transpose" || specs === undefined || input === undefined) return [];
+      if (!isOp(node, emitted.Transpose) || specs === undefined || input === undefined) return [];
       if (this.#inChain.has(node)) return [];
-      return specs.every(({ opType }) => opType === "Identity") ? [input] : [];
+      return specs.every(({ opType }) => opType === emitted.Identity) ? [input] : [];
     });
   }
 
@@ -106,7 +108,9 @@ export class LayoutRewrite {
     const from = order.map((axis) => positionInNhwc[axis] ?? axis);
     const isIdentity = from.every((axis, index) => axis === index);
     if (isIdentity)
-      return [{ base: node, opType: "Identity", inputs: [name], attributes: new Map([["perm", null]]) }];
+      return [
+        { base: node, opType: emitted.Identity, inputs: [name], attributes: new Map([["perm", null]]) },
+      ];
     return [{ base: node, inputs: [name], attributes: new Map([["perm", perm(from)]]) }];
   }
 

@@ -1,6 +1,10 @@
 /** @file The sizes of an image, read off its NHWC form in NCHW order. */
+
+import { intAttributeOf } from "../../ir/attributes.ts";
 import type { Node } from "../../ir/model.ts";
 import type { GraphPatch, NodeSpec } from "../../ir/patch.ts";
+import { isOp } from "../../ops/ask.ts";
+import { emitted } from "../emitted.ts";
 import type { PassContext } from "../pass.ts";
 import { int64Tensor } from "../tensors.ts";
 import { positionInNhwc } from "./layouts.ts";
@@ -13,8 +17,8 @@ export function nhwcShape(
   graph: GraphPatch,
 ): readonly NodeSpec[] | undefined {
   const [output] = node.outputs;
-  if (node.domain !== "" || node.opType !== "Shape" || output === undefined) return undefined;
-  const axes = positionInNhwc.slice(intOf(node, "start"), intOf(node, "end"));
+  if (!isOp(node, emitted.Shape) || output === undefined) return undefined;
+  const axes = positionInNhwc.slice(intAttributeOf(node, "start"), intAttributeOf(node, "end"));
   const indices = names.make(`${output.name}_axes`);
   const sizes = names.make(`${output.name}_nhwc`);
   graph.added.set(indices, int64Tensor(axes));
@@ -26,14 +30,9 @@ export function nhwcShape(
     { base: node, inputs: [image], outputs: [sizes], attributes: plain },
     {
       name: names.make(`tc_lint/Gather/${output.name}`),
-      opType: "Gather",
+      opType: emitted.Gather,
       inputs: [sizes, indices],
       outputs: [output.name],
     },
   ];
-}
-
-function intOf(node: Node, name: string): number | undefined {
-  const value = node.attributes.find((attribute) => attribute.name === name)?.value;
-  return value?.type === "int" ? value.value : undefined;
 }

@@ -1,9 +1,10 @@
 /** @file Two nodes in a row of which the first is not needed: Transposes, views, Casts. */
 import { type DType, dtypeOfCode, dtypes } from "../../ir/dtype.ts";
 import type { Node } from "../../ir/model.ts";
+import { emitted } from "../emitted.ts";
 import { simplifyTarget } from "./constants.ts";
 import type { Draft } from "./draft.ts";
-import { permOf, views } from "./identities.ts";
+import { isReshaping, permOf } from "./identities.ts";
 
 /** Changes the node to read from further up. Whether it did. */
 type ChainRule = (draft: Draft, node: Node) => boolean;
@@ -23,19 +24,16 @@ export const shorten: ChainRule = (draft, node) => {
 function before(
   draft: Draft,
   node: Node,
-  types: ReadonlySet<string>,
+  isOfType: (type: string) => boolean,
 ): { readonly first: Node; readonly source: string } | undefined {
   const first = draft.producerOf(draft.inputsOf(node)[0] ?? "");
-  if (first === undefined || !draft.isStandard(first) || !types.has(draft.opTypeOf(first))) return undefined;
+  if (first === undefined || !draft.isStandard(first) || !isOfType(draft.opTypeOf(first))) return undefined;
   const [source] = draft.inputsOf(first);
   return source === undefined ? undefined : { first, source };
 }
 
-const transposes: ReadonlySet<string> = new Set(["Transpose"]);
-const casts: ReadonlySet<string> = new Set(["Cast"]);
-
 function joinTransposes(draft: Draft, node: Node): boolean {
-  const found = before(draft, node, transposes);
+  const found = before(draft, node, (type) => type === emitted.Transpose);
   const inner = found && permOf(draft, found.first);
   const outer = permOf(draft, node);
   if (found === undefined || inner === undefined || outer === undefined) return false;
@@ -46,7 +44,7 @@ function joinTransposes(draft: Draft, node: Node): boolean {
 
 /** A target without zeros says all about the result; a zero would copy a size of the view that goes. */
 function skipView(draft: Draft, node: Node): boolean {
-  const found = before(draft, node, views);
+  const found = before(draft, node, isReshaping);
   const target = draft.numbersOf(draft.inputsOf(node)[1]);
   if (found === undefined || target === undefined || target.includes(0)) return false;
   draft.setInput(node, 0, found.source);
@@ -54,7 +52,7 @@ function skipView(draft: Draft, node: Node): boolean {
 }
 
 function skipCast(draft: Draft, node: Node): boolean {
-  const found = before(draft, node, casts);
+  const found = before(draft, node, (type) => type === emitted.Cast);
   if (found === undefined) return false;
   const from = draft.factOf(found.source).dtype;
   const between = draft.factOf(draft.inputsOf(node)[0]).dtype;

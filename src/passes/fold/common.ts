@@ -3,6 +3,7 @@ import { isIntegral } from "../../ir/dtype.ts";
 import type { AttributeValue, Node } from "../../ir/model.ts";
 import type { AttributeSpec } from "../../ir/patch.ts";
 import { findOp } from "../../ops/registry.ts";
+import { emitted } from "../emitted.ts";
 import { rename } from "./alias.ts";
 import type { Draft } from "./draft.ts";
 
@@ -62,7 +63,7 @@ function twinIn(
 function mayMerge(draft: Draft, node: Node): boolean {
   const type = draft.opTypeOf(node);
   const definition = draft.isStandard(node) ? findOp("", type) : undefined;
-  return definition !== undefined && definition.random !== true && type !== "Constant";
+  return definition !== undefined && definition.random !== true && type !== emitted.Constant;
 }
 
 /** Everything that the results depend on, as text; undefined where that is not all. */

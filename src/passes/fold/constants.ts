@@ -1,6 +1,7 @@
 /** @file Values known element by element become initializers: shape arithmetic of static shapes goes. */
 import { type DType, dtypes } from "../../ir/dtype.ts";
 import type { Node } from "../../ir/model.ts";
+import { isConstantNode } from "../../ops/ask.ts";
 import { numbersOf } from "../../ops/shape.ts";
 import { canEncode, encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";
 import type { Known, Made } from "./contents.ts";
@@ -30,7 +31,7 @@ function foldedOutputs(
   node: Node,
   doubtful: ReadonlySet<string>,
 ): ReadonlyMap<string, Known> | undefined {
-  if ((node.opType === "Constant" && node.domain === "") || draft.isLeftOut(node)) return undefined;
+  if (isConstantNode(node) || draft.isLeftOut(node)) return undefined;
   const names = draft.outputsOf(node).filter((name) => name !== "");
   if (names.length === 0) return undefined;
   const values = new Map<string, Known>();

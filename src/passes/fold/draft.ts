@@ -13,6 +13,7 @@ import {
   type Value,
 } from "../../ir/model.ts";
 import type { AttributeSpec, OpenTensor } from "../../ir/patch.ts";
+import { isConstantNode } from "../../ops/ask.ts";
 import type { TensorFact } from "../../ops/op.ts";
 import { asTensor, numbersOf } from "../../ops/shape.ts";
 import { LazyBytes } from "../lazy-bytes.ts";
@@ -208,7 +209,7 @@ export class Draft {
       return isConstant(value, this.model) ? value.initializer : undefined;
     }
     const { producer } = value;
-    if (producer?.opType !== "Constant" || producer.domain !== "") return undefined;
+    if (producer === undefined || !isConstantNode(producer)) return undefined;
     const attribute = producer.attributes.find((each) => each.name === "value")?.value;
     return attribute?.type === "tensor" ? attribute.tensor : undefined;
   }
@@ -217,7 +218,7 @@ export class Draft {
   make(name: string, made: Made): void {
     const producer = this.producerOf(name);
     if (producer !== undefined) {
-      invariant(producer.opType === "Constant", `"${name}" is made a constant, but is computed`);
+      invariant(isConstantNode(producer), `"${name}" is made a constant, but is computed`);
       this.remove(producer);
     }
     this.made.set(name, made);

@@ -2,6 +2,7 @@
 import { type Dim, isUnknown, type Shape, sameDim } from "../../ir/dim.ts";
 import { dtypeOfCode } from "../../ir/dtype.ts";
 import type { Node } from "../../ir/model.ts";
+import { findOp } from "../../ops/registry.ts";
 import type { Draft } from "./draft.ts";
 
 /** The value that the node's first output equals; undefined where it computes something. */
@@ -28,12 +29,14 @@ const noOps: Readonly<Record<string, NoOpTest>> = {
   Split: (draft, node) => draft.outputsOf(node).length === 1 && keepsShape(draft, node),
 };
 
-/** Operators that keep the elements in their row-major order under another shape. */
-export const views: ReadonlySet<string> = new Set(["Flatten", "Reshape", "Squeeze", "Unsqueeze"]);
+/** Keeps the elements in their row-major order under another shape. */
+export function isReshaping(type: string): boolean {
+  return findOp("", type)?.traits.elements === "same";
+}
 
 export const sourceOf: SourceRule = (draft, node) => {
   const type = draft.opTypeOf(node);
-  if (views.has(type)) return viewedSource(draft, node);
+  if (isReshaping(type)) return viewedSource(draft, node);
   const isNoOp = Object.hasOwn(noOps, type) && noOps[type]?.(draft, node) === true;
   return isNoOp ? draft.inputsOf(node).find((name) => name !== "") : undefined;
 };
@@ -42,7 +45,7 @@ export const sourceOf: SourceRule = (draft, node) => {
 function viewedSource(draft: Draft, node: Node): string | undefined {
   const { shape } = draft.factOf(draft.outputsOf(node)[0]);
   let view: Node | undefined = node;
-  while (view !== undefined && draft.isStandard(view) && views.has(draft.opTypeOf(view))) {
+  while (view !== undefined && draft.isStandard(view) && isReshaping(draft.opTypeOf(view))) {
     const [input = ""] = draft.inputsOf(view);
     if (sameShape(draft.factOf(input).shape, shape)) return input;
     view = draft.producerOf(input);

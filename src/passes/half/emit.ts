@@ -1,9 +1,9 @@
 /** @file The patch: nodes with the inputs, outputs and attributes of the types they compute in. */
 import type { Node } from "../../ir/model.ts";
 import { type AttributeSpec, type NodeSpec, Patch } from "../../ir/patch.ts";
-import { isOp } from "../../ops/ask.ts";
+import { isConstantNode, isOp } from "../../ops/ask.ts";
+import { emitted } from "../emitted.ts";
 import type { PassContext } from "../pass.ts";
-import { isConstantNode } from "../stored.ts";
 import type { HalfType } from "./accepts.ts";
 import type { Evidence } from "./evidence.ts";
 import type { FloatGraph, FloatNode } from "./graph.ts";
@@ -58,7 +58,7 @@ class Emitter {
     if (output === undefined || isConstantNode(node)) return;
     const { attributes } = this.#versions;
     const side = this.#versions.sideOf(outputs[0] ?? "other", entry);
-    if (isOp(node, "Cast") && side !== "float32") {
+    if (isOp(node, emitted.Cast) && side !== "float32") {
       attributes.set(node, new Map(castTo(side, this.#context.model)));
     }
     if (!isOp(node, "ConstantOfShape") || outputs[0] !== "half") return;
@@ -107,7 +107,7 @@ class Emitter {
 
   /** From half, where that is there. */
   #castsToHalf(entry: FloatNode): boolean {
-    if (!isOp(entry.node, "Cast")) return false;
+    if (!isOp(entry.node, emitted.Cast)) return false;
     const [slot] = entry.outputs;
     if (slot === "other") return dtypeIn(entry.node.outputs[0], entry.scope) === this.#type;
     return this.#versions.sideOf(slot ?? "other", entry) !== "float32";
@@ -123,7 +123,7 @@ class Emitter {
 }
 
 const identity = {
-  opType: "Identity",
+  opType: emitted.Identity,
   attributes: new Map<string, AttributeSpec | null>([
     ["to", null],
     ["saturate", null],

@@ -20,6 +20,7 @@ import {
   type TensorSpec,
 } from "../../ir/patch.ts";
 import { movesElements } from "../../ops/ask.ts";
+import { emitted } from "../emitted.ts";
 import { isStored, storedTensor } from "../stored.ts";
 import { MemoryBytes } from "../tensors.ts";
 import { TransformedTensor } from "../transform-tensor.ts";
@@ -177,7 +178,7 @@ function isInFunction(scope: Scope): boolean {
 
 function cast(input: string, output: string, type: HalfType | "float32"): NodeSpec {
   const attributes = new Map([["to", { type: "int", value: dtypes[type].code } as const]]);
-  return { opType: "Cast", inputs: [input], outputs: [output], attributes };
+  return { opType: emitted.Cast, inputs: [input], outputs: [output], attributes };
 }
 
 function wideType(type: ValueType, from: HalfType): ValueType {

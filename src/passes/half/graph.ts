@@ -2,7 +2,9 @@
 import type { Facts } from "../../facts/infer.ts";
 import type { Scope } from "../../facts/scope.ts";
 import type { Graph, Node, Value } from "../../ir/model.ts";
-import { isConstantNode, isStored, storedTensor } from "../stored.ts";
+import { isConstantNode, isOp } from "../../ops/ask.ts";
+import { emitted } from "../emitted.ts";
+import { isStored, storedTensor } from "../stored.ts";
 import type { HalfType, Slot } from "./accepts.ts";
 import { holdsProduct, operandSlots } from "./calls.ts";
 import { dtypeIn, subgraphsOf } from "./slots.ts";
@@ -133,8 +135,8 @@ class Builder {
 }
 
 function halfSourceOf({ producer }: Value, scope: Scope, type: HalfType): Value | undefined {
-  if (producer?.opType !== "Cast" || producer.domain !== "") return undefined;
-  const [source] = producer.inputs;
+  if (!isOp(producer, emitted.Cast)) return undefined;
+  const [source] = producer?.inputs ?? [];
   return dtypeIn(source, scope) === type ? source : undefined;
 }
 

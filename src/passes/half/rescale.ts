@@ -4,6 +4,7 @@
  */
 import { labelOf, type Node, type Value } from "../../ir/model.ts";
 import { type NodeSpec, type OpenTensor, Patch, type TensorSpec } from "../../ir/patch.ts";
+import { emitted } from "../emitted.ts";
 import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
 import { storedTensor } from "../stored.ts";
 import { TransformedTensor } from "../transform-tensor.ts";
@@ -141,7 +142,7 @@ class Rescaler {
     }
     const factor = this.#context.names.make(`${value.name}_scale`);
     graph.added.set(factor, numbersAs([2 ** exponent], [], "float32"));
-    return [{ opType: "Mul", inputs: [scaled, factor], outputs: [value.name] }];
+    return [{ opType: emitted.Mul, inputs: [scaled, factor], outputs: [value.name] }];
   }
 }
 

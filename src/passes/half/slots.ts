@@ -3,6 +3,8 @@ import { resolveAttribute } from "../../facts/context.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { type DType, isFloat } from "../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../ir/model.ts";
+import { isOp } from "../../ops/ask.ts";
+import { emitted } from "../emitted.ts";
 import { isStored } from "../stored.ts";
 import { accepts, type HalfType, type Slot, typesOf } from "./accepts.ts";
 
@@ -52,7 +54,7 @@ function hasOwnTypes(node: Node, scope: Scope): boolean {
     );
   }
   // Where another half precision ends, someone has decided that it should.
-  if (node.opType === "Cast") return !isHalf(dtypeIn(node.inputs[0], scope));
+  if (isOp(node, emitted.Cast)) return !isHalf(dtypeIn(node.inputs[0], scope));
   return true;
 }
 

@@ -2,6 +2,7 @@
 import { type DType, dtypes } from "../../ir/dtype.ts";
 import type { Model, Node, Value, ValueType } from "../../ir/model.ts";
 import type { AttributeSpec, NodeSpec, Patch } from "../../ir/patch.ts";
+import { emitted } from "../emitted.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType, Slot } from "./accepts.ts";
 import type { Evidence } from "./evidence.ts";
@@ -180,7 +181,7 @@ export class Versions {
   #addCast(value: Value, from: string, to: string, type: Side): void {
     this.casts += 1;
     const spec: NodeSpec = {
-      opType: "Cast",
+      opType: emitted.Cast,
       name: to,
       inputs: [from],
       outputs: [to],

@@ -7,6 +7,7 @@ import { isIntegral } from "../../ir/dtype.ts";
 import { pushAll } from "../../ir/lists.ts";
 import type { Value } from "../../ir/model.ts";
 import { carriesElements, isOp, traitsOf } from "../../ops/ask.ts";
+import { findOp } from "../../ops/registry.ts";
 import type { InputUse } from "../../ops/traits.ts";
 import type { FloatGraph, FloatNode } from "./graph.ts";
 import { dtypeIn, subgraphsOf } from "./slots.ts";
@@ -35,14 +36,11 @@ export function findBareNormalizations(graph: FloatGraph): WholeNumbers {
   return withSources(graph, new Set(bare), starts);
 }
 
-const normalizing: ReadonlySet<string> = new Set(
-  `InstanceNormalization LayerNormalization GroupNormalization RMSNormalization SimplifiedLayerNormalization
-   SkipLayerNormalization SkipSimplifiedLayerNormalization`.split(/\s+/),
-);
-
+/** What a BatchNormalization divides by is stored, and judged as a constant. */
 function isBare({ node }: FloatNode): boolean {
   const epsilon = node.attributes.find(({ name }) => name === "epsilon")?.value;
-  return normalizing.has(node.opType) && epsilon?.type === "float" && epsilon.value === 0;
+  const isLanewise = findOp(node.domain, node.opType)?.traffic === "elementwise";
+  return !isLanewise && epsilon?.type === "float" && epsilon.value === 0;
 }
 
 /** `nodes`, and what makes `starts`, back to where numbers are made anew. */
