@@ -18,6 +18,7 @@ const steps = [
   ["types", ["npm", "run", "-s", "typecheck"]],
   ["format and lint", ["npm", "run", "-s", "lint"]],
   ["import directions", ["npm", "run", "-s", "deps"]],
+  ["operators by name", ["npm", "run", "-s", "operator-names"]],
   ["generated files", generatedFiles],
   ["build", ["npm", "run", "-s", "build"]],
   ["package", ["npx", "publint", "--strict", "--pack", "npm"]],

@@ -17,6 +17,16 @@ export function isConstantNode(node: Node): boolean {
   return isOp(node, "Constant");
 }
 
+/** Of one number, however many there are. */
+export function isFilled(node: Node | undefined): boolean {
+  return isOp(node, "ConstantOfShape");
+}
+
+/** Codes to numbers, of ai.onnx. */
+export function isDequantizing(node: Node | undefined): boolean {
+  return isOp(node, "DequantizeLinear");
+}
+
 /** Draws numbers that no input determines. */
 export function isRandom({ domain, opType }: Node): boolean {
   return findOp(domain, opType)?.random === true;

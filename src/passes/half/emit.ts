@@ -1,7 +1,7 @@
 /** @file The patch: nodes with the inputs, outputs and attributes of the types they compute in. */
 import type { Node } from "../../ir/model.ts";
 import { type AttributeSpec, type NodeSpec, Patch } from "../../ir/patch.ts";
-import { isConstantNode, isOp } from "../../ops/ask.ts";
+import { isConstantNode, isFilled, isOp } from "../../ops/ask.ts";
 import { emitted } from "../emitted.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType } from "./accepts.ts";
@@ -61,7 +61,7 @@ class Emitter {
     if (isOp(node, emitted.Cast) && side !== "float32") {
       attributes.set(node, new Map(castTo(side, this.#context.model)));
     }
-    if (!isOp(node, "ConstantOfShape") || outputs[0] !== "half") return;
+    if (!isFilled(node) || outputs[0] !== "half") return;
     const least = this.#evidence.masks.clamps.get(output);
     if (side === "float32" && least === undefined) return;
     const tensor = fillAs(output, entry.scope, side, least);

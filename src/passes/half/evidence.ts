@@ -1,7 +1,7 @@
 /** @file Which nodes stay FP32, and why: constants, observed ranges, operators, and what these imply for neighbours. */
 import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Value } from "../../ir/model.ts";
-import { carriesElements, isOp } from "../../ops/ask.ts";
+import { carriesElements, isDequantizing, isFilled, isOp } from "../../ops/ask.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType } from "./accepts.ts";
 import { inputsOf, originOf, outputsOf, readersOf } from "./follow.ts";
@@ -51,7 +51,7 @@ class Finder {
     }
     for (const value of this.#graph.values.values()) {
       this.#judgeRange(value);
-      if (value.isStored || isOp(value.value.producer, "ConstantOfShape")) this.#judgeConstant(value);
+      if (value.isStored || isFilled(value.value.producer)) this.#judgeConstant(value);
     }
     const { nodes, inputs } = findWholeNumbers(this.#graph);
     for (const node of nodes) this.#keep(node, "a whole number is made of it");
@@ -221,8 +221,7 @@ class Finder {
   #isQuantized(entry: FloatNode): boolean {
     return inputsOf(entry, this.#graph).some(({ value }) => {
       const { producer } = originOf(value);
-      const dequantize =
-        producer && isOp(producer, "DequantizeLinear") ? this.#graph.byNode.get(producer) : undefined;
+      const dequantize = producer && isDequantizing(producer) ? this.#graph.byNode.get(producer) : undefined;
       const codes = producer?.inputs[0];
       return dequantize?.outputs[0] === "float" && codes?.initializer === undefined;
     });

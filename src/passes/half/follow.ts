@@ -1,6 +1,6 @@
 /** @file Walks from a value to what reads it. */
 import type { Value } from "../../ir/model.ts";
-import { carriesElements, isOp } from "../../ops/ask.ts";
+import { carriesElements, traitsOf } from "../../ops/ask.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
 
 /** FP32 outputs of a node. */
@@ -29,7 +29,7 @@ export function originOf(value: Value): Value {
   let origin = value;
   for (let step = 0; step < 32; step++) {
     const { producer } = origin;
-    if (producer === undefined || !carriesElements(producer) || isOp(producer, "Concat")) break;
+    if (producer === undefined || !carriesElements(producer) || traitsOf(producer)?.scale === "all") break;
     const [source] = producer.inputs;
     if (source === undefined) break;
     origin = source;

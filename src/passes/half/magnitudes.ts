@@ -5,6 +5,7 @@ import { InputError } from "../../ir/errors.ts";
 import { maxOf, minOf } from "../../ir/lists.ts";
 import type { TensorRef, Value } from "../../ir/model.ts";
 import type { OpenTensor } from "../../ir/patch.ts";
+import { isFilled } from "../../ops/ask.ts";
 import { storedTensor } from "../stored.ts";
 import type { FloatValue } from "./graph.ts";
 import { LaneCount, laneAxisOf } from "./lanes-lost.ts";
@@ -90,7 +91,7 @@ export function plainNumbers({ producer }: Value): readonly number[] | undefined
 
 /** The one element of a ConstantOfShape. */
 export function fillOf({ producer }: Value, scope: Scope): readonly number[] | undefined {
-  if (producer?.opType !== "ConstantOfShape" || producer.domain !== "") return undefined;
+  if (producer === undefined || !isFilled(producer)) return undefined;
   const attribute = producer.attributes.find(({ name }) => name === "value")?.value;
   if (attribute === undefined) return [0];
   if (attribute.type !== "tensor") return undefined;

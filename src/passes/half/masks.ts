@@ -10,7 +10,7 @@
  */
 import { pushAll } from "../../ir/lists.ts";
 import type { Value } from "../../ir/model.ts";
-import { carriesElements, isOp, traitsOf } from "../../ops/ask.ts";
+import { carriesElements, isFilled, isOp, traitsOf } from "../../ops/ask.ts";
 import type { HalfType } from "./accepts.ts";
 import { inputsOf, outputsOf, readersOf } from "./follow.ts";
 import { formats } from "./formats.ts";
@@ -45,7 +45,7 @@ export function findMasks(
   const inputs = new Set<Value>();
   const isBeyond = (value: FloatValue) => (magnitudes.of(value)?.largest ?? 0) > max;
   for (const value of graph.values.values()) {
-    const isSource = value.isStored || isOp(value.value.producer, "ConstantOfShape");
+    const isSource = value.isStored || isFilled(value.value.producer);
     const magnitude = isSource && isMaskRead(value) ? magnitudes.of(value) : undefined;
     const isConstant = magnitude !== undefined && magnitude.lowest < -max && magnitude.highest <= max;
     const isUnknown = !isSource && (isInput(value) || isScaled(value, graph, positions, isBeyond));

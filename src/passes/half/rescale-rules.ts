@@ -1,6 +1,6 @@
 /** @file How a factor on what an operator reads comes out of it: what can be held at another scale, and where that ends. */
 import type { Node, Value } from "../../ir/model.ts";
-import { isOp, traitsOf } from "../../ops/ask.ts";
+import { traitsOf } from "../../ops/ask.ts";
 import type { FloatGraph, FloatNode } from "./graph.ts";
 
 /** Stored operands that take up the difference between the scale of what goes in and of what comes out. */
@@ -62,7 +62,7 @@ function absorbing(
 
 /** Zeros have any scale, and so has what is repeated from the edge. */
 function isZeroPad(node: Node): boolean {
-  if (!isOp(node, "Pad")) return false;
+  if (traitsOf(node)?.layout !== "padded") return false;
   const given = node.attributes.find(({ name }) => name === "value")?.value;
   return (
     node.inputs[2] === undefined && (given === undefined || (given.type === "float" && given.value === 0))

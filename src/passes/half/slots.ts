@@ -3,7 +3,7 @@ import { resolveAttribute } from "../../facts/context.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { type DType, isFloat } from "../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../ir/model.ts";
-import { isOp } from "../../ops/ask.ts";
+import { isDequantizing, isOp } from "../../ops/ask.ts";
 import { emitted } from "../emitted.ts";
 import { isStored } from "../stored.ts";
 import { accepts, type HalfType, type Slot, typesOf } from "./accepts.ts";
@@ -47,7 +47,7 @@ function hasOwnTypes(node: Node, scope: Scope): boolean {
   if (scope.children.has(node) || subgraphsOf(node).length > 0) return false;
   if (node.domain !== "") return true;
   // Half weights may come out of codes; half activations would only be turned into codes again.
-  if (node.opType === "DequantizeLinear") {
+  if (isDequantizing(node)) {
     const [codes] = node.inputs;
     return (
       codes !== undefined && isStored(codes, scope) && intAttribute(node, "output_dtype", scope) === undefined
