@@ -6,11 +6,11 @@ import { stacks } from "../src/hardware/stacks.ts";
 import type { Target } from "../src/hardware/target.ts";
 import type { ValueType } from "../src/ir/model.ts";
 import { buildContext } from "../src/lint/run.ts";
-import { type Step, summarize } from "../src/lint/timeline.ts";
 import { openModel } from "../src/onnx/open.ts";
 import type { Work } from "../src/ops/work.ts";
 import { channelsLast } from "../src/passes/channels-last/channels-last.ts";
 import type { PassOptions } from "../src/passes/pass.ts";
+import { type Step, summarize } from "../src/workload/timeline.ts";
 
 export interface WholeModelRow {
   readonly model: string;

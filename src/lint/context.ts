@@ -2,27 +2,18 @@
 import type { CostModel, Estimate, Saving } from "../cost/model.ts";
 import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
-import type { Product, UnresolvedProduct } from "../facts/products.ts";
+import type { UnresolvedProduct } from "../facts/products.ts";
 import type { ComputeType, Precision, Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Model } from "../ir/model.ts";
-import type { ProductWork, Work } from "../ops/work.ts";
-import type { Timeline } from "./timeline.ts";
+import type { Work } from "../ops/work.ts";
+import type { CostedProduct } from "../workload/product.ts";
+import type { Timeline } from "../workload/timeline.ts";
 
 export type { AttentionWork, ConvWork, GemmWork, ProductWork, TrafficWork, Work } from "../ops/work.ts";
+export type { CostedProduct } from "../workload/product.ts";
+export type { Step } from "../workload/timeline.ts";
 export type { Estimate, Saving };
-
-/** A product with every symbol bound, and what it takes on the target. */
-export interface CostedProduct extends Product {
-  /** `work` with numbers for symbols. */
-  readonly sizes: ProductWork<number>;
-  /** How often it runs in one run of the model: a loop's trip count, else 1. */
-  readonly runs: number;
-  /** Of one run. */
-  readonly estimate: Estimate;
-  /** Of all runs. */
-  readonly microseconds: number;
-}
 
 export class LintContext {
   readonly model: Model;

@@ -10,7 +10,7 @@ import type { CostedProduct, LintContext } from "./context.ts";
 
 export { groupBy } from "../ir/group.ts";
 export { labelOf, type Node, operatorOf, type Value } from "../ir/model.ts";
-export { patternOf } from "./traffic.ts";
+export { patternOf } from "../workload/traffic.ts";
 
 /** An operator of ai.onnx. */
 export function isOp(node: Node | undefined, ...types: readonly string[]): boolean {

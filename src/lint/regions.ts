@@ -5,7 +5,7 @@ import { DisjointSets } from "../ir/disjoint-sets.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 import type { TrafficWork } from "../ops/work.ts";
-import { ConstantValues } from "./constants.ts";
+import { ConstantValues } from "../workload/constants.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 import { dtypeOf, isOp, ProductIndex, patternOf, sizesOf } from "./graph.ts";
 

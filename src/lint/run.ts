@@ -8,6 +8,7 @@ import { evaluateDim } from "../ir/dim.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork } from "../ops/work.ts";
+import { buildTimeline } from "../workload/timeline.ts";
 import { type CostedProduct, LintContext } from "./context.ts";
 import { layersOf } from "./layers.ts";
 import { contradictionNotices } from "./notices.ts";
@@ -22,7 +23,6 @@ import type {
 } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
 import { originOf } from "./source.ts";
-import { buildTimeline } from "./timeline.ts";
 
 /** What facts and predicted times depend on. */
 export interface ContextSettings {

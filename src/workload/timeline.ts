@@ -20,7 +20,7 @@ import type { Node, Value } from "../ir/model.ts";
 import { own } from "../ir/own.ts";
 import { bindWork, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
-import type { CostedProduct } from "./context.ts";
+import type { CostedProduct } from "./product.ts";
 import { chainWork, memoryWork, patternOf } from "./traffic.ts";
 
 export type Family = "conv" | "gemm" | "attention" | "recurrent" | "memory";
