@@ -3,9 +3,9 @@
  * then put in place.
  */
 import { basename, dirname, join, resolve } from "node:path";
+import { invalidNode } from "../facts/invalid-node.ts";
 import { InputError } from "../ir/errors.ts";
 import { labelOf } from "../ir/model.ts";
-import { buildContext, errorOf } from "../lint/run.ts";
 import { BlockSource } from "../onnx/block-source.ts";
 import { clearLeftovers, lockModel, type ModelLock } from "../onnx/lock.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
@@ -13,6 +13,7 @@ import { type SourceState, sourceState } from "../onnx/source-state.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
 import type { ByteSource } from "../wire/source.ts";
+import { priceFacts } from "../workload/workload.ts";
 import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
 import {
@@ -20,7 +21,7 @@ import {
   type FixedModel,
   type FixNote,
   type FixSettings,
-  pricedContext,
+  priced,
   render,
   runPasses,
 } from "./pipeline.ts";
@@ -207,11 +208,11 @@ interface Price {
 }
 
 function priceOf(model: OpenModel, settings: FixSettings): Price {
-  const context = pricedContext(model, settings);
+  const workload = priced(model, settings);
   // Shapes and sizes are the same at any precision.
   const { timeline, facts, bindings } = changesTypes(settings)
-    ? buildContext(model, asStored(settings), context.facts)
-    : context;
+    ? priceFacts(workload.facts, asStored(settings))
+    : workload;
   const assumed = Object.fromEntries([...facts.symbols].map((name) => [name, bindings.get(name) ?? 1]));
   return { microseconds: timeline.microseconds, assumed };
 }
@@ -222,7 +223,7 @@ function outcomeOf(
   before: Price,
   { fixed, settings, left }: JudgedFix,
 ): Omit<FixOutcome, keyof Placed> {
-  const after = pricedContext(fixed.model, settings);
+  const after = priced(fixed.model, settings);
   return {
     path,
     destination,
@@ -282,7 +283,7 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
 
 /** What linting calls broken is not repaired: nobody knows what it should compute. Throws InputError. */
 function checkNodes(model: OpenModel, settings: FixSettings): void {
-  const error = errorOf(pricedContext(model, settings));
+  const error = invalidNode(priced(model, settings).facts);
   if (error !== null) throw new InputError(error.code, `${error.message}; it is not repaired`);
 }
 

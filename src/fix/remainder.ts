@@ -1,6 +1,8 @@
 /** @file What rules still find in a fixed model that a safe fix could have repaired: each with the reason that it did not. */
-import type { CostedProduct, LintContext } from "../lint/context.ts";
+import { LintContext } from "../lint/context.ts";
 import { explainer } from "../passes/align/remainder.ts";
+import type { CostedProduct } from "../workload/product.ts";
+import type { Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { type FixNote, type FixSettings, pricingOf, trafficOf, unboundFacts } from "./pipeline.ts";
 
@@ -9,11 +11,12 @@ import { type FixNote, type FixSettings, pricingOf, trafficOf, unboundFacts } fr
  * failed verification.
  */
 export function remainderNotes(
-  context: LintContext,
+  workload: Workload,
   settings: FixSettings,
   left: readonly LeftPiece[],
 ): FixNote[] {
-  const products = new Map<object, CostedProduct>(context.products.map((product) => [product, product]));
+  const context = new LintContext(workload, settings.cost);
+  const products = new Map<object, CostedProduct>(workload.products.map((product) => [product, product]));
   const found = (settings.rules ?? []).flatMap((rule) =>
     [...rule.check(context)].flatMap(({ at, saves, fix }) => {
       const isSafe = (fix ?? rule.fix) === "safe";
@@ -24,9 +27,9 @@ export function remainderNotes(
   );
   if (found.length === 0) return [];
   const reasonFor = explainer({
-    facts: unboundFacts(context),
-    work: { products: context.products.filter(({ scope }) => scope.isMain), traffic: trafficOf(context) },
-    pricing: pricingOf(context, settings),
+    facts: unboundFacts(workload),
+    work: { products: workload.products.filter(({ scope }) => scope.isMain), traffic: trafficOf(workload) },
+    pricing: pricingOf(workload, settings),
     leftOut:
       left.length === 0
         ? undefined
