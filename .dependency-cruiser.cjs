@@ -33,7 +33,7 @@ const layers = {
     why: "What a configuration means for one model; reading its file is the command line's business.",
   },
   fix: {
-    imports: ["passes", "workload", "lint", "facts", "cost", "hardware", "onnx", "wire", "ir"],
+    imports: ["passes", "workload", "facts", "onnx", "wire", "ir"],
     why: "Runs passes one after another over a model that is not written yet.",
   },
 };

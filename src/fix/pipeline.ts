@@ -1,7 +1,6 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
 import { type Facts, inferFacts } from "../facts/infer.ts";
 import { Patch, type PatchSnapshot } from "../ir/patch.ts";
-import type { AnyRule } from "../lint/rule.ts";
 import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
 import { DataFiles } from "../onnx/data-files.ts";
 import { modelFromSource, type OpenModel } from "../onnx/open.ts";
@@ -19,6 +18,7 @@ import type {
 } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
+import type { CostedProduct } from "../workload/product.ts";
 import { priceFacts, priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
 import { compact } from "./compact.ts";
 
@@ -28,10 +28,19 @@ export interface FixSettings extends WorkloadSettings {
   readonly options: PassOptions;
   /** Share of the model's time below which nothing is changed. */
   readonly minSaving: number;
-  /** What they still find in the result is explained; none by default. */
-  readonly rules?: readonly AnyRule[];
+  /** What could still be repaired in the result: it is explained. Nothing by default. */
+  readonly remaining?: ((workload: Workload) => readonly RemainingProduct[]) | undefined;
   /** What is known to fail verification; nothing by default. */
   readonly leaveOut?: LeaveOut | undefined;
+}
+
+/** A product of the result that would be faster with its axes padded. */
+export interface RemainingProduct {
+  /** Code of the rule that finds it. */
+  readonly rule: string;
+  readonly product: CostedProduct;
+  /** Predicted to be saved in a run of the model, the product seen by itself. */
+  readonly microseconds: number;
 }
 
 /** Why a part of a pass, or with no part named all of it, is not to be done; undefined where it is. */

@@ -1,7 +1,5 @@
-/** @file What rules still find in a fixed model that a safe fix could have repaired: each with the reason that it did not. */
-import { LintContext } from "../lint/context.ts";
+/** @file What a safe fix could still repair in a fixed model: each with the reason that it did not. */
 import { explainer } from "../passes/align/remainder.ts";
-import type { CostedProduct } from "../workload/product.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { type FixNote, type FixSettings, pricingOf, trafficOf, unboundFacts } from "./pipeline.ts";
@@ -15,16 +13,7 @@ export function remainderNotes(
   settings: FixSettings,
   left: readonly LeftPiece[],
 ): FixNote[] {
-  const context = new LintContext(workload, settings.cost);
-  const products = new Map<object, CostedProduct>(workload.products.map((product) => [product, product]));
-  const found = (settings.rules ?? []).flatMap((rule) =>
-    [...rule.check(context)].flatMap(({ at, saves, fix }) => {
-      const isSafe = (fix ?? rule.fix) === "safe";
-      const product = products.get(at);
-      if (!isSafe || product === undefined || saves === undefined) return [];
-      return [{ rule: rule.code, product, microseconds: saves.microseconds }];
-    }),
-  );
+  const found = settings.remaining?.(workload) ?? [];
   if (found.length === 0) return [];
   const reasonFor = explainer({
     facts: unboundFacts(workload),
