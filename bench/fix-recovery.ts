@@ -15,7 +15,7 @@ import misalignedGemm from "../rules/misaligned-gemm.ts";
 import misalignedGroupChannels from "../rules/misaligned-group-channels.ts";
 import misalignedHeadDim from "../rules/misaligned-head-dim.ts";
 import { runToFixedPoint } from "../src/fix/fix.ts";
-import { type FixSettings, pricingOf, trafficOf } from "../src/fix/pipeline.ts";
+import { type FixSettings, pricingOf } from "../src/fix/pipeline.ts";
 import { labelOf } from "../src/ir/model.ts";
 import { type CostedProduct, LintContext } from "../src/lint/context.ts";
 import type { AnyRule } from "../src/lint/rule.ts";
@@ -27,7 +27,7 @@ import { blockUnsafe, collectFills } from "../src/passes/align/lanes.ts";
 import { relate } from "../src/passes/align/relate.ts";
 import { explainer } from "../src/passes/align/remainder.ts";
 import { fold } from "../src/passes/fold/fold.ts";
-import { priceModel } from "../src/workload/workload.ts";
+import { priceModel, trafficOf } from "../src/workload/workload.ts";
 
 const rules: readonly AnyRule[] = [
   misalignedConvChannels,

@@ -6,20 +6,17 @@ import { DataFiles } from "../onnx/data-files.ts";
 import { modelFromSource, type OpenModel } from "../onnx/open.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { FreshNames } from "../passes/names.ts";
-import type {
-  Account,
-  Pass,
-  PassContext,
-  PassName,
-  PassNote,
-  PassOptions,
-  Pricing,
-  TrafficStep,
-} from "../passes/pass.ts";
+import type { Account, Pass, PassContext, PassName, PassNote, PassOptions, Pricing } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
 import type { CostedProduct } from "../workload/product.ts";
-import { priceFacts, priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
+import {
+  priceFacts,
+  priceModel,
+  trafficOf,
+  type Workload,
+  type WorkloadSettings,
+} from "../workload/workload.ts";
 import { compact } from "./compact.ts";
 
 export interface FixSettings extends WorkloadSettings {
@@ -193,15 +190,6 @@ function accountOf({ facts }: Workload, model: OpenModel, settings: FixSettings)
 /** Settings that price every value in the type that it is stored in. */
 export function asStored<S extends WorkloadSettings>(settings: S): S {
   return { ...settings, target: { ...settings.target, precision: "as-is" } };
-}
-
-/** The main graph's kernels that only move memory. */
-export function trafficOf({ timeline, facts }: Workload): TrafficStep[] {
-  return timeline.steps.flatMap(({ nodes, scope, work, detail, runs, product }) =>
-    scope === facts.root && product === undefined && work.kind === "traffic"
-      ? [{ nodes, work, detail, runs }]
-      : [],
-  );
 }
 
 /** The model after a patch, as if it had been written and read again. */

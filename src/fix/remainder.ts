@@ -1,8 +1,8 @@
 /** @file What a safe fix could still repair in a fixed model: each with the reason that it did not. */
 import { explainer } from "../passes/align/remainder.ts";
-import type { Workload } from "../workload/workload.ts";
+import { trafficOf, type Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
-import { type FixNote, type FixSettings, pricingOf, trafficOf, unboundFacts } from "./pipeline.ts";
+import { type FixNote, type FixSettings, pricingOf, unboundFacts } from "./pipeline.ts";
 
 /**
  * A note for every product that is still off the multiple and would be faster, seen by itself, if it were not. `left`
@@ -17,7 +17,10 @@ export function remainderNotes(
   if (found.length === 0) return [];
   const reasonFor = explainer({
     facts: unboundFacts(workload),
-    work: { products: workload.products.filter(({ scope }) => scope.isMain), traffic: trafficOf(workload) },
+    work: {
+      products: workload.products.filter(({ scope }) => scope.isMain),
+      traffic: trafficOf(workload),
+    },
     pricing: pricingOf(workload, settings),
     leftOut:
       left.length === 0

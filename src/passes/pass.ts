@@ -5,23 +5,14 @@ import type { Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Model, Node } from "../ir/model.ts";
 import type { OpenTensor, Patch } from "../ir/patch.ts";
-import type { TrafficWork, Work } from "../ops/work.ts";
+import type { Work } from "../ops/work.ts";
 import type { CostedProduct } from "../workload/product.ts";
+import type { TrafficStep } from "../workload/timeline.ts";
 import type { FreshNames } from "./names.ts";
 
 /** In the order they run. */
 export const passNames = ["fold", "heads", "align", "half", "channels-last"] as const;
 export type PassName = (typeof passNames)[number];
-
-/** A kernel that only moves memory: a chain of elementwise nodes, a pool, a concatenation. */
-export interface TrafficStep {
-  readonly nodes: readonly Node[];
-  /** Of one run. */
-  readonly work: TrafficWork<number>;
-  /** Which operator it is, where its time was measured by itself. */
-  readonly detail: WorkDetail;
-  readonly runs: number;
-}
 
 /** The cost model as a pass asks it, for one target. */
 export interface Pricing {

@@ -18,7 +18,7 @@ import { evaluateDim } from "../ir/dim.ts";
 import { groupBy } from "../ir/group.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { own } from "../ir/own.ts";
-import { bindWork, type Work } from "../ops/work.ts";
+import { bindWork, type TrafficWork, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import type { CostedProduct } from "./product.ts";
 import { chainWork, memoryWork, patternOf } from "./traffic.ts";
@@ -39,6 +39,12 @@ export interface Step {
   /** Of all runs. */
   readonly microseconds: number;
   readonly product: CostedProduct | undefined;
+}
+
+/** A step that only moves memory: a chain of elementwise nodes, a pool, a concatenation. */
+export interface TrafficStep extends Step {
+  readonly work: TrafficWork<number>;
+  readonly product: undefined;
 }
 
 export interface Timeline {

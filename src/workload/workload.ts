@@ -15,7 +15,7 @@ import type { Model } from "../ir/model.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork } from "../ops/work.ts";
 import type { CostedProduct } from "./product.ts";
-import { buildTimeline, type Timeline } from "./timeline.ts";
+import { buildTimeline, type Step, type Timeline, type TrafficStep } from "./timeline.ts";
 
 /** What times depend on beside the model's facts. */
 export interface PriceSettings {
@@ -64,4 +64,13 @@ function costProduct(
   const runs = evaluateDim(product.scope.totalRepeat, bindings) ?? 1;
   const estimate = cost.estimate(sizes, target);
   return { ...product, sizes, runs, estimate, microseconds: estimate.microseconds * runs };
+}
+
+/** The main graph's steps that only move memory, in its order. */
+export function trafficOf({ timeline, facts }: Workload): TrafficStep[] {
+  return timeline.steps.filter(isTraffic).filter(({ scope }) => scope === facts.root);
+}
+
+function isTraffic(step: Step): step is TrafficStep {
+  return step.product === undefined && step.work.kind === "traffic";
 }

@@ -2,7 +2,8 @@
 import { evaluateDim } from "../../ir/dim.ts";
 import { bytesOf, type DType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
-import type { Pricing, TrafficStep } from "../pass.ts";
+import type { TrafficStep } from "../../workload/timeline.ts";
+import type { Pricing } from "../pass.ts";
 import type { Follower, LiveAxis, LiveSizes } from "./live-sizes.ts";
 import type { Relations } from "./relate.ts";
 import { type Extent, extentOf, type Growth, measuredValues, unpadded } from "./traffic-time.ts";
