@@ -16,16 +16,9 @@ import type { ByteSource } from "../wire/source.ts";
 import { priceFacts } from "../workload/workload.ts";
 import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
-import {
-  asStored,
-  type FixedModel,
-  type FixNote,
-  type FixSettings,
-  priced,
-  render,
-  runPasses,
-} from "./pipeline.ts";
+import { asStored, type FixedModel, type FixNote, type FixSettings, priced, render } from "./pipeline.ts";
 import { remainderNotes } from "./remainder.ts";
+import { runToFixedPoint } from "./rounds.ts";
 
 /** The result is another function than the original. */
 export class DifferenceError extends InputError {
@@ -91,8 +84,6 @@ export interface DataFileEntry {
   readonly bytes: number;
 }
 
-/** A pass may make room for another: ESLint's bound, never met so far. */
-const maxRounds = 10;
 const metadataKey = "tc-lint.fix";
 
 export async function fixModel(request: FixRequest): Promise<FixOutcome> {
@@ -256,29 +247,6 @@ function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[
       message: `${pass}${what} failed verification and is left out: ${reason}`,
     };
   });
-}
-
-/** Passes in order, again and again while one of them still changes something. */
-export function runToFixedPoint(original: OpenModel, settings: FixSettings): FixedModel {
-  let fixed = runPasses(original, settings);
-  const notes = [...fixed.notes];
-  const permutations = new Map(fixed.permutations);
-  const parts = new Map([...fixed.parts].map(([pass, names]) => [pass, new Set(names)]));
-  for (let round = 1; fixed.changed; round++) {
-    if (round >= maxRounds) {
-      throw new InputError(
-        "no-fixed-point",
-        `${original.path}: still changing after ${maxRounds} rounds of fixes`,
-      );
-    }
-    const next = runPasses(fixed.model, settings);
-    for (const note of next.notes) if (note.kind === "changed") notes.push(note);
-    if (!next.changed) break;
-    for (const [name, permutation] of next.permutations) permutations.set(name, permutation);
-    for (const [pass, names] of next.parts) parts.set(pass, new Set([...(parts.get(pass) ?? []), ...names]));
-    fixed = next;
-  }
-  return { ...fixed, changed: fixed.model !== original, notes, permutations, parts };
 }
 
 /** What linting calls broken is not repaired: nobody knows what it should compute. Throws InputError. */
