@@ -12,12 +12,16 @@ const layers = {
   ops: { imports: ["ir"], why: "One operator says everything once; it knows no file and no GPU." },
   facts: { imports: ["ops", "ir"], why: "Inference asks operators; what a GPU costs is not its concern." },
   cost: { imports: ["ops", "ir", "hardware"], why: "Prices a description of work, not a graph." },
-  lint: {
+  workload: {
     imports: ["facts", "cost", "ops", "ir", "hardware"],
+    why: "What a model takes on a target; it judges nothing and changes nothing.",
+  },
+  lint: {
+    imports: ["workload", "facts", "cost", "ops", "ir", "hardware"],
     why: "Runs rules it is handed; it neither reads files nor prints.",
   },
   passes: {
-    imports: ["facts", "cost", "ops", "ir", "hardware"],
+    imports: ["workload", "facts", "cost", "ops", "ir", "hardware"],
     why: "Proposes a patch; it never writes bytes.",
   },
   verify: {
@@ -29,7 +33,7 @@ const layers = {
     why: "What a configuration means for one model; reading its file is the command line's business.",
   },
   fix: {
-    imports: ["passes", "lint", "facts", "cost", "hardware", "onnx", "wire", "ir"],
+    imports: ["passes", "workload", "facts", "onnx", "wire", "ir"],
     why: "Runs passes one after another over a model that is not written yet.",
   },
 };

@@ -14,12 +14,11 @@ import misalignedConvChannels from "../rules/misaligned-conv-channels.ts";
 import misalignedGemm from "../rules/misaligned-gemm.ts";
 import misalignedGroupChannels from "../rules/misaligned-group-channels.ts";
 import misalignedHeadDim from "../rules/misaligned-head-dim.ts";
-import { runToFixedPoint } from "../src/fix/fix.ts";
-import { type FixSettings, pricingOf, trafficOf } from "../src/fix/pipeline.ts";
+import { type FixSettings, pricingOf } from "../src/fix/pipeline.ts";
+import { runToFixedPoint } from "../src/fix/rounds.ts";
 import { labelOf } from "../src/ir/model.ts";
-import type { CostedProduct, LintContext } from "../src/lint/context.ts";
+import { type CostedProduct, LintContext } from "../src/lint/context.ts";
 import type { AnyRule } from "../src/lint/rule.ts";
-import { buildContext } from "../src/lint/run.ts";
 import type { OpenModel } from "../src/onnx/open.ts";
 import { align } from "../src/passes/align/align.ts";
 import { problemsOf } from "../src/passes/align/choose.ts";
@@ -28,6 +27,7 @@ import { blockUnsafe, collectFills } from "../src/passes/align/lanes.ts";
 import { relate } from "../src/passes/align/relate.ts";
 import { explainer } from "../src/passes/align/remainder.ts";
 import { fold } from "../src/passes/fold/fold.ts";
+import { priceModel, trafficOf } from "../src/workload/workload.ts";
 
 const rules: readonly AnyRule[] = [
   misalignedConvChannels,
@@ -56,8 +56,8 @@ export interface Remainder {
 export function recoveryOf(original: OpenModel, settings: FixSettings): Recovery {
   const folded = runToFixedPoint(original, { ...settings, passes: [fold] });
   const padded = runToFixedPoint(original, { ...settings, passes: [fold, align] });
-  const before = buildContext(folded.model, settings);
-  const after = buildContext(padded.model, settings);
+  const before = new LintContext(priceModel(folded.model, settings), settings.cost);
+  const after = new LintContext(priceModel(padded.model, settings), settings.cost);
   return { ...wholeMeasure(before, after, settings), alone: aloneMeasure(before, after, settings) };
 }
 

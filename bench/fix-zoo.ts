@@ -29,7 +29,6 @@ import { findGpu } from "../src/hardware/gpus.ts";
 import { stacks } from "../src/hardware/stacks.ts";
 import { bytesOf } from "../src/ir/dtype.ts";
 import type { Model } from "../src/ir/model.ts";
-import { buildContext } from "../src/lint/run.ts";
 import { openModel } from "../src/onnx/open.ts";
 import { flopsOf } from "../src/ops/work.ts";
 import { align } from "../src/passes/align/align.ts";
@@ -39,6 +38,7 @@ import { fold } from "../src/passes/fold/fold.ts";
 import { half } from "../src/passes/half/half.ts";
 import type { Pass } from "../src/passes/pass.ts";
 import { budgets, compareModels } from "../src/verify/index.ts";
+import { priceModel } from "../src/workload/workload.ts";
 import { recoveryOf } from "./fix-recovery.ts";
 import { headingOf, innerPads, lineOf, markdownOf, type Row, totalsOf, totalsText } from "./fix-table.ts";
 
@@ -150,8 +150,8 @@ async function fixIn(folder: string, name: string): Promise<Row> {
 }
 
 /** Of product FLOPs, the share in products with an axis off the multiple of 8. */
-function misalignedShare(model: Parameters<typeof buildContext>[0]): number {
-  const { products } = buildContext(model, settings);
+function misalignedShare(model: Parameters<typeof priceModel>[0]): number {
+  const { products } = priceModel(model, settings);
   let [all, off] = [0, 0];
   for (const { sizes, runs } of products) {
     const flops = flopsOf(sizes) * runs;

@@ -5,12 +5,12 @@ import { findGpu } from "../src/hardware/gpus.ts";
 import { stacks } from "../src/hardware/stacks.ts";
 import type { Target } from "../src/hardware/target.ts";
 import type { ValueType } from "../src/ir/model.ts";
-import { buildContext } from "../src/lint/run.ts";
-import { type Step, summarize } from "../src/lint/timeline.ts";
 import { openModel } from "../src/onnx/open.ts";
 import type { Work } from "../src/ops/work.ts";
 import { channelsLast } from "../src/passes/channels-last/channels-last.ts";
 import type { PassOptions } from "../src/passes/pass.ts";
+import { type Step, summarize } from "../src/workload/timeline.ts";
+import { priceModel } from "../src/workload/workload.ts";
 
 export interface WholeModelRow {
   readonly model: string;
@@ -42,7 +42,7 @@ export function predictModel(
   const cost = createCostModel();
   // The measured networks ran channels_last: the graph is brought there by tc-lint's own pass.
   const { model: nhwc } = runPasses(opened, { target, cost, passes: [channelsLast], minSaving: 0, options });
-  const { timeline } = buildContext(nhwc, { target, cost });
+  const { timeline } = priceModel(nhwc, { target, cost });
   const exported = exportedBatch(opened.graph.inputs[0]?.declared);
   const factor = batch / exported;
   const steps = timeline.steps.map((step): Step => {

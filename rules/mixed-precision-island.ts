@@ -1,9 +1,8 @@
-import { addSavings, type LintContext, type Saving } from "../src/lint/context.ts";
+import { addSavings, type LintContext, type Saving, type Step } from "../src/lint/context.ts";
 import { dtypeOf } from "../src/lint/graph.ts";
 import { findIslands, type Island } from "../src/lint/islands.ts";
 import { stepSavingAt, stepTimeAt } from "../src/lint/precision.ts";
 import { defineRule } from "../src/lint/rule.ts";
-import type { Step } from "../src/lint/timeline.ts";
 
 /**
  * ## What it does

@@ -1,6 +1,7 @@
 import { addSavings, type CostedProduct, type Saving, scale } from "../src/lint/context.ts";
+import { conversionWork } from "../src/lint/passes.ts";
 import { perWork } from "../src/lint/per-work.ts";
-import { conversionWork, type LayoutRegion, layoutRegions } from "../src/lint/regions.ts";
+import { type LayoutRegion, layoutRegions } from "../src/lint/regions.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /**

@@ -1,6 +1,7 @@
 /** @file From a model's plan and the fix flags to what the repair is told. */
 import { rules } from "../../rules/index.ts";
 import type { FixSettings } from "../fix/pipeline.ts";
+import { fixableProducts } from "../lint/fixable.ts";
 import { openModel } from "../onnx/open.ts";
 import { align } from "../passes/align/align.ts";
 import { channelsLast } from "../passes/channels-last/channels-last.ts";
@@ -26,13 +27,14 @@ export function fixSettings(plan: LintPlan, fix: FixFlags): FixSettings {
     calibration,
     notices: [],
   });
+  const asked = rules.filter(({ code }) => severities.get(code) !== "off");
   return {
     target,
     cost,
     shapes,
     dims,
     minSaving,
-    rules: rules.filter(({ code }) => severities.get(code) !== "off"),
+    remaining: (workload) => fixableProducts(asked, workload, cost),
     passes: passesOf(fix),
     options: {
       halfType: fix.half === "bf16" ? "bfloat16" : "float16",

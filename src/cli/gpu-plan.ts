@@ -8,8 +8,8 @@ import {
   PlanSizeError,
   type PlanTarget,
 } from "../../cuda-runtime/plan/step.ts";
-import { runToFixedPoint } from "../fix/fix.ts";
 import { patched } from "../fix/pipeline.ts";
+import { runToFixedPoint } from "../fix/rounds.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { bytesOf } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";

@@ -3,9 +3,9 @@
  * then put in place.
  */
 import { basename, dirname, join, resolve } from "node:path";
+import { invalidNode } from "../facts/invalid-node.ts";
 import { InputError } from "../ir/errors.ts";
 import { labelOf } from "../ir/model.ts";
-import { buildContext, errorOf } from "../lint/run.ts";
 import { BlockSource } from "../onnx/block-source.ts";
 import { clearLeftovers, lockModel, type ModelLock } from "../onnx/lock.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
@@ -13,18 +13,12 @@ import { type SourceState, sourceState } from "../onnx/source-state.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
 import type { ByteSource } from "../wire/source.ts";
+import { priceFacts } from "../workload/workload.ts";
 import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
-import {
-  asStored,
-  type FixedModel,
-  type FixNote,
-  type FixSettings,
-  pricedContext,
-  render,
-  runPasses,
-} from "./pipeline.ts";
+import { asStored, type FixedModel, type FixNote, type FixSettings, priced, render } from "./pipeline.ts";
 import { remainderNotes } from "./remainder.ts";
+import { runToFixedPoint } from "./rounds.ts";
 
 /** The result is another function than the original. */
 export class DifferenceError extends InputError {
@@ -90,8 +84,6 @@ export interface DataFileEntry {
   readonly bytes: number;
 }
 
-/** A pass may make room for another: ESLint's bound, never met so far. */
-const maxRounds = 10;
 const metadataKey = "tc-lint.fix";
 
 export async function fixModel(request: FixRequest): Promise<FixOutcome> {
@@ -207,11 +199,11 @@ interface Price {
 }
 
 function priceOf(model: OpenModel, settings: FixSettings): Price {
-  const context = pricedContext(model, settings);
+  const workload = priced(model, settings);
   // Shapes and sizes are the same at any precision.
   const { timeline, facts, bindings } = changesTypes(settings)
-    ? buildContext(model, asStored(settings), context.facts)
-    : context;
+    ? priceFacts(workload.facts, asStored(settings))
+    : workload;
   const assumed = Object.fromEntries([...facts.symbols].map((name) => [name, bindings.get(name) ?? 1]));
   return { microseconds: timeline.microseconds, assumed };
 }
@@ -222,7 +214,7 @@ function outcomeOf(
   before: Price,
   { fixed, settings, left }: JudgedFix,
 ): Omit<FixOutcome, keyof Placed> {
-  const after = pricedContext(fixed.model, settings);
+  const after = priced(fixed.model, settings);
   return {
     path,
     destination,
@@ -257,32 +249,9 @@ function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[
   });
 }
 
-/** Passes in order, again and again while one of them still changes something. */
-export function runToFixedPoint(original: OpenModel, settings: FixSettings): FixedModel {
-  let fixed = runPasses(original, settings);
-  const notes = [...fixed.notes];
-  const permutations = new Map(fixed.permutations);
-  const parts = new Map([...fixed.parts].map(([pass, names]) => [pass, new Set(names)]));
-  for (let round = 1; fixed.changed; round++) {
-    if (round >= maxRounds) {
-      throw new InputError(
-        "no-fixed-point",
-        `${original.path}: still changing after ${maxRounds} rounds of fixes`,
-      );
-    }
-    const next = runPasses(fixed.model, settings);
-    for (const note of next.notes) if (note.kind === "changed") notes.push(note);
-    if (!next.changed) break;
-    for (const [name, permutation] of next.permutations) permutations.set(name, permutation);
-    for (const [pass, names] of next.parts) parts.set(pass, new Set([...(parts.get(pass) ?? []), ...names]));
-    fixed = next;
-  }
-  return { ...fixed, changed: fixed.model !== original, notes, permutations, parts };
-}
-
 /** What linting calls broken is not repaired: nobody knows what it should compute. Throws InputError. */
 function checkNodes(model: OpenModel, settings: FixSettings): void {
-  const error = errorOf(pricedContext(model, settings));
+  const error = invalidNode(priced(model, settings).facts);
   if (error !== null) throw new InputError(error.code, `${error.message}; it is not repaired`);
 }
 

@@ -1,11 +1,11 @@
 /** @file Values whose range says something about half precision. */
+import type { BindOptions } from "../facts/bind.ts";
 import { inferFacts } from "../facts/infer.ts";
 import type { Model } from "../ir/model.ts";
-import type { ContextSettings } from "../lint/run.ts";
 import { isStored } from "../passes/stored.ts";
 
 /** Names of the main graph's computed FP32 tensors, inputs included. */
-export function observableValues(model: Model, settings: Pick<ContextSettings, "shapes" | "dims">): string[] {
+export function observableValues(model: Model, settings: BindOptions): string[] {
   const { root } = inferFacts(model, settings);
   const names: string[] = [];
   for (const value of model.graph.values.values()) {

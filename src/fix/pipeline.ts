@@ -1,42 +1,43 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
-import type { CostModel } from "../cost/model.ts";
 import { type Facts, inferFacts } from "../facts/infer.ts";
-import type { Target } from "../hardware/target.ts";
 import { Patch, type PatchSnapshot } from "../ir/patch.ts";
-import type { LintContext } from "../lint/context.ts";
-import type { AnyRule } from "../lint/rule.ts";
-import { buildContext, type ContextSettings } from "../lint/run.ts";
 import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
 import { DataFiles } from "../onnx/data-files.ts";
 import { modelFromSource, type OpenModel } from "../onnx/open.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { FreshNames } from "../passes/names.ts";
-import type {
-  Account,
-  Pass,
-  PassContext,
-  PassName,
-  PassNote,
-  PassOptions,
-  Pricing,
-  TrafficStep,
-} from "../passes/pass.ts";
+import type { Account, Pass, PassContext, PassName, PassNote, PassOptions, Pricing } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
+import type { CostedProduct } from "../workload/product.ts";
+import {
+  priceFacts,
+  priceModel,
+  trafficOf,
+  type Workload,
+  type WorkloadSettings,
+} from "../workload/workload.ts";
 import { compact } from "./compact.ts";
 
-export interface FixSettings extends ContextSettings {
-  readonly target: Target;
-  readonly cost: CostModel;
+export interface FixSettings extends WorkloadSettings {
   /** In order. */
   readonly passes: readonly Pass[];
   readonly options: PassOptions;
   /** Share of the model's time below which nothing is changed. */
   readonly minSaving: number;
-  /** What they still find in the result is explained; none by default. */
-  readonly rules?: readonly AnyRule[];
+  /** What could still be repaired in the result: it is explained. Nothing by default. */
+  readonly remaining?: ((workload: Workload) => readonly RemainingProduct[]) | undefined;
   /** What is known to fail verification; nothing by default. */
   readonly leaveOut?: LeaveOut | undefined;
+}
+
+/** A product of the result that would be faster with its axes padded. */
+export interface RemainingProduct {
+  /** Code of the rule that finds it. */
+  readonly rule: string;
+  readonly product: CostedProduct;
+  /** Predicted to be saved in a run of the model, the product seen by itself. */
+  readonly microseconds: number;
 }
 
 /** Why a part of a pass, or with no part named all of it, is not to be done; undefined where it is. */
@@ -88,18 +89,19 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   return { model, changed, notes, permutations, parts, render: (location) => render(model, location) };
 }
 
-const lastContexts = new WeakMap<FixSettings, { readonly model: OpenModel; readonly context: LintContext }>();
+const lastPriced = new WeakMap<FixSettings, { readonly model: OpenModel; readonly workload: Workload }>();
 
 /** Facts and prices of a model; those of the last one asked about are kept, for most passes change nothing. */
-export function pricedContext(model: OpenModel, settings: FixSettings): LintContext {
-  const last = lastContexts.get(settings);
-  if (last?.model === model) return last.context;
+export function priced(model: OpenModel, settings: FixSettings): Workload {
+  const last = lastPriced.get(settings);
+  if (last?.model === model) return last.workload;
   // Not two at a time.
-  lastContexts.delete(settings);
-  const context = buildContext(model, settings, knownFacts(model, settings));
-  lastContexts.set(settings, { model, context });
+  lastPriced.delete(settings);
+  const facts = knownFacts(model, settings);
+  const workload = facts === undefined ? priceModel(model, settings) : priceFacts(facts, settings);
+  lastPriced.set(settings, { model, workload });
   lastPreviews.delete(settings);
-  return context;
+  return workload;
 }
 
 /** A patch applied, and what was inferred of the result with nothing bound. */
@@ -131,16 +133,16 @@ function knownFacts(model: OpenModel, settings: FixSettings): Facts | undefined 
 /** `location` is what the data of the pass's patch will be called. */
 function contextOf(model: OpenModel, settings: FixSettings, pass: PassName, location: string): PassContext {
   const { target, options, leaveOut } = settings;
-  const context = pricedContext(model, settings);
+  const workload = priced(model, settings);
   return {
     model,
-    facts: unboundFacts(context),
-    products: context.products,
-    traffic: trafficOf(context),
+    facts: unboundFacts(workload),
+    products: workload.products,
+    traffic: trafficOf(workload),
     target,
     options,
-    pricing: pricingOf(context, settings),
-    account: accountOf(context, model, settings),
+    pricing: pricingOf(workload, settings),
+    account: accountOf(workload, model, settings),
     names: new FreshNames(model),
     leftOut: leaveOut && ((part) => leaveOut(pass, part)),
     open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
@@ -148,18 +150,18 @@ function contextOf(model: OpenModel, settings: FixSettings, pass: PassName, loca
   };
 }
 
-const unbound = new WeakMap<LintContext, Facts>();
+const unbound = new WeakMap<Workload, Facts>();
 
 /** What holds at every size. Sizes that the user binds are for prices: a rewrite that knew them would hold at these alone. */
-export function unboundFacts(context: LintContext): Facts {
-  if (!context.facts.isBound) return context.facts;
-  const facts = unbound.get(context) ?? inferFacts(context.model);
-  unbound.set(context, facts);
+export function unboundFacts(workload: Workload): Facts {
+  if (!workload.facts.isBound) return workload.facts;
+  const facts = unbound.get(workload) ?? inferFacts(workload.model);
+  unbound.set(workload, facts);
   return facts;
 }
 
 export function pricingOf(
-  { timeline, bindings }: LintContext,
+  { timeline, bindings }: Workload,
   { target, cost, minSaving }: Pick<FixSettings, "target" | "cost" | "minSaving">,
 ): Pricing {
   return {
@@ -170,33 +172,24 @@ export function pricingOf(
   };
 }
 
-function accountOf({ facts }: LintContext, model: OpenModel, settings: FixSettings): Account {
+function accountOf({ facts }: Workload, model: OpenModel, settings: FixSettings): Account {
   const { cost } = settings;
   const { target } = asStored(settings);
   return {
     estimate: (work) => cost.estimate(work, target).microseconds,
     microsecondsWith: (patch) => {
       const stored = { ...settings, target };
-      const context = patch.isEmpty
-        ? buildContext(model, stored, facts)
-        : buildContext(patched(model, patch, "tc-lint.preview.data"), stored);
-      return context.timeline.microseconds;
+      const { timeline } = patch.isEmpty
+        ? priceFacts(facts, stored)
+        : priceModel(patched(model, patch, "tc-lint.preview.data"), stored);
+      return timeline.microseconds;
     },
   };
 }
 
 /** Settings that price every value in the type that it is stored in. */
-export function asStored<S extends ContextSettings>(settings: S): S {
+export function asStored<S extends WorkloadSettings>(settings: S): S {
   return { ...settings, target: { ...settings.target, precision: "as-is" } };
-}
-
-/** The main graph's kernels that only move memory. */
-export function trafficOf({ timeline, facts }: LintContext): TrafficStep[] {
-  return timeline.steps.flatMap(({ nodes, scope, work, detail, runs, product }) =>
-    scope === facts.root && product === undefined && work.kind === "traffic"
-      ? [{ nodes, work, detail, runs }]
-      : [],
-  );
 }
 
 /** The model after a patch, as if it had been written and read again. */

@@ -1,32 +1,27 @@
-/** @file What rules still find in a fixed model that a safe fix could have repaired: each with the reason that it did not. */
-import type { CostedProduct, LintContext } from "../lint/context.ts";
+/** @file What a safe fix could still repair in a fixed model: each with the reason that it did not. */
 import { explainer } from "../passes/align/remainder.ts";
+import { trafficOf, type Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
-import { type FixNote, type FixSettings, pricingOf, trafficOf, unboundFacts } from "./pipeline.ts";
+import { type FixNote, type FixSettings, pricingOf, unboundFacts } from "./pipeline.ts";
 
 /**
  * A note for every product that is still off the multiple and would be faster, seen by itself, if it were not. `left`
  * failed verification.
  */
 export function remainderNotes(
-  context: LintContext,
+  workload: Workload,
   settings: FixSettings,
   left: readonly LeftPiece[],
 ): FixNote[] {
-  const products = new Map<object, CostedProduct>(context.products.map((product) => [product, product]));
-  const found = (settings.rules ?? []).flatMap((rule) =>
-    [...rule.check(context)].flatMap(({ at, saves, fix }) => {
-      const isSafe = (fix ?? rule.fix) === "safe";
-      const product = products.get(at);
-      if (!isSafe || product === undefined || saves === undefined) return [];
-      return [{ rule: rule.code, product, microseconds: saves.microseconds }];
-    }),
-  );
+  const found = settings.remaining?.(workload) ?? [];
   if (found.length === 0) return [];
   const reasonFor = explainer({
-    facts: unboundFacts(context),
-    work: { products: context.products.filter(({ scope }) => scope.isMain), traffic: trafficOf(context) },
-    pricing: pricingOf(context, settings),
+    facts: unboundFacts(workload),
+    work: {
+      products: workload.products.filter(({ scope }) => scope.isMain),
+      traffic: trafficOf(workload),
+    },
+    pricing: pricingOf(workload, settings),
     leftOut:
       left.length === 0
         ? undefined

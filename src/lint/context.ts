@@ -2,29 +2,22 @@
 import type { CostModel, Estimate, Saving } from "../cost/model.ts";
 import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
-import type { Product, UnresolvedProduct } from "../facts/products.ts";
+import type { UnresolvedProduct } from "../facts/products.ts";
 import type { ComputeType, Precision, Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Model } from "../ir/model.ts";
-import type { ProductWork, Work } from "../ops/work.ts";
-import type { Timeline } from "./timeline.ts";
+import type { Work } from "../ops/work.ts";
+import type { CostedProduct } from "../workload/product.ts";
+import type { Timeline } from "../workload/timeline.ts";
+import type { Workload } from "../workload/workload.ts";
 
 export type { AttentionWork, ConvWork, GemmWork, ProductWork, TrafficWork, Work } from "../ops/work.ts";
+export type { CostedProduct } from "../workload/product.ts";
+export type { Step } from "../workload/timeline.ts";
 export type { Estimate, Saving };
 
-/** A product with every symbol bound, and what it takes on the target. */
-export interface CostedProduct extends Product {
-  /** `work` with numbers for symbols. */
-  readonly sizes: ProductWork<number>;
-  /** How often it runs in one run of the model: a loop's trip count, else 1. */
-  readonly runs: number;
-  /** Of one run. */
-  readonly estimate: Estimate;
-  /** Of all runs. */
-  readonly microseconds: number;
-}
-
-export class LintContext {
+/** A model's workload, and the cost model that rules ask what a change would make of it. */
+export class LintContext implements Workload {
   readonly model: Model;
   readonly facts: Facts;
   readonly target: Target;
@@ -35,24 +28,15 @@ export class LintContext {
   readonly bindings: ReadonlyMap<string, number>;
   readonly #cost: CostModel;
 
-  constructor(parts: {
-    readonly model: Model;
-    readonly facts: Facts;
-    readonly target: Target;
-    readonly cost: CostModel;
-    readonly products: readonly CostedProduct[];
-    readonly unresolved: readonly UnresolvedProduct[];
-    readonly timeline: Timeline;
-    readonly bindings: ReadonlyMap<string, number>;
-  }) {
-    this.model = parts.model;
-    this.facts = parts.facts;
-    this.target = parts.target;
-    this.products = parts.products;
-    this.unresolved = parts.unresolved;
-    this.timeline = parts.timeline;
-    this.bindings = parts.bindings;
-    this.#cost = parts.cost;
+  constructor(workload: Workload, cost: CostModel) {
+    this.model = workload.model;
+    this.facts = workload.facts;
+    this.target = workload.target;
+    this.products = workload.products;
+    this.unresolved = workload.unresolved;
+    this.timeline = workload.timeline;
+    this.bindings = workload.bindings;
+    this.#cost = cost;
   }
 
   /** What the target computes operands of `dtype` in. */

@@ -11,7 +11,7 @@ import type { CostedProduct, LintContext } from "./context.ts";
 export { groupBy } from "../ir/group.ts";
 export { labelOf, type Node, operatorOf, type Value } from "../ir/model.ts";
 export { isOp } from "../ops/ask.ts";
-export { patternOf } from "./traffic.ts";
+export { patternOf } from "../workload/traffic.ts";
 
 /** Sizes with every symbol bound as the run binds it; undefined where some stay unknown. */
 export function sizesOf(value: Value, scope: Scope, context: LintContext): number[] | undefined {

@@ -4,7 +4,7 @@ import type { DType } from "../ir/dtype.ts";
 import { maxOf } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
-import { ConstantValues } from "./constants.ts";
+import { ConstantValues } from "../workload/constants.ts";
 import type { LintContext } from "./context.ts";
 import { halfFlush, halfMax, halfMinNormal } from "./formats.ts";
 import { constantElements, dtypeOf, isOp, patternOf, sizesOf } from "./graph.ts";

@@ -2,7 +2,7 @@
 import type { Facts } from "../facts/infer.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { ConstantValues } from "./constants.ts";
+import { ConstantValues } from "../workload/constants.ts";
 import { isHalf } from "./formats.ts";
 import { dtypeOf, isOp } from "./graph.ts";
 

@@ -1,9 +1,9 @@
 /** @file A model layer by layer: sizes, work, what bounds it, and what it takes. The rows of `--table`. */
 import { labelOf, operatorOf } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
+import type { Step } from "../workload/timeline.ts";
 import type { LintContext } from "./context.ts";
 import type { Finding, LayerReport } from "./result.ts";
-import type { Step } from "./timeline.ts";
 
 /** One row a kernel, in graph order. */
 export function layersOf(context: LintContext, findings: readonly Finding[]): LayerReport[] {

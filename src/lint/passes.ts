@@ -1,24 +1,26 @@
 /** @file Memory-bound work over a whole value: what an operator of its own costs. */
 import type { Scope } from "../facts/scope.ts";
-import { dtypes } from "../ir/dtype.ts";
 import type { Value } from "../ir/model.ts";
 import type { TrafficPattern, TrafficWork } from "../ops/work.ts";
+import * as extents from "../workload/extent.ts";
 import type { LintContext } from "./context.ts";
-import { dtypeOf, sizesOf } from "./graph.ts";
 
 /** Reads every element of a value and writes as many; undefined where its type or size is not known. */
 export function passOver(
   value: Value | undefined,
   scope: Scope,
   pattern: TrafficPattern,
-  context: LintContext,
+  { bindings }: LintContext,
 ): TrafficWork<number> | undefined {
-  const sizes = value && sizesOf(value, scope, context);
-  const dtype = dtypeOf(value, scope);
-  if (sizes === undefined || dtype === undefined) return undefined;
-  const columns = sizes.at(-1) ?? 1;
-  const elements = sizes.reduce((total, size) => total * size, 1);
-  const bytes = (elements * dtypes[dtype].bits) / 8;
-  const rows = elements / Math.max(columns, 1);
-  return { kind: "traffic", pattern, rows, columns, bytesRead: bytes, bytesWritten: bytes, dtype };
+  const extent = value && extents.extentOf(scope.fact(value), bindings);
+  return extent && extents.passOver(extent, pattern);
+}
+
+/** The pass that changes a value's layout; undefined where both layouts are the same bytes. */
+export function conversionWork(
+  value: Value,
+  scope: Scope,
+  { bindings }: LintContext,
+): TrafficWork<number> | undefined {
+  return extents.layoutPass(scope.fact(value), bindings);
 }

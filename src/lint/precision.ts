@@ -2,8 +2,8 @@
 import type { Saving } from "../cost/model.ts";
 import type { Precision } from "../hardware/target.ts";
 import { maxOf, minOf } from "../ir/lists.ts";
+import type { Step } from "../workload/timeline.ts";
 import type { LintContext } from "./context.ts";
-import type { Step } from "./timeline.ts";
 
 /** All runs of a step. The model's error at one precision is its error at the other: the interval scales along. */
 export function stepSavingAt(step: Step, from: Precision, to: Precision, context: LintContext): Saving {

@@ -2,14 +2,12 @@
 
 import type { Scope } from "../facts/scope.ts";
 import { DisjointSets } from "../ir/disjoint-sets.ts";
-import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
 import type { Layout } from "../ops/traits.ts";
-import type { TrafficWork } from "../ops/work.ts";
-import { ConstantValues } from "./constants.ts";
+import { ConstantValues } from "../workload/constants.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
-import { dtypeOf, ProductIndex, patternOf, sizesOf } from "./graph.ts";
+import { ProductIndex, patternOf } from "./graph.ts";
 
 export interface LayoutRegion {
   readonly scope: Scope;
@@ -126,28 +124,4 @@ function append<K, T>(lists: Map<K, T[]>, key: K, item: T): void {
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [item]);
   else list.push(item);
-}
-
-/** The pass that changes a value's layout; undefined where both layouts are the same bytes. */
-export function conversionWork(
-  value: Value,
-  scope: Scope,
-  context: LintContext,
-): TrafficWork<number> | undefined {
-  const sizes = sizesOf(value, scope, context);
-  const dtype = dtypeOf(value, scope);
-  if (sizes === undefined || dtype === undefined) return undefined;
-  const [batch = 1, channels = 1, ...spatial] = sizes;
-  const positions = spatial.reduce((total, size) => total * size, 1);
-  if (channels === 1 || positions === 1) return undefined;
-  const bytes = (batch * channels * positions * dtypes[dtype].bits) / 8;
-  return {
-    kind: "traffic",
-    pattern: "copy",
-    rows: batch * positions,
-    columns: channels,
-    bytesRead: bytes,
-    bytesWritten: bytes,
-    dtype,
-  };
 }

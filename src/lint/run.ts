@@ -1,14 +1,9 @@
 /** @file One model through the rules: facts, costs, findings, thresholds. */
 import { createHash } from "node:crypto";
-import type { CostModel } from "../cost/model.ts";
-import { inferFacts } from "../facts/infer.ts";
-import { extractProducts, type Product } from "../facts/products.ts";
-import type { Target } from "../hardware/target.ts";
-import { evaluateDim } from "../ir/dim.ts";
+import { invalidNode } from "../facts/invalid-node.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
-import { plausibleSizes } from "../ir/symbols.ts";
-import { bindWork } from "../ops/work.ts";
-import { type CostedProduct, LintContext } from "./context.ts";
+import { priceModel, type WorkloadSettings } from "../workload/workload.ts";
+import { LintContext } from "./context.ts";
 import { layersOf } from "./layers.ts";
 import { contradictionNotices } from "./notices.ts";
 import type {
@@ -22,17 +17,8 @@ import type {
 } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
 import { originOf } from "./source.ts";
-import { buildTimeline } from "./timeline.ts";
 
-/** What facts and predicted times depend on. */
-export interface ContextSettings {
-  readonly target: Target;
-  readonly cost: CostModel;
-  readonly shapes?: ReadonlyMap<string, readonly number[]> | undefined;
-  readonly dims?: ReadonlyMap<string, number> | undefined;
-}
-
-export interface LintSettings extends ContextSettings {
+export interface LintSettings extends WorkloadSettings {
   readonly rules: readonly AnyRule[];
   /** By rule code; a rule without an entry keeps its own severity. */
   readonly severities: ReadonlyMap<string, Severity | "off">;
@@ -57,7 +43,7 @@ export interface LintSettings extends ContextSettings {
 
 /** Lints an open model. Throws InputError where shapes or symbols given by the user do not fit it. */
 export function lintModel(model: Model, settings: LintSettings): ModelReport {
-  const context = buildContext(model, settings);
+  const context = new LintContext(priceModel(model, settings), settings.cost);
   const found: Finding[] = [];
   const below = { count: 0, microseconds: 0 };
   let suppressed = 0;
@@ -90,35 +76,6 @@ export function lintModel(model: Model, settings: LintSettings): ModelReport {
     }
   }
   return assemble(context, settings, found, below, suppressed);
-}
-
-/**
- * Facts, products and times of a model: what rules, and later passes, decide by. `facts` are given where the model has
- * been inferred with these shapes and sizes before.
- */
-export function buildContext(
-  model: Model,
-  settings: ContextSettings,
-  facts = inferFacts(model, { shapes: settings.shapes, dims: settings.dims }),
-): LintContext {
-  const { target, cost } = settings;
-  const { products, unresolved } = extractProducts(facts);
-  const bindings = new Map([...plausibleSizes(model, facts.symbols), ...facts.bindings]);
-  const costed = products.flatMap((product) => costProduct(product, bindings, settings) ?? []);
-  const timeline = buildTimeline({ facts, products: costed, bindings, target, cost });
-  return new LintContext({ model, facts, target, cost, products: costed, unresolved, timeline, bindings });
-}
-
-function costProduct(
-  product: Product,
-  bindings: ReadonlyMap<string, number>,
-  settings: ContextSettings,
-): CostedProduct | undefined {
-  const sizes = bindWork(product.work, bindings);
-  if (sizes === undefined) return undefined;
-  const runs = evaluateDim(product.scope.totalRepeat, bindings) ?? 1;
-  const estimate = settings.cost.estimate(sizes, settings.target);
-  return { ...product, sizes, runs, estimate, microseconds: estimate.microseconds * runs };
 }
 
 /** What a finding is known by from run to run. */
@@ -235,7 +192,7 @@ function assemble(
     skipped: skippedOf(context),
     notices: [...settings.notices, ...contradictionNotices(facts)],
     ...(settings.layers === true ? { layers: layersOf(context, found) } : {}),
-    error: errorOf(context),
+    error: invalidNode(facts),
   };
 }
 
@@ -254,14 +211,4 @@ function parametersOf(model: Model): number {
 function skippedOf({ facts, unresolved }: LintContext): ModelReport["skipped"] {
   const skipped = [...facts.skipped, ...unresolved];
   return skipped.map(({ node, reason }) => ({ node: labelOf(node), op: operatorOf(node), reason }));
-}
-
-/** An operator whose inputs contradict its definition is a broken model, whatever else was found. */
-export function errorOf({ model, facts }: Pick<LintContext, "model" | "facts">): ModelReport["error"] {
-  const wrong = facts.skipped.filter(({ kind }) => kind === "shape-error");
-  const [first] = wrong;
-  if (first === undefined) return null;
-  const more = wrong.length > 1 ? ` (and ${wrong.length - 1} more)` : "";
-  const where = `node "${labelOf(first.node)}" (${operatorOf(first.node)})`;
-  return { code: "invalid-node", message: `${model.path}: ${where}: ${first.reason}${more}` };
 }

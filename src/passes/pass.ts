@@ -1,34 +1,18 @@
 /** @file What a pass is: a model and its facts in, a patch and an account of it out. It reads no file and writes none. */
 import type { WorkDetail } from "../cost/terms.ts";
 import type { Facts } from "../facts/infer.ts";
-import type { Product } from "../facts/products.ts";
 import type { Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Model, Node } from "../ir/model.ts";
 import type { OpenTensor, Patch } from "../ir/patch.ts";
-import type { ProductWork, TrafficWork, Work } from "../ops/work.ts";
+import type { Work } from "../ops/work.ts";
+import type { CostedProduct } from "../workload/product.ts";
+import type { TrafficStep } from "../workload/timeline.ts";
 import type { FreshNames } from "./names.ts";
 
 /** In the order they run. */
 export const passNames = ["fold", "heads", "align", "half", "channels-last"] as const;
 export type PassName = (typeof passNames)[number];
-
-/** A product with its symbols bound. */
-export interface SizedProduct extends Product {
-  readonly sizes: ProductWork<number>;
-  /** How often it runs in one run of the model. */
-  readonly runs: number;
-}
-
-/** A kernel that only moves memory: a chain of elementwise nodes, a pool, a concatenation. */
-export interface TrafficStep {
-  readonly nodes: readonly Node[];
-  /** Of one run. */
-  readonly work: TrafficWork<number>;
-  /** Which operator it is, where its time was measured by itself. */
-  readonly detail: WorkDetail;
-  readonly runs: number;
-}
 
 /** The cost model as a pass asks it, for one target. */
 export interface Pricing {
@@ -85,7 +69,7 @@ export interface PassContext {
   /** Inferred without the sizes that the user binds: what is written must hold at every size. */
   readonly facts: Facts;
   /** At the sizes that price it. */
-  readonly products: readonly SizedProduct[];
+  readonly products: readonly CostedProduct[];
   /** What runs between products, of the main graph. */
   readonly traffic: readonly TrafficStep[];
   readonly pricing: Pricing;

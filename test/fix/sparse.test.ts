@@ -6,6 +6,8 @@ import { Tensor } from "onnxruntime-node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import misalignedConvChannels from "../../rules/misaligned-conv-channels.ts";
 import { fixModel } from "../../src/fix/fix.ts";
+import type { FixSettings } from "../../src/fix/pipeline.ts";
+import { fixableProducts } from "../../src/lint/fixable.ts";
 import { openModel } from "../../src/onnx/open.ts";
 import { align } from "../../src/passes/align/align.ts";
 import { channelsLast } from "../../src/passes/channels-last/channels-last.ts";
@@ -86,7 +88,11 @@ it("A sparse weight is named where it is why a product stays off the multiple", 
     initializer: dense,
     sparseInitializer: [sparse("w1", [oddWidth, 32, 3, 3])],
   });
-  const settings = { ...settingsFor(), rules: [misalignedConvChannels] };
+  const plain = settingsFor();
+  const settings: FixSettings = {
+    ...plain,
+    remaining: (workload) => fixableProducts([misalignedConvChannels], workload, plain.cost),
+  };
   const { notes } = await fixModel(requestFor(file, { settings }));
   expect(notes.map(({ message }) => message).join("\n")).toContain(
     `${oddWidth}: "w1" is a sparse tensor, which stays as it is`,

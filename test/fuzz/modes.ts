@@ -19,6 +19,7 @@ import { findGpu } from "../../src/hardware/gpus.ts";
 import { stacks } from "../../src/hardware/stacks.ts";
 import { lint } from "../../src/index.ts";
 import { InputError } from "../../src/ir/errors.ts";
+import { fixableProducts } from "../../src/lint/fixable.ts";
 import { openModel } from "../../src/onnx/open.ts";
 import { reportOf } from "../../src/report/summary.ts";
 import { type Mode as FixMode, modes as fixModes } from "../fix/drawn.ts";
@@ -114,7 +115,7 @@ function settingsOf(mode: FixMode): FixSettings {
     cost,
     passes: fixModes[mode].passes,
     minSaving: 0,
-    rules,
+    remaining: (workload) => fixableProducts(rules, workload, cost),
     options: {
       halfType: fixModes[mode].half === "bf16" ? "bfloat16" : "float16",
       halfIo: false,

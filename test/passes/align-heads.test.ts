@@ -1,11 +1,10 @@
 /** Padding of the depth of heads through attention, in one operator and written out, against ONNX Runtime. */
 import { describe, expect, it } from "vitest";
 import { type Attributes, type GraphBuilder, model } from "../../fixtures/builder.ts";
-import { inferFacts } from "../../src/facts/infer.ts";
-import { extractProducts } from "../../src/facts/products.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
-import { bindWork } from "../../src/ops/work.ts";
 import { paddedWork } from "../../src/passes/align/padded.ts";
+import { priceModel } from "../../src/workload/workload.ts";
+import { settingsFor } from "../fix/models.ts";
 import { type Feeds, floats } from "./folding.ts";
 import { expectSamePadded, fateOf, ints, type Padding, padEverything, weight } from "./padding.ts";
 
@@ -52,13 +51,12 @@ function expectPadded(padding: Padding, names: readonly string[]): void {
 
 /** What the cost model is told of the products of `type`, padded. */
 function worksOf(bytes: Uint8Array, { relations, sizes }: Padding, type: string) {
-  const { products } = extractProducts(inferFacts(modelFromBytes(bytes)));
+  const { products } = priceModel(modelFromBytes(bytes), settingsFor());
   const named = products.filter(({ node }) => node.opType === type);
   return named.map((product) => {
     const node = relations.scope.graph.nodes.find(({ name }) => name === product.node.name);
-    const bound = bindWork(product.work, new Map());
-    if (node === undefined || bound === undefined) throw new Error(`no sizes of ${type}`);
-    return paddedWork({ ...product, node, sizes: bound, runs: 1 }, relations, sizes, new Map());
+    if (node === undefined) throw new Error(`no ${type} of that name`);
+    return paddedWork({ ...product, node }, relations, sizes, new Map());
   });
 }
 

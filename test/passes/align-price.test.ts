@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { type FixSettings, runPasses } from "../../src/fix/pipeline.ts";
-import { buildContext } from "../../src/lint/run.ts";
 import type { OpenModel } from "../../src/onnx/open.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { align } from "../../src/passes/align/align.ts";
+import { priceModel } from "../../src/workload/workload.ts";
 import { convolutions, settingsFor } from "../fix/models.ts";
 import { floats, info, modelBytes, node, type types } from "../onnx/build.ts";
 import { noise } from "./folding.ts";
@@ -66,7 +66,7 @@ function tied(rows: number, tokens: number): types.IGraphProto {
 }
 
 function timeOf(model: OpenModel, settings: FixSettings): number {
-  return buildContext(model, settings).timeline.microseconds;
+  return priceModel(model, settings).timeline.microseconds;
 }
 
 describe("the saving that padding is chosen for", () => {
@@ -96,7 +96,7 @@ describe("the saving that padding is chosen for", () => {
     const settings = settingsFor([align]);
     const { model } = runPasses(modelFromBytes(modelBytes(head())), settings);
     expect(model.graph.nodes.map(({ opType }) => opType)).toEqual(["MatMul", "Slice"]);
-    const { timeline } = buildContext(model, settings);
+    const { timeline } = priceModel(model, settings);
     const slice = timeline.steps.find(({ nodes }) => nodes[0]?.opType === "Slice");
     expect(slice?.microseconds).toBeGreaterThan(1);
   });

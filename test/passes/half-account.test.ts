@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { asStored, runPasses } from "../../src/fix/pipeline.ts";
-import { buildContext } from "../../src/lint/run.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { half } from "../../src/passes/half/half.ts";
+import { priceModel } from "../../src/workload/workload.ts";
 import { settingsFor } from "../fix/models.ts";
 import { countOf, weight } from "./halving.ts";
 
@@ -15,7 +15,7 @@ function halve(bytes: Uint8Array, halfOnlyWhereFaster: boolean) {
   const fixed = runPasses(before, { ...settings, options });
   const again = runPasses(fixed.model, { ...settings, options });
   expect(again.changed).toBe(false);
-  const time = (at: typeof before) => buildContext(at, asStored(settings)).timeline.microseconds;
+  const time = (at: typeof before) => priceModel(at, asStored(settings)).timeline.microseconds;
   return { ...fixed, saved: time(before) - time(fixed.model) };
 }
 

@@ -10,7 +10,6 @@ import type { Target } from "../../src/hardware/target.ts";
 import type { DType } from "../../src/ir/dtype.ts";
 import type { Graph } from "../../src/ir/model.ts";
 import { FreshNames } from "../../src/ir/names.ts";
-import { buildContext } from "../../src/lint/run.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";
 import { typeErrors } from "../../src/passes/half/check.ts";
@@ -18,6 +17,7 @@ import { emulateHalf } from "../../src/passes/half/emulate.ts";
 import { half } from "../../src/passes/half/half.ts";
 import type { PassContext, PassNote, PassOptions, Pricing } from "../../src/passes/pass.ts";
 import { encodeNumbers } from "../../src/passes/tensors.ts";
+import { priceModel } from "../../src/workload/workload.ts";
 import { bytesOfModel, difference, type Feeds, floats, noise, run, volume } from "./folding.ts";
 
 function testGpu() {
@@ -94,7 +94,7 @@ function contextOf(before: OpenModel, options: Partial<PassOptions>): PassContex
     account: {
       estimate: (work) => cost.estimate(work, target).microseconds,
       microsecondsWith: (patch) =>
-        buildContext(patch.isEmpty ? before : patched(before, patch, "half.seen"), { target, cost }).timeline
+        priceModel(patch.isEmpty ? before : patched(before, patch, "half.seen"), { target, cost }).timeline
           .microseconds,
     },
     pricing: { bindings: new Map([...facts.symbols].map((name) => [name, 1])) },

@@ -3,7 +3,8 @@ import { type Atom, atomsOf, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { labelOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
-import type { Pass, PassContext, PassNote, PassResult, SizedProduct } from "../pass.ts";
+import type { CostedProduct } from "../../workload/product.ts";
+import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
 import { applyPadding } from "./apply.ts";
 import { type Choice, choosePadding } from "./choose.ts";
 import { freeAtoms } from "./free-atoms.ts";
@@ -94,7 +95,7 @@ function countOf(component: Component, relations: Relations): number {
   return component.products.filter((product) => touches(product, component.sizes, relations)).length;
 }
 
-function touches(product: SizedProduct, sizes: ReadonlyMap<Atom, number>, relations: Relations): boolean {
+function touches(product: CostedProduct, sizes: ReadonlyMap<Atom, number>, relations: Relations): boolean {
   return product.nodes.some((node) =>
     [...node.inputs, ...node.outputs].some((value) =>
       (value === undefined ? [] : (relations.axesOf(value) ?? [])).some(
@@ -105,7 +106,7 @@ function touches(product: SizedProduct, sizes: ReadonlyMap<Atom, number>, relati
 }
 
 /** Why each axis of a product that is off the multiple stays so: what a report says of the remainder. */
-export function reasonsAgainst(product: SizedProduct, relations: Relations): readonly string[] {
+export function reasonsAgainst(product: CostedProduct, relations: Relations): readonly string[] {
   const reasons = new Set<string>();
   for (const node of product.nodes) {
     for (const value of [...node.inputs, ...node.outputs]) {

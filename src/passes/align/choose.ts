@@ -7,7 +7,9 @@ import type { Atom } from "../../ir/axis.ts";
 import { DisjointSets } from "../../ir/disjoint-sets.ts";
 import { push } from "../../ir/group.ts";
 import type { Value } from "../../ir/model.ts";
-import type { PassContext, Pricing, SizedProduct, TrafficStep } from "../pass.ts";
+import type { CostedProduct } from "../../workload/product.ts";
+import type { TrafficStep } from "../../workload/timeline.ts";
+import type { PassContext, Pricing } from "../pass.ts";
 import { isStored } from "../stored.ts";
 import { freeAtomsOf } from "./free-atoms.ts";
 import { ItemTimes } from "./item-times.ts";
@@ -64,7 +66,7 @@ export function problemsOf(
     if (first === undefined) continue;
     for (const atom of more) groups.join(atom, first);
   }
-  const problems = new Map<Atom, { atoms: Set<Atom>; products: Map<SizedProduct, readonly Atom[]> }>();
+  const problems = new Map<Atom, { atoms: Set<Atom>; products: Map<CostedProduct, readonly Atom[]> }>();
   for (const [index, own] of touched.entries()) {
     const [first] = own;
     const product = products[index];

@@ -6,7 +6,9 @@ import { type Axis, resolveAxis } from "../../ir/axis.ts";
 import { pushAll } from "../../ir/lists.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import { findOp } from "../../ops/registry.ts";
-import type { Pricing, SizedProduct, TrafficStep } from "../pass.ts";
+import type { CostedProduct } from "../../workload/product.ts";
+import type { TrafficStep } from "../../workload/timeline.ts";
+import type { Pricing } from "../pass.ts";
 import { LiveGrowth } from "./live-growth.ts";
 import type { LiveAxis, LiveSizes } from "./live-sizes.ts";
 import { mayGrow, paddedWork, rewrittenAttributes } from "./padded.ts";
@@ -144,7 +146,7 @@ class RewrittenTime extends SizedTime {
 export class ItemTimes {
   readonly #relations: Relations;
   readonly #pricing: Pricing;
-  readonly #known = new Map<SizedProduct | TrafficStep, Memo>();
+  readonly #known = new Map<CostedProduct | TrafficStep, Memo>();
   readonly #works = new Map<string, number>();
 
   constructor(relations: Relations, pricing: Pricing) {
@@ -153,7 +155,7 @@ export class ItemTimes {
   }
 
   /** Of all runs, at the sizes that `live` has when asked. */
-  product(product: SizedProduct, live: LiveSizes): Time {
+  product(product: CostedProduct, live: LiveSizes): Time {
     const { decomposed } = product;
     const values = [...valuesOf([product.node])];
     if (decomposed !== undefined) pushAll(values, valuesOf([decomposed.scores, decomposed.output]));
@@ -178,7 +180,7 @@ export class ItemTimes {
 
   /** By everything that the price depends on: sizes of axes, and attributes that follow them. */
   #remembered(
-    item: SizedProduct | TrafficStep,
+    item: CostedProduct | TrafficStep,
     axes: readonly Axis[],
     nodes: readonly Node[],
     live: LiveSizes,
@@ -197,13 +199,13 @@ export class ItemTimes {
       : new RewrittenTime(known, price, followed, rewrites, live);
   }
 
-  #knownOf(item: SizedProduct | TrafficStep): Memo {
+  #knownOf(item: CostedProduct | TrafficStep): Memo {
     const known = this.#known.get(item) ?? new Memo();
     this.#known.set(item, known);
     return known;
   }
 
-  #productTime(product: SizedProduct, live: LiveSizes): number {
+  #productTime(product: CostedProduct, live: LiveSizes): number {
     const { estimate, bindings } = this.#pricing;
     const work = paddedWork(product, this.#relations, live.sizes, bindings) ?? product.sizes;
     const key = JSON.stringify(work);

@@ -2,10 +2,12 @@
 import { evaluateDim } from "../../ir/dim.ts";
 import { bytesOf, type DType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
-import type { Pricing, TrafficStep } from "../pass.ts";
+import type { Extent } from "../../workload/extent.ts";
+import type { TrafficStep } from "../../workload/timeline.ts";
+import type { Pricing } from "../pass.ts";
 import type { Follower, LiveAxis, LiveSizes } from "./live-sizes.ts";
 import type { Relations } from "./relate.ts";
-import { type Extent, extentOf, type Growth, measuredValues, unpadded } from "./traffic-time.ts";
+import { type Growth, measuredValues, paddedExtent, unpadded } from "./traffic-time.ts";
 
 export class LiveGrowth implements Growth {
   read = 0;
@@ -15,7 +17,7 @@ export class LiveGrowth implements Growth {
   constructor(step: TrafficStep, live: LiveSizes, relations: Relations, pricing: Pricing) {
     let largest: { readonly plain: Extent; readonly padded: Extent } | undefined;
     for (const { value, role } of measuredValues(step, relations)) {
-      const plain = extentOf(value, unpadded, relations, pricing);
+      const plain = paddedExtent(value, unpadded, relations, pricing);
       const shape = plain && liveShape(value, live, relations, pricing);
       if (plain === undefined || shape === undefined) continue;
       const padded = new LiveExtent(shape, plain, (bytes) => {

@@ -6,7 +6,7 @@ import type { Node, Value } from "../../ir/model.ts";
 import type { Fact } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { bindWork, type ProductWork, type TrafficWork } from "../../ops/work.ts";
-import type { SizedProduct } from "../pass.ts";
+import type { CostedProduct } from "../../workload/product.ts";
 import { freeAtomsOf } from "./free-atoms.ts";
 import type { Relations, Rewrite } from "./relate.ts";
 
@@ -69,7 +69,7 @@ export function mayGrow(axis: Axis): boolean {
 
 /** The product's work at padded sizes; undefined where its operator cannot tell. */
 export function paddedWork(
-  product: SizedProduct,
+  product: CostedProduct,
   relations: Relations,
   sizes: PaddedSizes,
   bindings: ReadonlyMap<string, number>,
@@ -98,7 +98,7 @@ export function paddedTraffic(
 
 /** Of attention written out, only the depth of a head can be padded: queries × keys sum over it. */
 function paddedAttention(
-  product: SizedProduct,
+  product: CostedProduct,
   relations: Relations,
   sizes: PaddedSizes,
 ): ProductWork<number> | undefined {
@@ -114,7 +114,7 @@ function paddedAttention(
 }
 
 /** Atoms that change a product's sizes. */
-export function atomsOfProduct({ nodes }: SizedProduct, relations: Relations): ReadonlySet<Atom> {
+export function atomsOfProduct({ nodes }: CostedProduct, relations: Relations): ReadonlySet<Atom> {
   return freeAtomsOf(
     nodes.flatMap(({ inputs, outputs }) => [...inputs, ...outputs]),
     relations,

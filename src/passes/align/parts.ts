@@ -1,13 +1,14 @@
 /** @file Names of what the padding pass decides, the same in every run over one model: by them parts are left out. */
 import type { Atom } from "../../ir/axis.ts";
 import { labelOf } from "../../ir/model.ts";
-import type { PassContext, SizedProduct } from "../pass.ts";
+import type { CostedProduct } from "../../workload/product.ts";
+import type { PassContext } from "../pass.ts";
 import { atomsOfProduct } from "./padded.ts";
 import type { Relations } from "./relate.ts";
 
 /** Each free atom that products have, by the first of them and its size there: `up: 67`. */
 export function partNames(
-  products: readonly SizedProduct[],
+  products: readonly CostedProduct[],
   relations: Relations,
 ): ReadonlyMap<Atom, string> {
   const names = new Map<Atom, string>();

@@ -5,7 +5,9 @@
 import type { Atom, PaddedSizes } from "../../ir/axis.ts";
 import { push } from "../../ir/group.ts";
 import type { Value } from "../../ir/model.ts";
-import type { Pricing, SizedProduct, TrafficStep } from "../pass.ts";
+import type { CostedProduct } from "../../workload/product.ts";
+import type { TrafficStep } from "../../workload/timeline.ts";
+import type { Pricing } from "../pass.ts";
 import type { ItemTimes, Time } from "./item-times.ts";
 import { LiveSizes } from "./live-sizes.ts";
 import type { Relations } from "./relate.ts";
@@ -14,7 +16,7 @@ import { edgeTime } from "./traffic-time.ts";
 /** Atoms decided together, and what padding them is predicted to do. */
 export interface Component {
   readonly atoms: readonly Atom[];
-  readonly products: readonly SizedProduct[];
+  readonly products: readonly CostedProduct[];
   /** Chosen sizes of the atoms that are padded; empty where nothing pays. */
   readonly sizes: ReadonlyMap<Atom, number>;
   /** Of the best padding found, chosen or not. */
@@ -63,13 +65,13 @@ export function candidatesOf(size: number): number[] {
 export class Problem {
   readonly #relations: Relations;
   readonly #atoms: readonly Atom[];
-  readonly #products: readonly SizedProduct[];
+  readonly #products: readonly CostedProduct[];
   readonly #around: Surroundings;
   readonly #pricing: Pricing;
   readonly #times: ItemTimes;
   readonly #live = new LiveSizes();
   /** The time of each product, step and edge at the sizes of the moment. */
-  readonly #timeOf = new Map<SizedProduct | TrafficStep | Value, Time>();
+  readonly #timeOf = new Map<CostedProduct | TrafficStep | Value, Time>();
   /** Of what has an atom, and of everything, in the order in which it is added up. */
   readonly #timesOf = new Map<Atom, readonly Time[]>();
   readonly #allTimes: readonly Time[];
@@ -78,7 +80,7 @@ export class Problem {
   constructor(
     relations: Relations,
     atoms: ReadonlySet<Atom>,
-    products: ReadonlyMap<SizedProduct, readonly Atom[]>,
+    products: ReadonlyMap<CostedProduct, readonly Atom[]>,
     around: Surroundings,
     pricing: Pricing,
     times: ItemTimes,
@@ -89,7 +91,7 @@ export class Problem {
     this.#around = around;
     this.#pricing = pricing;
     this.#times = times;
-    const productsOf = new Map<Atom, SizedProduct[]>();
+    const productsOf = new Map<Atom, CostedProduct[]>();
     for (const [product, own] of products) for (const atom of own) push(productsOf, atom, product);
     for (const atom of this.#atoms)
       this.#timesOf.set(atom, this.#timesOfOne(productsOf.get(atom) ?? [], atom));
@@ -206,7 +208,7 @@ export class Problem {
   }
 
   /** Products, then what else has the atom. */
-  #timesOfOne(products: readonly SizedProduct[], atom: Atom): readonly Time[] {
+  #timesOfOne(products: readonly CostedProduct[], atom: Atom): readonly Time[] {
     const times: Time[] = [];
     for (const product of products) times.push(this.#productTime(product));
     for (const step of this.#around.traffic.get(atom) ?? []) times.push(this.#stepTime(step));
@@ -225,7 +227,7 @@ export class Problem {
     return [...times];
   }
 
-  #productTime(product: SizedProduct): Time {
+  #productTime(product: CostedProduct): Time {
     return this.#timeOf.get(product) ?? this.#keep(product, this.#times.product(product, this.#live));
   }
 
@@ -238,7 +240,7 @@ export class Problem {
     return this.#timeOf.get(value) ?? this.#keep(value, { microseconds });
   }
 
-  #keep(item: SizedProduct | TrafficStep | Value, time: Time): Time {
+  #keep(item: CostedProduct | TrafficStep | Value, time: Time): Time {
     this.#timeOf.set(item, time);
     return time;
   }

@@ -4,7 +4,8 @@ import { type Atom, type Axis, atomsOf, sizeOfAxis } from "../../ir/axis.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
-import type { PassContext, Pricing, SizedProduct } from "../pass.ts";
+import type { CostedProduct } from "../../workload/product.ts";
+import type { PassContext, Pricing } from "../pass.ts";
 import { choosePadding, type MeasuredWork } from "./choose.ts";
 import { freeAtoms } from "./free-atoms.ts";
 import { ItemTimes } from "./item-times.ts";
@@ -34,7 +35,7 @@ export function explainer({
   work,
   pricing,
   leftOut,
-}: RemainderInput): (product: SizedProduct) => Reason {
+}: RemainderInput): (product: CostedProduct) => Reason {
   const { relations } = safeRelations(facts);
   if (leftOut !== undefined) blockLeftOut(partNames(work.products, relations), leftOut);
   const atoms = freeAtoms(relations);
@@ -45,7 +46,7 @@ export function explainer({
   const inside = componentOf(
     choosePadding(relations, atoms, work, unbounded, { edges: false, times }).components,
   );
-  const isPadded = (product: SizedProduct, component: Component | undefined) =>
+  const isPadded = (product: CostedProduct, component: Component | undefined) =>
     [...atomsOfProduct(product, relations)].some((atom) => component?.sizes.has(atom));
   return (product) => {
     if (!product.scope.isMain)
@@ -65,7 +66,7 @@ export function explainer({
   };
 }
 
-function componentOf(components: readonly Component[]): Map<SizedProduct, Component> {
+function componentOf(components: readonly Component[]): Map<CostedProduct, Component> {
   return new Map(
     components.flatMap((component) => component.products.map((product) => [product, component] as const)),
   );
@@ -79,7 +80,7 @@ function tooLittle(saves: number, { leastMicroseconds, modelMicroseconds }: Pric
 }
 
 /** `97: LogSoftmax "p" normalizes over it`: what forbids padding the axes that are off the multiple. */
-function blocksOf(product: SizedProduct, relations: Relations): string[] {
+function blocksOf(product: CostedProduct, relations: Relations): string[] {
   const misaligned = new Set(contiguousAxes(product.sizes).filter((size) => size % multiple !== 0));
   const reasons = matrixAxes(product, relations)
     .filter((axis) => misaligned.has(sizeOfAxis(axis)) && !isFree(axis))
@@ -90,7 +91,7 @@ function blocksOf(product: SizedProduct, relations: Relations): string[] {
 }
 
 /** Axes of the product's matrices: channels of a convolution, not its taps and positions. */
-function matrixAxes({ nodes, sizes }: SizedProduct, relations: Relations): Axis[] {
+function matrixAxes({ nodes, sizes }: CostedProduct, relations: Relations): Axis[] {
   const multiplying = nodes.filter(({ domain, opType }) => findOp(domain, opType)?.product === true);
   const found: Axis[] = [];
   for (const { inputs, outputs } of multiplying) {

@@ -1,10 +1,11 @@
 /** @file What padding costs beside products: wider passes over memory, and conversions at the model's inputs and outputs. */
 import { type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
-import { evaluateDim } from "../../ir/dim.ts";
-import { bytesOf, type DType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
 import type { TrafficWork } from "../../ops/work.ts";
-import type { Pricing, TrafficStep } from "../pass.ts";
+import { type Extent, extentOf, passOver } from "../../workload/extent.ts";
+import type { TrafficStep } from "../../workload/timeline.ts";
+import { leaves, readsOf } from "../../workload/traffic.ts";
+import type { Pricing } from "../pass.ts";
 import { isStored } from "../stored.ts";
 import { isInterleaved } from "./edges.ts";
 import { paddedFact, paddedTraffic } from "./padded.ts";
@@ -53,8 +54,8 @@ function positionsTime(value: Value, sizes: PaddedSizes, relations: Relations, p
     const positions = node.inputs[index];
     if (along === undefined || positions === undefined || paddedSize(along, sizes) === sizeOfAxis(along))
       continue;
-    const extent = extentOf(positions, unpadded, relations, pricing);
-    if (extent !== undefined) time += pricing.estimate({ ...copyOf(extent), pattern: "elementwise" });
+    const extent = paddedExtent(positions, unpadded, relations, pricing);
+    if (extent !== undefined) time += pricing.estimate(passOver(extent, "elementwise"));
   }
   return time;
 }
@@ -63,24 +64,17 @@ function conversionTime(value: Value, sizes: PaddedSizes, relations: Relations, 
   const axes = relations.axesOf(value) ?? [];
   if (!value.isInput && !value.isOutput) return 0;
   if (axes.every((axis) => paddedSize(axis, sizes) === sizeOfAxis(axis))) return 0;
-  const plain = extentOf(value, unpadded, relations, pricing);
-  const padded = extentOf(value, sizes, relations, pricing);
+  const plain = paddedExtent(value, unpadded, relations, pricing);
+  const padded = paddedExtent(value, sizes, relations, pricing);
   if (plain === undefined || padded === undefined) return 0;
   // A Pad reads the true lanes, a Slice no others.
   const copy = value.isInput
-    ? { ...copyOf(padded), bytesRead: plain.bytes, bytesWritten: padded.bytes }
-    : copyOf(plain);
+    ? { ...passOver(padded, "copy"), bytesRead: plain.bytes, bytesWritten: padded.bytes }
+    : passOver(plain, "copy");
   const converted = pricing.estimate(copy, { variant: value.isInput ? "pad" : "slice" });
   const gathered = axes.filter((axis) => isInterleaved(axis, sizes));
   if (gathered.some((axis) => paddedSize(axis, sizes) > maxGathered)) return Number.POSITIVE_INFINITY;
   return converted + (gathered.length > 0 ? pricing.estimate(copy, { variant: "gather" }) : 0);
-}
-
-export interface Extent {
-  readonly elements: number;
-  readonly columns: number;
-  readonly bytes: number;
-  readonly dtype: DType;
 }
 
 /** What padding adds to a kernel. */
@@ -92,23 +86,14 @@ export interface Growth {
   readonly largest: { readonly plain: Extent; readonly padded: Extent } | undefined;
 }
 
-function copyOf({ elements, columns, bytes, dtype }: Extent): TrafficWork<number> {
-  const rows = elements / Math.max(columns, 1);
-  return { kind: "traffic", pattern: "copy", rows, columns, bytesRead: bytes, bytesWritten: bytes, dtype };
-}
-
-export function extentOf(
+/** What a value takes at padded sizes. */
+export function paddedExtent(
   value: Value,
   sizes: PaddedSizes,
   relations: Relations,
   { bindings }: Pricing,
 ): Extent | undefined {
-  const fact = paddedFact(value, relations, sizes);
-  if (fact?.kind !== "tensor" || fact.shape === undefined || fact.dtype === undefined) return undefined;
-  const shape = fact.shape.map((dim) => evaluateDim(dim, bindings));
-  if (!shape.every((dim) => dim !== undefined)) return undefined;
-  const elements = shape.reduce((total, dim) => total * dim, 1);
-  return { elements, columns: shape.at(-1) ?? 1, bytes: bytesOf(fact.dtype, elements), dtype: fact.dtype };
+  return extentOf(paddedFact(value, relations, sizes), bindings);
 }
 
 /** Values that a kernel reads from elsewhere, and those that it makes: some are written, others stay inside. */
@@ -118,15 +103,12 @@ export function measuredValues(
 ): { readonly value: Value; readonly role: "read" | "written" | "inside" }[] {
   const inside = new Set(nodes);
   const measured: { readonly value: Value; readonly role: "read" | "written" | "inside" }[] = [];
-  for (const value of new Set(nodes.flatMap((node) => node.inputs))) {
+  for (const value of readsOf(nodes, inside)) {
     // Constants are small, or rows of a table that nothing reads.
-    if (value === undefined || isStored(value, relations.scope)) continue;
-    if (value.producer === undefined || !inside.has(value.producer)) measured.push({ value, role: "read" });
+    if (!isStored(value, relations.scope)) measured.push({ value, role: "read" });
   }
   for (const value of nodes.flatMap((node) => node.outputs)) {
-    if (value === undefined) continue;
-    const leaves = value.isOutput || value.consumers.some((reader) => !inside.has(reader));
-    measured.push({ value, role: leaves ? "written" : "inside" });
+    if (value !== undefined) measured.push({ value, role: leaves(value, inside) ? "written" : "inside" });
   }
   return measured;
 }
@@ -135,8 +117,8 @@ function growthOf(step: TrafficStep, sizes: PaddedSizes, relations: Relations, p
   let [read, written] = [0, 0];
   let largest: Growth["largest"];
   for (const { value, role } of measuredValues(step, relations)) {
-    const plain = extentOf(value, unpadded, relations, pricing);
-    const padded = extentOf(value, sizes, relations, pricing);
+    const plain = paddedExtent(value, unpadded, relations, pricing);
+    const padded = paddedExtent(value, sizes, relations, pricing);
     if (plain === undefined || padded === undefined) continue;
     if (role === "read") read += padded.bytes - plain.bytes;
     else if (plain.elements >= (largest?.plain.elements ?? 0)) largest = { plain, padded };

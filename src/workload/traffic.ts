@@ -1,12 +1,13 @@
 /** @file Memory-bound work of nodes and of chains of elementwise nodes. */
 import type { Scope } from "../facts/scope.ts";
 import { worksOf } from "../facts/works.ts";
-import { type Dim, evaluateDim, mulDims, product } from "../ir/dim.ts";
+import { mulDims, product } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { findOp } from "../ops/registry.ts";
 import type { TrafficPattern, TrafficWork, Work } from "../ops/work.ts";
 import type { ConstantValues } from "./constants.ts";
+import { type Extent, extentOf, passOver } from "./extent.ts";
 
 /** How a node moves memory; undefined for a call, a control structure or an unknown operator. */
 export function patternOf(node: Node, scope: Scope): TrafficPattern | "none" | undefined {
@@ -50,49 +51,39 @@ export function chainWork(
   bindings: ReadonlyMap<string, number>,
 ): TrafficWork<number> | undefined {
   const inside = new Set(nodes);
-  let [bytesRead, bytesWritten, elements, columns] = [0, 0, 0, 1];
-  const seen = new Set<Value>();
-  let dtype: TrafficWork["dtype"] | undefined;
-  for (const node of nodes) {
-    for (const input of node.inputs) {
-      if (
-        input === undefined ||
-        seen.has(input) ||
-        (input.producer !== undefined && inside.has(input.producer))
-      )
-        continue;
-      seen.add(input);
-      const size = sizeOf(input, scope, bindings);
-      // Scalars and small constant vectors stay in cache.
-      if (size !== undefined && !(constants.isFixedValue(input) && size.elements <= 65_536))
-        bytesRead += size.bytes;
-    }
-    for (const output of node.outputs) {
-      const size = output === undefined ? undefined : sizeOf(output, scope, bindings);
-      if (output === undefined || size === undefined) continue;
-      if (size.elements >= elements) [elements, columns, dtype] = [size.elements, size.columns, size.dtype];
-      const leaves = output.isOutput || output.consumers.some((reader) => !inside.has(reader));
-      if (leaves) bytesWritten += size.bytes;
+  let [bytesRead, bytesWritten] = [0, 0];
+  for (const input of readsOf(nodes, inside)) {
+    const extent = extentOf(scope.fact(input), bindings);
+    // Scalars and small constant vectors stay in cache.
+    if (extent !== undefined && !(constants.isFixedValue(input) && extent.elements <= 65_536))
+      bytesRead += extent.bytes;
+  }
+  let largest: Extent | undefined;
+  for (const { outputs } of nodes) {
+    for (const output of outputs) {
+      const extent = output === undefined ? undefined : extentOf(scope.fact(output), bindings);
+      if (output === undefined || extent === undefined) continue;
+      if (extent.elements >= (largest?.elements ?? 0)) largest = extent;
+      if (leaves(output, inside)) bytesWritten += extent.bytes;
     }
   }
-  if (dtype === undefined || elements === 0) return undefined;
-  const rows = elements / Math.max(columns, 1);
-  return { kind: "traffic", pattern: "elementwise", rows, columns, bytesRead, bytesWritten, dtype };
+  if (largest === undefined || largest.elements === 0) return undefined;
+  return { ...passOver(largest, "elementwise"), bytesRead, bytesWritten };
 }
 
-interface Size {
-  readonly elements: number;
-  readonly columns: number;
-  readonly bytes: number;
-  readonly dtype: TrafficWork["dtype"];
+/** Values that a kernel of `nodes` reads and does not make, each once; `inside` are the same nodes. */
+export function readsOf(nodes: readonly Node[], inside: ReadonlySet<Node>): ReadonlySet<Value> {
+  const reads = new Set<Value>();
+  for (const { inputs } of nodes) {
+    for (const input of inputs) {
+      if (input === undefined || (input.producer !== undefined && inside.has(input.producer))) continue;
+      reads.add(input);
+    }
+  }
+  return reads;
 }
 
-function sizeOf(value: Value, scope: Scope, bindings: ReadonlyMap<string, number>): Size | undefined {
-  const fact = scope.fact(value);
-  if (fact?.kind !== "tensor" || fact.dtype === undefined || fact.shape === undefined) return undefined;
-  const elements = evaluateDim(product(fact.shape), bindings);
-  const last: Dim = fact.shape.at(-1) ?? 1;
-  const columns = evaluateDim(last, bindings);
-  if (elements === undefined || columns === undefined) return undefined;
-  return { elements, columns, bytes: (elements * dtypes[fact.dtype].bits) / 8, dtype: fact.dtype };
+/** Whether a value that a kernel makes is written: something outside needs it. */
+export function leaves(value: Value, inside: ReadonlySet<Node>): boolean {
+  return value.isOutput || value.consumers.some((reader) => !inside.has(reader));
 }

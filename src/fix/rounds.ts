@@ -1,0 +1,30 @@
+/** @file Passes again and again, until a model stays as it is. */
+import { InputError } from "../ir/errors.ts";
+import type { OpenModel } from "../onnx/open.ts";
+import { type FixedModel, type FixSettings, runPasses } from "./pipeline.ts";
+
+/** A pass may make room for another: ESLint's bound, never met so far. */
+const maxRounds = 10;
+
+/** Passes in order, again and again while one of them still changes something. Throws InputError `no-fixed-point`. */
+export function runToFixedPoint(original: OpenModel, settings: FixSettings): FixedModel {
+  let fixed = runPasses(original, settings);
+  const notes = [...fixed.notes];
+  const permutations = new Map(fixed.permutations);
+  const parts = new Map([...fixed.parts].map(([pass, names]) => [pass, new Set(names)]));
+  for (let round = 1; fixed.changed; round++) {
+    if (round >= maxRounds) {
+      throw new InputError(
+        "no-fixed-point",
+        `${original.path}: still changing after ${maxRounds} rounds of fixes`,
+      );
+    }
+    const next = runPasses(fixed.model, settings);
+    for (const note of next.notes) if (note.kind === "changed") notes.push(note);
+    if (!next.changed) break;
+    for (const [name, permutation] of next.permutations) permutations.set(name, permutation);
+    for (const [pass, names] of next.parts) parts.set(pass, new Set([...(parts.get(pass) ?? []), ...names]));
+    fixed = next;
+  }
+  return { ...fixed, changed: fixed.model !== original, notes, permutations, parts };
+}

@@ -1,0 +1,32 @@
+/** @file Products that a safe fix could make faster, for whoever asks why a fix has left them. */
+import type { CostModel } from "../cost/model.ts";
+import type { CostedProduct } from "../workload/product.ts";
+import type { Workload } from "../workload/workload.ts";
+import { LintContext } from "./context.ts";
+import type { AnyRule } from "./rule.ts";
+
+export interface FixableProduct {
+  /** Code of the rule that finds it. */
+  readonly rule: string;
+  readonly product: CostedProduct;
+  /** Predicted to be saved in a run of the model, the product seen by itself. */
+  readonly microseconds: number;
+}
+
+/** What rules find at products and know a safe fix for, in the order of the rules. */
+export function fixableProducts(
+  rules: readonly AnyRule[],
+  workload: Workload,
+  cost: CostModel,
+): readonly FixableProduct[] {
+  const context = new LintContext(workload, cost);
+  const products = new Map<object, CostedProduct>(workload.products.map((product) => [product, product]));
+  return rules.flatMap((rule) =>
+    [...rule.check(context)].flatMap(({ at, saves, fix }) => {
+      const isSafe = (fix ?? rule.fix) === "safe";
+      const product = products.get(at);
+      if (!isSafe || product === undefined || saves === undefined) return [];
+      return [{ rule: rule.code, product, microseconds: saves.microseconds }];
+    }),
+  );
+}

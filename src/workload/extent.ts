@@ -1,0 +1,52 @@
+/** @file How large a value is with every symbol bound, and what a pass over all of it moves. */
+import { evaluateDim } from "../ir/dim.ts";
+import { bytesOf, type DType } from "../ir/dtype.ts";
+import type { Fact } from "../ops/op.ts";
+import type { TrafficPattern, TrafficWork } from "../ops/work.ts";
+
+export interface Extent {
+  readonly elements: number;
+  /** Elements of the innermost axis; 1 for a scalar. */
+  readonly columns: number;
+  /** Packed. */
+  readonly bytes: number;
+  readonly dtype: DType;
+}
+
+/** Undefined where a value is no tensor, or its type or size is not known. */
+export function extentOf(fact: Fact | undefined, bindings: ReadonlyMap<string, number>): Extent | undefined {
+  if (fact?.kind !== "tensor" || fact.dtype === undefined || fact.shape === undefined) return undefined;
+  let [elements, columns] = [1, 1];
+  for (const dim of fact.shape) {
+    const size = evaluateDim(dim, bindings);
+    if (size === undefined) return undefined;
+    elements *= size;
+    columns = size;
+  }
+  return { elements, columns, bytes: bytesOf(fact.dtype, elements), dtype: fact.dtype };
+}
+
+/** Reads every element and writes as many. */
+export function passOver(
+  { elements, columns, bytes, dtype }: Extent,
+  pattern: TrafficPattern,
+): TrafficWork<number> {
+  const rows = elements / Math.max(columns, 1);
+  return { kind: "traffic", pattern, rows, columns, bytesRead: bytes, bytesWritten: bytes, dtype };
+}
+
+/**
+ * The pass that brings [N, C, …] to [N, …, C], or back; undefined where both are the same bytes, or the size is not
+ * known.
+ */
+export function layoutPass(
+  fact: Fact | undefined,
+  bindings: ReadonlyMap<string, number>,
+): TrafficWork<number> | undefined {
+  const extent = extentOf(fact, bindings);
+  if (fact?.kind !== "tensor" || extent === undefined) return undefined;
+  const [batch = 1, channels = 1, ...spatial] = (fact.shape ?? []).map((dim) => evaluateDim(dim, bindings));
+  const positions = spatial.reduce<number>((total, size = 1) => total * size, 1);
+  if (channels === 1 || positions === 1) return undefined;
+  return { ...passOver(extent, "copy"), rows: batch * positions, columns: channels };
+}

@@ -1,0 +1,215 @@
+/**
+ * @file Which nodes of a graph run as one kernel.
+ *
+ * Chains of elementwise operators are one kernel on every stack (an exporter's GELU is five nodes and one kernel);
+ * a stack that fuses epilogues hides the chain behind a product inside it. Shape arithmetic, constants and views
+ * cost nothing.
+ */
+import { isNhwcBody } from "../facts/products.ts";
+import type { Scope } from "../facts/scope.ts";
+import type { Stack } from "../hardware/stacks.ts";
+import type { ById } from "../ir/by-id.ts";
+import type { Node, Value } from "../ir/model.ts";
+import { bindWork, type Work } from "../ops/work.ts";
+import { ConstantValues } from "./constants.ts";
+import type { CostedProduct } from "./product.ts";
+import { chainWork, memoryWork, patternOf } from "./traffic.ts";
+
+export interface Kernel {
+  /** Everything it computes, in graph order behind the product or the node that it began with. */
+  readonly nodes: readonly Node[];
+  readonly work: Work<number>;
+  readonly product: CostedProduct | undefined;
+}
+
+/** Of one instance of a graph, in its order. */
+export function kernelsOf(input: KernelInput): readonly Kernel[] {
+  return new KernelFinder(input).find();
+}
+
+export interface KernelInput {
+  readonly scope: Scope;
+  /** Of this instance. */
+  readonly products: readonly CostedProduct[];
+  readonly bindings: ReadonlyMap<string, number>;
+  readonly stack: Stack;
+}
+
+/** Operators that PyTorch and fusing compilers answer with a view. */
+const viewOps = new Set(["Slice", "Split", "Expand"]);
+
+/** An output of the model is memory of its own, so no view. */
+function givesOutput({ outputs }: Node): boolean {
+  return outputs.some((output) => output?.isOutput);
+}
+
+/** A kernel while nodes may still join it. */
+interface OpenKernel {
+  readonly nodes: Node[];
+  /** The same, once they are many. */
+  members?: Set<Node>;
+  readonly product: CostedProduct | undefined;
+  readonly work: Work<number> | undefined;
+  /** Takes further elementwise nodes behind it. */
+  readonly open: boolean;
+}
+
+class KernelFinder {
+  readonly #scope: Scope;
+  readonly #bindings: ReadonlyMap<string, number>;
+  readonly #stack: Stack;
+  readonly #constants: ConstantValues;
+  /** Attention with packed weights is two products in one node. */
+  readonly #productsOf = new Map<Node, CostedProduct[]>();
+  readonly #aroundAttention: ReadonlySet<Node>;
+  /** The kernel that computes a value. */
+  readonly #makerOf: ById<Value, OpenKernel>;
+  readonly #kernels: OpenKernel[] = [];
+
+  constructor({ scope, products, bindings, stack }: KernelInput) {
+    this.#scope = scope;
+    this.#bindings = bindings;
+    this.#stack = stack;
+    this.#makerOf = scope.byValue();
+    this.#constants = ConstantValues.of(scope);
+    const { attention } = stack.fuses;
+    this.#aroundAttention = new Set(
+      attention ? products.flatMap(({ decomposed }) => decomposed?.around ?? []) : [],
+    );
+    for (const product of products) {
+      for (const node of product.nodes) {
+        const known = this.#productsOf.get(node);
+        if (known === undefined) this.#productsOf.set(node, [product]);
+        else known.push(product);
+      }
+    }
+  }
+
+  find(): Kernel[] {
+    for (const node of this.#scope.graph.nodes) {
+      if (!this.#constants.has(node)) this.#place(node);
+    }
+    return this.#kernels.flatMap((kernel) => this.#close(kernel) ?? []);
+  }
+
+  #place(node: Node): void {
+    const products = this.#productsOf.get(node);
+    if (products !== undefined) {
+      for (const product of products) {
+        if (product.node !== node) continue;
+        const open = this.#fusesEpilogue();
+        this.#add(node, { nodes: [...product.nodes], product, work: product.sizes, open });
+      }
+      return;
+    }
+    const pattern = patternOf(node, this.#scope);
+    if (node.opType === "Transpose" && isNhwcBody(this.#scope)) return;
+    // A call's own scope costs it; what stands behind it starts anew.
+    if (pattern === undefined) return;
+    if (pattern === "none" || this.#isFree(node)) return this.#pass(node);
+    if (pattern === "elementwise" && this.#joinBias(node)) return;
+    if (pattern !== "elementwise") {
+      const work = memoryWork(node, this.#scope, pattern).flatMap(
+        (each) => bindWork(each, this.#bindings) ?? [],
+      );
+      for (const each of work)
+        this.#add(node, { nodes: [node], product: undefined, work: each, open: false });
+      return;
+    }
+    const behind = this.#chainBefore(node);
+    if (behind === undefined)
+      this.#add(node, { nodes: [node], product: undefined, work: undefined, open: true });
+    else {
+      behind.nodes.push(node);
+      behind.members?.add(node);
+      this.#own(node, behind);
+    }
+  }
+
+  /** Copies that the stack does not make: views, and the way of queries, keys and values to their heads. */
+  #isFree(node: Node): boolean {
+    return (
+      this.#aroundAttention.has(node) ||
+      (this.#stack.fuses.views && viewOps.has(node.opType) && !givesOutput(node))
+    );
+  }
+
+  /** A constant row added to a matrix product: every library has it in the product's epilogue. */
+  #joinBias(node: Node): boolean {
+    if (node.opType !== "Add") return false;
+    const bias = node.inputs.some((input) => input !== undefined && this.#isRow(input));
+    const input = node.inputs.find(
+      (each) => each !== undefined && this.#makerOf.get(each)?.product?.sizes.kind === "gemm",
+    );
+    const maker = input === undefined ? undefined : this.#makerOf.get(input);
+    if (!bias || maker === undefined || input === undefined || input.isOutput || input.consumers.length > 1)
+      return false;
+    maker.nodes.push(node);
+    maker.members?.add(node);
+    this.#own(node, maker);
+    return true;
+  }
+
+  #isRow(value: Value): boolean {
+    const fact = this.#scope.fact(value);
+    const shape = fact?.kind === "tensor" ? fact.shape : undefined;
+    return this.#constants.isFixedValue(value) && (shape?.slice(0, -1).every((dim) => dim === 1) ?? false);
+  }
+
+  /** A view belongs to whatever made its input, so that a chain goes on behind it. */
+  #pass(node: Node): void {
+    const [input] = node.inputs;
+    const maker = input === undefined ? undefined : this.#makerOf.get(input);
+    if (maker !== undefined) this.#own(node, maker);
+  }
+
+  #add(node: Node, kernel: OpenKernel): void {
+    this.#kernels.push(kernel);
+    for (const each of kernel.nodes) this.#own(each, kernel);
+    this.#own(node, kernel);
+  }
+
+  #own(node: Node, kernel: OpenKernel): void {
+    for (const output of node.outputs) if (output !== undefined) this.#makerOf.set(output, kernel);
+  }
+
+  /** The open kernel whose only reader is this node, if any. */
+  #chainBefore(node: Node): OpenKernel | undefined {
+    for (const input of node.inputs) {
+      const maker = input === undefined ? undefined : this.#makerOf.get(input);
+      if (maker?.open !== true || input === undefined || input.isOutput) continue;
+      const readers = input.consumers.every((reader) => reader === node || isWithin(reader, maker));
+      if (readers || this.#allReadersJoin(input, maker)) return maker;
+    }
+    return undefined;
+  }
+
+  /** x → Sigmoid → Mul(x, ·): x has two readers, and both end up in one kernel. */
+  #allReadersJoin(value: Value, maker: OpenKernel): boolean {
+    return (
+      maker.product === undefined &&
+      value.consumers.length <= 3 &&
+      value.consumers.every((reader) => patternOf(reader, this.#scope) === "elementwise")
+    );
+  }
+
+  #fusesEpilogue(): boolean {
+    const { fuses } = this.#stack;
+    return fuses.activation && fuses.residual;
+  }
+
+  /** A chain's work is that of all its nodes; undefined where its sizes are not known. */
+  #close({ nodes, product, work: given }: OpenKernel): Kernel | undefined {
+    const work = given ?? chainWork(nodes, this.#scope, this.#constants, this.#bindings);
+    return work && { nodes, work, product };
+  }
+}
+
+/** Nodes of a kernel that are looked through one by one. */
+const few = 16;
+
+function isWithin(node: Node, kernel: OpenKernel): boolean {
+  if (kernel.nodes.length <= few) return kernel.nodes.includes(node);
+  kernel.members ??= new Set(kernel.nodes);
+  return kernel.members.has(node);
+}

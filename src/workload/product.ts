@@ -1,0 +1,16 @@
+/** @file A product of a model with what it takes on a target. */
+import type { Estimate } from "../cost/model.ts";
+import type { Product } from "../facts/products.ts";
+import type { ProductWork } from "../ops/work.ts";
+
+/** A product with every symbol bound, and what it takes on the target. */
+export interface CostedProduct extends Product {
+  /** `work` with numbers for symbols. */
+  readonly sizes: ProductWork<number>;
+  /** How often it runs in one run of the model: a loop's trip count, else 1. */
+  readonly runs: number;
+  /** Of one run. */
+  readonly estimate: Estimate;
+  /** Of all runs. */
+  readonly microseconds: number;
+}

@@ -1,0 +1,142 @@
+/** @file A model's time on a target: its kernels in graph order, and what each takes. */
+import type { CostModel, Estimate } from "../cost/model.ts";
+import type { WorkDetail } from "../cost/terms.ts";
+import type { TrafficVariant } from "../cost/traffic.ts";
+import type { Facts } from "../facts/infer.ts";
+import type { Scope } from "../facts/scope.ts";
+import { WorkPool } from "../facts/work-pool.ts";
+import type { Target } from "../hardware/target.ts";
+import type { ById } from "../ir/by-id.ts";
+import { evaluateDim } from "../ir/dim.ts";
+import { groupBy } from "../ir/group.ts";
+import type { Node } from "../ir/model.ts";
+import { own } from "../ir/own.ts";
+import type { TrafficWork, Work } from "../ops/work.ts";
+import { type Kernel, kernelsOf } from "./kernels.ts";
+import type { CostedProduct } from "./product.ts";
+
+export type Family = "conv" | "gemm" | "attention" | "recurrent" | "memory";
+
+/** A kernel with its time, in microseconds. */
+export interface Step {
+  readonly scope: Scope;
+  /** Everything this kernel computes; the first node gives it its name. */
+  readonly nodes: readonly Node[];
+  readonly family: Family;
+  readonly work: Work<number>;
+  /** What is known beside the work. */
+  readonly detail: WorkDetail;
+  /** Of one run. */
+  readonly estimate: Estimate;
+  readonly runs: number;
+  /** Of all runs. */
+  readonly microseconds: number;
+  readonly product: CostedProduct | undefined;
+}
+
+/** A step that only moves memory: a chain of elementwise nodes, a pool, a concatenation. */
+export interface TrafficStep extends Step {
+  readonly work: TrafficWork<number>;
+  readonly product: undefined;
+}
+
+export interface Timeline {
+  /** In graph order, instance after instance. */
+  readonly steps: readonly Step[];
+  /** The steps' sum: one run of the model. */
+  readonly microseconds: number;
+  /** The truth lies between `low` and `high` microseconds in nine cases of ten. */
+  readonly low: number;
+  readonly high: number;
+  /** Of the time, in products on Tensor Cores: 0 to 1. */
+  readonly tensorCoreShare: number;
+  /** Microseconds, which add up to the whole. */
+  readonly families: Readonly<Record<Family, number>>;
+  stepOf(node: Node, scope: Scope): Step | undefined;
+}
+
+export interface TimelineInput {
+  readonly facts: Facts;
+  readonly products: readonly CostedProduct[];
+  readonly bindings: ReadonlyMap<string, number>;
+  readonly target: Target;
+  readonly cost: CostModel;
+}
+
+export function buildTimeline(input: TimelineInput): Timeline {
+  const { bindings, target } = input;
+  const pool = new WorkPool();
+  const byScope = groupBy(input.products, (product) => product.scope);
+  const steps: Step[] = [];
+  for (const scope of input.facts.scopes()) {
+    const products = byScope.get(scope) ?? [];
+    const runs = evaluateDim(scope.totalRepeat, bindings) ?? 1;
+    for (const kernel of kernelsOf({ scope, products, bindings, stack: target.stack })) {
+      steps.push(stepOf(kernel, { scope, runs, pool }, input));
+    }
+  }
+  return summarize(steps);
+}
+
+interface Place {
+  readonly scope: Scope;
+  /** Of the graph, in one run of the model. */
+  readonly runs: number;
+  readonly pool: WorkPool;
+}
+
+function stepOf(
+  { nodes, product, work: found }: Kernel,
+  place: Place,
+  { cost, target }: TimelineInput,
+): Step {
+  const work = product === undefined ? place.pool.share(found) : found;
+  const [first] = nodes;
+  const variant = nodes.length === 1 && first !== undefined ? own(variants, first.opType) : undefined;
+  const detail: WorkDetail = variant === undefined ? noDetail : { variant };
+  const estimate = cost.estimate(work, target, detail);
+  const family = work.kind === "traffic" ? "memory" : work.kind;
+  const runs = product?.runs ?? place.runs;
+  const microseconds = estimate.microseconds * runs;
+  return { scope: place.scope, nodes, family, work, detail, estimate, runs, microseconds, product };
+}
+
+const noDetail: WorkDetail = {};
+
+/** Operators whose time the cost model knows by themselves. */
+const variants: Readonly<Partial<Record<string, TrafficVariant>>> = { Pad: "pad", Slice: "slice" };
+
+/** Adds steps up; they may have been priced anew. */
+export function summarize(steps: readonly Step[]): Timeline {
+  const families: Record<Family, number> = { conv: 0, gemm: 0, attention: 0, recurrent: 0, memory: 0 };
+  const byNode = new Map<Scope, ById<Node, Step>>();
+  let [microseconds, onTensorCores, below, above, belowSquared, aboveSquared] = [0, 0, 0, 0, 0, 0];
+  for (const step of steps) {
+    const { estimate, runs } = step;
+    microseconds += step.microseconds;
+    families[step.family] += step.microseconds;
+    if (estimate.tensorCore) onTensorCores += step.microseconds;
+    const [under, over] = [
+      (estimate.microseconds - estimate.low) * runs,
+      (estimate.high - estimate.microseconds) * runs,
+    ];
+    below += under;
+    above += over;
+    belowSquared += under ** 2;
+    aboveSquared += over ** 2;
+    const { scope } = step;
+    const nodes = byNode.get(scope) ?? scope.byNode<Step>();
+    byNode.set(scope, nodes);
+    for (const node of step.nodes) nodes.set(node, step);
+  }
+  // Errors of kernels are half independent, half one machine's: between the root of squares and the plain sum.
+  return {
+    steps,
+    microseconds,
+    low: microseconds - (below + Math.sqrt(belowSquared)) / 2,
+    high: microseconds + (above + Math.sqrt(aboveSquared)) / 2,
+    tensorCoreShare: microseconds > 0 ? onTensorCores / microseconds : 0,
+    families,
+    stepOf: (node, scope) => byNode.get(scope)?.get(node),
+  };
+}

@@ -1,0 +1,76 @@
+/**
+ * @file What a model takes on a target, as data: the one account of it that lint, passes, fixes and reports go by.
+ *
+ * Times are microseconds, amounts of data bytes, work FLOPs with a multiply-add counted as two. An `Estimate` is one run of
+ * one kernel; `microseconds` of a product, a step or a timeline is one run of the model, every iteration of its loops
+ * included. The steps' microseconds add up to the timeline's.
+ */
+import type { CostModel } from "../cost/model.ts";
+import type { BindOptions } from "../facts/bind.ts";
+import { type Facts, inferFacts } from "../facts/infer.ts";
+import { extractProducts, type Product, type UnresolvedProduct } from "../facts/products.ts";
+import type { Target } from "../hardware/target.ts";
+import { evaluateDim } from "../ir/dim.ts";
+import type { Model } from "../ir/model.ts";
+import { plausibleSizes } from "../ir/symbols.ts";
+import { bindWork } from "../ops/work.ts";
+import type { CostedProduct } from "./product.ts";
+import { buildTimeline, type Step, type Timeline, type TrafficStep } from "./timeline.ts";
+
+/** What times depend on beside the model's facts. */
+export interface PriceSettings {
+  readonly target: Target;
+  readonly cost: CostModel;
+}
+
+/** What facts and times depend on: `shapes` and `dims` are sizes that the user gives. */
+export interface WorkloadSettings extends PriceSettings, BindOptions {}
+
+export interface Workload {
+  readonly model: Model;
+  readonly facts: Facts;
+  readonly target: Target;
+  /** Sizes of symbols: as given, else plausible ones. */
+  readonly bindings: ReadonlyMap<string, number>;
+  /** Of every instance of every graph, in graph order. */
+  readonly products: readonly CostedProduct[];
+  /** Products whose sizes only running the model would tell: no time holds them. */
+  readonly unresolved: readonly UnresolvedProduct[];
+  readonly timeline: Timeline;
+}
+
+/** Infers and prices a model. Throws InputError where shapes or symbols given by the user do not fit it. */
+export function priceModel(model: Model, settings: WorkloadSettings): Workload {
+  return priceFacts(inferFacts(model, { shapes: settings.shapes, dims: settings.dims }), settings);
+}
+
+/** The same where a model has been inferred before, at the sizes of its facts; other symbols get plausible ones. */
+export function priceFacts(facts: Facts, { target, cost }: PriceSettings): Workload {
+  const { model } = facts;
+  const bindings = new Map([...plausibleSizes(model, facts.symbols), ...facts.bindings]);
+  const { products: found, unresolved } = extractProducts(facts);
+  const products = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
+  const timeline = buildTimeline({ facts, products, bindings, target, cost });
+  return { model, facts, target, bindings, products, unresolved, timeline };
+}
+
+function costProduct(
+  product: Product,
+  bindings: ReadonlyMap<string, number>,
+  { target, cost }: PriceSettings,
+): CostedProduct | undefined {
+  const sizes = bindWork(product.work, bindings);
+  if (sizes === undefined) return undefined;
+  const runs = evaluateDim(product.scope.totalRepeat, bindings) ?? 1;
+  const estimate = cost.estimate(sizes, target);
+  return { ...product, sizes, runs, estimate, microseconds: estimate.microseconds * runs };
+}
+
+/** The main graph's steps that only move memory, in its order. */
+export function trafficOf({ timeline, facts }: Workload): TrafficStep[] {
+  return timeline.steps.filter(isTraffic).filter(({ scope }) => scope === facts.root);
+}
+
+function isTraffic(step: Step): step is TrafficStep {
+  return step.product === undefined && step.work.kind === "traffic";
+}

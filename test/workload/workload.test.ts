@@ -1,0 +1,144 @@
+import { describe, expect, it } from "vitest";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { ruleFixtures } from "../../fixtures/rules.ts";
+import { createCostModel } from "../../src/cost/model.ts";
+import { inferFacts } from "../../src/facts/infer.ts";
+import { findGpu } from "../../src/hardware/gpus.ts";
+import { findStack, type StackId } from "../../src/hardware/stacks.ts";
+import type { Target } from "../../src/hardware/target.ts";
+import { invariant } from "../../src/ir/errors.ts";
+import { modelFromBytes } from "../../src/onnx/open.ts";
+import type { Step } from "../../src/workload/timeline.ts";
+import { priceFacts, priceModel, trafficOf, type Workload } from "../../src/workload/workload.ts";
+
+const cost = createCostModel();
+
+function targetOf(stackId: StackId): Target {
+  const [gpu, stack] = [findGpu("h200"), findStack(stackId)];
+  invariant(gpu !== undefined && stack !== undefined, "the H200 and its stacks have rows");
+  return { gpu, stack, precision: "fp16" };
+}
+
+function price(bytes: Uint8Array, stack: StackId = "cudnn", dims?: ReadonlyMap<string, number>): Workload {
+  return priceModel(modelFromBytes(bytes), { target: targetOf(stack), cost, dims });
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+const opsOf = (steps: readonly Step[]) => steps.map(({ nodes }) => nodes.map(({ opType }) => opType));
+
+/** Every stack with every small model that rules flag or leave alone. */
+const fixtures = Object.entries(ruleFixtures).flatMap(([code, { bad, good }]) => [
+  [`${code}, bad`, bad] as const,
+  [`${code}, good`, good] as const,
+]);
+const stacks = ["cudnn", "tensorrt", "ort-cuda", "tc-runtime"] as const;
+
+describe.each(stacks)("a model's account on %s", (stack) => {
+  it.each(fixtures)("adds up: %s", (_, make) => {
+    const { timeline, products, unresolved } = price(make(), stack);
+    const { steps, families, microseconds, low, high } = timeline;
+    const near = (value: number) => expect(value).toBeCloseTo(microseconds, 9);
+    near(sum(steps.map((step) => step.microseconds)));
+    near(sum(Object.values(families)));
+    for (const step of steps) {
+      const { estimate, runs } = step;
+      expect(step.microseconds).toBe(estimate.microseconds * runs);
+      expect(estimate.low).toBeLessThanOrEqual(estimate.microseconds);
+      expect(estimate.high).toBeGreaterThanOrEqual(estimate.microseconds);
+    }
+    expect(low).toBeLessThanOrEqual(microseconds);
+    expect(high).toBeGreaterThanOrEqual(microseconds);
+    // Each product is one step with its own time; a node is in one kernel, unless it is several products.
+    const priced = steps.flatMap(({ product }) => product ?? []);
+    expect(priced).toHaveLength(products.length);
+    expect(priced.every((product) => products.includes(product))).toBe(true);
+    for (const { product, microseconds: time } of steps)
+      if (product !== undefined) expect(time).toBe(product.microseconds);
+    for (const { node, scope } of unresolved) expect(timeline.stepOf(node, scope)?.product).toBeUndefined();
+  });
+});
+
+const square = (graph: GraphBuilder, x: string, size: number) =>
+  graph.node("MatMul", [x, graph.weight([size, size])]);
+
+/** y = (x·W) · sigmoid(x·W). */
+const swish = model({ name: "swish", opset: 17 }, (graph) => {
+  const product = square(graph, graph.input("x", [64, 32]), 32);
+  graph.node("Mul", [product, graph.node("Sigmoid", [product])], {}, { outputs: ["y"] });
+  graph.output("y");
+});
+
+const loop = model({ name: "loop", opset: 17 }, (graph) => {
+  const body = graph.inner("body");
+  body.input("step", [], "int64");
+  body.input("going", [], "bool");
+  body.input("state", [64, 32]);
+  body.node("Identity", ["going"], {}, { outputs: ["still"] });
+  body.node("Relu", [square(body, "state", 32)], {}, { outputs: ["next"] });
+  body.output("still", "bool", []);
+  body.output("next", "float32", [64, 32]);
+  const trips = graph.weight([], { dtype: "int64", values: [100] });
+  const going = graph.weight([], { dtype: "bool", values: [1] });
+  graph.node(
+    "Loop",
+    [trips, going, graph.input("x", [64, 32])],
+    { body: { graph: body } },
+    { outputs: ["y"] },
+  );
+  graph.output("y");
+});
+
+const batched = model({ name: "batched", opset: 17 }, (graph) => {
+  graph.node("Relu", [square(graph, graph.input("x", ["batch", 32]), 32)], {}, { outputs: ["y"] });
+  graph.output("y");
+});
+
+describe("kernels", () => {
+  it("are chains of elementwise nodes, which read and write what is not theirs once", () => {
+    const { timeline } = price(swish);
+    expect(opsOf(timeline.steps)).toEqual([["MatMul"], ["Sigmoid", "Mul"]]);
+    const bytes = 64 * 32 * 4;
+    expect(timeline.steps[1]?.work).toMatchObject({
+      rows: 64,
+      columns: 32,
+      bytesRead: bytes,
+      bytesWritten: bytes,
+    });
+  });
+
+  it("hold the chain behind a product where the stack fuses it", () => {
+    expect(opsOf(price(batched).timeline.steps)).toEqual([["MatMul"], ["Relu"]]);
+    const { steps, microseconds } = price(batched, "tensorrt").timeline;
+    expect(opsOf(steps)).toEqual([["MatMul", "Relu"]]);
+    expect(microseconds).toBe(steps[0]?.product?.microseconds);
+  });
+
+  it("of a loop's body run as often as the loop", () => {
+    const { timeline } = price(loop);
+    const runs = timeline.steps.filter(({ scope }) => !scope.isMain).map((step) => step.runs);
+    expect(runs).toEqual([100, 100]);
+  });
+
+  it("that only move memory are told for the main graph alone", () => {
+    expect(opsOf(trafficOf(price(swish)))).toEqual([["Sigmoid", "Mul"]]);
+    expect(trafficOf(price(loop))).toEqual([]);
+  });
+});
+
+describe("sizes", () => {
+  it("are those that the user gives, else plausible ones", () => {
+    const rows = (workload: Workload) => workload.products.map(({ sizes }) => sizes);
+    expect(rows(price(batched))).toMatchObject([{ kind: "gemm", m: 1 }]);
+    const given = price(batched, "cudnn", new Map([["batch", 48]]));
+    expect(rows(given)).toMatchObject([{ kind: "gemm", m: 48 }]);
+    expect(given.bindings.get("batch")).toBe(48);
+  });
+
+  it("of facts known before price a model as itself", () => {
+    const opened = modelFromBytes(batched);
+    const dims = new Map([["batch", 48]]);
+    const settings = { target: targetOf("cudnn"), cost, dims };
+    const known = priceFacts(inferFacts(opened, { dims }), settings);
+    expect(known.timeline.microseconds).toBe(priceModel(opened, settings).timeline.microseconds);
+  });
+});
