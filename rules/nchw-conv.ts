@@ -7,7 +7,7 @@ import { defineRule } from "../src/lint/rule.ts";
 /**
  * ## What it does
  * Finds regions of two- and three-dimensional convolutions in NCHW, as every ONNX exporter writes them, on a target
- * whose kernels want NHWC. Once per region of convolutions that hang together; the conversions at its borders are
+ * whose kernels want NHWC. Once per connected region of convolutions; the conversions at its borders are
  * counted against the gain.
  *
  * ## Why is this bad?
@@ -40,7 +40,7 @@ export default defineRule({
   severity: "warn",
   fix: "unsafe",
   messages: {
-    nchw: "NCHW convolutions that hang together: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included",
+    nchw: "connected NCHW convolutions: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included",
   },
   *check(context) {
     const { stack } = context.target;

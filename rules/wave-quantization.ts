@@ -11,29 +11,29 @@ import { gridOf, volume, type Waves, wavesOf } from "../src/lint/waves.ts";
 
 /** "Most" of the multiprocessors. */
 const mostIdle = 0.5;
-/** With more full rounds than this the last one is a small part of the time. */
-const fewRounds = 4;
+/** With more full waves than this the last one is a small part of the time. */
+const fewWaves = 4;
 /** Cutting off more than this is not a matter of rounding. */
 const nearEnough = 0.75;
 
 /**
  * ## What it does
- * Finds products bound by Tensor Cores whose tiles fill all multiprocessors one to four times and then leave most of
- * them idle in a last round, where a size a little smaller does without that round.
+ * Finds products bound by Tensor Cores whose tiles fill one to four waves (all multiprocessors at once) and then leave
+ * most of the GPU idle in a last, partial wave, where a size a little smaller does without it.
  *
  * ## Why is this bad?
- * A product is cut into tiles, and each multiprocessor computes one at a time. Work for 2.4 rounds takes three. Libraries
+ * A product is cut into tiles, and each multiprocessor computes one at a time. Work for 2.4 waves takes three. Libraries
  * choose among tile sizes, and split sums, to soften this; the finding is for the large tile that comes out best, and
  * its saving is what the product takes beyond the smaller size's time for as much work.
  *
  * ## Example
  * ```onnx
- * y = MatMul(x, w)    # 2304 rows × 2304 columns on 132 multiprocessors: 324 tiles of 128×128, 2.5 rounds
+ * y = MatMul(x, w)    # 2304 rows × 2304 columns on 132 multiprocessors: 324 tiles of 128×128, 2.5 waves
  * ```
  *
  * ## Use instead
  * ```onnx
- * y = MatMul(x, w)    # 1792 rows: 126 tiles of 128×256, one round
+ * y = MatMul(x, w)    # 1792 rows: 126 tiles of 128×256, one wave
  * ```
  * The batch is the easiest to change: `--dim batch=N` tries one.
  *
@@ -49,7 +49,7 @@ export default defineRule({
   severity: "info",
   fix: "none",
   messages: {
-    wave: "{tiles} tiles of {tile} on {sms} multiprocessors: the last round fills {percent} %; {axis} {fits} instead of {size} needs none",
+    wave: "{tiles} tiles of {tile} on {sms} multiprocessors: the last wave fills {percent} % of the GPU; {axis} {fits} instead of {size} ends with a full one",
   },
   *check(context) {
     const { sms } = context.target.gpu;
@@ -58,8 +58,8 @@ export default defineRule({
       if (grid === undefined || product.estimate.bound !== "tensor-core") continue;
       const waves = wavesOf(grid, sms);
       const { full, lastFill } = waves;
-      if (full < 1 || full > fewRounds || lastFill === 0 || lastFill >= mostIdle) continue;
-      const smaller = withoutLastRound(product.sizes, waves);
+      if (full < 1 || full > fewWaves || lastFill === 0 || lastFill >= mostIdle) continue;
+      const smaller = withoutPartialWave(product.sizes, waves);
       if (smaller === undefined) continue;
       const saves = lostTime(product, smaller, context);
       if (!(saves.microseconds > 0)) continue;
@@ -90,8 +90,8 @@ interface Smaller {
   readonly work: ProductWork<number>;
 }
 
-/** Of the axes that can give up the last round, the one that loses least. */
-function withoutLastRound(work: ProductWork<number>, waves: Waves): Smaller | undefined {
+/** Of the axes that can give up the partial wave, the one that loses least. */
+function withoutPartialWave(work: ProductWork<number>, waves: Waves): Smaller | undefined {
   return smallerSizes(work, waves)
     .filter(({ size, fits }) => fits < size && fits >= size * nearEnough)
     .sort((a, b) => b.fits / b.size - a.fits / a.size)[0];

@@ -1,4 +1,4 @@
-/** @file Convolutions that hang together through operators with no say in the layout of their channels. */
+/** @file Connected convolutions: through operators with no say in the layout of their channels. */
 
 import type { Scope } from "../facts/scope.ts";
 import { DisjointSets } from "../ir/disjoint-sets.ts";

@@ -1,4 +1,4 @@
-/** @file Tiles of a product over the multiprocessors: how many rounds, and how full the last one is. */
+/** @file Tiles of a product over the multiprocessors: how many waves, and how full the last one is. */
 import { type ProductWork, volume } from "../ops/work.ts";
 
 export { volume };
@@ -12,8 +12,8 @@ interface Tile {
 }
 
 /**
- * The large tiles alone: with them the fill of the last round tells measured products apart best; products that would
- * fall back on smaller tiles pay about what the idle round costs.
+ * The large tiles alone: with them the fill of the last wave tells measured products apart best; products that would
+ * fall back on smaller tiles pay about what the partial wave costs.
  */
 const tiles: readonly Tile[] = [
   { rows: 128, columns: 256, rate: 1 },
@@ -31,11 +31,11 @@ export interface Grid {
 export interface Waves {
   readonly tile: string;
   readonly tiles: number;
-  /** Rounds that occupy every multiprocessor. */
+  /** Waves that occupy every multiprocessor. */
   readonly full: number;
-  /** Of the multiprocessors busy in the round after those, 0 to 1; 0 where there is none. */
+  /** Of the multiprocessors busy in the wave after those, 0 to 1; 0 where there is none. */
   readonly lastFill: number;
-  /** The most rows, and the most columns, that do without the last round. */
+  /** The most rows, and the most columns, that do without a partial wave. */
   readonly fittingRows: number;
   readonly fittingColumns: number;
 }
