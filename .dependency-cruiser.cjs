@@ -120,7 +120,7 @@ module.exports = {
       comment: "The driver is CUDA's functions, typed; of a plan it knows the size of a grid.",
       severity: "error",
       from: { path: "^cuda-runtime/driver/" },
-      to: { path: projectCode, pathNot: "^cuda-runtime/(driver/|plan/step\\.ts$)" },
+      to: { path: projectCode, pathNot: "^cuda-runtime/(driver/|ir/step\\.ts$)" },
     },
     {
       name: "files-at-the-edges",

@@ -1,7 +1,6 @@
 /** @file Operators whose elements follow from their coordinates: Trilu, Range, ConstantOfShape, OneHot. */
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import { elementCount, reshaped, sliced } from "../plan/view.ts";
+
+import type { Expr } from "../ir/expr.ts";
 import {
   add,
   compare,
@@ -13,8 +12,10 @@ import {
   multiply,
   select,
   subtract,
-} from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+} from "../ir/expr-build.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import { elementCount, reshaped, sliced } from "../ir/view.ts";
+import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
 import { axisOf, operand, setResult } from "./elementwise-operands.ts";
 
 /** The upper (or lower) triangle of the last two axes from diagonal k on; zeros elsewhere. */

@@ -1,8 +1,9 @@
 /** @file DFT, STFT, window functions and MelWeightMatrix. */
+
+import { isFloatStorage, storageTypes } from "../ir/storage.ts";
+import type { View } from "../ir/view.ts";
 import { emitFourier } from "../kernels/misc/fourier.ts";
 import type { LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage, storageTypes } from "../plan/storage.ts";
-import type { View } from "../plan/view.ts";
 
 /** Of cosines; Hamming's as ONNX has them, not the rounded ones of other definitions. */
 export const windowCoefficients = {

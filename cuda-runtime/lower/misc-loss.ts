@@ -1,10 +1,11 @@
 /** @file NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. */
+
+import type { Expr } from "../ir/expr.ts";
+import { isFloatStorage } from "../ir/storage.ts";
+import { elementCount, type View } from "../ir/view.ts";
 import { emitLoss } from "../kernels/misc/loss.ts";
 import { emitReduce } from "../kernels/reduce/reduce.ts";
 import type { LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { elementCount, type View } from "../plan/view.ts";
-import type { Expr } from "../ptx/expr.ts";
 
 export const lossLowerings: LowerTable = {
   NegativeLogLikelihoodLoss: (context) => lowerLoss(context, false),

@@ -1,11 +1,12 @@
 /** @file Operators that belong to no family: matrices, distances, and those that no plan can hold. */
+
+import type { Expr } from "../ir/expr.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import { isFloatStorage } from "../ir/storage.ts";
+import type { View } from "../ir/view.ts";
 import { emitDistance } from "../kernels/misc/distance.ts";
 import { emitMatrix } from "../kernels/misc/matrix.ts";
 import type { LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import type { View } from "../plan/view.ts";
-import type { Expr } from "../ptx/expr.ts";
 import { fourierLowerings } from "./misc-fourier.ts";
 import { lossLowerings } from "./misc-loss.ts";
 

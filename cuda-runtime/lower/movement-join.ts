@@ -1,8 +1,9 @@
 /** @file Concat, Tile, Pad, CenterCropPad, Compress: tensors made larger, or of several parts. */
+
+import { maxRank } from "../ir/params.ts";
+import { expanded, sliced, type View } from "../ir/view.ts";
 import { emitSelect, outside } from "../kernels/movement/select.ts";
 import type { Emitter, Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { maxRank } from "../plan/params.ts";
-import { expanded, sliced, type View } from "../plan/view.ts";
 import {
   allAxes,
   axisAttribute,

@@ -1,11 +1,23 @@
 /** @file Averages of quantized codes: as numbers, then as codes again. */
+
+import type { Expr } from "../ir/expr.ts";
+import {
+  add,
+  binary,
+  convert,
+  divide,
+  like,
+  load,
+  multiply,
+  narrow,
+  subtract,
+  unary,
+} from "../ir/expr-build.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import type { StorageType } from "../ir/storage.ts";
+import { permuted, type View } from "../ir/view.ts";
 import { emitPool, emitWholePool } from "../kernels/pool/pool.ts";
 import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import type { StorageType } from "../plan/storage.ts";
-import { permuted, type View } from "../plan/view.ts";
-import { add, binary, convert, divide, like, load, multiply, narrow, subtract, unary } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
 import { slidingWindow } from "./conv-window.ts";
 import { operand } from "./elementwise-operands.ts";
 

@@ -1,10 +1,11 @@
 /** @file Pools over windows, over whole images and over regions of interest, and the inverse of a maximum. */
+
+import { isFloatStorage } from "../ir/storage.ts";
+import { orderOf, permuted, type View } from "../ir/view.ts";
 import { maxSpatialRank } from "../kernels/conv/spatial.ts";
 import { emitPool, emitWholePool, type PoolKind } from "../kernels/pool/pool.ts";
 import { emitRegions, emitUnpool } from "../kernels/pool/regions.ts";
 import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { orderOf, permuted, type View } from "../plan/view.ts";
 import { slidingWindow } from "./conv-window.ts";
 
 /** [N, …spatial, C] as [N, C, …spatial]. */

@@ -1,11 +1,11 @@
 /** @file Einsum: operands two at a time, from left to right, each pair a batched product of matrices. */
 import { type Contraction, readEquation } from "../../src/ops/product/einsum-equation.ts";
+import { isFloatStorage } from "../ir/storage.ts";
+import { permuted, reshaped, type View } from "../ir/view.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
 import { emitWhole } from "../kernels/gemm/whole.ts";
 import { emitReduce } from "../kernels/reduce/reduce.ts";
 import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { permuted, reshaped, type View } from "../plan/view.ts";
 import { alike, pendingOf } from "./product-pending.ts";
 
 /** A tensor with a label for each axis, none of them twice. */

@@ -1,11 +1,12 @@
 /** @file Products of quantized matrices: exact integer sums, then a scale. */
+
+import type { Expr } from "../ir/expr.ts";
+import { add, binary, convert, divide, like, load, multiply, narrow, unary } from "../ir/expr-build.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import type { StorageType } from "../ir/storage.ts";
+import { elementCount, type View } from "../ir/view.ts";
 import { emitWhole } from "../kernels/gemm/whole.ts";
 import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import type { StorageType } from "../plan/storage.ts";
-import { elementCount, type View } from "../plan/view.ts";
-import { add, binary, convert, divide, like, load, multiply, narrow, unary } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
 import { rawView } from "./elementwise-operands.ts";
 import { stacksOf } from "./product-matmul.ts";
 import { ofRank, unsqueezed } from "./product-pending.ts";

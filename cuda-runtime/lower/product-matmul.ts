@@ -1,10 +1,11 @@
 /** @file MatMul, Gemm and the forms of com.microsoft that fuse something into them. */
+
+import type { Expr } from "../ir/expr.ts";
+import { add, like, multiply } from "../ir/expr-build.ts";
+import { isFloatStorage, type StorageType } from "../ir/storage.ts";
+import { permuted, type View } from "../ir/view.ts";
 import { emitWhole } from "../kernels/gemm/whole.ts";
 import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage, type StorageType } from "../plan/storage.ts";
-import { permuted, type View } from "../plan/view.ts";
-import { add, like, multiply } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
 import { fusedActivation, tanhGelu } from "./product-activation.ts";
 import { alike, ofRank, pendingOf, setAfter, unsqueezed } from "./product-pending.ts";
 

@@ -5,6 +5,9 @@ import { isConstant } from "../../src/facts/scope.ts";
 import type { Model, TensorRef, Value } from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
 import type { Fact } from "../../src/ops/op.ts";
+import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "../ir/step.ts";
+import { isFloatStorage, isStorageType } from "../ir/storage.ts";
+import type { View } from "../ir/view.ts";
 import { PlanDraft } from "./buffers.ts";
 import { refuseSkipped } from "./control-body.ts";
 import { PlanEmitter } from "./emitter.ts";
@@ -12,9 +15,6 @@ import { sizesOfFact } from "./fold-known.ts";
 import { type Frame, Planner, type PlannerOptions } from "./planner.ts";
 import type { Precision } from "./precision.ts";
 import { refuseTooLarge, type Slot } from "./slots.ts";
-import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "./step.ts";
-import { isFloatStorage, isStorageType } from "./storage.ts";
-import type { View } from "./view.ts";
 
 export interface PlanOptions {
   readonly model: Model;

@@ -6,10 +6,10 @@
  */
 import type { Node, Value } from "../../src/ir/model.ts";
 import { operatorOf } from "../../src/ir/model.ts";
+import { elementCount, sliced, type View } from "../ir/view.ts";
 import { sizesOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
-import { elementCount, sliced, type View } from "./view.ts";
 
 /** Memory of concatenations, made when the first part is. */
 export class Concatenations {

@@ -5,6 +5,8 @@ import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import { Join } from "../../src/ops/control/join.ts";
 import { running } from "../../src/ops/control/unroll.ts";
 import { tensor } from "../../src/ops/shape.ts";
+import type { PlanError } from "../ir/step.ts";
+import { picked } from "../ir/view.ts";
 import type { Origin } from "./buffers.ts";
 import {
   type BodyInput,
@@ -22,8 +24,6 @@ import { Stack } from "./control-stack.ts";
 import { describeFact, elementsOfFact, sizesOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
-import type { PlanError } from "./step.ts";
-import { picked } from "./view.ts";
 
 export function lowerLoop(node: Node, frame: Frame, planner: Planner): void {
   settleCaptured(node, frame, planner);

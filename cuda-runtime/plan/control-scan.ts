@@ -4,6 +4,7 @@ import { maxUnrolledNodes } from "../../src/facts/expansion.ts";
 import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { normalizeAxis, stridesOf, tensor } from "../../src/ops/shape.ts";
+import { picked, type View } from "../ir/view.ts";
 import type { Origin } from "./buffers.ts";
 import {
   type BodyInput,
@@ -19,7 +20,6 @@ import { type Part, Stack } from "./control-stack.ts";
 import { elementsOfFact, sizesOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
-import { picked, type View } from "./view.ts";
 
 export function lowerScan(node: Node, frame: Frame, planner: Planner): void {
   settleCaptured(node, frame, planner);

@@ -2,7 +2,7 @@
 import type { Scope } from "../../src/facts/scope.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { mismatchOf, signatureOf } from "../../src/ops/signatures.ts";
-import { PlanError } from "./step.ts";
+import { PlanError } from "../ir/step.ts";
 
 /** Attributes that kernels take as 32-bit integers. */
 const small: ReadonlySet<string> = new Set([

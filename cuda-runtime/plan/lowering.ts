@@ -8,11 +8,11 @@
 
 import type { Scope } from "../../src/facts/scope.ts";
 import type { Node, Value } from "../../src/ir/model.ts";
-import type { Expr } from "../ptx/expr.ts";
-import type { PendingProduct } from "./epilogue.ts";
-import type { Launch, PlanTarget } from "./step.ts";
-import type { StorageType } from "./storage.ts";
-import type { View } from "./view.ts";
+import type { PendingProduct } from "../ir/epilogue.ts";
+import type { Expr } from "../ir/expr.ts";
+import type { Launch, PlanTarget } from "../ir/step.ts";
+import type { StorageType } from "../ir/storage.ts";
+import type { View } from "../ir/view.ts";
 
 export interface Attributes {
   int(name: string): number | undefined;

@@ -12,10 +12,15 @@ import {
 } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
+import type { Expr } from "../ir/expr.ts";
+import { load } from "../ir/expr-build.ts";
+import { isLargeChain, nodesOf, productsIn } from "../ir/expr-walk.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import { PlanError } from "../ir/step.ts";
+import { isFloatStorage, type StorageType } from "../ir/storage.ts";
+import { elementCount, isSamePlace, orderOf, type View } from "../ir/view.ts";
 import { elementwiseLowerings, lowerings } from "../lower/index.ts";
 import { recognisers } from "../patterns/index.ts";
-import { load } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
 import { Concatenations } from "./concat.ts";
 import { lowerControl } from "./control.ts";
 import { UnrolledNodes } from "./control-body.ts";
@@ -28,15 +33,10 @@ import { MacroLowering } from "./macro-lowering.ts";
 import { NodeLowering } from "./node-lowering.ts";
 import { type Precision, storageOf } from "./precision.ts";
 import { type Region, regionFrom } from "./regions.ts";
-import { scalarOf } from "./scalar.ts";
 import { lowerSiblings } from "./siblings.ts";
 import { isFixed, newSlot, type Slot } from "./slots.ts";
-import { PlanError } from "./step.ts";
-import { isFloatStorage, type StorageType } from "./storage.ts";
 import { likelyOrder } from "./store.ts";
-import { elementCount, isSamePlace, orderOf, type View } from "./view.ts";
 import { Waiting } from "./waiting.ts";
-import { isLargeChain, nodesOf, productsIn } from "./walk.ts";
 
 export interface PlannerOptions {
   readonly precision: Precision;

@@ -1,8 +1,9 @@
 /** @file What a launch takes: by its family's own model where it has one, else as a pass over memory. */
+
+import { type Action, type PlanTarget, touched } from "../ir/step.ts";
+import { bytesOfType } from "../ir/storage.ts";
+import type { View } from "../ir/view.ts";
 import { dramRateOf, ratesOf } from "./rates.ts";
-import { type Action, type PlanTarget, touched } from "./step.ts";
-import { bytesOfType } from "./storage.ts";
-import type { View } from "./view.ts";
 
 export interface PassWork {
   /** Read and written, each byte once. */

@@ -1,5 +1,5 @@
 /** @file What one multiprocessor does in a clock, by architecture, with the clock and memory of the GPU where known. */
-import type { PlanTarget } from "./step.ts";
+import type { PlanTarget } from "../ir/step.ts";
 
 export interface Rates {
   /** FLOP a clock through mma.sync of halves with FP32 sums, as far as that instruction gets; TF32 has half of it. */

@@ -5,12 +5,12 @@
  * follow as an Add are taken along; any other tail stays a chain of its own.
  */
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { plainEpilogue } from "../ir/epilogue.ts";
+import { isFloatStorage } from "../ir/storage.ts";
+import { elementCount, permuted, reshaped, sliced, type View } from "../ir/view.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
-import { plainEpilogue } from "./epilogue.ts";
 import { sizesOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
-import { isFloatStorage } from "./storage.ts";
-import { elementCount, permuted, reshaped, sliced, type View } from "./view.ts";
 
 interface Member {
   readonly product: Node;

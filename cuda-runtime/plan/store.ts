@@ -1,12 +1,13 @@
 /** @file Puts lazy values into memory: chains as generated kernels, products with what their epilogue can take. */
-import type { Expr } from "../ptx/expr.ts";
+
+import type { Epilogue, PendingProduct } from "../ir/epilogue.ts";
+import { type EpilogueMatch, matchEpilogue } from "../ir/epilogue-match.ts";
+import type { Expr } from "../ir/expr.ts";
+import { nodesOf, productsIn } from "../ir/expr-walk.ts";
+import { bytesOfType } from "../ir/storage.ts";
+import { elementCount, expanded, isPacked, orderOf, sliced, stridesOf, type View } from "../ir/view.ts";
 import type { PlanEmitter } from "./emitter.ts";
-import type { Epilogue, PendingProduct } from "./epilogue.ts";
-import { type EpilogueMatch, matchEpilogue } from "./epilogue-match.ts";
 import type { Slot } from "./slots.ts";
-import { bytesOfType } from "./storage.ts";
-import { elementCount, expanded, isPacked, orderOf, sliced, stridesOf, type View } from "./view.ts";
-import { nodesOf, productsIn } from "./walk.ts";
 
 /** What products like to copy at once. */
 const alignedBytes = 16;

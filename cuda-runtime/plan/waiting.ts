@@ -2,15 +2,16 @@
  * @file Values that nobody has asked for in memory yet: expressions, and the products at their hearts that are launched
  * once it is known what follows them.
  */
-import { load } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+
+import { matchEpilogue } from "../ir/epilogue-match.ts";
+import type { Expr } from "../ir/expr.ts";
+import { load } from "../ir/expr-build.ts";
+import { productsIn, substitute } from "../ir/expr-walk.ts";
+import type { View } from "../ir/view.ts";
 import type { Origin } from "./buffers.ts";
 import type { PlanEmitter } from "./emitter.ts";
-import { matchEpilogue } from "./epilogue-match.ts";
 import type { Slot } from "./slots.ts";
 import { Store } from "./store.ts";
-import type { View } from "./view.ts";
-import { productsIn, substitute } from "./walk.ts";
 
 export interface HoldOptions {
   /** Between the root of a region and its end: what the end makes of it decides. */

@@ -1,6 +1,9 @@
 /** @file Attention: choice of tiles, packing of parameters, what the launches read and write. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { h200, type Launch } from "../../cuda-runtime/ir/step.ts";
+import type { FloatStorage } from "../../cuda-runtime/ir/storage.ts";
+import { expanded, permuted, sliced, type View } from "../../cuda-runtime/ir/view.ts";
 import {
   type AttentionRequest,
   attentionBytes,
@@ -11,9 +14,6 @@ import {
 import { chooseSplits, chooseTile, tensorTiles } from "../../cuda-runtime/kernels/attention/tiles.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
-import { h200, type Launch } from "../../cuda-runtime/plan/step.ts";
-import type { FloatStorage } from "../../cuda-runtime/plan/storage.ts";
-import { expanded, permuted, sliced, type View } from "../../cuda-runtime/plan/view.ts";
 
 const turing = { computeCapability: 75, multiprocessors: 40, sharedBytesPerBlock: 65_536 };
 const ada = { computeCapability: 89, multiprocessors: 128, sharedBytesPerBlock: 101_376 };

@@ -1,5 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
+import { h200, type Launch, type PlanTarget } from "../../cuda-runtime/ir/step.ts";
+import type { StorageType } from "../../cuda-runtime/ir/storage.ts";
+import { channelsLastOrder, sliced, stridesOf, type View } from "../../cuda-runtime/ir/view.ts";
 import {
   type ConvProblem,
   type ConvSource,
@@ -14,11 +18,7 @@ import { emitConvTranspose, phasesOf } from "../../cuda-runtime/kernels/conv/tra
 import { emitDeformConv, emitIntegerConv } from "../../cuda-runtime/kernels/directconv/directconv.ts";
 import { emitPool } from "../../cuda-runtime/kernels/pool/pool.ts";
 import { emitRegions, emitUnpool } from "../../cuda-runtime/kernels/pool/regions.ts";
-import { plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
 import type { Emitter } from "../../cuda-runtime/plan/lowering.ts";
-import { h200, type Launch, type PlanTarget } from "../../cuda-runtime/plan/step.ts";
-import type { StorageType } from "../../cuda-runtime/plan/storage.ts";
-import { channelsLastOrder, sliced, stridesOf, type View } from "../../cuda-runtime/plan/view.ts";
 
 let nextId = 0;
 

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { h200 } from "../../cuda-runtime/ir/step.ts";
 import {
   chooseDepthwise,
   type DepthwiseProblem,
   tileRows,
 } from "../../cuda-runtime/kernels/depthwise/choose.ts";
-import { h200 } from "../../cuda-runtime/plan/step.ts";
 
 function choice(
   channels: number,

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { matchActivation } from "../../cuda-runtime/plan/activation-match.ts";
-import type { PendingProduct } from "../../cuda-runtime/plan/epilogue.ts";
-import { matchEpilogue } from "../../cuda-runtime/plan/epilogue-match.ts";
-import type { View } from "../../cuda-runtime/plan/view.ts";
-import { stridesOf } from "../../cuda-runtime/plan/view.ts";
-import { binary, constant, load, productLeaf, unary } from "../../cuda-runtime/ptx/build.ts";
-import type { Expr } from "../../cuda-runtime/ptx/expr.ts";
+import { matchActivation } from "../../cuda-runtime/ir/activation-match.ts";
+import type { PendingProduct } from "../../cuda-runtime/ir/epilogue.ts";
+import { matchEpilogue } from "../../cuda-runtime/ir/epilogue-match.ts";
+import type { Expr } from "../../cuda-runtime/ir/expr.ts";
+import { binary, constant, load, productLeaf, unary } from "../../cuda-runtime/ir/expr-build.ts";
+import type { View } from "../../cuda-runtime/ir/view.ts";
+import { stridesOf } from "../../cuda-runtime/ir/view.ts";
 
 const shape = [2, 8, 5, 5];
 

@@ -1,8 +1,8 @@
 /** @file Operators that are products of matrices, run on the CPU by the meaning of their launches. */
 import { describe, expect, test } from "vitest";
+import type { StorageType } from "../../cuda-runtime/ir/storage.ts";
+import { elementCount, stridesOf } from "../../cuda-runtime/ir/view.ts";
 import { productLowerings } from "../../cuda-runtime/lower/product.ts";
-import type { StorageType } from "../../cuda-runtime/plan/storage.ts";
-import { elementCount, stridesOf } from "../../cuda-runtime/plan/view.ts";
 import { ProductContext, runProduct } from "./gemm-machine.ts";
 import { attributesOf, Machine, nodeOf } from "./movement-machine.ts";
 

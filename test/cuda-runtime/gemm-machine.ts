@@ -1,16 +1,23 @@
 /** @file Products run on the CPU by the meaning of their parameter structs, and a context that lowers into them. */
+
+import { encodeValues } from "../../cuda-runtime/ir/encode.ts";
+import { type Epilogue, type PendingProduct, plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
+import { matchEpilogue } from "../../cuda-runtime/ir/epilogue-match.ts";
+import type { Expr } from "../../cuda-runtime/ir/expr.ts";
+import {
+  binaryValue,
+  compareValue,
+  narrowValue,
+  unaryValue,
+  valueAs,
+} from "../../cuda-runtime/ir/expr-value.ts";
+import { productsIn } from "../../cuda-runtime/ir/expr-walk.ts";
+import { byteOffsetOf, type TensorMap } from "../../cuda-runtime/ir/params.ts";
+import type { Launch } from "../../cuda-runtime/ir/step.ts";
+import { bytesOfType, type StorageType, storageTypes } from "../../cuda-runtime/ir/storage.ts";
+import { elementCount, expanded, stridesOf, type View } from "../../cuda-runtime/ir/view.ts";
 import { gemmParamsBytes } from "../../cuda-runtime/kernels/gemm/params.ts";
 import { wholeParamsBytes } from "../../cuda-runtime/kernels/gemm/whole.ts";
-import { encodeValues } from "../../cuda-runtime/plan/encode.ts";
-import { type Epilogue, type PendingProduct, plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
-import { matchEpilogue } from "../../cuda-runtime/plan/epilogue-match.ts";
-import { byteOffsetOf, type TensorMap } from "../../cuda-runtime/plan/params.ts";
-import type { Launch } from "../../cuda-runtime/plan/step.ts";
-import { bytesOfType, type StorageType, storageTypes } from "../../cuda-runtime/plan/storage.ts";
-import { elementCount, expanded, stridesOf, type View } from "../../cuda-runtime/plan/view.ts";
-import { productsIn } from "../../cuda-runtime/plan/walk.ts";
-import type { Expr } from "../../cuda-runtime/ptx/expr.ts";
-import { binaryValue, compareValue, narrowValue, unaryValue, valueAs } from "../../cuda-runtime/ptx/value.ts";
 import { decodeValues } from "../../cuda-runtime/session/numbers.ts";
 import { MachineContext, type Memory } from "./movement-machine.ts";
 

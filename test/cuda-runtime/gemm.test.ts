@@ -2,15 +2,9 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type ChooseOptions, chooseGemm } from "../../cuda-runtime/kernels/gemm/choose.ts";
-import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
-import { gemmParamsBytes } from "../../cuda-runtime/kernels/gemm/params.ts";
-import { problemOf } from "../../cuda-runtime/kernels/gemm/problem.ts";
-import { entriesOf, sharedBytesOf } from "../../cuda-runtime/kernels/gemm/table.ts";
-import { wholeParamsBytes } from "../../cuda-runtime/kernels/gemm/whole.ts";
-import { plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
-import { h200, type PlanTarget } from "../../cuda-runtime/plan/step.ts";
-import type { FloatStorage } from "../../cuda-runtime/plan/storage.ts";
+import { plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
+import { h200, type PlanTarget } from "../../cuda-runtime/ir/step.ts";
+import type { FloatStorage } from "../../cuda-runtime/ir/storage.ts";
 import {
   elementCount,
   expanded,
@@ -18,7 +12,13 @@ import {
   sliced,
   stridesOf,
   type View,
-} from "../../cuda-runtime/plan/view.ts";
+} from "../../cuda-runtime/ir/view.ts";
+import { type ChooseOptions, chooseGemm } from "../../cuda-runtime/kernels/gemm/choose.ts";
+import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
+import { gemmParamsBytes } from "../../cuda-runtime/kernels/gemm/params.ts";
+import { problemOf } from "../../cuda-runtime/kernels/gemm/problem.ts";
+import { entriesOf, sharedBytesOf } from "../../cuda-runtime/kernels/gemm/table.ts";
+import { wholeParamsBytes } from "../../cuda-runtime/kernels/gemm/whole.ts";
 import { ProductContext, runProduct } from "./gemm-machine.ts";
 import { attributesOf, Machine, nodeOf } from "./movement-machine.ts";
 

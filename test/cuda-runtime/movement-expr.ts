@@ -1,6 +1,7 @@
 /** @file Expressions as their definitions say, as far as data movement needs them. */
-import { elementCount, expanded, stridesOf, type View } from "../../cuda-runtime/plan/view.ts";
-import type { Expr } from "../../cuda-runtime/ptx/expr.ts";
+
+import type { Expr } from "../../cuda-runtime/ir/expr.ts";
+import { elementCount, expanded, stridesOf, type View } from "../../cuda-runtime/ir/view.ts";
 
 export function valueOfExpr(
   expr: Expr,

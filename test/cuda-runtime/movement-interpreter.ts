@@ -1,6 +1,6 @@
 /** @file The kernels of movement.cu by their definitions, reading parameters at the places where the struct has them. */
-import { byteOffsetOf, maxRank } from "../../cuda-runtime/plan/params.ts";
-import type { Launch } from "../../cuda-runtime/plan/step.ts";
+import { byteOffsetOf, maxRank } from "../../cuda-runtime/ir/params.ts";
+import type { Launch } from "../../cuda-runtime/ir/step.ts";
 import type { Memory, Runner } from "./movement-machine.ts";
 
 /** Reads fields in the order of the C struct. */

@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { Launch } from "../../cuda-runtime/ir/step.ts";
+import { stridesOf } from "../../cuda-runtime/ir/view.ts";
 import { emitGather } from "../../cuda-runtime/kernels/movement/gather.ts";
 import { emitScatter, emitScatterReduce } from "../../cuda-runtime/kernels/movement/scatter.ts";
 import { emitSelect } from "../../cuda-runtime/kernels/movement/select.ts";
@@ -11,8 +13,6 @@ import { emitCol2Im } from "../../cuda-runtime/kernels/resize/col2im.ts";
 import { emitGridSample } from "../../cuda-runtime/kernels/resize/grid-sample.ts";
 import { emitResize } from "../../cuda-runtime/kernels/resize/resize.ts";
 import { type Filter, nearestTable, tapTable } from "../../cuda-runtime/kernels/resize/taps.ts";
-import type { Launch } from "../../cuda-runtime/plan/step.ts";
-import { stridesOf } from "../../cuda-runtime/plan/view.ts";
 import { attributesOf, Machine, MachineContext, nodeOf } from "./movement-machine.ts";
 
 function recorder(): MachineContext {

@@ -3,11 +3,11 @@
  * and hands launches to whoever can run them.
  */
 
-import { encodeValues } from "../../cuda-runtime/plan/encode.ts";
-import type { Attributes, LowerContext } from "../../cuda-runtime/plan/lowering.ts";
-import { scalarOf } from "../../cuda-runtime/plan/scalar.ts";
-import { h200, type Launch, PlanError, type PlanTarget } from "../../cuda-runtime/plan/step.ts";
-import { bytesOfType, type StorageType } from "../../cuda-runtime/plan/storage.ts";
+import { encodeValues } from "../../cuda-runtime/ir/encode.ts";
+import type { Expr } from "../../cuda-runtime/ir/expr.ts";
+import { scalarOf } from "../../cuda-runtime/ir/scalar.ts";
+import { h200, type Launch, PlanError, type PlanTarget } from "../../cuda-runtime/ir/step.ts";
+import { bytesOfType, type StorageType } from "../../cuda-runtime/ir/storage.ts";
 import {
   type DeviceBuffer,
   elementCount,
@@ -15,8 +15,8 @@ import {
   isPacked,
   stridesOf,
   type View,
-} from "../../cuda-runtime/plan/view.ts";
-import type { Expr } from "../../cuda-runtime/ptx/expr.ts";
+} from "../../cuda-runtime/ir/view.ts";
+import type { Attributes, LowerContext } from "../../cuda-runtime/plan/lowering.ts";
 import { decodeValues } from "../../cuda-runtime/session/numbers.ts";
 import type { Graph, Node } from "../../src/ir/model.ts";
 import { valueOfExpr } from "./movement-expr.ts";

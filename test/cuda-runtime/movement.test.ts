@@ -1,10 +1,10 @@
 /** @file Operators that move elements, against definitions over plain arrays, whatever order the input has in memory. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { StorageType } from "../../cuda-runtime/ir/storage.ts";
+import { elementCount, orderOf, type View } from "../../cuda-runtime/ir/view.ts";
 import { movementLowerings } from "../../cuda-runtime/lower/movement.ts";
 import { paddedPosition } from "../../cuda-runtime/lower/movement-join.ts";
-import type { StorageType } from "../../cuda-runtime/plan/storage.ts";
-import { elementCount, orderOf, type View } from "../../cuda-runtime/plan/view.ts";
 import { at, filled, type Grid } from "../gpu/arrays.ts";
 import { interpret } from "./movement-interpreter.ts";
 import { attributesOf, Machine, MachineContext, nodeOf } from "./movement-machine.ts";

@@ -1,6 +1,9 @@
 /** @file Normalizations and softmax: forms of rows, layouts of groups, packing of parameters. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { h200, type Launch } from "../../cuda-runtime/ir/step.ts";
+import type { StorageType } from "../../cuda-runtime/ir/storage.ts";
+import { channelsLastOrder, permuted, reshaped, type View } from "../../cuda-runtime/ir/view.ts";
 import { axesNormBytes, emitAxesNorm, emitLrn, lrnBytes } from "../../cuda-runtime/kernels/norm/axes.ts";
 import { emitGroupNorm, groupNormBytes } from "../../cuda-runtime/kernels/norm/group.ts";
 import { rowNormBytes } from "../../cuda-runtime/kernels/norm/norm.ts";
@@ -14,9 +17,6 @@ import { lowerGroups } from "../../cuda-runtime/lower/normalization-groups.ts";
 import { lowerRows } from "../../cuda-runtime/lower/normalization-rows.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
-import { h200, type Launch } from "../../cuda-runtime/plan/step.ts";
-import type { StorageType } from "../../cuda-runtime/plan/storage.ts";
-import { channelsLastOrder, permuted, reshaped, type View } from "../../cuda-runtime/plan/view.ts";
 
 function source(name: string): string {
   return readFileSync(new URL(`../../cuda-runtime/kernels/${name}`, import.meta.url), "utf8");

@@ -1,10 +1,10 @@
 /** @file What is computed once and what at every run: told by what steps read and write. */
 import { describe, expect, test } from "vitest";
+import { ParamWriter } from "../../cuda-runtime/ir/params.ts";
+import { type Action, h200 } from "../../cuda-runtime/ir/step.ts";
+import type { BufferKind, View } from "../../cuda-runtime/ir/view.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
-import { ParamWriter } from "../../cuda-runtime/plan/params.ts";
-import { type Action, h200 } from "../../cuda-runtime/plan/step.ts";
-import type { BufferKind, View } from "../../cuda-runtime/plan/view.ts";
 import { info, node } from "../onnx/build.ts";
 import { attribute, familiesOf, planOf, weight } from "./small-plan.ts";
 

@@ -1,7 +1,7 @@
 /** @file Concatenation in place: who writes where, and what still has to be copied. */
 import { describe, expect, test } from "vitest";
-import type { Plan } from "../../cuda-runtime/plan/step.ts";
-import type { View } from "../../cuda-runtime/plan/view.ts";
+import type { Plan } from "../../cuda-runtime/ir/step.ts";
+import type { View } from "../../cuda-runtime/ir/view.ts";
 import { info, node, type types } from "../onnx/build.ts";
 import { attribute, attributes, familiesOf, launchesFor, launchesOf, planOf, weight } from "./small-plan.ts";
 

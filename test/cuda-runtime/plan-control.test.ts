@@ -1,7 +1,7 @@
 /** @file Loops, scans and branches as parts of a plan: what they compute, and what is refused by which name. */
 import { describe, expect, test, vi } from "vitest";
+import { type Plan, PlanError } from "../../cuda-runtime/ir/step.ts";
 import { planModel } from "../../cuda-runtime/plan/build.ts";
-import { type Plan, PlanError } from "../../cuda-runtime/plan/step.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { weightsOf } from "../gpu/node-tests-data.ts";
 import { floats, info, int64, integers, modelBytes, node, type types } from "../onnx/build.ts";

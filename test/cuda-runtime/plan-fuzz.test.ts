@@ -1,8 +1,8 @@
 /** @file Models that ONNX forbids: a plan, or an error that names a node. Nothing else comes out. */
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { h200, PlanError } from "../../cuda-runtime/ir/step.ts";
 import { lowerings } from "../../cuda-runtime/lower/index.ts";
-import { h200, PlanError } from "../../cuda-runtime/plan/step.ts";
 import type { GraphBuilder } from "../../fixtures/builder.ts";
 import { model as build } from "../../fixtures/builder.ts";
 import { planSizes } from "../../src/cli/gpu-plan.ts";

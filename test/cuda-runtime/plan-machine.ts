@@ -1,18 +1,18 @@
 /** @file Plans of elementwise chains run on the CPU: what their expressions mean, on bytes where the plan says. */
 
-import { encodeValues } from "../../cuda-runtime/plan/encode.ts";
-import type { Launch, Plan, Step } from "../../cuda-runtime/plan/step.ts";
-import { bytesOfType } from "../../cuda-runtime/plan/storage.ts";
+import { encodeValues } from "../../cuda-runtime/ir/encode.ts";
+import type { Expr } from "../../cuda-runtime/ir/expr.ts";
+import { evaluateExpr } from "../../cuda-runtime/ir/expr-evaluate.ts";
+import type { Launch, Plan, Step } from "../../cuda-runtime/ir/step.ts";
+import { bytesOfType } from "../../cuda-runtime/ir/storage.ts";
 import {
   type DeviceBuffer,
   elementCount,
   expanded,
   stridesOf,
   type View,
-} from "../../cuda-runtime/plan/view.ts";
+} from "../../cuda-runtime/ir/view.ts";
 import type { ChainRequest, compileChain } from "../../cuda-runtime/ptx/compile.ts";
-import { evaluateExpr } from "../../cuda-runtime/ptx/evaluate.ts";
-import type { Expr } from "../../cuda-runtime/ptx/expr.ts";
 import { decodeValues } from "../../cuda-runtime/session/numbers.ts";
 import { placesOf } from "./movement-machine.ts";
 

@@ -1,8 +1,8 @@
 /** @file Parameters of kernels as bytes: the layout that a C compiler gives the struct. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { byteOffsetOf, ParamWriter } from "../../cuda-runtime/plan/params.ts";
-import type { DeviceBuffer, View } from "../../cuda-runtime/plan/view.ts";
+import { byteOffsetOf, ParamWriter } from "../../cuda-runtime/ir/params.ts";
+import type { DeviceBuffer, View } from "../../cuda-runtime/ir/view.ts";
 
 const buffer: DeviceBuffer = { id: 0, kind: "temporary", bytes: 64, name: "b" };
 const view: View = { buffer, type: "float16", shape: [4], strides: [1], offset: 3 };

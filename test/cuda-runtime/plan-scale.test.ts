@@ -1,7 +1,7 @@
 /** @file Work in proportion to a model: counted, not timed. What is quadratic here does not end within a test's time. */
 import { describe, expect, it } from "vitest";
+import { h200, type Plan } from "../../cuda-runtime/ir/step.ts";
 import { placeBuffers } from "../../cuda-runtime/plan/arena.ts";
-import { h200, type Plan } from "../../cuda-runtime/plan/step.ts";
 import { model as build, type GraphBuilder, type ModelBuilder } from "../../fixtures/builder.ts";
 import { planSizes } from "../../src/cli/gpu-plan.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";

@@ -15,7 +15,7 @@ import {
   sliced,
   stridesOf,
   type View,
-} from "../../cuda-runtime/plan/view.ts";
+} from "../../cuda-runtime/ir/view.ts";
 
 const buffer: DeviceBuffer = { id: 0, kind: "temporary", bytes: 1 << 20, name: "b" };
 

@@ -1,10 +1,10 @@
 /** @file Plans of the zoo: ten as whole texts, all of them made, in every precision. No GPU takes part. */
 import path from "node:path";
 import { describe, expect, test } from "vitest";
+import { type Plan, PlanError, type PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import { planModel } from "../../cuda-runtime/plan/build.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { describePlan } from "../../cuda-runtime/plan/print.ts";
-import { type Plan, PlanError, type PlanTarget } from "../../cuda-runtime/plan/step.ts";
 import { targetOfGpu } from "../../src/cli/gpu-roofline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { weightsOf } from "../gpu/node-tests-data.ts";

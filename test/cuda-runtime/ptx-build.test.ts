@@ -1,11 +1,11 @@
 /** Makers of expressions fold and simplify without changing values; expressions evaluate as they say. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { View } from "../../cuda-runtime/plan/view.ts";
-import * as build from "../../cuda-runtime/ptx/build.ts";
-import { evaluateExpr } from "../../cuda-runtime/ptx/evaluate.ts";
-import type { BinaryOp, Expr, UnaryOp } from "../../cuda-runtime/ptx/expr.ts";
-import { binaryValue, narrowValue, roundToEven, unaryValue } from "../../cuda-runtime/ptx/value.ts";
+import type { BinaryOp, Expr, UnaryOp } from "../../cuda-runtime/ir/expr.ts";
+import * as build from "../../cuda-runtime/ir/expr-build.ts";
+import { evaluateExpr } from "../../cuda-runtime/ir/expr-evaluate.ts";
+import { binaryValue, narrowValue, roundToEven, unaryValue } from "../../cuda-runtime/ir/expr-value.ts";
+import type { View } from "../../cuda-runtime/ir/view.ts";
 
 const buffer = { id: 0, kind: "input", bytes: 4, name: "x" } as const;
 const scalar: View = { buffer, type: "float32", shape: [], strides: [], offset: 0 };

@@ -4,8 +4,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { h200, type Launch, type PlanTarget } from "../../cuda-runtime/plan/step.ts";
-import { type StorageType, storageTypes } from "../../cuda-runtime/plan/storage.ts";
+import type { BinaryOp, CompareOp, Expr, ScalarType, UnaryOp } from "../../cuda-runtime/ir/expr.ts";
+import * as build from "../../cuda-runtime/ir/expr-build.ts";
+import { h200, type Launch, type PlanTarget } from "../../cuda-runtime/ir/step.ts";
+import { type StorageType, storageTypes } from "../../cuda-runtime/ir/storage.ts";
 import {
   type DeviceBuffer,
   expanded,
@@ -13,10 +15,8 @@ import {
   sliced,
   stridesOf,
   type View,
-} from "../../cuda-runtime/plan/view.ts";
-import * as build from "../../cuda-runtime/ptx/build.ts";
+} from "../../cuda-runtime/ir/view.ts";
 import { compileChain } from "../../cuda-runtime/ptx/compile.ts";
-import type { BinaryOp, CompareOp, Expr, ScalarType, UnaryOp } from "../../cuda-runtime/ptx/expr.ts";
 import { divisionBy } from "../../cuda-runtime/ptx/fields.ts";
 import { floatFunctions } from "../../cuda-runtime/ptx/operations.ts";
 

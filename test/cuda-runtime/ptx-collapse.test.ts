@@ -1,8 +1,8 @@
 /** Collapsed axes walk over the same elements, in the first operand's memory order. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { collapseAxes } from "../../cuda-runtime/plan/collapse.ts";
-import { channelsLastOrder, stridesOf } from "../../cuda-runtime/plan/view.ts";
+import { collapseAxes } from "../../cuda-runtime/ir/collapse.ts";
+import { channelsLastOrder, stridesOf } from "../../cuda-runtime/ir/view.ts";
 
 /** Offsets of all operands for every position, as strings, sorted: what a walk visits. */
 function visited(sizes: readonly number[], strides: readonly (readonly number[])[]): string[] {

@@ -1,8 +1,8 @@
 /** The algorithms of emitted functions, on JavaScript's numbers, against Math and BigInt. */
 import { describe, expect, it } from "vitest";
+import { erfValue, unaryValue } from "../../cuda-runtime/ir/expr-value.ts";
 import { power, remainder } from "../../cuda-runtime/ptx/math-more.ts";
 import { floatFunctions } from "../../cuda-runtime/ptx/operations.ts";
-import { erfValue, unaryValue } from "../../cuda-runtime/ptx/value.ts";
 import { numberMachine } from "./ptx-number-machine.ts";
 
 type Name = keyof typeof floatFunctions;

@@ -1,7 +1,8 @@
 /** @file The machine of cuda-runtime/ptx/machine.ts on JavaScript's numbers: what the emitted instructions compute. */
+
+import { roundToEven } from "../../cuda-runtime/ir/expr-value.ts";
 import type { FloatMachine } from "../../cuda-runtime/ptx/machine.ts";
 import { exp2Series } from "../../cuda-runtime/ptx/math-exp.ts";
-import { roundToEven } from "../../cuda-runtime/ptx/value.ts";
 
 export type NumberMachine = FloatMachine<number, boolean>;
 

@@ -1,5 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { h200, type Launch, PlanError } from "../../cuda-runtime/ir/step.ts";
+import type { StorageType } from "../../cuda-runtime/ir/storage.ts";
+import { channelsLastOrder, stridesOf, type View } from "../../cuda-runtime/ir/view.ts";
 import { emitDistance } from "../../cuda-runtime/kernels/misc/distance.ts";
 import { emitFourier } from "../../cuda-runtime/kernels/misc/fourier.ts";
 import { emitLoss } from "../../cuda-runtime/kernels/misc/loss.ts";
@@ -14,9 +17,6 @@ import {
 } from "../../cuda-runtime/kernels/reduce/reduce.ts";
 import { emitScan } from "../../cuda-runtime/kernels/scan/scan.ts";
 import type { Emitter } from "../../cuda-runtime/plan/lowering.ts";
-import { h200, type Launch, PlanError } from "../../cuda-runtime/plan/step.ts";
-import type { StorageType } from "../../cuda-runtime/plan/storage.ts";
-import { channelsLastOrder, stridesOf, type View } from "../../cuda-runtime/plan/view.ts";
 
 const sum = {
   pre: "none",

@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { DeviceContext } from "../../cuda-runtime/driver/context.ts";
 import { Driver } from "../../cuda-runtime/driver/driver.ts";
-import type { KernelRef } from "../../cuda-runtime/plan/step.ts";
+import type { KernelRef } from "../../cuda-runtime/ir/step.ts";
 import { DeviceSession, type SessionOptions } from "../../cuda-runtime/session/session.ts";
 import { KernelStore } from "../../cuda-runtime/session/store.ts";
 import { timeRuns, timeSteps } from "../../cuda-runtime/session/timing.ts";

@@ -1,11 +1,11 @@
 /** Which copies go in tiles, and what the tile kernel is told. */
 import { describe, expect, it } from "vitest";
+import { h200, type Launch } from "../../cuda-runtime/ir/step.ts";
+import type { StorageType } from "../../cuda-runtime/ir/storage.ts";
+import { channelsLastOrder, expanded, permuted, sliced, type View } from "../../cuda-runtime/ir/view.ts";
 import { copyViews, tileParams, tilePlan } from "../../cuda-runtime/kernels/transpose/transpose.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
-import { h200, type Launch } from "../../cuda-runtime/plan/step.ts";
-import type { StorageType } from "../../cuda-runtime/plan/storage.ts";
-import { channelsLastOrder, expanded, permuted, sliced, type View } from "../../cuda-runtime/plan/view.ts";
 
 const draft = new PlanDraft();
 const nhwc = channelsLastOrder(4);

@@ -1,8 +1,9 @@
 /** @file Products of integers and doubles, with zero points: right, and simple. */
+
+import { ParamWriter } from "../../ir/params.ts";
+import { type StorageType, storageTypes } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import { type StorageType, storageTypes } from "../../plan/storage.ts";
-import { elementCount, type View } from "../../plan/view.ts";
 
 export interface WholeRequest {
   /** [...batch, m, k], an integer type or float64. */

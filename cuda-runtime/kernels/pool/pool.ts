@@ -1,8 +1,9 @@
 /** @file Pools over windows and over whole images. */
+
+import { type ParamBlock, ParamWriter } from "../../ir/params.ts";
+import { bytesOfType, type FloatStorage, isFloatStorage, storageTypes } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 import type { Emitter } from "../../plan/lowering.ts";
-import { type ParamBlock, ParamWriter } from "../../plan/params.ts";
-import { bytesOfType, type FloatStorage, isFloatStorage, storageTypes } from "../../plan/storage.ts";
-import { elementCount, type View } from "../../plan/view.ts";
 import {
   channelAlignment,
   isChannelsLast,

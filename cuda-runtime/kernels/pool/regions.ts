@@ -1,8 +1,9 @@
 /** @file Pools whose positions are read from memory: unpooling, and regions of interest. */
+
+import { ParamWriter } from "../../ir/params.ts";
+import { bytesOfType, storageTypes } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import { bytesOfType, storageTypes } from "../../plan/storage.ts";
-import { elementCount, type View } from "../../plan/view.ts";
 import { triple } from "../conv/spatial.ts";
 
 /** All packed, row-major. */

@@ -1,4 +1,16 @@
 /** @file Products of matrices on the GPU against loops in double precision. */
+
+import {
+  type Activation,
+  type ActivationKind,
+  activations,
+  type Epilogue,
+  noActivation,
+  plainEpilogue,
+} from "../../../cuda-runtime/ir/epilogue.ts";
+import { erfValue } from "../../../cuda-runtime/ir/expr-value.ts";
+import type { FloatStorage, StorageType } from "../../../cuda-runtime/ir/storage.ts";
+import { elementCount, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import type { Choice } from "../../../cuda-runtime/kernels/gemm/choose.ts";
 import { emitGemm, type GemmRequest } from "../../../cuda-runtime/kernels/gemm/gemm.ts";
 import {
@@ -8,18 +20,7 @@ import {
   type Layout,
 } from "../../../cuda-runtime/kernels/gemm/table.ts";
 import { emitWhole } from "../../../cuda-runtime/kernels/gemm/whole.ts";
-import {
-  type Activation,
-  type ActivationKind,
-  activations,
-  type Epilogue,
-  noActivation,
-  plainEpilogue,
-} from "../../../cuda-runtime/plan/epilogue.ts";
 import type { Emitter } from "../../../cuda-runtime/plan/lowering.ts";
-import type { FloatStorage, StorageType } from "../../../cuda-runtime/plan/storage.ts";
-import { elementCount, stridesOf, type View } from "../../../cuda-runtime/plan/view.ts";
-import { erfValue } from "../../../cuda-runtime/ptx/value.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 
 /** What a product's operands are rounded to, and so how close it comes. */

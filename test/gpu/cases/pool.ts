@@ -1,14 +1,15 @@
 /** @file Pools on the GPU against loops in double precision. */
-import { emitPool, emitWholePool, type PoolKind } from "../../../cuda-runtime/kernels/pool/pool.ts";
-import { emitRegions, emitUnpool } from "../../../cuda-runtime/kernels/pool/regions.ts";
-import type { StorageType } from "../../../cuda-runtime/plan/storage.ts";
+
+import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
 import {
   channelsLastOrder,
   elementCount,
   sliced,
   stridesOf,
   type View,
-} from "../../../cuda-runtime/plan/view.ts";
+} from "../../../cuda-runtime/ir/view.ts";
+import { emitPool, emitWholePool, type PoolKind } from "../../../cuda-runtime/kernels/pool/pool.ts";
+import { emitRegions, emitUnpool } from "../../../cuda-runtime/kernels/pool/regions.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 import { coordinatesOf } from "../conv-reference.ts";
 

@@ -1,6 +1,7 @@
 /** @file Walks over expressions: they are graphs, so each node is visited once. */
-import type { Expr } from "../ptx/expr.ts";
+
 import type { PendingProduct } from "./epilogue.ts";
+import type { Expr } from "./expr.ts";
 
 export function argumentsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {

@@ -1,5 +1,5 @@
 /** @file Which register type an element is computed in. */
-import type { ScalarType } from "../ptx/expr.ts";
+import type { ScalarType } from "./expr.ts";
 import type { StorageType } from "./storage.ts";
 
 const scalars: Readonly<Record<StorageType, ScalarType>> = {

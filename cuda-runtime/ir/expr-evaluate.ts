@@ -1,6 +1,6 @@
 /** @file The value of an expression for given values of its leaves, in JavaScript's numbers. */
 import type { Expr } from "./expr.ts";
-import { binaryValue, compareValue, narrowValue, testValue, unaryValue, valueAs } from "./value.ts";
+import { binaryValue, compareValue, narrowValue, testValue, unaryValue, valueAs } from "./expr-value.ts";
 
 /**
  * `leaf` is asked for every node, the whole expression first: a number is the node's value; undefined or NaN leaves it

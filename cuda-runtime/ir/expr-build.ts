@@ -1,7 +1,5 @@
 /** @file Makers of expressions. They fold constants and leave out what does nothing. */
-import type { PendingProduct } from "../plan/epilogue.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import type { View } from "../plan/view.ts";
+import type { PendingProduct } from "./epilogue.ts";
 import type { BinaryOp, CompareOp, Expr, ScalarType, TestOp, UnaryOp } from "./expr.ts";
 import {
   binaryValue,
@@ -12,7 +10,9 @@ import {
   testValue,
   unaryValue,
   valueAs,
-} from "./value.ts";
+} from "./expr-value.ts";
+import { scalarOf } from "./scalar.ts";
+import type { View } from "./view.ts";
 
 /** An element of a view, in the type that its arithmetic runs in unless another is wanted. */
 export function load(view: View, type: ScalarType = scalarOf(view.type)): Expr {

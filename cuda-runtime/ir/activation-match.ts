@@ -1,8 +1,9 @@
 /** @file Which activation an expression of one number is, by its values: exporters write each of them in many ways. */
-import { evaluateExpr } from "../ptx/evaluate.ts";
-import type { Expr } from "../ptx/expr.ts";
-import { erfValue } from "../ptx/value.ts";
+
 import { type Activation, type ActivationKind, noActivation } from "./epilogue.ts";
+import type { Expr } from "./expr.ts";
+import { evaluateExpr } from "./expr-evaluate.ts";
+import { erfValue } from "./expr-value.ts";
 
 type Formula = (x: number, a: number, b: number) => number;
 

@@ -1,9 +1,10 @@
 /** @file Whether an expression over a product is something that the product's epilogue does. */
-import { binary, constant, unary } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+
 import { matchActivation } from "./activation-match.ts";
 import { type Activation, noActivation, type PendingProduct } from "./epilogue.ts";
-import { argumentsOf, nodesOf } from "./walk.ts";
+import type { Expr } from "./expr.ts";
+import { binary, constant, unary } from "./expr-build.ts";
+import { argumentsOf, nodesOf } from "./expr-walk.ts";
 
 /** The epilogue in terms of expressions: `scale` and `bias` over one element a channel, `residual` over the output. */
 export interface EpilogueMatch {

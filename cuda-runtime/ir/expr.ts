@@ -4,8 +4,8 @@
  * An expression has no shape of its own: it is evaluated for every element of an output shape, and its loads are
  * broadcast to that shape as ONNX does, axes aligned from the right.
  */
-import type { PendingProduct } from "../plan/epilogue.ts";
-import type { View } from "../plan/view.ts";
+import type { PendingProduct } from "./epilogue.ts";
+import type { View } from "./view.ts";
 
 /** Registers that arithmetic runs in. Halves and bfloat16 are computed in f32, small integers in i32 or u32. */
 export type ScalarType = "f32" | "f64" | "i32" | "u32" | "i64" | "u64" | "bool";
