@@ -22,7 +22,7 @@ export interface Launch {
   readonly cluster?: Dim3 | undefined;
   /** Of the whole launch, where it is a product: multiply-adds count two. */
   readonly flops?: number | undefined;
-  /** By the model that the kernel was chosen with; undefined: as `plan/predict.ts` prices a pass over memory. */
+  /** By the model that the kernel was chosen with; undefined: as `cost/predict.ts` prices a pass over memory. */
   readonly predictedMicroseconds?: number | undefined;
   /** For the printed plan: tile, variant, sizes. */
   readonly detail?: string | undefined;
@@ -82,7 +82,7 @@ export interface PlanTarget {
   readonly multiprocessors: number;
   /** What one block may have, dynamic shared memory opted in. */
   readonly sharedBytesPerBlock: number;
-  /** DRAM by its data sheet, 1e9 bytes a second; undefined: what GPUs of the architecture have (`plan/rates.ts`). */
+  /** DRAM by its data sheet, 1e9 bytes a second; undefined: what GPUs of the architecture have (`cost/rates.ts`). */
   readonly dramGBps?: number | undefined;
   /** Boost clock; undefined likewise. */
   readonly clockMHz?: number | undefined;

@@ -10,12 +10,12 @@ import {
   emitRows,
   type Operands,
 } from "../../bench/gpu/operations.ts";
+import { bytesMoved, passMicroseconds, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
+import { dramRateOf } from "../../cuda-runtime/cost/rates.ts";
 import type { Action, PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import { h200 } from "../../cuda-runtime/ir/step.ts";
 import { emitGather } from "../../cuda-runtime/kernels/movement/gather.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
-import { bytesMoved, passMicroseconds, predictedMicroseconds } from "../../cuda-runtime/plan/predict.ts";
-import { dramRateOf } from "../../cuda-runtime/plan/rates.ts";
 import { targetOfGpu } from "../../src/cli/gpu-roofline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 
