@@ -2,8 +2,8 @@
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
-import { elementsOfFact, sizesOfFact } from "../plan/fold-known.ts";
-import { LiveNodes } from "../plan/liveness.ts";
+import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
+import { LiveNodes } from "../graph/liveness.ts";
 
 /** What exporters leave of the arithmetic behind a scale. */
 const arithmetic: Readonly<Record<string, (a?: number, b?: number) => number>> = {

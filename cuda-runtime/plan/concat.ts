@@ -6,8 +6,8 @@
  */
 import type { Node, Value } from "../../src/ir/model.ts";
 import { operatorOf } from "../../src/ir/model.ts";
+import { sizesOfFact } from "../graph/known.ts";
 import { elementCount, sliced, type View } from "../ir/view.ts";
-import { sizesOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
 

@@ -3,11 +3,11 @@ import { maxUnrolledNodes } from "../../src/facts/expansion.ts";
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Graph, labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import type { Fact } from "../../src/ops/op.ts";
+import { elementsOfFact } from "../graph/known.ts";
 import { binary, load, select, toBool } from "../ir/expr-build.ts";
 import { isLargeChain } from "../ir/expr-walk.ts";
 import { DataError, PlanError } from "../ir/step.ts";
 import { elementCount, type View } from "../ir/view.ts";
-import { elementsOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
 

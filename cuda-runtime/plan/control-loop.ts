@@ -5,6 +5,7 @@ import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import { Join } from "../../src/ops/control/join.ts";
 import { running } from "../../src/ops/control/unroll.ts";
 import { tensor } from "../../src/ops/shape.ts";
+import { describeFact, elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import type { PlanError } from "../ir/step.ts";
 import { picked } from "../ir/view.ts";
 import type { Origin } from "./buffers.ts";
@@ -21,7 +22,6 @@ import {
   settleCaptured,
 } from "./control-body.ts";
 import { Stack } from "./control-stack.ts";
-import { describeFact, elementsOfFact, sizesOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
 

@@ -4,6 +4,7 @@ import { maxUnrolledNodes } from "../../src/facts/expansion.ts";
 import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { normalizeAxis, stridesOf, tensor } from "../../src/ops/shape.ts";
+import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import { picked, type View } from "../ir/view.ts";
 import type { Origin } from "./buffers.ts";
 import {
@@ -17,7 +18,6 @@ import {
   settleCaptured,
 } from "./control-body.ts";
 import { type Part, Stack } from "./control-stack.ts";
-import { elementsOfFact, sizesOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
 

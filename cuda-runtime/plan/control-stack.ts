@@ -1,8 +1,8 @@
 /** @file An output of a loop that is made slice by slice: each is written where it belongs, where that is possible. */
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { sizesOfFact } from "../graph/known.ts";
 import type { View } from "../ir/view.ts";
 import { controlError } from "./control-body.ts";
-import { sizesOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
 

@@ -3,6 +3,7 @@ import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
 import type { Fact } from "../../src/ops/op.ts";
+import { describeFact, elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import {
   bindInputs,
   bindOutputs,
@@ -14,7 +15,6 @@ import {
 } from "./control-body.ts";
 import { lowerLoop } from "./control-loop.ts";
 import { lowerScan } from "./control-scan.ts";
-import { describeFact, elementsOfFact, sizesOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
 

@@ -1,10 +1,10 @@
 /** @file Several nodes that are one piece of work, as their lowering sees them. */
 import type { Value } from "../../src/ir/model.ts";
+import { elementsOfFact } from "../graph/known.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import { BaseContext } from "./base-context.ts";
-import { elementsOfFact } from "./fold-known.ts";
 import type { Macro, MacroContext } from "./lowering.ts";
 import type { Frame, Planner } from "./planner.ts";
 

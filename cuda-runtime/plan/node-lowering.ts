@@ -1,13 +1,13 @@
 /** @file One node as its lowering sees it. */
 import type { NodeContext } from "../../src/facts/context.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { elementsOfFact } from "../graph/known.ts";
 import type { PendingProduct } from "../ir/epilogue.ts";
 import type { Expr } from "../ir/expr.ts";
 import { DataError, PlanError } from "../ir/step.ts";
 import { isFloatStorage, type StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import { BaseContext } from "./base-context.ts";
-import { elementsOfFact } from "./fold-known.ts";
 import type { LowerContext } from "./lowering.ts";
 import { handsOnType } from "./moving.ts";
 import type { Frame, Planner } from "./planner.ts";

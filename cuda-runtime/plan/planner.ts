@@ -12,6 +12,10 @@ import {
 } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
+import { checkNode, checkOutputs, nodeError } from "../graph/check.ts";
+import { sizesOfFact } from "../graph/known.ts";
+import { LiveNodes } from "../graph/liveness.ts";
+import { type Region, regionFrom } from "../graph/reconvergence.ts";
 import type { Expr } from "../ir/expr.ts";
 import { load } from "../ir/expr-build.ts";
 import { isLargeChain, nodesOf, productsIn } from "../ir/expr-walk.ts";
@@ -25,14 +29,10 @@ import { Concatenations } from "./concat.ts";
 import { lowerControl } from "./control.ts";
 import { UnrolledNodes } from "./control-body.ts";
 import type { PlanEmitter } from "./emitter.ts";
-import { sizesOfFact } from "./fold-known.ts";
-import { checkNode, checkOutputs, gateError } from "./gate.ts";
-import { LiveNodes } from "./liveness.ts";
 import type { Macro } from "./lowering.ts";
 import { MacroLowering } from "./macro-lowering.ts";
 import { NodeLowering } from "./node-lowering.ts";
 import { type Precision, storageOf } from "./precision.ts";
-import { type Region, regionFrom } from "./regions.ts";
 import { lowerSiblings } from "./siblings.ts";
 import { isFixed, newSlot, type Slot } from "./slots.ts";
 import { likelyOrder } from "./store.ts";
@@ -108,7 +108,7 @@ export class Planner {
     for (const [index, output] of node.outputs.entries()) {
       if (output === undefined || !frame.live.isLive(output)) continue;
       if (this.slotOf(output, frame).state.kind === "empty")
-        throw gateError(
+        throw nodeError(
           node,
           `output ${index} ("${output.name}") is read, and the runtime does not compute it`,
         );

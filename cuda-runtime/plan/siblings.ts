@@ -5,11 +5,11 @@
  * follow as an Add are taken along; any other tail stays a chain of its own.
  */
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { sizesOfFact } from "../graph/known.ts";
 import { plainEpilogue } from "../ir/epilogue.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import { elementCount, permuted, reshaped, sliced, type View } from "../ir/view.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
-import { sizesOfFact } from "./fold-known.ts";
 import type { Frame, Planner } from "./planner.ts";
 
 interface Member {

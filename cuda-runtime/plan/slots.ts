@@ -1,11 +1,11 @@
 /** @file What the planner holds of each value: where it is, or how it will be computed. */
 import { isConstant, type Scope } from "../../src/facts/scope.ts";
 import { operatorOf, type TensorRef, type Value } from "../../src/ir/model.ts";
+import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import type { Expr } from "../ir/expr.ts";
 import { DataError, PlanError, PlanSizeError } from "../ir/step.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
-import { elementsOfFact, sizesOfFact } from "./fold-known.ts";
 import { type Precision, storageOf } from "./precision.ts";
 
 /** Operators whose kernels copy rows of channels by 16 bytes. */

@@ -1,8 +1,8 @@
 /** @file Where readers of one value meet again, and that nothing in between is stored. */
 import { describe, expect, test } from "vitest";
+import { LiveNodes } from "../../cuda-runtime/graph/liveness.ts";
+import { regionFrom } from "../../cuda-runtime/graph/reconvergence.ts";
 import { elementwiseLowerings } from "../../cuda-runtime/lower/index.ts";
-import { LiveNodes } from "../../cuda-runtime/plan/liveness.ts";
-import { regionFrom } from "../../cuda-runtime/plan/regions.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
 import { operatorOf } from "../../src/ir/model.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";

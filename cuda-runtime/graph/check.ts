@@ -22,16 +22,16 @@ const small: ReadonlySet<string> = new Set([
 export function checkNode(node: Node, scope: Scope): void {
   for (const [index, input] of node.inputs.entries()) {
     if (input !== undefined && comesFromNowhere(input))
-      throw gateError(node, `input ${index} ("${input.name}") is computed by nothing`);
+      throw nodeError(node, `input ${index} ("${input.name}") is computed by nothing`);
   }
   for (const { name, value } of node.attributes) {
     if (!small.has(name)) continue;
     const numbers = value.type === "int" ? [value.value] : value.type === "ints" ? value.values : [];
     const found = numbers.find((number) => !(number >= -(2 ** 31) && number < 2 ** 31));
-    if (found !== undefined) throw gateError(node, `${name} has ${found}, expected 32-bit integers`);
+    if (found !== undefined) throw nodeError(node, `${name} has ${found}, expected 32-bit integers`);
     const isStep = name === "strides" || name === "dilations";
     if (isStep && numbers.some((number) => number < 1))
-      throw gateError(node, `${name} is ${numbers.join(",")}, expected 1 or more`);
+      throw nodeError(node, `${name} is ${numbers.join(",")}, expected 1 or more`);
   }
   checkBody(node);
   const signature = node.domain === "" ? signatureOf(node.opType) : undefined;
@@ -39,9 +39,9 @@ export function checkNode(node: Node, scope: Scope): void {
   for (const [index, value] of node.inputs.entries()) {
     const fact = value === undefined ? undefined : scope.fact(value);
     if (value === undefined && index < signature.inputs[0])
-      throw gateError(node, `input ${index} is left out, expected a tensor`);
+      throw nodeError(node, `input ${index} is left out, expected a tensor`);
     if (fact !== undefined && fact.kind !== "tensor")
-      throw gateError(node, `input ${index} is a ${fact.kind}, expected a tensor`);
+      throw nodeError(node, `input ${index} is a ${fact.kind}, expected a tensor`);
   }
   const types = node.inputs.map((value) => {
     const fact = value === undefined ? undefined : scope.fact(value);
@@ -49,7 +49,7 @@ export function checkNode(node: Node, scope: Scope): void {
   });
   if (recurrent.has(node.opType)) checkRecurrent(node, scope);
   const reason = mismatchOf(signature, types);
-  if (reason !== undefined) throw gateError(node, reason);
+  if (reason !== undefined) throw nodeError(node, reason);
 }
 
 const recurrent: ReadonlySet<string> = new Set(["GRU", "LSTM", "RNN"]);
@@ -59,7 +59,7 @@ function checkRecurrent(node: Node, scope: Scope): void {
   for (const [index, value] of node.inputs.slice(0, 3).entries()) {
     const rank = value === undefined ? undefined : scope.shape(value)?.length;
     if (rank !== undefined && rank !== 3)
-      throw gateError(node, `input ${index} has rank ${rank}, expected 3`);
+      throw nodeError(node, `input ${index} has rank ${rank}, expected 3`);
   }
 }
 
@@ -68,14 +68,14 @@ function checkBody(node: Node): void {
   const operator = operatorOf(node);
   if (operator !== "Scan" && operator !== "Loop") return;
   const body = node.attributes.find(({ name }) => name === "body")?.value;
-  if (body?.type !== "graph") throw gateError(node, "has no body");
+  if (body?.type !== "graph") throw nodeError(node, "has no body");
   const { inputs, outputs } = body.graph;
   // The body of a Loop gives a condition first, the node none.
   const given = operator === "Loop" ? outputs.length - 1 : outputs.length;
   if (node.outputs.length > given)
-    throw gateError(node, `has ${node.outputs.length} outputs, expected ${given} as its body gives`);
+    throw nodeError(node, `has ${node.outputs.length} outputs, expected ${given} as its body gives`);
   if (inputs.length > Math.max(node.inputs.length, operator === "Loop" ? 2 : 0))
-    throw gateError(node, `has ${node.inputs.length} inputs, expected ${inputs.length} as its body takes`);
+    throw nodeError(node, `has ${node.inputs.length} inputs, expected ${inputs.length} as its body takes`);
 }
 
 /** Throws PlanError for an output of a graph that nothing makes. */
@@ -90,7 +90,7 @@ function comesFromNowhere({ producer, isInput, initializer }: Value): boolean {
   return producer === undefined && !isInput && initializer === undefined;
 }
 
-export function gateError(node: Node, reason: string): PlanError {
+export function nodeError(node: Node, reason: string): PlanError {
   const operator = operatorOf(node);
   return new PlanError(operator, `${labelOf(node)} (${operator}): ${reason}`);
 }

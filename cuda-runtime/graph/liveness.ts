@@ -1,7 +1,7 @@
 /** @file Which nodes of an instance of a graph have to be computed, and who reads what. */
 import type { Scope } from "../../src/facts/scope.ts";
 import type { Graph, Node, Value } from "../../src/ir/model.ts";
-import { knownElementsOf } from "./fold-known.ts";
+import { knownElementsOf } from "./known.ts";
 
 /** What a graph's outputs (`wanted` of them, where not all are) need of it, values known while planning left out. */
 export class LiveNodes {
