@@ -1,5 +1,6 @@
 /** @file The operations that are measured, as emitters get them: on a GPU to be timed, without one to be predicted. */
 
+import type { Emitter } from "../../cuda-runtime/ir/emitter.ts";
 import { plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
 import type { Expr } from "../../cuda-runtime/ir/expr.ts";
 import { binary, constant, load, unary } from "../../cuda-runtime/ir/expr-build.ts";
@@ -16,7 +17,6 @@ import { emitRowNorm } from "../../cuda-runtime/kernels/norm/norm.ts";
 import { emitSoftmax } from "../../cuda-runtime/kernels/softmax/softmax.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
-import type { Emitter } from "../../cuda-runtime/plan/lowering.ts";
 
 /** Where an operation's tensors come from, and its launches go to. */
 export interface Operands {

@@ -6,7 +6,6 @@ import { isFloatStorage } from "../ir/storage.ts";
 import { elementCount, expanded, permuted, reshaped, sliced, type View } from "../ir/view.ts";
 import { type AttentionRequest, unlimited } from "../kernels/attention/attention.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
 import {
   asOneType,
   attend,
@@ -17,6 +16,7 @@ import {
   setResult,
   sumOfMasks,
 } from "./attention-operands.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { reshapedOrCopied } from "./movement-arguments.ts";
 
 /** [batch, heads, length, size] each. */

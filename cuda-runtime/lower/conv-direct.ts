@@ -9,7 +9,7 @@ import { elementCount, permuted, sliced, type View } from "../ir/view.ts";
 import { emitConv } from "../kernels/conv/conv.ts";
 import { maxSpatialRank } from "../kernels/conv/spatial.ts";
 import { emitDeformConv, emitIntegerConv } from "../kernels/directconv/directconv.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
 import { rawView } from "./elementwise-operands.ts";
 

@@ -8,7 +8,7 @@ import { channelsLastOrder, permuted, type View } from "../ir/view.ts";
 import { emitConv } from "../kernels/conv/conv.ts";
 import { maxSpatialRank } from "../kernels/conv/spatial.ts";
 import { emitConvTranspose } from "../kernels/conv/transposed.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { slidingWindow, transposedPads } from "./conv-window.ts";
 
 /** Where an operator keeps its channels. */

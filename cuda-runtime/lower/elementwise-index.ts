@@ -15,7 +15,7 @@ import {
 } from "../ir/expr-build.ts";
 import { scalarOf } from "../ir/scalar.ts";
 import { elementCount, reshaped, sliced } from "../ir/view.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { axisOf, operand, setResult } from "./elementwise-operands.ts";
 
 /** The upper (or lower) triangle of the last two axes from diagonal k on; zeros elsewhere. */

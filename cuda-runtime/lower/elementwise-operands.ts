@@ -4,7 +4,7 @@ import type { Expr } from "../ir/expr.ts";
 import { constant, convert, load, narrow } from "../ir/expr-build.ts";
 import { scalarOf } from "../ir/scalar.ts";
 import { elementCount, reshaped, type View } from "../ir/view.ts";
-import type { Lower, LowerContext } from "../plan/lowering.ts";
+import type { Lower, LowerContext } from "./context.ts";
 
 /** The input as an expression; a constant where it is one known number. */
 export function operand(context: LowerContext, index: number): Expr {

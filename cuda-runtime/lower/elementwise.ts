@@ -22,7 +22,7 @@ import { isFloatScalar } from "../ir/expr-value.ts";
 import { isLargeChain, productsIn } from "../ir/expr-walk.ts";
 import { scalarOf } from "../ir/scalar.ts";
 import { isHalfStorage } from "../ir/storage.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
   alongAxis,
   argument,

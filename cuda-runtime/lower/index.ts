@@ -1,7 +1,8 @@
 /** @file All lowerings by operator. A family adds its tables here. */
-import type { Lower, LowerTable } from "../plan/lowering.ts";
+
 import { activationLowerings, splitActivationLowerings } from "./activation.ts";
 import { attentionLowerings } from "./attention.ts";
+import type { Lower, LowerTable } from "./context.ts";
 import { convLowerings } from "./conv.ts";
 import { directConvLowerings } from "./conv-direct.ts";
 import { elementwiseOps } from "./elementwise.ts";

@@ -3,7 +3,7 @@
 import { isFloatStorage, storageTypes } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
 import { emitFourier } from "../kernels/misc/fourier.ts";
-import type { LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { LowerContext, LowerTable } from "./context.ts";
 
 /** Of cosines; Hamming's as ONNX has them, not the rounded ones of other definitions. */
 export const windowCoefficients = {

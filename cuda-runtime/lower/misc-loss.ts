@@ -5,7 +5,7 @@ import { isFloatStorage } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import { emitLoss } from "../kernels/misc/loss.ts";
 import { emitReduce } from "../kernels/reduce/reduce.ts";
-import type { LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { LowerContext, LowerTable } from "./context.ts";
 
 export const lossLowerings: LowerTable = {
   NegativeLogLikelihoodLoss: (context) => lowerLoss(context, false),

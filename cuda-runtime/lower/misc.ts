@@ -6,7 +6,7 @@ import { isFloatStorage } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
 import { emitDistance } from "../kernels/misc/distance.ts";
 import { emitMatrix } from "../kernels/misc/matrix.ts";
-import type { LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { LowerContext, LowerTable } from "./context.ts";
 import { fourierLowerings } from "./misc-fourier.ts";
 import { lossLowerings } from "./misc-loss.ts";
 

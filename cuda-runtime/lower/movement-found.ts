@@ -1,7 +1,7 @@
 /** @file NonZero: its result has as many elements as are found, so the input has to be known. Unique is folded by facts. */
 
 import { stridesOf } from "../ir/view.ts";
-import type { Lower, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerTable } from "./context.ts";
 
 /** Coordinates [rank, found] of the elements that are not zero, in row-major order. */
 const nonZero: Lower = (context) => {

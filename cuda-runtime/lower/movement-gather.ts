@@ -4,7 +4,7 @@ import type { Expr } from "../ir/expr.ts";
 import { maxRank } from "../ir/params.ts";
 import { reshaped, type View } from "../ir/view.ts";
 import { emitGather, type GatherRequest } from "../kernels/movement/gather.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
   axisAttribute,
   checkedAxis,

@@ -5,7 +5,7 @@ import { isFloatStorage } from "../ir/storage.ts";
 import { sliced, type View } from "../ir/view.ts";
 import { emitCol2Im, maxImageRank } from "../kernels/resize/col2im.ts";
 import { emitGridSample, type GridSampleRequest } from "../kernels/resize/grid-sample.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { keptOrder } from "./movement-arguments.ts";
 
 /** Names changed with opset 20. */

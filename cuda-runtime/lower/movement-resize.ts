@@ -17,7 +17,7 @@ import {
   type TapTable,
   tapTable,
 } from "../kernels/resize/taps.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { allAxes, axisOf, givenElements, keptOrder, writeOutput } from "./movement-arguments.ts";
 
 type Mode = "nearest" | Filter["mode"];

@@ -11,7 +11,7 @@ import {
   reductions,
   type ScatterRequest,
 } from "../kernels/movement/scatter.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
   axisAttribute,
   axisOf,

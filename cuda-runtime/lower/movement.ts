@@ -1,5 +1,5 @@
 /** @file Operators that move, select, repeat or resample elements. */
-import type { LowerTable } from "../plan/lowering.ts";
+import type { LowerTable } from "./context.ts";
 import { foundLowerings } from "./movement-found.ts";
 import { gatherLowerings } from "./movement-gather.ts";
 import { imageLowerings } from "./movement-image.ts";

@@ -2,7 +2,7 @@
 
 import { isFloatStorage } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
-import type { LowerContext } from "../plan/lowering.ts";
+import type { LowerContext } from "./context.ts";
 
 export class FloatOutputs {
   readonly #context: LowerContext;

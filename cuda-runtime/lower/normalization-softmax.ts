@@ -3,7 +3,7 @@
 import { isFloatStorage } from "../ir/storage.ts";
 import { elementCount, reshaped } from "../ir/view.ts";
 import { emitSoftmax, type SoftmaxMode } from "../kernels/softmax/softmax.ts";
-import type { Lower, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerTable } from "./context.ts";
 import { axisOf, keptOrder } from "./movement-arguments.ts";
 
 function softmax(mode: SoftmaxMode): Lower {

@@ -17,7 +17,7 @@ import { scalarOf } from "../ir/scalar.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { permuted, type View } from "../ir/view.ts";
 import { emitPool, emitWholePool } from "../kernels/pool/pool.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
 import { operand } from "./elementwise-operands.ts";
 

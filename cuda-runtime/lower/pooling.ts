@@ -5,7 +5,7 @@ import { orderOf, permuted, type View } from "../ir/view.ts";
 import { maxSpatialRank } from "../kernels/conv/spatial.ts";
 import { emitPool, emitWholePool, type PoolKind } from "../kernels/pool/pool.ts";
 import { emitRegions, emitUnpool } from "../kernels/pool/regions.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
 
 /** [N, …spatial, C] as [N, C, …spatial]. */

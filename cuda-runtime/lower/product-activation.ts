@@ -2,7 +2,7 @@
 
 import type { Expr } from "../ir/expr.ts";
 import { add, binary, compare, like, multiply, select, unary } from "../ir/expr-build.ts";
-import type { LowerContext } from "../plan/lowering.ts";
+import type { LowerContext } from "./context.ts";
 
 type Formula = (x: Expr, alpha: number | undefined, beta: number | undefined) => Expr;
 

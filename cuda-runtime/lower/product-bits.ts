@@ -4,7 +4,7 @@ import type { Expr } from "../ir/expr.ts";
 import { add, binary, constant, convert, load, multiply, subtract } from "../ir/expr-build.ts";
 import { isFloatStorage, type StorageType } from "../ir/storage.ts";
 import { permuted, reshaped, sliced, type View } from "../ir/view.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { stacksOf } from "./product-matmul.ts";
 import { alike, pendingOf, setAfter } from "./product-pending.ts";
 

@@ -5,7 +5,7 @@ import { permuted, reshaped, type View } from "../ir/view.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
 import { emitWhole } from "../kernels/gemm/whole.ts";
 import { emitReduce } from "../kernels/reduce/reduce.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { alike, pendingOf } from "./product-pending.ts";
 
 /** A tensor with a label for each axis, none of them twice. */

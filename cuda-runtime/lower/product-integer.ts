@@ -6,7 +6,7 @@ import { scalarOf } from "../ir/scalar.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import { emitWhole } from "../kernels/gemm/whole.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { rawView } from "./elementwise-operands.ts";
 import { stacksOf } from "./product-matmul.ts";
 import { ofRank, unsqueezed } from "./product-pending.ts";

@@ -5,7 +5,7 @@ import { add, like, multiply } from "../ir/expr-build.ts";
 import { isFloatStorage, type StorageType } from "../ir/storage.ts";
 import { permuted, type View } from "../ir/view.ts";
 import { emitWhole } from "../kernels/gemm/whole.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { fusedActivation, tanhGelu } from "./product-activation.ts";
 import { alike, ofRank, pendingOf, setAfter, unsqueezed } from "./product-pending.ts";
 

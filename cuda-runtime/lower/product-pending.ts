@@ -1,5 +1,6 @@
 /** @file Products that wait for their epilogue, and what follows them. */
 
+import type { Emitter } from "../ir/emitter.ts";
 import { type Epilogue, type PendingProduct, plainEpilogue } from "../ir/epilogue.ts";
 import { matchEpilogue } from "../ir/epilogue-match.ts";
 import type { Expr } from "../ir/expr.ts";
@@ -7,7 +8,7 @@ import { load, productLeaf } from "../ir/expr-build.ts";
 import { isFloatStorage, type StorageType } from "../ir/storage.ts";
 import { expanded, type View } from "../ir/view.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
-import type { Emitter, LowerContext } from "../plan/lowering.ts";
+import type { LowerContext } from "./context.ts";
 
 export interface MatrixProduct {
   /** [...batch, m, k] */

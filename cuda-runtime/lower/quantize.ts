@@ -20,7 +20,7 @@ import { scalarOf } from "../ir/scalar.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import { emitReduce } from "../kernels/reduce/reduce.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { axisOf, listOperand, operand, rawView, setResult } from "./elementwise-operands.ts";
 import { blocksOf, inBlocks } from "./quantize-blocks.ts";
 

@@ -11,7 +11,7 @@ import {
   type GateFunction,
   gateActivations,
 } from "../kernels/recurrent/recurrent.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { mustReshape, reshapedOrCopied } from "./movement-arguments.ts";
 
 interface Sizes {

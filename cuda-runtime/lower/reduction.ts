@@ -4,7 +4,7 @@ import { scalarOf } from "../ir/scalar.ts";
 import { storageTypes } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import { emitReduce, type Reduction } from "../kernels/reduce/reduce.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 
 interface Row extends Omit<Reduction, "divisor"> {
   /** The opset that turned the attribute `axes` into input 1. */

@@ -4,9 +4,9 @@ import { isFloatStorage, isHalfStorage } from "../ir/storage.ts";
 import { elementCount, expanded, permuted, reshaped, type View } from "../ir/view.ts";
 import { emitAttention, unlimited } from "../kernels/attention/attention.ts";
 import { asOneType, sumOfMasks } from "../lower/attention-operands.ts";
-import type { MacroContext } from "../plan/lowering.ts";
 import type { Operand } from "./attention-operand.ts";
 import type { MaskUse } from "./attention-scores.ts";
+import type { MacroContext } from "./macro.ts";
 
 export interface AttentionPattern {
   readonly q: Operand;

@@ -1,9 +1,10 @@
 /** @file The part of a lowering's context that every kind has: what emits kernels, with waiting products launched first. */
+
+import type { Emitter } from "../ir/emitter.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { Launch, PlanTarget } from "../ir/step.ts";
 import type { StorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
-import type { Emitter } from "./lowering.ts";
 import type { Frame, Planner } from "./planner.ts";
 import type { Slot } from "./slots.ts";
 

@@ -2,6 +2,7 @@
 
 import type { TensorRef } from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
+import type { Emitter } from "../ir/emitter.ts";
 import { encodeValues } from "../ir/encode.ts";
 import type { Expr } from "../ir/expr.ts";
 import { nodesOf, productsIn } from "../ir/expr-walk.ts";
@@ -11,7 +12,6 @@ import { broadcastsTo, elementCount, expanded, isPacked, type View } from "../ir
 import { copyViews } from "../kernels/transpose/transpose.ts";
 import { compileChain } from "../ptx/compile.ts";
 import type { PlanDraft } from "./buffers.ts";
-import type { Emitter } from "./lowering.ts";
 
 /** Values that are constants more than once are uploaded once, up to this many elements. */
 const maxSharedElements = 64;

@@ -4,8 +4,8 @@ import { elementsOfFact } from "../graph/known.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
+import type { Macro, MacroContext } from "../patterns/macro.ts";
 import { BaseContext } from "./base-context.ts";
-import type { Macro, MacroContext } from "./lowering.ts";
 import type { Frame, Planner } from "./planner.ts";
 
 export class MacroLowering extends BaseContext implements MacroContext {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import type { Emitter } from "../../cuda-runtime/ir/emitter.ts";
 import { plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
 import { h200, type Launch, type PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import type { StorageType } from "../../cuda-runtime/ir/storage.ts";
@@ -18,7 +19,6 @@ import { emitConvTranspose, phasesOf } from "../../cuda-runtime/kernels/conv/tra
 import { emitDeformConv, emitIntegerConv } from "../../cuda-runtime/kernels/directconv/directconv.ts";
 import { emitPool } from "../../cuda-runtime/kernels/pool/pool.ts";
 import { emitRegions, emitUnpool } from "../../cuda-runtime/kernels/pool/regions.ts";
-import type { Emitter } from "../../cuda-runtime/plan/lowering.ts";
 
 let nextId = 0;
 

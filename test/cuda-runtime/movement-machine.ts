@@ -16,7 +16,7 @@ import {
   stridesOf,
   type View,
 } from "../../cuda-runtime/ir/view.ts";
-import type { Attributes, LowerContext } from "../../cuda-runtime/plan/lowering.ts";
+import type { Attributes, LowerContext } from "../../cuda-runtime/lower/context.ts";
 import { decodeValues } from "../../cuda-runtime/session/numbers.ts";
 import type { Graph, Node } from "../../src/ir/model.ts";
 import { valueOfExpr } from "./movement-expr.ts";

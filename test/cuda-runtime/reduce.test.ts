@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import type { Emitter } from "../../cuda-runtime/ir/emitter.ts";
 import { h200, type Launch, PlanError } from "../../cuda-runtime/ir/step.ts";
 import type { StorageType } from "../../cuda-runtime/ir/storage.ts";
 import { channelsLastOrder, stridesOf, type View } from "../../cuda-runtime/ir/view.ts";
@@ -16,7 +17,6 @@ import {
   variantOf,
 } from "../../cuda-runtime/kernels/reduce/reduce.ts";
 import { emitScan } from "../../cuda-runtime/kernels/scan/scan.ts";
-import type { Emitter } from "../../cuda-runtime/plan/lowering.ts";
 
 const sum = {
   pre: "none",

@@ -5,8 +5,8 @@
  * taps for which that is a whole number. They are an arithmetic sequence; backwards, it is a convolution over x.
  */
 
+import type { Emitter } from "../../ir/emitter.ts";
 import { permuted, reshaped, sliced, type View } from "../../ir/view.ts";
-import type { Emitter } from "../../plan/lowering.ts";
 import { type ConvRequest, emitConv } from "./conv.ts";
 
 /** Of a transposed convolution: w is [C, K / groups, …taps], and `pads` are what is cut off in front. */

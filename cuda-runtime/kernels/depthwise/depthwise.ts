@@ -2,10 +2,10 @@
 
 import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
 import { ratesOf } from "../../cost/rates.ts";
+import type { Emitter } from "../../ir/emitter.ts";
 import { ParamWriter } from "../../ir/params.ts";
 import { type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
 import { channelsLastOrder, permuted, type View } from "../../ir/view.ts";
-import type { Emitter } from "../../plan/lowering.ts";
 import type { ConvRequest } from "../conv/conv.ts";
 import { type Window, writeActivations } from "../conv/params.ts";
 import {

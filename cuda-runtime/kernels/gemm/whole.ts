@@ -1,9 +1,9 @@
 /** @file Products of integers and doubles, with zero points: right, and simple. */
 
+import type { Emitter } from "../../ir/emitter.ts";
 import { ParamWriter } from "../../ir/params.ts";
 import { type StorageType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
-import type { Emitter } from "../../plan/lowering.ts";
 
 export interface WholeRequest {
   /** [...batch, m, k], an integer type or float64. */

@@ -1,9 +1,9 @@
 /** @file Launches of distances between the rows of two matrices. */
 
+import type { Emitter } from "../../ir/emitter.ts";
 import { ParamWriter } from "../../ir/params.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
-import type { Emitter } from "../../plan/lowering.ts";
 
 const threads = 256;
 

@@ -1,9 +1,9 @@
 /** @file Pools over windows and over whole images. */
 
+import type { Emitter } from "../../ir/emitter.ts";
 import { type ParamBlock, ParamWriter } from "../../ir/params.ts";
 import { bytesOfType, type FloatStorage, isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
-import type { Emitter } from "../../plan/lowering.ts";
 import {
   channelAlignment,
   isChannelsLast,

@@ -1,9 +1,9 @@
 /** @file Pools whose positions are read from memory: unpooling, and regions of interest. */
 
+import type { Emitter } from "../../ir/emitter.ts";
 import { ParamWriter } from "../../ir/params.ts";
 import { bytesOfType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
-import type { Emitter } from "../../plan/lowering.ts";
 import { triple } from "../conv/spatial.ts";
 
 /** All packed, row-major. */

@@ -1,5 +1,6 @@
 /** @file Convolutions on the GPU against loops in double precision. */
 
+import type { Emitter } from "../../../cuda-runtime/ir/emitter.ts";
 import {
   type Activation,
   type ActivationKind,
@@ -21,7 +22,6 @@ import { type ConvMath, type ConvTile, convTiles } from "../../../cuda-runtime/k
 import { emitConvTranspose } from "../../../cuda-runtime/kernels/conv/transposed.ts";
 import { type TileRow, tileRows } from "../../../cuda-runtime/kernels/depthwise/choose.ts";
 import { emitDepthwise } from "../../../cuda-runtime/kernels/depthwise/depthwise.ts";
-import type { Emitter } from "../../../cuda-runtime/plan/lowering.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 import {
   convolved,

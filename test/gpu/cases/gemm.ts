@@ -1,5 +1,6 @@
 /** @file Products of matrices on the GPU against loops in double precision. */
 
+import type { Emitter } from "../../../cuda-runtime/ir/emitter.ts";
 import {
   type Activation,
   type ActivationKind,
@@ -20,7 +21,6 @@ import {
   type Layout,
 } from "../../../cuda-runtime/kernels/gemm/table.ts";
 import { emitWhole } from "../../../cuda-runtime/kernels/gemm/whole.ts";
-import type { Emitter } from "../../../cuda-runtime/plan/lowering.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 
 /** What a product's operands are rounded to, and so how close it comes. */

@@ -5,12 +5,10 @@
  * outputs, and launches kernels. What needs no kernel (Reshape, Transpose, Slice, Expand …) hands on another view.
  * Elementwise operators hand on an expression, which becomes part of whatever reads it.
  */
-
-import type { Scope } from "../../src/facts/scope.ts";
-import type { Node, Value } from "../../src/ir/model.ts";
+import type { Node } from "../../src/ir/model.ts";
+import type { Emitter } from "../ir/emitter.ts";
 import type { PendingProduct } from "../ir/epilogue.ts";
 import type { Expr } from "../ir/expr.ts";
-import type { Launch, PlanTarget } from "../ir/step.ts";
 import type { StorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
 
@@ -22,29 +20,6 @@ export interface Attributes {
   floats(name: string): readonly number[] | undefined;
   strings(name: string): readonly string[] | undefined;
   has(name: string): boolean;
-}
-
-/** What emits kernels, whatever operator they are for. */
-export interface Emitter {
-  readonly target: PlanTarget;
-  /** Products of float32 may round their operands to TF32. */
-  readonly tf32: boolean;
-  launch(launch: Launch): void;
-  /** Zeroes a packed view at this point of every run. */
-  clear(view: View): void;
-  /** Memory for the time it is used; row-major unless an order of axes (outermost first) is given. */
-  temporary(type: StorageType, shape: readonly number[], order?: readonly number[]): View;
-  /** A constant from numbers, uploaded once; row-major. */
-  constant(type: StorageType, shape: readonly number[], values: readonly number[]): View;
-  /** Writes `from` into `to`, elementwise: other strides, other type (float to float, or integers), broadcasting. */
-  copy(from: View, to: View): void;
-  /** The view itself where its elements are packed in `order` (row-major unless given) and of `type`, else a copy. */
-  packed(view: View, options?: { readonly order?: readonly number[]; readonly type?: StorageType }): View;
-  /** Evaluates an expression into memory: `to`, or new memory of its shape (row-major unless `order` is given). */
-  evaluate(expr: Expr, shape: readonly number[], type: StorageType, order?: readonly number[]): View;
-  evaluateInto(expr: Expr, to: View): void;
-  /** Whether nothing but constants and weights goes into it: steps on such views run once, before the first run. */
-  isConstant(view: View): boolean;
 }
 
 export interface LowerContext extends Attributes, Emitter {
@@ -89,37 +64,6 @@ export interface LowerContext extends Attributes, Emitter {
   setProduct(index: number, product: PendingProduct, then?: (leaf: Expr) => Expr): void;
   fail(reason: string): never;
 }
-
-/** What a macro sees of the values around it; the rest as for an operator. */
-export interface MacroContext extends Emitter {
-  view(value: Value): View;
-  expr(value: Value): Expr;
-  shape(value: Value): readonly number[];
-  type(value: Value): StorageType;
-  elements(value: Value): readonly number[] | undefined;
-  /** New memory for the macro's output, or one of the two below. */
-  output(order?: readonly number[]): View;
-  setOutput(view: View): void;
-  setExpr(expr: Expr): void;
-  outputShape(): readonly number[];
-  outputType(): StorageType;
-}
-
-/**
- * Several nodes that are one piece of work: attention, normalization as exporters write them out. None of the values
- * between is read from outside, nor a graph output.
- */
-export interface Macro {
-  /** For the printed plan: "LayerNormalization", "Attention". */
-  readonly name: string;
-  readonly nodes: readonly Node[];
-  /** Made by the last of the nodes. */
-  readonly output: Value;
-  lower(context: MacroContext): void;
-}
-
-/** Finds macros in one instance of a graph. The planner drops those that overlap one found earlier. */
-export type Recogniser = (scope: Scope) => readonly Macro[];
 
 export type Lower = (context: LowerContext) => void;
 
