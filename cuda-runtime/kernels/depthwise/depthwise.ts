@@ -6,7 +6,7 @@ import type { Emitter } from "../../ir/emitter.ts";
 import { ParamWriter } from "../../ir/params.ts";
 import { type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
 import { channelsLastOrder, permuted, type View } from "../../ir/view.ts";
-import type { ConvRequest } from "../conv/conv.ts";
+import type { ConvRequest } from "../conv/operands.ts";
 import { type Window, writeActivations } from "../conv/params.ts";
 import {
   channelAlignment,
