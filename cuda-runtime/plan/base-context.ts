@@ -59,7 +59,7 @@ export abstract class BaseContext implements Emitter {
 
   /** For an operator that is no part of a chain: whatever product the slot waits for is launched. */
   protected chainOf(slot: Slot, count: number): Expr {
-    this.planner.waiting.launchProduct(slot);
+    this.planner.deferred.launchProduct(slot);
     return this.planner.exprOf(slot, count);
   }
 }

@@ -108,7 +108,7 @@ function outputPort(value: Value, frame: Frame, planner: Planner, draft: PlanDra
   const { emitter } = planner;
   const isMine = slot.type === view.type || (isFloatStorage(slot.type) && isFloatStorage(view.type));
   if (!isMine) throw new PlanError("output", `output "${name}" is stored as ${slot.type}, not ${view.type}`);
-  const settled = slot.state.kind === "lazy" ? planner.waiting.settle(slot, view) : planner.rawViewOf(slot);
+  const settled = slot.state.kind === "lazy" ? planner.deferred.settle(slot, view) : planner.rawViewOf(slot);
   if (settled !== view) emitter.copy(settled, view);
   return { name, view };
 }

@@ -112,7 +112,7 @@ export function bindInputs(
     const slot = input.slot();
     body.slots.set(value, slot);
     if (slot.state.kind === "lazy" && (bound.has(slot) || !planner.mayWait(slot, value, body)))
-      planner.waiting.settle(slot);
+      planner.deferred.settle(slot);
     bound.add(slot);
   });
 }
@@ -131,7 +131,7 @@ export function bindOutputs(
     frame.slots.set(output, slot);
     const isShared = frame.live.readersOf(output).length > 1 || bound.has(slot);
     const { state } = slot;
-    if (state.kind === "lazy" && (isShared || isLargeChain(state.expr))) planner.waiting.settle(slot);
+    if (state.kind === "lazy" && (isShared || isLargeChain(state.expr))) planner.deferred.settle(slot);
     bound.add(slot);
   });
 }
@@ -141,7 +141,7 @@ export function settleCaptured(node: Node, frame: Frame, planner: Planner, only?
   for (const value of capturedBy(node)) {
     const slot = slotAround(value, frame);
     const isReadOnce = only !== undefined && only.live.readersOf(value).length < 2;
-    if (slot?.state.kind === "lazy" && !isReadOnce) planner.waiting.settle(slot);
+    if (slot?.state.kind === "lazy" && !isReadOnce) planner.deferred.settle(slot);
   }
 }
 
@@ -178,7 +178,7 @@ function graphsOf(node: Node): Graph[] {
 export function selected(condition: Slot, whenTrue: Slot, whenFalse: Slot, planner: Planner): Slot {
   const count = elementCount(whenTrue.shape);
   const read = (slot: Slot) => {
-    planner.waiting.launchProduct(slot);
+    planner.deferred.launchProduct(slot);
     return planner.exprOf(slot, count);
   };
   const asked = toBool(load(scalarView(planner.viewOf(condition))));

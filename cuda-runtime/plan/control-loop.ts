@@ -199,7 +199,7 @@ class LoopLowering {
   #settleCarried(): void {
     for (const { slot, fact } of this.#carried) {
       if (elementsOfFact(fact) === undefined && slot().state.kind === "lazy")
-        this.#planner.waiting.settle(slot());
+        this.#planner.deferred.settle(slot());
     }
   }
 

@@ -23,7 +23,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
     this.node = node;
     this.#attributes = attributes;
     this.#isElementwise = planner.isElementwise(node, frame);
-    if (this.#isElementwise) planner.waiting.keepOneProduct(this.#inputSlots());
+    if (this.#isElementwise) planner.deferred.keepOneProduct(this.#inputSlots());
   }
 
   get opset(): number {
@@ -143,7 +143,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
   }
 
   setProduct(index: number, product: PendingProduct, then: (leaf: Expr) => Expr = (leaf) => leaf): void {
-    this.planner.waiting.noteProduct(product);
+    this.planner.deferred.noteProduct(product);
     this.setExpr(index, then({ kind: "product", type: "f32", product }));
   }
 

@@ -26,17 +26,17 @@ import { elementCount, isSamePlace, orderOf, type View } from "../ir/view.ts";
 import { elementwiseLowerings, lowerings } from "../lower/index.ts";
 import { recognisers } from "../patterns/index.ts";
 import type { Macro } from "../patterns/macro.ts";
-import { Concatenations } from "./concat.ts";
+import { Concatenations } from "./concat-in-place.ts";
 import { lowerControl } from "./control.ts";
 import { UnrolledNodes } from "./control-body.ts";
+import { Deferred } from "./deferred.ts";
 import type { PlanEmitter } from "./emitter.ts";
+import { lowerTogether } from "./horizontal-fusion.ts";
 import { MacroLowering } from "./macro-lowering.ts";
 import { NodeLowering } from "./node-lowering.ts";
 import { type Precision, storageOf } from "./precision.ts";
-import { lowerSiblings } from "./siblings.ts";
 import { isFixed, newSlot, type Slot } from "./slots.ts";
 import { likelyOrder } from "./store.ts";
-import { Waiting } from "./waiting.ts";
 
 export interface PlannerOptions {
   readonly precision: Precision;
@@ -71,7 +71,7 @@ export interface Frame {
 
 export class Planner {
   readonly emitter: PlanEmitter;
-  readonly waiting: Waiting;
+  readonly deferred: Deferred;
   readonly precision: Precision;
   readonly inferBody: PlannerOptions["inferBody"];
   readonly unrolled = new UnrolledNodes();
@@ -83,7 +83,7 @@ export class Planner {
 
   constructor(emitter: PlanEmitter, options: PlannerOptions) {
     this.emitter = emitter;
-    this.waiting = new Waiting(emitter);
+    this.deferred = new Deferred(emitter);
     this.precision = options.precision;
     this.inferBody = options.inferBody;
     this.#weights = options.weights;
@@ -142,7 +142,7 @@ export class Planner {
     this.emitter.draft.label = labelOf(node);
     this.emitter.draft.operator = operatorOf(node);
     if (lowerControl(node, frame, this)) return this.#refuseMissing(node, frame);
-    const together = lowerSiblings(node, frame, this);
+    const together = lowerTogether(node, frame, this);
     if (together !== undefined) {
       for (const done of together) frame.done.add(done);
       return;
@@ -214,7 +214,7 @@ export class Planner {
       case "stored":
         return state.view;
       case "lazy":
-        return this.waiting.settle(slot);
+        return this.deferred.settle(slot);
       case "known":
         return this.#stored(slot, this.emitter.constant(type, shape, state.elements));
       case "weight":
@@ -231,13 +231,13 @@ export class Planner {
 
   /** The slot's value as part of an expression. `count`: elements of what it becomes part of. */
   exprOf(slot: Slot, count: number): Expr {
-    this.waiting.refresh(slot);
+    this.deferred.refresh(slot);
     const { state } = slot;
     if (state.kind === "lazy") {
       const isRepeated =
         count > 2 * elementCount(slot.shape) && nodesOf(state.expr).length > maxRepeatedNodes;
       if (!isRepeated) return state.expr;
-      return load(this.waiting.settle(slot));
+      return load(this.deferred.settle(slot));
     }
     const elements = state.kind === "known" ? state.elements : this.#scalarOf(state);
     const [only] = elements ?? [];
@@ -259,9 +259,13 @@ export class Planner {
     const slot = this.slotOf(value, frame);
     const home = frame.homes.get(value);
     const isInside = frame.inside.has(value);
-    this.waiting.hold(slot, expr, { isInside, home, mayContinue: () => this.#continues(value, expr, frame) });
+    this.deferred.defer(slot, expr, {
+      isInside,
+      home,
+      mayContinue: () => this.#continues(value, expr, frame),
+    });
     if (this.mayWait(slot, value, frame) || slot.state.kind !== "lazy") return;
-    this.waiting.settle(slot, home ?? this.#concatenations.homeOf(value, slot, this.orderOf(slot), frame));
+    this.deferred.settle(slot, home ?? this.#concatenations.homeOf(value, slot, this.orderOf(slot), frame));
   }
 
   /** The memory order that the slot has, or would take by itself. */
@@ -327,7 +331,7 @@ export class Planner {
   /** Writes the slot's value into `part`: computes it there where that is possible, else copies it. */
   place(slot: Slot, part: View): void {
     if (elementCount(part.shape) === 0) return;
-    if (slot.state.kind === "lazy" && slot.type === part.type && this.waiting.settle(slot, part) === part)
+    if (slot.state.kind === "lazy" && slot.type === part.type && this.deferred.settle(slot, part) === part)
       return;
     const view = this.viewOf(slot);
     if (!isSamePlace(view, part)) this.emitter.copy(view, part);

@@ -28,7 +28,7 @@ interface Member {
 const columnAlignment = 8;
 
 /** Lowers `node` and the products beside it as one, and says which nodes are done with; undefined where it stands alone. */
-export function lowerSiblings(node: Node, frame: Frame, planner: Planner): readonly Node[] | undefined {
+export function lowerTogether(node: Node, frame: Frame, planner: Planner): readonly Node[] | undefined {
   const [activation] = node.inputs;
   const first = activation === undefined ? undefined : memberOf(node, activation, frame);
   // One that cannot be a member stays alone; so does a later one: those beside it are done by then.

@@ -13,7 +13,7 @@ import type { PlanEmitter } from "./emitter.ts";
 import type { Slot } from "./slots.ts";
 import { Store } from "./store.ts";
 
-export interface HoldOptions {
+export interface DeferOptions {
   /** Between the root of a region and its end: what the end makes of it decides. */
   readonly isInside: boolean;
   /** Where it should be stored, once it is. */
@@ -22,7 +22,7 @@ export interface HoldOptions {
   readonly mayContinue: () => boolean;
 }
 
-export class Waiting {
+export class Deferred {
   readonly #emitter: PlanEmitter;
   readonly #store: Store;
   /** Of each product not launched: the last value whose whole expression its epilogue can take. */
@@ -47,7 +47,7 @@ export class Waiting {
   }
 
   /** Makes the slot lazy. */
-  hold(slot: Slot, expr: Expr, options: HoldOptions): void {
+  defer(slot: Slot, expr: Expr, options: DeferOptions): void {
     const products = productsIn(expr);
     for (const product of products) this.noteProduct(product);
     this.#origins.set(slot, this.#emitter.draft.origin);
@@ -57,7 +57,7 @@ export class Waiting {
   }
 
   /** Keeps the product at the heart of an expression where its epilogue takes all of it; else stores what it takes. */
-  #withProduct(slot: Slot, expr: Expr, { isInside, mayContinue }: HoldOptions): Expr {
+  #withProduct(slot: Slot, expr: Expr, { isInside, mayContinue }: DeferOptions): Expr {
     const [product] = productsIn(expr);
     if (product === undefined || isInside) return expr;
     if (matchEpilogue(expr, slot.shape) !== undefined) {
