@@ -8,18 +8,19 @@ import type { Node, Value } from "../../src/ir/model.ts";
 import { operatorOf } from "../../src/ir/model.ts";
 import { sizesOfFact } from "../graph/known.ts";
 import { elementCount, sliced, type View } from "../ir/view.ts";
-import type { Frame, Planner } from "./planner.ts";
+import type { Frame } from "./frame.ts";
 import type { Slot } from "./slots.ts";
+import type { PlanValues } from "./values.ts";
 
 /** Memory of concatenations, made when the first part is. */
 export class Concatenations {
   /** A body that runs several times has each of its concatenations several times. */
   readonly #homes = new WeakMap<Frame, Map<Node, View>>();
   readonly #layouts = new WeakMap<Frame, Map<Node, Layout>>();
-  readonly #planner: Planner;
+  readonly #values: PlanValues;
 
-  constructor(planner: Planner) {
-    this.#planner = planner;
+  constructor(values: PlanValues) {
+    this.#values = values;
   }
 
   /** Where `value` lies in the largest concatenation that reads it; undefined where none does. */
@@ -35,22 +36,22 @@ export class Concatenations {
     if (output === undefined || axis === undefined)
       throw new Error("tc-lint bug: a Concat without an axis or output");
     const inputs = node.inputs.filter((input) => input !== undefined);
-    const slots = inputs.map((input) => this.#planner.slotOf(input, frame));
+    const slots = inputs.map((input) => this.#values.slotOf(input, frame));
     this.#gatherInLargest(node, inputs, frame);
     const target =
-      this.#homesIn(frame).get(node) ?? this.#asSlice(slots, axis, this.#planner.slotOf(output, frame));
+      this.#homesIn(frame).get(node) ?? this.#asSlice(slots, axis, this.#values.slotOf(output, frame));
     if (target !== undefined && !this.#homesIn(frame).has(node)) {
-      this.#planner.setView(output, target, frame);
+      this.#values.setView(output, target, frame);
       return;
     }
     const home = target ?? this.#allocate(node, undefined, slots, frame);
     let start = 0;
     for (const slot of slots) {
       const size = slot.shape[axis] ?? 0;
-      this.#planner.place(slot, sliced(home, axis, start, size));
+      this.#values.place(slot, sliced(home, axis, start, size));
       start += size;
     }
-    this.#planner.setView(output, home, frame);
+    this.#values.setView(output, home, frame);
   }
 
   /** Parts that all go into one larger concatenation are moved there, once; this one may then be a slice of it. */
@@ -59,10 +60,10 @@ export class Concatenations {
     const [only] = largest;
     if (largest.size !== 1 || only === undefined || only === node) return;
     for (const input of inputs) {
-      const slot = this.#planner.slotOf(input, frame);
-      const part = this.#part(only, input, slot, this.#planner.orderOf(slot), frame);
+      const slot = this.#values.slotOf(input, frame);
+      const part = this.#part(only, input, slot, this.#values.orderOf(slot), frame);
       if (part === undefined) return;
-      this.#planner.place(slot, part);
+      this.#values.place(slot, part);
       if (slot.state.kind === "stored") slot.state = { kind: "stored", view: part };
     }
   }
@@ -93,7 +94,7 @@ export class Concatenations {
     const axis = axisOf(node, frame);
     const [output] = node.outputs;
     if (axis === undefined || output === undefined) return undefined;
-    if (this.#planner.slotOf(output, frame).type !== slot.type) return undefined;
+    if (this.#values.slotOf(output, frame).type !== slot.type) return undefined;
     const start = this.#layoutOf(node, frame).starts.get(value);
     if (start === undefined) return undefined;
     const home = this.#homesIn(frame).get(node) ?? this.#allocate(node, order, [], frame);
@@ -103,15 +104,15 @@ export class Concatenations {
   #allocate(node: Node, order: readonly number[] | undefined, slots: readonly Slot[], frame: Frame): View {
     const [output] = node.outputs;
     if (output === undefined) throw new Error("tc-lint bug: a Concat without an output");
-    const { shape, type } = this.#planner.slotOf(output, frame);
-    const types = new Set(slots.map((slot) => this.#planner.typeOf(slot)));
+    const { shape, type } = this.#values.slotOf(output, frame);
+    const types = new Set(slots.map((slot) => this.#values.typeOf(slot)));
     const [only] = types;
     const kept = types.size === 1 && only !== undefined ? only : type;
     const reserved = frame.homes.get(output);
     const home =
       reserved?.type === kept
         ? reserved
-        : this.#planner.emitter.temporary(kept, shape, order ?? this.#orderOf(slots));
+        : this.#values.emitter.temporary(kept, shape, order ?? this.#orderOf(slots));
     this.#homesIn(frame).set(node, home);
     return home;
   }
@@ -132,7 +133,7 @@ export class Concatenations {
 
   #orderOf(slots: readonly Slot[]): readonly number[] | undefined {
     for (const slot of slots) {
-      const order = this.#planner.orderOf(slot);
+      const order = this.#values.orderOf(slot);
       if (order?.some((axis, index) => axis !== index)) return order;
     }
     return undefined;

@@ -10,7 +10,8 @@ import { plainEpilogue } from "../ir/epilogue.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import { elementCount, permuted, reshaped, sliced, type View } from "../ir/view.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
-import type { Frame, Planner } from "./planner.ts";
+import type { Frame } from "./frame.ts";
+import type { PlanValues } from "./values.ts";
 
 interface Member {
   readonly product: Node;
@@ -28,7 +29,7 @@ interface Member {
 const columnAlignment = 8;
 
 /** Lowers `node` and the products beside it as one, and says which nodes are done with; undefined where it stands alone. */
-export function lowerTogether(node: Node, frame: Frame, planner: Planner): readonly Node[] | undefined {
+export function lowerTogether(node: Node, frame: Frame, values: PlanValues): readonly Node[] | undefined {
   const [activation] = node.inputs;
   const first = activation === undefined ? undefined : memberOf(node, activation, frame);
   // One that cannot be a member stays alone; so does a later one: those beside it are done by then.
@@ -39,18 +40,18 @@ export function lowerTogether(node: Node, frame: Frame, planner: Planner): reado
     .map((reader) => (reader === node ? first : memberOf(reader, activation, frame)))
     .filter((member) => member !== undefined)
     .filter((member) => isAligned(member) && depthOf(member, frame) === depthOf(first, frame));
-  const { type } = planner.slotOf(first.result, frame);
+  const { type } = values.slotOf(first.result, frame);
   const refuse = () => {
     frame.alone.add(activation);
     return undefined;
   };
   if (members.length < 2 || !isFloatStorage(type)) return refuse();
-  const a = planner.viewOf(planner.slotOf(activation, frame));
+  const a = values.viewOf(values.slotOf(activation, frame));
   const rows = elementCount(a.shape.slice(0, -1));
   const depth = a.shape.at(-1) ?? 1;
   const flat = reshaped(a, [rows, depth]);
   if (flat === undefined || rows === 0) return refuse();
-  const { emitter } = planner;
+  const { emitter } = values;
   const total = members.reduce((sum, { columns }) => sum + columns, 0);
   const weightType = type === "float32" ? "float32" : type;
   const weights = emitter.temporary(weightType, [depth, total], [1, 0]);
@@ -59,7 +60,7 @@ export function lowerTogether(node: Node, frame: Frame, planner: Planner): reado
   const to = emitter.temporary(type, [rows, total]);
   let start = 0;
   for (const member of members) {
-    writeMember(member, frame, planner, {
+    writeMember(member, frame, values, {
       weight: sliced(weights, 1, start, member.columns),
       bias: bias === undefined ? undefined : sliced(bias, 0, start, member.columns),
     });
@@ -71,7 +72,7 @@ export function lowerTogether(node: Node, frame: Frame, planner: Planner): reado
     to,
     epilogue: { ...plainEpilogue, bias },
   });
-  setResults(members, to, frame, planner);
+  setResults(members, to, frame, values);
   return members.flatMap(({ nodes }) => nodes);
 }
 
@@ -90,31 +91,29 @@ function depthOf({ weight, isTransposed }: Member, { scope }: Frame): unknown {
 function writeMember(
   { weight, isTransposed, bias, columns }: Member,
   frame: Frame,
-  planner: Planner,
+  values: PlanValues,
   to: { readonly weight: View; readonly bias: View | undefined },
 ): void {
-  const { emitter } = planner;
-  const stored = planner.rawViewOf(planner.slotOf(weight, frame));
+  const { emitter } = values;
+  const stored = values.rawViewOf(values.slotOf(weight, frame));
   emitter.copy(isTransposed ? permuted(stored, [1, 0]) : stored, to.weight);
   if (to.bias === undefined) return;
   const from =
-    bias === undefined
-      ? emitter.constant("float32", [1], [0])
-      : planner.rawViewOf(planner.slotOf(bias, frame));
+    bias === undefined ? emitter.constant("float32", [1], [0]) : values.rawViewOf(values.slotOf(bias, frame));
   emitter.copy(
     { ...from, shape: bias === undefined ? [1] : [columns], strides: [bias === undefined ? 0 : 1] },
     to.bias,
   );
 }
 
-function setResults(members: readonly Member[], to: View, frame: Frame, planner: Planner): void {
+function setResults(members: readonly Member[], to: View, frame: Frame, values: PlanValues): void {
   let start = 0;
   for (const { columns, result } of members) {
     const part = sliced(to, 1, start, columns);
-    const { shape } = planner.slotOf(result, frame);
+    const { shape } = values.slotOf(result, frame);
     const view = reshaped(part, shape);
     if (view === undefined) throw new Error(`tc-lint bug: a slice of rows has no shape ${shape.join("x")}`);
-    planner.setView(result, view, frame);
+    values.setView(result, view, frame);
     start += columns;
   }
 }
