@@ -7,27 +7,39 @@ import type { View } from "../ir/view.ts";
 import { elementwiseLowerings } from "../lower/index.ts";
 import { recognisers } from "../patterns/index.ts";
 import type { Macro } from "../patterns/macro.ts";
+import { type FusedOperator, type FusionGraph, listOperators } from "./fused.ts";
+import { fuseHorizontally } from "./horizontal-fusion.ts";
 import type { Slot } from "./slots.ts";
 
-export interface Frame {
-  readonly scope: Scope;
+export interface Frame extends FusionGraph {
   readonly slots: Map<Value, Slot>;
-  readonly live: LiveNodes;
   readonly parent: Frame | undefined;
-  readonly macros: ReadonlyMap<Node, Macro>;
+  readonly operators: readonly FusedOperator[];
   /** Nodes that were lowered together with one before them. */
   readonly done: Set<Node>;
   /** Values between the root of a region and its end. */
   readonly inside: Set<Value>;
   /** Memory that is waiting for some of the outputs. */
   readonly homes: Map<Value, View>;
-  /** Activations whose products were found to have no matrix in common. */
-  readonly alone: Set<Value>;
 }
 
 /** `wanted`: the outputs that somebody reads, all unless given. */
 export function frameOf(scope: Scope, parent: Frame | undefined, wanted?: readonly Value[]): Frame {
   const live = new LiveNodes(scope, wanted);
+  const graph: FusionGraph = { scope, live, macros: macrosOf(scope, live) };
+  return {
+    ...graph,
+    slots: new Map(),
+    parent,
+    operators: fuseHorizontally(listOperators(graph), graph),
+    done: new Set(),
+    inside: new Set(),
+    homes: new Map(),
+  };
+}
+
+/** Of those that overlap the first that is found. */
+function macrosOf(scope: Scope, live: LiveNodes): ReadonlyMap<Node, Macro> {
   const macros = new Map<Node, Macro>();
   for (const recognise of recognisers) {
     for (const macro of recognise(scope)) {
@@ -35,17 +47,7 @@ export function frameOf(scope: Scope, parent: Frame | undefined, wanted?: readon
       for (const node of macro.nodes) macros.set(node, macro);
     }
   }
-  return {
-    scope,
-    slots: new Map(),
-    live,
-    parent,
-    macros,
-    done: new Set(),
-    inside: new Set(),
-    homes: new Map(),
-    alone: new Set(),
-  };
+  return macros;
 }
 
 /** The frame of the value's graph: this one, or one around it. */

@@ -1,130 +1,68 @@
 /**
- * @file Products of one activation with several weights (queries, keys and values; gate and up) as one product.
+ * @file Products of one activation with several weights (queries, keys and values; gate and up) as one product: the pass
+ * that finds them.
  *
- * Their weights stand side by side in one matrix, made once; each result is a slice of the common one. Biases that
- * follow as an Add are taken along; any other tail stays a chain of its own.
+ * Biases that follow as an Add are taken along; any other tail stays a chain of its own.
  */
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { sizesOfFact } from "../graph/known.ts";
-import { plainEpilogue } from "../ir/epilogue.ts";
-import { isFloatStorage } from "../ir/storage.ts";
-import { elementCount, permuted, reshaped, sliced, type View } from "../ir/view.ts";
-import { emitGemm } from "../kernels/gemm/gemm.ts";
-import type { Frame } from "./frame.ts";
-import type { PlanValues } from "./values.ts";
-
-interface Member {
-  readonly product: Node;
-  readonly weight: Value;
-  /** The weight is stored [N, K]. */
-  readonly isTransposed: boolean;
-  readonly columns: number;
-  readonly bias: Value | undefined;
-  /** What the member makes: the Add's output where there is a bias, else the product's. */
-  readonly result: Value;
-  readonly nodes: readonly Node[];
-}
+import type { FusedOperator, FusionGraph, ProductMember } from "./fused.ts";
 
 /** Slices begin at multiples of this many elements, so that 16-byte accesses stay possible. */
 const columnAlignment = 8;
 
-/** Lowers `node` and the products beside it as one, and says which nodes are done with; undefined where it stands alone. */
-export function lowerTogether(node: Node, frame: Frame, values: PlanValues): readonly Node[] | undefined {
-  const [activation] = node.inputs;
-  const first = activation === undefined ? undefined : memberOf(node, activation, frame);
-  // One that cannot be a member stays alone; so does a later one: those beside it are done by then.
-  if (activation === undefined || first === undefined || !isAligned(first)) return undefined;
-  if (frame.alone.has(activation)) return undefined;
-  const members = frame.live
-    .readersOf(activation)
-    .map((reader) => (reader === node ? first : memberOf(reader, activation, frame)))
-    .filter((member) => member !== undefined)
-    .filter((member) => isAligned(member) && depthOf(member, frame) === depthOf(first, frame));
-  const { type } = values.slotOf(first.result, frame);
-  const refuse = () => {
-    frame.alone.add(activation);
-    return undefined;
-  };
-  if (members.length < 2 || !isFloatStorage(type)) return refuse();
-  const a = values.viewOf(values.slotOf(activation, frame));
-  const rows = elementCount(a.shape.slice(0, -1));
-  const depth = a.shape.at(-1) ?? 1;
-  const flat = reshaped(a, [rows, depth]);
-  if (flat === undefined || rows === 0) return refuse();
-  const { emitter } = values;
-  const total = members.reduce((sum, { columns }) => sum + columns, 0);
-  const weightType = type === "float32" ? "float32" : type;
-  const weights = emitter.temporary(weightType, [depth, total], [1, 0]);
-  const hasBias = members.some(({ bias }) => bias !== undefined);
-  const bias = hasBias ? emitter.temporary("float32", [total]) : undefined;
-  const to = emitter.temporary(type, [rows, total]);
-  let start = 0;
-  for (const member of members) {
-    writeMember(member, frame, values, {
-      weight: sliced(weights, 1, start, member.columns),
-      bias: bias === undefined ? undefined : sliced(bias, 0, start, member.columns),
-    });
-    start += member.columns;
-  }
-  emitGemm(emitter, {
-    a: emitter.packed(flat, { type: weightType, ...(isRowMajor(flat) ? {} : { order: [0, 1] }) }),
-    b: weights,
-    to,
-    epilogue: { ...plainEpilogue, bias },
+/**
+ * With each group in place of its first product. The others stay in the list, to be left out once the group is lowered:
+ * where the activation turns out not to be a matrix of rows, each is a product by itself.
+ */
+export function fuseHorizontally(
+  operators: readonly FusedOperator[],
+  graph: FusionGraph,
+): readonly FusedOperator[] {
+  const grouped = new Set<Node>();
+  // Activations whose readers were looked at: each is, once.
+  const seen = new Set<Value>();
+  return operators.map((operator) => {
+    if (operator.kind !== "node" || grouped.has(operator.node)) return operator;
+    const { node } = operator;
+    const [activation] = node.inputs;
+    if (activation === undefined || seen.has(activation)) return operator;
+    const members = membersFrom(node, activation, graph);
+    if (members.length > 0) seen.add(activation);
+    if (members.length < 2) return operator;
+    for (const { nodes } of members) for (const member of nodes) grouped.add(member);
+    return { kind: "products", node, activation, members };
   });
-  setResults(members, to, frame, values);
-  return members.flatMap(({ nodes }) => nodes);
 }
 
-function isRowMajor(view: View): boolean {
-  return view.strides[1] === 1;
+/** The product and those beside it; none where it cannot be one of several. */
+function membersFrom(node: Node, activation: Value, graph: FusionGraph): readonly ProductMember[] {
+  const first = memberOf(node, activation, graph);
+  if (first === undefined || !isAligned(first)) return [];
+  return graph.live
+    .readersOf(activation)
+    .map((reader) => (reader === node ? first : memberOf(reader, activation, graph)))
+    .filter((member) => member !== undefined)
+    .filter((member) => isAligned(member) && depthOf(member, graph) === depthOf(first, graph));
 }
 
-function isAligned({ columns }: Member): boolean {
+function isAligned({ columns }: ProductMember): boolean {
   return columns % columnAlignment === 0;
 }
 
-function depthOf({ weight, isTransposed }: Member, { scope }: Frame): unknown {
+function depthOf({ weight, isTransposed }: ProductMember, { scope }: FusionGraph): unknown {
   return scope.shape(weight)?.[isTransposed ? 1 : 0];
 }
 
-function writeMember(
-  { weight, isTransposed, bias, columns }: Member,
-  frame: Frame,
-  values: PlanValues,
-  to: { readonly weight: View; readonly bias: View | undefined },
-): void {
-  const { emitter } = values;
-  const stored = values.rawViewOf(values.slotOf(weight, frame));
-  emitter.copy(isTransposed ? permuted(stored, [1, 0]) : stored, to.weight);
-  if (to.bias === undefined) return;
-  const from =
-    bias === undefined ? emitter.constant("float32", [1], [0]) : values.rawViewOf(values.slotOf(bias, frame));
-  emitter.copy(
-    { ...from, shape: bias === undefined ? [1] : [columns], strides: [bias === undefined ? 0 : 1] },
-    to.bias,
-  );
-}
-
-function setResults(members: readonly Member[], to: View, frame: Frame, values: PlanValues): void {
-  let start = 0;
-  for (const { columns, result } of members) {
-    const part = sliced(to, 1, start, columns);
-    const { shape } = values.slotOf(result, frame);
-    const view = reshaped(part, shape);
-    if (view === undefined) throw new Error(`tc-lint bug: a slice of rows has no shape ${shape.join("x")}`);
-    values.setView(result, view, frame);
-    start += columns;
-  }
-}
-
 /** The product as a member: its weight a stored matrix, nothing but a bias behind it. */
-function memberOf(node: Node, activation: Value, frame: Frame): Member | undefined {
-  const { live, macros, scope } = frame;
+function memberOf(node: Node, activation: Value, graph: FusionGraph): ProductMember | undefined {
+  const { live, macros, scope } = graph;
   const [left, weight, third] = node.inputs;
   const [output] = node.outputs;
   if (left !== activation || weight?.initializer === undefined || output === undefined || macros.has(node))
     return undefined;
+  // A function of that name is a call.
+  if (scope.children.has(node)) return undefined;
   if (node.graph !== scope.graph || !live.has(node) || output.isOutput) return undefined;
   const isTransposed = orientationOf(node);
   const sizes = sizesOfFact(scope.fact(weight));
@@ -132,7 +70,7 @@ function memberOf(node: Node, activation: Value, frame: Frame): Member | undefin
   const columns = sizes[isTransposed ? 0 : 1] ?? 0;
   const bare = { product: node, weight, isTransposed, columns };
   if (third !== undefined) {
-    return isBias(third, columns, frame)
+    return isBias(third, columns, graph)
       ? { ...bare, bias: third, result: output, nodes: [node] }
       : undefined;
   }
@@ -148,7 +86,7 @@ function memberOf(node: Node, activation: Value, frame: Frame): Member | undefin
     return { ...bare, bias: undefined, result: output, nodes: [node] };
   }
   const other = add.inputs.find((input) => input !== output);
-  if (other === undefined || !isBias(other, columns, frame) || sum.isOutput) {
+  if (other === undefined || !isBias(other, columns, graph) || sum.isOutput) {
     return { ...bare, bias: undefined, result: output, nodes: [node] };
   }
   return { ...bare, bias: other, result: sum, nodes: [node, add] };
@@ -174,7 +112,7 @@ function orientationOf(node: Node): boolean | undefined {
   return (numbers.get("transB") ?? 0) !== 0;
 }
 
-function isBias(value: Value, columns: number, { scope }: Frame): boolean {
+function isBias(value: Value, columns: number, { scope }: FusionGraph): boolean {
   const sizes = sizesOfFact(scope.fact(value));
   return value.initializer !== undefined && sizes?.length === 1 && sizes[0] === columns;
 }

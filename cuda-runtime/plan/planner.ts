@@ -9,7 +9,8 @@ import { lowerings } from "../lower/index.ts";
 import type { Macro } from "../patterns/macro.ts";
 import { lowerControl } from "./control.ts";
 import type { Frame } from "./frame.ts";
-import { lowerTogether } from "./horizontal-fusion.ts";
+import type { FusedOperator } from "./fused.ts";
+import { lowerProducts } from "./fused-products.ts";
 import { MacroLowering } from "./macro-lowering.ts";
 import { NodeLowering } from "./node-lowering.ts";
 import { UnrolledNodes } from "./unrolled.ts";
@@ -31,11 +32,20 @@ export class Planner implements GraphLowering {
     const { graph } = frame.scope;
     checkOutputs(graph.outputs.filter((output) => frame.live.isLive(output)));
     for (const node of graph.nodes) if (frame.live.has(node)) checkNode(node, frame.scope);
-    for (const node of graph.nodes) {
-      if (!frame.live.has(node) || frame.done.has(node)) continue;
-      const macro = frame.macros.get(node);
-      if (macro === undefined) this.#lowerNode(node, frame);
-      else if (macro.nodes.at(-1) === node) this.#lowerMacro(macro, frame);
+    for (const operator of frame.operators) {
+      if (operator.kind === "macro") this.#lowerMacro(operator.macro, frame);
+      else if (!frame.done.has(operator.node)) this.#lowerOperator(operator, frame);
+    }
+  }
+
+  #lowerOperator(operator: Exclude<FusedOperator, { kind: "macro" }>, frame: Frame): void {
+    const { node } = operator;
+    this.values.emitter.draft.label = labelOf(node);
+    this.values.emitter.draft.operator = operatorOf(node);
+    if (operator.kind === "products" && lowerProducts(operator, frame, this.values)) {
+      for (const { nodes } of operator.members) for (const done of nodes) frame.done.add(done);
+    } else {
+      this.#lowerNode(node, frame);
     }
   }
 
@@ -52,14 +62,7 @@ export class Planner implements GraphLowering {
   }
 
   #lowerNode(node: Node, frame: Frame): void {
-    this.values.emitter.draft.label = labelOf(node);
-    this.values.emitter.draft.operator = operatorOf(node);
     if (lowerControl(node, frame, this)) return this.#refuseMissing(node, frame);
-    const together = lowerTogether(node, frame, this.values);
-    if (together !== undefined) {
-      for (const done of together) frame.done.add(done);
-      return;
-    }
     if (this.#takeConstant(node, frame)) return;
     if (operatorOf(node) === "Concat") {
       this.values.concatenations.lower(node, frame);
