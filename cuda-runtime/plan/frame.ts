@@ -7,6 +7,7 @@ import type { View } from "../ir/view.ts";
 import { elementwiseLowerings } from "../lower/index.ts";
 import { recognisers } from "../patterns/index.ts";
 import type { Macro } from "../patterns/macro.ts";
+import { type Place, placeInConcats } from "./concat-layout.ts";
 import { type FusedOperator, type FusionGraph, listOperators } from "./fused.ts";
 import { fuseHorizontally } from "./horizontal-fusion.ts";
 import type { Slot } from "./slots.ts";
@@ -15,6 +16,10 @@ export interface Frame extends FusionGraph {
   readonly slots: Map<Value, Slot>;
   readonly parent: Frame | undefined;
   readonly operators: readonly FusedOperator[];
+  /** Values that concatenations are made of. */
+  readonly places: ReadonlyMap<Value, Place>;
+  /** Memory of concatenations, from their first part on. */
+  readonly concats: Map<Node, View>;
   /** Nodes that were lowered together with one before them. */
   readonly done: Set<Node>;
   /** Values between the root of a region and its end. */
@@ -27,11 +32,14 @@ export interface Frame extends FusionGraph {
 export function frameOf(scope: Scope, parent: Frame | undefined, wanted?: readonly Value[]): Frame {
   const live = new LiveNodes(scope, wanted);
   const graph: FusionGraph = { scope, live, macros: macrosOf(scope, live) };
+  const operators = fuseHorizontally(listOperators(graph), graph);
   return {
     ...graph,
     slots: new Map(),
     parent,
-    operators: fuseHorizontally(listOperators(graph), graph),
+    operators,
+    places: placeInConcats(operators, graph),
+    concats: new Map(),
     done: new Set(),
     inside: new Set(),
     homes: new Map(),

@@ -7,6 +7,7 @@ import { checkNode, checkOutputs, nodeError } from "../graph/check.ts";
 import { PlanError } from "../ir/step.ts";
 import { lowerings } from "../lower/index.ts";
 import type { Macro } from "../patterns/macro.ts";
+import { lowerConcat } from "./concat-in-place.ts";
 import { lowerControl } from "./control.ts";
 import type { Frame } from "./frame.ts";
 import type { FusedOperator } from "./fused.ts";
@@ -65,7 +66,7 @@ export class Planner implements GraphLowering {
     if (lowerControl(node, frame, this)) return this.#refuseMissing(node, frame);
     if (this.#takeConstant(node, frame)) return;
     if (operatorOf(node) === "Concat") {
-      this.values.concatenations.lower(node, frame);
+      lowerConcat(node, frame, this.values);
       return;
     }
     const lower = own(lowerings, operatorOf(node));

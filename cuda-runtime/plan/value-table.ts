@@ -9,7 +9,7 @@ import { isLargeChain, nodesOf, productsIn } from "../ir/expr-walk.ts";
 import { scalarOf } from "../ir/scalar.ts";
 import { isFloatStorage, type StorageType } from "../ir/storage.ts";
 import { elementCount, isSamePlace, orderOf, type View } from "../ir/view.ts";
-import { Concatenations } from "./concat-in-place.ts";
+import { homeInConcat } from "./concat-in-place.ts";
 import { Deferred } from "./deferred.ts";
 import type { PlanEmitter } from "./emitter.ts";
 import { type Frame, isElementwise, ownerOf } from "./frame.ts";
@@ -33,7 +33,6 @@ const maxRepeatedNodes = 3;
 export class ValueTable implements PlanValues {
   readonly emitter: PlanEmitter;
   readonly deferred: Deferred;
-  readonly concatenations = new Concatenations(this);
   readonly #precision: Precision;
   readonly #weights: ValueOptions["weights"];
   readonly #readElements: ValueOptions["readElements"];
@@ -135,7 +134,7 @@ export class ValueTable implements PlanValues {
       mayContinue: () => this.#continues(value, expr, frame),
     });
     if (this.mayWait(slot, value, frame) || slot.state.kind !== "lazy") return;
-    this.deferred.settle(slot, home ?? this.concatenations.homeOf(value, slot, this.orderOf(slot), frame));
+    this.deferred.settle(slot, home ?? homeInConcat(value, slot, this.orderOf(slot), frame, this));
   }
 
   /** The memory order that the slot has, or would take by itself. */
