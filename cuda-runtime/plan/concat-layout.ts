@@ -6,6 +6,7 @@
 
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { isCall } from "../graph/calls.ts";
 import { sizesOfFact } from "../graph/known.ts";
 import { elementCount } from "../ir/view.ts";
 import type { FusedOperator, FusionGraph } from "./fused.ts";
@@ -33,6 +34,7 @@ export function placeInConcats(
     if (operator.kind !== "node" || operatorOf(operator.node) !== "Concat") continue;
     const concat = operator.node;
 
+    if (isCall(concat, scope)) continue;
     const [output] = concat.outputs;
     const sizes = sizesOfFact(output === undefined ? undefined : scope.fact(output));
     if (sizes === undefined) continue;

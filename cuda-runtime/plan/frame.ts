@@ -2,6 +2,7 @@
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
+import { isCall } from "../graph/calls.ts";
 import { LiveNodes } from "../graph/liveness.ts";
 import type { View } from "../ir/view.ts";
 import { elementwiseLowerings } from "../lower/index.ts";
@@ -67,5 +68,6 @@ export function ownerOf(value: Value, frame: Frame): Frame | undefined {
 
 /** Whether the node is computed element by element, as part of whatever reads it. */
 export function isElementwise(node: Node, frame: Frame): boolean {
-  return own(elementwiseLowerings, operatorOf(node)) !== undefined && !frame.macros.has(node);
+  if (frame.macros.has(node) || isCall(node, frame.scope)) return false;
+  return own(elementwiseLowerings, operatorOf(node)) !== undefined;
 }

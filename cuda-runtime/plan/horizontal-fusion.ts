@@ -5,6 +5,7 @@
  * Biases that follow as an Add are taken along; any other tail stays a chain of its own.
  */
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { isCall } from "../graph/calls.ts";
 import { sizesOfFact } from "../graph/known.ts";
 import type { FusedOperator, FusionGraph, ProductMember } from "./fused.ts";
 
@@ -61,9 +62,8 @@ function memberOf(node: Node, activation: Value, graph: FusionGraph): ProductMem
   const [output] = node.outputs;
   if (left !== activation || weight?.initializer === undefined || output === undefined || macros.has(node))
     return undefined;
-  // A function of that name is a call.
-  if (scope.children.has(node)) return undefined;
-  if (node.graph !== scope.graph || !live.has(node) || output.isOutput) return undefined;
+  if (isCall(node, scope) || node.graph !== scope.graph || !live.has(node) || output.isOutput)
+    return undefined;
   const isTransposed = orientationOf(node);
   const sizes = sizesOfFact(scope.fact(weight));
   if (isTransposed === undefined || sizes?.length !== 2) return undefined;
@@ -80,6 +80,7 @@ function memberOf(node: Node, activation: Value, graph: FusionGraph): ProductMem
     add === undefined ||
     more.length > 0 ||
     operatorOf(add) !== "Add" ||
+    isCall(add, scope) ||
     sum === undefined ||
     macros.has(add)
   ) {

@@ -72,17 +72,19 @@ interface Small {
   readonly initializer?: types.ITensorProto[];
   readonly input?: types.IValueInfoProto[];
   readonly output?: types.IValueInfoProto[];
+  readonly functions?: types.IFunctionProto[];
 }
 
 /** Inputs q, k, v; output y, unless others are given. */
-function launchesOf({ node: nodes, initializer = [], input = [], output = [info("y", four)] }: Small) {
+function launchesOf(small: Small) {
+  const { node: nodes, initializer = [], input = [], output = [info("y", four)], functions = [] } = small;
   const graph = {
     node: nodes,
     initializer,
     input: [info("q", four), info("k", four), info("v", four), ...input],
     output,
   };
-  using model = modelFromBytes(modelBytes(graph));
+  using model = modelFromBytes(modelBytes(graph, { functions }));
   const weights = () => {
     throw new Error("planning reads no weights");
   };
@@ -122,6 +124,19 @@ describe("attention", () => {
       ],
     });
     expect(before).toMatchObject({ macros: ["Attention"], attention: [plain] });
+  });
+
+  it("is none where a function of the model has the name of an operator in it", () => {
+    const softmax: types.IFunctionProto = {
+      name: "Softmax",
+      domain: "",
+      input: ["v"],
+      output: ["r"],
+      node: [node("Tanh", ["v"], ["r"])],
+      opsetImport: [{ domain: "", version: 17 }],
+    };
+    expect(between([], { functions: [softmax] }, "s")).toMatchObject({ macros: [], attention: [] });
+    expect(between([], {}, "s").macros).toEqual(["Attention"]);
   });
 
   it("is taken with masks that are added or choose", () => {

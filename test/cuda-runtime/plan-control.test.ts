@@ -1,6 +1,7 @@
 /** @file Loops, scans and branches as parts of a plan: what they compute, and what is refused by which name. */
+
 import { describe, expect, test, vi } from "vitest";
-import { type Plan, PlanError } from "../../cuda-runtime/ir/step.ts";
+import { type Plan, PlanError, touched } from "../../cuda-runtime/ir/step.ts";
 import { planModel } from "../../cuda-runtime/plan/build.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { weightsOf } from "../gpu/node-tests-data.ts";
@@ -434,5 +435,38 @@ describe("a call", () => {
     using model = modelFromBytes(bytes);
     const plan = planModel({ model, precision: "fp32", weights: weightsOf(model) });
     expect(runPlan(plan, { x: [0], z: [3] })["y"]?.map(Math.round)).toEqual([-19, 3]);
+  });
+
+  test("of a function that is named Concat is none: what it is given stays where it is", () => {
+    const sum: types.IFunctionProto = {
+      name: "Concat",
+      domain: "",
+      input: ["v", "w"],
+      output: ["r"],
+      node: [node("Sum", ["v", "w"], ["r"])],
+      opsetImport: [{ domain: "", version: 17 }],
+    };
+    const axis = { attribute: [attribute("axis", 0)] };
+    const bytes = modelBytes(
+      {
+        node: [
+          node("Relu", ["x"], ["a"]),
+          node("Relu", ["z"], ["b"]),
+          node("Softmax", ["a"], ["s"]),
+          node("Softmax", ["b"], ["t"]),
+          node("Concat", ["a", "b"], ["y"], axis),
+        ],
+        input: [info("x", [2, 3]), info("z", [2, 3])],
+        output: ["y", "s", "t"].map((name) => info(name, [2, 3])),
+      },
+      { functions: [sum] },
+    );
+    using model = modelFromBytes(bytes);
+    const { steps } = planModel({ model, precision: "fp32", weights: weightsOf(model) });
+    const written = steps.flatMap(({ action }) => touched(action)[1]);
+    // Each has memory of its own, of six floats.
+    expect(new Set(written.map(({ offset, buffer }) => `${offset} ${buffer.bytes}`))).toEqual(
+      new Set(["0 24"]),
+    );
   });
 });

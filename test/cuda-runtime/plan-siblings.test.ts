@@ -1,6 +1,9 @@
 /** @file Products of one activation: which are one product, and what their results are. */
 import { describe, expect, test } from "vitest";
-import { info, node, type types } from "../onnx/build.ts";
+import { planModel } from "../../cuda-runtime/plan/build.ts";
+import { modelFromBytes } from "../../src/onnx/open.ts";
+import { weightsOf as bytesOf } from "../gpu/node-tests-data.ts";
+import { info, modelBytes, node, type types } from "../onnx/build.ts";
 import { attribute, familiesOf, launchesOf, planOf, weight } from "./small-plan.ts";
 
 const [batch, length, depth] = [2, 24, 64];
@@ -123,6 +126,46 @@ describe("queries, keys and values", () => {
 
   test("are one product in float32, too", () => {
     expect(planned({ nodes: matmuls, weights: weightsOf() }, "fp32").products).toHaveLength(1);
+  });
+});
+
+describe("a function of the model", () => {
+  const matrices = { initializer: [weight("a", [depth, 16]), weight("b", [depth, 16]), weight("c", [16])] };
+  const product = (operator: string, b: string, y: string) => node(operator, ["x", b], [y]);
+
+  /** How many tensors each launch of a product reads. */
+  function readsOfProducts(nodes: types.INodeProto[], functions: types.IFunctionProto[]): number[] {
+    const outputs = ["p", "q"].map((name) => node("Softmax", [name], [`${name}_out`]));
+    const bytes = modelBytes(
+      {
+        ...matrices,
+        node: [node("Softmax", ["input"], ["x"]), ...nodes, ...outputs],
+        input: [info("input", [length, depth])],
+        output: [info("p_out", [length, 16]), info("q_out", [length, 16])],
+      },
+      { functions },
+    );
+    using model = modelFromBytes(bytes);
+    const { steps } = planModel({ model, precision: "fp16", weights: bytesOf(model) });
+    return launchesOf(steps).flatMap(({ flops, reads }) => (flops === undefined ? [] : [reads.length]));
+  }
+
+  function functionOf(name: string, nodes: types.INodeProto[]): types.IFunctionProto {
+    const opsetImport = [{ domain: "", version: 17 }];
+    return { name, domain: "", input: ["v", "w"], output: ["r"], node: nodes, opsetImport };
+  }
+
+  test("is no product beside others, whatever its name", () => {
+    const nodes = [product("MatMul", "a", "p"), product("Gemm", "b", "q")];
+    expect(readsOfProducts(nodes, [])).toEqual([2]);
+    const called = functionOf("Gemm", [node("MatMul", ["v", "w"], ["m"]), node("Relu", ["m"], ["r"])]);
+    expect(readsOfProducts(nodes, [called])).toEqual([2, 2]);
+  });
+
+  test("is no bias behind one", () => {
+    const nodes = [product("MatMul", "a", "p"), product("MatMul", "b", "s"), node("Add", ["s", "c"], ["q"])];
+    expect(readsOfProducts(nodes, [])).toEqual([3]);
+    expect(readsOfProducts(nodes, [functionOf("Add", [node("Sub", ["v", "w"], ["r"])])])).toEqual([2]);
   });
 });
 
