@@ -1,7 +1,7 @@
 import { onnx } from "onnx-proto";
 import { InferenceSession, type Tensor } from "onnxruntime-node";
 import { describe, expect, it } from "vitest";
-import { melWeights, windowCoefficients, windowValues } from "../../cuda-runtime/lower/misc-fourier.ts";
+import { melWeights, windowCoefficients, windowValues } from "../../cuda-runtime/lower/fourier.ts";
 
 const { INT } = onnx.AttributeProto.AttributeType;
 const float = onnx.TensorProto.DataType.FLOAT;

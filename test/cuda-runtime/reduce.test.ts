@@ -4,10 +4,10 @@ import type { Emitter } from "../../cuda-runtime/ir/emitter.ts";
 import { h200, type Launch, PlanError } from "../../cuda-runtime/ir/step.ts";
 import type { StorageType } from "../../cuda-runtime/ir/storage.ts";
 import { channelsLastOrder, stridesOf, type View } from "../../cuda-runtime/ir/view.ts";
-import { emitDistance } from "../../cuda-runtime/kernels/misc/distance.ts";
-import { emitFourier } from "../../cuda-runtime/kernels/misc/fourier.ts";
-import { emitLoss } from "../../cuda-runtime/kernels/misc/loss.ts";
-import { emitMatrix } from "../../cuda-runtime/kernels/misc/matrix.ts";
+import { emitDistance } from "../../cuda-runtime/kernels/distance/distance.ts";
+import { emitFourier } from "../../cuda-runtime/kernels/fourier/fourier.ts";
+import { emitLoss } from "../../cuda-runtime/kernels/loss/loss.ts";
+import { emitMatrix } from "../../cuda-runtime/kernels/matrix/matrix.ts";
 import { emitArg, emitTopK, topKVariant } from "../../cuda-runtime/kernels/order/order.ts";
 import { mergedAxes } from "../../cuda-runtime/kernels/reduce/axes.ts";
 import {
@@ -212,10 +212,10 @@ describe("parameters", () => {
       structBytes("order", "OrderParams"),
       structBytes("order", "OrderParams"),
       structBytes("scan", "ScanParams"),
-      structBytes("misc", "FourierParams"),
-      structBytes("misc", "MatrixParams"),
-      structBytes("misc", "LossParams"),
-      structBytes("misc", "DistanceParams"),
+      structBytes("fourier", "FourierParams"),
+      structBytes("matrix", "MatrixParams"),
+      structBytes("loss", "LossParams"),
+      structBytes("distance", "DistanceParams"),
     ]);
   });
 

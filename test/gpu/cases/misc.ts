@@ -1,10 +1,10 @@
 /** @file Fourier transforms, matrices, losses and distances on the GPU against loops in double precision. */
 
 import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
-import { emitDistance } from "../../../cuda-runtime/kernels/misc/distance.ts";
-import { emitFourier } from "../../../cuda-runtime/kernels/misc/fourier.ts";
-import { emitLoss } from "../../../cuda-runtime/kernels/misc/loss.ts";
-import { emitMatrix } from "../../../cuda-runtime/kernels/misc/matrix.ts";
+import { emitDistance } from "../../../cuda-runtime/kernels/distance/distance.ts";
+import { emitFourier } from "../../../cuda-runtime/kernels/fourier/fourier.ts";
+import { emitLoss } from "../../../cuda-runtime/kernels/loss/loss.ts";
+import { emitMatrix } from "../../../cuda-runtime/kernels/matrix/matrix.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 
 const single: Tolerance = { relative: 1e-5, absolute: 1e-4 };

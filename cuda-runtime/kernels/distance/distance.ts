@@ -21,7 +21,11 @@ export function emitDistance(emitter: Emitter, { a, b, output, isSquared }: Dist
   const [rows = 0, columns = 0] = output.shape;
   if (rows * columns === 0) return;
   emitter.launch({
-    kernel: { kind: "built", family: "misc", entry: a.type === "float64" ? "distance_f64" : "distance_f32" },
+    kernel: {
+      kind: "built",
+      family: "distance",
+      entry: a.type === "float64" ? "distance_f64" : "distance_f32",
+    },
     grid: [Math.ceil((rows * columns) / threads), 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,

@@ -14,4 +14,4 @@ const nonZero: Lower = (context) => {
   context.setOutput(0, context.constant("int64", [axes.length, found.length], rows));
 };
 
-export const foundLowerings: LowerTable = { NonZero: nonZero };
+export const nonZeroLowerings: LowerTable = { NonZero: nonZero };

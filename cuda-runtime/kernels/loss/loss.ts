@@ -49,7 +49,7 @@ export function emitLoss(emitter: Emitter, request: LossRequest): void {
   if (positions === 0) return;
   const present = [losses, counts, logarithms].filter((view) => view !== undefined);
   emitter.launch({
-    kernel: { kind: "built", family: "misc", entry: "loss_f32" },
+    kernel: { kind: "built", family: "loss", entry: "loss_f32" },
     grid: [Math.ceil(positions / (threads / 32)), 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,

@@ -39,7 +39,7 @@ export function emitMatrix(emitter: Emitter, { kind, input, output, operator }: 
       ? [view.strides[rank - 2] ?? 0, view.strides[rank - 1] ?? 0]
       : [0, 0];
   emitter.launch({
-    kernel: { kind: "built", family: "misc", entry: `${kind}_${isDouble ? "f64" : "f32"}` },
+    kernel: { kind: "built", family: "matrix", entry: `${kind}_${isDouble ? "f64" : "f32"}` },
     grid: [matrices, 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,

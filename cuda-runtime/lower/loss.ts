@@ -3,7 +3,7 @@
 import type { Expr } from "../ir/expr.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
-import { emitLoss } from "../kernels/misc/loss.ts";
+import { emitLoss } from "../kernels/loss/loss.ts";
 import { emitReduce } from "../kernels/reduce/reduce.ts";
 import type { LowerContext, LowerTable } from "./context.ts";
 

@@ -41,7 +41,7 @@ export function emitFourier(emitter: Emitter, request: FourierRequest): void {
   emitter.launch({
     kernel: {
       kind: "built",
-      family: "misc",
+      family: "fourier",
       entry: input.type === "float64" ? "fourier_f64" : "fourier_f32",
     },
     grid: [Math.ceil(bins / threads), Math.min(rows, mostRows), Math.ceil(rows / mostRows)],

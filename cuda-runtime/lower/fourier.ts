@@ -2,7 +2,7 @@
 
 import { isFloatStorage, storageTypes } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
-import { emitFourier } from "../kernels/misc/fourier.ts";
+import { emitFourier } from "../kernels/fourier/fourier.ts";
 import type { LowerContext, LowerTable } from "./context.ts";
 
 /** Of cosines; Hamming's as ONNX has them, not the rounded ones of other definitions. */
