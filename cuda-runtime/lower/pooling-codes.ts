@@ -16,7 +16,7 @@ import {
 import { scalarOf } from "../ir/scalar.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { permuted, type View } from "../ir/view.ts";
-import { emitPool, emitWholePool } from "../kernels/pool/pool.ts";
+import { emitGlobalPool, emitPool } from "../kernels/pool/pool.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
 import { operand } from "./elementwise-operands.ts";
@@ -40,7 +40,7 @@ function averagePool(isWhole: boolean, isLast: (context: LowerContext) => boolea
     const means = context.temporary("float32", context.outputShape(0));
     const to = turned(means);
     if (isWhole) {
-      emitWholePool(context, { kind: "average", x, to });
+      emitGlobalPool(context, { kind: "average", x, to });
     } else {
       const kernel = context.ints("kernel_shape") ?? context.fail("has no kernel_shape");
       const countPads = (context.int("count_include_pad") ?? 0) === 1;

@@ -5,7 +5,7 @@ import { add, binary, convert, divide, like, load, multiply, narrow, unary } fro
 import { scalarOf } from "../ir/scalar.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
-import { emitWhole } from "../kernels/gemm/whole.ts";
+import { emitGenericGemm } from "../kernels/gemm/generic.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { rawView } from "./elementwise-operands.ts";
 import { stacksOf } from "./product-matmul.ts";
@@ -33,7 +33,7 @@ function sumOfCodes(context: LowerContext, a: Codes, b: Codes, type: StorageType
   const [rows, columns] = [stacks.a.shape.at(-2) ?? 1, stacks.b.shape.at(-1) ?? 1];
   const zeroA = zerosOf(context, a.zeros, rank, rows, "rows");
   const zeroB = zerosOf(context, b.zeros, rank, columns, "columns");
-  emitWhole(context, { a: stacks.a, b: stacks.b, to: stacks.place(sum), zeroA, zeroB });
+  emitGenericGemm(context, { a: stacks.a, b: stacks.b, to: stacks.place(sum), zeroA, zeroB });
   return sum;
 }
 

@@ -10,8 +10,8 @@ import { productsIn, substitute } from "../ir/expr-walk.ts";
 import type { View } from "../ir/view.ts";
 import type { Origin } from "./buffers.ts";
 import type { PlanEmitter } from "./emitter.ts";
+import { Materializer } from "./materialize.ts";
 import type { Slot } from "./slots.ts";
-import { Store } from "./store.ts";
 
 export interface DeferOptions {
   /** Between the root of a region and its end: what the end makes of it decides. */
@@ -24,7 +24,7 @@ export interface DeferOptions {
 
 export class Deferred {
   readonly #emitter: PlanEmitter;
-  readonly #store: Store;
+  readonly #materializer: Materializer;
   /** Of each product not launched: the last value whose whole expression its epilogue can take. */
   readonly #settled = new Map<object, { readonly slot: Slot; readonly expr: Expr }>();
   /** Products that have been launched: the expression that was stored, and where. */
@@ -37,7 +37,7 @@ export class Deferred {
 
   constructor(emitter: PlanEmitter) {
     this.#emitter = emitter;
-    this.#store = new Store(emitter);
+    this.#materializer = new Materializer(emitter);
   }
 
   noteProduct(product: object): void {
@@ -80,7 +80,7 @@ export class Deferred {
     const [product] = state.kind === "lazy" ? productsIn(state.expr) : [];
     const { draft } = this.#emitter;
     const origin = this.#origins.get(product ?? slot) ?? draft.origin;
-    const store = () => draft.during(origin, () => this.#store.settle(slot, to));
+    const store = () => draft.during(origin, () => this.#materializer.settle(slot, to));
     if (state.kind !== "lazy" || product === undefined) return store();
     const settled = this.#settled.get(product);
     if (settled !== undefined && settled.expr !== state.expr) {

@@ -13,9 +13,9 @@ import { homeInConcat } from "./concat-in-place.ts";
 import { Deferred } from "./deferred.ts";
 import type { PlanEmitter } from "./emitter.ts";
 import { type Frame, isElementwise, ownerOf } from "./frame.ts";
+import { likelyOrder } from "./materialize.ts";
 import type { Precision } from "./precision.ts";
 import { isFixed, newSlot, type Slot } from "./slots.ts";
-import { likelyOrder } from "./store.ts";
 import type { PlanValues } from "./values.ts";
 
 export interface ValueOptions {

@@ -18,7 +18,7 @@ import { convTiles, sharedBytesOf } from "../../cuda-runtime/kernels/conv/table.
 import { emitConvTranspose, phasesOf } from "../../cuda-runtime/kernels/conv/transposed.ts";
 import { emitDeformConv, emitIntegerConv } from "../../cuda-runtime/kernels/directconv/directconv.ts";
 import { emitPool } from "../../cuda-runtime/kernels/pool/pool.ts";
-import { emitRegions, emitUnpool } from "../../cuda-runtime/kernels/pool/regions.ts";
+import { emitRoiPool, emitUnpool } from "../../cuda-runtime/kernels/pool/unpool-roi.ts";
 
 let nextId = 0;
 
@@ -86,7 +86,7 @@ describe("parameters fill the structs of the kernels", () => {
   it("of products, weights and depthwise kernels", () => {
     const { launches } = emitted();
     expect(entryOf(launches, "conv_f16")).toBe(declaredBytes("conv/params.cuh", "ConvParams"));
-    expect(entryOf(launches, "conv_pack")).toBe(declaredBytes("conv/around.cuh", "PackParams"));
+    expect(entryOf(launches, "conv_pack")).toBe(declaredBytes("conv/pack-reduce.cuh", "PackParams"));
     const depthwise = emitted({
       w: view("float16", [64, 1, 3, 3]),
       groups: 64,
@@ -107,7 +107,7 @@ describe("parameters fill the structs of the kernels", () => {
       ...{ padsBegin: zeros, padsEnd: zeros },
     });
     emitUnpool(emitter, { x, indices: view("int64", x.shape), to: x, counted: x.shape });
-    emitRegions(emitter, {
+    emitRoiPool(emitter, {
       ...{ entry: "pool_roi_align", x, regions: view("float32", [1, 4]), batches: undefined, to: x },
       ...{ isMax: false, sampling: 0, scale: 1, shift: 0, minOne: false },
     });
@@ -136,8 +136,8 @@ describe("parameters fill the structs of the kernels", () => {
     });
     expect(launches.map(({ params }) => params.bytes.length)).toEqual([
       declaredBytes("pool/window.cuh", "PoolParams"),
-      declaredBytes("pool/regions.cuh", "UnpoolParams"),
-      declaredBytes("pool/regions.cuh", "RegionParams"),
+      declaredBytes("pool/unpool-roi.cuh", "UnpoolParams"),
+      declaredBytes("pool/unpool-roi.cuh", "RegionParams"),
       declaredBytes("directconv/directconv.cu", "IntegerConvParams"),
       declaredBytes("directconv/directconv.cu", "DeformConvParams"),
     ]);

@@ -16,8 +16,8 @@ import { byteOffsetOf, type TensorMap } from "../../cuda-runtime/ir/params.ts";
 import type { Launch } from "../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type StorageType, storageTypes } from "../../cuda-runtime/ir/storage.ts";
 import { elementCount, expanded, stridesOf, type View } from "../../cuda-runtime/ir/view.ts";
+import { genericParamsBytes } from "../../cuda-runtime/kernels/gemm/generic.ts";
 import { gemmParamsBytes } from "../../cuda-runtime/kernels/gemm/params.ts";
-import { wholeParamsBytes } from "../../cuda-runtime/kernels/gemm/whole.ts";
 import { decodeValues } from "../../cuda-runtime/session/numbers.ts";
 import { MachineContext, type Memory } from "./movement-machine.ts";
 
@@ -205,8 +205,8 @@ function runGemm(launch: Launch, memory: Memory): void {
   }
 }
 
-function runWhole(launch: Launch, memory: Memory): void {
-  const struct = new Struct(launch, memory, wholeParamsBytes);
+function runGeneric(launch: Launch, memory: Memory): void {
+  const struct = new Struct(launch, memory, genericParamsBytes);
   const pointers = Array.from({ length: 5 }, () => struct.pointer());
   const [m = 0, n = 0, k = 0] = struct.ints(5);
   const batch = struct.ints(3);
@@ -234,7 +234,7 @@ export function runProduct(launch: Launch, memory: Memory): void {
   const { kernel } = launch;
   if (kernel.kind !== "built" || !kernel.family.startsWith("gemm"))
     throw new Error(`no definition of ${kernel.entry}`);
-  if (kernel.entry.startsWith("whole_")) runWhole(launch, memory);
+  if (kernel.entry.startsWith("generic_")) runGeneric(launch, memory);
   else runGemm(launch, memory);
 }
 

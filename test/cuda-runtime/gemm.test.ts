@@ -15,10 +15,10 @@ import {
 } from "../../cuda-runtime/ir/view.ts";
 import { type ChooseOptions, chooseGemm } from "../../cuda-runtime/kernels/gemm/choose.ts";
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
+import { genericParamsBytes } from "../../cuda-runtime/kernels/gemm/generic.ts";
 import { gemmParamsBytes } from "../../cuda-runtime/kernels/gemm/params.ts";
 import { problemOf } from "../../cuda-runtime/kernels/gemm/problem.ts";
 import { entriesOf, sharedBytesOf } from "../../cuda-runtime/kernels/gemm/table.ts";
-import { wholeParamsBytes } from "../../cuda-runtime/kernels/gemm/whole.ts";
 import { ProductContext, runProduct } from "./gemm-machine.ts";
 import { attributesOf, Machine, nodeOf } from "./movement-machine.ts";
 
@@ -38,7 +38,7 @@ describe("source and table", () => {
     const sizes = (file: string, name: string) =>
       new RegExp(`sizeof\\(${name}\\) == (\\d+)`).exec(sourceOf(file))?.[1];
     expect(Number(sizes("gemm/params.cuh", "GemmParams"))).toBe(gemmParamsBytes);
-    expect(Number(sizes("gemm/whole.cuh", "WholeParams"))).toBe(wholeParamsBytes);
+    expect(Number(sizes("gemm/generic.cuh", "GenericParams"))).toBe(genericParamsBytes);
   });
 
   test.each([

@@ -1,4 +1,4 @@
-/** @file Parameters of the convolution kernels, as params.cuh and around.cuh lay them out. */
+/** @file Parameters of the convolution kernels, as params.cuh and pack-reduce.cuh lay them out. */
 import { type Activation, activations, type Epilogue } from "../../ir/epilogue.ts";
 import { type ParamBlock, ParamWriter } from "../../ir/params.ts";
 import { storageTypes } from "../../ir/storage.ts";

@@ -78,7 +78,7 @@ function vectorOf(x: Spatial, y: Spatial): number {
   return isAligned ? vector : 1;
 }
 
-export interface WholePoolRequest {
+export interface GlobalPoolRequest {
   readonly kind: PoolKind;
   /** [N, C, …spatial] */
   readonly x: View;
@@ -88,7 +88,7 @@ export interface WholePoolRequest {
 }
 
 /** Over all spatial axes. */
-export function emitWholePool(emitter: Emitter, request: WholePoolRequest): void {
+export function emitGlobalPool(emitter: Emitter, request: GlobalPoolRequest): void {
   const { kind, x, to, power } = request;
   if (elementCount(to.shape) === 0) return;
   const rank = x.shape.length - 2;

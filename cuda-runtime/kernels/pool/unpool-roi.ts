@@ -45,7 +45,7 @@ export function emitUnpool(emitter: Emitter, { x, indices, to, counted }: Unpool
   });
 }
 
-export interface RegionRequest {
+export interface RoiPoolRequest {
   readonly entry: "pool_roi_align" | "pool_max_roi";
   /** [N, C, H, W], a float type, any strides. */
   readonly x: View;
@@ -65,7 +65,7 @@ export interface RegionRequest {
   readonly minOne: boolean;
 }
 
-export function emitRegions(emitter: Emitter, request: RegionRequest): void {
+export function emitRoiPool(emitter: Emitter, request: RoiPoolRequest): void {
   const { entry, x, regions, batches, to } = request;
   const count = elementCount(to.shape);
   if (count === 0) return;

@@ -15,7 +15,7 @@ const alignedBytes = 16;
 const maxPitchGrowth = 1.25;
 const minPitchedElements = 4096;
 
-export class Store {
+export class Materializer {
   readonly #emitter: PlanEmitter;
 
   constructor(emitter: PlanEmitter) {

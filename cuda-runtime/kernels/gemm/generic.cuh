@@ -1,10 +1,10 @@
-// Products that no Tensor Core is asked for: integers and doubles. One thread an element, tiles of 16.
+// Products that no Tensor Core is asked for: integers and doubles, of any strides. One thread an element, tiles of 16.
 #pragma once
 #include "../common/storage.cuh"
 #include <cstdint>
 
-// Written by whole.ts. Strides are in elements.
-struct WholeParams {
+// Written by generic.ts. Strides are in elements.
+struct GenericParams {
   const void* a;
   const void* b;
   void* d;
@@ -16,10 +16,10 @@ struct WholeParams {
   int aM, aK, bK, bN, dM, dN, zeroAM, zeroBN;
   int aType, bType, zeroAType, zeroBType, dType;
 };
-static_assert(sizeof(WholeParams) == 184, "whole.ts writes this struct");
+static_assert(sizeof(GenericParams) == 184, "generic.ts writes this struct");
 
 template <typename T>
-__device__ __forceinline__ T loadWhole(const void* base, int64_t i, int type) {
+__device__ __forceinline__ T loadGeneric(const void* base, int64_t i, int type) {
   switch (type) {
     case kInt8: return static_cast<T>(static_cast<const int8_t*>(base)[i]);
     case kUint8: return static_cast<T>(static_cast<const uint8_t*>(base)[i]);
@@ -34,7 +34,7 @@ __device__ __forceinline__ T loadWhole(const void* base, int64_t i, int type) {
 
 // Sums wrap around as those of the output's type do: the low bits of wider ones are the same.
 template <typename T>
-__device__ __forceinline__ void storeWhole(void* base, int64_t i, int type, T v) {
+__device__ __forceinline__ void storeGeneric(void* base, int64_t i, int type, T v) {
   if (type == kFloat64) static_cast<double*>(base)[i] = static_cast<double>(v);
   else if (type == kInt64 || type == kUint64) static_cast<int64_t*>(base)[i] = static_cast<int64_t>(v);
   else if (type == kInt32 || type == kUint32) static_cast<int32_t*>(base)[i] = static_cast<int32_t>(static_cast<int64_t>(v));
@@ -44,8 +44,8 @@ __device__ __forceinline__ void storeWhole(void* base, int64_t i, int type, T v)
 
 // T: double, int32_t or int64_t, what the sums are kept in.
 template <typename T>
-struct WholeProduct {
-  static __device__ __forceinline__ void run(const WholeParams& p) {
+struct GenericProduct {
+  static __device__ __forceinline__ void run(const GenericParams& p) {
     __shared__ T tileA[16][17];
     __shared__ T tileB[16][17];
     const int tx = threadIdx.x % 16;
@@ -68,13 +68,13 @@ struct WholeProduct {
     const int row = m0 + ty;       // of a that this thread loads
     const int column = n0 + ty;    // of b that this thread loads
     T offA = 0, offB = 0;
-    if (p.zeroA != nullptr && row < p.m) offA = loadWhole<T>(p.zeroA, zeroA + (int64_t)row * p.zeroAM, p.zeroAType);
-    if (p.zeroB != nullptr && column < p.n) offB = loadWhole<T>(p.zeroB, zeroB + (int64_t)column * p.zeroBN, p.zeroBType);
+    if (p.zeroA != nullptr && row < p.m) offA = loadGeneric<T>(p.zeroA, zeroA + (int64_t)row * p.zeroAM, p.zeroAType);
+    if (p.zeroB != nullptr && column < p.n) offB = loadGeneric<T>(p.zeroB, zeroB + (int64_t)column * p.zeroBN, p.zeroBType);
     T sum = 0;
     for (int k0 = 0; k0 < p.k; k0 += 16) {
       const int k = k0 + tx;
-      tileA[ty][tx] = row < p.m && k < p.k ? loadWhole<T>(p.a, a + (int64_t)row * p.aM + (int64_t)k * p.aK, p.aType) - offA : T(0);
-      tileB[ty][tx] = column < p.n && k < p.k ? loadWhole<T>(p.b, b + (int64_t)k * p.bK + (int64_t)column * p.bN, p.bType) - offB : T(0);
+      tileA[ty][tx] = row < p.m && k < p.k ? loadGeneric<T>(p.a, a + (int64_t)row * p.aM + (int64_t)k * p.aK, p.aType) - offA : T(0);
+      tileB[ty][tx] = column < p.n && k < p.k ? loadGeneric<T>(p.b, b + (int64_t)k * p.bK + (int64_t)column * p.bN, p.bType) - offB : T(0);
       __syncthreads();
 #pragma unroll
       for (int q = 0; q < 16; ++q) sum += tileA[ty][q] * tileB[tx][q];
@@ -82,6 +82,6 @@ struct WholeProduct {
     }
     const int m = m0 + ty;
     const int n = n0 + tx;
-    if (m < p.m && n < p.n) storeWhole<T>(p.d, d + (int64_t)m * p.dM + (int64_t)n * p.dN, p.dType, sum);
+    if (m < p.m && n < p.n) storeGeneric<T>(p.d, d + (int64_t)m * p.dM + (int64_t)n * p.dN, p.dType, sum);
   }
 };

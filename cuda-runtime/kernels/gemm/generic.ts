@@ -1,11 +1,11 @@
-/** @file Products of integers and doubles, with zero points: right, and simple. */
+/** @file The generic product: integers and doubles of any strides, with zero points; right, and simple. */
 
 import type { Emitter } from "../../ir/emitter.ts";
 import { ParamWriter } from "../../ir/params.ts";
 import { type StorageType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
 
-export interface WholeRequest {
+export interface GenericRequest {
   /** [...batch, m, k], an integer type or float64. */
   readonly a: View;
   /** [...batch, k, n], of the same rank. */
@@ -18,13 +18,13 @@ export interface WholeRequest {
   readonly zeroB?: View | undefined;
 }
 
-/** sizeof(WholeParams). */
-export const wholeParamsBytes = 184;
+/** sizeof(GenericParams). */
+export const genericParamsBytes = 184;
 const tile = 16;
 const maxBatchAxes = 3;
 
 /** Launches D[..., m, n] = Σ_k (A[..., m, k] - zeroA) (B[..., k, n] - zeroB). */
-export function emitWhole(emitter: Emitter, request: WholeRequest): void {
+export function emitGenericGemm(emitter: Emitter, request: GenericRequest): void {
   const { to } = request;
   if (elementCount(to.shape) === 0) return;
   const sizes = to.shape.slice(0, -2);
@@ -46,11 +46,11 @@ export function emitWhole(emitter: Emitter, request: WholeRequest): void {
 }
 
 function entryOf(type: StorageType): string {
-  if (type === "float64") return "whole_double";
-  return type === "int64" || type === "uint64" ? "whole_long" : "whole_int";
+  if (type === "float64") return "generic_double";
+  return type === "int64" || type === "uint64" ? "generic_long" : "generic_int";
 }
 
-function paramsOf(request: WholeRequest, axes: readonly number[], tilesM: number, tilesN: number) {
+function paramsOf(request: GenericRequest, axes: readonly number[], tilesM: number, tilesN: number) {
   const { a, b, to, zeroA, zeroB } = request;
   const rank = to.shape.length;
   const [m, n] = [rank - 2, rank - 1];
@@ -88,7 +88,7 @@ function strideAt(view: View | undefined, axis: number): number {
   return view === undefined || view.shape[axis] === 1 ? 0 : (view.strides[axis] ?? 0);
 }
 
-function emitSlices(emitter: Emitter, request: WholeRequest, axes: readonly number[]): void {
+function emitSlices(emitter: Emitter, request: GenericRequest, axes: readonly number[]): void {
   const { to } = request;
   const axis = axes.reduce((best, each) => ((to.shape[each] ?? 1) < (to.shape[best] ?? 1) ? each : best));
   for (let index = 0; index < (to.shape[axis] ?? 1); index++) {
@@ -99,6 +99,6 @@ function emitSlices(emitter: Emitter, request: WholeRequest, axes: readonly numb
     });
     const { a, b, zeroA, zeroB } = request;
     const slice = { a: at(a), b: at(b), to: at(to), zeroA: zeroA && at(zeroA), zeroB: zeroB && at(zeroB) };
-    emitWhole(emitter, slice);
+    emitGenericGemm(emitter, slice);
   }
 }
