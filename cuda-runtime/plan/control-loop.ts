@@ -22,7 +22,7 @@ import {
   settleCaptured,
 } from "./control-body.ts";
 import { Stack } from "./control-stack.ts";
-import { type Frame, frameOf } from "./frame.ts";
+import type { Frame } from "./frame.ts";
 import type { Slot } from "./slots.ts";
 import type { GraphLowering } from "./values.ts";
 
@@ -143,7 +143,7 @@ class LoopLowering {
   #iterate(): void {
     const planner = this.#planner;
     const scope = this.#instance();
-    const body = frameOf(scope, this.#frame, this.#wanted(scope));
+    const body = planner.frameOf(scope, this.#frame, this.#wanted(scope));
     if (this.#mask !== undefined) this.#settleCarried();
     bindInputs(body, [undefined, undefined, ...this.#carried], planner.values);
     const at = this.#count;

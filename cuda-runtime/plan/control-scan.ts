@@ -18,7 +18,7 @@ import {
   settleCaptured,
 } from "./control-body.ts";
 import { type Part, Stack } from "./control-stack.ts";
-import { type Frame, frameOf } from "./frame.ts";
+import type { Frame } from "./frame.ts";
 import type { Slot } from "./slots.ts";
 import type { GraphLowering } from "./values.ts";
 
@@ -230,7 +230,7 @@ function lowerSteps(scan: ScanNode, sequence: Sequence): readonly BodyInput[] {
     const wanted = graph.outputs.filter(
       (_, index) => (!isLast && index < ends.length) || isWanted(node.outputs[index], frame),
     );
-    const body = frameOf(scope, frame, wanted);
+    const body = planner.frameOf(scope, frame, wanted);
     bindInputs(body, inputs, planner.values);
     for (const [index, value] of slices.entries()) stacks[index]?.reserve(value, body, part(index, step));
     planner.lowerGraph(body);

@@ -15,7 +15,7 @@ import {
 } from "./control-body.ts";
 import { lowerLoop } from "./control-loop.ts";
 import { lowerScan } from "./control-scan.ts";
-import { type Frame, frameOf } from "./frame.ts";
+import type { Frame } from "./frame.ts";
 import type { Slot } from "./slots.ts";
 import type { GraphLowering } from "./values.ts";
 
@@ -38,7 +38,7 @@ const controls: Readonly<Record<string, (node: Node, frame: Frame, planner: Grap
 };
 
 function lowerCall(node: Node, scope: Scope, frame: Frame, planner: GraphLowering): void {
-  const body = frameOf(scope, undefined, wantedOutputs(node, scope.graph, frame));
+  const body = planner.frameOf(scope, undefined, wantedOutputs(node, scope.graph, frame));
   const inputs = node.inputs.map((value) =>
     value === undefined ? undefined : { slot: () => planner.values.slotOf(value, frame) },
   );
@@ -57,7 +57,7 @@ function lowerIf(node: Node, frame: Frame, planner: GraphLowering): void {
     return;
   }
   const branch = branchOf(node, known === 0 ? "else_branch" : "then_branch", scope);
-  const body = frameOf(branch, frame, wantedOutputs(node, branch.graph, frame));
+  const body = planner.frameOf(branch, frame, wantedOutputs(node, branch.graph, frame));
   settleCaptured(node, frame, planner.values, body);
   planner.lowerGraph(body);
   bindOutputs(node, outputsOf(node, body, frame, planner), frame, planner.values);
@@ -77,7 +77,7 @@ function lowerBoth(node: Node, condition: Value, frame: Frame, planner: GraphLow
   settleCaptured(node, frame, planner.values);
   const { origin } = planner.values.emitter.draft;
   const [onTrue, onFalse] = branches.map((branch) => {
-    const body = frameOf(branch, frame, wantedOutputs(node, branch.graph, frame));
+    const body = planner.frameOf(branch, frame, wantedOutputs(node, branch.graph, frame));
     planner.lowerGraph(body);
     return outputsOf(node, body, frame, planner);
   });

@@ -5,8 +5,11 @@
  * whether a fusion comes about, lowering does.
  */
 import type { Scope } from "../../src/facts/scope.ts";
-import type { Node, Value } from "../../src/ir/model.ts";
+import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { own } from "../../src/ir/own.ts";
+import { isCall } from "../graph/calls.ts";
 import type { LiveNodes } from "../graph/liveness.ts";
+import { elementwiseLowerings } from "../lower/index.ts";
 import type { Macro } from "../patterns/macro.ts";
 
 /** An instance of a graph as passes see it. */
@@ -51,4 +54,10 @@ export function listOperators({ scope, live, macros }: FusionGraph): FusedOperat
     if (macro === undefined) return [{ kind: "node", node }];
     return macro.nodes.at(-1) === node ? [{ kind: "macro", macro }] : [];
   });
+}
+
+/** Whether the node is computed element by element, as part of whatever reads it. */
+export function isElementwise(node: Node, graph: FusionGraph): boolean {
+  if (graph.macros.has(node) || isCall(node, graph.scope)) return false;
+  return own(elementwiseLowerings, operatorOf(node)) !== undefined;
 }

@@ -12,6 +12,7 @@ import { lowerControl } from "./control.ts";
 import type { Frame } from "./frame.ts";
 import type { FusedOperator } from "./fused.ts";
 import { lowerProducts } from "./fused-products.ts";
+import { frameOf } from "./fusion.ts";
 import { MacroLowering } from "./macro-lowering.ts";
 import { NodeLowering } from "./node-lowering.ts";
 import { UnrolledNodes } from "./unrolled.ts";
@@ -22,6 +23,7 @@ export class Planner implements GraphLowering {
   readonly values: ValueTable;
   readonly inferBody: Facts["inferBody"];
   readonly unrolled = new UnrolledNodes();
+  readonly frameOf = frameOf;
 
   constructor(values: ValueTable, inferBody: Facts["inferBody"]) {
     this.values = values;

@@ -1,5 +1,6 @@
 /** @file What lowerings, fusions and control flow ask the planner for: the values of an instance of a graph. */
 import type { Facts } from "../../src/facts/infer.ts";
+import type { Scope } from "../../src/facts/scope.ts";
 import type { Value } from "../../src/ir/model.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { StorageType } from "../ir/storage.ts";
@@ -41,6 +42,8 @@ export interface GraphLowering {
   readonly unrolled: UnrolledNodes;
   /** As `Facts.inferBody`. */
   readonly inferBody: Facts["inferBody"];
+  /** An instance of a graph, nothing of it lowered. `wanted`: the outputs that somebody reads, all unless given. */
+  frameOf(scope: Scope, parent: Frame | undefined, wanted?: readonly Value[]): Frame;
   /** Lowers an instance of a graph whose inputs have slots already. */
   lowerGraph(frame: Frame): void;
 }
