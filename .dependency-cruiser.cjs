@@ -217,10 +217,17 @@ module.exports = {
     {
       name: "no-cycles",
       comment:
-        "Modules that need each other at run time are one module in two files. Types may refer to each other.",
+        "Modules that need each other at run time are one module in two files. Types of one folder may refer to each other.",
       severity: "error",
       from: {},
       to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+    },
+    {
+      name: "no-type-cycles-across-folders",
+      comment: "Folders whose types need each other are one folder. A family of kernels counts as a folder.",
+      severity: "error",
+      from: { path: "^(src/[^/]+/|rules/|cuda-runtime/(?:kernels/)?[^/]+/)" },
+      to: { circular: true, via: { pathNot: "^$1" } },
     },
   ],
   options: {
