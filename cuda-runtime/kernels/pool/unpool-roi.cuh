@@ -3,7 +3,7 @@
 #include "../common/launch.cuh"
 #include "../common/scalar.cuh"
 
-// Written by pool.ts. All packed, row-major.
+// Written by unpool-roi.ts. All packed, row-major.
 struct UnpoolParams {
   const void* x;
   const int64_t* indices;
@@ -12,7 +12,7 @@ struct UnpoolParams {
   int width;             // bytes of an element
   int size[5], from[5];  // sizes of y, and of the tensor that the indices count through: batch, channels, three axes
 };
-static_assert(sizeof(UnpoolParams) == 72, "pool.ts writes this struct");
+static_assert(sizeof(UnpoolParams) == 72, "unpool-roi.ts writes this struct");
 
 extern "C" __global__ void __launch_bounds__(256) pool_unpool(const __grid_constant__ UnpoolParams p) {
   beginKernel();
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(256) pool_unpool(const __grid_const
   }
 }
 
-// Written by pool.ts. Strides are in elements: batch, channels, height, width.
+// Written by unpool-roi.ts. Strides are in elements: batch, channels, height, width.
 struct RegionParams {
   const void* x;
   const float* regions;    // [regions, columns], packed
@@ -55,7 +55,7 @@ struct RegionParams {
   float scale, shift;
   int minOne;      // regions are at least one element wide
 };
-static_assert(sizeof(RegionParams) == 120, "pool.ts writes this struct");
+static_assert(sizeof(RegionParams) == 120, "unpool-roi.ts writes this struct");
 
 struct RegionSpot {
   int region, channel, row, column;
