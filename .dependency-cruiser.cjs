@@ -38,10 +38,57 @@ const layers = {
   },
 };
 
+/** Folder of cuda-runtime/: what it may import of the runtime besides itself, what of src/, and why no more. */
+const runtimeLayers = {
+  ir: {
+    imports: [],
+    src: ["ir"],
+    why: "Views, storage types, steps, parameters, expressions: what all others speak of, and nobody's decision.",
+  },
+  driver: {
+    imports: ["ir"],
+    src: [],
+    why: "CUDA's functions, typed; of a plan it knows the size of a grid.",
+  },
+  graph: { imports: ["ir"], src: ["ir", "ops", "facts"], why: "Asks the model's graph; knows no kernel." },
+  cost: { imports: ["ir"], src: [], why: "Prices a launch by what it touches, whichever kernel it is." },
+  ptx: {
+    imports: ["ir", "cost"],
+    src: ["ir"],
+    why: "An expression becomes text; which operator wrote it is gone.",
+  },
+  kernels: {
+    imports: ["ptx", "cost", "ir"],
+    src: ["ir"],
+    why: "A request of views becomes launches; it knows neither ONNX nor the graph.",
+  },
+  lower: {
+    imports: ["kernels", "ptx", "ir"],
+    src: ["ir", "ops"],
+    why: "One operator becomes requests, through its context alone: it sees no neighbour and no planner.",
+  },
+  patterns: {
+    imports: ["lower", "kernels", "graph", "ir"],
+    src: ["ir", "ops", "facts"],
+    why: "Several nodes become one piece of work, through their context alone.",
+  },
+  plan: {
+    imports: ["patterns", "lower", "kernels", "ptx", "graph", "ir"],
+    src: ["ir", "ops", "facts"],
+    why: "Decides what is stored, fused and launched, without a GPU: it knows neither the driver nor a session.",
+  },
+  session: {
+    imports: ["plan", "driver", "ir"],
+    src: ["ir"],
+    why: "Runs a plan that is made; it knows no operator and no kernel.",
+  },
+};
+
 const projectCode = "^(src|rules|fixtures|test|bench|scripts|cuda-runtime)/";
 /** The type of a configuration, and the version: leaves that everyone may import. */
 const entries = "^src/(config|version)\\.ts$";
 const oneOf = (folders) => `^src/(${folders.join("|")})/`;
+const ofRuntime = (folders) => `^cuda-runtime/(${folders.join("|")})/`;
 
 /** Packages that scripts/build.mjs puts into the bundles: development dependencies of package.json. */
 const bundled = "node_modules/(chalk|minimatch|onnx-proto|protobufjs|yargs)/";
@@ -59,6 +106,23 @@ module.exports = {
       from: { path: `^src/${folder}/` },
       to: { path: projectCode, pathNot: [oneOf([folder, ...imports]), entries] },
     })),
+    ...Object.entries(runtimeLayers).map(([folder, { imports, src, why }]) => ({
+      name: `cuda-${folder}-imports`,
+      comment: `${why} Allowed: ${["itself", ...imports, ...src.map((name) => `src/${name}`)].join(", ")}.`,
+      severity: "error",
+      from: { path: `^cuda-runtime/${folder}/` },
+      to: {
+        path: projectCode,
+        pathNot: [ofRuntime([folder, ...imports]), ...(src.length > 0 ? [oneOf(src)] : [])],
+      },
+    })),
+    {
+      name: "cuda-runtime-has-layers",
+      comment: "Every file of the runtime is in a folder that the table has.",
+      severity: "error",
+      from: { path: "^cuda-runtime/", pathNot: ofRuntime(Object.keys(runtimeLayers)) },
+      to: {},
+    },
     {
       name: "entries-are-types-or-values",
       comment: "config.ts and version.ts need nothing at run time, so that anyone may import them.",
@@ -104,27 +168,6 @@ module.exports = {
       severity: "error",
       from: { path: shipped, pathNot: "^src/cli/" },
       to: { path: "^src/cli/" },
-    },
-    {
-      name: "cuda-runtime-imports",
-      comment: "The runtime plans from the graph and its facts; it knows no file format, rule or pass.",
-      severity: "error",
-      from: { path: "^cuda-runtime/" },
-      to: { path: projectCode, pathNot: "^(cuda-runtime|src/(ir|ops|facts))/" },
-    },
-    {
-      name: "cuda-plans-without-a-gpu",
-      comment: "Plans are made anywhere: what makes them knows neither the driver nor a session.",
-      severity: "error",
-      from: { path: "^cuda-runtime/", pathNot: "^cuda-runtime/(driver|session)/" },
-      to: { path: "^cuda-runtime/(driver|session)/" },
-    },
-    {
-      name: "cuda-driver-imports",
-      comment: "The driver is CUDA's functions, typed; of a plan it knows the size of a grid.",
-      severity: "error",
-      from: { path: "^cuda-runtime/driver/" },
-      to: { path: projectCode, pathNot: "^cuda-runtime/(driver/|plan/step\\.ts$)" },
     },
     {
       name: "files-at-the-edges",
@@ -178,10 +221,17 @@ module.exports = {
     {
       name: "no-cycles",
       comment:
-        "Modules that need each other at run time are one module in two files. Types may refer to each other.",
+        "Modules that need each other at run time are one module in two files. Types of one folder may refer to each other.",
       severity: "error",
       from: {},
       to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+    },
+    {
+      name: "no-type-cycles-across-folders",
+      comment: "Folders whose types need each other are one folder. A family of kernels counts as a folder.",
+      severity: "error",
+      from: { path: "^(src/[^/]+/|rules/|cuda-runtime/(?:kernels/)?[^/]+/)" },
+      to: { circular: true, via: { pathNot: "^$1" } },
     },
   ],
   options: {

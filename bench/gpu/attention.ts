@@ -7,10 +7,10 @@
  * tile that takes a shape: what the rates in tiles.ts are set by.
  */
 import { parseArgs } from "node:util";
+import type { Step } from "../../cuda-runtime/ir/step.ts";
+import type { HalfStorage } from "../../cuda-runtime/ir/storage.ts";
+import type { View } from "../../cuda-runtime/ir/view.ts";
 import { type TensorTile, tensorTiles } from "../../cuda-runtime/kernels/attention/tiles.ts";
-import type { Step } from "../../cuda-runtime/plan/step.ts";
-import type { HalfStorage } from "../../cuda-runtime/plan/storage.ts";
-import type { View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
 import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";

@@ -8,11 +8,11 @@
  * the time that the cost model predicts in the name: what choose.ts is checked against.
  */
 import { parseArgs } from "node:util";
+import type { Step } from "../../cuda-runtime/ir/step.ts";
+import { bytesOfType, type FloatStorage } from "../../cuda-runtime/ir/storage.ts";
+import { elementCount, type View } from "../../cuda-runtime/ir/view.ts";
 import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
 import { type ConvTile, convTiles } from "../../cuda-runtime/kernels/conv/table.ts";
-import type { Step } from "../../cuda-runtime/plan/step.ts";
-import { bytesOfType, type FloatStorage } from "../../cuda-runtime/plan/storage.ts";
-import { elementCount, type View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
 import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";

@@ -10,10 +10,10 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import type { FloatStorage } from "../../cuda-runtime/ir/storage.ts";
+import type { View } from "../../cuda-runtime/ir/view.ts";
 import { type Choice, describeChoice } from "../../cuda-runtime/kernels/gemm/choose.ts";
 import { type GemmRow, gemmTable } from "../../cuda-runtime/kernels/gemm/table.ts";
-import type { FloatStorage } from "../../cuda-runtime/plan/storage.ts";
-import type { View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { geometricMean, peerTimes } from "./beside-torch.ts";
 import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";

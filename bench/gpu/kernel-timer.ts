@@ -5,11 +5,11 @@
 import { DeviceMemory } from "../../cuda-runtime/driver/memory.ts";
 import { Owned } from "../../cuda-runtime/driver/owned.ts";
 import { TimingEvent } from "../../cuda-runtime/driver/stream.ts";
+import { encodeValues } from "../../cuda-runtime/ir/encode.ts";
+import { bytesOfType, type StorageType } from "../../cuda-runtime/ir/storage.ts";
+import { type DeviceBuffer, elementCount, type View } from "../../cuda-runtime/ir/view.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
-import { encodeValues } from "../../cuda-runtime/plan/encode.ts";
-import { bytesOfType, type StorageType } from "../../cuda-runtime/plan/storage.ts";
-import { type DeviceBuffer, elementCount, type View } from "../../cuda-runtime/plan/view.ts";
 import type { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { decodeValues } from "../../cuda-runtime/session/numbers.ts";
 import { randomValues } from "../../cuda-runtime/session/random.ts";

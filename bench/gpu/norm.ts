@@ -6,10 +6,10 @@
  * Writes $OUT/norm.json. With --peers (the folder of torch_ops.py) its times stand beside ours; GroupNorm has none there.
  */
 import { parseArgs } from "node:util";
+import type { Step } from "../../cuda-runtime/ir/step.ts";
+import { bytesOfType, type FloatStorage } from "../../cuda-runtime/ir/storage.ts";
+import { elementCount, permuted, type View } from "../../cuda-runtime/ir/view.ts";
 import { emitGroupNorm } from "../../cuda-runtime/kernels/norm/group.ts";
-import type { Step } from "../../cuda-runtime/plan/step.ts";
-import { bytesOfType, type FloatStorage } from "../../cuda-runtime/plan/storage.ts";
-import { elementCount, permuted, type View } from "../../cuda-runtime/plan/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
 import { CallSet, contentOf, setCount, timeCalls } from "./kernel-timer.ts";

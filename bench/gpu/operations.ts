@@ -1,4 +1,12 @@
 /** @file The operations that are measured, as emitters get them: on a GPU to be timed, without one to be predicted. */
+
+import type { Emitter } from "../../cuda-runtime/ir/emitter.ts";
+import { plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
+import type { Expr } from "../../cuda-runtime/ir/expr.ts";
+import { binary, constant, load, unary } from "../../cuda-runtime/ir/expr-build.ts";
+import type { Action, PlanTarget } from "../../cuda-runtime/ir/step.ts";
+import type { FloatStorage, HalfStorage, StorageType } from "../../cuda-runtime/ir/storage.ts";
+import { permuted, type View } from "../../cuda-runtime/ir/view.ts";
 import { emitAttention, unlimited } from "../../cuda-runtime/kernels/attention/attention.ts";
 import type { TensorTile } from "../../cuda-runtime/kernels/attention/tiles.ts";
 import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
@@ -9,13 +17,6 @@ import { emitRowNorm } from "../../cuda-runtime/kernels/norm/norm.ts";
 import { emitSoftmax } from "../../cuda-runtime/kernels/softmax/softmax.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
-import { plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
-import type { Emitter } from "../../cuda-runtime/plan/lowering.ts";
-import type { Action, PlanTarget } from "../../cuda-runtime/plan/step.ts";
-import type { FloatStorage, HalfStorage, StorageType } from "../../cuda-runtime/plan/storage.ts";
-import { permuted, type View } from "../../cuda-runtime/plan/view.ts";
-import { binary, constant, load, unary } from "../../cuda-runtime/ptx/build.ts";
-import type { Expr } from "../../cuda-runtime/ptx/expr.ts";
 
 /** Where an operation's tensors come from, and its launches go to. */
 export interface Operands {

@@ -8,9 +8,9 @@
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { bytesMoved, predictedMicroseconds } from "../../cuda-runtime/plan/predict.ts";
-import type { Action } from "../../cuda-runtime/plan/step.ts";
-import { type HalfStorage, isHalfStorage } from "../../cuda-runtime/plan/storage.ts";
+import { bytesMoved, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
+import type { Action } from "../../cuda-runtime/ir/step.ts";
+import { type HalfStorage, isHalfStorage } from "../../cuda-runtime/ir/storage.ts";
 import { ratesOf, targetOfGpu } from "../../src/cli/gpu-roofline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import {

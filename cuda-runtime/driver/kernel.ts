@@ -1,5 +1,5 @@
 /** @file Kernels: loaded from fatbins or cubins, launched with one packed block of parameters. */
-import type { Dim3 } from "../plan/step.ts";
+import type { Dim3 } from "../ir/step.ts";
 import type { HostBlock } from "./binding.ts";
 import { functionAttributes } from "./calls.ts";
 import type { Driver } from "./driver.ts";

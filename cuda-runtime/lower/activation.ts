@@ -1,8 +1,9 @@
 /** @file Activations of ai.onnx and com.microsoft. */
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { elementCount, sliced } from "../plan/view.ts";
-import { add, binary, compare, divide, like, load, multiply, select, unary } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+
+import type { Expr } from "../ir/expr.ts";
+import { add, binary, compare, divide, like, load, multiply, select, unary } from "../ir/expr-build.ts";
+import { elementCount, sliced } from "../ir/view.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { argument, elementwise, onOne, onTwo, operand, setResult } from "./elementwise-operands.ts";
 
 function parameter(context: LowerContext, name: string, fallback: number): number {

@@ -1,11 +1,11 @@
 /** @file MultiHeadAttention, Attention and GroupQueryAttention of com.microsoft. */
+
+import { plainEpilogue } from "../ir/epilogue.ts";
+import type { Expr } from "../ir/expr.ts";
+import { isFloatStorage } from "../ir/storage.ts";
+import { elementCount, expanded, permuted, reshaped, sliced, type View } from "../ir/view.ts";
 import { type AttentionRequest, unlimited } from "../kernels/attention/attention.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
-import { plainEpilogue } from "../plan/epilogue.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { elementCount, expanded, permuted, reshaped, sliced, type View } from "../plan/view.ts";
-import type { Expr } from "../ptx/expr.ts";
 import {
   asOneType,
   attend,
@@ -16,6 +16,7 @@ import {
   setResult,
   sumOfMasks,
 } from "./attention-operands.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { reshapedOrCopied } from "./movement-arguments.ts";
 
 /** [batch, heads, length, size] each. */

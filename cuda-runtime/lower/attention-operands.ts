@@ -1,9 +1,10 @@
 /** @file Operands of attention as its kernels take them: heads apart, masks with five axes, caches joined. */
 import { maxOf } from "../../src/ir/lists.ts";
+import type { Emitter } from "../ir/emitter.ts";
+import { isFloatStorage, type StorageType } from "../ir/storage.ts";
+import { elementCount, expanded, permuted, sliced, type View } from "../ir/view.ts";
 import { type AttentionRequest, emitAttention, maxHeadDim } from "../kernels/attention/attention.ts";
-import type { Emitter, LowerContext } from "../plan/lowering.ts";
-import { isFloatStorage, type StorageType } from "../plan/storage.ts";
-import { elementCount, expanded, permuted, sliced, type View } from "../plan/view.ts";
+import type { LowerContext } from "./context.ts";
 import { reshapedOrCopied } from "./movement-arguments.ts";
 
 /** [batch, heads, length, size] of an operand of rank 4, or of rank 3 with its heads merged in the last axis. */

@@ -1,10 +1,11 @@
 /** @file Attention of ai.onnx (23 and later) and FlexAttention without modifiers. */
+
+import { isFloatStorage } from "../ir/storage.ts";
+import { sliced, type View } from "../ir/view.ts";
 import { type AttentionRequest, emitScores, scoresModes, unlimited } from "../kernels/attention/attention.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { sliced, type View } from "../plan/view.ts";
 import { microsoftAttentionLowerings } from "./attention-microsoft.ts";
 import { asOneType, attend, headsApart, joined, maskView, setResult } from "./attention-operands.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 
 /** Q, K, V, mask, past K, past V, valid lengths; gives Y, present K, present V, scores. */
 const attention: Lower = (context) => {

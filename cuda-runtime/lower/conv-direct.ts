@@ -1,14 +1,15 @@
 /** @file Convolutions of codes, with offsets, and with a state: ConvInteger, QLinearConv, DeformConv, CausalConvWithState. */
+
+import { plainEpilogue } from "../ir/epilogue.ts";
+import type { Expr } from "../ir/expr.ts";
+import { add, binary, convert, divide, like, load, multiply, narrow, unary } from "../ir/expr-build.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import { isFloatStorage, type StorageType } from "../ir/storage.ts";
+import { elementCount, permuted, sliced, type View } from "../ir/view.ts";
 import { emitConv } from "../kernels/conv/conv.ts";
 import { maxSpatialRank } from "../kernels/conv/spatial.ts";
 import { emitDeformConv, emitIntegerConv } from "../kernels/directconv/directconv.ts";
-import { plainEpilogue } from "../plan/epilogue.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import { isFloatStorage, type StorageType } from "../plan/storage.ts";
-import { elementCount, permuted, sliced, type View } from "../plan/view.ts";
-import { add, binary, convert, divide, like, load, multiply, narrow, unary } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
 import { rawView } from "./elementwise-operands.ts";
 

@@ -1,6 +1,6 @@
 /** @file The attributes of sliding windows as numbers: kernels, strides, dilations and what is padded. */
 import { samePads, windowOutput } from "../../src/ops/window.ts";
-import type { LowerContext } from "../plan/lowering.ts";
+import type { LowerContext } from "./context.ts";
 
 /** One entry a spatial axis. */
 export interface SlidingWindow {

@@ -1,14 +1,14 @@
 /** @file Conv, ConvTranspose, and their forms in com.microsoft. */
 import { own } from "../../src/ir/own.ts";
+import type { Epilogue, PendingProduct } from "../ir/epilogue.ts";
+import type { Expr } from "../ir/expr.ts";
+import { add, binary, compare, constant, load, multiply, select, unary } from "../ir/expr-build.ts";
+import { isFloatStorage } from "../ir/storage.ts";
+import { channelsLastOrder, permuted, type View } from "../ir/view.ts";
 import { emitConv } from "../kernels/conv/conv.ts";
 import { maxSpatialRank } from "../kernels/conv/spatial.ts";
 import { emitConvTranspose } from "../kernels/conv/transposed.ts";
-import type { Epilogue, PendingProduct } from "../plan/epilogue.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { channelsLastOrder, permuted, type View } from "../plan/view.ts";
-import { add, binary, compare, constant, load, multiply, select, unary } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { slidingWindow, transposedPads } from "./conv-window.ts";
 
 /** Where an operator keeps its channels. */

@@ -1,7 +1,6 @@
-/** @file Operators whose elements follow from their coordinates: Trilu, Range, ConstantOfShape, OneHot. */
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import { elementCount, reshaped, sliced } from "../plan/view.ts";
+/** @file Operators whose elements follow from their coordinates: Trilu, Range, EyeLike, ConstantOfShape, OneHot. */
+
+import type { Expr } from "../ir/expr.ts";
 import {
   add,
   compare,
@@ -13,8 +12,10 @@ import {
   multiply,
   select,
   subtract,
-} from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+} from "../ir/expr-build.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import { elementCount, reshaped, sliced } from "../ir/view.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { axisOf, operand, setResult } from "./elementwise-operands.ts";
 
 /** The upper (or lower) triangle of the last two axes from diagonal k on; zeros elsewhere. */
@@ -73,6 +74,24 @@ function valueAt(context: LowerContext, at: number): Expr {
 }
 
 /** Element by element. */
+/** Ones where column - row = k. */
+const eyeLike: Lower = (context) => {
+  const [rows = 0, columns = 0] = context.outputShape(0);
+  const type = scalarOf(context.outputType(0));
+  const number = (value: number): Expr => ({ kind: "constant", type, value });
+  const row: Expr = { kind: "index", type: "i32", axisFromRight: 1, size: rows };
+  const column: Expr = { kind: "index", type: "i32", axisFromRight: 0, size: columns };
+  const offset: Expr = { kind: "constant", type: "i32", value: context.int("k") ?? 0 };
+  const diagonal: Expr = { kind: "binary", type: "i32", op: "add", args: [row, offset] };
+  const condition: Expr = { kind: "compare", type: "bool", op: "eq", args: [column, diagonal] };
+  context.setExpr(0, { kind: "select", type, condition, args: [number(1), number(0)] });
+};
+
 export const triluLowerings: LowerTable = { Trilu: trilu, "com.microsoft::Trilu": trilu };
 
-export const indexLowerings: LowerTable = { Range: range, ConstantOfShape: constantOfShape, OneHot: oneHot };
+export const indexLowerings: LowerTable = {
+  Range: range,
+  ConstantOfShape: constantOfShape,
+  OneHot: oneHot,
+  EyeLike: eyeLike,
+};

@@ -1,9 +1,10 @@
 /** @file What lowerings of elementwise operators share: inputs as expressions, outputs of the type they are stored as. */
-import type { Lower, LowerContext } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import { elementCount, reshaped, type View } from "../plan/view.ts";
-import { constant, convert, load, narrow } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+
+import type { Expr } from "../ir/expr.ts";
+import { constant, convert, load, narrow } from "../ir/expr-build.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import { elementCount, reshaped, type View } from "../ir/view.ts";
+import type { Lower, LowerContext } from "./context.ts";
 
 /** The input as an expression; a constant where it is one known number. */
 export function operand(context: LowerContext, index: number): Expr {

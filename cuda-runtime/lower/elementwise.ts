@@ -1,9 +1,6 @@
 /** @file Arithmetic, comparisons, logic, bits, casts and choices, element by element. */
 import { dtypeOfCode } from "../../src/ir/dtype.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import { isHalfStorage } from "../plan/storage.ts";
-import { isLargeChain, productsIn } from "../plan/walk.ts";
+import type { BinaryOp, CompareOp, Expr, UnaryOp } from "../ir/expr.ts";
 import {
   add,
   binary,
@@ -20,9 +17,12 @@ import {
   test,
   toBool,
   unary,
-} from "../ptx/build.ts";
-import type { BinaryOp, CompareOp, Expr, UnaryOp } from "../ptx/expr.ts";
-import { isFloatScalar } from "../ptx/value.ts";
+} from "../ir/expr-build.ts";
+import { isFloatScalar } from "../ir/expr-value.ts";
+import { isLargeChain, productsIn } from "../ir/expr-walk.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import { isHalfStorage } from "../ir/storage.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
   alongAxis,
   argument,

@@ -1,12 +1,15 @@
 /** @file All lowerings by operator. A family adds its tables here. */
-import type { Lower, LowerTable } from "../plan/lowering.ts";
+
 import { activationLowerings, splitActivationLowerings } from "./activation.ts";
 import { attentionLowerings } from "./attention.ts";
+import type { Lower, LowerTable } from "./context.ts";
 import { convLowerings } from "./conv.ts";
 import { directConvLowerings } from "./conv-direct.ts";
 import { elementwiseOps } from "./elementwise.ts";
 import { indexLowerings, triluLowerings } from "./elementwise-index.ts";
-import { miscLowerings } from "./misc.ts";
+import { fourierLowerings } from "./fourier.ts";
+import { lossLowerings } from "./loss.ts";
+import { matrixLowerings } from "./matrix.ts";
 import { movementLowerings } from "./movement.ts";
 import { normalizationLowerings } from "./normalization.ts";
 import { orderLowerings } from "./order.ts";
@@ -16,6 +19,7 @@ import { productLowerings } from "./product.ts";
 import { dynamicQuantizeLowerings, quantizeLowerings } from "./quantize.ts";
 import { recurrentLowerings } from "./recurrent.ts";
 import { reductionLowerings } from "./reduction.ts";
+import { refusedLowerings } from "./refused.ts";
 import { rotaryLowerings } from "./rotary.ts";
 
 /** Operators computed element by element: their results are expressions, fused with what is around them. */
@@ -34,7 +38,10 @@ export const lowerings: LowerTable = merged([
   rotaryLowerings,
   reductionLowerings,
   orderLowerings,
-  miscLowerings,
+  matrixLowerings,
+  fourierLowerings,
+  lossLowerings,
+  refusedLowerings,
   movementLowerings,
   recurrentLowerings,
   productLowerings,

@@ -1,6 +1,7 @@
 /** @file What lowerings of data movement read from attributes and constant inputs, over the opsets. */
-import type { LowerContext } from "../plan/lowering.ts";
-import { isPacked, orderOf, reshaped, type View } from "../plan/view.ts";
+
+import { isPacked, orderOf, reshaped, type View } from "../ir/view.ts";
+import type { LowerContext } from "./context.ts";
 
 export function axisOf(axis: number, rank: number): number {
   return axis < 0 ? axis + rank : axis;

@@ -1,9 +1,10 @@
 /** @file Elements looked up by index: Gather and its kin, ReverseSequence. */
+
+import type { Expr } from "../ir/expr.ts";
+import { maxRank } from "../ir/params.ts";
+import { reshaped, type View } from "../ir/view.ts";
 import { emitGather, type GatherRequest } from "../kernels/movement/gather.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { maxRank } from "../plan/params.ts";
-import { reshaped, type View } from "../plan/view.ts";
-import type { Expr } from "../ptx/expr.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
   axisAttribute,
   checkedAxis,

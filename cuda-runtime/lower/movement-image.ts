@@ -1,11 +1,11 @@
 /** @file GridSample, AffineGrid, Col2Im. */
 import { own } from "../../src/ir/own.ts";
+import type { Expr } from "../ir/expr.ts";
+import { isFloatStorage } from "../ir/storage.ts";
+import { sliced, type View } from "../ir/view.ts";
 import { emitCol2Im, maxImageRank } from "../kernels/resize/col2im.ts";
 import { emitGridSample, type GridSampleRequest } from "../kernels/resize/grid-sample.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { sliced, type View } from "../plan/view.ts";
-import type { Expr } from "../ptx/expr.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { keptOrder } from "./movement-arguments.ts";
 
 /** Names changed with opset 20. */

@@ -1,8 +1,10 @@
 /** @file Concat, Tile, Pad, CenterCropPad, Compress: tensors made larger, or of several parts. */
+
+import type { Emitter } from "../ir/emitter.ts";
+import { maxRank } from "../ir/params.ts";
+import { expanded, sliced, type View } from "../ir/view.ts";
 import { emitSelect, outside } from "../kernels/movement/select.ts";
-import type { Emitter, Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { maxRank } from "../plan/params.ts";
-import { expanded, sliced, type View } from "../plan/view.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
   allAxes,
   axisAttribute,

@@ -1,5 +1,9 @@
 /** @file Resize and Upsample. */
 import { maxOf, minOf } from "../../src/ir/lists.ts";
+import type { Expr } from "../ir/expr.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import { isFloatStorage, type StorageType } from "../ir/storage.ts";
+import { orderOf, type View } from "../ir/view.ts";
 import { emitSelect } from "../kernels/movement/select.ts";
 import { emitResize, isResizedType } from "../kernels/resize/resize.ts";
 import {
@@ -13,11 +17,7 @@ import {
   type TapTable,
   tapTable,
 } from "../kernels/resize/taps.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import { isFloatStorage, type StorageType } from "../plan/storage.ts";
-import { orderOf, type View } from "../plan/view.ts";
-import type { Expr } from "../ptx/expr.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { allAxes, axisOf, givenElements, keptOrder, writeOutput } from "./movement-arguments.ts";
 
 type Mode = "nearest" | Filter["mode"];

@@ -1,4 +1,9 @@
 /** @file A copy of the data with some elements replaced or combined: ScatterElements, ScatterND, TensorScatter. */
+
+import type { Expr } from "../ir/expr.ts";
+import { maxRank } from "../ir/params.ts";
+import { isHalfStorage, type StorageType } from "../ir/storage.ts";
+import { elementCount, reshaped, type View } from "../ir/view.ts";
 import {
   emitScatter,
   emitScatterReduce,
@@ -6,11 +11,7 @@ import {
   reductions,
   type ScatterRequest,
 } from "../kernels/movement/scatter.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { maxRank } from "../plan/params.ts";
-import { isHalfStorage, type StorageType } from "../plan/storage.ts";
-import { elementCount, reshaped, type View } from "../plan/view.ts";
-import type { Expr } from "../ptx/expr.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
   axisAttribute,
   axisOf,

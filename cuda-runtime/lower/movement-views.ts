@@ -1,6 +1,7 @@
 /** @file Operators that only rename axes or take part of a tensor: another view of the same memory. */
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { elementCount, expanded, permuted, reshaped, sliced, type View } from "../plan/view.ts";
+
+import { elementCount, expanded, permuted, reshaped, sliced, type View } from "../ir/view.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
   allAxes,
   axisAttribute,

@@ -1,12 +1,12 @@
 /** @file Operators that move, select, repeat or resample elements. */
-import type { LowerTable } from "../plan/lowering.ts";
-import { foundLowerings } from "./movement-found.ts";
+import type { LowerTable } from "./context.ts";
 import { gatherLowerings } from "./movement-gather.ts";
 import { imageLowerings } from "./movement-image.ts";
 import { joinLowerings } from "./movement-join.ts";
 import { resizeLowerings } from "./movement-resize.ts";
 import { scatterLowerings } from "./movement-scatter.ts";
 import { viewLowerings } from "./movement-views.ts";
+import { nonZeroLowerings } from "./nonzero.ts";
 
 export const movementLowerings: LowerTable = {
   ...viewLowerings,
@@ -15,5 +15,5 @@ export const movementLowerings: LowerTable = {
   ...scatterLowerings,
   ...resizeLowerings,
   ...imageLowerings,
-  ...foundLowerings,
+  ...nonZeroLowerings,
 };

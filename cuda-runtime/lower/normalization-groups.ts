@@ -1,8 +1,9 @@
 /** @file Normalization of groups of channels, whatever operator or pattern asks for it. */
+
+import type { Emitter } from "../ir/emitter.ts";
+import { isFloatStorage } from "../ir/storage.ts";
+import { channelsLastOrder, elementCount, reshaped, type View } from "../ir/view.ts";
 import { emitGroupNorm, innerOf } from "../kernels/norm/group.ts";
-import type { Emitter } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { channelsLastOrder, elementCount, reshaped, type View } from "../plan/view.ts";
 import { vectorOf } from "./normalization-rows.ts";
 
 export interface NormalizedGroups {

@@ -1,7 +1,8 @@
 /** @file Memory that kernels store floats to, for outputs that the model may want as doubles. */
-import type { LowerContext } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import type { View } from "../plan/view.ts";
+
+import { isFloatStorage } from "../ir/storage.ts";
+import type { View } from "../ir/view.ts";
+import type { LowerContext } from "./context.ts";
 
 export class FloatOutputs {
   readonly #context: LowerContext;

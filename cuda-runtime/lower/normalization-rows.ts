@@ -1,17 +1,10 @@
 /** @file Normalization of trailing axes, whatever operator or pattern asks for it. */
+
+import type { Emitter } from "../ir/emitter.ts";
+import { PlanError } from "../ir/step.ts";
+import { isFloatStorage } from "../ir/storage.ts";
+import { broadcastsTo, elementCount, expanded, orderOf, permuted, reshaped, type View } from "../ir/view.ts";
 import { emitRowNorm } from "../kernels/norm/norm.ts";
-import type { Emitter } from "../plan/lowering.ts";
-import { PlanError } from "../plan/step.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import {
-  broadcastsTo,
-  elementCount,
-  expanded,
-  orderOf,
-  permuted,
-  reshaped,
-  type View,
-} from "../plan/view.ts";
 
 export interface NormalizedRows {
   readonly x: View;

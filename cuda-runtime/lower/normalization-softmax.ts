@@ -1,8 +1,9 @@
 /** @file Softmax, LogSoftmax and Hardmax. */
+
+import { isFloatStorage } from "../ir/storage.ts";
+import { elementCount, reshaped } from "../ir/view.ts";
 import { emitSoftmax, type SoftmaxMode } from "../kernels/softmax/softmax.ts";
-import type { Lower, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { elementCount, reshaped } from "../plan/view.ts";
+import type { Lower, LowerTable } from "./context.ts";
 import { axisOf, keptOrder } from "./movement-arguments.ts";
 
 function softmax(mode: SoftmaxMode): Lower {

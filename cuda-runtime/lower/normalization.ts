@@ -1,7 +1,8 @@
 /** @file Normalizations: over rows, groups of channels, chosen axes, neighbouring channels. */
+
+import { elementCount, permuted, reshaped } from "../ir/view.ts";
 import { emitAxesNorm, emitLrn } from "../kernels/norm/axes.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { elementCount, permuted, reshaped } from "../plan/view.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { axisAttribute, axisOf, keptOrder } from "./movement-arguments.ts";
 import { lowerGroups } from "./normalization-groups.ts";
 import { FloatOutputs, floatInput } from "./normalization-outputs.ts";

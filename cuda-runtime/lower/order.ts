@@ -1,8 +1,9 @@
 /** @file ArgMax, ArgMin, TopK, CumSum and CumProd. */
+
+import { elementCount } from "../ir/view.ts";
 import { emitArg, emitTopK } from "../kernels/order/order.ts";
 import { emitScan } from "../kernels/scan/scan.ts";
-import type { LowerContext, LowerTable } from "../plan/lowering.ts";
-import { elementCount } from "../plan/view.ts";
+import type { LowerContext, LowerTable } from "./context.ts";
 import { withReducedAxes } from "./reduction.ts";
 
 export const orderLowerings: LowerTable = {

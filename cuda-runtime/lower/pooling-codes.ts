@@ -1,11 +1,23 @@
 /** @file Averages of quantized codes: as numbers, then as codes again. */
-import { emitPool, emitWholePool } from "../kernels/pool/pool.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import type { StorageType } from "../plan/storage.ts";
-import { permuted, type View } from "../plan/view.ts";
-import { add, binary, convert, divide, like, load, multiply, narrow, subtract, unary } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+
+import type { Expr } from "../ir/expr.ts";
+import {
+  add,
+  binary,
+  convert,
+  divide,
+  like,
+  load,
+  multiply,
+  narrow,
+  subtract,
+  unary,
+} from "../ir/expr-build.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import type { StorageType } from "../ir/storage.ts";
+import { permuted, type View } from "../ir/view.ts";
+import { emitGlobalPool, emitPool } from "../kernels/pool/pool.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
 import { operand } from "./elementwise-operands.ts";
 
@@ -28,7 +40,7 @@ function averagePool(isWhole: boolean, isLast: (context: LowerContext) => boolea
     const means = context.temporary("float32", context.outputShape(0));
     const to = turned(means);
     if (isWhole) {
-      emitWholePool(context, { kind: "average", x, to });
+      emitGlobalPool(context, { kind: "average", x, to });
     } else {
       const kernel = context.ints("kernel_shape") ?? context.fail("has no kernel_shape");
       const countPads = (context.int("count_include_pad") ?? 0) === 1;

@@ -1,10 +1,11 @@
 /** @file Pools over windows, over whole images and over regions of interest, and the inverse of a maximum. */
+
+import { isFloatStorage } from "../ir/storage.ts";
+import { orderOf, permuted, type View } from "../ir/view.ts";
 import { maxSpatialRank } from "../kernels/conv/spatial.ts";
-import { emitPool, emitWholePool, type PoolKind } from "../kernels/pool/pool.ts";
-import { emitRegions, emitUnpool } from "../kernels/pool/regions.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { orderOf, permuted, type View } from "../plan/view.ts";
+import { emitGlobalPool, emitPool, type PoolKind } from "../kernels/pool/pool.ts";
+import { emitRoiPool, emitUnpool } from "../kernels/pool/unpool-roi.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
 
 /** [N, …spatial, C] as [N, C, …spatial]. */
@@ -65,7 +66,7 @@ function wholePool(kind: PoolKind, channelsLast = false): Lower {
     const x = channelsSecond(given, channelsLast);
     checkInput(context, x, kind === "max");
     const to = channelsSecond(outputLike(context, given), channelsLast);
-    emitWholePool(context, { kind, x, to, power: powerOf(context) });
+    emitGlobalPool(context, { kind, x, to, power: powerOf(context) });
   };
 }
 
@@ -98,7 +99,7 @@ const roiAlign: Lower = (context) => {
     (context.opset >= 16 ? "half_pixel" : "output_half_pixel");
   const kind = context.string("mode") ?? "avg";
   if (kind !== "avg" && kind !== "max") context.fail(`has the mode ${kind}; avg and max are supported`);
-  emitRegions(context, {
+  emitRoiPool(context, {
     entry: "pool_roi_align",
     x,
     regions: context.packed(context.input(1), { type: "float32" }),
@@ -115,7 +116,7 @@ const roiAlign: Lower = (context) => {
 const maxRoiPool: Lower = (context) => {
   const x = context.input(0);
   checkRegionInput(context, x);
-  emitRegions(context, {
+  emitRoiPool(context, {
     entry: "pool_max_roi",
     x,
     regions: context.packed(context.input(1), { type: "float32" }),

@@ -1,7 +1,8 @@
 /** @file Activations that com.microsoft names in an attribute of the operator before them. */
-import type { LowerContext } from "../plan/lowering.ts";
-import { add, binary, compare, like, multiply, select, unary } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+
+import type { Expr } from "../ir/expr.ts";
+import { add, binary, compare, like, multiply, select, unary } from "../ir/expr-build.ts";
+import type { LowerContext } from "./context.ts";
 
 type Formula = (x: Expr, alpha: number | undefined, beta: number | undefined) => Expr;
 

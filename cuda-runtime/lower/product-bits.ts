@@ -1,9 +1,10 @@
 /** @file MatMulNBits: weights of 4 or 8 bits in blocks along k, expanded once where they are constants. */
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage, type StorageType } from "../plan/storage.ts";
-import { permuted, reshaped, sliced, type View } from "../plan/view.ts";
-import { add, binary, constant, convert, load, multiply, subtract } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+
+import type { Expr } from "../ir/expr.ts";
+import { add, binary, constant, convert, load, multiply, subtract } from "../ir/expr-build.ts";
+import { isFloatStorage, type StorageType } from "../ir/storage.ts";
+import { permuted, reshaped, sliced, type View } from "../ir/view.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { stacksOf } from "./product-matmul.ts";
 import { alike, pendingOf, setAfter } from "./product-pending.ts";
 

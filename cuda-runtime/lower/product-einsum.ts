@@ -1,11 +1,11 @@
 /** @file Einsum: operands two at a time, from left to right, each pair a batched product of matrices. */
 import { type Contraction, readEquation } from "../../src/ops/product/einsum-equation.ts";
+import { isFloatStorage } from "../ir/storage.ts";
+import { permuted, reshaped, type View } from "../ir/view.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
-import { emitWhole } from "../kernels/gemm/whole.ts";
+import { emitGenericGemm } from "../kernels/gemm/generic.ts";
 import { emitReduce } from "../kernels/reduce/reduce.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { permuted, reshaped, type View } from "../plan/view.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { alike, pendingOf } from "./product-pending.ts";
 
 /** A tensor with a label for each axis, none of them twice. */
@@ -172,7 +172,7 @@ function intermediate(
     return withoutOnes({ labels: [...batch, m, n], view: to });
   }
   const to = context.temporary(a.type, shape);
-  emitWhole(context, { a, b, to });
+  emitGenericGemm(context, { a, b, to });
   return withoutOnes({ labels: [...batch, m, n], view: to });
 }
 
@@ -198,7 +198,7 @@ function setPair(context: LowerContext, left: Labelled, right: Labelled, output:
   const { a, b, batch, m, n } = pairOf(context, left, right, new Set(output));
   const place = (view: View) => spread({ labels: output, view }, [...batch, m, n]);
   if (!isFloatStorage(a.type) || !isFloatStorage(b.type)) {
-    emitWhole(context, { a, b, to: place(context.output(0)) });
+    emitGenericGemm(context, { a, b, to: place(context.output(0)) });
     return;
   }
   const [x, y] = alike(context, a, b);

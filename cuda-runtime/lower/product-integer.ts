@@ -1,11 +1,12 @@
 /** @file Products of quantized matrices: exact integer sums, then a scale. */
-import { emitWhole } from "../kernels/gemm/whole.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import type { StorageType } from "../plan/storage.ts";
-import { elementCount, type View } from "../plan/view.ts";
-import { add, binary, convert, divide, like, load, multiply, narrow, unary } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+
+import type { Expr } from "../ir/expr.ts";
+import { add, binary, convert, divide, like, load, multiply, narrow, unary } from "../ir/expr-build.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import type { StorageType } from "../ir/storage.ts";
+import { elementCount, type View } from "../ir/view.ts";
+import { emitGenericGemm } from "../kernels/gemm/generic.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { rawView } from "./elementwise-operands.ts";
 import { stacksOf } from "./product-matmul.ts";
 import { ofRank, unsqueezed } from "./product-pending.ts";
@@ -32,7 +33,7 @@ function sumOfCodes(context: LowerContext, a: Codes, b: Codes, type: StorageType
   const [rows, columns] = [stacks.a.shape.at(-2) ?? 1, stacks.b.shape.at(-1) ?? 1];
   const zeroA = zerosOf(context, a.zeros, rank, rows, "rows");
   const zeroB = zerosOf(context, b.zeros, rank, columns, "columns");
-  emitWhole(context, { a: stacks.a, b: stacks.b, to: stacks.place(sum), zeroA, zeroB });
+  emitGenericGemm(context, { a: stacks.a, b: stacks.b, to: stacks.place(sum), zeroA, zeroB });
   return sum;
 }
 

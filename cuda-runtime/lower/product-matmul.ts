@@ -1,10 +1,11 @@
 /** @file MatMul, Gemm and the forms of com.microsoft that fuse something into them. */
-import { emitWhole } from "../kernels/gemm/whole.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage, type StorageType } from "../plan/storage.ts";
-import { permuted, type View } from "../plan/view.ts";
-import { add, like, multiply } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+
+import type { Expr } from "../ir/expr.ts";
+import { add, like, multiply } from "../ir/expr-build.ts";
+import { isFloatStorage, type StorageType } from "../ir/storage.ts";
+import { permuted, type View } from "../ir/view.ts";
+import { emitGenericGemm } from "../kernels/gemm/generic.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { fusedActivation, tanhGelu } from "./product-activation.ts";
 import { alike, ofRank, pendingOf, setAfter, unsqueezed } from "./product-pending.ts";
 
@@ -61,7 +62,7 @@ function setProductOf(context: LowerContext, a: View, b: View, { alpha = 1, afte
   const scaled = alpha === 1 ? after : (sum: Expr) => (after ?? same)(multiply(sum, like(sum, alpha)));
   const stacks = stacksOf(a, b);
   const sum = context.temporary(a.type, shape);
-  emitWhole(context, { a: stacks.a, b: stacks.b, to: stacks.place(sum) });
+  emitGenericGemm(context, { a: stacks.a, b: stacks.b, to: stacks.place(sum) });
   if (scaled === undefined) context.setOutput(0, sum);
   else context.setExpr(0, scaled({ kind: "load", type: scalarTypeOf(context, sum), view: sum }));
 }

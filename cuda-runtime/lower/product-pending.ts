@@ -1,12 +1,14 @@
 /** @file Products that wait for their epilogue, and what follows them. */
+
+import type { Emitter } from "../ir/emitter.ts";
+import { type Epilogue, type PendingProduct, plainEpilogue } from "../ir/epilogue.ts";
+import { matchEpilogue } from "../ir/epilogue-match.ts";
+import type { Expr } from "../ir/expr.ts";
+import { load, productLeaf } from "../ir/expr-build.ts";
+import { isFloatStorage, type StorageType } from "../ir/storage.ts";
+import { expanded, type View } from "../ir/view.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
-import { type Epilogue, type PendingProduct, plainEpilogue } from "../plan/epilogue.ts";
-import { matchEpilogue } from "../plan/epilogue-match.ts";
-import type { Emitter, LowerContext } from "../plan/lowering.ts";
-import { isFloatStorage, type StorageType } from "../plan/storage.ts";
-import { expanded, type View } from "../plan/view.ts";
-import { load, productLeaf } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
+import type { LowerContext } from "./context.ts";
 
 export interface MatrixProduct {
   /** [...batch, m, k] */

@@ -1,5 +1,5 @@
 /** @file All operators that are products of matrices. */
-import type { LowerTable } from "../plan/lowering.ts";
+import type { LowerTable } from "./context.ts";
 import { bitsLowerings } from "./product-bits.ts";
 import { einsumLowerings } from "./product-einsum.ts";
 import { integerProductLowerings } from "./product-integer.ts";

@@ -1,6 +1,7 @@
 /** @file An axis in blocks that share a parameter, as views. */
-import type { LowerContext } from "../plan/lowering.ts";
-import { sliced, type View } from "../plan/view.ts";
+
+import { sliced, type View } from "../ir/view.ts";
+import type { LowerContext } from "./context.ts";
 
 /** `count` times `size` neighbouring positions of an axis from `start`. */
 export interface Blocks {

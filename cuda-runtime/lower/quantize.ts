@@ -1,9 +1,6 @@
 /** @file Between real numbers and codes: QuantizeLinear, DequantizeLinear, and operators over codes. */
-import { emitReduce } from "../kernels/reduce/reduce.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import type { StorageType } from "../plan/storage.ts";
-import { elementCount, type View } from "../plan/view.ts";
+
+import type { Expr } from "../ir/expr.ts";
 import {
   add,
   binary,
@@ -17,9 +14,13 @@ import {
   subtract,
   toBool,
   unary,
-} from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
-import { isFloatScalar } from "../ptx/value.ts";
+} from "../ir/expr-build.ts";
+import { isFloatScalar } from "../ir/expr-value.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import type { StorageType } from "../ir/storage.ts";
+import { elementCount, type View } from "../ir/view.ts";
+import { emitReduce } from "../kernels/reduce/reduce.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { axisOf, listOperand, operand, rawView, setResult } from "./elementwise-operands.ts";
 import { blocksOf, inBlocks } from "./quantize-blocks.ts";
 

@@ -1,4 +1,8 @@
 /** @file LSTM, GRU and RNN: one product for the whole input, then the recurrence. */
+
+import { plainEpilogue } from "../ir/epilogue.ts";
+import { isFloatStorage } from "../ir/storage.ts";
+import { permuted, sliced, type View } from "../ir/view.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
 import {
   type CellKind,
@@ -7,10 +11,7 @@ import {
   type GateFunction,
   gateActivations,
 } from "../kernels/recurrent/recurrent.ts";
-import { plainEpilogue } from "../plan/epilogue.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { isFloatStorage } from "../plan/storage.ts";
-import { permuted, sliced, type View } from "../plan/view.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { mustReshape, reshapedOrCopied } from "./movement-arguments.ts";
 
 interface Sizes {

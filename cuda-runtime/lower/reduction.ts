@@ -1,9 +1,10 @@
 /** @file ReduceSum and its like. */
+
+import { scalarOf } from "../ir/scalar.ts";
+import { storageTypes } from "../ir/storage.ts";
+import { elementCount, type View } from "../ir/view.ts";
 import { emitReduce, type Reduction } from "../kernels/reduce/reduce.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import { storageTypes } from "../plan/storage.ts";
-import { elementCount, type View } from "../plan/view.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 
 interface Row extends Omit<Reduction, "divisor"> {
   /** The opset that turned the attribute `axes` into input 1. */

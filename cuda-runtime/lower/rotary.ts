@@ -1,9 +1,10 @@
 /** @file RotaryEmbedding of ai.onnx and com.microsoft: pairs of a head's elements turned by an angle of the position. */
+
+import { add, convert, index, load, multiply, subtract } from "../ir/expr-build.ts";
+import { elementCount, expanded, permuted, reshaped, sliced, type View } from "../ir/view.ts";
 import { emitGather } from "../kernels/movement/gather.ts";
-import type { Lower, LowerContext, LowerTable } from "../plan/lowering.ts";
-import { elementCount, expanded, permuted, reshaped, sliced, type View } from "../plan/view.ts";
-import { add, convert, index, load, multiply, subtract } from "../ptx/build.ts";
 import { compileChain } from "../ptx/compile.ts";
+import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { rawView } from "./elementwise-operands.ts";
 
 /** Where an operator has its inputs; the data is input 0. */

@@ -1,11 +1,12 @@
 /** @file A recognised attention as a launch. */
+
+import { isFloatStorage, isHalfStorage } from "../ir/storage.ts";
+import { elementCount, expanded, permuted, reshaped, type View } from "../ir/view.ts";
 import { emitAttention, unlimited } from "../kernels/attention/attention.ts";
 import { asOneType, sumOfMasks } from "../lower/attention-operands.ts";
-import type { MacroContext } from "../plan/lowering.ts";
-import { isFloatStorage, isHalfStorage } from "../plan/storage.ts";
-import { elementCount, expanded, permuted, reshaped, type View } from "../plan/view.ts";
 import type { Operand } from "./attention-operand.ts";
 import type { MaskUse } from "./attention-scores.ts";
+import type { MacroContext } from "./macro.ts";
 
 export interface AttentionPattern {
   readonly q: Operand;

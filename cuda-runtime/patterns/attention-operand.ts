@@ -1,7 +1,7 @@
 /** @file Where Q, K and V come from: scales, swapped axes and copies for shared heads that attention takes on itself. */
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
-import type { StorageType } from "../plan/storage.ts";
-import { permuted, reshaped, stridesOf, type View } from "../plan/view.ts";
+import type { StorageType } from "../ir/storage.ts";
+import { permuted, reshaped, stridesOf, type View } from "../ir/view.ts";
 import { sameSizes } from "./attention-scores.ts";
 import { intsOf, type PatternGraph } from "./graph.ts";
 

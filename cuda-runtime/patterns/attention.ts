@@ -3,12 +3,12 @@ import { type DecomposedAttention, findAttention } from "../../src/facts/attenti
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { maxHeadDim } from "../kernels/attention/attention.ts";
-import type { Macro } from "../plan/lowering.ts";
 import { type AttentionPattern, lowerAttention } from "./attention-lower.ts";
 import { keyOperand, type Operand, plainOperand, swapLast, withoutCopies } from "./attention-operand.ts";
 import { sameSizes, scorePath, weightPath } from "./attention-scores.ts";
 import { scoreAxes, valueAxes } from "./einsum.ts";
 import { PatternGraph } from "./graph.ts";
+import type { Macro } from "./macro.ts";
 
 export function recogniseAttention(scope: Scope): readonly Macro[] {
   const { found } = findAttention(scope);

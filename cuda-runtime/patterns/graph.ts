@@ -2,8 +2,9 @@
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
-import { elementsOfFact, sizesOfFact } from "../plan/fold-known.ts";
-import { LiveNodes } from "../plan/liveness.ts";
+import { isCall } from "../graph/calls.ts";
+import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
+import { LiveNodes } from "../graph/liveness.ts";
 
 /** What exporters leave of the arithmetic behind a scale. */
 const arithmetic: Readonly<Record<string, (a?: number, b?: number) => number>> = {
@@ -103,7 +104,7 @@ export class PatternGraph {
 
   /**
    * The nodes in order, where nothing between them is read elsewhere and the last of them makes `output`; else
-   * undefined. Nodes whose outputs are known while planning are left out.
+   * undefined; so, too, for a call among them. Nodes whose outputs are known while planning are left out.
    */
   closed(nodes: Iterable<Node>, output: Value): readonly Node[] | undefined {
     const all = [...new Set(nodes)].filter((node) => this.#live.has(node)).sort((a, b) => a.id - b.id);
@@ -117,7 +118,8 @@ export class PatternGraph {
           (!value.isOutput && this.readersOf(value).every((reader) => set.has(reader))),
       ),
     );
-    return isClosed && all.every((node) => node.graph === this.scope.graph) ? all : undefined;
+    const isHere = all.every((node) => node.graph === this.scope.graph && !isCall(node, this.scope));
+    return isClosed && isHere ? all : undefined;
   }
 }
 

@@ -2,9 +2,9 @@
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { lowerGroups } from "../lower/normalization-groups.ts";
-import type { Macro, MacroContext } from "../plan/lowering.ts";
 import { sameSizes } from "./attention-scores.ts";
 import { floatOf, intOf, PatternGraph } from "./graph.ts";
+import type { Macro, MacroContext } from "./macro.ts";
 import { tailOf } from "./row-norm.ts";
 
 interface GroupNorm {

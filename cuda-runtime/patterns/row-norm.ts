@@ -1,10 +1,10 @@
 /** @file LayerNorm and RMSNorm written out: mean, difference, square, mean, root, quotient, scale and shift. */
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { permuted, type View } from "../ir/view.ts";
 import { lowerRows } from "../lower/normalization-rows.ts";
-import type { Macro, MacroContext } from "../plan/lowering.ts";
-import { permuted, type View } from "../plan/view.ts";
 import { intOf, intsOf, PatternGraph } from "./graph.ts";
+import type { Macro, MacroContext } from "./macro.ts";
 
 interface RowNorm {
   readonly x: Value;

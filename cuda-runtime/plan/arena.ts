@@ -1,7 +1,7 @@
 /** @file One block of memory for all that lives a while: buffers that are never wanted at once share addresses. */
-import { addressesIn } from "./params.ts";
-import type { Step } from "./step.ts";
-import type { DeviceBuffer, View } from "./view.ts";
+import { addressesIn } from "../ir/params.ts";
+import type { Step } from "../ir/step.ts";
+import type { DeviceBuffer, View } from "../ir/view.ts";
 
 /** The driver's own allocations are aligned as much; TMA descriptors and 16-byte accesses need less. */
 export const bufferAlignment = 256;

@@ -1,9 +1,9 @@
 /** @file Buffers and steps while a plan is made: which of them depend on nothing but weights is known at the end. */
 
+import { type Action, type Step, touched, type Upload } from "../ir/step.ts";
+import { bytesOfType, type StorageType } from "../ir/storage.ts";
+import { type BufferKind, type DeviceBuffer, elementCount, stridesOf, type View } from "../ir/view.ts";
 import { withoutDuplicates } from "./duplicates.ts";
-import { type Action, type Step, touched, type Upload } from "./step.ts";
-import { bytesOfType, type StorageType } from "./storage.ts";
-import { type BufferKind, type DeviceBuffer, elementCount, stridesOf, type View } from "./view.ts";
 
 interface DraftBuffer extends DeviceBuffer {
   kind: BufferKind;

@@ -5,17 +5,21 @@ import { isConstant } from "../../src/facts/scope.ts";
 import type { Model, TensorRef, Value } from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
 import type { Fact } from "../../src/ops/op.ts";
-import { OperandError } from "../ptx/operand-error.ts";
+import { sizesOfFact } from "../graph/known.ts";
+import { OperandError } from "../ir/operand-error.ts";
+import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "../ir/step.ts";
+import { isFloatStorage, isStorageType } from "../ir/storage.ts";
+import type { View } from "../ir/view.ts";
 import { PlanDraft } from "./buffers.ts";
 import { refuseSkipped } from "./control-body.ts";
 import { PlanEmitter } from "./emitter.ts";
-import { sizesOfFact } from "./fold-known.ts";
-import { type Frame, Planner, type PlannerOptions } from "./planner.ts";
-import type { Precision } from "./precision.ts";
+import type { Frame } from "./frame.ts";
+import { frameOf } from "./fusion.ts";
+import { Planner } from "./planner.ts";
+import { type Precision, storageOf } from "./precision.ts";
 import { refuseTooLarge, type Slot } from "./slots.ts";
-import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "./step.ts";
-import { isFloatStorage, isStorageType } from "./storage.ts";
-import type { View } from "./view.ts";
+import { ValueTable } from "./value-table.ts";
+import type { PlanValues } from "./values.ts";
 
 export interface PlanOptions {
   readonly model: Model;
@@ -39,16 +43,18 @@ export function planModel(options: PlanOptions): Plan {
   refuseSkipped(facts.root);
   const draft = new PlanDraft();
   const emitter = new PlanEmitter(draft, target, precision === "tf32");
-  const readElements: PlannerOptions["readElements"] = (tensor, limit) =>
-    model.reader.elements(tensor, limit);
-  const planner = new Planner(emitter, { precision, weights, readElements, inferBody: facts.inferBody });
-  const frame = planner.frameOf(facts.root, undefined);
+  const values = new ValueTable(emitter, {
+    precision,
+    weights,
+    readElements: (tensor, limit) => model.reader.elements(tensor, limit),
+  });
+  const frame = frameOf(facts.root, undefined);
   const inputs = model.graph.inputs
     .filter((value) => !isConstant(value, model))
-    .map((value) => inputPort(value, frame, planner, draft));
+    .map((value) => inputPort(value, frame, precision, draft));
   return saying(draft, () => {
-    planner.lowerGraph(frame);
-    const outputs = model.graph.outputs.map((value) => outputPort(value, frame, planner, draft));
+    new Planner(values, facts.inferBody).lowerGraph(frame);
+    const outputs = model.graph.outputs.map((value) => outputPort(value, frame, values, draft));
     return { ...draft.finish(), inputs, outputs };
   });
 }
@@ -85,12 +91,14 @@ function countText(count: number): string {
 }
 
 /** In memory as the caller gives it: row-major, of the model's type. */
-function inputPort(value: Value, { scope, slots }: Frame, planner: Planner, draft: PlanDraft): PlanPort {
+function inputPort(value: Value, { scope, slots }: Frame, precision: Precision, draft: PlanDraft): PlanPort {
   const view = portView(value, scope.fact(value), "input", draft);
-  const type = planner.slotType(value, view);
+  const { shape } = view;
+  const stored = { dtype: view.type, shape, isWeight: false, producer: value.producer };
+  const type = storageOf(stored, precision) ?? view.type;
   const slot: Slot = {
     name: value.name,
-    shape: view.shape,
+    shape,
     type,
     state: { kind: "stored", view },
     converted: new Map(),
@@ -115,14 +123,14 @@ function portView(value: Value, fact: Fact | undefined, kind: "input" | "output"
   return draft.allocate(kind, dtype, shape);
 }
 
-function outputPort(value: Value, frame: Frame, planner: Planner, draft: PlanDraft): PlanPort {
+function outputPort(value: Value, frame: Frame, values: PlanValues, draft: PlanDraft): PlanPort {
   const { name } = value;
   const view = portView(value, frame.scope.fact(value), "output", draft);
-  const slot = planner.slotOf(value, frame);
-  const { emitter } = planner;
+  const slot = values.slotOf(value, frame);
+  const { emitter } = values;
   const isMine = slot.type === view.type || (isFloatStorage(slot.type) && isFloatStorage(view.type));
   if (!isMine) throw new PlanError("output", `output "${name}" is stored as ${slot.type}, not ${view.type}`);
-  const settled = slot.state.kind === "lazy" ? planner.waiting.settle(slot, view) : planner.rawViewOf(slot);
+  const settled = slot.state.kind === "lazy" ? values.deferred.settle(slot, view) : values.rawViewOf(slot);
   if (settled !== view) emitter.copy(settled, view);
   return { name, view };
 }

@@ -1,61 +1,22 @@
 /** @file Instances of the graphs inside nodes: their inputs and outputs are slots that both sides know. */
-import { maxUnrolledNodes } from "../../src/facts/expansion.ts";
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Graph, labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import type { Fact } from "../../src/ops/op.ts";
-import { binary, load, select, toBool } from "../ptx/build.ts";
-import { elementsOfFact } from "./fold-known.ts";
-import type { Frame, Planner } from "./planner.ts";
+import { nodeError } from "../graph/check.ts";
+import { elementsOfFact } from "../graph/known.ts";
+import { binary, load, select, toBool } from "../ir/expr-build.ts";
+import { isLargeChain } from "../ir/expr-walk.ts";
+import { DataError, PlanError } from "../ir/step.ts";
+import { elementCount, type View } from "../ir/view.ts";
+import { type Frame, ownerOf } from "./frame.ts";
 import type { Slot } from "./slots.ts";
-import { DataError, PlanError } from "./step.ts";
-import { elementCount, type View } from "./view.ts";
-import { isLargeChain } from "./walk.ts";
+import { loops } from "./unrolled.ts";
+import type { GraphLowering, PlanValues } from "./values.ts";
 
-/** Graphs inside these are looked at again with the facts of each iteration. */
-const loops: ReadonlySet<string> = new Set(["Loop", "Scan"]);
-
-export function controlError(node: Node, reason: string): PlanError {
-  const operator = operatorOf(node);
-  return new PlanError(operator, `${labelOf(node)} (${operator}): ${reason}`);
-}
-
-/** The same, where what is missing are values. */
+/** As `nodeError`, where what is missing are values. */
 export function controlDataError(node: Node, reason: string): PlanError {
-  const { operator, message } = controlError(node, reason);
+  const { operator, message } = nodeError(node, reason);
   return new DataError(operator, message);
-}
-
-/** Bodies unrolled in one plan, all loops together: what a file of a few bytes may ask for has an end. */
-export class UnrolledNodes {
-  #nodes = 0;
-
-  /** Before `iterations` more of the instance are lowered. `done`: of the same loop; `why`: there are so many. */
-  take(node: Node, scope: Scope, iterations: number, { done = 0, why = "" } = {}): void {
-    const size = sizeOf(scope);
-    const nodes = this.#nodes + iterations * size;
-    if (nodes > maxUnrolledNodes) {
-      const others = this.#nodes - done * size;
-      const beside = others > 0 ? `, beside ${counted(others)} nodes of other loops` : "";
-      throw controlError(
-        node,
-        `unrolls to ${counted(done + iterations)} iterations of ${size} nodes${why}${beside}; a plan holds up to ${counted(maxUnrolledNodes)} nodes of unrolled loops`,
-      );
-    }
-    this.#nodes = nodes;
-  }
-}
-
-function counted(count: number): string {
-  return count.toLocaleString("en-US");
-}
-
-/** Nodes of an instance; loops inside it count for themselves. */
-function sizeOf(scope: Scope): number {
-  let size = scope.graph.nodes.length + 1;
-  for (const [node, children] of scope.children) {
-    if (!loops.has(operatorOf(node))) for (const child of children) size += sizeOf(child);
-  }
-  return size;
 }
 
 /** Throws PlanError for a node that inference could make nothing of. Bodies of loops come later, one iteration at a time. */
@@ -81,7 +42,7 @@ export function instanceOf(
   graph: Graph,
   inputs: readonly BodyInput[],
   frame: Frame,
-  planner: Planner,
+  planner: GraphLowering,
 ): Scope {
   const facts = inputs.map(({ fact }) => fact);
   const scope = planner.inferBody(graph, facts, node, frame.scope);
@@ -102,7 +63,7 @@ export function isWanted(output: Value | undefined, frame: Frame): output is Val
 export function bindInputs(
   body: Frame,
   inputs: readonly (Pick<BodyInput, "slot"> | undefined)[],
-  planner: Planner,
+  values: PlanValues,
 ): void {
   const bound = new Set<Slot>();
   body.scope.graph.inputs.forEach((value, index) => {
@@ -111,8 +72,8 @@ export function bindInputs(
     if (elementsOfFact(body.scope.fact(value)) !== undefined) return;
     const slot = input.slot();
     body.slots.set(value, slot);
-    if (slot.state.kind === "lazy" && (bound.has(slot) || !planner.mayWait(slot, value, body)))
-      planner.waiting.settle(slot);
+    if (slot.state.kind === "lazy" && (bound.has(slot) || !values.mayWait(slot, value, body)))
+      values.deferred.settle(slot);
     bound.add(slot);
   });
 }
@@ -122,7 +83,7 @@ export function bindOutputs(
   node: Node,
   slots: readonly (Slot | undefined)[],
   frame: Frame,
-  planner: Planner,
+  values: PlanValues,
 ): void {
   const bound = new Set<Slot>();
   node.outputs.forEach((output, index) => {
@@ -131,24 +92,18 @@ export function bindOutputs(
     frame.slots.set(output, slot);
     const isShared = frame.live.readersOf(output).length > 1 || bound.has(slot);
     const { state } = slot;
-    if (state.kind === "lazy" && (isShared || isLargeChain(state.expr))) planner.waiting.settle(slot);
+    if (state.kind === "lazy" && (isShared || isLargeChain(state.expr))) values.deferred.settle(slot);
     bound.add(slot);
   });
 }
 
 /** Stores what waits around the node and is read inside it: always, or where an instance reads it more than once. */
-export function settleCaptured(node: Node, frame: Frame, planner: Planner, only?: Frame): void {
+export function settleCaptured(node: Node, frame: Frame, values: PlanValues, only?: Frame): void {
   for (const value of capturedBy(node)) {
-    const slot = slotAround(value, frame);
+    const slot = ownerOf(value, frame)?.slots.get(value);
     const isReadOnce = only !== undefined && only.live.readersOf(value).length < 2;
-    if (slot?.state.kind === "lazy" && !isReadOnce) planner.waiting.settle(slot);
+    if (slot?.state.kind === "lazy" && !isReadOnce) values.deferred.settle(slot);
   }
-}
-
-function slotAround(value: Value, frame: Frame): Slot | undefined {
-  let at: Frame | undefined = frame;
-  while (at !== undefined && at.scope.graph !== value.graph) at = at.parent;
-  return at?.slots.get(value);
 }
 
 /** Values of all graphs around that the graphs inside the node read. */
@@ -175,22 +130,22 @@ function graphsOf(node: Node): Graph[] {
 }
 
 /** One of two values of one shape, by a condition that is known only when the model runs. */
-export function selected(condition: Slot, whenTrue: Slot, whenFalse: Slot, planner: Planner): Slot {
+export function selected(condition: Slot, whenTrue: Slot, whenFalse: Slot, values: PlanValues): Slot {
   const count = elementCount(whenTrue.shape);
   const read = (slot: Slot) => {
-    planner.waiting.launchProduct(slot);
-    return planner.exprOf(slot, count);
+    values.deferred.launchProduct(slot);
+    return values.exprOf(slot, count);
   };
-  const asked = toBool(load(scalarView(planner.viewOf(condition))));
+  const asked = toBool(load(scalarView(values.viewOf(condition))));
   const expr = select(asked, read(whenTrue), read(whenFalse));
-  const types = [planner.typeOf(whenTrue), planner.typeOf(whenFalse)] as const;
+  const types = [values.typeOf(whenTrue), values.typeOf(whenFalse)] as const;
   const type = types[0] === types[1] ? types[0] : "float32";
   return { ...whenTrue, type, state: { kind: "lazy", expr }, converted: new Map(), isRoot: false };
 }
 
 /** Both of two conditions. */
-export function bothOf(a: Slot, b: Slot, planner: Planner): Slot {
-  const read = (slot: Slot) => toBool(load(scalarView(planner.viewOf(slot))));
+export function bothOf(a: Slot, b: Slot, values: PlanValues): Slot {
+  const read = (slot: Slot) => toBool(load(scalarView(values.viewOf(slot))));
   const expr = binary("and", read(a), read(b));
   return { ...a, type: "bool", state: { kind: "lazy", expr }, converted: new Map(), isRoot: false };
 }

@@ -5,6 +5,10 @@ import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import { Join } from "../../src/ops/control/join.ts";
 import { running } from "../../src/ops/control/unroll.ts";
 import { tensor } from "../../src/ops/shape.ts";
+import { nodeError } from "../graph/check.ts";
+import { describeFact, elementsOfFact, sizesOfFact } from "../graph/known.ts";
+import type { PlanError } from "../ir/step.ts";
+import { picked } from "../ir/view.ts";
 import type { Origin } from "./buffers.ts";
 import {
   type BodyInput,
@@ -12,21 +16,18 @@ import {
   bindOutputs,
   bothOf,
   controlDataError,
-  controlError,
   instanceOf,
   isWanted,
   selected,
   settleCaptured,
 } from "./control-body.ts";
 import { Stack } from "./control-stack.ts";
-import { describeFact, elementsOfFact, sizesOfFact } from "./fold-known.ts";
-import type { Frame, Planner } from "./planner.ts";
+import type { Frame } from "./frame.ts";
 import type { Slot } from "./slots.ts";
-import type { PlanError } from "./step.ts";
-import { picked } from "./view.ts";
+import type { GraphLowering } from "./values.ts";
 
-export function lowerLoop(node: Node, frame: Frame, planner: Planner): void {
-  settleCaptured(node, frame, planner);
+export function lowerLoop(node: Node, frame: Frame, planner: GraphLowering): void {
+  settleCaptured(node, frame, planner.values);
   new LoopLowering(node, frame, planner).lower();
 }
 
@@ -45,7 +46,7 @@ interface Carried extends BodyInput {
 class LoopLowering {
   readonly #node: Node;
   readonly #frame: Frame;
-  readonly #planner: Planner;
+  readonly #planner: GraphLowering;
   readonly #origin: Origin;
   readonly #body: Graph;
   /** Undefined where it depends on data. */
@@ -60,30 +61,34 @@ class LoopLowering {
   #mask: Slot | undefined;
   #isReserved = false;
 
-  constructor(node: Node, frame: Frame, planner: Planner) {
+  constructor(node: Node, frame: Frame, planner: GraphLowering) {
     const body = new NodeContext(node, frame.scope, []).graph("body");
-    if (body === undefined) throw controlError(node, "has no body");
+    if (body === undefined) throw nodeError(node, "has no body");
     const [limit, condition, ...initial] = node.inputs;
     this.#node = node;
     this.#frame = frame;
     this.#planner = planner;
-    this.#origin = planner.emitter.draft.origin;
+    this.#origin = planner.values.emitter.draft.origin;
     this.#body = body;
     this.#limit = limit === undefined ? Infinity : elementsOfFact(frame.scope.fact(limit))?.[0];
     this.#condition = condition && { value: condition, frame };
     this.#carried = initial.map((value) => {
-      if (value === undefined) throw controlError(node, "leaves out a carried value");
-      return { name: value.name, fact: frame.scope.fact(value), slot: () => planner.slotOf(value, frame) };
+      if (value === undefined) throw nodeError(node, "leaves out a carried value");
+      return {
+        name: value.name,
+        fact: frame.scope.fact(value),
+        slot: () => planner.values.slotOf(value, frame),
+      };
     });
     this.#stacks = this.#scanned().map((output) => {
       const isKnown = isWanted(output, frame) && sizesOfFact(frame.scope.fact(output)) !== undefined;
-      return isKnown ? new Stack(node, output, [0], frame, planner) : undefined;
+      return isKnown ? new Stack(node, output, [0], frame, planner.values) : undefined;
     });
   }
 
   lower(): void {
     while (this.#goesOn()) this.#iterate();
-    const { draft } = this.#planner.emitter;
+    const { draft } = this.#planner.values.emitter;
     draft.during(this.#origin, () => {
       for (const [index, output] of this.#scanned().entries()) {
         const stack = this.#stacks[index];
@@ -94,7 +99,7 @@ class LoopLowering {
       const slots = this.#carried.map(({ slot }, index) =>
         isWanted(this.#node.outputs[index], this.#frame) ? slot() : undefined,
       );
-      bindOutputs(this.#node, slots, this.#frame, this.#planner);
+      bindOutputs(this.#node, slots, this.#frame, this.#planner.values);
     });
   }
 
@@ -131,8 +136,8 @@ class LoopLowering {
     const [scanned] = this.#scanned().filter((output) => isWanted(output, this.#frame));
     if (scanned !== undefined) throw refuse(`it decides how many slices "${scanned.name}" has`);
     if (this.#limit === Infinity) throw refuse("nothing else ends the loop");
-    const slot = this.#planner.slotOf(value, frame);
-    this.#mask = this.#mask === undefined ? slot : bothOf(this.#mask, slot, this.#planner);
+    const slot = this.#planner.values.slotOf(value, frame);
+    this.#mask = this.#mask === undefined ? slot : bothOf(this.#mask, slot, this.#planner.values);
   }
 
   #iterate(): void {
@@ -140,13 +145,13 @@ class LoopLowering {
     const scope = this.#instance();
     const body = planner.frameOf(scope, this.#frame, this.#wanted(scope));
     if (this.#mask !== undefined) this.#settleCarried();
-    bindInputs(body, [undefined, undefined, ...this.#carried], planner);
+    bindInputs(body, [undefined, undefined, ...this.#carried], planner.values);
     const at = this.#count;
     const slices = this.#body.outputs.slice(this.#carried.length + 1);
     for (const [index, value] of slices.entries())
       this.#stacks[index]?.reserve(value, body, (whole) => picked(whole, 0, at));
     planner.lowerGraph(body);
-    planner.emitter.draft.during(this.#origin, () => {
+    planner.values.emitter.draft.during(this.#origin, () => {
       for (const [index, value] of slices.entries())
         this.#stacks[index]?.place(value, body, (whole) => picked(whole, 0, at));
       this.#carry(body);
@@ -199,7 +204,7 @@ class LoopLowering {
   #settleCarried(): void {
     for (const { slot, fact } of this.#carried) {
       if (elementsOfFact(fact) === undefined && slot().state.kind === "lazy")
-        this.#planner.waiting.settle(slot());
+        this.#planner.values.deferred.settle(slot());
     }
   }
 
@@ -208,7 +213,7 @@ class LoopLowering {
     this.#carried = this.#carried.map((before, index) => {
       const value = outputs[index];
       if (value === undefined) throw this.#error(`its body has no output for "${before.name}"`);
-      const slot = () => this.#planner.slotOf(value, body);
+      const slot = () => this.#planner.values.slotOf(value, body);
       const after = { name: value.name, fact: body.scope.fact(value), slot };
       return this.#mask === undefined || !body.live.isLive(value)
         ? after
@@ -229,7 +234,7 @@ class LoopLowering {
     const fact = new Join().facts(before.fact, after.fact);
     const [whenTrue, whenFalse] = [after.slot(), before.slot()];
     if (whenTrue === whenFalse || elementsOfFact(fact) !== undefined) return { ...after, fact };
-    const slot = selected(mask, whenTrue, whenFalse, this.#planner);
+    const slot = selected(mask, whenTrue, whenFalse, this.#planner.values);
     return { name: after.name, fact, slot: () => slot };
   }
 
@@ -238,7 +243,7 @@ class LoopLowering {
   }
 
   #error(reason: string): PlanError {
-    return controlError(this.#node, reason);
+    return nodeError(this.#node, reason);
   }
 }
 

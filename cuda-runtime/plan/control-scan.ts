@@ -4,25 +4,26 @@ import { maxUnrolledNodes } from "../../src/facts/expansion.ts";
 import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { normalizeAxis, stridesOf, tensor } from "../../src/ops/shape.ts";
+import { nodeError } from "../graph/check.ts";
+import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
+import { picked, type View } from "../ir/view.ts";
 import type { Origin } from "./buffers.ts";
 import {
   type BodyInput,
   bindInputs,
   bindOutputs,
   controlDataError,
-  controlError,
   instanceOf,
   isWanted,
   settleCaptured,
 } from "./control-body.ts";
 import { type Part, Stack } from "./control-stack.ts";
-import { elementsOfFact, sizesOfFact } from "./fold-known.ts";
-import type { Frame, Planner } from "./planner.ts";
+import type { Frame } from "./frame.ts";
 import type { Slot } from "./slots.ts";
-import { picked, type View } from "./view.ts";
+import type { GraphLowering } from "./values.ts";
 
-export function lowerScan(node: Node, frame: Frame, planner: Planner): void {
-  settleCaptured(node, frame, planner);
+export function lowerScan(node: Node, frame: Frame, planner: GraphLowering): void {
+  settleCaptured(node, frame, planner.values);
   const scan = scanOf(node, frame, planner);
   if (scan.context.opset < 9) lowerBatches(scan);
   else lowerSequence(scan);
@@ -32,7 +33,7 @@ export function lowerScan(node: Node, frame: Frame, planner: Planner): void {
 interface ScanNode {
   readonly node: Node;
   readonly frame: Frame;
-  readonly planner: Planner;
+  readonly planner: GraphLowering;
   readonly context: NodeContext;
   readonly origin: Origin;
   readonly body: Graph;
@@ -61,24 +62,24 @@ interface Sequence {
   readonly part: (output: number, step: number) => Part;
 }
 
-function scanOf(node: Node, frame: Frame, planner: Planner): ScanNode {
+function scanOf(node: Node, frame: Frame, planner: GraphLowering): ScanNode {
   const context = new NodeContext(node, frame.scope, []);
   const body = context.graph("body");
   const count = context.int("num_scan_inputs");
-  if (body === undefined || count === undefined) throw controlError(node, "needs a body and num_scan_inputs");
+  if (body === undefined || count === undefined) throw nodeError(node, "needs a body and num_scan_inputs");
   const values = context.opset < 9 ? node.inputs.slice(1) : node.inputs;
   const sources = values.map((value) => {
-    if (value === undefined) throw controlError(node, "leaves out an input");
+    if (value === undefined) throw nodeError(node, "leaves out an input");
     return sourceOf(value, frame, planner);
   });
-  const { origin } = planner.emitter.draft;
+  const { origin } = planner.values.emitter.draft;
   const states = sources.slice(0, -count);
   return { node, frame, planner, context, origin, body, states, scanned: sources.slice(-count) };
 }
 
-function sourceOf(value: Value, frame: Frame, planner: Planner): Source {
-  const slot = () => planner.slotOf(value, frame);
-  return { name: value.name, fact: frame.scope.fact(value), slot, view: () => planner.viewOf(slot()) };
+function sourceOf(value: Value, frame: Frame, planner: GraphLowering): Source {
+  const slot = () => planner.values.slotOf(value, frame);
+  return { name: value.name, fact: frame.scope.fact(value), slot, view: () => planner.values.viewOf(slot()) };
 }
 
 function lowerSequence(scan: ScanNode): void {
@@ -109,10 +110,10 @@ function lowerSequence(scan: ScanNode): void {
     part: (index, step) => (whole) =>
       picked(whole, outputAxes[index] ?? 0, placeOf("scan_output_directions", index, step)),
   });
-  planner.emitter.draft.during(scan.origin, () => {
+  planner.values.emitter.draft.during(scan.origin, () => {
     for (const stack of stacks) stack?.finish();
     const slots = last.map(({ slot }, index) => (isWanted(node.outputs[index], frame) ? slot() : undefined));
-    bindOutputs(node, slots, frame, planner);
+    bindOutputs(node, slots, frame, planner.values);
   });
 }
 
@@ -129,7 +130,7 @@ function stackFor(
   output: Value | undefined,
   axes: readonly number[],
 ): Stack | undefined {
-  return isWanted(output, frame) ? new Stack(node, output, axes, frame, planner) : undefined;
+  return isWanted(output, frame) ? new Stack(node, output, axes, frame, planner.values) : undefined;
 }
 
 /** Before opset 9: every value has a batch in front, and each of its sequences a length of its own. */
@@ -142,14 +143,14 @@ function lowerBatches(scan: ScanNode): void {
   if (lengths.some((length) => length < steps)) for (const stack of stacks) stack?.clear();
   for (const [item, length] of lengths.entries()) {
     const last = lowerSteps(scan, sequenceOf(scan, item, length, stacks));
-    planner.emitter.draft.during(origin, () => {
+    planner.values.emitter.draft.during(origin, () => {
       for (const [index, end] of ends.entries()) {
         const slot = end === undefined ? undefined : last[index]?.slot();
         if (slot !== undefined) end?.placeSlot(slot, (whole) => picked(whole, 0, item));
       }
     });
   }
-  planner.emitter.draft.during(origin, () => {
+  planner.values.emitter.draft.during(origin, () => {
     for (const stack of [...ends, ...stacks]) stack?.finish();
   });
 }
@@ -177,7 +178,7 @@ function batchOf({ node, scanned }: ScanNode): number {
   const batch = sizesOfFact(scanned[0]?.fact)?.[0] ?? 0;
   if (batch <= maxUnrolledNodes) return batch;
   const [found, limit] = [batch, maxUnrolledNodes].map((count) => count.toLocaleString("en-US"));
-  throw controlError(
+  throw nodeError(
     node,
     `has a batch of ${found} sequences; a plan holds up to ${limit} nodes of unrolled loops`,
   );
@@ -188,12 +189,12 @@ function lengthsOf({ node, frame }: ScanNode, batch: number, steps: number): rea
   if (given === undefined) return new Array<number>(batch).fill(steps);
   const lengths = elementsOfFact(frame.scope.fact(given));
   if (lengths === undefined)
-    throw controlError(
+    throw nodeError(
       node,
       `its sequence_lens ("${given.name}") have to be known while planning, and depend on data`,
     );
   if (lengths.length !== batch || lengths.some((length) => !(length >= 0 && length <= steps)))
-    throw controlError(
+    throw nodeError(
       node,
       `sequence_lens are ${lengths.join(", ")}, for ${batch} sequences of ${steps} steps`,
     );
@@ -211,7 +212,7 @@ function sizeAlong({ node, scanned }: ScanNode, axes: readonly number[]): number
   });
   const [steps = 0] = sizes;
   if (sizes.some((size) => size !== steps))
-    throw controlError(node, `its inputs have ${sizes.join(", ")} slices`);
+    throw nodeError(node, `its inputs have ${sizes.join(", ")} slices`);
   return steps;
 }
 
@@ -230,13 +231,16 @@ function lowerSteps(scan: ScanNode, sequence: Sequence): readonly BodyInput[] {
       (_, index) => (!isLast && index < ends.length) || isWanted(node.outputs[index], frame),
     );
     const body = planner.frameOf(scope, frame, wanted);
-    bindInputs(body, inputs, planner);
+    bindInputs(body, inputs, planner.values);
     for (const [index, value] of slices.entries()) stacks[index]?.reserve(value, body, part(index, step));
     planner.lowerGraph(body);
-    planner.emitter.draft.during(origin, () => {
+    planner.values.emitter.draft.during(origin, () => {
       for (const [index, value] of slices.entries()) stacks[index]?.place(value, body, part(index, step));
     });
-    states = ends.map((value) => ({ fact: scope.fact(value), slot: () => planner.slotOf(value, body) }));
+    states = ends.map((value) => ({
+      fact: scope.fact(value),
+      slot: () => planner.values.slotOf(value, body),
+    }));
   }
   return states;
 }

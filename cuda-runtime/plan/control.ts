@@ -3,10 +3,11 @@ import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
 import type { Fact } from "../../src/ops/op.ts";
+import { nodeError } from "../graph/check.ts";
+import { describeFact, elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import {
   bindInputs,
   bindOutputs,
-  controlError,
   isWanted,
   selected,
   settleCaptured,
@@ -14,12 +15,12 @@ import {
 } from "./control-body.ts";
 import { lowerLoop } from "./control-loop.ts";
 import { lowerScan } from "./control-scan.ts";
-import { describeFact, elementsOfFact, sizesOfFact } from "./fold-known.ts";
-import type { Frame, Planner } from "./planner.ts";
+import type { Frame } from "./frame.ts";
 import type { Slot } from "./slots.ts";
+import type { GraphLowering } from "./values.ts";
 
 /** Whether the node is one of these, and lowered. */
-export function lowerControl(node: Node, frame: Frame, planner: Planner): boolean {
+export function lowerControl(node: Node, frame: Frame, planner: GraphLowering): boolean {
   const call = frame.scope.children.get(node)?.find(({ functionName }) => functionName !== undefined);
   if (call !== undefined) {
     lowerCall(node, call, frame, planner);
@@ -30,26 +31,26 @@ export function lowerControl(node: Node, frame: Frame, planner: Planner): boolea
   return lower !== undefined;
 }
 
-const controls: Readonly<Record<string, (node: Node, frame: Frame, planner: Planner) => void>> = {
+const controls: Readonly<Record<string, (node: Node, frame: Frame, planner: GraphLowering) => void>> = {
   If: lowerIf,
   Loop: lowerLoop,
   Scan: lowerScan,
 };
 
-function lowerCall(node: Node, scope: Scope, frame: Frame, planner: Planner): void {
+function lowerCall(node: Node, scope: Scope, frame: Frame, planner: GraphLowering): void {
   const body = planner.frameOf(scope, undefined, wantedOutputs(node, scope.graph, frame));
   const inputs = node.inputs.map((value) =>
-    value === undefined ? undefined : { slot: () => planner.slotOf(value, frame) },
+    value === undefined ? undefined : { slot: () => planner.values.slotOf(value, frame) },
   );
-  bindInputs(body, inputs, planner);
+  bindInputs(body, inputs, planner.values);
   planner.lowerGraph(body);
-  bindOutputs(node, outputsOf(node, body, frame, planner), frame, planner);
+  bindOutputs(node, outputsOf(node, body, frame, planner), frame, planner.values);
 }
 
-function lowerIf(node: Node, frame: Frame, planner: Planner): void {
+function lowerIf(node: Node, frame: Frame, planner: GraphLowering): void {
   const { scope } = frame;
   const [condition] = node.inputs;
-  if (condition === undefined) throw controlError(node, "has no condition");
+  if (condition === undefined) throw nodeError(node, "has no condition");
   const [known] = elementsOfFact(scope.fact(condition)) ?? [];
   if (known === undefined) {
     lowerBoth(node, condition, frame, planner);
@@ -57,9 +58,9 @@ function lowerIf(node: Node, frame: Frame, planner: Planner): void {
   }
   const branch = branchOf(node, known === 0 ? "else_branch" : "then_branch", scope);
   const body = planner.frameOf(branch, frame, wantedOutputs(node, branch.graph, frame));
-  settleCaptured(node, frame, planner, body);
+  settleCaptured(node, frame, planner.values, body);
   planner.lowerGraph(body);
-  bindOutputs(node, outputsOf(node, body, frame, planner), frame, planner);
+  bindOutputs(node, outputsOf(node, body, frame, planner), frame, planner.values);
 }
 
 /**
@@ -67,26 +68,26 @@ function lowerIf(node: Node, frame: Frame, planner: Planner): void {
  * and the condition chooses between their elements. That costs the other branch; a plan cannot leave steps out, as
  * it is replayed as one CUDA graph, and asking the GPU for the condition would stop it for longer than most branches take.
  */
-function lowerBoth(node: Node, condition: Value, frame: Frame, planner: Planner): void {
+function lowerBoth(node: Node, condition: Value, frame: Frame, planner: GraphLowering): void {
   const branches = [
     branchOf(node, "then_branch", frame.scope),
     branchOf(node, "else_branch", frame.scope),
   ] as const;
   refuseDifferent(node, condition, branches, frame);
-  settleCaptured(node, frame, planner);
-  const { origin } = planner.emitter.draft;
+  settleCaptured(node, frame, planner.values);
+  const { origin } = planner.values.emitter.draft;
   const [onTrue, onFalse] = branches.map((branch) => {
     const body = planner.frameOf(branch, frame, wantedOutputs(node, branch.graph, frame));
     planner.lowerGraph(body);
     return outputsOf(node, body, frame, planner);
   });
-  planner.emitter.draft.during(origin, () => {
-    const chosen = planner.slotOf(condition, frame);
+  planner.values.emitter.draft.during(origin, () => {
+    const chosen = planner.values.slotOf(condition, frame);
     const slots = node.outputs.map((_, index) => {
       const [a, b] = [onTrue?.[index], onFalse?.[index]];
-      return a === undefined || b === undefined ? undefined : selected(chosen, a, b, planner);
+      return a === undefined || b === undefined ? undefined : selected(chosen, a, b, planner.values);
     });
-    bindOutputs(node, slots, frame, planner);
+    bindOutputs(node, slots, frame, planner.values);
   });
 }
 
@@ -102,7 +103,7 @@ function refuseDifferent(
     const facts = [onTrue, onFalse].map((branch) => factOfOutput(branch, index));
     if (isSameTensor(facts[0], facts[1])) continue;
     const [a, b] = facts.map(describeFact);
-    throw controlError(
+    throw nodeError(
       node,
       `its condition ("${condition.name}") has to be known while planning, and depends on data: "${output.name}" is ${a} in one branch, ${b} in the other`,
     );
@@ -126,14 +127,14 @@ function branchOf(node: Node, name: string, scope: Scope): Scope {
   const branch = node.attributes.find((attribute) => attribute.name === name)?.value;
   const children = scope.children.get(node) ?? [];
   const found = branch?.type === "graph" ? children.find(({ graph }) => graph === branch.graph) : undefined;
-  if (found === undefined) throw controlError(node, `has no ${name}`);
+  if (found === undefined) throw nodeError(node, `has no ${name}`);
   return found;
 }
 
 /** Slots of the outputs that somebody reads. */
-function outputsOf(node: Node, body: Frame, frame: Frame, planner: Planner): (Slot | undefined)[] {
+function outputsOf(node: Node, body: Frame, frame: Frame, planner: GraphLowering): (Slot | undefined)[] {
   return node.outputs.map((output, index) => {
     const value = body.scope.graph.outputs[index];
-    return value === undefined || !isWanted(output, frame) ? undefined : planner.slotOf(value, body);
+    return value === undefined || !isWanted(output, frame) ? undefined : planner.values.slotOf(value, body);
   });
 }

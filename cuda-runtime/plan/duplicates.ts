@@ -2,9 +2,9 @@
  * @file Constants that are made twice in the same way become one: every iteration of an unrolled loop packs its weights
  * anew, and so does every call of a function.
  */
-import { addressesIn, withViews } from "./params.ts";
-import { type Launch, type Step, touched } from "./step.ts";
-import type { DeviceBuffer, View } from "./view.ts";
+import { addressesIn, withViews } from "../ir/params.ts";
+import { type Launch, type Step, touched } from "../ir/step.ts";
+import type { DeviceBuffer, View } from "../ir/view.ts";
 
 /** `prepare` without the steps that make again what is there, and `steps` that read what is left. */
 export function withoutDuplicates(

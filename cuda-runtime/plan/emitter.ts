@@ -2,16 +2,16 @@
 
 import type { TensorRef } from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
+import type { Emitter } from "../ir/emitter.ts";
+import { encodeValues } from "../ir/encode.ts";
+import type { Expr } from "../ir/expr.ts";
+import { nodesOf, productsIn } from "../ir/expr-walk.ts";
+import { type Launch, PlanError, type PlanTarget } from "../ir/step.ts";
+import { bytesOfType, isStorageType, type StorageType } from "../ir/storage.ts";
+import { broadcastsTo, elementCount, expanded, isPacked, type View } from "../ir/view.ts";
 import { copyViews } from "../kernels/transpose/transpose.ts";
 import { compileChain } from "../ptx/compile.ts";
-import type { Expr } from "../ptx/expr.ts";
 import type { PlanDraft } from "./buffers.ts";
-import { encodeValues } from "./encode.ts";
-import type { Emitter } from "./lowering.ts";
-import { type Launch, PlanError, type PlanTarget } from "./step.ts";
-import { bytesOfType, isStorageType, type StorageType } from "./storage.ts";
-import { broadcastsTo, elementCount, expanded, isPacked, type View } from "./view.ts";
-import { nodesOf, productsIn } from "./walk.ts";
 
 /** Values that are constants more than once are uploaded once, up to this many elements. */
 const maxSharedElements = 64;

@@ -2,28 +2,30 @@
 import type { NodeContext } from "../../src/facts/context.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { handsOnElements } from "../../src/ops/ask.ts";
-import type { Expr } from "../ptx/expr.ts";
+import { elementsOfFact } from "../graph/known.ts";
+import type { PendingProduct } from "../ir/epilogue.ts";
+import type { Expr } from "../ir/expr.ts";
+import { DataError, PlanError } from "../ir/step.ts";
+import { isFloatStorage, type StorageType } from "../ir/storage.ts";
+import { elementCount, type View } from "../ir/view.ts";
+import type { LowerContext } from "../lower/context.ts";
 import { BaseContext } from "./base-context.ts";
-import type { PendingProduct } from "./epilogue.ts";
-import { elementsOfFact } from "./fold-known.ts";
-import type { LowerContext } from "./lowering.ts";
-import type { Frame, Planner } from "./planner.ts";
+import type { Frame } from "./frame.ts";
+import { isElementwise } from "./fused.ts";
 import type { Slot } from "./slots.ts";
-import { DataError, PlanError } from "./step.ts";
-import { isFloatStorage, type StorageType } from "./storage.ts";
-import { elementCount, type View } from "./view.ts";
+import type { PlanValues } from "./values.ts";
 
 export class NodeLowering extends BaseContext implements LowerContext {
   readonly node: Node;
   readonly #attributes: NodeContext;
   readonly #isElementwise: boolean;
 
-  constructor(planner: Planner, node: Node, frame: Frame, attributes: NodeContext) {
-    super(planner, frame);
+  constructor(values: PlanValues, node: Node, frame: Frame, attributes: NodeContext) {
+    super(values, frame);
     this.node = node;
     this.#attributes = attributes;
-    this.#isElementwise = planner.isElementwise(node, frame);
-    if (this.#isElementwise) planner.waiting.keepOneProduct(this.#inputSlots());
+    this.#isElementwise = isElementwise(node, frame);
+    if (this.#isElementwise) values.deferred.keepOneProduct(this.#inputSlots());
   }
 
   get opset(): number {
@@ -80,13 +82,13 @@ export class NodeLowering extends BaseContext implements LowerContext {
   }
 
   input(index: number): View {
-    return this.planner.viewOf(this.#inputSlot(index));
+    return this.values.viewOf(this.#inputSlot(index));
   }
 
   expr(index: number): Expr {
     const slot = this.#inputSlot(index);
     const count = elementCount(this.outputShape(0));
-    return this.#isElementwise ? this.planner.exprOf(slot, count) : this.chainOf(slot, count);
+    return this.#isElementwise ? this.values.exprOf(slot, count) : this.chainOf(slot, count);
   }
 
   inputShape(index: number): readonly number[] {
@@ -94,7 +96,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
   }
 
   inputType(index: number): StorageType {
-    return this.planner.typeOf(this.#inputSlot(index));
+    return this.values.typeOf(this.#inputSlot(index));
   }
 
   elements(index: number): readonly number[] | undefined {
@@ -120,7 +122,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
     const { type } = this.#outputSlot(index);
     if (!isFloatStorage(type) || !handsOnElements(this.node)) return type;
     const floats = this.#inputSlots()
-      .map((slot) => this.planner.typeOf(slot))
+      .map((slot) => this.values.typeOf(slot))
       .filter(isFloatStorage);
     const [first] = floats;
     return first !== undefined && floats.every((other) => other === first) ? first : type;
@@ -128,22 +130,22 @@ export class NodeLowering extends BaseContext implements LowerContext {
 
   output(index: number, order?: readonly number[]): View {
     const view = this.temporary(this.outputType(index), this.outputShape(index), order);
-    this.planner.setView(this.#outputValue(index), view, this.frame);
+    this.values.setView(this.#outputValue(index), view, this.frame);
     return view;
   }
 
   setOutput(index: number, view: View): void {
     if (!this.hasOutput(index)) return;
-    this.planner.setView(this.#outputValue(index), view, this.frame);
+    this.values.setView(this.#outputValue(index), view, this.frame);
   }
 
   setExpr(index: number, expr: Expr): void {
     if (!this.hasOutput(index)) return;
-    this.planner.setExpr(this.#outputValue(index), expr, this.frame);
+    this.values.setExpr(this.#outputValue(index), expr, this.frame);
   }
 
   setProduct(index: number, product: PendingProduct, then: (leaf: Expr) => Expr = (leaf) => leaf): void {
-    this.planner.waiting.noteProduct(product);
+    this.values.deferred.noteProduct(product);
     this.setExpr(index, then({ kind: "product", type: "f32", product }));
   }
 
@@ -157,17 +159,17 @@ export class NodeLowering extends BaseContext implements LowerContext {
 
   #inputSlots(): Slot[] {
     return this.node.inputs.flatMap((value) =>
-      value === undefined ? [] : this.planner.slotOf(value, this.frame),
+      value === undefined ? [] : this.values.slotOf(value, this.frame),
     );
   }
 
   #inputSlot(index: number): Slot {
     const value = this.node.inputs[index];
-    return value === undefined ? this.fail(`has no input ${index}`) : this.planner.slotOf(value, this.frame);
+    return value === undefined ? this.fail(`has no input ${index}`) : this.values.slotOf(value, this.frame);
   }
 
   #outputSlot(index: number): Slot {
-    return this.planner.slotOf(this.#outputValue(index), this.frame);
+    return this.values.slotOf(this.#outputValue(index), this.frame);
   }
 
   #outputValue(index: number): Value {

@@ -1,93 +1,33 @@
 /** @file From the facts of a model to steps: one node after another, each as late as its readers allow. */
 import { NodeContext } from "../../src/facts/context.ts";
 import type { Facts } from "../../src/facts/infer.ts";
-import type { Scope } from "../../src/facts/scope.ts";
-import {
-  labelOf,
-  type ModelReader,
-  type Node,
-  operatorOf,
-  type TensorRef,
-  type Value,
-} from "../../src/ir/model.ts";
+import { labelOf, type Node, operatorOf } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
-import type { TensorBytes } from "../../src/ir/patch.ts";
-import { elementwiseLowerings, lowerings } from "../lower/index.ts";
-import { recognisers } from "../patterns/index.ts";
-import { load } from "../ptx/build.ts";
-import type { Expr } from "../ptx/expr.ts";
-import { Concatenations } from "./concat.ts";
+import { checkNode, checkOutputs, nodeError } from "../graph/check.ts";
+import { PlanError } from "../ir/step.ts";
+import { lowerings } from "../lower/index.ts";
+import type { Macro } from "../patterns/macro.ts";
+import { lowerConcat } from "./concat-in-place.ts";
 import { lowerControl } from "./control.ts";
-import { UnrolledNodes } from "./control-body.ts";
-import type { PlanEmitter } from "./emitter.ts";
-import { sizesOfFact } from "./fold-known.ts";
-import { checkNode, checkOutputs, gateError } from "./gate.ts";
-import { LiveNodes } from "./liveness.ts";
-import type { Macro } from "./lowering.ts";
+import type { Frame } from "./frame.ts";
+import type { FusedOperator } from "./fused.ts";
+import { lowerProducts } from "./fused-products.ts";
+import { frameOf } from "./fusion.ts";
 import { MacroLowering } from "./macro-lowering.ts";
 import { NodeLowering } from "./node-lowering.ts";
-import { type Precision, storageOf } from "./precision.ts";
-import { type Region, regionFrom } from "./regions.ts";
-import { scalarOf } from "./scalar.ts";
-import { lowerSiblings } from "./siblings.ts";
-import { isFixed, newSlot, type Slot } from "./slots.ts";
-import { PlanError } from "./step.ts";
-import { isFloatStorage, type StorageType } from "./storage.ts";
-import { likelyOrder } from "./store.ts";
-import { elementCount, isSamePlace, orderOf, type View } from "./view.ts";
-import { Waiting } from "./waiting.ts";
-import { isLargeChain, nodesOf, productsIn } from "./walk.ts";
+import { UnrolledNodes } from "./unrolled.ts";
+import type { ValueTable } from "./value-table.ts";
+import type { GraphLowering } from "./values.ts";
 
-export interface PlannerOptions {
-  readonly precision: Precision;
-  readonly weights: (tensor: TensorRef) => TensorBytes;
-  /** As `ModelReader.elements`. */
-  readonly readElements: ModelReader["elements"];
-  /** As `Facts.inferBody`. */
+export class Planner implements GraphLowering {
+  readonly values: ValueTable;
   readonly inferBody: Facts["inferBody"];
-}
-
-/** The longest epilogue that is waited for. */
-const maxEpilogueNodes = 40;
-/** An expression of more nodes is not computed again for every element that it is broadcast to. */
-const maxRepeatedNodes = 3;
-
-/** One instance of a graph while it is lowered. */
-export interface Frame {
-  readonly scope: Scope;
-  readonly slots: Map<Value, Slot>;
-  readonly live: LiveNodes;
-  readonly parent: Frame | undefined;
-  readonly macros: ReadonlyMap<Node, Macro>;
-  /** Nodes that were lowered together with one before them. */
-  readonly done: Set<Node>;
-  /** Values between the root of a region and its end. */
-  readonly inside: Set<Value>;
-  /** Memory that is waiting for some of the outputs. */
-  readonly homes: Map<Value, View>;
-  /** Activations whose products were found to have no matrix in common. */
-  readonly alone: Set<Value>;
-}
-
-export class Planner {
-  readonly emitter: PlanEmitter;
-  readonly waiting: Waiting;
-  readonly precision: Precision;
-  readonly inferBody: PlannerOptions["inferBody"];
   readonly unrolled = new UnrolledNodes();
-  readonly #weights: PlannerOptions["weights"];
-  readonly #readElements: PlannerOptions["readElements"];
-  readonly #concatenations = new Concatenations(this);
-  /** What is the same in every instance of a graph: stored once. */
-  readonly #fixed = new Map<Value, Slot>();
+  readonly frameOf = frameOf;
 
-  constructor(emitter: PlanEmitter, options: PlannerOptions) {
-    this.emitter = emitter;
-    this.waiting = new Waiting(emitter);
-    this.precision = options.precision;
-    this.inferBody = options.inferBody;
-    this.#weights = options.weights;
-    this.#readElements = options.readElements;
+  constructor(values: ValueTable, inferBody: Facts["inferBody"]) {
+    this.values = values;
+    this.inferBody = inferBody;
   }
 
   /** Lowers an instance of a graph whose inputs have slots already. */
@@ -95,11 +35,20 @@ export class Planner {
     const { graph } = frame.scope;
     checkOutputs(graph.outputs.filter((output) => frame.live.isLive(output)));
     for (const node of graph.nodes) if (frame.live.has(node)) checkNode(node, frame.scope);
-    for (const node of graph.nodes) {
-      if (!frame.live.has(node) || frame.done.has(node)) continue;
-      const macro = frame.macros.get(node);
-      if (macro === undefined) this.#lowerNode(node, frame);
-      else if (macro.nodes.at(-1) === node) this.#lowerMacro(macro, frame);
+    for (const operator of frame.operators) {
+      if (operator.kind === "macro") this.#lowerMacro(operator.macro, frame);
+      else if (!frame.done.has(operator.node)) this.#lowerOperator(operator, frame);
+    }
+  }
+
+  #lowerOperator(operator: Exclude<FusedOperator, { kind: "macro" }>, frame: Frame): void {
+    const { node } = operator;
+    this.values.emitter.draft.label = labelOf(node);
+    this.values.emitter.draft.operator = operatorOf(node);
+    if (operator.kind === "products" && lowerProducts(operator, frame, this.values)) {
+      for (const { nodes } of operator.members) for (const done of nodes) frame.done.add(done);
+    } else {
+      this.#lowerNode(node, frame);
     }
   }
 
@@ -107,49 +56,19 @@ export class Planner {
   #refuseMissing(node: Node, frame: Frame): void {
     for (const [index, output] of node.outputs.entries()) {
       if (output === undefined || !frame.live.isLive(output)) continue;
-      if (this.slotOf(output, frame).state.kind === "empty")
-        throw gateError(
+      if (this.values.slotOf(output, frame).state.kind === "empty")
+        throw nodeError(
           node,
           `output ${index} ("${output.name}") is read, and the runtime does not compute it`,
         );
     }
   }
 
-  /** `wanted`: the outputs that somebody reads, all unless given. */
-  frameOf(scope: Scope, parent: Frame | undefined, wanted?: readonly Value[]): Frame {
-    const live = new LiveNodes(scope, wanted);
-    const macros = new Map<Node, Macro>();
-    for (const recognise of recognisers) {
-      for (const macro of recognise(scope)) {
-        if (macro.nodes.some((node) => macros.has(node)) || !live.isLive(macro.output)) continue;
-        for (const node of macro.nodes) macros.set(node, macro);
-      }
-    }
-    return {
-      scope,
-      slots: new Map(),
-      live,
-      parent,
-      macros,
-      done: new Set(),
-      inside: new Set(),
-      homes: new Map(),
-      alone: new Set(),
-    };
-  }
-
   #lowerNode(node: Node, frame: Frame): void {
-    this.emitter.draft.label = labelOf(node);
-    this.emitter.draft.operator = operatorOf(node);
     if (lowerControl(node, frame, this)) return this.#refuseMissing(node, frame);
-    const together = lowerSiblings(node, frame, this);
-    if (together !== undefined) {
-      for (const done of together) frame.done.add(done);
-      return;
-    }
     if (this.#takeConstant(node, frame)) return;
     if (operatorOf(node) === "Concat") {
-      this.#concatenations.lower(node, frame);
+      lowerConcat(node, frame, this.values);
       return;
     }
     const lower = own(lowerings, operatorOf(node));
@@ -160,7 +79,12 @@ export class Planner {
       );
     }
     lower(
-      new NodeLowering(this, node, frame, new NodeContext(node, frame.scope, frame.scope.outputsOf(node))),
+      new NodeLowering(
+        this.values,
+        node,
+        frame,
+        new NodeContext(node, frame.scope, frame.scope.outputsOf(node)),
+      ),
     );
     this.#refuseMissing(node, frame);
   }
@@ -170,173 +94,14 @@ export class Planner {
     const [output] = node.outputs;
     const value = node.attributes.find(({ name }) => name === "value")?.value;
     if (operatorOf(node) !== "Constant" || output === undefined || value?.type !== "tensor") return false;
-    const slot = this.slotOf(output, frame);
-    if (slot.state.kind === "empty")
-      this.#fixed.set(output, { ...slot, state: { kind: "weight", tensor: value.tensor }, isRoot: true });
+    this.values.setWeight(output, value.tensor, frame);
     return true;
   }
 
   #lowerMacro(macro: Macro, frame: Frame): void {
     const last = macro.nodes.at(-1);
-    this.emitter.draft.label = last === undefined ? macro.name : labelOf(last);
-    this.emitter.draft.operator = macro.name;
-    macro.lower(new MacroLowering(this, macro, frame));
-  }
-
-  /** The slot of a value as seen from a graph: its own, or one around it. */
-  slotOf(value: Value, frame: Frame): Slot {
-    let at: Frame | undefined = frame;
-    while (at !== undefined && at.scope.graph !== value.graph) at = at.parent;
-    const owner = at ?? frame;
-    const found = owner.slots.get(value) ?? this.#fixed.get(value);
-    if (found !== undefined) return found;
-    const slot = newSlot(value, owner.scope, this.precision);
-    if (isFixed(value, owner.scope)) this.#fixed.set(value, slot);
-    else owner.slots.set(value, slot);
-    return slot;
-  }
-
-  /** The slot's value in memory, of its storage type. */
-  viewOf(slot: Slot): View {
-    const view = this.rawViewOf(slot);
-    if (view.type === slot.type || !slot.isRoot) return view;
-    const known = slot.converted.get(slot.type);
-    if (known !== undefined) return known;
-    const converted = this.emitter.packed(view, { type: slot.type });
-    slot.converted.set(slot.type, converted);
-    return converted;
-  }
-
-  /** The same, of the type it happens to have. */
-  rawViewOf(slot: Slot): View {
-    const { state, type, shape, name } = slot;
-    switch (state.kind) {
-      case "stored":
-        return state.view;
-      case "lazy":
-        return this.waiting.settle(slot);
-      case "known":
-        return this.#stored(slot, this.emitter.constant(type, shape, state.elements));
-      case "weight":
-        return this.#stored(slot, this.emitter.upload(state.tensor, name, this.#weights));
-      case "empty":
-        throw new Error(`tc-lint bug: "${name}" is read before it is computed`);
-    }
-  }
-
-  #stored(slot: Slot, view: View): View {
-    slot.state = { kind: "stored", view };
-    return view;
-  }
-
-  /** The slot's value as part of an expression. `count`: elements of what it becomes part of. */
-  exprOf(slot: Slot, count: number): Expr {
-    this.waiting.refresh(slot);
-    const { state } = slot;
-    if (state.kind === "lazy") {
-      const isRepeated =
-        count > 2 * elementCount(slot.shape) && nodesOf(state.expr).length > maxRepeatedNodes;
-      if (!isRepeated) return state.expr;
-      return load(this.waiting.settle(slot));
-    }
-    const elements = state.kind === "known" ? state.elements : this.#scalarOf(state);
-    const [only] = elements ?? [];
-    const scalar = scalarOf(slot.type);
-    if (elements?.length === 1 && only !== undefined && scalar !== "i64" && scalar !== "u64") {
-      return { kind: "constant", type: scalar, value: only };
-    }
-    return load(this.rawViewOf(slot));
-  }
-
-  /** The one element of a stored scalar. */
-  #scalarOf(state: Slot["state"]): readonly number[] | undefined {
-    if (state.kind !== "weight" || elementCount(state.tensor.dims) !== 1) return undefined;
-    return this.#readElements(state.tensor, 1);
-  }
-
-  /** Makes the value of a node lazy, or stores it where its readers want it in memory. */
-  setExpr(value: Value, expr: Expr, frame: Frame): void {
-    const slot = this.slotOf(value, frame);
-    const home = frame.homes.get(value);
-    const isInside = frame.inside.has(value);
-    this.waiting.hold(slot, expr, { isInside, home, mayContinue: () => this.#continues(value, expr, frame) });
-    if (this.mayWait(slot, value, frame) || slot.state.kind !== "lazy") return;
-    this.waiting.settle(slot, home ?? this.#concatenations.homeOf(value, slot, this.orderOf(slot), frame));
-  }
-
-  /** The memory order that the slot has, or would take by itself. */
-  orderOf({ state, shape }: Slot): readonly number[] | undefined {
-    if (state.kind === "stored") return orderOf(state.view);
-    if (state.kind !== "lazy") return undefined;
-    const [product] = productsIn(state.expr);
-    return product === undefined ? likelyOrder(state.expr, shape) : product.order;
-  }
-
-  /** What is no epilogue yet may become one: 2 GELU(x) is halved by the node behind it. */
-  #continues(value: Value, expr: Expr, frame: Frame): boolean {
-    const [reader, ...more] = frame.live.readersOf(value);
-    if (reader === undefined || more.length > 0 || value.isOutput || !this.isElementwise(reader, frame))
-      return false;
-    const [output] = reader.outputs;
-    if (output === undefined || reader.graph !== value.graph || nodesOf(expr).length > maxEpilogueNodes)
-      return false;
-    const sizes = sizesOfFact(frame.scope.fact(output));
-    return sizes !== undefined && elementCount(sizes) === elementCount(this.slotOf(value, frame).shape);
-  }
-
-  /** Whether a lazy slot that is `value` in the frame need not be stored before its readers there are lowered. */
-  mayWait(slot: Slot, value: Value, frame: Frame): boolean {
-    if (slot.state.kind !== "lazy") return true;
-    const { expr } = slot.state;
-    if (frame.inside.has(value)) return true;
-    if (isLargeChain(expr)) return false;
-    const readers = frame.live.readersOf(value);
-    if (value.isOutput) return readers.length === 0;
-    if (readers.length <= 1 || nodesOf(expr).every(({ kind }) => kind === "constant")) return true;
-    const region = this.#regionOf(value, frame);
-    if (region === undefined) return false;
-    for (const inner of region.inside) if (inner !== value) frame.inside.add(inner);
-    return true;
-  }
-
-  #regionOf(value: Value, frame: Frame): Region | undefined {
-    return regionFrom(value, frame.scope, {
-      isElementwise: (node) => this.isElementwise(node, frame),
-      isSeen: ({ isOutput }) => isOutput,
-      readersOf: (read) => frame.live.readersOf(read),
-    });
-  }
-
-  isElementwise(node: Node, frame: Frame): boolean {
-    return own(elementwiseLowerings, operatorOf(node)) !== undefined && !frame.macros.has(node);
-  }
-
-  /** How a value of the model's `type` is stored. */
-  slotType(value: Value, { type, shape }: View): StorageType {
-    return (
-      storageOf({ dtype: type, shape, isWeight: false, producer: value.producer }, this.precision) ?? type
-    );
-  }
-
-  /** The type that `viewOf` has. */
-  typeOf(slot: Slot): StorageType {
-    const { state, type, isRoot } = slot;
-    return state.kind === "stored" && !isRoot ? state.view.type : type;
-  }
-
-  /** Writes the slot's value into `part`: computes it there where that is possible, else copies it. */
-  place(slot: Slot, part: View): void {
-    if (elementCount(part.shape) === 0) return;
-    if (slot.state.kind === "lazy" && slot.type === part.type && this.waiting.settle(slot, part) === part)
-      return;
-    const view = this.viewOf(slot);
-    if (!isSamePlace(view, part)) this.emitter.copy(view, part);
-  }
-
-  /** For views handed on: a float may stay what it is. */
-  setView(value: Value, view: View, frame: Frame): void {
-    const slot = this.slotOf(value, frame);
-    const isSame = view.type === slot.type || (isFloatStorage(view.type) && isFloatStorage(slot.type));
-    slot.state = { kind: "stored", view: isSame ? view : this.emitter.packed(view, { type: slot.type }) };
+    this.values.emitter.draft.label = last === undefined ? macro.name : labelOf(last);
+    this.values.emitter.draft.operator = macro.name;
+    macro.lower(new MacroLowering(this.values, macro, frame));
   }
 }

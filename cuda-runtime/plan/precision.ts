@@ -3,8 +3,8 @@
 import type { DType } from "../../src/ir/dtype.ts";
 import type { Node } from "../../src/ir/model.ts";
 import { traitsOf } from "../../src/ops/ask.ts";
-import { isFloatStorage, isStorageType, type StorageType } from "./storage.ts";
-import { elementCount } from "./view.ts";
+import { isFloatStorage, isStorageType, type StorageType } from "../ir/storage.ts";
+import { elementCount } from "../ir/view.ts";
 
 /** `model`: as the model says. The others say what float32, float16 and bfloat16 of the model become. */
 export type Precision = "model" | "fp32" | "tf32" | "fp16" | "bf16";

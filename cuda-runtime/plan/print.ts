@@ -1,7 +1,7 @@
 /** @file A plan as text: one line a step, so that two plans can be compared by eye and by diff. */
 import { pushAll } from "../../src/ir/lists.ts";
-import { type Action, type Plan, type Step, touched } from "./step.ts";
-import { describeView } from "./view.ts";
+import { type Action, type Plan, type Step, touched } from "../ir/step.ts";
+import { describeView } from "../ir/view.ts";
 
 export function describePlan(plan: Plan): string {
   const lines: string[] = [];

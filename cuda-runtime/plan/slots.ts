@@ -1,12 +1,12 @@
 /** @file What the planner holds of each value: where it is, or how it will be computed. */
 import { isConstant, type Scope } from "../../src/facts/scope.ts";
 import { operatorOf, type TensorRef, type Value } from "../../src/ir/model.ts";
-import type { Expr } from "../ptx/expr.ts";
-import { elementsOfFact, sizesOfFact } from "./fold-known.ts";
+import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
+import type { Expr } from "../ir/expr.ts";
+import { DataError, PlanError, PlanSizeError } from "../ir/step.ts";
+import type { StorageType } from "../ir/storage.ts";
+import { elementCount, type View } from "../ir/view.ts";
 import { type Precision, storageOf } from "./precision.ts";
-import { DataError, PlanError, PlanSizeError } from "./step.ts";
-import type { StorageType } from "./storage.ts";
-import { elementCount, type View } from "./view.ts";
 
 /** Operators whose kernels copy rows of channels by 16 bytes. */
 const productOperators: ReadonlySet<string> = new Set(["Conv", "ConvTranspose", "Gemm", "MatMul"]);

@@ -1,5 +1,5 @@
 /** @file Lines of PTX in single assignment: registers are numbered as they are made, one class each. */
-import type { ScalarType } from "./expr.ts";
+import type { ScalarType } from "../ir/expr.ts";
 
 /** Predicate, 16, 32 and 64 bits, and floats. */
 export type RegisterClass = "p" | "h" | "r" | "q" | "f" | "d";

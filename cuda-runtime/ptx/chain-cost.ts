@@ -1,5 +1,5 @@
 /** @file About how many instructions an element of a chain takes: for how many elements a thread gets. */
-import type { BinaryOp, UnaryOp } from "./expr.ts";
+import type { BinaryOp, UnaryOp } from "../ir/expr.ts";
 import type { ChainGraph, ChainNode } from "./graph.ts";
 
 const unaryCosts: Readonly<Partial<Record<UnaryOp, number>>> = {

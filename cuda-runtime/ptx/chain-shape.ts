@@ -1,9 +1,9 @@
 /** @file How a chain is spread over threads: which elements one has, and how wide it reads and writes. */
 import { minOf } from "../../src/ir/lists.ts";
-import { collapseAxes } from "../plan/collapse.ts";
-import type { PlanTarget } from "../plan/step.ts";
-import { bytesOfType, isHalfStorage } from "../plan/storage.ts";
-import { elementCount, type View } from "../plan/view.ts";
+import { collapseAxes } from "../ir/collapse.ts";
+import type { PlanTarget } from "../ir/step.ts";
+import { bytesOfType, isHalfStorage } from "../ir/storage.ts";
+import { elementCount, type View } from "../ir/view.ts";
 import { costOf } from "./chain-cost.ts";
 import type { ChainGraph } from "./graph.ts";
 import { accessBytesOf } from "./memory.ts";

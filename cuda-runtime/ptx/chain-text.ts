@@ -1,7 +1,7 @@
 /** @file A chain as PTX: rows of elements are loaded, computed lane by lane, and stored. */
 import { maxOf } from "../../src/ir/lists.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import { bytesOfType } from "../plan/storage.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import { bytesOfType } from "../ir/storage.ts";
 import { type Assembler, type Operand, registerClassOf } from "./assembler.ts";
 import type { ChainOperand, ChainShape } from "./chain-shape.ts";
 import { constantOperand, emitConvert, emitNarrow } from "./convert.ts";

@@ -5,14 +5,14 @@
  * pointers are parameters, so that equal chains at other sizes share one kernel.
  */
 import { createHash } from "node:crypto";
-import { bytesMoved, passMicroseconds } from "../plan/predict.ts";
-import { type Launch, PlanError, PlanSizeError, type PlanTarget } from "../plan/step.ts";
-import { bytesOfType } from "../plan/storage.ts";
-import { elementCount, type View } from "../plan/view.ts";
+import { bytesMoved, passMicroseconds } from "../cost/predict.ts";
+import type { Expr } from "../ir/expr.ts";
+import { type Launch, PlanError, PlanSizeError, type PlanTarget } from "../ir/step.ts";
+import { bytesOfType } from "../ir/storage.ts";
+import { elementCount, type View } from "../ir/view.ts";
 import { Assembler } from "./assembler.ts";
 import { type ChainShape, chainShape } from "./chain-shape.ts";
 import { emitChain } from "./chain-text.ts";
-import type { Expr } from "./expr.ts";
 import { type ChainGraph, chainGraph } from "./graph.ts";
 
 export interface ChainRequest {

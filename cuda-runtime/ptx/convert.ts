@@ -1,7 +1,8 @@
 /** @file Conversions between register types, and roundings to what storage holds, as PTX. */
+
+import type { ScalarType } from "../ir/expr.ts";
+import type { NarrowType } from "../ir/expr-value.ts";
 import { type Assembler, doubleImmediate, floatImmediate, type Operand } from "./assembler.ts";
-import type { ScalarType } from "./expr.ts";
-import type { NarrowType } from "./value.ts";
 
 /** Types of cvt. */
 const cvtTypes: Readonly<Record<Exclude<ScalarType, "bool">, string>> = {

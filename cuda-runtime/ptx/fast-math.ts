@@ -2,8 +2,9 @@
  * @file Functions good enough for results that are rounded to halves: relative error about 1e-5, by the special
  * function unit.
  */
+
+import type { UnaryOp } from "../ir/expr.ts";
 import { type Assembler, floatImmediate, type Operand } from "./assembler.ts";
-import type { UnaryOp } from "./expr.ts";
 
 type Emit = (assembler: Assembler, a: Operand) => Operand;
 

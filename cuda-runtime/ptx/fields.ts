@@ -1,6 +1,6 @@
 /** @file A chain's parameters: each field is written and read at the same place. */
-import { type ParamBlock, ParamWriter } from "../plan/params.ts";
-import type { View } from "../plan/view.ts";
+import { type ParamBlock, ParamWriter } from "../ir/params.ts";
+import type { View } from "../ir/view.ts";
 import type { Assembler, Operand } from "./assembler.ts";
 
 /** Pointers first, so that nothing is padded. */

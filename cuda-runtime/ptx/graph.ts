@@ -1,8 +1,9 @@
 /** @file A chain's expressions with equal parts made one, and the operands that they read. */
-import { bytesOfType } from "../plan/storage.ts";
-import { broadcastsTo, expanded, type View } from "../plan/view.ts";
-import { argumentsOf, nodesOf } from "../plan/walk.ts";
-import type { Expr } from "./expr.ts";
+
+import type { Expr } from "../ir/expr.ts";
+import { argumentsOf, nodesOf } from "../ir/expr-walk.ts";
+import { bytesOfType } from "../ir/storage.ts";
+import { broadcastsTo, expanded, type View } from "../ir/view.ts";
 
 export interface ChainNode {
   readonly id: number;

@@ -1,7 +1,7 @@
 /** @file Loads and stores of several neighbouring elements, and what they convert, as PTX. */
 import { pushAll } from "../../src/ir/lists.ts";
-import { scalarOf } from "../plan/scalar.ts";
-import { bytesOfType, type StorageType } from "../plan/storage.ts";
+import { scalarOf } from "../ir/scalar.ts";
+import { bytesOfType, type StorageType } from "../ir/storage.ts";
 import type { Assembler, Operand, RegisterClass } from "./assembler.ts";
 import { bfloatToFloat, emitConvert, floatToBfloat, floatToHalf, halfToFloat } from "./convert.ts";
 

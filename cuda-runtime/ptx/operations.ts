@@ -1,4 +1,7 @@
 /** @file Each scalar operation as PTX. */
+
+import type { BinaryOp, CompareOp, ScalarType, TestOp, UnaryOp } from "../ir/expr.ts";
+import { type FloatScalar, isFloatScalar } from "../ir/expr-value.ts";
 import {
   type Assembler,
   doubleImmediate,
@@ -7,14 +10,12 @@ import {
   registerClassOf,
 } from "./assembler.ts";
 import { constantOperand } from "./convert.ts";
-import type { BinaryOp, CompareOp, ScalarType, TestOp, UnaryOp } from "./expr.ts";
 import { fastUnary } from "./fast-math.ts";
 import type { FloatMachine } from "./machine.ts";
 import * as exps from "./math-exp.ts";
 import * as more from "./math-more.ts";
 import * as trig from "./math-trig.ts";
 import { type PtxMachine, ptxMachine } from "./ptx-machine.ts";
-import { type FloatScalar, isFloatScalar } from "./value.ts";
 
 export interface Dialect {
   readonly assembler: Assembler;

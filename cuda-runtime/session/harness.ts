@@ -5,20 +5,13 @@ import { Driver } from "../driver/driver.ts";
 import type { DeviceMemory } from "../driver/memory.ts";
 import { Owned, owning } from "../driver/owned.ts";
 import { Stream } from "../driver/stream.ts";
+import type { Emitter } from "../ir/emitter.ts";
+import { encodeValues } from "../ir/encode.ts";
+import type { Launch, PlanTarget, Step } from "../ir/step.ts";
+import { bytesOfType, type StorageType } from "../ir/storage.ts";
+import { type DeviceBuffer, describeView, elementCount, isPacked, stridesOf, type View } from "../ir/view.ts";
 import { PlanDraft } from "../plan/buffers.ts";
 import { PlanEmitter } from "../plan/emitter.ts";
-import { encodeValues } from "../plan/encode.ts";
-import type { Emitter } from "../plan/lowering.ts";
-import type { Launch, PlanTarget, Step } from "../plan/step.ts";
-import { bytesOfType, type StorageType } from "../plan/storage.ts";
-import {
-  type DeviceBuffer,
-  describeView,
-  elementCount,
-  isPacked,
-  stridesOf,
-  type View,
-} from "../plan/view.ts";
 import { decodeValues } from "./numbers.ts";
 import { randomValues } from "./random.ts";
 import { StepRunner } from "./steps.ts";

@@ -1,10 +1,10 @@
 /** @file Where a plan's buffers lie on the device. */
 import type { DeviceContext } from "../driver/context.ts";
 import { type Owned, owning } from "../driver/owned.ts";
+import type { Plan, PlanPort, Step } from "../ir/step.ts";
+import { bytesOfType } from "../ir/storage.ts";
+import { type DeviceBuffer, elementCount } from "../ir/view.ts";
 import { bufferAlignment, lifetimesOf, type Placement, placeBuffers, viewsOf } from "../plan/arena.ts";
-import type { Plan, PlanPort, Step } from "../plan/step.ts";
-import { bytesOfType } from "../plan/storage.ts";
-import { type DeviceBuffer, elementCount } from "../plan/view.ts";
 
 export interface MemoryUse {
   /** Weights as the steps read them. */

@@ -1,5 +1,5 @@
 /** @file Bytes of a storage type as numbers. */
-import type { StorageType } from "../plan/storage.ts";
+import type { StorageType } from "../ir/storage.ts";
 
 type Decode = (bytes: Uint8Array) => ArrayLike<number>;
 

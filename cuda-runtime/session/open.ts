@@ -4,7 +4,7 @@ import { results } from "../driver/calls.ts";
 import { DeviceContext } from "../driver/context.ts";
 import { type DeviceInfo, Driver } from "../driver/driver.ts";
 import { CudaError, DriverMissingError } from "../driver/errors.ts";
-import { PlanError, type PlanTarget } from "../plan/step.ts";
+import { PlanError, type PlanTarget } from "../ir/step.ts";
 
 /** The kernels are built by CUDA 13.0: older drivers do not read their machine code. */
 export const minDriverVersion = 13_000;

@@ -1,5 +1,5 @@
 /** @file Numbers drawn from a seed: the same on every machine. */
-import { type StorageType, storageTypes } from "../plan/storage.ts";
+import { type StorageType, storageTypes } from "../ir/storage.ts";
 
 /**
  * Uniform: floats in [-scale, scale) (scale 1 unless given), integers from -scale to scale, unsigned ones from 0

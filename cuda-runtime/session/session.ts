@@ -4,9 +4,9 @@ import type { DeviceContext } from "../driver/context.ts";
 import { CudaError } from "../driver/errors.ts";
 import { type Owned, owning } from "../driver/owned.ts";
 import { type Graph, Stream } from "../driver/stream.ts";
+import type { Plan, PlanPort, Upload } from "../ir/step.ts";
+import type { DeviceBuffer } from "../ir/view.ts";
 import { lifetimesOf } from "../plan/arena.ts";
-import type { Plan, PlanPort, Upload } from "../plan/step.ts";
-import type { DeviceBuffer } from "../plan/view.ts";
 import {
   arena,
   type BufferMemory,

@@ -4,10 +4,10 @@ import { CudaError } from "../driver/errors.ts";
 import { type Kernel, Launcher, type LaunchShape } from "../driver/kernel.ts";
 import type { Stream } from "../driver/stream.ts";
 import { type EncodedTensor, encodeTensorMap } from "../driver/tensor-map.ts";
-import { byteOffsetOf, type TensorMap } from "../plan/params.ts";
-import type { KernelRef, Launch, Step } from "../plan/step.ts";
-import { bytesOfType, isFloatStorage } from "../plan/storage.ts";
-import { type DeviceBuffer, elementCount, type View } from "../plan/view.ts";
+import { byteOffsetOf, type TensorMap } from "../ir/params.ts";
+import type { KernelRef, Launch, Step } from "../ir/step.ts";
+import { bytesOfType, isFloatStorage } from "../ir/storage.ts";
+import { type DeviceBuffer, elementCount, type View } from "../ir/view.ts";
 import type { KernelStore } from "./store.ts";
 
 /** Where a buffer begins. */

@@ -8,7 +8,7 @@ import type { DeviceContext } from "../driver/context.ts";
 import { CudaError } from "../driver/errors.ts";
 import { type Kernel, Library } from "../driver/kernel.ts";
 import { compilePtx } from "../driver/link.ts";
-import type { KernelRef } from "../plan/step.ts";
+import type { KernelRef } from "../ir/step.ts";
 import type { CubinCache } from "./cubin-cache.ts";
 import { chooseCache } from "./cubin-folder.ts";
 

@@ -1,8 +1,8 @@
 /** @file In the GPU's process: the sweep of a calibration, each item a model of one node. */
 import type { onnx as types } from "onnx-proto";
 import type { DeviceContext } from "../../cuda-runtime/driver/context.ts";
+import type { Plan, PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
 import { planModel } from "../../cuda-runtime/plan/build.ts";
-import type { Plan, PlanTarget, Step } from "../../cuda-runtime/plan/step.ts";
 import { bytesOfPort } from "../../cuda-runtime/session/memory.ts";
 import { openDevice } from "../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";

@@ -1,8 +1,9 @@
 /** @file What a step is and does, without its time. */
+
+import { bytesMoved, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
+import type { PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
+import { describeView, type View } from "../../cuda-runtime/ir/view.ts";
 import { viewsOf } from "../../cuda-runtime/plan/arena.ts";
-import { bytesMoved, predictedMicroseconds } from "../../cuda-runtime/plan/predict.ts";
-import type { PlanTarget, Step } from "../../cuda-runtime/plan/step.ts";
-import { describeView, type View } from "../../cuda-runtime/plan/view.ts";
 import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import type { ComputeType } from "../hardware/target.ts";
 import type { StepFacts } from "./gpu-protocol.ts";

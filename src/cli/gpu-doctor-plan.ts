@@ -1,11 +1,12 @@
 /** @file The work that doctor gives a GPU: a product on Tensor Cores, then a chain that the driver compiles. */
+
+import { encodeValues } from "../../cuda-runtime/ir/encode.ts";
+import { plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
+import { load, unary } from "../../cuda-runtime/ir/expr-build.ts";
+import type { Plan, PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
-import { encodeValues } from "../../cuda-runtime/plan/encode.ts";
-import { plainEpilogue } from "../../cuda-runtime/plan/epilogue.ts";
-import type { Plan, PlanTarget } from "../../cuda-runtime/plan/step.ts";
-import { load, unary } from "../../cuda-runtime/ptx/build.ts";
 import { decodeValues } from "../../cuda-runtime/session/numbers.ts";
 
 const size = 128;

@@ -1,13 +1,14 @@
 /** @file A file to a plan: opened, perhaps repaired, at sizes that it takes. */
-import { planModel } from "../../cuda-runtime/plan/build.ts";
-import type { Precision } from "../../cuda-runtime/plan/precision.ts";
+
 import {
   DataError,
   type Plan,
   PlanError,
   PlanSizeError,
   type PlanTarget,
-} from "../../cuda-runtime/plan/step.ts";
+} from "../../cuda-runtime/ir/step.ts";
+import { planModel } from "../../cuda-runtime/plan/build.ts";
+import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { patched } from "../fix/pipeline.ts";
 import { runToFixedPoint } from "../fix/rounds.ts";
 import { evaluateDim } from "../ir/dim.ts";

@@ -1,6 +1,6 @@
 /** @file How fast a step could be, and a GPU's row as planning sees it. */
 import type { DeviceInfo } from "../../cuda-runtime/driver/driver.ts";
-import type { PlanTarget } from "../../cuda-runtime/plan/step.ts";
+import type { PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import { targetOf } from "../../cuda-runtime/session/open.ts";
 import { ceilingsOf } from "../hardware/ceilings.ts";
 import { type Gpu, gpus } from "../hardware/gpus.ts";

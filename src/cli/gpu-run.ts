@@ -1,6 +1,6 @@
 /** @file In the GPU's process: models planned, loaded, run and timed. */
 import type { DeviceContext } from "../../cuda-runtime/driver/context.ts";
-import type { Plan } from "../../cuda-runtime/plan/step.ts";
+import type { Plan } from "../../cuda-runtime/ir/step.ts";
 import { openDevice } from "../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { KernelManifest, KernelStore } from "../../cuda-runtime/session/store.ts";

@@ -1,5 +1,5 @@
 /** @file Whether a plan has a place to run, and the largest size that has: told before anything is drawn. */
-import { type Plan, PlanError, type PlanPort, PlanSizeError } from "../../cuda-runtime/plan/step.ts";
+import { type Plan, PlanError, type PlanPort, PlanSizeError } from "../../cuda-runtime/ir/step.ts";
 import { bytesOfPort, type MemoryUse, memoryUseOf, peakBytesOf } from "../../cuda-runtime/session/memory.ts";
 import { InputError } from "../ir/errors.ts";
 import { isBatchSymbol } from "../ir/symbols.ts";

@@ -1,6 +1,6 @@
 /** @file A plan as `bench --plan` reports it. */
-import type { PlanTarget, Step } from "../../cuda-runtime/plan/step.ts";
-import { describeView } from "../../cuda-runtime/plan/view.ts";
+import type { PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
+import { describeView } from "../../cuda-runtime/ir/view.ts";
 import { groupsOf, placementOf } from "../../cuda-runtime/session/memory.ts";
 import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import type { PlanReport } from "./bench-text.ts";

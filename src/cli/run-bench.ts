@@ -1,6 +1,7 @@
 /** @file Layer by layer on the GPU, in several configurations; or the plan alone, without a GPU. */
+
+import { PlanError } from "../../cuda-runtime/ir/step.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
-import { PlanError } from "../../cuda-runtime/plan/step.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { findGpu, gpus } from "../hardware/gpus.ts";
 import { InputError } from "../ir/errors.ts";

@@ -1,7 +1,7 @@
 /** @file Calibration without a GPU: the sweep is planned, and a fit to made-up times is one that lint accepts. */
 import onnxProto from "onnx-proto";
 import { describe, expect, it } from "vitest";
-import { h200 } from "../../cuda-runtime/plan/step.ts";
+import { h200 } from "../../cuda-runtime/ir/step.ts";
 import { counts, sweepPlan } from "../../src/cli/calibrate-run.ts";
 import { sweep } from "../../src/cli/calibrate-sweep.ts";
 import { calibrationOf } from "../../src/cli/run-calibrate.ts";

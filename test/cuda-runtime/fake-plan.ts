@@ -1,7 +1,7 @@
 /** @file Plans of the fake driver's kernels. */
-import { ParamWriter } from "../../cuda-runtime/plan/params.ts";
-import type { KernelRef, Plan, Step, Upload } from "../../cuda-runtime/plan/step.ts";
-import type { BufferKind, View } from "../../cuda-runtime/plan/view.ts";
+import { ParamWriter } from "../../cuda-runtime/ir/params.ts";
+import type { KernelRef, Plan, Step, Upload } from "../../cuda-runtime/ir/step.ts";
+import type { BufferKind, View } from "../../cuda-runtime/ir/view.ts";
 
 /** Elements of every tensor here, float32. */
 export const count = 300;

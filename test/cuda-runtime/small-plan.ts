@@ -1,7 +1,8 @@
 /** @file Plans of small graphs, and what tests ask of them. */
+
+import type { Launch, Plan, Step } from "../../cuda-runtime/ir/step.ts";
 import { planModel } from "../../cuda-runtime/plan/build.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
-import type { Launch, Plan, Step } from "../../cuda-runtime/plan/step.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { weightsOf } from "../gpu/node-tests-data.ts";
 import { floats, modelBytes, type types } from "../onnx/build.ts";

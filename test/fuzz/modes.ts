@@ -1,7 +1,7 @@
 /** @file Everything that a model goes through, in this process and without running it: what may come out of each is an answer or an InputError. */
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PlanError } from "../../cuda-runtime/plan/step.ts";
+import { PlanError } from "../../cuda-runtime/ir/step.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { ruleDocs } from "../../rules/docs.ts";
 import { rules } from "../../rules/index.ts";

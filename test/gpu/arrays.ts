@@ -1,5 +1,5 @@
 /** @file Plain arrays with shapes, for references that are written as their definitions are. */
-import { elementCount, stridesOf } from "../../cuda-runtime/plan/view.ts";
+import { elementCount, stridesOf } from "../../cuda-runtime/ir/view.ts";
 
 export interface Grid {
   readonly shape: readonly number[];

@@ -1,10 +1,10 @@
 /** @file What GPU cases of elementwise chains share. */
-import { encodeValues } from "../../cuda-runtime/plan/encode.ts";
-import { isFloatStorage, type StorageType, storageTypes } from "../../cuda-runtime/plan/storage.ts";
-import { elementCount, expanded, type View } from "../../cuda-runtime/plan/view.ts";
-import * as build from "../../cuda-runtime/ptx/build.ts";
+import { encodeValues } from "../../cuda-runtime/ir/encode.ts";
+import type { Expr } from "../../cuda-runtime/ir/expr.ts";
+import * as build from "../../cuda-runtime/ir/expr-build.ts";
+import { isFloatStorage, type StorageType, storageTypes } from "../../cuda-runtime/ir/storage.ts";
+import { elementCount, expanded, type View } from "../../cuda-runtime/ir/view.ts";
 import { compileChain } from "../../cuda-runtime/ptx/compile.ts";
-import type { Expr } from "../../cuda-runtime/ptx/expr.ts";
 import type { Harness, Tolerance } from "../../cuda-runtime/session/harness.ts";
 import { decodeValues } from "../../cuda-runtime/session/numbers.ts";
 

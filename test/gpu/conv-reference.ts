@@ -1,6 +1,6 @@
 /** @file Convolutions and their epilogues as plain loops in double precision. */
-import type { Activation } from "../../cuda-runtime/plan/epilogue.ts";
-import { elementCount, stridesOf } from "../../cuda-runtime/plan/view.ts";
+import type { Activation } from "../../cuda-runtime/ir/epilogue.ts";
+import { elementCount, stridesOf } from "../../cuda-runtime/ir/view.ts";
 
 /** Row-major. */
 export interface Tensor {

@@ -1,7 +1,8 @@
 /** @file A test's model as a plan: elements of inputs are told to the planner only where it does not work without. */
+
+import { type Plan, PlanError, type PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import { planModel } from "../../cuda-runtime/plan/build.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
-import { type Plan, PlanError, type PlanTarget } from "../../cuda-runtime/plan/step.ts";
 import type { OpenModel } from "../../src/onnx/open.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import type { Tensor } from "../../src/verify/tensor.ts";

@@ -1,8 +1,8 @@
 /** @file One node test: planned, run where there is a GPU, compared. */
 import { CudaError, PtxError } from "../../cuda-runtime/driver/errors.ts";
+import { type Plan, PlanError } from "../../cuda-runtime/ir/step.ts";
+import { isStorageType } from "../../cuda-runtime/ir/storage.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
-import { type Plan, PlanError } from "../../cuda-runtime/plan/step.ts";
-import { isStorageType } from "../../cuda-runtime/plan/storage.ts";
 import type { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { InputError } from "../../src/ir/errors.ts";

@@ -1,9 +1,9 @@
 /** @file One model in one precision: planned, run, compared, timed. */
 import { TimingEvent } from "../../cuda-runtime/driver/stream.ts";
+import { type Plan, PlanError } from "../../cuda-runtime/ir/step.ts";
+import { isStorageType } from "../../cuda-runtime/ir/storage.ts";
 import { planModel } from "../../cuda-runtime/plan/build.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
-import { type Plan, PlanError } from "../../cuda-runtime/plan/step.ts";
-import { isStorageType } from "../../cuda-runtime/plan/storage.ts";
 import type { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import type { OpenModel } from "../../src/onnx/open.ts";

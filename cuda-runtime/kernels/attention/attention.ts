@@ -1,10 +1,11 @@
 /** @file Launches of attention: which tile, how many splits of the keys, and the parameters of attention.cu. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import { bytesMoved } from "../../plan/predict.ts";
-import type { PlanTarget } from "../../plan/step.ts";
-import { isHalfStorage, storageTypes } from "../../plan/storage.ts";
-import { alignmentOf, elementCount, sliced, type View } from "../../plan/view.ts";
+
+import { bytesMoved } from "../../cost/predict.ts";
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import type { PlanTarget } from "../../ir/step.ts";
+import { isHalfStorage, storageTypes } from "../../ir/storage.ts";
+import { alignmentOf, elementCount, sliced, type View } from "../../ir/view.ts";
 import { typeNames } from "../norm/rows.ts";
 import { attentionMicroseconds } from "./cost.ts";
 import { type AttentionSize, chooseSplits, chooseTile, type TensorTile } from "./tiles.ts";

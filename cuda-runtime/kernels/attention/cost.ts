@@ -1,6 +1,7 @@
 /** @file Predicted time of attention by one tile. The tile itself is chosen by a simpler rule (tiles.ts). */
-import { dramRateOf, launchMicroseconds, ratesOf } from "../../plan/rates.ts";
-import { h200, type PlanTarget } from "../../plan/step.ts";
+
+import { dramRateOf, launchMicroseconds, ratesOf } from "../../cost/rates.ts";
+import { h200, type PlanTarget } from "../../ir/step.ts";
 import type { AttentionSize, TensorTile } from "./tiles.ts";
 
 export interface AttentionWork extends AttentionSize {

@@ -1,5 +1,5 @@
 /** @file Tiles of attention on Tensor Cores, and which of them suits a size. */
-import type { PlanTarget } from "../../plan/step.ts";
+import type { PlanTarget } from "../../ir/step.ts";
 
 interface TileRow {
   /** Heads up to this size. */

@@ -1,4 +1,4 @@
-// Activations of an epilogue: codes and formulas of plan/epilogue.ts, in FP32.
+// Activations of an epilogue: codes and formulas of ir/epilogue.ts, in FP32.
 #pragma once
 
 enum ActivationCode : int {

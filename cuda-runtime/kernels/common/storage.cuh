@@ -1,4 +1,4 @@
-// Element types by code (plan/storage.ts), and loads and stores that convert.
+// Element types by code (ir/storage.ts), and loads and stores that convert.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -5,8 +5,8 @@
  * multiprocessor as long as registers and shared memory allow. Nothing here launches anything.
  */
 import { maxOf } from "../../../src/ir/lists.ts";
-import { launchMicroseconds } from "../../plan/rates.ts";
-import type { PlanTarget } from "../../plan/step.ts";
+import { launchMicroseconds } from "../../cost/rates.ts";
+import type { PlanTarget } from "../../ir/step.ts";
 import { type ConvMath, type ConvTile, convTiles, elementBytes, sharedBytesOf, threadsOf } from "./table.ts";
 
 /** A convolution as a product: `rows` output positions times `filters` of each group, over `channels` × `taps`. */

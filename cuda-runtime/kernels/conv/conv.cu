@@ -1,7 +1,7 @@
 // Convolution forward as an implicit product, and what it needs around it. kernels/conv/table.ts lists the entries.
 // hot: conv_f16_*, conv_bf16_*, conv_tf32_*
 #include "../common/launch.cuh"
-#include "around.cuh"
+#include "pack-reduce.cuh"
 #include "gather.cuh"
 #include "implicit.cuh"
 

@@ -1,9 +1,10 @@
 /** @file Emits convolutions: what has to be copied or packed first, the product, and the sum of its splits. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { PlanError } from "../../plan/step.ts";
-import type { FloatStorage } from "../../plan/storage.ts";
-import { bytesOfType, isFloatStorage, isHalfStorage } from "../../plan/storage.ts";
-import { elementCount, permuted, type View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { PlanError } from "../../ir/step.ts";
+import type { FloatStorage } from "../../ir/storage.ts";
+import { bytesOfType, isFloatStorage, isHalfStorage } from "../../ir/storage.ts";
+import { elementCount, permuted, type View } from "../../ir/view.ts";
 import { emitDepthwise } from "../depthwise/depthwise.ts";
 import { emitGemm } from "../gemm/gemm.ts";
 import {

@@ -1,4 +1,4 @@
-// What happens to the sums of a convolution before they are stored: plan/epilogue.ts, in FP32.
+// What happens to the sums of a convolution before they are stored: ir/epilogue.ts, in FP32.
 #pragma once
 #include "params.cuh"
 

@@ -1,9 +1,9 @@
 /** @file What a convolution's kernel reads: x with channels last, weights packed, and the table of a gathering kernel. */
 import { pushAll } from "../../../src/ir/lists.ts";
-import type { Epilogue } from "../../plan/epilogue.ts";
-import type { Emitter } from "../../plan/lowering.ts";
-import { bytesOfType, type FloatStorage } from "../../plan/storage.ts";
-import { channelsLastOrder, reshaped, sliced, type View } from "../../plan/view.ts";
+import type { Emitter } from "../../ir/emitter.ts";
+import type { Epilogue } from "../../ir/epilogue.ts";
+import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
+import { channelsLastOrder, reshaped, sliced, type View } from "../../ir/view.ts";
 import type { ConvChoice } from "./choose.ts";
 import { packParams, type Window } from "./params.ts";
 import { type Spatial, spatialOf, type Triple } from "./spatial.ts";

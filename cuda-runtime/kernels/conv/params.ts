@@ -1,8 +1,8 @@
-/** @file Parameters of the convolution kernels, as params.cuh and around.cuh lay them out. */
-import { type Activation, activations, type Epilogue } from "../../plan/epilogue.ts";
-import { type ParamBlock, ParamWriter } from "../../plan/params.ts";
-import { storageTypes } from "../../plan/storage.ts";
-import type { View } from "../../plan/view.ts";
+/** @file Parameters of the convolution kernels, as params.cuh and pack-reduce.cuh lay them out. */
+import { type Activation, activations, type Epilogue } from "../../ir/epilogue.ts";
+import { type ParamBlock, ParamWriter } from "../../ir/params.ts";
+import { storageTypes } from "../../ir/storage.ts";
+import type { View } from "../../ir/view.ts";
 import { type Spatial, type Triple, writeDivisor, writePlacement } from "./spatial.ts";
 
 /** How windows slide. Padding at the end follows from the output's size. */

@@ -1,6 +1,7 @@
 /** @file What the chosen kernel of a convolution takes. Choosing leaves out what it found to be alike for all kernels. */
-import { launchMicroseconds } from "../../plan/rates.ts";
-import type { PlanTarget } from "../../plan/step.ts";
+
+import { launchMicroseconds } from "../../cost/rates.ts";
+import type { PlanTarget } from "../../ir/step.ts";
 import { blocksOf, type ConvChoice, type ConvProblem, drainMicroseconds, ratesOf } from "./choose.ts";
 import { threadsOf } from "./table.ts";
 

@@ -1,8 +1,8 @@
 /** @file Views as the kernels of convolutions and pools see them: batch, channels, depth, height, width. */
 
-import type { ParamWriter } from "../../plan/params.ts";
-import { storageTypes } from "../../plan/storage.ts";
-import { alignmentOf, type View } from "../../plan/view.ts";
+import type { ParamWriter } from "../../ir/params.ts";
+import { storageTypes } from "../../ir/storage.ts";
+import { alignmentOf, type View } from "../../ir/view.ts";
 import { divisorOf } from "../movement/walk.ts";
 
 export type Triple = readonly [depth: number, height: number, width: number];

@@ -4,8 +4,9 @@
  * Along one axis, position `a + stride · q` (a: phase) gets x[q + (a + pad − tap · dilation) / stride] · w[tap] for the
  * taps for which that is a whole number. They are an arithmetic sequence; backwards, it is a convolution over x.
  */
-import type { Emitter } from "../../plan/lowering.ts";
-import { permuted, reshaped, sliced, type View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { permuted, reshaped, sliced, type View } from "../../ir/view.ts";
 import { type ConvRequest, emitConv } from "./conv.ts";
 
 /** Of a transposed convolution: w is [C, K / groups, …taps], and `pads` are what is cut off in front. */

@@ -1,6 +1,6 @@
 /** @file The depthwise kernels, and which of them a convolution gets. */
-import type { PlanTarget } from "../../plan/step.ts";
-import { bytesOfType, type FloatStorage } from "../../plan/storage.ts";
+import type { PlanTarget } from "../../ir/step.ts";
+import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import type { Triple } from "../conv/spatial.ts";
 
 /** How a convolution is cut into threads and blocks. */

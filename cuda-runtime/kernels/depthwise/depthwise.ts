@@ -1,11 +1,12 @@
 /** @file Convolutions whose filters see one channel each. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import { bytesMoved, passMicroseconds } from "../../plan/predict.ts";
-import { ratesOf } from "../../plan/rates.ts";
-import { type FloatStorage, isFloatStorage } from "../../plan/storage.ts";
-import { channelsLastOrder, permuted, type View } from "../../plan/view.ts";
-import type { ConvRequest } from "../conv/conv.ts";
+
+import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
+import { ratesOf } from "../../cost/rates.ts";
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import { type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
+import { channelsLastOrder, permuted, type View } from "../../ir/view.ts";
+import type { ConvRequest } from "../conv/operands.ts";
 import { type Window, writeActivations } from "../conv/params.ts";
 import {
   channelAlignment,

@@ -1,9 +1,10 @@
 /** @file Convolutions that are no product of matrices: of codes with zero points, and with offsets of their taps. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import type { Launch } from "../../plan/step.ts";
-import { storageTypes } from "../../plan/storage.ts";
-import { elementCount, type View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import type { Launch } from "../../ir/step.ts";
+import { storageTypes } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 import { type Spatial, spatialOf, triple } from "../conv/spatial.ts";
 
 const threads = 128;

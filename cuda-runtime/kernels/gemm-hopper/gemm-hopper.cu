@@ -9,7 +9,7 @@
 #include "../common/launch.cuh"
 #include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
-#include "finish.cuh"
+#include "register-epilogue.cuh"
 
 struct HopperParams {
   TensorMap a, b;  // axes k, m (or n), then those of the batch, the innermost first; boxes of one tile

@@ -3,7 +3,7 @@
 #include "../common/launch.cuh"
 #include "../gemm/simt.cuh"
 #include "../gemm/skinny.cuh"
-#include "../gemm/whole.cuh"
+#include "../gemm/generic.cuh"
 
 #define SIMT(NAME, TILE, BK, BLOCKS)                                                                     \
   extern "C" __global__ void __launch_bounds__(256, BLOCKS) NAME(const __grid_constant__ GemmParams p) { beginKernel(); \
@@ -51,10 +51,10 @@ extern "C" __global__ void __launch_bounds__(256) sum_splits(const __grid_consta
   finish(p, at, within / p.n, within % p.n, sum);
 }
 
-#define WHOLE(NAME, T)                                                                                \
-  extern "C" __global__ void __launch_bounds__(256) NAME(const __grid_constant__ WholeParams p) { beginKernel(); \
-    WholeProduct<T>::run(p);                                                                          \
+#define GENERIC(NAME, T)                                                                                \
+  extern "C" __global__ void __launch_bounds__(256) NAME(const __grid_constant__ GenericParams p) { beginKernel(); \
+    GenericProduct<T>::run(p);                                                                          \
   }
-WHOLE(whole_double, double)
-WHOLE(whole_int, int32_t)
-WHOLE(whole_long, int64_t)
+GENERIC(generic_double, double)
+GENERIC(generic_int, int32_t)
+GENERIC(generic_long, int64_t)

@@ -1,7 +1,8 @@
 /** @file Which kernel computes a product, and how: orientation, operands packed or as they lie, splits of k. */
-import { launchMicroseconds, ratesOf } from "../../plan/rates.ts";
-import type { PlanTarget } from "../../plan/step.ts";
-import { bytesOfType, type FloatStorage } from "../../plan/storage.ts";
+
+import { launchMicroseconds, ratesOf } from "../../cost/rates.ts";
+import type { PlanTarget } from "../../ir/step.ts";
+import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import { type GemmSize, microsecondsOf, splitMicroseconds } from "./cost.ts";
 import { type Operand, type Problem, swapped } from "./problem.ts";
 import {

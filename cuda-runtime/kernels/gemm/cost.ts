@@ -1,7 +1,8 @@
 /** @file Predicted time of a product by one kernel of the table. A model of the machine, not a fit: it orders rows. */
-import { launchMicroseconds, memoryLatency, type Rates, ratesOf } from "../../plan/rates.ts";
-import type { PlanTarget } from "../../plan/step.ts";
-import type { FloatStorage } from "../../plan/storage.ts";
+
+import { launchMicroseconds, memoryLatency, type Rates, ratesOf } from "../../cost/rates.ts";
+import type { PlanTarget } from "../../ir/step.ts";
+import type { FloatStorage } from "../../ir/storage.ts";
 import {
   elementBytes,
   type GemmRow,

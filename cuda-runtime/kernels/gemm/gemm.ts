@@ -1,9 +1,9 @@
 /** @file Products of float matrices: D = epilogue(A · B), batched and strided. */
 import { minOf } from "../../../src/ir/lists.ts";
-import type { Emitter } from "../../plan/lowering.ts";
-import type { Launch, PlanTarget } from "../../plan/step.ts";
-import { bytesOfType, type FloatStorage, isFloatStorage } from "../../plan/storage.ts";
-import { elementCount, sliced, type View } from "../../plan/view.ts";
+import type { Emitter } from "../../ir/emitter.ts";
+import type { Launch, PlanTarget } from "../../ir/step.ts";
+import { bytesOfType, type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
+import { elementCount, sliced, type View } from "../../ir/view.ts";
 import { type Choice, chooseGemm, describeChoice } from "./choose.ts";
 import { gemmParams, hopperParams, partialProblem, workspaceOperand } from "./params.ts";
 import { productMicroseconds } from "./predict.ts";

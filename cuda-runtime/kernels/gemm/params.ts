@@ -1,8 +1,8 @@
 /** @file The parameter struct of kernels/gemm/params.cuh. */
-import { type Activation, activations, noActivation } from "../../plan/epilogue.ts";
-import { type ParamBlock, ParamWriter, type TensorMap } from "../../plan/params.ts";
-import { bytesOfType, storageTypes } from "../../plan/storage.ts";
-import type { View } from "../../plan/view.ts";
+import { type Activation, activations, noActivation } from "../../ir/epilogue.ts";
+import { type ParamBlock, ParamWriter, type TensorMap } from "../../ir/params.ts";
+import { bytesOfType, storageTypes } from "../../ir/storage.ts";
+import type { View } from "../../ir/view.ts";
 import type { Operand, Problem, Target } from "./problem.ts";
 import type { HopperRow } from "./table.ts";
 

@@ -1,8 +1,9 @@
 /** @file What the chosen kernel of a product takes. Choosing leaves out what is alike for all kernels. */
-import { bytesMoved } from "../../plan/predict.ts";
-import { dramRateOf, ratesOf } from "../../plan/rates.ts";
-import type { PlanTarget } from "../../plan/step.ts";
-import { elementCount } from "../../plan/view.ts";
+
+import { bytesMoved } from "../../cost/predict.ts";
+import { dramRateOf, ratesOf } from "../../cost/rates.ts";
+import type { PlanTarget } from "../../ir/step.ts";
+import { elementCount } from "../../ir/view.ts";
 import type { Choice } from "./choose.ts";
 import type { Problem } from "./problem.ts";
 

@@ -1,6 +1,6 @@
 /** @file A product in the terms of its kernels: two operands, an output, few batch axes, all as numbers. */
-import { type Activation, type Epilogue, noActivation, plainEpilogue } from "../../plan/epilogue.ts";
-import type { View } from "../../plan/view.ts";
+import { type Activation, type Epilogue, noActivation, plainEpilogue } from "../../ir/epilogue.ts";
+import type { View } from "../../ir/view.ts";
 
 export interface GemmRequest {
   /** [...batch, m, k]. */

@@ -1,5 +1,5 @@
 /** @file The kernels for products, one row each: what gemm.cu, gemm-bf16.cu, gemm-tf32.cu, gemm-hopper.cu and gemm-plain.cu instantiate. */
-import type { FloatStorage } from "../../plan/storage.ts";
+import type { FloatStorage } from "../../ir/storage.ts";
 
 /** One letter an operand: "k" where its unit stride is along k, else the other axis. */
 export type Layout = "kk" | "kn" | "mk" | "mn";

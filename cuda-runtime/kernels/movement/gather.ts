@@ -1,9 +1,10 @@
 /** @file Elements whose coordinates along some axes are in an index tensor. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { maxRank, ParamWriter } from "../../plan/params.ts";
-import { bytesMoved, passMicroseconds } from "../../plan/predict.ts";
-import { bytesOfType } from "../../plan/storage.ts";
-import { elementCount, type View } from "../../plan/view.ts";
+
+import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
+import type { Emitter } from "../../ir/emitter.ts";
+import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { bytesOfType } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 import { walkLaunch, writeWalk } from "./launch.ts";
 import { stridesAlong, type WalkAxis, walkOver } from "./walk.ts";
 

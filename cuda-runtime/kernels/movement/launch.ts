@@ -1,7 +1,7 @@
 /** @file What the launches of this family have in common. */
-import { maxRank, type ParamWriter } from "../../plan/params.ts";
-import type { Launch } from "../../plan/step.ts";
-import type { View } from "../../plan/view.ts";
+import { maxRank, type ParamWriter } from "../../ir/params.ts";
+import type { Launch } from "../../ir/step.ts";
+import type { View } from "../../ir/view.ts";
 import { divisorOf, type Walk } from "./walk.ts";
 
 const threads = 256;

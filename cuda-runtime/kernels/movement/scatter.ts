@@ -1,7 +1,8 @@
 /** @file Updates written to, or combined with, elements that an index tensor names. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { maxRank, ParamWriter } from "../../plan/params.ts";
-import { elementCount, stridesOf, type View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { elementCount, stridesOf, type View } from "../../ir/view.ts";
 import { type LookupAxis, writeLookup } from "./gather.ts";
 import { walkLaunch, writeWalk } from "./launch.ts";
 import { stridesAlong, type WalkAxis, walkOver } from "./walk.ts";

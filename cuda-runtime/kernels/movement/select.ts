@@ -1,8 +1,9 @@
 /** @file Elements picked by one table of positions an axis: padding, nearest-neighbour resizing, fixed index lists. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { maxRank, ParamWriter } from "../../plan/params.ts";
-import { bytesOfType } from "../../plan/storage.ts";
-import { elementCount, type View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { bytesOfType } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 import { walkLaunch, writeWalk } from "./launch.ts";
 import { stridesAlong, type WalkAxis, walkOver } from "./walk.ts";
 

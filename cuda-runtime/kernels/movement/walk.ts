@@ -1,9 +1,9 @@
 /** @file A walk over a tensor's elements in memory order: axes merged over all operands, elements taken together. */
 
-import { maxRank } from "../../plan/params.ts";
-import { PlanError } from "../../plan/step.ts";
-import { bytesOfType } from "../../plan/storage.ts";
-import type { View } from "../../plan/view.ts";
+import { maxRank } from "../../ir/params.ts";
+import { PlanError } from "../../ir/step.ts";
+import { bytesOfType } from "../../ir/storage.ts";
+import type { View } from "../../ir/view.ts";
 
 /** Bytes that one thread moves at a time; the kernels exist for each. */
 export const widths = [16, 8, 4, 2, 1] as const;

@@ -1,9 +1,9 @@
 /** @file Launches of normalizations over any axes, and over neighbouring channels (LRN). */
-import { collapseAxes } from "../../plan/collapse.ts";
-import type { Emitter } from "../../plan/lowering.ts";
-import { maxRank, ParamWriter } from "../../plan/params.ts";
-import { storageTypes } from "../../plan/storage.ts";
-import { elementCount, type View } from "../../plan/view.ts";
+import { collapseAxes } from "../../ir/collapse.ts";
+import type { Emitter } from "../../ir/emitter.ts";
+import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { storageTypes } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 
 /** Bytes of `AxesNormParams` and `LrnParams` in axes.cuh. */
 export const axesNormBytes = 224;

@@ -1,9 +1,10 @@
 /** @file Launches of GroupNorm, which InstanceNorm is as well, with as many groups as channels. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import type { PlanTarget } from "../../plan/step.ts";
-import { bytesOfType, isFloatStorage, storageTypes } from "../../plan/storage.ts";
-import type { View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import type { PlanTarget } from "../../ir/step.ts";
+import { bytesOfType, isFloatStorage, storageTypes } from "../../ir/storage.ts";
+import type { View } from "../../ir/view.ts";
 import { typeNames } from "./rows.ts";
 
 /** Bytes of `GroupNormParams` in groups.cuh. */

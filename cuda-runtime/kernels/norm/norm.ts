@@ -1,8 +1,9 @@
 /** @file Launches of LayerNorm and RMSNorm, with an addition before them. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import { isFloatStorage, type StorageType, storageTypes } from "../../plan/storage.ts";
-import type { View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import { isFloatStorage, type StorageType, storageTypes } from "../../ir/storage.ts";
+import type { View } from "../../ir/view.ts";
 import { rowLaunch, rowMicroseconds, widthOf } from "./rows.ts";
 
 /** Bytes of `RowNormParams` in rows.cuh. */

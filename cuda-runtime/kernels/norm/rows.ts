@@ -1,9 +1,10 @@
 /** @file Work on rows that stay in registers: which form of a kernel takes them. Normalizations and softmax share it. */
-import { bytesMoved, passMicroseconds } from "../../plan/predict.ts";
-import { ratesOf } from "../../plan/rates.ts";
-import type { Dim3, PlanTarget } from "../../plan/step.ts";
-import type { FloatStorage } from "../../plan/storage.ts";
-import { alignmentOf, type View } from "../../plan/view.ts";
+
+import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
+import { ratesOf } from "../../cost/rates.ts";
+import type { Dim3, PlanTarget } from "../../ir/step.ts";
+import type { FloatStorage } from "../../ir/storage.ts";
+import { alignmentOf, type View } from "../../ir/view.ts";
 
 /** Elements of one access: 8 where everything is aligned to 16 bytes, else 1. */
 export type RowWidth = 8 | 1;

@@ -1,9 +1,10 @@
 /** @file Launches of ArgMax, ArgMin and TopK. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import type { KernelRef } from "../../plan/step.ts";
-import { type StorageType, storageTypes } from "../../plan/storage.ts";
-import type { View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import type { KernelRef } from "../../ir/step.ts";
+import { type StorageType, storageTypes } from "../../ir/storage.ts";
+import type { View } from "../../ir/view.ts";
 import {
   type Axis,
   byStride,

@@ -2,7 +2,7 @@
 // a block each; and the inverse of a maximum, and pools over regions of interest.
 // hot: pool_f16_*, pool_bf16_*, pool_f32_*
 #include "../common/launch.cuh"
-#include "regions.cuh"
+#include "unpool-roi.cuh"
 #include "window.cuh"
 
 template <typename E, int WIDTH> __device__ __forceinline__ void loadAll(float (&v)[WIDTH], const E* from) {

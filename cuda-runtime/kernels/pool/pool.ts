@@ -1,8 +1,9 @@
 /** @file Pools over windows and over whole images. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { type ParamBlock, ParamWriter } from "../../plan/params.ts";
-import { bytesOfType, type FloatStorage, isFloatStorage, storageTypes } from "../../plan/storage.ts";
-import { elementCount, type View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { type ParamBlock, ParamWriter } from "../../ir/params.ts";
+import { bytesOfType, type FloatStorage, isFloatStorage, storageTypes } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 import {
   channelAlignment,
   isChannelsLast,
@@ -77,7 +78,7 @@ function vectorOf(x: Spatial, y: Spatial): number {
   return isAligned ? vector : 1;
 }
 
-export interface WholePoolRequest {
+export interface GlobalPoolRequest {
   readonly kind: PoolKind;
   /** [N, C, …spatial] */
   readonly x: View;
@@ -87,7 +88,7 @@ export interface WholePoolRequest {
 }
 
 /** Over all spatial axes. */
-export function emitWholePool(emitter: Emitter, request: WholePoolRequest): void {
+export function emitGlobalPool(emitter: Emitter, request: GlobalPoolRequest): void {
   const { kind, x, to, power } = request;
   if (elementCount(to.shape) === 0) return;
   const rank = x.shape.length - 2;

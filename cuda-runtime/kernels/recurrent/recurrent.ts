@@ -1,9 +1,10 @@
 /** @file The recurrence of LSTM, GRU and RNN, after the product of the whole input with W. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import type { Dim3 } from "../../plan/step.ts";
-import { bytesOfType, type FloatStorage, storageTypes } from "../../plan/storage.ts";
-import type { View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import type { Dim3 } from "../../ir/step.ts";
+import { bytesOfType, type FloatStorage, storageTypes } from "../../ir/storage.ts";
+import type { View } from "../../ir/view.ts";
 
 /** Codes are `GateActivation` in recurrent.cu; defaults are those of the operators of these names. */
 export const gateActivations = {

@@ -1,7 +1,7 @@
 /** @file Axes of several views walked together: fewer of them where they lie one within the other. */
 
-import { maxRank } from "../../plan/params.ts";
-import { PlanError } from "../../plan/step.ts";
+import { maxRank } from "../../ir/params.ts";
+import { PlanError } from "../../ir/step.ts";
 
 /** One axis: its size, and its stride in each of the views. */
 export interface Axis {

@@ -1,8 +1,9 @@
 /** @file Launches of reductions: which walk over the elements, and how many threads share one result. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import { bytesOfType, isFloatStorage, type StorageType, storageTypes } from "../../plan/storage.ts";
-import { alignmentOf, type View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import { bytesOfType, isFloatStorage, type StorageType, storageTypes } from "../../ir/storage.ts";
+import { alignmentOf, type View } from "../../ir/view.ts";
 import {
   type Axis,
   byStride,

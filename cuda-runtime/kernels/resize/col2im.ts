@@ -1,8 +1,9 @@
 /** @file Columns added up to an image. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import { storageTypes } from "../../plan/storage.ts";
-import { elementCount, type View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import { storageTypes } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 import { walkLaunch } from "../movement/launch.ts";
 
 /** Spatial axes that the kernel takes. */

@@ -1,8 +1,9 @@
 /** @file An image sampled at a grid of coordinates. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { maxRank, ParamWriter } from "../../plan/params.ts";
-import { storageTypes } from "../../plan/storage.ts";
-import { elementCount, type View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { storageTypes } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 import { walkLaunch, writeWalk } from "../movement/launch.ts";
 import { type WalkAxis, walkOver } from "../movement/walk.ts";
 

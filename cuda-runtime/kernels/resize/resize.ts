@@ -1,9 +1,9 @@
 /** @file Axes resized by tables of taps: linear and cubic, in one launch or one an axis. */
 
-import type { Emitter } from "../../plan/lowering.ts";
-import { maxRank, ParamWriter } from "../../plan/params.ts";
-import { bytesOfType, type FloatStorage } from "../../plan/storage.ts";
-import { elementCount, orderOf, type View } from "../../plan/view.ts";
+import type { Emitter } from "../../ir/emitter.ts";
+import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
+import { elementCount, orderOf, type View } from "../../ir/view.ts";
 import { walkLaunch, writeWalk } from "../movement/launch.ts";
 import { stridesAlong, type Walk, type WalkAxis, type Width, walkOver } from "../movement/walk.ts";
 import type { TapTable } from "./taps.ts";

@@ -1,8 +1,9 @@
 /** @file Launches of running sums and products. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import { storageTypes } from "../../plan/storage.ts";
-import type { View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import { storageTypes } from "../../ir/storage.ts";
+import type { View } from "../../ir/view.ts";
 import { byStride, checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
 import { accumulatorOf } from "../reduce/reduce.ts";
 

@@ -1,8 +1,9 @@
 /** @file Launches of Softmax, LogSoftmax and Hardmax over one axis. */
-import type { Emitter } from "../../plan/lowering.ts";
-import { ParamWriter } from "../../plan/params.ts";
-import { isFloatStorage, storageTypes } from "../../plan/storage.ts";
-import { elementCount, permuted, reshaped, type View } from "../../plan/view.ts";
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import { isFloatStorage, storageTypes } from "../../ir/storage.ts";
+import { elementCount, permuted, reshaped, type View } from "../../ir/view.ts";
 import { axesOf } from "../norm/axes.ts";
 import { rowLaunch, rowMicroseconds, widthOf } from "../norm/rows.ts";
 

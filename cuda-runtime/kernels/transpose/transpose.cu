@@ -28,7 +28,7 @@ struct Params {
   int32_t fromBatchStrides[kBatchAxes];
   int32_t toBatchStrides[kBatchAxes];
 };
-static_assert(sizeof(Params) == 120, "test/cuda-runtime/transpose.test.ts has this number");
+static_assert(sizeof(Params) == 120, "test/cuda-runtime/kernels/transpose.test.ts has this number");
 
 template <typename To, typename From>
 __device__ __forceinline__ To converted(From x) {

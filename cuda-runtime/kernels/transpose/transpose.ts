@@ -1,10 +1,10 @@
 /** @file Copies between views: a chain where both sides run along the same memory, else tiles through shared memory. */
-import { collapseAxes } from "../../plan/collapse.ts";
-import type { Emitter } from "../../plan/lowering.ts";
-import { type ParamBlock, ParamWriter } from "../../plan/params.ts";
-import { bytesOfType, type StorageType } from "../../plan/storage.ts";
-import { elementCount, type View } from "../../plan/view.ts";
-import { load } from "../../ptx/build.ts";
+import { collapseAxes } from "../../ir/collapse.ts";
+import type { Emitter } from "../../ir/emitter.ts";
+import { load } from "../../ir/expr-build.ts";
+import { type ParamBlock, ParamWriter } from "../../ir/params.ts";
+import { bytesOfType, type StorageType } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 import { compileChain } from "../../ptx/compile.ts";
 
 export const transposeFamily = "transpose";

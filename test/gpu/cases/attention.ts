@@ -1,4 +1,7 @@
 /** @file Attention on the GPU against loops in double precision. */
+
+import type { FloatStorage } from "../../../cuda-runtime/ir/storage.ts";
+import { elementCount, expanded, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import {
   type AttentionRequest,
   emitAttention,
@@ -6,8 +9,6 @@ import {
   type scoresModes,
   unlimited,
 } from "../../../cuda-runtime/kernels/attention/attention.ts";
-import type { FloatStorage } from "../../../cuda-runtime/plan/storage.ts";
-import { elementCount, expanded, stridesOf, type View } from "../../../cuda-runtime/plan/view.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 
 interface AttentionCase {

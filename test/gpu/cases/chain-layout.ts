@@ -1,6 +1,7 @@
 /** @file Layouts that elementwise chains and copies meet, on the GPU. */
-import { copyViews } from "../../../cuda-runtime/kernels/transpose/transpose.ts";
-import type { StorageType } from "../../../cuda-runtime/plan/storage.ts";
+
+import * as build from "../../../cuda-runtime/ir/expr-build.ts";
+import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
 import {
   channelsLastOrder,
   expanded,
@@ -8,8 +9,8 @@ import {
   sliced,
   stridesOf,
   type View,
-} from "../../../cuda-runtime/plan/view.ts";
-import * as build from "../../../cuda-runtime/ptx/build.ts";
+} from "../../../cuda-runtime/ir/view.ts";
+import { copyViews } from "../../../cuda-runtime/kernels/transpose/transpose.ts";
 import { compileChain } from "../../../cuda-runtime/ptx/compile.ts";
 import type { Harness, KernelCase } from "../../../cuda-runtime/session/harness.ts";
 import { evaluate, exact, stored, toleranceOf, tolerances, types } from "../chain-checks.ts";

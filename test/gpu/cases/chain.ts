@@ -1,14 +1,15 @@
 /** @file Operations of elementwise chains on the GPU against JavaScript's numbers. */
+
+import type { BinaryOp, CompareOp, Expr, UnaryOp } from "../../../cuda-runtime/ir/expr.ts";
+import * as build from "../../../cuda-runtime/ir/expr-build.ts";
+import { binaryValue, compareValue, narrowValue, unaryValue } from "../../../cuda-runtime/ir/expr-value.ts";
 import {
   isFloatStorage,
   isHalfStorage,
   type StorageType,
   storageTypes,
-} from "../../../cuda-runtime/plan/storage.ts";
-import type { View } from "../../../cuda-runtime/plan/view.ts";
-import * as build from "../../../cuda-runtime/ptx/build.ts";
-import type { BinaryOp, CompareOp, Expr, UnaryOp } from "../../../cuda-runtime/ptx/expr.ts";
-import { binaryValue, compareValue, narrowValue, unaryValue } from "../../../cuda-runtime/ptx/value.ts";
+} from "../../../cuda-runtime/ir/storage.ts";
+import type { View } from "../../../cuda-runtime/ir/view.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 import { check, exact, floats, integers, stored, toleranceOf, types } from "../chain-checks.ts";
 

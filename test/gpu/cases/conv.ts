@@ -1,4 +1,20 @@
 /** @file Convolutions on the GPU against loops in double precision. */
+
+import type { Emitter } from "../../../cuda-runtime/ir/emitter.ts";
+import {
+  type Activation,
+  type ActivationKind,
+  type Epilogue,
+  noActivation,
+} from "../../../cuda-runtime/ir/epilogue.ts";
+import { type FloatStorage, isHalfStorage } from "../../../cuda-runtime/ir/storage.ts";
+import {
+  channelsLastOrder,
+  elementCount,
+  sliced,
+  stridesOf,
+  type View,
+} from "../../../cuda-runtime/ir/view.ts";
 import type { ConvChoice } from "../../../cuda-runtime/kernels/conv/choose.ts";
 import { type ConvRequest, emitConv } from "../../../cuda-runtime/kernels/conv/conv.ts";
 import { triple } from "../../../cuda-runtime/kernels/conv/spatial.ts";
@@ -6,21 +22,6 @@ import { type ConvMath, type ConvTile, convTiles } from "../../../cuda-runtime/k
 import { emitConvTranspose } from "../../../cuda-runtime/kernels/conv/transposed.ts";
 import { type TileRow, tileRows } from "../../../cuda-runtime/kernels/depthwise/choose.ts";
 import { emitDepthwise } from "../../../cuda-runtime/kernels/depthwise/depthwise.ts";
-import {
-  type Activation,
-  type ActivationKind,
-  type Epilogue,
-  noActivation,
-} from "../../../cuda-runtime/plan/epilogue.ts";
-import type { Emitter } from "../../../cuda-runtime/plan/lowering.ts";
-import { type FloatStorage, isHalfStorage } from "../../../cuda-runtime/plan/storage.ts";
-import {
-  channelsLastOrder,
-  elementCount,
-  sliced,
-  stridesOf,
-  type View,
-} from "../../../cuda-runtime/plan/view.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 import {
   convolved,

@@ -1,6 +1,6 @@
 /** @file The driver and the harness themselves: memory, copies, zeroing. */
 
-import { type StorageType, storageTypes } from "../../../cuda-runtime/plan/storage.ts";
+import { type StorageType, storageTypes } from "../../../cuda-runtime/ir/storage.ts";
 import type { Harness, KernelCase } from "../../../cuda-runtime/session/harness.ts";
 
 const exact = { relative: 0, absolute: 0 };

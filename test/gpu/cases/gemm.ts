@@ -1,13 +1,6 @@
 /** @file Products of matrices on the GPU against loops in double precision. */
-import type { Choice } from "../../../cuda-runtime/kernels/gemm/choose.ts";
-import { emitGemm, type GemmRequest } from "../../../cuda-runtime/kernels/gemm/gemm.ts";
-import {
-  type GemmRow,
-  gemmTable,
-  type HopperRow,
-  type Layout,
-} from "../../../cuda-runtime/kernels/gemm/table.ts";
-import { emitWhole } from "../../../cuda-runtime/kernels/gemm/whole.ts";
+
+import type { Emitter } from "../../../cuda-runtime/ir/emitter.ts";
 import {
   type Activation,
   type ActivationKind,
@@ -15,11 +8,19 @@ import {
   type Epilogue,
   noActivation,
   plainEpilogue,
-} from "../../../cuda-runtime/plan/epilogue.ts";
-import type { Emitter } from "../../../cuda-runtime/plan/lowering.ts";
-import type { FloatStorage, StorageType } from "../../../cuda-runtime/plan/storage.ts";
-import { elementCount, stridesOf, type View } from "../../../cuda-runtime/plan/view.ts";
-import { erfValue } from "../../../cuda-runtime/ptx/value.ts";
+} from "../../../cuda-runtime/ir/epilogue.ts";
+import { erfValue } from "../../../cuda-runtime/ir/expr-value.ts";
+import type { FloatStorage, StorageType } from "../../../cuda-runtime/ir/storage.ts";
+import { elementCount, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
+import type { Choice } from "../../../cuda-runtime/kernels/gemm/choose.ts";
+import { emitGemm, type GemmRequest } from "../../../cuda-runtime/kernels/gemm/gemm.ts";
+import { emitGenericGemm } from "../../../cuda-runtime/kernels/gemm/generic.ts";
+import {
+  type GemmRow,
+  gemmTable,
+  type HopperRow,
+  type Layout,
+} from "../../../cuda-runtime/kernels/gemm/table.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 
 /** What a product's operands are rounded to, and so how close it comes. */
@@ -445,7 +446,7 @@ function wholeCase({ a, b, to, zeros = false }: WholeSetup): KernelCase {
         const zeroA = zeros ? harness.tensor(a, [2, m], { seed: 3 }) : undefined;
         const zeroB = zeros ? harness.tensor(b, [1, n], { seed: 4 }) : undefined;
         const output = harness.output(to, [2, m, n]);
-        emitWhole(harness.emitter, { a: viewA, b: viewB, to: output, zeroA, zeroB });
+        emitGenericGemm(harness.emitter, { a: viewA, b: viewB, to: output, zeroA, zeroB });
         harness.execute();
         const [offA, offB] = [zeroA, zeroB].map((view) => view && harness.values(view));
         const valuesA = harness.values(viewA).map((x, at) => x - (offA?.[Math.floor(at / k)] ?? 0));

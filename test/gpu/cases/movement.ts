@@ -1,4 +1,7 @@
 /** @file Data movement: every kernel at each width, against the definitions. */
+
+import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
+import { channelsLastOrder, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import { emitGather } from "../../../cuda-runtime/kernels/movement/gather.ts";
 import {
   emitScatter,
@@ -6,8 +9,6 @@ import {
   type Reduction,
 } from "../../../cuda-runtime/kernels/movement/scatter.ts";
 import { emitSelect } from "../../../cuda-runtime/kernels/movement/select.ts";
-import type { StorageType } from "../../../cuda-runtime/plan/storage.ts";
-import { channelsLastOrder, stridesOf, type View } from "../../../cuda-runtime/plan/view.ts";
 import type { Harness, KernelCase } from "../../../cuda-runtime/session/harness.ts";
 import { at, filled, type Grid, offsetIn } from "../arrays.ts";
 

@@ -1,10 +1,11 @@
 /** @file Normalizations and softmax on the GPU against loops in double precision. */
+
+import type { FloatStorage, StorageType } from "../../../cuda-runtime/ir/storage.ts";
+import { elementCount, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import { emitAxesNorm, emitLrn } from "../../../cuda-runtime/kernels/norm/axes.ts";
 import { emitSoftmax, type SoftmaxMode } from "../../../cuda-runtime/kernels/softmax/softmax.ts";
 import { lowerGroups } from "../../../cuda-runtime/lower/normalization-groups.ts";
 import { lowerRows } from "../../../cuda-runtime/lower/normalization-rows.ts";
-import type { FloatStorage, StorageType } from "../../../cuda-runtime/plan/storage.ts";
-import { elementCount, stridesOf, type View } from "../../../cuda-runtime/plan/view.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 
 const tolerances: Readonly<Record<string, Tolerance>> = {

@@ -1,14 +1,15 @@
 /** @file Pools on the GPU against loops in double precision. */
-import { emitPool, emitWholePool, type PoolKind } from "../../../cuda-runtime/kernels/pool/pool.ts";
-import { emitRegions, emitUnpool } from "../../../cuda-runtime/kernels/pool/regions.ts";
-import type { StorageType } from "../../../cuda-runtime/plan/storage.ts";
+
+import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
 import {
   channelsLastOrder,
   elementCount,
   sliced,
   stridesOf,
   type View,
-} from "../../../cuda-runtime/plan/view.ts";
+} from "../../../cuda-runtime/ir/view.ts";
+import { emitGlobalPool, emitPool, type PoolKind } from "../../../cuda-runtime/kernels/pool/pool.ts";
+import { emitRoiPool, emitUnpool } from "../../../cuda-runtime/kernels/pool/unpool-roi.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 import { coordinatesOf } from "../conv-reference.ts";
 
@@ -182,7 +183,7 @@ function checkWhole(spec: Omit<Spec, "kernel">): KernelCase {
       const x = input(harness, type, spec.x, layout);
       const shape = spec.x.map((size, axis) => (axis < 2 ? size : 1));
       const to = output(harness, type, shape, layout);
-      emitWholePool(harness.emitter, { kind, x, to, power });
+      emitGlobalPool(harness.emitter, { kind, x, to, power });
       harness.execute();
       const reference = pooled({ ...spec, kernel: spec.x.slice(2) }, harness.values(x), shape);
       harness.expectClose(to, reference.values, tolerances[type] ?? exact, spec.name);
@@ -362,7 +363,7 @@ function roiAlign({ isMax, sampling, shift, layout }: RoiSpec): KernelCase {
     run(harness) {
       const x = input(harness, "float32", [2, channels, height, width], layout);
       const to = output(harness, "float32", [4, channels, rows, columns], layout);
-      emitRegions(harness.emitter, {
+      emitRoiPool(harness.emitter, {
         entry: "pool_roi_align",
         x,
         regions: harness.tensor("float32", [4, 4], { values: regions }),
@@ -415,7 +416,7 @@ const maxRoiPool: KernelCase = {
     const x = input(harness, "float16", [2, 5, 9, 10], "nchw");
     const regions = [0, 1, 2, 7, 6, 1, 0, 0, 9, 8, 1, 5, 5, 5, 5];
     const to = output(harness, "float16", [3, 5, 2, 3], "nchw");
-    emitRegions(harness.emitter, {
+    emitRoiPool(harness.emitter, {
       entry: "pool_max_roi",
       x,
       regions: harness.tensor("float32", [3, 5], { values: regions }),

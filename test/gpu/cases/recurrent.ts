@@ -1,11 +1,12 @@
 /** @file LSTM, GRU and RNN after the product with the input, against their definitions in float64. */
+
+import type { FloatStorage } from "../../../cuda-runtime/ir/storage.ts";
 import {
   type CellKind,
   cells,
   emitRecurrent,
   type GateFunction,
 } from "../../../cuda-runtime/kernels/recurrent/recurrent.ts";
-import type { FloatStorage } from "../../../cuda-runtime/plan/storage.ts";
 import type { KernelCase } from "../../../cuda-runtime/session/harness.ts";
 import { at, type Grid } from "../arrays.ts";
 

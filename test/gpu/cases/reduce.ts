@@ -1,4 +1,7 @@
 /** @file Reductions, ordering, scans, transforms on the GPU against loops in double precision. */
+
+import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
+import { elementCount, permuted, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import { emitArg, emitTopK } from "../../../cuda-runtime/kernels/order/order.ts";
 import {
   emitReduce,
@@ -6,8 +9,6 @@ import {
   type Reduction,
 } from "../../../cuda-runtime/kernels/reduce/reduce.ts";
 import { emitScan } from "../../../cuda-runtime/kernels/scan/scan.ts";
-import type { StorageType } from "../../../cuda-runtime/plan/storage.ts";
-import { elementCount, permuted, stridesOf, type View } from "../../../cuda-runtime/plan/view.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 
 interface Shaped {

@@ -1,10 +1,11 @@
 /** @file Images resized, sampled at grids, and put together from columns. */
+
+import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
+import { channelsLastOrder, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import { emitCol2Im } from "../../../cuda-runtime/kernels/resize/col2im.ts";
 import { emitGridSample, type GridSampleRequest } from "../../../cuda-runtime/kernels/resize/grid-sample.ts";
 import { emitResize } from "../../../cuda-runtime/kernels/resize/resize.ts";
 import { type Filter, type TapTable, tapTable } from "../../../cuda-runtime/kernels/resize/taps.ts";
-import type { StorageType } from "../../../cuda-runtime/plan/storage.ts";
-import { channelsLastOrder, stridesOf, type View } from "../../../cuda-runtime/plan/view.ts";
 import type { Harness, KernelCase } from "../../../cuda-runtime/session/harness.ts";
 import { at, filled, type Grid } from "../arrays.ts";
 

@@ -1,0 +1,138 @@
+/** @file A kernel's one parameter: a packed C struct, its pointers filled in once addresses are known. */
+
+import { OperandError } from "./operand-error.ts";
+import { bytesOfType } from "./storage.ts";
+import type { View } from "./view.ts";
+
+export interface PointerSlot {
+  /** Byte offset of the pointer in the struct. */
+  readonly at: number;
+  readonly view: View;
+}
+
+/** A descriptor of a tensor for the copy engine (CUtensorMap), and the box of it that one copy takes. */
+export interface TensorMap {
+  readonly view: View;
+  /** Elements along each axis, the innermost first; that one's are neighbours in memory. */
+  readonly sizes: readonly number[];
+  /** In elements, of the axes behind the innermost; multiples of 16 bytes. */
+  readonly strides: readonly number[];
+  readonly box: readonly number[];
+}
+
+export interface TensorMapSlot extends TensorMap {
+  /** Byte offset of the descriptor in the struct. */
+  readonly at: number;
+}
+
+export interface ParamBlock {
+  /** Pointers and descriptors are zero until they are filled in. */
+  readonly bytes: Uint8Array;
+  readonly pointers: readonly PointerSlot[];
+  readonly tensorMaps?: readonly TensorMapSlot[] | undefined;
+}
+
+const tensorMapBytes = 128;
+
+/** All that is filled in once addresses are known. */
+export function addressesIn({ pointers, tensorMaps = [] }: ParamBlock): readonly PointerSlot[] {
+  return [...pointers, ...tensorMaps];
+}
+
+/** The same with other views in place of its own. */
+export function withViews(params: ParamBlock, viewOf: (view: View) => View): ParamBlock {
+  const moved = <Slot extends PointerSlot>(slot: Slot): Slot => ({ ...slot, view: viewOf(slot.view) });
+  return {
+    ...params,
+    pointers: params.pointers.map(moved),
+    tensorMaps: params.tensorMaps?.map(moved),
+  };
+}
+
+/** The kernels' limit on axes, after neighbouring ones are merged. */
+export const maxRank = 8;
+
+/**
+ * Writes fields in the order of the struct, each at its natural alignment, as a C compiler lays them out.
+ * A struct of the kernels has only pointers, 32-bit and 64-bit integers and floats, and arrays of these.
+ */
+export class ParamWriter {
+  #bytes = new Uint8Array(128);
+  #data = new DataView(this.#bytes.buffer);
+  #end = 0;
+  readonly #pointers: PointerSlot[] = [];
+  readonly #tensorMaps: TensorMapSlot[] = [];
+
+  /** Address of the view's first element; a null pointer for undefined. */
+  pointer(view: View | undefined): this {
+    const at = this.#reserve(8);
+    if (view !== undefined) this.#pointers.push({ at, view });
+    return this;
+  }
+
+  tensorMap(map: TensorMap): this {
+    this.#tensorMaps.push({ ...map, at: this.#reserve(tensorMapBytes) });
+    return this;
+  }
+
+  i32(...values: readonly number[]): this {
+    for (const value of values) {
+      if (!Number.isInteger(value) || value < -(2 ** 31) || value >= 2 ** 31) {
+        throw new OperandError(`${value} is no 32-bit integer, which is what its kernel counts in`);
+      }
+      // The place first: reserving may replace #data by a larger one.
+      const at = this.#reserve(4);
+      this.#data.setInt32(at, value, true);
+    }
+    return this;
+  }
+
+  i64(...values: readonly number[]): this {
+    for (const value of values) {
+      const at = this.#reserve(8);
+      this.#data.setBigInt64(at, BigInt(value), true);
+    }
+    return this;
+  }
+
+  f32(...values: readonly number[]): this {
+    for (const value of values) {
+      const at = this.#reserve(4);
+      this.#data.setFloat32(at, value, true);
+    }
+    return this;
+  }
+
+  /** An array of `length` 32-bit integers, filled up with `fill`. */
+  i32s(values: readonly number[], length: number, fill = 0): this {
+    if (values.length > length)
+      throw new RangeError(`tc-lint bug: ${values.length} values for ${length} fields`);
+    return this.i32(...Array.from({ length }, (_, index) => values[index] ?? fill));
+  }
+
+  done(): ParamBlock {
+    // The struct ends at a multiple of its largest field's alignment; 8 suits all.
+    const bytes = this.#bytes.slice(0, Math.ceil(this.#end / 8) * 8);
+    const tensorMaps = this.#tensorMaps.length > 0 ? this.#tensorMaps : undefined;
+    return { bytes, pointers: this.#pointers, tensorMaps };
+  }
+
+  #reserve(size: number): number {
+    const at = Math.ceil(this.#end / size) * size;
+    this.#end = at + size;
+    while (this.#end + 8 > this.#bytes.length) this.#grow();
+    return at;
+  }
+
+  #grow(): void {
+    const larger = new Uint8Array(2 * this.#bytes.length);
+    larger.set(this.#bytes);
+    this.#bytes = larger;
+    this.#data = new DataView(larger.buffer);
+  }
+}
+
+/** Byte offset of a view's first element in its buffer. */
+export function byteOffsetOf(view: View): number {
+  return view.offset * bytesOfType(view.type);
+}

@@ -1,0 +1,112 @@
+/** @file What a plan is: buffers, and steps over them in order. Plain data, so that it can be printed and sent to a process. */
+import type { ParamBlock } from "./params.ts";
+import type { DeviceBuffer, View } from "./view.ts";
+
+/** A kernel of a fatbin (`family`: kernels/<family>/<family>.cu), or of PTX text made for this plan. */
+export type KernelRef =
+  | { readonly kind: "built"; readonly family: string; readonly entry: string }
+  | { readonly kind: "ptx"; readonly text: string; readonly entry: string };
+
+export type Dim3 = readonly [number, number, number];
+
+export interface Launch {
+  readonly kernel: KernelRef;
+  readonly grid: Dim3;
+  readonly block: Dim3;
+  /** Dynamic shared memory. */
+  readonly sharedBytes: number;
+  readonly params: ParamBlock;
+  readonly reads: readonly View[];
+  readonly writes: readonly View[];
+  /** Blocks to a cluster (sm_90 and later); undefined for none. */
+  readonly cluster?: Dim3 | undefined;
+  /** Of the whole launch, where it is a product: multiply-adds count two. */
+  readonly flops?: number | undefined;
+  /** By the model that the kernel was chosen with; undefined: as `cost/predict.ts` prices a pass over memory. */
+  readonly predictedMicroseconds?: number | undefined;
+  /** For the printed plan: tile, variant, sizes. */
+  readonly detail?: string | undefined;
+}
+
+/** Sets bytes of a buffer to zero: for kernels that add into their output. */
+export interface Clear {
+  readonly view: View;
+}
+
+export type Action =
+  | { readonly kind: "launch"; readonly launch: Launch }
+  | { readonly kind: "clear"; readonly view: View };
+
+/** What an action reads and what it writes. */
+export function touched(action: Action): readonly [readonly View[], readonly View[]] {
+  return action.kind === "launch" ? [action.launch.reads, action.launch.writes] : [[], [action.view]];
+}
+
+export interface Step {
+  readonly action: Action;
+  /** The node it is for, as `labelOf` prints it, and its operator. */
+  readonly label: string;
+  readonly operator: string;
+}
+
+/** A constant buffer's content. */
+export interface Upload {
+  readonly buffer: DeviceBuffer;
+  readonly offsetBytes: number;
+  readonly sizeBytes: number;
+  /** Reads the bytes when they are wanted: weights may be larger than memory. */
+  readonly readInto: (offset: number, target: Uint8Array) => void;
+}
+
+export interface PlanPort {
+  readonly name: string;
+  readonly view: View;
+}
+
+export interface Plan {
+  readonly buffers: readonly DeviceBuffer[];
+  readonly uploads: readonly Upload[];
+  /** Once, after the uploads. */
+  readonly prepare: readonly Step[];
+  /** At every run. */
+  readonly steps: readonly Step[];
+  /** Row-major, of the model's own types: what the caller writes and reads. */
+  readonly inputs: readonly PlanPort[];
+  readonly outputs: readonly PlanPort[];
+}
+
+/** A GPU as planning sees it: no handle, so that plans are made without one. */
+export interface PlanTarget {
+  /** "9.0" is 90. */
+  readonly computeCapability: number;
+  readonly multiprocessors: number;
+  /** What one block may have, dynamic shared memory opted in. */
+  readonly sharedBytesPerBlock: number;
+  /** DRAM by its data sheet, 1e9 bytes a second; undefined: what GPUs of the architecture have (`cost/rates.ts`). */
+  readonly dramGBps?: number | undefined;
+  /** Boost clock; undefined likewise. */
+  readonly clockMHz?: number | undefined;
+}
+
+export const h200: PlanTarget = {
+  computeCapability: 90,
+  multiprocessors: 132,
+  sharedBytesPerBlock: 232_448,
+};
+
+/** The model asks for something that the runtime does not do. `operator` is what the list of unsupported ones counts. */
+export class PlanError extends Error {
+  override readonly name = "PlanError";
+  readonly operator: string;
+
+  constructor(operator: string, message: string) {
+    super(message);
+    this.operator = operator;
+  }
+}
+
+/** A tensor of more elements than kernels can count: the same model at smaller sizes may be planned. */
+export class PlanSizeError extends PlanError {}
+
+/** Values decide what they may not: elements of an input that are not known while planning. */
+export class DataError extends PlanError {}

@@ -1,0 +1,70 @@
+/** @file Launches of discrete Fourier transforms. */
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import { storageTypes } from "../../ir/storage.ts";
+import type { View } from "../../ir/view.ts";
+import { byStride, checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
+
+const threads = 256;
+/** The grid's second axis. */
+const mostRows = 32_768;
+
+export interface FourierRequest {
+  /** […, samples, …, 1 or 2]: real, or real and imaginary part. */
+  readonly input: View;
+  /** The input's shape but for `axis`, which has the bins, and the parts. */
+  readonly output: View;
+  readonly axis: number;
+  /** Points of the transform: samples that are missing are 0, further ones are not read. */
+  readonly length: number;
+  /** One factor a sample. */
+  readonly window: View | undefined;
+  readonly isInverse: boolean;
+  /** The input holds one half of a spectrum whose other half is its conjugate. */
+  readonly isMirrored: boolean;
+  readonly operator: string;
+}
+
+export function emitFourier(emitter: Emitter, request: FourierRequest): void {
+  const { input, output, axis, length, window, operator } = request;
+  const parts = input.shape.length - 1;
+  const others = input.shape.flatMap((size, at) =>
+    at === axis || at === parts ? [] : [{ size, strides: [input.strides[at] ?? 0, output.strides[at] ?? 0] }],
+  );
+  const outer = mergedAxes(byStride(others));
+  checkRank(outer, operator);
+  const rows = productOf(outer);
+  const bins = output.shape[axis] ?? 1;
+  if (rows * bins === 0) return;
+  const given = Math.min(input.shape[axis] ?? 0, length);
+  emitter.launch({
+    kernel: {
+      kind: "built",
+      family: "fourier",
+      entry: input.type === "float64" ? "fourier_f64" : "fourier_f32",
+    },
+    grid: [Math.ceil(bins / threads), Math.min(rows, mostRows), Math.ceil(rows / mostRows)],
+    block: [threads, 1, 1],
+    sharedBytes: 0,
+    params: new ParamWriter()
+      .pointer(input)
+      .pointer(window)
+      .pointer(output)
+      .i32(outer.length)
+      .i32s(sizesOf(outer), 8, 1)
+      .i32s(stridesAt(outer, 0), 8)
+      .i32s(stridesAt(outer, 1), 8)
+      .i32(rows, given, length, bins)
+      .i32(input.strides[axis] ?? 0, output.strides[axis] ?? 0, window?.strides[0] ?? 0)
+      .i32(input.strides[parts] ?? 0, output.strides[parts] ?? 0)
+      .i32(input.shape[parts] === 2 ? 1 : 0, output.shape[parts] === 2 ? 1 : 0)
+      .i32(request.isInverse ? 1 : 0, request.isMirrored ? 1 : 0)
+      .i32(storageTypes[input.type].code, storageTypes[output.type].code)
+      .i32(storageTypes[window?.type ?? "float32"].code)
+      .done(),
+    reads: window === undefined ? [input] : [input, window],
+    writes: [output],
+    detail: `${rows}x${length} to ${bins} bins`,
+  });
+}

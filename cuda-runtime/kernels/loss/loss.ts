@@ -1,0 +1,80 @@
+/** @file Launches of losses over classes. */
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import { storageTypes } from "../../ir/storage.ts";
+import { stridesOf, type View } from "../../ir/view.ts";
+import { checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
+
+const threads = 256;
+
+export interface LossRequest {
+  /** Scores [N, classes, …]. */
+  readonly input: View;
+  /** [N, …], integers. */
+  readonly labels: View;
+  /** [classes] */
+  readonly weights: View | undefined;
+  /** One loss a label, of the labels' shape. */
+  readonly losses: View;
+  /** The weight of each label, packed in the labels' shape, float32. */
+  readonly counts: View | undefined;
+  /** The logarithm of the softmax, of the scores' shape. */
+  readonly logarithms: View | undefined;
+  readonly isSoftmax: boolean;
+  /** Labels of this value count nothing. */
+  readonly ignored: number | undefined;
+  readonly operator: string;
+}
+
+export function emitLoss(emitter: Emitter, request: LossRequest): void {
+  const { input, labels, weights, losses, counts, logarithms, ignored, operator } = request;
+  const others = (view: View | undefined, at: number) => view?.strides[at === 0 ? 0 : at + 1] ?? 0;
+  // `counts` is packed: its strides keep the axes in the labels' order.
+  const packed = stridesOf(labels.shape);
+  const axes = mergedAxes(
+    labels.shape.map((size, at) => ({
+      size,
+      strides: [
+        others(input, at),
+        labels.strides[at] ?? 0,
+        losses.strides[at] ?? 0,
+        others(logarithms, at),
+        packed[at] ?? 0,
+      ],
+    })),
+  );
+  checkRank(axes, operator);
+  const positions = productOf(axes);
+  if (positions === 0) return;
+  const present = [losses, counts, logarithms].filter((view) => view !== undefined);
+  emitter.launch({
+    kernel: { kind: "built", family: "loss", entry: "loss_f32" },
+    grid: [Math.ceil(positions / (threads / 32)), 1, 1],
+    block: [threads, 1, 1],
+    sharedBytes: 0,
+    params: new ParamWriter()
+      .pointer(input)
+      .pointer(labels)
+      .pointer(weights)
+      .pointer(losses)
+      .pointer(counts)
+      .pointer(logarithms)
+      .i32(axes.length)
+      .i32s(sizesOf(axes), 8, 1)
+      .i32s(stridesAt(axes, 0), 8)
+      .i32s(stridesAt(axes, 1), 8)
+      .i32s(stridesAt(axes, 2), 8)
+      .i32s(stridesAt(axes, 3), 8)
+      .i32(positions, input.shape[1] ?? 1, input.strides[1] ?? 0, logarithms?.strides[1] ?? 0)
+      .i32(weights?.strides[0] ?? 0, request.isSoftmax ? 1 : 0)
+      .i32(ignored === undefined ? 0 : 1, ignored ?? 0)
+      .i32(storageTypes[input.type].code, storageTypes[labels.type].code)
+      .i32(storageTypes[weights?.type ?? "float32"].code, storageTypes[losses.type].code)
+      .i32(storageTypes[logarithms?.type ?? "float32"].code)
+      .done(),
+    reads: weights === undefined ? [input, labels] : [input, labels, weights],
+    writes: present,
+    detail: `${positions} labels of ${input.shape[1] ?? 1} classes`,
+  });
+}

@@ -1,0 +1,61 @@
+/** @file Launches of determinants and inverses of square matrices. */
+
+import type { Emitter } from "../../ir/emitter.ts";
+import { ParamWriter } from "../../ir/params.ts";
+import { storageTypes } from "../../ir/storage.ts";
+import type { View } from "../../ir/view.ts";
+import { checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
+
+const threads = 256;
+
+export interface MatrixRequest {
+  readonly kind: "determinant" | "inverse";
+  /** […, n, n] */
+  readonly input: View;
+  /** The same shape for an inverse, without the last two axes for a determinant. */
+  readonly output: View;
+  readonly operator: string;
+}
+
+export function emitMatrix(emitter: Emitter, { kind, input, output, operator }: MatrixRequest): void {
+  const rank = input.shape.length;
+  const size = input.shape[rank - 1] ?? 1;
+  const axes = input.shape.slice(0, -2).map((extent, at) => ({
+    size: extent,
+    strides: [input.strides[at] ?? 0, output.strides[at] ?? 0],
+  }));
+  const outer = mergedAxes(axes);
+  checkRank(outer, operator);
+  const matrices = productOf(outer);
+  if (matrices === 0 || (size === 0 && kind === "inverse")) return;
+  const isDouble = input.type === "float64";
+  const work = emitter.temporary(isDouble ? "float64" : "float32", [
+    matrices,
+    size,
+    kind === "inverse" ? 2 * size : size,
+  ]);
+  const matrixStrides = (view: View) =>
+    kind === "inverse" || view === input
+      ? [view.strides[rank - 2] ?? 0, view.strides[rank - 1] ?? 0]
+      : [0, 0];
+  emitter.launch({
+    kernel: { kind: "built", family: "matrix", entry: `${kind}_${isDouble ? "f64" : "f32"}` },
+    grid: [matrices, 1, 1],
+    block: [threads, 1, 1],
+    sharedBytes: 0,
+    params: new ParamWriter()
+      .pointer(input)
+      .pointer(work)
+      .pointer(output)
+      .i32(outer.length)
+      .i32s(sizesOf(outer), 8, 1)
+      .i32s(stridesAt(outer, 0), 8)
+      .i32s(stridesAt(outer, 1), 8)
+      .i32(size, ...matrixStrides(input), ...matrixStrides(output))
+      .i32(storageTypes[input.type].code, storageTypes[output.type].code)
+      .done(),
+    reads: [input],
+    writes: [work, output],
+    detail: `${matrices}x${size}x${size}`,
+  });
+}

@@ -1,0 +1,40 @@
+/** @file The passes over an instance of a graph, before any of it is lowered. */
+import type { Scope } from "../../src/facts/scope.ts";
+import type { Node, Value } from "../../src/ir/model.ts";
+import { LiveNodes } from "../graph/liveness.ts";
+import { recognisers } from "../patterns/index.ts";
+import type { Macro } from "../patterns/macro.ts";
+import { placeInConcats } from "./concat-layout.ts";
+import type { Frame } from "./frame.ts";
+import { type FusionGraph, listOperators } from "./fused.ts";
+import { fuseHorizontally } from "./horizontal-fusion.ts";
+
+/** `wanted`: the outputs that somebody reads, all unless given. */
+export function frameOf(scope: Scope, parent: Frame | undefined, wanted?: readonly Value[]): Frame {
+  const live = new LiveNodes(scope, wanted);
+  const graph: FusionGraph = { scope, live, macros: macrosOf(scope, live) };
+  const operators = fuseHorizontally(listOperators(graph), graph);
+  return {
+    ...graph,
+    slots: new Map(),
+    parent,
+    operators,
+    places: placeInConcats(operators, graph),
+    concats: new Map(),
+    done: new Set(),
+    inside: new Set(),
+    homes: new Map(),
+  };
+}
+
+/** Of those that overlap the first that is found. */
+function macrosOf(scope: Scope, live: LiveNodes): ReadonlyMap<Node, Macro> {
+  const macros = new Map<Node, Macro>();
+  for (const recognise of recognisers) {
+    for (const macro of recognise(scope)) {
+      if (macro.nodes.some((node) => macros.has(node)) || !live.isLive(macro.output)) continue;
+      for (const node of macro.nodes) macros.set(node, macro);
+    }
+  }
+  return macros;
+}

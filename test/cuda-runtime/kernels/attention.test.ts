@@ -1,0 +1,166 @@
+/** @file Attention: choice of tiles, packing of parameters, what the launches read and write. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
+import type { FloatStorage } from "../../../cuda-runtime/ir/storage.ts";
+import { expanded, permuted, sliced, type View } from "../../../cuda-runtime/ir/view.ts";
+import {
+  type AttentionRequest,
+  attentionBytes,
+  emitAttention,
+  emitScores,
+  unlimited,
+} from "../../../cuda-runtime/kernels/attention/attention.ts";
+import { chooseSplits, chooseTile, tensorTiles } from "../../../cuda-runtime/kernels/attention/tiles.ts";
+import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
+import { PlanEmitter } from "../../../cuda-runtime/plan/emitter.ts";
+
+const turing = { computeCapability: 75, multiprocessors: 40, sharedBytesPerBlock: 65_536 };
+const ada = { computeCapability: 89, multiprocessors: 128, sharedBytesPerBlock: 101_376 };
+
+function source(name: string): string {
+  return readFileSync(new URL(`../../../cuda-runtime/kernels/attention/${name}`, import.meta.url), "utf8");
+}
+
+interface Sizes {
+  readonly type?: FloatStorage;
+  readonly heads?: number;
+  readonly queries?: number;
+  readonly keys?: number;
+  readonly dim?: number;
+}
+
+/** Q, K and V side by side in rows, as one product makes them. */
+function launchesOf(sizes: Sizes, more: Partial<AttentionRequest> = {}, target = h200): Launch[] {
+  const { type = "float16", heads = 8, queries = 256, keys = queries, dim = 64 } = sizes;
+  const draft = new PlanDraft();
+  const emitter = new PlanEmitter(draft, target, false);
+  const part = (length: number, index: number) => {
+    const rows = draft.allocate("input", type, [2, length, 3, heads, dim]);
+    const one = sliced(rows, 2, index, 1);
+    return permuted(
+      { ...one, shape: one.shape.toSpliced(2, 1), strides: one.strides.toSpliced(2, 1) },
+      [0, 2, 1, 3],
+    );
+  };
+  emitAttention(emitter, {
+    q: part(queries, 0),
+    k: part(keys, 1),
+    v: part(keys, 2),
+    o: emitter.temporary(type, [2, heads, queries, dim], [0, 2, 1, 3]),
+    scale: 1 / 8,
+    softcap: 0,
+    position: 0,
+    left: unlimited,
+    right: unlimited,
+    emptyRows: "nan",
+    ...more,
+  });
+  return draft.finish().steps.flatMap(({ action }) => (action.kind === "launch" ? [action.launch] : []));
+}
+
+function entriesOf(launches: readonly Launch[]): string[] {
+  return launches.map(({ kernel }) => kernel.entry);
+}
+
+describe("tiles of attention", () => {
+  it("are the entries of attention.cu", () => {
+    const text = source("attention.cu");
+    const listed = [
+      ...text.matchAll(/^TENSOR_ATTENTION\((\d+), (\d), (\d+), \w+, (plain|masked), \w+\)$/gm),
+    ].map(([, headDim, rowTiles, keys, form]) => `${headDim} ${rowTiles} ${keys} ${form}`);
+    const known = tensorTiles.flatMap(({ headDim, rowTiles, keys, isPlain, isMasked }) => [
+      ...(isPlain ? [`${headDim} ${rowTiles} ${keys} plain`] : []),
+      ...(isMasked ? [`${headDim} ${rowTiles} ${keys} masked`] : []),
+    ]);
+    expect(listed.length).toBeGreaterThan(0);
+    expect(known.sort()).toEqual(listed.sort());
+  });
+
+  it("hold the head, and fit into shared memory", () => {
+    for (const target of [h200, ada, turing]) {
+      for (const isMasked of [false, true]) {
+        for (const dim of [8, 33, 64, 72, 128, 200, 256]) {
+          const tile = chooseTile({ blocks: 64, queries: 500, keys: 500, dim, isMasked }, target);
+          if (tile === undefined) continue;
+          expect(tile.headDim).toBeGreaterThanOrEqual(dim);
+          expect(tile.sharedBytes).toBeLessThanOrEqual(target.sharedBytesPerBlock);
+        }
+      }
+    }
+    expect(chooseTile({ blocks: 8, queries: 64, keys: 64, dim: 256, isMasked: true }, h200)?.headDim).toBe(
+      256,
+    );
+    expect(
+      chooseTile({ blocks: 8, queries: 64, keys: 64, dim: 256, isMasked: true }, turing),
+    ).toBeUndefined();
+  });
+
+  it("are larger where there is work for the whole GPU", () => {
+    const size = { queries: 2048, keys: 2048, dim: 64, isMasked: false };
+    expect(chooseTile({ ...size, blocks: 64 }, h200)?.queries).toBe(128);
+    expect(chooseTile({ ...size, blocks: 2 }, h200)?.queries).toBe(64);
+  });
+
+  it("split keys for few queries alone", () => {
+    const size = { queries: 1, keys: 8192, dim: 128, isMasked: false };
+    const few = { ...size, blocks: 8 };
+    const tile = chooseTile(few, h200);
+    if (tile === undefined) throw new Error("no tile");
+    expect(chooseSplits(few, tile, h200)).toBe(16);
+    expect(chooseSplits({ ...size, blocks: 200 }, tile, h200)).toBe(1);
+    expect(chooseSplits({ ...few, keys: 300 }, tile, h200)).toBe(1);
+  });
+});
+
+describe("launches of attention", () => {
+  it("pack the struct of params.cuh", () => {
+    expect(source("params.cuh")).toContain(`sizeof(AttentionParams) == ${attentionBytes}`);
+    for (const sizes of [{}, { type: "float32" }, { queries: 1, keys: 4096 }] as const) {
+      for (const { params } of launchesOf(sizes)) expect(params.bytes.length).toBe(attentionBytes);
+    }
+  });
+
+  it("take heads of a merged product without a copy", () => {
+    expect(entriesOf(launchesOf({}))).toEqual(["attention_f16_d64_m1_plain"]);
+    expect(entriesOf(launchesOf({ type: "bfloat16", dim: 40 }))).toEqual(["attention_bf16_d48_m1_plain"]);
+    expect(entriesOf(launchesOf({ type: "float32", dim: 40 }))).toEqual(["attention_plain_d64"]);
+    expect(entriesOf(launchesOf({ type: "bfloat16" }, {}, turing))).toEqual(["attention_plain_d64"]);
+  });
+
+  it("copy rows that are not aligned, and pad odd results", () => {
+    const entries = entriesOf(launchesOf({ dim: 33 }));
+    expect(entries.filter((entry) => entry.startsWith("attention_"))).toEqual(["attention_f16_d48_m1_plain"]);
+    expect(entries).toHaveLength(5);
+  });
+
+  it("use the masked kernel for whatever changes scores", () => {
+    const emitter = new PlanEmitter(new PlanDraft(), h200, false);
+    const bias: View = expanded(emitter.temporary("float32", [1, 1, 1, 256, 256]), [2, 1, 8, 256, 256]);
+    for (const more of [{ bias }, { softcap: 30 }, { scale: -1 }]) {
+      expect(entriesOf(launchesOf({}, more))).toEqual(["attention_f16_d64_m1_masked"]);
+    }
+  });
+
+  it("sum splits behind the last of them", () => {
+    const [first, second] = launchesOf({ queries: 1, keys: 4096 });
+    expect(second?.kernel.entry).toBe("attention_combine");
+    expect(second?.reads).toEqual(first?.writes);
+  });
+
+  it("write scores on request", () => {
+    const draft = new PlanDraft();
+    const emitter = new PlanEmitter(draft, h200, false);
+    const [q, k] = [
+      [1, 2, 9, 8],
+      [1, 2, 30, 8],
+    ].map((shape) => draft.allocate("input", "float32", shape));
+    if (q === undefined || k === undefined) throw new Error("no operands");
+    const scores = emitter.temporary("float32", [1, 2, 9, 30]);
+    const rest = { scale: 1, softcap: 0, position: 0, left: unlimited, right: 0, emptyRows: "zero" } as const;
+    emitScores(emitter, { q, k, ...rest }, scores, "weights");
+    const [step] = draft.finish().steps;
+    expect(step?.action.kind === "launch" && step.action.launch.writes).toEqual([scores]);
+    expect(step?.action.kind === "launch" && step.action.launch.params.bytes.length).toBe(attentionBytes);
+  });
+});

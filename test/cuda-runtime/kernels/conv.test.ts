@@ -1,0 +1,330 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { Emitter } from "../../../cuda-runtime/ir/emitter.ts";
+import { plainEpilogue } from "../../../cuda-runtime/ir/epilogue.ts";
+import { h200, type Launch, type PlanTarget } from "../../../cuda-runtime/ir/step.ts";
+import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
+import { channelsLastOrder, sliced, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
+import {
+  type ConvProblem,
+  type ConvSource,
+  chooseConv,
+  convChoices,
+  describeConv,
+} from "../../../cuda-runtime/kernels/conv/choose.ts";
+import { type ConvRequest, emitConv } from "../../../cuda-runtime/kernels/conv/conv.ts";
+import { positionStride, spatialOf, vectorWidth } from "../../../cuda-runtime/kernels/conv/spatial.ts";
+import { convTiles, sharedBytesOf } from "../../../cuda-runtime/kernels/conv/table.ts";
+import { emitConvTranspose, phasesOf } from "../../../cuda-runtime/kernels/conv/transposed.ts";
+import { emitDeformConv, emitIntegerConv } from "../../../cuda-runtime/kernels/directconv/directconv.ts";
+import { emitPool } from "../../../cuda-runtime/kernels/pool/pool.ts";
+import { emitRoiPool, emitUnpool } from "../../../cuda-runtime/kernels/pool/unpool-roi.ts";
+
+let nextId = 0;
+
+function view(type: StorageType, shape: readonly number[], order?: readonly number[]): View {
+  const buffer = { id: nextId++, kind: "temporary", bytes: 1 << 30, name: "" } as const;
+  return { buffer, type, shape, strides: stridesOf(shape, order), offset: 0 };
+}
+
+function nhwc(type: StorageType, shape: readonly number[]): View {
+  return view(type, shape, channelsLastOrder(shape.length));
+}
+
+function recorder(target = h200): { launches: Launch[]; copies: [View, View][]; emitter: Emitter } {
+  const launches: Launch[] = [];
+  const copies: [View, View][] = [];
+  const unexpected = (): never => {
+    throw new Error("not expected of a convolution");
+  };
+  const emitter: Emitter = {
+    target,
+    tf32: false,
+    launch: (launch) => void launches.push(launch),
+    temporary: (type, shape, order) => view(type, shape, order),
+    constant: (type, shape) => view(type, shape),
+    clear: () => {},
+    copy: (from, to) => void copies.push([from, to]),
+    packed: (from, { order, type = from.type } = {}) => view(type, from.shape, order),
+    evaluate: unexpected,
+    evaluateInto: unexpected,
+    isConstant: () => false,
+  };
+  return { launches, copies, emitter };
+}
+
+function requestOf(changes: Partial<ConvRequest> = {}): ConvRequest {
+  return {
+    x: nhwc("float16", [2, 64, 28, 28]),
+    w: view("float16", [128, 64, 3, 3]),
+    to: nhwc("float16", [2, 128, 28, 28]),
+    strides: [1, 1],
+    dilations: [1, 1],
+    pads: [1, 1],
+    groups: 1,
+    epilogue: plainEpilogue,
+    ...changes,
+  };
+}
+
+function emitted(changes: Partial<ConvRequest> = {}) {
+  const { launches, copies, emitter } = recorder();
+  emitConv(emitter, requestOf(changes));
+  return { entries: launches.map(({ kernel }) => kernel.entry), launches, copies };
+}
+
+/** What the struct of a kernel's source says that it is as large as. */
+function declaredBytes(file: string, struct: string): number {
+  const source = readFileSync(new URL(`../../../cuda-runtime/kernels/${file}`, import.meta.url), "utf8");
+  return Number(new RegExp(`sizeof\\(${struct}\\) == (\\d+)`).exec(source)?.[1]);
+}
+
+describe("parameters fill the structs of the kernels", () => {
+  const entryOf = (launches: readonly Launch[], prefix: string) =>
+    launches.find(({ kernel }) => kernel.entry.startsWith(prefix))?.params.bytes.length;
+
+  it("of products, weights and depthwise kernels", () => {
+    const { launches } = emitted();
+    expect(entryOf(launches, "conv_f16")).toBe(declaredBytes("conv/params.cuh", "ConvParams"));
+    expect(entryOf(launches, "conv_pack")).toBe(declaredBytes("conv/pack-reduce.cuh", "PackParams"));
+    const depthwise = emitted({
+      w: view("float16", [64, 1, 3, 3]),
+      groups: 64,
+      to: nhwc("float16", [2, 64, 28, 28]),
+    });
+    expect(entryOf(depthwise.launches, "depthwise")).toBe(
+      declaredBytes("depthwise/params.cuh", "DepthwiseParams"),
+    );
+  });
+
+  it("of pools and of direct kernels", () => {
+    const { launches, emitter } = recorder();
+    const x = nhwc("float32", [1, 8, 6, 6]);
+    const ones = [1, 1];
+    const zeros = [0, 0];
+    emitPool(emitter, {
+      ...{ kind: "max", x, to: x, kernel: ones, strides: ones, dilations: ones },
+      ...{ padsBegin: zeros, padsEnd: zeros },
+    });
+    emitUnpool(emitter, { x, indices: view("int64", x.shape), to: x, counted: x.shape });
+    emitRoiPool(emitter, {
+      ...{ entry: "pool_roi_align", x, regions: view("float32", [1, 4]), batches: undefined, to: x },
+      ...{ isMax: false, sampling: 0, scale: 1, shift: 0, minOne: false },
+    });
+    const window = { strides: ones, dilations: ones, pads: zeros, groups: 1 };
+    const codes = view("uint8", [1, 8, 6, 6]);
+    const wZero = undefined;
+    emitIntegerConv(emitter, {
+      x: codes,
+      w: codes,
+      xZero: undefined,
+      wZero,
+      to: view("int32", x.shape),
+      ...window,
+    });
+    emitDeformConv(emitter, {
+      ...{
+        x,
+        w: view("float32", [8, 8, 1, 1]),
+        offsets: x,
+        mask: undefined,
+        bias: undefined,
+        to: x,
+        sets: 1,
+      },
+      ...window,
+    });
+    expect(launches.map(({ params }) => params.bytes.length)).toEqual([
+      declaredBytes("pool/window.cuh", "PoolParams"),
+      declaredBytes("pool/unpool-roi.cuh", "UnpoolParams"),
+      declaredBytes("pool/unpool-roi.cuh", "RegionParams"),
+      declaredBytes("directconv/directconv.cu", "IntegerConvParams"),
+      declaredBytes("directconv/directconv.cu", "DeformConvParams"),
+    ]);
+  });
+});
+
+describe("the table", () => {
+  const source = readFileSync(new URL("../../../cuda-runtime/kernels/conv/conv.cu", import.meta.url), "utf8");
+
+  it("names the entries of the source, and no others", () => {
+    const halves = [...source.matchAll(/(?:IMPLICIT|GATHER)\(NAME##(\w+), MATH/g)].map(
+      ([, name = ""]) => name,
+    );
+    const others = [...source.matchAll(/^(?:IMPLICIT|GATHER)\((\w+), (?:Tf32|Float32)Math/gm)];
+    const entries = [
+      ...["f16", "bf16"].flatMap((math) => halves.map((name) => `conv_${math}${name}`)),
+      ...others.map(([, name = ""]) => `conv_${name}`),
+    ];
+    const rows = convTiles.filter(({ family }) => family === "conv");
+    expect(rows.map(({ entry }) => entry).sort()).toEqual(entries.sort());
+  });
+
+  it("has the tiles that the source has", () => {
+    const shared = convTiles.filter(
+      ({ family, math, grain }) => family === "conv" && math === "f16" && grain === 16,
+    );
+    expect(shared.length).toBeGreaterThan(8);
+    for (const { entry, rows, filters, chunks, stages, warps, blocks } of shared) {
+      const numbers = [rows, filters, chunks, stages, ...warps].join(", ");
+      const pattern = new RegExp(
+        `IMPLICIT\\(NAME##${entry.replace("conv_f16", "")}, MATH, ${numbers}, \\d+, ${blocks}\\)`,
+      );
+      expect(source).toMatch(pattern);
+    }
+  });
+
+  it("has a kernel of each arithmetic for every source on the smallest shared memory", () => {
+    const small = convTiles.filter((tile) => sharedBytesOf(tile) <= 65_536);
+    expect(new Set(small.map(({ math }) => math))).toEqual(new Set(["f16", "bf16", "tf32", "f32"]));
+  });
+});
+
+/** No kernels of its own: what every architecture from sm_80 on has. */
+const ampere: PlanTarget = { ...h200, computeCapability: 80 };
+const aligned: ConvSource = { type: "float16", grain: 16, canGather: true };
+
+function problem(rows: number, filters: number, channels: number, taps: number, groups = 1): ConvProblem {
+  const inputBytes = 2 * rows * channels * groups;
+  return {
+    math: "f16",
+    rows,
+    filters,
+    channels,
+    groups,
+    taps,
+    inputBytes,
+    outputBytes: 2 * rows * filters * groups,
+  };
+}
+
+describe("the choice", () => {
+  const choose = (of: ConvProblem, source = aligned) => {
+    const choice = chooseConv(of, source, ampere);
+    return choice && describeConv(choice);
+  };
+
+  it("takes large tiles for large products and splits for few positions", () => {
+    expect(choose(problem(100_352, 256, 128, 9))).toBe("f16 256x128, 4 stages");
+    expect(choose(problem(49, 512, 512, 9))).toMatch(/splits$/);
+    expect(choose(problem(802_816, 32, 16, 9))).toBe("f16 128x32, 4 stages");
+  });
+
+  it("gathers a few channels, copies many odd ones, reads even ones directly where little is to be won", () => {
+    expect(choose(problem(401_408, 64, 3, 49), { ...aligned, grain: 0 })).toMatch(/gathered$/);
+    expect(choose(problem(100_352, 255, 255, 9), { ...aligned, grain: 0 })).toMatch(/x copied$/);
+    expect(choose(problem(3136, 50, 50, 9), { ...aligned, grain: 4 })).toMatch(/by 4 bytes/);
+  });
+
+  it("computes several small groups at once", () => {
+    expect(choose(problem(25_088, 8, 8, 9, 32))).toMatch(/groups at once$/);
+  });
+
+  it("never splits into more parts than there are steps", () => {
+    for (const { splits, stepsPerSplit, tile } of convChoices(problem(49, 64, 8, 9), aligned, h200)) {
+      const steps = Math.ceil(9 / tile.chunks);
+      if (tile.grain > 0) expect((splits - 1) * stepsPerSplit).toBeLessThan(Math.max(1, steps));
+    }
+  });
+
+  it("leaves out what shared memory does not hold", () => {
+    const turing = { computeCapability: 75, multiprocessors: 40, sharedBytesPerBlock: 65_536 };
+    for (const { tile } of convChoices(problem(5000, 128, 64, 9), aligned, turing)) {
+      expect(sharedBytesOf(tile)).toBeLessThanOrEqual(65_536);
+    }
+  });
+});
+
+describe("emitted convolutions", () => {
+  it("pack weights and launch one product", () => {
+    expect(emitted().entries).toEqual(["conv_pack", expect.stringMatching(/^conv_f16_/)]);
+  });
+
+  it("of one tap are products of matrices", () => {
+    const { entries } = emitted({ w: view("float16", [128, 64, 1, 1]), pads: [0, 0] });
+    expect(entries.every((entry) => !entry.startsWith("conv_"))).toBe(true);
+  });
+
+  it("of no output launch nothing", () => {
+    expect(emitted({ to: nhwc("float16", [0, 128, 28, 28]) }).launches).toEqual([]);
+  });
+
+  it("copy odd channels into padded memory, without the padding", () => {
+    const { copies } = emitted({
+      x: nhwc("float16", [8, 255, 56, 56]),
+      w: view("float16", [128, 255, 3, 3]),
+      to: nhwc("float16", [8, 128, 56, 56]),
+    });
+    const [[, to] = []] = copies;
+    expect(to?.shape).toEqual([8, 1, 255, 56, 56]);
+    expect(to?.strides[4]).toBe(256);
+  });
+
+  it("run bfloat16 on CUDA cores where Tensor Cores have none", () => {
+    const { launches, emitter } = recorder({ ...h200, computeCapability: 75 });
+    emitConv(emitter, requestOf({ x: nhwc("bfloat16", [2, 64, 28, 28]) }));
+    expect(launches.map(({ kernel }) => kernel.entry)).toContainEqual(expect.stringMatching(/^conv_f32_/));
+  });
+
+  it("transposed by 2 along two axes are four plain ones", () => {
+    const { launches, emitter } = recorder();
+    emitConvTranspose(emitter, {
+      ...requestOf({ to: nhwc("float16", [2, 32, 56, 56]) }),
+      w: view("float16", [64, 32, 4, 4]),
+      strides: [2, 2],
+    });
+    expect(launches.filter(({ kernel }) => kernel.entry.startsWith("conv_f16")).length).toBe(4);
+  });
+});
+
+describe("phases of a transposed convolution", () => {
+  it.each([
+    [11, 3, 2, 1, 1],
+    [36, 4, 4, 6, 2],
+    [14, 2, 3, 1, 0],
+    [9, 5, 1, 2, 4],
+    [1, 2, 2, 1, 0],
+  ])("%i positions, %i taps, stride %i, dilation %i, pad %i", (output, taps, stride, dilation, pad) => {
+    const reached = new Map<string, number>();
+    for (const { start, count, lastTap, tapStep, taps: used, dilation: step, pad: front } of phasesOf(
+      output,
+      taps,
+      stride,
+      dilation,
+      pad,
+    )) {
+      for (let q = 0; q < count; q++) {
+        for (let i = 0; i < used; i++)
+          reached.set(`${start + stride * q} ${lastTap - tapStep * i}`, q - front + i * step);
+      }
+    }
+    const expected = new Map<string, number>();
+    for (let at = 0; at < output; at++) {
+      for (let tap = 0; tap < taps; tap++) {
+        const from = (at + pad - tap * dilation) / stride;
+        if (Number.isInteger(from)) expected.set(`${at} ${tap}`, from);
+      }
+    }
+    expect(new Map([...reached].sort())).toEqual(new Map([...expected].sort()));
+  });
+});
+
+describe("views in three spatial axes", () => {
+  it("know one stride between positions", () => {
+    const whole = nhwc("float16", [2, 16, 5, 6]);
+    expect(positionStride(spatialOf(whole))).toBe(16);
+    expect(positionStride(spatialOf(sliced(whole, 1, 4, 8)))).toBe(16);
+    expect(positionStride(spatialOf(sliced(whole, 3, 0, 3, 2)))).toBe(32);
+    expect(positionStride(spatialOf(sliced(whole, 3, 0, 3)))).toBe(0);
+    expect(positionStride(spatialOf(view("float16", [2, 16, 5, 6])))).toBe(0);
+    expect(positionStride(spatialOf(view("float16", [1, 16, 5, 6])))).toBe(1);
+  });
+
+  it("know how many channels are stored at once", () => {
+    const whole = nhwc("float16", [2, 16, 5, 6]);
+    expect(vectorWidth(spatialOf(whole), 16)).toBe(8);
+    expect(vectorWidth(spatialOf(sliced(whole, 1, 2, 8)), 8)).toBe(2);
+    expect(vectorWidth(spatialOf(nhwc("float16", [2, 15, 5, 6])), 15)).toBe(1);
+    expect(vectorWidth(spatialOf(view("float16", [2, 16, 5, 6])), 16)).toBe(1);
+  });
+});
