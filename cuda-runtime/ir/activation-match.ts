@@ -1,32 +1,35 @@
 /** @file Which activation an expression of one number is, by its values: exporters write each of them in many ways. */
+import { activations, type Activation as Curve, numberAlgebra } from "../../src/ir/activations.ts";
 
 import { type Activation, type ActivationKind, noActivation } from "./epilogue.ts";
 import type { Expr } from "./expr.ts";
 import { evaluateExpr } from "./expr-evaluate.ts";
 import { erfValue } from "./expr-value.ts";
 
-type Formula = (x: number, a: number, b: number) => number;
-
-const sigmoid = (x: number) => 1 / (1 + Math.exp(-x));
-const clip = (x: number, low: number, high: number) => Math.min(Math.max(x, low), high);
+const numbers = numberAlgebra(erfValue);
 
 /** As kernels/common/activation.cuh computes them. */
-const formulas: Readonly<Record<ActivationKind, Formula>> = {
-  none: (x) => x,
-  relu: (x) => Math.max(x, 0),
-  clip,
-  leakyRelu: (x, a) => (x < 0 ? a * x : x),
-  sigmoid,
-  tanh: Math.tanh,
-  silu: (x, a) => x * sigmoid(a * x),
-  gelu: (x) => 0.5 * x * (1 + erfValue(x * Math.SQRT1_2)),
-  geluTanh: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
-  hardSigmoid: (x, a, b) => clip(a * x + b, 0, 1),
-  hardSwish: (x, a, b) => x * clip(a * x + b, 0, 1),
-  elu: (x, a) => (x < 0 ? a * Math.expm1(x) : x),
-  softplus: (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x))),
-  affine: (x, a, b) => a * x + b,
+const formulas: Readonly<Record<ActivationKind, Curve | undefined>> = {
+  none: undefined,
+  relu: activations.Relu,
+  clip: activations.Clip,
+  leakyRelu: activations.LeakyRelu,
+  sigmoid: activations.Sigmoid,
+  tanh: activations.Tanh,
+  silu: activations.Swish,
+  gelu: activations.Gelu,
+  geluTanh: activations.GeluTanh,
+  hardSigmoid: activations.HardSigmoid,
+  hardSwish: activations.HardSwish,
+  elu: activations.Elu,
+  softplus: activations.Softplus,
+  affine: activations.Affine,
 };
+
+function valueOf(kind: ActivationKind, x: number, a: number, b: number): number {
+  const curve = formulas[kind];
+  return curve === undefined ? x : curve.formula(numbers, x, a, b);
+}
 
 /** Odd numbers on purpose: no formula changes its branch at one of them. */
 const samples = [
@@ -96,7 +99,7 @@ export function matchActivation(expr: Expr, leaf: Expr): Activation | undefined 
   for (const kind of preference) {
     for (const [a, b] of guesses[kind](f)) {
       if (Number.isNaN(a) || Number.isNaN(b)) continue;
-      if (samples.every((x, index) => isClose(values[index] ?? Number.NaN, formulas[kind](x, a, b), x))) {
+      if (samples.every((x, index) => isClose(values[index] ?? Number.NaN, valueOf(kind, x, a, b), x))) {
         return { kind, a, b };
       }
     }

@@ -1,93 +1,58 @@
 /** @file Activations of ai.onnx and com.microsoft. */
 
+import { type Activation, type ActivationName, activations } from "../../src/ir/activations.ts";
+import { keysOf } from "../../src/ops/elementwise/curves.ts";
 import type { Expr } from "../ir/expr.ts";
-import { add, binary, compare, divide, like, load, multiply, select, unary } from "../ir/expr-build.ts";
+import { expressions } from "../ir/expr-algebra.ts";
+import { add, like, load, multiply } from "../ir/expr-build.ts";
 import { elementCount, sliced } from "../ir/view.ts";
-import type { Lower, LowerContext, LowerTable } from "./context.ts";
+import type { Lower, LowerTable } from "./context.ts";
 import { argument, elementwise, onOne, onTwo, operand, setResult } from "./elementwise-operands.ts";
 
-function parameter(context: LowerContext, name: string, fallback: number): number {
-  return context.float(name) ?? fallback;
+/** The activation as an expression, its parameters given or the operator's own. */
+export function activated({ formula, defaults }: Activation, x: Expr, a?: number, b?: number): Expr {
+  return formula(expressions, x, a ?? defaults[0] ?? 0, b ?? defaults[1] ?? 0);
 }
 
-function scaled(x: Expr, factor: number): Expr {
-  return multiply(x, like(x, factor));
-}
+/** By operators of the same name: the attributes that are the formula's parameters. */
+const attributes = {
+  Celu: ["alpha"],
+  Elu: ["alpha"],
+  HardSigmoid: ["alpha", "beta"],
+  HardSwish: [],
+  LeakyRelu: ["alpha"],
+  Mish: [],
+  Relu: [],
+  Selu: ["alpha", "gamma"],
+  Shrink: ["bias", "lambd"],
+  Sigmoid: [],
+  Softplus: [],
+  Softsign: [],
+  Swish: ["alpha"],
+  Tanh: [],
+  ThresholdedRelu: ["alpha"],
+} as const satisfies Readonly<Partial<Record<ActivationName, readonly string[]>>>;
 
-function shifted(x: Expr, distance: number): Expr {
-  return add(x, like(x, distance));
-}
-
-function isBelow(x: Expr, limit: number): Expr {
-  return compare("lt", x, like(x, limit));
-}
-
-function clamped(x: Expr, low: number, high: number): Expr {
-  return binary("min", binary("max", x, like(x, low)), like(x, high));
-}
-
-/** e^x - 1. */
-function expMinusOne(x: Expr): Expr {
-  return shifted(unary("exp", x), -1);
-}
-
-function hardSigmoid(x: Expr, alpha: number, beta: number): Expr {
-  return clamped(shifted(scaled(x, alpha), beta), 0, 1);
-}
-
-/** max(x, 0) + log(1 + t), t = e^-|x|; the logarithm's lost digits of t are put back. */
-function softplus(x: Expr): Expr {
-  const t = unary("exp", unary("neg", unary("abs", x)));
-  const u = shifted(t, 1);
-  const kept = shifted(u, -1);
-  const corrected = multiply(unary("log", u), divide(t, kept));
-  const tail = select(compare("eq", kept, like(kept, 0)), t, corrected);
-  return add(binary("max", x, like(x, 0)), tail);
-}
-
-export function swish(x: Expr, alpha: number): Expr {
-  return multiply(x, unary("sigmoid", scaled(x, alpha)));
-}
-
-/** x tanh(softplus(x)) = x n/(n + 2), n = e^x (e^x + 2). */
-function mish(x: Expr): Expr {
-  const power = unary("exp", binary("min", x, like(x, 20)));
-  const n = multiply(power, shifted(power, 2));
-  return multiply(x, divide(n, shifted(n, 2)));
-}
-
-export function gelu(x: Expr): Expr {
-  const erf = unary("erf", scaled(x, Math.SQRT1_2));
-  return multiply(scaled(x, 0.5), shifted(erf, 1));
-}
-
-export function geluTanh(x: Expr): Expr {
-  const cube = multiply(multiply(x, x), x);
-  const inner = scaled(add(x, scaled(cube, 0.044715)), Math.sqrt(2 / Math.PI));
-  return multiply(scaled(x, 0.5), shifted(unary("tanh", inner), 1));
-}
-
-function celu(x: Expr, alpha: number): Expr {
-  const below = scaled(expMinusOne(divide(x, like(x, alpha))), alpha);
-  return add(binary("max", x, like(x, 0)), binary("min", below, like(x, 0)));
-}
-
-function shrink(x: Expr, bias: number, lambda: number): Expr {
-  const above = select(compare("gt", x, like(x, lambda)), shifted(x, -bias), like(x, 0));
-  return select(isBelow(x, -lambda), shifted(x, bias), above);
-}
+const plainActivations: LowerTable = Object.fromEntries(
+  keysOf(attributes).map((name) => {
+    const [a = "", b = ""]: readonly string[] = attributes[name];
+    return [name, onOne((x, context) => activated(activations[name], x, context.float(a), context.float(b)))];
+  }),
+);
 
 const approximateGelu = onOne((x, context) => {
   const approximate = context.string("approximate") ?? "none";
-  if (approximate === "tanh") return geluTanh(x);
-  return approximate === "none" ? gelu(x) : context.fail(`approximate is "${approximate}"`);
+  if (approximate === "tanh") return activated(activations.GeluTanh, x);
+  return approximate === "none"
+    ? activated(activations.Gelu, x)
+    : context.fail(`approximate is "${approximate}"`);
 });
 
 /** An optional bias is added first. */
 const fastGelu = elementwise((args, context) => {
   const x = argument(args, 0, context);
   const bias = args[1];
-  return geluTanh(bias === undefined ? x : add(x, bias));
+  return activated(activations.GeluTanh, bias === undefined ? x : add(x, bias));
 });
 
 /** X + bias; the first half of the last axis times the gelu of the second. */
@@ -102,7 +67,7 @@ const biasSplitGelu: Lower = (context) => {
   if (elementCount(context.inputShape(1)) !== 2 * width) context.fail("has a bias that is not one a column");
   const value = add(half(0, 0), half(1, 0));
   const gate = add(half(0, width), half(1, width));
-  setResult(context, multiply(value, gelu(gate)));
+  setResult(context, multiply(value, activated(activations.Gelu, gate)));
 };
 
 /** Neither trains: elements are kept. Bias, then residual, are optional inputs. */
@@ -122,48 +87,27 @@ const imageScaler = onOne((x, context) => {
   const channels = shape[1] ?? 1;
   if (bias.length !== channels) return context.fail(`has ${bias.length} biases for ${channels} channels`);
   const list = context.constant("float32", [channels, ...shape.slice(2).map(() => 1)], bias);
-  return add(scaled(x, parameter(context, "scale", 1)), load(list));
+  return add(multiply(x, like(x, context.float("scale") ?? 1)), load(list));
 });
 
 /** Attributes' defaults are the operators' own. */
 export const activationLowerings: LowerTable = {
-  Celu: onOne((x, context) => celu(x, parameter(context, "alpha", 1))),
-  Elu: onOne((x, context) =>
-    select(isBelow(x, 0), scaled(expMinusOne(x), parameter(context, "alpha", 1)), x),
-  ),
+  ...plainActivations,
   Gelu: approximateGelu,
-  HardSigmoid: onOne((x, context) =>
-    hardSigmoid(x, parameter(context, "alpha", 0.2), parameter(context, "beta", 0.5)),
+  SwiGLU: onTwo((gate, value, context) =>
+    multiply(activated(activations.Swish, gate, context.float("alpha")), value),
   ),
-  HardSwish: onOne((x) => multiply(x, hardSigmoid(x, 1 / 6, 0.5))),
-  LeakyRelu: onOne((x, context) => select(isBelow(x, 0), scaled(x, parameter(context, "alpha", 0.01)), x)),
-  Mish: onOne(mish),
-  Relu: onOne((x) => binary("max", x, like(x, 0))),
-  Selu: onOne((x, context) => {
-    const gamma = parameter(context, "gamma", 1.0507010221481323);
-    const alpha = parameter(context, "alpha", 1.6732631921768188);
-    return select(isBelow(x, 0), scaled(expMinusOne(x), gamma * alpha), scaled(x, gamma));
-  }),
-  Shrink: onOne((x, context) => shrink(x, parameter(context, "bias", 0), parameter(context, "lambd", 0.5))),
-  Sigmoid: onOne((x) => unary("sigmoid", x)),
-  Softplus: onOne(softplus),
-  Softsign: onOne((x) => divide(x, shifted(unary("abs", x), 1))),
-  Swish: onOne((x, context) => swish(x, parameter(context, "alpha", 1))),
-  SwiGLU: onTwo((gate, value, context) => multiply(swish(gate, parameter(context, "alpha", 1)), value)),
-  Tanh: onOne((x) => unary("tanh", x)),
-  ThresholdedRelu: onOne((x, context) => {
-    const alpha = parameter(context, "alpha", 1);
-    return select(compare("gt", x, like(x, alpha)), x, like(x, 0));
-  }),
   ImageScaler: imageScaler,
   "com.microsoft::BiasAdd": elementwise((args, context) =>
     args.slice(1).reduce((sum, arg) => add(sum, arg), argument(args, 0, context)),
   ),
-  "com.microsoft::BiasGelu": onTwo((x, bias) => gelu(add(x, bias))),
+  "com.microsoft::BiasGelu": onTwo((x, bias) => activated(activations.Gelu, add(x, bias))),
   "com.microsoft::BiasDropout": biasDropout,
   "com.microsoft::FastGelu": fastGelu,
-  "com.microsoft::Gelu": onOne((x) => gelu(x)),
-  "com.microsoft::QuickGelu": onOne((x, context) => swish(x, parameter(context, "alpha", 1.702))),
+  "com.microsoft::Gelu": onOne((x) => activated(activations.Gelu, x)),
+  "com.microsoft::QuickGelu": onOne((x, context) =>
+    activated(activations.Swish, x, context.float("alpha") ?? 1.702),
+  ),
 };
 
 /** Not element by element of whole inputs: they read parts of them. */

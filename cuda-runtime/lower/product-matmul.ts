@@ -1,12 +1,14 @@
 /** @file MatMul, Gemm and the forms of com.microsoft that fuse something into them. */
+import { activations } from "../../src/ir/activations.ts";
 
 import type { Expr } from "../ir/expr.ts";
 import { add, like, multiply } from "../ir/expr-build.ts";
 import { isFloatStorage, type StorageType } from "../ir/storage.ts";
 import { permuted, type View } from "../ir/view.ts";
 import { emitGenericGemm } from "../kernels/gemm/generic.ts";
+import { activated } from "./activation.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
-import { fusedActivation, tanhGelu } from "./product-activation.ts";
+import { fusedActivation } from "./product-activation.ts";
 import { alike, ofRank, pendingOf, setAfter, unsqueezed } from "./product-pending.ts";
 
 /** numpy's matmul as a product of stacks of matrices. */
@@ -140,7 +142,7 @@ function fusedMatMul(activation?: (context: LowerContext) => ((x: Expr) => Expr)
 /** X W, plus a bias, then GELU by tanh. */
 const gemmFastGelu: Lower = (context) =>
   setProductOf(context, context.input(0), context.input(1), {
-    after: (sum) => tanhGelu(context.hasInput(2) ? add(sum, context.expr(2)) : sum),
+    after: (sum) => activated(activations.GeluTanh, context.hasInput(2) ? add(sum, context.expr(2)) : sum),
   });
 
 export const matMulLowerings: LowerTable = {

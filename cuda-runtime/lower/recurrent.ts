@@ -1,4 +1,5 @@
 /** @file LSTM, GRU and RNN: one product for the whole input, then the recurrence. */
+import { activations } from "../../src/ir/activations.ts";
 
 import { plainEpilogue } from "../ir/epilogue.ts";
 import { isFloatStorage } from "../ir/storage.ts";
@@ -145,12 +146,11 @@ function functionsOf(
   const betas = (context.floats("activation_beta") ?? []).values();
   const all = names.map((name): GateFunction => {
     const kind = activationNamed(context, name);
-    const row: { readonly code: number; readonly alpha?: number; readonly beta?: number } =
-      gateActivations[kind];
+    const [alpha, beta]: readonly number[] = activations[kind].defaults;
     return {
       kind,
-      alpha: row.alpha === undefined ? 0 : (alphas.next().value ?? row.alpha),
-      beta: row.beta === undefined ? 0 : (betas.next().value ?? row.beta),
+      alpha: alpha === undefined ? 0 : (alphas.next().value ?? alpha),
+      beta: beta === undefined ? 0 : (betas.next().value ?? beta),
     };
   });
   if (all.length !== directions * defaults.length) {

@@ -1,4 +1,5 @@
 /** @file The recurrence of LSTM, GRU and RNN, after the product of the whole input with W. */
+import type { ActivationName } from "../../../src/ir/activations.ts";
 
 import type { Emitter } from "../../ir/emitter.ts";
 import { ParamWriter } from "../../ir/params.ts";
@@ -6,23 +7,20 @@ import type { Dim3 } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 
-/** Codes are `GateActivation` in recurrent.cu; defaults are those of the operators of these names. */
+/** Codes are `GateActivation` in recurrent.cu. */
 export const gateActivations = {
-  Sigmoid: { code: 0 },
-  Tanh: { code: 1 },
-  Relu: { code: 2 },
-  Affine: { code: 3, alpha: 1, beta: 0 },
-  LeakyRelu: { code: 4, alpha: 0.01 },
-  ThresholdedRelu: { code: 5, alpha: 1 },
-  ScaledTanh: { code: 6, alpha: 1, beta: 1 },
-  HardSigmoid: { code: 7, alpha: 0.2, beta: 0.5 },
-  Elu: { code: 8, alpha: 1 },
-  Softsign: { code: 9 },
-  Softplus: { code: 10 },
-} as const satisfies Record<
-  string,
-  { readonly code: number; readonly alpha?: number; readonly beta?: number }
->;
+  Sigmoid: 0,
+  Tanh: 1,
+  Relu: 2,
+  Affine: 3,
+  LeakyRelu: 4,
+  ThresholdedRelu: 5,
+  ScaledTanh: 6,
+  HardSigmoid: 7,
+  Elu: 8,
+  Softsign: 9,
+  Softplus: 10,
+} as const satisfies Readonly<Partial<Record<ActivationName, number>>>;
 
 export interface GateFunction {
   readonly kind: keyof typeof gateActivations;
@@ -183,6 +181,6 @@ function floatType(view: View): FloatStorage {
 function writeFunctions(params: ParamWriter, functions: readonly GateFunction[]): void {
   for (const index of [0, 1, 2]) {
     const { kind, alpha, beta } = functions[index] ?? { kind: "Sigmoid", alpha: 0, beta: 0 };
-    params.i32(gateActivations[kind].code).f32(alpha, beta);
+    params.i32(gateActivations[kind]).f32(alpha, beta);
   }
 }

@@ -1,4 +1,6 @@
 /** @file Functions of one element as numbers: what a padded lane holds behind an activation. */
+
+import { type Activation, activations, numberAlgebra } from "../../ir/activations.ts";
 import type { OpContext } from "../op.ts";
 import { roundHalfEven } from "./number.ts";
 
@@ -23,21 +25,15 @@ function saturating(at: Curve["at"]): Curve {
   return { at, isBounded: true };
 }
 
-function parameter(context: OpContext, name: string, fallback: number): number {
-  return context.float(name) ?? fallback;
-}
+const numbers = numberAlgebra((x) => (x === 0 ? 0 : Number.NaN));
 
-function sigmoid(x: number): number {
-  return 1 / (1 + Math.exp(-x));
-}
-
-/** Straight above 0, a saturating exponential below. */
-function exponentialBelow(alpha: number, scale: number, slope = 1) {
-  return (x: number) => (x > 0 ? slope * x : alpha * Math.expm1(x / scale));
-}
-
-function hardSigmoid(x: number, alpha: number, beta: number): number {
-  return Math.max(0, Math.min(1, alpha * x + beta));
+/** An activation's curve, with the attributes that are its parameters. */
+function activation({ formula, defaults, isBounded }: Activation, ...attributes: readonly string[]): Curve {
+  const at: Curve["at"] = (x, context) => {
+    const [a, b] = defaults.map((value, index) => context.float(attributes[index] ?? "") ?? value);
+    return formula(numbers, x, a ?? 0, b ?? 0);
+  };
+  return isBounded ? saturating(at) : of(at);
 }
 
 /** 0 at 0; elsewhere finite. */
@@ -55,51 +51,39 @@ export const curves = {
   Atanh: partial(Math.atanh),
   Ceil: of(Math.ceil),
   // A negative alpha makes an exponential of it that grows.
-  Celu: partial((x, context) => {
-    const alpha = parameter(context, "alpha", 1);
-    return exponentialBelow(alpha, alpha)(x);
-  }),
+  Celu: { ...activation(activations.Celu, "alpha"), leavesFinite: true },
   Cos: of(Math.cos),
   Cosh: partial(Math.cosh),
-  Elu: of((x, context) => exponentialBelow(parameter(context, "alpha", 1), 1)(x)),
+  Elu: activation(activations.Elu, "alpha"),
   Erf: saturating(zeroAt),
   Exp: partial(Math.exp),
   Floor: of(Math.floor),
   Gelu: zeroAtZero,
-  HardSigmoid: saturating((x, context) =>
-    hardSigmoid(x, parameter(context, "alpha", 0.2), parameter(context, "beta", 0.5)),
-  ),
-  HardSwish: of((x) => x * hardSigmoid(x, 1 / 6, 0.5)),
+  HardSigmoid: activation(activations.HardSigmoid, "alpha", "beta"),
+  HardSwish: activation(activations.HardSwish),
   IsInf: saturating(() => 0),
   IsNaN: saturating(() => 0),
-  LeakyRelu: of((x, context) => (x < 0 ? parameter(context, "alpha", 0.01) * x : x)),
+  LeakyRelu: activation(activations.LeakyRelu, "alpha"),
   Log: partial(Math.log),
   Mish: zeroAtZero,
   Neg: of((x) => -x),
   Not: saturating((x) => (x === 0 ? 1 : 0)),
   Reciprocal: partial((x) => 1 / x),
-  Relu: of((x) => Math.max(x, 0)),
+  Relu: activation(activations.Relu),
   Round: of(roundHalfEven),
-  Selu: of((x, context) => {
-    const gamma = parameter(context, "gamma", 1.0507010221481323);
-    return exponentialBelow(gamma * parameter(context, "alpha", 1.6732631921768188), 1, gamma)(x);
-  }),
-  Shrink: of((x, context) => {
-    const [bias, lambda] = [parameter(context, "bias", 0), parameter(context, "lambd", 0.5)];
-    if (x < -lambda) return x + bias;
-    return x > lambda ? x - bias : 0;
-  }),
-  Sigmoid: saturating(sigmoid),
+  Selu: activation(activations.Selu, "alpha", "gamma"),
+  Shrink: activation(activations.Shrink, "bias", "lambd"),
+  Sigmoid: activation(activations.Sigmoid),
   Sign: saturating(Math.sign),
   Sin: of(Math.sin),
   Sinh: partial(Math.sinh),
-  Softplus: of((x) => Math.log1p(Math.exp(x))),
-  Softsign: saturating((x) => x / (1 + Math.abs(x))),
+  Softplus: activation(activations.Softplus),
+  Softsign: activation(activations.Softsign),
   Sqrt: partial(Math.sqrt),
-  Swish: of((x, context) => x * sigmoid(parameter(context, "alpha", 1) * x)),
+  Swish: activation(activations.Swish, "alpha"),
   Tan: partial(Math.tan),
-  Tanh: saturating(Math.tanh),
-  ThresholdedRelu: of((x, context) => (x > parameter(context, "alpha", 1) ? x : 0)),
+  Tanh: activation(activations.Tanh),
+  ThresholdedRelu: activation(activations.ThresholdedRelu, "alpha"),
   BitwiseNot: of((x) => -1 - x),
 } as const satisfies Record<string, Curve>;
 

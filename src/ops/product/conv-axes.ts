@@ -3,6 +3,8 @@
  *
  * Channels are in = groups × Ci and out = groups × Co; Ci is summed over. Positions and taps stay as they are.
  */
+
+import { activations, isActivation } from "../../ir/activations.ts";
 import { type Axis, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { maxOf } from "../../ir/lists.ts";
 import {
@@ -91,16 +93,16 @@ function passGroups(context: AxisContext, count: Axis, perGroup: Axis): void {
   else context.rewriteAttribute("group", (sizes) => paddedSize(count, sizes));
 }
 
-/** Activations of fused convolutions that keep zeros. */
-const zeroKeeping: ReadonlySet<string> = new Set(["", "Relu", "LeakyRelu", "Tanh", "HardSwish"]);
-/** Those that take infinity to a number. */
-const saturating: ReadonlySet<string> = new Set(["Tanh", "Sigmoid", "HardSigmoid", "Clip"]);
-
+/** What the activation of a fused convolution makes of a lane. */
 function activated(context: LaneContext, lane: Lane): Lane {
-  const activation = context.string("activation") ?? "";
-  const active = zeroKeeping.has(activation) ? lane : finiteIfKnown(lane);
-  return saturating.has(activation) ? bounded(context, active) : active;
+  const name = context.string("activation") ?? "";
+  if (name === "") return lane;
+  const { keepsZero, isBounded } = isActivation(name) ? activations[name] : unknownActivation;
+  const active = keepsZero ? lane : finiteIfKnown(lane);
+  return isBounded ? bounded(context, active) : active;
 }
+
+const unknownActivation = { keepsZero: false, isBounded: false };
 
 /** Zero where the weights of an output channel are; the bias is added. */
 export function convLane(context: LaneContext, places: ConvPlaces): Lane {

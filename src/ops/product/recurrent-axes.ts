@@ -4,6 +4,8 @@
  * A padded hidden unit has zero weights, biases and states: every gate is some number, the candidate tanh(0), and the
  * unit stays zero in all steps.
  */
+
+import { activations, isActivation } from "../../ir/activations.ts";
 import { type Axis, paddedSize } from "../../ir/axis.ts";
 import {
   type AxisContext,
@@ -99,22 +101,12 @@ function tieBatch(context: AxisContext, batch: Axis, batchFirst: boolean): void 
   if (context.inputs[lengths] !== undefined) context.block(batch, "reads lengths along it");
 }
 
-/** Activations that take a candidate or a state of zero to zero. */
-const zeroKeeping: ReadonlySet<string> = new Set([
-  "Elu",
-  "LeakyRelu",
-  "Relu",
-  "ScaledTanh",
-  "Softsign",
-  "Tanh",
-  "ThresholdedRelu",
-]);
-
 /** Of each direction's activations the first is that of the gates, where there are gates. */
 function keepsZeros(context: LaneContext, { gates, states }: Form): boolean {
   const perDirection = gates === 1 ? 1 : states + 1;
   return (context.strings("activations") ?? []).every(
-    (name, at) => zeroKeeping.has(name) || (gates > 1 && at % perDirection === 0),
+    (name, at) =>
+      (isActivation(name) && activations[name].keepsZero) || (gates > 1 && at % perDirection === 0),
   );
 }
 
