@@ -5,6 +5,7 @@ import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { findGpu, gpus } from "../hardware/gpus.ts";
 import { InputError } from "../ir/errors.ts";
 import { openModel } from "../onnx/open.ts";
+import { jsonText } from "../report/json-text.ts";
 import { benchReport } from "./bench-report.ts";
 import { type PlanReport, renderBenchText, renderPlanText } from "./bench-text.ts";
 import { colorLevel } from "./color.ts";
@@ -147,7 +148,7 @@ export function listed(dims: Readonly<Record<string, number>>): Record<string, r
 }
 
 async function write({ format, output }: BenchFlags, text: () => string, report: unknown): Promise<void> {
-  const whole = format === "json" ? `${JSON.stringify(report, null, 2)}\n` : text();
+  const whole = format === "json" ? jsonText(report) : text();
   if (output === undefined) await writeStdout(whole);
   else writeReportFile(output, whole);
 }
