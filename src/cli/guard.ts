@@ -9,7 +9,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext, Script } from "node:vm";
 import { Worker } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
-import { memoryShare } from "../ir/memory.ts";
+import { bytesText, memoryShare } from "../ir/memory.ts";
 import { timerMilliseconds } from "../ir/time.ts";
 import { type WatchData, watchStates } from "./memory-watch.ts";
 
@@ -63,10 +63,9 @@ export function tooLate({ path, doing }: Task, seconds: number): InputError {
 }
 
 export function tooLarge({ path, doing }: Task, bytes: number, advice: string): InputError {
-  const limit = (bytes / bytesInGibibyte).toPrecision(2);
   return new InputError(
     "out-of-memory",
-    `${path}: ${doing} it was stopped: it takes more than ${limit} GiB of memory; ${advice}`,
+    `${path}: ${doing} it was stopped: it takes more than ${bytesText(bytes)} of memory; ${advice}`,
   );
 }
 

@@ -1,5 +1,7 @@
-/** @file V8's limit of memory, as the main thread meets it. */
+/** @file Limits of memory: V8's, as the main thread meets it, and the user's. */
 import { getHeapStatistics } from "node:v8";
+import { InputError } from "../ir/errors.ts";
+import { parsePositive } from "../settings/values.ts";
 
 /** V8 collects ever more often on the last stretch, and then ends the process. */
 const heapShare = 0.8;
@@ -16,4 +18,16 @@ export function heapBound(): number {
 export function isHeapLimitGiven(): boolean {
   const flags = [...process.execArgv, process.env["NODE_OPTIONS"] ?? ""].join(" ");
   return /--max[-_]old[-_]space[-_]size/.test(flags);
+}
+
+/** What Node, tc-lint and ONNX Runtime take before there is a model: below it a limit says when, not whether, it is passed. */
+const leastGibibytes = 0.125;
+
+/** `--memory-gb` to bytes. Throws InputError `usage`. */
+export function parseMemory(text: string): number {
+  const flag = "--memory-gb";
+  const gibibytes = parsePositive(text, flag);
+  if (gibibytes >= leastGibibytes) return gibibytes * 2 ** 30;
+  const what = `expected at least ${leastGibibytes}, which Node itself may take`;
+  throw new InputError("usage", `${flag}: "${text}" is too little; ${what}`);
 }

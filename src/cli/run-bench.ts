@@ -65,7 +65,7 @@ function configurationsOf({ precision, fix, compare }: BenchFlags): readonly Con
 }
 
 async function measure(models: readonly string[], flags: BenchFlags): Promise<number> {
-  const { device, dims, warmup, repeats, timeoutSeconds } = flags;
+  const { device, dims, warmup, repeats, timeoutSeconds, memoryBytes } = flags;
   const runs: ModelRun[] = [];
   const names: { name: string; model: string }[] = [];
   for (const path of models) {
@@ -89,7 +89,7 @@ async function measure(models: readonly string[], flags: BenchFlags): Promise<nu
   const onProgress = (what: string) => progress.show(`${what} …`);
   const result = await askGpu(
     { kind: "run", device, kernels: kernelsUrl, runs },
-    { timeoutSeconds, onProgress },
+    { timeoutSeconds, memoryBytes, onProgress },
   ).finally(() => progress.erase());
   const report = benchReport(result, names);
   await write(flags, () => renderBenchText(report, colorOf(flags)), report);
@@ -107,7 +107,8 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
   for (const path of models) {
     const precision = flags.precision ?? "fp16";
     const isFixed = flags.fix && !flags.compare && precision !== "fp32" && precision !== "model";
-    const guard = new Guard({ path, doing: "planning", timeoutSeconds: flags.timeoutSeconds });
+    const { timeoutSeconds, memoryBytes } = flags;
+    const guard = new Guard({ path, doing: "planning", timeoutSeconds, memoryBytes });
     const isRepaired = isFixed && guard.run(() => hasWeights(path));
     const fix = isRepaired ? await runtimeFix(path, flags.dims, gpu.id, flags.config) : undefined;
     using prepared = guard.run(() => prepareModel({ path, precision, fix }, { isRun: false }));

@@ -44,8 +44,8 @@ export async function runValidate(model: string, flags: ValidateFlags): Promise<
     isTerminal: process.stderr.isTTY === true,
     columns: process.stderr.columns,
   });
-  const { timeoutSeconds } = flags;
-  const limits = { timeoutSeconds, onProgress: (what: string) => progress.show(`${what} …`) };
+  const { timeoutSeconds, memoryBytes } = flags;
+  const limits = { timeoutSeconds, memoryBytes, onProgress: (what: string) => progress.show(`${what} …`) };
   const report = await new Validation(model, flags, limits).run().finally(() => progress.erase());
   const text = render(report, flags);
   if (flags.output === undefined) await writeStdout(text);

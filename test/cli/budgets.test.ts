@@ -47,11 +47,11 @@ describe("within its limits", () => {
     },
   );
 
-  it.each(commands.slice(0, 4))("%s ends where memory does, by name", async (_, args, doing) => {
+  it.each(commands)("%s ends where memory does, by name", async (_, args, doing) => {
     const { exitCode, stdout, stderr } = await bench.tcLint([...args, ...small]);
     expect(exitCode).toBe(2);
     expect(stdout + stderr).toContain(
-      `${costly}: ${doing} it was stopped: it takes more than 0.25 GiB of memory`,
+      `${costly}: ${doing} it was stopped: it takes more than 256 MiB of memory`,
     );
     expect(stdout + stderr).not.toContain("bug");
     expect(readdirSync(bench.folder.path).sort()).toEqual([costly, "good.onnx"]);
@@ -65,6 +65,21 @@ describe("within its limits", () => {
     ]) {
       const { exitCode, stderr } = await bench.tcLint(["good.onnx", ...args]);
       expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/expected a number above 0/)]);
+    }
+  });
+
+  it.each([
+    ["good.onnx"],
+    ["--diff", "good.onnx"],
+    ["verify", "good.onnx", "good.onnx"],
+    ["bench", "--plan", "good.onnx"],
+  ])("takes no limit of memory that Node itself passes: %s %s %s", async (...args) => {
+    for (const limit of ["0.05", "0.0001", "0.1249"]) {
+      const { exitCode, stdout, stderr } = await bench.tcLint([...args, "--memory-gb", limit]);
+      expect([exitCode, stdout]).toEqual([2, ""]);
+      expect(stderr).toContain(
+        `--memory-gb: "${limit}" is too little; expected at least 0.125, which Node itself may take`,
+      );
     }
   });
 
@@ -82,7 +97,7 @@ describe("of several models", () => {
       "-f",
       "json",
       "--memory-gb",
-      "0.12",
+      "0.125",
     ]);
     expect(exitCode).toBe(2);
     const { models }: { models: { path: string; nodes: number; error: { code: string } | null }[] } =
