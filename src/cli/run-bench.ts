@@ -17,7 +17,7 @@ import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { ModelRequest, ModelRun } from "./gpu-protocol.ts";
 import { targetOfGpu } from "./gpu-roofline.ts";
 import { Guard } from "./guard.ts";
-import { writeReportFile } from "./output.ts";
+import { checkReportFiles, writeReportFile } from "./output.ts";
 import { planReportOf } from "./plan-report.ts";
 import { ProgressLine } from "./progress.ts";
 import { writeStdout } from "./stdout.ts";
@@ -32,6 +32,7 @@ export async function runBench(models: readonly string[], flags: BenchFlags): Pr
       `bench takes ${expected}${flags.compare ? " with --compare" : ""}, found ${models.length}`,
     );
   }
+  checkReportFiles([flags.output]);
   return flags.plan ? await printPlans(models, flags) : await measure(models, flags);
 }
 

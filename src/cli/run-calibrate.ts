@@ -14,7 +14,7 @@ import { exitCodes } from "./exit-code.ts";
 import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { SweepReport } from "./gpu-protocol.ts";
 import { gpuOfDevice } from "./gpu-roofline.ts";
-import { writeReportFile } from "./output.ts";
+import { checkReportFiles, writeReportFile } from "./output.ts";
 import { ProgressLine } from "./progress.ts";
 import { writeStdout } from "./stdout.ts";
 
@@ -34,6 +34,7 @@ interface Sample extends SweepItem {
 
 /** Returns the exit code. Throws InputError. */
 export async function runCalibrate({ device, output, timeoutSeconds }: CalibrateFlags): Promise<number> {
+  checkReportFiles([output]);
   const progress = new ProgressLine({
     isTerminal: process.stderr.isTTY === true,
     columns: process.stderr.columns,

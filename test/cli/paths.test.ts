@@ -1,5 +1,13 @@
 /** Paths that lead nowhere, in circles, or to where nothing may be written: each named, none a bug, nothing lost. */
-import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { LintReport } from "../../src/lint/result.ts";
@@ -94,6 +102,41 @@ describe("reports", () => {
     expect([kept.exitCode, kept.stderr]).toEqual([2, expect.stringMatching(/report\.json: is read-only/)]);
     expect(readFileSync(at("report.json"), "utf8")).toBe("kept");
   });
+});
+
+describe("reports that go to where no folder is", () => {
+  const places = [
+    ["none/x/report.json", /its folder "none\/x" is not there: make it first/],
+    ["good.onnx/report.json", /"good\.onnx" is no folder/],
+    ["folder", /folder: is a folder/],
+    ["/proc/none/report.json", /its folder "\/proc\/none" is not there/],
+  ] as const;
+  const commands: readonly (readonly [...string[]])[] = [
+    ["good.onnx", "-f", "json", "-o"],
+    ["--fix", "odd.onnx", "-f", "json", "-o"],
+    ["--diff", "odd.onnx", "-f", "json", "-o"],
+    ["verify", "good.onnx", "good.onnx", "-o"],
+    ["verify", "good.onnx", "good.onnx", "--save-inputs"],
+    ["bench", "--plan", "good.onnx", "-o"],
+    ["bench", "good.onnx", "-o"],
+    ["validate", "good.onnx", "-o"],
+    ["calibrate", "-o"],
+  ];
+  const cases = places.flatMap(([place, said]) =>
+    commands.map((args) => [args.join(" "), place, args, said] as const),
+  );
+  it.each(cases)(
+    "%s %s: said before anything is done, and no folder is made",
+    async (_, place, args, said) => {
+      writeFileSync(at("odd.onnx"), readFileSync(writeInline(bench.folder.path)));
+      mkdirSync(at("folder"));
+      const before = readFileSync(at("odd.onnx"));
+      const { exitCode, stdout, stderr } = await bench.tcLint([...args, place]);
+      expect([exitCode, stdout, stderr]).toEqual([2, "", expect.stringMatching(said)]);
+      expect(existsSync(at("none"))).toBe(false);
+      expect(readFileSync(at("odd.onnx"))).toEqual(before);
+    },
+  );
 });
 
 describe("--fix", () => {
