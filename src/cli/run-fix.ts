@@ -82,7 +82,8 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promis
   const failed = outcome.notes.filter(({ kind }) => kind === "failed").length;
   if (failed > 0) {
     const what = counted(failed, "part");
-    complain(`${plan.path}: ${what} of the fix failed verification and left out. ${failureAdvice}`);
+    const left = failed === 1 ? "was left out" : "were left out";
+    complain(`${plan.path}: ${what} of the fix failed verification and ${left}. ${failureAdvice}`);
   }
   await writeFixText(renderFixText(outcome, { color, diff: fix.dryRun, ranges }), flags);
   return entryOf(outcome, ranges);
