@@ -11,7 +11,8 @@ import { Worker } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
 import { bytesText, memoryShare } from "../ir/memory.ts";
 import { timerMilliseconds } from "../ir/time.ts";
-import { type WatchData, watchStates } from "./memory-watch.ts";
+import { liveBound } from "./memory-limit.ts";
+import { type WatchData, watchBytes, watchStates } from "./memory-watch.ts";
 
 /** What the user allows; undefined leaves it to what the file justifies. */
 export interface Limits {
@@ -124,7 +125,7 @@ export class Guard {
       if (!hasCode(error, stops.signal)) throw error;
       if (!memoryWatch.wasExceeded) return interrupted(error);
       collectGarbage();
-      throw tooLarge(this.#task, this.#memoryBytes, memoryAdvice);
+      throw tooLarge(this.#task, memoryWatch.passedBytes, memoryAdvice);
     } finally {
       memoryWatch.end();
     }
@@ -181,20 +182,26 @@ const handshakeMilliseconds = 1000;
 class MemoryWatch {
   readonly #data: WatchData = {
     state: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-    limit: new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)),
+    bytes: new Float64Array(new SharedArrayBuffer(3 * Float64Array.BYTES_PER_ELEMENT)),
   };
   #worker: Worker | undefined;
 
   begin(limitBytes: number): void {
     // There a signal to itself ends a process.
     if (process.platform === "win32") return;
-    this.#data.limit[0] = limitBytes;
+    this.#data.bytes[watchBytes.resident] = limitBytes;
+    this.#data.bytes[watchBytes.heap] = liveBound();
     Atomics.store(this.#data.state, 0, watchStates.watching);
     this.#worker ??= this.#start();
   }
 
   get wasExceeded(): boolean {
     return Atomics.load(this.#data.state, 0) > watchStates.watching;
+  }
+
+  /** The limit that the work met. */
+  get passedBytes(): number {
+    return this.#data.bytes[watchBytes.passed] ?? 0;
   }
 
   /** The work is over. A signal that is on its way still is taken here: it would end the process, or stop the next task. */

@@ -14,6 +14,16 @@ export function heapBound(): number {
   return process.memoryUsage.rss() + heapShare * Math.max(limit - youngBytes - used, 0);
 }
 
+const liveShare = 0.9;
+/** What may come to be before the main thread can be asked how much it holds: tables that double, lists that are joined. */
+const hurriedBytes = 48 * 2 ** 20;
+
+/** Bytes of live objects beyond which V8 may soon end the process. */
+export function liveBound(): number {
+  const limit = Math.max(getHeapStatistics().heap_size_limit - youngBytes, 0);
+  return Math.max(Math.min(liveShare * limit, limit - hurriedBytes), 0);
+}
+
 /** Whether the user set V8's limit, which then holds in every thread. */
 export function isHeapLimitGiven(): boolean {
   const flags = [...process.execArgv, process.env["NODE_OPTIONS"] ?? ""].join(" ");

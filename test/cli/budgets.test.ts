@@ -1,5 +1,5 @@
 /** Models that cost much for their size, within limits of time and memory (docs/adr/0014-budgets.md). */
-import { copyFileSync, readdirSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -136,6 +136,29 @@ describe("V8's own limit", () => {
       expect(codes).toEqual(["out-of-memory", null].slice(0, models.length));
     },
   );
+});
+
+describe("V8's own limit, of what is not begun again in a thread", () => {
+  const commands = [
+    ["--diff", costly],
+    ["--fix", "--fix-only", "--no-verify", costly],
+    ["--fix", "--fix-only", "--precision", "fp16", "--no-verify", costly],
+    ["bench", "--plan", costly],
+  ];
+  const cases = commands.flatMap((args) =>
+    [64, 120, 200].map((limit) => [args.join(" "), limit, args] as const),
+  );
+  it.each(cases)("%s in %i MiB is refused by name, and nothing is written", async (_, limit, args) => {
+    const before = readFileSync(path.join(bench.folder.path, costly));
+    const env = { NODE_OPTIONS: `--max-old-space-size=${limit}` };
+    const { exitCode, signal, stdout, stderr } = await bench.tcLint(args, { env });
+    expect([exitCode, signal, stdout]).toEqual([2, null, ""]);
+    expect(stderr).toMatch(
+      /costly\.onnx: (fixing|planning) it was stopped: it takes more than .*--max-old-space-size/,
+    );
+    expect(readdirSync(bench.folder.path).sort()).toEqual([costly, "good.onnx"]);
+    expect(readFileSync(path.join(bench.folder.path, costly)).equals(before)).toBe(true);
+  });
 });
 
 describe("Ctrl-C", () => {
