@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { InputError } from "../../src/ir/errors.ts";
+import { bytesText } from "../../src/ir/memory.ts";
 import { timerMilliseconds } from "../../src/ir/time.ts";
 import { defaultMemoryBytes, memorySignal } from "./memory-watch.ts";
 
@@ -94,7 +95,7 @@ function answerOf<Task extends object, Result>(
         return;
       }
       if (signal === memorySignal) {
-        const text = `the GPU's process was stopped, while at: ${doing}; it takes more than ${(memoryBytes / 2 ** 30).toFixed(1)} GiB of this machine's memory`;
+        const text = `the GPU's process was stopped, while at: ${doing}; it takes more than ${bytesText(memoryBytes)} of this machine's memory`;
         reject(new InputError("gpu-host-memory", text));
         return;
       }

@@ -1,6 +1,6 @@
 /** @file A benchmark, and a plan, in the terminal. */
 import { type Palette, paletteOf } from "../report/color.ts";
-import { compact, duration, percent, printable, shortened, significant } from "../report/format.ts";
+import { compact, counted, duration, percent, printable, shortened, significant } from "../report/format.ts";
 import type { ColorLevel } from "../report/render.ts";
 import { alignColumns } from "../report/table.ts";
 import type { BenchConfiguration, BenchReport, BenchStep } from "./bench-report.ts";
@@ -146,7 +146,7 @@ export function renderPlanText(plan: PlanReport, color: ColorLevel): string {
   const predicted = duration(plan.predictedMicroseconds);
   const about = [
     `${printable(model)} for ${gpu}, ${precision}${Object.keys(sizes).length > 0 ? `, ${sizesText(sizes)}` : ""}:`,
-    `${steps.length} steps (${prepare.length} more once, at load), predicted ${predicted};`,
+    `${counted(steps.length, "step")} (${prepare.length} more once, at load), predicted ${predicted};`,
     `weights ${compact(weightBytes)}B, arena ${compact(arenaBytes)}B`,
   ];
   const lines = [

@@ -1,4 +1,5 @@
 /** @file Files, folders and patterns of the command line to the models they stand for. */
+import { isUtf8 } from "node:buffer";
 import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
 import { InputError } from "../ir/errors.ts";
@@ -12,6 +13,8 @@ export interface FoundModel {
   readonly path: string;
   /** Named by the user, not found in a folder or by a pattern. */
   readonly explicit: boolean;
+  /** Why it cannot be opened, where its folder already says so. */
+  readonly refused?: { readonly code: string; readonly message: string };
 }
 
 export interface Found {
@@ -35,14 +38,14 @@ export function findModels(patterns: readonly string[]): Found {
 
 function modelsOf(pattern: string): FoundModel[] {
   const stats = statsOf(pattern);
-  if (stats?.isDirectory()) return [...walk(pattern)].filter(isModelName).map(found);
+  if (stats?.isDirectory()) return [...walk(pattern)].filter(({ path }) => isModelName(path)).map(found);
   if (stats !== undefined || !hasMagic(pattern)) return [{ path: toDisplayPath(pattern), explicit: true }];
   const root = staticPrefix(pattern);
   if (statsOf(root)?.isDirectory() !== true) return [];
   const matches = patternMatcher(pattern, root);
   // `models/*` means the models there; `models/*.bin` means what it says.
   const namesSuffix = (pattern.split("/").at(-1) ?? "").includes(".");
-  return [...walk(root)].filter((path) => matches(path) && (namesSuffix || isModelName(path))).map(found);
+  return [...walk(root)].filter(({ path }) => matches(path) && (namesSuffix || isModelName(path))).map(found);
 }
 
 /** Unlike in a configuration, a pattern without folders is about this folder only. */
@@ -52,8 +55,11 @@ function patternMatcher(pattern: string, root: string): (path: string) => boolea
   return (path) => matches(`/${relative(root, path)}`);
 }
 
-function found(path: string): FoundModel {
-  return { path: toDisplayPath(path), explicit: false };
+function found({ path, isText }: WalkedFile): FoundModel {
+  const shown = toDisplayPath(path);
+  if (isText) return { path: shown, explicit: false };
+  const message = `${shown}: its name is not UTF-8 (\\x stands for a byte of it); rename it, or the folder`;
+  return { path: shown, explicit: false, refused: { code: "not-utf8", message } };
 }
 
 function isModelName(path: string): boolean {
@@ -61,7 +67,7 @@ function isModelName(path: string): boolean {
 }
 
 /** Undefined where it cannot be told, for whatever reason: opening the path says which. */
-function statsOf(path: string): Stats | undefined {
+function statsOf(path: string | Buffer): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch (error) {
@@ -70,27 +76,50 @@ function statsOf(path: string): Stats | undefined {
   }
 }
 
+interface WalkedFile {
+  /** A byte that is not of UTF-8 stands as `\\xff`. */
+  readonly path: string;
+  /** Whether the path is the file's, and opens it. */
+  readonly isText: boolean;
+}
+
 /** Every file below a folder, by name. Links to files count, links to folders are not followed (they may circle). */
-function* walk(folder: string): Generator<string> {
-  for (const entry of entriesOf(folder)) {
-    const path = isAbsolute(folder) || folder !== "." ? join(folder, entry.name) : entry.name;
+function* walk(folder: string, bytes = Buffer.from(folder), isText = true): Generator<WalkedFile> {
+  for (const entry of entriesOf(folder, bytes)) {
+    const name = textOf(entry.name);
+    const path = isAbsolute(folder) || folder !== "." ? join(folder, name) : name;
+    const place = Buffer.concat([bytes, separator, entry.name]);
+    const isWhole = isText && isUtf8(entry.name);
     if (entry.isDirectory()) {
-      if (!skippedFolders.has(entry.name)) yield* walk(path);
-    } else if (entry.isFile() || (entry.isSymbolicLink() && linksToFile(path))) yield path;
+      if (!skippedFolders.has(name)) yield* walk(path, place, isWhole);
+    } else if (entry.isFile() || (entry.isSymbolicLink() && linksToFile(path, place))) {
+      yield { path, isText: isWhole };
+    }
   }
 }
 
-function entriesOf(folder: string): Dirent[] {
+const separator = Buffer.from("/");
+
+/** Names as the system has them: one that is not UTF-8 is lost in a string. */
+function entriesOf(folder: string, bytes: Buffer): Dirent<Buffer>[] {
   try {
-    return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+    const entries = readdirSync(bytes, { withFileTypes: true, encoding: "buffer" });
+    return entries.sort((a, b) => (String(a.name) < String(b.name) ? -1 : 1));
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
     throw new InputError("unreadable", `${folder}: the folder cannot be read (${reason})`, { cause: error });
   }
 }
 
+function textOf(name: Buffer): string {
+  if (isUtf8(name)) return name.toString("utf8");
+  return name
+    .toString("latin1")
+    .replaceAll(/[^ -~]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16).padStart(2, "0")}`);
+}
+
 /** A dangling link that is named like a model is one that is missing: opening it says so. */
-function linksToFile(path: string): boolean {
-  const stats = statsOf(path);
+function linksToFile(path: string, place: Buffer): boolean {
+  const stats = statsOf(place);
   return stats === undefined ? isModelName(path) : stats.isFile();
 }

@@ -6,6 +6,7 @@ import type { FixSettings } from "../fix/pipeline.ts";
 import { InputError } from "../ir/errors.ts";
 import { openModel } from "../onnx/open.ts";
 import type { Ranges } from "../passes/pass.ts";
+import { counted } from "../report/format.ts";
 import { observeRanges, type Tensors } from "../verify/index.ts";
 import type { FixFlags } from "./fix-options.ts";
 import type { Guard } from "./guard.ts";
@@ -33,8 +34,10 @@ export async function rangesFor(request: RangeRequest): Promise<ObservedRanges> 
   const { samples } = request.flags;
   if (samples !== undefined) {
     const sets = readSamples(samples);
-    const counted = `${sets.length} ${sets.length === 1 ? "set" : "sets"}`;
-    return { ranges: await observe(request, sets), from: `${counted} of sample inputs (${samples})` };
+    return {
+      ranges: await observe(request, sets),
+      from: `${counted(sets.length, "set")} of sample inputs (${samples})`,
+    };
   }
   if (!request.flags.verify) return { ranges: undefined, from: "constants alone (--no-verify)" };
   try {

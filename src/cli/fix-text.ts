@@ -54,7 +54,7 @@ function sizeText({ diff }: FixOutcome): string {
   const count = (kind: string) => diff.nodes.filter((node) => node.kind === kind).length;
   const sign = diff.addedElements < 0 ? "−" : "+";
   const nodes = `nodes: ${count("added")} added, ${count("removed")} removed, ${count("changed")} changed`;
-  return `${nodes}; ${counted(diff.tensors.length, "tensor")} differ, ${sign}${compact(Math.abs(diff.addedElements))} parameters`;
+  return `${nodes}; ${counted(diff.tensors.length, "tensor differs", "tensors differ")}, ${sign}${compact(Math.abs(diff.addedElements))} parameters`;
 }
 
 function diffLines({ diff }: FixOutcome, palette: Palette): string[] {

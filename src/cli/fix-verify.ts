@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { DifferenceError, type Proof } from "../fix/fix.ts";
 import { InputError } from "../ir/errors.ts";
 import { maxOf } from "../ir/lists.ts";
-import { percent } from "../report/format.ts";
+import { counted, percent } from "../report/format.ts";
 import {
   type Budget,
   budgets,
@@ -47,7 +47,7 @@ export async function proveSame({
   if (!report.same) {
     throw new DifferenceError(path, whereItDiffers(report).replaceAll(candidate, "the result"));
   }
-  const draws = `${report.draws.length} input sets`;
+  const draws = counted(report.draws.length, "input set");
   const notices = report.notices.map((notice) => `; ${notice}`).join("");
   return {
     kind: "verified",

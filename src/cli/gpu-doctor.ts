@@ -13,6 +13,7 @@ import {
 } from "../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { KernelStore } from "../../cuda-runtime/session/store.ts";
+import { counted } from "../report/format.ts";
 import { checkPlan, problemOfOutputs } from "./gpu-doctor-plan.ts";
 import type { Check, DoctorReport } from "./gpu-protocol.ts";
 
@@ -73,7 +74,7 @@ function checkKernels(folder: URL): Check {
         ok: false,
         detail: "none are there: in a checkout, npm run build:cuda makes them (it needs nvcc 13)",
       }
-    : { what, ok: true, detail: `${built.length} families: ${built.join(", ")}` };
+    : { what, ok: true, detail: `${counted(built.length, "family", "families")}: ${built.join(", ")}` };
 }
 
 /** A few kernels, built ones and one that the driver compiles, with a result to compare. */

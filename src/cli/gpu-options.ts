@@ -4,6 +4,7 @@ import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { gpus } from "../hardware/gpus.ts";
 import { InputError } from "../ir/errors.ts";
 import { parseChoice, parseCount, parseDims, parsePositive } from "../settings/values.ts";
+import { parseMemory } from "./memory-limit.ts";
 import { type ConfigChoice, readConfigChoice, settingOptions } from "./options.ts";
 
 const text = (group: string, describe: string) =>
@@ -27,6 +28,10 @@ const common = {
   repeats: text("Time:", "Runs that are timed (default 50)"),
   warmup: text("Time:", "Runs before these (default 5)"),
   timeout: text("GPU:", "Stop after this many seconds (default 600)"),
+  "memory-gb": text(
+    "GPU:",
+    "Stop beyond this much of the machine's own memory (default: three quarters of it)",
+  ),
   format: { ...text("Report:", "text or json (default text)"), alias: "f" },
   output: { ...text("Report:", "File of the report (default: stdout)"), alias: "o" },
   color: { type: "boolean", group: "Report:", describe: "Colour or not (--no-color)" },
@@ -85,6 +90,8 @@ interface CommonFlags {
   readonly repeats: number | undefined;
   readonly warmup: number | undefined;
   readonly timeoutSeconds: number | undefined;
+  /** Of the host, not of the GPU. */
+  readonly memoryBytes: number | undefined;
   readonly format: "text" | "json";
   readonly output: string | undefined;
   readonly color: boolean | undefined;
@@ -154,6 +161,7 @@ function readCommon(argv: CommonArguments): CommonFlags {
     repeats: mapped(one("repeats"), (value) => parseCount(value, "--repeats", 1, mostRuns)),
     warmup: mapped(one("warmup"), (value) => parseCount(value, "--warmup", 0, mostRuns)),
     timeoutSeconds: mapped(one("timeout"), (value) => parsePositive(value, "--timeout")),
+    memoryBytes: mapped(one("memory-gb"), parseMemory),
     format: parseChoice(one("format") ?? "text", "--format", ["text", "json"]),
     output: one("output"),
     color: argv.color,

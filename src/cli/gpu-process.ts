@@ -10,6 +10,8 @@ export const kernelsUrl = new URL("../cuda/", import.meta.url).href;
 
 export interface GpuLimits {
   readonly timeoutSeconds?: number | undefined;
+  /** Of the child, on the host; three quarters of the machine's unless given. */
+  readonly memoryBytes?: number | undefined;
   readonly onProgress?: ((what: string) => void) | undefined;
 }
 

@@ -9,9 +9,10 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext, Script } from "node:vm";
 import { Worker } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
-import { memoryShare } from "../ir/memory.ts";
+import { bytesText, memoryShare } from "../ir/memory.ts";
 import { timerMilliseconds } from "../ir/time.ts";
-import { type WatchData, watchStates } from "./memory-watch.ts";
+import { liveBound } from "./memory-limit.ts";
+import { type WatchData, watchBytes, watchStates } from "./memory-watch.ts";
 
 /** What the user allows; undefined leaves it to what the file justifies. */
 export interface Limits {
@@ -63,10 +64,9 @@ export function tooLate({ path, doing }: Task, seconds: number): InputError {
 }
 
 export function tooLarge({ path, doing }: Task, bytes: number, advice: string): InputError {
-  const limit = (bytes / bytesInGibibyte).toPrecision(2);
   return new InputError(
     "out-of-memory",
-    `${path}: ${doing} it was stopped: it takes more than ${limit} GiB of memory; ${advice}`,
+    `${path}: ${doing} it was stopped: it takes more than ${bytesText(bytes)} of memory; ${advice}`,
   );
 }
 
@@ -125,7 +125,7 @@ export class Guard {
       if (!hasCode(error, stops.signal)) throw error;
       if (!memoryWatch.wasExceeded) return interrupted(error);
       collectGarbage();
-      throw tooLarge(this.#task, this.#memoryBytes, memoryAdvice);
+      throw tooLarge(this.#task, memoryWatch.passedBytes, memoryAdvice);
     } finally {
       memoryWatch.end();
     }
@@ -182,20 +182,26 @@ const handshakeMilliseconds = 1000;
 class MemoryWatch {
   readonly #data: WatchData = {
     state: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-    limit: new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)),
+    bytes: new Float64Array(new SharedArrayBuffer(3 * Float64Array.BYTES_PER_ELEMENT)),
   };
   #worker: Worker | undefined;
 
   begin(limitBytes: number): void {
     // There a signal to itself ends a process.
     if (process.platform === "win32") return;
-    this.#data.limit[0] = limitBytes;
+    this.#data.bytes[watchBytes.resident] = limitBytes;
+    this.#data.bytes[watchBytes.heap] = liveBound();
     Atomics.store(this.#data.state, 0, watchStates.watching);
     this.#worker ??= this.#start();
   }
 
   get wasExceeded(): boolean {
     return Atomics.load(this.#data.state, 0) > watchStates.watching;
+  }
+
+  /** The limit that the work met. */
+  get passedBytes(): number {
+    return this.#data.bytes[watchBytes.passed] ?? 0;
   }
 
   /** The work is over. A signal that is on its way still is taken here: it would end the process, or stop the next task. */

@@ -1,5 +1,4 @@
 /** @file Which models are linted, and how: configurations, flags and ignores come together here. */
-import { statSync } from "node:fs";
 import { rules } from "../../rules/index.ts";
 import { InputError } from "../ir/errors.ts";
 import type { ConfigChain } from "../settings/chain.ts";
@@ -8,6 +7,7 @@ import { configSchema } from "../settings/schema.ts";
 import { ConfigFinder } from "./find-config.ts";
 import { type FoundModel, findModels } from "./find-models.ts";
 import { ConfigLoader } from "./load-config.ts";
+import { look } from "./look.ts";
 import type { ConfigChoice, LintFlags } from "./options.ts";
 import type { LintPlan } from "./plan.ts";
 import { complain } from "./stderr.ts";
@@ -24,12 +24,12 @@ export async function makePlans(patterns: readonly string[], flags: PlanFlags): 
   const models = modelsOf(patterns, flags);
   // One folder's configuration must not keep the rest from being looked at; one that the user named is his own mistake.
   const isOneOfMany = flags.config.kind === "nearest" && models.length > 1;
-  for (const { path, explicit } of models) {
+  for (const { path, explicit, refused: unnamed } of models) {
     const { chain, refused } = await chainOf(path, configOf, isOneOfMany);
     const mayIgnore = !explicit || flags.forceExclude;
     if (mayIgnore && isIgnoredFile(path, chain)) continue;
     const settings = resolveSettings(path, chain, flags.settings, rules);
-    plans.push({ path, settings, layers: flags.table, mustHave: [], refused });
+    plans.push({ path, settings, layers: flags.table, mustHave: [], refused: unnamed ?? refused });
   }
   const [only, ...more] = plans;
   return only !== undefined && more.length === 0 ? [{ ...only, mustHave: sizeNames(flags) }] : plans;
@@ -81,7 +81,7 @@ function modelsOf(
   }
   const { models, unmatched } = findModels(patterns);
   if (!errorOnUnmatchedPattern) {
-    return models.filter(({ path }) => statSync(path, { throwIfNoEntry: false }) !== undefined);
+    return models.filter(({ path, refused }) => refused !== undefined || look(path) !== "absent");
   }
   if (unmatched.length === 0) return models;
   const listed = unmatched.map((pattern) => `"${pattern}"`).join(", ");

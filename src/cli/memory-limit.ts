@@ -1,5 +1,7 @@
-/** @file V8's limit of memory, as the main thread meets it. */
+/** @file Limits of memory: V8's, as the main thread meets it, and the user's. */
 import { getHeapStatistics } from "node:v8";
+import { InputError } from "../ir/errors.ts";
+import { parsePositive } from "../settings/values.ts";
 
 /** V8 collects ever more often on the last stretch, and then ends the process. */
 const heapShare = 0.8;
@@ -12,8 +14,30 @@ export function heapBound(): number {
   return process.memoryUsage.rss() + heapShare * Math.max(limit - youngBytes - used, 0);
 }
 
+const liveShare = 0.9;
+/** What may come to be before the main thread can be asked how much it holds: tables that double, lists that are joined. */
+const hurriedBytes = 48 * 2 ** 20;
+
+/** Bytes of live objects beyond which V8 may soon end the process. */
+export function liveBound(): number {
+  const limit = Math.max(getHeapStatistics().heap_size_limit - youngBytes, 0);
+  return Math.max(Math.min(liveShare * limit, limit - hurriedBytes), 0);
+}
+
 /** Whether the user set V8's limit, which then holds in every thread. */
 export function isHeapLimitGiven(): boolean {
   const flags = [...process.execArgv, process.env["NODE_OPTIONS"] ?? ""].join(" ");
   return /--max[-_]old[-_]space[-_]size/.test(flags);
+}
+
+/** What Node, tc-lint and ONNX Runtime take before there is a model: below it a limit says when, not whether, it is passed. */
+const leastGibibytes = 0.125;
+
+/** `--memory-gb` to bytes. Throws InputError `usage`. */
+export function parseMemory(text: string): number {
+  const flag = "--memory-gb";
+  const gibibytes = parsePositive(text, flag);
+  if (gibibytes >= leastGibibytes) return gibibytes * 2 ** 30;
+  const what = `expected at least ${leastGibibytes}, which Node itself may take`;
+  throw new InputError("usage", `${flag}: "${text}" is too little; ${what}`);
 }

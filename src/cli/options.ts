@@ -17,6 +17,7 @@ import {
 } from "../settings/values.ts";
 import { formatNames, parseFormats, type ReportRequest } from "./formats.ts";
 import type { Limits } from "./guard.ts";
+import { parseMemory } from "./memory-limit.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
@@ -160,10 +161,9 @@ export function readLintFlags(argv: LintArguments): LintFlags {
 }
 
 function readLimits({ timeout, "memory-gb": memory }: LintArguments): Limits {
-  const gigabytes = mapped(single(memory, "--memory-gb"), (value) => parsePositive(value, "--memory-gb"));
   return {
     timeoutSeconds: mapped(single(timeout, "--timeout"), (value) => parsePositive(value, "--timeout")),
-    memoryBytes: mapped(gigabytes, (value) => value * 2 ** 30),
+    memoryBytes: mapped(single(memory, "--memory-gb"), parseMemory),
   };
 }
 

@@ -1,38 +1,44 @@
 /** @file Where reports go beside stdout: a file that is whole or not there. */
-import {
-  appendFileSync,
-  mkdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { removeLeftovers, temporaryName } from "../onnx/temporary.ts";
+import { look } from "./look.ts";
 
-/** Replaces a file in one step: a temporary neighbour, then a rename. Folders are made. Throws InputError. */
+/**
+ * Before any work, whether a report could go there. Throws InputError `bad-destination`: where the folder is not there (a name
+ * mistyped would make one), where a folder or a model has the name, or what may not be written to.
+ */
+export function checkReportFile(path: string): void {
+  const refuse = (what: string) =>
+    new InputError("bad-destination", `${path}: ${what}; the report goes elsewhere`);
+  const folder = dirname(path);
+  if (look(folder) === "absent") throw refuse(`its folder "${folder}" is not there: make it first`);
+  if (look(folder) === "there" && !statSync(folder).isDirectory()) throw refuse(`"${folder}" is no folder`);
+  if (look(path) !== "there") return;
+  const existing = statSync(path);
+  if (existing.isDirectory()) throw refuse("is a folder");
+  // A pipe or a device (/dev/stderr) is written to, not replaced.
+  if (!existing.isFile()) return;
+  if (/\.onnx$/i.test(path)) throw refuse("is there, and is named like a model");
+  if ((existing.mode & writable) === 0) throw refuse("is read-only");
+}
+
+/** `checkReportFile` of each that is given. */
+export function checkReportFiles(paths: readonly (string | undefined)[]): void {
+  for (const path of paths) if (path !== undefined) checkReportFile(path);
+}
+
+/** Replaces a file in one step: a temporary neighbour, then a rename. Throws InputError. */
 export function writeReportFile(path: string, text: string | Uint8Array): void {
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    checkReportFile(path);
     const existing = statSync(path, { throwIfNoEntry: false });
-    // A pipe or a device (/dev/stderr) is written to, not replaced.
-    if (existing?.isFile()) refuseToReplace(path, existing);
     if (existing !== undefined && !existing.isFile()) writeFileSync(path, text);
     else replaceFile(existing === undefined ? path : realpathSync(path), text);
   } catch (error) {
     throw error instanceof InputError ? error : unwritable(path, error);
   }
-}
-
-/** `-o model.onnx` is a slip that would cost the model. */
-function refuseToReplace(path: string, { mode }: Stats): void {
-  const refuse = (what: string) =>
-    new InputError("bad-destination", `${path}: ${what}; the report goes elsewhere`);
-  if (/\.onnx$/i.test(path)) throw refuse("is there, and is named like a model");
-  if ((mode & writable) === 0) throw refuse("is read-only");
 }
 
 const writable = 0o222;

@@ -2,6 +2,7 @@
 import { type Plan, PlanError, type PlanPort, PlanSizeError } from "../../cuda-runtime/ir/step.ts";
 import { bytesOfPort, type MemoryUse, memoryUseOf, peakBytesOf } from "../../cuda-runtime/session/memory.ts";
 import { InputError } from "../ir/errors.ts";
+import { bytesText } from "../ir/memory.ts";
 import { isBatchSymbol } from "../ir/symbols.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { GivenSizes } from "../verify/sizes.ts";
@@ -37,20 +38,20 @@ function fitOf(plan: Plan, { memoryBytes }: PlanLimits): Fit {
 
 function memoryExcess(use: MemoryUse, memoryBytes: number): string {
   const parts = [
-    `weights ${sizeText(use.constantBytes)}`,
-    `inputs ${sizeText(use.inputBytes)}`,
-    `outputs ${sizeText(use.outputBytes)}`,
-    `what lies between ${sizeText(Math.max(use.arenaBytes, use.loadBytes))}`,
+    `weights ${bytesText(use.constantBytes)}`,
+    `inputs ${bytesText(use.inputBytes)}`,
+    `outputs ${bytesText(use.outputBytes)}`,
+    `what lies between ${bytesText(Math.max(use.arenaBytes, use.loadBytes))}`,
   ];
-  const found = `the plan takes ${sizeText(peakBytesOf(use))} (${parts.join(", ")})`;
-  return `${found}; the GPU has ${sizeText(memoryBytes)} free`;
+  const found = `the plan takes ${bytesText(peakBytesOf(use))} (${parts.join(", ")})`;
+  return `${found}; the GPU has ${bytesText(memoryBytes)} free`;
 }
 
 function portExcess({ inputs }: Plan, port: PlanPort): string {
   const { shape, type } = port.view;
   const role = inputs.includes(port) ? "input" : "output";
-  const size = `${role} "${port.name}" (${type}[${shape.join(",")}]) takes ${sizeText(bytesOfPort(port))}`;
-  return `${size}; one array holds up to ${sizeText(maxPortBytes)}`;
+  const size = `${role} "${port.name}" (${type}[${shape.join(",")}]) takes ${bytesText(bytesOfPort(port))}`;
+  return `${size}; one array holds up to ${bytesText(maxPortBytes)}`;
 }
 
 /**
@@ -149,15 +150,4 @@ function nextSize(
   const guess = Math.floor(b.size + (1 - b.share) / slope);
   // What has just been found to fit is asked about from above.
   return guess === fits ? fits + 1 : guess;
-}
-
-function sizeText(bytes: number): string {
-  const units = [
-    [2 ** 40, "TiB"],
-    [2 ** 30, "GiB"],
-    [2 ** 20, "MiB"],
-    [2 ** 10, "KiB"],
-  ] as const;
-  for (const [unit, name] of units) if (bytes >= unit) return `${Number((bytes / unit).toFixed(2))} ${name}`;
-  return `${bytes} B`;
 }

@@ -6,6 +6,7 @@ import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { findGpu, gpus } from "../hardware/gpus.ts";
 import { InputError } from "../ir/errors.ts";
 import { openModel } from "../onnx/open.ts";
+import { jsonText } from "../report/json-text.ts";
 import { benchReport } from "./bench-report.ts";
 import { type PlanReport, renderBenchText, renderPlanText } from "./bench-text.ts";
 import { colorLevel } from "./color.ts";
@@ -17,7 +18,7 @@ import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { ModelRequest, ModelRun } from "./gpu-protocol.ts";
 import { targetOfGpu } from "./gpu-roofline.ts";
 import { Guard } from "./guard.ts";
-import { writeReportFile } from "./output.ts";
+import { checkReportFiles, writeReportFile } from "./output.ts";
 import { planReportOf } from "./plan-report.ts";
 import { ProgressLine } from "./progress.ts";
 import { writeStdout } from "./stdout.ts";
@@ -32,6 +33,7 @@ export async function runBench(models: readonly string[], flags: BenchFlags): Pr
       `bench takes ${expected}${flags.compare ? " with --compare" : ""}, found ${models.length}`,
     );
   }
+  checkReportFiles([flags.output]);
   return flags.plan ? await printPlans(models, flags) : await measure(models, flags);
 }
 
@@ -65,7 +67,7 @@ function configurationsOf({ precision, fix, compare }: BenchFlags): readonly Con
 }
 
 async function measure(models: readonly string[], flags: BenchFlags): Promise<number> {
-  const { device, dims, warmup, repeats, timeoutSeconds } = flags;
+  const { device, dims, warmup, repeats, timeoutSeconds, memoryBytes } = flags;
   const runs: ModelRun[] = [];
   const names: { name: string; model: string }[] = [];
   for (const path of models) {
@@ -89,7 +91,7 @@ async function measure(models: readonly string[], flags: BenchFlags): Promise<nu
   const onProgress = (what: string) => progress.show(`${what} …`);
   const result = await askGpu(
     { kind: "run", device, kernels: kernelsUrl, runs },
-    { timeoutSeconds, onProgress },
+    { timeoutSeconds, memoryBytes, onProgress },
   ).finally(() => progress.erase());
   const report = benchReport(result, names);
   await write(flags, () => renderBenchText(report, colorOf(flags)), report);
@@ -107,7 +109,8 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
   for (const path of models) {
     const precision = flags.precision ?? "fp16";
     const isFixed = flags.fix && !flags.compare && precision !== "fp32" && precision !== "model";
-    const guard = new Guard({ path, doing: "planning", timeoutSeconds: flags.timeoutSeconds });
+    const { timeoutSeconds, memoryBytes } = flags;
+    const guard = new Guard({ path, doing: "planning", timeoutSeconds, memoryBytes });
     const isRepaired = isFixed && guard.run(() => hasWeights(path));
     const fix = isRepaired ? await runtimeFix(path, flags.dims, gpu.id, flags.config) : undefined;
     using prepared = guard.run(() => prepareModel({ path, precision, fix }, { isRun: false }));
@@ -148,7 +151,7 @@ export function listed(dims: Readonly<Record<string, number>>): Record<string, r
 }
 
 async function write({ format, output }: BenchFlags, text: () => string, report: unknown): Promise<void> {
-  const whole = format === "json" ? `${JSON.stringify(report, null, 2)}\n` : text();
+  const whole = format === "json" ? jsonText(report) : text();
   if (output === undefined) await writeStdout(whole);
   else writeReportFile(output, whole);
 }

@@ -8,13 +8,13 @@ import { type Coefficients, sketch } from "../cost/terms.ts";
 import { stacks } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
 import { InputError } from "../ir/errors.ts";
-import { significant } from "../report/format.ts";
+import { counted, significant } from "../report/format.ts";
 import { type SweepItem, sweep } from "./calibrate-sweep.ts";
 import { exitCodes } from "./exit-code.ts";
 import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { SweepReport } from "./gpu-protocol.ts";
 import { gpuOfDevice } from "./gpu-roofline.ts";
-import { writeReportFile } from "./output.ts";
+import { checkReportFiles, writeReportFile } from "./output.ts";
 import { ProgressLine } from "./progress.ts";
 import { writeStdout } from "./stdout.ts";
 
@@ -34,6 +34,7 @@ interface Sample extends SweepItem {
 
 /** Returns the exit code. Throws InputError. */
 export async function runCalibrate({ device, output, timeoutSeconds }: CalibrateFlags): Promise<number> {
+  checkReportFiles([output]);
   const progress = new ProgressLine({
     isTerminal: process.stderr.isTTY === true,
     columns: process.stderr.columns,
@@ -80,7 +81,7 @@ export function calibrationOf(
     const range = rangeOf(ratios);
     analytic[family] = range;
     const ninety = `nine of ten within ${significant(range.low)} to ${significant(range.high)} times the prediction`;
-    lines.push(`${family}: ${own.length} sizes, ${ninety}`);
+    lines.push(`${family}: ${counted(own.length, "size")}, ${ninety}`);
   }
   const date = new Date().toISOString().slice(0, 10);
   const source = `tc-lint calibrate, ${device.name}, CUDA ${versionText(driverVersion)}, ${date}`;

@@ -17,6 +17,7 @@ import { promisedProof, proveSame } from "./fix-verify.ts";
 import { Guard, type Limits } from "./guard.ts";
 import { makePlans } from "./make-plans.ts";
 import type { LintFlags } from "./options.ts";
+import { checkReportFiles } from "./output.ts";
 import type { LintPlan } from "./plan.ts";
 import { ProgressLine } from "./progress.ts";
 import { complain } from "./stderr.ts";
@@ -36,6 +37,7 @@ export async function runFix(
   fix: FixFlags,
   lint: Lint,
 ): Promise<number> {
+  checkReportFiles((flags.reports ?? []).map((each) => each.path));
   const plans = await makePlans(patterns, flags);
   if (fix.output !== undefined && plans.length !== 1) {
     throw new InputError("usage", `--fix-output: takes one model, found ${plans.length}`);
@@ -80,7 +82,8 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promis
   const failed = outcome.notes.filter(({ kind }) => kind === "failed").length;
   if (failed > 0) {
     const what = counted(failed, "part");
-    complain(`${plan.path}: ${what} of the fix failed verification and left out. ${failureAdvice}`);
+    const left = failed === 1 ? "was left out" : "were left out";
+    complain(`${plan.path}: ${what} of the fix failed verification and ${left}. ${failureAdvice}`);
   }
   await writeFixText(renderFixText(outcome, { color, diff: fix.dryRun, ranges }), flags);
   return entryOf(outcome, ranges);

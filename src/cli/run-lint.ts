@@ -13,6 +13,7 @@ import { lintFile } from "./lint-file.ts";
 import { makePlans, sizeNames } from "./make-plans.ts";
 import { heapBound, isHeapLimitGiven } from "./memory-limit.ts";
 import type { LintFlags } from "./options.ts";
+import { checkReportFiles } from "./output.ts";
 import type { LintOutcome, LintPlan } from "./plan.ts";
 import { lintInPool } from "./pool.ts";
 import { ProgressLine } from "./progress.ts";
@@ -26,6 +27,7 @@ export async function runLint(
   workerUrl: URL,
   write: typeof writeReports = writeReports,
 ): Promise<number> {
+  checkReportFiles((flags.reports ?? []).map((each) => each.path));
   const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => format === "csv");
   const plans = await makePlans(patterns, { ...flags, table: wantsLayers });
   const outcomes = await lintAll(plans, flags, workerUrl);

@@ -16,7 +16,7 @@ import { exitCodes } from "./exit-code.ts";
 import type { ValidateFlags } from "./gpu-options.ts";
 import { askGpu, type GpuLimits, kernelsUrl } from "./gpu-process.ts";
 import type { ModelRun, RunsReport } from "./gpu-protocol.ts";
-import { writeReportFile } from "./output.ts";
+import { checkReportFiles, writeReportFile } from "./output.ts";
 import { ProgressLine } from "./progress.ts";
 import { readInputs } from "./read-inputs.ts";
 import { writeStdout } from "./stdout.ts";
@@ -44,8 +44,9 @@ export async function runValidate(model: string, flags: ValidateFlags): Promise<
     isTerminal: process.stderr.isTTY === true,
     columns: process.stderr.columns,
   });
-  const { timeoutSeconds } = flags;
-  const limits = { timeoutSeconds, onProgress: (what: string) => progress.show(`${what} …`) };
+  checkReportFiles([flags.output]);
+  const { timeoutSeconds, memoryBytes } = flags;
+  const limits = { timeoutSeconds, memoryBytes, onProgress: (what: string) => progress.show(`${what} …`) };
   const report = await new Validation(model, flags, limits).run().finally(() => progress.erase());
   const text = render(report, flags);
   if (flags.output === undefined) await writeStdout(text);

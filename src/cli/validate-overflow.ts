@@ -15,6 +15,7 @@ export interface OverflowQuestion {
   readonly inputs: readonly Tensors[];
   readonly childUrl: URL;
   readonly timeoutSeconds?: number | undefined;
+  readonly memoryBytes?: number | undefined;
 }
 
 /** Whether an output has a NaN or an infinity that the other does not have there. */
@@ -24,10 +25,16 @@ export function differsInKind({ same, difference }: OutputReport): boolean {
 
 /** Undefined where nothing overflows, and where no output differs in kind. Throws InputError as `observeRanges` does. */
 export async function overflowBehind(question: OverflowQuestion): Promise<Overflow | undefined> {
-  const { path, type, outputs, inputs, childUrl, timeoutSeconds } = question;
+  const { path, type, outputs, inputs, childUrl, timeoutSeconds, memoryBytes } = question;
   if (type === undefined || !outputs.some(differsInKind)) return undefined;
   using model = openModel(path);
   const values = observableValues(model, {});
-  const largest = await observeRanges(path, { values, samples: inputs, childUrl, timeoutSeconds });
+  const largest = await observeRanges(path, {
+    values,
+    samples: inputs,
+    childUrl,
+    timeoutSeconds,
+    memoryBytes,
+  });
   return findOverflow(inferFacts(model), largest, type);
 }

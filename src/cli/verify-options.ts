@@ -4,6 +4,7 @@ import { InputError } from "../ir/errors.ts";
 import { parseChoice, parseCount, parsePositive, parseSizes } from "../settings/values.ts";
 import { type Budget, budgets } from "../verify/budget.ts";
 import { mostDraws } from "./gpu-options.ts";
+import { parseMemory } from "./memory-limit.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
@@ -54,14 +55,13 @@ type VerifyArguments = Partial<InferredOptionTypes<typeof verifyOptions>>;
 /** Throws InputError `usage` naming the flag, what was found and what was expected. */
 export function readVerifyFlags(argv: VerifyArguments): VerifyFlags {
   const one = (name: keyof VerifyArguments) => single(argv[name], `--${name}`);
-  const memory = mapped(one("memory-gb"), (value) => parsePositive(value, "--memory-gb"));
   return {
     inputs: one("inputs"),
     seeds: mapped(one("seeds"), (value) => parseCount(value, "--seeds", 1, mostDraws)),
     sizes: parseSizes(argv.dim ?? []),
     budget: budgetOf(one("tolerance"), one("half")),
     timeoutSeconds: mapped(one("timeout"), (value) => parsePositive(value, "--timeout")),
-    memoryBytes: memory === undefined ? undefined : memory * 2 ** 30,
+    memoryBytes: mapped(one("memory-gb"), parseMemory),
     threads: mapped(one("threads"), (value) => parseCount(value, "--threads", 1, 4096)),
     format: parseChoice(one("format") ?? "text", "--format", ["text", "json"]),
     output: one("output"),

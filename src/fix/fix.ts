@@ -9,7 +9,7 @@ import { labelOf } from "../ir/model.ts";
 import { BlockSource } from "../onnx/block-source.ts";
 import { clearLeftovers, lockModel, type ModelLock } from "../onnx/lock.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
-import { type SourceState, sourceState } from "../onnx/source-state.ts";
+import { causeOf, checkSource, type SourceState, sourceState } from "../onnx/source-state.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
 import type { ByteSource } from "../wire/source.ts";
@@ -91,6 +91,15 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   using original = within(() => openModel(request.path, inBlocks));
   checkWeights(original);
   const state = sourceState(original);
+  try {
+    return await fixOpened(request, original, state);
+  } catch (error) {
+    throw causeOf(error, state);
+  }
+}
+
+async function fixOpened(request: FixRequest, original: OpenModel, state: SourceState): Promise<FixOutcome> {
+  const { within = unlimited } = request;
   const [before, whole] = within(() => {
     checkNodes(original, request.settings);
     const price = priceOf(original, request.settings);
@@ -152,7 +161,11 @@ async function place(
   const proof = fixed.changed
     ? await differenceOr(request.verify(request.path, staged.path, fixed.permutations))
     : null;
-  if (proof instanceof InputError) return proof;
+  if (proof instanceof InputError) {
+    // What was compared may be another file: that is no reason to look for the part that is wrong.
+    checkSource(state);
+    return proof;
+  }
   if (!isTrial) staged.commit();
   const dataFiles = staged.data
     .filter(({ isNew }) => isNew)

@@ -1,6 +1,7 @@
 /** @file What a lock file says, and whether its holder is alive. */
 import {
   closeSync,
+  lstatSync,
   openSync,
   readFileSync,
   readlinkSync,
@@ -36,20 +37,25 @@ export type FoundLock =
   | { readonly exists: true; readonly record: LockRecord | undefined };
 
 /** A lock file without a record is one being written right now, or one whose writer died in between. */
-const unwrittenAfterMilliseconds = 10_000;
+export const unwrittenAfterMilliseconds = 10_000;
 /** A holder touches its lock every ten seconds, whatever it waits for. */
 const silentAfterMilliseconds = 300_000;
 /** A record names a handful of files. */
 const maxRecordBytes = 1 << 20;
+const removal = "remove it if no tc-lint runs here";
 
+/** Throws InputError `locked` where what is there is no lock of tc-lint's: it is not for tc-lint to remove. */
 export function readLock(path: string): FoundLock {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+    throw new InputError("locked", `${path}: is a symbolic link, expected a regular file; ${removal}`);
+  }
   let text: string;
   try {
     text = readSmallFile(path, maxRecordBytes).toString("utf8");
   } catch (error) {
     if (!(error instanceof WireError)) throw error;
     if (error.code === "not-found") return { exists: false };
-    throw new InputError("locked", `${error.message}; remove it if no tc-lint runs here`, { cause: error });
+    throw new InputError("locked", `${error.message}; ${removal}`, { cause: error });
   }
   return { exists: true, record: parseRecord(text) };
 }
@@ -71,7 +77,7 @@ function parseRecord(text: string): LockRecord | undefined {
     token,
     start: typeof start === "string" ? start : undefined,
     boot: typeof boot === "string" ? boot : undefined,
-    since: String(since),
+    since: typeof since === "string" ? since : "an unknown time",
     made: Array.isArray(made) ? made.filter((name) => typeof name === "string") : [],
   };
 }
@@ -84,12 +90,17 @@ export function isStale(
   { path, folder, name }: { readonly path: string; readonly folder: string; readonly name: string },
   holder: LockRecord | undefined,
 ): boolean {
-  if (holder !== undefined && holder.host === thisHost() && holder.boot === thisBoot())
-    return !isRunning(holder.pid, holder.start);
+  if (holder !== undefined && isOfHere(holder)) return !isRunning(holder.pid, holder.start);
   const age = silence(path, join(folder, temporaryName(name)));
-  return (
-    age === undefined || age > (holder === undefined ? unwrittenAfterMilliseconds : silentAfterMilliseconds)
-  );
+  // A time to come was not touched by anyone either: somebody set it, or the clock.
+  const bound = holder === undefined ? unwrittenAfterMilliseconds : silentAfterMilliseconds;
+  return age === undefined || Math.abs(age) > bound;
+}
+
+/** Whether its process can be asked for. An id alone may be anyone's: where processes have a start, a record says it. */
+function isOfHere({ host, boot, start }: LockRecord): boolean {
+  const isOne = start !== undefined || process.platform !== "linux";
+  return isOne && host === thisHost() && boot === thisBoot();
 }
 
 /** Milliseconds since a file was touched by the clock of its own file system: `probe` is made there, and removed. */

@@ -16,7 +16,15 @@ import { basename, dirname, join } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { pushAll } from "../ir/lists.ts";
 import { keepOnSignal, removeOnSignal } from "./cleanup.ts";
-import { isStale, type LockRecord, readLock, thisBoot, thisHost, touch } from "./lock-record.ts";
+import {
+  isStale,
+  type LockRecord,
+  readLock,
+  thisBoot,
+  thisHost,
+  touch,
+  unwrittenAfterMilliseconds,
+} from "./lock-record.ts";
 import { openModel } from "./open.ts";
 import {
   hasLeftovers,
@@ -221,10 +229,15 @@ function restore(aside: string, path: string): void {
 }
 
 function lockedBy(path: string, holder: LockRecord | undefined): InputError {
-  const who = holder && `process ${holder.pid} on ${holder.host}, since ${holder.since}`;
+  if (holder === undefined) {
+    const seconds = unwrittenAfterMilliseconds / 1000;
+    const what = `names no process: one that begins right now, or one that died; it is passed over after ${seconds} s`;
+    return new InputError("locked", `${path}: ${what}, or remove it`);
+  }
+  const who = `process ${holder.pid} on ${holder.host}, since ${holder.since}`;
   return new InputError(
     "locked",
-    `${path}: the model is being written by ${who ?? "another process"}; if that does not run any more, remove this file`,
+    `${path}: the model is being written by ${who}; if that does not run any more, remove this file`,
   );
 }
 

@@ -32,7 +32,8 @@ export interface SourceState {
 /** Call it right after opening. Throws InputError `file-changed` where the path already leads to another file. */
 export function sourceState(model: OpenModel): SourceState {
   const state = stateOf(model.path);
-  if (state === undefined || Number(state.bytes) !== model.source.size) throw changed(model.path);
+  if (state === undefined) throw removed(model.path);
+  if (Number(state.bytes) !== model.source.size) throw changed(model.path);
   return {
     model: state,
     sha256: model.source.size <= hashedBytes ? hashOf(model.source) : undefined,
@@ -48,7 +49,8 @@ export function sourceState(model: OpenModel): SourceState {
 export function checkSource({ model, sha256, data }: SourceState): void {
   for (const before of [model, ...data]) {
     const now = stateOf(before.path);
-    if (now === undefined || !isSameState(before, now)) throw changed(before.path);
+    if (now === undefined) throw removed(before.path);
+    if (!isSameState(before, now)) throw changed(before.path);
   }
   if (sha256 !== undefined && hashOfFile(model.path) !== sha256) throw changed(model.path);
 }
@@ -59,10 +61,29 @@ export function isDataFileOf({ data }: SourceState, path: string): boolean {
   return data.some(({ device, inode }) => device === there?.device && inode === there.inode);
 }
 
+/** What to blame for `error`: where the files are not what was read, that; it may have been a message about something else. */
+export function causeOf(error: unknown, state: SourceState): unknown {
+  try {
+    checkSource(state);
+    return error;
+  } catch (fault) {
+    return fault instanceof InputError && fault.code === "file-changed"
+      ? new InputError(fault.code, fault.message, { cause: error })
+      : error;
+  }
+}
+
 function changed(path: string): InputError {
   return new InputError(
     "file-changed",
-    `${path}: was changed by someone else since it was read; nothing was written`,
+    `${path}: was changed by someone else while it was worked on; nothing was written`,
+  );
+}
+
+function removed(path: string): InputError {
+  return new InputError(
+    "file-changed",
+    `${path}: was removed by someone else while it was worked on; nothing was written`,
   );
 }
 

@@ -58,7 +58,10 @@ export function counted(count: number, noun: string, plural = `${noun}s`): strin
 export function shortened(text: string, width: number): string {
   if (text.length <= width) return text;
   const head = Math.ceil((width - 1) / 2);
-  return `${text.slice(0, head)}…${text.slice(text.length - (width - 1 - head))}`;
+  // A character of two units that is cut through would be no text at all.
+  const start = text.slice(0, head).replace(/[\ud800-\udbff]$/, "");
+  const end = text.slice(text.length - (width - 1 - head)).replace(/^[\udc00-\udfff]/, "");
+  return `${start}…${end}`;
 }
 
 /** Longer than any name that says something, shorter than what fills a screen. */

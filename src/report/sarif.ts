@@ -6,7 +6,7 @@
  */
 
 import type { Finding, LintReport, ModelReport, NoticeReport, Severity } from "../lint/result.ts";
-import { duration, percent, printable } from "./format.ts";
+import { counted, duration, percent, printable } from "./format.ts";
 import { jsonText } from "./json-text.ts";
 import type { RenderOptions, RuleDoc } from "./render.ts";
 import { byImportance } from "./summary.ts";
@@ -153,7 +153,7 @@ function invocationOf(report: LintReport, leftOut: number) {
       : [
           {
             level: "warning",
-            message: { text: `${leftOut} results left out: GitHub takes ${maxResults} a run` },
+            message: { text: `${counted(leftOut, "result")} left out: GitHub takes ${maxResults} a run` },
           },
         ];
   return {

@@ -48,11 +48,15 @@ export function differenceLines(difference: Difference): string[] {
 function errorText(difference: Difference, allowed: Allowance): string {
   const { mismatches, maximumError, largest, elements } = difference;
   if (mismatches > allowed.mismatches) {
-    return `${counted(mismatches, "element")} of ${elements} differ in kind or value`;
+    return mismatchText(mismatches, elements);
   }
   if (maximumError === 0) return "no difference";
   const limit = `allowed ${small(allowed.maximumError)}`;
   return `largest error ${small(maximumError)} of ${small(largest)}, ${limit}`;
+}
+
+function mismatchText(mismatches: number, elements: number): string {
+  return `${counted(mismatches, "element")} of ${elements} ${mismatches === 1 ? "differs" : "differ"} in kind or value`;
 }
 
 function worstLines({ worst }: Difference): string[] {
@@ -77,7 +81,7 @@ function divergenceLines({ value, node, operator, difference, draw }: Divergence
   const where = `"${printable(value)}", made by ${printable(operator)} "${printable(node)}"`;
   const error =
     difference.mismatches > 0
-      ? `${counted(difference.mismatches, "element")} of ${difference.elements} differ in kind or value`
+      ? mismatchText(difference.mismatches, difference.elements)
       : `largest error ${small(difference.maximumError)} of ${small(difference.largest)}`;
   return [
     `  They part at ${where}: ${error} (${printable(draw)}); what it is computed from agrees`,

@@ -14,7 +14,8 @@ export function parseShare(value: string | number, flag: string): number {
   const match = /^(\d+(?:\.\d*)?|\.\d+)\s*(%?)$/.exec(text);
   const share = match === null ? Number.NaN : Number(match[1]) / (match[2] === "%" ? 100 : 1);
   if (!(share >= 0 && share <= 1)) {
-    const hint = share > 1 && share <= 100 ? ` (${text} percent is written ${text}%)` : "";
+    const isBare = match !== null && match[2] === "" && share > 1 && share <= 100;
+    const hint = isBare ? ` (${text} percent is written ${text}%)` : "";
     throw bad(flag, text, `a share such as 0.005 or 0.5%${hint}`);
   }
   return share;

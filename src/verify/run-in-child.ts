@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { InputError } from "../ir/errors.ts";
-import { memoryShare } from "../ir/memory.ts";
+import { bytesText, memoryShare } from "../ir/memory.ts";
 import { timerMilliseconds } from "../ir/time.ts";
 import {
   type ChildAnswer,
@@ -116,8 +116,8 @@ class Conversation {
     const fail = (kind: string, what: string) => new InputError(kind, textOf(what));
     if (this.#isLate) return fail("verify-timeout", `running it was stopped after ${this.#timeoutSeconds} s`);
     if (signal === memorySignal) {
-      const gigabytes = (this.#request.memoryBytes / 2 ** 30).toFixed(1);
-      return fail("verify-memory", `running it was stopped: it takes more than ${gigabytes} GiB of memory`);
+      const limit = bytesText(this.#request.memoryBytes);
+      return fail("verify-memory", `running it was stopped: it takes more than ${limit} of memory`);
     }
     const how = signal === null ? `with code ${code}` : `by ${signal}`;
     const last = this.#stderr.trim() === "" ? "" : ` (${this.#stderr.trim()})`;

@@ -122,12 +122,26 @@ function attempt<T>(path: string, what: "opened" | "read", action: () => T): T {
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
     if (reason === "ENOENT" || reason === "ENOTDIR") {
-      throw new WireError("not-found", `${path}: no such file`, { cause: error });
+      throw new WireError("not-found", `${path}: ${absence(path)}`, { cause: error });
     }
-    if (reason === "ELOOP") {
-      const what = "is a symbolic link where none may be, or a loop of them";
-      throw new WireError("symbolic-link", `${path}: ${what}`, { cause: error });
-    }
+    if (reason === "ELOOP")
+      throw new WireError("symbolic-link", `${path}: ${linkFault(path)}`, { cause: error });
     throw new WireError("unreadable", `${path}: cannot be ${what} (${reason})`, { cause: error });
   }
+}
+
+function absence(path: string): string {
+  // Node's for what is not UTF-8 on the command line.
+  return path.includes("\ufffd") ? "no such file, or its name is not UTF-8: rename it" : "no such file";
+}
+
+/** A link is a fault of its own where the very file was asked for. */
+function linkFault(path: string): string {
+  try {
+    statSync(path);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ELOOP")
+      return "is a loop of symbolic links";
+  }
+  return "is a symbolic link, where none may be";
 }

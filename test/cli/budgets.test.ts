@@ -1,5 +1,5 @@
 /** Models that cost much for their size, within limits of time and memory (docs/adr/0014-budgets.md). */
-import { copyFileSync, readdirSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -47,11 +47,11 @@ describe("within its limits", () => {
     },
   );
 
-  it.each(commands.slice(0, 4))("%s ends where memory does, by name", async (_, args, doing) => {
+  it.each(commands)("%s ends where memory does, by name", async (_, args, doing) => {
     const { exitCode, stdout, stderr } = await bench.tcLint([...args, ...small]);
     expect(exitCode).toBe(2);
     expect(stdout + stderr).toContain(
-      `${costly}: ${doing} it was stopped: it takes more than 0.25 GiB of memory`,
+      `${costly}: ${doing} it was stopped: it takes more than 256 MiB of memory`,
     );
     expect(stdout + stderr).not.toContain("bug");
     expect(readdirSync(bench.folder.path).sort()).toEqual([costly, "good.onnx"]);
@@ -65,6 +65,21 @@ describe("within its limits", () => {
     ]) {
       const { exitCode, stderr } = await bench.tcLint(["good.onnx", ...args]);
       expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/expected a number above 0/)]);
+    }
+  });
+
+  it.each([
+    ["good.onnx"],
+    ["--diff", "good.onnx"],
+    ["verify", "good.onnx", "good.onnx"],
+    ["bench", "--plan", "good.onnx"],
+  ])("takes no limit of memory that Node itself passes: %s %s %s", async (...args) => {
+    for (const limit of ["0.05", "0.0001", "0.1249"]) {
+      const { exitCode, stdout, stderr } = await bench.tcLint([...args, "--memory-gb", limit]);
+      expect([exitCode, stdout]).toEqual([2, ""]);
+      expect(stderr).toContain(
+        `--memory-gb: "${limit}" is too little; expected at least 0.125, which Node itself may take`,
+      );
     }
   });
 
@@ -82,7 +97,7 @@ describe("of several models", () => {
       "-f",
       "json",
       "--memory-gb",
-      "0.12",
+      "0.125",
     ]);
     expect(exitCode).toBe(2);
     const { models }: { models: { path: string; nodes: number; error: { code: string } | null }[] } =
@@ -121,6 +136,29 @@ describe("V8's own limit", () => {
       expect(codes).toEqual(["out-of-memory", null].slice(0, models.length));
     },
   );
+});
+
+describe("V8's own limit, of what is not begun again in a thread", () => {
+  const commands = [
+    ["--diff", costly],
+    ["--fix", "--fix-only", "--no-verify", costly],
+    ["--fix", "--fix-only", "--precision", "fp16", "--no-verify", costly],
+    ["bench", "--plan", costly],
+  ];
+  const cases = commands.flatMap((args) =>
+    [64, 120, 200].map((limit) => [args.join(" "), limit, args] as const),
+  );
+  it.each(cases)("%s in %i MiB is refused by name, and nothing is written", async (_, limit, args) => {
+    const before = readFileSync(path.join(bench.folder.path, costly));
+    const env = { NODE_OPTIONS: `--max-old-space-size=${limit}` };
+    const { exitCode, signal, stdout, stderr } = await bench.tcLint(args, { env });
+    expect([exitCode, signal, stdout]).toEqual([2, null, ""]);
+    expect(stderr).toMatch(
+      /costly\.onnx: (fixing|planning) it was stopped: it takes more than .*--max-old-space-size/,
+    );
+    expect(readdirSync(bench.folder.path).sort()).toEqual([costly, "good.onnx"]);
+    expect(readFileSync(path.join(bench.folder.path, costly)).equals(before)).toBe(true);
+  });
 });
 
 describe("Ctrl-C", () => {

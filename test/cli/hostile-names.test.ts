@@ -15,15 +15,29 @@ const evil = {
   leading: "::set-output name=a::b",
 } as const;
 
-/** Misaligned products with evil names, an operator nobody knows, and one of a very long name. */
-function hostile(): Uint8Array {
+/** Misaligned products with evil names, an operator nobody knows, and one of a very long name; `ending` follows each name. */
+function hostile(ending = ""): Uint8Array {
   return model({ name: "hostile", opset: 17, metadata: { [evil.escape]: evil.command } }, (graph) => {
     let h = graph.input(`in ${evil.bidi}`, [64, 67]);
-    for (const [index, name] of Object.values(evil).entries()) h = product(graph, h, name, index);
-    graph.node("Custom", [h], {}, { domain: evil.escape, name: evil.command, outputs: [`c ${evil.escape}`] });
+    for (const [index, name] of Object.values(evil).entries()) h = product(graph, h, name + ending, index);
+    graph.node(
+      "Custom",
+      [h],
+      {},
+      { domain: evil.escape, name: evil.command + ending, outputs: [`c ${evil.escape}`] },
+    );
     graph.node("x".repeat(1 << 20), [h], {}, { domain: "far", outputs: [`d ${evil.command}`] });
     graph.node("Relu", [h], {}, { name: evil.leading, outputs: [`out ${evil.command}`] });
     graph.output(`out ${evil.command}`);
+  });
+}
+
+/** What the planner knows, of names and a size that end so. */
+function known(ending: string): Uint8Array {
+  return model({ name: "known", opset: 17 }, (graph) => {
+    const input = graph.input("in", [`rows${ending}`, 67]);
+    graph.node("Relu", [product(graph, input, `first${ending}`, 0)], {}, { outputs: [`out${ending}`] });
+    graph.output(`out${ending}`);
   });
 }
 
@@ -88,6 +102,39 @@ describe("names that attack", () => {
       expect(text).not.toMatch(raw);
       expect(text).not.toMatch(/(?<!\\)\[click/);
     }
+  });
+
+  const forPrograms = [
+    ["hostile.onnx", "--min-saving", "0", "--table", "-f", "json"],
+    ["hostile.onnx", "--min-saving", "0", "-f", "sarif"],
+    ["--fix-output", "fixed.onnx", "--no-verify", "hostile.onnx", "-f", "json"],
+    ["--fix-only", "--no-verify", "hostile.onnx", "-f", "json"],
+    ["verify", "known.onnx", "known.onnx", "-f", "json"],
+    ["print-config", "hostile.onnx"],
+    ["bench", "--plan", "--no-fix", "known.onnx", "-f", "json"],
+  ] as const;
+  it.each(forPrograms.map((args) => [args.join(" "), args] as const))(
+    "are cut by tc-lint %s",
+    async (_, args) => {
+      bench.folder.write("hostile.onnx", hostile("n".repeat(1 << 20)));
+      bench.folder.write("known.onnx", known("n".repeat(1 << 20)));
+      const { stdout } = await bench.tcLint(args);
+      expect(() => JSON.parse(stdout)).not.toThrow();
+      for (const line of stdout.split("\n")) {
+        expect(line).not.toMatch(raw);
+        expect(line.length).toBeLessThan(40_000);
+      }
+    },
+  );
+
+  it("that are long keep the fingerprints that they had", async () => {
+    bench.folder.write("hostile.onnx", hostile("n".repeat(100_000)));
+    const { models } = await bench.jsonOf(["hostile.onnx", "--min-saving", "0"]);
+    expect(models).toHaveLength(1);
+    const findings = models.flatMap((each) => each.findings);
+    const long = findings.filter(({ node }) => node.includes("…"));
+    expect(long.length).toBeGreaterThan(1);
+    expect(new Set(long.map(({ fingerprint }) => fingerprint)).size).toBe(long.length);
   });
 
   it("are cut where they are long, in the message of an error too", async () => {

@@ -1,7 +1,16 @@
 /** Paths that lead nowhere, in circles, or to where nothing may be written: each named, none a bug, nothing lost. */
-import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
+import type { LintReport } from "../../src/lint/result.ts";
 import { writeExternal, writeInline } from "../fix/models.ts";
 import { plain } from "./fixing.ts";
 import { bytesOf, cleanModel } from "./models.ts";
@@ -19,12 +28,56 @@ describe("lint", () => {
     symlinkSync("circle", at("circle"));
     const { exitCode, stdout, stderr } = await bench.tcLint(["."]);
     expect([exitCode, stderr]).toEqual([2, ""]);
-    expect(stdout).toMatch(/loop\.onnx: is a symbolic link where none may be, or a loop of them/);
+    expect(stdout).toMatch(/loop\.onnx: is a loop of symbolic links/);
     expect(stdout).toContain("1 model failed");
   });
 
+  it("of a folder with names that are not UTF-8 names each, and goes on with the rest", async () => {
+    const model = readFileSync(at("good.onnx"));
+    const raw = (...parts: string[]) => Buffer.from(at(...parts), "latin1");
+    mkdirSync(raw("d\xff"));
+    for (const place of [raw("caf\xe9.onnx"), raw("d\xff", "in.onnx"), at("café.onnx")]) {
+      writeFileSync(place, model);
+    }
+    writeFileSync(raw("notes\xe9.txt"), "no model");
+    for (const args of [["."], ["**/*.onnx"], ["--no-error-on-unmatched-pattern", "."]]) {
+      const { exitCode, stdout, stderr } = await bench.tcLint([...args, "-f", "json"]);
+      expect([exitCode, stderr]).toEqual([2, ""]);
+      const { models } = JSON.parse(stdout) as LintReport;
+      const byPath = new Map(models.map(({ path: shown, error }) => [shown, error?.code]));
+      expect(byPath).toEqual(
+        new Map([
+          ["café.onnx", undefined],
+          ["caf\\xe9.onnx", "not-utf8"],
+          ["d\\xff/in.onnx", "not-utf8"],
+          ["good.onnx", undefined],
+        ]),
+      );
+    }
+    const fix = await bench.tcLint(["--fix-only", "--no-verify", "."]);
+    expect([fix.exitCode, fix.stderr]).toEqual([
+      2,
+      expect.stringMatching(/caf\\xe9\.onnx: its name is not UTF-8/),
+    ]);
+  });
+
+  it.each([
+    ["lint", ["--no-error-on-unmatched-pattern", "loop.onnx"]],
+    ["fix", ["--fix", "loop.onnx"]],
+    ["diff", ["--diff", "loop.onnx"]],
+    ["verify", ["verify", "loop.onnx", "good.onnx"]],
+    ["plan", ["bench", "--plan", "loop.onnx"]],
+    ["folder", ["loop.onnx/x.onnx"]],
+  ])("of a loop of links says that it is one: %s", async (_, args) => {
+    symlinkSync("other.onnx", at("loop.onnx"));
+    symlinkSync("loop.onnx", at("other.onnx"));
+    const { exitCode, stdout, stderr } = await bench.tcLint(args);
+    expect(exitCode).toBe(2);
+    expect(stdout + stderr).toMatch(/loop\.onnx(\/x\.onnx)?: is a loop of symbolic links/);
+  });
+
   const odd: readonly (readonly [what: string, path: string, said: RegExp])[] = [
-    ["a circle", "o", /o: is a symbolic link where none may be/],
+    ["a circle", "o", /o: is a loop of symbolic links/],
     ["a name too long", `${"n".repeat(400)}.onnx`, /cannot be opened \(ENAMETOOLONG\)/],
     ["a file for a folder", "good.onnx/x.onnx", /good\.onnx\/x\.onnx: no such file/],
   ];
@@ -49,6 +102,41 @@ describe("reports", () => {
     expect([kept.exitCode, kept.stderr]).toEqual([2, expect.stringMatching(/report\.json: is read-only/)]);
     expect(readFileSync(at("report.json"), "utf8")).toBe("kept");
   });
+});
+
+describe("reports that go to where no folder is", () => {
+  const places = [
+    ["none/x/report.json", /its folder "none\/x" is not there: make it first/],
+    ["good.onnx/report.json", /"good\.onnx" is no folder/],
+    ["folder", /folder: is a folder/],
+    ["/proc/none/report.json", /its folder "\/proc\/none" is not there/],
+  ] as const;
+  const commands: readonly (readonly [...string[]])[] = [
+    ["good.onnx", "-f", "json", "-o"],
+    ["--fix", "odd.onnx", "-f", "json", "-o"],
+    ["--diff", "odd.onnx", "-f", "json", "-o"],
+    ["verify", "good.onnx", "good.onnx", "-o"],
+    ["verify", "good.onnx", "good.onnx", "--save-inputs"],
+    ["bench", "--plan", "good.onnx", "-o"],
+    ["bench", "good.onnx", "-o"],
+    ["validate", "good.onnx", "-o"],
+    ["calibrate", "-o"],
+  ];
+  const cases = places.flatMap(([place, said]) =>
+    commands.map((args) => [args.join(" "), place, args, said] as const),
+  );
+  it.each(cases)(
+    "%s %s: said before anything is done, and no folder is made",
+    async (_, place, args, said) => {
+      writeFileSync(at("odd.onnx"), readFileSync(writeInline(bench.folder.path)));
+      mkdirSync(at("folder"));
+      const before = readFileSync(at("odd.onnx"));
+      const { exitCode, stdout, stderr } = await bench.tcLint([...args, place]);
+      expect([exitCode, stdout, stderr]).toEqual([2, "", expect.stringMatching(said)]);
+      expect(existsSync(at("none"))).toBe(false);
+      expect(readFileSync(at("odd.onnx"))).toEqual(before);
+    },
+  );
 });
 
 describe("--fix", () => {

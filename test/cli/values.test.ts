@@ -29,6 +29,9 @@ test("shares", () => {
     expect(messageOf(() => parseShare(text, "--min-saving"))).toContain(`--min-saving: found "${text}"`);
   }
   expect(messageOf(() => parseShare("5", "--min-saving"))).toContain("5 percent is written 5%");
+  for (const text of ["101%", "500%", "500"]) {
+    expect(messageOf(() => parseShare(text, "--min-saving"))).not.toMatch(/%%|is written/);
+  }
 });
 
 test("counts", () => {

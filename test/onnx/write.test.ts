@@ -311,6 +311,48 @@ describe("locks of others", () => {
     expect(weightsOf(model)).toEqual(fixed);
   });
 
+  const records: Readonly<Record<string, () => string>> = {
+    "that is empty": () => "",
+    "of garbage": () => "garbage\u0000",
+    "of JSON that is no record": () => "[null]",
+    "of half a record": () => JSON.stringify(heldRecord()).slice(0, 40),
+    "of another host": () => JSON.stringify(record),
+    "of this host, with an id that anyone may have": () => {
+      const { start: _, ...rest } = heldRecord();
+      return JSON.stringify({ ...rest, pid: 1, token: "0" });
+    },
+  };
+  const years = { past: 0, "to come": Date.now() / 1000 + 3e7 } as const;
+  const cases = Object.entries(records).flatMap(([what, text]) =>
+    Object.entries(years).map(([when, seconds]) => [what, when, text, seconds] as const),
+  );
+  it.each(cases)("%s, touched in a year %s, are taken over", async (_what, _when, text, seconds) => {
+    writeFileSync(lockPath(), text());
+    utimesSync(lockPath(), seconds, seconds);
+    await fixOnce(model);
+    expect(weightsOf(model)).toEqual(fixed);
+    expect(existsSync(lockPath())).toBe(false);
+  });
+
+  const noLocks: Readonly<Record<string, readonly [() => void, RegExp]>> = {
+    "a folder": [() => mkdirSync(lockPath()), /is a directory, expected a regular file; remove it if/],
+    "a link to nothing": [() => symlinkSync("nowhere", lockPath()), /is a symbolic link.*; remove it if/],
+    "a link to itself": [() => symlinkSync(lockPath(), lockPath()), /is a symbolic link.*; remove it if/],
+    "a link to a file": [() => symlinkSync(model, lockPath()), /is a symbolic link.*; remove it if/],
+    megabytes: [() => writeFileSync(lockPath(), Buffer.alloc(3e6)), /has 3000000 bytes.*; remove it if/],
+    "of this moment and empty": [() => writeFileSync(lockPath(), ""), /passed over after 10 s, or remove it/],
+  };
+  it.each(Object.entries(noLocks))("that are %s are named, with what to do", async (_, [make, said]) => {
+    make();
+    const before = readFileSync(model);
+    await expect(fixOnce(model)).rejects.toMatchObject({
+      code: "locked",
+      message: expect.stringMatching(said),
+    });
+    expect(readFileSync(model)).toEqual(before);
+    expect(readdirSync(folder).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+  });
+
   it("cannot have files removed that tc-lint did not make", async () => {
     run("write-model", 1, "kill");
     const dead: Record<string, unknown> = JSON.parse(readFileSync(lockPath(), "utf8"));

@@ -70,7 +70,7 @@ describe.skipIf(fake === undefined)("The GPU's process", () => {
       name: "InputError",
       code: "gpu-host-memory",
       message: expect.stringMatching(
-        /while at: running fake_hang; it takes more than 0\.5 GiB of this machine/,
+        /while at: running fake_hang; it takes more than 512 MiB of this machine/,
       ),
     });
   });
