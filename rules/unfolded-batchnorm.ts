@@ -1,6 +1,6 @@
 import { type CostedProduct, type LintContext, type Saving, scale } from "../src/lint/context.ts";
 import { intOf, isOp, isStored, labelOf, type Node, onlyReader } from "../src/lint/graph.ts";
-import { passOver } from "../src/lint/passes.ts";
+import { passOver } from "../src/lint/memory-passes.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /**

@@ -28,8 +28,8 @@ import {
   tooDeep,
   tooLarge,
 } from "./expansion.ts";
-import { FactPool } from "./pool.ts";
 import { type Contradiction, isConstant, Scope, type Skipped } from "./scope.ts";
+import { FactPool } from "./shared-facts.ts";
 
 export interface InferOptions extends BindOptions {
   /** Whether value_info and declared outputs fill what inference cannot tell. Default true. */

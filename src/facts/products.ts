@@ -7,7 +7,7 @@ import { type DecomposedAttention, findAttention } from "./attention.ts";
 import type { Facts } from "./infer.ts";
 import { constantBehind, dequantizedFrom } from "./origin.ts";
 import type { Scope } from "./scope.ts";
-import { WorkPool } from "./work-pool.ts";
+import { WorkPool } from "./shared-work.ts";
 import { operatorIn, worksOf } from "./works.ts";
 
 export interface Product {

@@ -1,16 +1,25 @@
 /** @file All operators by name. A family adds itself to its own folder's index. */
+
+import { classicOps } from "./classic/classic.ts";
+import { textOps } from "./classic/text.ts";
 import { controlOps } from "./control/index.ts";
 import { elementwiseOps } from "./elementwise/index.ts";
+import { imageOps } from "./image/image.ts";
+import { matrixOps } from "./matrix/matrix.ts";
 import { microsoftOps } from "./microsoft/index.ts";
-import { miscOps } from "./misc/index.ts";
 import { movementOps } from "./movement/index.ts";
 import { normalizationOps } from "./normalization/index.ts";
 import type { OpDefinition } from "./op.ts";
 import { poolingOps } from "./pooling/index.ts";
 import { productOps } from "./product/index.ts";
 import { quantizationOps } from "./quantization/index.ts";
+import { randomOps } from "./random/random.ts";
 import { reductionOps } from "./reduction/index.ts";
+import { dataSizedOps } from "./search/data-sized.ts";
 import { sequenceOps } from "./sequence/index.ts";
+import { fourierOps } from "./signal/fourier.ts";
+import { lossOps } from "./training/loss.ts";
+import { trainingOps } from "./training/optimizers.ts";
 
 const registry = new Map<string, OpDefinition>();
 for (const family of [
@@ -23,7 +32,15 @@ for (const family of [
   quantizationOps,
   controlOps,
   sequenceOps,
-  miscOps,
+  dataSizedOps,
+  matrixOps,
+  randomOps,
+  fourierOps,
+  imageOps,
+  lossOps,
+  textOps,
+  trainingOps,
+  classicOps,
   microsoftOps,
 ]) {
   for (const op of family) {

@@ -4,7 +4,7 @@ import type { WorkDetail } from "../cost/terms.ts";
 import type { TrafficVariant } from "../cost/traffic.ts";
 import type { Facts } from "../facts/infer.ts";
 import type { Scope } from "../facts/scope.ts";
-import { WorkPool } from "../facts/work-pool.ts";
+import { WorkPool } from "../facts/shared-work.ts";
 import type { Target } from "../hardware/target.ts";
 import type { ById } from "../ir/by-id.ts";
 import { evaluateDim } from "../ir/dim.ts";

@@ -6,13 +6,13 @@ import { Patch } from "../../ir/patch.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
 import { applyPadding } from "./apply.ts";
+import { findSurprises, type Surprise } from "./check-padded.ts";
 import { type Choice, choosePadding } from "./choose.ts";
 import { freeAtoms } from "./free-atoms.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
 import type { Relations } from "./relate.ts";
 import { leaveRelations, safeRelations } from "./safe-relations.ts";
-import { findSurprises, type Surprise } from "./surprises.ts";
 
 export const align: Pass = { name: "align", safe: true, run: runAlign };
 

@@ -8,8 +8,8 @@ import type { Border } from "./forms.ts";
 import { leastIrVersion, toNhwc } from "./functions.ts";
 import { anchors } from "./layouts.ts";
 import { microsoft } from "./nhwc-conv.ts";
+import type { Region } from "./nhwc-regions.ts";
 import { gainOf, transposeCost } from "./price.ts";
-import type { Region } from "./regions.ts";
 import { LayoutRewrite } from "./rewrite.ts";
 
 export const channelsLast: Pass = { name: "channels-last", safe: false, run };

@@ -14,7 +14,7 @@ import { type Border, ValueForms } from "./forms.ts";
 import { NhwcFunctions, perm } from "./functions.ts";
 import { anchors, type Form, formOf, positionInNhwc } from "./layouts.ts";
 import { NhwcConvs } from "./nhwc-conv.ts";
-import { type Region, Regions } from "./regions.ts";
+import { type Region, Regions } from "./nhwc-regions.ts";
 import { nhwcShape } from "./shapes.ts";
 import { permOf } from "./transposes.ts";
 

@@ -6,7 +6,7 @@ import { isConstantNode, isOp } from "../../ops/ask.ts";
 import { emitted } from "../emitted.ts";
 import { isStored, storedTensor } from "../stored.ts";
 import type { HalfType, Slot } from "./accepts.ts";
-import { holdsProduct, operandSlots } from "./calls.ts";
+import { holdsProduct, operandSlots } from "./generic-calls.ts";
 import { dtypeIn, subgraphsOf } from "./slots.ts";
 
 /** A node with at least one FP32 operand. */

@@ -8,7 +8,7 @@ import { Patch } from "../../ir/patch.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { Pass, PassContext, PassResult } from "../pass.ts";
 import { accepts, typesOf } from "./accepts.ts";
-import { keepsMeaning, newestMeaning } from "./meanings.ts";
+import { keepsMeaning, newestMeaning } from "./opset-meaning.ts";
 import { dtypeIn, subgraphsOf } from "./slots.ts";
 
 /** Does nothing unless BF16 is asked for. */

@@ -1,8 +1,8 @@
 /** @file EyeLike and Det. */
 import { defineOp, maxFoldedElements, type OpDefinition, ShapeError } from "../op.ts";
+import { dtypeOr } from "../random/random.ts";
 import { numbersOf, tensor, tensorAt, unify } from "../shape.ts";
 import { half, losesDigits, noHalf } from "../traits.ts";
-import { dtypeOr } from "./random.ts";
 
 /** Ones on a diagonal of a matrix of the input's shape. */
 const eyeLike = defineOp({

@@ -4,7 +4,7 @@ import { defineOp, maxFoldedElements, type OpDefinition } from "../op.ts";
 import { withSize } from "../reduction/axes.ts";
 import { normalizeAxis, numbersOf, stridesOf, tensor, tensorAt, unknownShape } from "../shape.ts";
 import { half, noHalf } from "../traits.ts";
-import { distinctElements } from "./unique.ts";
+import { distinctElements } from "./distinct.ts";
 
 /** x of rank r to the coordinates [r, found] of its non-zero elements. */
 const nonZero = defineOp({
@@ -75,4 +75,4 @@ function inverseLength(shape: Shape | undefined, named: number | undefined): Dim
   return product(shape);
 }
 
-export const foundOps: readonly OpDefinition[] = [nonZero, nonMaxSuppression, unique];
+export const dataSizedOps: readonly OpDefinition[] = [nonZero, nonMaxSuppression, unique];

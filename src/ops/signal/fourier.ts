@@ -10,12 +10,12 @@ import {
   unknownDim,
 } from "../../ir/dim.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
+import { dtypeOr } from "../random/random.ts";
 import { withSize } from "../reduction/axes.ts";
 import { normalizeAxis, numbersAt, tensor, tensorAt, unknownShape } from "../shape.ts";
 import { scalarSize } from "../size.ts";
 import { computes, half, losesDigits, noHalf } from "../traits.ts";
 import { windowOutput } from "../window.ts";
-import { dtypeOr } from "./random.ts";
 
 /** Distinct bins of the transform of a real signal of `length` samples. */
 function uniqueBins(length: Dim): Dim {
