@@ -13,7 +13,7 @@ import ts from "typescript";
 import { allOps } from "../src/ops/registry.ts";
 
 /** Lower it whenever it is possible; never raise it. */
-const most = 43;
+const most = 28;
 
 const recognisers = /^(src\/ops\/|src\/facts\/attention|cuda-runtime\/patterns\/)/;
 const operators = new Set([...allOps()].map(({ type }) => type));

@@ -1,6 +1,7 @@
 /** @file What a node is given, looked at before anything is planned: kernels state what they take, and do not ask again. */
 import type { Scope } from "../../src/facts/scope.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { loopKind } from "../../src/ops/ask.ts";
 import { mismatchOf, signatureOf } from "../../src/ops/signatures.ts";
 import { PlanError } from "../ir/step.ts";
 
@@ -65,16 +66,16 @@ function checkRecurrent(node: Node, scope: Scope): void {
 
 /** What a loop hands to its body, and takes from it. */
 function checkBody(node: Node): void {
-  const operator = operatorOf(node);
-  if (operator !== "Scan" && operator !== "Loop") return;
+  const kind = loopKind(node);
+  if (kind === undefined) return;
   const body = node.attributes.find(({ name }) => name === "body")?.value;
   if (body?.type !== "graph") throw nodeError(node, "has no body");
   const { inputs, outputs } = body.graph;
   // The body of a Loop gives a condition first, the node none.
-  const given = operator === "Loop" ? outputs.length - 1 : outputs.length;
+  const given = kind === "loop" ? outputs.length - 1 : outputs.length;
   if (node.outputs.length > given)
     throw nodeError(node, `has ${node.outputs.length} outputs, expected ${given} as its body gives`);
-  if (inputs.length > Math.max(node.inputs.length, operator === "Loop" ? 2 : 0))
+  if (inputs.length > Math.max(node.inputs.length, kind === "loop" ? 2 : 0))
     throw nodeError(node, `has ${node.inputs.length} inputs, expected ${inputs.length} as its body takes`);
 }
 

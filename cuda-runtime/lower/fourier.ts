@@ -1,5 +1,6 @@
 /** @file DFT, STFT, window functions and MelWeightMatrix. */
 
+import { operatorOf } from "../../src/ir/model.ts";
 import { isFloatStorage, storageTypes } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
 import { emitFourier } from "../kernels/fourier/fourier.ts";
@@ -46,7 +47,7 @@ function lowerDft(context: LowerContext): void {
     window: undefined,
     isInverse,
     isMirrored,
-    operator: "DFT",
+    operator: operatorOf(context.node),
   });
 }
 
@@ -84,7 +85,7 @@ function lowerStft(context: LowerContext): void {
     window,
     isInverse: false,
     isMirrored: false,
-    operator: "STFT",
+    operator: operatorOf(context.node),
   });
 }
 

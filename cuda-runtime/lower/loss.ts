@@ -1,5 +1,6 @@
 /** @file NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. */
 
+import { operatorOf } from "../../src/ir/model.ts";
 import type { Expr } from "../ir/expr.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
@@ -35,7 +36,7 @@ function lowerLoss(context: LowerContext, isSoftmax: boolean): void {
     logarithms: isSoftmax && context.hasOutput(1) ? context.output(1) : undefined,
     isSoftmax,
     ignored: context.int("ignore_index"),
-    operator: isSoftmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss",
+    operator: operatorOf(context.node),
   });
   if (isEach) return;
   const total = load(sumOf(context, losses));

@@ -1,4 +1,6 @@
 /** @file Determinants, inverses, and distances between the rows of two matrices. */
+
+import { operatorOf } from "../../src/ir/model.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
 import { emitDistance } from "../kernels/distance/distance.ts";
@@ -23,7 +25,7 @@ function lowerMatrix(context: LowerContext, kind: "determinant" | "inverse"): vo
     kind,
     input: floatInput(context, 0),
     output: context.output(0),
-    operator: kind === "determinant" ? "Det" : "com.microsoft::Inverse",
+    operator: operatorOf(context.node),
   });
 }
 

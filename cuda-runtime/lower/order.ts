@@ -1,5 +1,6 @@
 /** @file ArgMax, ArgMin, TopK, CumSum and CumProd. */
 
+import { operatorOf } from "../../src/ir/model.ts";
 import { elementCount } from "../ir/view.ts";
 import { emitArg, emitTopK } from "../kernels/order/order.ts";
 import { emitScan } from "../kernels/scan/scan.ts";
@@ -34,7 +35,7 @@ function lowerArg(context: LowerContext, isLargest: boolean): void {
     isLargest,
     isLastIndex: context.int("select_last_index") === 1,
     output: withReducedAxes(context.output(0), shape, new Set([axis])),
-    operator: isLargest ? "ArgMax" : "ArgMin",
+    operator: operatorOf(context.node),
   });
 }
 
@@ -52,7 +53,7 @@ function lowerTopK(context: LowerContext): void {
     values,
     indices,
     isLargest: context.int("largest") !== 0,
-    operator: "TopK",
+    operator: operatorOf(context.node),
   });
   context.setOutput(0, values);
 }
@@ -67,6 +68,6 @@ function lowerScan(context: LowerContext, isProduct: boolean): void {
     isExclusive: context.int("exclusive") === 1,
     isReverse: context.int("reverse") === 1,
     isProduct,
-    operator: isProduct ? "CumProd" : "CumSum",
+    operator: operatorOf(context.node),
   });
 }

@@ -1,4 +1,6 @@
 /** @file Einsum: operands two at a time, from left to right, each pair a batched product of matrices. */
+
+import { operatorOf } from "../../src/ir/model.ts";
 import { type Contraction, readEquation } from "../../src/ops/product/einsum-equation.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import { permuted, reshaped, type View } from "../ir/view.ts";
@@ -87,7 +89,7 @@ function summed(context: LowerContext, tensor: Labelled, kept: Iterable<string>)
     axes,
     output,
     integersAs: "integer",
-    operator: "Einsum",
+    operator: operatorOf(context.node),
   });
   const remaining = [...tensor.labels.keys()].filter((axis) => !axes.has(axis));
   return {

@@ -1,5 +1,6 @@
 /** @file Between real numbers and codes: QuantizeLinear, DequantizeLinear, and operators over codes. */
 
+import { operatorOf } from "../../src/ir/model.ts";
 import type { Expr } from "../ir/expr.ts";
 import {
   add,
@@ -132,7 +133,7 @@ const dynamicQuantize: Lower = (context) => {
       axes,
       output,
       integersAs: "integer",
-      operator: "DynamicQuantizeLinear",
+      operator: operatorOf(context.node),
     });
     return load({ ...output, shape: [], strides: [] });
   };

@@ -1,21 +1,22 @@
 /** @file Operators that no plan can hold, each with the reason. */
-import type { LowerTable } from "./context.ts";
+import type { Lower, LowerTable } from "./context.ts";
 
-const random = "draws random numbers, which no two runs share";
-const found = "gives as many elements as it finds in the data: sizes have to be known while planning";
+function refused(reason: string): Lower {
+  return (context) => context.fail(reason);
+}
+
+const random = refused("draws random numbers, which no two runs share");
+const dataSized = refused(
+  "gives as many elements as it finds in the data: sizes have to be known while planning",
+);
 
 export const refusedLowerings: LowerTable = {
-  ...failing(random, [
-    "Bernoulli",
-    "Multinomial",
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
-  ]),
-  ...failing(found, ["NonMaxSuppression", "com.microsoft::Unique"]),
+  Bernoulli: random,
+  Multinomial: random,
+  RandomNormal: random,
+  RandomNormalLike: random,
+  RandomUniform: random,
+  RandomUniformLike: random,
+  NonMaxSuppression: dataSized,
+  "com.microsoft::Unique": dataSized,
 };
-
-function failing(reason: string, operators: readonly string[]): LowerTable {
-  return Object.fromEntries(operators.map((operator) => [operator, (context) => context.fail(reason)]));
-}

@@ -5,7 +5,8 @@
  */
 
 import type { Scope } from "../../src/facts/scope.ts";
-import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import type { Node, Value } from "../../src/ir/model.ts";
+import { isConcat } from "../../src/ops/ask.ts";
 import { isCall } from "../graph/calls.ts";
 import { sizesOfFact } from "../graph/known.ts";
 import { elementCount } from "../ir/view.ts";
@@ -31,7 +32,7 @@ export function placeInConcats(
 ): ReadonlyMap<Value, Place> {
   const places = new Map<Value, Candidate>();
   for (const operator of operators) {
-    if (operator.kind !== "node" || operatorOf(operator.node) !== "Concat") continue;
+    if (operator.kind !== "node" || !isConcat(operator.node)) continue;
     const concat = operator.node;
 
     if (isCall(concat, scope)) continue;

@@ -1,6 +1,7 @@
 /** @file Instances of the graphs inside nodes: their inputs and outputs are slots that both sides know. */
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Graph, labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { loopKind } from "../../src/ops/ask.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { nodeError } from "../graph/check.ts";
 import { elementsOfFact } from "../graph/known.ts";
@@ -10,7 +11,6 @@ import { DataError, PlanError } from "../ir/step.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import { type Frame, ownerOf } from "./frame.ts";
 import type { Slot } from "./slots.ts";
-import { loops } from "./unrolled.ts";
 import type { GraphLowering, PlanValues } from "./values.ts";
 
 /** As `nodeError`, where what is missing are values. */
@@ -25,7 +25,7 @@ export function refuseSkipped(scope: Scope): void {
   if (first !== undefined)
     throw new PlanError(operatorOf(first.node), `${labelOf(first.node)}: ${first.reason}`);
   for (const [node, children] of scope.children) {
-    if (!loops.has(operatorOf(node))) for (const child of children) refuseSkipped(child);
+    if (loopKind(node) === undefined) for (const child of children) refuseSkipped(child);
   }
 }
 

@@ -1,5 +1,6 @@
 /** @file An output of a loop that is made slice by slice: each is written where it belongs, where that is possible. */
-import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import type { Node, Value } from "../../src/ir/model.ts";
+import { isIdentity } from "../../src/ops/ask.ts";
 import { nodeError } from "../graph/check.ts";
 import { sizesOfFact } from "../graph/known.ts";
 import type { View } from "../ir/view.ts";
@@ -68,7 +69,7 @@ export class Stack {
 
 /** What an Identity of the same graph hands on. */
 function beforeIdentity({ producer, graph }: Value): Value | undefined {
-  if (producer === undefined || operatorOf(producer) !== "Identity") return undefined;
+  if (producer === undefined || !isIdentity(producer)) return undefined;
   const [input] = producer.inputs;
   return input?.graph === graph && input.producer !== undefined ? input : undefined;
 }

@@ -3,6 +3,7 @@ import { NodeContext } from "../../src/facts/context.ts";
 import type { Facts } from "../../src/facts/infer.ts";
 import { labelOf, type Node, operatorOf } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
+import { isConcat, isConstantNode } from "../../src/ops/ask.ts";
 import { checkNode, checkOutputs, nodeError } from "../graph/check.ts";
 import { PlanError } from "../ir/step.ts";
 import { lowerings } from "../lower/index.ts";
@@ -67,7 +68,7 @@ export class Planner implements GraphLowering {
   #lowerNode(node: Node, frame: Frame): void {
     if (lowerControl(node, frame, this)) return this.#refuseMissing(node, frame);
     if (this.#takeConstant(node, frame)) return;
-    if (operatorOf(node) === "Concat") {
+    if (isConcat(node)) {
       lowerConcat(node, frame, this.values);
       return;
     }
@@ -93,7 +94,7 @@ export class Planner implements GraphLowering {
   #takeConstant(node: Node, frame: Frame): boolean {
     const [output] = node.outputs;
     const value = node.attributes.find(({ name }) => name === "value")?.value;
-    if (operatorOf(node) !== "Constant" || output === undefined || value?.type !== "tensor") return false;
+    if (!isConstantNode(node) || output === undefined || value?.type !== "tensor") return false;
     this.values.setWeight(output, value.tensor, frame);
     return true;
   }

@@ -2,7 +2,7 @@
 
 import type { DType } from "../../src/ir/dtype.ts";
 import type { Node } from "../../src/ir/model.ts";
-import { traitsOf } from "../../src/ops/ask.ts";
+import { isSquare, traitsOf } from "../../src/ops/ask.ts";
 import { isFloatStorage, isStorageType, type StorageType } from "../ir/storage.ts";
 import { elementCount } from "../ir/view.ts";
 
@@ -43,9 +43,4 @@ export function storageOf(value: StoredValue, precision: Precision): StorageType
 function isSmall({ dtype, shape, isWeight }: StoredValue): boolean {
   if (shape === undefined) return false;
   return elementCount(shape) === 1 || (isWeight && shape.length === 1 && dtype === "float32");
-}
-
-/** x · x, as exporters write a square. */
-function isSquare({ opType, inputs }: Node): boolean {
-  return opType === "Mul" && inputs.length === 2 && inputs[0] === inputs[1];
 }

@@ -1,6 +1,7 @@
 /** @file What the planner holds of each value: where it is, or how it will be computed. */
 import { isConstant, type Scope } from "../../src/facts/scope.ts";
 import { operatorOf, type TensorRef, type Value } from "../../src/ir/model.ts";
+import { isConstantNode } from "../../src/ops/ask.ts";
 import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import type { Expr } from "../ir/expr.ts";
 import { DataError, PlanError, PlanSizeError } from "../ir/step.ts";
@@ -76,7 +77,7 @@ export function refuseTooLarge(shape: readonly number[], operator: string, what:
 export function isFixed(value: Value, { model }: Scope): boolean {
   if (value.initializer !== undefined) return isConstant(value, model);
   const { producer } = value;
-  if (producer === undefined || operatorOf(producer) !== "Constant") return false;
+  if (producer === undefined || !isConstantNode(producer)) return false;
   return producer.attributes.some(
     (attribute) => attribute.name === "value" && attribute.value.type === "tensor",
   );

@@ -1,11 +1,9 @@
 /** @file How many nodes unrolled loops may have. */
 import { maxUnrolledNodes } from "../../src/facts/expansion.ts";
 import type { Scope } from "../../src/facts/scope.ts";
-import { type Node, operatorOf } from "../../src/ir/model.ts";
+import type { Node } from "../../src/ir/model.ts";
+import { loopKind } from "../../src/ops/ask.ts";
 import { nodeError } from "../graph/check.ts";
-
-/** Graphs inside these are looked at again with the facts of each iteration. */
-export const loops: ReadonlySet<string> = new Set(["Loop", "Scan"]);
 
 /** Bodies unrolled in one plan, all loops together: what a file of a few bytes may ask for has an end. */
 export class UnrolledNodes {
@@ -35,7 +33,7 @@ function counted(count: number): string {
 function sizeOf(scope: Scope): number {
   let size = scope.graph.nodes.length + 1;
   for (const [node, children] of scope.children) {
-    if (!loops.has(operatorOf(node))) for (const child of children) size += sizeOf(child);
+    if (loopKind(node) === undefined) for (const child of children) size += sizeOf(child);
   }
   return size;
 }

@@ -14,11 +14,6 @@ export interface Place {
 /** Chains longer than this are not followed: every look-up stays cheap on any graph. */
 const maxSteps = 64;
 
-/** Same elements in another representation. */
-const quantizing: ReadonlySet<string> = new Set(["QuantizeLinear", "DequantizeLinear"]);
-
-const dequantizeDomains: ReadonlySet<string> = new Set(["", "com.microsoft"]);
-
 /** The initializer or Constant that `value` is a view or conversion of; undefined where it is computed. */
 export function constantBehind(value: Value, scope: Scope): Value | undefined {
   const { value: origin } = follow({ value, scope }, isViewOrConversion);
@@ -31,7 +26,7 @@ export function constantBehind(value: Value, scope: Scope): Value | undefined {
 export function dequantizedFrom(value: Value, scope: Scope): DType | undefined {
   const { value: origin, scope: home } = follow({ value, scope }, isView);
   const { producer } = origin;
-  if (producer?.opType !== "DequantizeLinear" || !dequantizeDomains.has(producer.domain)) return undefined;
+  if (producer === undefined || traitsOf(producer)?.layout !== "scaled") return undefined;
   const [quantized] = producer.inputs;
   const fact = quantized === undefined ? undefined : home.fact(quantized);
   if (fact?.kind !== "tensor" || fact.dtype === undefined || dtypes[fact.dtype].bits !== 8) return undefined;
@@ -63,5 +58,6 @@ function before({ value, scope }: Place, passes: (node: Node) => boolean): Place
 
 function isViewOrConversion(node: Node): boolean {
   if (isView(node) || traitsOf(node)?.elements === "converted") return true;
-  return dequantizeDomains.has(node.domain) && quantizing.has(node.opType);
+  // Codes, and what they stand for.
+  return traitsOf(node)?.layout === "scaled";
 }

@@ -3,7 +3,7 @@ import type { Scope } from "../facts/scope.ts";
 import type { DType } from "../ir/dtype.ts";
 import { maxOf } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { traitsOf } from "../ops/ask.ts";
+import { isSquare, traitsOf } from "../ops/ask.ts";
 import { ConstantValues } from "../workload/constants.ts";
 import type { LintContext } from "./context.ts";
 import { halfFlush, halfMax, halfMinNormal } from "./formats.ts";
@@ -91,7 +91,7 @@ function operatorRisk(
 ): Risk | undefined {
   const [input, second] = node.inputs;
   if (input === undefined || constants.isFixedValue(input)) return undefined;
-  if (isOp(node, "Mul") && input === second) return power(2);
+  if (isSquare(node)) return power(2);
   const risk = traitsOf(node)?.half.risk;
   switch (risk?.kind) {
     case "power": {

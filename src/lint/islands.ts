@@ -2,9 +2,10 @@
 import type { Facts } from "../facts/infer.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { traitsOf } from "../ops/ask.ts";
 import { ConstantValues } from "../workload/constants.ts";
 import { isHalf } from "./formats.ts";
-import { dtypeOf, isOp } from "./graph.ts";
+import { dtypeOf } from "./graph.ts";
 
 export interface Island {
   readonly scope: Scope;
@@ -78,7 +79,11 @@ function fullOutputs(node: Node, scope: Scope): Value[] {
 type DTypeTest = (dtype: ReturnType<typeof dtypeOf>) => boolean;
 
 function isCast(node: Node, scope: Scope, from: DTypeTest, to: DTypeTest): boolean {
-  return isOp(node, "Cast") && from(dtypeOf(node.inputs[0], scope)) && to(dtypeOf(node.outputs[0], scope));
+  return (
+    traitsOf(node)?.elements === "converted" &&
+    from(dtypeOf(node.inputs[0], scope)) &&
+    to(dtypeOf(node.outputs[0], scope))
+  );
 }
 
 function isFull(dtype: ReturnType<typeof dtypeOf>): boolean {

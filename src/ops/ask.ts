@@ -1,4 +1,5 @@
 /** @file What the operator of a node says of it: for walks over a graph. */
+import { intsAttributeOf } from "../ir/attributes.ts";
 import type { Node } from "../ir/model.ts";
 import { findOp } from "./registry.ts";
 import type { Elements, Traits } from "./traits.ts";
@@ -15,6 +16,37 @@ export function isProduct({ domain, opType }: Node): boolean {
 /** A node that only holds a tensor. */
 export function isConstantNode(node: Node): boolean {
   return isOp(node, "Constant");
+}
+
+/** Several values one after another along an axis. */
+export function isConcat(node: Node | undefined): boolean {
+  return isOp(node, "Concat");
+}
+
+/** Hands on what it reads. */
+export function isIdentity(node: Node | undefined): boolean {
+  return isOp(node, "Identity");
+}
+
+/** x · x, as exporters write a square. */
+export function isSquare(node: Node): boolean {
+  return (
+    isOp(node, "Mul") &&
+    node.inputs.length === 2 &&
+    node.inputs[0] !== undefined &&
+    node.inputs[0] === node.inputs[1]
+  );
+}
+
+/** A body that runs several times: Loop counts and may stop, Scan goes along an axis. */
+export function loopKind(node: Node | undefined): "loop" | "scan" | undefined {
+  if (isOp(node, "Loop")) return "loop";
+  return isOp(node, "Scan") ? "scan" : undefined;
+}
+
+/** The order of a Transpose, as its attribute says it; undefined for another operator, and for the reverse order. */
+export function permutationOf(node: Node): readonly number[] | undefined {
+  return isOp(node, "Transpose") ? intsAttributeOf(node, "perm") : undefined;
 }
 
 /** Of one number, however many there are. */

@@ -6,7 +6,7 @@
 import { inferFacts } from "../../src/facts/infer.ts";
 import { type DType, dtypes } from "../../src/ir/dtype.ts";
 import { labelOf, type Model, type Node, operatorOf } from "../../src/ir/model.ts";
-import { emittedOperators } from "../../src/passes/emitted.ts";
+import { emittedOperators } from "../../src/ops/emitted.ts";
 
 type Types = ReadonlySet<DType>;
 

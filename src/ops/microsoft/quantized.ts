@@ -5,7 +5,7 @@ import { defineOp, type OpContext, type OpDefinition, ShapeError, type TensorFac
 import { sharedType } from "../product/operands.ts";
 import { dequantizeOp, quantizeOp } from "../quantization/linear.ts";
 import { asTensor, broadcast, normalizeAxis, tensor, tensorAt, unify } from "../shape.ts";
-import { computed } from "../traits.ts";
+import { computed, computes, noHalf } from "../traits.ts";
 import { microsoft } from "./domain.ts";
 
 /** Operands broadcast; each is followed by its scale and zero point. */
@@ -77,9 +77,12 @@ function reducedShape(context: OpContext, shape: Shape): Shape {
   return shape.filter((_, at) => !reduces(at));
 }
 
+/** Codes by a scale of their own: as those of ai.onnx, in FP32. */
+const codes = computes(noHalf(), { layout: "scaled" });
+
 export const quantizedOps: readonly OpDefinition[] = [
-  quantizeOp(microsoft, computed),
-  dequantizeOp(microsoft, computed),
+  quantizeOp(microsoft, codes),
+  dequantizeOp(microsoft, codes),
   broadcasting("QLinearAdd", [0, 3]),
   broadcasting("QLinearMul", [0, 3]),
   // condition, x with scale and zero point, y likewise.

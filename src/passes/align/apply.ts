@@ -12,8 +12,8 @@ import {
   Patch,
   type TensorSpec,
 } from "../../ir/patch.ts";
+import { emitted } from "../../ops/emitted.ts";
 import { numbersOf } from "../../ops/shape.ts";
-import { emitted } from "../emitted.ts";
 import type { FreshNames } from "../names.ts";
 import { isStored } from "../stored.ts";
 import { encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";

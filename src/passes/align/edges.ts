@@ -7,7 +7,7 @@ import { indexRuns, isPaddedAtEnd } from "../../ir/axis-runs.ts";
 import type { DType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
 import type { AttributeSpec, NodeSpec, TensorSpec } from "../../ir/patch.ts";
-import { type Emitted, emitted } from "../emitted.ts";
+import { type Emitted, emitted } from "../../ops/emitted.ts";
 import type { FreshNames } from "../names.ts";
 import { encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";
 import { zeroForm } from "./zero-lanes.ts";

@@ -5,6 +5,7 @@
 import type { Scope } from "../../facts/scope.ts";
 import { type Shape, sameDim } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
+import { isReshaping, traitsOf } from "../../ops/ask.ts";
 import { isStored } from "../stored.ts";
 import { isImage } from "./layouts.ts";
 
@@ -14,16 +15,21 @@ const maxNodes = 6;
 /** The nodes from `first`, a Reshape of an image, to the Reshape that gives it back; undefined where there is no such chain. */
 export function chainFrom(first: Node, scope: Scope): readonly Node[] | undefined {
   const [image] = first.inputs;
-  if (first.domain !== "" || first.opType !== "Reshape" || !isImage(image, scope)) return undefined;
+  if (!changesShape(first) || !isImage(image, scope)) return undefined;
   const nodes: Node[] = [first];
   for (let node = first; nodes.length <= maxNodes; ) {
     const next = onlyReader(node, scope);
     if (next === undefined || !readsNothingElse(next, image, scope)) return undefined;
     nodes.push(next);
-    if (next.opType === "Reshape") return givesBack(next, image, scope) ? nodes : undefined;
+    if (changesShape(next)) return givesBack(next, image, scope) ? nodes : undefined;
     node = next;
   }
   return undefined;
+}
+
+/** A Reshape: to a shape that is an input. */
+function changesShape(node: Node): boolean {
+  return isReshaping(node) && traitsOf(node)?.layout === "view" && node.inputs.length === 2;
 }
 
 /** The node that reads what `node` gives, first and alone. */
@@ -47,7 +53,7 @@ function readsNothingElse(node: Node, image: Value, scope: Scope): boolean {
       (input) =>
         input === undefined ||
         isStored(input, scope) ||
-        (node.opType === "Reshape" && input !== image && !isImage(input, scope)),
+        (changesShape(node) && input !== image && !isImage(input, scope)),
     );
 }
 

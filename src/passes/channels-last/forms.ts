@@ -7,7 +7,7 @@
 import { pushAll } from "../../ir/lists.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { GraphPatch, NodeSpec } from "../../ir/patch.ts";
-import { emitted } from "../emitted.ts";
+import { emitted } from "../../ops/emitted.ts";
 import type { PassContext } from "../pass.ts";
 import { isStored, storedTensor } from "../stored.ts";
 import { nhwcTensor } from "./constants.ts";

@@ -1,8 +1,8 @@
 /** @file NHWC operators as model-local functions in the domain `tc_lint.nhwc`: Transpose, the operator, Transpose. */
 import type { Attribute, FunctionDefinition, Model, Node } from "../../ir/model.ts";
 import type { AttributeSpec, FunctionSpec, NodeSpec } from "../../ir/patch.ts";
+import { emitted } from "../../ops/emitted.ts";
 import { nhwcDomain } from "../../ops/nhwc.ts";
-import { emitted } from "../emitted.ts";
 
 /** Functions came with IR version 8. Source: onnx.proto. */
 export const leastIrVersion = 8;

@@ -2,7 +2,7 @@
 import type { DType } from "../../ir/dtype.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { AttributeSpec, GraphPatch, NodeSpec } from "../../ir/patch.ts";
-import { emitted } from "../emitted.ts";
+import { emitted } from "../../ops/emitted.ts";
 import type { PassContext } from "../pass.ts";
 import { isStored, storedTensor } from "../stored.ts";
 import { nhwcTensor } from "./constants.ts";

@@ -4,7 +4,7 @@ import { intAttributeOf } from "../../ir/attributes.ts";
 import type { Node } from "../../ir/model.ts";
 import type { GraphPatch, NodeSpec } from "../../ir/patch.ts";
 import { isOp } from "../../ops/ask.ts";
-import { emitted } from "../emitted.ts";
+import { emitted } from "../../ops/emitted.ts";
 import type { PassContext } from "../pass.ts";
 import { int64Tensor } from "../tensors.ts";
 import { positionInNhwc } from "./layouts.ts";

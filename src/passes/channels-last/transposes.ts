@@ -1,7 +1,7 @@
 /** @file Transposes that are there already and change the layout themselves. */
 import type { Node, Value } from "../../ir/model.ts";
 import { isOp } from "../../ops/ask.ts";
-import { emitted } from "../emitted.ts";
+import { emitted } from "../../ops/emitted.ts";
 import { toNchw } from "./functions.ts";
 
 /** The order of a Transpose over four axes. */

@@ -1,7 +1,7 @@
 /** @file Two nodes in a row of which the first is not needed: Transposes, views, Casts. */
 import { type DType, dtypeOfCode, dtypes } from "../../ir/dtype.ts";
 import type { Node } from "../../ir/model.ts";
-import { emitted } from "../emitted.ts";
+import { emitted } from "../../ops/emitted.ts";
 import { simplifyTarget } from "./constants.ts";
 import type { Draft } from "./draft.ts";
 import { isReshaping, permOf } from "./identities.ts";

@@ -2,8 +2,8 @@
 import { isIntegral } from "../../ir/dtype.ts";
 import type { AttributeValue, Node } from "../../ir/model.ts";
 import type { AttributeSpec } from "../../ir/patch.ts";
+import { emitted } from "../../ops/emitted.ts";
 import { findOp } from "../../ops/registry.ts";
-import { emitted } from "../emitted.ts";
 import { rename } from "./alias.ts";
 import type { Draft } from "./draft.ts";
 

@@ -2,7 +2,7 @@
 import type { Node } from "../../ir/model.ts";
 import { type AttributeSpec, type NodeSpec, Patch } from "../../ir/patch.ts";
 import { isConstantNode, isFilled, isOp } from "../../ops/ask.ts";
-import { emitted } from "../emitted.ts";
+import { emitted } from "../../ops/emitted.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType } from "./accepts.ts";
 import type { Evidence } from "./evidence.ts";

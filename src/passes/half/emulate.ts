@@ -20,7 +20,7 @@ import {
   type TensorSpec,
 } from "../../ir/patch.ts";
 import { movesElements } from "../../ops/ask.ts";
-import { emitted } from "../emitted.ts";
+import { emitted } from "../../ops/emitted.ts";
 import { isStored, storedTensor } from "../stored.ts";
 import { MemoryBytes } from "../tensors.ts";
 import { TransformedTensor } from "../transform-tensor.ts";

@@ -1,7 +1,7 @@
 /** @file Which nodes stay FP32, and why: constants, observed ranges, operators, and what these imply for neighbours. */
 import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Value } from "../../ir/model.ts";
-import { carriesElements, isDequantizing, isFilled, isOp } from "../../ops/ask.ts";
+import { carriesElements, isDequantizing, isFilled, isOp, isSquare } from "../../ops/ask.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType } from "./accepts.ts";
 import { inputsOf, originOf, outputsOf, readersOf } from "./follow.ts";
@@ -9,7 +9,7 @@ import { formats } from "./formats.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
 import { Magnitudes } from "./magnitudes.ts";
 import { findMasks, type Masks } from "./masks.ts";
-import { imprecision, isSquare, overflow, saturates } from "./operators.ts";
+import { imprecision, overflow, saturates } from "./operators.ts";
 import { Positions } from "./positions.ts";
 import { findBareNormalizations, findWholeNumbers } from "./whole-numbers.ts";
 

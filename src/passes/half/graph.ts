@@ -3,7 +3,7 @@ import type { Facts } from "../../facts/infer.ts";
 import type { Scope } from "../../facts/scope.ts";
 import type { Graph, Node, Value } from "../../ir/model.ts";
 import { isConstantNode, isOp } from "../../ops/ask.ts";
-import { emitted } from "../emitted.ts";
+import { emitted } from "../../ops/emitted.ts";
 import { isStored, storedTensor } from "../stored.ts";
 import type { HalfType, Slot } from "./accepts.ts";
 import { holdsProduct, operandSlots } from "./generic-calls.ts";

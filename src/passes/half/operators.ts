@@ -2,7 +2,7 @@
 import type { Scope } from "../../facts/scope.ts";
 import { divideExactly, product } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
-import { isOp, traitsOf } from "../../ops/ask.ts";
+import { isOp, isSquare, traitsOf } from "../../ops/ask.ts";
 import { originOf } from "./follow.ts";
 import type { FloatNode } from "./graph.ts";
 
@@ -40,10 +40,6 @@ export function overflow(entry: FloatNode): string | undefined {
     default:
       return undefined;
   }
-}
-
-export function isSquare(node: Node): boolean {
-  return isOp(node, "Mul") && node.inputs[0] !== undefined && node.inputs[0] === node.inputs[1];
 }
 
 function powerRisk({ node, scope }: FloatNode): string | undefined {

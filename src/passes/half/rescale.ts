@@ -4,7 +4,7 @@
  */
 import { labelOf, type Node, type Value } from "../../ir/model.ts";
 import { type NodeSpec, type OpenTensor, Patch, type TensorSpec } from "../../ir/patch.ts";
-import { emitted } from "../emitted.ts";
+import { emitted } from "../../ops/emitted.ts";
 import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
 import { storedTensor } from "../stored.ts";
 import { TransformedTensor } from "../transform-tensor.ts";

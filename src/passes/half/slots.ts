@@ -4,7 +4,7 @@ import type { Scope } from "../../facts/scope.ts";
 import { type DType, isFloat } from "../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../ir/model.ts";
 import { isDequantizing, isOp } from "../../ops/ask.ts";
-import { emitted } from "../emitted.ts";
+import { emitted } from "../../ops/emitted.ts";
 import { isStored } from "../stored.ts";
 import { accepts, type HalfType, type Slot, typesOf } from "./accepts.ts";
 

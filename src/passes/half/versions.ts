@@ -2,7 +2,7 @@
 import { type DType, dtypes } from "../../ir/dtype.ts";
 import type { Model, Node, Value, ValueType } from "../../ir/model.ts";
 import type { AttributeSpec, NodeSpec, Patch } from "../../ir/patch.ts";
-import { emitted } from "../emitted.ts";
+import { emitted } from "../../ops/emitted.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType, Slot } from "./accepts.ts";
 import type { Evidence } from "./evidence.ts";
