@@ -1,7 +1,7 @@
 import { addSavings, type CostedProduct, type Saving, scale } from "../src/lint/context.ts";
+import { type LayoutRegion, layoutRegions } from "../src/lint/layout-regions.ts";
 import { conversionWork } from "../src/lint/memory-passes.ts";
 import { perWork } from "../src/lint/per-work.ts";
-import { type LayoutRegion, layoutRegions } from "../src/lint/layout-regions.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /**

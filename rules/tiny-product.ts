@@ -1,7 +1,7 @@
 import type { CostedProduct } from "../src/lint/context.ts";
+import { batched, describeSizes } from "../src/lint/doubled-batch.ts";
 import { percentOf } from "../src/lint/formats.ts";
 import { labelOf } from "../src/lint/graph.ts";
-import { batched, describeSizes } from "../src/lint/doubled-batch.ts";
 import { perWork } from "../src/lint/per-work.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
