@@ -26,7 +26,7 @@ const formulas: Readonly<Record<ActivationKind, Curve | undefined>> = {
   affine: activations.Affine,
 };
 
-function valueOf(kind: ActivationKind, x: number, a: number, b: number): number {
+function valueAt(kind: ActivationKind, x: number, a: number, b: number): number {
   const curve = formulas[kind];
   return curve === undefined ? x : curve.formula(numbers, x, a, b);
 }
@@ -99,7 +99,7 @@ export function matchActivation(expr: Expr, leaf: Expr): Activation | undefined 
   for (const kind of preference) {
     for (const [a, b] of guesses[kind](f)) {
       if (Number.isNaN(a) || Number.isNaN(b)) continue;
-      if (samples.every((x, index) => isClose(values[index] ?? Number.NaN, valueOf(kind, x, a, b), x))) {
+      if (samples.every((x, index) => isClose(values[index] ?? Number.NaN, valueAt(kind, x, a, b), x))) {
         return { kind, a, b };
       }
     }
