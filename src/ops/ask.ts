@@ -59,9 +59,9 @@ export function isDequantizing(node: Node | undefined): boolean {
   return isOp(node, "DequantizeLinear");
 }
 
-/** Draws numbers that no input determines. */
+/** Draws numbers that no input determines, whatever it is asked for. */
 export function isRandom({ domain, opType }: Node): boolean {
-  return findOp(domain, opType)?.random === true;
+  return findOp(domain, opType)?.random === "always";
 }
 
 /** Whether the node is of ai.onnx, and of one of these types. */

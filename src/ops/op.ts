@@ -74,8 +74,8 @@ export interface WorkContext extends OpContext {
 }
 
 export interface OpDefinition {
-  /** Draws numbers: two nodes that are alike give different results. */
-  readonly random?: true;
+  /** Draws numbers, or does so when it trains: two nodes that are alike may give different results. */
+  readonly random?: "always" | "in-training";
   /** "" is ai.onnx. */
   readonly domain: string;
   readonly type: string;

@@ -100,7 +100,7 @@ export const dropout = defineOp({
     sameSince: 12,
     scale: "first",
   },
-  random: true,
+  random: "in-training",
   infer(context) {
     const input = tensorAt(context, 0);
     const output: TensorFact = isTraining(context) ? tensor(input.dtype, input.shape) : input;

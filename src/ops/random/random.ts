@@ -20,7 +20,7 @@ function generator(
     domain: "",
     type,
     traits: computes(noHalf({ isMixed: true })),
-    random: true,
+    random: "always",
     infer: (context) => [tensor(...result(context))],
     traffic: "elementwise",
   });

@@ -63,7 +63,7 @@ function twinIn(
 function mayMerge(draft: Draft, node: Node): boolean {
   const type = draft.opTypeOf(node);
   const definition = draft.isStandard(node) ? findOp("", type) : undefined;
-  return definition !== undefined && definition.random !== true && type !== emitted.Constant;
+  return definition !== undefined && definition.random === undefined && type !== emitted.Constant;
 }
 
 /** Everything that the results depend on, as text; undefined where that is not all. */
