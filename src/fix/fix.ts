@@ -44,6 +44,8 @@ export type Verify = (
   original: string,
   candidate: string,
   permutations: FixedModel["permutations"],
+  /** Whether axes were padded: for products that read finite numbers (docs/fixing.md, What a fix assumes). */
+  assumesFinite: boolean,
 ) => Promise<Proof>;
 
 export interface FixRequest {
@@ -159,7 +161,7 @@ async function place(
   const rendered = (location: string) => within(() => render(location));
   using staged = await stageModel({ source: original, state, lock, render: rendered });
   const proof = fixed.changed
-    ? await differenceOr(request.verify(request.path, staged.path, fixed.permutations))
+    ? await differenceOr(request.verify(request.path, staged.path, fixed.permutations, isPadded(fixed)))
     : null;
   if (proof instanceof InputError) {
     // What was compared may be another file: that is no reason to look for the part that is wrong.
@@ -171,6 +173,10 @@ async function place(
     .filter(({ isNew }) => isNew)
     .map(({ path, bytes }) => ({ path: join(dirname(request.destination), basename(path)), bytes }));
   return { written: !isTrial, proof, bytes: staged.bytes, dataFiles };
+}
+
+function isPadded({ notes }: FixedModel): boolean {
+  return notes.some(({ kind, pass }) => kind === "changed" && pass === "align");
 }
 
 /** Passes read small tensors by the thousand, and the nodes between them. */

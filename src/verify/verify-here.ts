@@ -2,6 +2,7 @@
 import type { DType } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
+import { beyondNotices, mirrored } from "./beyond.ts";
 import type { Budget } from "./budget.ts";
 import type { Lanes } from "./compare.ts";
 import { firstDivergence } from "./diverge.ts";
@@ -38,6 +39,8 @@ export interface VerifyTask {
   readonly lanes: ReadonlyMap<string, Lanes>;
   /** Of inputs and outputs that the candidate has transposed: its axis i is the original's axis p[i]. */
   readonly permutations: ReadonlyMap<string, readonly number[]>;
+  /** Whether the candidate is one that was padded, for products that read finite numbers: see beyond.ts. */
+  readonly assumesFinite: boolean;
   /** For ONNX Runtime; undefined leaves it the choice. */
   readonly threads: number | undefined;
 }
@@ -101,7 +104,7 @@ class Verification {
       draws: found.plan.runs.map(({ draw }) => draw),
       outputs,
       firstDivergence: divergence,
-      notices: [...found.plan.notices, ...emptyNotices(found.judged)],
+      notices: [...found.plan.notices, ...emptyNotices(found.judged), ...beyondNotices(found.judged)],
       seconds: (performance.now() - start) / 1000,
     };
     return { report, failingInputs: failing?.run.inputs };
@@ -148,6 +151,7 @@ class Verification {
         budget: this.#task.budget,
         rounded: rounded?.get(run),
         variants: (each) => this.#variants(each),
+        mirrored: this.#task.assumesFinite ? (each) => this.#mirrored(each) : undefined,
       };
       yield await judge(run, actual, evidence);
     }
@@ -219,6 +223,18 @@ class Verification {
       if (!(result instanceof InputError)) results.push(result);
     }
     return results;
+  }
+
+  /** The original's outputs with every infinity of the inputs negated; nothing where it does not run on them. */
+  async #mirrored(run: Run): Promise<Tensors | undefined> {
+    const inputs = mirrored(run);
+    if (inputs === undefined) return undefined;
+    this.#onProgress(`the original, infinities negated, ${drawText(run.draw)}`);
+    const result = await attempt(async () => {
+      await using session = await openSession({ path: this.#task.original }, this.#session);
+      return await session.run(inputs);
+    });
+    return result instanceof InputError ? undefined : result;
   }
 
   #findDivergence(run: Run, output: OutputReport): Promise<DivergenceReport | undefined> {
