@@ -2,7 +2,8 @@
 import type { NodeContext } from "../../src/facts/context.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { handsOnElements } from "../../src/ops/ask.ts";
-import { elementsOfFact } from "../graph/known.ts";
+import { maxFoldedElements } from "../../src/ops/op.ts";
+import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import type { PendingProduct } from "../ir/epilogue.ts";
 import type { Expr } from "../ir/expr.ts";
 import { DataError, PlanError } from "../ir/step.ts";
@@ -107,9 +108,15 @@ export class NodeLowering extends BaseContext implements LowerContext {
   knownElements(index: number): readonly number[] {
     const elements = this.elements(index);
     if (elements !== undefined) return elements;
-    const name = this.node.inputs[index]?.name;
-    if (name === undefined) return this.fail(`has no input ${index}`);
-    const reason = `input ${index} ("${name}") has to be known while planning, and depends on data`;
+    const value = this.node.inputs[index];
+    if (value === undefined) return this.fail(`has no input ${index}`);
+    const what = `input ${index} ("${value.name}") has to be known while planning`;
+    const count = elementCount(sizesOfFact(this.frame.scope.fact(value)) ?? []);
+    if (count > maxFoldedElements && !value.isInput) {
+      const limit = maxFoldedElements.toLocaleString("en-US");
+      return this.fail(`${what}, and has ${count.toLocaleString("en-US")} elements: at most ${limit} can be`);
+    }
+    const reason = `${what}, and depends on data`;
     throw new DataError(operatorOf(this.node), this.#described(reason));
   }
 

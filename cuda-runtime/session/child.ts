@@ -1,6 +1,6 @@
 /** @file The process that uses the GPU, from within: it takes one task, answers once and ends. A thread watches its memory. */
 import { InputError } from "../../src/ir/errors.ts";
-import { isWatching, startWatch } from "./memory-watch.ts";
+import { isWatching, startWatch } from "../../src/ir/memory-watch.ts";
 import { gpuFailure } from "./open.ts";
 import type { ChildAnswer, ChildRequest } from "./process.ts";
 

@@ -2,9 +2,9 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { InputError } from "../../src/ir/errors.ts";
-import { bytesText } from "../../src/ir/memory.ts";
+import { bytesText, memoryShare } from "../../src/ir/memory.ts";
+import { memorySignal } from "../../src/ir/memory-watch.ts";
 import { timerMilliseconds } from "../../src/ir/time.ts";
-import { defaultMemoryBytes, memorySignal } from "./memory-watch.ts";
 
 /** What the child is sent. */
 export interface ChildRequest<Task> {
@@ -69,7 +69,7 @@ export async function runOnGpu<Task extends object, Result>(
 function answerOf<Task extends object, Result>(
   child: ChildProcess,
   task: Task,
-  { onProgress, memoryBytes = defaultMemoryBytes() }: ProcessOptions,
+  { onProgress, memoryBytes = memoryShare() }: ProcessOptions,
   overtime: () => number | undefined,
 ): Promise<Result> {
   let doing = "starting";

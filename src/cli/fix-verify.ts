@@ -18,7 +18,7 @@ import {
 export interface ProofRequest
   extends Pick<
     VerifyOptions,
-    "childUrl" | "sizes" | "onProgress" | "permutations" | "timeoutSeconds" | "memoryBytes"
+    "childUrl" | "sizes" | "onProgress" | "permutations" | "assumesFinite" | "timeoutSeconds" | "memoryBytes"
   > {
   /** As messages name it. */
   readonly path: string;

@@ -1,12 +1,12 @@
 /** @file Whether a file is there: told apart from a disk that does not say. */
-import { statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { InputError } from "../ir/errors.ts";
 import { toDisplayPath } from "../settings/paths.ts";
 
 /** `hidden`: nobody may look, or its links go in a circle. */
 export type Look = "there" | "absent" | "hidden";
 
-const looks: Readonly<Record<string, Look>> = {
+const looks: Readonly<Record<string, Exclude<Look, "there">>> = {
   ENOTDIR: "absent",
   ENAMETOOLONG: "absent",
   EACCES: "hidden",
@@ -16,13 +16,22 @@ const looks: Readonly<Record<string, Look>> = {
 
 /** Follows links. Throws InputError `unreadable` where the system fails: what is there must not count as absent. */
 export function look(path: string): Look {
+  const seen = statOf(path);
+  return typeof seen === "string" ? seen : "there";
+}
+
+/**
+ * What is there, in one call: two could see two files.
+ *
+ * @param shown The path, as whoever reads of a failure knows it.
+ */
+export function statOf(path: string, shown = toDisplayPath(path)): Stats | Exclude<Look, "there"> {
   try {
-    return statSync(path, { throwIfNoEntry: false }) === undefined ? "absent" : "there";
+    return statSync(path, { throwIfNoEntry: false }) ?? "absent";
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
     const seen = looks[reason];
     if (seen !== undefined) return seen;
-    const what = `cannot be looked at (${reason})`;
-    throw new InputError("unreadable", `${toDisplayPath(path)}: ${what}`, { cause: error });
+    throw new InputError("unreadable", `${shown}: cannot be looked at (${reason})`, { cause: error });
   }
 }

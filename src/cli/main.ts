@@ -1,6 +1,7 @@
 /** @file The command line: which command runs, and what a mistake in it looks like. */
 import yargs, { type Argv } from "yargs";
 import { InputError } from "../ir/errors.ts";
+import { limitMemoryBy } from "../ir/memory.ts";
 import { closest } from "../settings/closest.ts";
 import { version } from "../version.ts";
 import { addBench } from "./commands/bench.ts";
@@ -13,6 +14,7 @@ import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { addValidate } from "./commands/validate.ts";
 import { addVerify } from "./commands/verify.ts";
+import { groupMemoryBytes } from "./control-group.ts";
 import { reportFailure } from "./errors.ts";
 import { fixOptions } from "./fix-options.ts";
 import { benchOptions, validateOptions } from "./gpu-options.ts";
@@ -31,6 +33,7 @@ Examples:
 
 /** Runs a command and returns its exit code. `workerUrl` is the script of worker threads. */
 export async function main(args: readonly string[], workerUrl: URL): Promise<number> {
+  limitMemoryBy(groupMemoryBytes);
   let exitCode = 0;
   const done = (code: number) => {
     exitCode = code;

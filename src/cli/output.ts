@@ -3,7 +3,7 @@ import { appendFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSy
 import { basename, dirname, join } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { removeLeftovers, temporaryName } from "../onnx/temporary.ts";
-import { look } from "./look.ts";
+import { statOf } from "./look.ts";
 
 /**
  * Before any work, whether a report could go there. Throws InputError `bad-destination`: where the folder is not there (a name
@@ -13,10 +13,11 @@ export function checkReportFile(path: string): void {
   const refuse = (what: string) =>
     new InputError("bad-destination", `${path}: ${what}; the report goes elsewhere`);
   const folder = dirname(path);
-  if (look(folder) === "absent") throw refuse(`its folder "${folder}" is not there: make it first`);
-  if (look(folder) === "there" && !statSync(folder).isDirectory()) throw refuse(`"${folder}" is no folder`);
-  if (look(path) !== "there") return;
-  const existing = statSync(path);
+  const parent = statOf(folder, `${path}: its folder "${folder}"`);
+  if (parent === "absent") throw refuse(`its folder "${folder}" is not there: make it first`);
+  if (parent !== "hidden" && !parent.isDirectory()) throw refuse(`"${folder}" is no folder`);
+  const existing = statOf(path, path);
+  if (typeof existing === "string") return;
   if (existing.isDirectory()) throw refuse("is a folder");
   // A pipe or a device (/dev/stderr) is written to, not replaced.
   if (!existing.isFile()) return;

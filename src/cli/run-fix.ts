@@ -111,12 +111,13 @@ async function fixOne(
         ? undefined
         : await rangesFor({ path, settings, flags: fix, childUrl, sizes, onProgress, guard });
     const decided = withRanges(settings, seen?.ranges);
-    const verify: Verify = (original, candidate, permutations) => {
+    const verify: Verify = (original, candidate, permutations, assumesFinite) => {
       const request = {
         path,
         original,
         candidate,
         permutations,
+        assumesFinite,
         half: fix.half,
         childUrl,
         sizes,

@@ -241,6 +241,7 @@ function judgeAll(
         budget,
         rounded: rounded?.[index],
         variants: async () => [],
+        mirrored: undefined,
       }),
     ),
   );

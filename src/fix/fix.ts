@@ -5,7 +5,6 @@
 import { basename, dirname, join, resolve } from "node:path";
 import { invalidNode } from "../facts/invalid-node.ts";
 import { InputError } from "../ir/errors.ts";
-import { labelOf } from "../ir/model.ts";
 import { BlockSource } from "../onnx/block-source.ts";
 import { clearLeftovers, lockModel, type ModelLock } from "../onnx/lock.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
@@ -13,11 +12,17 @@ import { causeOf, checkSource, type SourceState, sourceState } from "../onnx/sou
 import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
 import type { ByteSource } from "../wire/source.ts";
-import { priceFacts } from "../workload/workload.ts";
 import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
-import { diffModels, type ModelDiff } from "./diff.ts";
-import { asStored, type FixedModel, type FixNote, type FixSettings, priced, render } from "./pipeline.ts";
-import { remainderNotes } from "./remainder.ts";
+import {
+  type Fix,
+  type FixOutcome,
+  type JudgedFix,
+  outcomeOf,
+  type Placed,
+  type Proof,
+  priceOf,
+} from "./outcome.ts";
+import { type FixedModel, type FixSettings, priced, render } from "./pipeline.ts";
 import { runToFixedPoint } from "./rounds.ts";
 
 /** The result is another function than the original. */
@@ -31,11 +36,6 @@ export class DifferenceError extends InputError {
   }
 }
 
-/** What is known of the result being the same function. */
-export type Proof =
-  | { readonly kind: "verified"; readonly summary: string }
-  | { readonly kind: "unverified"; readonly summary: string };
-
 /**
  * Compares the original with the staged model, whose inputs and outputs are transposed as `permutations` say. Throws
  * InputError `not-the-same` where they differ: then it is not put in place.
@@ -44,6 +44,8 @@ export type Verify = (
   original: string,
   candidate: string,
   permutations: FixedModel["permutations"],
+  /** Whether axes were padded: for products that read finite numbers (docs/fixing.md, What a fix assumes). */
+  assumesFinite: boolean,
 ) => Promise<Proof>;
 
 export interface FixRequest {
@@ -60,29 +62,10 @@ export interface FixRequest {
   readonly within?: Within | undefined;
 }
 
+export type { DataFileEntry, FixOutcome, Proof } from "./outcome.ts";
+
 export type Within = <T>(work: () => T) => T;
 const unlimited: Within = (work) => work();
-
-export interface FixOutcome {
-  readonly path: string;
-  readonly destination: string;
-  readonly changed: boolean;
-  readonly written: boolean;
-  readonly notes: readonly FixNote[];
-  readonly diff: ModelDiff;
-  readonly microseconds: { readonly before: number; readonly after: number };
-  /** Symbols that nobody bound, and the size at which each is priced. */
-  readonly assumed: Readonly<Record<string, number>>;
-  readonly proof: Proof | null;
-  readonly bytes: number;
-  /** Data files that were written beside the model; not those that were there already. */
-  readonly dataFiles: readonly DataFileEntry[];
-}
-
-export interface DataFileEntry {
-  readonly path: string;
-  readonly bytes: number;
-}
 
 const metadataKey = "tc-lint.fix";
 
@@ -122,23 +105,12 @@ async function fixOpened(request: FixRequest, original: OpenModel, state: Source
   return { ...outcome(sound), ...second };
 }
 
-/** What passes made of the model under some settings. */
-interface Fix {
-  readonly settings: FixSettings;
-  readonly fixed: FixedModel;
-}
-
-/** With what is not in it, because the result was another function with it. */
-type JudgedFix = Fix & { readonly left: readonly LeftPiece[] };
-
 interface Site {
   readonly request: FixRequest;
   readonly original: OpenModel;
   readonly state: SourceState;
   readonly lock: ModelLock;
 }
-
-type Placed = Pick<FixOutcome, "written" | "proof" | "bytes" | "dataFiles">;
 
 function unwritten({ bytes }: OpenModel): Placed {
   return { written: false, proof: null, bytes, dataFiles: [] };
@@ -159,7 +131,7 @@ async function place(
   const rendered = (location: string) => within(() => render(location));
   using staged = await stageModel({ source: original, state, lock, render: rendered });
   const proof = fixed.changed
-    ? await differenceOr(request.verify(request.path, staged.path, fixed.permutations))
+    ? await differenceOr(request.verify(request.path, staged.path, fixed.permutations, isPadded(fixed)))
     : null;
   if (proof instanceof InputError) {
     // What was compared may be another file: that is no reason to look for the part that is wrong.
@@ -171,6 +143,10 @@ async function place(
     .filter(({ isNew }) => isNew)
     .map(({ path, bytes }) => ({ path: join(dirname(request.destination), basename(path)), bytes }));
   return { written: !isTrial, proof, bytes: staged.bytes, dataFiles };
+}
+
+function isPadded({ notes }: FixedModel): boolean {
+  return notes.some(({ kind, pass }) => kind === "changed" && pass === "align");
 }
 
 /** Passes read small tensors by the thousand, and the nodes between them. */
@@ -203,63 +179,6 @@ async function soundPartOf(whole: Fix, difference: InputError, site: Site): Prom
 
 function reasonOf(difference: InputError): string {
   return difference instanceof DifferenceError ? difference.detail : difference.message;
-}
-
-/** The predicted time of a model in the types that the report counts in, and the sizes that it holds for. */
-interface Price {
-  readonly microseconds: number;
-  readonly assumed: FixOutcome["assumed"];
-}
-
-function priceOf(model: OpenModel, settings: FixSettings): Price {
-  const workload = priced(model, settings);
-  // Shapes and sizes are the same at any precision.
-  const { timeline, facts, bindings } = changesTypes(settings)
-    ? priceFacts(workload.facts, asStored(settings))
-    : workload;
-  const assumed = Object.fromEntries([...facts.symbols].map((name) => [name, bindings.get(name) ?? 1]));
-  return { microseconds: timeline.microseconds, assumed };
-}
-
-function outcomeOf(
-  { path, destination }: FixRequest,
-  original: OpenModel,
-  before: Price,
-  { fixed, settings, left }: JudgedFix,
-): Omit<FixOutcome, keyof Placed> {
-  const after = priced(fixed.model, settings);
-  return {
-    path,
-    destination,
-    changed: fixed.changed,
-    notes: [...fixed.notes, ...failedNotes(left, original), ...remainderNotes(after, settings, left)],
-    diff: diffModels(original, fixed.model),
-    microseconds: {
-      before: before.microseconds,
-      after: priceOf(fixed.model, settings).microseconds,
-    },
-    assumed: before.assumed,
-  };
-}
-
-/** Seen at the precision that it is brought to, a model is as fast before as after. */
-function changesTypes({ passes }: FixSettings): boolean {
-  return passes.some(({ name }) => name === "half");
-}
-
-function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[] {
-  const nodes = new Map(graph.nodes.map((node) => [labelOf(node), node]));
-  return left.map(({ pass, part, reason }) => {
-    const what = part === undefined ? "" : ` of "${part}"`;
-    const node =
-      part === undefined ? undefined : (nodes.get(part) ?? nodes.get(part.replace(/: \d+( \(\d+\))?$/, "")));
-    return {
-      kind: "failed",
-      pass,
-      node,
-      message: `${pass}${what} failed verification and is left out: ${reason}`,
-    };
-  });
 }
 
 /** What linting calls broken is not repaired: nobody knows what it should compute. Throws InputError. */

@@ -3,12 +3,19 @@ import { totalmem } from "node:os";
 
 const share = 0.75;
 
-/** Bytes: three quarters of the machine's memory, or of what the control group (v1 or v2) leaves this process. */
+let leftBytes: () => number = () => Number.POSITIVE_INFINITY;
+
+/** What else limits this process, in bytes: control groups above its own, which files tell and Node does not. */
+export function limitMemoryBy(bytes: () => number): void {
+  leftBytes = bytes;
+}
+
+/** Bytes: three quarters of the machine's memory, or of what control groups (v1 or v2) leave this process. */
 export function memoryShare(): number {
   // 0, or more than there is, where nothing limits the process.
   const constrained = process.constrainedMemory();
-  const total = totalmem();
-  return share * (constrained > 0 ? Math.min(total, constrained) : total);
+  const own = constrained > 0 ? constrained : Number.POSITIVE_INFINITY;
+  return share * Math.min(totalmem(), own, leftBytes());
 }
 
 /** In the largest unit that leaves a whole one: `1.5 GiB`, `51.2 MiB`. */

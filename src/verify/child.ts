@@ -3,27 +3,17 @@
  *
  * It takes one task, answers once and ends. A thread watches its memory: the main one is inside ONNX Runtime for minutes.
  */
-import { isMainThread, Worker, workerData } from "node:worker_threads";
+import { isWatching, startWatch } from "../ir/memory-watch.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
-import {
-  type ChildAnswer,
-  type ChildRequest,
-  type ChildResult,
-  memorySignal,
-  type Work,
-} from "./protocol.ts";
+import type { ChildAnswer, ChildRequest, ChildResult, Work } from "./protocol.ts";
 import { observeHere } from "./ranges-here.ts";
 import { referenceHere } from "./reference-here.ts";
 import { verifyHere } from "./verify-here.ts";
 
-const watchMilliseconds = 50;
-
-if (isMainThread) process.once("message", (request: ChildRequest) => void answer(request));
-else watch(Number(workerData));
+if (!isWatching()) process.once("message", (request: ChildRequest) => void answer(request));
 
 async function answer({ work, memoryBytes }: ChildRequest): Promise<void> {
-  const watcher = new Worker(new URL(import.meta.url), { workerData: memoryBytes });
-  watcher.unref();
+  startWatch(new URL(import.meta.url), memoryBytes);
   // Without a parent nobody waits for an answer.
   process.once("disconnect", () => process.exit(1));
   const send = (message: ChildAnswer) => new Promise((sent) => process.send?.(message, sent));
@@ -52,11 +42,4 @@ function failureOf(error: unknown): ChildAnswer {
   if (input !== undefined) return { kind: "failed", code: input.code, message: input.message };
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   return { kind: "failed", code: undefined, message: stack ?? message };
-}
-
-/** Ends the process by a signal that says why. */
-function watch(memoryBytes: number): void {
-  setInterval(() => {
-    if (process.memoryUsage.rss() > memoryBytes) process.kill(process.pid, memorySignal);
-  }, watchMilliseconds);
 }

@@ -1,5 +1,6 @@
 /** @file Outputs of the candidate against those of the original, each within its budget. */
 import { maxOf } from "../ir/lists.ts";
+import { forgive } from "./beyond.ts";
 import { type Allowance, type Budget, halfAllowance, isWithin, relativeAllowance } from "./budget.ts";
 import { compareTensors, type Difference } from "./compare.ts";
 import { drawText, type Run } from "./plan.ts";
@@ -10,6 +11,8 @@ import { isFloatTensor, type Tensor, type Tensors } from "./tensor.ts";
 export interface Judged {
   readonly run: Run;
   readonly outputs: readonly OutputReport[];
+  /** Elements that are NaN beyond what a fix assumes, by output: counted, not compared. */
+  readonly beyond: ReadonlyMap<string, number>;
 }
 
 export interface Evidence {
@@ -18,18 +21,52 @@ export interface Evidence {
   readonly rounded: Tensors | undefined;
   /** What the original gives computed in other ways. Asked for only where a limit is passed. */
   readonly variants: (run: Run) => Promise<readonly Tensors[]>;
+  /**
+   * What the original gives with every infinity of the inputs negated; undefined where none is. Left out where nothing
+   * is assumed of what products read. Asked for as `variants` are.
+   */
+  readonly mirrored: ((run: Run) => Promise<Tensors | undefined>) | undefined;
 }
 
 /** Compares every output of one run. */
 export async function judge(run: Run, actual: Tensors, evidence: Evidence): Promise<Judged> {
-  const judged = (variants: readonly Tensors[]) =>
+  const judged = (found: Tensors, variants: readonly Tensors[]) =>
     [...run.expected].map(([name, expected]) => {
       const others = variants.flatMap((variant) => variant.get(name) ?? []);
-      return judgeOutput({ name, run, expected, actual: actual.get(name), evidence, others });
+      return judgeOutput({ name, run, expected, actual: found.get(name), evidence, others });
     });
-  const outputs = judged([]);
+  const strict = judged(actual, []);
+  const differs = strict.some(({ same, difference }) => !same && (difference?.mismatches ?? 0) > 0);
+  const { found, beyond } = differs ? await forgiven(run, actual, evidence) : asTheyAre(actual);
+  const outputs = beyond.size > 0 ? judged(found, []) : strict;
   const isExcusable = outputs.some((output) => isVariable(output, run, evidence.budget));
-  return { run, outputs: isExcusable ? judged(await evidence.variants(run)) : outputs };
+  return { run, outputs: isExcusable ? judged(found, await evidence.variants(run)) : outputs, beyond };
+}
+
+interface Forgiveness {
+  readonly found: Tensors;
+  readonly beyond: Judged["beyond"];
+}
+
+function asTheyAre(found: Tensors): Forgiveness {
+  return { found, beyond: new Map() };
+}
+
+/** Without what is NaN beyond what a fix assumes. */
+async function forgiven(run: Run, actual: Tensors, { mirrored }: Evidence): Promise<Forgiveness> {
+  if (mirrored === undefined || run.mayBeInfinite !== true) return asTheyAre(actual);
+  const others = await mirrored(run);
+  const found = new Map(actual);
+  const beyond = new Map<string, number>();
+  for (const [name, expected] of run.expected) {
+    const tensor = actual.get(name);
+    if (tensor === undefined) continue;
+    const result = forgive(expected, tensor, others?.get(name));
+    if (result.count === 0) continue;
+    found.set(name, result.tensor);
+    beyond.set(name, result.count);
+  }
+  return { found, beyond };
 }
 
 /** Whether the original's own rounding may explain a failure: of errors under a relative budget, of what has overflowed. */

@@ -17,6 +17,8 @@ export interface Run {
   readonly expected: Tensors;
   /** Whether hardly anyone gives such inputs. */
   readonly isUnusual?: boolean;
+  /** Whether it holds infinities, or numbers of which sums make them. */
+  readonly mayBeInfinite?: boolean;
 }
 
 export interface PlanOptions {

@@ -26,9 +26,6 @@ export type ChildAnswer =
   /** Without a code, it is a bug of ours, and the message is its stack. */
   | { readonly kind: "failed"; readonly code: string | undefined; readonly message: string };
 
-/** How the child says that it used too much memory: nothing else sends this signal. */
-export const memorySignal = "SIGUSR2";
-
 /** What is said to be done where ONNX Runtime is known to end its process. */
 export const doings = {
   originalEmpty: "the original without samples",

@@ -3,14 +3,9 @@ import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { InputError } from "../ir/errors.ts";
 import { bytesText, memoryShare } from "../ir/memory.ts";
+import { memorySignal } from "../ir/memory-watch.ts";
 import { timerMilliseconds } from "../ir/time.ts";
-import {
-  type ChildAnswer,
-  type ChildRequest,
-  type ChildResult,
-  memorySignal,
-  type Work,
-} from "./protocol.ts";
+import type { ChildAnswer, ChildRequest, ChildResult, Work } from "./protocol.ts";
 
 export interface ChildOptions {
   /** The script of the child process: `child.ts`, bundled. */

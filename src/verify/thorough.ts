@@ -6,6 +6,7 @@ import { InputError } from "../ir/errors.ts";
 import { pushAll } from "../ir/lists.ts";
 import type { Model } from "../ir/model.ts";
 import { own } from "../ir/own.ts";
+import { mayBeInfinite } from "./beyond.ts";
 import type { Draw } from "./inputs.ts";
 import type { Session } from "./ort.ts";
 import {
@@ -116,7 +117,9 @@ class Runner {
   /** Nothing where the original does not take such inputs. */
   async #unusually(draw: Draw): Promise<Run[]> {
     const run = await attempt(() => runDraw(this.#session, this.#model, draw, this.#options));
-    if (!(run instanceof InputError)) return [{ ...run, isUnusual: true }];
+    if (!(run instanceof InputError)) {
+      return [{ ...run, isUnusual: true, mayBeInfinite: mayBeInfinite.has(draw.kind) }];
+    }
     this.notices.push(`no inputs of the kind "${draw.kind}": the original does not run on them`);
     return [];
   }

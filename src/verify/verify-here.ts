@@ -1,12 +1,14 @@
 /** @file The comparison itself, in the process that calls it. ONNX Runtime may take that process down: see verify.ts. */
-import type { DType } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
+import { beyondNotices, mirrored } from "./beyond.ts";
 import type { Budget } from "./budget.ts";
+import { CandidateForms } from "./candidate-forms.ts";
 import type { Lanes } from "./compare.ts";
 import { firstDivergence } from "./diverge.ts";
 import { emptyNotices, refuseNothing } from "./emptiness.ts";
 import { type Evidence, type Judged, judge, worstOutputs } from "./judge.ts";
+import { nudged } from "./nudged.ts";
 import { type Optimization, openSession, runtimeVersion, type SessionOptions } from "./ort.ts";
 import { attempt, drawText, howText, type Plan, type Run, runDraw } from "./plan.ts";
 import { doings } from "./protocol.ts";
@@ -14,7 +16,7 @@ import { runRounded } from "./reference-here.ts";
 import type { DivergenceReport, OutputReport, VerifyReport } from "./report.ts";
 import { checkRunnable, signatureProblems } from "./signature.ts";
 import type { GivenSizes } from "./sizes.ts";
-import { convert, isFloatTensor, numbersOf, type Tensor, type Tensors, transpose } from "./tensor.ts";
+import type { Tensors } from "./tensor.ts";
 import { runThoroughly, seedOfOtherWays } from "./thorough.ts";
 
 /** A comparison to make; plain data, so that it can be sent to another process. */
@@ -38,6 +40,8 @@ export interface VerifyTask {
   readonly lanes: ReadonlyMap<string, Lanes>;
   /** Of inputs and outputs that the candidate has transposed: its axis i is the original's axis p[i]. */
   readonly permutations: ReadonlyMap<string, readonly number[]>;
+  /** Whether the candidate is one that was padded, for products that read finite numbers: see beyond.ts. */
+  readonly assumesFinite: boolean;
   /** For ONNX Runtime; undefined leaves it the choice. */
   readonly threads: number | undefined;
 }
@@ -67,6 +71,7 @@ class Verification {
   readonly #candidate: OpenModel;
   readonly #onProgress: (what: string) => void;
   readonly #session: SessionOptions;
+  readonly #forms: CandidateForms;
 
   constructor(
     task: VerifyTask,
@@ -78,6 +83,7 @@ class Verification {
     this.#original = original;
     this.#candidate = candidate;
     this.#onProgress = onProgress;
+    this.#forms = new CandidateForms(candidate, task.permutations);
     this.#session = { optimization: "basic", threads: task.threads };
   }
 
@@ -101,7 +107,7 @@ class Verification {
       draws: found.plan.runs.map(({ draw }) => draw),
       outputs,
       firstDivergence: divergence,
-      notices: [...found.plan.notices, ...emptyNotices(found.judged)],
+      notices: [...found.plan.notices, ...emptyNotices(found.judged), ...beyondNotices(found.judged)],
       seconds: (performance.now() - start) / 1000,
     };
     return { report, failingInputs: failing?.run.inputs };
@@ -143,11 +149,12 @@ class Verification {
     );
     for (const run of runs) {
       this.#onProgress(`${doings.candidate}, ${drawText(run.draw)}`);
-      const actual = this.#asOriginal(await session.run(this.#asCandidate(run.inputs)));
+      const actual = this.#forms.asOriginal(await session.run(this.#forms.asCandidate(run.inputs)));
       const evidence: Evidence = {
         budget: this.#task.budget,
         rounded: rounded?.get(run),
         variants: (each) => this.#variants(each),
+        mirrored: this.#task.assumesFinite ? (each) => this.#mirrored(each) : undefined,
       };
       yield await judge(run, actual, evidence);
     }
@@ -199,7 +206,7 @@ class Verification {
     const rounded = await runRounded(this.#original, budget.dtype, runs, {
       ...this.#session,
       onProgress: (run) => this.#onProgress(`${what}, ${drawText(run.draw)}`),
-      isHalf: (name) => this.#typeInCandidate(name) === budget.dtype,
+      isHalf: (name) => this.#forms.typeOf(name) === budget.dtype,
     });
     for (const [index, run] of runs.entries()) results.set(run, rounded[index] ?? new Map());
     return results;
@@ -211,7 +218,7 @@ class Verification {
     this.#onProgress(`the original, how it rounds, ${drawText(run.draw)}`);
     const results: Tensors[] = [];
     for (const optimization of ["all", "basic", "disabled"] as const) {
-      const inputs = optimization === "basic" ? mapFloats(run.inputs, nudged) : run.inputs;
+      const inputs = optimization === "basic" ? nudged(run.inputs) : run.inputs;
       const result = await attempt(async () => {
         await using session = await openSession({ path }, { ...this.#session, optimization });
         return await session.run(inputs);
@@ -219,6 +226,18 @@ class Verification {
       if (!(result instanceof InputError)) results.push(result);
     }
     return results;
+  }
+
+  /** The original's outputs with every infinity of the inputs negated; nothing where it does not run on them. */
+  async #mirrored(run: Run): Promise<Tensors | undefined> {
+    const inputs = mirrored(run);
+    if (inputs === undefined) return undefined;
+    this.#onProgress(`the original, infinities negated, ${drawText(run.draw)}`);
+    const result = await attempt(async () => {
+      await using session = await openSession({ path: this.#task.original }, this.#session);
+      return await session.run(inputs);
+    });
+    return result instanceof InputError ? undefined : result;
   }
 
   #findDivergence(run: Run, output: OutputReport): Promise<DivergenceReport | undefined> {
@@ -229,35 +248,12 @@ class Verification {
       original: this.#original,
       candidate: this.#candidate,
       run,
-      candidateInputs: this.#asCandidate(run.inputs),
+      candidateInputs: this.#forms.asCandidate(run.inputs),
       output: output.name,
       tolerance: divergenceTolerance(budget, error),
       lanes,
       session: this.#session,
       onProgress: this.#onProgress,
-    });
-  }
-
-  /** Inputs as the candidate takes them. */
-  #asCandidate(inputs: Tensors): Tensors {
-    return mapTensors(inputs, (tensor, name) => {
-      const permutation = this.#task.permutations.get(name);
-      const dtype = this.#typeInCandidate(name);
-      const placed = permutation === undefined ? tensor : transpose(tensor, permutation);
-      return dtype === undefined ? placed : convert(placed, dtype, `input "${name}"`);
-    });
-  }
-
-  #typeInCandidate(input: string): DType | undefined {
-    const declared = this.#candidate.graph.values.get(input)?.declared;
-    return declared?.kind === "tensor" ? declared.dtype : undefined;
-  }
-
-  /** Outputs of the candidate as the original gives them. */
-  #asOriginal(outputs: Tensors): Tensors {
-    return mapTensors(outputs, (tensor, name) => {
-      const permutation = this.#task.permutations.get(name);
-      return permutation === undefined ? tensor : transpose(tensor, inverse(permutation));
     });
   }
 }
@@ -283,28 +279,4 @@ function divergenceTolerance(budget: Budget, error: number): number {
   if (budget.kind === "half") return halfTolerance[budget.dtype];
   const isGross = !(error < 100 * budget.tolerance);
   return isGross ? 10 * budget.tolerance : budget.tolerance;
-}
-
-/** Every number moved by its last bit, up and down in turn; the largest ones down, as there is nothing above. */
-function nudged(tensor: Tensor): Tensor {
-  const { dtype, dims } = tensor;
-  if (dtype !== "float32") return tensor;
-  const step = 2 ** -23;
-  const numbers = Float32Array.from(
-    numbersOf(tensor),
-    (value, i) => value * (1 + (i % 2 === 0 && Math.abs(value) < 3e38 ? step : -step)),
-  );
-  return { dtype, dims, data: numbers };
-}
-
-function mapTensors(tensors: Tensors, map: (tensor: Tensor, name: string) => Tensor): Tensors {
-  return new Map([...tensors].map(([name, tensor]) => [name, map(tensor, name)]));
-}
-
-function mapFloats(tensors: Tensors, map: (tensor: Tensor) => Tensor): Tensors {
-  return mapTensors(tensors, (tensor) => (isFloatTensor(tensor) ? map(tensor) : tensor));
-}
-
-function inverse(permutation: readonly number[]): number[] {
-  return permutation.map((_, axis) => permutation.indexOf(axis));
 }

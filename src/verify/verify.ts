@@ -23,6 +23,8 @@ export interface VerifyOptions extends ChildOptions {
   readonly lanes?: ReadonlyMap<string, Lanes> | undefined;
   /** Of inputs and outputs that the candidate has transposed: its axis i is the original's axis p[i]. */
   readonly permutations?: ReadonlyMap<string, readonly number[]> | undefined;
+  /** NaN counts as what padding may make of infinite inputs, as docs/fixing.md says; false unless given. */
+  readonly assumesFinite?: boolean | undefined;
   /** Of ONNX Runtime; its own choice unless given. */
   readonly threads?: number | undefined;
 }
@@ -92,6 +94,7 @@ export function taskOf(
     inputs: options.inputs,
     lanes: options.lanes ?? new Map(),
     permutations: options.permutations ?? new Map(),
+    assumesFinite: options.assumesFinite ?? false,
     threads: options.threads,
   };
 }

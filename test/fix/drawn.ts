@@ -158,13 +158,14 @@ async function tryIn(folder: string, drawn: Drawn, mode: Mode, childUrl: URL | u
       settings,
       dryRun: false,
       promise: "verified",
-      verify: (original, candidate, permutations) => {
+      verify: (original, candidate, permutations, assumesFinite) => {
         const sizes = Object.fromEntries(Object.entries(dims).map(([name, size]) => [name, [size]]));
         const request = {
           path,
           original,
           candidate,
           permutations,
+          assumesFinite,
           half: precision,
           sizes,
           childUrl: childUrl ?? new URL("file:///none"),

@@ -47,7 +47,12 @@ export function scenarios(): readonly Scenario[] {
     ["model.weights", weights],
   ]);
   const configured = new Map([...external, ["tc-lint.config.json", config]]);
-  const reported = new Map([...own, ["report.json", oldReport], ["summary.md", oldReport]]);
+  const reported = new Map([
+    ...own,
+    ["report.json", oldReport],
+    ["summary.md", oldReport],
+    ["new/keep", oldReport],
+  ]);
   const model = "model.onnx";
   return [
     { name: "lint", args: [model, ...linting], files: configured, results: [] },

@@ -1,18 +1,17 @@
-/** @file A thread that watches the memory of its process: the main one is inside the driver, or planning, for seconds. */
+/**
+ * @file A thread that watches the memory of its process and ends it, in processes that take one task: the main thread is
+ * inside ONNX Runtime or the driver, or planning, for seconds and minutes. A process that lives on has one of its own
+ * (cli/memory-watch.ts).
+ */
 import { isMainThread, Worker, workerData } from "node:worker_threads";
-import { memoryShare } from "../../src/ir/memory.ts";
 
 const watchMilliseconds = 50;
 
 /** How a process says that it used too much memory: nothing else sends this signal. */
 export const memorySignal = "SIGUSR2";
 
-export function defaultMemoryBytes(): number {
-  return Math.floor(memoryShare());
-}
-
 /** Ends this process by `memorySignal` beyond that much resident memory. The thread runs the process's own script. */
-export function startWatch(script: string, memoryBytes: number): void {
+export function startWatch(script: string | URL, memoryBytes: number): void {
   new Worker(script, { workerData: memoryBytes }).unref();
 }
 
