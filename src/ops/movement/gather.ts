@@ -49,6 +49,9 @@ export const gather = defineOp({
 function gatherAxes(context: AxisContext): void {
   const [data, indices] = [context.axesOf(0), context.axesOf(1)];
   if (data === undefined || indices === undefined) return context.blockAll("has operands of unknown sizes");
+  const { dtype } = tensorAt(context, 1);
+  if (dtype !== undefined && dtype !== "int32" && dtype !== "int64")
+    return context.blockAll("has indices that are no whole numbers");
   const at = axisOf(context);
   const rows = data[at];
   if (rows === undefined) return;

@@ -178,7 +178,8 @@ function gatherForm(node: Node, scope: Scope): ReturnType<typeof formOf> {
     : { form: { kind: "attribute", name: "axis", value }, images: [image] };
 }
 
+/** Positions, as operators take them: what else a broken model has there is not renumbered. */
 function elementsOf(value: Value | undefined, scope: Scope): readonly number[] | undefined {
   const fact = value === undefined ? undefined : scope.fact(value);
-  return fact?.kind === "tensor" ? numbersOf(fact.elements) : undefined;
+  return fact?.kind === "tensor" && fact.dtype === "int64" ? numbersOf(fact.elements) : undefined;
 }
