@@ -35,7 +35,7 @@ export function compileChain(request: ChainRequest, target: PlanTarget): Launch 
     request.outputs.map(({ expr }) => expr),
   );
   const spread = chainShape({ shape, graph, outputs }, target);
-  const assembler = new Assembler(target.computeCapability);
+  const assembler = new Assembler(target);
   const params = emitChain(assembler, graph, spread).done();
   if (params.bytes.length > maxParamBytes) {
     throw new PlanError("elementwise", `an elementwise step reads ${graph.leaves.length} tensors, too many`);

@@ -64,7 +64,7 @@ export function emitAttention(emitter: Emitter, request: AttentionRequest, tile?
 
 function canUseTensorCores({ q, k, v }: AttentionRequest, target: PlanTarget): boolean {
   if (!isHalfStorage(q.type) || k.type !== q.type || v.type !== q.type) return false;
-  return q.type === "float16" ? target.computeCapability >= 75 : target.computeCapability >= 80;
+  return q.type === "float16" ? target.features.half : target.features.bf16;
 }
 
 /** Biases and queries as the kernel takes them; where nothing fits into shared memory, the plain kernel. */

@@ -1,7 +1,6 @@
 /** @file Predicted time of attention by one tile. The tile itself is chosen by a simpler rule (tiles.ts). */
 
-import { dramRateOf, launchMicroseconds, ratesOf } from "../../cost/rates.ts";
-import { h200, type PlanTarget } from "../../ir/step.ts";
+import type { PlanTarget } from "../../ir/step.ts";
 import type { AttentionSize, TensorTile } from "./tiles.ts";
 
 export interface AttentionWork extends AttentionSize {
@@ -12,8 +11,8 @@ export interface AttentionWork extends AttentionSize {
   readonly isCausal: boolean;
 }
 
-/** Until a block's first step, and from its last one: bench/results/gpu-attention.json, on an H200. */
-const blockMicroseconds = 1.6;
+/** Beside the launch, until a block's first step and from its last one: bench/results/gpu-attention.json, on an H200. */
+const blockMicroseconds = 2.5;
 /** A step alone on its multiprocessor waits for memory and barriers: time over that of one among others. */
 const aloneFactor = 1.8;
 
@@ -29,18 +28,19 @@ export function attentionMicroseconds(work: AttentionWork, tile: TensorTile, tar
   const perProcessor = Math.ceil(blocks / target.multiprocessors);
   const together = perProcessor * (meanSteps * perStep + edgeMicroseconds(tile, target));
   const compute = Math.max(longest, together + aloneFactor * (steps - meanSteps) * perStep);
-  return launchMicroseconds + blockMicroseconds + Math.max(compute, work.bytes / dramRateOf(target));
+  return (
+    target.launchMicroseconds + blockMicroseconds + Math.max(compute, work.bytes / target.bandwidth.dram)
+  );
 }
 
 /** Queries in and results out, at half the memory's rate: a block waits for them. */
 function edgeMicroseconds({ queries, headDim }: TensorTile, target: PlanTarget): number {
   const bytes = 2 * queries * headDim * 2;
-  return (2 * bytes * target.multiprocessors) / dramRateOf(target);
+  return (2 * bytes * target.multiprocessors) / target.bandwidth.dram;
 }
 
 /** Of one tile of queries by one tile of keys, beside other blocks. */
-function stepMicroseconds({ queries, keys, headDim, rate }: TensorTile, target: PlanTarget): number {
-  const [own, measured] = [ratesOf(target), ratesOf(h200)];
-  const scale = (own.tensor * own.gigahertz) / (measured.tensor * measured.gigahertz);
-  return (4 * queries * keys * headDim) / ((scale * rate * 1e6) / h200.multiprocessors);
+function stepMicroseconds({ queries, keys, headDim, efficiency }: TensorTile, target: PlanTarget): number {
+  const { flopPerClock, clocksPerMicrosecond } = target;
+  return (4 * queries * keys * headDim) / (efficiency * flopPerClock.half * clocksPerMicrosecond);
 }

@@ -11,27 +11,27 @@ interface TileRow {
   /** Whether there is an entry for masks, caps and scales below zero, beside the plain one. */
   readonly isMasked: boolean;
   readonly isPlain: boolean;
-  /** Seen to run, in TFLOP/s of one full H200; only ratios matter. */
-  readonly rate: number;
+  /** Of mma.sync's rate, what full H200s were seen to reach (bench/results/gpu-attention.json). */
+  readonly efficiency: number;
 }
 
 /** The entries of attention.cu. Two row tiles read keys and values from shared memory half as often. */
 const rows: readonly TileRow[] = [
-  { headDim: 16, rowTiles: 1, keys: 64, isPlain: true, isMasked: false, rate: 90 },
-  { headDim: 32, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, rate: 170 },
-  { headDim: 48, rowTiles: 1, keys: 64, isPlain: true, isMasked: false, rate: 210 },
-  { headDim: 64, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, rate: 250 },
-  { headDim: 80, rowTiles: 1, keys: 64, isPlain: true, isMasked: false, rate: 260 },
-  { headDim: 96, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, rate: 260 },
-  { headDim: 128, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, rate: 270 },
-  { headDim: 160, rowTiles: 1, keys: 32, isPlain: true, isMasked: false, rate: 230 },
-  { headDim: 192, rowTiles: 1, keys: 32, isPlain: true, isMasked: false, rate: 230 },
-  { headDim: 256, rowTiles: 1, keys: 32, isPlain: true, isMasked: true, rate: 220 },
-  { headDim: 48, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, rate: 260 },
-  { headDim: 64, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, rate: 310 },
-  { headDim: 80, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, rate: 310 },
-  { headDim: 96, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, rate: 320 },
-  { headDim: 128, rowTiles: 2, keys: 32, isPlain: true, isMasked: false, rate: 320 },
+  { headDim: 16, rowTiles: 1, keys: 64, isPlain: true, isMasked: false, efficiency: 0.153 },
+  { headDim: 32, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, efficiency: 0.29 },
+  { headDim: 48, rowTiles: 1, keys: 64, isPlain: true, isMasked: false, efficiency: 0.358 },
+  { headDim: 64, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, efficiency: 0.426 },
+  { headDim: 80, rowTiles: 1, keys: 64, isPlain: true, isMasked: false, efficiency: 0.443 },
+  { headDim: 96, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, efficiency: 0.443 },
+  { headDim: 128, rowTiles: 1, keys: 64, isPlain: true, isMasked: true, efficiency: 0.46 },
+  { headDim: 160, rowTiles: 1, keys: 32, isPlain: true, isMasked: false, efficiency: 0.392 },
+  { headDim: 192, rowTiles: 1, keys: 32, isPlain: true, isMasked: false, efficiency: 0.392 },
+  { headDim: 256, rowTiles: 1, keys: 32, isPlain: true, isMasked: true, efficiency: 0.375 },
+  { headDim: 48, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, efficiency: 0.443 },
+  { headDim: 64, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, efficiency: 0.528 },
+  { headDim: 80, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, efficiency: 0.528 },
+  { headDim: 96, rowTiles: 2, keys: 64, isPlain: true, isMasked: false, efficiency: 0.545 },
+  { headDim: 128, rowTiles: 2, keys: 32, isPlain: true, isMasked: false, efficiency: 0.545 },
 ];
 
 export const tensorWarps = 4;
@@ -79,7 +79,7 @@ function costOf({ blocks, queries, keys }: AttentionSize, tile: TensorTile, targ
   const count = blocks * Math.ceil(queries / tile.queries);
   const rounds = Math.max(1, count / target.multiprocessors);
   const steps = Math.ceil(keys / tile.keys) * tile.keys;
-  return (rounds * tile.queries * steps * tile.headDim) / tile.rate;
+  return (rounds * tile.queries * steps * tile.headDim) / tile.efficiency;
 }
 
 /** Of a split: fewer are done before the sum of splits has been launched. */

@@ -5,9 +5,16 @@
  * multiprocessor as long as registers and shared memory allow. Nothing here launches anything.
  */
 import { maxOf } from "../../../src/ir/lists.ts";
-import { launchMicroseconds } from "../../cost/rates.ts";
 import type { PlanTarget } from "../../ir/step.ts";
-import { type ConvMath, type ConvTile, convTiles, elementBytes, sharedBytesOf, threadsOf } from "./table.ts";
+import {
+  type ConvMath,
+  type ConvTile,
+  convTiles,
+  elementBytes,
+  isWgmma,
+  sharedBytesOf,
+  threadsOf,
+} from "./table.ts";
 
 /** A convolution as a product: `rows` output positions times `filters` of each group, over `channels` × `taps`. */
 export interface ConvProblem {
@@ -46,52 +53,20 @@ export interface ConvChoice {
   readonly sumMicroseconds: number;
 }
 
-interface Rates {
-  /** Multiply-adds of one multiprocessor in a cycle, by mma.sync; and on CUDA cores. */
-  readonly half: number;
-  readonly cuda: number;
-  readonly gigahertz: number;
-  /** Bytes a microsecond. */
-  readonly memory: number;
-  readonly cache: number;
-}
-
-/** sm_90: what mma.sync reaches on an H200; the others from NVIDIA's data sheets. */
-const rates: readonly (Rates & { readonly from: number })[] = [
-  { from: 120, half: 512, cuda: 128, gigahertz: 2.4, memory: 1.5e6, cache: 5e6 },
-  { from: 100, half: 1270, cuda: 128, gigahertz: 1.8, memory: 6e6, cache: 9e6 },
-  { from: 90, half: 1270, cuda: 128, gigahertz: 1.7, memory: 4e6, cache: 5.5e6 },
-  { from: 89, half: 512, cuda: 128, gigahertz: 2.4, memory: 0.8e6, cache: 4e6 },
-  { from: 86, half: 256, cuda: 128, gigahertz: 1.7, memory: 0.8e6, cache: 2.5e6 },
-  { from: 80, half: 1024, cuda: 64, gigahertz: 1.4, memory: 1.4e6, cache: 4e6 },
-  { from: 0, half: 512, cuda: 64, gigahertz: 1.5, memory: 0.3e6, cache: 1.2e6 },
-];
-
-/** Of an H200's data sheet, in MHz and GB/s, what its row has: other GPUs are taken to reach as much of theirs. */
-const clockShare = 1.7 / 1830;
-const memoryShare = 4e6 / 4800;
-
-/** Until a block's first operands are there, and from its last product to the end of its stores. */
+/** Beside a launch, before any block; until a block's first operands are there; from its last product to its last store. */
+export const startMicroseconds = 0.9;
 const fillMicroseconds = 1.1;
 export const drainMicroseconds = 0.7;
 /** Cycles of a multiprocessor for one element read on its own, and for one asynchronous copy. */
-const gatherCycles = 0.09;
-const copyCycles = 0.1;
+const gatherCycles = 0.0926;
+const copyCycles = 0.103;
+/** Of the GPU's rates, what gathered positions get from DRAM and from L2, measured on an H200. */
+const dramShare = 0.962;
+const cacheShare = 0.9157;
 /** Share of a time that does not hide behind a longer one. */
 const exposed = 0.1;
 const splitCounts = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 const maxMerged = 64;
-
-export function ratesOf(target: PlanTarget): Rates {
-  const { computeCapability, dramGBps, clockMHz } = target;
-  const found = rates.find(({ from }) => computeCapability >= from);
-  if (found === undefined) throw new Error("tc-lint bug: no rates");
-  return {
-    ...found,
-    gigahertz: clockMHz === undefined ? found.gigahertz : clockShare * clockMHz,
-    memory: dramGBps === undefined ? found.memory : memoryShare * dramGBps,
-  };
-}
 
 /** `accepts` narrows the choice, for measurements and tests. */
 export function chooseConv(
@@ -108,7 +83,7 @@ export function convChoices(problem: ConvProblem, source: ConvSource, target: Pl
   const choices: ConvChoice[] = [];
   for (const tile of convTiles) {
     if (tile.math !== problem.math || sharedBytesOf(tile) > target.sharedBytesPerBlock) continue;
-    if (tile.arch !== undefined && tile.arch !== target.computeCapability) continue;
+    if (isWgmma(tile) && !target.features.wgmma) continue;
     for (const merge of mergesOf(problem)) {
       const merged = mergedProblem(problem, merge);
       const copies = readsDirectly(tile, source, merged) ? false : canCopy(tile) ? true : undefined;
@@ -170,22 +145,23 @@ type Times = Pick<ConvChoice, "microseconds" | "productMicroseconds" | "sumMicro
 
 function timesOf(candidate: Candidate & { readonly stepsPerSplit: number }, target: PlanTarget): Times {
   const { problem, tile, splits, stepsPerSplit, copies } = candidate;
-  const rate = ratesOf(target);
   const { blocks, perProcessor, together } = blocksOf(problem, tile, splits, target);
   const warps = (together * threadsOf(tile)) / 32;
   const busy = Math.min(1, 0.25 + 0.08 * warps);
-  const cycles = stepsPerSplit * (stepCycles(tile, rate) / busy + fetchCycles(tile));
+  const cycles = stepsPerSplit * (stepCycles(tile, target) / busy + fetchCycles(tile));
   const rounds = Math.ceil(perProcessor / together);
   const compute =
-    (perProcessor * cycles) / (1000 * rate.gigahertz) +
+    (perProcessor * cycles) / target.clocksPerMicrosecond +
     fillMicroseconds * (rounds / together) +
     drainMicroseconds;
   const fetched = blocks * stepsPerSplit * (tile.rows + tile.filters) * tile.chunks * 16;
   const moved = problem.inputBytes + problem.outputBytes + weightBytes(problem, tile);
-  const cacheRate = (rate.cache * target.multiprocessors) / 132;
-  const product = launchMicroseconds + overlapped([compute, fetched / cacheRate, moved / rate.memory]);
-  const sum = splits > 1 ? sumMicroseconds(problem, splits, cacheRate) : 0;
-  const copy = copies ? launchMicroseconds + (2 * problem.inputBytes) / rate.memory : 0;
+  const cacheRate = cacheShare * target.bandwidth.l2;
+  const memoryRate = dramShare * target.bandwidth.dram;
+  const start = target.launchMicroseconds + startMicroseconds;
+  const product = start + overlapped([compute, fetched / cacheRate, moved / memoryRate]);
+  const sum = splits > 1 ? start + sumBytes(problem, splits) / cacheRate : 0;
+  const copy = copies ? start + (2 * problem.inputBytes) / memoryRate : 0;
   return { microseconds: product + sum + copy, productMicroseconds: product, sumMicroseconds: sum };
 }
 
@@ -204,7 +180,7 @@ export function blocksOf(
 ): Blocks {
   const blocks = Math.ceil(rows / tile.rows) * Math.ceil(filters / tile.filters) * groups * splits;
   const perProcessor = Math.ceil(blocks / target.multiprocessors);
-  const fitting = Math.floor(target.sharedBytesPerBlock / sharedBytesOf(tile));
+  const fitting = Math.floor(target.sharedBytes / (sharedBytesOf(tile) + target.reservedSharedBytes));
   return { blocks, perProcessor, together: Math.max(1, Math.min(tile.blocks, fitting, perProcessor)) };
 }
 
@@ -214,10 +190,11 @@ function overlapped(times: readonly number[]): number {
   return longest + exposed * times.reduce((total, time) => total + time, -longest);
 }
 
-function stepCycles(tile: ConvTile, rate: Rates): number {
+function stepCycles(tile: ConvTile, { flopPerClock }: PlanTarget): number {
   const depth = (tile.chunks * 16) / elementBytes(tile.math);
-  const perCycle = { f16: rate.half, bf16: rate.half, tf32: rate.half / 2, f32: rate.cuda }[tile.math];
-  return (tile.rows * tile.filters * depth) / (perCycle * tile.efficiency);
+  const { half, tf32, cuda, wgmma } = flopPerClock;
+  const perClock = isWgmma(tile) ? wgmma : { f16: half, bf16: half, tf32, f32: cuda }[tile.math];
+  return (2 * tile.rows * tile.filters * depth) / (perClock * tile.efficiency);
 }
 
 function fetchCycles(tile: ConvTile): number {
@@ -230,15 +207,15 @@ function weightBytes(problem: ConvProblem, tile: ConvTile): number {
   return problem.groups * problem.filters * chunksOf(problem, tile) * 16;
 }
 
-/** The kernel that adds up the splits, and their traffic through the cache. */
-function sumMicroseconds(problem: ConvProblem, splits: number, cacheRate: number): number {
+/** Of the kernel that adds up the splits: through the cache. */
+function sumBytes(problem: ConvProblem, splits: number): number {
   const sums = problem.rows * problem.groups * Math.ceil(problem.filters / 8) * 8 * 4;
-  return launchMicroseconds + (2 * splits * sums) / cacheRate;
+  return 2 * splits * sums;
 }
 
 /** For the printed plan. */
 export function describeConv({ tile, splits, merge, copies }: ConvChoice): string {
-  const how = tile.family === "conv-hopper" ? "wgmma " : "";
+  const how = isWgmma(tile) ? "wgmma " : "";
   const parts = [`${how}${tile.math} ${tile.rows}x${tile.filters}`, `${tile.stages} stages`];
   if (tile.grain === 0) parts.push("gathered");
   else if (tile.grain < 16) parts.push(`by ${tile.grain} bytes`);

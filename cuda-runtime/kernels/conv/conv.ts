@@ -117,10 +117,10 @@ function matricesOf(spatial: Spatial): View | undefined {
 
 /** TF32 keeps as much of a float32 as float16 does, so it serves whatever is stored as half. */
 function mathOf({ target, tf32 }: Emitter, { x, to, operands = floatOf(x) }: ConvRequest): ConvMath {
-  const hasAmpere = target.computeCapability >= 80;
-  if (operands === "float16") return "f16";
-  if (!hasAmpere) return "f32";
-  if (operands === "bfloat16") return "bf16";
+  const { features } = target;
+  if (operands === "float16") return features.half ? "f16" : "f32";
+  if (operands === "bfloat16") return features.bf16 ? "bf16" : "f32";
+  if (!features.tf32) return "f32";
   return tf32 || isHalfStorage(to.type) ? "tf32" : "f32";
 }
 

@@ -1,8 +1,13 @@
 /** @file What the chosen kernel of a convolution takes. Choosing leaves out what it found to be alike for all kernels. */
 
-import { launchMicroseconds } from "../../cost/rates.ts";
 import type { PlanTarget } from "../../ir/step.ts";
-import { blocksOf, type ConvChoice, type ConvProblem, drainMicroseconds, ratesOf } from "./choose.ts";
+import {
+  blocksOf,
+  type ConvChoice,
+  type ConvProblem,
+  drainMicroseconds,
+  startMicroseconds,
+} from "./choose.ts";
 import { threadsOf } from "./table.ts";
 
 /** As launched: of merged groups. */
@@ -14,7 +19,7 @@ export interface ConvStores extends Pick<ConvProblem, "rows" | "filters" | "grou
 /** Measured over modelled, beyond the launch, of kernels that gather x: on an H200 (bench/results/gpu-conv.json). */
 const gatherFactor = 2.7;
 /** For each of its results, a thread is so long in the epilogue: on an H200, by what it can store at once. */
-const storeClocks = { 8: 130, 2: 500, 1: 800 } as const;
+const storeClocks = { 8: 134, 2: 515, 1: 824 } as const;
 
 /** Of the product's own launch. */
 export function convMicroseconds(choice: ConvChoice, stores: ConvStores, target: PlanTarget): number {
@@ -23,8 +28,9 @@ export function convMicroseconds(choice: ConvChoice, stores: ConvStores, target:
   const perThread = (tile.rows * Math.min(stores.filters, tile.filters)) / threadsOf(tile);
   // Partial sums go out as they are.
   const clocks = splits > 1 ? 0 : storeClocks[stores.storeWidth];
-  const epilogues = ((perProcessor / together) * perThread * clocks) / (ratesOf(target).gigahertz * 1000);
+  const epilogues = ((perProcessor / together) * perThread * clocks) / target.clocksPerMicrosecond;
   const stored = productMicroseconds + Math.max(0, epilogues - drainMicroseconds);
   if (tile.grain > 0) return stored;
-  return Math.max(stored, launchMicroseconds + gatherFactor * (productMicroseconds - launchMicroseconds));
+  const start = target.launchMicroseconds + startMicroseconds;
+  return Math.max(stored, start + gatherFactor * (productMicroseconds - start));
 }

@@ -84,9 +84,8 @@ export const tileRows: readonly TileRow[] = rows.map(([taps, stride, wide, high,
 
 /** Of a block: what the kernels are compiled for. */
 export const maxThreads = 128;
-/** What every architecture gives a block without being asked, and a multiprocessor all of its blocks. */
+/** What every architecture gives a block without being asked. */
 const sharedBytesPerBlock = 49_152;
-const sharedBytesPerMultiprocessor = 200_000;
 
 /**
  * Tiles where a kernel knows taps and stride along the width, else runs of 16 bytes of channels, else single ones.
@@ -157,13 +156,13 @@ function tileClocks(
   row: TileRow,
   choice: TileShape,
   problem: DepthwiseProblem,
-  { multiprocessors }: PlanTarget,
+  { multiprocessors, sharedBytes, reservedSharedBytes }: PlanTarget,
 ): number {
   const { channels, kernel, stride, type } = problem;
   const [lanes, tiles] = choice.block;
   const blocks = Math.ceil(channels / 2 / lanes) * Math.ceil(tileCount(choice, problem) / tiles);
   const perMultiprocessor = Math.ceil(blocks / multiprocessors);
-  const byShared = Math.floor(sharedBytesPerMultiprocessor / choice.sharedBytes);
+  const byShared = Math.floor(sharedBytes / (choice.sharedBytes + reservedSharedBytes));
   const fullBlocks = row.blocks - (type === "float32" ? 1 : 0);
   const resident = Math.min(Math.floor((fullBlocks * maxThreads) / (lanes * tiles)), byShared);
   const instructions = instructionsOf(row, problem);

@@ -1,7 +1,6 @@
 /** @file Convolutions whose filters see one channel each. */
 
 import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
-import { ratesOf } from "../../cost/rates.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { ParamWriter } from "../../ir/params.ts";
 import { type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
@@ -63,7 +62,7 @@ export function emitDepthwise(
     bytes: bytesMoved([...reads, y.view]),
     instructions: choice.clocks === undefined ? positions * filters * taps * untiledInstructions : undefined,
   };
-  const own = (measuredOverCounted * (choice.clocks ?? 0)) / (ratesOf(emitter.target).gigahertz * 1000);
+  const own = (measuredOverCounted * (choice.clocks ?? 0)) / emitter.target.clocksPerMicrosecond;
   emitter.launch({
     kernel: { kind: "built", family: "depthwise", entry: `depthwise_${names[type]}_${choice.suffix}` },
     ...{ grid, block, sharedBytes: choice.sharedBytes },

@@ -1,9 +1,8 @@
 /** @file Which kernel computes a product, and how: orientation, operands packed or as they lie, splits of k. */
 
-import { launchMicroseconds, ratesOf } from "../../cost/rates.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
-import { type GemmSize, microsecondsOf, splitMicroseconds } from "./cost.ts";
+import { type GemmSize, microsecondsOf, splitMicroseconds, startMicroseconds } from "./cost.ts";
 import { type Operand, type Problem, swapped } from "./problem.ts";
 import {
   elementBytes,
@@ -56,9 +55,9 @@ interface Reading {
   readonly microseconds: number;
 }
 
+/** Of a copy beside its bytes. */
+const packClocks = 1500;
 const mostSkinnyRows = 4;
-/** wgmma runs nowhere else. */
-const hopperArch = 90;
 const splitCounts = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32];
 const maxWorkspaceBytes = 2 ** 28;
 
@@ -91,19 +90,13 @@ export function* candidates(problem: Problem, options: ChooseOptions): Generator
 }
 
 function isAllowed(row: GemmRow, { type, tf32, target }: ChooseOptions): boolean {
-  const hasTensor =
-    type === "float32" ? tf32 && target.computeCapability >= 80 : hasHalf(type, target.computeCapability);
+  const { features } = target;
+  const hasTensor = { float16: features.half, bfloat16: features.bf16, float32: tf32 && features.tf32 }[type];
   if (row.kind === "skinny") return true;
   if (row.kind === "simt") return !hasTensor;
-  const { computeCapability } = target;
-  if (row.kind === "hopper") return type !== "float32" && computeCapability === hopperArch;
-  if (computeCapability < row.minimumArch) return false;
+  if (row.kind === "hopper") return type !== "float32" && features.wgmma;
   const suits = (row.arithmetic === "tf32") === (type === "float32");
   return hasTensor && suits && sharedBytesOf(row) <= target.sharedBytesPerBlock;
-}
-
-function hasHalf(type: FloatStorage, computeCapability: number): boolean {
-  return computeCapability >= (type === "bfloat16" ? 80 : 75);
 }
 
 function fitsRows(row: GemmRow, { m, n, k, batch }: Problem): boolean {
@@ -166,9 +159,9 @@ function packMicroseconds(
   { type, target }: ChooseOptions,
 ): number {
   const products = batch.reduce((total, size, axis) => total * (operand.batch[axis] === 0 ? 1 : size), 1);
-  const { dram, gigahertz } = ratesOf(target);
-  const clocks = (2 * outer * k * products * elementBytes(type)) / (dram * target.multiprocessors);
-  return launchMicroseconds + (clocks + 1500) / (gigahertz * 1e3);
+  const moved = (2 * outer * k * products * elementBytes(type)) / target.bandwidth.dram;
+  const fill = packClocks / target.clocksPerMicrosecond;
+  return target.launchMicroseconds + startMicroseconds + moved + fill;
 }
 
 /** Undefined where the row does not take operands that are read so. */

@@ -1,7 +1,6 @@
 /** @file What the chosen kernel of a product takes. Choosing leaves out what is alike for all kernels. */
 
 import { bytesMoved } from "../../cost/predict.ts";
-import { dramRateOf, ratesOf } from "../../cost/rates.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { elementCount } from "../../ir/view.ts";
 import type { Choice } from "./choose.ts";
@@ -27,7 +26,7 @@ export function productMicroseconds(choice: Choice, target: PlanTarget): number 
   const clocks =
     Math.ceil(blocks / target.multiprocessors) * row.m * row.n * storeClocks[row.kind][storeWidth(problem)];
   const residualBytes = residual === undefined ? 0 : bytesMoved([residual.view]);
-  return modelled + clocks / (ratesOf(target).gigahertz * 1000) + residualBytes / dramRateOf(target);
+  return modelled + clocks / target.clocksPerMicrosecond + residualBytes / target.bandwidth.dram;
 }
 
 function storeWidth({ d }: Problem): 8 | 2 | 1 {

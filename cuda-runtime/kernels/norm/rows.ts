@@ -1,7 +1,6 @@
 /** @file Work on rows that stay in registers: which form of a kernel takes them. Normalizations and softmax share it. */
 
 import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
-import { ratesOf } from "../../cost/rates.ts";
 import type { Dim3, PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import { alignmentOf, type View } from "../../ir/view.ts";
@@ -89,7 +88,7 @@ export function rowMicroseconds(
   const pass = passMicroseconds({ bytes, passes: passes[isLong ? "long" : width] }, target);
   const clocks = (rows / target.multiprocessors) * rowClocks;
   const wait = (waitMicroseconds * bytes) / (bytes + fewBytes);
-  return pass + clocks / (ratesOf(target).gigahertz * 1000) + wait;
+  return pass + clocks / target.clocksPerMicrosecond + wait;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** @file Attention: choice of tiles, packing of parameters, what the launches read and write. */
+
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
@@ -14,9 +15,10 @@ import {
 import { chooseSplits, chooseTile, tensorTiles } from "../../../cuda-runtime/kernels/attention/tiles.ts";
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../../cuda-runtime/plan/emitter.ts";
+import { machineNamed } from "../../../src/hardware/machine.ts";
 
-const turing = { computeCapability: 75, multiprocessors: 40, sharedBytesPerBlock: 65_536 };
-const ada = { computeCapability: 89, multiprocessors: 128, sharedBytesPerBlock: 101_376 };
+const turing = machineNamed("t4");
+const ada = machineNamed("rtx4090");
 
 function source(name: string): string {
   return readFileSync(new URL(`../../../cuda-runtime/kernels/attention/${name}`, import.meta.url), "utf8");

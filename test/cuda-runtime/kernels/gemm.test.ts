@@ -1,9 +1,10 @@
 /** @file Products of matrices: what is chosen, how it is normalised, and that parameters are where kernels read them. */
+
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { plainEpilogue } from "../../../cuda-runtime/ir/epilogue.ts";
-import { h200, type PlanTarget } from "../../../cuda-runtime/ir/step.ts";
+import { h200 } from "../../../cuda-runtime/ir/step.ts";
 import type { FloatStorage } from "../../../cuda-runtime/ir/storage.ts";
 import {
   elementCount,
@@ -19,6 +20,7 @@ import { genericParamsBytes } from "../../../cuda-runtime/kernels/gemm/generic.t
 import { gemmParamsBytes } from "../../../cuda-runtime/kernels/gemm/params.ts";
 import { problemOf } from "../../../cuda-runtime/kernels/gemm/problem.ts";
 import { entriesOf, sharedBytesOf } from "../../../cuda-runtime/kernels/gemm/table.ts";
+import { machineNamed } from "../../../src/hardware/machine.ts";
 import { attributesOf, Machine, nodeOf } from "../lower/movement-machine.ts";
 import { ProductContext, runProduct } from "../lower/product-machine.ts";
 
@@ -84,13 +86,8 @@ function linear(m: number, n: number, k: number, type: FloatStorage = "float16")
   });
 }
 
-const targets: readonly PlanTarget[] = [
-  { computeCapability: 75, multiprocessors: 40, sharedBytesPerBlock: 65_536 },
-  { computeCapability: 80, multiprocessors: 108, sharedBytesPerBlock: 166_912 },
-  { computeCapability: 86, multiprocessors: 82, sharedBytesPerBlock: 101_376 },
-  h200,
-  { computeCapability: 120, multiprocessors: 170, sharedBytesPerBlock: 101_376 },
-];
+const turing = machineNamed("t4");
+const targets = [turing, ...["a100", "rtx3090", "h200", "rtx5090"].map(machineNamed)];
 
 describe("choice", () => {
   test("large products take large tiles, small ones small tiles, single rows none", () => {
@@ -111,8 +108,6 @@ describe("choice", () => {
       chooseGemm(linear(512, 512, 512, type), optionsOf(type, more)).row;
     expect(kinds("float32", {})).toMatchObject({ kind: "simt" });
     expect(kinds("float32", { tf32: true })).toMatchObject({ kind: "tensor", arithmetic: "tf32" });
-    const [turing] = targets;
-    if (turing === undefined) throw new Error("no target");
     expect(kinds("bfloat16", { target: turing })).toMatchObject({ kind: "simt" });
     expect(kinds("float16", { target: turing })).toMatchObject({ kind: "tensor" });
   });
@@ -153,8 +148,9 @@ describe("choice", () => {
           expect(microseconds).toBeGreaterThan(0);
           if (row.kind !== "tensor" && row.kind !== "hopper") return;
           expect(sharedBytesOf(row)).toBeLessThanOrEqual(target.sharedBytesPerBlock);
-          const minimumArch = row.kind === "hopper" ? 90 : row.minimumArch;
-          expect(minimumArch).toBeLessThanOrEqual(target.computeCapability);
+          const { half, bf16, tf32: hasTf32, wgmma } = target.features;
+          const hasType = { float16: half, bfloat16: bf16, float32: hasTf32 }[type];
+          expect(row.kind === "hopper" ? wgmma : hasType).toBe(true);
         },
       ),
       { numRuns: 200 },
