@@ -32,6 +32,8 @@ export interface Machine {
   readonly bandwidth: { readonly dram: number; readonly l2: number; readonly copyEngine: number };
   /** Bytes in a clock: one multiprocessor's share of the same. */
   readonly bytesPerClock: { readonly dram: number; readonly l2: number; readonly copyEngine: number };
+  /** Of the cache that all multiprocessors share. */
+  readonly l2Bytes: number;
   /** From a load's issue until its data is there, nobody else asking. */
   readonly memoryLatencyClocks: number;
   /** Of a launch within a CUDA graph that does nothing, and of the gap before it. */
@@ -96,7 +98,7 @@ export function machineOf(gpu: Gpu): Machine {
       l2: perClock(bandwidth.l2),
       copyEngine: perClock(bandwidth.copyEngine),
     },
-    ...{ memoryLatencyClocks, launchMicroseconds },
+    ...{ l2Bytes: gpu.l2Bytes, memoryLatencyClocks, launchMicroseconds },
   };
 }
 

@@ -1,12 +1,15 @@
-/** @file Predicted time of attention by one tile. The tile itself is chosen by a simpler rule (tiles.ts). */
+/** @file Predicted time of attention by one tile: what the tile is chosen by, and what the plan prints. */
 
+import { passMicroseconds } from "../../cost/predict.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import type { AttentionSize, TensorTile } from "./tiles.ts";
 
 export interface AttentionWork extends AttentionSize {
-  readonly splits: number;
-  /** Of queries, keys, values and results. */
-  readonly bytes: number;
+  /** Of queries, keys, values and masks; and of results. */
+  readonly inputBytes: number;
+  readonly outputBytes: number;
+  /** Floats that a split leaves of a query: a row of sums, its largest score, the sum of its weights. */
+  readonly partialFloats: number;
   /** Each query sees the keys up to its own position only. */
   readonly isCausal: boolean;
 }
@@ -17,20 +20,37 @@ const blockMicroseconds = 2.5;
 const aloneFactor = 1.8;
 
 /** Of the launch alone, without the sum of its splits. */
-export function attentionMicroseconds(work: AttentionWork, tile: TensorTile, target: PlanTarget): number {
+export function tileMicroseconds(
+  work: AttentionWork,
+  tile: TensorTile,
+  splits: number,
+  target: PlanTarget,
+): number {
   const tiles = Math.ceil(work.queries / tile.queries);
-  const blocks = work.blocks * tiles * work.splits;
-  const steps = Math.ceil(work.keys / work.splits / tile.keys);
+  const blocks = work.blocks * tiles * splits;
+  const steps = Math.ceil(work.keys / splits / tile.keys);
   // Blocks of late queries have all steps, and on average there are about half as many.
   const meanSteps = work.isCausal ? (steps * (tiles + 1)) / (2 * tiles) : steps;
   const perStep = stepMicroseconds(tile, target);
   const longest = steps * aloneFactor * perStep;
   const perProcessor = Math.ceil(blocks / target.multiprocessors);
+  // Two blocks hide little of each other's waits, many nearly all.
+  const waits = perProcessor === 1 ? 0 : (2 * (aloneFactor - 1) * meanSteps * perStep) / perProcessor;
   const together = perProcessor * (meanSteps * perStep + edgeMicroseconds(tile, target));
-  const compute = Math.max(longest, together + aloneFactor * (steps - meanSteps) * perStep);
-  return (
-    target.launchMicroseconds + blockMicroseconds + Math.max(compute, work.bytes / target.bandwidth.dram)
-  );
+  const compute = Math.max(longest, together + waits + aloneFactor * (steps - meanSteps) * perStep);
+  const written = splits > 1 ? partialBytes(work, splits) : work.outputBytes;
+  const memory = (work.inputBytes + written) / target.bandwidth.dram;
+  return target.launchMicroseconds + blockMicroseconds + Math.max(compute, memory);
+}
+
+/** Of the kernel that adds up the splits; 0 without. */
+export function combineMicroseconds(work: AttentionWork, splits: number, target: PlanTarget): number {
+  if (splits === 1) return 0;
+  return passMicroseconds({ bytes: partialBytes(work, splits) + work.outputBytes }, target);
+}
+
+function partialBytes({ blocks, queries, partialFloats }: AttentionWork, splits: number): number {
+  return 4 * splits * blocks * queries * partialFloats;
 }
 
 /** Queries in and results out, at half the memory's rate: a block waits for them. */

@@ -1,5 +1,4 @@
-/** @file Tiles of attention on Tensor Cores, and which of them suits a size. */
-import type { PlanTarget } from "../../ir/step.ts";
+/** @file Tiles of attention on Tensor Cores: the entries of attention.cu. */
 
 interface TileRow {
   /** Heads up to this size. */
@@ -58,36 +57,4 @@ export interface AttentionSize {
   /** The larger one of the heads' sizes. */
   readonly dim: number;
   readonly isMasked: boolean;
-}
-
-/** The tile of the least predicted time; undefined where none fits the target. */
-export function chooseTile(size: AttentionSize, target: PlanTarget): TensorTile | undefined {
-  const fitting = tensorTiles.filter(
-    (tile) =>
-      tile.headDim >= size.dim &&
-      (size.isMasked ? tile.isMasked : tile.isPlain) &&
-      tile.sharedBytes <= target.sharedBytesPerBlock,
-  );
-  return fitting
-    .map((tile) => ({ tile, cost: costOf(size, tile, target) }))
-    .sort((a, b) => a.cost - b.cost)
-    .at(0)?.tile;
-}
-
-/** Time of the blocks that follow each other on one multiprocessor, tails of tiles included. Arbitrary unit. */
-function costOf({ blocks, queries, keys }: AttentionSize, tile: TensorTile, target: PlanTarget): number {
-  const count = blocks * Math.ceil(queries / tile.queries);
-  const rounds = Math.max(1, count / target.multiprocessors);
-  const steps = Math.ceil(keys / tile.keys) * tile.keys;
-  return (rounds * tile.queries * steps * tile.headDim) / tile.efficiency;
-}
-
-/** Of a split: fewer are done before the sum of splits has been launched. */
-const minimumSplitKeys = 512;
-
-/** Splits of the keys, where queries and heads leave more than half of the GPU idle. */
-export function chooseSplits(size: AttentionSize, tile: TensorTile, target: PlanTarget): number {
-  const blocks = size.blocks * Math.ceil(size.queries / tile.queries);
-  const wanted = Math.floor(target.multiprocessors / blocks);
-  return Math.max(1, Math.min(wanted, Math.floor(size.keys / minimumSplitKeys)));
 }

@@ -1,4 +1,4 @@
-/** @file Predicted time of a product by one kernel of the table. A model of the machine, not a fit: it orders rows. */
+/** @file Predicted time of a product by one kernel of the table: what the kernel is chosen by, and what the plan prints. */
 
 import type { PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
@@ -25,6 +25,9 @@ export interface GemmSize {
   readonly outputBytes: number;
   /** How many times the bytes of the output its stores take: 1 where they are whole lines, in order. */
   readonly storeFactor: number;
+  /** Neighbours of the output that lie so that they can be stored at once. */
+  readonly storeWidth: 8 | 2 | 1;
+  readonly residualBytes: number;
   /** Bytes that rows of the operands are aligned to: 16 or fewer. */
   readonly aGrain: number;
   readonly bGrain: number;
@@ -34,7 +37,7 @@ export interface GemmSize {
 }
 
 /** Of kernels that mma.sync or CUDA cores compute, beside a launch: their own start, before anything is asked for. */
-export const startMicroseconds = 0.9;
+const startMicroseconds = 0.9;
 /** Clocks before a kernel's first multiply and after its last. */
 const fillClocks = 1500;
 /**
@@ -53,8 +56,33 @@ const hopper = {
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
+/**
+ * Clocks of a multiprocessor for a result, tails of tiles included, by neighbours stored at once: on an H200
+ * (bench/results/gpu-gemm.json).
+ */
+const storeClocks = {
+  tensor: { 8: 0.06, 2: 0.26, 1: 0.4 },
+  // Few warps store what many tiles' products wait for; the model of these kernels has the usual end in it.
+  hopper: { 8: 0, 2: 0.6, 1: 0.95 },
+} as const;
+
 /** Of the launch alone: without the sum of its splits, and what packing operands takes. */
 export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
+  const product = productMicroseconds(row, size, splits, target);
+  // The kernels of few rows wait for their operands alone.
+  if (row.kind !== "tensor" && row.kind !== "hopper") return product;
+  const perProcessor = Math.ceil(blocksOf(size, row.m, row.n, splits) / target.multiprocessors);
+  const results = perProcessor * row.m * row.n;
+  if (splits === 1) {
+    const clocks = results * storeClocks[row.kind][size.storeWidth];
+    return product + clocks / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
+  }
+  // Partial sums lie in rows of n: whole lines of them are in the model.
+  const clocks = size.n % 8 === 0 ? 0 : results * storeClocks[row.kind][size.n % 2 === 0 ? 2 : 1];
+  return product + clocks / target.clocksPerMicrosecond;
+}
+
+function productMicroseconds(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const { launchMicroseconds, clocksPerMicrosecond } = target;
   const compute = computeClocks(row, size, splits, target);
   const memory = dramClocks(size, target);
@@ -88,11 +116,13 @@ function dramClocks({ m, n, k, batch, type, ...size }: GemmSize, target: PlanTar
   return (a + b + m * n * batch * size.outputBytes) / (target.bytesPerClock.dram * target.multiprocessors);
 }
 
-/** Partial sums written and read again, mostly in L2, and a second launch. */
+/** Partial sums written and read again, in L2 where it holds them, and a second launch. */
 export function splitMicroseconds(size: GemmSize, splits: number, target: PlanTarget): number {
   const bytes = 2 * splits * size.m * size.n * size.batch * 4;
   const latency = target.memoryLatencyClocks / target.clocksPerMicrosecond;
-  return target.launchMicroseconds + startMicroseconds + bytes / target.bandwidth.l2 + latency;
+  const { l2, dram } = target.bandwidth;
+  const rate = bytes / 2 <= target.l2Bytes ? l2 : dram;
+  return target.launchMicroseconds + startMicroseconds + bytes / rate + latency;
 }
 
 function blocksOf(size: GemmSize, m: number, n: number, splits: number): number {

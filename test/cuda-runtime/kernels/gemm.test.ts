@@ -91,7 +91,8 @@ const targets = [turing, ...["a100", "rtx3090", "h200", "rtx5090"].map(machineNa
 
 describe("choice", () => {
   test("large products take large tiles, small ones small tiles, single rows none", () => {
-    const rowOf = (m: number, n: number, k: number) => chooseGemm(linear(m, n, k), optionsOf("float16")).row;
+    const rowOf = (m: number, n: number, k: number) =>
+      chooseGemm(linear(m, n, k), optionsOf("float16")).launch.row;
     expect(rowOf(8192, 8192, 8192)).toMatchObject({ kind: "hopper", together: true });
     expect(rowOf(128, 768, 768)).toMatchObject({ kind: "hopper", m: 64 });
     expect(rowOf(1, 4096, 4096)).toMatchObject({ kind: "skinny", along: "k", wide: true, rows: 1 });
@@ -99,13 +100,13 @@ describe("choice", () => {
   });
 
   test("deep products of few tiles are split", () => {
-    expect(chooseGemm(linear(128, 128, 16_384), optionsOf("float16")).splits).toBeGreaterThan(4);
-    expect(chooseGemm(linear(4096, 4096, 512), optionsOf("float16")).splits).toBe(1);
+    expect(chooseGemm(linear(128, 128, 16_384), optionsOf("float16")).launch.splits).toBeGreaterThan(4);
+    expect(chooseGemm(linear(4096, 4096, 512), optionsOf("float16")).launch.splits).toBe(1);
   });
 
   test("FP32 without TF32 stays on CUDA cores, and so do halves that the GPU cannot multiply", () => {
     const kinds = (type: FloatStorage, more: Partial<ChooseOptions>) =>
-      chooseGemm(linear(512, 512, 512, type), optionsOf(type, more)).row;
+      chooseGemm(linear(512, 512, 512, type), optionsOf(type, more)).launch.row;
     expect(kinds("float32", {})).toMatchObject({ kind: "simt" });
     expect(kinds("float32", { tf32: true })).toMatchObject({ kind: "tensor", arithmetic: "tf32" });
     expect(kinds("bfloat16", { target: turing })).toMatchObject({ kind: "simt" });
@@ -114,7 +115,7 @@ describe("choice", () => {
 
   test("misaligned constants are packed; activations where that pays", () => {
     const choose = (m: number, n: number, k: number, isConstant: boolean) =>
-      chooseGemm(linear(m, n, k), optionsOf("float16", { isConstant: () => isConstant }));
+      chooseGemm(linear(m, n, k), optionsOf("float16", { isConstant: () => isConstant })).launch;
     expect(choose(1024, 1024, 1023, true)).toMatchObject({
       packA: true,
       packB: true,
@@ -144,7 +145,8 @@ describe("choice", () => {
             b: view([k, n], type, orderB),
             to: view([m, n], type),
           });
-          const { row, microseconds } = chooseGemm(problem, optionsOf(type, { tf32, target }));
+          const { launch, microseconds } = chooseGemm(problem, optionsOf(type, { tf32, target }));
+          const { row } = launch;
           expect(microseconds).toBeGreaterThan(0);
           if (row.kind !== "tensor" && row.kind !== "hopper") return;
           expect(sharedBytesOf(row)).toBeLessThanOrEqual(target.sharedBytesPerBlock);
