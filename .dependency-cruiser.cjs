@@ -42,7 +42,7 @@ const layers = {
 const runtimeLayers = {
   ir: {
     imports: [],
-    src: ["ir"],
+    src: ["ir", "hardware"],
     why: "Views, storage types, steps, parameters, expressions: what all others speak of, and nobody's decision.",
   },
   driver: {
@@ -54,12 +54,12 @@ const runtimeLayers = {
   cost: { imports: ["ir"], src: [], why: "Prices a launch by what it touches, whichever kernel it is." },
   ptx: {
     imports: ["ir", "cost"],
-    src: ["ir"],
+    src: ["ir", "hardware"],
     why: "An expression becomes text; which operator wrote it is gone.",
   },
   kernels: {
     imports: ["ptx", "cost", "ir"],
-    src: ["ir"],
+    src: ["ir", "hardware"],
     why: "A request of views becomes launches; it knows neither ONNX nor the graph.",
   },
   lower: {
@@ -79,7 +79,7 @@ const runtimeLayers = {
   },
   session: {
     imports: ["plan", "driver", "ir"],
-    src: ["ir"],
+    src: ["ir", "hardware"],
     why: "Runs a plan that is made; it knows no operator and no kernel.",
   },
 };

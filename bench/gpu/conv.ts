@@ -7,7 +7,9 @@
  * ours. --only takes rows whose name has one of these parts. --sweep times every kernel of the table on every row, with
  * the time that the cost model predicts in the name: what choose.ts is checked against.
  */
+
 import { parseArgs } from "node:util";
+import { predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
 import type { Step } from "../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../cuda-runtime/ir/storage.ts";
 import { elementCount, type View } from "../../cuda-runtime/ir/view.ts";
@@ -140,20 +142,15 @@ function wantedDtypes(): Dtype[] {
 interface Call {
   readonly set: CallSet;
   readonly y: View;
-  readonly choice: ConvChoice | undefined;
 }
 
 function callOf(host: HarnessHost, layer: NamedLayer, batch: number, dtype: Dtype, tile?: ConvTile): Call {
   const { storage, tf32 } = dtypes[dtype];
   const set = new CallSet(host, tf32);
-  let choice: ConvChoice | undefined;
-  const accepts = (each: ConvChoice): boolean => {
-    if (each.tile === tile) choice ??= each;
-    return each.tile === tile;
-  };
+  const accepts = (each: ConvChoice): boolean => each.tile === tile;
   const y = emitLayer(set, layer, batch, storage, tile === undefined ? undefined : accepts);
   set.prepare();
-  return { set, y, choice };
+  return { set, y };
 }
 
 function measure(
@@ -180,7 +177,10 @@ function measure(
     if (first === undefined) throw new Error("no call");
     const flops = 2 * positions * filters * (channels / groups) * taps ** size.length;
     const [H = 1, W = 1] = size;
-    const predicted = first.choice === undefined ? "" : `, predicted ${first.choice.microseconds.toFixed(1)}`;
+    const { target } = first.set.emitter;
+    const predicted = first.set.steps
+      .map(({ step }) => predictedMicroseconds(step.action, target))
+      .reduce((total, each) => total + each, 0);
     const row = {
       op: {
         op: size.length === 2 ? "conv" : `conv${size.length}d`,
@@ -188,7 +188,7 @@ function measure(
         layout: "NHWC",
         dtype: peer,
       },
-      name: `${dtype} ${from}, batch ${batch}${predicted}`,
+      name: `${dtype} ${from}, batch ${batch}, predicted ${predicted.toFixed(1)}`,
       us,
       rate: `${(flops / us / 1e6).toFixed(1)} TFLOP/s, ${(bytes / us / 1e3).toFixed(0)} GB/s`,
       kernel: first.set.steps.map(({ step }) => describeStep(step)).join(" + "),

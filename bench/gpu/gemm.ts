@@ -10,6 +10,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { type Candidate, cheapest } from "../../cuda-runtime/cost/candidate.ts";
 import type { FloatStorage } from "../../cuda-runtime/ir/storage.ts";
 import type { View } from "../../cuda-runtime/ir/view.ts";
 import { type Choice, describeChoice } from "../../cuda-runtime/kernels/gemm/choose.ts";
@@ -130,21 +131,22 @@ function wantedDtypes(): Dtype[] {
 interface Call {
   readonly set: CallSet;
   readonly output: View;
-  readonly choice: Choice;
+  readonly best: Candidate<Choice>;
 }
 
 function callOf(host: HarnessHost, shape: Shape, dtype: Dtype, row: GemmRow | undefined): Call {
   const { storage, tf32 } = dtypes[dtype];
   const set = new CallSet(host, tf32);
-  let best: Choice | undefined;
-  const output = emitProduct(set, shape, storage, (choice) => {
-    if (row !== undefined && choice.row !== row) return false;
-    if (best === undefined || choice.microseconds < best.microseconds) best = choice;
+  const accepted: Candidate<Choice>[] = [];
+  const output = emitProduct(set, shape, storage, (launch, microseconds) => {
+    if (row !== undefined && launch.row !== row) return false;
+    accepted.push({ launch, microseconds });
     return true;
   });
+  const best = cheapest(accepted);
   if (best === undefined) throw new Error("nothing was chosen");
   set.prepare();
-  return { set, output, choice: best };
+  return { set, output, best };
 }
 
 function measure(host: HarnessHost, shape: Shape, dtype: Dtype, row?: GemmRow): Row {
@@ -169,8 +171,8 @@ function measure(host: HarnessHost, shape: Shape, dtype: Dtype, row?: GemmRow): 
       from,
       us: Math.round(1000 * us) / 1000,
       tflops: Math.round((2 * M * N * K) / us / 1e4) / 100,
-      kernel: describeChoice(first.choice),
-      predicted: Math.round(100 * first.choice.microseconds) / 100,
+      kernel: describeChoice(first.best.launch),
+      predicted: Math.round(100 * first.best.microseconds) / 100,
       error: errorOf(host, first, shape, dtype),
     };
   } finally {

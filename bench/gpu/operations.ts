@@ -11,7 +11,7 @@ import { emitAttention, unlimited } from "../../cuda-runtime/kernels/attention/a
 import type { TensorTile } from "../../cuda-runtime/kernels/attention/tiles.ts";
 import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
 import { emitConv } from "../../cuda-runtime/kernels/conv/conv.ts";
-import type { Choice } from "../../cuda-runtime/kernels/gemm/choose.ts";
+import type { Accepts } from "../../cuda-runtime/kernels/gemm/choose.ts";
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
 import { emitRowNorm } from "../../cuda-runtime/kernels/norm/norm.ts";
 import { emitSoftmax } from "../../cuda-runtime/kernels/softmax/softmax.ts";
@@ -63,7 +63,7 @@ export function emitProduct(
   set: Operands,
   { M, N, K }: ProductSize,
   storage: FloatStorage,
-  accepts?: (choice: Choice) => boolean,
+  accepts?: Accepts,
 ): View {
   const x = set.tensor("input", storage, [M, K], 1);
   const w = set.tensor("constant", storage, [N, K], 2);

@@ -11,8 +11,9 @@ import { parseArgs } from "node:util";
 import { bytesMoved, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
 import type { Action } from "../../cuda-runtime/ir/step.ts";
 import { type HalfStorage, isHalfStorage } from "../../cuda-runtime/ir/storage.ts";
-import { ratesOf, targetOfGpu } from "../../src/cli/gpu-roofline.ts";
+import { ratesOf } from "../../src/cli/gpu-roofline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
+import { machineOf } from "../../src/hardware/machine.ts";
 import {
   type ChainKind,
   DraftOperands,
@@ -30,7 +31,7 @@ const shownRows = 4;
 
 const gpu = findGpu("h200");
 if (gpu === undefined) throw new Error("no row of an H200");
-const target = targetOfGpu(gpu);
+const target = machineOf(gpu);
 const rates = ratesOf(gpu);
 
 /** A row of a file, its operation as torch_ops.py reads it. */

@@ -3,7 +3,6 @@
 import { type Action, type PlanTarget, touched } from "../ir/step.ts";
 import { bytesOfType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
-import { dramRateOf, ratesOf } from "./rates.ts";
 
 export interface PassWork {
   /** Read and written, each byte once. */
@@ -14,8 +13,8 @@ export interface PassWork {
   readonly instructions?: number | undefined;
 }
 
-/** Of a kernel that moves little, in a graph: bench/results/gpu-norm-fp16.json and gpu-chain.json. */
-const launchMicroseconds = 1.3;
+/** Of a kernel that moves little, beside its launch: bench/results/gpu-norm-fp16.json and gpu-chain.json. */
+const fillMicroseconds = 0.2;
 /** Of the CUDA cores' rate, what kernels reach that keep nothing in registers (estimated). */
 const plainShare = 0.15;
 
@@ -24,10 +23,10 @@ export function passMicroseconds(
   { bytes, passes = 1, instructions = 0 }: PassWork,
   target: PlanTarget,
 ): number {
-  const { simt, gigahertz } = ratesOf(target);
-  const memory = (passes * bytes) / dramRateOf(target);
-  const compute = instructions / ((simt / 2) * target.multiprocessors * gigahertz * 1000);
-  return launchMicroseconds + Math.max(memory, compute);
+  const { bandwidth, flopPerClock, multiprocessors, clocksPerMicrosecond } = target;
+  const memory = (passes * bytes) / bandwidth.dram;
+  const compute = instructions / ((flopPerClock.cuda / 2) * multiprocessors * clocksPerMicrosecond);
+  return target.launchMicroseconds + fillMicroseconds + Math.max(memory, compute);
 }
 
 export function predictedMicroseconds(action: Action, target: PlanTarget): number {

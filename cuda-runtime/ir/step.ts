@@ -1,4 +1,5 @@
 /** @file What a plan is: buffers, and steps over them in order. Plain data, so that it can be printed and sent to a process. */
+import { type Machine, machineNamed } from "../../src/hardware/machine.ts";
 import type { ParamBlock } from "./params.ts";
 import type { DeviceBuffer, View } from "./view.ts";
 
@@ -76,23 +77,10 @@ export interface Plan {
 }
 
 /** A GPU as planning sees it: no handle, so that plans are made without one. */
-export interface PlanTarget {
-  /** "9.0" is 90. */
-  readonly computeCapability: number;
-  readonly multiprocessors: number;
-  /** What one block may have, dynamic shared memory opted in. */
-  readonly sharedBytesPerBlock: number;
-  /** DRAM by its data sheet, 1e9 bytes a second; undefined: what GPUs of the architecture have (`cost/rates.ts`). */
-  readonly dramGBps?: number | undefined;
-  /** Boost clock; undefined likewise. */
-  readonly clockMHz?: number | undefined;
-}
+export type PlanTarget = Machine;
 
-export const h200: PlanTarget = {
-  computeCapability: 90,
-  multiprocessors: 132,
-  sharedBytesPerBlock: 232_448,
-};
+/** What plans are for where nobody says. */
+export const h200: PlanTarget = machineNamed("h200");
 
 /** The model asks for something that the runtime does not do. `operator` is what the list of unsupported ones counts. */
 export class PlanError extends Error {

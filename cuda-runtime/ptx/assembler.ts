@@ -1,4 +1,5 @@
 /** @file Lines of PTX in single assignment: registers are numbered as they are made, one class each. */
+import type { Machine } from "../../src/hardware/machine.ts";
 import type { ScalarType } from "../ir/expr.ts";
 
 /** Predicate, 16, 32 and 64 bits, and floats. */
@@ -37,15 +38,16 @@ interface ConstantTable {
 }
 
 export class Assembler {
-  /** "8.0" is 80. */
-  readonly computeCapability: number;
+  readonly features: Machine["features"];
+  readonly #ptx: Machine["ptx"];
   readonly #lines: string[] = [];
   readonly #counts: Record<RegisterClass, number> = { p: 0, h: 0, r: 0, q: 0, f: 0, d: 0 };
   readonly #tables: ConstantTable[] = [];
   #labels = 0;
 
-  constructor(computeCapability: number) {
-    this.computeCapability = computeCapability;
+  constructor({ features, ptx }: Pick<Machine, "features" | "ptx">) {
+    this.features = features;
+    this.#ptx = ptx;
   }
 
   register(kind: RegisterClass): Operand {
@@ -80,10 +82,6 @@ export class Assembler {
     return name;
   }
 
-  get #dialect(): Dialect {
-    return dialects.find(({ from }) => this.computeCapability >= from) ?? oldest;
-  }
-
   /** The module: one kernel whose parameter is a struct of `paramBytes`. */
   module(entry: string, paramBytes: number): string {
     const registers = (Object.keys(this.#counts) as RegisterClass[])
@@ -94,14 +92,14 @@ export class Assembler {
         `.const .align 8 .f64 ${name}[${values.length}] = {${values.map(doubleImmediate).join(", ")}};`,
     );
     return [
-      `.version ${this.#dialect.version}`,
-      `.target ${this.#dialect.target}`,
+      `.version ${this.#ptx.version}`,
+      `.target ${this.#ptx.target}`,
       ".address_size 64",
       ...tables,
       `.visible .entry ${entry}(.param .align 8 .b8 p[${paramBytes}])`,
       "{",
       ...registers,
-      ...this.#dialect.begin,
+      ...(this.features.overlap ? beginKernel : []),
       ...this.#lines,
       "  ret;",
       "}",
@@ -110,26 +108,8 @@ export class Assembler {
   }
 }
 
-interface Dialect {
-  readonly from: number;
-  readonly version: string;
-  readonly target: string;
-  readonly begin: readonly string[];
-}
-
-const oldest: Dialect = { from: 75, version: "7.0", target: "sm_75", begin: [] };
-
-const dialects: readonly Dialect[] = [
-  {
-    from: 90,
-    version: "7.8",
-    target: "sm_90",
-    // As `beginKernel` of kernels/common/launch.cuh.
-    begin: ["  griddepcontrol.wait;", "  griddepcontrol.launch_dependents;"],
-  },
-  { from: 80, version: "7.0", target: "sm_80", begin: [] },
-  oldest,
-];
+/** As `beginKernel` of kernels/common/launch.cuh. */
+const beginKernel = ["  griddepcontrol.wait;", "  griddepcontrol.launch_dependents;"] as const;
 
 const scratch = new DataView(new ArrayBuffer(8));
 

@@ -35,15 +35,14 @@ export function compileChain(request: ChainRequest, target: PlanTarget): Launch 
     request.outputs.map(({ expr }) => expr),
   );
   const spread = chainShape({ shape, graph, outputs }, target);
-  const assembler = new Assembler(target.computeCapability);
+  const assembler = new Assembler(target);
   const params = emitChain(assembler, graph, spread).done();
   if (params.bytes.length > maxParamBytes) {
     throw new PlanError("elementwise", `an elementwise step reads ${graph.leaves.length} tensors, too many`);
   }
   const named = (entry: string) => assembler.module(entry, params.bytes.length);
   const entry = `chain_${createHash("sha256").update(named("chain")).digest("hex").slice(0, 16)}`;
-  const reads = graph.leaves.flatMap(({ view }) => (view === undefined ? [] : [view]));
-  const work = { bytes: bytesMoved([...reads, ...outputs]), instructions: instructionsOf(spread) };
+  const reads = readsOf(graph);
   return {
     kernel: { kind: "ptx", text: named(entry), entry },
     grid: [Math.ceil(spread.rowCount / (spread.rows * spread.threads)), 1, 1],
@@ -52,9 +51,33 @@ export function compileChain(request: ChainRequest, target: PlanTarget): Launch 
     params,
     reads,
     writes: outputs,
-    predictedMicroseconds: passMicroseconds(work, target),
+    predictedMicroseconds: microsecondsOf(graph, spread, outputs, target),
     detail: describe(graph, spread),
   };
+}
+
+/** What `compileChain` would predict, without a text. */
+export function chainMicroseconds({ shape, outputs }: ChainRequest, target: PlanTarget): number {
+  const graph = chainGraph(
+    shape,
+    outputs.map(({ expr }) => expr),
+  );
+  const views = outputs.map(({ to }) => to);
+  return microsecondsOf(graph, chainShape({ shape, graph, outputs: views }, target), views, target);
+}
+
+function readsOf({ leaves }: ChainGraph): View[] {
+  return leaves.flatMap(({ view }) => (view === undefined ? [] : [view]));
+}
+
+function microsecondsOf(
+  graph: ChainGraph,
+  spread: ChainShape,
+  outputs: readonly View[],
+  target: PlanTarget,
+): number {
+  const bytes = bytesMoved([...readsOf(graph), ...outputs]);
+  return passMicroseconds({ bytes, instructions: instructionsOf(spread) }, target);
 }
 
 function checkSizes(shape: readonly number[], outputs: readonly View[]): void {

@@ -118,7 +118,7 @@ export function bfloatToFloat(assembler: Assembler, a: Operand): Operand {
 }
 
 export function floatToBfloat(assembler: Assembler, a: Operand): Operand {
-  if (assembler.computeCapability >= 80) return assembler.op("h", "cvt.rn.bf16.f32", a);
+  if (assembler.features.packedConversion) return assembler.op("h", "cvt.rn.bf16.f32", a);
   // Adds half a unit, or just less where the last bit is even; NaN would carry into infinity.
   const bits = assembler.op("r", "mov.b32", a);
   const shifted = assembler.op("r", "shr.u32", bits, "16");

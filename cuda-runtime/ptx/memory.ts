@@ -160,7 +160,7 @@ function encodeUnit(
   if (bytesOfType(type) > 2) return first;
   if (bytesOfType(type) === 1) return packBytes(assembler, type, elements);
   if (unit.register === "h") return encodeHalf(assembler, type, first);
-  if (assembler.computeCapability >= 80 && (type === "float16" || type === "bfloat16")) {
+  if (assembler.features.packedConversion && (type === "float16" || type === "bfloat16")) {
     const name = type === "float16" ? "f16x2" : "bf16x2";
     return assembler.op("r", `cvt.rn.${name}.f32`, second, first);
   }

@@ -174,7 +174,7 @@ function emitExtreme(
   b: Operand,
 ): Operand {
   const kind = registerClassOf(type);
-  if (type === "f32" && assembler.computeCapability >= 80) return assembler.op("f", `${op}.NaN.f32`, a, b);
+  if (type === "f32" && assembler.features.nanExtremes) return assembler.op("f", `${op}.NaN.f32`, a, b);
   const extreme = assembler.op(kind, `${op}.${type}`, a, b);
   const isNone = assembler.op("p", `setp.nan.${type}`, a, b);
   return assembler.op(kind, `selp.${type}`, assembler.op(kind, `add.${type}`, a, b), extreme, isNone);

@@ -1,5 +1,7 @@
 /** @file Kernels by themselves on a GPU, without a model or a plan: for tests and measurements. */
+
 import { createHash } from "node:crypto";
+import { machineOfDevice } from "../../src/hardware/machine.ts";
 import { DeviceContext } from "../driver/context.ts";
 import { Driver } from "../driver/driver.ts";
 import type { DeviceMemory } from "../driver/memory.ts";
@@ -82,8 +84,7 @@ export class HarnessHost implements Disposable {
   }
 
   get target(): PlanTarget {
-    const { computeCapability, multiprocessors, sharedBytesPerBlock } = this.context.device;
-    return { computeCapability, multiprocessors, sharedBytesPerBlock };
+    return machineOfDevice(this.context.device);
   }
 
   /** `poison` is the byte that memory is full of before it is written. */

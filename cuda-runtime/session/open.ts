@@ -1,16 +1,15 @@
 /** @file The way to a GPU, with what is in it said plainly. */
+import { isSupported, oldestCapability } from "../../src/hardware/architectures.ts";
 import { InputError } from "../../src/ir/errors.ts";
 import { results } from "../driver/calls.ts";
 import { DeviceContext } from "../driver/context.ts";
 import { type DeviceInfo, Driver } from "../driver/driver.ts";
 import { CudaError, DriverMissingError } from "../driver/errors.ts";
-import { PlanError, type PlanTarget } from "../ir/step.ts";
+import { PlanError } from "../ir/step.ts";
 
 /** The kernels are built by CUDA 13.0: older drivers do not read their machine code. */
 export const minDriverVersion = 13_000;
 const minDriver = "CUDA 13.0 (driver 580)";
-/** Turing: the first with the Tensor Core instructions that the kernels use. */
-export const minComputeCapability = 75;
 
 const getDriver =
   "the GPU commands need NVIDIA's driver, version 580 or later, and nothing else: https://www.nvidia.com/drivers";
@@ -36,11 +35,6 @@ export async function openDevice(index = 0): Promise<DeviceContext> {
   }
 }
 
-export function targetOf(device: DeviceInfo): PlanTarget {
-  const { computeCapability, multiprocessors, sharedBytesPerBlock } = device;
-  return { computeCapability, multiprocessors, sharedBytesPerBlock };
-}
-
 /** Why a driver cannot be used; undefined where it can. */
 export function driverProblem(version: number): string | undefined {
   if (version >= minDriverVersion) return undefined;
@@ -48,9 +42,9 @@ export function driverProblem(version: number): string | undefined {
 }
 
 export function deviceProblem({ name, computeCapability }: DeviceInfo): string | undefined {
-  if (computeCapability >= minComputeCapability) return undefined;
+  if (isSupported(computeCapability)) return undefined;
   const own = (computeCapability / 10).toFixed(1);
-  return `${name} has compute capability ${own}; the kernels need ${(minComputeCapability / 10).toFixed(1)} or later`;
+  return `${name} has compute capability ${own}; the kernels need ${(oldestCapability / 10).toFixed(1)} or later`;
 }
 
 /** 12080 is "12.8". */

@@ -1,4 +1,5 @@
 /** @file Steps with their addresses filled in: what is left to do is to launch them. */
+import { machineOfDevice } from "../../src/hardware/machine.ts";
 import type { DeviceContext } from "../driver/context.ts";
 import { CudaError } from "../driver/errors.ts";
 import { type Kernel, Launcher, type LaunchShape } from "../driver/kernel.ts";
@@ -28,9 +29,6 @@ export interface ReadyStep {
   readonly action: Ready;
 }
 
-/** Programmatic dependent launch begins here. */
-const overlapArch = 90;
-
 /** Makes steps ready and launches them. */
 export class StepRunner implements Disposable {
   readonly #context: DeviceContext;
@@ -40,7 +38,7 @@ export class StepRunner implements Disposable {
   constructor(context: DeviceContext, store: KernelStore) {
     this.#context = context;
     this.#store = store;
-    this.#launcher = new Launcher(context.driver, context.device.computeCapability >= overlapArch);
+    this.#launcher = new Launcher(context.driver, machineOfDevice(context.device).features.overlap);
   }
 
   /** Loads the kernel, asks for its shared memory, writes the pointers. Throws what the store throws. */

@@ -2,8 +2,9 @@
 import type { DeviceInfo } from "../../cuda-runtime/driver/driver.ts";
 import { versionText } from "../../cuda-runtime/session/open.ts";
 import type { Gpu } from "../hardware/gpu.ts";
+import { gpuOfDevice } from "../hardware/machine.ts";
 import type { RunReport, RunsReport, StepReport } from "./gpu-protocol.ts";
-import { gpuOfDevice, type Rates, ratesOf, rooflineMicroseconds } from "./gpu-roofline.ts";
+import { type Rates, ratesOf, rooflineMicroseconds } from "./gpu-roofline.ts";
 
 export interface BenchStep extends StepReport {
   readonly teraflops: number;

@@ -8,10 +8,10 @@ import { openDevice } from "../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { KernelStore } from "../../cuda-runtime/session/store.ts";
 import { timeSteps } from "../../cuda-runtime/session/timing.ts";
+import { machineOfDevice } from "../hardware/machine.ts";
 import { modelFromBytes } from "../onnx/open.ts";
 import type { SweepItem, SweepModel } from "./calibrate-sweep.ts";
 import type { GpuTask, SweepReport } from "./gpu-protocol.ts";
-import { targetOfDevice } from "./gpu-roofline.ts";
 
 type Proto = typeof types;
 
@@ -38,7 +38,7 @@ export async function runSweep(
 }
 
 function timeItem(item: SweepItem, context: DeviceContext, store: KernelStore, proto: Proto): number {
-  const plan = sweepPlan(item, targetOfDevice(context.device), proto);
+  const plan = sweepPlan(item, machineOfDevice(context.device), proto);
   using session = DeviceSession.load(context, store, plan);
   session.writeInputs(randomInputs(plan));
   const times = timeSteps(session);

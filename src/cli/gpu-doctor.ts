@@ -1,18 +1,14 @@
 /** @file In the GPU's process: what is there, tried one thing after another. */
+
 import { existsSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { DeviceContext } from "../../cuda-runtime/driver/context.ts";
 import { type DeviceInfo, Driver } from "../../cuda-runtime/driver/driver.ts";
-import {
-  deviceProblem,
-  driverProblem,
-  gpuFailure,
-  minComputeCapability,
-  targetOf,
-  versionText,
-} from "../../cuda-runtime/session/open.ts";
+import { deviceProblem, driverProblem, gpuFailure, versionText } from "../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { KernelStore } from "../../cuda-runtime/session/store.ts";
+import { architectureOf } from "../hardware/architectures.ts";
+import { machineOfDevice } from "../hardware/machine.ts";
 import { counted } from "../report/format.ts";
 import { checkPlan, problemOfOutputs } from "./gpu-doctor-plan.ts";
 import type { Check, DoctorReport } from "./gpu-protocol.ts";
@@ -54,10 +50,10 @@ function deviceCheck(device: DeviceInfo): Check {
 
 /** What the Tensor Cores multiply, by generation. */
 function tensorTypes({ computeCapability }: DeviceInfo): string {
-  if (computeCapability < minComputeCapability) return "no Tensor Cores that tc-lint uses";
-  return computeCapability < 80
-    ? "Tensor Cores: float16"
-    : `Tensor Cores: float16, bfloat16, tf32${computeCapability === 90 ? " (wgmma)" : ""}`;
+  const { half, bf16, tf32, wgmma } = architectureOf(computeCapability).features;
+  const types = [half && "float16", bf16 && "bfloat16", tf32 && "tf32"].filter((name) => name !== false);
+  if (types.length === 0) return "no Tensor Cores that tc-lint uses";
+  return `Tensor Cores: ${types.join(", ")}${wgmma ? " (wgmma)" : ""}`;
 }
 
 function checkKernels(folder: URL): Check {
@@ -83,7 +79,7 @@ async function runCheck(driver: Driver, device: DeviceInfo, kernels: URL): Promi
   const result = await tried(what, () => {
     using context = new DeviceContext(driver, device.index);
     using store = new KernelStore(context, { kernels });
-    const { plan, inputs } = checkPlan(targetOf(device));
+    const { plan, inputs } = checkPlan(machineOfDevice(device));
     using session = DeviceSession.load(context, store, plan, { poison: true });
     const problem = problemOfOutputs(session.run(inputs));
     return { problem, cache: store.cacheProblem };

@@ -5,6 +5,7 @@ import { openDevice } from "../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { KernelManifest, KernelStore } from "../../cuda-runtime/session/store.ts";
 import { timeRuns, timeSteps } from "../../cuda-runtime/session/timing.ts";
+import { machineOfDevice } from "../hardware/machine.ts";
 import { InputError } from "../ir/errors.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { Tensor, Tensors } from "../verify/index.ts";
@@ -12,7 +13,6 @@ import { arrays, convert } from "../verify/tensor.ts";
 import { describedStep } from "./gpu-describe.ts";
 import { drawPlanned, planFor, planSizes, prepareModel, sizesOf } from "./gpu-plan.ts";
 import type { GpuTask, ModelRun, RunReport, RunsReport, StepReport } from "./gpu-protocol.ts";
-import { targetOfDevice } from "./gpu-roofline.ts";
 
 export type Progress = (what: string) => void;
 
@@ -52,7 +52,7 @@ class ModelRunner {
     const { model: request, inputs } = this.#run;
     using prepared = this.#timed("open", "reading", () => prepareModel(request));
     const { model } = prepared;
-    const planRequest = { precision: request.precision, target: targetOfDevice(this.#context.device) };
+    const planRequest = { precision: request.precision, target: machineOfDevice(this.#context.device) };
     if (inputs.kind === "drawn") {
       const limits = { memoryBytes: this.#context.memory().freeBytes };
       const planned = this.#timed("plan", "planning", () =>
@@ -74,7 +74,7 @@ class ModelRunner {
   #groups(model: OpenModel, sets: readonly Tensors[]): { plan: Plan; sets: Tensors[] }[] {
     const planRequest = {
       precision: this.#run.model.precision,
-      target: targetOfDevice(this.#context.device),
+      target: machineOfDevice(this.#context.device),
     };
     const groups: { key: string; plan: Plan; sets: Tensors[] }[] = [];
     for (const set of sets) {
@@ -116,7 +116,7 @@ class ModelRunner {
     });
     const { device } = this.#context;
     const manifest = new KernelManifest(this.#kernels, device.computeCapability);
-    const target = targetOfDevice(device);
+    const target = machineOfDevice(device);
     return plan.steps.flatMap((step, index) => {
       const own = times[index];
       return own === undefined ? [] : [{ ...describedStep(step, manifest, target), times: own }];

@@ -4,6 +4,7 @@ import { PlanError } from "../../cuda-runtime/ir/step.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { findGpu, gpus } from "../hardware/gpus.ts";
+import { machineOf } from "../hardware/machine.ts";
 import { InputError } from "../ir/errors.ts";
 import { openModel } from "../onnx/open.ts";
 import { jsonText } from "../report/json-text.ts";
@@ -16,7 +17,6 @@ import type { BenchFlags } from "./gpu-options.ts";
 import { missingWeights, planSizes, prepareModel } from "./gpu-plan.ts";
 import { askGpu, kernelsUrl } from "./gpu-process.ts";
 import type { ModelRequest, ModelRun } from "./gpu-protocol.ts";
-import { targetOfGpu } from "./gpu-roofline.ts";
 import { Guard } from "./guard.ts";
 import { checkReportFiles, writeReportFile } from "./output.ts";
 import { planReportOf } from "./plan-report.ts";
@@ -103,7 +103,7 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
   const gpu = findGpu(id);
   if (gpu === undefined)
     throw new InputError("usage", `--gpu ${id} is none of ${[...gpus.keys()].join(", ")}`);
-  const target = targetOfGpu(gpu);
+  const target = machineOf(gpu);
   const manifest = new KernelManifest(new URL(kernelsUrl), target.computeCapability);
   const reports: PlanReport[] = [];
   for (const path of models) {

@@ -1,8 +1,8 @@
 /** @file Fused attention: query tiles in waves, a loop over keys in each, head_dim rounded up to what the kernel has. */
 import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import { type AttentionWork, flopsOf } from "../ops/work.ts";
-import { type MemoryCoefficients, machineOf, memoryTime, overlapped } from "./machine.ts";
 import { computeDtype } from "./precision.ts";
+import { type MemoryCoefficients, memoryTime, overlapped, ratesOf } from "./rates.ts";
 import { alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 
 export interface AttentionCoefficients extends MemoryCoefficients {
@@ -29,7 +29,7 @@ export function sketchAttention(
   const { batch, heads, kvHeads, queryLength, keyLength, headDim, valueHeadDim, causal } = work;
   const type = computeDtype(work.dtype, target.precision);
   const width = bytesOfCompute(type);
-  const machine = machineOf(target, type);
+  const machine = ratesOf(target, type);
   const { headDimSteps, headDimMultiple } = target.stack.attention;
   const widest = Math.max(headDim, valueHeadDim);
   const step = headDimSteps.find((size) => size >= widest) ?? roundUp(widest, 64);

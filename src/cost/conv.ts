@@ -2,15 +2,8 @@
 import { bytesOfCompute, type ComputeType, type Target } from "../hardware/target.ts";
 import { maxOf } from "../ir/lists.ts";
 import { type ConvWork, flopsOf, volume } from "../ops/work.ts";
-import {
-  type Machine,
-  type MemoryCoefficients,
-  machineOf,
-  memoryTime,
-  overlapped,
-  slowdownAt,
-} from "./machine.ts";
 import { computeDtype } from "./precision.ts";
+import { type MemoryCoefficients, memoryTime, overlapped, type Rates, ratesOf, slowdownAt } from "./rates.ts";
 import { alignmentBytes, alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 import { planTiles, type TileCoefficients, type TilePlan, tileFeatures } from "./tiles.ts";
 
@@ -85,7 +78,7 @@ export function sketchConv(
   biased: boolean,
 ): Sketch {
   const type = computeDtype(work.dtype, target.precision);
-  const machine = machineOf(target, type);
+  const machine = ratesOf(target, type);
   const sizes = sizesOf(work, type);
   const { inputBytes, outputBytes, weightBytes, kind } = sizes;
   const bytes = inputBytes + outputBytes + weightBytes;
@@ -150,7 +143,7 @@ function kindOf(groups: number, groupChannels: number, groupFilters: number, tap
 }
 
 /** Undefined for depthwise kernels, which multiply on the CUDA cores. */
-function planConv(sizes: ConvSizes, machine: Machine, c: ConvCoefficients): TilePlan | undefined {
+function planConv(sizes: ConvSizes, machine: Rates, c: ConvCoefficients): TilePlan | undefined {
   const { kind, m, taps, groups, groupChannels, groupFilters, width } = sizes;
   if (kind === "depthwise") return undefined;
   const block = kind === "blocked" ? Math.max(groupChannels, 64) : 0;
@@ -193,7 +186,7 @@ function conversionPasses(
   return padded && alignment < 16 ? c.convert.odd : 0;
 }
 
-function depthwiseTime(sizes: ConvSizes, machine: Machine, { depthwise }: ConvCoefficients): number {
+function depthwiseTime(sizes: ConvSizes, machine: Rates, { depthwise }: ConvCoefficients): number {
   const { m, groups, groupFilters, taps, nchw, alignment } = sizes;
   const ofLayout = nchw ? depthwise.nchw : groups <= 8 ? depthwise.few : depthwise.nhwc;
   const share = ofLayout * (alignment < 4 && !nchw ? depthwise.odd : 1);
@@ -216,7 +209,7 @@ interface Terms {
 function featuresOf(
   work: ConvWork<number>,
   sizes: ConvSizes,
-  machine: Machine,
+  machine: Rates,
   plan: TilePlan | undefined,
   terms: Terms,
 ): number[] {

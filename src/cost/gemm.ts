@@ -2,8 +2,8 @@
 import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import type { GemmWork } from "../ops/work.ts";
 import { flopsOf } from "../ops/work.ts";
-import { type MemoryCoefficients, machineOf, memoryTime, overlapped, slowdownAt } from "./machine.ts";
 import { computeDtype } from "./precision.ts";
+import { type MemoryCoefficients, memoryTime, overlapped, ratesOf, slowdownAt } from "./rates.ts";
 import { alignmentBytes, alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 import { planTiles, type TileCoefficients, tileFeatures } from "./tiles.ts";
 
@@ -37,7 +37,7 @@ interface Folded {
 export function sketchGemm(work: GemmWork<number>, target: Target, c: GemmCoefficients): Sketch {
   const type = computeDtype(work.dtype, target.precision);
   const width = bytesOfCompute(type);
-  const machine = machineOf(target, type);
+  const machine = ratesOf(target, type);
   const folded = fold(work, width);
   const { batch, m, n, k } = folded;
   const sizes = [batch * m * k, (work.sharedB ? 1 : batch) * k * n, batch * m * n].map(

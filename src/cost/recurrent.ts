@@ -1,8 +1,8 @@
 /** @file LSTM, GRU, RNN: one product for all inputs, then a chain of small ones, one a step. */
 import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import type { RecurrentWork } from "../ops/work.ts";
-import { type MemoryCoefficients, machineOf, memoryTime, overlapped, slowdownAt } from "./machine.ts";
 import { computeDtype } from "./precision.ts";
+import { type MemoryCoefficients, memoryTime, overlapped, ratesOf, slowdownAt } from "./rates.ts";
 import { alignmentBytes, alignmentClass, boundOf, log2, type Sketch } from "./sketch.ts";
 import { planTiles, type TileCoefficients } from "./tiles.ts";
 
@@ -23,7 +23,7 @@ export function sketchRecurrent(
   const { steps, batch, inputSize, hiddenSize, gates, directions } = work;
   const type = computeDtype(work.dtype, target.precision);
   const width = bytesOfCompute(type);
-  const machine = machineOf(target, type);
+  const machine = ratesOf(target, type);
   const n = gates * hiddenSize;
   const coefficients = machine.tensorCore ? c : { ...c, peakShare: c.cudaShare };
   const alignment = Math.min(alignmentBytes(inputSize * width), alignmentBytes(hiddenSize * width));

@@ -3,7 +3,7 @@
  *
  * The library picks the kernel that is fastest; so does this, among a handful of tile shapes.
  */
-import type { Machine } from "./machine.ts";
+import type { Rates } from "./rates.ts";
 
 export interface TiledProduct {
   readonly batch: number;
@@ -55,7 +55,7 @@ const stageBytes = 128;
 /** `slowdown` multiplies the K loop: narrower loads than 16 bytes. */
 export function planTiles(
   { batch, m, n, k, width }: TiledProduct,
-  machine: Machine,
+  machine: Rates,
   c: TileCoefficients,
   slowdown: number,
 ): TilePlan {

@@ -1,8 +1,8 @@
 /** @file Memory-bound work: a launch floor and passes over memory, by how the data is walked. */
 import type { Target } from "../hardware/target.ts";
 import type { TrafficPattern, TrafficWork } from "../ops/work.ts";
-import { type MemoryCoefficients, machineOf, memoryTime } from "./machine.ts";
 import { bytesAt } from "./precision.ts";
+import { type MemoryCoefficients, memoryTime, ratesOf } from "./rates.ts";
 import { alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 
 /** What the operator is, where the caller knows more than the pattern says. */
@@ -72,7 +72,7 @@ export function sketchTraffic(
   const scale = width / bytesAt(work.dtype, "as-is") || 1;
   const [read, written] = [work.bytesRead * scale, work.bytesWritten * scale];
   const bytes = read + written;
-  const machine = machineOf(target, "fp32");
+  const machine = ratesOf(target, "fp32");
   // The transpose of a vector is a view.
   const view = variant === "transpose" && Math.min(rows, columns) === 1;
   const launch = view ? viewMicroseconds : c.launch;

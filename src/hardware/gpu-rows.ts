@@ -1,7 +1,8 @@
 /**
  * @file One row a GPU: what its datasheet promises, each with where that is written.
  *
- * Rates are dense (no 2:4 sparsity) and accumulate in FP32. What a machine really reached is in `ceilings.ts`.
+ * Rates are dense (no 2:4 sparsity) and accumulate in FP32. What a machine really reached is in `ceilings.ts`,
+ * what kernels are chosen and predicted with in `machine.ts`.
  */
 import type { Gpu } from "./gpu.ts";
 

@@ -9,13 +9,13 @@ import { renderPlanText } from "../../src/cli/bench-text.ts";
 import { renderFixText } from "../../src/cli/fix-text.ts";
 import { renderers } from "../../src/cli/formats.ts";
 import { planSizes, prepareModel } from "../../src/cli/gpu-plan.ts";
-import { targetOfGpu } from "../../src/cli/gpu-roofline.ts";
 import { planReportOf } from "../../src/cli/plan-report.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { fixModel } from "../../src/fix/fix.ts";
 import type { FixSettings } from "../../src/fix/pipeline.ts";
 import type { Gpu } from "../../src/hardware/gpu.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
+import { machineOf } from "../../src/hardware/machine.ts";
 import { stacks } from "../../src/hardware/stacks.ts";
 import { lint } from "../../src/index.ts";
 import { InputError } from "../../src/ir/errors.ts";
@@ -99,7 +99,7 @@ async function fix(path: string, mode: FixMode, dryRun: boolean): Promise<string
 const cost = createCostModel();
 
 const gpu = h200();
-const target = targetOfGpu(gpu);
+const target = machineOf(gpu);
 function h200(): Gpu {
   const found = findGpu("h200");
   if (found === undefined) throw new Error("there is an H200 among the GPUs");

@@ -7,8 +7,8 @@ import type { PlanTarget } from "../../ir/step.ts";
 import { isHalfStorage, storageTypes } from "../../ir/storage.ts";
 import { alignmentOf, elementCount, sliced, type View } from "../../ir/view.ts";
 import { typeNames } from "../norm/rows.ts";
-import { attentionMicroseconds } from "./cost.ts";
-import { type AttentionSize, chooseSplits, chooseTile, type TensorTile } from "./tiles.ts";
+import { type AttentionChoice, chooseAttention, fittingTiles } from "./choose.ts";
+import type { TensorTile } from "./tiles.ts";
 
 /** Bytes of `AttentionParams` in params.cuh. */
 export const attentionBytes = 272;
@@ -64,7 +64,7 @@ export function emitAttention(emitter: Emitter, request: AttentionRequest, tile?
 
 function canUseTensorCores({ q, k, v }: AttentionRequest, target: PlanTarget): boolean {
   if (!isHalfStorage(q.type) || k.type !== q.type || v.type !== q.type) return false;
-  return q.type === "float16" ? target.computeCapability >= 75 : target.computeCapability >= 80;
+  return q.type === "float16" ? target.features.half : target.features.bf16;
 }
 
 /** Biases and queries as the kernel takes them; where nothing fits into shared memory, the plain kernel. */
@@ -74,9 +74,8 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
   const [keys = 1, valueDim = 1] = v.shape.slice(2);
   const isMasked = isMaskedRequest(request);
   const size = { blocks: batch * heads, queries, keys, dim: Math.max(dim, valueDim), isMasked };
-  const tile = only ?? chooseTile(size, emitter.target);
-  if (tile === undefined) return emitPlain(emitter, request);
-  const splits = chooseSplits(size, tile, emitter.target);
+  const tiles = only === undefined ? fittingTiles(size, emitter.target) : [only];
+  if (tiles.length === 0) return emitPlain(emitter, request);
   const ready = {
     ...request,
     q: copyable(emitter, request.q),
@@ -85,7 +84,16 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
     bias: biasFor(emitter, request),
     o: storable(o, q.type) ? o : paddedLike(emitter, o, q.type),
   };
-  launchTile(emitter, ready, tile, { ...size, splits });
+  const work = {
+    ...size,
+    inputBytes: bytesMoved(readsOf(ready)),
+    outputBytes: bytesMoved([ready.o]),
+    partialFloats: partialDim(valueDim) + 2,
+    isCausal: isCausal(request),
+  };
+  const choice = chooseAttention(work, tiles, emitter.target);
+  if (choice === undefined) throw new Error("tc-lint bug: no tile of attention");
+  launchTile(emitter, ready, choice.launch);
   if (ready.o !== o) emitter.copy(ready.o, o);
 }
 
@@ -98,20 +106,22 @@ function isCausal({ right, position }: AttentionRequest): boolean {
   return right === 0 && position === 0;
 }
 
+/** Of a row of partial results: pairs are stored at once. */
+function partialDim(valueDim: number): number {
+  return valueDim + (valueDim % 2);
+}
+
 function launchTile(
   emitter: Emitter,
   request: AttentionRequest,
-  tile: TensorTile,
-  { splits, ...size }: AttentionSize & { readonly splits: number },
+  { tile, splits, tileMicroseconds, combineMicroseconds }: AttentionChoice,
 ): void {
   const { q, o } = request;
   const [batch = 1, heads = 1, queries = 1, dim = 1] = q.shape;
   const [keys = 1, valueDim = 1] = request.v.shape.slice(2);
   const rows = batch * heads * queries;
   const isSplit = splits > 1;
-  const partial = isSplit
-    ? emitter.temporary("float32", [splits, rows, valueDim + (valueDim % 2)])
-    : undefined;
+  const partial = isSplit ? emitter.temporary("float32", [splits, rows, partialDim(valueDim)]) : undefined;
   const partialRows = isSplit ? emitter.temporary("float32", [splits, rows, 2]) : undefined;
   const writes = isSplit ? [partial, partialRows].filter((view) => view !== undefined) : [o];
   const params = pack(request, { partial, partialRows, splits });
@@ -130,16 +140,7 @@ function launchTile(
     reads: readsOf(request),
     writes,
     flops: 2 * rows * keys * (dim + valueDim),
-    predictedMicroseconds: attentionMicroseconds(
-      {
-        ...size,
-        splits,
-        bytes: bytesMoved(readsOf(request)) + bytesMoved(writes),
-        isCausal: isCausal(request),
-      },
-      tile,
-      emitter.target,
-    ),
+    predictedMicroseconds: tileMicroseconds,
     detail: `${batch}x${heads} heads, ${queries}x${keys}x${dim}${isSplit ? `, ${splits} splits` : ""}`,
   });
   if (partial === undefined || partialRows === undefined) return;
@@ -151,6 +152,7 @@ function launchTile(
     params,
     reads: [partial, partialRows],
     writes: [o],
+    predictedMicroseconds: combineMicroseconds,
   });
 }
 

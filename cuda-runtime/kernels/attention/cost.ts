@@ -1,46 +1,66 @@
-/** @file Predicted time of attention by one tile. The tile itself is chosen by a simpler rule (tiles.ts). */
+/** @file Predicted time of attention by one tile: what the tile is chosen by, and what the plan prints. */
 
-import { dramRateOf, launchMicroseconds, ratesOf } from "../../cost/rates.ts";
-import { h200, type PlanTarget } from "../../ir/step.ts";
+import { passMicroseconds } from "../../cost/predict.ts";
+import type { PlanTarget } from "../../ir/step.ts";
 import type { AttentionSize, TensorTile } from "./tiles.ts";
 
 export interface AttentionWork extends AttentionSize {
-  readonly splits: number;
-  /** Of queries, keys, values and results. */
-  readonly bytes: number;
+  /** Of queries, keys, values and masks; and of results. */
+  readonly inputBytes: number;
+  readonly outputBytes: number;
+  /** Floats that a split leaves of a query: a row of sums, its largest score, the sum of its weights. */
+  readonly partialFloats: number;
   /** Each query sees the keys up to its own position only. */
   readonly isCausal: boolean;
 }
 
-/** Until a block's first step, and from its last one: bench/results/gpu-attention.json, on an H200. */
-const blockMicroseconds = 1.6;
+/** Beside the launch, until a block's first step and from its last one: bench/results/gpu-attention.json, on an H200. */
+const blockMicroseconds = 2.5;
 /** A step alone on its multiprocessor waits for memory and barriers: time over that of one among others. */
 const aloneFactor = 1.8;
 
 /** Of the launch alone, without the sum of its splits. */
-export function attentionMicroseconds(work: AttentionWork, tile: TensorTile, target: PlanTarget): number {
+export function tileMicroseconds(
+  work: AttentionWork,
+  tile: TensorTile,
+  splits: number,
+  target: PlanTarget,
+): number {
   const tiles = Math.ceil(work.queries / tile.queries);
-  const blocks = work.blocks * tiles * work.splits;
-  const steps = Math.ceil(work.keys / work.splits / tile.keys);
+  const blocks = work.blocks * tiles * splits;
+  const steps = Math.ceil(work.keys / splits / tile.keys);
   // Blocks of late queries have all steps, and on average there are about half as many.
   const meanSteps = work.isCausal ? (steps * (tiles + 1)) / (2 * tiles) : steps;
   const perStep = stepMicroseconds(tile, target);
   const longest = steps * aloneFactor * perStep;
   const perProcessor = Math.ceil(blocks / target.multiprocessors);
+  // Two blocks hide little of each other's waits, many nearly all.
+  const waits = perProcessor === 1 ? 0 : (2 * (aloneFactor - 1) * meanSteps * perStep) / perProcessor;
   const together = perProcessor * (meanSteps * perStep + edgeMicroseconds(tile, target));
-  const compute = Math.max(longest, together + aloneFactor * (steps - meanSteps) * perStep);
-  return launchMicroseconds + blockMicroseconds + Math.max(compute, work.bytes / dramRateOf(target));
+  const compute = Math.max(longest, together + waits + aloneFactor * (steps - meanSteps) * perStep);
+  const written = splits > 1 ? partialBytes(work, splits) : work.outputBytes;
+  const memory = (work.inputBytes + written) / target.bandwidth.dram;
+  return target.launchMicroseconds + blockMicroseconds + Math.max(compute, memory);
+}
+
+/** Of the kernel that adds up the splits; 0 without. */
+export function combineMicroseconds(work: AttentionWork, splits: number, target: PlanTarget): number {
+  if (splits === 1) return 0;
+  return passMicroseconds({ bytes: partialBytes(work, splits) + work.outputBytes }, target);
+}
+
+function partialBytes({ blocks, queries, partialFloats }: AttentionWork, splits: number): number {
+  return 4 * splits * blocks * queries * partialFloats;
 }
 
 /** Queries in and results out, at half the memory's rate: a block waits for them. */
 function edgeMicroseconds({ queries, headDim }: TensorTile, target: PlanTarget): number {
   const bytes = 2 * queries * headDim * 2;
-  return (2 * bytes * target.multiprocessors) / dramRateOf(target);
+  return (2 * bytes * target.multiprocessors) / target.bandwidth.dram;
 }
 
 /** Of one tile of queries by one tile of keys, beside other blocks. */
-function stepMicroseconds({ queries, keys, headDim, rate }: TensorTile, target: PlanTarget): number {
-  const [own, measured] = [ratesOf(target), ratesOf(h200)];
-  const scale = (own.tensor * own.gigahertz) / (measured.tensor * measured.gigahertz);
-  return (4 * queries * keys * headDim) / ((scale * rate * 1e6) / h200.multiprocessors);
+function stepMicroseconds({ queries, keys, headDim, efficiency }: TensorTile, target: PlanTarget): number {
+  const { flopPerClock, clocksPerMicrosecond } = target;
+  return (4 * queries * keys * headDim) / (efficiency * flopPerClock.half * clocksPerMicrosecond);
 }

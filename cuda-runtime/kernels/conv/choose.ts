@@ -1,26 +1,8 @@
-/**
- * @file Which kernel a convolution runs on: the one that takes least time by a model of the GPU.
- *
- * A block's time is its products at the rate of the instructions, and what it costs to fetch; blocks share a
- * multiprocessor as long as registers and shared memory allow. Nothing here launches anything.
- */
-import { maxOf } from "../../../src/ir/lists.ts";
-import { launchMicroseconds } from "../../cost/rates.ts";
+/** @file Which kernel a convolution runs on: the one that takes least time. Nothing here launches anything. */
+import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import type { PlanTarget } from "../../ir/step.ts";
-import { type ConvMath, type ConvTile, convTiles, elementBytes, sharedBytesOf, threadsOf } from "./table.ts";
-
-/** A convolution as a product: `rows` output positions times `filters` of each group, over `channels` × `taps`. */
-export interface ConvProblem {
-  readonly math: ConvMath;
-  readonly rows: number;
-  readonly filters: number;
-  readonly channels: number;
-  readonly groups: number;
-  readonly taps: number;
-  /** Of one read of x, and of writing y and reading a residual. */
-  readonly inputBytes: number;
-  readonly outputBytes: number;
-}
+import { type ConvCut, type ConvProblem, chunksOf, productMicroseconds, sumMicroseconds } from "./cost.ts";
+import { type ConvTile, convTiles, elementBytes, isWgmma, sharedBytesOf } from "./table.ts";
 
 /** How x can be read as it lies: `grain` bytes at a time (0 where channels are no neighbours). */
 export interface ConvSource {
@@ -28,70 +10,22 @@ export interface ConvSource {
   readonly grain: 16 | 8 | 4 | 0;
   /** Whether tables of offsets can name all of its taps. */
   readonly canGather: boolean;
+  /** Predicted, of copying x to channels last, those of each of so many groups padded to 16 bytes. */
+  readonly copyMicroseconds: (groups: number) => number;
 }
 
-export interface ConvChoice {
-  readonly tile: ConvTile;
+export interface ConvChoice extends ConvCut {
   /** Groups computed as one, with zeros where a filter does not see a channel. */
   readonly merge: number;
-  readonly splits: number;
-  /** Steps of `tile.chunks` that each split sums over. */
-  readonly stepsPerSplit: number;
   /** x is first copied to channels last, padded so that it can be read by 16 bytes. */
   readonly copies: boolean;
-  /** Predicted, of all launches: the copy and the sum of the splits included. */
-  readonly microseconds: number;
-  /** Of the product's own launch, and of the one that adds up its splits (0 without). */
+  /** Predicted, of the product's own launch, and of the one that adds up its splits (0 without). */
   readonly productMicroseconds: number;
   readonly sumMicroseconds: number;
 }
 
-interface Rates {
-  /** Multiply-adds of one multiprocessor in a cycle, by mma.sync; and on CUDA cores. */
-  readonly half: number;
-  readonly cuda: number;
-  readonly gigahertz: number;
-  /** Bytes a microsecond. */
-  readonly memory: number;
-  readonly cache: number;
-}
-
-/** sm_90: what mma.sync reaches on an H200; the others from NVIDIA's data sheets. */
-const rates: readonly (Rates & { readonly from: number })[] = [
-  { from: 120, half: 512, cuda: 128, gigahertz: 2.4, memory: 1.5e6, cache: 5e6 },
-  { from: 100, half: 1270, cuda: 128, gigahertz: 1.8, memory: 6e6, cache: 9e6 },
-  { from: 90, half: 1270, cuda: 128, gigahertz: 1.7, memory: 4e6, cache: 5.5e6 },
-  { from: 89, half: 512, cuda: 128, gigahertz: 2.4, memory: 0.8e6, cache: 4e6 },
-  { from: 86, half: 256, cuda: 128, gigahertz: 1.7, memory: 0.8e6, cache: 2.5e6 },
-  { from: 80, half: 1024, cuda: 64, gigahertz: 1.4, memory: 1.4e6, cache: 4e6 },
-  { from: 0, half: 512, cuda: 64, gigahertz: 1.5, memory: 0.3e6, cache: 1.2e6 },
-];
-
-/** Of an H200's data sheet, in MHz and GB/s, what its row has: other GPUs are taken to reach as much of theirs. */
-const clockShare = 1.7 / 1830;
-const memoryShare = 4e6 / 4800;
-
-/** Until a block's first operands are there, and from its last product to the end of its stores. */
-const fillMicroseconds = 1.1;
-export const drainMicroseconds = 0.7;
-/** Cycles of a multiprocessor for one element read on its own, and for one asynchronous copy. */
-const gatherCycles = 0.09;
-const copyCycles = 0.1;
-/** Share of a time that does not hide behind a longer one. */
-const exposed = 0.1;
 const splitCounts = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 const maxMerged = 64;
-
-export function ratesOf(target: PlanTarget): Rates {
-  const { computeCapability, dramGBps, clockMHz } = target;
-  const found = rates.find(({ from }) => computeCapability >= from);
-  if (found === undefined) throw new Error("tc-lint bug: no rates");
-  return {
-    ...found,
-    gigahertz: clockMHz === undefined ? found.gigahertz : clockShare * clockMHz,
-    memory: dramGBps === undefined ? found.memory : memoryShare * dramGBps,
-  };
-}
 
 /** `accepts` narrows the choice, for measurements and tests. */
 export function chooseConv(
@@ -99,27 +33,36 @@ export function chooseConv(
   source: ConvSource,
   target: PlanTarget,
   accepts: (choice: ConvChoice) => boolean = () => true,
-): ConvChoice | undefined {
-  return convChoices(problem, source, target).find(accepts);
+): Candidate<ConvChoice> | undefined {
+  return cheapest(convCandidates(problem, source, target).filter(({ launch }) => accepts(launch)));
 }
 
-/** All that are possible, the fastest first. */
-export function convChoices(problem: ConvProblem, source: ConvSource, target: PlanTarget): ConvChoice[] {
-  const choices: ConvChoice[] = [];
-  for (const tile of convTiles) {
-    if (tile.math !== problem.math || sharedBytesOf(tile) > target.sharedBytesPerBlock) continue;
-    if (tile.arch !== undefined && tile.arch !== target.computeCapability) continue;
-    for (const merge of mergesOf(problem)) {
-      const merged = mergedProblem(problem, merge);
-      const copies = readsDirectly(tile, source, merged) ? false : canCopy(tile) ? true : undefined;
-      if (copies === undefined) continue;
-      for (const splits of splitCounts) {
-        const choice = evaluated({ problem: merged, tile, merge, splits, copies }, target);
-        if (choice !== undefined) choices.push(choice);
+/** All that are possible. */
+export function convCandidates(
+  problem: ConvProblem,
+  source: ConvSource,
+  target: PlanTarget,
+): Candidate<ConvChoice>[] {
+  const found: Candidate<ConvChoice>[] = [];
+  for (const merge of mergesOf(problem)) {
+    const merged = mergedProblem(problem, merge);
+    let copyMicroseconds: number | undefined;
+    for (const tile of convTiles) {
+      if (tile.math !== problem.math || sharedBytesOf(tile) > target.sharedBytesPerBlock) continue;
+      if (isWgmma(tile) && !target.features.wgmma) continue;
+      const copies = !readsDirectly(tile, source, merged);
+      if (copies && !canCopy(tile)) continue;
+      if (copies) copyMicroseconds ??= source.copyMicroseconds(merged.groups);
+      const before = copies ? (copyMicroseconds ?? 0) : 0;
+      for (const cut of cutsOf(merged, tile)) {
+        const product = productMicroseconds(merged, cut, target);
+        const sum = sumMicroseconds(merged, cut.splits, target);
+        const launch = { ...cut, merge, copies, productMicroseconds: product, sumMicroseconds: sum };
+        found.push({ launch, microseconds: before + product + sum });
       }
     }
   }
-  return choices.sort((a, b) => a.microseconds - b.microseconds);
+  return found;
 }
 
 function mergesOf({ groups, channels, filters }: ConvProblem): number[] {
@@ -148,97 +91,18 @@ function canCopy(tile: ConvTile): boolean {
   return tile.grain === 16;
 }
 
-type Candidate = Pick<ConvChoice, "tile" | "merge" | "splits" | "copies"> & { readonly problem: ConvProblem };
-
-/** Undefined where so many splits have nothing to do. */
-function evaluated(candidate: Candidate, target: PlanTarget): ConvChoice | undefined {
-  const { tile, merge, copies } = candidate;
-  const steps = Math.ceil(chunksOf(candidate.problem, tile) / tile.chunks);
-  const stepsPerSplit = Math.max(1, Math.ceil(steps / candidate.splits));
-  const splits = Math.max(1, Math.ceil(steps / stepsPerSplit));
-  if (splits !== candidate.splits) return undefined;
-  return { tile, merge, splits, stepsPerSplit, copies, ...timesOf({ ...candidate, stepsPerSplit }, target) };
-}
-
-/** Pieces of 16 bytes that a filter has. */
-export function chunksOf({ taps, channels }: Pick<ConvProblem, "taps" | "channels">, tile: ConvTile): number {
-  const perChunk = 16 / elementBytes(tile.math);
-  return tile.grain === 0 ? Math.ceil((taps * channels) / perChunk) : taps * Math.ceil(channels / perChunk);
-}
-
-type Times = Pick<ConvChoice, "microseconds" | "productMicroseconds" | "sumMicroseconds">;
-
-function timesOf(candidate: Candidate & { readonly stepsPerSplit: number }, target: PlanTarget): Times {
-  const { problem, tile, splits, stepsPerSplit, copies } = candidate;
-  const rate = ratesOf(target);
-  const { blocks, perProcessor, together } = blocksOf(problem, tile, splits, target);
-  const warps = (together * threadsOf(tile)) / 32;
-  const busy = Math.min(1, 0.25 + 0.08 * warps);
-  const cycles = stepsPerSplit * (stepCycles(tile, rate) / busy + fetchCycles(tile));
-  const rounds = Math.ceil(perProcessor / together);
-  const compute =
-    (perProcessor * cycles) / (1000 * rate.gigahertz) +
-    fillMicroseconds * (rounds / together) +
-    drainMicroseconds;
-  const fetched = blocks * stepsPerSplit * (tile.rows + tile.filters) * tile.chunks * 16;
-  const moved = problem.inputBytes + problem.outputBytes + weightBytes(problem, tile);
-  const cacheRate = (rate.cache * target.multiprocessors) / 132;
-  const product = launchMicroseconds + overlapped([compute, fetched / cacheRate, moved / rate.memory]);
-  const sum = splits > 1 ? sumMicroseconds(problem, splits, cacheRate) : 0;
-  const copy = copies ? launchMicroseconds + (2 * problem.inputBytes) / rate.memory : 0;
-  return { microseconds: product + sum + copy, productMicroseconds: product, sumMicroseconds: sum };
-}
-
-interface Blocks {
-  readonly blocks: number;
-  /** That one multiprocessor computes, and how many of them at once. */
-  readonly perProcessor: number;
-  readonly together: number;
-}
-
-export function blocksOf(
-  { rows, filters, groups }: Pick<ConvProblem, "rows" | "filters" | "groups">,
-  tile: ConvTile,
-  splits: number,
-  target: PlanTarget,
-): Blocks {
-  const blocks = Math.ceil(rows / tile.rows) * Math.ceil(filters / tile.filters) * groups * splits;
-  const perProcessor = Math.ceil(blocks / target.multiprocessors);
-  const fitting = Math.floor(target.sharedBytesPerBlock / sharedBytesOf(tile));
-  return { blocks, perProcessor, together: Math.max(1, Math.min(tile.blocks, fitting, perProcessor)) };
-}
-
-/** What takes longest hides most of the rest. */
-function overlapped(times: readonly number[]): number {
-  const longest = maxOf(times);
-  return longest + exposed * times.reduce((total, time) => total + time, -longest);
-}
-
-function stepCycles(tile: ConvTile, rate: Rates): number {
-  const depth = (tile.chunks * 16) / elementBytes(tile.math);
-  const perCycle = { f16: rate.half, bf16: rate.half, tf32: rate.half / 2, f32: rate.cuda }[tile.math];
-  return (tile.rows * tile.filters * depth) / (perCycle * tile.efficiency);
-}
-
-function fetchCycles(tile: ConvTile): number {
-  const chunks = tile.rows * tile.chunks;
-  if (tile.grain === 0) return chunks * (16 / elementBytes(tile.math)) * gatherCycles;
-  return (chunks * 16 * copyCycles) / tile.grain;
-}
-
-function weightBytes(problem: ConvProblem, tile: ConvTile): number {
-  return problem.groups * problem.filters * chunksOf(problem, tile) * 16;
-}
-
-/** The kernel that adds up the splits, and their traffic through the cache. */
-function sumMicroseconds(problem: ConvProblem, splits: number, cacheRate: number): number {
-  const sums = problem.rows * problem.groups * Math.ceil(problem.filters / 8) * 8 * 4;
-  return launchMicroseconds + (2 * splits * sums) / cacheRate;
+/** Splits of the sum, none of which has nothing to do. */
+function* cutsOf(problem: ConvProblem, tile: ConvTile): Generator<ConvCut> {
+  const steps = Math.ceil(chunksOf(problem, tile) / tile.chunks);
+  for (const splits of splitCounts) {
+    const stepsPerSplit = Math.max(1, Math.ceil(steps / splits));
+    if (Math.max(1, Math.ceil(steps / stepsPerSplit)) === splits) yield { tile, splits, stepsPerSplit };
+  }
 }
 
 /** For the printed plan. */
 export function describeConv({ tile, splits, merge, copies }: ConvChoice): string {
-  const how = tile.family === "conv-hopper" ? "wgmma " : "";
+  const how = isWgmma(tile) ? "wgmma " : "";
   const parts = [`${how}${tile.math} ${tile.rows}x${tile.filters}`, `${tile.stages} stages`];
   if (tile.grain === 0) parts.push("gathered");
   else if (tile.grain < 16) parts.push(`by ${tile.grain} bytes`);

@@ -1,23 +1,25 @@
 /** @file Emits convolutions: what has to be copied or packed first, the product, and the sum of its splits. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { PlanError } from "../../ir/step.ts";
+import { PlanError, type PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import { bytesOfType, isFloatStorage, isHalfStorage } from "../../ir/storage.ts";
 import { elementCount, permuted, type View } from "../../ir/view.ts";
 import { emitDepthwise } from "../depthwise/depthwise.ts";
 import { emitGemm } from "../gemm/gemm.ts";
+import { type ConvChoice, type ConvSource, chooseConv, describeConv } from "./choose.ts";
+import { type ConvProblem, chunksOf } from "./cost.ts";
 import {
-  type ConvChoice,
-  type ConvProblem,
-  type ConvSource,
-  chooseConv,
-  chunksOf,
-  describeConv,
-} from "./choose.ts";
-import { type ConvRequest, copied, gatherTable, type Parts, packed, storageOf, tapsOf } from "./operands.ts";
+  type ConvRequest,
+  copied,
+  copyMicrosecondsOf,
+  gatherTable,
+  type Parts,
+  packed,
+  storageOf,
+  tapsOf,
+} from "./operands.ts";
 import { type ConvFields, convParams, type Window } from "./params.ts";
-import { convMicroseconds } from "./predict.ts";
 import {
   channelAlignment,
   isChannelsLast,
@@ -117,10 +119,10 @@ function matricesOf(spatial: Spatial): View | undefined {
 
 /** TF32 keeps as much of a float32 as float16 does, so it serves whatever is stored as half. */
 function mathOf({ target, tf32 }: Emitter, { x, to, operands = floatOf(x) }: ConvRequest): ConvMath {
-  const hasAmpere = target.computeCapability >= 80;
-  if (operands === "float16") return "f16";
-  if (!hasAmpere) return "f32";
-  if (operands === "bfloat16") return "bf16";
+  const { features } = target;
+  if (operands === "float16") return features.half ? "f16" : "f32";
+  if (operands === "bfloat16") return features.bf16 ? "bf16" : "f32";
+  if (!features.tf32) return "f32";
   return tf32 || isHalfStorage(to.type) ? "tf32" : "f32";
 }
 
@@ -132,7 +134,12 @@ function floatOf({ type }: View): FloatStorage {
 function emitProduct(emitter: Emitter, parts: Parts, accepts?: (choice: ConvChoice) => boolean): void {
   const { request, math, y } = parts;
   const x = spatialOf(request.x);
-  const choice = chooseConv(problemOf(parts), sourceOf(parts, x), emitter.target, accepts);
+  const choice = chooseConv(
+    problemOf(parts),
+    sourceOf(parts, x, emitter.target),
+    emitter.target,
+    accepts,
+  )?.launch;
   if (choice === undefined) {
     throw new PlanError("Conv", `no kernel of sm_${emitter.target.computeCapability} multiplies ${math}`);
   }
@@ -186,6 +193,7 @@ function problemOf(parts: Parts): ConvProblem {
     taps: tapsOf(parts),
     inputBytes: bytesOf(x),
     outputBytes: bytesOf(to) + (residual === undefined ? 0 : bytesOf(residual)),
+    storeWidth: vectorWidth(y, 8),
   };
 }
 
@@ -193,7 +201,7 @@ function problemOf(parts: Parts): ConvProblem {
 const maxGatheredReach = 1023;
 const maxTable = 32_768;
 
-function sourceOf({ window, math, channels }: Parts, x: Spatial): ConvSource {
+function sourceOf({ window, math, channels }: Parts, x: Spatial, target: PlanTarget): ConvSource {
   const { type } = x.view;
   const alignment = isChannelsLast(x) ? channelAlignment(x) : 0;
   const reach = (axis: number) => ((window.kernel[axis] ?? 1) - 1) * (window.dilation[axis] ?? 1);
@@ -202,6 +210,7 @@ function sourceOf({ window, math, channels }: Parts, x: Spatial): ConvSource {
     type: isFloatStorage(type) ? type : "float32",
     grain: type !== storageOf[math] ? 0 : alignment >= 16 ? 16 : alignment >= 8 ? 8 : alignment >= 4 ? 4 : 0,
     canGather: [0, 1, 2].every((axis) => reach(axis) <= maxGatheredReach) && taps * channels <= maxTable,
+    copyMicroseconds: (groups) => copyMicrosecondsOf(x.view, groups, storageOf[math], target),
   };
 }
 
@@ -219,11 +228,7 @@ function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, field
     reads: present([x.view, w, table, ...(partial === undefined ? after : [])]),
     writes: [partial ?? y.view],
     flops: 2 * rows * parts.w.batch * parts.channels * tapsOf(parts),
-    predictedMicroseconds: convMicroseconds(
-      choice,
-      { ...fields, storeWidth: vectorWidth(y, filters) },
-      emitter.target,
-    ),
+    predictedMicroseconds: choice.productMicroseconds,
     detail: `${describeConv(choice)}; ${rows} x ${filters * groups} x ${fields.channels * tapsOf(parts)}`,
   });
 }

@@ -2,8 +2,10 @@
 import { pushAll } from "../../../src/ir/lists.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import type { Epilogue } from "../../ir/epilogue.ts";
+import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
-import { channelsLastOrder, reshaped, sliced, type View } from "../../ir/view.ts";
+import { channelsLastOrder, reshaped, sliced, stridesOf, type View } from "../../ir/view.ts";
+import { copyMicroseconds } from "../transpose/transpose.ts";
 import type { ConvChoice } from "./choose.ts";
 import { packParams, type Window } from "./params.ts";
 import { type Spatial, spatialOf, type Triple } from "./spatial.ts";
@@ -58,20 +60,41 @@ export interface Source {
 
 /** x with channels last, those of each group padded so that they start on 16 bytes. What is between is never read. */
 export function copied(emitter: Emitter, x: View, groups: number, type: FloatStorage): Source {
+  const { shape, padded, perGroup } = paddedShape(x, groups, type);
+  const all = emitter.temporary(type, shape, channelsLastOrder(shape.length));
+  emitter.copy(...groupwise(x, all, groups, padded));
+  return { x: spatialOf(sliced(all, 1, 0, perGroup)), groupStride: padded };
+}
+
+/** Predicted, of what `copied` launches. */
+export function copyMicrosecondsOf(x: View, groups: number, type: FloatStorage, target: PlanTarget): number {
+  const { shape, padded } = paddedShape(x, groups, type);
+  const buffer = { id: -1, kind: "temporary", bytes: 0, name: "copied" } as const;
+  const strides = stridesOf(shape, channelsLastOrder(shape.length));
+  return copyMicroseconds(
+    ...groupwise(x, { buffer, type, shape, strides, offset: 0 }, groups, padded),
+    target,
+  );
+}
+
+function paddedShape(x: View, groups: number, type: FloatStorage) {
   const [batch = 1, channels = 1, ...size] = x.shape;
   const perChunk = 16 / bytesOfType(type);
   const perGroup = channels / groups;
   const padded = Math.ceil(perGroup / perChunk) * perChunk;
-  const order = channelsLastOrder(size.length + 2);
-  const all = emitter.temporary(type, [batch, groups * padded, ...size], order);
+  return { shape: [batch, groups * padded, ...size], padded, perGroup };
+}
+
+/** x, and where it goes in `all`: [batch, groups, channels of a group, …spatial]. */
+function groupwise(x: View, all: View, groups: number, padded: number): readonly [View, View] {
+  const [batch = 1, channels = 1, ...size] = x.shape;
   const byGroup = (view: View, count: number) => {
     const split = reshaped(view, [batch, groups, count, ...size]);
     if (split === undefined) throw new Error("tc-lint bug: an axis cannot be split");
     return split;
   };
-  const target = sliced(byGroup(all, padded), 2, 0, perGroup);
-  emitter.copy(byGroup(x, perGroup), target);
-  return { x: spatialOf(sliced(all, 1, 0, perGroup)), groupStride: padded };
+  const perGroup = channels / groups;
+  return [byGroup(x, perGroup), sliced(byGroup(all, padded), 2, 0, perGroup)];
 }
 
 /** Weights in the order that the kernel reads them. */

@@ -22,8 +22,6 @@ export interface ConvTile {
   readonly source: "float16" | "bfloat16" | "float32";
   /** Share of the instructions' peak that its inner loop gets to, with warps enough. */
   readonly efficiency: number;
-  /** The only architecture that it runs on; undefined for all. */
-  readonly arch?: number;
 }
 
 type Shape = readonly [
@@ -37,49 +35,49 @@ type Shape = readonly [
 ];
 
 const copying: readonly Shape[] = [
-  [256, 128, 4, 4, [4, 2], 1, 0.95],
-  [128, 128, 4, 4, [2, 4], 2, 0.88],
-  [256, 64, 4, 4, [4, 2], 2, 0.85],
-  [128, 64, 4, 4, [2, 2], 3, 0.85],
-  [64, 128, 4, 4, [1, 4], 3, 0.8],
-  [64, 64, 8, 4, [2, 2], 3, 0.75],
-  [128, 32, 4, 4, [4, 1], 4, 0.65],
-  [64, 32, 8, 4, [4, 1], 4, 0.55],
-  [128, 16, 8, 3, [4, 1], 4, 0.45],
+  [256, 128, 4, 4, [4, 2], 1, 0.923],
+  [128, 128, 4, 4, [2, 4], 2, 0.855],
+  [256, 64, 4, 4, [4, 2], 2, 0.826],
+  [128, 64, 4, 4, [2, 2], 3, 0.826],
+  [64, 128, 4, 4, [1, 4], 3, 0.777],
+  [64, 64, 8, 4, [2, 2], 3, 0.729],
+  [128, 32, 4, 4, [4, 1], 4, 0.631],
+  [64, 32, 8, 4, [4, 1], 4, 0.534],
+  [128, 16, 8, 3, [4, 1], 4, 0.437],
 ];
 const narrow: readonly Shape[] = [
-  [128, 128, 4, 4, [2, 4], 2, 0.85],
-  [64, 64, 4, 4, [2, 2], 4, 0.7],
+  [128, 128, 4, 4, [2, 4], 2, 0.826],
+  [64, 64, 4, 4, [2, 2], 4, 0.68],
 ];
 const gathering: readonly Shape[] = [
-  [128, 64, 4, 2, [2, 2], 3, 0.7],
-  [128, 32, 4, 2, [4, 1], 4, 0.6],
+  [128, 64, 4, 2, [2, 2], 3, 0.68],
+  [128, 32, 4, 2, [4, 1], 4, 0.583],
 ];
 const copyingTf32: readonly Shape[] = [
-  [128, 128, 4, 4, [2, 4], 2, 0.85],
-  [128, 64, 4, 4, [2, 2], 3, 0.8],
-  [64, 64, 8, 4, [2, 2], 3, 0.7],
-  [64, 32, 8, 4, [4, 1], 4, 0.55],
+  [128, 128, 4, 4, [2, 4], 2, 0.826],
+  [128, 64, 4, 4, [2, 2], 3, 0.777],
+  [64, 64, 8, 4, [2, 2], 3, 0.68],
+  [64, 32, 8, 4, [4, 1], 4, 0.534],
 ];
 const copyingF32: readonly Shape[] = [
-  [128, 64, 4, 3, [2, 2], 2, 0.8],
-  [64, 32, 4, 3, [2, 1], 6, 0.7],
+  [128, 64, 4, 3, [2, 2], 2, 0.777],
+  [64, 32, 4, 3, [2, 1], 6, 0.68],
 ];
 const gatheringF32: readonly Shape[] = [
-  [128, 64, 4, 2, [2, 2], 2, 0.6],
-  [64, 32, 4, 2, [2, 1], 6, 0.6],
+  [128, 64, 4, 2, [2, 2], 2, 0.583],
+  [64, 32, 4, 2, [2, 1], 6, 0.583],
 ];
 
-/** By wgmma: a warp holds 16 rows of all filters. Efficiency is counted in products of mma.sync. */
+/** By wgmma: a warp holds 16 rows of all filters. */
 const hopper: readonly Shape[] = [
-  [256, 128, 8, 4, [16, 1], 1, 1.45],
-  [128, 256, 8, 4, [8, 1], 1, 1.4],
-  [128, 128, 8, 3, [8, 1], 2, 1.35],
-  [128, 64, 8, 4, [8, 1], 2, 1.2],
-  [128, 32, 8, 4, [8, 1], 2, 0.9],
-  [64, 128, 8, 4, [4, 1], 2, 1.2],
-  [64, 64, 8, 4, [4, 1], 3, 1.1],
-  [64, 32, 8, 4, [4, 1], 4, 0.8],
+  [256, 128, 8, 4, [16, 1], 1, 0.993],
+  [128, 256, 8, 4, [8, 1], 1, 0.959],
+  [128, 128, 8, 3, [8, 1], 2, 0.925],
+  [128, 64, 8, 4, [8, 1], 2, 0.822],
+  [128, 32, 8, 4, [8, 1], 2, 0.616],
+  [64, 128, 8, 4, [4, 1], 2, 0.822],
+  [64, 64, 8, 4, [4, 1], 3, 0.753],
+  [64, 32, 8, 4, [4, 1], 4, 0.548],
 ];
 
 interface Variant {
@@ -111,7 +109,6 @@ function halfTiles(math: "f16" | "bf16", source: "float16" | "bfloat16"): ConvTi
       ...tile,
       family: "conv-hopper" as const,
       entry: `conv_${math}_h${tile.rows}x${tile.filters}`,
-      arch: 90,
     })),
     ...tiles(math, copying, { grain: 16, source, suffix: "" }),
     ...tiles(math, narrow, { grain: 8, source, suffix: "_g8" }),
@@ -131,6 +128,10 @@ export const convTiles: readonly ConvTile[] = [
   ...tiles("f32", copyingF32, { ...float32, grain: 16, suffix: "" }),
   ...tiles("f32", gatheringF32, { ...float32, grain: 0, suffix: "_gather" }),
 ];
+
+export function isWgmma({ family }: ConvTile): boolean {
+  return family === "conv-hopper";
+}
 
 /** Bytes of an operand's element. */
 export function elementBytes(math: ConvMath): 2 | 4 {

@@ -1,6 +1,9 @@
 /** @file The depthwise kernels, and which of them a convolution gets. */
+import { type Candidate, cheapest } from "../../cost/candidate.ts";
+import { passMicroseconds } from "../../cost/predict.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
+import { elementCount } from "../../ir/view.ts";
 import type { Triple } from "../conv/spatial.ts";
 
 /** How a convolution is cut into threads and blocks. */
@@ -14,16 +17,11 @@ export interface DepthwiseChoice {
   /** [lanes along the channels, tiles] of kernels that work in tiles; others count threads. */
   readonly block: readonly [number, number] | undefined;
   readonly sharedBytes: number;
-  /** That the GPU is busy with tiles; undefined where the kernel has no model of its own. */
-  readonly clocks: number | undefined;
 }
 
-interface TileChoice extends DepthwiseChoice {
+interface TileShape extends DepthwiseChoice {
   readonly block: readonly [number, number];
-  readonly clocks: number;
 }
-
-type TileShape = Omit<TileChoice, "clocks">;
 
 export interface DepthwiseProblem {
   readonly type: FloatStorage;
@@ -39,6 +37,8 @@ export interface DepthwiseProblem {
   readonly alignment: number;
   /** Channels that can be written at once. */
   readonly width: number;
+  /** Read and written. */
+  readonly bytes: number;
 }
 
 /** A TILE of depthwise.cu. */
@@ -84,54 +84,72 @@ export const tileRows: readonly TileRow[] = rows.map(([taps, stride, wide, high,
 
 /** Of a block: what the kernels are compiled for. */
 export const maxThreads = 128;
-/** What every architecture gives a block without being asked, and a multiprocessor all of its blocks. */
+/** What every architecture gives a block without being asked. */
 const sharedBytesPerBlock = 49_152;
-const sharedBytesPerMultiprocessor = 200_000;
 
-/**
- * Tiles where a kernel knows taps and stride along the width, else runs of 16 bytes of channels, else single ones.
- * `accepts` narrows the choice among tiles, for measurements and tests.
- */
+/** `accepts` narrows the choice among tiles, for measurements and tests. */
 export function chooseDepthwise(
   problem: DepthwiseProblem,
   target: PlanTarget,
   accepts: (row: TileRow) => boolean = () => true,
-): DepthwiseChoice {
+): Candidate<DepthwiseChoice> {
+  return cheapest(tileCandidates(problem, target, accepts)) ?? untiled(problem, target);
+}
+
+/**
+ * Tiles whose kernel knows taps and stride along the width. Those that wait for memory alone take the same time: first come
+ * those that keep the GPU busy the shortest.
+ */
+function tileCandidates(
+  problem: DepthwiseProblem,
+  target: PlanTarget,
+  accepts: (row: TileRow) => boolean,
+): Candidate<DepthwiseChoice>[] {
   const { type, channels, filters, kernel, stride, dilation, alignment, width } = problem;
   const bytes = bytesOfType(type);
   const isPaired = channels === filters && channels % 2 === 0 && alignment >= 2 * bytes && width >= 2;
   const isDilated = dilation[1] > 1 || dilation[2] > 1;
-  let best: TileChoice | undefined;
-  for (const row of isPaired && !isDilated ? tileRows : []) {
-    if (row.taps !== kernel[2] || row.stride !== stride[2] || !accepts(row)) continue;
-    const choice = tileChoice(row, problem, target);
-    if (choice !== undefined && choice.clocks < (best?.clocks ?? Number.POSITIVE_INFINITY)) best = choice;
-  }
-  return best ?? untiled(problem);
+  if (!isPaired || isDilated) return [];
+  return tileRows
+    .filter((row) => row.taps === kernel[2] && row.stride === stride[2] && accepts(row))
+    .flatMap((row) => {
+      const launch = tileShape(row, problem);
+      return launch === undefined ? [] : [{ launch, clocks: tileClocks(row, launch, problem, target) }];
+    })
+    .toSorted((a, b) => a.clocks - b.clocks)
+    .map(({ launch, clocks }) => {
+      const busy = (measuredOverCounted * clocks) / target.clocksPerMicrosecond;
+      return { launch, microseconds: Math.max(busy, passMicroseconds({ bytes: problem.bytes }, target)) };
+    });
 }
 
-function untiled({ type, channels, filters, alignment, width }: DepthwiseProblem): DepthwiseChoice {
+/** Runs of 16 bytes of channels, else single ones. What they wait for is not modelled: for what no tile takes. */
+function untiled(problem: DepthwiseProblem, target: PlanTarget): Candidate<DepthwiseChoice> {
+  const { type, channels, filters, alignment, width, batch, size, kernel, bytes } = problem;
   const vector = 16 / bytesOfType(type);
   const isWide = channels === filters && channels % vector === 0 && alignment >= 16 && width >= vector;
-  const common = { high: 1, block: undefined, sharedBytes: 0, clocks: undefined };
-  return isWide
-    ? { suffix: "any", vector, wide: 2, ...common }
-    : { suffix: "single", vector: 1, wide: 4, ...common };
+  const common = { high: 1, block: undefined, sharedBytes: 0 };
+  const products = filters * batch * elementCount(size) * elementCount(kernel);
+  return {
+    launch: isWide
+      ? { suffix: "any", vector, wide: 2, ...common }
+      : { suffix: "single", vector: 1, wide: 4, ...common },
+    microseconds: passMicroseconds({ bytes, instructions: products * untiledInstructions }, target),
+  };
 }
 
-function tileChoice(row: TileRow, problem: DepthwiseProblem, target: PlanTarget): TileChoice | undefined {
+function tileShape(row: TileRow, problem: DepthwiseProblem): TileShape | undefined {
   const { taps, stride, wide, high } = row;
   const { type, channels, kernel } = problem;
   const bytesPerLane = kernel[0] * kernel[1] * Math.ceil(taps / 2) * 16;
   const lanes = lanesOf(channels / 2, 2 * bytesOfType(type), Math.floor(sharedBytesPerBlock / bytesPerLane));
   if (lanes === 0) return undefined;
-  const shape: TileShape = {
+  return {
     suffix: `k${taps}s${stride}_${wide}x${high}`,
     ...{ vector: 2, wide, high },
     block: [lanes, Math.floor(maxThreads / lanes)],
     sharedBytes: bytesPerLane * lanes,
   };
-  return { ...shape, clocks: tileClocks(row, shape, problem, target) };
 }
 
 /** Lanes of a block along `pairs` of channels: few idle ones, and whole sectors of memory where that costs little. */
@@ -148,6 +166,10 @@ function lanesOf(pairs: number, pairBytes: number, limit: number): number {
   return best;
 }
 
+/** What an H200 takes for tiles over what their instructions and waits are counted as (bench/results/gpu-conv.json). */
+const measuredOverCounted = 1.9;
+/** Of one multiply-add outside of tiles: what an H200 took, waiting for loads included. */
+const untiledInstructions = 12;
 /** Of a trip to memory while others make theirs, and of all that a thread does once. */
 const tripClocks = 600;
 const fixedClocks = 2000;
@@ -157,13 +179,13 @@ function tileClocks(
   row: TileRow,
   choice: TileShape,
   problem: DepthwiseProblem,
-  { multiprocessors }: PlanTarget,
+  { multiprocessors, sharedBytes, reservedSharedBytes }: PlanTarget,
 ): number {
   const { channels, kernel, stride, type } = problem;
   const [lanes, tiles] = choice.block;
   const blocks = Math.ceil(channels / 2 / lanes) * Math.ceil(tileCount(choice, problem) / tiles);
   const perMultiprocessor = Math.ceil(blocks / multiprocessors);
-  const byShared = Math.floor(sharedBytesPerMultiprocessor / choice.sharedBytes);
+  const byShared = Math.floor(sharedBytes / (choice.sharedBytes + reservedSharedBytes));
   const fullBlocks = row.blocks - (type === "float32" ? 1 : 0);
   const resident = Math.min(Math.floor((fullBlocks * maxThreads) / (lanes * tiles)), byShared);
   const instructions = instructionsOf(row, problem);

@@ -1,7 +1,6 @@
 /** @file Convolutions whose filters see one channel each. */
 
-import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
-import { ratesOf } from "../../cost/rates.ts";
+import { bytesMoved } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { ParamWriter } from "../../ir/params.ts";
 import { type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
@@ -28,11 +27,6 @@ import {
 
 const names: Readonly<Record<FloatStorage, string>> = { float16: "f16", bfloat16: "bf16", float32: "f32" };
 
-/** What an H200 takes for tiles over what their instructions and waits are counted as (bench/results/gpu-conv.json). */
-const measuredOverCounted = 1.9;
-/** Of one multiply-add outside of tiles: what an H200 took, waiting for loads included. */
-const untiledInstructions = 12;
-
 export function emitDepthwise(
   emitter: Emitter,
   request: ConvRequest,
@@ -45,25 +39,20 @@ export function emitDepthwise(
   const x = isChannelsLast(given) ? given : spatialOf(emitter.packed(request.x, { order }));
   const y = spatialOf(request.to);
   const filters = y.channels;
-  const problem: DepthwiseProblem = {
-    ...{ type, channels: x.channels, filters, batch: y.batch, size: y.size },
-    ...{ kernel: window.kernel, stride: window.stride, dilation: window.dilation },
-    ...{ alignment: channelAlignment(x), width: vectorWidth(y, 8) },
-  };
-  const choice = chooseDepthwise(problem, emitter.target, accepts);
   const w = packedWeights(emitter, request.w);
   const residual = request.epilogue.residual && spatialOf(request.epilogue.residual);
-  const positions = y.batch * y.size[0] * y.size[1] * y.size[2];
-  const taps = window.kernel[0] * window.kernel[1] * window.kernel[2];
-  const { count, grid, block } = launchShape(choice, problem);
   const reads = [x.view, w, request.epilogue.scale, request.epilogue.bias, residual?.view].filter(
     (view) => view !== undefined,
   );
-  const work = {
-    bytes: bytesMoved([...reads, y.view]),
-    instructions: choice.clocks === undefined ? positions * filters * taps * untiledInstructions : undefined,
+  const problem: DepthwiseProblem = {
+    ...{ type, channels: x.channels, filters, batch: y.batch, size: y.size },
+    ...{ kernel: window.kernel, stride: window.stride, dilation: window.dilation },
+    ...{ alignment: channelAlignment(x), width: vectorWidth(y, 8), bytes: bytesMoved([...reads, y.view]) },
   };
-  const own = (measuredOverCounted * (choice.clocks ?? 0)) / (ratesOf(emitter.target).gigahertz * 1000);
+  const { launch: choice, microseconds } = chooseDepthwise(problem, emitter.target, accepts);
+  const positions = y.batch * y.size[0] * y.size[1] * y.size[2];
+  const taps = window.kernel[0] * window.kernel[1] * window.kernel[2];
+  const { count, grid, block } = launchShape(choice, problem);
   emitter.launch({
     kernel: { kind: "built", family: "depthwise", entry: `depthwise_${names[type]}_${choice.suffix}` },
     ...{ grid, block, sharedBytes: choice.sharedBytes },
@@ -71,7 +60,7 @@ export function emitDepthwise(
     reads,
     writes: [y.view],
     flops: 2 * positions * filters * taps,
-    predictedMicroseconds: Math.max(own, passMicroseconds(work, emitter.target)),
+    predictedMicroseconds: microseconds,
     detail: `depthwise ${window.kernel.join("x")}, ${choice.wide}x${choice.high} positions of ${choice.vector} channels`,
   });
 }

@@ -1,19 +1,16 @@
 /** @file Which kernel computes a product, and how: orientation, operands packed or as they lie, splits of k. */
 
-import { launchMicroseconds, ratesOf } from "../../cost/rates.ts";
+import { type Candidate, cheapest } from "../../cost/candidate.ts";
+import { bytesMoved } from "../../cost/predict.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import { type GemmSize, microsecondsOf, splitMicroseconds } from "./cost.ts";
+import { packMicroseconds } from "./pack.ts";
 import { type Operand, type Problem, swapped } from "./problem.ts";
-import {
-  elementBytes,
-  type GemmRow,
-  gemmTable,
-  type Layout,
-  sharedBytesOf,
-  skinnyShape,
-  stageBytes,
-} from "./table.ts";
+import { type GemmRow, gemmTable, type Layout, sharedBytesOf, skinnyShape, stageBytes } from "./table.ts";
+
+/** `microseconds`: predicted, of all launches. */
+export type Accepts = (choice: Choice, microseconds: number) => boolean;
 
 export interface ChooseOptions {
   readonly type: FloatStorage;
@@ -21,7 +18,7 @@ export interface ChooseOptions {
   readonly target: PlanTarget;
   readonly isConstant: (operand: Operand) => boolean;
   /** For measurements and tests: only what it holds of is taken. */
-  readonly accepts?: ((choice: Choice) => boolean) | undefined;
+  readonly accepts?: Accepts | undefined;
 }
 
 export interface Choice {
@@ -37,9 +34,7 @@ export interface Choice {
   readonly splits: number;
   /** Of k; all but the last split have so many. */
   readonly kPerSplit: number;
-  /** Predicted, of all launches: packing and the sum of the splits included. */
-  readonly microseconds: number;
-  /** Of the product's own launch, and of the one that adds up its splits (0 without). */
+  /** Predicted, of the product's own launch, and of the one that adds up its splits (0 without). */
   readonly productMicroseconds: number;
   readonly sumMicroseconds: number;
 }
@@ -57,24 +52,18 @@ interface Reading {
 }
 
 const mostSkinnyRows = 4;
-/** wgmma runs nowhere else. */
-const hopperArch = 90;
 const splitCounts = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32];
 const maxWorkspaceBytes = 2 ** 28;
 
-/** The cheapest by `microsecondsOf`. There is always one: FP32 kernels take anything. */
-export function chooseGemm(problem: Problem, options: ChooseOptions): Choice {
-  let best: Choice | undefined;
-  for (const choice of candidates(problem, options)) {
-    if (options.accepts?.(choice) === false) continue;
-    if (best === undefined || choice.microseconds < best.microseconds) best = choice;
-  }
+/** There is always one: FP32 kernels take anything. */
+export function chooseGemm(problem: Problem, options: ChooseOptions): Candidate<Choice> {
+  const best = cheapest(gemmCandidates(problem, options));
   if (best === undefined) throw new Error("tc-lint bug: no kernel is accepted for this product");
   return best;
 }
 
-/** Every way, for printing and tests. */
-export function* candidates(problem: Problem, options: ChooseOptions): Generator<Choice> {
+/** Every way that is accepted. */
+export function* gemmCandidates(problem: Problem, options: ChooseOptions): Generator<Candidate<Choice>> {
   const rows = gemmTable.filter((row) => isAllowed(row, options));
   for (const isSwapped of [false, true]) {
     const oriented = isSwapped ? swapped(problem) : problem;
@@ -91,19 +80,13 @@ export function* candidates(problem: Problem, options: ChooseOptions): Generator
 }
 
 function isAllowed(row: GemmRow, { type, tf32, target }: ChooseOptions): boolean {
-  const hasTensor =
-    type === "float32" ? tf32 && target.computeCapability >= 80 : hasHalf(type, target.computeCapability);
+  const { features } = target;
+  const hasTensor = { float16: features.half, bfloat16: features.bf16, float32: tf32 && features.tf32 }[type];
   if (row.kind === "skinny") return true;
   if (row.kind === "simt") return !hasTensor;
-  const { computeCapability } = target;
-  if (row.kind === "hopper") return type !== "float32" && computeCapability === hopperArch;
-  if (computeCapability < row.minimumArch) return false;
+  if (row.kind === "hopper") return type !== "float32" && features.wgmma;
   const suits = (row.arithmetic === "tf32") === (type === "float32");
   return hasTensor && suits && sharedBytesOf(row) <= target.sharedBytesPerBlock;
-}
-
-function hasHalf(type: FloatStorage, computeCapability: number): boolean {
-  return computeCapability >= (type === "bfloat16" ? 80 : 75);
 }
 
 function fitsRows(row: GemmRow, { m, n, k, batch }: Problem): boolean {
@@ -143,7 +126,7 @@ function readingsOf(
   if (unit !== undefined && wholeGrain === 16) return [asIs];
   // CUDA-core kernels take the constant as it lies, all others take it packed, for nothing.
   if (options.isConstant(operand)) return [asIs, packed];
-  return [asIs, { ...packed, microseconds: packMicroseconds(operand, outer, problem, options) }];
+  return [asIs, { ...packed, microseconds: packMicroseconds(operand, outer, problem, options.target) }];
 }
 
 function unitOf(operand: Operand, outer: number, k: number): Reading["unit"] {
@@ -157,18 +140,6 @@ function grainOf(operand: Operand, more: readonly number[]): number {
   const bytes = bytesOfType(operand.view.type);
   const steps = [operand.view.offset, ...operand.batch, ...more];
   return [16, 8, 4, 2].find((grain) => steps.every((step) => (step * bytes) % grain === 0)) ?? bytes;
-}
-
-function packMicroseconds(
-  operand: Operand,
-  outer: number,
-  { k, batch }: Problem,
-  { type, target }: ChooseOptions,
-): number {
-  const products = batch.reduce((total, size, axis) => total * (operand.batch[axis] === 0 ? 1 : size), 1);
-  const { dram, gigahertz } = ratesOf(target);
-  const clocks = (2 * outer * k * products * elementBytes(type)) / (dram * target.multiprocessors);
-  return launchMicroseconds + (clocks + 1500) / (gigahertz * 1e3);
 }
 
 /** Undefined where the row does not take operands that are read so. */
@@ -201,7 +172,7 @@ function* withSplits(
   a: Reading,
   b: Reading,
   options: ChooseOptions,
-): Generator<Choice> {
+): Generator<Candidate<Choice>> {
   const { target, type } = options;
   const unit = splitUnit(row, type);
   const size = sizeOf(problem, type, a, b);
@@ -215,8 +186,7 @@ function* withSplits(
     seen.add(splits);
     const productMicroseconds = microsecondsOf(row, size, splits, target);
     const sumMicroseconds = splits === 1 ? 0 : splitMicroseconds(size, splits, target);
-    const microseconds = productMicroseconds + sumMicroseconds + a.microseconds + b.microseconds;
-    yield {
+    const launch: Choice = {
       row,
       problem,
       isSwapped,
@@ -227,10 +197,11 @@ function* withSplits(
       bGrain: row.kind === "tensor" ? b.wholeGrain : b.grain,
       splits,
       kPerSplit,
-      microseconds,
       productMicroseconds,
       sumMicroseconds,
     };
+    const microseconds = productMicroseconds + sumMicroseconds + a.microseconds + b.microseconds;
+    if (options.accepts?.(launch, microseconds) !== false) yield { launch, microseconds };
   }
 }
 
@@ -250,6 +221,8 @@ function sizeOf(problem: Problem, type: FloatStorage, a: Reading, b: Reading): G
     batch: batch.reduce((total, size) => total * size, 1),
     outputBytes: bytesOfType(d.view.type),
     storeFactor: storeFactorOf(problem),
+    storeWidth: storeWidthOf(problem),
+    residualBytes: problem.residual === undefined ? 0 : bytesMoved([problem.residual.view]),
     aGrain: a.grain,
     bGrain: b.grain,
     sharedA: problem.a.batch.every((stride) => stride === 0),
@@ -261,6 +234,12 @@ function sizeOf(problem: Problem, type: FloatStorage, a: Reading, b: Reading): G
 function storeFactorOf({ d }: Problem): number {
   if (d.n === 1) return [d.view.offset, d.m, ...d.batch].every((step) => step % 2 === 0) ? 1 : 2;
   return d.m === 1 ? 3 : 16;
+}
+
+function storeWidthOf({ d }: Problem): 8 | 2 | 1 {
+  const steps = [d.view.offset, d.m, ...d.batch];
+  if (d.n !== 1) return 1;
+  return ([8, 2] as const).find((width) => steps.every((step) => step % width === 0)) ?? 1;
 }
 
 /** For the printed plan and `detail` of a launch. */

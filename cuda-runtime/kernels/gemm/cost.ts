@@ -1,6 +1,5 @@
-/** @file Predicted time of a product by one kernel of the table. A model of the machine, not a fit: it orders rows. */
+/** @file Predicted time of a product by one kernel of the table: what the kernel is chosen by, and what the plan prints. */
 
-import { launchMicroseconds, memoryLatency, type Rates, ratesOf } from "../../cost/rates.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import {
@@ -26,6 +25,9 @@ export interface GemmSize {
   readonly outputBytes: number;
   /** How many times the bytes of the output its stores take: 1 where they are whole lines, in order. */
   readonly storeFactor: number;
+  /** Neighbours of the output that lie so that they can be stored at once. */
+  readonly storeWidth: 8 | 2 | 1;
+  readonly residualBytes: number;
   /** Bytes that rows of the operands are aligned to: 16 or fewer. */
   readonly aGrain: number;
   readonly bGrain: number;
@@ -34,73 +36,93 @@ export interface GemmSize {
   readonly sharedB: boolean;
 }
 
+/** Of kernels that mma.sync or CUDA cores compute, beside a launch: their own start, before anything is asked for. */
+const startMicroseconds = 0.9;
 /** Clocks before a kernel's first multiply and after its last. */
 const fillClocks = 1500;
 /**
  * Of the kernels that the copy engine feeds, as they come out on an H200 over 26 shapes (bench/gpu/gemm.ts --sweep):
- * FLOP a clock; bytes a clock that one multiprocessor gets from L2 while all of them ask; clocks of a step along k beside
- * its products, of a tile's end, and of that for an element; of a launch, and until the first tile is there; the share of
- * DRAM's rate that few long rows get.
+ * the share of wgmma's rate; clocks of a step along k beside its products, of a tile's end, and of that for an element;
+ * until the first tile is there, beside the launch; the share of DRAM's rate that few long rows get.
  */
 const hopper = {
-  tensor: 3520,
-  fetch: 45,
+  efficiency: 0.977,
   step: 235,
   end: 1200,
   endOfElement: 0.22,
-  start: 2000,
+  start: 75,
   dramShare: 0.7,
 } as const;
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
+/**
+ * Clocks of a multiprocessor for a result, tails of tiles included, by neighbours stored at once: on an H200
+ * (bench/results/gpu-gemm.json).
+ */
+const storeClocks = {
+  tensor: { 8: 0.06, 2: 0.26, 1: 0.4 },
+  // Few warps store what many tiles' products wait for; the model of these kernels has the usual end in it.
+  hopper: { 8: 0, 2: 0.6, 1: 0.95 },
+} as const;
+
 /** Of the launch alone: without the sum of its splits, and what packing operands takes. */
 export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
-  const rates = ratesOf(target);
-  const compute = computeClocks(row, size, splits, target, rates);
-  const memory = dramClocks(size, target, rates);
-  if (row.kind === "hopper") {
-    const copied = hopper.start + memory / hopper.dramShare;
-    return Math.max(compute, copied) / (rates.gigahertz * 1e3);
+  const product = productMicroseconds(row, size, splits, target);
+  // The kernels of few rows wait for their operands alone.
+  if (row.kind !== "tensor" && row.kind !== "hopper") return product;
+  const perProcessor = Math.ceil(blocksOf(size, row.m, row.n, splits) / target.multiprocessors);
+  const results = perProcessor * row.m * row.n;
+  if (splits === 1) {
+    const clocks = results * storeClocks[row.kind][size.storeWidth];
+    return product + clocks / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
   }
-  const clocks = Math.max(compute, memory);
-  const measured = row.kind === "tensor" && target.computeCapability >= 90 ? row.onHopper : 1;
-  return launchMicroseconds + (measured * (clocks + fillClocks)) / (rates.gigahertz * 1e3);
+  // Partial sums lie in rows of n: whole lines of them are in the model.
+  const clocks = size.n % 8 === 0 ? 0 : results * storeClocks[row.kind][size.n % 2 === 0 ? 2 : 1];
+  return product + clocks / target.clocksPerMicrosecond;
 }
 
-function computeClocks(
-  row: GemmRow,
-  size: GemmSize,
-  splits: number,
-  target: PlanTarget,
-  rates: Rates,
-): number {
+function productMicroseconds(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
+  const { launchMicroseconds, clocksPerMicrosecond } = target;
+  const compute = computeClocks(row, size, splits, target);
+  const memory = dramClocks(size, target);
+  if (row.kind === "hopper") {
+    const clocks = hopper.start + Math.max(compute, memory / hopper.dramShare);
+    return launchMicroseconds + clocks / clocksPerMicrosecond;
+  }
+  const clocks = Math.max(compute, memory);
+  const measured = row.kind === "tensor" ? (row.measured[target.architecture] ?? 1) : 1;
+  return launchMicroseconds + startMicroseconds + (measured * (clocks + fillClocks)) / clocksPerMicrosecond;
+}
+
+function computeClocks(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
   switch (row.kind) {
     case "tensor":
-      return tensorClocks(row, size, splits, target, rates);
+      return tensorClocks(row, size, splits, target);
     case "hopper":
       return hopperClocks(row, size, splits, target);
     case "simt":
-      return simtClocks(row, size, splits, target, rates);
+      return simtClocks(row, size, splits, target);
     case "skinny":
-      return skinnyClocks(row, size, splits, target, rates);
+      return skinnyClocks(row, size, splits, target);
   }
 }
 
 /** Everything read once and written once. */
-function dramClocks({ m, n, k, batch, type, ...size }: GemmSize, target: PlanTarget, rates: Rates): number {
+function dramClocks({ m, n, k, batch, type, ...size }: GemmSize, target: PlanTarget): number {
   const bytes = elementBytes(type);
   const a = m * k * bytes * (size.sharedA ? 1 : batch);
   const b = n * k * bytes * (size.sharedB ? 1 : batch);
-  return (a + b + m * n * batch * size.outputBytes) / (rates.dram * target.multiprocessors);
+  return (a + b + m * n * batch * size.outputBytes) / (target.bytesPerClock.dram * target.multiprocessors);
 }
 
-/** Partial sums written and read again, mostly in L2, and a second launch. */
+/** Partial sums written and read again, in L2 where it holds them, and a second launch. */
 export function splitMicroseconds(size: GemmSize, splits: number, target: PlanTarget): number {
-  const rates = ratesOf(target);
   const bytes = 2 * splits * size.m * size.n * size.batch * 4;
-  const clocks = bytes / (rates.l2 * target.multiprocessors) + memoryLatency;
-  return launchMicroseconds + clocks / (rates.gigahertz * 1e3);
+  const latency = target.memoryLatencyClocks / target.clocksPerMicrosecond;
+  const { l2, dram } = target.bandwidth;
+  const rate = bytes / 2 <= target.l2Bytes ? l2 : dram;
+  return target.launchMicroseconds + startMicroseconds + bytes / rate + latency;
 }
 
 function blocksOf(size: GemmSize, m: number, n: number, splits: number): number {
@@ -109,24 +131,17 @@ function blocksOf(size: GemmSize, m: number, n: number, splits: number): number 
 
 /** Blocks that run at once on one multiprocessor. */
 export function residentBlocks(row: TensorRow, target: PlanTarget): number {
-  const reserved = 1024;
-  const byShared = Math.floor((target.sharedBytesPerBlock + reserved) / (sharedBytesOf(row) + reserved));
-  const byThreads = Math.floor(ratesOf(target).threads / threadsOf(row));
+  const byShared = Math.floor(target.sharedBytes / (sharedBytesOf(row) + target.reservedSharedBytes));
+  const byThreads = Math.floor(target.threads / threadsOf(row));
   return Math.max(1, Math.min(row.occupancy, byShared, byThreads));
 }
 
-function tensorClocks(
-  row: TensorRow,
-  size: GemmSize,
-  splits: number,
-  target: PlanTarget,
-  rates: Rates,
-): number {
+function tensorClocks(row: TensorRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const resident = residentBlocks(row, target);
   const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
-  const epilogue = epilogueClocks(row, size, rates);
+  const epilogue = epilogueClocks(row, size, target);
   const wave = (blocks: number) =>
-    steps * stepClocksOf(row, size, blocks, rates) + blocks * epilogue + memoryLatency;
+    steps * stepClocksOf(row, size, blocks, target) + blocks * epilogue + target.memoryLatencyClocks;
   return wavesOf(blocksOf(size, row.m, row.n, splits), resident, target, wave);
 }
 
@@ -144,17 +159,18 @@ function wavesOf(
 }
 
 /** One tile of k of `blocks` blocks that share a multiprocessor. */
-function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, rates: Rates): number {
+function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, target: PlanTarget): number {
+  const { flopPerClock, bytesPerClock, memoryLatencyClocks } = target;
   const isFloat = row.arithmetic === "tf32";
   const bytes = isFloat ? 4 : 2;
   const flops = 2 * row.m * row.n * row.k;
-  const multiply = flops / (isFloat ? rates.tensor / 2 : rates.tensor);
+  const multiply = flops / (isFloat ? flopPerClock.tf32 : flopPerClock.half);
   const fragments = (threadsOf(row) / 32) * (row.warpM + row.warpN) * row.k * bytes;
   const writes = row.k * bytes * (row.m * writeCost(row, size.aGrain) + row.n * writeCost(row, size.bGrain));
   const shared = (fragments + writes) / 128;
-  const fetch = stageBytes(row) / rates.l2;
+  const fetch = stageBytes(row) / bytesPerClock.l2;
   const inFlight = Math.max(1, row.stages - 1);
-  const latency = row.odd ? memoryLatency : memoryLatency / inFlight;
+  const latency = row.odd ? memoryLatencyClocks : memoryLatencyClocks / inFlight;
   return Math.max(
     blocks * multiply * 1.05,
     blocks * shared * 1.1,
@@ -169,14 +185,15 @@ function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: Pl
   const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
   const tiles = blocksOf(size, row.m, row.n, splits);
   const rounds = Math.ceil(tiles / target.multiprocessors);
-  const multiply = (2 * row.m * row.n * row.k) / hopper.tensor;
-  const fetch = (stageBytes(row) * Math.min(1, tiles / target.multiprocessors)) / hopper.fetch;
+  const multiply = (2 * row.m * row.n * row.k) / (hopper.efficiency * target.flopPerClock.wgmma);
+  const share = Math.min(1, tiles / target.multiprocessors);
+  const fetch = (stageBytes(row) * share) / target.bytesPerClock.copyEngine;
   const product = steps * Math.max(multiply + hopper.step, fetch);
   const elements = (row.m * row.n) / (row.together ? 2 : 1);
   const end = hopper.end + (hopper.endOfElement * elements * size.outputBytes * size.storeFactor) / 2;
   // Groups that take turns: one multiplies while the other stores.
   const perTile = row.together ? product + end : Math.max(product, (product + end) / 2);
-  return rounds * perTile + (row.together ? 0 : end) + hopper.start;
+  return rounds * perTile + (row.together ? 0 : end);
 }
 
 /** Small copies take as many instructions as large ones. */
@@ -184,33 +201,31 @@ function writeCost(row: TensorRow, grain: number): number {
   return row.odd ? 6 : 16 / grain;
 }
 
-function epilogueClocks(row: TensorRow, size: GemmSize, rates: Rates): number {
+function epilogueClocks(row: TensorRow, size: GemmSize, { bytesPerClock }: PlanTarget): number {
   const staged = (row.m * row.n * 4 * 3) / 128;
-  return staged + (row.m * row.n * size.outputBytes * size.storeFactor) / rates.l2 + 200;
+  return staged + (row.m * row.n * size.outputBytes * size.storeFactor) / bytesPerClock.l2 + 200;
 }
 
-function simtClocks(row: SimtRow, size: GemmSize, splits: number, target: PlanTarget, rates: Rates): number {
+function simtClocks(row: SimtRow, size: GemmSize, splits: number, target: PlanTarget): number {
+  const { flopPerClock, memoryLatencyClocks } = target;
   const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
-  const multiply = (2 * row.m * row.n * row.k) / (rates.simt * row.efficiency);
-  const wave = (blocks: number) => steps * Math.max(blocks * multiply, multiply + 400) + memoryLatency;
+  const multiply = (2 * row.m * row.n * row.k) / (flopPerClock.cuda * row.efficiency);
+  const wave = (blocks: number) => steps * Math.max(blocks * multiply, multiply + 400) + memoryLatencyClocks;
   return wavesOf(blocksOf(size, row.m, row.n, splits), row.occupancy, target, wave);
 }
 
 /** Loads in flight bound it: four of each lane at a time. */
-function skinnyClocks(
-  row: SkinnyRow,
-  size: GemmSize,
-  splits: number,
-  target: PlanTarget,
-  rates: Rates,
-): number {
+function skinnyClocks(row: SkinnyRow, size: GemmSize, splits: number, target: PlanTarget): number {
+  const { flopPerClock, bytesPerClock, memoryLatencyClocks } = target;
   const { columns, threads, width } = skinnyShape(row, size.type);
   const lanes = row.along === "k" ? 32 * width : (threads * width) / columns;
   const rounds = Math.ceil(Math.ceil(size.k / splits) / (4 * lanes));
-  const resident = Math.floor(rates.threads / threads / (row.rows > 1 ? 2 : 1));
+  const resident = Math.floor(target.threads / threads / (row.rows > 1 ? 2 : 1));
   const bytes = elementBytes(size.type);
   // Every element of b is converted and multiplied by each row.
-  const perBlock = columns * 4 * lanes * Math.max(bytes / rates.dram, (2 * row.rows + 3) / rates.simt);
-  const wave = (blocks: number) => rounds * Math.max(blocks * perBlock, memoryLatency * 0.8) + memoryLatency;
+  const perBlock =
+    columns * 4 * lanes * Math.max(bytes / bytesPerClock.dram, (2 * row.rows + 3) / flopPerClock.cuda);
+  const wave = (blocks: number) =>
+    rounds * Math.max(blocks * perBlock, memoryLatencyClocks * 0.8) + memoryLatencyClocks;
   return wavesOf(blocksOf(size, row.rows, columns, splits), resident, target, wave);
 }

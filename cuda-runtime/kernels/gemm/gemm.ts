@@ -2,12 +2,12 @@
 import { minOf } from "../../../src/ir/lists.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import type { Launch, PlanTarget } from "../../ir/step.ts";
-import { bytesOfType, type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
-import { elementCount, sliced, type View } from "../../ir/view.ts";
-import { type Choice, chooseGemm, describeChoice } from "./choose.ts";
+import { type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
+import { type Accepts, type Choice, chooseGemm, describeChoice } from "./choose.ts";
+import { packedOperand } from "./pack.ts";
 import { gemmParams, hopperParams, partialProblem, workspaceOperand } from "./params.ts";
-import { productMicroseconds } from "./predict.ts";
-import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
+import { type GemmRequest, type Problem, problemOf } from "./problem.ts";
 import { type GemmRow, hopperThreads, kernelOf, sharedBytesOf, skinnyShape, threadsOf } from "./table.ts";
 
 export type { GemmRequest } from "./problem.ts";
@@ -21,11 +21,7 @@ const sumThreads = 256;
  * any strides. Operands without a unit stride, or badly aligned ones, may be packed first. `accepts` narrows the
  * choice of kernels, for measurements and tests.
  */
-export function emitGemm(
-  emitter: Emitter,
-  request: GemmRequest,
-  accepts?: (choice: Choice) => boolean,
-): void {
+export function emitGemm(emitter: Emitter, request: GemmRequest, accepts?: Accepts): void {
   const { a, b, to } = request;
   if (elementCount(to.shape) === 0) return;
   if (a.type !== b.type || !isFloatStorage(a.type)) {
@@ -34,27 +30,22 @@ export function emitGemm(
   emitProblem(emitter, problemOf(request), a.type, accepts);
 }
 
-function emitProblem(
-  emitter: Emitter,
-  problem: Problem,
-  type: FloatStorage,
-  accepts?: (choice: Choice) => boolean,
-): void {
+function emitProblem(emitter: Emitter, problem: Problem, type: FloatStorage, accepts?: Accepts): void {
   if (problem.batch.length > maxBatchAxes) return emitSlices(emitter, problem, type);
-  const choice = chooseGemm(problem, {
+  const { launch: choice } = chooseGemm(problem, {
     type,
     tf32: emitter.tf32,
     target: emitter.target,
     isConstant: ({ view }) => emitter.isConstant(view),
     accepts,
   });
-  const { m, n, k } = choice.problem;
+  const { m, n } = choice.problem;
   launchChoice(emitter, type, {
     ...choice,
     problem: {
       ...choice.problem,
-      a: choice.packA ? packedOperand(emitter, choice.problem, choice.problem.a, m, k) : choice.problem.a,
-      b: choice.packB ? packedOperand(emitter, choice.problem, choice.problem.b, n, k) : choice.problem.b,
+      a: choice.packA ? packedOperand(emitter, choice.problem, choice.problem.a, m) : choice.problem.a,
+      b: choice.packB ? packedOperand(emitter, choice.problem, choice.problem.b, n) : choice.problem.b,
     },
   });
 }
@@ -73,34 +64,6 @@ function emitSlices(emitter: Emitter, problem: Problem, type: FloatStorage): voi
     const slice = { a: at(a), b: at(b), d: at(d), residual: residual && at(residual) };
     emitProblem(emitter, { ...problem, ...slice, batch: batch.toSpliced(axis, 1) }, type);
   }
-}
-
-/** Rows along k, each at a multiple of 16 bytes. Kernels do not read what lies between them. */
-function packedOperand(
-  emitter: Emitter,
-  { batch }: Problem,
-  operand: Operand,
-  outer: number,
-  k: number,
-): Operand {
-  const { view } = operand;
-  const axes = [...batch.keys()].filter((axis) => operand.batch[axis] !== 0);
-  const sizes = axes.map((axis) => batch[axis] ?? 1);
-  const perRow = 16 / bytesOfType(view.type);
-  const padded = Math.ceil(k / perRow) * perRow;
-  const memory = emitter.temporary(view.type, [...sizes, outer, padded]);
-  const from: View = {
-    ...view,
-    shape: [...sizes, outer, k],
-    strides: [...axes.map((axis) => operand.batch[axis] ?? 0), operand.outer, operand.k],
-  };
-  const to = sliced(memory, memory.shape.length - 1, 0, k);
-  emitter.copy(from, to);
-  const strides = batch.map((_, axis) => {
-    const kept = axes.indexOf(axis);
-    return kept < 0 ? 0 : (to.strides[kept] ?? 0);
-  });
-  return { view: to, outer: padded, k: 1, batch: strides };
 }
 
 function launchChoice(emitter: Emitter, type: FloatStorage, choice: Choice): void {
@@ -142,7 +105,7 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
     reads: readsOf(problem, [problem.a.view, problem.b.view]),
     writes: [problem.d.view],
     flops: 2 * m * n * k * products,
-    predictedMicroseconds: productMicroseconds(choice, target),
+    predictedMicroseconds: choice.productMicroseconds,
     detail: describeChoice(choice),
   };
 }

@@ -1,4 +1,5 @@
 /** @file The kernels for products, one row each: what gemm.cu, gemm-bf16.cu, gemm-tf32.cu, gemm-hopper.cu and gemm-plain.cu instantiate. */
+import type { ArchitectureName } from "../../../src/hardware/architectures.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 
 /** One letter an operand: "k" where its unit stride is along k, else the other axis. */
@@ -23,9 +24,11 @@ export interface TensorRow {
   readonly layouts: readonly Layout[];
   /** Rows of halves at any even address; else at multiples of 4 bytes. */
   readonly odd: boolean;
-  readonly minimumArch: number;
-  /** Time on an H200 over the time that cost.ts would predict: geometric mean over 20 shapes (bench/gpu/gemm.ts --sweep). */
-  readonly onHopper: number;
+  /**
+   * Time over that which cost.ts would predict, where somebody measured: on an H200, the geometric mean over 20 shapes
+   * (bench/gpu/gemm.ts --sweep).
+   */
+  readonly measured: Readonly<Partial<Record<ArchitectureName, number>>>;
 }
 
 /** wgmma, fed by the copy engine: halves, both operands along k, rows at multiples of 16 bytes. One block a multiprocessor. */
@@ -74,11 +77,10 @@ function tensor(
   arithmetic: Arithmetic,
   sizes: Sizes,
   layouts: readonly Layout[],
-  onHopper: number,
+  hopper: number,
   odd = false,
 ): TensorRow {
   const [m, n, k, warpM, warpN, stages, occupancy] = sizes;
-  const minimumArch = arithmetic === "half" ? 75 : 80;
   const tile = `t${m}x${n}x${k}`;
   return {
     kind: "tensor",
@@ -93,8 +95,7 @@ function tensor(
     occupancy,
     layouts,
     odd,
-    minimumArch,
-    onHopper,
+    measured: { hopper },
   };
 }
 

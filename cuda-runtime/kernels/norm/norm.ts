@@ -4,7 +4,7 @@ import type { Emitter } from "../../ir/emitter.ts";
 import { ParamWriter } from "../../ir/params.ts";
 import { isFloatStorage, type StorageType, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
-import { rowLaunch, rowMicroseconds, widthOf } from "./rows.ts";
+import { chooseRows, widthOf } from "./rows.ts";
 
 /** Bytes of `RowNormParams` in rows.cuh. */
 export const rowNormBytes = 120;
@@ -36,11 +36,18 @@ export function emitRowNorm(emitter: Emitter, request: RowNormRequest): void {
   if (rows * cols === 0) return;
   if (!isFloatStorage(x.type)) throw new TypeError(`tc-lint bug: rows of ${x.type} are not normalized`);
   const width = widthOf(cols, [x, y, skip, skipBias, scale, bias, sum]);
-  const { detail, ...launch } = rowLaunch("rownorm", x.type, { rows, cols, width }, emitter.target);
   const stride = (view: View | undefined) => view?.strides[0] ?? 0;
   const given = [x, skip, skipBias, scale, bias].filter((view) => view !== undefined);
   const written = [y, sum, mean, invStd].filter((view) => view !== undefined);
-  const { entry, grid, block } = launch;
+  const size = { rows, cols, width };
+  const { launch, microseconds } = chooseRows(
+    "rownorm",
+    x.type,
+    size,
+    [...given, ...written],
+    emitter.target,
+  );
+  const { entry, grid, block, detail } = launch;
   emitter.launch({
     kernel: { kind: "built", family: "norm", entry },
     grid,
@@ -62,7 +69,7 @@ export function emitRowNorm(emitter: Emitter, request: RowNormRequest): void {
       .done(),
     reads: given,
     writes: written,
-    predictedMicroseconds: rowMicroseconds({ rows, cols, width }, [...given, ...written], emitter.target),
+    predictedMicroseconds: microseconds,
     detail,
   });
 }

@@ -1,7 +1,7 @@
 /** @file Work on rows that stay in registers: which form of a kernel takes them. Normalizations and softmax share it. */
 
+import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
-import { ratesOf } from "../../cost/rates.ts";
 import type { Dim3, PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import { alignmentOf, type View } from "../../ir/view.ts";
@@ -58,14 +58,38 @@ interface Rows {
   readonly width: RowWidth;
 }
 
-/** `rows` and `cols` at least 1. */
-export function rowLaunch(
+/**
+ * Every form that holds such rows, the best suited first: the model knows no other difference between them than whether rows
+ * stay in registers. `rows` and `cols` at least 1; `views` are read or written.
+ */
+export function rowCandidates(
+  kernel: string,
+  type: FloatStorage,
+  rows: Rows,
+  views: readonly View[],
+  target: PlanTarget,
+): Candidate<RowLaunch>[] {
+  const bytes = bytesMoved(views);
+  return [...formsFor(rows, target), undefined].map((form) => ({
+    launch: launchOf(kernel, type, rows, form, target),
+    microseconds: rowMicroseconds(rows, form, bytes, target),
+  }));
+}
+
+/** Of `rowCandidates`. */
+export function chooseRows(...wanted: Parameters<typeof rowCandidates>): Candidate<RowLaunch> {
+  const best = cheapest(rowCandidates(...wanted));
+  if (best === undefined) throw new Error("tc-lint bug: no kernel takes these rows");
+  return best;
+}
+
+function launchOf(
   kernel: string,
   type: FloatStorage,
   { rows, cols, width }: Rows,
+  form: FormRow | undefined,
   target: PlanTarget,
 ): RowLaunch {
-  const form = formOf(rows, cols, width, target);
   const entry = `${kernel}_${typeNames[type]}_w${width}_${form?.name ?? "long"}`;
   const detail = `${rows}x${cols}`;
   if (form === undefined) return { entry, grid: [rows, 1, 1], block: [longThreads, 1, 1], detail };
@@ -78,35 +102,33 @@ export function rowLaunch(
   return { entry, grid: [Math.ceil(rows / inBlock), 1, 1], block: [32, inBlock, 1], detail };
 }
 
-/** Predicted, of a launch that reads and writes the views. */
-export function rowMicroseconds(
-  { rows, cols, width }: Rows,
-  views: readonly View[],
+function rowMicroseconds(
+  { rows, width }: Rows,
+  form: FormRow | undefined,
+  bytes: number,
   target: PlanTarget,
 ): number {
-  const isLong = formOf(rows, cols, width, target) === undefined;
-  const bytes = bytesMoved(views);
-  const pass = passMicroseconds({ bytes, passes: passes[isLong ? "long" : width] }, target);
+  const pass = passMicroseconds({ bytes, passes: passes[form === undefined ? "long" : width] }, target);
   const clocks = (rows / target.multiprocessors) * rowClocks;
   const wait = (waitMicroseconds * bytes) / (bytes + fewBytes);
-  return pass + clocks / (ratesOf(target).gigahertz * 1000) + wait;
+  return pass + clocks / target.clocksPerMicrosecond + wait;
 }
 
 /**
- * The form that leaves the fewest bytes in flight unasked for: many rows take few threads with many elements each, few
- * rows many threads. Undefined for rows that no form holds.
+ * Those that hold the row, first the one that leaves the fewest bytes in flight unasked for: many rows take few threads with
+ * many elements each, few rows many threads.
  */
-function formOf(rows: number, cols: number, width: RowWidth, target: PlanTarget): FormRow | undefined {
+function formsFor({ rows, cols, width }: Rows, target: PlanTarget): readonly FormRow[] {
   const fitting = forms.filter((form) => {
     const threads = form.threads === "warp" ? 32 : form.threads;
     return form.widths.includes(width) && cols <= threads * form.chunks * chunkElements;
   });
   const isFew = rows <= 2 * target.multiprocessors;
   const warps = fitting.filter(({ threads }) => threads === "warp");
-  const [first] = warps;
-  if (first !== undefined && (!isFew || first.chunks === 1)) return first;
   const blocks = fitting.filter(({ threads }) => threads !== "warp");
-  return (isFew ? blocks[0] : blocks.at(-1)) ?? first;
+  const [first] = warps;
+  if (first !== undefined && (!isFew || first.chunks === 1)) return [...warps, ...blocks];
+  return [...(isFew ? blocks : blocks.toReversed()), ...warps];
 }
 
 /** `views` are [rows, cols] with contiguous columns. */

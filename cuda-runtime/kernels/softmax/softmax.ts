@@ -5,7 +5,7 @@ import { ParamWriter } from "../../ir/params.ts";
 import { isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import { elementCount, permuted, reshaped, type View } from "../../ir/view.ts";
 import { axesOf } from "../norm/axes.ts";
-import { rowLaunch, rowMicroseconds, widthOf } from "../norm/rows.ts";
+import { chooseRows, widthOf } from "../norm/rows.ts";
 
 /** Bytes of `RowSoftmaxParams` and `AxisSoftmaxParams` in softmax.cu. */
 export const rowSoftmaxBytes = 40;
@@ -55,7 +55,9 @@ function emitRowSoftmax(emitter: Emitter, request: SoftmaxRequest, { x, y }: Row
   const [rows = 1, cols = 1] = x.shape;
   if (!isFloatStorage(x.type)) throw new TypeError(`tc-lint bug: no softmax of ${x.type}`);
   const width = widthOf(cols, [x, y]);
-  const { entry, grid, block, detail } = rowLaunch("softmax", x.type, { rows, cols, width }, emitter.target);
+  const size = { rows, cols, width };
+  const { launch, microseconds } = chooseRows("softmax", x.type, size, [x, y], emitter.target);
+  const { entry, grid, block, detail } = launch;
   emitter.launch({
     kernel: { kind: "built", family: "softmax", entry },
     grid,
@@ -69,7 +71,7 @@ function emitRowSoftmax(emitter: Emitter, request: SoftmaxRequest, { x, y }: Row
       .done(),
     reads: [request.x],
     writes: [request.y],
-    predictedMicroseconds: rowMicroseconds({ rows, cols, width }, [x, y], emitter.target),
+    predictedMicroseconds: microseconds,
     detail,
   });
 }

@@ -1,11 +1,13 @@
 /** @file Copies between views: a chain where both sides run along the same memory, else tiles through shared memory. */
+import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
 import { collapseAxes } from "../../ir/collapse.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { load } from "../../ir/expr-build.ts";
 import { type ParamBlock, ParamWriter } from "../../ir/params.ts";
+import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type StorageType } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
-import { compileChain } from "../../ptx/compile.ts";
+import { chainMicroseconds, compileChain } from "../../ptx/compile.ts";
 
 export const transposeFamily = "transpose";
 
@@ -98,6 +100,14 @@ export function tileParams(plan: TilePlan, from: View, to: View): ParamBlock {
 
 function tilesOf(size: number): number {
   return Math.ceil(size / tileSize);
+}
+
+/** What `copyViews` would launch is predicted to take; 0 for no elements. The views' buffers need not exist, but differ. */
+export function copyMicroseconds(from: View, to: View, target: PlanTarget): number {
+  if (elementCount(to.shape) === 0) return 0;
+  if (entryOf(from.type, to.type) !== undefined && tilePlan(from, to) !== undefined)
+    return passMicroseconds({ bytes: bytesMoved([from, to]) }, target);
+  return chainMicroseconds({ shape: to.shape, outputs: [{ expr: load(from), to }] }, target);
 }
 
 /** Writes `from` into `to`, views of one shape; converts as ONNX's Cast does. */

@@ -11,19 +11,11 @@ import {
   type Operands,
 } from "../../../bench/gpu/operations.ts";
 import { bytesMoved, passMicroseconds, predictedMicroseconds } from "../../../cuda-runtime/cost/predict.ts";
-import { dramRateOf } from "../../../cuda-runtime/cost/rates.ts";
-import type { Action, PlanTarget } from "../../../cuda-runtime/ir/step.ts";
+import type { Action } from "../../../cuda-runtime/ir/step.ts";
 import { h200 } from "../../../cuda-runtime/ir/step.ts";
 import { emitGather } from "../../../cuda-runtime/kernels/movement/gather.ts";
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
-import { targetOfGpu } from "../../../src/cli/gpu-roofline.ts";
-import { findGpu } from "../../../src/hardware/gpus.ts";
-
-function gpuTarget(id: string): PlanTarget {
-  const row = findGpu(id);
-  if (row === undefined) throw new Error(`no row ${id}`);
-  return targetOfGpu(row);
-}
+import { machineNamed } from "../../../src/hardware/machine.ts";
 
 function actionsOf(emit: (set: Operands) => void, target = h200): Action[] {
   const set = new DraftOperands(target);
@@ -66,7 +58,7 @@ describe("predicted time", () => {
   });
 
   it.each(Object.entries(operations))("of a %s grows as GPUs get smaller", (_, emit) => {
-    const times = ["h200", "a100", "l4"].map((id) => microsecondsOf(emit, gpuTarget(id)));
+    const times = ["h200", "a100", "l4"].map((id) => microsecondsOf(emit, machineNamed(id)));
     const [large = 0, middle = 0, small = 0] = times;
     expect(middle).toBeGreaterThan(large);
     expect(small).toBeGreaterThan(1.5 * middle);
@@ -112,8 +104,8 @@ describe("a pass over memory", () => {
   it("takes a launch, and its bytes at what the GPU's memory reaches", () => {
     const [small = 0, large = 0] = [0, 1e9].map((bytes) => passMicroseconds({ bytes }, h200));
     expect(small).toBeGreaterThan(0.5);
-    expect(large - small).toBeCloseTo(1e9 / dramRateOf(h200));
-    expect(dramRateOf(gpuTarget("l4")) / dramRateOf(gpuTarget("h200"))).toBeCloseTo(300 / 4800);
+    expect(large - small).toBeCloseTo(1e9 / h200.bandwidth.dram);
+    expect(machineNamed("l4").bandwidth.dram / h200.bandwidth.dram).toBeCloseTo(300 / 4800);
   });
 
   it("is what launches without a model of their own are taken for", () => {

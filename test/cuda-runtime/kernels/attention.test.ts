@@ -1,4 +1,5 @@
 /** @file Attention: choice of tiles, packing of parameters, what the launches read and write. */
+
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
@@ -11,12 +12,19 @@ import {
   emitScores,
   unlimited,
 } from "../../../cuda-runtime/kernels/attention/attention.ts";
-import { chooseSplits, chooseTile, tensorTiles } from "../../../cuda-runtime/kernels/attention/tiles.ts";
+import {
+  type AttentionChoice,
+  chooseAttention,
+  fittingTiles,
+} from "../../../cuda-runtime/kernels/attention/choose.ts";
+import type { AttentionWork } from "../../../cuda-runtime/kernels/attention/cost.ts";
+import { tensorTiles } from "../../../cuda-runtime/kernels/attention/tiles.ts";
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../../cuda-runtime/plan/emitter.ts";
+import { machineNamed } from "../../../src/hardware/machine.ts";
 
-const turing = { computeCapability: 75, multiprocessors: 40, sharedBytesPerBlock: 65_536 };
-const ada = { computeCapability: 89, multiprocessors: 128, sharedBytesPerBlock: 101_376 };
+const turing = machineNamed("t4");
+const ada = machineNamed("rtx4090");
 
 function source(name: string): string {
   return readFileSync(new URL(`../../../cuda-runtime/kernels/attention/${name}`, import.meta.url), "utf8");
@@ -81,37 +89,42 @@ describe("tiles of attention", () => {
     for (const target of [h200, ada, turing]) {
       for (const isMasked of [false, true]) {
         for (const dim of [8, 33, 64, 72, 128, 200, 256]) {
-          const tile = chooseTile({ blocks: 64, queries: 500, keys: 500, dim, isMasked }, target);
-          if (tile === undefined) continue;
-          expect(tile.headDim).toBeGreaterThanOrEqual(dim);
-          expect(tile.sharedBytes).toBeLessThanOrEqual(target.sharedBytesPerBlock);
+          for (const tile of fittingTiles({ dim, isMasked }, target)) {
+            expect(tile.headDim).toBeGreaterThanOrEqual(dim);
+            expect(tile.sharedBytes).toBeLessThanOrEqual(target.sharedBytesPerBlock);
+          }
         }
       }
     }
-    expect(chooseTile({ blocks: 8, queries: 64, keys: 64, dim: 256, isMasked: true }, h200)?.headDim).toBe(
-      256,
-    );
-    expect(
-      chooseTile({ blocks: 8, queries: 64, keys: 64, dim: 256, isMasked: true }, turing),
-    ).toBeUndefined();
+    expect(fittingTiles({ dim: 256, isMasked: true }, h200).map(({ headDim }) => headDim)).toEqual([256]);
+    expect(fittingTiles({ dim: 256, isMasked: true }, turing)).toEqual([]);
   });
 
   it("are larger where there is work for the whole GPU", () => {
-    const size = { queries: 2048, keys: 2048, dim: 64, isMasked: false };
-    expect(chooseTile({ ...size, blocks: 64 }, h200)?.queries).toBe(128);
-    expect(chooseTile({ ...size, blocks: 2 }, h200)?.queries).toBe(64);
+    const size = { queries: 2048, keys: 500, dim: 64 };
+    expect(chosen({ ...size, blocks: 64 }).tile.queries).toBe(128);
+    expect(chosen({ ...size, blocks: 2 }).tile.queries).toBe(64);
   });
 
   it("split keys for few queries alone", () => {
-    const size = { queries: 1, keys: 8192, dim: 128, isMasked: false };
-    const few = { ...size, blocks: 8 };
-    const tile = chooseTile(few, h200);
-    if (tile === undefined) throw new Error("no tile");
-    expect(chooseSplits(few, tile, h200)).toBe(16);
-    expect(chooseSplits({ ...size, blocks: 200 }, tile, h200)).toBe(1);
-    expect(chooseSplits({ ...few, keys: 300 }, tile, h200)).toBe(1);
+    const size = { queries: 1, keys: 8192, dim: 128 };
+    expect(chosen({ ...size, blocks: 8 }).splits).toBeGreaterThan(4);
+    expect(chosen({ ...size, blocks: 200 }).splits).toBe(1);
+    expect(chosen({ ...size, keys: 300, blocks: 8 }).splits).toBe(1);
   });
 });
+
+/** Of packed operands of halves, without masks, on an H200. */
+function chosen(size: Pick<AttentionWork, "blocks" | "queries" | "keys" | "dim">): AttentionChoice {
+  const { blocks, queries, keys, dim } = size;
+  const work: AttentionWork = {
+    ...{ ...size, isMasked: false, isCausal: false, partialFloats: dim + 2 },
+    ...{ inputBytes: 2 * blocks * (queries + 2 * keys) * dim, outputBytes: 2 * blocks * queries * dim },
+  };
+  const best = chooseAttention(work, fittingTiles(work, h200), h200);
+  if (best === undefined) throw new Error("no tile");
+  return best.launch;
+}
 
 describe("launches of attention", () => {
   it("pack the struct of params.cuh", () => {

@@ -17,11 +17,18 @@ function choice(
   return chooseDepthwise(
     {
       ...{ type: "float16", channels, filters: channels, batch, size: [1, size, size] },
-      ...{ kernel: [1, taps, taps], stride: [1, 1, 1], dilation: [1, 1, 1], alignment: 16, width: 8 },
+      ...{
+        kernel: [1, taps, taps],
+        stride: [1, 1, 1],
+        dilation: [1, 1, 1],
+        alignment: 16,
+        width: 8,
+        bytes: 1e6,
+      },
       ...changes,
     },
     h200,
-  );
+  ).launch;
 }
 
 describe("depthwise kernels", () => {

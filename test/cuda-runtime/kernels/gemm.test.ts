@@ -1,9 +1,10 @@
 /** @file Products of matrices: what is chosen, how it is normalised, and that parameters are where kernels read them. */
+
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { plainEpilogue } from "../../../cuda-runtime/ir/epilogue.ts";
-import { h200, type PlanTarget } from "../../../cuda-runtime/ir/step.ts";
+import { h200 } from "../../../cuda-runtime/ir/step.ts";
 import type { FloatStorage } from "../../../cuda-runtime/ir/storage.ts";
 import {
   elementCount,
@@ -19,6 +20,7 @@ import { genericParamsBytes } from "../../../cuda-runtime/kernels/gemm/generic.t
 import { gemmParamsBytes } from "../../../cuda-runtime/kernels/gemm/params.ts";
 import { problemOf } from "../../../cuda-runtime/kernels/gemm/problem.ts";
 import { entriesOf, sharedBytesOf } from "../../../cuda-runtime/kernels/gemm/table.ts";
+import { machineNamed } from "../../../src/hardware/machine.ts";
 import { attributesOf, Machine, nodeOf } from "../lower/movement-machine.ts";
 import { ProductContext, runProduct } from "../lower/product-machine.ts";
 
@@ -84,17 +86,13 @@ function linear(m: number, n: number, k: number, type: FloatStorage = "float16")
   });
 }
 
-const targets: readonly PlanTarget[] = [
-  { computeCapability: 75, multiprocessors: 40, sharedBytesPerBlock: 65_536 },
-  { computeCapability: 80, multiprocessors: 108, sharedBytesPerBlock: 166_912 },
-  { computeCapability: 86, multiprocessors: 82, sharedBytesPerBlock: 101_376 },
-  h200,
-  { computeCapability: 120, multiprocessors: 170, sharedBytesPerBlock: 101_376 },
-];
+const turing = machineNamed("t4");
+const targets = [turing, ...["a100", "rtx3090", "h200", "rtx5090"].map(machineNamed)];
 
 describe("choice", () => {
   test("large products take large tiles, small ones small tiles, single rows none", () => {
-    const rowOf = (m: number, n: number, k: number) => chooseGemm(linear(m, n, k), optionsOf("float16")).row;
+    const rowOf = (m: number, n: number, k: number) =>
+      chooseGemm(linear(m, n, k), optionsOf("float16")).launch.row;
     expect(rowOf(8192, 8192, 8192)).toMatchObject({ kind: "hopper", together: true });
     expect(rowOf(128, 768, 768)).toMatchObject({ kind: "hopper", m: 64 });
     expect(rowOf(1, 4096, 4096)).toMatchObject({ kind: "skinny", along: "k", wide: true, rows: 1 });
@@ -102,24 +100,22 @@ describe("choice", () => {
   });
 
   test("deep products of few tiles are split", () => {
-    expect(chooseGemm(linear(128, 128, 16_384), optionsOf("float16")).splits).toBeGreaterThan(4);
-    expect(chooseGemm(linear(4096, 4096, 512), optionsOf("float16")).splits).toBe(1);
+    expect(chooseGemm(linear(128, 128, 16_384), optionsOf("float16")).launch.splits).toBeGreaterThan(4);
+    expect(chooseGemm(linear(4096, 4096, 512), optionsOf("float16")).launch.splits).toBe(1);
   });
 
   test("FP32 without TF32 stays on CUDA cores, and so do halves that the GPU cannot multiply", () => {
     const kinds = (type: FloatStorage, more: Partial<ChooseOptions>) =>
-      chooseGemm(linear(512, 512, 512, type), optionsOf(type, more)).row;
+      chooseGemm(linear(512, 512, 512, type), optionsOf(type, more)).launch.row;
     expect(kinds("float32", {})).toMatchObject({ kind: "simt" });
     expect(kinds("float32", { tf32: true })).toMatchObject({ kind: "tensor", arithmetic: "tf32" });
-    const [turing] = targets;
-    if (turing === undefined) throw new Error("no target");
     expect(kinds("bfloat16", { target: turing })).toMatchObject({ kind: "simt" });
     expect(kinds("float16", { target: turing })).toMatchObject({ kind: "tensor" });
   });
 
   test("misaligned constants are packed; activations where that pays", () => {
     const choose = (m: number, n: number, k: number, isConstant: boolean) =>
-      chooseGemm(linear(m, n, k), optionsOf("float16", { isConstant: () => isConstant }));
+      chooseGemm(linear(m, n, k), optionsOf("float16", { isConstant: () => isConstant })).launch;
     expect(choose(1024, 1024, 1023, true)).toMatchObject({
       packA: true,
       packB: true,
@@ -149,12 +145,14 @@ describe("choice", () => {
             b: view([k, n], type, orderB),
             to: view([m, n], type),
           });
-          const { row, microseconds } = chooseGemm(problem, optionsOf(type, { tf32, target }));
+          const { launch, microseconds } = chooseGemm(problem, optionsOf(type, { tf32, target }));
+          const { row } = launch;
           expect(microseconds).toBeGreaterThan(0);
           if (row.kind !== "tensor" && row.kind !== "hopper") return;
           expect(sharedBytesOf(row)).toBeLessThanOrEqual(target.sharedBytesPerBlock);
-          const minimumArch = row.kind === "hopper" ? 90 : row.minimumArch;
-          expect(minimumArch).toBeLessThanOrEqual(target.computeCapability);
+          const { half, bf16, tf32: hasTf32, wgmma } = target.features;
+          const hasType = { float16: half, bfloat16: bf16, float32: hasTf32 }[type];
+          expect(row.kind === "hopper" ? wgmma : hasType).toBe(true);
         },
       ),
       { numRuns: 200 },

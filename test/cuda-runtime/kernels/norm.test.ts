@@ -7,7 +7,7 @@ import { channelsLastOrder, permuted, reshaped, type View } from "../../../cuda-
 import { axesNormBytes, emitAxesNorm, emitLrn, lrnBytes } from "../../../cuda-runtime/kernels/norm/axes.ts";
 import { emitGroupNorm, groupNormBytes } from "../../../cuda-runtime/kernels/norm/group.ts";
 import { rowNormBytes } from "../../../cuda-runtime/kernels/norm/norm.ts";
-import { rowLaunch } from "../../../cuda-runtime/kernels/norm/rows.ts";
+import { chooseRows } from "../../../cuda-runtime/kernels/norm/rows.ts";
 import {
   axisSoftmaxBytes,
   emitSoftmax,
@@ -28,6 +28,10 @@ function launchesOf(emit: (emitter: PlanEmitter) => void): Launch[] {
   return draft.finish().steps.flatMap(({ action }) => (action.kind === "launch" ? [action.launch] : []));
 }
 
+function view(type: StorageType, shape: readonly number[]): View {
+  return new PlanDraft().allocate("input", type, shape);
+}
+
 /** Memory that is not the same at every run. */
 function given(
   emitter: PlanEmitter,
@@ -46,7 +50,8 @@ const plainRows = { isRms: false, epsilon: 1e-5 } as const;
 
 describe("forms of rows", () => {
   const entry = (rows: number, cols: number, width: 8 | 1) =>
-    rowLaunch("rownorm", "float16", { rows, cols, width }, h200).entry;
+    chooseRows("rownorm", "float16", { rows, cols, width }, [view("float16", [rows, cols])], h200).launch
+      .entry;
 
   it("are entries of norm.cu and softmax.cu", () => {
     const names = new Set<string>();
@@ -74,9 +79,9 @@ describe("forms of rows", () => {
     expect(entry(100_000, 4096, 8)).toBe("rownorm_f16_w8_block4");
     expect(entry(100_000, 300, 1)).toBe("rownorm_f16_w1_block1");
     expect(entry(1, 100_000, 8)).toBe("rownorm_f16_w8_long");
-    expect(rowLaunch("softmax", "float32", { rows: 5, cols: 1025, width: 1 }, h200).block).toEqual([
-      160, 1, 1,
-    ]);
+    const odd = { rows: 5, cols: 1025, width: 1 } as const;
+    const { launch } = chooseRows("softmax", "float32", odd, [view("float32", [5, 1025])], h200);
+    expect(launch.block).toEqual([160, 1, 1]);
   });
 });
 

@@ -5,8 +5,8 @@ import { type Plan, PlanError, type PlanTarget } from "../../../cuda-runtime/ir/
 import { planModel } from "../../../cuda-runtime/plan/build.ts";
 import type { Precision } from "../../../cuda-runtime/plan/precision.ts";
 import { describePlan } from "../../../cuda-runtime/plan/print.ts";
-import { targetOfGpu } from "../../../src/cli/gpu-roofline.ts";
 import { findGpu } from "../../../src/hardware/gpus.ts";
+import { machineOf } from "../../../src/hardware/machine.ts";
 import { weightsOf } from "../../gpu/node-tests-data.ts";
 import { listModels, openZooModel, sizesFor } from "../../gpu/zoo-models.ts";
 import { sharedPath } from "../../shared.ts";
@@ -55,7 +55,7 @@ describe.skipIf(zoo === undefined)("plans of the zoo", () => {
 
   test.each(printed)("%s is planned alike for the H200 that the hardware table knows", (name) => {
     const row = findGpu("h200");
-    const target = row && targetOfGpu(row);
+    const target = row && machineOf(row);
     expect(describePlan(planOf(name, "fp16", target))).toBe(describePlan(planOf(name, "fp16")));
   });
 

@@ -1,4 +1,5 @@
 /** Emitted kernels: their texts through ptxas, what they depend on, and how chains are spread over threads. */
+
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +7,7 @@ import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { BinaryOp, CompareOp, Expr, ScalarType, UnaryOp } from "../../../cuda-runtime/ir/expr.ts";
 import * as build from "../../../cuda-runtime/ir/expr-build.ts";
-import { h200, type Launch, type PlanTarget } from "../../../cuda-runtime/ir/step.ts";
+import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
 import { type StorageType, storageTypes } from "../../../cuda-runtime/ir/storage.ts";
 import {
   type DeviceBuffer,
@@ -19,8 +20,9 @@ import {
 import { compileChain } from "../../../cuda-runtime/ptx/compile.ts";
 import { divisionBy } from "../../../cuda-runtime/ptx/fields.ts";
 import { floatFunctions } from "../../../cuda-runtime/ptx/operations.ts";
+import { machineNamed } from "../../../src/hardware/machine.ts";
 
-const turing: PlanTarget = { computeCapability: 75, multiprocessors: 40, sharedBytesPerBlock: 65_536 };
+const turing = machineNamed("t4");
 
 let buffers = 0;
 

@@ -18,7 +18,12 @@ import {
 import type { ConvChoice } from "../../../cuda-runtime/kernels/conv/choose.ts";
 import { type ConvRequest, emitConv } from "../../../cuda-runtime/kernels/conv/conv.ts";
 import { triple } from "../../../cuda-runtime/kernels/conv/spatial.ts";
-import { type ConvMath, type ConvTile, convTiles } from "../../../cuda-runtime/kernels/conv/table.ts";
+import {
+  type ConvMath,
+  type ConvTile,
+  convTiles,
+  isWgmma,
+} from "../../../cuda-runtime/kernels/conv/table.ts";
 import { emitConvTranspose } from "../../../cuda-runtime/kernels/conv/transposed.ts";
 import { type TileRow, tileRows } from "../../../cuda-runtime/kernels/depthwise/choose.ts";
 import { emitDepthwise } from "../../../cuda-runtime/kernels/depthwise/depthwise.ts";
@@ -60,8 +65,8 @@ interface Spec {
   readonly accepts?: (choice: ConvChoice) => boolean;
   /** The depthwise kernel that it is for. */
   readonly tile?: TileRow;
-  /** The only architecture that has the kernel. */
-  readonly arch?: number | undefined;
+  /** Skipped where the GPU has none. */
+  readonly needsWgmma?: boolean | undefined;
 }
 
 const storage: Readonly<Record<ConvMath, FloatStorage>> = {
@@ -128,10 +133,10 @@ function windowOf({ w, strides, dilations, pads }: Spec): WindowSpec {
 
 function check(spec: Spec): (harness: Harness) => void {
   return (harness) => {
-    const { math, groups = 1, layout = "nhwc", outputLayout = "nhwc", accepts, arch } = spec;
-    const { computeCapability } = harness.emitter.target;
-    if (arch !== undefined && arch !== computeCapability) {
-      console.log(`skipped: ${spec.name}: a kernel of sm_${arch}, this is sm_${computeCapability}`);
+    const { math, groups = 1, layout = "nhwc", outputLayout = "nhwc", accepts, needsWgmma } = spec;
+    const { architecture, features } = harness.emitter.target;
+    if (needsWgmma === true && !features.wgmma) {
+      console.log(`skipped: ${spec.name}: multiplies by wgmma, which ${architecture} does not have`);
       return;
     }
     const window = windowOf(spec);
@@ -219,7 +224,7 @@ function tileSpecs(tile: ConvTile): Spec[] {
     pads: [1, 1, 1, 1],
     affine: "bias",
     activation: activation("relu"),
-    arch: tile.arch,
+    needsWgmma: isWgmma(tile),
   };
   const accepts =
     (splits: number) =>

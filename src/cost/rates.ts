@@ -1,7 +1,11 @@
-/** @file A target's rates in the units the terms use: operations and bytes a microsecond. */
+/**
+ * @file What a target's data sheet promises, for one number format. The terms' coefficients were fitted as shares of these
+ * (docs/cost-model.md); what a GPU sustains is the runtime's question (`machineOf`).
+ */
+import { promisedBy } from "../hardware/machine.ts";
 import type { ComputeType, Target } from "../hardware/target.ts";
 
-export interface Machine {
+export interface Rates {
   readonly sms: number;
   /** Multiply-adds counted as two, of the whole GPU, by the datasheet. */
   readonly flops: number;
@@ -24,17 +28,18 @@ const standIns: Readonly<Record<ComputeType, readonly (keyof Target["gpu"]["tens
   fp32: [],
 };
 
-export function machineOf({ gpu }: Target, type: ComputeType): Machine {
-  const rate = standIns[type].map((each) => gpu.tensorTflops[each]).find((tflops) => tflops !== undefined);
-  const flops = (rate ?? gpu.cudaTflops) * 1e6;
+export function ratesOf({ gpu }: Target, type: ComputeType): Rates {
+  const promised = promisedBy(gpu);
+  const rate = standIns[type].map(promised.tensor).find((flops) => flops !== undefined);
+  const flops = rate ?? promised.cuda;
   return {
     sms: gpu.sms,
     flops,
-    flopsPerClock: flops / gpu.sms / gpu.clockMHz,
-    cudaFlops: gpu.cudaTflops * 1e6,
+    flopsPerClock: flops / gpu.sms / promised.clocks,
+    cudaFlops: promised.cuda,
     tensorCore: rate !== undefined,
-    dram: gpu.dramGBps * 1e3,
-    l2: gpu.l2GBps * 1e3,
+    dram: promised.dram,
+    l2: promised.l2,
     l2Bytes: gpu.l2Bytes,
   };
 }
@@ -43,7 +48,7 @@ export function machineOf({ gpu }: Target, type: ComputeType): Machine {
  * How much longer the K loop of a kernel takes that loads narrowly or gathers, so that an SM reaches only `perClock`
  * operations a clock. GPUs with slow Tensor Cores hide such loads behind them, so the factor is theirs, not the shape's.
  */
-export function slowdownAt(perClock: number, peakShare: number, machine: Machine): number {
+export function slowdownAt(perClock: number, peakShare: number, machine: Rates): number {
   return Math.max(1, (machine.flopsPerClock * peakShare) / perClock);
 }
 
@@ -57,7 +62,7 @@ export interface MemoryCoefficients {
 }
 
 /** Microseconds to move `bytes`, which stay in L2 from call to call while they fit. */
-export function memoryTime(bytes: number, machine: Machine, c: MemoryCoefficients): number {
+export function memoryTime(bytes: number, machine: Rates, c: MemoryCoefficients): number {
   const missing = 1 / (1 + ((c.l2Fill * machine.l2Bytes) / Math.max(bytes, 1)) ** 3);
   const l2 = bytes / (machine.l2 * c.l2Share);
   const dram = bytes / (machine.dram * c.dramShare);

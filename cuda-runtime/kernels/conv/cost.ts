@@ -1,0 +1,146 @@
+/**
+ * @file Predicted time of a convolution by one kernel: what the kernel is chosen by, and what the plan prints.
+ *
+ * A block's time is its products at the rate of the instructions, and what it costs to fetch; blocks share a
+ * multiprocessor as long as registers and shared memory allow.
+ */
+import { maxOf } from "../../../src/ir/lists.ts";
+import type { PlanTarget } from "../../ir/step.ts";
+import { type ConvMath, type ConvTile, elementBytes, isWgmma, sharedBytesOf, threadsOf } from "./table.ts";
+
+/** A convolution as a product: `rows` output positions times `filters` of each group, over `channels` × `taps`. */
+export interface ConvProblem {
+  readonly math: ConvMath;
+  readonly rows: number;
+  readonly filters: number;
+  readonly channels: number;
+  readonly groups: number;
+  readonly taps: number;
+  /** Of one read of x, and of writing y and reading a residual. */
+  readonly inputBytes: number;
+  readonly outputBytes: number;
+  /** Filters that a thread could store at once, were there as many. */
+  readonly storeWidth: 8 | 2 | 1;
+}
+
+/** How a kernel computes it. */
+export interface ConvCut {
+  readonly tile: ConvTile;
+  readonly splits: number;
+  /** Steps of `tile.chunks` that each split sums over. */
+  readonly stepsPerSplit: number;
+}
+
+/** Beside a launch, before any block; until a block's first operands are there; from its last product to its last store. */
+const startMicroseconds = 0.9;
+const fillMicroseconds = 1.1;
+const drainMicroseconds = 0.7;
+/** Cycles of a multiprocessor for one element read on its own, and for one asynchronous copy. */
+const gatherCycles = 0.0926;
+const copyCycles = 0.103;
+/** Of the GPU's rates, what gathered positions get from DRAM and from L2, measured on an H200. */
+const dramShare = 0.962;
+const cacheShare = 0.9157;
+/** Share of a time that does not hide behind a longer one. */
+const exposed = 0.1;
+/** Measured over modelled, beyond the launch, of kernels that gather x: on an H200 (bench/results/gpu-conv.json). */
+const gatherFactor = 2.7;
+/** For each of its results, a thread is so long in the epilogue: on an H200, by what it can store at once. */
+const storeClocks = { 8: 134, 2: 515, 1: 824 } as const;
+
+/** Of the product's own launch. `problem` has merged groups. */
+export function productMicroseconds(problem: ConvProblem, cut: ConvCut, target: PlanTarget): number {
+  const { tile, splits } = cut;
+  const start = target.launchMicroseconds + startMicroseconds;
+  const { perProcessor, together } = blocksOf(problem, cut, target);
+  const modelled = overlapped([
+    computeMicroseconds(cut, { perProcessor, together }, target),
+    ...memoryMicroseconds(problem, cut, target),
+  ]);
+  // Partial sums go out as they are.
+  const clocks = splits > 1 ? 0 : storeClocks[storeWidthOf(problem)];
+  const perThread = (tile.rows * Math.min(problem.filters, tile.filters)) / threadsOf(tile);
+  const epilogues = ((perProcessor / together) * perThread * clocks) / target.clocksPerMicrosecond;
+  const stored = modelled + Math.max(0, epilogues - drainMicroseconds);
+  return start + (tile.grain > 0 ? stored : Math.max(stored, gatherFactor * modelled));
+}
+
+/** Of the kernel that adds up the splits: through the cache, where it holds them. 0 without splits. */
+export function sumMicroseconds(problem: ConvProblem, splits: number, target: PlanTarget): number {
+  if (splits === 1) return 0;
+  const bytes = splits * problem.rows * problem.groups * Math.ceil(problem.filters / 8) * 8 * 4;
+  const { l2, dram } = target.bandwidth;
+  const rate = bytes <= target.l2Bytes ? cacheShare * l2 : dramShare * dram;
+  return target.launchMicroseconds + startMicroseconds + (2 * bytes) / rate;
+}
+
+/** Pieces of 16 bytes that a filter has. */
+export function chunksOf({ taps, channels }: Pick<ConvProblem, "taps" | "channels">, tile: ConvTile): number {
+  const perChunk = 16 / elementBytes(tile.math);
+  return tile.grain === 0 ? Math.ceil((taps * channels) / perChunk) : taps * Math.ceil(channels / perChunk);
+}
+
+function storeWidthOf({ storeWidth, filters }: ConvProblem): 8 | 2 | 1 {
+  return ([8, 2] as const).find((width) => width <= storeWidth && filters % width === 0) ?? 1;
+}
+
+interface Blocks {
+  /** That one multiprocessor computes, and how many of them at once. */
+  readonly perProcessor: number;
+  readonly together: number;
+}
+
+function countOf({ rows, filters, groups }: ConvProblem, { tile, splits }: ConvCut): number {
+  return Math.ceil(rows / tile.rows) * Math.ceil(filters / tile.filters) * groups * splits;
+}
+
+function blocksOf(problem: ConvProblem, cut: ConvCut, target: PlanTarget): Blocks {
+  const { tile } = cut;
+  const perProcessor = Math.ceil(countOf(problem, cut) / target.multiprocessors);
+  const fitting = Math.floor(target.sharedBytes / (sharedBytesOf(tile) + target.reservedSharedBytes));
+  return { perProcessor, together: Math.max(1, Math.min(tile.blocks, fitting, perProcessor)) };
+}
+
+function computeMicroseconds(
+  { tile, stepsPerSplit }: ConvCut,
+  { perProcessor, together }: Blocks,
+  target: PlanTarget,
+): number {
+  const warps = (together * threadsOf(tile)) / 32;
+  const busy = Math.min(1, 0.25 + 0.08 * warps);
+  const cycles = stepsPerSplit * (stepCycles(tile, target) / busy + fetchCycles(tile));
+  const rounds = Math.ceil(perProcessor / together);
+  return (
+    (perProcessor * cycles) / target.clocksPerMicrosecond +
+    fillMicroseconds * (rounds / together) +
+    drainMicroseconds
+  );
+}
+
+/** From the cache, and from DRAM. */
+function memoryMicroseconds(problem: ConvProblem, cut: ConvCut, { bandwidth }: PlanTarget): number[] {
+  const { tile, stepsPerSplit } = cut;
+  const fetched = countOf(problem, cut) * stepsPerSplit * (tile.rows + tile.filters) * tile.chunks * 16;
+  const weights = problem.groups * problem.filters * chunksOf(problem, tile) * 16;
+  const moved = problem.inputBytes + problem.outputBytes + weights;
+  return [fetched / (cacheShare * bandwidth.l2), moved / (dramShare * bandwidth.dram)];
+}
+
+/** What takes longest hides most of the rest. */
+function overlapped(times: readonly number[]): number {
+  const longest = maxOf(times);
+  return longest + exposed * times.reduce((total, time) => total + time, -longest);
+}
+
+function stepCycles(tile: ConvTile, { flopPerClock }: PlanTarget): number {
+  const depth = (tile.chunks * 16) / elementBytes(tile.math);
+  const { half, tf32, cuda, wgmma } = flopPerClock;
+  const perClock = isWgmma(tile) ? wgmma : { f16: half, bf16: half, tf32, f32: cuda }[tile.math];
+  return (2 * tile.rows * tile.filters * depth) / (perClock * tile.efficiency);
+}
+
+function fetchCycles(tile: ConvTile): number {
+  const chunks = tile.rows * tile.chunks;
+  if (tile.grain === 0) return chunks * (16 / elementBytes(tile.math)) * gatherCycles;
+  return (chunks * 16 * copyCycles) / tile.grain;
+}

@@ -1,0 +1,57 @@
+/** @file An operand of a product, copied to rows along k that start on 16 bytes. */
+import type { Emitter } from "../../ir/emitter.ts";
+import type { PlanTarget } from "../../ir/step.ts";
+import { bytesOfType } from "../../ir/storage.ts";
+import { sliced, stridesOf, type View } from "../../ir/view.ts";
+import { copyMicroseconds } from "../transpose/transpose.ts";
+import type { Operand, Problem } from "./problem.ts";
+
+type Sizes = Pick<Problem, "batch" | "k">;
+
+interface Packing {
+  /** The operand as it lies: [...axes of the batch along which it steps, outer, k]. */
+  readonly from: View;
+  /** Of the memory that it is copied to, and its row in elements. Kernels do not read what lies between rows. */
+  readonly shape: readonly number[];
+  readonly padded: number;
+  /** Axes of the batch, as in `shape`. */
+  readonly axes: readonly number[];
+}
+
+function packingOf({ batch, k }: Sizes, operand: Operand, outer: number): Packing {
+  const { view } = operand;
+  const axes = [...batch.keys()].filter((axis) => operand.batch[axis] !== 0);
+  const sizes = axes.map((axis) => batch[axis] ?? 1);
+  const perRow = 16 / bytesOfType(view.type);
+  const padded = Math.ceil(k / perRow) * perRow;
+  const from: View = {
+    ...view,
+    shape: [...sizes, outer, k],
+    strides: [...axes.map((axis) => operand.batch[axis] ?? 0), operand.outer, operand.k],
+  };
+  return { from, shape: [...sizes, outer, padded], padded, axes };
+}
+
+/** The part of the memory that is written. */
+function writtenOf(memory: View, k: number): View {
+  return sliced(memory, memory.shape.length - 1, 0, k);
+}
+
+export function packedOperand(emitter: Emitter, sizes: Sizes, operand: Operand, outer: number): Operand {
+  const { from, shape, padded, axes } = packingOf(sizes, operand, outer);
+  const to = writtenOf(emitter.temporary(from.type, shape), sizes.k);
+  emitter.copy(from, to);
+  const strides = sizes.batch.map((_, axis) => {
+    const kept = axes.indexOf(axis);
+    return kept < 0 ? 0 : (to.strides[kept] ?? 0);
+  });
+  return { view: to, outer: padded, k: 1, batch: strides };
+}
+
+/** What the copy is predicted to take. */
+export function packMicroseconds(operand: Operand, outer: number, sizes: Sizes, target: PlanTarget): number {
+  const { from, shape } = packingOf(sizes, operand, outer);
+  const buffer = { id: -1, kind: "temporary", bytes: 0, name: "packed" } as const;
+  const memory: View = { buffer, type: from.type, shape, strides: stridesOf(shape), offset: 0 };
+  return copyMicroseconds(from, writtenOf(memory, sizes.k), target);
+}
