@@ -32,7 +32,9 @@ export interface ParamBlock {
   readonly tensorMaps?: readonly TensorMapSlot[] | undefined;
 }
 
-const tensorMapBytes = 128;
+/** Of a CUtensorMap. */
+export const tensorMapBytes = 128;
+export const tensorMapAlignment = 64;
 
 /** All that is filled in once addresses are known. */
 export function addressesIn({ pointers, tensorMaps = [] }: ParamBlock): readonly PointerSlot[] {
@@ -52,9 +54,15 @@ export function withViews(params: ParamBlock, viewOf: (view: View) => View): Par
 /** The kernels' limit on axes, after neighbouring ones are merged. */
 export const maxRank = 8;
 
+/** The value itself. Throws OperandError where it is no whole number of 32 bits with a sign. */
+export function checked32(value: number): number {
+  if (Number.isInteger(value) && value >= -(2 ** 31) && value < 2 ** 31) return value;
+  throw new OperandError(`${value} is no 32-bit integer, which is what its kernel counts in`);
+}
+
 /**
- * Writes fields in the order of the struct, each at its natural alignment, as a C compiler lays them out.
- * A struct of the kernels has only pointers, 32-bit and 64-bit integers and floats, and arrays of these.
+ * Writes fields in the order of the struct, each at its natural alignment, as a C compiler lays them out. For structs that
+ * are made up as a kernel is generated; those of the kernels that are built have tables (param-table.ts).
  */
 export class ParamWriter {
   #bytes = new Uint8Array(128);
@@ -77,12 +85,10 @@ export class ParamWriter {
 
   i32(...values: readonly number[]): this {
     for (const value of values) {
-      if (!Number.isInteger(value) || value < -(2 ** 31) || value >= 2 ** 31) {
-        throw new OperandError(`${value} is no 32-bit integer, which is what its kernel counts in`);
-      }
+      const checked = checked32(value);
       // The place first: reserving may replace #data by a larger one.
       const at = this.#reserve(4);
-      this.#data.setInt32(at, value, true);
+      this.#data.setInt32(at, checked, true);
     }
     return this;
   }
