@@ -60,7 +60,18 @@ function declarationOf({ name, note, members, bytes }: StructLayout): string {
     return line.length <= lineWidth ? line : `  // ${remark}\n${field}`;
   });
   const checked = `static_assert(sizeof(${name}) == ${bytes}, "what the planner writes");`;
-  return [`// ${note}`, `struct ${name} {`, ...lines, "};", checked].join("\n");
+  return [...commentOf(note), `struct ${name} {`, ...lines, "};", checked].join("\n");
+}
+
+/** In lines of the usual width. */
+function commentOf(text: string): string[] {
+  const lines = ["//"];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1) ?? "";
+    if (last.length + 1 + word.length <= lineWidth) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(`// ${word}`);
+  }
+  return lines;
 }
 
 const names = readdirSync(kernels).filter((name) => existsSync(path.join(kernels, name, "params.table.ts")));

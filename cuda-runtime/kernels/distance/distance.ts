@@ -4,7 +4,7 @@ import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
-import { distanceTable } from "./params.table.ts";
+import { distanceStruct } from "./params.table.ts";
 
 const threads = 256;
 
@@ -30,7 +30,7 @@ export function emitDistance(emitter: Emitter, { a, b, output, isSquared }: Dist
     grid: [Math.ceil((rows * columns) / threads), 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,
-    params: writeParams(distanceTable, {
+    params: writeParams(distanceStruct, {
       a,
       b,
       y: output,

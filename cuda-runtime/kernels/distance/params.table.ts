@@ -1,7 +1,7 @@
 /** @file The parameter of distance.cu. */
 import { flag, i32, pointer, StructTable } from "../../ir/param-table.ts";
 
-export const distanceTable = new StructTable(
+export const distanceStruct = new StructTable(
   "DistanceParams",
   "a [rows, width], b [columns, width], y [rows, columns]. Strides are in elements.",
   {

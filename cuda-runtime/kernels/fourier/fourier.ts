@@ -5,7 +5,7 @@ import { writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { byStride, checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
-import { fourierTable } from "./params.table.ts";
+import { fourierStruct } from "./params.table.ts";
 
 const threads = 256;
 /** The grid's second axis. */
@@ -48,7 +48,7 @@ export function emitFourier(emitter: Emitter, request: FourierRequest): void {
     grid: [Math.ceil(bins / threads), Math.min(rows, mostRows), Math.ceil(rows / mostRows)],
     block: [threads, 1, 1],
     sharedBytes: 0,
-    params: writeParams(fourierTable, {
+    params: writeParams(fourierStruct, {
       x: input,
       window,
       y: output,

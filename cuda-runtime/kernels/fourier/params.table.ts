@@ -2,7 +2,7 @@
 import { flag, i32, i32s, pointer, StructTable } from "../../ir/param-table.ts";
 import { maxRank } from "../../ir/params.ts";
 
-export const fourierTable = new StructTable(
+export const fourierStruct = new StructTable(
   "FourierParams",
   "`outer` signals, one after the other along the outer axes. Strides are in elements.",
   {

@@ -10,12 +10,7 @@
 #include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
 #include "register-epilogue.cuh"
-
-struct HopperParams {
-  TensorMap a, b;  // axes k, m (or n), then those of the batch, the innermost first; boxes of one tile
-  GemmParams p;
-};
-static_assert(sizeof(HopperParams) == 512, "params.ts writes this struct");
+#include "params.generated.cuh"
 
 // Counts through the ring.
 template <int STAGES>

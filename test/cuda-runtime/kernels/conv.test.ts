@@ -74,8 +74,11 @@ function emitted(changes: Partial<ConvRequest> = {}) {
 }
 
 /** What the struct of a kernel's source says that it is as large as. */
-function declaredBytes(file: string, struct: string): number {
-  const source = readFileSync(new URL(`../../../cuda-runtime/kernels/${file}`, import.meta.url), "utf8");
+function declaredBytes(family: string, struct: string): number {
+  const source = readFileSync(
+    new URL(`../../../cuda-runtime/kernels/${family}/params.generated.cuh`, import.meta.url),
+    "utf8",
+  );
   return Number(new RegExp(`sizeof\\(${struct}\\) == (\\d+)`).exec(source)?.[1]);
 }
 
@@ -85,16 +88,14 @@ describe("parameters fill the structs of the kernels", () => {
 
   it("of products, weights and depthwise kernels", () => {
     const { launches } = emitted();
-    expect(entryOf(launches, "conv_f16")).toBe(declaredBytes("conv/params.cuh", "ConvParams"));
-    expect(entryOf(launches, "conv_pack")).toBe(declaredBytes("conv/pack-reduce.cuh", "PackParams"));
+    expect(entryOf(launches, "conv_f16")).toBe(declaredBytes("conv", "ConvParams"));
+    expect(entryOf(launches, "conv_pack")).toBe(declaredBytes("conv", "PackParams"));
     const depthwise = emitted({
       w: view("float16", [64, 1, 3, 3]),
       groups: 64,
       to: nhwc("float16", [2, 64, 28, 28]),
     });
-    expect(entryOf(depthwise.launches, "depthwise")).toBe(
-      declaredBytes("depthwise/params.cuh", "DepthwiseParams"),
-    );
+    expect(entryOf(depthwise.launches, "depthwise")).toBe(declaredBytes("depthwise", "DepthwiseParams"));
   });
 
   it("of pools and of direct kernels", () => {
@@ -135,11 +136,11 @@ describe("parameters fill the structs of the kernels", () => {
       ...window,
     });
     expect(launches.map(({ params }) => params.bytes.length)).toEqual([
-      declaredBytes("pool/window.cuh", "PoolParams"),
-      declaredBytes("pool/unpool-roi.cuh", "UnpoolParams"),
-      declaredBytes("pool/unpool-roi.cuh", "RegionParams"),
-      declaredBytes("directconv/directconv.cu", "IntegerConvParams"),
-      declaredBytes("directconv/directconv.cu", "DeformConvParams"),
+      declaredBytes("pool", "PoolParams"),
+      declaredBytes("pool", "UnpoolParams"),
+      declaredBytes("pool", "RegionParams"),
+      declaredBytes("directconv", "IntegerConvParams"),
+      declaredBytes("directconv", "DeformConvParams"),
     ]);
   });
 });

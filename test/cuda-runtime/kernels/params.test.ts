@@ -1,6 +1,6 @@
 /** @file The parameters of the kernels that are built: declared by tables alone, and laid out as a C++ compiler does. */
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -22,7 +22,25 @@ async function structsOf(family: string): Promise<StructLayout[]> {
   return Object.values(tables).filter((table) => table instanceof StructLayout);
 }
 
+/** Sources and headers written by hand. */
+function sources(): string[] {
+  return readdirSync(kernels, { recursive: true, encoding: "utf8" })
+    .filter((file) => /\.cuh?$/.test(file) && path.basename(file) !== generated)
+    .map((file) => readFileSync(path.join(kernels, file), "utf8"));
+}
+
 describe("parameters of kernels", () => {
+  test("are declared by tables, and nowhere by hand", () => {
+    const declared = new Set([...structs.values()].flat().map(({ name }) => name));
+    const taken = sources().flatMap((text) => [...text.matchAll(/__grid_constant__ (\w+)/g)]);
+    expect(taken.length).toBeGreaterThan(50);
+    expect([...new Set(taken.map(([, name = ""]) => name))].filter((name) => !declared.has(name))).toEqual(
+      [],
+    );
+    const byHand = sources().flatMap((text) => [...text.matchAll(/^struct (\w+)/gm)]);
+    expect(byHand.filter(([, name = ""]) => declared.has(name))).toEqual([]);
+  });
+
   test("lie where the planner writes them", ({ skip }) => {
     const asserted = [...structs.values()]
       .flat()
