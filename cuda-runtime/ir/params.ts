@@ -69,17 +69,11 @@ export class ParamWriter {
   #data = new DataView(this.#bytes.buffer);
   #end = 0;
   readonly #pointers: PointerSlot[] = [];
-  readonly #tensorMaps: TensorMapSlot[] = [];
 
   /** Address of the view's first element; a null pointer for undefined. */
   pointer(view: View | undefined): this {
     const at = this.#reserve(8);
     if (view !== undefined) this.#pointers.push({ at, view });
-    return this;
-  }
-
-  tensorMap(map: TensorMap): this {
-    this.#tensorMaps.push({ ...map, at: this.#reserve(tensorMapBytes) });
     return this;
   }
 
@@ -93,34 +87,10 @@ export class ParamWriter {
     return this;
   }
 
-  i64(...values: readonly number[]): this {
-    for (const value of values) {
-      const at = this.#reserve(8);
-      this.#data.setBigInt64(at, BigInt(value), true);
-    }
-    return this;
-  }
-
-  f32(...values: readonly number[]): this {
-    for (const value of values) {
-      const at = this.#reserve(4);
-      this.#data.setFloat32(at, value, true);
-    }
-    return this;
-  }
-
-  /** An array of `length` 32-bit integers, filled up with `fill`. */
-  i32s(values: readonly number[], length: number, fill = 0): this {
-    if (values.length > length)
-      throw new RangeError(`tc-lint bug: ${values.length} values for ${length} fields`);
-    return this.i32(...Array.from({ length }, (_, index) => values[index] ?? fill));
-  }
-
   done(): ParamBlock {
     // The struct ends at a multiple of its largest field's alignment; 8 suits all.
     const bytes = this.#bytes.slice(0, Math.ceil(this.#end / 8) * 8);
-    const tensorMaps = this.#tensorMaps.length > 0 ? this.#tensorMaps : undefined;
-    return { bytes, pointers: this.#pointers, tensorMaps };
+    return { bytes, pointers: this.#pointers };
   }
 
   #reserve(size: number): number {
