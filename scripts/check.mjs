@@ -12,7 +12,7 @@ mkdirSync(out, { recursive: true });
 rmSync(results, { force: true });
 
 /** Files that scripts write and that are committed: regenerated here, so that stale ones show as a difference. */
-const generators = ["fixtures", "docs", "schemas"];
+const generators = ["fixtures", "docs", "schemas", "kernels"];
 
 const steps = [
   ["types", ["npm", "run", "-s", "typecheck"]],

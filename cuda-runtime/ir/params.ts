@@ -32,7 +32,9 @@ export interface ParamBlock {
   readonly tensorMaps?: readonly TensorMapSlot[] | undefined;
 }
 
-const tensorMapBytes = 128;
+/** Of a CUtensorMap. */
+export const tensorMapBytes = 128;
+export const tensorMapAlignment = 64;
 
 /** All that is filled in once addresses are known. */
 export function addressesIn({ pointers, tensorMaps = [] }: ParamBlock): readonly PointerSlot[] {
@@ -52,16 +54,21 @@ export function withViews(params: ParamBlock, viewOf: (view: View) => View): Par
 /** The kernels' limit on axes, after neighbouring ones are merged. */
 export const maxRank = 8;
 
+/** The value itself. Throws OperandError where it is no whole number of 32 bits with a sign. */
+export function checked32(value: number): number {
+  if (Number.isInteger(value) && value >= -(2 ** 31) && value < 2 ** 31) return value;
+  throw new OperandError(`${value} is no 32-bit integer, which is what its kernel counts in`);
+}
+
 /**
- * Writes fields in the order of the struct, each at its natural alignment, as a C compiler lays them out.
- * A struct of the kernels has only pointers, 32-bit and 64-bit integers and floats, and arrays of these.
+ * Writes fields in the order of the struct, each at its natural alignment, as a C compiler lays them out. For structs that
+ * are made up as a kernel is generated; those of the kernels that are built have tables (param-table.ts).
  */
 export class ParamWriter {
   #bytes = new Uint8Array(128);
   #data = new DataView(this.#bytes.buffer);
   #end = 0;
   readonly #pointers: PointerSlot[] = [];
-  readonly #tensorMaps: TensorMapSlot[] = [];
 
   /** Address of the view's first element; a null pointer for undefined. */
   pointer(view: View | undefined): this {
@@ -70,51 +77,20 @@ export class ParamWriter {
     return this;
   }
 
-  tensorMap(map: TensorMap): this {
-    this.#tensorMaps.push({ ...map, at: this.#reserve(tensorMapBytes) });
-    return this;
-  }
-
   i32(...values: readonly number[]): this {
     for (const value of values) {
-      if (!Number.isInteger(value) || value < -(2 ** 31) || value >= 2 ** 31) {
-        throw new OperandError(`${value} is no 32-bit integer, which is what its kernel counts in`);
-      }
+      const checked = checked32(value);
       // The place first: reserving may replace #data by a larger one.
       const at = this.#reserve(4);
-      this.#data.setInt32(at, value, true);
+      this.#data.setInt32(at, checked, true);
     }
     return this;
-  }
-
-  i64(...values: readonly number[]): this {
-    for (const value of values) {
-      const at = this.#reserve(8);
-      this.#data.setBigInt64(at, BigInt(value), true);
-    }
-    return this;
-  }
-
-  f32(...values: readonly number[]): this {
-    for (const value of values) {
-      const at = this.#reserve(4);
-      this.#data.setFloat32(at, value, true);
-    }
-    return this;
-  }
-
-  /** An array of `length` 32-bit integers, filled up with `fill`. */
-  i32s(values: readonly number[], length: number, fill = 0): this {
-    if (values.length > length)
-      throw new RangeError(`tc-lint bug: ${values.length} values for ${length} fields`);
-    return this.i32(...Array.from({ length }, (_, index) => values[index] ?? fill));
   }
 
   done(): ParamBlock {
     // The struct ends at a multiple of its largest field's alignment; 8 suits all.
     const bytes = this.#bytes.slice(0, Math.ceil(this.#end / 8) * 8);
-    const tensorMaps = this.#tensorMaps.length > 0 ? this.#tensorMaps : undefined;
-    return { bytes, pointers: this.#pointers, tensorMaps };
+    return { bytes, pointers: this.#pointers };
   }
 
   #reserve(size: number): number {

@@ -2,16 +2,15 @@
 
 import { bytesMoved } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { isHalfStorage, storageTypes } from "../../ir/storage.ts";
 import { alignmentOf, elementCount, sliced, type View } from "../../ir/view.ts";
 import { typeNames } from "../norm/rows.ts";
 import { type AttentionChoice, chooseAttention, fittingTiles } from "./choose.ts";
+import { attentionStruct } from "./params.table.ts";
 import type { TensorTile } from "./tiles.ts";
 
-/** Bytes of `AttentionParams` in params.cuh. */
-export const attentionBytes = 272;
 /** Larger heads have no kernel. */
 export const maxHeadDim = 256;
 /** A window side without a limit. */
@@ -254,31 +253,67 @@ function pack(request: AttentionRequest, { partial, partialRows, splits, scores,
   const { q, k, v, o, bias, keep, keyCounts, position } = request;
   const [batch = 1, heads = 1, queries = 1, dim = 1] = q.shape;
   const [kvHeads = 1, keys = 1] = k.shape.slice(1);
-  const rows = (view: View) => view.strides.slice(0, 3);
-  const five = (view: View | undefined) => view?.strides ?? [0, 0, 0, 0, 0];
+  const stride = (view: View | undefined, axis: number) => view?.strides[axis] ?? 0;
   const code = (view: View | undefined) => storageTypes[view?.type ?? "float32"].code;
-  return new ParamWriter()
-    .pointer(q)
-    .pointer(k)
-    .pointer(v)
-    .pointer(o)
-    .pointer(bias)
-    .pointer(keep)
-    .pointer(keyCounts)
-    .pointer(partial)
-    .pointer(partialRows)
-    .pointer(scores)
-    .i32(batch, heads, heads / kvHeads, queries, keys, dim, v.shape[3] ?? 1)
-    .i32(...rows(q), ...rows(k), ...rows(v), ...rows(o))
-    .i32((bias ?? keep)?.shape[1] ?? 1)
-    .i32(...five(bias), ...five(keep))
-    .i32(position === "end" ? 0 : position, position === "end" ? 1 : 0)
-    .i32(Math.min(request.left, unlimited), Math.min(request.right, unlimited))
-    .i32(splits, request.isSoftInfinity ? 1 : 0, request.emptyRows === "zero" ? 1 : 0)
-    .i32(code(q), code(k), code(v), code(o), code(bias), code(scores))
-    .i32(mode === undefined ? 0 : scoresModes[mode])
-    .f32(request.scale, request.softcap, fillOf(request))
-    .done();
+  return writeParams(attentionStruct, {
+    q,
+    k,
+    v,
+    o,
+    bias,
+    keep,
+    keyCounts,
+    partial,
+    partialRows,
+    scores,
+    batch,
+    heads,
+    group: heads / kvHeads,
+    queries,
+    keys,
+    dim,
+    valueDim: v.shape[3] ?? 1,
+    qBatch: stride(q, 0),
+    qHead: stride(q, 1),
+    qRow: stride(q, 2),
+    kBatch: stride(k, 0),
+    kHead: stride(k, 1),
+    kRow: stride(k, 2),
+    vBatch: stride(v, 0),
+    vHead: stride(v, 1),
+    vRow: stride(v, 2),
+    oBatch: stride(o, 0),
+    oHead: stride(o, 1),
+    oRow: stride(o, 2),
+    innerBatch: (bias ?? keep)?.shape[1] ?? 1,
+    biasOuter: stride(bias, 0),
+    biasInner: stride(bias, 1),
+    biasHead: stride(bias, 2),
+    biasQuery: stride(bias, 3),
+    biasKey: stride(bias, 4),
+    keepOuter: stride(keep, 0),
+    keepInner: stride(keep, 1),
+    keepHead: stride(keep, 2),
+    keepQuery: stride(keep, 3),
+    keepKey: stride(keep, 4),
+    position: position === "end" ? 0 : position,
+    endAligned: position === "end",
+    left: Math.min(request.left, unlimited),
+    right: Math.min(request.right, unlimited),
+    splits,
+    softInfinity: request.isSoftInfinity === true,
+    zeroEmpty: request.emptyRows === "zero",
+    qType: code(q),
+    kType: code(k),
+    vType: code(v),
+    oType: code(o),
+    biasType: code(bias),
+    scoresType: code(scores),
+    scoresMode: mode === undefined ? 0 : scoresModes[mode],
+    scale: request.scale,
+    softcap: request.softcap,
+    fill: fillOf(request),
+  });
 }
 
 /** In powers of two the lowest float would be infinite; what it stands for does not change. */

@@ -1,33 +1,7 @@
 // What attention reads and writes, and the rules for a score between Q·K and softmax.
 #pragma once
 #include "../norm/vector.cuh"
-
-struct AttentionParams {
-  const void* q;  // [batch, heads, queries, dim] by strides, the last one 1
-  const void* k;  // [batch, heads / group, keys, dim]
-  const void* v;  // [batch, heads / group, keys, valueDim]
-  void* o;        // [batch, heads, queries, valueDim]
-  const void* bias;          // added to scores, float32 or of Q's type; may be null
-  const uint8_t* keep;       // 0: the score is `fill`; may be null
-  const int64_t* keyCounts;  // keys of each sample that count; may be null
-  float* partial;            // [splits, batch · heads · queries, valueDim + valueDim % 2], not yet divided by the sum; null for one split
-  float* partialRows;        // [splits, batch · heads · queries, 2]: maximum in powers of two, sum
-  void* scores;              // [batch, heads, queries, keys] for attention_scores; else null
-  int batch, heads, group, queries, keys, dim, valueDim;
-  int qBatch, qHead, qRow, kBatch, kHead, kRow, vBatch, vHead, vRow, oBatch, oHead, oRow;
-  int innerBatch;  // a sample is outer · innerBatch + inner, for the strides of bias and keep
-  int biasOuter, biasInner, biasHead, biasQuery, biasKey;
-  int keepOuter, keepInner, keepHead, keepQuery, keepKey;
-  int position;     // of query 0 among the keys
-  int endAligned;   // 1: the last query stands at the last key that counts, `position` is not used
-  int left, right;  // a query sees keys from its position - left to its position + right
-  int splits;
-  int softInfinity;  // 1: -inf in bias stands for a low finite number that its type cannot hold
-  int zeroEmpty;  // a row without keys is 1: zero, 0: NaN, as the softmax of nothing but -inf
-  int qType, kType, vType, oType, biasType, scoresType, scoresMode;
-  float scale, softcap, fill;
-};
-static_assert(sizeof(AttentionParams) == 272, "attention.ts packs 272 bytes");
+#include "params.generated.cuh"
 
 // Of a row of `partial`: even, for stores of pairs.
 __device__ __forceinline__ int partialPitch(const AttentionParams& p) { return p.valueDim + p.valueDim % 2; }

@@ -1,15 +1,10 @@
 // Activations of an epilogue: codes and formulas of ir/epilogue.ts, in FP32.
 #pragma once
+#include "params.generated.cuh"
 
 enum ActivationCode : int {
   kNone = 0, kRelu = 1, kClip = 2, kLeakyRelu = 3, kSigmoid = 4, kTanh = 5, kSilu = 6, kGelu = 7,
   kGeluTanh = 8, kHardSigmoid = 9, kHardSwish = 10, kElu = 11, kSoftplus = 12, kAffine = 13,
-};
-
-struct Activation {
-  int kind;
-  float a;
-  float b;
 };
 
 // A division without its slow path leaves no branch, and formulas side by side: faster, for kernels that have the registers.

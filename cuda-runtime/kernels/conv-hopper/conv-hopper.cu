@@ -79,22 +79,10 @@ template <class T> __device__ __forceinline__ void hopperProduct(const ConvParam
   storeSums<T>(p, sums, shared, warp, tileM * T::BM + warp * 16, tileN * T::BN, split, group);
 }
 
-#define HOPPER(NAME, MATH, BM, BN, STAGES, BLOCKS)                                  \
-  extern "C" __global__ void __launch_bounds__(2 * BM, BLOCKS)                      \
-      conv_##NAME(const __grid_constant__ ConvParams p) { beginKernel();            \
-    hopperProduct<Tile<MATH, BM, BN, 8, STAGES, BM / 16, 1>>(p);                    \
+#define HOPPER(NAME, MATH, BM, BN, CHUNKS, STAGES, WARPS_M, WARPS_N, BLOCKS)      \
+  extern "C" __global__ void __launch_bounds__(32 * WARPS_M * WARPS_N, BLOCKS)    \
+      NAME(const __grid_constant__ ConvParams p) { beginKernel();                 \
+    hopperProduct<Tile<MATH, BM, BN, CHUNKS, STAGES, WARPS_M, WARPS_N>>(p);       \
   }
 
-// The rows of conv/table.ts.
-#define HOPPER_ALL(NAME, MATH)                      \
-  HOPPER(NAME##_h256x128, MATH, 256, 128, 4, 1)     \
-  HOPPER(NAME##_h128x256, MATH, 128, 256, 4, 1)     \
-  HOPPER(NAME##_h128x128, MATH, 128, 128, 3, 2)     \
-  HOPPER(NAME##_h128x64, MATH, 128, 64, 4, 2)       \
-  HOPPER(NAME##_h128x32, MATH, 128, 32, 4, 2)       \
-  HOPPER(NAME##_h64x128, MATH, 64, 128, 4, 2)       \
-  HOPPER(NAME##_h64x64, MATH, 64, 64, 4, 3)         \
-  HOPPER(NAME##_h64x32, MATH, 64, 32, 4, 4)
-
-HOPPER_ALL(f16, HalfMath)
-HOPPER_ALL(bf16, Bfloat16Math)
+#include "entries.generated.cuh"

@@ -4,22 +4,6 @@
 #include "epilogue.cuh"
 #include "../common/mma.cuh"
 
-// Written by params.ts. Weights of `merge` groups at a time become those of one group, zero where a filter does not
-// see a channel.
-struct PackParams {
-  const void* w;
-  void* to;  // [filter of all groups][pitch]
-  int count;
-  int type, toType, isTf32;
-  int filters, channels;  // of one group, before merging
-  int merge;
-  int kernel[3];
-  int pitch;         // elements of a filter
-  int tapPitch;      // elements of a tap where channels come last; 0 where they come first
-  int wFilter, wChannel, wAxes[3];
-};
-static_assert(sizeof(PackParams) == 88, "params.ts writes this struct");
-
 extern "C" __global__ void __launch_bounds__(256) conv_pack(const __grid_constant__ PackParams p) {
   beginKernel();
   const int at = blockIdx.x * 256 + threadIdx.x;

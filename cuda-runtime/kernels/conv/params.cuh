@@ -2,52 +2,8 @@
 #pragma once
 #include "../common/activation.cuh"
 #include "../common/storage.cuh"
-
-// q = (high(n * multiplier) + n) >> shift divides n < 2^31 by `size`.
-struct Divisor {
-  int size;
-  unsigned multiplier;
-  int shift;
-};
-
-__device__ __forceinline__ unsigned quotientOf(unsigned n, const Divisor& by) {
-  return (__umulhi(n, by.multiplier) + n) >> by.shift;
-}
-
-// Where a tensor of the output's shape lies. Strides are in elements; spatial axes are depth, height, width.
-struct Placement {
-  int batch;
-  int axes[3];
-  int channel;
-  int position;  // between neighbouring output positions, where one stride says it all; else 0
-  int type;
-  int width;     // channels that may be read or written at once: 8, 2 or 1
-};
-
-// Written by params.ts, field by field. A convolution as a product: rows are output positions (batch, depth, height,
-// width), columns filters of one group, and what is summed over goes tap by tap, in chunks of 16 bytes.
-struct ConvParams {
-  const void* x;
-  const void* w;  // [group, filter, chunk] of 16 bytes
-  void* y;
-  const void* residual;
-  const float* scale;
-  const float* bias;
-  float* partial;    // sums of each split, [split, group, row, filters rounded up to 8]; null for one split
-  const int2* table;  // gathering kernels: of each summed element, its offset in x and its tap (see gather.cuh)
-  int rows;
-  int filters, channels;  // of one group
-  int groups;
-  int chunks, chunksPerTap;
-  int splits, chunksPerSplit;
-  int tilesN;
-  int kernel[3], input[3], stride[3], dilation[3], pad[3];
-  int xBatch, xAxes[3], xGroup;
-  Divisor output[3];
-  Placement to, from;  // of y and of the residual
-  Activation activation, last;
-};
-static_assert(sizeof(ConvParams) == 304, "params.ts writes this struct");
+#include "../common/divisor.cuh"
+#include "params.generated.cuh"
 
 struct Position {
   int batch, depth, height, width;

@@ -1,9 +1,13 @@
-/** @file Parameters of the convolution kernels, as params.cuh and pack-reduce.cuh lay them out. */
+/** @file Parameters of the convolution kernels. */
+
 import { type Activation, activations, type Epilogue } from "../../ir/epilogue.ts";
-import { type ParamBlock, ParamWriter } from "../../ir/params.ts";
+import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
+import type { ParamBlock } from "../../ir/params.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
-import { type Spatial, type Triple, writeDivisor, writePlacement } from "./spatial.ts";
+import type { activationStruct } from "../common/params.table.ts";
+import { convStruct, packStruct } from "./params.table.ts";
+import { divisorFields, placementFields, type Spatial, type Triple } from "./spatial.ts";
 
 /** How windows slide. Padding at the end follows from the output's size. */
 export interface Window {
@@ -39,31 +43,42 @@ export interface ConvFields {
 
 export function convParams(fields: ConvFields): ParamBlock {
   const { x, y, residual, epilogue, window, filters } = fields;
-  const params = new ParamWriter()
-    .pointer(x.view)
-    .pointer(fields.w)
-    .pointer(y.view)
-    .pointer(residual?.view)
-    .pointer(epilogue.scale)
-    .pointer(epilogue.bias)
-    .pointer(fields.partial)
-    .pointer(fields.table)
-    .i32(fields.rows, filters, fields.channels, fields.groups, fields.chunks, fields.chunksPerTap)
-    .i32(fields.splits, fields.chunksPerSplit, fields.tilesOfFilters)
-    .i32(...window.kernel.map((taps) => Math.max(1, taps)), ...x.size)
-    .i32(...window.stride, ...window.dilation, ...window.pad)
-    .i32(x.batchStride, ...x.strides, fields.groupStride);
-  for (const size of y.size) writeDivisor(params, size);
-  writePlacement(params, y, filters);
-  writePlacement(params, residual, filters);
-  return writeActivations(params, epilogue).done();
+  return writeParams(convStruct, {
+    x: x.view,
+    w: fields.w,
+    y: y.view,
+    residual: residual?.view,
+    scale: epilogue.scale,
+    bias: epilogue.bias,
+    partial: fields.partial,
+    table: fields.table,
+    rows: fields.rows,
+    filters,
+    channels: fields.channels,
+    groups: fields.groups,
+    chunks: fields.chunks,
+    chunksPerTap: fields.chunksPerTap,
+    splits: fields.splits,
+    chunksPerSplit: fields.chunksPerSplit,
+    tilesN: fields.tilesOfFilters,
+    kernel: window.kernel.map((taps) => Math.max(1, taps)),
+    input: x.size,
+    stride: window.stride,
+    dilation: window.dilation,
+    pad: window.pad,
+    xBatch: x.batchStride,
+    xAxes: x.strides,
+    xGroup: fields.groupStride,
+    output: y.size.map(divisorFields),
+    to: placementFields(y, filters),
+    from: placementFields(residual, filters),
+    activation: activationFields(epilogue.activation),
+    last: activationFields(epilogue.last),
+  });
 }
 
-export function writeActivations(params: ParamWriter, { activation, last }: Epilogue): ParamWriter {
-  const write = ({ kind, a, b }: Activation) => params.i32(activations[kind].code).f32(a, b);
-  write(activation);
-  write(last);
-  return params;
+export function activationFields({ kind, a, b }: Activation): ValuesOf<typeof activationStruct> {
+  return { kind: activations[kind].code, a, b };
 }
 
 export interface PackFields {
@@ -82,11 +97,21 @@ export interface PackFields {
 
 export function packParams(fields: PackFields): ParamBlock {
   const { w, to, filters, channels, merge, pitch, tapPitch } = fields;
-  return new ParamWriter()
-    .pointer(w.view)
-    .pointer(to)
-    .i32(w.batch * pitch, storageTypes[w.view.type].code, storageTypes[to.type].code, fields.tf32 ? 1 : 0)
-    .i32(filters, channels, merge, ...w.size, pitch, tapPitch)
-    .i32(w.batchStride, w.channelStride, ...w.strides)
-    .done();
+  return writeParams(packStruct, {
+    w: w.view,
+    to,
+    count: w.batch * pitch,
+    type: storageTypes[w.view.type].code,
+    toType: storageTypes[to.type].code,
+    isTf32: fields.tf32,
+    filters,
+    channels,
+    merge,
+    kernel: w.size,
+    pitch,
+    tapPitch,
+    wFilter: w.batchStride,
+    wChannel: w.channelStride,
+    wAxes: w.strides,
+  });
 }

@@ -1,9 +1,11 @@
 /** @file Views as the kernels of convolutions and pools see them: batch, channels, depth, height, width. */
 
-import type { ParamWriter } from "../../ir/params.ts";
+import type { ValuesOf } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import { alignmentOf, type View } from "../../ir/view.ts";
+import type { divisorStruct } from "../common/params.table.ts";
 import { divisorOf } from "../movement/walk.ts";
+import type { placementStruct } from "./params.table.ts";
 
 export type Triple = readonly [depth: number, height: number, width: number];
 
@@ -76,18 +78,23 @@ export function channelAlignment(spatial: Spatial): number {
   return alignmentOf(spatial.view, 1);
 }
 
-/** `Placement` of params.cuh; zeros for an absent view. */
-export function writePlacement(params: ParamWriter, spatial: Spatial | undefined, perGroup: number): void {
-  if (spatial === undefined) {
-    params.i32(0, 0, 0, 0, 0, 0, 0, 0);
-    return;
-  }
-  params.i32(spatial.batchStride, ...spatial.strides, spatial.channelStride, positionStride(spatial));
-  params.i32(storageTypes[spatial.view.type].code, vectorWidth(spatial, perGroup));
+type Placement = ValuesOf<typeof placementStruct>;
+
+const nowhere: Placement = { batch: 0, axes: [0, 0, 0], channel: 0, position: 0, type: 0, width: 0 };
+
+/** Zeros for an absent view. */
+export function placementFields(spatial: Spatial | undefined, perGroup: number): Placement {
+  if (spatial === undefined) return nowhere;
+  return {
+    batch: spatial.batchStride,
+    axes: spatial.strides,
+    channel: spatial.channelStride,
+    position: positionStride(spatial),
+    type: storageTypes[spatial.view.type].code,
+    width: vectorWidth(spatial, perGroup),
+  };
 }
 
-/** `Divisor` of params.cuh. */
-export function writeDivisor(params: ParamWriter, size: number): void {
-  const { multiplier, shift } = divisorOf(size);
-  params.i32(size, multiplier, shift);
+export function divisorFields(size: number): ValuesOf<typeof divisorStruct> {
+  return { size, ...divisorOf(size) };
 }

@@ -2,19 +2,19 @@
 
 import { bytesMoved } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
 import { channelsLastOrder, permuted, type View } from "../../ir/view.ts";
 import type { ConvRequest } from "../conv/operands.ts";
-import { type Window, writeActivations } from "../conv/params.ts";
+import { activationFields, type Window } from "../conv/params.ts";
 import {
   channelAlignment,
+  divisorFields,
   isChannelsLast,
+  placementFields,
   type Spatial,
   spatialOf,
   vectorWidth,
-  writeDivisor,
-  writePlacement,
 } from "../conv/spatial.ts";
 import {
   chooseDepthwise,
@@ -24,6 +24,7 @@ import {
   type TileRow,
   tileCount,
 } from "./choose.ts";
+import { depthwiseStruct } from "./params.table.ts";
 
 const names: Readonly<Record<FloatStorage, string>> = { float16: "f16", bfloat16: "bf16", float32: "f32" };
 
@@ -99,25 +100,35 @@ interface Fields {
   readonly count: number;
 }
 
-/** `DepthwiseParams` of depthwise.cu. */
 function depthwiseParams({ request, window, x, y, residual, w, choice, count }: Fields) {
   const { epilogue } = request;
-  const params = new ParamWriter()
-    .pointer(x.view)
-    .pointer(w)
-    .pointer(y.view)
-    .pointer(residual?.view)
-    .pointer(epilogue.scale)
-    .pointer(epilogue.bias)
-    .i32(count, y.channels, y.size[2], y.size[1])
-    .i32(...window.kernel, ...x.size, ...window.stride, ...window.dilation, ...window.pad)
-    .i32(x.batchStride, ...x.strides, x.channelStride);
-  writeDivisor(params, y.channels / choice.vector);
-  writeDivisor(params, Math.ceil(y.size[2] / choice.wide));
-  writeDivisor(params, Math.ceil(y.size[1] / choice.high));
-  writeDivisor(params, y.size[0]);
-  writeDivisor(params, y.channels / x.channels);
-  writePlacement(params, y, 8);
-  writePlacement(params, residual, 8);
-  return writeActivations(params, epilogue).done();
+  return writeParams(depthwiseStruct, {
+    x: x.view,
+    w,
+    y: y.view,
+    residual: residual?.view,
+    scale: epilogue.scale,
+    bias: epilogue.bias,
+    threads: count,
+    filters: y.channels,
+    outputWidth: y.size[2],
+    outputHeight: y.size[1],
+    kernel: window.kernel,
+    input: x.size,
+    stride: window.stride,
+    dilation: window.dilation,
+    pad: window.pad,
+    xBatch: x.batchStride,
+    xAxes: x.strides,
+    xChannel: x.channelStride,
+    pieces: divisorFields(y.channels / choice.vector),
+    strips: divisorFields(Math.ceil(y.size[2] / choice.wide)),
+    height: divisorFields(Math.ceil(y.size[1] / choice.high)),
+    depth: divisorFields(y.size[0]),
+    filtersPerChannel: divisorFields(y.channels / x.channels),
+    to: placementFields(y, 8),
+    from: placementFields(residual, 8),
+    activation: activationFields(epilogue.activation),
+    last: activationFields(epilogue.last),
+  });
 }

@@ -2,22 +2,7 @@
 // for all sizes, and no more: one thread an output.
 #include "../common/launch.cuh"
 #include "../common/scalar.cuh"
-
-// Written by directconv.ts. Strides are in elements: batch, channels, then depth, height and width.
-struct IntegerConvParams {
-  const void* x;
-  const void* w;
-  const void* xZero;  // null: zero
-  const void* wZero;
-  int* y;
-  int threads;
-  int xType, wType, xZeroType, wZeroType;
-  int wZeroStride;  // between the zero points of filters; 0 where there is one for all
-  int filters, filtersPerGroup, channels;  // channels of one group
-  int kernel[3], input[3], output[3], stride[3], dilation[3], pad[3];
-  int xStrides[5], wStrides[5], yStrides[5];
-};
-static_assert(sizeof(IntegerConvParams) == 208, "directconv.ts writes this struct");
+#include "params.generated.cuh"
 
 __device__ __forceinline__ int codeAt(const void* base, int64_t index, int type) {
   return type == kUint8 ? static_cast<const uint8_t*>(base)[index] : static_cast<const int8_t*>(base)[index];
@@ -74,25 +59,6 @@ extern "C" __global__ void __launch_bounds__(128) directconv_integer(const __gri
       static_cast<int64_t>(spot.at[0]) * p.yStrides[2] + static_cast<int64_t>(spot.at[1]) * p.yStrides[3] +
       static_cast<int64_t>(spot.at[2]) * p.yStrides[4]] = sum;
 }
-
-// Written by directconv.ts. Strides are in elements: batch, channels, height, width.
-struct DeformConvParams {
-  const void* x;
-  const void* w;
-  const void* offsets;
-  const void* mask;  // null: ones
-  const void* bias;  // null: zeros
-  void* y;
-  int threads;
-  int xType, wType, offsetType, maskType, biasType, yType;
-  int filters, filtersPerGroup, channels;  // channels of one group
-  int channelsPerOffset;                   // that one set of offsets is for
-  int height, width, outHeight, outWidth;
-  int kernel[2], stride[2], dilation[2], pad[2];
-  int xStrides[4], wStrides[4], offsetStrides[4], maskStrides[4], yStrides[4];
-  int biasStride;
-};
-static_assert(sizeof(DeformConvParams) == 224, "directconv.ts writes this struct");
 
 __device__ __forceinline__ int64_t at4(const int* strides, int a, int b, int c, int d) {
   return static_cast<int64_t>(a) * strides[0] + static_cast<int64_t>(b) * strides[1] +

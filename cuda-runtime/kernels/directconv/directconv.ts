@@ -1,11 +1,13 @@
 /** @file Convolutions that are no product of matrices: of codes with zero points, and with offsets of their taps. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
+import type { ParamBlock } from "../../ir/params.ts";
 import type { Launch } from "../../ir/step.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
 import { type Spatial, spatialOf, triple } from "../conv/spatial.ts";
+import { deformConvStruct, integerConvStruct } from "./params.table.ts";
 
 const threads = 128;
 
@@ -37,18 +39,31 @@ export function emitIntegerConv(emitter: Emitter, request: IntegerConvRequest): 
   if (count === 0) return;
   const [from, weights, y] = [spatialOf(x), spatialOf(w), spatialOf(to)];
   const code = (view: View | undefined) => (view === undefined ? 0 : storageTypes[view.type].code);
-  const params = new ParamWriter()
-    .pointer(x)
-    .pointer(w)
-    .pointer(xZero)
-    .pointer(wZero)
-    .pointer(to)
-    .i32(count, code(x), code(w), code(xZero), code(wZero))
-    .i32(wZero === undefined || elementCount(wZero.shape) === 1 ? 0 : (wZero.strides[0] ?? 0))
-    .i32(y.channels, y.channels / groups, weights.channels)
-    .i32(...weights.size, ...from.size, ...y.size, ...triple(request.strides, 1))
-    .i32(...triple(request.dilations, 1), ...triple(request.pads, 0));
-  for (const spatial of [from, weights, y]) params.i32(...stridesOf(spatial));
+  const params = writeParams(integerConvStruct, {
+    x,
+    w,
+    xZero,
+    wZero,
+    y: to,
+    threads: count,
+    xType: code(x),
+    wType: code(w),
+    xZeroType: code(xZero),
+    wZeroType: code(wZero),
+    wZeroStride: wZero === undefined || elementCount(wZero.shape) === 1 ? 0 : (wZero.strides[0] ?? 0),
+    filters: y.channels,
+    filtersPerGroup: y.channels / groups,
+    channels: weights.channels,
+    kernel: weights.size,
+    input: from.size,
+    output: y.size,
+    stride: triple(request.strides, 1),
+    dilation: triple(request.dilations, 1),
+    pad: triple(request.pads, 0),
+    xStrides: stridesOf(from),
+    wStrides: stridesOf(weights),
+    yStrides: stridesOf(y),
+  });
   emitter.launch(
     launchOf(
       "directconv_integer",
@@ -68,7 +83,7 @@ function stridesOf({ batchStride, channelStride, strides }: Spatial): number[] {
 function launchOf(
   entry: string,
   count: number,
-  params: ParamWriter,
+  params: ParamBlock,
   reads: readonly (View | undefined)[],
   to: View,
   flops: number,
@@ -78,7 +93,7 @@ function launchOf(
     grid: [Math.ceil(count / threads), 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,
-    params: params.done(),
+    params,
     reads: reads.filter((view) => view !== undefined),
     writes: [to],
     flops,
@@ -108,17 +123,41 @@ export function emitDeformConv(emitter: Emitter, request: DeformConvRequest): vo
   const count = elementCount(to.shape);
   if (count === 0) return;
   const [filters = 1, perGroup = 1, ...kernel] = w.shape;
-  const [, channels = 1, ...size] = x.shape;
+  const [, channels = 1, height = 1, width = 1] = x.shape;
   const code = (view: View | undefined) => (view === undefined ? 0 : storageTypes[view.type].code);
-  const params = new ParamWriter();
-  for (const view of [x, w, offsets, mask, bias, to]) params.pointer(view);
-  params
-    .i32(count, code(x), code(w), code(offsets), code(mask), code(bias), code(to))
-    .i32(filters, filters / groups, perGroup, channels / request.sets)
-    .i32(...size, ...to.shape.slice(2), ...kernel)
-    .i32(...request.strides, ...request.dilations, ...request.pads);
-  for (const view of [x, w, offsets, mask, to]) params.i32s(view?.strides ?? [], 4);
-  params.i32(bias?.strides[0] ?? 0);
+  const params = writeParams(deformConvStruct, {
+    x,
+    w,
+    offsets,
+    mask,
+    bias,
+    y: to,
+    threads: count,
+    xType: code(x),
+    wType: code(w),
+    offsetType: code(offsets),
+    maskType: code(mask),
+    biasType: code(bias),
+    yType: code(to),
+    filters,
+    filtersPerGroup: filters / groups,
+    channels: perGroup,
+    channelsPerOffset: channels / request.sets,
+    height,
+    width,
+    outHeight: to.shape[2] ?? 1,
+    outWidth: to.shape[3] ?? 1,
+    kernel,
+    stride: request.strides,
+    dilation: request.dilations,
+    pad: request.pads,
+    xStrides: x.strides,
+    wStrides: w.strides,
+    offsetStrides: offsets.strides,
+    maskStrides: mask?.strides ?? [],
+    yStrides: to.strides,
+    biasStride: bias?.strides[0] ?? 0,
+  });
   const flops = 2 * count * elementCount(w.shape.slice(1));
   emitter.launch(launchOf("directconv_deform", count, params, [x, w, offsets, mask, bias], to, flops));
 }

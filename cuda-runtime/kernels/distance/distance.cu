@@ -1,28 +1,9 @@
 // Distances between rows: a [rows, width], b [columns, width].
 #include "../common/launch.cuh"
 #include "../common/scalar.cuh"
+#include "params.generated.cuh"
 
 constexpr int kThreads = 256;
-
-struct DistanceParams {
-  const void* a;
-  const void* b;
-  void* y;
-  int rows;
-  int columns;
-  int width;
-  int rowStrideA;
-  int strideA;
-  int rowStrideB;
-  int strideB;
-  int rowStrideY;
-  int columnStrideY;
-  int isSquared;
-  int aType;
-  int bType;
-  int yType;
-};
-static_assert(sizeof(DistanceParams) == 80, "kernels/distance/distance.ts writes this struct");
 
 template <typename Acc> __device__ void distances(const DistanceParams& p) {
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;

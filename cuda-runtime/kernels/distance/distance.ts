@@ -1,9 +1,10 @@
 /** @file Launches of distances between the rows of two matrices. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
+import { distanceStruct } from "./params.table.ts";
 
 const threads = 256;
 
@@ -29,15 +30,24 @@ export function emitDistance(emitter: Emitter, { a, b, output, isSquared }: Dist
     grid: [Math.ceil((rows * columns) / threads), 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(a)
-      .pointer(b)
-      .pointer(output)
-      .i32(rows, columns, a.shape[1] ?? 0)
-      .i32(a.strides[0] ?? 0, a.strides[1] ?? 0, b.strides[0] ?? 0, b.strides[1] ?? 0)
-      .i32(output.strides[0] ?? 0, output.strides[1] ?? 0, isSquared ? 1 : 0)
-      .i32(storageTypes[a.type].code, storageTypes[b.type].code, storageTypes[output.type].code)
-      .done(),
+    params: writeParams(distanceStruct, {
+      a,
+      b,
+      y: output,
+      rows,
+      columns,
+      width: a.shape[1] ?? 0,
+      rowStrideA: a.strides[0] ?? 0,
+      strideA: a.strides[1] ?? 0,
+      rowStrideB: b.strides[0] ?? 0,
+      strideB: b.strides[1] ?? 0,
+      rowStrideY: output.strides[0] ?? 0,
+      columnStrideY: output.strides[1] ?? 0,
+      isSquared,
+      aType: storageTypes[a.type].code,
+      bType: storageTypes[b.type].code,
+      yType: storageTypes[output.type].code,
+    }),
     reads: [a, b],
     writes: [output],
     detail: `${rows}x${columns}x${a.shape[1] ?? 0}`,

@@ -1,40 +1,9 @@
 // Discrete Fourier transform, one bin a thread.
 #include "../common/launch.cuh"
 #include "../common/scalar.cuh"
+#include "params.generated.cuh"
 
-constexpr int kMaxRank = 8;
 constexpr int kThreads = 256;
-
-struct FourierParams {
-  const void* x;
-  // One factor a sample; null for none.
-  const void* window;
-  void* y;
-  int outerRank;
-  int outerSizes[kMaxRank];
-  int outerStridesX[kMaxRank];
-  int outerStridesY[kMaxRank];
-  int outer;
-  // Samples that are there (others are 0), points of the transform, bins that are wanted.
-  int given;
-  int length;
-  int bins;
-  int strideX;
-  int strideY;
-  int strideWindow;
-  // Strides of the imaginary part; whether there is one.
-  int partStrideX;
-  int partStrideY;
-  int isComplexX;
-  int isComplexY;
-  int isInverse;
-  // The samples beyond the middle are the conjugates of those before it.
-  int isMirrored;
-  int xType;
-  int yType;
-  int windowType;
-};
-static_assert(sizeof(FourierParams) == 192, "kernels/fourier/fourier.ts writes this struct");
 
 __device__ __forceinline__ void sincosTurns(float turns, float* sine, float* cosine) { sincospif(2.0f * turns, sine, cosine); }
 __device__ __forceinline__ void sincosTurns(double turns, double* sine, double* cosine) { sincospi(2.0 * turns, sine, cosine); }

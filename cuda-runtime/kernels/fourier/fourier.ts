@@ -1,10 +1,11 @@
 /** @file Launches of discrete Fourier transforms. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { byStride, checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
+import { fourierStruct } from "./params.table.ts";
 
 const threads = 256;
 /** The grid's second axis. */
@@ -47,22 +48,31 @@ export function emitFourier(emitter: Emitter, request: FourierRequest): void {
     grid: [Math.ceil(bins / threads), Math.min(rows, mostRows), Math.ceil(rows / mostRows)],
     block: [threads, 1, 1],
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(input)
-      .pointer(window)
-      .pointer(output)
-      .i32(outer.length)
-      .i32s(sizesOf(outer), 8, 1)
-      .i32s(stridesAt(outer, 0), 8)
-      .i32s(stridesAt(outer, 1), 8)
-      .i32(rows, given, length, bins)
-      .i32(input.strides[axis] ?? 0, output.strides[axis] ?? 0, window?.strides[0] ?? 0)
-      .i32(input.strides[parts] ?? 0, output.strides[parts] ?? 0)
-      .i32(input.shape[parts] === 2 ? 1 : 0, output.shape[parts] === 2 ? 1 : 0)
-      .i32(request.isInverse ? 1 : 0, request.isMirrored ? 1 : 0)
-      .i32(storageTypes[input.type].code, storageTypes[output.type].code)
-      .i32(storageTypes[window?.type ?? "float32"].code)
-      .done(),
+    params: writeParams(fourierStruct, {
+      x: input,
+      window,
+      y: output,
+      outerRank: outer.length,
+      outerSizes: sizesOf(outer),
+      outerStridesX: stridesAt(outer, 0),
+      outerStridesY: stridesAt(outer, 1),
+      outer: rows,
+      given,
+      length,
+      bins,
+      strideX: input.strides[axis] ?? 0,
+      strideY: output.strides[axis] ?? 0,
+      strideWindow: window?.strides[0] ?? 0,
+      partStrideX: input.strides[parts] ?? 0,
+      partStrideY: output.strides[parts] ?? 0,
+      isComplexX: input.shape[parts] === 2,
+      isComplexY: output.shape[parts] === 2,
+      isInverse: request.isInverse,
+      isMirrored: request.isMirrored,
+      xType: storageTypes[input.type].code,
+      yType: storageTypes[output.type].code,
+      windowType: storageTypes[window?.type ?? "float32"].code,
+    }),
     reads: window === undefined ? [input] : [input, window],
     writes: [output],
     detail: `${rows}x${length} to ${bins} bins`,

@@ -10,12 +10,7 @@
 #include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
 #include "register-epilogue.cuh"
-
-struct HopperParams {
-  TensorMap a, b;  // axes k, m (or n), then those of the batch, the innermost first; boxes of one tile
-  GemmParams p;
-};
-static_assert(sizeof(HopperParams) == 512, "params.ts writes this struct");
+#include "params.generated.cuh"
 
 // Counts through the ring.
 template <int STAGES>
@@ -268,16 +263,4 @@ struct HopperProduct {
     HopperProduct<T, TOGETHER, BLOCKS_M, BN, STAGES>(params, shared).run();                \
   }
 
-// The rows of table.ts.
-#define HOPPER_ALL(T, TYPE)                                   \
-  HOPPER(h256x128x64_##TYPE, T, true, 2, 128, 4)       \
-  HOPPER(h128x256x64_##TYPE, T, true, 1, 256, 4)       \
-  HOPPER(h128x128x64_##TYPE, T, false, 2, 128, 6)      \
-  HOPPER(h64x256x64_##TYPE, T, false, 1, 256, 5)       \
-  HOPPER(h128x64x64_##TYPE, T, false, 2, 64, 8)        \
-  HOPPER(h64x128x64_##TYPE, T, false, 1, 128, 8)       \
-  HOPPER(h64x64x64_##TYPE, T, false, 1, 64, 12)        \
-  HOPPER(h64x32x64_##TYPE, T, false, 1, 32, 16)
-
-HOPPER_ALL(__half, f16)
-HOPPER_ALL(__nv_bfloat16, bf16)
+#include "entries.generated.cuh"

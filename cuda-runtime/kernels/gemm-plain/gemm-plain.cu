@@ -9,25 +9,19 @@
   extern "C" __global__ void __launch_bounds__(256, BLOCKS) NAME(const __grid_constant__ GemmParams p) { beginKernel(); \
     SimtProduct<TILE, BK>::run(p);                                                                       \
   }
-SIMT(simt_128, 128, 8, 2)
-SIMT(simt_64, 64, 16, 2)
-SIMT(simt_32, 32, 32, 2)
 
-#define SKINNY(TYPE, T, ROWS, WIDE)                                                                              \
-  extern "C" __global__ void __launch_bounds__(128)                                                              \
-      skinny_##TYPE##_k_wide_##ROWS(const __grid_constant__ GemmParams p) { beginKernel(); SkinnyAlongK<T, ROWS, WIDE>::run(p); } \
-  extern "C" __global__ void __launch_bounds__(128)                                                              \
-      skinny_##TYPE##_k_##ROWS(const __grid_constant__ GemmParams p) { beginKernel(); SkinnyAlongK<T, ROWS, 1>::run(p); } \
-  extern "C" __global__ void __launch_bounds__(256, 2)                                                              \
-      skinny_##TYPE##_n_wide_##ROWS(const __grid_constant__ GemmParams p) { beginKernel(); SkinnyAlongN<T, ROWS, WIDE, 8>::run(p); } \
-  extern "C" __global__ void __launch_bounds__(256, 2)                                                              \
-      skinny_##TYPE##_n_##ROWS(const __grid_constant__ GemmParams p) { beginKernel(); SkinnyAlongN<T, ROWS, 1, 32>::run(p); }
-SKINNY(float16, __half, 1, 8)
-SKINNY(float16, __half, 4, 8)
-SKINNY(bfloat16, __nv_bfloat16, 1, 8)
-SKINNY(bfloat16, __nv_bfloat16, 4, 8)
-SKINNY(float32, float, 1, 4)
-SKINNY(float32, float, 4, 4)
+#define SKINNY_K(NAME, T, ROWS, WIDTH, THREADS)                                                          \
+  extern "C" __global__ void __launch_bounds__(THREADS) NAME(const __grid_constant__ GemmParams p) {     \
+    beginKernel();                                                                                       \
+    SkinnyAlongK<T, ROWS, WIDTH>::run(p);                                                                \
+  }
+#define SKINNY_N(NAME, T, ROWS, WIDTH, LANES, THREADS)                                                   \
+  extern "C" __global__ void __launch_bounds__(THREADS, 2) NAME(const __grid_constant__ GemmParams p) {  \
+    beginKernel();                                                                                       \
+    SkinnyAlongN<T, ROWS, WIDTH, LANES>::run(p);                                                         \
+  }
+
+#include "entries.generated.cuh"
 
 // Adds the splits in their order. `a` holds their sums, [split, batch, m, n] packed.
 extern "C" __global__ void __launch_bounds__(256) sum_splits(const __grid_constant__ GemmParams p) {

@@ -3,5 +3,5 @@
 #include "../gemm/entries.cuh"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-TENSOR_FLOATS
+#include "entries.generated.cuh"
 #endif

@@ -2,21 +2,7 @@
 #pragma once
 #include "../common/storage.cuh"
 #include <cstdint>
-
-// Written by generic.ts. Strides are in elements.
-struct GenericParams {
-  const void* a;
-  const void* b;
-  void* d;
-  const void* zeroA;
-  const void* zeroB;
-  int m, n, k, tilesM, tilesN;
-  int batch[3];
-  int aBatch[3], bBatch[3], dBatch[3], zeroABatch[3], zeroBBatch[3];
-  int aM, aK, bK, bN, dM, dN, zeroAM, zeroBN;
-  int aType, bType, zeroAType, zeroBType, dType;
-};
-static_assert(sizeof(GenericParams) == 184, "generic.ts writes this struct");
+#include "params.generated.cuh"
 
 template <typename T>
 __device__ __forceinline__ T loadGeneric(const void* base, int64_t i, int type) {

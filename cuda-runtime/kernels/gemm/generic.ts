@@ -1,9 +1,10 @@
 /** @file The generic product: integers and doubles of any strides, with zero points; right, and simple. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { type StorageType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
+import { genericStruct } from "./params.table.ts";
 
 export interface GenericRequest {
   /** [...batch, m, k], an integer type or float64. */
@@ -18,8 +19,6 @@ export interface GenericRequest {
   readonly zeroB?: View | undefined;
 }
 
-/** sizeof(GenericParams). */
-export const genericParamsBytes = 184;
 const tile = 16;
 const maxBatchAxes = 3;
 
@@ -64,24 +63,40 @@ function paramsOf(request: GenericRequest, axes: readonly number[], tilesM: numb
       0,
     );
   const code = (view: View | undefined) => storageTypes[(view ?? to).type].code;
-  return new ParamWriter()
-    .pointer(a)
-    .pointer(b)
-    .pointer(to)
-    .pointer(zeroA)
-    .pointer(zeroB)
-    .i32(to.shape[m] ?? 1, to.shape[n] ?? 1, a.shape[n] ?? 1, tilesM, tilesN)
-    .i32(
-      ...three(
-        axes.map((axis) => to.shape[axis] ?? 1),
-        1,
-      ),
-    )
-    .i32(...[a, b, to, zeroA, zeroB].flatMap(batchOf))
-    .i32(strideAt(a, m), strideAt(a, n), strideAt(b, m), strideAt(b, n), strideAt(to, m), strideAt(to, n))
-    .i32(strideAt(zeroA, m), strideAt(zeroB, m))
-    .i32(code(a), code(b), code(zeroA), code(zeroB), code(to))
-    .done();
+  return writeParams(genericStruct, {
+    a,
+    b,
+    d: to,
+    zeroA,
+    zeroB,
+    m: to.shape[m] ?? 1,
+    n: to.shape[n] ?? 1,
+    k: a.shape[n] ?? 1,
+    tilesM,
+    tilesN,
+    batch: three(
+      axes.map((axis) => to.shape[axis] ?? 1),
+      1,
+    ),
+    aBatch: batchOf(a),
+    bBatch: batchOf(b),
+    dBatch: batchOf(to),
+    zeroABatch: batchOf(zeroA),
+    zeroBBatch: batchOf(zeroB),
+    aM: strideAt(a, m),
+    aK: strideAt(a, n),
+    bK: strideAt(b, m),
+    bN: strideAt(b, n),
+    dM: strideAt(to, m),
+    dN: strideAt(to, n),
+    zeroAM: strideAt(zeroA, m),
+    zeroBN: strideAt(zeroB, m),
+    aType: code(a),
+    bType: code(b),
+    zeroAType: code(zeroA),
+    zeroBType: code(zeroB),
+    dType: code(to),
+  });
 }
 
 function strideAt(view: View | undefined, axis: number): number {

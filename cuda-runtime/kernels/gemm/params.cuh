@@ -2,31 +2,7 @@
 #pragma once
 #include "../common/activation.cuh"
 #include "../common/storage.cuh"
-
-// Written by params.ts, field by field. Strides are in elements.
-struct GemmParams {
-  const void* a;
-  const void* b;
-  void* d;
-  const void* residual;
-  const float* scale;
-  const float* bias;
-  int64_t splitStride;  // of d, between the partial sums of one split and the next
-  int m, n, k;
-  int tilesM, tilesN, group;  // blocks run through `group` rows of tiles at a time, so that they share operands in L2
-  int splits, kPerSplit;
-  int batch[3];
-  int aBatch[3], bBatch[3], dBatch[3], rBatch[3];
-  int aM, aK, bK, bN, dM, dN, rM, rN;
-  int aGrain, bGrain;  // bytes that every row of the operand is aligned to
-  int aType, bType, dType, rType;
-  int neighbours;   // of a row that may be stored (and of the residual, read) at once: 1, 2 or 8
-  int channelOnM;   // scale and bias run along m, else along n
-  float alpha;
-  Activation first, last;  // kNone where the limits below say it all
-  float firstLow, firstHigh, lastLow, lastHigh;
-};
-static_assert(sizeof(GemmParams) == 256, "params.ts writes this struct");
+#include "params.generated.cuh"
 
 struct Place {
   int tileM, tileN, split;

@@ -1,13 +1,14 @@
-/** @file The parameter struct of kernels/gemm/params.cuh. */
+/** @file Parameters of the products of floats. */
+
 import { type Activation, activations, noActivation } from "../../ir/epilogue.ts";
-import { type ParamBlock, ParamWriter, type TensorMap } from "../../ir/params.ts";
+import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
+import type { ParamBlock, TensorMap } from "../../ir/params.ts";
 import { bytesOfType, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
+import { hopperStruct } from "../gemm-hopper/params.table.ts";
+import { gemmStruct } from "./params.table.ts";
 import type { Operand, Problem, Target } from "./problem.ts";
 import type { HopperRow } from "./table.ts";
-
-/** sizeof(GemmParams). */
-export const gemmParamsBytes = 256;
 
 /** The problem's numbers, and how it is cut up. */
 export interface GemmLaunch {
@@ -26,16 +27,16 @@ export interface GemmLaunch {
 const rasterGroup = 8;
 
 export function gemmParams(launch: GemmLaunch): ParamBlock {
-  return writeParams(new ParamWriter(), launch).done();
+  return writeParams(gemmStruct, gemmFields(launch));
 }
 
-/** HopperParams of gemm-hopper.cu: what is copied of each operand at once stands in front. */
 export function hopperParams(launch: GemmLaunch, { m, n, k }: HopperRow): ParamBlock {
   const { problem } = launch;
-  const writer = new ParamWriter()
-    .tensorMap(operandMap(problem.a, problem, problem.m, [k, m]))
-    .tensorMap(operandMap(problem.b, problem, problem.n, [k, n]));
-  return writeParams(writer, launch).done();
+  return writeParams(hopperStruct, {
+    a: operandMap(problem.a, problem, problem.m, [k, m]),
+    b: operandMap(problem.b, problem, problem.n, [k, n]),
+    p: gemmFields(launch),
+  });
 }
 
 /** Axes k, m (or n), then one of the batch, or all three; those that the operand does not have are of one element. */
@@ -58,33 +59,56 @@ function operandMap(
   };
 }
 
-function writeParams(writer: ParamWriter, launch: GemmLaunch): ParamWriter {
+function gemmFields(launch: GemmLaunch): ValuesOf<typeof gemmStruct> {
   const { problem } = launch;
   const { a, b, d, residual, scale, bias, m, n, k } = problem;
   const first = limitsOf(problem.first);
   const last = limitsOf(problem.last);
-  return writer
-    .pointer(a.view)
-    .pointer(b.view)
-    .pointer(d.view)
-    .pointer(residual?.view)
-    .pointer(scale)
-    .pointer(bias)
-    .i64(launch.splitStride)
-    .i32(m, n, k)
-    .i32(launch.tilesM, launch.tilesN, rasterGroup, launch.splits, launch.kPerSplit)
-    .i32(...threeOf(problem.batch, 1))
-    .i32(...[a, b, d, residual].flatMap((each) => threeOf(each?.batch ?? [], 0)))
-    .i32(a.outer, a.k, b.k, b.outer, d.m, d.n, residual?.m ?? 0, residual?.n ?? 0)
-    .i32(launch.aGrain, launch.bGrain)
-    .i32(...[a.view, b.view, d.view, residual?.view ?? d.view].map(codeOf))
-    .i32(neighboursOf(problem), problem.channels === "m" ? 1 : 0)
-    .f32(problem.alpha)
-    .i32(first.code)
-    .f32(problem.first.a, problem.first.b)
-    .i32(last.code)
-    .f32(problem.last.a, problem.last.b)
-    .f32(first.low, first.high, last.low, last.high);
+  return {
+    a: a.view,
+    b: b.view,
+    d: d.view,
+    residual: residual?.view,
+    scale,
+    bias,
+    splitStride: launch.splitStride,
+    m,
+    n,
+    k,
+    tilesM: launch.tilesM,
+    tilesN: launch.tilesN,
+    group: rasterGroup,
+    splits: launch.splits,
+    kPerSplit: launch.kPerSplit,
+    batch: threeOf(problem.batch, 1),
+    aBatch: threeOf(a.batch, 0),
+    bBatch: threeOf(b.batch, 0),
+    dBatch: threeOf(d.batch, 0),
+    rBatch: threeOf(residual?.batch ?? [], 0),
+    aM: a.outer,
+    aK: a.k,
+    bK: b.k,
+    bN: b.outer,
+    dM: d.m,
+    dN: d.n,
+    rM: residual?.m ?? 0,
+    rN: residual?.n ?? 0,
+    aGrain: launch.aGrain,
+    bGrain: launch.bGrain,
+    aType: codeOf(a.view),
+    bType: codeOf(b.view),
+    dType: codeOf(d.view),
+    rType: codeOf(residual?.view ?? d.view),
+    neighbours: neighboursOf(problem),
+    channelOnM: problem.channels === "m",
+    alpha: problem.alpha,
+    first: { kind: first.code, a: problem.first.a, b: problem.first.b },
+    last: { kind: last.code, a: problem.last.a, b: problem.last.b },
+    firstLow: first.low,
+    firstHigh: first.high,
+    lastLow: last.low,
+    lastHigh: last.high,
+  };
 }
 
 function codeOf({ type }: View): number {

@@ -202,17 +202,3 @@ export function kernelOf(
     }
   }
 }
-
-/** Every entry that a family must have, for the test that compares them with the source. */
-export function entriesOf(family: string): readonly string[] {
-  const types = ["float16", "bfloat16", "float32"] as const;
-  const refs = gemmTable.flatMap((row) =>
-    types.flatMap((type) => {
-      if (row.kind === "hopper" && type === "float32") return [];
-      if (row.kind !== "tensor") return [kernelOf(row, type, undefined)];
-      if ((row.arithmetic === "tf32") !== (type === "float32")) return [];
-      return row.layouts.map((layout) => kernelOf(row, type, layout));
-    }),
-  );
-  return [...new Set(refs.filter((ref) => ref.family === family).map(({ entry }) => entry))];
-}

@@ -1,42 +1,9 @@
 // Loss over classes: a warp to a position.
 #include "../common/launch.cuh"
 #include "../common/scalar.cuh"
+#include "params.generated.cuh"
 
-constexpr int kMaxRank = 8;
 constexpr int kThreads = 256;
-
-struct LossParams {
-  const void* x;
-  const void* labels;
-  // One a class; null for ones.
-  const void* weights;
-  void* losses;
-  // The weight that each loss counts with; null where nobody asks.
-  float* counts;
-  // The logarithm of the softmax; null where nobody asks.
-  void* logarithms;
-  int rank;
-  // Positions: batch and everything behind the classes.
-  int sizes[kMaxRank];
-  int stridesX[kMaxRank];
-  int stridesLabels[kMaxRank];
-  int stridesLosses[kMaxRank];
-  int stridesLogarithms[kMaxRank];
-  int positions;
-  int classes;
-  int classStrideX;
-  int classStrideLogarithms;
-  int strideWeights;
-  int isSoftmax;
-  int hasIgnored;
-  int ignored;
-  int xType;
-  int labelType;
-  int weightType;
-  int lossType;
-  int logarithmType;
-};
-static_assert(sizeof(LossParams) == 264, "kernels/loss/loss.ts writes this struct");
 
 __device__ __forceinline__ float logSumExpOf(const LossParams& p, int64_t base, int lane) {
   float top = lowestOf<float>();

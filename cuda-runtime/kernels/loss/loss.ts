@@ -1,10 +1,11 @@
 /** @file Launches of losses over classes. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import { stridesOf, type View } from "../../ir/view.ts";
 import { checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
+import { lossStruct } from "./params.table.ts";
 
 const threads = 256;
 
@@ -53,26 +54,33 @@ export function emitLoss(emitter: Emitter, request: LossRequest): void {
     grid: [Math.ceil(positions / (threads / 32)), 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(input)
-      .pointer(labels)
-      .pointer(weights)
-      .pointer(losses)
-      .pointer(counts)
-      .pointer(logarithms)
-      .i32(axes.length)
-      .i32s(sizesOf(axes), 8, 1)
-      .i32s(stridesAt(axes, 0), 8)
-      .i32s(stridesAt(axes, 1), 8)
-      .i32s(stridesAt(axes, 2), 8)
-      .i32s(stridesAt(axes, 3), 8)
-      .i32(positions, input.shape[1] ?? 1, input.strides[1] ?? 0, logarithms?.strides[1] ?? 0)
-      .i32(weights?.strides[0] ?? 0, request.isSoftmax ? 1 : 0)
-      .i32(ignored === undefined ? 0 : 1, ignored ?? 0)
-      .i32(storageTypes[input.type].code, storageTypes[labels.type].code)
-      .i32(storageTypes[weights?.type ?? "float32"].code, storageTypes[losses.type].code)
-      .i32(storageTypes[logarithms?.type ?? "float32"].code)
-      .done(),
+    params: writeParams(lossStruct, {
+      x: input,
+      labels,
+      weights,
+      losses,
+      counts,
+      logarithms,
+      rank: axes.length,
+      sizes: sizesOf(axes),
+      stridesX: stridesAt(axes, 0),
+      stridesLabels: stridesAt(axes, 1),
+      stridesLosses: stridesAt(axes, 2),
+      stridesLogarithms: stridesAt(axes, 3),
+      positions,
+      classes: input.shape[1] ?? 1,
+      classStrideX: input.strides[1] ?? 0,
+      classStrideLogarithms: logarithms?.strides[1] ?? 0,
+      strideWeights: weights?.strides[0] ?? 0,
+      isSoftmax: request.isSoftmax,
+      hasIgnored: ignored !== undefined,
+      ignored: ignored ?? 0,
+      xType: storageTypes[input.type].code,
+      labelType: storageTypes[labels.type].code,
+      weightType: storageTypes[weights?.type ?? "float32"].code,
+      lossType: storageTypes[losses.type].code,
+      logarithmType: storageTypes[logarithms?.type ?? "float32"].code,
+    }),
     reads: weights === undefined ? [input, labels] : [input, labels, weights],
     writes: present,
     detail: `${positions} labels of ${input.shape[1] ?? 1} classes`,

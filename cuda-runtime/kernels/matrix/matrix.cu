@@ -1,28 +1,9 @@
 // Determinant and inverse by elimination with pivots, a block a matrix.
 #include "../common/launch.cuh"
 #include "../common/scalar.cuh"
+#include "params.generated.cuh"
 
-constexpr int kMaxRank = 8;
 constexpr int kThreads = 256;
-
-struct MatrixParams {
-  const void* x;
-  // Packed [outer, size, width]: width is `size`, or twice that for an inverse.
-  void* work;
-  void* y;
-  int outerRank;
-  int outerSizes[kMaxRank];
-  int outerStridesX[kMaxRank];
-  int outerStridesY[kMaxRank];
-  int size;
-  int rowStrideX;
-  int columnStrideX;
-  int rowStrideY;
-  int columnStrideY;
-  int xType;
-  int yType;
-};
-static_assert(sizeof(MatrixParams) == 152, "kernels/matrix/matrix.ts writes this struct");
 
 template <typename Acc> __device__ __forceinline__ Acc magnitude(Acc x) { return x < Acc(0) ? -x : x; }
 

@@ -1,10 +1,11 @@
 /** @file Launches of determinants and inverses of square matrices. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
+import { matrixStruct } from "./params.table.ts";
 
 const threads = 256;
 
@@ -34,26 +35,28 @@ export function emitMatrix(emitter: Emitter, { kind, input, output, operator }: 
     size,
     kind === "inverse" ? 2 * size : size,
   ]);
-  const matrixStrides = (view: View) =>
-    kind === "inverse" || view === input
-      ? [view.strides[rank - 2] ?? 0, view.strides[rank - 1] ?? 0]
-      : [0, 0];
+  const stride = (view: View, axis: number) => view.strides[axis] ?? 0;
   emitter.launch({
     kernel: { kind: "built", family: "matrix", entry: `${kind}_${isDouble ? "f64" : "f32"}` },
     grid: [matrices, 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(input)
-      .pointer(work)
-      .pointer(output)
-      .i32(outer.length)
-      .i32s(sizesOf(outer), 8, 1)
-      .i32s(stridesAt(outer, 0), 8)
-      .i32s(stridesAt(outer, 1), 8)
-      .i32(size, ...matrixStrides(input), ...matrixStrides(output))
-      .i32(storageTypes[input.type].code, storageTypes[output.type].code)
-      .done(),
+    params: writeParams(matrixStruct, {
+      x: input,
+      work,
+      y: output,
+      outerRank: outer.length,
+      outerSizes: sizesOf(outer),
+      outerStridesX: stridesAt(outer, 0),
+      outerStridesY: stridesAt(outer, 1),
+      size,
+      rowStrideX: stride(input, rank - 2),
+      columnStrideX: stride(input, rank - 1),
+      rowStrideY: kind === "inverse" ? stride(output, rank - 2) : 0,
+      columnStrideY: kind === "inverse" ? stride(output, rank - 1) : 0,
+      xType: storageTypes[input.type].code,
+      yType: storageTypes[output.type].code,
+    }),
     reads: [input],
     writes: [work, output],
     detail: `${matrices}x${size}x${size}`,

@@ -2,10 +2,11 @@
 
 import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
-import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
 import { bytesOfType } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
-import { walkLaunch, writeWalk } from "./launch.ts";
+import { walkFields, walkLaunch } from "./launch.ts";
+import { gatherStruct, type lookupStruct } from "./params.table.ts";
 import { stridesAlong, type WalkAxis, walkOver } from "./walk.ts";
 
 /** An axis that is looked into: its size, and its stride in the tensor that has it, in elements. */
@@ -44,9 +45,16 @@ export function emitGather(emitter: Emitter, request: GatherRequest): void {
     { view: from, operand: 0, more: lookup.map(({ stride }) => stride) },
     { view: to, operand: 2, more: [] },
   ]);
-  const params = writeWalk(new ParamWriter().pointer(from).pointer(indices).pointer(to), walk);
-  for (const operand of [0, 1, 2]) params.i32s(stridesAlong(walk, operand), maxRank);
-  writeLookup(params, request, walk.factor);
+  const params = writeParams(gatherStruct, {
+    from,
+    indices,
+    to,
+    walk: walkFields(walk),
+    fromStrides: stridesAlong(walk, 0),
+    indexStrides: stridesAlong(walk, 1),
+    toStrides: stridesAlong(walk, 2),
+    lookup: lookupFields(request, walk.factor),
+  });
   // Of a table, only the rows that are asked for.
   const bytes = bytesMoved([indices, to]) + Math.min(bytesMoved([from]), bytesMoved([to]));
   emitter.launch({
@@ -61,9 +69,8 @@ export function emitGather(emitter: Emitter, request: GatherRequest): void {
   });
 }
 
-/** `Lookup` of movement.cu. Strides in units of `factor` elements. */
-export function writeLookup(
-  params: ParamWriter,
+/** Strides in units of `factor` elements. */
+export function lookupFields(
   {
     indices,
     lookup,
@@ -74,15 +81,12 @@ export function writeLookup(
     readonly depthStride: number;
   },
   factor: number,
-): ParamWriter {
-  return params
-    .i32(lookup.length, bytesOfType(indices.type), depthStride)
-    .i32s(
-      lookup.map(({ size }) => size),
-      maxRank,
-    )
-    .i32s(
-      lookup.map(({ stride }) => stride / factor),
-      maxRank,
-    );
+): ValuesOf<typeof lookupStruct> {
+  return {
+    depth: lookup.length,
+    indexBytes: bytesOfType(indices.type),
+    depthStride,
+    sizes: lookup.map(({ size }) => size),
+    strides: lookup.map(({ stride }) => stride / factor),
+  };
 }

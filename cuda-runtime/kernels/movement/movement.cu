@@ -3,6 +3,7 @@
 #include "../common/launch.cuh"
 #include "../common/storage.cuh"
 #include "walk.cuh"
+#include "params.generated.cuh"
 
 template <int W> struct ChunkOf;
 template <> struct ChunkOf<1> { using Type = uint8_t; };
@@ -13,19 +14,6 @@ template <> struct ChunkOf<16> { using Type = uint4; };
 template <int W> using Chunk = typename ChunkOf<W>::Type;
 
 // --- select: every axis of the output may have a table of positions in the input, -1 for the fill value.
-
-struct SelectParams {
-  const void* from;
-  void* to;
-  const int* tables;
-  const uint8_t* fill;  // One element of fillBytes; null for zeros.
-  Walk walk;
-  int fromStrides[kMaxRank];
-  int toStrides[kMaxRank];
-  int tableAt[kMaxRank];  // -1 for an axis without a table.
-  int fillBytes;
-};
-static_assert(sizeof(SelectParams) == 240, "kernels/movement/select.ts");
 
 template <int W> __device__ Chunk<W> filled(const uint8_t* fill, int bytes) {
   union { Chunk<W> chunk; uint8_t bytes[W]; } result;
@@ -61,27 +49,6 @@ __device__ __forceinline__ int positionOf(const void* indices, int64_t at, int i
   return static_cast<int>(position < 0 ? 0 : (position >= size ? size - 1 : position));
 }
 
-// Coordinates read from an index tensor: `depth` of them, one after the other.
-struct Lookup {
-  int depth;
-  int indexBytes;
-  int depthStride;
-  int sizes[kMaxRank];    // Of the axes looked into.
-  int strides[kMaxRank];  // Of the tensor looked into, along them.
-};
-
-struct GatherParams {
-  const void* from;
-  const void* indices;
-  void* to;
-  Walk walk;
-  int fromStrides[kMaxRank];
-  int indexStrides[kMaxRank];
-  int toStrides[kMaxRank];
-  Lookup lookup;
-};
-static_assert(sizeof(GatherParams) == 304, "kernels/movement/gather.ts");
-
 template <int W> __device__ __forceinline__ void gatherChunk(const GatherParams& p) {
   const unsigned index = threadIndex();
   if (index >= static_cast<unsigned>(p.walk.count)) return;
@@ -103,22 +70,6 @@ template <int W> __device__ __forceinline__ void gatherChunk(const GatherParams&
 
 // --- scatter: updates to where an index tensor says. Where two go to one place the later one wins: `claim` leaves the
 // number of the last update of each place (plus one) in `winners`; integer maxima do not depend on the order.
-
-struct ScatterParams {
-  const void* updates;
-  const void* indices;
-  void* to;
-  int* winners;  // Null where no two updates can meet.
-  Walk walk;
-  int updateStrides[kMaxRank];
-  int indexStrides[kMaxRank];
-  int toStrides[kMaxRank];
-  int winnerStrides[kMaxRank];
-  int rowStrides[kMaxRank];  // The update's number.
-  Lookup lookup;
-  int winnerLookupStrides[kMaxRank];
-};
-static_assert(sizeof(ScatterParams) == 408, "kernels/movement/scatter.ts");
 
 struct ScatterPlace {
   int64_t update;
@@ -167,22 +118,6 @@ extern "C" __global__ void __launch_bounds__(256) scatter_claim(const __grid_con
 
 enum Reduction : int { kAdd = 0, kMul = 1, kMin = 2, kMax = 3 };
 
-struct ScatterReduceParams {
-  const void* updates;
-  const void* indices;
-  void* to;
-  Walk walk;  // Over the lines.
-  int updateStrides[kMaxRank];
-  int indexStrides[kMaxRank];
-  int toStrides[kMaxRank];
-  Lookup lookup;
-  int steps;
-  int updateStep;
-  int indexStep;
-  int reduction;
-};
-static_assert(sizeof(ScatterReduceParams) == 320, "kernels/movement/scatter.ts");
-
 template <typename T> __device__ __forceinline__ bool isNan(T x) { return x != x; }
 
 // A NaN on either side stays.
@@ -228,22 +163,6 @@ template <typename T> __device__ __forceinline__ void scatterReduce(const Scatte
 // indices in order, so a long list of updates is worked on by many blocks, and sums still do not depend on their order.
 
 constexpr int kRowThreads = 256;
-
-struct ScatterRowsParams {
-  const void* updates;
-  const void* indices;
-  void* to;
-  Walk walk;  // Over a slice.
-  int updateStrides[kMaxRank];
-  int toStrides[kMaxRank];
-  Lookup lookup;
-  int rows;
-  int updateRow;
-  int indexRow;
-  int places;  // What the indices can name: the product of lookup.sizes.
-  int reduction;
-};
-static_assert(sizeof(ScatterRowsParams) == 288, "kernels/movement/scatter.ts");
 
 struct RowHits {
   int64_t to[kRowThreads];

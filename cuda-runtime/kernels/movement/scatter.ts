@@ -1,10 +1,11 @@
 /** @file Updates written to, or combined with, elements that an index tensor names. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { elementCount, stridesOf, type View } from "../../ir/view.ts";
-import { type LookupAxis, writeLookup } from "./gather.ts";
-import { walkLaunch, writeWalk } from "./launch.ts";
+import { type LookupAxis, lookupFields } from "./gather.ts";
+import { walkFields, walkLaunch } from "./launch.ts";
+import { scatterReduceStruct, scatterRowsStruct, scatterStruct } from "./params.table.ts";
 import { stridesAlong, type WalkAxis, walkOver } from "./walk.ts";
 
 /** Codes are `Reduction` in movement.cu. */
@@ -50,10 +51,20 @@ export function emitScatter(emitter: Emitter, request: ScatterRequest): void {
     { view: updates, operand: 0, more: [] },
     { view: to, operand: 2, more: lookup.map(({ stride }) => stride) },
   ]);
-  const params = new ParamWriter().pointer(updates).pointer(indices).pointer(to).pointer(claim?.winners);
-  writeWalk(params, walk);
-  for (const operand of [0, 1, 2, 3, 4]) params.i32s(stridesAlong(walk, operand), maxRank);
-  writeLookup(params, request, walk.factor).i32s(claim?.lookupStrides ?? [], maxRank);
+  const params = writeParams(scatterStruct, {
+    updates,
+    indices,
+    to,
+    winners: claim?.winners,
+    walk: walkFields(walk),
+    updateStrides: stridesAlong(walk, 0),
+    indexStrides: stridesAlong(walk, 1),
+    toStrides: stridesAlong(walk, 2),
+    winnerStrides: stridesAlong(walk, 3),
+    rowStrides: stridesAlong(walk, 4),
+    lookup: lookupFields(request, walk.factor),
+    winnerLookupStrides: claim?.lookupStrides ?? [],
+  });
   const reads = [updates, indices, to, ...(claim === undefined ? [] : [claim.winners])];
   emitter.launch(
     walkLaunch({ entry: `scatter_w${walk.width}`, count: walk.count, params, reads, writes: [to] }),
@@ -104,11 +115,20 @@ function emitClaim(emitter: Emitter, request: ScatterRequest): Claim {
     }),
   );
   const walk = walkOver(axes, 0, []);
-  const none: readonly number[] = [];
-  const params = new ParamWriter().pointer(undefined).pointer(indices).pointer(undefined).pointer(winners);
-  writeWalk(params, walk).i32s(none, maxRank).i32s(stridesAlong(walk, 0), maxRank).i32s(none, maxRank);
-  params.i32s(stridesAlong(walk, 1), maxRank).i32s(stridesAlong(walk, 2), maxRank);
-  writeLookup(params, request, 1).i32s(claim.lookupStrides, maxRank);
+  const params = writeParams(scatterStruct, {
+    updates: undefined,
+    indices,
+    to: undefined,
+    winners,
+    walk: walkFields(walk),
+    updateStrides: [],
+    indexStrides: stridesAlong(walk, 0),
+    toStrides: [],
+    winnerStrides: stridesAlong(walk, 1),
+    rowStrides: stridesAlong(walk, 2),
+    lookup: lookupFields(request, 1),
+    winnerLookupStrides: claim.lookupStrides,
+  });
   emitter.launch(
     walkLaunch({
       entry: "scatter_claim",
@@ -148,14 +168,20 @@ export function emitScatterReduce(emitter: Emitter, request: ScatterReduceReques
     }),
   );
   const walk = walkOver(axes, 0, []);
-  const params = writeWalk(new ParamWriter().pointer(updates).pointer(indices).pointer(to), walk);
-  for (const operand of [0, 1, 2]) params.i32s(stridesAlong(walk, operand), maxRank);
-  writeLookup(params, request, 1).i32(
-    updates.shape[along] ?? 1,
-    updates.strides[along] ?? 0,
-    request.indexStrides[along] ?? 0,
-    reductions[reduction],
-  );
+  const params = writeParams(scatterReduceStruct, {
+    updates,
+    indices,
+    to,
+    walk: walkFields(walk),
+    updateStrides: stridesAlong(walk, 0),
+    indexStrides: stridesAlong(walk, 1),
+    toStrides: stridesAlong(walk, 2),
+    lookup: lookupFields(request, 1),
+    steps: updates.shape[along] ?? 1,
+    updateStep: updates.strides[along] ?? 0,
+    indexStep: request.indexStrides[along] ?? 0,
+    reduction: reductions[reduction],
+  });
   emitter.launch(
     walkLaunch({
       entry: `scatter_reduce_${updates.type}`,
@@ -178,11 +204,20 @@ function emitScatterRows(emitter: Emitter, request: ScatterReduceRequest): void 
   );
   const walk = walkOver(axes, 0, []);
   const places = lookup.reduce((total, { size }) => total * size, 1);
-  const params = writeWalk(new ParamWriter().pointer(updates).pointer(indices).pointer(to), walk);
-  for (const operand of [0, 1]) params.i32s(stridesAlong(walk, operand), maxRank);
-  writeLookup(params, request, 1)
-    .i32(updates.shape[along] ?? 1, updates.strides[along] ?? 0, request.indexStrides[along] ?? 0)
-    .i32(places, reductions[reduction]);
+  const params = writeParams(scatterRowsStruct, {
+    updates,
+    indices,
+    to,
+    walk: walkFields(walk),
+    updateStrides: stridesAlong(walk, 0),
+    toStrides: stridesAlong(walk, 1),
+    lookup: lookupFields(request, 1),
+    rows: updates.shape[along] ?? 1,
+    updateRow: updates.strides[along] ?? 0,
+    indexRow: request.indexStrides[along] ?? 0,
+    places,
+    reduction: reductions[reduction],
+  });
   emitter.launch({
     kernel: { kind: "built", family: "movement", entry: `scatter_rows_${updates.type}` },
     grid: [
@@ -192,7 +227,7 @@ function emitScatterRows(emitter: Emitter, request: ScatterReduceRequest): void 
     ],
     block: [rowThreads, 1, 1],
     sharedBytes: 0,
-    params: params.done(),
+    params,
     reads: [updates, indices, to],
     writes: [to],
   });

@@ -1,10 +1,11 @@
 /** @file Elements picked by one table of positions an axis: padding, nearest-neighbour resizing, fixed index lists. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { bytesOfType } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
-import { walkLaunch, writeWalk } from "./launch.ts";
+import { walkFields, walkLaunch } from "./launch.ts";
+import { selectStruct } from "./params.table.ts";
 import { stridesAlong, type WalkAxis, walkOver } from "./walk.ts";
 
 /** Position in `from` for each position of the output along an axis; outside for none. */
@@ -35,12 +36,17 @@ export function emitSelect(emitter: Emitter, { from, to, tables, fill }: SelectR
   const listed = walk.axes.map((axis) => (hasAxis(axis) ? tables[axis.axis] : undefined));
   const all = listed.flatMap((table) => table ?? []);
   const tableView = all.length === 0 ? undefined : emitter.constant("int32", [all.length], all);
-  const params = new ParamWriter().pointer(from).pointer(to).pointer(tableView).pointer(fill);
-  writeWalk(params, walk)
-    .i32s(stridesAlong(walk, 0), maxRank)
-    .i32s(stridesAlong(walk, 1), maxRank)
-    .i32s(startsOf(listed), maxRank, -1)
-    .i32(fill === undefined ? 1 : bytesOfType(fill.type));
+  const params = writeParams(selectStruct, {
+    from,
+    to,
+    tables: tableView,
+    fill,
+    walk: walkFields(walk),
+    fromStrides: stridesAlong(walk, 0),
+    toStrides: stridesAlong(walk, 1),
+    tableAt: startsOf(listed),
+    fillBytes: fill === undefined ? 1 : bytesOfType(fill.type),
+  });
   emitter.launch(
     walkLaunch({
       entry: `select_w${walk.width}`,

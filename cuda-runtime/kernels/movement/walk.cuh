@@ -1,17 +1,7 @@
 // A walk over a tensor's elements, one thread each: `Walk` of kernels/movement/walk.ts.
 #pragma once
 #include <cstdint>
-
-constexpr int kMaxRank = 8;
-
-// The axes of a walk, outermost first; n / sizes[i] is (high(n * multipliers[i]) + n) >> shifts[i] for n < 2^31.
-struct Walk {
-  int count;
-  int rank;
-  int sizes[kMaxRank];
-  unsigned multipliers[kMaxRank];
-  int shifts[kMaxRank];
-};
+#include "../common/params.generated.cuh"
 
 // Calls visit(axis, coordinate), innermost axis first.
 template <typename Visit> __device__ __forceinline__ void walkTo(const Walk& walk, unsigned index, Visit visit) {

@@ -3,19 +3,9 @@
 #pragma once
 #include "../common/launch.cuh"
 #include "vector.cuh"
+#include "params.generated.cuh"
 
 enum AxesNormMode : int { kMeanVariance = 0, kL1 = 1, kL2 = 2 };
-
-struct AxesNormParams {
-  const void* x;
-  void* y;
-  int mode;
-  int xType, yType;
-  int reduced;  // elements that are normalized together
-  int keptSize[8], keptX[8], keptY[8];          // sizes and strides of kept axes, the last one fastest
-  int reducedSize[8], reducedX[8], reducedY[8];  // and of those normalized over
-};
-static_assert(sizeof(AxesNormParams) == 224, "axes.ts packs 224 bytes");
 
 struct TwoOffsets { int64_t x, y; };
 
@@ -56,18 +46,6 @@ extern "C" __global__ void __launch_bounds__(256) axesnorm(const __grid_constant
     storeFloat(p.y, base.y + offset.y, p.yType, divisor == 0.0f ? 0.0f : x / divisor);
   }
 }
-
-struct LrnParams {
-  const void* x;
-  void* y;
-  int total, channels, positions;  // elements in all
-  int xSample, xChannel, xPosition, ySample, yChannel, yPosition;
-  int channelsInner;  // 1: neighbouring threads take neighbouring channels, 0: positions
-  int before, after;  // channels of the window on either side
-  int xType, yType;
-  float alphaBySize, beta, bias;
-};
-static_assert(sizeof(LrnParams) == 88, "axes.ts packs 88 bytes");
 
 extern "C" __global__ void __launch_bounds__(256) lrn(const __grid_constant__ LrnParams p) {
   beginKernel();

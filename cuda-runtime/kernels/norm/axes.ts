@@ -1,13 +1,11 @@
 /** @file Launches of normalizations over any axes, and over neighbouring channels (LRN). */
 import { collapseAxes } from "../../ir/collapse.ts";
 import type { Emitter } from "../../ir/emitter.ts";
-import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
+import { maxRank } from "../../ir/params.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
-
-/** Bytes of `AxesNormParams` and `LrnParams` in axes.cuh. */
-export const axesNormBytes = 224;
-export const lrnBytes = 88;
+import { axesNormStruct, lrnStruct } from "./params.table.ts";
 
 /** Codes are `AxesNormMode`. */
 const modes = { meanVariance: 0, l1: 1, l2: 2 } as const;
@@ -30,13 +28,20 @@ export function emitAxesNorm(emitter: Emitter, { x, y, axes, mode }: AxesNormReq
     grid: [elementCount(kept.sizes), 1, 1],
     block: [256, 1, 1],
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(x)
-      .pointer(y)
-      .i32(modes[mode], storageTypes[x.type].code, storageTypes[y.type].code, elementCount(reduced.sizes))
-      .i32(...kept.sizes, ...kept.x, ...kept.y)
-      .i32(...reduced.sizes, ...reduced.x, ...reduced.y)
-      .done(),
+    params: writeParams(axesNormStruct, {
+      x,
+      y,
+      mode: modes[mode],
+      xType: storageTypes[x.type].code,
+      yType: storageTypes[y.type].code,
+      reduced: elementCount(reduced.sizes),
+      keptSize: kept.sizes,
+      keptX: kept.x,
+      keptY: kept.y,
+      reducedSize: reduced.sizes,
+      reducedX: reduced.x,
+      reducedY: reduced.y,
+    }),
     reads: [x],
     writes: [y],
     detail: `${elementCount(kept.sizes)}x${elementCount(reduced.sizes)}`,
@@ -83,16 +88,27 @@ export function emitLrn(emitter: Emitter, { x, y, size, alpha, beta, bias }: Lrn
     grid: [Math.ceil(total / 256), 1, 1],
     block: [256, 1, 1],
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(x)
-      .pointer(y)
-      .i32(total, channels, positions)
-      .i32(...x.strides, ...y.strides)
-      .i32(x.strides[1] === 1 ? 1 : 0)
-      .i32(within(Math.floor((size - 1) / 2)), within(Math.ceil((size - 1) / 2)))
-      .i32(storageTypes[x.type].code, storageTypes[y.type].code)
-      .f32(alpha / size, beta, bias)
-      .done(),
+    params: writeParams(lrnStruct, {
+      x,
+      y,
+      total,
+      channels,
+      positions,
+      xSample: x.strides[0] ?? 0,
+      xChannel: x.strides[1] ?? 0,
+      xPosition: x.strides[2] ?? 0,
+      ySample: y.strides[0] ?? 0,
+      yChannel: y.strides[1] ?? 0,
+      yPosition: y.strides[2] ?? 0,
+      channelsInner: x.strides[1] === 1,
+      before: within(Math.floor((size - 1) / 2)),
+      after: within(Math.ceil((size - 1) / 2)),
+      xType: storageTypes[x.type].code,
+      yType: storageTypes[y.type].code,
+      alphaBySize: alpha / size,
+      beta,
+      bias,
+    }),
     reads: [x],
     writes: [y],
     detail: `window ${size}`,

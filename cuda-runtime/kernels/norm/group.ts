@@ -1,14 +1,12 @@
 /** @file Launches of GroupNorm, which InstanceNorm is as well, with as many groups as channels. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
+import { groupNormStruct } from "./params.table.ts";
 import { typeNames } from "./rows.ts";
-
-/** Bytes of `GroupNormParams` in groups.cuh. */
-export const groupNormBytes = 104;
 
 export interface GroupNormRequest {
   /** [samples, channels, positions] of a float type; channels or positions contiguous. */
@@ -133,17 +131,27 @@ function pack(request: GroupNormRequest, layout: GroupLayout, partial: View | un
   const channels = allChannels / groups;
   const outer = (view: View) => view.strides[layout.outerAxis] ?? 0;
   const group = (view: View) => channels * (view.strides[1] ?? 0);
-  return new ParamWriter()
-    .pointer(x)
-    .pointer(scale)
-    .pointer(bias)
-    .pointer(y)
-    .pointer(partial)
-    .i32(groups, channels, positions, layout.channelsInner ? 1 : 0)
-    .i32(x.strides[0] ?? 0, outer(x), y.strides[0] ?? 0, outer(y), group(x), group(y))
-    .i32(chunk, Math.ceil((channels * positions) / chunk), isParameterPerGroup ? 1 : 0)
-    .i32(storageTypes[y.type].code)
-    .f32(epsilon)
-    .i32(isSilu ? 1 : 0)
-    .done();
+  return writeParams(groupNormStruct, {
+    x,
+    scale,
+    bias,
+    y,
+    partial,
+    groups,
+    channels,
+    positions,
+    channelsInner: layout.channelsInner,
+    xSample: x.strides[0] ?? 0,
+    xOuter: outer(x),
+    ySample: y.strides[0] ?? 0,
+    yOuter: outer(y),
+    xGroup: group(x),
+    yGroup: group(y),
+    chunk,
+    chunks: Math.ceil((channels * positions) / chunk),
+    parameterPerGroup: isParameterPerGroup,
+    yType: storageTypes[y.type].code,
+    epsilon,
+    silu: isSilu,
+  });
 }

@@ -2,26 +2,7 @@
 #pragma once
 #include "../common/launch.cuh"
 #include "vector.cuh"
-
-struct GroupNormParams {
-  const void* x;
-  const float* scale;  // may be null
-  const float* bias;   // may be null
-  void* y;
-  float* partial;  // [groups of all samples, chunks, 2]: mean and centred squares of each chunk
-  int groups;      // of one sample
-  int channels;    // of one group
-  int positions;
-  int channelsInner;  // 1: channels are contiguous, 0: positions are
-  int xSample, xOuter, ySample, yOuter;  // strides of samples, and of whichever of channels and positions is outer
-  int xGroup, yGroup;
-  int chunk, chunks;   // elements of a chunk; chunks of a group
-  int parameterPerGroup;  // scale and bias have one element a group, else one a channel
-  int yType;
-  float epsilon;
-  int silu;  // 1: y sigmoid(y) is stored
-};
-static_assert(sizeof(GroupNormParams) == 104, "group.ts packs 104 bytes");
+#include "params.generated.cuh"
 
 // Elements of a group are counted in memory's order: `inner` contiguous ones, then the next outer.
 struct GroupPlace {

@@ -1,13 +1,11 @@
 /** @file Launches of LayerNorm and RMSNorm, with an addition before them. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { isFloatStorage, type StorageType, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
+import { rowNormStruct } from "./params.table.ts";
 import { chooseRows, widthOf } from "./rows.ts";
-
-/** Bytes of `RowNormParams` in rows.cuh. */
-export const rowNormBytes = 120;
 
 export interface RowNormRequest {
   /** [rows, cols], columns contiguous, of a float type. */
@@ -53,20 +51,29 @@ export function emitRowNorm(emitter: Emitter, request: RowNormRequest): void {
     grid,
     block,
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(x)
-      .pointer(skip)
-      .pointer(skipBias)
-      .pointer(scale)
-      .pointer(bias)
-      .pointer(y)
-      .pointer(sum)
-      .pointer(mean)
-      .pointer(invStd)
-      .i32(rows, cols, stride(x), stride(skip), stride(y), stride(sum), skip?.shape[0] ?? 1)
-      .i32(codeOf(y), codeOf(sum), codeOf(mean ?? invStd), isRms ? 1 : 0)
-      .f32(epsilon)
-      .done(),
+    params: writeParams(rowNormStruct, {
+      x,
+      skip,
+      skipBias,
+      scale,
+      bias,
+      y,
+      sum,
+      mean,
+      invStd,
+      rows,
+      cols,
+      xStride: stride(x),
+      skipStride: stride(skip),
+      yStride: stride(y),
+      sumStride: stride(sum),
+      skipRows: skip?.shape[0] ?? 1,
+      yType: codeOf(y),
+      sumType: codeOf(sum),
+      statisticsType: codeOf(mean ?? invStd),
+      rms: isRms,
+      epsilon,
+    }),
     reads: given,
     writes: written,
     predictedMicroseconds: microseconds,

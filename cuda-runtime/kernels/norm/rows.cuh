@@ -2,25 +2,7 @@
 #pragma once
 #include "../common/launch.cuh"
 #include "vector.cuh"
-
-struct RowNormParams {
-  const void* x;
-  const void* skip;       // of x's type, added before; may be null
-  const float* skipBias;  // one row, added as well; may be null
-  const float* scale;     // may be null
-  const float* bias;      // may be null
-  void* y;
-  void* sum;     // x + skip + skipBias; may be null
-  void* mean;    // one element a row; may be null
-  void* invStd;  // one element a row; may be null
-  int rows, cols;
-  int xStride, skipStride, yStride, sumStride;
-  int skipRows;  // the skip of a row is that of its number modulo this
-  int yType, sumType, statisticsType;
-  int rms;
-  float epsilon;
-};
-static_assert(sizeof(RowNormParams) == 120, "norm.ts packs 120 bytes");
+#include "params.generated.cuh"
 
 // x + skip + skipBias at columns from `col`; what is read is written to `sum` where there is one.
 template <typename T, int WIDTH>

@@ -1,35 +1,7 @@
 // ArgMax, ArgMin and TopK along one axis of a strided view. Equal elements keep their order; NaN counts as the largest.
 #include "../common/launch.cuh"
 #include "../common/scalar.cuh"
-
-constexpr int kMaxRank = 8;
-
-struct OrderParams {
-  const void* x;
-  // TopK: elements; ArgMax: unused.
-  void* values;
-  int64_t* indices;
-  int outerRank;
-  int outerSizes[kMaxRank];
-  int outerStridesX[kMaxRank];
-  int outerStridesValues[kMaxRank];
-  int outerStridesIndices[kMaxRank];
-  int outer;
-  // Elements along the axis, and their strides.
-  int length;
-  int strideX;
-  int strideValues;
-  int strideIndices;
-  // TopK: how many are kept, and how many pairs the block's shared memory holds, a power of two.
-  int count;
-  int capacity;
-  int lanes;
-  // Whether the largest come first.
-  int isLargest;
-  int isLastIndex;
-  int xType;
-};
-static_assert(sizeof(OrderParams) == 200, "kernels/order/order.ts writes this struct");
+#include "params.generated.cuh"
 
 // Bits in the order of the numbers: smaller first, NaN last.
 __device__ __forceinline__ uint32_t orderedBits(float x) {

@@ -1,7 +1,7 @@
 /** @file Launches of ArgMax, ArgMin and TopK. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import type { KernelRef } from "../../ir/step.ts";
 import { type StorageType, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
@@ -15,6 +15,7 @@ import {
   sizesOf,
   stridesAt,
 } from "../reduce/axes.ts";
+import { orderStruct } from "./params.table.ts";
 
 const argThreads = 256;
 const topThreads = 512;
@@ -141,17 +142,25 @@ interface OrderFields {
 function paramsOf(fields: OrderFields) {
   const { input, values, indices, walk, count = 1, capacity = 1, lanes = 1, isLargest, isLastIndex } = fields;
   const { outer, length, strides } = walk;
-  return new ParamWriter()
-    .pointer(input)
-    .pointer(values)
-    .pointer(indices)
-    .i32(outer.length)
-    .i32s(sizesOf(outer), 8, 1)
-    .i32s(stridesAt(outer, 0), 8)
-    .i32s(stridesAt(outer, 1), 8)
-    .i32s(stridesAt(outer, 2), 8)
-    .i32(productOf(outer), length, ...strides)
-    .i32(count, capacity, lanes, isLargest ? 1 : 0, isLastIndex === true ? 1 : 0)
-    .i32(storageTypes[input.type].code)
-    .done();
+  return writeParams(orderStruct, {
+    x: input,
+    values,
+    indices,
+    outerRank: outer.length,
+    outerSizes: sizesOf(outer),
+    outerStridesX: stridesAt(outer, 0),
+    outerStridesValues: stridesAt(outer, 1),
+    outerStridesIndices: stridesAt(outer, 2),
+    outer: productOf(outer),
+    length,
+    strideX: strides[0],
+    strideValues: strides[1],
+    strideIndices: strides[2],
+    count,
+    capacity,
+    lanes,
+    isLargest,
+    isLastIndex: isLastIndex === true,
+    xType: storageTypes[input.type].code,
+  });
 }

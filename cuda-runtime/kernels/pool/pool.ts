@@ -1,18 +1,20 @@
 /** @file Pools over windows and over whole images. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { type ParamBlock, ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
+import type { ParamBlock } from "../../ir/params.ts";
 import { bytesOfType, type FloatStorage, isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
 import {
   channelAlignment,
+  divisorFields,
   isChannelsLast,
   type Spatial,
   spatialOf,
   type Triple,
   triple,
-  writeDivisor,
 } from "../conv/spatial.ts";
+import { poolStruct } from "./params.table.ts";
 
 /** `code` is `PoolKind` in window.cuh. */
 const kinds = { max: { code: 0 }, average: { code: 1 }, lp: { code: 2 } } as const;
@@ -133,32 +135,37 @@ interface PoolFields {
   readonly output: Triple;
 }
 
-/** `PoolParams` of window.cuh. */
 function poolParams({ request, x, y, count, vector, output }: PoolFields): ParamBlock {
   const { kind, indices } = request;
-  const params = new ParamWriter()
-    .pointer(x.view)
-    .pointer(y.view)
-    .pointer(indices)
-    .i32(count, kinds[kind].code, storageTypes[x.view.type].code, x.channels)
-    .i32(...triple(request.kernel, 1), ...x.size, ...triple(request.strides, 1))
-    .i32(...triple(request.dilations, 1), ...triple(request.padsBegin, 0), ...triple(request.padsEnd, 0));
-  writeStrides(params, x);
-  writeStrides(params, y);
-  writeStrides(params, indices && spatialOf(indices));
-  writeDivisor(params, y.channels / vector);
-  for (const size of output) writeDivisor(params, size);
-  return params
-    .i32(
-      y.channelStride === 1 ? 1 : 0,
-      request.countPads === true ? 1 : 0,
-      request.columnMajor === true ? 1 : 0,
-    )
-    .f32(request.power ?? 0)
-    .done();
-}
-
-function writeStrides(params: ParamWriter, spatial: Spatial | undefined): void {
-  if (spatial === undefined) params.i32(0, 0, 0, 0, 0);
-  else params.i32(spatial.batchStride, ...spatial.strides, spatial.channelStride);
+  const i = indices && spatialOf(indices);
+  return writeParams(poolStruct, {
+    x: x.view,
+    y: y.view,
+    indices,
+    threads: count,
+    kind: kinds[kind].code,
+    type: storageTypes[x.view.type].code,
+    channels: x.channels,
+    kernel: triple(request.kernel, 1),
+    input: x.size,
+    stride: triple(request.strides, 1),
+    dilation: triple(request.dilations, 1),
+    pad: triple(request.padsBegin, 0),
+    padEnd: triple(request.padsEnd, 0),
+    xBatch: x.batchStride,
+    xAxes: x.strides,
+    xChannel: x.channelStride,
+    yBatch: y.batchStride,
+    yAxes: y.strides,
+    yChannel: y.channelStride,
+    iBatch: i?.batchStride ?? 0,
+    iAxes: i?.strides ?? [0, 0, 0],
+    iChannel: i?.channelStride ?? 0,
+    pieces: divisorFields(y.channels / vector),
+    output: output.map(divisorFields),
+    channelsLast: y.channelStride === 1,
+    countPads: request.countPads === true,
+    columnMajor: request.columnMajor === true,
+    power: request.power ?? 0,
+  });
 }

@@ -2,17 +2,7 @@
 #pragma once
 #include "../common/launch.cuh"
 #include "../common/scalar.cuh"
-
-// Written by unpool-roi.ts. All packed, row-major.
-struct UnpoolParams {
-  const void* x;
-  const int64_t* indices;
-  void* y;  // zeros so far
-  int count;
-  int width;             // bytes of an element
-  int size[5], from[5];  // sizes of y, and of the tensor that the indices count through: batch, channels, three axes
-};
-static_assert(sizeof(UnpoolParams) == 72, "unpool-roi.ts writes this struct");
+#include "params.generated.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) pool_unpool(const __grid_constant__ UnpoolParams p) {
   beginKernel();
@@ -37,25 +27,6 @@ extern "C" __global__ void __launch_bounds__(256) pool_unpool(const __grid_const
     default: static_cast<uint64_t*>(p.y)[to] = static_cast<const uint64_t*>(p.x)[thread]; break;
   }
 }
-
-// Written by unpool-roi.ts. Strides are in elements: batch, channels, height, width.
-struct RegionParams {
-  const void* x;
-  const float* regions;    // [regions, columns], packed
-  const int64_t* batches;  // null: the first column says it
-  void* y;
-  int threads;
-  int xType, yType;
-  int channels, height, width;  // of the input
-  int batch;
-  int outHeight, outWidth;
-  int xStrides[4], yStrides[4];
-  int isMax;
-  int sampling;    // points a bin and axis; 0: as many as fit
-  float scale, shift;
-  int minOne;      // regions are at least one element wide
-};
-static_assert(sizeof(RegionParams) == 120, "unpool-roi.ts writes this struct");
 
 struct RegionSpot {
   int region, channel, row, column;

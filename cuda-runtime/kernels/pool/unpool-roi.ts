@@ -1,10 +1,11 @@
 /** @file Pools whose positions are read from memory: unpooling, and regions of interest. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { bytesOfType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
 import { triple } from "../conv/spatial.ts";
+import { regionStruct, unpoolStruct } from "./params.table.ts";
 
 /** All packed, row-major. */
 export interface UnpoolRequest {
@@ -31,14 +32,15 @@ export function emitUnpool(emitter: Emitter, { x, indices, to, counted }: Unpool
     grid: [Math.ceil(count / unpoolThreads), 1, 1],
     block: [unpoolThreads, 1, 1],
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(x)
-      .pointer(indices)
-      .pointer(to)
-      .i32(count, bytesOfType(x.type))
-      .i32(...to.shape.slice(0, 2), ...triple(to.shape.slice(2), 1))
-      .i32(...counted.slice(0, 2), ...triple(counted.slice(2), 1))
-      .done(),
+    params: writeParams(unpoolStruct, {
+      x,
+      indices,
+      y: to,
+      count,
+      width: bytesOfType(x.type),
+      size: [...to.shape.slice(0, 2), ...triple(to.shape.slice(2), 1)],
+      from: [...counted.slice(0, 2), ...triple(counted.slice(2), 1)],
+    }),
     // What was cleared is kept, so it is read.
     reads: [x, indices, to],
     writes: [to],
@@ -75,19 +77,28 @@ export function emitRoiPool(emitter: Emitter, request: RoiPoolRequest): void {
     grid: [Math.ceil(count / regionThreads), 1, 1],
     block: [regionThreads, 1, 1],
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(x)
-      .pointer(regions)
-      .pointer(batches)
-      .pointer(to)
-      .i32(count, storageTypes[x.type].code, storageTypes[to.type].code)
-      .i32(channels, height, width, batch, to.shape[2] ?? 1, to.shape[3] ?? 1)
-      .i32s(x.strides, 4)
-      .i32s(to.strides, 4)
-      .i32(request.isMax ? 1 : 0, request.sampling)
-      .f32(request.scale, request.shift)
-      .i32(request.minOne ? 1 : 0)
-      .done(),
+    params: writeParams(regionStruct, {
+      x,
+      regions,
+      batches,
+      y: to,
+      threads: count,
+      xType: storageTypes[x.type].code,
+      yType: storageTypes[to.type].code,
+      channels,
+      height,
+      width,
+      batch,
+      outHeight: to.shape[2] ?? 1,
+      outWidth: to.shape[3] ?? 1,
+      xStrides: x.strides,
+      yStrides: to.strides,
+      isMax: request.isMax,
+      sampling: request.sampling,
+      scale: request.scale,
+      shift: request.shift,
+      minOne: request.minOne,
+    }),
     reads: batches === undefined ? [x, regions] : [x, regions, batches],
     writes: [to],
   });

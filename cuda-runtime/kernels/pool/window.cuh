@@ -1,41 +1,10 @@
 // Windows over spatial axes, and what is made of their elements.
 #pragma once
 #include "../common/scalar.cuh"
-
-// q = (high(n * multiplier) + n) >> shift divides n < 2^31 by `size`.
-struct Divisor {
-  int size;
-  unsigned multiplier;
-  int shift;
-};
-
-__device__ __forceinline__ unsigned quotientOf(unsigned n, const Divisor& by) {
-  return (__umulhi(n, by.multiplier) + n) >> by.shift;
-}
+#include "../common/divisor.cuh"
+#include "params.generated.cuh"
 
 enum PoolKind : int { kMax = 0, kAverage = 1, kLp = 2 };
-
-// Written by pool.ts, field by field. Strides are in elements; spatial axes are depth, height, width.
-struct PoolParams {
-  const void* x;
-  void* y;
-  int64_t* indices;  // of the maxima in the input as a whole, or null
-  int threads;
-  int kind;
-  int type;
-  int channels;  // of the input
-  int kernel[3], input[3], stride[3], dilation[3], pad[3], padEnd[3];
-  int xBatch, xAxes[3], xChannel;
-  int yBatch, yAxes[3], yChannel;
-  int iBatch, iAxes[3], iChannel;
-  Divisor pieces;    // of neighbouring channels
-  Divisor output[3];
-  int channelsLast;  // which neighbours consecutive threads take: channels, or positions along the width
-  int countPads;     // whether an average divides by the positions in the padding, too
-  int columnMajor;   // of the indices
-  float power;
-};
-static_assert(sizeof(PoolParams) == 240, "pool.ts writes this struct");
 
 struct Spot {
   int batch, channel, at[3];

@@ -5,45 +5,12 @@
 // sequence in one block, for states so small that a launch would cost more.
 #include "../common/launch.cuh"
 #include "../common/storage.cuh"
+#include "params.generated.cuh"
 
 enum GateActivation : int {
   kSigmoid = 0, kTanh = 1, kRelu = 2, kAffine = 3, kLeakyRelu = 4, kThresholdedRelu = 5, kScaledTanh = 6,
   kHardSigmoid = 7, kElu = 8, kSoftsign = 9, kSoftplus = 10,
 };
-
-struct GateFunction {
-  int kind;
-  float alpha;
-  float beta;
-};
-
-constexpr int kMaxDirections = 2;
-
-struct RecurrentParams {
-  const void* r;           // [directions, gates · hidden, hidden]
-  const float* x;          // What the product with the input gave, bias of W added.
-  const float* rBias;      // [directions, gates · hidden]; null for none.
-  const float* peepholes;  // [directions, 3 · hidden]: input, output, forget; null for none.
-  const int* lengths;      // [batch]; null where all are `steps` long.
-  const float* hIn;        // [directions, batch, hidden]
-  float* hOut;
-  float* c;                // LSTM: [directions, batch, hidden], changed in place.
-  float* reset;            // GRU: r ⊙ h, where the reset comes before the product; [directions, batch, hidden]
-  float* update;           // GRU: z, likewise.
-  void* y;                 // Null where nobody reads it.
-  int step;                // Of a step kernel.
-  int steps;
-  int batch;
-  int hidden;
-  int xStrides[3];         // Direction, step, batch; gates and units lie together.
-  int yStrides[3];
-  int yType;
-  int reversed[kMaxDirections];
-  int inputForget;
-  float clip;              // Of what goes into the gates; infinite for none.
-  GateFunction functions[kMaxDirections][3];
-};
-static_assert(sizeof(RecurrentParams) == 224, "kernels/recurrent/recurrent.ts");
 
 // Not inlined: it is in every kernel several times, and takes a small part of the time.
 __device__ __noinline__ float gate(float x, GateFunction f) {

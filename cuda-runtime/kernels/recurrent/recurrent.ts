@@ -1,11 +1,12 @@
 /** @file The recurrence of LSTM, GRU and RNN, after the product of the whole input with W. */
-import type { ActivationName } from "../../../src/ir/activations.ts";
 
+import type { ActivationName } from "../../../src/ir/activations.ts";
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
 import type { Dim3 } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
+import { type gateFunctionStruct, recurrentStruct } from "./params.table.ts";
 
 /** Codes are `GateActivation` in recurrent.cu. */
 export const gateActivations = {
@@ -144,20 +145,30 @@ function launch(emitter: Emitter, request: RecurrentRequest, at: StepLaunch): vo
   const { r, x, rBias, peepholes, lengths, c, y, steps, batch, hidden, reversed } = request;
   const { from, to, reset, update } = at.state;
   const yType: FloatStorage | undefined = y === undefined ? undefined : floatType(y);
-  const params = new ParamWriter();
-  for (const view of [r, x, rBias, peepholes, lengths, from, to, c, reset, update, y]) params.pointer(view);
-  params
-    .i32(at.step, steps, batch, hidden)
-    .i32(...x.strides.slice(0, 3))
-    .i32s(y?.strides.slice(0, 3) ?? [], 3)
-    .i32(yType === undefined ? 0 : storageTypes[yType].code)
-    .i32s(
-      reversed.map((each) => (each ? 1 : 0)),
-      2,
-    )
-    .i32(request.inputForget ? 1 : 0)
-    .f32(request.clip);
-  for (const direction of [0, 1]) writeFunctions(params, request.functions[direction] ?? []);
+  const params = writeParams(recurrentStruct, {
+    r,
+    x,
+    rBias,
+    peepholes,
+    lengths,
+    hIn: from,
+    hOut: to,
+    c,
+    reset,
+    update,
+    y,
+    step: at.step,
+    steps,
+    batch,
+    hidden,
+    xStrides: x.strides.slice(0, 3),
+    yStrides: y?.strides.slice(0, 3) ?? [],
+    yType: yType === undefined ? 0 : storageTypes[yType].code,
+    reversed,
+    inputForget: request.inputForget,
+    clip: request.clip,
+    functions: [0, 1].flatMap((direction) => functionFields(request.functions[direction] ?? [])),
+  });
   const written = [to, c, reset, update, y].filter((view) => view !== undefined);
   const read = [r, x, rBias, peepholes, lengths, from, c, reset, update].filter((view) => view !== undefined);
   emitter.launch({
@@ -165,7 +176,7 @@ function launch(emitter: Emitter, request: RecurrentRequest, at: StepLaunch): vo
     grid: at.grid,
     block: [at.threads, 1, 1],
     sharedBytes: at.sharedBytes,
-    params: params.done(),
+    params,
     reads: read,
     writes: written,
     flops: 2 * cells[request.cell].gates * hidden * hidden * batch * reversed.length,
@@ -178,9 +189,10 @@ function floatType(view: View): FloatStorage {
   throw new RangeError(`tc-lint bug: a recurrence writes ${type}`);
 }
 
-function writeFunctions(params: ParamWriter, functions: readonly GateFunction[]): void {
-  for (const index of [0, 1, 2]) {
+/** Of the three gates of a direction. */
+function functionFields(functions: readonly GateFunction[]): ValuesOf<typeof gateFunctionStruct>[] {
+  return [0, 1, 2].map((index) => {
     const { kind, alpha, beta } = functions[index] ?? { kind: "Sigmoid", alpha: 0, beta: 0 };
-    params.i32(gateActivations[kind]).f32(alpha, beta);
-  }
+    return { kind: gateActivations[kind], alpha, beta };
+  });
 }

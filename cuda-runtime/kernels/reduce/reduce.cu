@@ -1,43 +1,13 @@
 // Reductions over any axes of a strided view. Halves are summed in FP32; the order of the sums is fixed by the launch.
 #include "../common/launch.cuh"
 #include "../common/scalar.cuh"
+#include "params.generated.cuh"
 
 enum CombineCode : int { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kLogSumExp = 4 };
 enum PreCode : int { kAsIs = 0, kAbs = 1, kSquare = 2, kNegate = 3 };
 enum PostCode : int { kPlain = 0, kSqrt = 1, kLog = 2, kOpposite = 3 };
 
 constexpr int kThreads = 256;
-constexpr int kMaxRank = 8;
-
-struct ReduceParams {
-  const void* x;
-  void* y;
-  int outerRank;
-  int innerRank;
-  // Kept axes: sizes, and strides of x and y.
-  int outerSizes[kMaxRank];
-  int outerStridesX[kMaxRank];
-  int outerStridesY[kMaxRank];
-  // Reduced axes.
-  int innerSizes[kMaxRank];
-  int innerStrides[kMaxRank];
-  int outer;
-  int inner;
-  // Reduced elements to a block row (blockIdx.y); each writes its own partial result.
-  int chunk;
-  int chunkStrideY;
-  // Threads that share one result.
-  int lanes;
-  // Neighbouring threads have neighbouring results, not the same one (only `reduce_any`).
-  int isSideBySide;
-  int combine;
-  int pre;
-  int post;
-  int divisor;
-  int xType;
-  int yType;
-};
-static_assert(sizeof(ReduceParams) == 232, "kernels/reduce/reduce.ts writes this struct");
 
 template <typename Acc> __device__ __forceinline__ Acc applyPre(Acc x, int pre) {
   if (pre == kAbs) return x < Acc(0) ? Acc(0) - x : x;

@@ -1,7 +1,7 @@
 /** @file Launches of reductions: which walk over the elements, and how many threads share one result. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { bytesOfType, isFloatStorage, type StorageType, storageTypes } from "../../ir/storage.ts";
 import { alignmentOf, type View } from "../../ir/view.ts";
 import {
@@ -14,6 +14,7 @@ import {
   sizesOf,
   stridesAt,
 } from "./axes.ts";
+import { reduceStruct } from "./params.table.ts";
 
 const threads = 256;
 /** Elements of a result below which another block does not pay. */
@@ -202,24 +203,30 @@ function launch(emitter: Emitter, request: ReduceRequest, shape: ReduceShape, va
 export function paramsOf(request: ReduceRequest, { kept, reduced }: ReduceShape, variant: ReduceVariant) {
   const { input, output, divisor } = request;
   const { pre, combine, post } = variant.walk === "any" ? request : asMaximum(request);
-  return (
-    new ParamWriter()
-      .pointer(input)
-      .pointer(output)
-      .i32(kept.length, reduced.length)
-      .i32s(sizesOf(kept), 8, 1)
-      .i32s(stridesAt(kept, 0), 8)
-      .i32s(stridesAt(kept, 1), 8)
-      .i32s(sizesOf(reduced), 8, 1)
-      .i32s(stridesAt(reduced, 0), 8)
-      .i32(productOf(kept), productOf(reduced), variant.chunk)
-      // Partial results of one kept element lie side by side.
-      .i32(variant.chunks > 1 ? 1 : 0)
-      .i32(variant.lanes, variant.isSideBySide ? 1 : 0)
-      .i32(combineCodes[combine], preCodes[pre], postCodes[post], divisor)
-      .i32(storageTypes[input.type].code, storageTypes[output.type].code)
-      .done()
-  );
+  return writeParams(reduceStruct, {
+    x: input,
+    y: output,
+    outerRank: kept.length,
+    innerRank: reduced.length,
+    outerSizes: sizesOf(kept),
+    outerStridesX: stridesAt(kept, 0),
+    outerStridesY: stridesAt(kept, 1),
+    innerSizes: sizesOf(reduced),
+    innerStrides: stridesAt(reduced, 0),
+    outer: productOf(kept),
+    inner: productOf(reduced),
+    chunk: variant.chunk,
+    // Partial results of one kept element lie side by side.
+    chunkStrideY: variant.chunks > 1 ? 1 : 0,
+    lanes: variant.lanes,
+    isSideBySide: variant.isSideBySide,
+    combine: combineCodes[combine],
+    pre: preCodes[pre],
+    post: postCodes[post],
+    divisor,
+    xType: storageTypes[input.type].code,
+    yType: storageTypes[output.type].code,
+  });
 }
 
 /** The fast walks know sums and maxima: a minimum is the maximum of the opposites. */

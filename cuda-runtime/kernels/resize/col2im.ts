@@ -1,10 +1,11 @@
 /** @file Columns added up to an image. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
 import { walkLaunch } from "../movement/launch.ts";
+import { col2ImStruct } from "./params.table.ts";
 
 /** Spatial axes that the kernel takes. */
 export const maxImageRank = 4;
@@ -32,13 +33,23 @@ export function emitCol2Im(emitter: Emitter, request: Col2ImRequest): void {
     ...new Array<number>(maxImageRank - values.length).fill(fill),
     ...values,
   ];
-  const params = new ParamWriter()
-    .pointer(columns)
-    .pointer(image)
-    .i32(count, sizes.length, image.shape[1] ?? 1, elementCount(block), ...columns.strides)
-    .i32(...filled(sizes, 1), ...filled(block, 1), ...filled(request.windows, 1))
-    .i32(...filled(request.dilations, 1), ...filled(request.begins, 0), ...filled(request.strides, 1))
-    .i32(storageTypes[columns.type].code, storageTypes[image.type].code);
+  const params = writeParams(col2ImStruct, {
+    columns,
+    image,
+    count,
+    rank: sizes.length,
+    channels: image.shape[1] ?? 1,
+    area: elementCount(block),
+    columnStrides: columns.strides,
+    imageSizes: filled(sizes, 1),
+    blockSizes: filled(block, 1),
+    windows: filled(request.windows, 1),
+    dilations: filled(request.dilations, 1),
+    begins: filled(request.begins, 0),
+    strides: filled(request.strides, 1),
+    columnsType: storageTypes[columns.type].code,
+    imageType: storageTypes[image.type].code,
+  });
   emitter.launch(
     walkLaunch({ entry: "col2im", count, params, reads: [columns], writes: [image], family: "resize" }),
   );

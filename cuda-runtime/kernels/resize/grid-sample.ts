@@ -1,11 +1,12 @@
 /** @file An image sampled at a grid of coordinates. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
-import { walkLaunch, writeWalk } from "../movement/launch.ts";
+import { walkFields, walkLaunch } from "../movement/launch.ts";
 import { type WalkAxis, walkOver } from "../movement/walk.ts";
+import { gridSampleStruct } from "./params.table.ts";
 
 /** Codes are `SampleMode` and `PaddingMode` in resize.cu. */
 export const sampleModes = { nearest: 0, linear: 1, cubic: 2 } as const;
@@ -40,17 +41,24 @@ export function emitGridSample(emitter: Emitter, request: GridSampleRequest): vo
     ...new Array<number>(3 - spatial).fill(fill),
     ...values,
   ];
-  const params = writeWalk(new ParamWriter().pointer(x).pointer(grid).pointer(y), walk)
-    .i32s(
-      walk.axes.map((axis) => ("place" in axis && typeof axis.place === "number" ? axis.place : 0)),
-      maxRank,
-    )
-    .i32(...x.strides.slice(0, 2), ...deepFirst(x.strides.slice(2), 0))
-    .i32(grid.strides[0] ?? 0, ...deepFirst(grid.strides.slice(1, -1), 0), grid.strides.at(-1) ?? 0)
-    .i32(...y.strides.slice(0, 2), ...deepFirst(y.strides.slice(2), 0))
-    .i32(...deepFirst(x.shape.slice(2), 1))
-    .i32(spatial, ...[x, grid, y].map(({ type }) => storageTypes[type].code))
-    .i32(sampleModes[mode], samplePaddings[padding], alignCorners ? 1 : 0);
+  const params = writeParams(gridSampleStruct, {
+    x,
+    grid,
+    y,
+    walk: walkFields(walk),
+    axisOf: walk.axes.map((axis) => ("place" in axis && typeof axis.place === "number" ? axis.place : 0)),
+    xStrides: [...x.strides.slice(0, 2), ...deepFirst(x.strides.slice(2), 0)],
+    gridStrides: [grid.strides[0] ?? 0, ...deepFirst(grid.strides.slice(1, -1), 0), grid.strides.at(-1) ?? 0],
+    yStrides: [...y.strides.slice(0, 2), ...deepFirst(y.strides.slice(2), 0)],
+    sizes: deepFirst(x.shape.slice(2), 1),
+    spatial,
+    xType: storageTypes[x.type].code,
+    gridType: storageTypes[grid.type].code,
+    yType: storageTypes[y.type].code,
+    mode: sampleModes[mode],
+    padding: samplePaddings[padding],
+    alignCorners,
+  });
   emitter.launch(
     walkLaunch({
       entry: "grid_sample",

@@ -2,26 +2,11 @@
 #include "../common/launch.cuh"
 #include "../common/storage.cuh"
 #include "../movement/walk.cuh"
+#include "params.generated.cuh"
 
 // --- taps: tables made by kernels/resize/taps.ts say which elements make each output position, and with which weights.
 
 constexpr int kSlots = 3;
-
-struct TapsParams {
-  const void* from;
-  void* to;
-  const int* indices;
-  const float* weights;
-  Walk walk;
-  int fromStrides[kMaxRank];
-  int toStrides[kMaxRank];
-  int slots[kMaxRank];  // Which resized axis it is; -1 for the others.
-  int tableAt[kSlots];  // An unused slot has one tap: element 0, weight 1.
-  int taps[kSlots];
-  int slotStrides[kSlots];
-  float extrapolation;
-};
-static_assert(sizeof(TapsParams) == 272, "kernels/resize/resize.ts");
 
 template <typename T> struct AccumulatorOf { using Type = float; };
 template <> struct AccumulatorOf<double> { using Type = double; };
@@ -112,27 +97,6 @@ TAPS_ENTRY(bfloat16, __nv_bfloat16, 8, 2)
 constexpr int kSpatial = 3;
 enum SampleMode : int { kNearest = 0, kLinear = 1, kCubic = 2 };
 enum PaddingMode : int { kZeros = 0, kBorder = 1, kReflection = 2 };
-
-// Spatial axes are outermost first; two of them have a first one of size 1.
-struct GridSampleParams {
-  const void* x;
-  const void* grid;
-  void* y;
-  Walk walk;                // Over y, its axes in memory order.
-  int axisOf[kMaxRank];     // Of y: 0 batch, 1 channel, 2… spatial.
-  int xStrides[2 + kSpatial];
-  int gridStrides[2 + kSpatial];  // Batch, spatial, coordinate.
-  int yStrides[2 + kSpatial];
-  int sizes[kSpatial];
-  int spatial;              // 2 or 3.
-  int xType;
-  int gridType;
-  int yType;
-  int mode;
-  int padding;
-  int alignCorners;
-};
-static_assert(sizeof(GridSampleParams) == 264, "kernels/resize/grid-sample.ts");
 
 // Folded back at both ends as often as it takes.
 __device__ __forceinline__ float reflected(float x, float low, float high) {
@@ -250,25 +214,6 @@ extern "C" __global__ void __launch_bounds__(256) grid_sample(const __grid_const
 // --- col2im: columns [N, C × block, L] added up to an image [N, C, …]; each element sums what falls on it.
 
 constexpr int kImageRank = 4;
-
-struct Col2ImParams {
-  const void* columns;
-  void* image;
-  int count;
-  int rank;
-  int channels;
-  int area;  // Elements of a block.
-  int columnStrides[3];
-  int imageSizes[kImageRank];
-  int blockSizes[kImageRank];
-  int windows[kImageRank];  // Along each axis; L is their product.
-  int dilations[kImageRank];
-  int begins[kImageRank];
-  int strides[kImageRank];
-  int columnsType;
-  int imageType;
-};
-static_assert(sizeof(Col2ImParams) == 152, "kernels/resize/col2im.ts");
 
 extern "C" __global__ void __launch_bounds__(256) col2im(const __grid_constant__ Col2ImParams p) {
   beginKernel();

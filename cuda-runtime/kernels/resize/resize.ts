@@ -1,11 +1,12 @@
 /** @file Axes resized by tables of taps: linear and cubic, in one launch or one an axis. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { maxRank, ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import { elementCount, orderOf, type View } from "../../ir/view.ts";
-import { walkLaunch, writeWalk } from "../movement/launch.ts";
+import { walkFields, walkLaunch } from "../movement/launch.ts";
 import { stridesAlong, type Walk, type WalkAxis, type Width, walkOver } from "../movement/walk.ts";
+import { tapsStruct } from "./params.table.ts";
 import type { TapTable } from "./taps.ts";
 
 export interface ResizeRequest {
@@ -85,14 +86,20 @@ function emitFused(emitter: Emitter, { from, to, tables, extrapolation }: Resize
   const weights = slots.flatMap(({ table }) => table.weights);
   const indexView = emitter.constant("int32", [indices.length], indices);
   const weightView = emitter.constant("float32", [weights.length], weights);
-  const params = new ParamWriter().pointer(from).pointer(to).pointer(indexView).pointer(weightView);
-  writeWalk(params, walk)
-    .i32s(stridesAlong(walk, 0), maxRank)
-    .i32s(stridesAlong(walk, 1), maxRank)
-    .i32s(slotOf, maxRank, -1)
-    .i32(...startsOf(slots), ...slots.map(({ table }) => table.taps))
-    .i32(...slots.map(({ stride }) => stride / walk.factor))
-    .f32(extrapolation);
+  const params = writeParams(tapsStruct, {
+    from,
+    to,
+    indices: indexView,
+    weights: weightView,
+    walk: walkFields(walk),
+    fromStrides: stridesAlong(walk, 0),
+    toStrides: stridesAlong(walk, 1),
+    slots: slotOf,
+    tableAt: startsOf(slots),
+    taps: slots.map(({ table }) => table.taps),
+    slotStrides: slots.map(({ stride }) => stride / walk.factor),
+    extrapolation,
+  });
   emitter.launch(
     walkLaunch({
       entry: entryOf(type, walk, slots),

@@ -1,30 +1,10 @@
 // Running sums and products along one axis of a strided view.
 #include "../common/launch.cuh"
 #include "../common/scalar.cuh"
+#include "params.generated.cuh"
 
-constexpr int kMaxRank = 8;
 constexpr int kThreads = 256;
 constexpr int kItems = 4;
-
-struct ScanParams {
-  const void* x;
-  void* y;
-  int outerRank;
-  int outerSizes[kMaxRank];
-  int outerStridesX[kMaxRank];
-  int outerStridesY[kMaxRank];
-  int outer;
-  int length;
-  int strideX;
-  int strideY;
-  int isExclusive;
-  int isProduct;
-  // 1: a thread to a row; kThreads: a block to a row.
-  int lanes;
-  int xType;
-  int yType;
-};
-static_assert(sizeof(ScanParams) == 152, "kernels/scan/scan.ts writes this struct");
 
 template <typename Acc> __device__ __forceinline__ Acc joined(Acc a, Acc b, int isProduct) {
   return isProduct ? a * b : a + b;

@@ -1,11 +1,12 @@
 /** @file Launches of running sums and products. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { byStride, checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
 import { accumulatorOf } from "../reduce/reduce.ts";
+import { scanStruct } from "./params.table.ts";
 
 const threads = 256;
 
@@ -42,17 +43,23 @@ export function emitScan(emitter: Emitter, request: ScanRequest): void {
     grid: [lanes === 1 ? Math.ceil(rows / threads) : rows, 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(input)
-      .pointer(output)
-      .i32(outer.length)
-      .i32s(sizesOf(outer), 8, 1)
-      .i32s(stridesAt(outer, 0), 8)
-      .i32s(stridesAt(outer, 1), 8)
-      .i32(rows, length, input.strides[axis] ?? 0, output.strides[axis] ?? 0)
-      .i32(isExclusive ? 1 : 0, isProduct ? 1 : 0, lanes)
-      .i32(storageTypes[input.type].code, storageTypes[output.type].code)
-      .done(),
+    params: writeParams(scanStruct, {
+      x: input,
+      y: output,
+      outerRank: outer.length,
+      outerSizes: sizesOf(outer),
+      outerStridesX: stridesAt(outer, 0),
+      outerStridesY: stridesAt(outer, 1),
+      outer: rows,
+      length,
+      strideX: input.strides[axis] ?? 0,
+      strideY: output.strides[axis] ?? 0,
+      isExclusive,
+      isProduct,
+      lanes,
+      xType: storageTypes[input.type].code,
+      yType: storageTypes[output.type].code,
+    }),
     reads: [request.input],
     writes: [request.output],
     detail: `${rows}x${length} lanes ${lanes}`,

@@ -2,17 +2,9 @@
 // any stride.
 #include "../common/launch.cuh"
 #include "../norm/vector.cuh"
+#include "params.generated.cuh"
 
 enum SoftmaxMode : int { kSoftmax = 0, kLogSoftmax = 1, kHardmax = 2 };
-
-struct RowSoftmaxParams {
-  const void* x;
-  void* y;
-  int rows, cols;
-  int xStride, yStride;
-  int yType, mode;
-};
-static_assert(sizeof(RowSoftmaxParams) == 40, "softmax.ts packs 40 bytes");
 
 constexpr int kNoIndex = 0x7fffffff;
 struct Min { __device__ __forceinline__ float operator()(float a, float b) const { return a < b ? a : b; } };
@@ -157,16 +149,6 @@ template <typename T, int WIDTH> __device__ __forceinline__ void softmaxLongRow(
 ROW_SOFTMAX(float, f32)
 ROW_SOFTMAX(__half, f16)
 ROW_SOFTMAX(__nv_bfloat16, bf16)
-
-struct AxisSoftmaxParams {
-  const void* x;
-  void* y;
-  int kept, length;      // softmaxes, elements of each
-  int xStride, yStride;  // along the axis
-  int xType, yType, mode;
-  int size[8], keptX[8], keptY[8];  // sizes and strides of the other axes, the last one fastest
-};
-static_assert(sizeof(AxisSoftmaxParams) == 144, "softmax.ts packs 144 bytes");
 
 template <typename T> __device__ __forceinline__ T loadAs(const void* base, int64_t index, int type);
 template <> __device__ __forceinline__ float loadAs<float>(const void* base, int64_t index, int type) {

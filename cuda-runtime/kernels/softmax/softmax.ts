@@ -1,15 +1,12 @@
 /** @file Launches of Softmax, LogSoftmax and Hardmax over one axis. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
 import { isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import { elementCount, permuted, reshaped, type View } from "../../ir/view.ts";
 import { axesOf } from "../norm/axes.ts";
 import { chooseRows, widthOf } from "../norm/rows.ts";
-
-/** Bytes of `RowSoftmaxParams` and `AxisSoftmaxParams` in softmax.cu. */
-export const rowSoftmaxBytes = 40;
-export const axisSoftmaxBytes = 144;
+import { axisSoftmaxStruct, rowSoftmaxStruct } from "./params.table.ts";
 
 /** Codes are `SoftmaxMode`. */
 const modes = { softmax: 0, logSoftmax: 1, hardmax: 2 } as const;
@@ -63,12 +60,16 @@ function emitRowSoftmax(emitter: Emitter, request: SoftmaxRequest, { x, y }: Row
     grid,
     block,
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(x)
-      .pointer(y)
-      .i32(rows, cols, x.strides[0] ?? 0, y.strides[0] ?? 0)
-      .i32(storageTypes[y.type].code, modes[request.mode])
-      .done(),
+    params: writeParams(rowSoftmaxStruct, {
+      x,
+      y,
+      rows,
+      cols,
+      xStride: x.strides[0] ?? 0,
+      yStride: y.strides[0] ?? 0,
+      yType: storageTypes[y.type].code,
+      mode: modes[request.mode],
+    }),
     reads: [request.x],
     writes: [request.y],
     predictedMicroseconds: microseconds,
@@ -89,13 +90,20 @@ function emitAxisSoftmax(emitter: Emitter, { x, y, axis, mode }: SoftmaxRequest)
     grid: [Math.ceil(kept / 256), 1, 1],
     block: [256, 1, 1],
     sharedBytes: 0,
-    params: new ParamWriter()
-      .pointer(x)
-      .pointer(y)
-      .i32(kept, length, x.strides[axis] ?? 0, y.strides[axis] ?? 0)
-      .i32(storageTypes[x.type].code, storageTypes[y.type].code, modes[mode])
-      .i32(...others.sizes, ...others.x, ...others.y)
-      .done(),
+    params: writeParams(axisSoftmaxStruct, {
+      x,
+      y,
+      kept,
+      length,
+      xStride: x.strides[axis] ?? 0,
+      yStride: y.strides[axis] ?? 0,
+      xType: storageTypes[x.type].code,
+      yType: storageTypes[y.type].code,
+      mode: modes[mode],
+      size: others.sizes,
+      keptX: others.x,
+      keptY: others.y,
+    }),
     reads: [x],
     writes: [y],
     detail: `${kept}x${length}, strided`,

@@ -3,6 +3,7 @@
 // `y` (the target's innermost axis); all other axes are batch.
 #include "../common/launch.cuh"
 #include "../common/storage.cuh"
+#include "params.generated.cuh"
 
 namespace {
 
@@ -10,25 +11,6 @@ constexpr int kTile = 64;
 constexpr int kBatchAxes = 6;
 constexpr int kThreadsX = 32;
 constexpr int kThreadsY = 8;
-
-struct Params {
-  const void* from;
-  void* to;
-  int32_t sizeX;
-  int32_t sizeY;
-  // In elements: from row to row of the tile, on either side.
-  int32_t fromStrideY;
-  int32_t toStrideX;
-  int32_t tilesX;
-  int32_t tilesY;
-  int32_t fromStrideX;
-  int32_t toStrideY;
-  // Outermost first; 1 where there are fewer.
-  int32_t batchSizes[kBatchAxes];
-  int32_t fromBatchStrides[kBatchAxes];
-  int32_t toBatchStrides[kBatchAxes];
-};
-static_assert(sizeof(Params) == 120, "test/cuda-runtime/kernels/transpose.test.ts has this number");
 
 template <typename To, typename From>
 __device__ __forceinline__ To converted(From x) {
@@ -47,7 +29,7 @@ struct Tile {
   int64_t to;
 };
 
-__device__ __forceinline__ Tile tileOf(const Params& p) {
+__device__ __forceinline__ Tile tileOf(const TransposeParams& p) {
   int block = blockIdx.x;
   Tile tile = {};
   tile.x = block % p.tilesX * kTile;
@@ -66,7 +48,7 @@ __device__ __forceinline__ Tile tileOf(const Params& p) {
 }
 
 template <typename From, typename To>
-__device__ __forceinline__ void transpose(const Params& p) {
+__device__ __forceinline__ void transpose(const TransposeParams& p) {
   // Padding of a row, so that a column of the tile lies in different banks.
   __shared__ To tile[kTile][kTile + (sizeof(To) >= 4 ? 1 : 4 / sizeof(To))];
   const Tile place = tileOf(p);
@@ -102,7 +84,7 @@ __device__ __forceinline__ void transpose(const Params& p) {
 }
 
 // Two neighbouring elements of 2 bytes at a time: sizes and strides are even, innermost strides are 1.
-__device__ __forceinline__ void transposePairs(const Params& p) {
+__device__ __forceinline__ void transposePairs(const TransposeParams& p) {
   __shared__ uint16_t tile[kTile][kTile + 2];
   const Tile place = tileOf(p);
   const uint16_t* from = static_cast<const uint16_t*>(p.from) + place.from;
@@ -133,14 +115,14 @@ __device__ __forceinline__ void transposePairs(const Params& p) {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(kThreadsX* kThreadsY)
-    transpose_b16_pairs(const __grid_constant__ Params p) {
+    transpose_b16_pairs(const __grid_constant__ TransposeParams p) {
   beginKernel();
   transposePairs(p);
 }
 
 #define TRANSPOSE(name, From, To)                                                            \
   extern "C" __global__ void __launch_bounds__(kThreadsX* kThreadsY)                         \
-      transpose_##name(const __grid_constant__ Params p) { beginKernel();                    \
+      transpose_##name(const __grid_constant__ TransposeParams p) { beginKernel();                    \
     transpose<From, To>(p);                                                                  \
   }
 

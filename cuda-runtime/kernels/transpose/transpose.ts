@@ -3,11 +3,13 @@ import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
 import { collapseAxes } from "../../ir/collapse.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { load } from "../../ir/expr-build.ts";
-import { type ParamBlock, ParamWriter } from "../../ir/params.ts";
+import { writeParams } from "../../ir/param-table.ts";
+import type { ParamBlock } from "../../ir/params.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type StorageType } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
 import { chainMicroseconds, compileChain } from "../../ptx/compile.ts";
+import { transposeStruct } from "./params.table.ts";
 
 export const transposeFamily = "transpose";
 
@@ -87,15 +89,21 @@ export function tileParams(plan: TilePlan, from: View, to: View): ParamBlock {
     toStride: 0,
   }));
   const batch = [...lead, ...plan.batch];
-  return new ParamWriter()
-    .pointer(from)
-    .pointer(to)
-    .i32(plan.sizeX, plan.sizeY, plan.fromStrideY, plan.toStrideX)
-    .i32(tilesOf(plan.sizeX), tilesOf(plan.sizeY), plan.fromStrideX, plan.toStrideY)
-    .i32(...batch.map(({ size }) => size))
-    .i32(...batch.map(({ fromStride }) => fromStride))
-    .i32(...batch.map(({ toStride }) => toStride))
-    .done();
+  return writeParams(transposeStruct, {
+    from,
+    to,
+    sizeX: plan.sizeX,
+    sizeY: plan.sizeY,
+    fromStrideY: plan.fromStrideY,
+    toStrideX: plan.toStrideX,
+    tilesX: tilesOf(plan.sizeX),
+    tilesY: tilesOf(plan.sizeY),
+    fromStrideX: plan.fromStrideX,
+    toStrideY: plan.toStrideY,
+    batchSizes: batch.map(({ size }) => size),
+    fromBatchStrides: batch.map(({ fromStride }) => fromStride),
+    toBatchStrides: batch.map(({ toStride }) => toStride),
+  });
 }
 
 function tilesOf(size: number): number {

@@ -9,28 +9,16 @@ const view: View = { buffer, type: "float16", shape: [4], strides: [1], offset: 
 
 describe("parameters", () => {
   test("lie at their natural alignment", () => {
-    // struct { int a; void* p; float b; int64_t c; int d; }
-    const { bytes, pointers } = new ParamWriter().i32(7).pointer(view).f32(0.5).i64(-2).i32(-1).done();
-    const data = new DataView(bytes.buffer);
-    expect(bytes.length).toBe(40);
-    expect(data.getInt32(0, true)).toBe(7);
+    // struct { int a; void* p; int b; }
+    const { bytes, pointers } = new ParamWriter().i32(7).pointer(view).i32(-1).done();
+    expect([...new Int32Array(bytes.buffer)]).toEqual([7, 0, 0, 0, -1, 0]);
     expect(pointers).toEqual([{ at: 8, view }]);
-    expect(data.getBigUint64(8, true)).toBe(0n);
-    expect(data.getFloat32(16, true)).toBe(0.5);
-    expect(data.getBigInt64(24, true)).toBe(-2n);
-    expect(data.getInt32(32, true)).toBe(-1);
   });
 
   test("may hold a null pointer, which keeps its place", () => {
     const { bytes, pointers } = new ParamWriter().pointer(undefined).i32(1).done();
     expect(pointers).toEqual([]);
     expect([bytes.length, new DataView(bytes.buffer).getInt32(8, true)]).toEqual([16, 1]);
-  });
-
-  test("fill arrays up, and refuse more than there is room for", () => {
-    const { bytes } = new ParamWriter().i32s([5, 6], 4, 1).done();
-    expect([...new Int32Array(bytes.buffer)]).toEqual([5, 6, 1, 1]);
-    expect(() => new ParamWriter().i32s([1, 2, 3], 2)).toThrow("3 values for 2 fields");
   });
 
   test("refuse what is no 32-bit integer", () => {
@@ -41,25 +29,26 @@ describe("parameters", () => {
   });
 
   test("keep what was written, however many there are", () => {
-    const fields = fc.array(fc.tuple(fc.constantFrom("i32", "i64", "f32"), fc.integer()), { maxLength: 200 });
+    const fields = fc.array(fc.option(fc.integer(), { nil: view }), { maxLength: 200 });
     fc.assert(
       fc.property(fields, (all) => {
         const writer = new ParamWriter();
-        for (const [kind, value] of all) {
-          if (kind === "i32") writer.i32(value);
-          else if (kind === "i64") writer.i64(value);
-          else writer.f32(value);
+        for (const field of all) {
+          if (typeof field === "number") writer.i32(field);
+          else writer.pointer(field);
         }
-        const data = new DataView(writer.done().bytes.buffer);
+        const { bytes, pointers } = writer.done();
+        const data = new DataView(bytes.buffer);
+        const places: number[] = [];
         let end = 0;
-        for (const [kind, value] of all) {
-          const size = kind === "i64" ? 8 : 4;
+        for (const field of all) {
+          const size = typeof field === "number" ? 4 : 8;
           const at = Math.ceil(end / size) * size;
           end = at + size;
-          if (kind === "i32") expect(data.getInt32(at, true)).toBe(value);
-          else if (kind === "i64") expect(data.getBigInt64(at, true)).toBe(BigInt(value));
-          else expect(data.getFloat32(at, true)).toBe(Math.fround(value));
+          if (typeof field === "number") expect(data.getInt32(at, true)).toBe(field);
+          else places.push(at);
         }
+        expect(pointers.map(({ at }) => at)).toEqual(places);
         expect(data.byteLength).toBe(Math.ceil(end / 8) * 8);
       }),
     );

@@ -75,8 +75,11 @@ function emitted(changes: Partial<ConvRequest> = {}) {
 }
 
 /** What the struct of a kernel's source says that it is as large as. */
-function declaredBytes(file: string, struct: string): number {
-  const source = readFileSync(new URL(`../../../cuda-runtime/kernels/${file}`, import.meta.url), "utf8");
+function declaredBytes(family: string, struct: string): number {
+  const source = readFileSync(
+    new URL(`../../../cuda-runtime/kernels/${family}/params.generated.cuh`, import.meta.url),
+    "utf8",
+  );
   return Number(new RegExp(`sizeof\\(${struct}\\) == (\\d+)`).exec(source)?.[1]);
 }
 
@@ -86,16 +89,14 @@ describe("parameters fill the structs of the kernels", () => {
 
   it("of products, weights and depthwise kernels", () => {
     const { launches } = emitted();
-    expect(entryOf(launches, "conv_f16")).toBe(declaredBytes("conv/params.cuh", "ConvParams"));
-    expect(entryOf(launches, "conv_pack")).toBe(declaredBytes("conv/pack-reduce.cuh", "PackParams"));
+    expect(entryOf(launches, "conv_f16")).toBe(declaredBytes("conv", "ConvParams"));
+    expect(entryOf(launches, "conv_pack")).toBe(declaredBytes("conv", "PackParams"));
     const depthwise = emitted({
       w: view("float16", [64, 1, 3, 3]),
       groups: 64,
       to: nhwc("float16", [2, 64, 28, 28]),
     });
-    expect(entryOf(depthwise.launches, "depthwise")).toBe(
-      declaredBytes("depthwise/params.cuh", "DepthwiseParams"),
-    );
+    expect(entryOf(depthwise.launches, "depthwise")).toBe(declaredBytes("depthwise", "DepthwiseParams"));
   });
 
   it("of pools and of direct kernels", () => {
@@ -136,42 +137,22 @@ describe("parameters fill the structs of the kernels", () => {
       ...window,
     });
     expect(launches.map(({ params }) => params.bytes.length)).toEqual([
-      declaredBytes("pool/window.cuh", "PoolParams"),
-      declaredBytes("pool/unpool-roi.cuh", "UnpoolParams"),
-      declaredBytes("pool/unpool-roi.cuh", "RegionParams"),
-      declaredBytes("directconv/directconv.cu", "IntegerConvParams"),
-      declaredBytes("directconv/directconv.cu", "DeformConvParams"),
+      declaredBytes("pool", "PoolParams"),
+      declaredBytes("pool", "UnpoolParams"),
+      declaredBytes("pool", "RegionParams"),
+      declaredBytes("directconv", "IntegerConvParams"),
+      declaredBytes("directconv", "DeformConvParams"),
     ]);
   });
 });
 
 describe("the table", () => {
-  const source = readFileSync(new URL("../../../cuda-runtime/kernels/conv/conv.cu", import.meta.url), "utf8");
-
-  it("names the entries of the source, and no others", () => {
-    const halves = [...source.matchAll(/(?:IMPLICIT|GATHER)\(NAME##(\w+), MATH/g)].map(
-      ([, name = ""]) => name,
-    );
-    const others = [...source.matchAll(/^(?:IMPLICIT|GATHER)\((\w+), (?:Tf32|Float32)Math/gm)];
-    const entries = [
-      ...["f16", "bf16"].flatMap((math) => halves.map((name) => `conv_${math}${name}`)),
-      ...others.map(([, name = ""]) => `conv_${name}`),
-    ];
-    const rows = convTiles.filter(({ family }) => family === "conv");
-    expect(rows.map(({ entry }) => entry).sort()).toEqual(entries.sort());
-  });
-
-  it("has the tiles that the source has", () => {
-    const shared = convTiles.filter(
-      ({ family, math, grain }) => family === "conv" && math === "f16" && grain === 16,
-    );
-    expect(shared.length).toBeGreaterThan(8);
-    for (const { entry, rows, filters, chunks, stages, warps, blocks } of shared) {
-      const numbers = [rows, filters, chunks, stages, ...warps].join(", ");
-      const pattern = new RegExp(
-        `IMPLICIT\\(NAME##${entry.replace("conv_f16", "")}, MATH, ${numbers}, \\d+, ${blocks}\\)`,
-      );
-      expect(source).toMatch(pattern);
+  it("has its rows as entries of the kernels", () => {
+    for (const family of ["conv", "conv-hopper"]) {
+      const list = new URL(`../../../cuda-runtime/kernels/${family}/entries.generated.cuh`, import.meta.url);
+      const names = [...readFileSync(list, "utf8").matchAll(/^[A-Z]+\((\w+),/gm)].map(([, name]) => name);
+      const rows = convTiles.filter((tile) => tile.family === family);
+      expect(names).toEqual(rows.map(({ entry }) => entry));
     }
   });
 

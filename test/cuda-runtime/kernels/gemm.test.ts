@@ -15,11 +15,10 @@ import {
   type View,
 } from "../../../cuda-runtime/ir/view.ts";
 import { type ChooseOptions, chooseGemm } from "../../../cuda-runtime/kernels/gemm/choose.ts";
+import { gemmEntries } from "../../../cuda-runtime/kernels/gemm/entries.ts";
 import { emitGemm } from "../../../cuda-runtime/kernels/gemm/gemm.ts";
-import { genericParamsBytes } from "../../../cuda-runtime/kernels/gemm/generic.ts";
-import { gemmParamsBytes } from "../../../cuda-runtime/kernels/gemm/params.ts";
 import { problemOf } from "../../../cuda-runtime/kernels/gemm/problem.ts";
-import { entriesOf, sharedBytesOf } from "../../../cuda-runtime/kernels/gemm/table.ts";
+import { gemmTable, kernelOf, sharedBytesOf } from "../../../cuda-runtime/kernels/gemm/table.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { attributesOf, Machine, nodeOf } from "../lower/movement-machine.ts";
 import { ProductContext, runProduct } from "../lower/product-machine.ts";
@@ -35,42 +34,26 @@ function view(shape: readonly number[], type: FloatStorage = "float16", order?: 
   return { buffer, type, shape, strides: stridesOf(shape, order), offset: 0 };
 }
 
-describe("source and table", () => {
-  test("structs are as large as the kernels say", () => {
-    const sizes = (file: string, name: string) =>
-      new RegExp(`sizeof\\(${name}\\) == (\\d+)`).exec(sourceOf(file))?.[1];
-    expect(Number(sizes("gemm/params.cuh", "GemmParams"))).toBe(gemmParamsBytes);
-    expect(Number(sizes("gemm/generic.cuh", "GenericParams"))).toBe(genericParamsBytes);
+describe("entries", () => {
+  test("are there for what every row is launched as", () => {
+    const types = ["float16", "bfloat16", "float32"] as const;
+    for (const row of gemmTable) {
+      for (const type of types) {
+        if (row.kind === "hopper" && type === "float32") continue;
+        if (row.kind === "tensor" && (row.arithmetic === "tf32") !== (type === "float32")) continue;
+        for (const layout of row.kind === "tensor" ? row.layouts : [undefined]) {
+          const { family, entry } = kernelOf(row, type, layout);
+          expect(sourceOf(`${family}/entries.generated.cuh`)).toContain(`(${entry}, `);
+        }
+      }
+    }
   });
 
-  test.each([
-    ["gemm", "TENSOR_HALVES"],
-    ["gemm-bf16", "TENSOR_HALVES"],
-    ["gemm-tf32", "TENSOR_FLOATS"],
-  ])("%s has an entry for every row", (family, macro) => {
-    const text = sourceOf("gemm/entries.cuh");
-    const start = text.indexOf(`#define ${macro}`);
-    const body = text.slice(start, text.indexOf("\n\n", start));
-    const made = [...body.matchAll(/TENSOR_(K|M|ODD)\((t\w+)/g)].flatMap(([, kind, tile]) => {
-      const layouts = kind === "M" ? ["mk", "mn"] : ["kk", "kn"];
-      return layouts.map((layout) => `${tile}_${layout}${kind === "ODD" ? "_odd" : ""}`);
-    });
-    expect([...entriesOf(family)].sort()).toEqual(made.sort());
-  });
-
-  test("gemm-hopper has an entry for every row", () => {
-    const tiles = [...sourceOf("gemm-hopper/gemm-hopper.cu").matchAll(/HOPPER\((h\w+_)##TYPE/g)];
-    const made = tiles.flatMap(([, tile]) => [`${tile}f16`, `${tile}bf16`]);
-    expect([...entriesOf("gemm-hopper")].sort()).toEqual(made.sort());
-  });
-
-  test("gemm-plain has an entry for every row", () => {
-    const text = sourceOf("gemm-plain/gemm-plain.cu");
-    const simt = [...text.matchAll(/^SIMT\((\w+)/gm)].map(([, name]) => name);
-    const skinny = [...text.matchAll(/^SKINNY\((\w+), \w+, (\d)/gm)].flatMap(([, type, rows]) =>
-      ["k", "k_wide", "n", "n_wide"].map((along) => `skinny_${type}_${along}_${rows}`),
-    );
-    expect([...entriesOf("gemm-plain")].sort()).toEqual([...simt, ...skinny].sort());
+  test("have names of their own", () => {
+    for (const [family, lines] of gemmEntries()) {
+      const names = lines.map((line) => /^\w+\((\w+),/.exec(line)?.[1]);
+      expect([family, new Set(names).size]).toEqual([family, lines.length]);
+    }
   });
 });
 

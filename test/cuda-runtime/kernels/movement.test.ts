@@ -32,7 +32,7 @@ function recorder(): MachineContext {
 /** Sizes of parameter structs by name, as the compiler asserts them. */
 function structSizes(family: string): Map<string, number> {
   const source = readFileSync(
-    new URL(`../../../cuda-runtime/kernels/${family}/${family}.cu`, import.meta.url),
+    new URL(`../../../cuda-runtime/kernels/${family}/params.generated.cuh`, import.meta.url),
     "utf8",
   );
   const asserted = source.matchAll(/static_assert\(sizeof\((\w+)\) == (\d+)/g);

@@ -65,10 +65,10 @@ function variant(input: View, axes: readonly number[], changes: Partial<ReduceRe
   return variantOf(asked, shapeOf(asked), h200.multiprocessors);
 }
 
-/** The sizes that the kernels' sources assert of their structs. */
+/** The sizes that the kernels' structs are asserted to have. */
 function structBytes(family: string, struct: string): number {
   const source = readFileSync(
-    new URL(`../../../cuda-runtime/kernels/${family}/${family}.cu`, import.meta.url),
+    new URL(`../../../cuda-runtime/kernels/${family}/params.generated.cuh`, import.meta.url),
     "utf8",
   );
   const [, bytes] = new RegExp(`sizeof\\(${struct}\\) == (\\d+)`).exec(source) ?? [];

@@ -1,8 +1,10 @@
 /** Which copies go in tiles, and what the tile kernel is told. */
+
 import { describe, expect, it } from "vitest";
 import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
 import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
 import { channelsLastOrder, expanded, permuted, sliced, type View } from "../../../cuda-runtime/ir/view.ts";
+import { transposeStruct } from "../../../cuda-runtime/kernels/transpose/params.table.ts";
 import { copyViews, tileParams, tilePlan } from "../../../cuda-runtime/kernels/transpose/transpose.ts";
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../../cuda-runtime/plan/emitter.ts";
@@ -84,7 +86,6 @@ describe("copyViews", () => {
     expect(launch?.grid).toEqual([3 * 3 * 2, 1, 1]);
     const plan = tilePlan(from, to);
     if (plan === undefined) throw new Error("no tiles");
-    // static_assert in transpose.cu.
-    expect(tileParams(plan, from, to).bytes).toHaveLength(120);
+    expect(tileParams(plan, from, to).bytes).toHaveLength(transposeStruct.bytes);
   });
 });

@@ -16,8 +16,7 @@ import { byteOffsetOf, type TensorMap } from "../../../cuda-runtime/ir/params.ts
 import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type StorageType, storageTypes } from "../../../cuda-runtime/ir/storage.ts";
 import { elementCount, expanded, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
-import { genericParamsBytes } from "../../../cuda-runtime/kernels/gemm/generic.ts";
-import { gemmParamsBytes } from "../../../cuda-runtime/kernels/gemm/params.ts";
+import { gemmStruct, genericStruct } from "../../../cuda-runtime/kernels/gemm/params.table.ts";
 import { decodeValues } from "../../../cuda-runtime/session/numbers.ts";
 import { MachineContext, type Memory } from "./movement-machine.ts";
 
@@ -143,7 +142,7 @@ class BoxOperand {
 
 /** Every kernel on GemmParams: tiles decide who computes an element, not what it is. Relu and limits are all it activates. */
 function runGemm(launch: Launch, memory: Memory): void {
-  const struct = new Struct(launch, memory, gemmParamsBytes);
+  const struct = new Struct(launch, memory, gemmStruct.bytes);
   const [a, b, d, residual, scale, bias] = Array.from({ length: 6 }, () => struct.pointer());
   const splitStride = struct.long();
   const [m = 0, n = 0, k = 0] = struct.ints(3);
@@ -206,7 +205,7 @@ function runGemm(launch: Launch, memory: Memory): void {
 }
 
 function runGeneric(launch: Launch, memory: Memory): void {
-  const struct = new Struct(launch, memory, genericParamsBytes);
+  const struct = new Struct(launch, memory, genericStruct.bytes);
   const pointers = Array.from({ length: 5 }, () => struct.pointer());
   const [m = 0, n = 0, k = 0] = struct.ints(5);
   const batch = struct.ints(3);

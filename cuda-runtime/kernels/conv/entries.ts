@@ -1,0 +1,34 @@
+/**
+ * @file What conv.cu and conv-hopper.cu instantiate, a macro's invocation for each row of the table: written to
+ * <family>/entries.generated.cuh by `npm run kernels`.
+ */
+import { type ConvTile, convTiles, threadsOf } from "./table.ts";
+
+const maths = { f16: "HalfMath", bf16: "Bfloat16Math", tf32: "Tf32Math", f32: "Float32Math" } as const;
+const cTypes = { float16: "__half", bfloat16: "__nv_bfloat16", float32: "float" } as const;
+
+/** By family. */
+export function convEntries(): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    (["conv", "conv-hopper"] as const).map((family) => [
+      family,
+      convTiles.filter((tile) => tile.family === family).map(lineOf),
+    ]),
+  );
+}
+
+function lineOf(tile: ConvTile): string {
+  const { family, entry, rows, filters, chunks, stages, warps, grain } = tile;
+  const math = maths[tile.math];
+  const sizes = [rows, filters, chunks, stages, ...warps].join(", ");
+  const bound = boundOf(tile);
+  if (family === "conv-hopper") return `HOPPER(${entry}, ${math}, ${sizes}, ${bound})`;
+  if (grain === 0) return `GATHER(${entry}, ${math}, ${cTypes[tile.source]}, ${sizes}, ${bound})`;
+  return `IMPLICIT(${entry}, ${math}, ${sizes}, ${grain}, ${bound})`;
+}
+
+/** Two blocks of 256 threads have too few registers where copies are in many pieces, or of TF32: before sm_90. */
+function boundOf(tile: ConvTile): string {
+  const isTight = (tile.grain !== 0 && tile.grain < 16) || tile.math === "tf32";
+  return tile.blocks === 2 && threadsOf(tile) === 256 && isTight ? "TWO_IF_ROOM" : String(tile.blocks);
+}

@@ -1,0 +1,93 @@
+/**
+ * @file What the sources of the families of products instantiate, a macro's invocation for each row of the table: written to
+ * <family>/entries.generated.cuh by `npm run kernels`.
+ */
+import type { FloatStorage } from "../../ir/storage.ts";
+import {
+  type GemmRow,
+  gemmTable,
+  type HopperRow,
+  kernelOf,
+  type SkinnyRow,
+  skinnyShape,
+  type TensorRow,
+} from "./table.ts";
+
+const cTypes = { float16: "__half", bfloat16: "__nv_bfloat16", float32: "float" } as const;
+const types = Object.keys(cTypes).filter((type): type is FloatStorage => type in cTypes);
+
+/**
+ * Blocks to a multiprocessor that the compiler has to leave registers for, by tile: fewer than there may be (`occupancy`) where
+ * that many would make registers spill on some architecture.
+ */
+const launchBounds: Readonly<Record<string, number>> = {
+  t256x128x64: 1,
+  t128x128x64: 2,
+  t128x64x64: 3,
+  t64x128x64: 3,
+  t64x64x64: 3,
+  t32x128x64: 2,
+  t32x64x64: 4,
+  t16x64x64: 4,
+  t128x128x32: 2,
+  t128x64x32: 3,
+  t64x64x32: 3,
+  t32x64x32: 4,
+  t16x64x32: 4,
+};
+
+/** By family. Throws for a tile whose registers nobody has looked at. */
+export function gemmEntries(): ReadonlyMap<string, readonly string[]> {
+  const lists = new Map<string, Set<string>>();
+  for (const row of gemmTable) {
+    for (const { family, line } of types.flatMap((type) => invocationsOf(row, type))) {
+      const list = lists.get(family) ?? new Set();
+      lists.set(family, list.add(line));
+    }
+  }
+  return new Map([...lists].map(([family, lines]) => [family, [...lines]]));
+}
+
+interface Invocation {
+  readonly family: string;
+  readonly line: string;
+}
+
+function invocationsOf(row: GemmRow, type: FloatStorage): Invocation[] {
+  const { family, entry } = kernelOf(row, type, undefined);
+  switch (row.kind) {
+    case "tensor":
+      return tensorInvocations(row, type);
+    case "hopper":
+      return type === "float32" ? [] : [{ family, line: hopperLine(row, entry, type) }];
+    case "simt":
+      return [{ family, line: `SIMT(${entry}, ${row.m}, ${row.k}, ${row.occupancy})` }];
+    case "skinny":
+      return [{ family, line: skinnyLine(row, entry, type) }];
+  }
+}
+
+function tensorInvocations(row: TensorRow, type: FloatStorage): Invocation[] {
+  if ((row.arithmetic === "tf32") !== (type === "float32")) return [];
+  const { tile, m, n, k, warpM, warpN, stages, odd } = row;
+  const blocks = launchBounds[tile];
+  if (blocks === undefined) throw new Error(`kernels/gemm/entries.ts has no launch bounds for ${tile}`);
+  return row.layouts.map((layout) => {
+    const { family, entry } = kernelOf(row, type, layout);
+    const along = [layout.startsWith("k"), layout.endsWith("k")];
+    const numbers = [m, n, k, warpM, warpN, stages, ...along, odd, blocks].join(", ");
+    return { family, line: `TENSOR(${entry}, ${cTypes[type]}, ${numbers})` };
+  });
+}
+
+/** A group of warps takes 64 rows at a time, of its own tile or of its half of one. */
+function hopperLine({ m, n, stages, together }: HopperRow, entry: string, type: FloatStorage): string {
+  const blocksOfRows = m / (together ? 128 : 64);
+  return `HOPPER(${entry}, ${cTypes[type]}, ${together}, ${blocksOfRows}, ${n}, ${stages})`;
+}
+
+function skinnyLine(row: SkinnyRow, entry: string, type: FloatStorage): string {
+  const { columns, threads, width } = skinnyShape(row, type);
+  if (row.along === "k") return `SKINNY_K(${entry}, ${cTypes[type]}, ${row.rows}, ${width}, ${threads})`;
+  return `SKINNY_N(${entry}, ${cTypes[type]}, ${row.rows}, ${width}, ${columns / width}, ${threads})`;
+}
