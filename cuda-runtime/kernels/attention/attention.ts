@@ -1,20 +1,20 @@
-/** @file Launches of attention: which tile, how many splits of the keys, and the parameters of attention.cu. */
+/** @file Launches of attention: which tile, and how many splits of the keys. */
 
 import { bytesMoved } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
-import { writeParams } from "../../ir/param-table.ts";
 import type { PlanTarget } from "../../ir/step.ts";
-import { isHalfStorage, storageTypes } from "../../ir/storage.ts";
+import { isHalfStorage } from "../../ir/storage.ts";
 import { alignmentOf, elementCount, sliced, type View } from "../../ir/view.ts";
 import { typeNames } from "../norm/rows.ts";
+
 import { type AttentionChoice, chooseAttention, fittingTiles } from "./choose.ts";
-import { attentionStruct } from "./params.table.ts";
+import { attentionParams, type scoresModes } from "./params.ts";
 import type { TensorTile } from "./tiles.ts";
+
+export { scoresModes, unlimited } from "./params.ts";
 
 /** Larger heads have no kernel. */
 export const maxHeadDim = 256;
-/** A window side without a limit. */
-export const unlimited = 2 ** 29;
 
 export interface AttentionMasks {
   /**
@@ -123,7 +123,7 @@ function launchTile(
   const partial = isSplit ? emitter.temporary("float32", [splits, rows, partialDim(valueDim)]) : undefined;
   const partialRows = isSplit ? emitter.temporary("float32", [splits, rows, 2]) : undefined;
   const writes = isSplit ? [partial, partialRows].filter((view) => view !== undefined) : [o];
-  const params = pack(request, { partial, partialRows, splits });
+  const params = attentionParams(request, { partial, partialRows, splits });
   const form = isMaskedRequest(request) ? "masked" : "plain";
   const type = q.type === "float16" ? typeNames.float16 : typeNames.bfloat16;
   emitter.launch({
@@ -174,16 +174,13 @@ function emitPlain(emitter: Emitter, request: AttentionRequest): void {
     grid: [Math.ceil(queries / rows) * batch * heads, 1, 1],
     block: [128, 1, 1],
     sharedBytes: 4 * (2 * rows * (headDim + 1) + rows * headDim + rows * (rows + 1)),
-    params: pack(request, { partial: undefined, partialRows: undefined, splits: 1 }),
+    params: attentionParams(request, { partial: undefined, partialRows: undefined, splits: 1 }),
     reads: readsOf(request),
     writes: [request.o],
     flops: 2 * batch * heads * queries * keys * (dim + valueDim),
     detail: `${batch}x${heads} heads, ${queries}x${keys}x${dim}`,
   });
 }
-
-/** Codes are `ScoresMode`: Q·K scaled, then capped, then masked, then their softmax. */
-export const scoresModes = { products: 0, capped: 1, masked: 2, weights: 3 } as const;
 
 /** The scores themselves, [batch, heads, queries, keys] packed: slow, for models that ask for them. */
 export function emitScores(
@@ -200,7 +197,7 @@ export function emitScores(
     grid: [Math.ceil((batch * heads * queries) / 4), 1, 1],
     block: [128, 1, 1],
     sharedBytes: 0,
-    params: pack(whole, { partial: undefined, partialRows: undefined, splits: 1, scores, mode }),
+    params: attentionParams(whole, { partial: undefined, partialRows: undefined, splits: 1, scores, mode }),
     reads: readsOf(whole),
     writes: [scores],
     detail: mode,
@@ -239,84 +236,4 @@ function storable(o: View, type: View["type"]): boolean {
 function biasFor(emitter: Emitter, { bias, q }: AttentionRequest): View | undefined {
   if (bias === undefined || bias.type === "float32" || bias.type === q.type) return bias;
   return emitter.packed(bias, { type: "float32" });
-}
-
-interface Outputs {
-  readonly partial: View | undefined;
-  readonly partialRows: View | undefined;
-  readonly splits: number;
-  readonly scores?: View;
-  readonly mode?: keyof typeof scoresModes;
-}
-
-function pack(request: AttentionRequest, { partial, partialRows, splits, scores, mode }: Outputs) {
-  const { q, k, v, o, bias, keep, keyCounts, position } = request;
-  const [batch = 1, heads = 1, queries = 1, dim = 1] = q.shape;
-  const [kvHeads = 1, keys = 1] = k.shape.slice(1);
-  const stride = (view: View | undefined, axis: number) => view?.strides[axis] ?? 0;
-  const code = (view: View | undefined) => storageTypes[view?.type ?? "float32"].code;
-  return writeParams(attentionStruct, {
-    q,
-    k,
-    v,
-    o,
-    bias,
-    keep,
-    keyCounts,
-    partial,
-    partialRows,
-    scores,
-    batch,
-    heads,
-    group: heads / kvHeads,
-    queries,
-    keys,
-    dim,
-    valueDim: v.shape[3] ?? 1,
-    qBatch: stride(q, 0),
-    qHead: stride(q, 1),
-    qRow: stride(q, 2),
-    kBatch: stride(k, 0),
-    kHead: stride(k, 1),
-    kRow: stride(k, 2),
-    vBatch: stride(v, 0),
-    vHead: stride(v, 1),
-    vRow: stride(v, 2),
-    oBatch: stride(o, 0),
-    oHead: stride(o, 1),
-    oRow: stride(o, 2),
-    innerBatch: (bias ?? keep)?.shape[1] ?? 1,
-    biasOuter: stride(bias, 0),
-    biasInner: stride(bias, 1),
-    biasHead: stride(bias, 2),
-    biasQuery: stride(bias, 3),
-    biasKey: stride(bias, 4),
-    keepOuter: stride(keep, 0),
-    keepInner: stride(keep, 1),
-    keepHead: stride(keep, 2),
-    keepQuery: stride(keep, 3),
-    keepKey: stride(keep, 4),
-    position: position === "end" ? 0 : position,
-    endAligned: position === "end",
-    left: Math.min(request.left, unlimited),
-    right: Math.min(request.right, unlimited),
-    splits,
-    softInfinity: request.isSoftInfinity === true,
-    zeroEmpty: request.emptyRows === "zero",
-    qType: code(q),
-    kType: code(k),
-    vType: code(v),
-    oType: code(o),
-    biasType: code(bias),
-    scoresType: code(scores),
-    scoresMode: mode === undefined ? 0 : scoresModes[mode],
-    scale: request.scale,
-    softcap: request.softcap,
-    fill: fillOf(request),
-  });
-}
-
-/** In powers of two the lowest float would be infinite; what it stands for does not change. */
-function fillOf({ fill = Number.NEGATIVE_INFINITY }: AttentionRequest): number {
-  return fill === Number.NEGATIVE_INFINITY ? fill : Math.max(fill, -1e30);
 }

@@ -4,7 +4,7 @@ import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
-import { byStride, checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
+import { type Axis, byStride, checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
 import { fourierStruct } from "./params.table.ts";
 
 const threads = 256;
@@ -38,7 +38,6 @@ export function emitFourier(emitter: Emitter, request: FourierRequest): void {
   const rows = productOf(outer);
   const bins = output.shape[axis] ?? 1;
   if (rows * bins === 0) return;
-  const given = Math.min(input.shape[axis] ?? 0, length);
   emitter.launch({
     kernel: {
       kind: "built",
@@ -48,33 +47,39 @@ export function emitFourier(emitter: Emitter, request: FourierRequest): void {
     grid: [Math.ceil(bins / threads), Math.min(rows, mostRows), Math.ceil(rows / mostRows)],
     block: [threads, 1, 1],
     sharedBytes: 0,
-    params: writeParams(fourierStruct, {
-      x: input,
-      window,
-      y: output,
-      outerRank: outer.length,
-      outerSizes: sizesOf(outer),
-      outerStridesX: stridesAt(outer, 0),
-      outerStridesY: stridesAt(outer, 1),
-      outer: rows,
-      given,
-      length,
-      bins,
-      strideX: input.strides[axis] ?? 0,
-      strideY: output.strides[axis] ?? 0,
-      strideWindow: window?.strides[0] ?? 0,
-      partStrideX: input.strides[parts] ?? 0,
-      partStrideY: output.strides[parts] ?? 0,
-      isComplexX: input.shape[parts] === 2,
-      isComplexY: output.shape[parts] === 2,
-      isInverse: request.isInverse,
-      isMirrored: request.isMirrored,
-      xType: storageTypes[input.type].code,
-      yType: storageTypes[output.type].code,
-      windowType: storageTypes[window?.type ?? "float32"].code,
-    }),
+    params: paramsOf(request, outer),
     reads: window === undefined ? [input] : [input, window],
     writes: [output],
     detail: `${rows}x${length} to ${bins} bins`,
+  });
+}
+
+function paramsOf(request: FourierRequest, outer: readonly Axis[]) {
+  const { input, output, axis, length, window } = request;
+  const parts = input.shape.length - 1;
+  return writeParams(fourierStruct, {
+    x: input,
+    window,
+    y: output,
+    outerRank: outer.length,
+    outerSizes: sizesOf(outer),
+    outerStridesX: stridesAt(outer, 0),
+    outerStridesY: stridesAt(outer, 1),
+    outer: productOf(outer),
+    given: Math.min(input.shape[axis] ?? 0, length),
+    length,
+    bins: output.shape[axis] ?? 1,
+    strideX: input.strides[axis] ?? 0,
+    strideY: output.strides[axis] ?? 0,
+    strideWindow: window?.strides[0] ?? 0,
+    partStrideX: input.strides[parts] ?? 0,
+    partStrideY: output.strides[parts] ?? 0,
+    isComplexX: input.shape[parts] === 2,
+    isComplexY: output.shape[parts] === 2,
+    isInverse: request.isInverse,
+    isMirrored: request.isMirrored,
+    xType: storageTypes[input.type].code,
+    yType: storageTypes[output.type].code,
+    windowType: storageTypes[window?.type ?? "float32"].code,
   });
 }

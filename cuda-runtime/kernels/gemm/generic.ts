@@ -53,15 +53,6 @@ function paramsOf(request: GenericRequest, axes: readonly number[], tilesM: numb
   const { a, b, to, zeroA, zeroB } = request;
   const rank = to.shape.length;
   const [m, n] = [rank - 2, rank - 1];
-  const three = (values: readonly number[], fill: number) => [
-    ...new Array<number>(maxBatchAxes - values.length).fill(fill),
-    ...values,
-  ];
-  const batchOf = (view: View | undefined) =>
-    three(
-      axes.map((axis) => strideAt(view, axis)),
-      0,
-    );
   const code = (view: View | undefined) => storageTypes[(view ?? to).type].code;
   return writeParams(genericStruct, {
     a,
@@ -74,6 +65,27 @@ function paramsOf(request: GenericRequest, axes: readonly number[], tilesM: numb
     k: a.shape[n] ?? 1,
     tilesM,
     tilesN,
+    ...strideFields(request, axes),
+    aType: code(a),
+    bType: code(b),
+    zeroAType: code(zeroA),
+    zeroBType: code(zeroB),
+    dType: code(to),
+  });
+}
+
+function strideFields({ a, b, to, zeroA, zeroB }: GenericRequest, axes: readonly number[]) {
+  const [m, n] = [to.shape.length - 2, to.shape.length - 1];
+  const three = (values: readonly number[], fill: number) => [
+    ...new Array<number>(maxBatchAxes - values.length).fill(fill),
+    ...values,
+  ];
+  const batchOf = (view: View | undefined) =>
+    three(
+      axes.map((axis) => strideAt(view, axis)),
+      0,
+    );
+  return {
     batch: three(
       axes.map((axis) => to.shape[axis] ?? 1),
       1,
@@ -91,12 +103,7 @@ function paramsOf(request: GenericRequest, axes: readonly number[], tilesM: numb
     dN: strideAt(to, n),
     zeroAM: strideAt(zeroA, m),
     zeroBN: strideAt(zeroB, m),
-    aType: code(a),
-    bType: code(b),
-    zeroAType: code(zeroA),
-    zeroBType: code(zeroB),
-    dType: code(to),
-  });
+  };
 }
 
 function strideAt(view: View | undefined, axis: number): number {

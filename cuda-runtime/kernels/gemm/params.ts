@@ -80,19 +80,7 @@ function gemmFields(launch: GemmLaunch): ValuesOf<typeof gemmStruct> {
     group: rasterGroup,
     splits: launch.splits,
     kPerSplit: launch.kPerSplit,
-    batch: threeOf(problem.batch, 1),
-    aBatch: threeOf(a.batch, 0),
-    bBatch: threeOf(b.batch, 0),
-    dBatch: threeOf(d.batch, 0),
-    rBatch: threeOf(residual?.batch ?? [], 0),
-    aM: a.outer,
-    aK: a.k,
-    bK: b.k,
-    bN: b.outer,
-    dM: d.m,
-    dN: d.n,
-    rM: residual?.m ?? 0,
-    rN: residual?.n ?? 0,
+    ...strideFields(problem),
     aGrain: launch.aGrain,
     bGrain: launch.bGrain,
     aType: codeOf(a.view),
@@ -108,6 +96,24 @@ function gemmFields(launch: GemmLaunch): ValuesOf<typeof gemmStruct> {
     firstHigh: first.high,
     lastLow: last.low,
     lastHigh: last.high,
+  };
+}
+
+function strideFields({ batch, a, b, d, residual }: Problem) {
+  return {
+    batch: threeOf(batch, 1),
+    aBatch: threeOf(a.batch, 0),
+    bBatch: threeOf(b.batch, 0),
+    dBatch: threeOf(d.batch, 0),
+    rBatch: threeOf(residual?.batch ?? [], 0),
+    aM: a.outer,
+    aK: a.k,
+    bK: b.k,
+    bN: b.outer,
+    dM: d.m,
+    dN: d.n,
+    rM: residual?.m ?? 0,
+    rN: residual?.n ?? 0,
   };
 }
 

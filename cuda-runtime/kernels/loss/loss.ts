@@ -4,7 +4,7 @@ import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import { stridesOf, type View } from "../../ir/view.ts";
-import { checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
+import { type Axis, checkRank, mergedAxes, productOf, sizesOf, stridesAt } from "../reduce/axes.ts";
 import { lossStruct } from "./params.table.ts";
 
 const threads = 256;
@@ -29,7 +29,7 @@ export interface LossRequest {
 }
 
 export function emitLoss(emitter: Emitter, request: LossRequest): void {
-  const { input, labels, weights, losses, counts, logarithms, ignored, operator } = request;
+  const { input, labels, weights, losses, counts, logarithms, operator } = request;
   const others = (view: View | undefined, at: number) => view?.strides[at === 0 ? 0 : at + 1] ?? 0;
   // `counts` is packed: its strides keep the axes in the labels' order.
   const packed = stridesOf(labels.shape);
@@ -54,35 +54,40 @@ export function emitLoss(emitter: Emitter, request: LossRequest): void {
     grid: [Math.ceil(positions / (threads / 32)), 1, 1],
     block: [threads, 1, 1],
     sharedBytes: 0,
-    params: writeParams(lossStruct, {
-      x: input,
-      labels,
-      weights,
-      losses,
-      counts,
-      logarithms,
-      rank: axes.length,
-      sizes: sizesOf(axes),
-      stridesX: stridesAt(axes, 0),
-      stridesLabels: stridesAt(axes, 1),
-      stridesLosses: stridesAt(axes, 2),
-      stridesLogarithms: stridesAt(axes, 3),
-      positions,
-      classes: input.shape[1] ?? 1,
-      classStrideX: input.strides[1] ?? 0,
-      classStrideLogarithms: logarithms?.strides[1] ?? 0,
-      strideWeights: weights?.strides[0] ?? 0,
-      isSoftmax: request.isSoftmax,
-      hasIgnored: ignored !== undefined,
-      ignored: ignored ?? 0,
-      xType: storageTypes[input.type].code,
-      labelType: storageTypes[labels.type].code,
-      weightType: storageTypes[weights?.type ?? "float32"].code,
-      lossType: storageTypes[losses.type].code,
-      logarithmType: storageTypes[logarithms?.type ?? "float32"].code,
-    }),
+    params: paramsOf(request, axes),
     reads: weights === undefined ? [input, labels] : [input, labels, weights],
     writes: present,
     detail: `${positions} labels of ${input.shape[1] ?? 1} classes`,
+  });
+}
+
+function paramsOf(request: LossRequest, axes: readonly Axis[]) {
+  const { input, labels, weights, losses, counts, logarithms, ignored } = request;
+  return writeParams(lossStruct, {
+    x: input,
+    labels,
+    weights,
+    losses,
+    counts,
+    logarithms,
+    rank: axes.length,
+    sizes: sizesOf(axes),
+    stridesX: stridesAt(axes, 0),
+    stridesLabels: stridesAt(axes, 1),
+    stridesLosses: stridesAt(axes, 2),
+    stridesLogarithms: stridesAt(axes, 3),
+    positions: productOf(axes),
+    classes: input.shape[1] ?? 1,
+    classStrideX: input.strides[1] ?? 0,
+    classStrideLogarithms: logarithms?.strides[1] ?? 0,
+    strideWeights: weights?.strides[0] ?? 0,
+    isSoftmax: request.isSoftmax,
+    hasIgnored: ignored !== undefined,
+    ignored: ignored ?? 0,
+    xType: storageTypes[input.type].code,
+    labelType: storageTypes[labels.type].code,
+    weightType: storageTypes[weights?.type ?? "float32"].code,
+    lossType: storageTypes[losses.type].code,
+    logarithmType: storageTypes[logarithms?.type ?? "float32"].code,
   });
 }

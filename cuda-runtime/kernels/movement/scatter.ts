@@ -2,11 +2,12 @@
 
 import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
+import type { ParamBlock } from "../../ir/params.ts";
 import { elementCount, stridesOf, type View } from "../../ir/view.ts";
 import { type LookupAxis, lookupFields } from "./gather.ts";
 import { walkFields, walkLaunch } from "./launch.ts";
 import { scatterReduceStruct, scatterRowsStruct, scatterStruct } from "./params.table.ts";
-import { stridesAlong, type WalkAxis, walkOver } from "./walk.ts";
+import { stridesAlong, type Walk, type WalkAxis, walkOver } from "./walk.ts";
 
 /** Codes are `Reduction` in movement.cu. */
 export const reductions = { add: 0, mul: 1, min: 2, max: 3 } as const;
@@ -115,20 +116,7 @@ function emitClaim(emitter: Emitter, request: ScatterRequest): Claim {
     }),
   );
   const walk = walkOver(axes, 0, []);
-  const params = writeParams(scatterStruct, {
-    updates: undefined,
-    indices,
-    to: undefined,
-    winners,
-    walk: walkFields(walk),
-    updateStrides: [],
-    indexStrides: stridesAlong(walk, 0),
-    toStrides: [],
-    winnerStrides: stridesAlong(walk, 1),
-    rowStrides: stridesAlong(walk, 2),
-    lookup: lookupFields(request, 1),
-    winnerLookupStrides: claim.lookupStrides,
-  });
+  const params = claimParams(request, claim, walk);
   emitter.launch(
     walkLaunch({
       entry: "scatter_claim",
@@ -139,6 +127,23 @@ function emitClaim(emitter: Emitter, request: ScatterRequest): Claim {
     }),
   );
   return claim;
+}
+
+function claimParams(request: ScatterRequest, claim: Claim, walk: Walk): ParamBlock {
+  return writeParams(scatterStruct, {
+    updates: undefined,
+    indices: request.indices,
+    to: undefined,
+    winners: claim.winners,
+    walk: walkFields(walk),
+    updateStrides: [],
+    indexStrides: stridesAlong(walk, 0),
+    toStrides: [],
+    winnerStrides: stridesAlong(walk, 1),
+    rowStrides: stridesAlong(walk, 2),
+    lookup: lookupFields(request, 1),
+    winnerLookupStrides: claim.lookupStrides,
+  });
 }
 
 export interface ScatterReduceRequest extends Omit<ScatterRequest, "isDistinct"> {
