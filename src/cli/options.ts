@@ -124,8 +124,8 @@ export function readSettings(argv: SettingArguments): SettingFlags {
     calibration: single(argv.calibration, "--calibration"),
     shapes: mapped(argv.shape, parseShapes),
     dims: mapped(argv.dim, parseDims),
-    select: mapped(argv.select, parseList),
-    ignore: mapped(argv.ignore, parseList),
+    select: mapped(argv.select, (texts) => parseList(texts, "--select")),
+    ignore: mapped(argv.ignore, (texts) => parseList(texts, "--ignore")),
     minSaving: mapped(single(minSaving, "--min-saving"), (value) => parseShare(value, "--min-saving")),
     errorShare: mapped(single(errorShare, "--error-share"), (value) => parseShare(value, "--error-share")),
   };

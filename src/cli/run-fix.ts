@@ -37,7 +37,10 @@ export async function runFix(
   fix: FixFlags,
   lint: Lint,
 ): Promise<number> {
-  checkReportFiles((flags.reports ?? []).map((each) => each.path));
+  checkReportFiles(
+    (flags.reports ?? []).map((each) => each.path),
+    [flags.config.kind === "file" ? flags.config.path : undefined, flags.settings.calibration],
+  );
   const plans = await makePlans(patterns, flags);
   if (fix.output !== undefined && plans.length !== 1) {
     throw new InputError("usage", `--fix-output: takes one model, found ${plans.length}`);

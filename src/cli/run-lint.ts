@@ -27,7 +27,10 @@ export async function runLint(
   workerUrl: URL,
   write: typeof writeReports = writeReports,
 ): Promise<number> {
-  checkReportFiles((flags.reports ?? []).map((each) => each.path));
+  checkReportFiles(
+    (flags.reports ?? []).map((each) => each.path),
+    [flags.config.kind === "file" ? flags.config.path : undefined, flags.settings.calibration],
+  );
   const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => format === "csv");
   const plans = await makePlans(patterns, { ...flags, table: wantsLayers });
   const outcomes = await lintAll(plans, flags, workerUrl);

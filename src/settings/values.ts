@@ -89,11 +89,15 @@ function collect<T>(
 }
 
 /** `TC102,misaligned-conv-channels`, repeatable. */
-export function parseList(texts: readonly string[]): string[] {
-  return texts
+/** Throws InputError where nothing is left: a variable that is not set would switch everything off, or nothing. */
+export function parseList(texts: readonly string[], flag: string): string[] {
+  const found = texts
     .flatMap((text) => text.split(","))
     .map((text) => text.trim())
     .filter((text) => text !== "");
+  if (found.length === 0)
+    throw new InputError("usage", `${flag}: found "${texts.join(" ")}", expected rules`);
+  return found;
 }
 
 export function parsePrecision(text: string): Precision {

@@ -54,10 +54,19 @@ export function drawInputs(
   return new Map(wanted.map((input) => [input.name, drawInput(model, input, draw)]));
 }
 
+/** Drawn as doubles: two gigabytes. */
+const maxDrawn = 2 ** 28;
+
 function drawInput(model: Model, input: Value, draw: Draw): Tensor {
   const { dtype, dims } = typeOf(model, input, draw.sizes);
   const random = new Random(`${draw.seed} ${draw.kind} ${input.name}`);
   const count = countOf(dims);
+  if (count > maxDrawn) {
+    throw new InputError(
+      "input-too-large",
+      `input "${input.name}" has ${count.toLocaleString("en-US")} elements at the sizes that are asked for, at most ${maxDrawn.toLocaleString("en-US")} can be drawn`,
+    );
+  }
   if (dtype === "string") {
     return {
       dtype,

@@ -97,6 +97,20 @@ describe("reports", () => {
     const slip = await bench.tcLint(["good.onnx", "-o", "good.onnx"]);
     expect([slip.exitCode, slip.stderr]).toEqual([2, expect.stringMatching(/is named like a model/)]);
     expect(readFileSync(at("good.onnx"))).toEqual(model);
+    symlinkSync("good.onnx", at("link.json"));
+    writeFileSync(at("weights"), Buffer.alloc(64));
+    writeFileSync(at("own.json"), "{}");
+    for (const [given, said] of [
+      [["-f", "json=link.json"], /leads to ".*good.onnx"/],
+      [["-f", "json=weights"], /holds data that no report is/],
+      [["--config", "own.json", "-o", "own.json"], /is read by this very command/],
+      [["-o", "new.onnx"], /is named like a model/],
+    ] as const) {
+      const { exitCode, stderr } = await bench.tcLint(["good.onnx", ...given]);
+      expect([exitCode, stderr]).toEqual([2, expect.stringMatching(said)]);
+    }
+    expect(readFileSync(at("good.onnx"))).toEqual(model);
+    expect([readFileSync(at("weights")).length, readFileSync(at("own.json"), "utf8")]).toEqual([64, "{}"]);
     writeFileSync(at("report.json"), "kept", { mode: 0o444 });
     const kept = await bench.tcLint(["good.onnx", "-f", "json=report.json"]);
     expect([kept.exitCode, kept.stderr]).toEqual([2, expect.stringMatching(/report\.json: is read-only/)]);

@@ -70,7 +70,8 @@ describe("sizes", () => {
 });
 
 test("lists and choices", () => {
-  expect(parseList(["TC101, TC102", "", "TC2"])).toEqual(["TC101", "TC102", "TC2"]);
+  expect(parseList(["TC101, TC102", "", "TC2"], "--select")).toEqual(["TC101", "TC102", "TC2"]);
+  expect(() => parseList(["", " , "], "--select")).toThrow(/--select: found/);
   expect(messageOf(() => parseChoice("jsom", "--format", ["text", "json"]))).toBe(
     '--format: found "jsom", expected one of text, json; did you mean "json"?',
   );
