@@ -5,7 +5,7 @@
  * nowhere else. Code runs where the user stands (the working directory and above it, up to the project's root) or where
  * `--config` names it. Files of other users are passed over, as Git does with theirs.
  */
-import { realpathSync, statSync } from "node:fs";
+import { lstatSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { toDisplayPath } from "../settings/paths.ts";
@@ -19,6 +19,8 @@ export const configNames = [...codeNames, dataName] as const;
 export interface Trust {
   readonly code: boolean;
   readonly root: string | undefined;
+  /** Whose code may run; undefined for anybody's, as where the command line names it. */
+  readonly owners?: ReadonlySet<number>;
 }
 
 /** Of a file that the command line names. */
@@ -67,7 +69,12 @@ export class ConfigFinder {
       );
     }
     if (first === undefined) return undefined;
-    return { file: first, trust: isHere ? named : { code: false, root: this.#rootOf(folder) } };
+    return {
+      file: first,
+      trust: isHere
+        ? { ...named, owners: this.#project.owners }
+        : { code: false, root: this.#rootOf(folder) },
+    };
   }
 
   #isThere(file: string): boolean {
@@ -77,11 +84,9 @@ export class ConfigFinder {
     return seen === "there";
   }
 
-  /** Whether it belongs to the user, to the system, or to whoever owns the working directory. */
   #mayRead(file: string): boolean {
-    const me = process.getuid?.();
-    const owner = statSync(file).uid;
-    if (me === undefined || owner === me || owner === 0 || owner === this.#project.owner) return true;
+    const owner = foreignOwner(file, this.#project.owners);
+    if (owner === undefined) return true;
     this.#say(
       `${toDisplayPath(file)}: not used: it belongs to another user (${owner}); name it with --config`,
     );
@@ -106,7 +111,14 @@ interface Project {
   readonly root: string;
   /** From the working directory up to the root; none where it is in no project. */
   readonly folders: ReadonlySet<string>;
-  readonly owner: number;
+  /** The user, the system, and whoever owns the working directory. */
+  readonly owners: ReadonlySet<number>;
+}
+
+/** Who else a file belongs to, or the link that it is: whoever made the link says what it leads to. */
+export function foreignOwner(file: string, owners: ReadonlySet<number>): number | undefined {
+  if (process.getuid === undefined) return undefined;
+  return [lstatSync(file).uid, statSync(file).uid].find((owner) => !owners.has(owner));
 }
 
 /** Up to the nearest repository, else the nearest package. A folder that is in neither is nobody's project. */
@@ -117,14 +129,20 @@ function projectAround(workingFolder: string): Project {
     above.push(folder);
     if (dirname(folder) === folder) break;
   }
-  const holding = (name: string) => above.findIndex((folder) => look(join(folder, name)) === "there");
+  const owners = new Set([process.getuid?.() ?? 0, 0, statSync(start).uid]);
+  // What somebody else puts into a folder above makes no project of it.
+  const holding = (name: string) =>
+    above.findIndex((folder) => {
+      const file = join(folder, name);
+      return look(file) === "there" && foreignOwner(file, owners) === undefined;
+    });
   const [repository, manifest] = [holding(".git"), holding("package.json")];
   const isProject = repository >= 0 || manifest >= 0;
   const last = repository >= 0 ? repository : Math.max(0, manifest);
   return {
     root: above[last] ?? start,
     folders: new Set(isProject ? above.slice(0, last + 1) : []),
-    owner: statSync(start).uid,
+    owners,
   };
 }
 

@@ -13,7 +13,14 @@ import { toDisplayPath } from "../settings/paths.ts";
 import type { Schema } from "../settings/schema.ts";
 import { WireError } from "../wire/error.ts";
 import { readSmallFile } from "../wire/small-file.ts";
-import { type ConfigFinder, checkReach, type FoundConfig, named, type Trust } from "./find-config.ts";
+import {
+  type ConfigFinder,
+  checkReach,
+  type FoundConfig,
+  foreignOwner,
+  named,
+  type Trust,
+} from "./find-config.ts";
 import { look } from "./look.ts";
 
 /** Reads each file once. */
@@ -95,6 +102,11 @@ async function readConfig(file: string, trust: Trust, schema: Schema): Promise<C
   if (!isData && !trust.code) {
     const why = "is code, which a configuration beside a model may not extend; name it with --config";
     throw new InputError("bad-config", `${shown}: ${why}`);
+  }
+  const owner = isData || trust.owners === undefined ? undefined : foreignOwner(file, trust.owners);
+  if (owner !== undefined) {
+    const why = `is code of another user (${owner}), which a configuration that was found may not extend`;
+    throw new InputError("bad-config", `${shown}: ${why}; name it with --config`);
   }
   const value = isData ? readJson(file, shown) : await importDefault(file, shown);
   assertConfig(value, schema, shown);

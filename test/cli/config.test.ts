@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chownSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { chownSync, lchownSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { Ajv } from "ajv";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -354,6 +354,28 @@ describe("configuration files", () => {
         const model = path.join(folder.path, "models/model.onnx");
         expect(await loader("here", (notice) => said.push(notice)).nearest(model)).toBeUndefined();
         expect(said).toEqual([expect.stringMatching(/not used: it belongs to another user \(54321\)/)]);
+      },
+    );
+
+    test.skipIf(process.getuid?.() !== 0)(
+      "code of another user does not run, by a chain, a link or a project that is his (asked as root)",
+      async () => {
+        const own = (name: string) => path.join(folder.path, name);
+        mkdirSync(own("here"));
+        folder.write("here/package.json", "{}");
+        chownSync(folder.write("here/x.mjs", evil), 54321, 54321);
+        folder.write("here/tc-lint.config.json", '{"extends": "./x.mjs"}');
+        await expect(nearest("here/model.onnx", "here")).rejects.toThrow(/is code of another user \(54321\)/);
+        mkdirSync(own("linked"));
+        folder.write("linked/package.json", "{}");
+        symlinkSync(folder.write("mine.mjs", evil), own("linked/tc-lint.config.mjs"));
+        lchownSync(own("linked/tc-lint.config.mjs"), 54321, 54321);
+        expect(await nearest("linked/model.onnx", "linked")).toBeUndefined();
+        mkdirSync(own("planted"));
+        chownSync(folder.write("planted/package.json", "{}"), 54321, 54321);
+        folder.write("planted/tc-lint.config.mjs", evil);
+        expect(await nearest("planted/model.onnx", "planted")).toBeUndefined();
+        expect(planted()).toBe(false);
       },
     );
 

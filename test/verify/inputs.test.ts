@@ -198,3 +198,13 @@ describe("sizes", () => {
     expect(sizeAttempts(model, {})).toEqual([[new Map()]]);
   });
 });
+
+it("inputs that are too large to draw are refused by name", () => {
+  const graph = {
+    node: [node("Relu", ["ids"], ["y"])],
+    input: [info("ids", ["n"])],
+    output: [info("y", ["n"])],
+  };
+  const draw = { ...plain, sizes: new Map([["n", 1e9]]) };
+  expect(() => drawn(graph, draw)).toThrow(/"ids" has 1,000,000,000 elements .* at most 268,435,456/);
+});
