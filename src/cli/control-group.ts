@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
+import { minOf } from "../ir/lists.ts";
 
 /** The text of a file; undefined where it cannot be read. */
 export type ReadText = (path: string) => string | undefined;
@@ -15,7 +16,7 @@ export function groupMemoryBytes(read: ReadText = readText): number {
     .flatMap(filesOf)
     .map((path) => limitIn(read(path)))
     .filter((limit) => limit > 0);
-  return Math.min(Number.POSITIVE_INFINITY, ...limits);
+  return minOf([Number.POSITIVE_INFINITY, ...limits]);
 }
 
 /** Where limits of a line's group are, and of those above it. A line is `number:controllers:path`. */

@@ -162,7 +162,7 @@ function scaled(row: Gpu, scale: number): Gpu {
 
 function relativeOf({ computeCapability, ...device }: DeviceFacts): Gpu {
   const older = [...gpus.values()].filter((row) => capabilityOf(row) <= computeCapability);
-  const newest = Math.max(...older.map(capabilityOf));
+  const newest = older.reduce((most, each) => Math.max(most, capabilityOf(each)), 0);
   const kin = older.find((row) => capabilityOf(row) === newest) ?? [...gpus.values()][0];
   if (kin === undefined) throw new Error("tc-lint bug: no GPUs");
   const clockMHz = device.clockMegahertz > 0 ? device.clockMegahertz : kin.clockMHz;

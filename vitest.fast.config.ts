@@ -1,0 +1,20 @@
+import { configDefaults, defineConfig } from "vitest/config";
+
+/** `npm run test:fast`: what takes less than a few seconds a file; no built command line, no ONNX Runtime, no whole models. */
+export default defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    exclude: [
+      ...configDefaults.exclude,
+      "test/{cli,fix,fuzz,reliability,verify}/**",
+      "test/package.test.ts",
+      "test/**/*{zoo,random,fuzz,node-tests,models,oracle,robustness,contracts}*",
+      "test/passes/{half-overflow,half-evidence,fold,emitters-modes,align-relations}.test.ts",
+      "test/onnx/{bad-inputs,write}.test.ts",
+      "test/report/formats.test.ts",
+      "test/cuda-runtime/{session,patterns}/**",
+      "test/cuda-runtime/{ptx/chain,kernels/gemm,plan/scale,plan/control}.test.ts",
+    ],
+    maxWorkers: 2,
+  },
+});
