@@ -15,6 +15,7 @@ export default defineConfig({
       "test/cuda-runtime/{session,patterns}/**",
       "test/cuda-runtime/{ptx/chain,kernels/gemm,plan/scale,plan/control}.test.ts",
     ],
+    testTimeout: 60_000,
     maxWorkers: 2,
   },
 });
