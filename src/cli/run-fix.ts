@@ -17,10 +17,10 @@ import { promisedProof, proveSame } from "./fix-verify.ts";
 import { Guard, type Limits } from "./guard.ts";
 import { makePlans } from "./make-plans.ts";
 import type { LintFlags } from "./options.ts";
-import { checkReportFiles } from "./output.ts";
 import type { LintPlan } from "./plan.ts";
 import { ProgressLine } from "./progress.ts";
 import { complain } from "./stderr.ts";
+import { checkReportsOf } from "./write-reports.ts";
 
 const childUrl = new URL("../verify-child.js", import.meta.url);
 
@@ -37,10 +37,7 @@ export async function runFix(
   fix: FixFlags,
   lint: Lint,
 ): Promise<number> {
-  checkReportFiles(
-    (flags.reports ?? []).map((each) => each.path),
-    [flags.config.kind === "file" ? flags.config.path : undefined, flags.settings.calibration],
-  );
+  checkReportsOf(flags);
   const plans = await makePlans(patterns, flags);
   if (fix.output !== undefined && plans.length !== 1) {
     throw new InputError("usage", `--fix-output: takes one model, found ${plans.length}`);

@@ -13,12 +13,11 @@ import { lintFile } from "./lint-file.ts";
 import { makePlans, sizeNames } from "./make-plans.ts";
 import { heapBound, isHeapLimitGiven } from "./memory-limit.ts";
 import type { LintFlags } from "./options.ts";
-import { checkReportFiles } from "./output.ts";
 import type { LintOutcome, LintPlan } from "./plan.ts";
 import { lintInPool } from "./pool.ts";
 import { ProgressLine } from "./progress.ts";
 import { complain, complainOfBug } from "./stderr.ts";
-import { writeReports } from "./write-reports.ts";
+import { checkReportsOf, writeReports } from "./write-reports.ts";
 
 /** Returns the exit code; `write` is given the report. Throws InputError where nothing can be linted as asked. */
 export async function runLint(
@@ -27,10 +26,7 @@ export async function runLint(
   workerUrl: URL,
   write: typeof writeReports = writeReports,
 ): Promise<number> {
-  checkReportFiles(
-    (flags.reports ?? []).map((each) => each.path),
-    [flags.config.kind === "file" ? flags.config.path : undefined, flags.settings.calibration],
-  );
+  checkReportsOf(flags);
   const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => format === "csv");
   const plans = await makePlans(patterns, { ...flags, table: wantsLayers });
   const outcomes = await lintAll(plans, flags, workerUrl);

@@ -8,7 +8,7 @@ import type { RenderOptions } from "../report/render.ts";
 import { colorLevel } from "./color.ts";
 import { type ReportRequest, renderers } from "./formats.ts";
 import type { LintFlags } from "./options.ts";
-import { appendReportFile, writeReportFile } from "./output.ts";
+import { appendReportFile, checkReportFiles, writeReportFile } from "./output.ts";
 import { writeStdout } from "./stdout.ts";
 
 /** Files first: what is on stdout then says how it went. */
@@ -82,4 +82,12 @@ function findLocal(file: string): string | undefined {
 
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** Before any work: whether each report could go where it is to, which is none of the files that the flags name. */
+export function checkReportsOf({ reports, config, settings }: LintFlags): void {
+  checkReportFiles(
+    (reports ?? []).map(({ path }) => path),
+    [config.kind === "file" ? config.path : undefined, settings.calibration],
+  );
 }

@@ -9,7 +9,7 @@ import { finiteIfKnown, keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, type TensorFact, type WorkContext } from "../op.ts";
 import { numbersOf, sizeOf, stridesOf, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
-import { computes, half, leavesRange, type Traits } from "../traits.ts";
+import { computes, type HalfTraits, half, leavesRange, type Traits } from "../traits.ts";
 import { namedAxes, partlyReducedShape, reducedShape, resolveAxes, rowsAndColumns } from "./axes.ts";
 
 interface Reduction {
@@ -25,53 +25,48 @@ interface Reduction {
 }
 
 /** Axes became an input; without any, all of them go as ever. */
-const withoutAxes: Traits["sameIf"] = { since: 7, applies: (node) => !hasAttribute(node, "axes") };
+const withoutAxes: NonNullable<Traits["sameIf"]> = {
+  since: 7,
+  applies: (node) => !hasAttribute(node, "axes"),
+};
+
+/** What all reductions say: named axes go. */
+function reduces(halfTraits: HalfTraits, others: Partial<Omit<Traits, "half">> = {}): Traits {
+  return computes(halfTraits, { layout: "reduced", sameSince: 18, sameIf: withoutAxes, ...others });
+}
 
 const reductions: Record<string, Reduction> = {
   ReduceL1: {
-    traits: computes(
+    traits: reduces(
       half(1, 13, { risk: { kind: "sum", of: "values", why: "a sum of many terms" }, isWide: true }),
-      { layout: "reduced", sameSince: 18, sameIf: withoutAxes },
     ),
     axesInputSince: 18,
     zeros: "neutral",
     ofRow: zeroOrFinite,
   },
   ReduceL2: {
-    traits: computes(
+    traits: reduces(
       half(1, 13, { risk: { kind: "sum", of: "squares", why: "a norm sums squares" }, isWide: true }),
-      { layout: "reduced", sameSince: 18, sameIf: withoutAxes },
     ),
     axesInputSince: 18,
     zeros: "neutral",
     ofRow: zeroOrFinite,
   },
   ReduceLogSum: {
-    traits: computes(half(1, 13, { risk: leavesRange("a logarithm of a sum"), isWide: true }), {
-      layout: "reduced",
-      sameSince: 18,
-      sameIf: withoutAxes,
-    }),
+    traits: reduces(half(1, 13, { risk: leavesRange("a logarithm of a sum"), isWide: true })),
     axesInputSince: 18,
     zeros: "neutral",
     ofRow: () => unknownLane,
   },
   ReduceLogSumExp: {
-    traits: computes(half(1, 13, { risk: leavesRange("sums exponentials"), isWide: true }), {
-      layout: "reduced",
-      sameSince: 18,
-      sameIf: withoutAxes,
-    }),
+    traits: reduces(half(1, 13, { risk: leavesRange("sums exponentials"), isWide: true })),
     axesInputSince: 18,
     zeros: "count",
     ofRow: finiteIfKnown,
   },
   ReduceMax: {
-    traits: computes(half(1, 13), {
+    traits: reduces(half(1, 13), {
       elements: "chosen",
-      layout: "reduced",
-      sameSince: 18,
-      sameIf: withoutAxes,
       scale: "first",
       keepsDigits: true,
     }),
@@ -81,23 +76,14 @@ const reductions: Record<string, Reduction> = {
     combine: largerOf,
   },
   ReduceMean: {
-    traits: computes(half(1, 13), {
-      layout: "reduced",
-      sameSince: 18,
-      sameIf: withoutAxes,
-      scale: "first",
-      keepsDigits: true,
-    }),
+    traits: reduces(half(1, 13), { scale: "first", keepsDigits: true }),
     axesInputSince: 18,
     zeros: "count",
     ofRow: zeroOrFinite,
   },
   ReduceMin: {
-    traits: computes(half(1, 13), {
+    traits: reduces(half(1, 13), {
       elements: "chosen",
-      layout: "reduced",
-      sameSince: 18,
-      sameIf: withoutAxes,
       scale: "first",
       keepsDigits: true,
     }),
@@ -107,10 +93,7 @@ const reductions: Record<string, Reduction> = {
     combine: smallerOf,
   },
   ReduceProd: {
-    traits: computes(half(1, 13, { risk: leavesRange("a product of many factors"), isWide: true }), {
-      layout: "reduced",
-      sameSince: 18,
-      sameIf: withoutAxes,
+    traits: reduces(half(1, 13, { risk: leavesRange("a product of many factors"), isWide: true }), {
       keepsDigits: true,
     }),
     axesInputSince: 18,
@@ -129,10 +112,7 @@ const reductions: Record<string, Reduction> = {
     combine: whole(addDims),
   },
   ReduceSumSquare: {
-    traits: computes(
-      half(1, 13, { risk: { kind: "sum", of: "squares", why: "sums squares" }, isWide: true }),
-      { layout: "reduced", sameSince: 18, sameIf: withoutAxes },
-    ),
+    traits: reduces(half(1, 13, { risk: { kind: "sum", of: "squares", why: "sums squares" }, isWide: true })),
     axesInputSince: 18,
     zeros: "neutral",
     ofRow: zeroOrFinite,

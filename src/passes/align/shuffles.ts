@@ -9,6 +9,7 @@ import type { Axis, PaddedSizes } from "../../ir/axis.ts";
 import { indexMap } from "../../ir/axis-runs.ts";
 import { type Shape, sameDim } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
+import { isOp, permutationOf } from "../../ops/ask.ts";
 import { numbersOf } from "../../ops/shape.ts";
 
 export interface Shuffle {
@@ -33,10 +34,10 @@ const maxShuffled = 65_536;
 export function shuffleEndingAt(last: Node, scope: Scope): Shuffle | undefined {
   const transpose = soleProducer(last, "Reshape", scope);
   const first = transpose && soleProducer(transpose, "Transpose", scope);
-  const data = first && isStandard(first, "Reshape") ? first.inputs[0] : undefined;
+  const data = first && isOp(first, "Reshape") ? first.inputs[0] : undefined;
   if (first === undefined || transpose === undefined || data === undefined) return undefined;
   const [before, apart, after] = [data, first.outputs[0], last.outputs[0]].map((value) => scope.shape(value));
-  const perm = permOf(transpose);
+  const perm = permutationOf(transpose);
   if (before === undefined || apart === undefined || perm === undefined || !sameShape(before, after)) {
     return undefined;
   }
@@ -46,19 +47,10 @@ export function shuffleEndingAt(last: Node, scope: Scope): Shuffle | undefined {
 
 /** The node that makes the first input of `node`, which is a `type`, and is read by nothing else. */
 function soleProducer(node: Node, type: string, scope: Scope): Node | undefined {
-  if (!isStandard(node, type) || scope.children.has(node)) return undefined;
+  if (!isOp(node, type) || scope.children.has(node)) return undefined;
   const [input] = node.inputs;
   const isShared = input === undefined || input.isOutput || input.consumers.length !== 1;
   return isShared ? undefined : input.producer;
-}
-
-function isStandard(node: Node, type: string): boolean {
-  return node.domain === "" && node.opType === type;
-}
-
-function permOf(transpose: Node): readonly number[] | undefined {
-  const value = transpose.attributes.find(({ name }) => name === "perm")?.value;
-  return value?.type === "ints" ? value.values : undefined;
 }
 
 function sameShape(a: Shape, b: Shape | undefined): boolean {

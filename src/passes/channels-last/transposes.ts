@@ -1,14 +1,12 @@
 /** @file Transposes that are there already and change the layout themselves. */
 import type { Node, Value } from "../../ir/model.ts";
-import { isOp } from "../../ops/ask.ts";
-import { emitted } from "../../ops/emitted.ts";
+import { permutationOf } from "../../ops/ask.ts";
 import { toNchw } from "./functions.ts";
 
 /** The order of a Transpose over four axes. */
 export function permOf(node: Node): readonly number[] | undefined {
-  if (!isOp(node, emitted.Transpose)) return undefined;
-  const value = node.attributes.find(({ name }) => name === "perm")?.value;
-  return value?.type === "ints" && value.values.length === 4 ? value.values : undefined;
+  const order = permutationOf(node);
+  return order?.length === 4 ? order : undefined;
 }
 
 /** Where a Transpose makes NCHW out of NHWC: what it reads, whose own axes are the NHWC form. */

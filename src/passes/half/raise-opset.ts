@@ -5,7 +5,7 @@
 import { InputError } from "../../ir/errors.ts";
 import { type Graph, labelOf, type Model, type Node, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
-import { findOp } from "../../ops/registry.ts";
+import { isProduct } from "../../ops/ask.ts";
 import type { Pass, PassContext, PassResult } from "../pass.ts";
 import { accepts, typesOf } from "./accepts.ts";
 import { keepsMeaning, newestMeaning } from "./opset-meaning.ts";
@@ -45,9 +45,8 @@ function floatProducts({ facts }: PassContext): Node[] {
   const found: Node[] = [];
   for (const scope of facts.scopes()) {
     for (const node of scope.graph.nodes) {
-      const isProduct = findOp(node.domain, node.opType)?.product === true;
       const isFloat = node.outputs.some((value) => dtypeIn(value, scope) === "float32");
-      if (node.domain === "" && isProduct && isFloat) found.push(node);
+      if (node.domain === "" && isProduct(node) && isFloat) found.push(node);
     }
   }
   return found;
