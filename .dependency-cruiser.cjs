@@ -30,11 +30,37 @@ const layers = {
   },
   settings: {
     imports: ["lint", "cost", "hardware", "ir"],
-    why: "What a configuration means for one model; reading its file is the command line's business.",
+    why: "What a configuration means for one model; its file is read elsewhere.",
+  },
+  limits: { imports: ["ir"], why: "Time and memory of any work, whatever it does." },
+  files: {
+    imports: ["settings", "cost", "verify", "onnx", "wire", "ir"],
+    why: "Files that a user names or that lie about a model; what is done with them is not its concern.",
   },
   fix: {
-    imports: ["passes", "workload", "facts", "onnx", "wire", "ir"],
-    why: "Runs passes one after another over a model that is not written yet.",
+    imports: ["passes", "workload", "facts", "verify", "onnx", "wire", "ir"],
+    why: "Runs passes one after another over a model that is not written yet, and proves what they make.",
+  },
+  gpu: {
+    imports: [
+      "fix",
+      "settings",
+      "passes",
+      "facts",
+      "verify",
+      "cost",
+      "onnx",
+      "wire",
+      "ops",
+      "hardware",
+      "ir",
+    ],
+    runtime: true,
+    why: "Runs, times and judges models on a GPU; what a repair may do is told it, and nothing is printed.",
+  },
+  report: {
+    imports: ["gpu", "fix", "lint", "verify", "hardware", "passes", "ir"],
+    why: "Renders data that others hand over; it never runs a rule or looks at a model.",
   },
 };
 
@@ -99,12 +125,15 @@ const shipped = "^(src|rules|cuda-runtime)/";
 /** @type {import("dependency-cruiser").IConfiguration} */
 module.exports = {
   forbidden: [
-    ...Object.entries(layers).map(([folder, { imports, why }]) => ({
+    ...Object.entries(layers).map(([folder, { imports, runtime = false, why }]) => ({
       name: `${folder}-imports`,
-      comment: `${why} Allowed: ${["itself", ...imports].join(", ")}.`,
+      comment: `${why} Allowed: ${["itself", ...imports, ...(runtime ? ["cuda-runtime"] : [])].join(", ")}.`,
       severity: "error",
       from: { path: `^src/${folder}/` },
-      to: { path: projectCode, pathNot: [oneOf([folder, ...imports]), entries] },
+      to: {
+        path: projectCode,
+        pathNot: [oneOf([folder, ...imports]), entries, ...(runtime ? ["^cuda-runtime/"] : [])],
+      },
     })),
     ...Object.entries(runtimeLayers).map(([folder, { imports, src, why }]) => ({
       name: `cuda-${folder}-imports`,
@@ -131,20 +160,16 @@ module.exports = {
       to: { path: projectCode, pathNot: "^src/(config|version)\\.ts$", dependencyTypesNot: ["type-only"] },
     },
     {
-      name: "report-imports",
-      comment:
-        "Reports render data that lint and verify hand over; they never run a rule or look at a model.",
-      severity: "error",
-      from: { path: "^src/report/" },
-      to: { path: projectCode, pathNot: oneOf(["report", "lint", "verify"]) },
-    },
-    {
       name: "report-takes-types-only",
       comment:
-        "What a report needs of lint and verify are the shapes of their data: types, gone at run time.",
+        "What a report needs of whoever makes it is the shape of its data: types, gone at run time. Rows of hardware are data.",
       severity: "error",
       from: { path: "^src/report/" },
-      to: { path: "^src/(lint|verify)/", dependencyTypesNot: ["type-only"] },
+      to: {
+        path: projectCode,
+        pathNot: oneOf(["report", "ir", "hardware"]),
+        dependencyTypesNot: ["type-only"],
+      },
     },
     {
       name: "rules-import-lint",
@@ -157,9 +182,9 @@ module.exports = {
     {
       name: "rules-come-as-arguments",
       comment:
-        "The engine is handed its rules; only the composition roots (cli, the public entries) know them.",
+        "The engine is handed its rules; only the composition roots (api, cli, the public entries) know them.",
       severity: "error",
-      from: { path: "^src/", pathNot: "^src/(cli/|[^/]+\\.ts$)" },
+      from: { path: "^src/", pathNot: "^src/((api|cli)/|[^/]+\\.ts$)" },
       to: { path: "^rules/" },
     },
     {
@@ -170,11 +195,25 @@ module.exports = {
       to: { path: "^src/cli/" },
     },
     {
+      name: "api-is-what-commands-do",
+      comment: "Below the command line and the library: what a command does, without arguments and streams.",
+      severity: "error",
+      from: { path: shipped, pathNot: "^src/(api|cli|index\\.ts)" },
+      to: { path: "^src/api/" },
+    },
+    {
+      name: "src-has-layers",
+      comment: "Every folder of src is in the table, or is a composition root.",
+      severity: "error",
+      from: { path: "^src/[^/]+/", pathNot: oneOf([...Object.keys(layers), "api", "cli"]) },
+      to: {},
+    },
+    {
       name: "files-at-the-edges",
       comment:
-        "Files are read and written in wire/, onnx/, cli/ and the runtime's session/ only: everything between is a function of its input.",
+        "Files are read and written in wire/, onnx/, files/, cli/ and the runtime's session/ only (limits/ asks for sizes): everything between is a function of its input.",
       severity: "error",
-      from: { path: shipped, pathNot: "^(src/(wire|onnx|cli)|cuda-runtime/session)/" },
+      from: { path: shipped, pathNot: "^(src/(wire|onnx|files|limits|cli)|cuda-runtime/session)/" },
       to: { path: "^(node:)?fs(/promises)?$" },
     },
     {

@@ -6,9 +6,10 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: [
       ...configDefaults.exclude,
-      "test/{cli,fix,fuzz,reliability,verify}/**",
+      "test/{api,cli,fix,fuzz,reliability,verify}/**",
       "test/package.test.ts",
       "test/**/*{zoo,random,fuzz,node-tests,models,oracle,robustness,contracts}*",
+      "test/{limits/guard,gpu/calibration,gpu/plan-sizes}.test.ts",
       "test/passes/{half-overflow,half-evidence,fold,emitters-modes,align-relations}.test.ts",
       "test/onnx/{bad-inputs,write}.test.ts",
       "test/report/formats.test.ts",

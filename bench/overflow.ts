@@ -10,10 +10,10 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { overflowing } from "../fixtures/overflowing.ts";
-import { proveHalf } from "../src/cli/fix-half.ts";
-import { rangesFor } from "../src/cli/fix-ranges.ts";
 import { createCostModel } from "../src/cost/model.ts";
 import { fixModel, type Verify } from "../src/fix/fix.ts";
+import { proveHalf } from "../src/fix/half-proof.ts";
+import { rangesFor } from "../src/fix/observed-ranges.ts";
 import type { FixSettings } from "../src/fix/pipeline.ts";
 import { findGpu } from "../src/hardware/gpus.ts";
 import { stacks } from "../src/hardware/stacks.ts";
@@ -59,8 +59,8 @@ async function row(name: keyof typeof overflowing, isConstant: boolean): Promise
   const path = join(folder, `${name}.onnx`);
   writeFileSync(path, overflowing[name]({ ...size, isConstant }));
   const quiet = { childUrl, sizes: {}, onProgress: () => {} };
-  const own = { samples: undefined, verify: true };
-  const { ranges } = await rangesFor({ path, settings, flags: own, ...quiet });
+  const own = { samples: undefined, mayDraw: true, within: <T>(work: () => T) => work() };
+  const { ranges } = await rangesFor({ path, settings, ...own, ...quiet });
   const verify: Verify = (original, candidate, permutations) =>
     proveHalf({ path, original, candidate, permutations, half: "fp16", ...quiet }, "float16");
   const request = { path, destination: `${path}.half.onnx`, promise: "", verify };

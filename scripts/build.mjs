@@ -27,10 +27,10 @@ const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: {
     "bin/tc-lint": "src/cli/bin.ts",
-    worker: "src/cli/worker.ts",
-    "memory-watch": "src/cli/memory-watch.ts",
+    worker: "src/api/worker.ts",
+    "memory-watch": "src/limits/memory-watch.ts",
     "verify-child": "src/verify/child.ts",
-    "gpu-child": "src/cli/gpu-child.ts",
+    "gpu-child": "src/api/gpu-child.ts",
     index: "src/index.ts",
     config: "src/config.ts",
   },
@@ -45,7 +45,7 @@ const { metafile } = await build({
   // protobufjs that it was tested with, not the one that onnx-proto asks for (docs/adr/0004).
   external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
   // yargs measures help texts with it; on import it makes an Intl.Segmenter, a third of the time that a start takes.
-  alias: { "string-width": "./src/cli/text-width.ts" },
+  alias: { "string-width": "./src/report/text-width.ts" },
   minifyWhitespace: true,
   minifySyntax: true,
   legalComments: "none",

@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { bytesMoved, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
 import type { Action } from "../../cuda-runtime/ir/step.ts";
 import { type HalfStorage, isHalfStorage } from "../../cuda-runtime/ir/storage.ts";
-import { ratesOf } from "../../src/cli/gpu-roofline.ts";
+import { ratesOf } from "../../src/gpu/roofline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { machineOf } from "../../src/hardware/machine.ts";
 import {

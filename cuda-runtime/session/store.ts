@@ -1,6 +1,6 @@
 /** @file Machine code: fatbins that come with tc-lint, and PTX compiled on this machine, kept for the next time. */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { InputError } from "../../src/ir/errors.ts";
 import { results } from "../driver/calls.ts";
@@ -109,6 +109,14 @@ export class KernelStore implements Disposable {
   [Symbol.dispose](): void {
     for (const library of [...this.#families.values(), ...this.#texts.values()]) library[Symbol.dispose]();
   }
+}
+
+/** Families of kernels that the build put into this folder; none where there is no such folder. */
+export function builtFamilies(folder: URL): string[] {
+  const path = fileURLToPath(folder);
+  if (!existsSync(path)) return [];
+  const binaries = readdirSync(path).filter((name) => name.endsWith(".fatbin"));
+  return binaries.map((name) => name.slice(0, -".fatbin".length));
 }
 
 /** What is known of the machine code of the entries that the build made. */

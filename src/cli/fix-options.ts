@@ -1,6 +1,8 @@
 /** @file The flags of `--fix`: what yargs is told, and what it gives back, checked. */
 import type { InferredOptionTypes } from "yargs";
+import type { FixChoice } from "../api/fix-settings.ts";
 import { InputError } from "../ir/errors.ts";
+import { single } from "./arguments.ts";
 
 const group = "Fix:";
 const flag = (describe: string) => ({ type: "boolean", group, describe }) as const;
@@ -47,19 +49,10 @@ export const fixOptions = {
   },
 } as const;
 
-export interface FixFlags {
+export interface FixFlags extends FixChoice {
   readonly dryRun: boolean;
-  readonly half: "fp16" | "bf16" | undefined;
-  /** With --unsafe-fixes alone, a model that half precision is predicted to slow down stays FP32. */
-  readonly halfOnlyWhereFaster: boolean;
-  readonly nhwc: boolean;
-  readonly halfIo: boolean;
   /** A .npz file, or a folder of them. */
   readonly samples: string | undefined;
-  /** With --unsafe-fixes alone, only what NHWC is predicted to make faster is moved. */
-  readonly nhwcOnlyWhereFaster: boolean;
-  readonly nhwcIo: boolean;
-  readonly nhwcForm: "portable" | "ort-cuda";
   readonly output: string | undefined;
   readonly only: boolean;
   readonly exitNonZero: boolean;
@@ -116,10 +109,4 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
     exitNonZero: argv["exit-non-zero-on-fix"] ?? false,
     verify: argv.verify ?? true,
   };
-}
-
-/** yargs makes a list of a flag that is given twice; which one is meant, nobody knows. */
-function single(value: unknown, name: string): string | undefined {
-  if (value === undefined || typeof value === "string") return value;
-  throw new InputError("usage", `${name}: given more than once, or without a value`);
 }

@@ -1,30 +1,11 @@
 /** @file The formats of `-f`, and where each report of a run goes. */
 import { resolve } from "node:path";
 import { InputError } from "../ir/errors.ts";
-import { renderCsv } from "../report/csv.ts";
-import { renderGithub } from "../report/github.ts";
-import { renderJson } from "../report/json.ts";
-import { renderMarkdown } from "../report/markdown.ts";
-import type { Renderer } from "../report/render.ts";
-import { renderSarif } from "../report/sarif.ts";
-import { renderText } from "../report/text.ts";
+import { type LintFormat, lintFormatNames } from "../report/registry.ts";
 import { parseChoice } from "../settings/values.ts";
 
-export const renderers = {
-  text: renderText,
-  json: renderJson,
-  sarif: renderSarif,
-  github: renderGithub,
-  markdown: renderMarkdown,
-  csv: renderCsv,
-} as const satisfies Record<string, Renderer>;
-
-export type Format = keyof typeof renderers;
-
-export const formatNames = Object.keys(renderers) as readonly Format[];
-
 export interface ReportRequest {
-  readonly format: Format;
+  readonly format: LintFormat;
   /** Undefined is stdout. */
   readonly path: string | undefined;
 }
@@ -55,7 +36,7 @@ function parseFormat(text: string): ReportRequest {
   const at = text.indexOf("=");
   const name = at < 0 ? text : text.slice(0, at);
   const path = at < 0 ? undefined : text.slice(at + 1);
-  const format = parseChoice(name, "--format", formatNames);
+  const format = parseChoice(name, "--format", lintFormatNames);
   if (path === "")
     throw new InputError("usage", `--format: "${text}" names no file; expected ${format}=PATH`);
   return { format, path };

@@ -1,11 +1,13 @@
 /** @file Flags that the GPU commands share, and those of `tc-lint bench` and `tc-lint validate`. */
 import type { InferredOptionTypes } from "yargs";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
+import type { ConfigChoice } from "../api/make-plans.ts";
 import { gpus } from "../hardware/gpus.ts";
 import { InputError } from "../ir/errors.ts";
+import { type RunFormat, runFormatNames } from "../report/registry.ts";
 import { parseChoice, parseCount, parseDims, parsePositive } from "../settings/values.ts";
-import { parseMemory } from "./memory-limit.ts";
-import { type ConfigChoice, readConfigChoice, settingOptions } from "./options.ts";
+import { mapped, parseMemory, single } from "./arguments.ts";
+import { readConfigChoice, settingOptions } from "./options.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
@@ -32,7 +34,7 @@ const common = {
     "GPU:",
     "Stop beyond this much of the machine's own memory (default: three quarters of it)",
   ),
-  format: { ...text("Report:", "text or json (default text)"), alias: "f" },
+  format: { ...text("Report:", `${runFormatNames.join(" or ")} (default text)`), alias: "f" },
   output: { ...text("Report:", "File of the report (default: stdout)"), alias: "o" },
   color: { type: "boolean", group: "Report:", describe: "Colour or not (--no-color)" },
 } as const;
@@ -92,7 +94,7 @@ interface CommonFlags {
   readonly timeoutSeconds: number | undefined;
   /** Of the host, not of the GPU. */
   readonly memoryBytes: number | undefined;
-  readonly format: "text" | "json";
+  readonly format: RunFormat;
   readonly output: string | undefined;
   readonly color: boolean | undefined;
 }
@@ -162,7 +164,7 @@ function readCommon(argv: CommonArguments): CommonFlags {
     warmup: mapped(one("warmup"), (value) => parseCount(value, "--warmup", 0, mostRuns)),
     timeoutSeconds: mapped(one("timeout"), (value) => parsePositive(value, "--timeout")),
     memoryBytes: mapped(one("memory-gb"), parseMemory),
-    format: parseChoice(one("format") ?? "text", "--format", ["text", "json"]),
+    format: parseChoice(one("format") ?? "text", "--format", runFormatNames),
     output: one("output"),
     color: argv.color,
   };
@@ -170,14 +172,4 @@ function readCommon(argv: CommonArguments): CommonFlags {
 
 function parsePrecision(value: string): Precision {
   return parseChoice(value, "--precision", runPrecisions);
-}
-
-/** yargs makes a list of a flag that is given twice; which one is meant, nobody knows. */
-function single(value: unknown, name: string): string | undefined {
-  if (value === undefined || typeof value === "string") return value;
-  throw new InputError("usage", `${name}: given more than once, or without a value`);
-}
-
-function mapped<T>(value: string | undefined, map: (value: string) => T): T | undefined {
-  return value === undefined ? undefined : map(value);
 }

@@ -2,6 +2,7 @@
 import yargs, { type Argv } from "yargs";
 import { InputError } from "../ir/errors.ts";
 import { limitMemoryBy } from "../ir/memory.ts";
+import { groupMemoryBytes } from "../limits/control-group.ts";
 import { closest } from "../settings/closest.ts";
 import { version } from "../version.ts";
 import { addBench } from "./commands/bench.ts";
@@ -14,8 +15,7 @@ import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { addValidate } from "./commands/validate.ts";
 import { addVerify } from "./commands/verify.ts";
-import { groupMemoryBytes } from "./control-group.ts";
-import { reportFailure } from "./errors.ts";
+import { reportFailure } from "./exit.ts";
 import { fixOptions } from "./fix-options.ts";
 import { benchOptions, validateOptions } from "./gpu-options.ts";
 import { lintOptions } from "./options.ts";

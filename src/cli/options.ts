@@ -1,8 +1,11 @@
 /** @file The flags of `tc-lint lint` and `tc-lint print-config`: what yargs is told, and what it gives back, checked. */
 import type { InferredOptionTypes } from "yargs";
+import type { LfsPointers } from "../api/lfs-pointers.ts";
+import type { ConfigChoice } from "../api/make-plans.ts";
 import { gpus } from "../hardware/gpus.ts";
 import { stackIds } from "../hardware/stacks.ts";
-import { InputError } from "../ir/errors.ts";
+import type { Limits } from "../limits/guard.ts";
+import { lintFormatNames } from "../report/registry.ts";
 import type { SettingFlags } from "../settings/resolve.ts";
 import { precisions } from "../settings/rule-selectors.ts";
 import {
@@ -15,9 +18,8 @@ import {
   parseShapes,
   parseShare,
 } from "../settings/values.ts";
-import { formatNames, parseFormats, type ReportRequest } from "./formats.ts";
-import type { Limits } from "./guard.ts";
-import { parseMemory } from "./memory-limit.ts";
+import { mapped, parseMemory, single } from "./arguments.ts";
+import { parseFormats, type ReportRequest } from "./formats.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
@@ -48,7 +50,7 @@ export const lintOptions = {
   format: {
     ...texts(
       "Report:",
-      `${formatNames.join(", ")}, to stdout or to a file with =PATH; repeatable (default text)`,
+      `${lintFormatNames.join(", ")}, to stdout or to a file with =PATH; repeatable (default text)`,
     ),
     alias: "f",
   },
@@ -77,8 +79,6 @@ export const lintOptions = {
   "print-config": flag("Configuration:", "Print what was decided for each model, and stop"),
 } as const;
 
-export type LfsPointers = "error" | "warn" | "skip";
-
 export interface LintFlags {
   readonly settings: SettingFlags;
   readonly config: ConfigChoice;
@@ -96,11 +96,6 @@ export interface LintFlags {
   /** Of each model. */
   readonly limits: Limits;
 }
-
-/** The configuration nearest to each model, one file for all, or none. */
-export type ConfigChoice =
-  | { readonly kind: "nearest" | "none" }
-  | { readonly kind: "file"; readonly path: string };
 
 type SettingArguments = Partial<InferredOptionTypes<typeof settingOptions>>;
 type LintArguments = Partial<InferredOptionTypes<typeof lintOptions>>;
@@ -165,14 +160,4 @@ function readLimits({ timeout, "memory-gb": memory }: LintArguments): Limits {
     timeoutSeconds: mapped(single(timeout, "--timeout"), (value) => parsePositive(value, "--timeout")),
     memoryBytes: mapped(single(memory, "--memory-gb"), parseMemory),
   };
-}
-
-/** yargs makes a list of a flag that is given twice; which one is meant, nobody knows. */
-function single(value: unknown, name: string): string | undefined {
-  if (value === undefined || typeof value === "string") return value;
-  throw new InputError("usage", `${name}: given more than once, or without a value`);
-}
-
-function mapped<T, U>(value: T | undefined, map: (value: T) => U): U | undefined {
-  return value === undefined ? undefined : map(value);
 }

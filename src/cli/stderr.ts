@@ -1,5 +1,5 @@
 /** @file The other way out: what is said to people beside a report. Quotes what it is given, for names come from models. */
-import { printable } from "../report/format.ts";
+import { printable } from "../ir/format.ts";
 
 /** One line, after the tool's name. */
 export function complain(message: string, who = "tc-lint"): void {

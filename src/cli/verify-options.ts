@@ -1,10 +1,11 @@
 /** @file The flags of `tc-lint verify`: what yargs is told, and what it gives back, checked. */
 import type { InferredOptionTypes } from "yargs";
 import { InputError } from "../ir/errors.ts";
+import { type RunFormat, runFormatNames } from "../report/registry.ts";
 import { parseChoice, parseCount, parsePositive, parseSizes } from "../settings/values.ts";
 import { type Budget, budgets } from "../verify/budget.ts";
+import { mapped, parseMemory, single } from "./arguments.ts";
 import { mostDraws } from "./gpu-options.ts";
-import { parseMemory } from "./memory-limit.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
@@ -30,7 +31,7 @@ export const verifyOptions = {
   timeout: text("Limits:", "Stop after this many seconds (default 600)"),
   "memory-gb": text("Limits:", "Stop beyond this much memory (default: three quarters of the machine's)"),
   threads: text("Limits:", "Threads of ONNX Runtime (default: its own choice)"),
-  format: { ...text("Report:", "text or json (default text)"), alias: "f" },
+  format: { ...text("Report:", `${runFormatNames.join(" or ")} (default text)`), alias: "f" },
   output: { ...text("Report:", "File of the report (default: stdout)"), alias: "o" },
   "save-inputs": text("Report:", "Write the inputs on which the models differ here, as .npz"),
   color: { type: "boolean", group: "Report:", describe: "Colour or not (--no-color)" },
@@ -44,7 +45,7 @@ export interface VerifyFlags {
   readonly timeoutSeconds: number | undefined;
   readonly memoryBytes: number | undefined;
   readonly threads: number | undefined;
-  readonly format: "text" | "json";
+  readonly format: RunFormat;
   readonly output: string | undefined;
   readonly saveInputs: string | undefined;
   readonly color: boolean | undefined;
@@ -63,7 +64,7 @@ export function readVerifyFlags(argv: VerifyArguments): VerifyFlags {
     timeoutSeconds: mapped(one("timeout"), (value) => parsePositive(value, "--timeout")),
     memoryBytes: mapped(one("memory-gb"), parseMemory),
     threads: mapped(one("threads"), (value) => parseCount(value, "--threads", 1, 4096)),
-    format: parseChoice(one("format") ?? "text", "--format", ["text", "json"]),
+    format: parseChoice(one("format") ?? "text", "--format", runFormatNames),
     output: one("output"),
     saveInputs: one("save-inputs"),
     color: argv.color,
@@ -80,14 +81,4 @@ function budgetOf(tolerance: string | undefined, half: string | undefined): Budg
   if (half !== undefined) return halves[parseChoice(half, "--half", halfNames)];
   if (tolerance === undefined) return budgets.padding;
   return { kind: "relative", tolerance: parsePositive(tolerance, "--tolerance") };
-}
-
-/** yargs makes a list of a flag that is given twice; which one is meant, nobody knows. */
-function single(value: unknown, name: string): string | undefined {
-  if (value === undefined || typeof value === "string") return value;
-  throw new InputError("usage", `${name}: given more than once, or without a value`);
-}
-
-function mapped<T>(value: string | undefined, map: (value: string) => T): T | undefined {
-  return value === undefined ? undefined : map(value);
 }

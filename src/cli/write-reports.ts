@@ -1,15 +1,18 @@
 /** @file Renders a run's report in every format asked for, and writes each where it belongs. */
 import { statSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
+import { type FixEntry, fixReportOf } from "../api/fix-report.ts";
+import { appendReportFile, checkReportFiles, writeReportFile } from "../files/report-file.ts";
 import { findGpu } from "../hardware/gpus.ts";
 import { findStack } from "../hardware/stacks.ts";
 import type { LintReport } from "../lint/result.ts";
+import { jsonText } from "../report/json-text.ts";
+import { lintFormats, proseFormats, type RunFormat, type RunReports, renderRun } from "../report/registry.ts";
 import type { RenderOptions } from "../report/render.ts";
-import { colorLevel } from "./color.ts";
-import { type ReportRequest, renderers } from "./formats.ts";
+import type { ReportRequest } from "./formats.ts";
 import type { LintFlags } from "./options.ts";
-import { appendReportFile, checkReportFiles, writeReportFile } from "./output.ts";
 import { writeStdout } from "./stdout.ts";
+import { reportColor } from "./terminal.ts";
 
 /** Files first: what is on stdout then says how it went. */
 export async function writeReports(report: LintReport, flags: LintFlags): Promise<void> {
@@ -18,7 +21,7 @@ export async function writeReports(report: LintReport, flags: LintFlags): Promis
     ? (await import("../../rules/docs.ts")).ruleDocs
     : [];
   const render = ({ format, path }: ReportRequest) =>
-    renderers[format](report, { ...renderOptions(flags, path === undefined), docs });
+    lintFormats[format](report, { ...renderOptions(flags, path === undefined), docs });
   for (const request of requests) {
     if (request.path !== undefined) writeReportFile(request.path, render(request));
   }
@@ -41,13 +44,13 @@ function inGithubActions(): boolean {
 function addStepSummary(report: LintReport, flags: LintFlags): void {
   const { GITHUB_STEP_SUMMARY: path } = process.env;
   if (!inGithubActions() || path === undefined || path === "") return;
-  appendReportFile(path, renderers.markdown(report, { ...renderOptions(flags, false), docs: [] }));
+  appendReportFile(path, lintFormats.markdown(report, { ...renderOptions(flags, false), docs: [] }));
 }
 
 function renderOptions(flags: LintFlags, toStdout: boolean): Omit<RenderOptions, "docs"> {
   const isTerminal = toStdout && process.stdout.isTTY === true;
   return {
-    color: colorLevel({ flag: flags.color, env: toStdout ? process.env : {}, isTerminal }),
+    color: reportColor(flags.color, toStdout),
     columns: isTerminal ? process.stdout.columns : undefined,
     stats: flags.stats,
     localPath,
@@ -90,4 +93,46 @@ export function checkReportsOf({ reports, config, settings }: LintFlags): void {
     (reports ?? []).map(({ path }) => path),
     [config.kind === "file" ? config.path : undefined, settings.calibration],
   );
+}
+
+/** Text on repairs: on stdout, unless a format for programs is there. */
+export async function writeFixText(text: string, flags: LintFlags): Promise<void> {
+  const onStdout = (flags.reports ?? []).filter(({ path }) => path === undefined);
+  if (onStdout.every(({ format }) => proseFormats.has(format))) await writeStdout(text);
+  else if (onStdout.every(({ format }) => format !== "json")) process.stderr.write(text);
+}
+
+/** JSON reports hold the repairs with the lint report inside; all others are the lint report as ever. */
+export async function writeFixReports(
+  entries: readonly FixEntry[],
+  lint: LintReport | undefined,
+  flags: LintFlags,
+): Promise<void> {
+  const isJson = ({ format }: ReportRequest) => format === "json";
+  const json = jsonText(fixReportOf(entries, lint));
+  for (const { path } of (flags.reports ?? []).filter(isJson)) {
+    if (path === undefined) await writeStdout(json);
+    else writeReportFile(path, json);
+  }
+  if (lint === undefined) return;
+  const reports = flags.reports?.filter((request) => !isJson(request));
+  await writeReports(lint, { ...flags, reports });
+}
+
+/** Where the report of one run goes: `-f`, `-o` and `--color` of the commands that run models. */
+export interface RunOutput {
+  readonly format: RunFormat;
+  /** Undefined is stdout. */
+  readonly output: string | undefined;
+  readonly color: boolean | undefined;
+}
+
+export async function writeRun<Kind extends keyof RunReports>(
+  kind: Kind,
+  report: RunReports[Kind],
+  { format, output, color }: RunOutput,
+): Promise<void> {
+  const text = renderRun(kind, report, format, reportColor(color, output === undefined));
+  if (output === undefined) await writeStdout(text);
+  else writeReportFile(output, text);
 }

@@ -1,4 +1,6 @@
-/** @file Numbers to the bits of half-width floats, rounded to nearest, ties to even. */
+/** @file Half-width floats: what people call them, and numbers to their bits, rounded to nearest, ties to even. */
+
+export const halfName = { float16: "FP16", bfloat16: "BF16" } as const;
 
 const scratch = new DataView(new ArrayBuffer(4));
 

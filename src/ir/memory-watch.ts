@@ -1,7 +1,7 @@
 /**
  * @file A thread that watches the memory of its process and ends it, in processes that take one task: the main thread is
  * inside ONNX Runtime or the driver, or planning, for seconds and minutes. A process that lives on has one of its own
- * (cli/memory-watch.ts).
+ * (limits/memory-watch.ts).
  */
 import { isMainThread, Worker, workerData } from "node:worker_threads";
 

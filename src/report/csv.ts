@@ -1,6 +1,7 @@
 /** @file Every layer as comma-separated values (RFC 4180): for spreadsheets and notebooks. */
+
+import { printable } from "../ir/format.ts";
 import type { LayerReport, LintReport } from "../lint/result.ts";
-import { printable } from "./format.ts";
 
 type Cell = string | number | boolean;
 

@@ -1,6 +1,7 @@
 /** @file GitHub annotations: workflow commands, as many as a step shows, the worst first. */
+
+import { counted, duration, percent, plain, printable } from "../ir/format.ts";
 import type { Finding, LintReport, Severity } from "../lint/result.ts";
-import { counted, duration, percent, plain, printable } from "./format.ts";
 import type { RenderOptions } from "./render.ts";
 import { byImportance } from "./summary.ts";
 

@@ -2,7 +2,7 @@
  * @file JSON that a terminal may show: what names in it hold is spelt out, and means the same to whoever reads it. Every JSON and SARIF
  * report passes here.
  */
-import { shortened } from "./format.ts";
+import { shortened } from "../ir/format.ts";
 
 /** UTF-16 units: longer than any path of a file or page of documentation, and than any name that says something. */
 const longestString = 16_384;

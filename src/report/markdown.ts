@@ -1,6 +1,5 @@
 /** @file The report as GitHub-flavoured Markdown: step summaries and pull request comments. */
-import type { Finding, LintReport, ModelReport } from "../lint/result.ts";
-import { sizesText } from "./csv.ts";
+
 import {
   assumedText,
   compact,
@@ -10,7 +9,9 @@ import {
   percent,
   printable,
   significant,
-} from "./format.ts";
+} from "../ir/format.ts";
+import type { Finding, LintReport, ModelReport } from "../lint/result.ts";
+import { sizesText } from "./csv.ts";
 import type { RenderOptions } from "./render.ts";
 import { statisticsOf } from "./summary.ts";
 

@@ -5,8 +5,8 @@
  * as a logical location; fingerprints are tc-lint's own.
  */
 
+import { counted, duration, percent, printable } from "../ir/format.ts";
 import type { Finding, LintReport, ModelReport, NoticeReport, Severity } from "../lint/result.ts";
-import { counted, duration, percent, printable } from "./format.ts";
 import { jsonText } from "./json-text.ts";
 import type { RenderOptions, RuleDoc } from "./render.ts";
 import { byImportance } from "./summary.ts";

@@ -1,8 +1,9 @@
 /** @file Tables in the terminal: aligned columns, and every layer of a model. */
+
+import { compact, duration, percent, printable, shortened, significant } from "../ir/format.ts";
 import type { LayerReport } from "../lint/result.ts";
 import type { Palette } from "./color.ts";
 import { sizesText } from "./csv.ts";
-import { compact, duration, percent, printable, shortened, significant } from "./format.ts";
 import type { RenderOptions } from "./render.ts";
 
 type Alignment = "left" | "right";

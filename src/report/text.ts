@@ -1,6 +1,5 @@
 /** @file The report in the terminal: what a model takes, what is wrong with it, ranked, and what to do next. */
-import type { Finding, LintReport, ModelReport } from "../lint/result.ts";
-import { type Palette, paletteOf } from "./color.ts";
+
 import {
   assumedText,
   compact,
@@ -10,7 +9,9 @@ import {
   percent,
   printable,
   significant,
-} from "./format.ts";
+} from "../ir/format.ts";
+import type { Finding, LintReport, ModelReport } from "../lint/result.ts";
+import { type Palette, paletteOf } from "./color.ts";
 import type { RenderOptions } from "./render.ts";
 import { statisticsOf } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";

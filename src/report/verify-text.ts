@@ -1,4 +1,6 @@
 /** @file What a comparison of two models found, in the terminal. */
+
+import { counted, printable, significant } from "../ir/format.ts";
 import type {
   Allowance,
   Budget,
@@ -9,7 +11,6 @@ import type {
   VerifyReport,
 } from "../verify/index.ts";
 import { type Palette, paletteOf } from "./color.ts";
-import { counted, printable, significant } from "./format.ts";
 import type { ColorLevel } from "./render.ts";
 
 export function renderVerifyText(report: VerifyReport, color: ColorLevel): string {

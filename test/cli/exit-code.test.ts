@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { colorLevel } from "../../src/cli/color.ts";
-import { exitCodeOf } from "../../src/cli/exit-code.ts";
+import { exitCodeOf } from "../../src/cli/exit.ts";
+import { colorLevel } from "../../src/cli/terminal.ts";
 
 const none = { errors: 0, warnings: 0, infos: 0, fixable: 0, failedModels: 0 };
 

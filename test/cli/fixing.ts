@@ -2,7 +2,7 @@
 import { createRequire } from "node:module";
 import { Ajv } from "ajv";
 import { expect } from "vitest";
-import type { FixReport } from "../../src/cli/fix-report.ts";
+import type { FixReport } from "../../src/api/fix-report.ts";
 import type { Workbench } from "./workbench.ts";
 
 const require = createRequire(import.meta.url);

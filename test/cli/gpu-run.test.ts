@@ -6,8 +6,8 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { BenchReport } from "../../src/cli/bench-report.ts";
-import type { ValidateReport } from "../../src/cli/validate-report.ts";
+import type { BenchReport } from "../../src/gpu/bench-report.ts";
+import type { ValidateReport } from "../../src/gpu/validate/report.ts";
 import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
 

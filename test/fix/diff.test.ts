@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
-import { renderFixText } from "../../src/cli/fix-text.ts";
 import { diffModels } from "../../src/fix/diff.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
+import { renderFixText } from "../../src/report/fix-text.ts";
 
 const options = { name: "diff", opset: 17 };
 

@@ -5,14 +5,13 @@ import { PlanError } from "../../cuda-runtime/ir/step.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { ruleDocs } from "../../rules/docs.ts";
 import { rules } from "../../rules/index.ts";
-import { renderPlanText } from "../../src/cli/bench-text.ts";
-import { renderFixText } from "../../src/cli/fix-text.ts";
-import { renderers } from "../../src/cli/formats.ts";
-import { planSizes, prepareModel } from "../../src/cli/gpu-plan.ts";
-import { planReportOf } from "../../src/cli/plan-report.ts";
+import { safeFixSettings } from "../../src/api/fix-settings.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { fixModel } from "../../src/fix/fix.ts";
 import type { FixSettings } from "../../src/fix/pipeline.ts";
+import { planSizes } from "../../src/gpu/plan.ts";
+import { planReportOf } from "../../src/gpu/plan-report.ts";
+import { prepareModel } from "../../src/gpu/prepare.ts";
 import type { Gpu } from "../../src/hardware/gpu.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { machineOf } from "../../src/hardware/machine.ts";
@@ -21,6 +20,9 @@ import { lint } from "../../src/index.ts";
 import { InputError } from "../../src/ir/errors.ts";
 import { fixableProducts } from "../../src/lint/fixable.ts";
 import { openModel } from "../../src/onnx/open.ts";
+import { renderPlanText } from "../../src/report/bench-text.ts";
+import { renderFixText } from "../../src/report/fix-text.ts";
+import { lintFormats } from "../../src/report/registry.ts";
 import { reportOf } from "../../src/report/summary.ts";
 import { type Mode as FixMode, modes as fixModes } from "../fix/drawn.ts";
 
@@ -45,7 +47,7 @@ export async function runMode(mode: Mode, bytes: Uint8Array, folder: string): Pr
 async function lintAndReport(path: string): Promise<string> {
   const model = await lint(path, { layers: true });
   const report = reportOf([model], "0.0.0");
-  for (const render of Object.values(renderers)) {
+  for (const render of Object.values(lintFormats)) {
     const text = render(report, {
       color: 0,
       columns: 100,
@@ -61,7 +63,10 @@ async function lintAndReport(path: string): Promise<string> {
 }
 
 function plan(path: string): string {
-  using prepared = prepareModel({ path, precision: "fp16" }, { isRun: false });
+  using prepared = prepareModel(
+    { path, precision: "fp16" },
+    { fixSettingsOf: safeFixSettings, isRun: false },
+  );
   const planned = planSizes(prepared.model, {}, { precision: "fp16", target }, { memoryBytes: undefined });
   const report = planReportOf(planned, { model: path, gpu: "h200", precision: "fp16", target, manifest });
   refuseControl(renderPlanText(report, 0), "a plan");

@@ -5,19 +5,19 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { overflowing, type Size } from "../../fixtures/overflowing.ts";
-import { proveHalf } from "../../src/cli/fix-half.ts";
-import { rangesFor } from "../../src/cli/fix-ranges.ts";
-import { overflowBehind } from "../../src/cli/validate-overflow.ts";
-import { judgementOf } from "../../src/cli/validate-precision.ts";
-import { overflowLines } from "../../src/cli/validate-text.ts";
 import { fixModel, type Verify } from "../../src/fix/fix.ts";
+import { proveHalf } from "../../src/fix/half-proof.ts";
+import { rangesFor } from "../../src/fix/observed-ranges.ts";
 import type { FixSettings } from "../../src/fix/pipeline.ts";
+import { overflowBehind } from "../../src/gpu/validate/overflow.ts";
+import { judgementOf } from "../../src/gpu/validate/precision.ts";
 import { openModel } from "../../src/onnx/open.ts";
 import { align } from "../../src/passes/align/align.ts";
 import { fold } from "../../src/passes/fold/fold.ts";
 import { half } from "../../src/passes/half/half.ts";
 import { rescale } from "../../src/passes/half/rescale.ts";
 import type { Ranges } from "../../src/passes/pass.ts";
+import { overflowLines } from "../../src/report/validate-text.ts";
 import type { HalfType } from "../../src/verify/budget.ts";
 import { compareTensors } from "../../src/verify/compare.ts";
 import { tensorOf } from "../../src/verify/tensor.ts";
@@ -50,7 +50,9 @@ function rangesOf(file: string): Promise<Ranges | undefined> {
     sizes: {},
     onProgress: () => {},
   };
-  return rangesFor({ ...request, flags: { samples: undefined, verify: true } }).then(({ ranges }) => ranges);
+  return rangesFor({ ...request, samples: undefined, mayDraw: true, within: (work) => work() }).then(
+    ({ ranges }) => ranges,
+  );
 }
 
 function fix(file: string, own: FixSettings, verify: Verify | undefined) {

@@ -7,7 +7,7 @@ import {
   percent,
   printable,
   shortened,
-} from "../../src/report/format.ts";
+} from "../../src/ir/format.ts";
 
 describe("numbers", () => {
   test.each([

@@ -1,6 +1,8 @@
-/** @file `tc-lint bench <model>` */
+/** @file `tc-lint bench <model>`: layer by layer on the GPU, or the plan alone. */
 import type { Argv } from "yargs";
-import { benchOptions, readBenchFlags } from "../gpu-options.ts";
+import { findGpu, gpus } from "../../hardware/gpus.ts";
+import { InputError } from "../../ir/errors.ts";
+import { type BenchFlags, benchOptions, readBenchFlags } from "../gpu-options.ts";
 
 export function addBench(parser: Argv, done: (exitCode: number) => void): Argv {
   return parser.command(
@@ -17,8 +19,49 @@ export function addBench(parser: Argv, done: (exitCode: number) => void): Argv {
         .options(benchOptions)
         .epilogue("Exit codes: 0 measured, 2 wrong usage, no GPU, or a model that does not run."),
     async (argv) => {
-      const { runBench } = await import("../run-bench.ts");
-      done(await runBench(argv.models, readBenchFlags(argv)));
+      await runBench(argv.models, readBenchFlags(argv));
+      done(0);
     },
   );
+}
+
+/** Throws InputError. */
+async function runBench(models: readonly string[], flags: BenchFlags): Promise<void> {
+  const wanted = flags.compare ? 2 : 1;
+  if (models.length !== wanted) {
+    const expected = flags.compare ? "two models with --compare" : "one model";
+    throw new InputError("usage", `bench takes ${expected}, found ${models.length}`);
+  }
+  const { checkReportFiles } = await import("../../files/report-file.ts");
+  checkReportFiles([flags.output]);
+  await (flags.plan ? printPlans(models, flags) : measure(models, flags));
+}
+
+async function measure(models: readonly string[], flags: BenchFlags): Promise<void> {
+  const { benchModels } = await import("../../api/bench.ts");
+  const { complain } = await import("../stderr.ts");
+  const { withProgress } = await import("../terminal.ts");
+  const { writeRun } = await import("../write-reports.ts");
+  const { timeoutSeconds, memoryBytes } = flags;
+  const report = await withProgress((say) => {
+    const onProgress = (what: string) => say(`${what} …`);
+    return benchModels(models, flags, { timeoutSeconds, memoryBytes, onProgress, onNotice: complain });
+  });
+  await writeRun("bench", report, flags);
+}
+
+async function printPlans(models: readonly string[], flags: BenchFlags): Promise<void> {
+  const id = flags.gpu ?? "h200";
+  const gpu = findGpu(id);
+  if (gpu === undefined)
+    throw new InputError("usage", `--gpu ${id} is none of ${[...gpus.keys()].join(", ")}`);
+  const { planFile } = await import("../../api/bench.ts");
+  const { complain } = await import("../stderr.ts");
+  const { writeRun } = await import("../write-reports.ts");
+  const { timeoutSeconds, memoryBytes } = flags;
+  const reports = [];
+  for (const path of models) {
+    reports.push(await planFile(path, gpu, flags, { timeoutSeconds, memoryBytes, onNotice: complain }));
+  }
+  await writeRun("plan", reports, flags);
 }

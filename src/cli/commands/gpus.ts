@@ -13,7 +13,7 @@ export function addGpus(parser: Argv, done: (exitCode: number) => void): Argv {
         describe: "How to write them",
       }),
     async ({ format }) => {
-      const { gpuTable, hardwareJson } = await import("../show-hardware.ts");
+      const { gpuTable, hardwareJson } = await import("../../report/hardware-text.ts");
       const { writeStdout } = await import("../stdout.ts");
       await writeStdout(format === "json" ? hardwareJson() : gpuTable());
       done(0);

@@ -1,7 +1,9 @@
-/** @file `tc-lint predict` */
+/** @file `tc-lint predict`: rows from stdin, predicted, to stdout; what could not be read, to stderr. */
 import type { Argv } from "yargs";
+import type { Prediction } from "../../cost/predict.ts";
 import { findGpu, gpus } from "../../hardware/gpus.ts";
 import { findStack, stackIds } from "../../hardware/stacks.ts";
+import type { Target } from "../../hardware/target.ts";
 import { InputError } from "../../ir/errors.ts";
 
 export function addPredict(parser: Argv, done: (exitCode: number) => void): Argv {
@@ -25,8 +27,47 @@ export function addPredict(parser: Argv, done: (exitCode: number) => void): Argv
         throw new InputError("usage", `--gpu ${gpuId} is none of ${[...gpus.keys()].join(", ")}`);
       if (stack === undefined)
         throw new InputError("usage", `--stack ${stackId} is none of ${stackIds.join(", ")}`);
-      const { runPredict } = await import("../run-predict.ts");
       done(await runPredict({ gpu, stack }, calibration ?? null));
     },
   );
+}
+
+/** Returns the exit code: 2 where a row was not understood; the rest is answered all the same. */
+async function runPredict(
+  target: Omit<Target, "precision">,
+  calibrationPath: string | null,
+): Promise<number> {
+  const { createCostModel } = await import("../../cost/model.ts");
+  const { predict } = await import("../../cost/predict.ts");
+  const { readCalibration } = await import("../../files/read-calibration.ts");
+  const { exitCodes } = await import("../exit.ts");
+  const { complain } = await import("../stderr.ts");
+  const { writeStdout } = await import("../stdout.ts");
+  const cost = createCostModel({ calibration: readCalibration(calibrationPath) });
+  const prediction = predict(await parsedStdin(), cost, target);
+  await writeStdout(jsonOf(prediction));
+  for (const problem of prediction.problems) complain(problem, "tc-lint predict");
+  return prediction.problems.length > 0 ? exitCodes.failure : exitCodes.clean;
+}
+
+async function parsedStdin(): Promise<unknown> {
+  if (process.stdin.isTTY)
+    throw new InputError("usage", "predict reads rows from stdin: tc-lint predict < ops.json");
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new InputError("bad-input", `stdin is not JSON: ${reason}`, { cause: error });
+  }
+}
+
+/** A row a line, as in the measurement files. */
+function jsonOf({ rows }: Prediction): string {
+  const families = Object.entries(rows).map(([family, predicted]) => {
+    const lines = predicted.map((row) => JSON.stringify(row));
+    return `"${family}": [${lines.length > 0 ? `\n${lines.join(",\n")}\n` : ""}]`;
+  });
+  return `{\n${families.join(",\n")}\n}\n`;
 }

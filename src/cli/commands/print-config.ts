@@ -1,6 +1,6 @@
-/** @file `tc-lint print-config [files…]` */
+/** @file `tc-lint print-config [files…]`: what was decided for each model, for people who wonder why. */
 import type { Argv } from "yargs";
-import { pathsOf, readConfigChoice, readSettings, settingOptions } from "../options.ts";
+import { type LintFlags, pathsOf, readConfigChoice, readSettings, settingOptions } from "../options.ts";
 
 export function addPrintConfig(parser: Argv, done: (exitCode: number) => void): Argv {
   return parser.command(
@@ -15,9 +15,26 @@ export function addPrintConfig(parser: Argv, done: (exitCode: number) => void): 
         })
         .options(settingOptions),
     async (argv) => {
-      const { showConfig } = await import("../show-config.ts");
-      const flags = { settings: readSettings(argv), config: readConfigChoice(argv) };
-      done(await showConfig(pathsOf(argv), flags));
+      await printConfig(pathsOf(argv), { settings: readSettings(argv), config: readConfigChoice(argv) });
+      done(0);
     },
   );
+}
+
+type ConfigFlags = Pick<LintFlags, "settings" | "config"> &
+  Partial<Pick<LintFlags, "forceExclude" | "errorOnUnmatchedPattern">>;
+
+/** One object for one model (or for none given), a list for several. */
+export async function printConfig(patterns: readonly string[], flags: ConfigFlags): Promise<void> {
+  const { makePlans, settingsHere } = await import("../../api/make-plans.ts");
+  const { jsonText } = await import("../../report/json-text.ts");
+  const { complain } = await import("../stderr.ts");
+  const { writeStdout } = await import("../stdout.ts");
+  const { forceExclude = false, errorOnUnmatchedPattern = true } = flags;
+  const request = { ...flags, table: false, forceExclude, errorOnUnmatchedPattern, onNotice: complain };
+  const shown =
+    patterns.length === 0
+      ? [await settingsHere(request)]
+      : (await makePlans(patterns, request)).map(({ path, settings }) => ({ path, ...settings }));
+  await writeStdout(jsonText(shown.length === 1 ? shown[0] : shown));
 }

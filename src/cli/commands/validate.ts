@@ -1,6 +1,6 @@
-/** @file `tc-lint validate <model>` */
+/** @file `tc-lint validate <model>`: on the GPU, against a reference. */
 import type { Argv } from "yargs";
-import { readValidateFlags, validateOptions } from "../gpu-options.ts";
+import { readValidateFlags, type ValidateFlags, validateOptions } from "../gpu-options.ts";
 
 export function addValidate(parser: Argv, done: (exitCode: number) => void): Argv {
   return parser.command(
@@ -13,9 +13,27 @@ export function addValidate(parser: Argv, done: (exitCode: number) => void): Arg
         .epilogue(
           "Exit codes: 0 the same within the budget, 1 different, 2 wrong usage, no GPU, or a model that does not run.",
         ),
-    async (argv) => {
-      const { runValidate } = await import("../run-validate.ts");
-      done(await runValidate(argv.model, readValidateFlags(argv)));
-    },
+    async (argv) => done(await runValidate(argv.model, readValidateFlags(argv))),
   );
+}
+
+/** Returns the exit code: 0 the same, 1 different. Throws InputError where that cannot be found out. */
+async function runValidate(model: string, flags: ValidateFlags): Promise<number> {
+  const { checkReportFiles } = await import("../../files/report-file.ts");
+  const { readInputs } = await import("../../files/read-inputs.ts");
+  const { validateModel } = await import("../../gpu/validate/validation.ts");
+  const { exitCodes } = await import("../exit.ts");
+  const { complain } = await import("../stderr.ts");
+  const { withProgress } = await import("../terminal.ts");
+  const { writeRun } = await import("../write-reports.ts");
+  checkReportFiles([flags.output]);
+  const { timeoutSeconds, memoryBytes } = flags;
+  const report = await withProgress((say) => {
+    const inputs = flags.inputs === undefined ? undefined : readInputs(flags.inputs);
+    const onProgress = (what: string) => say(`${what} …`);
+    const limits = { timeoutSeconds, memoryBytes, onProgress, onNotice: complain };
+    return validateModel(model, { ...flags, inputs }, limits);
+  });
+  await writeRun("validate", report, flags);
+  return report.same ? exitCodes.clean : exitCodes.findings;
 }

@@ -1,6 +1,6 @@
-/** @file `tc-lint verify <original> <candidate>` */
+/** @file `tc-lint verify <original> <candidate>`: on the CPU, with ONNX Runtime. */
 import type { Argv } from "yargs";
-import { readVerifyFlags, verifyOptions } from "../verify-options.ts";
+import { readVerifyFlags, type VerifyFlags, verifyOptions } from "../verify-options.ts";
 
 export function addVerify(parser: Argv, done: (exitCode: number) => void): Argv {
   return parser.command(
@@ -12,9 +12,38 @@ export function addVerify(parser: Argv, done: (exitCode: number) => void): Argv 
         .positional("candidate", { type: "string", demandOption: true, describe: "The model to check" })
         .options(verifyOptions)
         .epilogue("Exit codes: 0 the same, 1 different, 2 wrong usage or a model that cannot be compared."),
-    async (argv) => {
-      const { runVerify } = await import("../run-verify.ts");
-      done(await runVerify(argv.original, argv.candidate, readVerifyFlags(argv)));
-    },
+    async (argv) => done(await runVerify(argv.original, argv.candidate, readVerifyFlags(argv))),
   );
+}
+
+/** Returns the exit code: 0 the same, 1 different. Throws InputError where that cannot be found out. */
+async function runVerify(original: string, candidate: string, flags: VerifyFlags): Promise<number> {
+  const { checkReportFiles, writeReportFile } = await import("../../files/report-file.ts");
+  const { readInputs } = await import("../../files/read-inputs.ts");
+  const { verifyChildUrl } = await import("../../verify/child-url.ts");
+  const { compareModels, writeNpz } = await import("../../verify/index.ts");
+  const { exitCodes } = await import("../exit.ts");
+  const { withProgress } = await import("../terminal.ts");
+  const { writeRun } = await import("../write-reports.ts");
+  checkReportFiles([flags.output, flags.saveInputs]);
+  const inputs = flags.inputs === undefined ? undefined : readInputs(flags.inputs);
+  const { budget, seeds, sizes, timeoutSeconds, memoryBytes, threads } = flags;
+  const { report, failingInputs } = await withProgress((say) =>
+    compareModels(original, candidate, {
+      childUrl: verifyChildUrl,
+      budget,
+      seeds,
+      sizes,
+      inputs,
+      timeoutSeconds,
+      memoryBytes,
+      threads,
+      onProgress: (what) => say(`comparing: ${what} …`),
+    }),
+  );
+  await writeRun("verify", report, flags);
+  if (flags.saveInputs !== undefined && failingInputs !== undefined) {
+    writeReportFile(flags.saveInputs, writeNpz(failingInputs));
+  }
+  return report.same ? exitCodes.clean : exitCodes.findings;
 }

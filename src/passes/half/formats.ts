@@ -1,4 +1,5 @@
 /** @file What the two half formats can hold. */
+import { halfName } from "../../ir/half.ts";
 import type { HalfType } from "./accepts.ts";
 
 interface Format {
@@ -22,13 +23,13 @@ export const formats: { readonly [T in HalfType]: Format } = {
     minNormal: 2 ** -14,
     maxObserved: float16Max / 4,
     isNarrow: true,
-    label: "FP16",
+    label: halfName.float16,
   },
   bfloat16: {
     max: bfloat16Max,
     minNormal: 2 ** -126,
     maxObserved: bfloat16Max / 4,
     isNarrow: false,
-    label: "BF16",
+    label: halfName.bfloat16,
   },
 };

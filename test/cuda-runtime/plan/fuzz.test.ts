@@ -5,7 +5,7 @@ import { h200, PlanError } from "../../../cuda-runtime/ir/step.ts";
 import { lowerings } from "../../../cuda-runtime/lower/index.ts";
 import type { GraphBuilder } from "../../../fixtures/builder.ts";
 import { model as build } from "../../../fixtures/builder.ts";
-import { planSizes } from "../../../src/cli/gpu-plan.ts";
+import { planSizes } from "../../../src/gpu/plan.ts";
 import { InputError } from "../../../src/ir/errors.ts";
 import { modelFromBytes } from "../../../src/onnx/open.ts";
 import { Random } from "../../../src/verify/random.ts";

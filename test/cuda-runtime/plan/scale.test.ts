@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { h200, type Plan } from "../../../cuda-runtime/ir/step.ts";
 import { placeBuffers } from "../../../cuda-runtime/plan/arena.ts";
 import { model as build, type GraphBuilder, type ModelBuilder } from "../../../fixtures/builder.ts";
-import { planSizes } from "../../../src/cli/gpu-plan.ts";
+import { planSizes } from "../../../src/gpu/plan.ts";
 import { modelFromBytes } from "../../../src/onnx/open.ts";
 
 function planned(graph: (builder: GraphBuilder, model: ModelBuilder) => void): Plan {

@@ -1,0 +1,90 @@
+/** @file From a model's plan and what is asked of its repair to what the passes are told. */
+import { rules } from "../../rules/index.ts";
+import { readCalibration } from "../files/read-calibration.ts";
+import type { FixSettings } from "../fix/pipeline.ts";
+import { fixableProducts } from "../lint/fixable.ts";
+import { openModel } from "../onnx/open.ts";
+import { align } from "../passes/align/align.ts";
+import { channelsLast } from "../passes/channels-last/channels-last.ts";
+import { fold } from "../passes/fold/fold.ts";
+import { half } from "../passes/half/half.ts";
+import { raiseOpset } from "../passes/half/raise-opset.ts";
+import { rescale } from "../passes/half/rescale.ts";
+import type { Pass, Ranges } from "../passes/pass.ts";
+import type { LintPlan } from "../settings/lint-plan.ts";
+import { lintSettings } from "../settings/lint-settings.ts";
+import { refuse } from "./lint-file.ts";
+
+/** What a repair may do beside padding and folding, which never change what a model computes nor its interface. */
+export interface FixChoice {
+  /** Stores weights and activations in this type. */
+  readonly half: "fp16" | "bf16" | undefined;
+  /** Half precision where it is predicted faster alone; not where it was asked for by name. */
+  readonly halfOnlyWhereFaster: boolean;
+  /** Makes the model's own inputs and outputs half, too. */
+  readonly halfIo: boolean;
+  /** Channels last. */
+  readonly nhwc: boolean;
+  readonly nhwcOnlyWhereFaster: boolean;
+  /** Makes the model's own images channels last, too. */
+  readonly nhwcIo: boolean;
+  /** Which operators write channels last: ONNX's own, or those of ONNX Runtime's CUDA provider. */
+  readonly nhwcForm: "portable" | "ort-cuda";
+}
+
+/** Padding and folding alone. */
+export const safeFix: FixChoice = {
+  half: undefined,
+  halfOnlyWhereFaster: true,
+  halfIo: false,
+  nhwc: false,
+  nhwcOnlyWhereFaster: true,
+  nhwcIo: false,
+  nhwcForm: "portable",
+};
+
+/** All but what is seen of the model's values. Throws InputError. */
+export function fixSettings(plan: LintPlan, fix: FixChoice): FixSettings {
+  refuse(plan);
+  using model = openModel(plan.path);
+  const calibration = readCalibration(plan.settings.calibration);
+  const { target, cost, shapes, dims, minSaving, severities } = lintSettings(model, {
+    ...plan,
+    rules,
+    calibration,
+    notices: [],
+  });
+  const asked = rules.filter(({ code }) => severities.get(code) !== "off");
+  return {
+    target,
+    cost,
+    shapes,
+    dims,
+    minSaving,
+    remaining: (workload) => fixableProducts(asked, workload, cost),
+    passes: passesOf(fix),
+    options: {
+      halfType: fix.half === "bf16" ? "bfloat16" : "float16",
+      halfIo: fix.halfIo,
+      ranges: undefined,
+      halfOnlyWhereFaster: fix.halfOnlyWhereFaster,
+      nhwcIo: fix.nhwcIo,
+      nhwcForm: fix.nhwcForm,
+      nhwcOnlyWhereFaster: fix.nhwcOnlyWhereFaster,
+    },
+  };
+}
+
+/** For a model that the bundled runtime is to run. */
+export function safeFixSettings(plan: LintPlan): FixSettings {
+  return fixSettings(plan, safeFix);
+}
+
+export function withRanges(settings: FixSettings, ranges: Ranges | undefined): FixSettings {
+  return { ...settings, options: { ...settings.options, ranges } };
+}
+
+function passesOf(fix: FixChoice): readonly Pass[] {
+  const halves = { none: [], fp16: [rescale, half], bf16: [raiseOpset, half] } as const;
+  return [fold, align, ...halves[fix.half ?? "none"], ...(fix.nhwc ? [channelsLast] : [])];
+}

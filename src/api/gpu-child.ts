@@ -1,0 +1,18 @@
+/** @file The script of the GPU's process. */
+import { serveTask } from "../../cuda-runtime/session/child.ts";
+import { examine } from "../gpu/doctor.ts";
+import type { GpuResult, GpuTask } from "../gpu/protocol.ts";
+import { runModels } from "../gpu/run.ts";
+import { runSweep } from "../gpu/sweep-run.ts";
+import { safeFixSettings } from "./fix-settings.ts";
+
+serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
+  switch (task.kind) {
+    case "doctor":
+      return examine(task.kernels);
+    case "sweep":
+      return runSweep(task, onProgress);
+    case "run":
+      return runModels(task, safeFixSettings, onProgress);
+  }
+});

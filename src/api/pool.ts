@@ -1,0 +1,117 @@
+/** @file Several models at once, each in a worker thread; one that takes its worker down fails alone. */
+import { getHeapStatistics } from "node:v8";
+import { Worker } from "node:worker_threads";
+import { memoryShare } from "../ir/memory.ts";
+import { timerMilliseconds } from "../ir/time.ts";
+import { type Limits, memoryAdvice, secondsFor, type Task, tooLarge, tooLate } from "../limits/guard.ts";
+import { isHeapLimitGiven } from "../limits/heap.ts";
+import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
+import { failureOf } from "./failed-report.ts";
+
+/** Of a thread, however many share the memory: most models take a tenth of it. */
+const leastHeapBytes = 2 ** 29;
+
+export interface PoolOptions {
+  /** The worker's script. */
+  readonly workerUrl: URL;
+  /** Threads at once. */
+  readonly size: number;
+  /** Of each model. */
+  readonly limits?: Limits;
+  /** Called as models begin and end. */
+  readonly onProgress: (progress: Progress) => void;
+}
+
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+  /** Paths being linted. */
+  readonly running: readonly string[];
+}
+
+/** Outcomes in the order of the plans. */
+export async function lintInPool(plans: readonly LintPlan[], options: PoolOptions): Promise<LintOutcome[]> {
+  const outcomes: LintOutcome[] = new Array(plans.length);
+  const running = new Map<number, string>();
+  let [next, done] = [0, 0];
+  const report = () => options.onProgress({ done, total: plans.length, running: [...running.values()] });
+  const lane = async () => {
+    const slot = new Slot(options, Math.min(options.size, plans.length));
+    try {
+      for (let index = next++; index < plans.length; index = next++) {
+        const plan = plans[index];
+        if (plan === undefined) break;
+        running.set(index, plan.path);
+        report();
+        outcomes[index] = await slot.lint(plan);
+        running.delete(index);
+        done += 1;
+        report();
+      }
+    } finally {
+      await slot.close();
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(options.size, plans.length) }, lane));
+  return outcomes;
+}
+
+/** One thread after another: a new one when the last was lost. */
+class Slot {
+  readonly #url: URL;
+  readonly #limits: Limits;
+  readonly #heapBytes: number;
+  #worker: Worker | undefined;
+
+  constructor({ workerUrl, limits = {} }: PoolOptions, lanes: number) {
+    this.#url = workerUrl;
+    this.#limits = limits;
+    const allowed = limits.memoryBytes ?? Math.max(memoryShare() / lanes, leastHeapBytes);
+    this.#heapBytes = isHeapLimitGiven() ? Math.min(allowed, getHeapStatistics().heap_size_limit) : allowed;
+  }
+
+  async lint(plan: LintPlan): Promise<LintOutcome> {
+    const task: Task = { path: plan.path, doing: "linting", ...this.#limits };
+    const seconds = secondsFor(task);
+    this.#worker ??= new Worker(this.#url, {
+      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#heapBytes / 2 ** 20) },
+    });
+    const worker = this.#worker;
+    const answer = await this.#answer(worker, plan, seconds);
+    if ("report" in answer) return answer;
+    this.#worker = undefined;
+    // What is late may go on for long.
+    await worker.terminate();
+    const { lost } = answer;
+    return failureOf(plan, lost === "late" ? tooLate(task, seconds) : lossOf(task, lost, this.#heapBytes));
+  }
+
+  #answer(
+    worker: Worker,
+    plan: LintPlan,
+    seconds: number,
+  ): Promise<LintOutcome | { readonly lost: unknown }> {
+    return new Promise((resolve) => {
+      const finish = (answer: LintOutcome | { readonly lost: unknown }) => {
+        clearTimeout(timer);
+        worker.off("message", finish).off("error", fail).off("exit", end);
+        resolve(answer);
+      };
+      const fail = (error: unknown) => finish({ lost: error });
+      const end = (code: number) => fail(new Error(`its worker thread ended with code ${code}`));
+      const timer = setTimeout(() => fail("late"), timerMilliseconds(seconds));
+      worker.on("message", finish).on("error", fail).on("exit", end);
+      worker.postMessage(plan);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.terminate();
+  }
+}
+
+/** Running out of memory is the model's doing, by its size; anything else is ours. */
+function lossOf(task: Task, error: unknown, heapBytes: number): unknown {
+  const isMemory = error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
+  return isMemory ? tooLarge(task, heapBytes, `${memoryAdvice}, and so does linting it alone`) : error;
+}

@@ -1,0 +1,87 @@
+/** @file One model repaired by its plan: fixed, compared with the original, and put in place. */
+import { type FixOutcome, fixModel, type Proof, type Verify } from "../fix/fix.ts";
+import { proveHalf } from "../fix/half-proof.ts";
+import { type ObservedRanges, rangesFor, type Samples } from "../fix/observed-ranges.ts";
+import { promisedProof, proveSame } from "../fix/proof.ts";
+import type { Guard } from "../limits/guard.ts";
+import type { LintPlan } from "../settings/lint-plan.ts";
+import { verifyChildUrl } from "../verify/child-url.ts";
+import { type FixChoice, fixSettings, withRanges } from "./fix-settings.ts";
+
+export interface RepairOptions extends FixChoice {
+  /** Where the result goes; undefined repairs in place. */
+  readonly output: string | undefined;
+  /** Only says what would change. */
+  readonly dryRun: boolean;
+  /** Compares the result with the original before it is put in place. */
+  readonly verify: boolean;
+  /** With half precision: inputs to see ranges of values on. Asked for when the model has been read. */
+  readonly samples: () => Samples | undefined;
+}
+
+export interface RepairLimits {
+  /** Of the synchronous work, and of child processes where the user set a time. */
+  readonly guard: Pick<Guard, "run" | "timeoutSeconds">;
+  /** Of child processes. */
+  readonly memoryBytes: number | undefined;
+  readonly onProgress: (what: string) => void;
+}
+
+export interface Repaired {
+  readonly outcome: FixOutcome;
+  /** What half precision knew of the sizes of values; undefined without it. */
+  readonly ranges: string | undefined;
+}
+
+/** Throws InputError where the model cannot be repaired: then it is as it was. */
+export async function repair(
+  plan: LintPlan,
+  options: RepairOptions,
+  limits: RepairLimits,
+): Promise<Repaired> {
+  const { path } = plan;
+  const { guard } = limits;
+  const within = <T>(work: () => T): T => guard.run(work);
+  const settings = within(() => fixSettings(plan, options));
+  const sizes = Object.fromEntries(Object.entries(plan.settings.dims).map(([name, size]) => [name, [size]]));
+  const child = {
+    childUrl: verifyChildUrl,
+    sizes,
+    onProgress: (what: string) => limits.onProgress(`comparing ${what}`),
+  };
+  let seen: ObservedRanges | undefined;
+  if (options.half !== undefined) {
+    const samples = options.samples();
+    const { timeoutSeconds } = guard;
+    const mayDraw = options.verify;
+    seen = await rangesFor({ path, settings, samples, mayDraw, within, timeoutSeconds, ...child });
+  }
+  const verify: Verify = (original, candidate, permutations, assumesFinite) => {
+    const request = {
+      path,
+      original,
+      candidate,
+      permutations,
+      assumesFinite,
+      half: options.half,
+      ...child,
+      timeoutSeconds: guard.timeoutSeconds,
+      memoryBytes: limits.memoryBytes,
+    };
+    return options.half === undefined ? proveSame(request) : proveHalf(request, settings.options.halfType);
+  };
+  const outcome = await fixModel({
+    path,
+    destination: options.output ?? path,
+    settings: withRanges(settings, seen?.ranges),
+    dryRun: options.dryRun,
+    promise: options.verify ? promisedProof() : "unverified",
+    verify: options.verify ? verify : unverified,
+    within,
+  });
+  return { outcome, ranges: seen?.from };
+}
+
+function unverified(): Promise<Proof> {
+  return Promise.resolve({ kind: "unverified", summary: "--no-verify" });
+}

@@ -1,0 +1,92 @@
+/** @file `tc-lint --fix` and `--diff`: one model after the other, each repaired, verified and put in place on its own. */
+
+import { entryOf, type FixEntry, failedEntry } from "../../api/fix-report.ts";
+import { makePlans } from "../../api/make-plans.ts";
+import { type Repaired, repair } from "../../api/repair.ts";
+import { readSamples } from "../../files/read-inputs.ts";
+import { InputError } from "../../ir/errors.ts";
+import { counted } from "../../ir/format.ts";
+import { Guard } from "../../limits/guard.ts";
+import type { LintReport } from "../../lint/result.ts";
+import { inputErrorOf } from "../../onnx/surroundings.ts";
+import { failureAdvice, renderFixText } from "../../report/fix-text.ts";
+import type { LintPlan } from "../../settings/lint-plan.ts";
+import { exitCodes } from "../exit.ts";
+import type { FixFlags } from "../fix-options.ts";
+import type { LintFlags } from "../options.ts";
+import { complain } from "../stderr.ts";
+import { reportColor, withProgress } from "../terminal.ts";
+import { checkReportsOf, writeFixReports, writeFixText } from "../write-reports.ts";
+
+/** Lints the repaired models, hands the report to `write`, and returns the exit code. */
+export type Lint = (
+  paths: readonly string[],
+  write: (report: LintReport, flags: LintFlags) => Promise<void>,
+) => Promise<number>;
+
+/** Repairs every model, then lets `lint` report on the results. Returns the exit code. */
+export async function runFix(
+  patterns: readonly string[],
+  flags: LintFlags,
+  fix: FixFlags,
+  lint: Lint,
+): Promise<number> {
+  checkReportsOf(flags);
+  const plans = await makePlans(patterns, { ...flags, onNotice: complain });
+  if (fix.output !== undefined && plans.length !== 1) {
+    throw new InputError("usage", `--fix-output: takes one model, found ${plans.length}`);
+  }
+  const entries: FixEntry[] = [];
+  let failed = false;
+  for (const plan of plans) {
+    try {
+      entries.push(await reported(plan, flags, fix));
+    } catch (error) {
+      const input = inputErrorOf(error);
+      if (input === undefined) throw error;
+      complain(input.message);
+      if (input.code === "lfs-pointer" && flags.lfsPointers !== "error") continue;
+      failed = true;
+      entries.push(failedEntry(plan.path, fix.output ?? plan.path, input));
+    }
+  }
+  const fixed = fixCode(entries, failed, fix);
+  const results = entries.filter(({ error }) => error === null).map(({ destination }) => destination);
+  if (fix.only || fix.dryRun || results.length === 0) {
+    await writeFixReports(entries, undefined, flags);
+    return fixed;
+  }
+  await writeFixText("\n", flags);
+  return Math.max(fixed, await lint(results, (report, shown) => writeFixReports(entries, report, shown)));
+}
+
+function fixCode(entries: readonly FixEntry[], failed: boolean, { dryRun, exitNonZero }: FixFlags): number {
+  if (failed) return exitCodes.failure;
+  const changed = entries.some((entry) => entry.changed);
+  return changed && (dryRun || exitNonZero) ? exitCodes.findings : exitCodes.clean;
+}
+
+async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promise<FixEntry> {
+  const { outcome, ranges } = await repaired(plan, flags, fix);
+  const color = reportColor(flags.color, true);
+  const failed = outcome.notes.filter(({ kind }) => kind === "failed").length;
+  if (failed > 0) {
+    const what = counted(failed, "part");
+    const left = failed === 1 ? "was left out" : "were left out";
+    complain(`${plan.path}: ${what} of the fix failed verification and ${left}. ${failureAdvice}`);
+  }
+  await writeFixText(renderFixText(outcome, { color, diff: fix.dryRun, ranges }), flags);
+  return entryOf(outcome, ranges);
+}
+
+function repaired(plan: LintPlan, { limits }: LintFlags, fix: FixFlags): Promise<Repaired> {
+  const { path } = plan;
+  const guard = new Guard({ path, doing: "fixing", ...limits });
+  return withProgress((say) => {
+    const onProgress = (what: string) => say(`${path}: ${what} …`);
+    onProgress("fixing");
+    const { samples: name } = fix;
+    const samples = () => (name === undefined ? undefined : { name, sets: readSamples(name) });
+    return repair(plan, { ...fix, samples }, { guard, memoryBytes: limits.memoryBytes, onProgress });
+  });
+}

@@ -1,9 +1,0 @@
-/** @file A worker thread: lints the models it is sent, one at a time. */
-import { parentPort } from "node:worker_threads";
-import { invariant } from "../ir/errors.ts";
-import { lintFile } from "./lint-file.ts";
-import type { LintPlan } from "./plan.ts";
-
-invariant(parentPort !== null, "worker.ts runs in a worker thread only");
-const port = parentPort;
-port.on("message", (plan: LintPlan) => port.postMessage(lintFile(plan)));

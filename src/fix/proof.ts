@@ -1,0 +1,120 @@
+/** @file What is done about a repaired model being the same function, before it is put in place. */
+
+import { createRequire } from "node:module";
+import { InputError } from "../ir/errors.ts";
+import { counted, percent } from "../ir/format.ts";
+import { maxOf } from "../ir/lists.ts";
+import {
+  type Budget,
+  budgets,
+  CrashError,
+  compareModels,
+  doings,
+  type VerifyOptions,
+  type VerifyReport,
+} from "../verify/index.ts";
+import { DifferenceError, type Proof } from "./fix.ts";
+
+export interface ProofRequest
+  extends Pick<
+    VerifyOptions,
+    "childUrl" | "sizes" | "onProgress" | "permutations" | "assumesFinite" | "timeoutSeconds" | "memoryBytes"
+  > {
+  /** As messages name it. */
+  readonly path: string;
+  readonly original: string;
+  readonly candidate: string;
+  /** Undefined where the result keeps its precision. */
+  readonly half: "fp16" | "bf16" | undefined;
+  /** Instead of a child process that runs both. */
+  readonly compare?: typeof compareModels | undefined;
+}
+
+/** Throws InputError `not-the-same` where outputs differ, and what `compareModels` throws. */
+export async function proveSame({
+  path,
+  original,
+  candidate,
+  half,
+  compare = compareModels,
+  ...options
+}: ProofRequest): Promise<Proof> {
+  const budget = half === undefined ? budgets.folding : half === "bf16" ? budgets.bfloat16 : budgets.float16;
+  const comparison = compare(original, candidate, { ...options, budget, otherSizes: true });
+  const { report } = await comparison.catch((error: unknown) => {
+    throw refusalOf(error, path);
+  });
+  if (!report.same) {
+    throw new DifferenceError(path, whereItDiffers(report).replaceAll(candidate, "the result"));
+  }
+  const draws = counted(report.draws.length, "input set");
+  const notices = report.notices.map((notice) => `; ${notice}`).join("");
+  return {
+    kind: "verified",
+    summary: `with ${report.runtime} on ${draws}, within ${budgetText(budget)}${errorText(report)}${notices}`,
+  };
+}
+
+function refusalOf(error: unknown, path: string): unknown {
+  // The original survived what it ran on before.
+  if (error instanceof CrashError && error.doing.startsWith(doings.candidate)) {
+    const doing = error.doing.replace(`${doings.candidate}, `, "");
+    return new DifferenceError(path, `ONNX Runtime crashes on it (${doing}) and not on the original`);
+  }
+  return error instanceof InputError && error.code === "cannot-run" ? unproven(error) : error;
+}
+
+/** What the original does not do in ONNX Runtime cannot be compared with anything. */
+function unproven(error: InputError): InputError {
+  const hint = "so no result can be compared with it; --no-verify writes one that is not proven";
+  return new InputError(error.code, `${error.message}; ${hint}`, { cause: error });
+}
+
+function whereItDiffers({ outputs, problems, firstDivergence }: VerifyReport): string {
+  if (problems.length > 0) return problems.join("; ");
+  const worst = outputs.find(({ same }) => !same);
+  const where =
+    firstDivergence === undefined
+      ? ""
+      : `; they part at "${firstDivergence.value}", made by ${firstDivergence.operator}`;
+  return worst === undefined
+    ? "it has no outputs"
+    : `output "${worst.name}" differs${where} (inputs: ${worst.draw})`;
+}
+
+/** In half precision the budget is what rounding costs, which a model may make much of. */
+function errorText({ budget, outputs }: VerifyReport): string {
+  if (budget.kind !== "half") return "";
+  const shares = outputs.flatMap(({ difference }) =>
+    difference === undefined || difference.largest === 0 ? [] : difference.maximumError / difference.largest,
+  );
+  return shares.length === 0
+    ? ""
+    : ` (the largest error is ${percent(maxOf(shares))} of an output's largest value)`;
+}
+
+function budgetText(budget: Budget): string {
+  if (budget.kind === "relative") return `${budget.tolerance} of each output's largest value`;
+  return `${budget.factor} times what rounding to ${budget.dtype} costs`;
+}
+
+/**
+ * What the model's own metadata says about its proof: written before the comparison, and put in place only after it.
+ * The version is that of the package which will be loaded.
+ */
+export function promisedProof(): string {
+  return `verified with ONNX Runtime${installedVersion()}`;
+}
+
+function installedVersion(): string {
+  const require = createRequire(import.meta.url);
+  try {
+    const found: unknown = require("onnxruntime-node/package.json");
+    const isPackage = typeof found === "object" && found !== null && "version" in found;
+    return isPackage ? ` ${String(found.version)}` : "";
+  } catch (error) {
+    // Absent: the comparison will say so, and nothing will be put in place.
+    if (error instanceof Error && "code" in error && error.code === "MODULE_NOT_FOUND") return "";
+    throw error;
+  }
+}

@@ -1,0 +1,45 @@
+/** @file What a step is and does, without its time. */
+
+import { bytesMoved, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
+import type { PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
+import { describeView, type View } from "../../cuda-runtime/ir/view.ts";
+import { viewsOf } from "../../cuda-runtime/plan/arena.ts";
+import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
+import type { ComputeType } from "../hardware/target.ts";
+import type { StepFacts } from "./protocol.ts";
+
+export function describedStep(
+  { action, label, operator }: Step,
+  manifest: KernelManifest,
+  target: PlanTarget,
+): StepFacts {
+  const common = {
+    operator,
+    label,
+    bytes: bytesMoved(viewsOf({ action, label, operator })),
+    predictedMicroseconds: predictedMicroseconds(action, target),
+  };
+  if (action.kind === "clear") {
+    const shapes = describeView(action.view);
+    return { ...common, shapes, kernel: "clear", detail: "", flops: 0, tensor: null, compute: "fp32" };
+  }
+  const { kernel, flops = 0, detail = "", reads, writes } = action.launch;
+  const name = kernel.kind === "built" ? `${kernel.family}/${kernel.entry}` : shortEntry(kernel.entry);
+  const tensor = manifest.facts(kernel)?.tensor ?? null;
+  const shapes = `${reads.map(describeView).join(" ")} -> ${writes.map(describeView).join(" ")}`;
+  const compute = computeOf(reads, tensor !== null);
+  return { ...common, shapes, kernel: name, detail, flops, tensor, compute };
+}
+
+/** Entries of compiled text are named by its hash: a few digits tell them apart. */
+function shortEntry(entry: string): string {
+  return entry.replace(/([0-9a-f]{8})[0-9a-f]{8,}$/, "$1");
+}
+
+/** In what the operands are multiplied. */
+function computeOf(reads: readonly View[], isTensor: boolean): ComputeType {
+  const type = reads[0]?.type;
+  if (type === "float16") return "fp16";
+  if (type === "bfloat16") return "bf16";
+  return isTensor ? "tf32" : "fp32";
+}

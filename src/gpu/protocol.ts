@@ -1,0 +1,133 @@
+/** @file What the GPU's process is sent, and what it answers: plain data. */
+import type { DeviceInfo } from "../../cuda-runtime/driver/driver.ts";
+import type { Precision } from "../../cuda-runtime/plan/precision.ts";
+import type { MemoryUse } from "../../cuda-runtime/session/memory.ts";
+import type { EntryFacts } from "../../cuda-runtime/session/store.ts";
+import type { TimeOptions, Times } from "../../cuda-runtime/session/timing.ts";
+import type { ComputeType } from "../hardware/target.ts";
+import type { LintPlan } from "../settings/lint-plan.ts";
+import type { HalfType, Tensors } from "../verify/index.ts";
+import type { GivenSizes } from "../verify/sizes.ts";
+import type { SweepItem } from "./sweep.ts";
+
+/** A model as it is to be run, made from a file. */
+export interface ModelRequest {
+  readonly path: string;
+  readonly precision: Precision;
+  /** Repairs it in memory first: padding and folding, as this plan says. Half precision and NHWC are the planner's own. */
+  readonly fix?: LintPlan | undefined;
+  /** Rounds its weights to half and back first: what half precision costs at the least. */
+  readonly rounded?: HalfType | undefined;
+  /** Inner values that become outputs. */
+  readonly expose?: readonly string[] | undefined;
+}
+
+export interface ModelRun {
+  /** For progress. */
+  readonly label: string;
+  readonly model: ModelRequest;
+  /** What it is run on, or sizes for inputs that are drawn. */
+  readonly inputs:
+    | { readonly kind: "given"; readonly sets: readonly Tensors[] }
+    | { readonly kind: "drawn"; readonly sizes: GivenSizes };
+  /** Times whole runs on the first inputs. */
+  readonly time?: TimeOptions | undefined;
+  /** Times every step as well. */
+  readonly steps?: boolean | undefined;
+}
+
+export type GpuTask =
+  | { readonly kind: "doctor"; readonly kernels: string }
+  | {
+      readonly kind: "sweep";
+      readonly device: number;
+      readonly kernels: string;
+      readonly items: readonly SweepItem[];
+    }
+  | {
+      readonly kind: "run";
+      readonly device: number;
+      /** Folder of the fatbins, as a URL. */
+      readonly kernels: string;
+      readonly runs: readonly ModelRun[];
+    };
+
+/** A step without its time. */
+export interface StepFacts {
+  readonly operator: string;
+  readonly label: string;
+  readonly kernel: string;
+  /** Tile and variant, as the kernel's choice says it. */
+  readonly detail: string;
+  readonly shapes: string;
+  readonly flops: number;
+  /** What it reads and writes, every byte once. */
+  readonly bytes: number;
+  /** The Tensor Core instruction in the kernel; null for none. */
+  readonly tensor: EntryFacts["tensor"];
+  /** What a product multiplies in. */
+  readonly compute: ComputeType;
+  /** By its kernel's own model, from a cold L2. */
+  readonly predictedMicroseconds: number;
+}
+
+export interface StepReport extends StepFacts {
+  readonly times: Times;
+}
+
+export interface RunReport {
+  /** By set of inputs. */
+  readonly outputs: readonly Tensors[];
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly launches: number;
+  readonly memory: MemoryUse;
+  readonly times: Times | undefined;
+  readonly steps: readonly StepReport[] | undefined;
+  /** Seconds: opening and repairing, planning, uploading and compiling, the first run. */
+  readonly seconds: {
+    readonly open: number;
+    readonly plan: number;
+    readonly load: number;
+    readonly run: number;
+  };
+  /** Kernels that the driver compiled now; others came from the cache or with tc-lint. */
+  readonly compiled: number;
+}
+
+export interface RunsReport {
+  readonly kind: "run";
+  readonly device: DeviceInfo;
+  readonly driverVersion: number;
+  readonly runs: readonly RunReport[];
+  /** Why kernels that the driver compiled are not kept for the next time, if so. */
+  readonly cacheProblem: string | undefined;
+}
+
+/** One thing that was tried. */
+export interface Check {
+  readonly what: string;
+  readonly ok: boolean;
+  /** Without it something else is used, or less is known. */
+  readonly optional?: boolean;
+  /** What was found, or what is missing and how to get it. */
+  readonly detail: string;
+}
+
+export interface DoctorReport {
+  readonly kind: "doctor";
+  readonly checks: readonly Check[];
+  readonly devices: readonly DeviceInfo[];
+  readonly driverVersion: number | undefined;
+}
+
+export interface SweepReport {
+  readonly kind: "sweep";
+  readonly device: DeviceInfo;
+  readonly driverVersion: number;
+  /** By item. */
+  readonly microseconds: readonly number[];
+  /** Why kernels that the driver compiled are not kept for the next time, if so. */
+  readonly cacheProblem: string | undefined;
+}
+
+export type GpuResult = RunsReport | DoctorReport | SweepReport;

@@ -1,0 +1,176 @@
+/** @file In the GPU's process: models planned, loaded, run and timed. */
+import type { DeviceContext } from "../../cuda-runtime/driver/context.ts";
+import type { Plan } from "../../cuda-runtime/ir/step.ts";
+import { openDevice } from "../../cuda-runtime/session/open.ts";
+import { DeviceSession } from "../../cuda-runtime/session/session.ts";
+import { KernelManifest, KernelStore } from "../../cuda-runtime/session/store.ts";
+import { timeRuns, timeSteps } from "../../cuda-runtime/session/timing.ts";
+import { machineOfDevice } from "../hardware/machine.ts";
+import { InputError } from "../ir/errors.ts";
+import type { OpenModel } from "../onnx/open.ts";
+import type { Tensor, Tensors } from "../verify/index.ts";
+import { arrays, convert } from "../verify/tensor.ts";
+import { describedStep } from "./describe.ts";
+import { drawPlanned, planFor, planSizes, sizesOf } from "./plan.ts";
+import { type FixSettingsOf, prepareModel } from "./prepare.ts";
+import type { GpuTask, ModelRun, RunReport, RunsReport, StepReport } from "./protocol.ts";
+
+export type Progress = (what: string) => void;
+
+/** Throws InputError `gpu-…`, or what the models are at fault for. */
+export async function runModels(
+  task: Extract<GpuTask, { kind: "run" }>,
+  fixSettingsOf: FixSettingsOf,
+  onProgress: Progress,
+): Promise<RunsReport> {
+  onProgress("opening the GPU");
+  using context = await openDevice(task.device);
+  const kernels = new URL(task.kernels);
+  using store = new KernelStore(context, { kernels });
+  const { device, driver } = context;
+  const machine: Machine = { context, store, kernels };
+  const runs = task.runs.map((run) => new ModelRunner(machine, run, fixSettingsOf, onProgress).run());
+  const { cacheProblem } = store;
+  return { kind: "run", device, driverVersion: driver.version, runs, cacheProblem };
+}
+
+/** Where models run. */
+interface Machine {
+  readonly context: DeviceContext;
+  readonly store: KernelStore;
+  readonly kernels: URL;
+}
+
+class ModelRunner {
+  readonly #context: DeviceContext;
+  readonly #store: KernelStore;
+  readonly #kernels: URL;
+  readonly #run: ModelRun;
+  readonly #fixSettingsOf: FixSettingsOf;
+  readonly #say: Progress;
+  readonly #seconds = { open: 0, plan: 0, load: 0, run: 0 };
+
+  constructor(
+    { context, store, kernels }: Machine,
+    run: ModelRun,
+    fixSettingsOf: FixSettingsOf,
+    onProgress: Progress,
+  ) {
+    this.#kernels = kernels;
+    this.#fixSettingsOf = fixSettingsOf;
+    this.#context = context;
+    this.#store = store;
+    this.#run = run;
+    this.#say = (what) => onProgress(`${run.label}: ${what}`);
+  }
+
+  run(): RunReport {
+    const { compiled } = this.#store;
+    const { model: request, inputs } = this.#run;
+    const preparation = { fixSettingsOf: this.#fixSettingsOf, isRun: true };
+    using prepared = this.#timed("open", "reading", () => prepareModel(request, preparation));
+    const { model } = prepared;
+    const planRequest = { precision: request.precision, target: machineOfDevice(this.#context.device) };
+    if (inputs.kind === "drawn") {
+      const limits = { memoryBytes: this.#context.memory().freeBytes };
+      const planned = this.#timed("plan", "planning", () =>
+        planSizes(model, inputs.sizes, planRequest, limits),
+      );
+      const drawn = this.#timed("run", "drawing inputs", () => drawPlanned(model, planned));
+      const report = this.#runPlan(planned.plan, [drawn]);
+      return { ...report, sizes: sizesOf(planned.sizes), compiled: this.#store.compiled - compiled };
+    }
+    const reports = this.#groups(model, inputs.sets).map(({ plan, sets }) => this.#runPlan(plan, sets));
+    const [first] = reports;
+    if (first === undefined)
+      throw new InputError("cannot-run", `${model.path}: there is nothing to run it on`);
+    const outputs = reports.flatMap((report) => report.outputs);
+    return { ...first, outputs, sizes: {}, compiled: this.#store.compiled - compiled };
+  }
+
+  /** Sets of inputs that share a plan, in order. */
+  #groups(model: OpenModel, sets: readonly Tensors[]): { plan: Plan; sets: Tensors[] }[] {
+    const planRequest = {
+      precision: this.#run.model.precision,
+      target: machineOfDevice(this.#context.device),
+    };
+    const groups: { key: string; plan: Plan; sets: Tensors[] }[] = [];
+    for (const set of sets) {
+      const key = [...set].map(([name, { dims }]) => `${name} ${dims.join(",")}`).join(";");
+      const last = groups.at(-1);
+      if (last !== undefined && last.key === key) {
+        last.sets.push(set);
+        continue;
+      }
+      const { plan, known } = this.#timed("plan", "planning", () => planFor(model, set, planRequest));
+      // A plan for known elements is for this set alone.
+      groups.push({ key: known.length > 0 ? "" : key, plan, sets: [set] });
+    }
+    return groups;
+  }
+
+  #runPlan(plan: Plan, sets: readonly Tensors[]): Omit<RunReport, "sizes" | "compiled"> {
+    const options = { poison: true };
+    using session = this.#timed("load", "uploading weights and compiling", () =>
+      DeviceSession.load(this.#context, this.#store, plan, options),
+    );
+    const outputs = sets.map((set) => this.#timed("run", "running", () => outputsOf(session, plan, set)));
+    const { time, steps } = this.#run;
+    const [first] = sets;
+    if (time !== undefined && first !== undefined) session.writeInputs(bytesOf(plan, first));
+    return {
+      outputs,
+      launches: plan.steps.length,
+      memory: session.memory,
+      times: time === undefined ? undefined : this.#timed("run", "timing", () => timeRuns(session, time)),
+      steps: steps === true ? this.#stepReports(session, plan) : undefined,
+      seconds: this.#seconds,
+    };
+  }
+
+  #stepReports(session: DeviceSession, plan: Plan): StepReport[] {
+    const times = timeSteps(session, (index) => {
+      if (index % 32 === 0) this.#say(`timing step ${index + 1} of ${plan.steps.length}`);
+    });
+    const { device } = this.#context;
+    const manifest = new KernelManifest(this.#kernels, device.computeCapability);
+    const target = machineOfDevice(device);
+    return plan.steps.flatMap((step, index) => {
+      const own = times[index];
+      return own === undefined ? [] : [{ ...describedStep(step, manifest, target), times: own }];
+    });
+  }
+
+  #timed<Result>(phase: keyof RunReport["seconds"], what: string, work: () => Result): Result {
+    this.#say(what);
+    const start = performance.now();
+    try {
+      return work();
+    } finally {
+      this.#seconds[phase] += (performance.now() - start) / 1000;
+    }
+  }
+}
+
+function outputsOf(session: DeviceSession, plan: Plan, inputs: Tensors): Tensors {
+  const bytes = session.run(bytesOf(plan, inputs));
+  return new Map(
+    plan.outputs.map(({ name, view: { type, shape } }): [string, Tensor] => {
+      const own = bytes.get(name) ?? new Uint8Array();
+      return [name, { dtype: type, dims: shape, data: new arrays[type](own.slice().buffer) }];
+    }),
+  );
+}
+
+function bytesOf(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
+  return new Map(
+    plan.inputs.map(({ name, view: { type } }) => {
+      const tensor = inputs.get(name);
+      if (tensor === undefined) throw new InputError("usage", `input "${name}" is not given`);
+      const { data } = convert(tensor, type, `input "${name}"`);
+      if (!ArrayBuffer.isView(data)) throw new InputError("usage", `input "${name}" is text`);
+      const { buffer, byteOffset, byteLength } = data;
+      return [name, new Uint8Array(buffer, byteOffset, byteLength)];
+    }),
+  );
+}

@@ -1,0 +1,232 @@
+/**
+ * @file Limits of time and memory for synchronous work in the main thread (docs/adr/0014-budgets.md).
+ *
+ * The work runs as a script of node:vm, which a timer of its own, or a signal, ends wherever it is. What it opened stays open, its
+ * `finally` blocks do not run: it must not leave anything half written.
+ */
+import { statSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext, Script } from "node:vm";
+import { Worker } from "node:worker_threads";
+import { InputError } from "../ir/errors.ts";
+import { bytesText, memoryShare } from "../ir/memory.ts";
+import { timerMilliseconds } from "../ir/time.ts";
+import { liveBound } from "./heap.ts";
+import { type WatchData, watchBytes, watchStates } from "./memory-watch.ts";
+
+/** What the user allows; undefined leaves it to what the file justifies. */
+export interface Limits {
+  readonly timeoutSeconds?: number | undefined;
+  readonly memoryBytes?: number | undefined;
+}
+
+export interface Task extends Limits {
+  readonly path: string;
+  readonly doing: "linting" | "fixing" | "planning";
+}
+
+const bytesInMebibyte = 2 ** 20;
+const bytesInGibibyte = 2 ** 30;
+/** A second and a half of linting makes less than a gigabyte of objects. */
+const quickMilliseconds = 1500;
+const quickMemoryBytes = 2 * bytesInGibibyte;
+const quickBytes = 16 * bytesInMebibyte;
+/** Far beyond what models of the zoo take on a slow machine (bench/results/scale.json). */
+const allowances = {
+  linting: { seconds: 60, secondsPerMebibyte: 5, mostSeconds: 3600 },
+  planning: { seconds: 300, secondsPerMebibyte: 30, mostSeconds: 4 * 3600 },
+  fixing: { seconds: 300, secondsPerMebibyte: 30, mostSeconds: 4 * 3600 },
+} as const;
+
+/** Seconds that a task may take: what was asked for, else by the size of its file. */
+export function secondsFor({ path, doing, timeoutSeconds }: Task): number {
+  if (timeoutSeconds !== undefined) return timeoutSeconds;
+  const { seconds, secondsPerMebibyte, mostSeconds } = allowances[doing];
+  return Math.min(seconds + secondsPerMebibyte * (sizeOf(path) / bytesInMebibyte), mostSeconds);
+}
+
+/** Opening it says what is wrong with a path. */
+function sizeOf(path: string): number {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  } catch (error) {
+    if (error instanceof Error && "syscall" in error) return 0;
+    throw error;
+  }
+}
+
+export function tooLate({ path, doing }: Task, seconds: number): InputError {
+  const limit = Number(seconds.toPrecision(3));
+  return new InputError(
+    "timeout",
+    `${path}: ${doing} it was stopped after ${limit} s; --timeout allows more`,
+  );
+}
+
+export function tooLarge({ path, doing }: Task, bytes: number, advice: string): InputError {
+  return new InputError(
+    "out-of-memory",
+    `${path}: ${doing} it was stopped: it takes more than ${bytesText(bytes)} of memory; ${advice}`,
+  );
+}
+
+export const memoryAdvice = "--memory-gb, or a larger --max-old-space-size of Node's, allows more";
+
+/** One task's deadline, from now on, and its bound on memory. */
+export class Guard {
+  readonly #task: Task;
+  readonly #seconds: number;
+  readonly #memoryBytes: number;
+  readonly #end: number;
+
+  constructor(task: Task) {
+    this.#task = task;
+    this.#seconds = secondsFor(task);
+    this.#memoryBytes = task.memoryBytes ?? memoryShare();
+    this.#end = performance.now() + 1000 * this.#seconds;
+  }
+
+  /** For a child process, where the user set a limit; undefined leaves it the child's own. */
+  get timeoutSeconds(): number | undefined {
+    return this.#task.timeoutSeconds === undefined ? undefined : Math.max(this.#millisecondsLeft, 1) / 1000;
+  }
+
+  get #millisecondsLeft(): number {
+    return this.#end - performance.now();
+  }
+
+  /**
+   * Like `run`, of work that may be begun again. Most models are done before the thread that watches memory would be there:
+   * theirs is started for those that are not.
+   */
+  runRepeatable<T>(work: () => T): T {
+    const isLikelyQuick = sizeOf(this.#task.path) <= quickBytes && this.#memoryBytes >= quickMemoryBytes;
+    const left = Math.min(this.#millisecondsLeft, quickMilliseconds);
+    if (!isLikelyQuick || left <= 0) return this.run(work);
+    try {
+      return stoppable(work, left);
+    } catch (error) {
+      if (hasCode(error, stops.signal)) return interrupted(error);
+      if (!hasCode(error, stops.timer)) throw error;
+    }
+    collectGarbage();
+    return this.run(work);
+  }
+
+  /** What `work` returns or throws; InputError `timeout` or `out-of-memory` where it is stopped. Not within itself. */
+  run<T>(work: () => T): T {
+    const left = this.#millisecondsLeft;
+    if (left <= 0) throw tooLate(this.#task, this.#seconds);
+    memoryWatch.begin(this.#memoryBytes);
+    try {
+      return stoppable(work, timerMilliseconds(left / 1000));
+    } catch (error) {
+      if (hasCode(error, stops.timer)) throw tooLate(this.#task, this.#seconds);
+      if (!hasCode(error, stops.signal)) throw error;
+      if (!memoryWatch.wasExceeded) return interrupted(error);
+      collectGarbage();
+      throw tooLarge(this.#task, memoryWatch.passedBytes, memoryAdvice);
+    } finally {
+      memoryWatch.end();
+    }
+  }
+}
+
+/** Node's codes of what ends a script. */
+const stops = {
+  timer: "ERR_SCRIPT_EXECUTION_TIMEOUT",
+  signal: "ERR_SCRIPT_EXECUTION_INTERRUPTED",
+} as const;
+
+/** Where the script finds its work: what it calls is stopped with it. */
+const workKey = "__tcLintWork";
+const script = new Script(`globalThis.${workKey}()`, { filename: "tc-lint-guard" });
+
+function stoppable<T>(work: () => T, milliseconds: number): T {
+  let result: { readonly value: T } | undefined;
+  const run = () => {
+    result = { value: work() };
+  };
+  Object.defineProperty(globalThis, workKey, { value: run, configurable: true });
+  try {
+    const timeout = Math.ceil(milliseconds);
+    script.runInThisContext({ timeout, breakOnSigint: true, displayErrors: false });
+  } finally {
+    Reflect.deleteProperty(globalThis, workKey);
+  }
+  if (result === undefined) throw new Error("tc-lint bug: guarded work ended without a result");
+  return result.value;
+}
+
+/** What was given up would count against the next task. */
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc()");
+}
+
+/** The user's Ctrl-C, on its way to whoever handles it: cleanup.ts, or the system. */
+function interrupted(error: unknown): never {
+  if (process.listenerCount("SIGINT") > 0) process.emit("SIGINT", "SIGINT");
+  else process.kill(process.pid, "SIGINT");
+  throw error;
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}
+
+/** Within it the watching thread has sent its signal; it takes microseconds. */
+const handshakeMilliseconds = 1000;
+
+/** One thread for all tasks of the process, from the first on. */
+class MemoryWatch {
+  readonly #data: WatchData = {
+    state: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+    bytes: new Float64Array(new SharedArrayBuffer(3 * Float64Array.BYTES_PER_ELEMENT)),
+  };
+  #worker: Worker | undefined;
+
+  begin(limitBytes: number): void {
+    // There a signal to itself ends a process.
+    if (process.platform === "win32") return;
+    this.#data.bytes[watchBytes.resident] = limitBytes;
+    this.#data.bytes[watchBytes.heap] = liveBound();
+    Atomics.store(this.#data.state, 0, watchStates.watching);
+    this.#worker ??= this.#start();
+  }
+
+  get wasExceeded(): boolean {
+    return Atomics.load(this.#data.state, 0) > watchStates.watching;
+  }
+
+  /** The limit that the work met. */
+  get passedBytes(): number {
+    return this.#data.bytes[watchBytes.passed] ?? 0;
+  }
+
+  /** The work is over. A signal that is on its way still is taken here: it would end the process, or stop the next task. */
+  end(): void {
+    const { state } = this.#data;
+    const { idle, watching, exceeded } = watchStates;
+    if (Atomics.compareExchange(state, 0, watching, idle) <= watching) return;
+    const ignore = () => {};
+    process.on("SIGINT", ignore);
+    setImmediate(() => process.off("SIGINT", ignore));
+    Atomics.wait(state, 0, exceeded, handshakeMilliseconds);
+    Atomics.store(state, 0, idle);
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL("../memory-watch.js", import.meta.url), {
+      workerData: this.#data,
+      stdin: false,
+      resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 },
+    });
+    // A system that has no thread left to give leaves memory to V8's own limit.
+    worker.on("error", () => {});
+    worker.unref();
+    return worker;
+  }
+}
+
+const memoryWatch = new MemoryWatch();

@@ -1,0 +1,127 @@
+/** @file What a fix did to one model, in the terminal. */
+import type { FixOutcome } from "../fix/fix.ts";
+import { assumedText, compact, counted, duration, percent, printable } from "../ir/format.ts";
+import { groupBy } from "../ir/group.ts";
+import { pushAll } from "../ir/lists.ts";
+import { labelOf } from "../ir/model.ts";
+import { type Palette, paletteOf } from "./color.ts";
+import type { ColorLevel } from "./render.ts";
+
+export interface FixTextOptions {
+  readonly color: ColorLevel;
+  /** List every node and tensor that differs. */
+  readonly diff: boolean;
+  /** What half precision knew of the sizes of values. */
+  readonly ranges: string | undefined;
+}
+
+export function renderFixText(outcome: FixOutcome, options: FixTextOptions): string {
+  const palette = paletteOf(options.color);
+  const title = palette.heading(printable(outcome.path));
+  if (!outcome.changed) {
+    const failed = failedLines(outcome, palette);
+    const said = failed.length > 0 ? ["  nothing is left to fix", ...failed] : ["  nothing to fix"];
+    if (outcome.written) pushAll(said, resultLines(outcome, palette));
+    return `${[title, ...said].join("\n")}${blockedText(outcome, palette)}\n`;
+  }
+  const lines = [title, `  ${timeText(outcome, palette)}`, `  ${sizeText(outcome)}`];
+  for (const note of outcome.notes) {
+    if (note.kind !== "changed") continue;
+    lines.push(`  ${palette.bold(note.pass)}  ${printable(note.message)}${savesText(note.microseconds)}`);
+  }
+  const assumed = Object.keys(outcome.assumed);
+  if (assumed.length > 0) lines.push(`  ${printable(assumedText(assumed, outcome.assumed))}`);
+  if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
+  const changes = options.diff ? diffLines(outcome, palette) : [];
+  const all = [...lines, ...changes, ...resultLines(outcome, palette), ...failedLines(outcome, palette)];
+  return `${all.join("\n")}${blockedText(outcome, palette)}\n`;
+}
+
+function savesText(microseconds: number | undefined): string {
+  if (microseconds === undefined) return "";
+  return microseconds < 0
+    ? `, predicted to take ${duration(-microseconds)} more`
+    : `, saves ${duration(microseconds)}`;
+}
+
+function timeText({ microseconds: { before, after } }: FixOutcome, palette: Palette): string {
+  const share = before > 0 ? Math.abs(before - after) / before : 0;
+  const change = share > 0 ? ` (${percent(share)} ${after < before ? "less" : "more"})` : "";
+  return `predicted ${duration(before)} → ${palette.bold(duration(after))}${change}`;
+}
+
+function sizeText({ diff }: FixOutcome): string {
+  const count = (kind: string) => diff.nodes.filter((node) => node.kind === kind).length;
+  const sign = diff.addedElements < 0 ? "−" : "+";
+  const nodes = `nodes: ${count("added")} added, ${count("removed")} removed, ${count("changed")} changed`;
+  return `${nodes}; ${counted(diff.tensors.length, "tensor differs", "tensors differ")}, ${sign}${compact(Math.abs(diff.addedElements))} parameters`;
+}
+
+function diffLines({ diff }: FixOutcome, palette: Palette): string[] {
+  const signs = { added: "+", removed: "−", changed: "~" } as const;
+  const nodes = diff.nodes.map(({ name, op, kind, details }) => {
+    const what = details.length > 0 ? `: ${details.join("; ")}` : "";
+    return `  ${signs[kind]} ${printable(name)} ${palette.dim(`(${printable(op)})`)}${printable(what)}`;
+  });
+  const tensors = diff.tensors.map(({ name, before, after }) => {
+    const sign = before === null ? "+" : after === null ? "−" : "~";
+    const shapes = before !== null && after !== null ? `${before} → ${after}` : (after ?? before ?? "");
+    return `  ${sign} ${printable(name)} ${shapes}`;
+  });
+  return [...nodes, ...tensors];
+}
+
+function resultLines(
+  { written, destination, proof, bytes, dataFiles }: FixOutcome,
+  palette: Palette,
+): string[] {
+  if (!written) return [`  ${palette.dim("not written")}`];
+  const said = proof === null ? [] : [`  ${proof.kind}: ${printable(proof.summary)}`];
+  const files = [{ path: destination, bytes }, ...dataFiles];
+  return [
+    ...said,
+    ...files.map((file) => `  written to ${printable(file.path)} (${compact(file.bytes)} bytes)`),
+  ];
+}
+
+/** What is a defect of tc-lint is said in full: someone should hear of it. */
+function failedLines({ notes }: FixOutcome, palette: Palette): string[] {
+  const failed = notes.filter(({ kind }) => kind === "failed");
+  if (failed.length === 0) return [];
+  const groups = [...groupBy(failed, ({ message }) => message).values()].slice(0, named);
+  const more = failed.length > groups.length ? [`  left   and ${failed.length - groups.length} more`] : [];
+  const lines = groups.map(([first]) => palette.bad(`  left   ${printable(first?.message ?? "")}`));
+  return [...lines, ...more, `  ${palette.bad(failureAdvice)}`];
+}
+
+/** Of parts of a fix that verification refuted. */
+export const failureAdvice =
+  "What is written is verified. What failed on infinite inputs alone is beyond what a fix assumes (docs/fixing.md), and what crashes ONNX Runtime is a defect of it; anything else is a defect of tc-lint: please report it.";
+
+/** Reasons repeat from layer to layer: each once, with its count, or with the layers that a rule still finds. */
+function blockedText({ notes }: FixOutcome, palette: Palette): string {
+  const counts = new Map<string, number>();
+  for (const { kind, message, rule } of notes) {
+    if (kind === "blocked" && rule === undefined) counts.set(message, (counts.get(message) ?? 0) + 1);
+  }
+  const lines = [...counts].map(
+    ([message, count]) => `  note   ${message}${count > 1 ? ` (${count}×)` : ""}`,
+  );
+  pushAll(lines, leftLines(notes));
+  return lines.length === 0 ? "" : `\n${lines.map((line) => palette.dim(printable(line))).join("\n")}`;
+}
+
+/** Layers that are named before the rest is counted; the JSON report names all. */
+const named = 3;
+
+function leftLines(notes: FixOutcome["notes"]): string[] {
+  const left = notes.filter(({ rule }) => rule !== undefined);
+  const groups = groupBy(left, ({ rule, message }) => `${rule} ${message}`);
+  return [...groups.values()].map((group) => {
+    const [first] = group;
+    const names = group.slice(0, named).map(({ node }) => `"${node === undefined ? "" : labelOf(node)}"`);
+    const more = group.length > named ? ` and ${group.length - named} more` : "";
+    const time = duration(group.reduce((total, { microseconds = 0 }) => total + microseconds, 0));
+    return `  left   ${first?.rule} ${names.join(", ")}${more} (${time}): ${first?.message}`;
+  });
+}

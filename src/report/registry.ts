@@ -1,0 +1,68 @@
+/** @file What commands report, and every format that each report has: a format is a row here and the file that writes it. */
+import type { BenchReport } from "../gpu/bench-report.ts";
+import type { PlanReport } from "../gpu/plan-report.ts";
+import type { ValidateReport } from "../gpu/validate/report.ts";
+import type { VerifyReport } from "../verify/index.ts";
+import { renderBenchText, renderPlanText } from "./bench-text.ts";
+import { renderCsv } from "./csv.ts";
+import { renderGithub } from "./github.ts";
+import { renderJson } from "./json.ts";
+import { jsonText } from "./json-text.ts";
+import { renderMarkdown } from "./markdown.ts";
+import type { ColorLevel, Renderer } from "./render.ts";
+import { renderSarif } from "./sarif.ts";
+import { renderText } from "./text.ts";
+import { renderValidateText } from "./validate-text.ts";
+import { renderVerifyText } from "./verify-text.ts";
+
+/** Of `tc-lint lint`; a fix stands beside it as text, or around it as JSON. */
+export const lintFormats = {
+  text: renderText,
+  json: renderJson,
+  sarif: renderSarif,
+  github: renderGithub,
+  markdown: renderMarkdown,
+  csv: renderCsv,
+} as const satisfies Record<string, Renderer>;
+
+export type LintFormat = keyof typeof lintFormats;
+
+export const lintFormatNames = Object.keys(lintFormats) as readonly LintFormat[];
+
+/** Formats that people read: other text may stand above them. */
+export const proseFormats: ReadonlySet<LintFormat> = new Set(["text", "github", "markdown"]);
+
+/** Reports of one run, by the command that makes them. */
+export interface RunReports {
+  readonly verify: VerifyReport;
+  readonly validate: ValidateReport;
+  readonly bench: BenchReport;
+  /** Of `bench --plan`: one a model. */
+  readonly plan: readonly PlanReport[];
+}
+
+export type RunFormat = "text" | "json";
+
+type Texts = { readonly [Kind in keyof RunReports]: (report: RunReports[Kind], color: ColorLevel) => string };
+
+const texts: Texts = {
+  verify: renderVerifyText,
+  validate: renderValidateText,
+  bench: renderBenchText,
+  plan: (plans, color) => plans.map((plan) => renderPlanText(plan, color)).join("\n"),
+};
+
+export const runFormatNames = ["text", "json"] as const satisfies readonly RunFormat[];
+
+export function renderRun<Kind extends keyof RunReports>(
+  kind: Kind,
+  report: RunReports[Kind],
+  format: RunFormat,
+  color: ColorLevel,
+): string {
+  const formats: Readonly<Record<RunFormat, () => string>> = {
+    text: () => texts[kind](report, color),
+    json: () => jsonText(report),
+  };
+  return formats[format]();
+}

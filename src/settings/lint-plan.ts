@@ -1,0 +1,23 @@
+/** @file One model's lint run as plain data: what a worker thread is sent, and what it answers. */
+import type { ModelReport } from "../lint/result.ts";
+import type { ResolvedSettings } from "./resolve.ts";
+
+export interface LintPlan {
+  /** As reports show it; opens from where the user stands. */
+  readonly path: string;
+  readonly settings: ResolvedSettings;
+  /** Whether the report lists every layer. */
+  readonly layers: boolean;
+  /** Inputs and dimensions that this model must have; other sizes of the settings are passed over where it lacks them. */
+  readonly mustHave: readonly string[];
+  /** Why nothing is done with it: its configuration, where others of the run have one of their own. */
+  readonly refused?: { readonly code: string; readonly message: string } | undefined;
+}
+
+export interface LintOutcome {
+  readonly report: ModelReport;
+  /** Inputs and dimensions of the plan that this model has. */
+  readonly bound: readonly string[];
+  /** A bug in tc-lint, with its stack; the report's `error` names it. */
+  readonly bug?: string;
+}

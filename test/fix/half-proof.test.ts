@@ -1,0 +1,174 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import type { FixReport } from "../../src/api/fix-report.ts";
+import { openModel } from "../../src/onnx/open.ts";
+import { writeNpz } from "../../src/verify/index.ts";
+import { fixJson } from "../cli/fixing.ts";
+import { useWorkbench } from "../cli/workbench.ts";
+import { floats, info, node, type types } from "../onnx/build.ts";
+import { contentsOf, convolutions, writeInline } from "./models.ts";
+
+const bench = useWorkbench();
+
+/** x [64,64] → MatMul by w, whose product grows with x → Relu → MatMul → y. */
+function growing(): types.IGraphProto {
+  const weights = Array.from({ length: 64 * 64 }, (_, index) => (index % 7) - 3);
+  return {
+    node: [
+      node("MatMul", ["x", "w1"], ["h"], { name: "grows" }),
+      node("Relu", ["h"], ["r"], { name: "relu" }),
+      node("MatMul", ["r", "w2"], ["y"], { name: "reads" }),
+    ],
+    input: [info("x", [64, 64])],
+    output: [info("y", [64, 64])],
+    initializer: [
+      floats("w1", [64, 64], weights),
+      floats(
+        "w2",
+        [64, 64],
+        weights.map((w) => w / 4096),
+      ),
+    ],
+  };
+}
+
+describe("half precision", () => {
+  const halve = ["--fix-only", "--precision", "fp16", "model.onnx"];
+
+  it("says on what inputs it saw ranges: drawn ones", async () => {
+    writeInline(bench.folder.path, growing());
+    const { report } = await fixJson(bench, ...halve);
+    expect(report.fixes).toMatchObject([
+      { changed: true, ranges: expect.stringMatching(/^drawn inputs/), proof: { kind: "verified" } },
+    ]);
+    expect(kept(report)).toEqual([]);
+  });
+
+  it("scales what leaves the range of FP16 on the samples of the user", async () => {
+    writeInline(bench.folder.path, growing());
+    mkdirSync(path.join(bench.folder.path, "samples"));
+    for (const [name, size] of [
+      ["small", 1],
+      ["large", 1e4],
+    ] as const) {
+      const x = { dtype: "float32", dims: [64, 64], data: new Float32Array(64 * 64).fill(size) } as const;
+      bench.folder.write(`samples/${name}.npz`, writeNpz(new Map([["x", x]])));
+    }
+    const { report } = await fixJson(bench, ...halve, "--samples", "samples");
+    expect(report.fixes[0]?.ranges).toBe("2 sets of sample inputs (samples)");
+    expect(scaled(report)).toEqual(["grows"]);
+    rmSync(path.join(bench.folder.path, "model.onnx"));
+    writeInline(bench.folder.path, growing());
+    const small = await fixJson(bench, ...halve, "--samples", path.join("samples", "small.npz"));
+    expect(kept(small.report)).toEqual([]);
+    expect(scaled(small.report)).toEqual([]);
+  });
+
+  it("judges by constants alone where nothing is run", async () => {
+    writeInline(bench.folder.path, growing());
+    const { report } = await fixJson(bench, ...halve, "--no-verify");
+    expect(report.fixes[0]?.ranges).toBe("constants alone (--no-verify)");
+  });
+
+  it("refuses samples that the model does not take", async () => {
+    writeInline(bench.folder.path, growing());
+    const other = { dtype: "float32", dims: [1], data: Float32Array.of(1) } as const;
+    bench.folder.write("s.npz", writeNpz(new Map([["other", other]])));
+    const before = contentsOf(bench.folder.path);
+    const { exitCode, stderr } = await bench.tcLint([...halve, "--samples", "s.npz"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/"x"|"other"/);
+    expect(contentsOf(bench.folder.path)).toEqual(before);
+  });
+});
+
+/** Nodes from which on values are held at another scale. */
+function scaled(report: FixReport) {
+  return report.fixes.flatMap(({ notes }) =>
+    notes
+      .filter(({ message }) => / on sample inputs, beyond FP16: they are held/.test(message))
+      .map(({ node }) => node),
+  );
+}
+
+function kept(report: FixReport) {
+  return report.fixes.flatMap(({ notes }) =>
+    notes.filter(({ pass, kind }) => pass === "half" && kind === "kept"),
+  );
+}
+
+describe("the proof of half precision", () => {
+  it("runs an FP16 result, and the same with every value rounded", async () => {
+    writeInline(bench.folder.path, growing());
+    const { report } = await fixJson(bench, "--fix-only", "--precision", "fp16", "model.onnx");
+    expect(report.fixes[0]?.proof).toMatchObject({
+      kind: "verified",
+      summary: expect.stringMatching(
+        /float16 costs \(the largest error .*\); in FP16, and in FP32 with every value rounded to FP16$/,
+      ),
+    });
+  });
+
+  it("is of the model that was written: scaled where samples say so", async () => {
+    const graph = growing();
+    graph.node?.push(node("MatMul", ["u", "w1"], ["v"], { name: "small" }));
+    graph.input?.push(info("u", [64, 64]));
+    graph.output?.push(info("v", [64, 64]));
+    writeInline(bench.folder.path, graph);
+    const filled = (size: number) =>
+      ({ dtype: "float32", dims: [64, 64], data: new Float32Array(64 * 64).fill(size) }) as const;
+    const inputs = new Map(Object.entries({ x: filled(1e4), u: filled(1) }));
+    writeFileSync(path.join(bench.folder.path, "large.npz"), writeNpz(inputs));
+    const flags = ["--fix-only", "--precision", "fp16", "--samples", "large.npz", "model.onnx"];
+    const { report } = await fixJson(bench, ...flags);
+    expect(scaled(report)).toEqual(["grows"]);
+    expect(report.fixes[0]?.proof?.kind).toBe("verified");
+  });
+});
+
+describe("half precision and layouts at once", () => {
+  it.each(["fp16", "bf16"])("%s with --half-io and --nhwc-io is verified", async (precision) => {
+    writeInline(bench.folder.path, convolutions(), { opsetImport: [{ domain: "", version: 17 }] });
+    const flags = ["--half-io", "--layout", "nhwc", "--nhwc-io"];
+    const fix = ["--fix-only", "--precision", precision, "model.onnx"];
+    const { exitCode, report, stderr } = await fixJson(bench, ...fix, ...flags);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(report.fixes[0]?.proof?.kind).toBe("verified");
+  });
+});
+
+describe("--precision bf16 below opset 22", () => {
+  const raise = ["--fix-only", "--precision", "bf16", "model.onnx"];
+  const opset = (version: number) => ({ opsetImport: [{ domain: "", version }] });
+
+  it("raises the opset for convolutions, and is verified", async () => {
+    const file = writeInline(bench.folder.path, convolutions(), opset(17));
+    const { exitCode, report } = await fixJson(bench, ...raise);
+    expect(exitCode).toBe(0);
+    expect(report.fixes[0]?.notes.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/^opset 17 → 22, where every operator of the model means the same/),
+    );
+    expect(report.fixes[0]?.proof?.summary).toMatch(/; BF16 computed in FP32 with every value rounded$/);
+    using fixed = openModel(file);
+    expect(fixed.opsets.get("")).toBe(22);
+    const weights = fixed.graph.nodes
+      .filter(({ opType }) => opType === "Conv")
+      .map(({ inputs }) => inputs[1]);
+    expect(weights.map((value) => value?.initializer?.dtype)).toEqual(["bfloat16", "bfloat16"]);
+  });
+
+  it("names the operator that forbids it", async () => {
+    const graph = convolutions();
+    const axes = { name: "axes", type: 7, ints: [2, 3] };
+    graph.node?.push(node("ReduceMean", ["y"], ["z"], { name: "mean", attribute: [axes] }));
+    graph.output?.push(info("z", [1, 32, 1, 1]));
+    writeInline(bench.folder.path, graph, opset(17));
+    const { exitCode, report, stderr } = await fixJson(bench, ...raise);
+    expect(exitCode).toBe(2);
+    expect(report.fixes[0]?.error).toMatchObject({ code: "opset-too-old" });
+    expect(stderr).toMatch(
+      /BF16 Conv needs opset 22.*ReduceMean "mean" is not known to mean the same in both/,
+    );
+  });
+});
