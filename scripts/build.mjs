@@ -5,8 +5,8 @@
 //
 // What build-cuda.mjs and pack-gpu.mjs put there stays.
 //
-// Every JavaScript file but the two library entries lies one folder below dist/, so that `new URL("../worker.js",
-// import.meta.url)` names the worker from the entry and from any chunk alike.
+// The scripts of threads and processes lie in dist/ itself, all other JavaScript one folder below, so that `new URL("../worker.js",
+// import.meta.url)` names the worker from an entry and from any chunk alike.
 import { spawnSync } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
@@ -21,6 +21,8 @@ const { values: options } = parseArgs({
 });
 const dist = resolve(root, options.outdir);
 
+/** Paths of other declarations, as the compiler writes them. */
+const specifiers = /(from |import\()"(\.[^"]*)\.ts"/g;
 const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 await clear();
 const { metafile } = await build({
@@ -31,8 +33,8 @@ const { metafile } = await build({
     "memory-watch": "src/limits/memory-watch.ts",
     "verify-child": "src/verify/child.ts",
     "gpu-child": "src/api/gpu-child.ts",
-    index: "src/index.ts",
-    config: "src/config.ts",
+    "lib/index": "src/index.ts",
+    "lib/config": "src/config.ts",
   },
   outdir: dist,
   chunkNames: "chunks/[name]-[hash]",
@@ -86,6 +88,19 @@ async function licenses() {
   await writeFile(join(dist, "bundled.json"), `${JSON.stringify(bundled.sort(), null, 2)}\n`);
 }
 
+/** Declarations that these need, themselves among them, with their texts. */
+async function reachable(entries) {
+  const texts = new Map();
+  const visit = async (file) => {
+    if (texts.has(file)) return;
+    const text = await readFile(file, "utf8");
+    texts.set(file, text);
+    for (const [, , path] of text.matchAll(specifiers)) await visit(join(file, "..", `${path}.d.ts`));
+  };
+  for (const entry of entries) await visit(entry);
+  return texts;
+}
+
 /** Type declarations of the public entries, with imports of `.ts` turned into imports of what is there: `.js`. */
 async function declarations() {
   const compiler = join(root, "node_modules/typescript-native/bin/tsc");
@@ -93,12 +108,14 @@ async function declarations() {
   const project = ["-p", join(root, "tsconfig.build.json"), "--outDir", types];
   const { status } = spawnSync(process.execPath, [compiler, ...project], { stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
+  const reached = await reachable(["src/index.d.ts", "src/config.d.ts"].map((name) => join(types, name)));
   for (const name of await readdir(types, { recursive: true })) {
     const file = join(types, name);
     if (!(await stat(file)).isFile()) continue;
-    const text = await readFile(file, "utf8");
-    const rewritten = text.replace(/(from |import\()"(\.[^"]*)\.ts"/g, '$1"$2.js"');
-    if (rewritten !== text) await writeFile(file, rewritten);
+    const text = reached.get(file);
+    // The compiler writes what code needs; the types of the entries need less.
+    if (text === undefined) await rm(file);
+    else await writeFile(file, text.replace(specifiers, '$1"$2.js"'));
   }
   console.log(`${relative(root, types)} written`);
 }

@@ -1,19 +1,21 @@
-/** @file `tc-lint` as a library: one model in, its report out. */
-import type { onnx } from "onnx-proto";
-import { rules } from "../rules/index.ts";
-import type { Config } from "./config.ts";
-import type { Calibration } from "./cost/calibration.ts";
-import { InputError } from "./ir/errors.ts";
-import type { ModelReport } from "./lint/result.ts";
-import { lintModel } from "./lint/run.ts";
-import { missingWeights } from "./onnx/missing-weights.ts";
-import { modelFromBytes, type OpenModel, openModel } from "./onnx/open.ts";
-import { checkConfig } from "./settings/check.ts";
-import { lintSettings } from "./settings/lint-settings.ts";
-import { resolveSettings } from "./settings/resolve.ts";
-import { configSchema } from "./settings/schema.ts";
+/**
+ * @file `tc-lint` as a library: what its commands do, as functions that return their reports. docs/library.md has an example of
+ * each. They print nothing, look for no configuration file, and throw InputError, whose `code` says what is wrong, for bad input.
+ */
 
+export { rules } from "../rules/index.ts";
+export type { BenchOptions, PlanOptions } from "./api/bench.ts";
+export { bench, plan } from "./api/bench.ts";
+export { type FixOptions, fix } from "./api/fix.ts";
+export type { FixEntry as FixResult } from "./api/fix-report.ts";
+export { type LintOptions, lint, type ModelProto } from "./api/lint.ts";
+export type { CallOptions, ModelOptions } from "./api/options.ts";
+export { type ValidateOptions, validate } from "./api/validate.ts";
+export { type VerifyOptions, verify } from "./api/verify.ts";
 export { type Config, defineConfig, type Override, type RuleSetting, type Share } from "./config.ts";
+export type { BenchReport } from "./gpu/bench-report.ts";
+export type { PlanReport } from "./gpu/plan-report.ts";
+export type { ValidateReport } from "./gpu/validate/report.ts";
 export { InputError } from "./ir/errors.ts";
 export type {
   Finding,
@@ -27,75 +29,6 @@ export type {
   SkippedReport,
 } from "./lint/result.ts";
 export { type AnyRule, defineRule, type Rule, type RuleFinding } from "./lint/rule.ts";
+export type { VerifyReport } from "./verify/report.ts";
+export type { Tensor, Tensors } from "./verify/tensor.ts";
 export { version } from "./version.ts";
-export { rules };
-
-/**
- * A ModelProto of onnx-proto, decoded or built by hand: `onnx.IModelProto`. These are the names of its fields; their types are
- * onnx-proto's, which need not be there for whoever lints files.
- */
-export interface ModelProto {
-  readonly irVersion?: unknown;
-  readonly opsetImport?: readonly object[] | null;
-  readonly producerName?: string | null;
-  readonly producerVersion?: string | null;
-  readonly domain?: string | null;
-  readonly modelVersion?: unknown;
-  readonly docString?: string | null;
-  readonly graph?: object | null;
-  readonly metadataProps?: readonly object[] | null;
-  readonly trainingInfo?: readonly object[] | null;
-  readonly functions?: readonly object[] | null;
-}
-
-/** What a configuration file may say of one model, and what only a caller can. */
-export interface LintOptions extends Omit<Config, "$schema" | "extends" | "ignores" | "calibration"> {
-  /** How reports and fingerprints name a model that is held in memory. Default `model.onnx`. */
-  readonly name?: string;
-  /** Whether the report lists every layer. */
-  readonly layers?: boolean;
-  /** Coefficients of a machine that someone measured. */
-  readonly calibration?: Calibration;
-}
-
-/**
- * Lints a model: a path, the bytes of a file, or an onnx-proto ModelProto. Configuration files are not looked for.
- *
- * Throws InputError where the input cannot be read or an option is wrong. A model that contradicts itself has its
- * report's `error` set.
- */
-export async function lint(
-  input: string | Uint8Array | ModelProto,
-  options: LintOptions = {},
-): Promise<ModelReport> {
-  const { name, layers = false, calibration, ...config } = options;
-  checkConfig(config, configSchema(rules), "options");
-  const path = name ?? (typeof input === "string" ? input : "model.onnx");
-  const chain = { folder: process.cwd(), layers: [{ file: "options", config }] };
-  const settings = resolveSettings(path, chain, {}, rules);
-  using model = await open(input, path);
-  const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
-  const mustHave = [...Object.keys(settings.shapes), ...Object.keys(settings.dims)];
-  return lintModel(
-    model,
-    lintSettings(model, { settings, rules, calibration, path, layers, mustHave, notices }),
-  );
-}
-
-async function open(input: string | Uint8Array | ModelProto, name: string): Promise<OpenModel> {
-  if (typeof input === "string") return openModel(input);
-  if (input instanceof Uint8Array) return modelFromBytes(input, name);
-  if (typeof input !== "object" || input === null || !("graph" in input)) {
-    throw new InputError(
-      "not-onnx",
-      `${name}: expected a path, the bytes of a model, or a ModelProto of onnx-proto`,
-    );
-  }
-  return modelFromBytes(await encode(input), name);
-}
-
-async function encode(model: ModelProto): Promise<Uint8Array> {
-  // A lot of generated code, for those who hold a ModelProto.
-  const proto = await import("onnx-proto");
-  return proto.default.onnx.ModelProto.encode(model as onnx.IModelProto).finish();
-}

@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { builtinModules } from "node:module";
@@ -14,6 +15,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildFakeCuda } from "./cuda-runtime/fake-cuda.ts";
+import { writeInline } from "./fix/models.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -98,6 +101,15 @@ describe("The package", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+  /** In a strict project of its own. */
+  const typeCheck = (name: string, text: string) => {
+    writeFileSync(path.join(folder, name), text);
+    const compiler = path.join(root, "node_modules", "typescript-native", "bin", "tsc");
+    const flags = ["--ignoreConfig", "--strict", "--noEmit", "--module", "nodenext", "--target", "es2023"];
+    const types = ["--types", "node", "--typeRoots", path.join(root, "node_modules", "@types")];
+    return run(compiler, ...flags, ...types, "--exactOptionalPropertyTypes", name);
+  };
+
   it("has every file that package.json points at", () => {
     const manifest: unknown = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
     const targets = JSON.stringify(manifest).match(/\.\/dist\/[^"]+/g) ?? [];
@@ -106,28 +118,10 @@ describe("The package", () => {
   });
 
   it("type-checks in a strict project, which it tells of an option that does not exist", () => {
-    const check = (name: string, text: string) => {
-      writeFileSync(path.join(folder, name), text);
-      const compiler = path.join(root, "node_modules", "typescript-native", "bin", "tsc");
-      const flags = [
-        "--ignoreConfig",
-        "--strict",
-        "--noEmit",
-        "--module",
-        "nodenext",
-        "--target",
-        "es2023",
-        "--types",
-        "node",
-        "--typeRoots",
-        path.join(root, "node_modules", "@types"),
-      ];
-      return run(compiler, ...flags, "--exactOptionalPropertyTypes", name);
-    };
-    const checked = check("consumer.ts", consumer);
+    const checked = typeCheck("consumer.ts", consumer);
     expect(checked.stdout).toBe("");
     expect(checked.status).toBe(0);
-    const wrong = check("wrong.ts", consumer.replace('gpu: "l4", rules', 'gpus: "l4", rules'));
+    const wrong = typeCheck("wrong.ts", consumer.replace('gpu: "l4", rules', 'gpus: "l4", rules'));
     expect(wrong.stdout).toContain("'gpus' does not exist");
   });
 
@@ -169,6 +163,67 @@ describe("The package", () => {
     expect(bytes?.findings.length).toBeGreaterThan(0);
     expect(decoded).toEqual(bytes);
     expect(plain).toEqual(bytes);
+  });
+
+  describe("as docs/library.md uses it", () => {
+    const page = readFileSync(path.join(root, "docs", "library.md"), "utf8");
+    const examples = [...page.matchAll(/^## (\w+)\n\n```ts\n(.*?)^```$/gms)].map(
+      ([, name = "", text = ""]) => ({ name, text }),
+    );
+    const fake = buildFakeCuda();
+    afterAll(() => {
+      if (fake !== undefined) rmSync(fake.folder, { recursive: true, force: true });
+    });
+
+    beforeAll(() => {
+      writeInline(folder);
+      // The optional peer, and what npm would install beside the package.
+      for (const name of ["onnxruntime-node", "onnxruntime-common", "koffi", "@koromix"])
+        symlinkSync(path.join(root, "node_modules", name), path.join(folder, "node_modules", name));
+      const kernels = path.join(installed, "dist", "cuda");
+      mkdirSync(kernels);
+      for (const family of readdirSync(path.join(root, "cuda-runtime", "kernels")))
+        writeFileSync(path.join(kernels, `${family}.fatbin`), "FAKE");
+    });
+
+    it("has an example of every function that a command has", () => {
+      expect(examples.map(({ name }) => name)).toEqual([
+        "lint",
+        "fix",
+        "verify",
+        "plan",
+        "bench",
+        "validate",
+      ]);
+    });
+
+    it.each(examples)("$name type-checks", ({ name, text }) => {
+      const checked = typeCheck(`${name}-example.mts`, text);
+      expect([checked.stdout, checked.status]).toEqual(["", 0]);
+    });
+
+    it.each(examples.filter(({ name }) => fake !== undefined || !["bench", "validate"].includes(name)))(
+      "$name runs",
+      ({ name, text }) => {
+        const file = path.join(folder, `${name}-example.mjs`);
+        writeFileSync(file, text);
+        const env = {
+          ...process.env,
+          LD_LIBRARY_PATH: fake?.folder ?? "",
+          XDG_CACHE_HOME: fake?.folder ?? folder,
+          FAKE_CUDA_ANY: "1",
+          FAKE_CUDA_NAME: "NVIDIA H200",
+        };
+        const { status, stdout, stderr } = spawnSync(process.execPath, [file], {
+          cwd: folder,
+          env,
+          encoding: "utf8",
+        });
+        expect([stderr, status]).toEqual(["", 0]);
+        expect(stdout).not.toBe("");
+        expect(stdout).not.toContain("undefined");
+      },
+    );
   });
 
   it("writes a repaired model", () => {

@@ -1,146 +1,66 @@
-/** @file Models timed on the GPU, layer by layer, in several configurations; or planned, without a GPU. */
-import { PlanError } from "../../cuda-runtime/ir/step.ts";
+/** @file `bench` and `plan` for programs: a model timed on the GPU, and what would be launched, without one. */
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
-import { KernelManifest } from "../../cuda-runtime/session/store.ts";
-import { type BenchReport, benchReport } from "../gpu/bench-report.ts";
-import { planSizes } from "../gpu/plan.ts";
-import { type PlanReport, planReportOf } from "../gpu/plan-report.ts";
-import { missingWeights, prepareModel } from "../gpu/prepare.ts";
-import { askGpu, type GpuLimits, kernelsUrl } from "../gpu/process.ts";
-import type { ModelRun } from "../gpu/protocol.ts";
-import type { Gpu } from "../hardware/gpu.ts";
-import { machineOf } from "../hardware/machine.ts";
+import type { BenchReport } from "../gpu/bench-report.ts";
+import type { PlanReport } from "../gpu/plan-report.ts";
+import { findGpu, gpus } from "../hardware/gpus.ts";
 import { InputError } from "../ir/errors.ts";
-import { Guard } from "../limits/guard.ts";
-import { openModel } from "../onnx/open.ts";
-import { safeFixSettings } from "./fix-settings.ts";
-import type { ConfigChoice } from "./make-plans.ts";
-import { runtimeFix } from "./runtime-fix.ts";
+import type { CallOptions } from "./options.ts";
 
-/** What is planned, and what is timed. */
-export interface RunChoice {
-  /** Undefined: the four configurations when timed, FP16 when planned. */
-  readonly precision: Precision | undefined;
-  /** Repairs the model in memory first. */
-  readonly fix: boolean;
-  /** Sizes of symbolic dimensions. */
-  readonly dims: Readonly<Record<string, number>>;
-  readonly config: ConfigChoice;
+interface RunOptions extends CallOptions {
+  /** What products are computed in; `model` runs the types that are stored. */
+  readonly precision?: Precision;
+  /** False runs the model as exported; by default it is repaired in memory first, where that is half precision. */
+  readonly fix?: boolean;
+  /** Sizes of symbolic dimensions; by default the first that run. */
+  readonly dims?: Readonly<Record<string, number>>;
 }
 
-export interface BenchRequest extends RunChoice {
-  /** Runs two models side by side, each as it is. */
-  readonly compare: boolean;
-  /** Which GPU, as CUDA numbers them. */
-  readonly device: number;
-  readonly repeats: number | undefined;
-  readonly warmup: number | undefined;
+export interface PlanOptions extends RunOptions {
+  /** A row of `tc-lint gpus`. Default `h200`. */
+  readonly gpu?: string;
 }
 
-interface Configuration {
-  readonly name: string;
-  readonly precision: Precision;
-  readonly fix: boolean;
-  /** Whether its steps are timed one by one. */
-  readonly steps: boolean;
+/** Without a precision: FP32, FP16 as exported, FP16 and BF16 repaired. */
+export interface BenchOptions extends RunOptions {
+  /** Which GPU, as CUDA numbers them. Default 0. */
+  readonly device?: number;
+  /** Runs that are timed. Default 50. */
+  readonly repeats?: number;
+  /** Runs before these. Default 5. */
+  readonly warmup?: number;
 }
 
-const four: readonly Configuration[] = [
-  { name: "FP32", precision: "fp32", fix: false, steps: false },
-  { name: "FP16 as exported", precision: "fp16", fix: false, steps: false },
-  { name: "FP16 fixed", precision: "fp16", fix: true, steps: true },
-  { name: "BF16 fixed", precision: "bf16", fix: true, steps: false },
-];
+const noNotice = () => {};
 
-/** Repairs are of models in half precision: the planner pads FP32 itself, and stored types are stored types. */
-function isFixed(
-  { fix, compare = false }: Pick<BenchRequest, "fix"> & { compare?: boolean },
-  own: Precision,
-) {
-  return fix && !compare && own !== "fp32" && own !== "model";
+/**
+ * What the bundled runtime would launch for a model on a GPU that need not be here: kernels, bytes, predicted microseconds.
+ *
+ * @throws InputError Where the model cannot be read, or needs what the runtime does not do (`gpu-unsupported`).
+ */
+export async function plan(path: string, options: PlanOptions = {}): Promise<PlanReport> {
+  const { gpu: id = "h200", precision, fix = true, dims = {} } = options;
+  const { timeoutSeconds, memoryBytes, onNotice = noNotice } = options;
+  const gpu = findGpu(id);
+  if (gpu === undefined)
+    throw new InputError("usage", `gpu: found "${id}", expected one of ${[...gpus.keys()].join(", ")}`);
+  const { planFile } = await import("./runs.ts");
+  const choice = { precision, fix, dims, config: { kind: "none" } } as const;
+  return planFile(path, gpu, choice, { timeoutSeconds, memoryBytes, onNotice });
 }
 
-function configurationsOf(request: BenchRequest): readonly Configuration[] {
-  const { precision, compare } = request;
-  if (precision === undefined && !compare) return four;
-  const own = precision ?? "fp16";
-  const fix = isFixed(request, own);
-  const name = `${own.toUpperCase()}${fix ? " fixed" : " as exported"}`;
-  return [{ name, precision: own, fix, steps: true }];
-}
-
-/** Throws InputError: no GPU, or a model that does not run. */
-export async function benchModels(
-  models: readonly string[],
-  request: BenchRequest,
-  limits: GpuLimits & { readonly onNotice: (message: string) => void },
-): Promise<BenchReport> {
-  const { device, dims, warmup, repeats, config } = request;
-  const runs: ModelRun[] = [];
-  const names: { name: string; model: string }[] = [];
-  for (const path of models) {
-    const plan = await runtimeFix(path, { dims, gpu: undefined, config, onNotice: limits.onNotice });
-    for (const { name, precision, fix, steps } of configurationsOf(request)) {
-      runs.push({
-        label: `${path}, ${name}`,
-        model: { path, precision, fix: fix ? plan : undefined },
-        inputs: { kind: "drawn", sizes: listed(dims) },
-        time: { warmup, repeats },
-        steps,
-      });
-      names.push({ name, model: path });
-    }
-  }
-  const result = await askGpu({ kind: "run", device, kernels: kernelsUrl, runs }, limits);
-  return benchReport(result, names);
-}
-
-export interface PlanLimitsOfUser {
-  readonly timeoutSeconds: number | undefined;
-  readonly memoryBytes: number | undefined;
-  readonly onNotice: (message: string) => void;
-}
-
-/** What the runtime would launch for a model on this GPU, and what each launch is predicted to take. Throws InputError. */
-export async function planFile(
-  path: string,
-  gpu: Gpu,
-  { precision = "fp16", fix, dims, config, compare = false }: RunChoice & { readonly compare?: boolean },
-  { timeoutSeconds, memoryBytes, onNotice }: PlanLimitsOfUser,
-): Promise<PlanReport> {
-  const target = machineOf(gpu);
-  const manifest = new KernelManifest(new URL(kernelsUrl), target.computeCapability);
-  const guard = new Guard({ path, doing: "planning", timeoutSeconds, memoryBytes });
-  const isRepaired = isFixed({ fix, compare }, precision) && guard.run(() => hasWeights(path));
-  const plan = isRepaired ? await runtimeFix(path, { dims, gpu: gpu.id, config, onNotice }) : undefined;
-  using prepared = guard.run(() =>
-    prepareModel({ path, precision, fix: plan }, { fixSettingsOf: safeFixSettings, isRun: false }),
+/**
+ * Times a model on the GPU with the bundled kernels, whole and step by step. All times are microseconds; rates are TFLOP/s and GB/s.
+ *
+ * @throws InputError Where there is no GPU that can be used (`gpu-missing` and others that begin with `gpu-`), or a model that does not run.
+ */
+export async function bench(path: string, options: BenchOptions = {}): Promise<BenchReport> {
+  const { precision, fix = true, dims = {}, device = 0, repeats, warmup } = options;
+  const { timeoutSeconds, memoryBytes, onProgress, onNotice = noNotice } = options;
+  const { benchModels } = await import("./runs.ts");
+  const request = { precision, fix, dims, device, repeats, warmup, compare: false };
+  return benchModels(
+    [path],
+    { ...request, config: { kind: "none" } },
+    { timeoutSeconds, memoryBytes, onProgress, onNotice },
   );
-  const found = planned(path, () =>
-    guard.run(() =>
-      planSizes(prepared.model, listed(dims), { precision, target }, { memoryBytes: undefined }),
-    ),
-  );
-  const stated = `${precision}${isRepaired ? " fixed" : " as exported"}`;
-  return planReportOf(found, { model: path, gpu: gpu.id, precision: stated, target, manifest });
-}
-
-/** Without them a plan can be made, but nothing repaired. */
-function hasWeights(path: string): boolean {
-  using model = openModel(path);
-  return missingWeights(model) === undefined;
-}
-
-/** What the runtime cannot do is the model's affair here. */
-function planned<Result>(path: string, plan: () => Result): Result {
-  try {
-    return plan();
-  } catch (error) {
-    if (!(error instanceof PlanError)) throw error;
-    throw new InputError("gpu-unsupported", `${path}: ${error.message}`, { cause: error });
-  }
-}
-
-function listed(dims: Readonly<Record<string, number>>): Record<string, readonly number[]> {
-  return Object.fromEntries(Object.entries(dims).map(([name, size]) => [name, [size]]));
 }

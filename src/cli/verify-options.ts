@@ -3,14 +3,13 @@ import type { InferredOptionTypes } from "yargs";
 import { InputError } from "../ir/errors.ts";
 import { type RunFormat, runFormatNames } from "../report/registry.ts";
 import { parseChoice, parseCount, parsePositive, parseSizes } from "../settings/values.ts";
-import { type Budget, budgets } from "../verify/budget.ts";
+import { type Budget, budgetFor } from "../verify/budget.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
 import { mostDraws } from "./gpu-options.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
 
-const halves = { fp16: budgets.float16, bf16: budgets.bfloat16 } as const;
 const halfNames = ["fp16", "bf16"] as const;
 
 export const verifyOptions = {
@@ -60,7 +59,7 @@ export function readVerifyFlags(argv: VerifyArguments): VerifyFlags {
     inputs: one("inputs"),
     seeds: mapped(one("seeds"), (value) => parseCount(value, "--seeds", 1, mostDraws)),
     sizes: parseSizes(argv.dim ?? []),
-    budget: budgetOf(one("tolerance"), one("half")),
+    budget: readBudget(one("tolerance"), one("half")),
     timeoutSeconds: mapped(one("timeout"), (value) => parsePositive(value, "--timeout")),
     memoryBytes: mapped(one("memory-gb"), parseMemory),
     threads: mapped(one("threads"), (value) => parseCount(value, "--threads", 1, 4096)),
@@ -71,14 +70,15 @@ export function readVerifyFlags(argv: VerifyArguments): VerifyFlags {
   };
 }
 
-function budgetOf(tolerance: string | undefined, half: string | undefined): Budget {
+function readBudget(tolerance: string | undefined, half: string | undefined): Budget {
   if (tolerance !== undefined && half !== undefined) {
     throw new InputError(
       "usage",
       "--tolerance: says nothing with --half, whose budget follows from the model",
     );
   }
-  if (half !== undefined) return halves[parseChoice(half, "--half", halfNames)];
-  if (tolerance === undefined) return budgets.padding;
-  return { kind: "relative", tolerance: parsePositive(tolerance, "--tolerance") };
+  return budgetFor({
+    half: mapped(half, (value) => parseChoice(value, "--half", halfNames)),
+    tolerance: mapped(tolerance, (value) => parsePositive(value, "--tolerance")),
+  });
 }

@@ -6,8 +6,9 @@ import type { EntryFacts } from "../../cuda-runtime/session/store.ts";
 import type { TimeOptions, Times } from "../../cuda-runtime/session/timing.ts";
 import type { ComputeType } from "../hardware/target.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
-import type { HalfType, Tensors } from "../verify/index.ts";
+import type { HalfType } from "../verify/budget.ts";
 import type { GivenSizes } from "../verify/sizes.ts";
+import type { Tensors } from "../verify/tensor.ts";
 import type { SweepItem } from "./sweep.ts";
 
 /** A model as it is to be run, made from a file. */

@@ -39,6 +39,18 @@ export const budgets = {
   bfloat16: { kind: "half", dtype: "bfloat16", factor: 8 },
 } as const satisfies Record<string, Budget>;
 
+/** What is asked for, as a budget: a multiple of what half precision costs, a tolerance, or what padding keeps to. */
+export function budgetFor({
+  tolerance,
+  half,
+}: {
+  readonly tolerance?: number | undefined;
+  readonly half?: "fp16" | "bf16" | undefined;
+}): Budget {
+  if (half !== undefined) return half === "fp16" ? budgets.float16 : budgets.bfloat16;
+  return tolerance === undefined ? budgets.padding : { kind: "relative", tolerance };
+}
+
 /** A sensitivity beyond this share of the output says that the output is noise; it excuses no more. */
 const largestSensitivity = 1e-3;
 /** What rounding does in one way of computing, it may do the other way round in another. */

@@ -38,7 +38,7 @@ async function runBench(models: readonly string[], flags: BenchFlags): Promise<v
 }
 
 async function measure(models: readonly string[], flags: BenchFlags): Promise<void> {
-  const { benchModels } = await import("../../api/bench.ts");
+  const { benchModels } = await import("../../api/runs.ts");
   const { complain } = await import("../stderr.ts");
   const { withProgress } = await import("../terminal.ts");
   const { writeRun } = await import("../write-reports.ts");
@@ -55,7 +55,7 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
   const gpu = findGpu(id);
   if (gpu === undefined)
     throw new InputError("usage", `--gpu ${id} is none of ${[...gpus.keys()].join(", ")}`);
-  const { planFile } = await import("../../api/bench.ts");
+  const { planFile } = await import("../../api/runs.ts");
   const { complain } = await import("../stderr.ts");
   const { writeRun } = await import("../write-reports.ts");
   const { timeoutSeconds, memoryBytes } = flags;

@@ -4,7 +4,7 @@ import { dtypes } from "../../ir/dtype.ts";
 import { labelOf, operatorOf } from "../../ir/model.ts";
 import { openModel } from "../../onnx/open.ts";
 import { compareTensors, type Difference } from "../../verify/compare.ts";
-import type { Tensors } from "../../verify/index.ts";
+import type { Tensors } from "../../verify/tensor.ts";
 import { countOf, isFloatTensor } from "../../verify/tensor.ts";
 import type { InnerDivergence } from "./report.ts";
 

@@ -3,7 +3,9 @@ import type { DeviceInfo } from "../../../cuda-runtime/driver/driver.ts";
 import type { MemoryUse } from "../../../cuda-runtime/session/memory.ts";
 import type { Times } from "../../../cuda-runtime/session/timing.ts";
 import type { Overflow } from "../../passes/half/overflow.ts";
-import type { Budget, Difference, DrawReport, OutputReport } from "../../verify/index.ts";
+import type { Budget } from "../../verify/budget.ts";
+import type { Difference } from "../../verify/compare.ts";
+import type { DrawReport, OutputReport } from "../../verify/report.ts";
 
 /** One model and precision, timed. */
 export interface TimedRun {

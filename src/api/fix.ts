@@ -1,0 +1,61 @@
+/** @file `fix` for programs: one model repaired, compared with the original, and put in place. */
+import type { Tensors } from "../verify/tensor.ts";
+import { entryOf, type FixEntry } from "./fix-report.ts";
+import type { FixChoice } from "./fix-settings.ts";
+import { type CallOptions, type ModelOptions, planOf } from "./options.ts";
+
+/**
+ * Without more said, padding and folding alone. A half type or `nhwc` that is asked for is taken wherever it can be; with
+ * `halfOnlyWhereFaster`, `nhwcOnlyWhereFaster`, only where it is predicted to save time.
+ */
+export interface FixOptions extends ModelOptions, CallOptions, Partial<FixChoice> {
+  /** Where the result goes. Without it the model itself is replaced, in one step, once the result has been compared. */
+  readonly output?: string;
+  /** Says what would change, and writes nothing. */
+  readonly dryRun?: boolean;
+  /** False puts the result in place without a comparison. */
+  readonly verify?: boolean;
+  /** With a half type: sets of inputs to see ranges of values on, by input name. */
+  readonly samples?: readonly Tensors[];
+}
+
+/**
+ * Repairs a model as `tc-lint --fix` does: predicted microseconds before and after, what changed, and what was proven.
+ *
+ * @param path The model; it is read, and is replaced only where no `output` is named.
+ * @returns What was done; `written` is false where nothing had to be.
+ * @throws InputError Where the model cannot be read or repaired, where the result is not the same function (`not-the-same`),
+ * where there is no ONNX Runtime to compare with (`onnxruntime-missing`), and where a limit was met (`timeout`, `out-of-memory`).
+ */
+export async function fix(path: string, options: FixOptions = {}): Promise<FixEntry> {
+  const {
+    output,
+    dryRun = false,
+    verify = true,
+    samples,
+    half,
+    halfOnlyWhereFaster = false,
+    halfIo = false,
+    nhwc = false,
+    nhwcOnlyWhereFaster = false,
+    nhwcIo = false,
+    nhwcForm = "portable",
+    timeoutSeconds,
+    memoryBytes,
+    onProgress = () => {},
+    onNotice: _,
+    ...config
+  } = options;
+  const plan = planOf(path, config);
+  const { Guard } = await import("../limits/guard.ts");
+  const { repair } = await import("./repair.ts");
+  const choice = { half, halfOnlyWhereFaster, halfIo, nhwc, nhwcOnlyWhereFaster, nhwcIo, nhwcForm };
+  const guard = new Guard({ path, doing: "fixing", timeoutSeconds, memoryBytes });
+  const given = () => (samples === undefined ? undefined : { name: "given", sets: samples });
+  const { outcome, ranges } = await repair(
+    plan,
+    { ...choice, output, dryRun, verify, samples: given },
+    { guard, memoryBytes, onProgress },
+  );
+  return entryOf(outcome, ranges);
+}
