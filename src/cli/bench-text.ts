@@ -1,6 +1,15 @@
 /** @file A benchmark, and a plan, in the terminal. */
 import { type Palette, paletteOf } from "../report/color.ts";
-import { compact, counted, duration, percent, printable, shortened, significant } from "../report/format.ts";
+import {
+  compact,
+  counted,
+  duration,
+  headOf,
+  percent,
+  printable,
+  shortened,
+  significant,
+} from "../report/format.ts";
 import type { ColorLevel } from "../report/render.ts";
 import { alignColumns } from "../report/table.ts";
 import type { BenchConfiguration, BenchReport, BenchStep } from "./bench-report.ts";
@@ -60,15 +69,18 @@ function configurationTable(configurations: readonly BenchConfiguration[], palet
   return table.map((line, index) => (index === 0 ? palette.bold(line) : line));
 }
 
+/** Symbols that are named before the rest is counted. */
+const maxNamedSizes = 100;
+
 function sizesText(sizes: Readonly<Record<string, number>>): string {
-  return Object.entries(sizes)
-    .map(([name, size]) => `${printable(name)}=${size}`)
-    .join(" ");
+  const { shown, more } = headOf(Object.entries(sizes), maxNamedSizes);
+  return [...shown.map(([name, size]) => `${printable(name)}=${size}`), ...more].join(" ");
 }
 
 function stepTable({ name, model, steps }: BenchConfiguration, palette: Palette): string[] {
   const total = steps.reduce((sum, { times }) => sum + times.median, 0);
-  const rows = steps.map((step, index) => [
+  const { shown, more } = headOf(steps);
+  const rows = shown.map((step, index) => [
     String(index),
     ...kernelCells(step),
     duration(step.times.median),
@@ -110,6 +122,7 @@ function stepTable({ name, model, steps }: BenchConfiguration, palette: Palette)
   return [
     palette.heading(`${name}: ${printable(model)}`),
     ...table.map((line, index) => (index === 0 ? palette.bold(line) : line)),
+    ...more,
   ];
 }
 
@@ -151,19 +164,25 @@ export function renderPlanText(plan: PlanReport, color: ColorLevel): string {
   ];
   const lines = [
     palette.heading(about.join(" ")),
-    ...plan.inputs.map((text) => `input   ${printable(text)}`),
+    ...portLines("input   ", plan.inputs),
     ...(prepare.length > 0 ? ["", palette.bold("at load"), ...plannedTable(prepare, palette)] : []),
     "",
     palette.bold("every run"),
     ...plannedTable(steps, palette),
     "",
-    ...plan.outputs.map((text) => `output  ${printable(text)}`),
+    ...portLines("output  ", plan.outputs),
   ];
   return `${lines.join("\n")}\n`;
 }
 
+function portLines(role: string, ports: readonly string[]): string[] {
+  const { shown, more } = headOf(ports);
+  return [...shown.map((text) => `${role}${printable(text)}`), ...more.map((text) => `${role}${text}`)];
+}
+
 function plannedTable(steps: readonly StepFacts[], palette: Palette): string[] {
-  const rows = steps.map((step, index) => [
+  const { shown, more } = headOf(steps);
+  const rows = shown.map((step, index) => [
     String(index),
     ...kernelCells(step),
     `${compact(step.bytes)}B`,
@@ -188,5 +207,5 @@ function plannedTable(steps: readonly StepFacts[], palette: Palette): string[] {
     [title, ...rows],
     ["right", "left", "right", "right", "right", "left", "left", "left", "left"],
   );
-  return table.map((line, index) => (index === 0 ? palette.dim(line) : line));
+  return [...table.map((line, index) => (index === 0 ? palette.dim(line) : line)), ...more];
 }
