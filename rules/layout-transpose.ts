@@ -1,6 +1,6 @@
 import type { CostedProduct } from "../src/lint/context.ts";
 import { intsOf, isOp, ProductIndex } from "../src/lint/graph.ts";
-import { productsBefore, productsBehind } from "../src/lint/neighbours.ts";
+import { Neighbours } from "../src/lint/neighbours.ts";
 import { stepTimeAt } from "../src/lint/precision.ts";
 import { defineRule, type Site } from "../src/lint/rule.ts";
 
@@ -45,29 +45,36 @@ export default defineRule({
   *check(context) {
     const index = ProductIndex.of(context.products);
     for (const scope of context.facts.scopes()) {
+      const neighbours = new Neighbours(scope, index);
       for (const node of scope.graph.nodes) {
         const perm = isOp(node, "Transpose") ? intsOf(node, "perm", scope) : undefined;
         if (perm === undefined) continue;
-        const site = { node, scope };
-        const between = neighboursOf(perm, site, index);
+        const between = productsAround(perm, node, neighbours);
         const step = context.timeline.stepOf(node, scope);
         if (between === undefined || step === undefined) continue;
         const saves = stepTimeAt(step, context.target.precision, context);
-        yield { at: site, message: "converts", data: { perm: `[${perm.join(", ")}]`, ...between }, saves };
+        yield {
+          at: { node, scope },
+          message: "converts",
+          data: { perm: `[${perm.join(", ")}]`, ...between },
+          saves,
+        };
       }
     }
   },
 });
 
 /** The convolution whose layout it is, and the product on the other side. */
-function neighboursOf(perm: readonly number[], { node, scope }: Site, index: ProductIndex) {
+function productsAround(perm: readonly number[], node: Site["node"], neighbours: Neighbours) {
   const toLast = movesToLast(perm);
   const toSecond = movesToSecond(perm);
   if (!toLast && !toSecond) return undefined;
-  const [before, behind] = [productsBefore(node, scope, index), productsBehind(node, scope, index)];
+  const before = neighbours.before(node);
   const [nearBefore] = before;
+  if (nearBefore === undefined) return undefined;
+  const behind = neighbours.behind(node);
   const [nearBehind] = behind;
-  if (nearBefore === undefined || nearBehind === undefined) return undefined;
+  if (nearBehind === undefined) return undefined;
   const leaves = toLast ? before.find(isChannelsSecond) : undefined;
   if (leaves !== undefined) {
     return { direction: "last", before: leaves.node.opType, behind: nearBehind.node.opType };

@@ -94,13 +94,17 @@ function absorb(
   return absorbResidual(from, to, product, draft) ? at + 1 : undefined;
 }
 
+/** Each node once: a square of a square, thirty times over, has a billion paths. */
 function dependsOnConstantsOnly(expr: Expr, from: Expr): boolean {
-  const visit = (node: Expr): boolean => {
-    if (node === from) return true;
+  const seen = new Set<Expr>([from]);
+  const pending = [expr];
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    if (seen.has(node)) continue;
+    seen.add(node);
     if (node.kind === "load" || node.kind === "product" || node.kind === "index") return false;
-    return argumentsOf(node).every(visit);
-  };
-  return visit(expr);
+    pending.push(...argumentsOf(node));
+  }
+  return true;
 }
 
 function setActivation(activation: Activation, draft: Draft): boolean {

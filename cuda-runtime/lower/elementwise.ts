@@ -26,10 +26,10 @@ import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
   alongAxis,
   argument,
-  elementwise,
   onOne,
   onTwo,
   operand,
+  operands,
   rawView,
   setResult,
 } from "./elementwise-operands.ts";
@@ -102,6 +102,22 @@ function overAll(op: BinaryOp, args: readonly Expr[], context: LowerContext): Ex
 
 /** Inputs that surely fit into one kernel. */
 const maxTogether = 8;
+
+/** Of any number of inputs: a product that too many of them are made of is stored, as no epilogue takes them all. */
+function variadic(join: (args: readonly Expr[], context: LowerContext) => Expr): Lower {
+  return (context) => {
+    const args = operands(context);
+    const waiting = args.filter((arg) => productsIn(arg).length > 0);
+    if (waiting.length > maxTogether) storeProducts(context);
+    setResult(context, join(waiting.length > maxTogether ? operands(context) : args, context));
+  };
+}
+
+function storeProducts(context: LowerContext): void {
+  for (let index = 0; index < context.inputCount; index++) {
+    if (context.hasInput(index) && productsIn(operand(context, index)).length > 0) context.input(index);
+  }
+}
 
 function storedPart(part: Expr, context: LowerContext): Expr {
   const type = context.outputType(0);
@@ -215,8 +231,8 @@ export const elementwiseOps: LowerTable = {
   ...tableOf(unaryOps, (op) => onOne((x) => unary(op, x))),
   ...tableOf(binaryOps, (op) => onTwo((a, b) => binary(op, a, b))),
   ...tableOf(compareOps, (op) => onTwo((a, b) => compare(op, a, b))),
-  ...tableOf(variadicOps, (op) => elementwise((args, context) => overAll(op, args, context))),
-  Mean: elementwise((args, context) => {
+  ...tableOf(variadicOps, (op) => variadic((args, context) => overAll(op, args, context))),
+  Mean: variadic((args, context) => {
     const sum = overAll("add", args, context);
     return divide(sum, like(sum, args.length));
   }),

@@ -121,25 +121,29 @@ class Timeline {
   looks = 0;
 
   add(placed: Placed): void {
-    for (const stretch of this.#stretchesOf(placed)) stretch.push(placed);
+    for (const { lives } of this.#stretchesOf(placed)) lives.push(placed);
   }
 
   /** Those that live at some time together with `lifetime`, by offset. */
   during(lifetime: Lifetime): readonly Placed[] {
     const { first, last } = lifetime;
-    const found = new Set<Placed>();
-    for (const stretch of this.#stretchesOf(lifetime)) {
-      this.looks += 1 + stretch.length;
-      for (const other of stretch) if (other.first <= last && other.last >= first) found.add(other);
+    const found: Placed[] = [];
+    for (const { start, lives } of this.#stretchesOf(lifetime)) {
+      this.looks += 1 + lives.length;
+      for (const other of lives) {
+        if (other.first > last || other.last < first) continue;
+        // Whoever lived before a later stretch has been found in the one before it.
+        if (start <= first || other.first >= start) found.push(other);
+      }
     }
-    return [...found].sort((a, b) => a.offset - b.offset);
+    return found.sort((a, b) => a.offset - b.offset);
   }
 
-  *#stretchesOf({ first, last }: Lifetime): Generator<Placed[]> {
+  *#stretchesOf({ first, last }: Lifetime): Generator<{ readonly start: number; readonly lives: Placed[] }> {
     for (let at = Math.floor(first / stretchSteps); at <= Math.floor(last / stretchSteps); at++) {
-      const stretch = this.#stretches[at] ?? [];
-      this.#stretches[at] = stretch;
-      yield stretch;
+      const lives = this.#stretches[at] ?? [];
+      this.#stretches[at] = lives;
+      yield { start: at * stretchSteps, lives };
     }
   }
 }

@@ -26,6 +26,8 @@ export class PlanEmitter implements Emitter {
   readonly tf32: boolean;
   readonly draft: PlanDraft;
   readonly #constants = new Map<string, View>();
+  /** By the hash of its text: a plan that copies a hundred thousand tensors holds the text of one copy. */
+  readonly #kernels = new Map<string, Launch["kernel"]>();
 
   constructor(draft: PlanDraft, target: PlanTarget, tf32: boolean) {
     this.draft = draft;
@@ -34,7 +36,14 @@ export class PlanEmitter implements Emitter {
   }
 
   launch(launch: Launch): void {
-    this.draft.add({ kind: "launch", launch });
+    this.draft.add({ kind: "launch", launch: { ...launch, kernel: this.#shared(launch.kernel) } });
+  }
+
+  #shared(kernel: Launch["kernel"]): Launch["kernel"] {
+    if (kernel.kind !== "ptx") return kernel;
+    const known = this.#kernels.get(kernel.entry) ?? kernel;
+    this.#kernels.set(kernel.entry, known);
+    return known;
   }
 
   clear(view: View): void {

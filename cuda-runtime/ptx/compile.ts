@@ -40,11 +40,11 @@ export function compileChain(request: ChainRequest, target: PlanTarget): Launch 
   if (params.bytes.length > maxParamBytes) {
     throw new PlanError("elementwise", `an elementwise step reads ${graph.leaves.length} tensors, too many`);
   }
-  const named = (entry: string) => assembler.module(entry, params.bytes.length);
-  const entry = `chain_${createHash("sha256").update(named("chain")).digest("hex").slice(0, 16)}`;
+  const text = assembler.module("chain", params.bytes.length);
+  const entry = `chain_${createHash("sha256").update(text).digest("hex").slice(0, 16)}`;
   const reads = readsOf(graph);
   return {
-    kernel: { kind: "ptx", text: named(entry), entry },
+    kernel: { kind: "ptx", text: text.replace(".entry chain(", `.entry ${entry}(`), entry },
     grid: [Math.ceil(spread.rowCount / (spread.rows * spread.threads)), 1, 1],
     block: [spread.threads, 1, 1],
     sharedBytes: 0,

@@ -28,12 +28,15 @@ function fitOf(plan: Plan, { memoryBytes }: PlanLimits): Fit {
     for (const port of ports)
       if (largest === undefined || bytesOfPort(port) > bytesOfPort(largest)) largest = port;
   const portShare = largest === undefined ? 0 : bytesOfPort(largest) / maxPortBytes;
-  const use = memoryUseOf(plan);
-  const memoryShare = memoryBytes === undefined ? 0 : peakBytesOf(use) / memoryBytes;
-  const share = Math.max(portShare, memoryShare);
+  const memory = memoryBytes === undefined ? undefined : memoryFit(memoryUseOf(plan), memoryBytes);
+  const share = Math.max(portShare, memory?.share ?? 0);
   if (largest !== undefined && portShare > 1) return { share, excess: portExcess(plan, largest) };
-  const isTooMuch = memoryBytes !== undefined && memoryShare > 1;
-  return { share, excess: isTooMuch ? memoryExcess(use, memoryBytes) : undefined };
+  return { share, excess: memory?.excess };
+}
+
+function memoryFit(use: MemoryUse, memoryBytes: number): Fit {
+  const share = peakBytesOf(use) / memoryBytes;
+  return { share, excess: share > 1 ? memoryExcess(use, memoryBytes) : undefined };
 }
 
 function memoryExcess(use: MemoryUse, memoryBytes: number): string {

@@ -54,6 +54,19 @@ export function counted(count: number, noun: string, plural = `${noun}s`): strin
   return `${count} ${count === 1 ? noun : plural}`;
 }
 
+/** More than anybody reads, and than models that people draw have; a file may list millions. */
+const longestList = 10_000;
+
+/** The head of a list that is as long as a file says, and a line about the rest of it where there is one. */
+export function headOf<Item>(
+  items: readonly Item[],
+  most = longestList,
+): { readonly shown: readonly Item[]; readonly more: readonly string[] } {
+  if (items.length <= most) return { shown: items, more: [] };
+  const left = (items.length - most).toLocaleString("en-US");
+  return { shown: items.slice(0, most), more: [`… and ${left} more (--format json lists them all)`] };
+}
+
 /** Longer text is cut in its middle: both ends of a node's name say something. */
 export function shortened(text: string, width: number): string {
   if (text.length <= width) return text;

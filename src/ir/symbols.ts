@@ -9,18 +9,51 @@ export function requiredInputs(model: Model): readonly Value[] {
 
 const batchName = /batch/i;
 
+/** Where a symbol is on the inputs. */
+interface SymbolUse {
+  /** Nowhere but on first axes. */
+  isFirst: boolean;
+  /** On an input with another axis, not its first, that is called a batch. */
+  isBesideBatch: boolean;
+  /** Nowhere but among the last two axes of inputs of four or more: a mask's are those of a sequence elsewhere. */
+  isPixels: boolean;
+}
+
+/** Of each model, once: a model may have as many symbols as inputs, and all of them are asked about. */
+const usesOf = new WeakMap<Model, ReadonlyMap<string, SymbolUse>>();
+
+function symbolUses(model: Model): ReadonlyMap<string, SymbolUse> {
+  const known = usesOf.get(model);
+  if (known !== undefined) return known;
+  const uses = new Map<string, SymbolUse>();
+  for (const input of requiredInputs(model)) noteUses(shapeOf(input), uses);
+  usesOf.set(model, uses);
+  return uses;
+}
+
+function noteUses(shape: readonly Dim[], uses: Map<string, SymbolUse>): void {
+  const isBesideBatch = shape.some((dim, axis) => axis > 0 && batchName.test(String(dim)));
+  for (const [axis, dim] of shape.entries()) {
+    const symbols = new Set<string>();
+    collectSymbols(dim, symbols);
+    for (const symbol of symbols) {
+      const use = uses.get(symbol) ?? { isFirst: true, isBesideBatch: false, isPixels: true };
+      uses.set(symbol, use);
+      use.isFirst &&= axis === 0;
+      use.isBesideBatch ||= isBesideBatch;
+      use.isPixels &&= shape.length >= 4 && axis >= shape.length - 2;
+    }
+  }
+}
+
 /**
  * Whether a symbol counts independent samples: by its name, or because it is only ever the first axis, beside no other that
  * is called a batch: [seq, batch, features].
  */
 export function isBatchSymbol(model: Model, symbol: string): boolean {
   if (batchName.test(symbol)) return true;
-  return requiredInputs(model).every((input) => {
-    const shape = shapeOf(input);
-    const isFirst = shape.every((dim, axis) => axis === 0 || !hasSymbol(dim, symbol));
-    const isBeside = shape.some((dim, axis) => axis > 0 && batchName.test(String(dim)));
-    return isFirst && !(isBeside && shape.some((dim) => hasSymbol(dim, symbol)));
-  });
+  const use = symbolUses(model).get(symbol);
+  return use === undefined || (use.isFirst && !use.isBesideBatch);
 }
 
 /** Side of an image, where nothing says which: a multiple of what networks divide it by, and what they are trained on. */
@@ -33,25 +66,15 @@ const positions = 128;
  * that no input has is a count that the model finds when it runs, and taken for a sequence too, unless it is a batch by name.
  */
 export function plausibleSizes(model: Model, symbols: Iterable<string>): Map<string, number> {
-  const onInputs = new Set<string>();
-  for (const input of requiredInputs(model)) for (const dim of shapeOf(input)) collectSymbols(dim, onInputs);
+  const onInputs = symbolUses(model);
   const sizes = new Map<string, number>();
   for (const symbol of symbols) {
-    const isBatch = onInputs.has(symbol) ? isBatchSymbol(model, symbol) : /batch/i.test(symbol);
-    sizes.set(symbol, isBatch ? 1 : isPixels(model, symbol) ? pixels : positions);
+    const isBatch = onInputs.has(symbol) ? isBatchSymbol(model, symbol) : batchName.test(symbol);
+    const isPixels = onInputs.get(symbol)?.isPixels ?? false;
+    sizes.set(symbol, isBatch ? 1 : isPixels ? pixels : positions);
   }
   for (const symbol of sizes.keys()) deriveSum(symbol, sizes);
   return sizes;
-}
-
-/** Nowhere but among the last two axes of inputs of four or more: a mask's are those of a sequence elsewhere. */
-function isPixels(model: Model, symbol: string): boolean {
-  const shapes = requiredInputs(model).map(shapeOf);
-  return (
-    shapes.every((shape) =>
-      shape.every((dim, axis) => !hasSymbol(dim, symbol) || (shape.length >= 4 && axis >= shape.length - 2)),
-    ) && shapes.some((shape) => shape.some((dim) => hasSymbol(dim, symbol)))
-  );
 }
 
 /** Exporters name what belongs together: "past_sequence_length + 1" is a symbol of that name. */
@@ -69,10 +92,4 @@ export function deriveSum(name: string, sizes: Map<string, number>): void {
 
 function shapeOf({ declared }: Value): readonly Dim[] {
   return declared?.kind === "tensor" ? (declared.shape ?? []) : [];
-}
-
-function hasSymbol(dim: Dim, symbol: string): boolean {
-  const inside = new Set<string>();
-  collectSymbols(dim, inside);
-  return inside.has(symbol);
 }

@@ -3,7 +3,16 @@
 import type { BenchConfiguration, BenchReport, BenchStep } from "../gpu/bench-report.ts";
 import type { PlanReport } from "../gpu/plan-report.ts";
 import type { StepFacts } from "../gpu/protocol.ts";
-import { compact, counted, duration, percent, printable, shortened, significant } from "../ir/format.ts";
+import {
+  compact,
+  counted,
+  duration,
+  headOf,
+  percent,
+  printable,
+  shortened,
+  significant,
+} from "../ir/format.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import type { ColorLevel } from "./render.ts";
 import { alignColumns } from "./table.ts";
@@ -62,15 +71,18 @@ function configurationTable(configurations: readonly BenchConfiguration[], palet
   return table.map((line, index) => (index === 0 ? palette.bold(line) : line));
 }
 
+/** Symbols that are named before the rest is counted. */
+const maxNamedSizes = 100;
+
 function sizesText(sizes: Readonly<Record<string, number>>): string {
-  return Object.entries(sizes)
-    .map(([name, size]) => `${printable(name)}=${size}`)
-    .join(" ");
+  const { shown, more } = headOf(Object.entries(sizes), maxNamedSizes);
+  return [...shown.map(([name, size]) => `${printable(name)}=${size}`), ...more].join(" ");
 }
 
 function stepTable({ name, model, steps }: BenchConfiguration, palette: Palette): string[] {
   const total = steps.reduce((sum, { times }) => sum + times.median, 0);
-  const rows = steps.map((step, index) => [
+  const { shown, more } = headOf(steps);
+  const rows = shown.map((step, index) => [
     String(index),
     ...kernelCells(step),
     duration(step.times.median),
@@ -112,6 +124,7 @@ function stepTable({ name, model, steps }: BenchConfiguration, palette: Palette)
   return [
     palette.heading(`${name}: ${printable(model)}`),
     ...table.map((line, index) => (index === 0 ? palette.bold(line) : line)),
+    ...more,
   ];
 }
 
@@ -138,19 +151,25 @@ export function renderPlanText(plan: PlanReport, color: ColorLevel): string {
   ];
   const lines = [
     palette.heading(about.join(" ")),
-    ...plan.inputs.map((text) => `input   ${printable(text)}`),
+    ...portLines("input   ", plan.inputs),
     ...(prepare.length > 0 ? ["", palette.bold("at load"), ...plannedTable(prepare, palette)] : []),
     "",
     palette.bold("every run"),
     ...plannedTable(steps, palette),
     "",
-    ...plan.outputs.map((text) => `output  ${printable(text)}`),
+    ...portLines("output  ", plan.outputs),
   ];
   return `${lines.join("\n")}\n`;
 }
 
+function portLines(role: string, ports: readonly string[]): string[] {
+  const { shown, more } = headOf(ports);
+  return [...shown.map((text) => `${role}${printable(text)}`), ...more.map((text) => `${role}${text}`)];
+}
+
 function plannedTable(steps: readonly StepFacts[], palette: Palette): string[] {
-  const rows = steps.map((step, index) => [
+  const { shown, more } = headOf(steps);
+  const rows = shown.map((step, index) => [
     String(index),
     ...kernelCells(step),
     `${compact(step.bytes)}B`,
@@ -175,5 +194,5 @@ function plannedTable(steps: readonly StepFacts[], palette: Palette): string[] {
     [title, ...rows],
     ["right", "left", "right", "right", "right", "left", "left", "left", "left"],
   );
-  return table.map((line, index) => (index === 0 ? palette.dim(line) : line));
+  return [...table.map((line, index) => (index === 0 ? palette.dim(line) : line)), ...more];
 }

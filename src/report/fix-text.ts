@@ -1,6 +1,6 @@
 /** @file What a fix did to one model, in the terminal. */
 import type { FixOutcome } from "../fix/fix.ts";
-import { assumedText, compact, counted, duration, percent, printable } from "../ir/format.ts";
+import { assumedText, compact, counted, duration, headOf, percent, printable } from "../ir/format.ts";
 import { groupBy } from "../ir/group.ts";
 import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
@@ -59,16 +59,19 @@ function sizeText({ diff }: FixOutcome): string {
 
 function diffLines({ diff }: FixOutcome, palette: Palette): string[] {
   const signs = { added: "+", removed: "−", changed: "~" } as const;
-  const nodes = diff.nodes.map(({ name, op, kind, details }) => {
+  const { shown: changedNodes, more: moreNodes } = headOf(diff.nodes);
+  const { shown: changedTensors, more: moreTensors } = headOf(diff.tensors);
+  const nodes = changedNodes.map(({ name, op, kind, details }) => {
     const what = details.length > 0 ? `: ${details.join("; ")}` : "";
     return `  ${signs[kind]} ${printable(name)} ${palette.dim(`(${printable(op)})`)}${printable(what)}`;
   });
-  const tensors = diff.tensors.map(({ name, before, after }) => {
+  const tensors = changedTensors.map(({ name, before, after }) => {
     const sign = before === null ? "+" : after === null ? "−" : "~";
     const shapes = before !== null && after !== null ? `${before} → ${after}` : (after ?? before ?? "");
     return `  ${sign} ${printable(name)} ${shapes}`;
   });
-  return [...nodes, ...tensors];
+  const about = (lines: readonly string[], what: string) => lines.map((line) => `  ${what}: ${line}`);
+  return [...nodes, ...about(moreNodes, "nodes"), ...tensors, ...about(moreTensors, "tensors")];
 }
 
 function resultLines(

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { isBatchSymbol, plausibleSizes } from "../../src/ir/symbols.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
+import { sizeAttempts } from "../../src/verify/sizes.ts";
 
 function built(build: (graph: GraphBuilder) => void) {
   return modelFromBytes(model({ name: "symbols", opset: 17 }, build));
@@ -52,5 +53,17 @@ describe("sizes for symbols that nobody bound", () => {
   it("take a count that the model finds for a sequence", () => {
     const plain = built((graph) => graph.input("x", [1, 3]));
     expect(plausibleSizes(plain, ["unk__7"]).get("unk__7")).toBe(128);
+  });
+
+  it("take time in proportion to the inputs: what is quadratic does not end within a test's time", () => {
+    const many = 40_000;
+    const names = Array.from({ length: many }, (_, at) => `s${at}`);
+    const wide = built((graph) => {
+      for (const [at, name] of names.entries()) graph.input(`x${at}`, at % 2 === 0 ? [name, 4] : [4, name]);
+    });
+    const sizes = plausibleSizes(wide, names);
+    expect([sizes.get("s0"), sizes.get("s1")]).toEqual([1, 128]);
+    const [first] = sizeAttempts(wide, {});
+    expect([first?.[0]?.get("s0"), first?.[0]?.get("s1")]).toEqual([1, 8]);
   });
 });

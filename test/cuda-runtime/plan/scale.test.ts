@@ -90,6 +90,31 @@ describe("Planning", () => {
       if (action.kind === "launch") expect(action.launch.reads.length).toBeLessThan(20);
   });
 
+  it.each(["Sum", "Mean", "Max"])("takes one product for any number of inputs of %s", (operator) => {
+    const plan = planned((graph) => {
+      const weight = graph.weight([4, 4], { values: Array.from({ length: 16 }, (_, at) => at / 16) });
+      const product = graph.node("MatMul", [graph.input("x", [4, 4]), weight]);
+      const inputs = Array.from({ length: many }, (_, at) =>
+        at % 1000 === 0 ? graph.node("Relu", [product]) : product,
+      );
+      graph.node(operator, inputs, {}, { outputs: ["y"] });
+      graph.output("y");
+    });
+    // The product by itself, and chains of as many operations as one kernel holds.
+    expect(plan.steps.length).toBeGreaterThan(many / 200);
+    expect(plan.steps.length).toBeLessThan(many / 8);
+  });
+
+  it("matches epilogues by nodes, not by the paths through them", () => {
+    const plan = planned((graph) => {
+      const weight = graph.weight([4, 4], { values: Array.from({ length: 16 }, (_, at) => at / 16) });
+      let last = graph.node("MatMul", [graph.input("x", [4, 4]), weight]);
+      for (let at = 0; at < 60; at++) last = graph.node("Mul", [last, last]);
+      graph.output(last);
+    });
+    expect(plan.steps.length).toBeLessThan(10);
+  });
+
   it("writes each input of a Concat where it belongs", () => {
     const plan = planned((graph) => {
       const inputs = Array.from({ length: many }, (_, at) => graph.input(`x${at}`, [4]));
