@@ -33,7 +33,8 @@ export async function runBench(models: readonly string[], flags: BenchFlags): Pr
       `bench takes ${expected}${flags.compare ? " with --compare" : ""}, found ${models.length}`,
     );
   }
-  checkReportFiles([flags.output]);
+  const own = flags.config.kind === "file" ? flags.config.path : undefined;
+  checkReportFiles([flags.output], { inputs: [...models, own], models });
   return flags.plan ? await printPlans(models, flags) : await measure(models, flags);
 }
 

@@ -20,7 +20,7 @@ import type { LintFlags } from "./options.ts";
 import type { LintPlan } from "./plan.ts";
 import { ProgressLine } from "./progress.ts";
 import { complain } from "./stderr.ts";
-import { checkReportsOf } from "./write-reports.ts";
+import { checkReportsOf, filesOf } from "./write-reports.ts";
 
 const childUrl = new URL("../verify-child.js", import.meta.url);
 
@@ -42,6 +42,12 @@ export async function runFix(
   if (fix.output !== undefined && plans.length !== 1) {
     throw new InputError("usage", `--fix-output: takes one model, found ${plans.length}`);
   }
+  const models = plans.map(({ path }) => path);
+  checkReportsOf(flags, {
+    inputs: filesOf(plans),
+    destinations: fix.output === undefined ? models : [fix.output],
+    models,
+  });
   const entries: FixEntry[] = [];
   let failed = false;
   for (const plan of plans) {
@@ -56,6 +62,8 @@ export async function runFix(
       entries.push(failedEntry(plan.path, fix.output ?? plan.path, input));
     }
   }
+  // Names that a file system takes for the same, or a link to what was not there before.
+  checkReportsOf(flags, { inputs: entries.flatMap(writtenFiles) });
   const fixed = fixCode(entries, failed, fix);
   const results = entries.filter(({ error }) => error === null).map(({ destination }) => destination);
   if (fix.only || fix.dryRun || results.length === 0) {
@@ -64,6 +72,10 @@ export async function runFix(
   }
   await writeFixText("\n", flags);
   return Math.max(fixed, await lint(results, (report, shown) => writeFixReports(entries, report, shown)));
+}
+
+function writtenFiles({ destination, dataFiles }: FixEntry): string[] {
+  return [destination, ...dataFiles.map(({ path }) => path)];
 }
 
 function fixCode(entries: readonly FixEntry[], failed: boolean, { dryRun, exitNonZero }: FixFlags): number {

@@ -17,7 +17,7 @@ import type { LintOutcome, LintPlan } from "./plan.ts";
 import { lintInPool } from "./pool.ts";
 import { ProgressLine } from "./progress.ts";
 import { complain, complainOfBug } from "./stderr.ts";
-import { checkReportsOf, writeReports } from "./write-reports.ts";
+import { checkReportsOf, filesOf, writeReports } from "./write-reports.ts";
 
 /** Returns the exit code; `write` is given the report. Throws InputError where nothing can be linted as asked. */
 export async function runLint(
@@ -29,7 +29,9 @@ export async function runLint(
   checkReportsOf(flags);
   const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => format === "csv");
   const plans = await makePlans(patterns, { ...flags, table: wantsLayers });
+  checkReportsOf(flags, { inputs: filesOf(plans) });
   const outcomes = await lintAll(plans, flags, workerUrl);
+  checkReportsOf(flags, { inputs: outcomes.flatMap(({ weights }) => weights) });
   checkSizesUsed(outcomes, flags);
   for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
   const { reports, skipped } = applyPointerPolicy(outcomes, flags.lfsPointers);

@@ -44,7 +44,8 @@ export async function runValidate(model: string, flags: ValidateFlags): Promise<
     isTerminal: process.stderr.isTTY === true,
     columns: process.stderr.columns,
   });
-  checkReportFiles([flags.output]);
+  const models = [model, ...(flags.against === undefined ? [] : [flags.against])];
+  checkReportFiles([flags.output], { inputs: [...models, flags.inputs], models });
   const { timeoutSeconds, memoryBytes } = flags;
   const limits = { timeoutSeconds, memoryBytes, onProgress: (what: string) => progress.show(`${what} …`) };
   const report = await new Validation(model, flags, limits).run().finally(() => progress.erase());

@@ -4,7 +4,7 @@ import { renderVerifyText } from "../report/verify-text.ts";
 import { compareModels, type VerifyReport, writeNpz } from "../verify/index.ts";
 import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
-import { checkReportFiles, writeReportFile } from "./output.ts";
+import { checkReportFiles, type RunFiles, writeReportFile } from "./output.ts";
 import { ProgressLine } from "./progress.ts";
 import { readInputs } from "./read-inputs.ts";
 import { writeStdout } from "./stdout.ts";
@@ -12,7 +12,10 @@ import type { VerifyFlags } from "./verify-options.ts";
 
 /** Returns the exit code: 0 the same, 1 different. Throws InputError where that cannot be found out. */
 export async function runVerify(original: string, candidate: string, flags: VerifyFlags): Promise<number> {
-  checkReportFiles([flags.output, flags.saveInputs]);
+  const models = [original, candidate];
+  const files: RunFiles = { inputs: [...models, flags.inputs], models };
+  checkReportFiles([flags.output], files);
+  checkReportFiles([flags.saveInputs], { ...files, isArchive: true });
   const inputs = flags.inputs === undefined ? undefined : readInputs(flags.inputs);
   const progress = new ProgressLine({
     isTerminal: process.stderr.isTTY === true,

@@ -8,7 +8,8 @@ import type { RenderOptions } from "../report/render.ts";
 import { colorLevel } from "./color.ts";
 import { type ReportRequest, renderers } from "./formats.ts";
 import type { LintFlags } from "./options.ts";
-import { appendReportFile, checkReportFiles, writeReportFile } from "./output.ts";
+import { appendReportFile, checkReportFiles, type RunFiles, writeReportFile } from "./output.ts";
+import type { LintPlan } from "./plan.ts";
 import { writeStdout } from "./stdout.ts";
 
 /** Files first: what is on stdout then says how it went. */
@@ -84,10 +85,20 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Before any work: whether each report could go where it is to, which is none of the files that the flags name. */
-export function checkReportsOf({ reports, config, settings }: LintFlags): void {
+/** Before any work: whether each report could go where it is to, which is none of the files of the run. */
+export function checkReportsOf({ reports, config, settings }: LintFlags, files: RunFiles = {}): void {
+  const named = [config.kind === "file" ? config.path : undefined, settings.calibration];
   checkReportFiles(
     (reports ?? []).map(({ path }) => path),
-    [config.kind === "file" ? config.path : undefined, settings.calibration],
+    { ...files, inputs: [...named, ...(files.inputs ?? [])] },
   );
+}
+
+/** What the plans of a run read. */
+export function filesOf(plans: readonly LintPlan[]): string[] {
+  return plans.flatMap(({ path, settings: { configFiles, calibration } }) => [
+    path,
+    ...configFiles,
+    ...(calibration === null ? [] : [calibration]),
+  ]);
 }
