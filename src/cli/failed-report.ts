@@ -35,7 +35,7 @@ export function emptyReport(
     target: { gpu: settings.gpu, stack: settings.stack, precision: settings.precision },
     symbols: {},
     assumed: [],
-    configFiles: [],
+    configFiles: settings.configFiles,
     predicted: { microseconds: 0, low: 0, high: 0, tensorCoreShare: 0, families: {}, basis: "datasheet" },
     findings: [],
     suppressed: 0,

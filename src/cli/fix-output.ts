@@ -19,13 +19,16 @@ export async function writeFixText(text: string, flags: LintFlags): Promise<void
   else if (onStdout.every(({ format }) => format !== "json")) process.stderr.write(text);
 }
 
+export function isJson({ format }: ReportRequest): boolean {
+  return format === "json";
+}
+
 /** JSON reports hold the repairs with the lint report inside; all others are the lint report as ever. */
 export async function writeFixReports(
   entries: readonly FixEntry[],
   lint: LintReport | undefined,
   flags: LintFlags,
 ): Promise<void> {
-  const isJson = ({ format }: ReportRequest) => format === "json";
   const json = jsonText(fixReportOf(entries, lint));
   for (const { path } of (flags.reports ?? []).filter(isJson)) {
     if (path === undefined) await writeStdout(json);

@@ -23,6 +23,16 @@ export type Format = keyof typeof renderers;
 
 export const formatNames = Object.keys(renderers) as readonly Format[];
 
+/** Which of them name the configuration of a model; where no report of a run does, a line on stderr does. */
+export const namesConfiguration = {
+  text: true,
+  json: true,
+  sarif: true,
+  markdown: true,
+  github: false,
+  csv: false,
+} as const satisfies Record<Format, boolean>;
+
 export interface ReportRequest {
   readonly format: Format;
   /** Undefined is stdout. */

@@ -22,6 +22,7 @@ import { checkReportFiles, writeReportFile } from "./output.ts";
 import { planReportOf } from "./plan-report.ts";
 import { ProgressLine } from "./progress.ts";
 import { writeStdout } from "./stdout.ts";
+import { sayConfigurations } from "./write-reports.ts";
 
 /** Returns the exit code. Throws InputError. */
 export async function runBench(models: readonly string[], flags: BenchFlags): Promise<number> {
@@ -73,7 +74,9 @@ async function measure(models: readonly string[], flags: BenchFlags): Promise<nu
   const names: { name: string; model: string }[] = [];
   for (const path of models) {
     const fix = await runtimeFix(path, dims, undefined, flags.config);
-    for (const { name, precision, fix: isFixed, steps } of configurationsOf(flags)) {
+    const configurations = configurationsOf(flags);
+    if (fix !== undefined && configurations.some((each) => each.fix)) sayConfigurations([fix.plan], []);
+    for (const { name, precision, fix: isFixed, steps } of configurations) {
       const model: ModelRequest = { path, precision, fix: isFixed ? fix : undefined };
       runs.push({
         label: `${path}, ${name}`,
@@ -114,6 +117,7 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
     const guard = new Guard({ path, doing: "planning", timeoutSeconds, memoryBytes });
     const isRepaired = isFixed && guard.run(() => hasWeights(path));
     const fix = isRepaired ? await runtimeFix(path, flags.dims, gpu.id, flags.config) : undefined;
+    if (fix !== undefined) sayConfigurations([fix.plan], []);
     using prepared = guard.run(() => prepareModel({ path, precision, fix }, { isRun: false }));
     const found = planned(path, () =>
       guard.run(() =>

@@ -8,7 +8,7 @@ import { colorLevel } from "./color.ts";
 import { exitCodes } from "./exit-code.ts";
 import { proveHalf } from "./fix-half.ts";
 import type { FixFlags } from "./fix-options.ts";
-import { writeFixReports, writeFixText } from "./fix-output.ts";
+import { isJson, writeFixReports, writeFixText } from "./fix-output.ts";
 import { rangesFor } from "./fix-ranges.ts";
 import { entryOf, type FixEntry, failedEntry } from "./fix-report.ts";
 import { fixSettings, withRanges } from "./fix-settings.ts";
@@ -20,7 +20,7 @@ import type { LintFlags } from "./options.ts";
 import type { LintPlan } from "./plan.ts";
 import { ProgressLine } from "./progress.ts";
 import { complain } from "./stderr.ts";
-import { checkReportsOf, filesOf } from "./write-reports.ts";
+import { checkReportsOf, filesOf, sayConfigurations } from "./write-reports.ts";
 
 const childUrl = new URL("../verify-child.js", import.meta.url);
 
@@ -59,7 +59,7 @@ export async function runFix(
       complain(input.message);
       if (input.code === "lfs-pointer" && flags.lfsPointers !== "error") continue;
       failed = true;
-      entries.push(failedEntry(plan.path, fix.output ?? plan.path, input));
+      entries.push(failedEntry(plan, fix.output ?? plan.path, input));
     }
   }
   // Names that a file system takes for the same, or a link to what was not there before.
@@ -67,6 +67,8 @@ export async function runFix(
   const fixed = fixCode(entries, failed, fix);
   const results = entries.filter(({ error }) => error === null).map(({ destination }) => destination);
   if (fix.only || fix.dryRun || results.length === 0) {
+    // Of the formats, JSON alone tells of repairs.
+    sayConfigurations(plans, (flags.reports ?? []).filter(isJson));
     await writeFixReports(entries, undefined, flags);
     return fixed;
   }
@@ -98,7 +100,7 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promis
     complain(`${plan.path}: ${what} of the fix failed verification and ${left}. ${failureAdvice}`);
   }
   await writeFixText(renderFixText(outcome, { color, diff: fix.dryRun, ranges }), flags);
-  return entryOf(outcome, ranges);
+  return entryOf(outcome, ranges, plan.settings.configFiles);
 }
 
 async function fixOne(

@@ -17,7 +17,13 @@ import type { LintOutcome, LintPlan } from "./plan.ts";
 import { lintInPool } from "./pool.ts";
 import { ProgressLine } from "./progress.ts";
 import { complain, complainOfBug } from "./stderr.ts";
-import { checkReportsOf, filesOf, writeReports } from "./write-reports.ts";
+import {
+  checkReportsOf,
+  filesOf,
+  sayConfigurations,
+  standardRequests,
+  writeReports,
+} from "./write-reports.ts";
 
 /** Returns the exit code; `write` is given the report. Throws InputError where nothing can be linted as asked. */
 export async function runLint(
@@ -37,6 +43,7 @@ export async function runLint(
   const { reports, skipped } = applyPointerPolicy(outcomes, flags.lfsPointers);
   for (const message of skipped) complain(message);
   const report = reportOf(reports, version);
+  sayConfigurations(plans, flags.reports ?? standardRequests());
   await write(shown(report, flags), flags);
   return exitCodeOf(report, flags);
 }

@@ -4,12 +4,14 @@ import { isAbsolute, join, relative, sep } from "node:path";
 import { findGpu } from "../hardware/gpus.ts";
 import { findStack } from "../hardware/stacks.ts";
 import type { LintReport } from "../lint/result.ts";
+import { counted } from "../report/format.ts";
 import type { RenderOptions } from "../report/render.ts";
 import { colorLevel } from "./color.ts";
-import { type ReportRequest, renderers } from "./formats.ts";
+import { namesConfiguration, type ReportRequest, renderers } from "./formats.ts";
 import type { LintFlags } from "./options.ts";
 import { appendReportFile, checkReportFiles, type RunFiles, writeReportFile } from "./output.ts";
 import type { LintPlan } from "./plan.ts";
+import { complain } from "./stderr.ts";
 import { writeStdout } from "./stdout.ts";
 
 /** Files first: what is on stdout then says how it went. */
@@ -29,7 +31,7 @@ export async function writeReports(report: LintReport, flags: LintFlags): Promis
 }
 
 /** In a GitHub workflow annotations come with the text, unless `-f` says what is wanted. */
-function standardRequests(): ReportRequest[] {
+export function standardRequests(): ReportRequest[] {
   const text: ReportRequest = { format: "text", path: undefined };
   return inGithubActions() ? [text, { format: "github", path: undefined }] : [text];
 }
@@ -92,6 +94,25 @@ export function checkReportsOf({ reports, config, settings }: LintFlags, files: 
     (reports ?? []).map(({ path }) => path),
     { ...files, inputs: [...named, ...(files.inputs ?? [])] },
   );
+}
+
+/** Says what configured the models of a run, where none of its reports does. */
+export function sayConfigurations(
+  plans: readonly Pick<LintPlan, "path" | "settings">[],
+  reports: readonly Pick<ReportRequest, "format">[],
+): void {
+  if (reports.some(({ format }) => namesConfiguration[format])) return;
+  const byFiles = new Map<string, string[]>();
+  for (const { path, settings } of plans) {
+    const files = settings.configFiles.join(", ");
+    const before = byFiles.get(files);
+    if (before === undefined) byFiles.set(files, [path]);
+    else before.push(path);
+  }
+  for (const [files, [first, ...more]] of byFiles) {
+    const others = more.length === 0 ? "" : ` and ${counted(more.length, "more model")}`;
+    if (files !== "") complain(`${first}${others}: configured by ${files}`);
+  }
 }
 
 /** What the plans of a run read. */
