@@ -3,6 +3,8 @@
 import { PlanError } from "../../cuda-runtime/ir/step.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
+import { inferFacts } from "../facts/infer.ts";
+import { invalidNode } from "../facts/invalid-node.ts";
 import { findGpu, gpus } from "../hardware/gpus.ts";
 import { machineOf } from "../hardware/machine.ts";
 import { InputError } from "../ir/errors.ts";
@@ -115,7 +117,7 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
     const isFixed = flags.fix && !flags.compare && precision !== "fp32" && precision !== "model";
     const { timeoutSeconds, memoryBytes } = flags;
     const guard = new Guard({ path, doing: "planning", timeoutSeconds, memoryBytes });
-    const isRepaired = isFixed && guard.run(() => hasWeights(path));
+    const isRepaired = guard.run(() => hasWeights(path, flags)) && isFixed;
     const fix = isRepaired ? await runtimeFix(path, flags.dims, gpu.id, flags.config) : undefined;
     if (fix !== undefined) sayConfigurations([fix.plan], []);
     using prepared = guard.run(() => prepareModel({ path, precision, fix }, { isRun: false }));
@@ -135,9 +137,14 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
   return exitCodes.clean;
 }
 
-/** Without them a plan can be made, but nothing repaired. */
-function hasWeights(path: string): boolean {
+/**
+ * Without them a plan can be made, but nothing repaired. Throws InputError of a model that linting calls broken, be it in a part
+ * that a plan leaves out.
+ */
+function hasWeights(path: string, { dims }: BenchFlags): boolean {
   using model = openModel(path);
+  const broken = invalidNode(inferFacts(model, { dims: new Map(Object.entries(dims)) }));
+  if (broken !== null) throw new InputError(broken.code, broken.message);
   return missingWeights(model) === undefined;
 }
 
