@@ -1,4 +1,5 @@
 /** @file `tc-lint --fix` and `--diff`: one model after the other, each repaired, verified and put in place on its own. */
+import { basename, join } from "node:path";
 import { type FixOutcome, fixModel, type Proof, type Verify, type Within } from "../fix/fix.ts";
 import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
@@ -15,6 +16,7 @@ import { fixSettings, withRanges } from "./fix-settings.ts";
 import { failureAdvice, renderFixText } from "./fix-text.ts";
 import { promisedProof, proveSame } from "./fix-verify.ts";
 import { Guard, type Limits } from "./guard.ts";
+import { statOf } from "./look.ts";
 import { makePlans } from "./make-plans.ts";
 import type { LintFlags } from "./options.ts";
 import type { LintPlan } from "./plan.ts";
@@ -42,6 +44,7 @@ export async function runFix(
   if (fix.output !== undefined && plans.length !== 1) {
     throw new InputError("usage", `--fix-output: takes one model, found ${plans.length}`);
   }
+  checkOutput(fix.output, plans[0]);
   const models = plans.map(({ path }) => path);
   checkReportsOf(flags, {
     inputs: filesOf(plans),
@@ -74,6 +77,18 @@ export async function runFix(
   }
   await writeFixText("\n", flags);
   return Math.max(fixed, await lint(results, (report, shown) => writeFixReports(entries, report, shown)));
+}
+
+/** Throws InputError. */
+function checkOutput(output: string | undefined, plan: LintPlan | undefined): void {
+  if (output === undefined) return;
+  const there = statOf(output);
+  if (typeof there === "string" || !there.isDirectory()) return;
+  const example = join(output, basename(plan?.path ?? "model.onnx"));
+  throw new InputError(
+    "bad-destination",
+    `--fix-output: "${output}" is a folder, expected a file such as ${example}`,
+  );
 }
 
 function writtenFiles({ destination, dataFiles }: FixEntry): string[] {

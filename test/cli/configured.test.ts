@@ -72,7 +72,7 @@ describe("configuration", () => {
     bench.folder.write("tc-lint.config.json", '{"rules": {"TC102": "of"}}');
     const { exitCode, stderr } = await bench.tcLint(["a.onnx"]);
     expect(exitCode).toBe(2);
-    expect(stderr).toContain(`tc-lint.config.json: rules.TC102: found 'of', expected one of`);
+    expect(stderr).toContain(`tc-lint.config.json: rules.TC102: found "of", expected one of`);
   });
 
   test.each([
@@ -100,6 +100,16 @@ describe("configuration", () => {
       expect(run.stderr).toMatch(
         /^tc-lint: \w+\.onnx( and 1 more model)?: configured by tc-lint\.config\.json$/m,
       );
+  });
+
+  test("an error in a file that others extend names them all, in the file's own quotes", async () => {
+    bench.folder.write("tc-lint.config.json", '{"extends": "./middle.json"}');
+    bench.folder.write("middle.json", '{"extends": "./base.json"}');
+    bench.folder.write("base.json", '{"gpu": ["t4"]}');
+    const { exitCode, stderr } = await bench.tcLint(["a.onnx"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/^tc-lint: base\.json: gpu: found \["t4"\], expected one of "t4", /);
+    expect(stderr).toMatch(/\(extended by middle\.json, which is extended by tc-lint\.config\.json\)\n$/);
   });
 
   test("--print-config and print-config show what was decided", async () => {
