@@ -34,7 +34,7 @@ const layers = {
   },
   limits: { imports: ["ir"], why: "Time and memory of any work, whatever it does." },
   files: {
-    imports: ["settings", "cost", "verify", "onnx", "wire", "ir"],
+    imports: ["settings", "limits", "cost", "verify", "onnx", "wire", "ir"],
     why: "Files that a user names or that lie about a model; what is done with them is not its concern.",
   },
   fix: {

@@ -7,12 +7,16 @@ import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 export function failureOf(plan: LintPlan, error: unknown): LintOutcome {
   const input = inputErrorOf(error);
   if (input !== undefined) {
-    return { report: emptyReport(plan, { code: input.code, message: input.message }), bound: [] };
+    return {
+      report: emptyReport(plan, { code: input.code, message: input.message }),
+      bound: [],
+      weights: [],
+    };
   }
   const [reason, bug] =
     error instanceof Error ? [error.message, error.stack ?? error.message] : [String(error), String(error)];
   const message = `${plan.path}: ${reason.startsWith("tc-lint bug") ? reason : `tc-lint bug: ${reason}`}`;
-  return { report: emptyReport(plan, { code: "internal-error", message }), bound: [], bug };
+  return { report: emptyReport(plan, { code: "internal-error", message }), bound: [], weights: [], bug };
 }
 
 /** Figures are zero: nothing is known of the model. */
@@ -31,7 +35,7 @@ export function emptyReport(
     target: { gpu: settings.gpu, stack: settings.stack, precision: settings.precision },
     symbols: {},
     assumed: [],
-    configFiles: [],
+    configFiles: settings.configFiles,
     predicted: { microseconds: 0, low: 0, high: 0, tensorCoreShare: 0, families: {}, basis: "datasheet" },
     findings: [],
     suppressed: 0,

@@ -6,6 +6,7 @@ import type { InputError } from "../ir/errors.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
 import type { LintReport } from "../lint/result.ts";
 import type { PassName, PassNote } from "../passes/pass.ts";
+import type { LintPlan } from "../settings/lint-plan.ts";
 import { version } from "../version.ts";
 
 export interface FixReport {
@@ -36,6 +37,8 @@ export interface FixEntry {
   readonly bytes: number | null;
   /** External data written beside it. */
   readonly dataFiles: FixOutcome["dataFiles"];
+  /** The most general first. */
+  readonly configFiles: readonly string[];
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
@@ -54,7 +57,11 @@ export function fixReportOf(fixes: readonly FixEntry[], lint: LintReport | undef
   return { version: 1, tool: { name: "tc-lint", version }, fixes, lint: lint ?? null };
 }
 
-export function entryOf(outcome: FixOutcome, ranges: string | undefined): FixEntry {
+export function entryOf(
+  outcome: FixOutcome,
+  ranges: string | undefined,
+  configFiles: readonly string[],
+): FixEntry {
   const { path, destination, changed, written, proof, microseconds, assumed, notes, diff, bytes, dataFiles } =
     outcome;
   return {
@@ -78,11 +85,16 @@ export function entryOf(outcome: FixOutcome, ranges: string | undefined): FixEnt
     diff,
     bytes,
     dataFiles,
+    configFiles,
     error: null,
   };
 }
 
-export function failedEntry(path: string, destination: string, { code, message }: InputError): FixEntry {
+export function failedEntry(
+  { path, settings: { configFiles } }: LintPlan,
+  destination: string,
+  { code, message }: InputError,
+): FixEntry {
   return {
     path,
     destination,
@@ -96,6 +108,7 @@ export function failedEntry(path: string, destination: string, { code, message }
     diff: null,
     bytes: null,
     dataFiles: [],
+    configFiles,
     error: { code, message },
   };
 }

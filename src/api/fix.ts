@@ -57,5 +57,5 @@ export async function fix(path: string, options: FixOptions = {}): Promise<FixEn
     { ...choice, output, dryRun, verify, samples: given },
     { guard, memoryBytes, onProgress },
   );
-  return entryOf(outcome, ranges);
+  return entryOf(outcome, ranges, plan.settings.configFiles);
 }

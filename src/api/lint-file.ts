@@ -5,6 +5,7 @@ import { InputError } from "../ir/errors.ts";
 import { lintModel } from "../lint/run.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { openModel } from "../onnx/open.ts";
+import { presentWeights, weightFiles } from "../onnx/weights.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { lintSettings } from "../settings/lint-settings.ts";
 import { failureOf } from "./failed-report.ts";
@@ -20,12 +21,13 @@ export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): Lin
     refuse(plan);
     onPhase?.("reading");
     using model = openModel(plan.path);
-    const notices = [...model.notices, ...missingWeights(model)];
+    const files = weightFiles(model);
+    const notices = [...model.notices, ...missingWeights(model, files)];
     const calibration = readCalibration(plan.settings.calibration);
     const settings = lintSettings(model, { ...plan, rules, calibration, notices });
     const bound = [...(settings.shapes?.keys() ?? []), ...(settings.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
-    return { report: lintModel(model, settings), bound };
+    return { report: lintModel(model, settings), bound, weights: presentWeights(model, files) };
   } catch (error) {
     return failureOf(plan, error);
   }

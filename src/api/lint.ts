@@ -42,7 +42,8 @@ export interface LintOptions extends ModelOptions {
  * Lints a model: a path, the bytes of a file, or an onnx-proto ModelProto. Configuration files are not looked for.
  *
  * Throws InputError where the input cannot be read or an option is wrong. A model that contradicts itself has its
- * report's `error` set.
+ * report's `error` set. The work is synchronous, and has none of the command line's limits of time and memory: call it in a worker
+ * thread, with `resourceLimits` and a deadline, for models that may be anybody's.
  */
 export async function lint(
   input: string | Uint8Array | ModelProto,

@@ -2,6 +2,8 @@
 import { PlanError } from "../../cuda-runtime/ir/step.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
+import { inferFacts } from "../facts/infer.ts";
+import { invalidNode } from "../facts/invalid-node.ts";
 import { type BenchReport, benchReport } from "../gpu/bench-report.ts";
 import { planSizes } from "../gpu/plan.ts";
 import { type PlanReport, planReportOf } from "../gpu/plan-report.ts";
@@ -13,6 +15,7 @@ import { machineOf } from "../hardware/machine.ts";
 import { InputError } from "../ir/errors.ts";
 import { Guard } from "../limits/guard.ts";
 import { openModel } from "../onnx/open.ts";
+import type { LintPlan } from "../settings/lint-plan.ts";
 import { safeFixSettings } from "./fix-settings.ts";
 import type { ConfigChoice } from "./make-plans.ts";
 import { runtimeFix } from "./runtime-fix.ts";
@@ -35,6 +38,13 @@ export interface BenchRequest extends RunChoice {
   readonly device: number;
   readonly repeats: number | undefined;
   readonly warmup: number | undefined;
+}
+
+/** Whom a run tells what is worth knowing. */
+export interface RunListener {
+  readonly onNotice: (message: string) => void;
+  /** Told the settings that a repair is priced by. */
+  readonly onConfiguration?: (plan: LintPlan) => void;
 }
 
 interface Configuration {
@@ -73,14 +83,16 @@ function configurationsOf(request: BenchRequest): readonly Configuration[] {
 export async function benchModels(
   models: readonly string[],
   request: BenchRequest,
-  limits: GpuLimits & { readonly onNotice: (message: string) => void },
+  limits: GpuLimits & RunListener,
 ): Promise<BenchReport> {
   const { device, dims, warmup, repeats, config } = request;
   const runs: ModelRun[] = [];
   const names: { name: string; model: string }[] = [];
   for (const path of models) {
     const plan = await runtimeFix(path, { dims, gpu: undefined, config, onNotice: limits.onNotice });
-    for (const { name, precision, fix, steps } of configurationsOf(request)) {
+    const configurations = configurationsOf(request);
+    if (plan !== undefined && configurations.some(({ fix }) => fix)) limits.onConfiguration?.(plan);
+    for (const { name, precision, fix, steps } of configurations) {
       runs.push({
         label: `${path}, ${name}`,
         model: { path, precision, fix: fix ? plan : undefined },
@@ -95,10 +107,9 @@ export async function benchModels(
   return benchReport(result, names);
 }
 
-export interface PlanLimitsOfUser {
+export interface PlanLimitsOfUser extends RunListener {
   readonly timeoutSeconds: number | undefined;
   readonly memoryBytes: number | undefined;
-  readonly onNotice: (message: string) => void;
 }
 
 /** What the runtime would launch for a model on this GPU, and what each launch is predicted to take. Throws InputError. */
@@ -106,13 +117,14 @@ export async function planFile(
   path: string,
   gpu: Gpu,
   { precision = "fp16", fix, dims, config, compare = false }: RunChoice & { readonly compare?: boolean },
-  { timeoutSeconds, memoryBytes, onNotice }: PlanLimitsOfUser,
+  { timeoutSeconds, memoryBytes, onNotice, onConfiguration }: PlanLimitsOfUser,
 ): Promise<PlanReport> {
   const target = machineOf(gpu);
   const manifest = new KernelManifest(new URL(kernelsUrl), target.computeCapability);
   const guard = new Guard({ path, doing: "planning", timeoutSeconds, memoryBytes });
-  const isRepaired = isFixed({ fix, compare }, precision) && guard.run(() => hasWeights(path));
+  const isRepaired = guard.run(() => hasWeights(path, dims)) && isFixed({ fix, compare }, precision);
   const plan = isRepaired ? await runtimeFix(path, { dims, gpu: gpu.id, config, onNotice }) : undefined;
+  if (plan !== undefined) onConfiguration?.(plan);
   using prepared = guard.run(() =>
     prepareModel({ path, precision, fix: plan }, { fixSettingsOf: safeFixSettings, isRun: false }),
   );
@@ -125,9 +137,14 @@ export async function planFile(
   return planReportOf(found, { model: path, gpu: gpu.id, precision: stated, target, manifest });
 }
 
-/** Without them a plan can be made, but nothing repaired. */
-function hasWeights(path: string): boolean {
+/**
+ * Without them a plan can be made, but nothing repaired. Throws InputError of a model that linting calls broken, be it in a part
+ * that a plan leaves out.
+ */
+function hasWeights(path: string, dims: RunChoice["dims"]): boolean {
   using model = openModel(path);
+  const broken = invalidNode(inferFacts(model, { dims: new Map(Object.entries(dims)) }));
+  if (broken !== null) throw new InputError(broken.code, broken.message);
   return missingWeights(model) === undefined;
 }
 

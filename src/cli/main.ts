@@ -39,6 +39,7 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     exitCode = code;
   };
   try {
+    checkPaths(args);
     const parser = baseParser(args);
     addLint(parser, workerUrl, done);
     addExplain(parser, done);
@@ -60,6 +61,38 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     return reportFailure(error);
   }
   return exitCode;
+}
+
+const pathFlags: ReadonlySet<string> = new Set([
+  ...["--config", "--calibration", "--samples", "--fix-output", "--output", "-o"],
+  ...["--inputs", "--save-inputs", "--against"],
+]);
+
+/** What yargs passes over, or hands on without a name: an argument that is empty, and a lone hyphen. */
+function checkPaths(args: readonly string[]): void {
+  for (const [index, arg] of args.entries()) {
+    const [flag, value] =
+      arg.startsWith("-") && arg.endsWith("=") ? [arg.slice(0, -1), ""] : [args[index - 1], arg];
+    if (value === "-") {
+      const what = "models are read from files, and reports go to stdout where no file is named";
+      throw new InputError("usage", `found "-", expected a path: ${what}`);
+    }
+    if (value !== "") continue;
+    if (flag !== undefined && pathFlags.has(flag))
+      throw new InputError("usage", `${flag}: found "", expected a path`);
+    if (flag === undefined || !takesValue(flag))
+      throw new InputError("usage", 'found "" among the arguments, expected the path of a model');
+  }
+}
+
+const options = { ...lintOptions, ...fixOptions, ...verifyOptions, ...benchOptions, ...validateOptions };
+
+function takesValue(flag: string): boolean {
+  const name = flag.replace(/^--?/, "");
+  const isNamed = (key: string, option: object) =>
+    key === name || ("alias" in option && option.alias === name);
+  const found = Object.entries(options).find(([key, option]) => flag !== name && isNamed(key, option));
+  return found !== undefined && found[1].type === "string";
 }
 
 function baseParser(args: readonly string[]): Argv {
@@ -95,18 +128,12 @@ function baseParser(args: readonly string[]): Argv {
 function flagHint(message: string): string {
   const [, unknown] = /^Unknown arguments?: ([^,]+)/.exec(message) ?? [];
   const nearest =
-    unknown === undefined
+    unknown === undefined || unknown.length === 1
       ? undefined
       : closest(
           unknown,
           // One that another command has is no misspelling.
-          Object.keys({
-            ...lintOptions,
-            ...fixOptions,
-            ...verifyOptions,
-            ...benchOptions,
-            ...validateOptions,
-          }).filter((name) => name !== unknown),
+          Object.keys(options).filter((name) => name !== unknown),
         );
   return nearest === undefined ? "" : `; did you mean --${nearest}?`;
 }

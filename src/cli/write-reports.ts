@@ -2,15 +2,25 @@
 import { statSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { type FixEntry, fixReportOf } from "../api/fix-report.ts";
-import { appendReportFile, checkReportFiles, writeReportFile } from "../files/report-file.ts";
+import { appendReportFile, checkReportFiles, type RunFiles, writeReportFile } from "../files/report-file.ts";
 import { findGpu } from "../hardware/gpus.ts";
 import { findStack } from "../hardware/stacks.ts";
+import { counted } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
 import { jsonText } from "../report/json-text.ts";
-import { lintFormats, proseFormats, type RunFormat, type RunReports, renderRun } from "../report/registry.ts";
+import {
+  lintFormats,
+  namesConfiguration,
+  proseFormats,
+  type RunFormat,
+  type RunReports,
+  renderRun,
+} from "../report/registry.ts";
 import type { RenderOptions } from "../report/render.ts";
+import type { LintPlan } from "../settings/lint-plan.ts";
 import type { ReportRequest } from "./formats.ts";
 import type { LintFlags } from "./options.ts";
+import { complain } from "./stderr.ts";
 import { writeStdout } from "./stdout.ts";
 import { reportColor } from "./terminal.ts";
 
@@ -31,7 +41,7 @@ export async function writeReports(report: LintReport, flags: LintFlags): Promis
 }
 
 /** In a GitHub workflow annotations come with the text, unless `-f` says what is wanted. */
-function standardRequests(): ReportRequest[] {
+export function standardRequests(): ReportRequest[] {
   const text: ReportRequest = { format: "text", path: undefined };
   return inGithubActions() ? [text, { format: "github", path: undefined }] : [text];
 }
@@ -87,11 +97,12 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Before any work: whether each report could go where it is to, which is none of the files that the flags name. */
-export function checkReportsOf({ reports, config, settings }: LintFlags): void {
+/** Before any work: whether each report could go where it is to, which is none of the files of the run. */
+export function checkReportsOf({ reports, config, settings }: LintFlags, files: RunFiles = {}): void {
+  const named = [config.kind === "file" ? config.path : undefined, settings.calibration];
   checkReportFiles(
     (reports ?? []).map(({ path }) => path),
-    [config.kind === "file" ? config.path : undefined, settings.calibration],
+    { ...files, inputs: [...named, ...(files.inputs ?? [])] },
   );
 }
 
@@ -102,13 +113,16 @@ export async function writeFixText(text: string, flags: LintFlags): Promise<void
   else if (onStdout.every(({ format }) => format !== "json")) process.stderr.write(text);
 }
 
+export function isJson({ format }: Pick<ReportRequest, "format">): boolean {
+  return format === "json";
+}
+
 /** JSON reports hold the repairs with the lint report inside; all others are the lint report as ever. */
 export async function writeFixReports(
   entries: readonly FixEntry[],
   lint: LintReport | undefined,
   flags: LintFlags,
 ): Promise<void> {
-  const isJson = ({ format }: ReportRequest) => format === "json";
   const json = jsonText(fixReportOf(entries, lint));
   for (const { path } of (flags.reports ?? []).filter(isJson)) {
     if (path === undefined) await writeStdout(json);
@@ -135,4 +149,32 @@ export async function writeRun<Kind extends keyof RunReports>(
   const text = renderRun(kind, report, format, reportColor(color, output === undefined));
   if (output === undefined) await writeStdout(text);
   else writeReportFile(output, text);
+}
+
+/** Says what configured the models of a run, where none of its reports does. */
+export function sayConfigurations(
+  plans: readonly Pick<LintPlan, "path" | "settings">[],
+  reports: readonly Pick<ReportRequest, "format">[],
+): void {
+  if (reports.some(({ format }) => namesConfiguration[format])) return;
+  const byFiles = new Map<string, string[]>();
+  for (const { path, settings } of plans) {
+    const files = settings.configFiles.join(", ");
+    const before = byFiles.get(files);
+    if (before === undefined) byFiles.set(files, [path]);
+    else before.push(path);
+  }
+  for (const [files, [first, ...more]] of byFiles) {
+    const others = more.length === 0 ? "" : ` and ${counted(more.length, "more model")}`;
+    if (files !== "") complain(`${first}${others}: configured by ${files}`);
+  }
+}
+
+/** What the plans of a run read. */
+export function filesOf(plans: readonly LintPlan[]): string[] {
+  return plans.flatMap(({ path, settings: { configFiles, calibration } }) => [
+    path,
+    ...configFiles,
+    ...(calibration === null ? [] : [calibration]),
+  ]);
 }

@@ -96,8 +96,10 @@ export class ConfigFinder {
   #isPassedOver(file: string): boolean {
     if (file.endsWith(dataName)) return false;
     const why =
-      this.#project.folders.size > 0 ? "beside a model" : "outside of a project (package.json or .git)";
-    this.#say(`${toDisplayPath(file)}: not run: it is code ${why}; name it with --config to run it`);
+      this.#project.folders.size > 0
+        ? "it is code beside a model"
+        : "it is code, and the working directory is in no project (package.json or .git)";
+    this.#say(`${toDisplayPath(file)}: not run: ${why}; name it with --config to run it`);
     return true;
   }
 

@@ -61,7 +61,9 @@ export class ConfigLoader {
       throw new InputError("bad-config", `${circle}: the configurations extend each other in a circle`);
     }
     checkReach(file, file, trust, "it is a link that");
-    const config = await readConfig(file, trust, this.#schema);
+    const config = await readConfig(file, trust, this.#schema).catch((error: unknown) => {
+      throw extendedError(error, extendedBy);
+    });
     const { calibration } = config;
     if (calibration !== undefined)
       checkReach(resolve(dirname(file), calibration), file, trust, "calibration");
@@ -72,6 +74,14 @@ export class ConfigLoader {
     }
     return [...layers, { file, config }];
   }
+}
+
+/** A file that nobody looked for: whoever extends it is named too. */
+function extendedError(error: unknown, extendedBy: readonly string[]): unknown {
+  const last = extendedBy.at(-1);
+  if (last === undefined || !(error instanceof InputError)) return error;
+  const chain = extendedBy.toReversed().map(toDisplayPath).join(", which is extended by ");
+  return new InputError(error.code, `${error.message} (extended by ${chain})`, { cause: error });
 }
 
 /** `./base.json` beside the file, or a package that the file's folder can import. */

@@ -70,7 +70,12 @@ export type AttributeValue =
   /** In a function body: the value of the caller's attribute of this name. */
   | { readonly type: "reference"; readonly to: string }
   /** Tensors, sparse tensors, types, and kinds newer than this reader. */
-  | { readonly type: "other"; readonly code: number };
+  | {
+      readonly type: "other";
+      readonly code: number;
+      /** Of a string that is too long to be read. */
+      readonly bytes?: number;
+    };
 
 export interface Value {
   /** Dense over the whole model: use it to index arrays. */

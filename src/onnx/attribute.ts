@@ -11,6 +11,8 @@ export interface AttributeDraft {
   reference: string;
   number: number;
   text?: string | undefined;
+  /** Of a text that is left unread. */
+  unreadBytes?: number | undefined;
   tensor?: TensorRef;
   graph?: Graph;
   floats?: number[];
@@ -21,9 +23,11 @@ export interface AttributeDraft {
   seen: number;
 }
 
+/** A longer one is no text that an operator asks for. */
+export const maxTextBytes = 1 << 16;
+
 /** String attributes are bytes by the schema (a serialized engine may sit in one): long or non-text ones stay unread. */
 export function lenientText(cursor: Cursor): string | undefined {
-  const maxTextBytes = 1 << 16;
   return cursor.length > maxTextBytes ? undefined : cursor.textOrUndefined();
 }
 
@@ -50,7 +54,7 @@ export function attributeValue(draft: AttributeDraft): AttributeValue {
       return { type: "int", value: draft.number };
     case attributeFields.s:
       return draft.text === undefined && draft.seen !== 0
-        ? other
+        ? { ...other, ...(draft.unreadBytes === undefined ? {} : { bytes: draft.unreadBytes }) }
         : { type: "string", value: draft.text ?? "" };
     case attributeFields.t:
       return draft.tensor === undefined ? other : { type: "tensor", tensor: draft.tensor };

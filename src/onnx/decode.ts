@@ -1,7 +1,7 @@
 /** @file GraphProto, NodeProto and AttributeProto to drafts, one pass over their bytes. */
 import type { Attribute } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
-import { type AttributeDraft, attributeValue, lenientText } from "./attribute.ts";
+import { type AttributeDraft, attributeValue, lenientText, maxTextBytes } from "./attribute.ts";
 import { exactly, intern } from "./compact.ts";
 import { DraftGraph, DraftNode, type NamedType } from "./draft.ts";
 import { annotationFields, attributeFields, graphFields, nodeFields } from "./fields.ts";
@@ -197,6 +197,7 @@ function decodeAttributeField(
       draft.number = cursor.integer();
       break;
     case attributeFields.s:
+      draft.unreadBytes = cursor.length > maxTextBytes ? cursor.length : undefined;
       draft.text = lenientText(cursor);
       break;
     case attributeFields.t:

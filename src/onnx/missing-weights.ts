@@ -4,10 +4,8 @@ import type { Notice } from "./open.ts";
 import { weightFiles } from "./weights.ts";
 
 /** At most one notice. Throws InputError where a file that is there cannot be right. */
-export function missingWeights(model: Model): Notice[] {
-  const names = weightFiles(model)
-    .filter(({ present }) => !present)
-    .map(({ location }) => location);
+export function missingWeights(model: Model, files = weightFiles(model)): Notice[] {
+  const names = files.filter(({ present }) => !present).map(({ location }) => location);
   if (names.length === 0) return [];
   const listed = names.slice(0, 3).join(", ");
   const more = names.length > 3 ? ` and ${names.length - 3} more` : "";

@@ -37,6 +37,13 @@ export function isDataName(modelName: string, name: string): boolean {
   return hash !== undefined && dataName(modelName, hash) === name;
 }
 
+/** Whether writing a model makes a file of that name beside it, for good or for a while: itself, its data, a lock, a temporary file. */
+export function isWrittenName(modelName: string, name: string): boolean {
+  const passing =
+    name === neighbourName(modelName, ".lock") || name.startsWith(neighbourName(modelName, "-"));
+  return name === modelName || isDataName(modelName, name) || passing;
+}
+
 /** None where nobody may list them: nothing can be cleared up there. */
 function namesIn(folder: string): readonly string[] {
   try {

@@ -170,13 +170,18 @@ function finish(cursor: Cursor, draft: Draft, span: Span): TensorRef {
 
 type Fail = (code: string, what: string) => Error;
 
+/** A dim beyond 2^53 has lost digits. */
+function nearly(dim: number): string {
+  return Number.isSafeInteger(dim) ? String(dim) : `about ${dim.toExponential(3)}`;
+}
+
 function countElements(dims: readonly number[], fail: Fail): number {
   let elements = 1;
   for (const dim of dims) {
     if (dim < 0) throw fail("negative-dim", `dims [${dims.join(",")}] hold a negative size`);
     elements *= dim;
     if (!Number.isSafeInteger(dim) || !Number.isSafeInteger(elements)) {
-      throw fail("dim-overflow", `dims [${dims.join(",")}] overflow`);
+      throw fail("dim-overflow", `dims [${dims.map(nearly).join(",")}] overflow`);
     }
   }
   return elements;

@@ -109,7 +109,7 @@ function decodeDim(cursor: Cursor, { name, anonymous }: Owner, axis: number): Di
     if (cursor.field === dimFields.value) {
       const value = cursor.integer();
       if (!Number.isSafeInteger(value))
-        throw cursor.error("bad-dim", `axis ${axis} of "${name}" has size ${value}`);
+        throw cursor.error("bad-dim", `axis ${axis} of "${name}" has size ${cursor.exactInteger()}`);
       // -1 is how some exporters spell "unknown" in a declaration.
       if (value >= 0) dim = value;
     } else if (cursor.field === dimFields.parameter) {

@@ -1,4 +1,5 @@
 /** @file Which external data files a model names, whether they are there, and whether they are large enough. */
+import { dirname, join } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import type { Graph, Model, TensorRef } from "../ir/model.ts";
 import { WireError } from "../wire/error.ts";
@@ -36,6 +37,11 @@ export function weightFiles(model: Model): readonly WeightFile[] {
     }
     return { location, present: found !== undefined, neededBytes: bytes };
   });
+}
+
+/** Paths of the files that are there. */
+export function presentWeights(model: Model, files = weightFiles(model)): string[] {
+  return files.filter(({ present }) => present).map(({ location }) => join(dirname(model.path), location));
 }
 
 function resolve(model: Model, location: string): { bytes: number } | undefined {

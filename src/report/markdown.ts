@@ -138,7 +138,7 @@ function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
 }
 
 function notes(model: ModelReport): string[] {
-  const { belowThreshold, suppressed, assumed, notices, skipped } = model;
+  const { belowThreshold, suppressed, assumed, configFiles, notices, skipped } = model;
   const lines: string[] = [];
   if (belowThreshold.count > 0) {
     const saving = duration(belowThreshold.microseconds);
@@ -146,6 +146,7 @@ function notes(model: ModelReport): string[] {
   }
   if (suppressed > 0) lines.push(`${counted(suppressed, "finding")} suppressed`);
   if (assumed.length > 0) lines.push(escaped(assumedText(assumed, model.symbols)));
+  if (configFiles.length > 0) lines.push(`configured by ${configFiles.map(code).join(", ")}`);
   for (const { message } of notices) lines.push(escaped(message));
   if (skipped.length > 0) {
     const names = skipped.slice(0, 5).map(({ node, reason }) => `${code(node)} (${escaped(reason)})`);

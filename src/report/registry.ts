@@ -29,6 +29,16 @@ export type LintFormat = keyof typeof lintFormats;
 
 export const lintFormatNames = Object.keys(lintFormats) as readonly LintFormat[];
 
+/** Which of them name the configuration of a model; where no report of a run does, a line on stderr does. */
+export const namesConfiguration = {
+  text: true,
+  json: true,
+  sarif: true,
+  markdown: true,
+  github: false,
+  csv: false,
+} as const satisfies Record<LintFormat, boolean>;
+
 /** Formats that people read: other text may stand above them. */
 export const proseFormats: ReadonlySet<LintFormat> = new Set(["text", "github", "markdown"]);
 

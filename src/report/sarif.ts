@@ -156,9 +156,11 @@ function invocationOf(report: LintReport, leftOut: number) {
             message: { text: `${counted(leftOut, "result")} left out: GitHub takes ${maxResults} a run` },
           },
         ];
+  const configFiles = [...new Set(report.models.flatMap((model) => model.configFiles))];
   return {
     executionSuccessful: failures.length === 0,
     toolExecutionNotifications: [...failures, ...notices, ...truncated],
+    ...(configFiles.length === 0 ? {} : { properties: { configFiles } }),
   };
 }
 

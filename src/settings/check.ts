@@ -114,6 +114,14 @@ function listOf(names: readonly string[]): string {
 }
 
 function show(value: unknown): string {
-  const text = inspect(value, { depth: 1, breakLength: Number.POSITIVE_INFINITY });
+  const text = shown(value);
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+}
+
+/** As the file says it, where that is JSON. */
+function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (Array.isArray(value) && value.every((entry) => typeof entry !== "object"))
+    return `[${value.map(shown).join(", ")}]`;
+  return inspect(value, { depth: 1, breakLength: Number.POSITIVE_INFINITY });
 }

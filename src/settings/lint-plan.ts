@@ -18,6 +18,8 @@ export interface LintOutcome {
   readonly report: ModelReport;
   /** Inputs and dimensions of the plan that this model has. */
   readonly bound: readonly string[];
+  /** Files beside the model that hold its weights. */
+  readonly weights: readonly string[];
   /** A bug in tc-lint, with its stack; the report's `error` names it. */
   readonly bug?: string;
 }

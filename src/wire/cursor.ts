@@ -96,6 +96,12 @@ export class Cursor {
     return signed64(this.#low, this.#high);
   }
 
+  /** The same, exact. */
+  exactInteger(): bigint {
+    this.expect(wireTypes.varint);
+    return BigInt.asIntN(64, (BigInt(this.#high >>> 0) << 32n) | BigInt(this.#low >>> 0));
+  }
+
   /** An enumeration or int32. */
   int32(): number {
     this.expect(wireTypes.varint);

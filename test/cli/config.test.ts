@@ -61,14 +61,14 @@ describe("the check of a configuration", () => {
     [
       "an unknown severity",
       { rules: { TC101: "errors" } },
-      /rules\.TC101: found 'errors', expected one of .*did you mean "error"/,
+      /rules\.TC101: found "errors", expected one of .*did you mean "error"/,
     ],
-    ["an unknown GPU", { gpu: "h20" }, /gpu: found 'h20', expected one of .*"h200"/],
-    ["a share that is none", { minSaving: "many" }, /minSaving: found 'many', expected .*percentage/],
+    ["an unknown GPU", { gpu: "h20" }, /gpu: found "h20", expected one of .*"h200"/],
+    ["a share that is none", { minSaving: "many" }, /minSaving: found "many", expected .*percentage/],
     ["a share above one", { errorShare: 5 }, /errorShare: found 5, expected/],
     ["a negative size", { dims: { batch: -1 } }, /dims\.batch: found -1, expected a whole number/],
     ["a shape that is a number", { shapes: { x: 3 } }, /shapes\.x: found 3, expected a list/],
-    ["a size that is text", { shapes: { x: [1, "N"] } }, /shapes\.x\[1\]: found 'N'/],
+    ["a size that is text", { shapes: { x: [1, "N"] } }, /shapes\.x\[1\]: found "N"/],
     ["an override without rules", { overrides: [{ files: ["*"] }] }, /overrides\[0\]: lacks "rules"/],
     [
       "an unknown key in an override",
@@ -303,7 +303,7 @@ describe("configuration files", () => {
       const model = path.join(folder.path, "model.onnx");
       expect(await loader(".", (notice) => said.push(notice)).nearest(model)).toBeUndefined();
       expect(said).toEqual([
-        `${file}: not run: it is code outside of a project (package.json or .git); name it with --config to run it`,
+        `${file}: not run: it is code, and the working directory is in no project (package.json or .git); name it with --config to run it`,
       ]);
       expect(planted()).toBe(false);
     });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { bytesOf, headModel } from "./models.ts";
+import { bytesOf, cleanModel, headModel } from "./models.ts";
 import { onlyHead, useWorkbench } from "./workbench.ts";
 
 const bench = useWorkbench();
@@ -72,7 +72,44 @@ describe("configuration", () => {
     bench.folder.write("tc-lint.config.json", '{"rules": {"TC102": "of"}}');
     const { exitCode, stderr } = await bench.tcLint(["a.onnx"]);
     expect(exitCode).toBe(2);
-    expect(stderr).toContain(`tc-lint.config.json: rules.TC102: found 'of', expected one of`);
+    expect(stderr).toContain(`tc-lint.config.json: rules.TC102: found "of", expected one of`);
+  });
+
+  test.each([
+    ["text", ["a.onnx"], "stdout"],
+    ["json", ["-f", "json", "a.onnx"], "stdout"],
+    ["sarif", ["-f", "sarif", "a.onnx"], "stdout"],
+    ["markdown", ["-f", "markdown", "a.onnx"], "stdout"],
+    ["github", ["-f", "github", "a.onnx"], "stderr"],
+    ["csv", ["-f", "csv", "a.onnx", "b.onnx"], "stderr"],
+    ["a model that fails", ["-f", "json", "none.onnx"], "stdout"],
+    ["--diff", ["--diff", "plain.onnx"], "stderr"],
+    ["--diff as JSON", ["--diff", "-f", "json", "plain.onnx"], "stdout"],
+    ["--fix-only", ["--fix-only", "--no-verify", "plain.onnx"], "stderr"],
+    ["bench --plan", ["bench", "--plan", "plain.onnx"], "stderr"],
+  ] as const)("is named once: %s", async (_, args, stream) => {
+    bench.folder.write("tc-lint.config.json", '{"minSaving": 0}');
+    bench.folder.write("a.onnx", bytesOf(headModel()));
+    bench.folder.write("b.onnx", bytesOf(headModel()));
+    bench.folder.write("plain.onnx", bytesOf(cleanModel()));
+    const run = await bench.tcLint(args);
+    expect(run[stream]).toContain("tc-lint.config.json");
+    expect((run.stdout + run.stderr).split("tc-lint.config.json").length - 1).toBe(1);
+    if (stream === "stdout") expect(run.stderr).not.toContain("configured");
+    else
+      expect(run.stderr).toMatch(
+        /^tc-lint: \w+\.onnx( and 1 more model)?: configured by tc-lint\.config\.json$/m,
+      );
+  });
+
+  test("an error in a file that others extend names them all, in the file's own quotes", async () => {
+    bench.folder.write("tc-lint.config.json", '{"extends": "./middle.json"}');
+    bench.folder.write("middle.json", '{"extends": "./base.json"}');
+    bench.folder.write("base.json", '{"gpu": ["t4"]}');
+    const { exitCode, stderr } = await bench.tcLint(["a.onnx"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/^tc-lint: base\.json: gpu: found \["t4"\], expected one of "t4", /);
+    expect(stderr).toMatch(/\(extended by middle\.json, which is extended by tc-lint\.config\.json\)\n$/);
   });
 
   test("--print-config and print-config show what was decided", async () => {

@@ -1,3 +1,4 @@
+import onnxProto, { type onnx as types } from "onnx-proto";
 import { describe, expect, test } from "vitest";
 import { bytesOf, cleanModel, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
@@ -51,6 +52,66 @@ describe("failures", () => {
     expect(stdout).toContain("error not-onnx  text.onnx: is text");
     expect(stdout).toContain("error not-found  gone.onnx: no such file");
     expect(stdout).toContain("2 models failed");
+  });
+
+  /** relu(x), beside a node whose output nobody takes. */
+  function besideRelu(node: types.INodeProto): Uint8Array {
+    const tensor = (name: string) => ({
+      name,
+      type: { tensorType: { elemType: 1, shape: { dim: [2, 3, 4, 5].map((size) => ({ dimValue: size })) } } },
+    });
+    return bytesOf({
+      irVersion: 8,
+      opsetImport: [{ domain: "", version: 17 }],
+      graph: {
+        name: "g",
+        node: [
+          { name: "odd", input: ["x"], output: ["unused"], ...node },
+          { name: "relu", opType: "Relu", input: ["x"], output: ["y"] },
+        ],
+        input: [tensor("x")],
+        output: [tensor("y")],
+      },
+    });
+  }
+
+  const broken: readonly (readonly [what: string, node: types.INodeProto, said: RegExp])[] = [
+    [
+      "a perm of too many axes",
+      { opType: "Transpose", attribute: [{ name: "perm", type: 7, ints: [0, 1, 2, 3, 0, 1, 2, 3] }] },
+      /node "odd" \(Transpose\): perm \[.*\] does not order the axes of a tensor of rank 4/,
+    ],
+    [
+      "an equation that is not there",
+      { opType: "Einsum" },
+      /node "odd" \(Einsum\): the attribute equation is missing/,
+    ],
+    [
+      "an equation that is too long",
+      { opType: "Einsum", attribute: [{ name: "equation", type: 3, s: Buffer.from("i".repeat(540_000)) }] },
+      /node "odd" \(Einsum\): the attribute equation is too long: it has 540000 bytes, and at most 65536 are read/,
+    ],
+    [
+      "an equation that is a number",
+      { opType: "Einsum", attribute: [{ name: "equation", type: 2, i: 7 }] },
+      /node "odd" \(Einsum\): the attribute equation is no text/,
+    ],
+  ];
+  test.each(broken)("%s fails in a plan as it does in lint and in a fix", async (_, node, said) => {
+    bench.folder.write("a.onnx", besideRelu(node));
+    for (const args of [[], ["--diff"], ["bench", "--plan"], ["bench", "--plan", "--no-fix"]]) {
+      const { exitCode, stdout, stderr } = await bench.tcLint([...args, "a.onnx"]);
+      expect([exitCode, stdout + stderr]).toEqual([2, expect.stringMatching(said)]);
+    }
+  });
+
+  test.each(["9007199254740993", "-9223372036854775807"])("a size of %s keeps its digits", async (size) => {
+    const type = { tensorType: { elemType: 1, shape: { dim: [{ dimValue: size }] } } };
+    const model = { irVersion: 8, graph: { name: "g", input: [{ name: "x", type }] } };
+    // Of text it makes 64 bits, which a number has not.
+    bench.folder.write("a.onnx", bytesOf(onnxProto.onnx.ModelProto.fromObject(model)));
+    const { exitCode, stdout } = await bench.tcLint(["a.onnx"]);
+    expect([exitCode, stdout]).toEqual([2, expect.stringContaining(`has size ${size}\n`)]);
   });
 
   test("--exit-zero forgives findings, not failures", async () => {

@@ -190,6 +190,38 @@ describe("--fix", () => {
   });
 });
 
+describe("a path that is none", () => {
+  const unread = /found "-", expected a path: models are read from files/;
+  const empty = /found "" among the arguments, expected the path of a model/;
+  it.each([
+    [["-"], unread],
+    [["--fix", "-"], unread],
+    [["bench", "--plan", "-"], unread],
+    [["good.onnx", "-o", "-"], unread],
+    [[""], empty],
+    [["--fix", ""], empty],
+    [["verify", "", "good.onnx"], empty],
+    [["bench", "--plan", ""], empty],
+    [["good.onnx", "--config", ""], /--config: found "", expected a path/],
+    [["good.onnx", "--config="], /--config: found "", expected a path/],
+    [["good.onnx", "-o", ""], /-o: found "", expected a path/],
+    [["--fix", "good.onnx", "--fix-output", ""], /--fix-output: found "", expected a path/],
+    [["--fix", "good.onnx", "--fix-output", "."], /"\." is a folder, expected a file such as good\.onnx/],
+    [["print-config", "-f", "text"], /Invalid values: *Argument: format, Given: "text", Choices: "json"/],
+  ] as const)("%j is named, with what was expected", async (args, said) => {
+    const { exitCode, stdout, stderr } = await bench.tcLint(args);
+    expect([exitCode, stdout, stderr]).toEqual([2, "", expect.stringMatching(said)]);
+    expect(stderr).not.toContain("did you mean");
+  });
+
+  it("print-config takes -f json", async () => {
+    const [plainly, asJson] = [["print-config"], ["print-config", "-f", "json"]].map((args) =>
+      bench.tcLint(args),
+    );
+    expect(await asJson).toEqual(await plainly);
+  });
+});
+
 describe("limits of numbers", () => {
   it.each([
     ["verify", "good.onnx", "good.onnx", "--seeds", "99999999999"],

@@ -37,7 +37,7 @@ describe("several models", () => {
       ["b/model.onnx", "bad-config"],
     ]);
     const alone = await bench.tcLint(["b/model.onnx"]);
-    expect([alone.exitCode, alone.stderr]).toEqual([2, expect.stringMatching(/gpu: found 'abacus'/)]);
+    expect([alone.exitCode, alone.stderr]).toEqual([2, expect.stringMatching(/gpu: found "abacus"/)]);
   });
 
   test("come out the same however many threads there are", async () => {

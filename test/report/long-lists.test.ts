@@ -1,7 +1,8 @@
 /** What a model may have any number of does not fill a terminal: texts name the head of a list, and count the rest. */
 import { describe, expect, it } from "vitest";
 import type { FixOutcome } from "../../src/fix/outcome.ts";
-import { type PlanReport, renderPlanText } from "../../src/report/bench-text.ts";
+import type { PlanReport } from "../../src/gpu/plan-report.ts";
+import { renderPlanText } from "../../src/report/bench-text.ts";
 import { renderFixText } from "../../src/report/fix-text.ts";
 
 const shown = 10_000;

@@ -2,6 +2,7 @@
 import type { Argv } from "yargs";
 import { findGpu, gpus } from "../../hardware/gpus.ts";
 import { InputError } from "../../ir/errors.ts";
+import type { LintPlan } from "../../settings/lint-plan.ts";
 import { type BenchFlags, benchOptions, readBenchFlags } from "../gpu-options.ts";
 
 export function addBench(parser: Argv, done: (exitCode: number) => void): Argv {
@@ -33,7 +34,8 @@ async function runBench(models: readonly string[], flags: BenchFlags): Promise<v
     throw new InputError("usage", `bench takes ${expected}, found ${models.length}`);
   }
   const { checkReportFiles } = await import("../../files/report-file.ts");
-  checkReportFiles([flags.output]);
+  const own = flags.config.kind === "file" ? flags.config.path : undefined;
+  checkReportFiles([flags.output], { inputs: [...models, own], models });
   await (flags.plan ? printPlans(models, flags) : measure(models, flags));
 }
 
@@ -41,11 +43,12 @@ async function measure(models: readonly string[], flags: BenchFlags): Promise<vo
   const { benchModels } = await import("../../api/runs.ts");
   const { complain } = await import("../stderr.ts");
   const { withProgress } = await import("../terminal.ts");
-  const { writeRun } = await import("../write-reports.ts");
+  const { sayConfigurations, writeRun } = await import("../write-reports.ts");
   const { timeoutSeconds, memoryBytes } = flags;
+  const listener = { onNotice: complain, onConfiguration: (plan: LintPlan) => sayConfigurations([plan], []) };
   const report = await withProgress((say) => {
     const onProgress = (what: string) => say(`${what} …`);
-    return benchModels(models, flags, { timeoutSeconds, memoryBytes, onProgress, onNotice: complain });
+    return benchModels(models, flags, { timeoutSeconds, memoryBytes, onProgress, ...listener });
   });
   await writeRun("bench", report, flags);
 }
@@ -57,11 +60,12 @@ async function printPlans(models: readonly string[], flags: BenchFlags): Promise
     throw new InputError("usage", `--gpu ${id} is none of ${[...gpus.keys()].join(", ")}`);
   const { planFile } = await import("../../api/runs.ts");
   const { complain } = await import("../stderr.ts");
-  const { writeRun } = await import("../write-reports.ts");
+  const { sayConfigurations, writeRun } = await import("../write-reports.ts");
   const { timeoutSeconds, memoryBytes } = flags;
+  const listener = { onNotice: complain, onConfiguration: (plan: LintPlan) => sayConfigurations([plan], []) };
   const reports = [];
   for (const path of models) {
-    reports.push(await planFile(path, gpu, flags, { timeoutSeconds, memoryBytes, onNotice: complain }));
+    reports.push(await planFile(path, gpu, flags, { timeoutSeconds, memoryBytes, ...listener }));
   }
   await writeRun("plan", reports, flags);
 }

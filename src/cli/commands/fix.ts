@@ -1,8 +1,10 @@
 /** @file `tc-lint --fix` and `--diff`: one model after the other, each repaired, verified and put in place on its own. */
 
+import { basename, join } from "node:path";
 import { entryOf, type FixEntry, failedEntry } from "../../api/fix-report.ts";
 import { makePlans } from "../../api/make-plans.ts";
 import { type Repaired, repair } from "../../api/repair.ts";
+import { statOf } from "../../files/look.ts";
 import { readSamples } from "../../files/read-inputs.ts";
 import { InputError } from "../../ir/errors.ts";
 import { counted } from "../../ir/format.ts";
@@ -16,7 +18,14 @@ import type { FixFlags } from "../fix-options.ts";
 import type { LintFlags } from "../options.ts";
 import { complain } from "../stderr.ts";
 import { reportColor, withProgress } from "../terminal.ts";
-import { checkReportsOf, writeFixReports, writeFixText } from "../write-reports.ts";
+import {
+  checkReportsOf,
+  filesOf,
+  isJson,
+  sayConfigurations,
+  writeFixReports,
+  writeFixText,
+} from "../write-reports.ts";
 
 /** Lints the repaired models, hands the report to `write`, and returns the exit code. */
 export type Lint = (
@@ -36,6 +45,13 @@ export async function runFix(
   if (fix.output !== undefined && plans.length !== 1) {
     throw new InputError("usage", `--fix-output: takes one model, found ${plans.length}`);
   }
+  checkOutput(fix.output, plans[0]);
+  const models = plans.map(({ path }) => path);
+  checkReportsOf(flags, {
+    inputs: filesOf(plans),
+    destinations: fix.output === undefined ? models : [fix.output],
+    models,
+  });
   const entries: FixEntry[] = [];
   let failed = false;
   for (const plan of plans) {
@@ -47,17 +63,37 @@ export async function runFix(
       complain(input.message);
       if (input.code === "lfs-pointer" && flags.lfsPointers !== "error") continue;
       failed = true;
-      entries.push(failedEntry(plan.path, fix.output ?? plan.path, input));
+      entries.push(failedEntry(plan, fix.output ?? plan.path, input));
     }
   }
+  // Names that a file system takes for the same, or a link to what was not there before.
+  checkReportsOf(flags, { inputs: entries.flatMap(writtenFiles) });
   const fixed = fixCode(entries, failed, fix);
   const results = entries.filter(({ error }) => error === null).map(({ destination }) => destination);
   if (fix.only || fix.dryRun || results.length === 0) {
+    // Of the formats, JSON alone tells of repairs.
+    sayConfigurations(plans, (flags.reports ?? []).filter(isJson));
     await writeFixReports(entries, undefined, flags);
     return fixed;
   }
   await writeFixText("\n", flags);
   return Math.max(fixed, await lint(results, (report, shown) => writeFixReports(entries, report, shown)));
+}
+
+/** Throws InputError. */
+function checkOutput(output: string | undefined, plan: LintPlan | undefined): void {
+  if (output === undefined) return;
+  const there = statOf(output);
+  if (typeof there === "string" || !there.isDirectory()) return;
+  const example = join(output, basename(plan?.path ?? "model.onnx"));
+  throw new InputError(
+    "bad-destination",
+    `--fix-output: "${output}" is a folder, expected a file such as ${example}`,
+  );
+}
+
+function writtenFiles({ destination, dataFiles }: FixEntry): string[] {
+  return [destination, ...dataFiles.map(({ path }) => path)];
 }
 
 function fixCode(entries: readonly FixEntry[], failed: boolean, { dryRun, exitNonZero }: FixFlags): number {
@@ -76,7 +112,7 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promis
     complain(`${plan.path}: ${what} of the fix failed verification and ${left}. ${failureAdvice}`);
   }
   await writeFixText(renderFixText(outcome, { color, diff: fix.dryRun, ranges }), flags);
-  return entryOf(outcome, ranges);
+  return entryOf(outcome, ranges, plan.settings.configFiles);
 }
 
 function repaired(plan: LintPlan, { limits }: LintFlags, fix: FixFlags): Promise<Repaired> {

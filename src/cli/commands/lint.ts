@@ -52,16 +52,21 @@ async function runLint(
   const { version } = await import("../../version.ts");
   const { exitCodeOf } = await import("../exit.ts");
   const { complain, complainOfBug } = await import("../stderr.ts");
-  const { checkReportsOf, writeReports } = await import("../write-reports.ts");
+  const { checkReportsOf, filesOf, sayConfigurations, standardRequests, writeReports } = await import(
+    "../write-reports.ts"
+  );
   checkReportsOf(flags);
   const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => format === "csv");
   const plans = await makePlans(patterns, { ...flags, table: wantsLayers, onNotice: complain });
+  checkReportsOf(flags, { inputs: filesOf(plans) });
   const outcomes = await withInterrupt(flags, workerUrl, (options) => lintAll(plans, options));
+  checkReportsOf(flags, { inputs: outcomes.flatMap(({ weights }) => weights) });
   checkSizesUsed(outcomes, sizeNames(flags));
   for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
   const { reports, skipped } = applyPointerPolicy(outcomes, flags.lfsPointers);
   for (const message of skipped) complain(message);
   const report = reportOf(reports, version);
+  sayConfigurations(plans, flags.reports ?? standardRequests());
   // `--quiet` hides, it does not forgive: the exit code counts what is hidden.
   await (write ?? writeReports)(flags.quiet ? errorsOnly(report) : report, flags);
   return exitCodeOf(report, flags);

@@ -13,7 +13,13 @@ export function addPrintConfig(parser: Argv, done: (exitCode: number) => void): 
           array: true,
           describe: "Models, as for lint; without any, what holds for a model in the current folder",
         })
-        .options(settingOptions),
+        .options(settingOptions)
+        .option("format", {
+          alias: "f",
+          choices: ["json"] as const,
+          default: "json" as const,
+          describe: "How to write it",
+        }),
     async (argv) => {
       await printConfig(pathsOf(argv), { settings: readSettings(argv), config: readConfigChoice(argv) });
       done(0);

@@ -26,7 +26,8 @@ async function runValidate(model: string, flags: ValidateFlags): Promise<number>
   const { complain } = await import("../stderr.ts");
   const { withProgress } = await import("../terminal.ts");
   const { writeRun } = await import("../write-reports.ts");
-  checkReportFiles([flags.output]);
+  const models = [model, ...(flags.against === undefined ? [] : [flags.against])];
+  checkReportFiles([flags.output], { inputs: [...models, flags.inputs], models });
   const { timeoutSeconds, memoryBytes } = flags;
   const report = await withProgress((say) => {
     const inputs = flags.inputs === undefined ? undefined : readInputs(flags.inputs);

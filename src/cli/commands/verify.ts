@@ -25,7 +25,10 @@ async function runVerify(original: string, candidate: string, flags: VerifyFlags
   const { exitCodes } = await import("../exit.ts");
   const { withProgress } = await import("../terminal.ts");
   const { writeRun } = await import("../write-reports.ts");
-  checkReportFiles([flags.output, flags.saveInputs]);
+  const models = [original, candidate];
+  const files = { inputs: [...models, flags.inputs], models };
+  checkReportFiles([flags.output], files);
+  checkReportFiles([flags.saveInputs], { ...files, isArchive: true });
   const inputs = flags.inputs === undefined ? undefined : readInputs(flags.inputs);
   const { budget, seeds, sizes, timeoutSeconds, memoryBytes, threads } = flags;
   const { report, failingInputs } = await withProgress((say) =>

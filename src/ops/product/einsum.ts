@@ -38,11 +38,18 @@ export const einsum = defineOp({
 
 function contractionOf(context: OpContext): Contraction | undefined {
   const equation = context.string("equation");
-  if (equation === undefined) throw new ShapeError("the attribute equation is missing");
+  if (equation === undefined) throw new ShapeError(`the attribute equation ${whyUnread(context)}`);
   return readEquation(
     equation,
     context.inputs.map((input) => asTensor(input).shape),
   );
+}
+
+function whyUnread({ node }: OpContext): string {
+  const value = node.attributes.find(({ name }) => name === "equation")?.value;
+  if (value === undefined) return "is missing";
+  if (value.type !== "other" || value.bytes === undefined) return "is no text";
+  return `is too long: it has ${value.bytes} bytes, and at most 65536 are read`;
 }
 
 function operandType(context: OpContext): DType | undefined {
