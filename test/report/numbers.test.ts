@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../../src", import.meta.url));
-const folders = ["cli", "report", "verify"];
+const folders = ["api", "cli", "files", "fix", "gpu", "limits", "report", "verify"];
 const files = folders.flatMap((folder) =>
   readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
