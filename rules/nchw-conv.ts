@@ -6,9 +6,10 @@ import { defineRule } from "../src/lint/rule.ts";
 
 /**
  * ## What it does
- * Finds regions of two- and three-dimensional convolutions in NCHW, as every ONNX exporter writes them, on a target
- * whose kernels want NHWC. Once per connected region of convolutions; the conversions at its borders are
- * counted against the gain.
+ * Finds regions of two- and three-dimensional convolutions in NCHW, as every ONNX exporter writes them, on a stack that runs
+ * the layout of the file (cuDNN called directly, as eager PyTorch does). Stacks that choose layouts themselves (TensorRT, the bundled
+ * runtime) or by a setting (ONNX Runtime's `prefer_nhwc`) are left alone. Once per connected region of convolutions; the conversions
+ * at its borders are counted against the gain.
  *
  * ## Why is this bad?
  * Tensor Core kernels read the channels of one position together. From NCHW a library converts, or runs a slower kernel.
@@ -44,7 +45,7 @@ export default defineRule({
   },
   *check(context) {
     const { stack } = context.target;
-    if (stack.nativeLayout !== "nhwc") return;
+    if (stack.layout !== "file") return;
     const inChannelsLast = perWork((work: CostedProduct["sizes"]) =>
       context.savingOf([work], [work.kind === "conv" ? { ...work, layout: "nhwc" } : work]),
     );

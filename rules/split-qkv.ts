@@ -55,7 +55,8 @@ export default defineRule({
       const nodes = group.map(({ node }) => labelOf(node));
       const named = nodes.length > shown ? `${nodes.slice(0, shown).join(", ")}, …` : nodes.join(", ");
       const data = { count: group.length, nodes, named, outputs, total: outputsOf(together) };
-      yield { at, message: "split", data, saves };
+      const cause = `${group.length} of ${outputs.join(",")}`;
+      yield { at, message: "split", data, cause, saves };
     }
   },
 });

@@ -34,6 +34,8 @@ export interface LintOptions extends ModelOptions {
   readonly name?: string;
   /** Whether the report lists every layer. */
   readonly layers?: boolean;
+  /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
+  readonly verbose?: boolean;
   /** Coefficients of a machine that someone measured. */
   readonly calibration?: Calibration;
 }
@@ -49,14 +51,14 @@ export async function lint(
   input: string | Uint8Array | ModelProto,
   options: LintOptions = {},
 ): Promise<ModelReport> {
-  const { name, layers = false, calibration, ...config } = options;
+  const { name, layers = false, verbose = false, calibration, ...config } = options;
   const path = name ?? (typeof input === "string" ? input : "model.onnx");
   const { settings, mustHave } = planOf(path, config);
   using model = await open(input, path);
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
   return lintModel(
     model,
-    lintSettings(model, { settings, rules, calibration, path, layers, mustHave, notices }),
+    lintSettings(model, { settings, rules, calibration, path, layers, verbose, mustHave, notices }),
   );
 }
 

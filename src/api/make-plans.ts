@@ -27,6 +27,8 @@ export interface PlanRequest {
   readonly config: ConfigChoice;
   /** Whether reports list every layer. */
   readonly table: boolean;
+  /** Whether they list all findings, also those that save too little, or perhaps nothing. */
+  readonly verbose: boolean;
   /** Leaves out what a configuration ignores, also where it is named. */
   readonly forceExclude: boolean;
   readonly errorOnUnmatchedPattern: boolean;
@@ -46,7 +48,8 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
     const mayIgnore = !explicit || flags.forceExclude;
     if (mayIgnore && isIgnoredFile(path, chain)) continue;
     const settings = resolveSettings(path, chain, flags.settings, rules);
-    plans.push({ path, settings, layers: flags.table, mustHave: [], refused: unnamed ?? refused });
+    const { table: layers, verbose } = flags;
+    plans.push({ path, settings, layers, verbose, mustHave: [], refused: unnamed ?? refused });
   }
   const [only, ...more] = plans;
   return only !== undefined && more.length === 0 ? [{ ...only, mustHave: sizeNames(flags) }] : plans;

@@ -32,5 +32,5 @@ export function settingsOf(path: string, config: ModelOptions): ResolvedSettings
 export function planOf(path: string, config: ModelOptions): LintPlan {
   const settings = settingsOf(path, config);
   const mustHave = [...Object.keys(settings.shapes), ...Object.keys(settings.dims)];
-  return { path, settings, layers: false, mustHave };
+  return { path, settings, layers: false, verbose: false, mustHave };
 }

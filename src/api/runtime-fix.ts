@@ -19,6 +19,7 @@ export async function runtimeFix(
     settings: { stack: "tc-runtime", precision: "fp16", dims, gpu },
     config,
     table: false,
+    verbose: false,
     forceExclude: false,
     errorOnUnmatchedPattern: true,
     onNotice,

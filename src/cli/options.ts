@@ -56,6 +56,7 @@ export const lintOptions = {
   },
   output: { ...text("Report:", "File of the report, where there is one format"), alias: "o" },
   table: flag("Report:", "Every layer: sizes, FLOPs, bytes, what bounds it, predicted time, findings"),
+  verbose: flag("Report:", "Every place of a finding, and findings that save too little, or perhaps nothing"),
   stats: flag("Report:", "Counts by rule"),
   quiet: { ...flag("Report:", "Report errors only; the exit code counts warnings all the same"), alias: "q" },
   color: flag("Report:", "Colour or not (--no-color); else FORCE_COLOR, NO_COLOR and the terminal decide"),
@@ -84,6 +85,7 @@ export interface LintFlags {
   readonly config: ConfigChoice;
   readonly reports: readonly ReportRequest[] | undefined;
   readonly table: boolean;
+  readonly verbose: boolean;
   readonly stats: boolean;
   readonly quiet: boolean;
   readonly color: boolean | undefined;
@@ -142,6 +144,7 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     config: readConfigChoice(argv),
     reports: parseFormats(argv.format ?? [], single(argv.output, "--output")),
     table: argv.table ?? false,
+    verbose: argv.verbose ?? false,
     stats: argv.stats ?? false,
     quiet: argv.quiet ?? false,
     color: argv.color,

@@ -62,6 +62,7 @@ function renderOptions(flags: LintFlags, toStdout: boolean): Omit<RenderOptions,
   return {
     color: reportColor(flags.color, toStdout),
     columns: isTerminal ? process.stdout.columns : undefined,
+    verbose: flags.verbose,
     stats: flags.stats,
     localPath,
     bytesOf: (path) => statSync(path, { throwIfNoEntry: false })?.size,

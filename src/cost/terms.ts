@@ -38,7 +38,7 @@ export function sketch(
   c: Coefficients,
   detail: WorkDetail = {},
 ): Sketch {
-  const work = target.stack.padsInside ? paddedInside(asked, target) : asked;
+  const work = asChosen(target.stack.padsInside ? paddedInside(asked, target) : asked, target);
   switch (work.kind) {
     case "gemm":
       return sketchGemm(work, target, c.gemm);
@@ -54,6 +54,11 @@ export function sketch(
       return sketchTraffic(work, target, terms, variant);
     }
   }
+}
+
+/** Where the stack chooses layouts, the file's costs nothing but conversions at the model's borders, which are small. */
+function asChosen(work: Work<number>, { stack }: Target): Work<number> {
+  return work.kind === "conv" && stack.layout === "stack" ? { ...work, layout: "nhwc" } : work;
 }
 
 /** The sizes a stack computes with that pads by itself. A stem of up to 4 channels has kernels of its own. */

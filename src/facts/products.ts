@@ -3,7 +3,7 @@ import { type Dim, isUnknown, SymbolicDim } from "../ir/dim.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { nhwcDomain } from "../ops/nhwc.ts";
 import type { ProductWork, Work } from "../ops/work.ts";
-import { type DecomposedAttention, findAttention } from "./attention.ts";
+import { type AttentionInScope, type DecomposedAttention, findAttention } from "./attention.ts";
 import type { Facts } from "./infer.ts";
 import { constantBehind, dequantizedFrom } from "./origin.ts";
 import type { Scope } from "./scope.ts";
@@ -39,13 +39,19 @@ export interface Products {
   readonly unresolved: readonly UnresolvedProduct[];
 }
 
-/** Products of every instance of every graph, in graph order. */
-export function extractProducts(facts: Facts): Products {
+/**
+ * Products of every instance of every graph, in graph order. `seesAttention`: whether attention that is written out as several nodes is
+ * one product, as it is where something fuses it; else each of its nodes is by itself.
+ */
+export function extractProducts(
+  facts: Facts,
+  { seesAttention = true }: { readonly seesAttention?: boolean } = {},
+): Products {
   const products: Product[] = [];
   const unresolved: UnresolvedProduct[] = [];
   const pool = new WorkPool();
   for (const scope of facts.scopes()) {
-    const { found, covered } = findAttention(scope);
+    const { found, covered } = seesAttention ? findAttention(scope) : unseen;
     const skipped = new Set(scope.skipped.map((entry) => entry.node));
     for (const node of scope.graph.nodes) {
       const decomposed = found.get(node);
@@ -63,6 +69,8 @@ export function extractProducts(facts: Facts): Products {
   }
   return { products, unresolved };
 }
+
+const unseen: AttentionInScope = { found: new Map(), covered: new Set() };
 
 type Candidate = Omit<Product, "work"> & { readonly work: ProductWork | undefined };
 

@@ -31,8 +31,11 @@ export interface Stack {
   /** The stack pads channels itself, so that padding the model gains less. */
   readonly padsInside: boolean;
   readonly attention: AttentionSupport;
-  /** The activations' layout that needs no conversion. */
-  readonly nativeLayout: "nhwc" | "nchw";
+  /**
+   * Who decides what layout convolutions run in: the file, whose NCHW has slower kernels; the stack, which takes NHWC and converts at
+   * the borders itself; or a setting of the stack, which keeps NCHW unless it is changed.
+   */
+  readonly layout: "file" | "stack" | "setting";
   readonly fuses: Fusion;
   readonly source: string;
 }
@@ -46,17 +49,17 @@ const cudnnAttention: AttentionSupport = { headDimSteps: [64, 128, 192, 256], he
 const rows = {
   cudnn: {
     id: "cudnn",
-    name: "cuBLAS 13 and cuDNN 9, eager (PyTorch)",
+    name: "cuBLAS 13 and cuDNN 9, a kernel a node",
     alignment: sixteenBytes,
     padsInside: false,
     attention: cudnnAttention,
-    nativeLayout: "nhwc",
+    layout: "file",
     fuses: {
       bias: false,
       activation: false,
       residual: false,
       elementwise: false,
-      attention: true,
+      attention: false,
       views: true,
     },
     source: "h200-pytorch-ops.json and -sweeps.json, 2026-11-21",
@@ -67,7 +70,7 @@ const rows = {
     alignment: { ...sixteenBytes, int8: 32 },
     padsInside: true,
     attention: cudnnAttention,
-    nativeLayout: "nhwc",
+    layout: "stack",
     fuses: { bias: true, activation: true, residual: true, elementwise: true, attention: true, views: true },
     source: "TensorRT developer guide, data format descriptions (HWC8, CHW32) and layer fusion",
   },
@@ -77,13 +80,13 @@ const rows = {
     alignment: sixteenBytes,
     padsInside: false,
     attention: cudnnAttention,
-    nativeLayout: "nchw",
+    layout: "setting",
     fuses: {
       bias: true,
       activation: true,
       residual: false,
-      elementwise: false,
-      attention: true,
+      elementwise: true,
+      attention: false,
       views: false,
     },
     source: "ONNX Runtime CUDA provider documentation: FusedConv, prefer_nhwc off by default",
@@ -94,7 +97,7 @@ const rows = {
     alignment: sixteenBytes,
     padsInside: false,
     attention: { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 },
-    nativeLayout: "nhwc",
+    layout: "stack",
     fuses: { bias: true, activation: true, residual: true, elementwise: true, attention: true, views: true },
     source: "its own plan: NHWC, epilogue fusion, pointwise chains as one kernel",
   },

@@ -31,6 +31,26 @@ export interface Finding {
   readonly fingerprint: string;
 }
 
+/** One cause, at one node or at every repeat of a block. */
+export interface FindingGroup {
+  readonly code: string;
+  readonly rule: string;
+  readonly severity: Severity;
+  readonly message: string;
+  /** Of all its findings together. */
+  readonly saves: SavingReport | null;
+  readonly fix: Fixability;
+  /** Fingerprints, in graph order. */
+  readonly findings: readonly string[];
+}
+
+/** Findings that are counted, not listed. */
+export interface CountedFindings {
+  readonly count: number;
+  /** Predicted savings, added up. */
+  readonly microseconds: number;
+}
+
 export interface SkippedReport {
   readonly node: string;
   readonly op: string;
@@ -97,8 +117,13 @@ export interface ModelReport {
     readonly basis: "measured" | "datasheet";
   };
   readonly findings: readonly Finding[];
+  /** The findings by cause, what matters most first: thresholds and severities are of these. */
+  readonly groups: readonly FindingGroup[];
   readonly suppressed: number;
-  readonly belowThreshold: { readonly count: number; readonly microseconds: number };
+  /** Of groups that save less than the threshold. */
+  readonly belowThreshold: CountedFindings;
+  /** Of groups whose interval reaches zero: they may save nothing, so nothing is claimed. */
+  readonly uncertain: CountedFindings;
   readonly skipped: readonly SkippedReport[];
   /** Odd but harmless: missing weights, an unsorted graph, a newer IR. */
   readonly notices: readonly NoticeReport[];

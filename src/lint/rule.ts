@@ -28,6 +28,8 @@ export type RuleFinding<M extends Messages = Messages> = {
     readonly saves?: Saving | undefined;
     /** `saves` as a part of something else than the model's predicted time on the target, 0 to 1. */
     readonly share?: number | undefined;
+    /** What is the same wherever a block repeats, for messages that name nodes; else the message. */
+    readonly cause?: string | undefined;
     /** Where one finding differs from its rule. */
     readonly fix?: Fixability | undefined;
   };

@@ -1,15 +1,18 @@
 /** @file One model through the rules: facts, costs, findings, thresholds. */
 import { createHash } from "node:crypto";
 import { invalidNode } from "../facts/invalid-node.ts";
+import { pushAll } from "../ir/lists.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import { priceModel, type WorkloadSettings } from "../workload/workload.ts";
 import { LintContext } from "./context.ts";
+import { Groups, groupReport, type RawFinding, severityOf, standingOf } from "./group.ts";
 import { layersOf } from "./layers.ts";
 import { contradictionNotices } from "./notices.ts";
 import type {
+  CountedFindings,
   Datum,
   Finding,
-  Fixability,
+  FindingGroup,
   ModelReport,
   NoticeReport,
   SavingReport,
@@ -36,6 +39,8 @@ export interface LintSettings extends WorkloadSettings {
   }) => Severity | "off" | undefined;
   /** Whether the report lists every layer. */
   readonly layers?: boolean | undefined;
+  /** Whether all findings are listed, also those that save too little, or perhaps nothing. */
+  readonly verbose?: boolean | undefined;
   readonly notices: readonly NoticeReport[];
   /** Configuration files that decided about the model, the most general first. */
   readonly configFiles: readonly string[];
@@ -44,63 +49,81 @@ export interface LintSettings extends WorkloadSettings {
 /** Lints an open model. Throws InputError where shapes or symbols given by the user do not fit it. */
 export function lintModel(model: Model, settings: LintSettings): ModelReport {
   const context = new LintContext(priceModel(model, settings), settings.cost);
-  const found: Finding[] = [];
-  const below = { count: 0, microseconds: 0 };
+  const groups = new Groups();
   let suppressed = 0;
-  const occurrences = new Map<string, number>();
   for (const rule of settings.rules) {
     const ofRule = settings.severities.get(rule.code) ?? rule.severity;
     if (ofRule === "off") continue;
     for (const raw of rule.check(context)) {
-      const severity = settings.severityAt(placeOf(raw, rule)) ?? ofRule;
-      if (severity === "off" || isIgnored(raw, rule, model)) {
+      const base = settings.severityAt(placeOf(raw, rule)) ?? ofRule;
+      if (base === "off" || isIgnored(raw, rule, model)) {
         suppressed += 1;
         continue;
       }
-      const saves = savingReport(raw, context);
-      const identity = identityOf(raw, rule, settings);
-      const occurrence = occurrences.get(identity) ?? 0;
-      occurrences.set(identity, occurrence + 1);
-      const isBelow = saves !== null && saves.share < settings.minSaving;
-      if (isBelow) {
-        below.count++;
-        below.microseconds += Math.max(0, saves.microseconds);
-      }
-      // Of what is only counted, a large model has too much to describe.
-      if (isBelow && settings.layers !== true) continue;
-      const fingerprint = createHash("sha256")
-        .update(`${identity}\u0000${occurrence}`)
-        .digest("hex")
-        .slice(0, 32);
-      found.push(describe({ raw, rule, base: severity, saves, fingerprint }, context.model, settings));
+      const message = fill(rule.messages[raw.message] ?? raw.message, raw.data);
+      groups.add({ raw, rule, base, message, saves: savingReport(raw, context) });
     }
   }
-  return assemble(context, settings, found, below, suppressed);
+  return assemble(context, settings, judged(groups, context, settings), suppressed);
+}
+
+interface Judged {
+  readonly listed: readonly { readonly group: FindingGroup; readonly findings: readonly Finding[] }[];
+  readonly below: CountedFindings;
+  readonly uncertain: CountedFindings;
+  /** Of all, also those that are only counted, where layers are asked for. */
+  readonly described: readonly Finding[];
+}
+
+function judged(groups: Groups, { model }: LintContext, settings: LintSettings): Judged {
+  const counted = {
+    below: { count: 0, microseconds: 0 },
+    uncertain: { count: 0, microseconds: 0 },
+  };
+  const listed: { group: FindingGroup; findings: readonly Finding[] }[] = [];
+  const described: Finding[] = [];
+  const occurrences = new Map<string, number>();
+  const isVerbose = settings.verbose === true;
+  for (const group of groups.all()) {
+    const standing = isVerbose ? "listed" : standingOf(group, settings.minSaving);
+    const severity = severityOf(group, settings.errorShare);
+    if (standing !== "listed") {
+      counted[standing].count += group.members.length;
+      counted[standing].microseconds += Math.max(0, group.saves?.microseconds ?? 0);
+    }
+    // Of what is only counted, a large model has too much to describe.
+    if (standing !== "listed" && settings.layers !== true) continue;
+    const findings = group.members.map((member) =>
+      describe(member, severity, fingerprintOf(member, settings, occurrences), model),
+    );
+    pushAll(described, findings);
+    if (standing !== "listed") continue;
+    const fingerprints = findings.map(({ fingerprint }) => fingerprint);
+    listed.push({ group: groupReport(group, severity, fingerprints), findings });
+  }
+  return { listed: listed.sort((a, b) => byImportance(a.group, b.group)), ...counted, described };
 }
 
 /** What a finding is known by from run to run. */
-function identityOf({ at: { node, scope } }: RuleFinding, { code }: AnyRule, settings: LintSettings): string {
-  return [code, settings.displayPath, scope.path, operatorOf(node), labelOf(node)].join("\u0000");
-}
-
-interface Found {
-  readonly raw: RuleFinding;
-  readonly rule: AnyRule;
-  readonly base: Severity;
-  readonly saves: SavingReport | null;
-  readonly fingerprint: string;
+function fingerprintOf(
+  { raw: { at }, rule: { code } }: RawFinding,
+  { displayPath }: LintSettings,
+  occurrences: Map<string, number>,
+): string {
+  const { node, scope } = at;
+  const identity = [code, displayPath, scope.path, operatorOf(node), labelOf(node)].join("\u0000");
+  const occurrence = occurrences.get(identity) ?? 0;
+  occurrences.set(identity, occurrence + 1);
+  return createHash("sha256").update(`${identity}\u0000${occurrence}`).digest("hex").slice(0, 32);
 }
 
 function describe(
-  { raw, rule, base, saves, fingerprint }: Found,
+  { raw, rule, message, saves }: RawFinding,
+  severity: Severity,
+  fingerprint: string,
   model: Model,
-  settings: LintSettings,
 ): Finding {
   const { node, scope } = raw.at;
-  // A saving that is part of something else (FP32 compute, where the prediction is "in half") is no part of this time.
-  const ofThisTime = saves !== null && raw.share === undefined;
-  const severity = base === "warn" && ofThisTime && saves.share >= settings.errorShare ? "error" : base;
-  const fix: Fixability = raw.fix ?? rule.fix;
   return {
     code: rule.code,
     rule: rule.name,
@@ -108,10 +131,10 @@ function describe(
     node: labelOf(node),
     op: operatorOf(node),
     graph: scope.path,
-    message: fill(rule.messages[raw.message] ?? raw.message, raw.data),
+    message,
     data: raw.data,
     saves,
-    fix,
+    fix: raw.fix ?? rule.fix,
     ...originOf(node, model),
     fingerprint,
   };
@@ -155,21 +178,17 @@ function namesRule(list: string, { code, name }: AnyRule): boolean {
 
 const rank: Record<Severity, number> = { error: 0, warn: 1, info: 2 };
 
+function byImportance(a: FindingGroup, b: FindingGroup): number {
+  return rank[a.severity] - rank[b.severity] || (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0);
+}
+
 function assemble(
   context: LintContext,
   settings: LintSettings,
-  found: readonly Finding[],
-  below: ModelReport["belowThreshold"],
+  { listed, below, uncertain, described }: Judged,
   suppressed: number,
 ): ModelReport {
   const { model, facts, timeline, target, bindings } = context;
-  const isBelow = ({ saves }: Finding) => saves !== null && saves.share < settings.minSaving;
-  const findings = found
-    .filter((finding) => !isBelow(finding))
-    .sort(
-      (a, b) =>
-        rank[a.severity] - rank[b.severity] || (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0),
-    );
   const { microseconds, low, high, tensorCoreShare, families } = timeline;
   const basis = settings.cost.measured(target) ? "measured" : "datasheet";
   return {
@@ -186,12 +205,14 @@ function assemble(
     assumed: [...facts.symbols].sort(),
     configFiles: settings.configFiles,
     predicted: { microseconds, low, high, tensorCoreShare, families, basis },
-    findings,
+    findings: listed.flatMap(({ findings }) => findings),
+    groups: listed.map(({ group }) => group),
     suppressed,
     belowThreshold: below,
+    uncertain,
     skipped: skippedOf(context),
     notices: [...settings.notices, ...contradictionNotices(facts)],
-    ...(settings.layers === true ? { layers: layersOf(context, found) } : {}),
+    ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),
     error: invalidNode(facts),
   };
 }

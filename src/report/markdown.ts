@@ -10,8 +10,9 @@ import {
   printable,
   significant,
 } from "../ir/format.ts";
-import type { Finding, LintReport, ModelReport } from "../lint/result.ts";
+import type { LintReport, ModelReport } from "../lint/result.ts";
 import { sizesText } from "./csv.ts";
+import { countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
 import { statisticsOf } from "./summary.ts";
 
@@ -54,7 +55,8 @@ function section(model: ModelReport, options: RenderOptions): string[] {
   const lines = [`## ${code(model.path)}`, ""];
   if (error !== null) lines.push(`**${escaped(error.code)}**: ${escaped(error.message)}`, "");
   if (model.nodes === 0) return [...lines, ...notes(model)];
-  const body = findings.length > 0 ? table(findings, model) : error === null ? ["No findings.", ""] : [];
+  const body =
+    findings.length > 0 ? table(entriesOf(model), model) : error === null ? ["No findings.", ""] : [];
   const layers = model.layers === undefined ? [] : layerDetails(model.layers);
   return [...lines, ...predictionLines(model, options), ...body, ...layers, ...notes(model)];
 }
@@ -70,9 +72,9 @@ function predictionLines({ predicted, target }: ModelReport, { describeTarget }:
 /** Findings and layers beyond this would push other models out of the summary. */
 const maxRows = 200;
 
-function table(findings: readonly Finding[], model: ModelReport): string[] {
-  const rows = findings.slice(0, maxRows).map((finding) => row(finding, model));
-  const left = findings.length - rows.length;
+function table(entries: readonly Entry[], model: ModelReport): string[] {
+  const rows = entries.slice(0, maxRows).map((entry) => row(entry, model));
+  const left = entries.slice(maxRows).reduce((sum, { findings }) => sum + findings.length, 0);
   return [
     "| | rule | node | finding | saves | fix |",
     "|---|---|---|---|---:|---|",
@@ -85,19 +87,18 @@ function table(findings: readonly Finding[], model: ModelReport): string[] {
 const marks = { error: "🔴 error", warn: "🟡 warn", info: "🔵 info" } as const;
 const fixes = { safe: "`--fix`", unsafe: "`--unsafe-fixes`", none: "" } as const;
 
-function row(finding: Finding, { predicted }: ModelReport): string {
-  const { severity, rule, node, op, message, saves, fix, module, source } = finding;
-  const origin = [module ?? "", source === null ? "" : `${source.file}:${source.line}`].filter(
-    (part) => part !== "",
-  );
-  const where = [`${code(node)} (${escaped(op)})`, ...origin.map((part) => code(part))].join("<br>");
+function row(entry: Entry, { predicted }: ModelReport): string {
+  const { severity, rule, message, saves, fix } = entry.group;
+  const [{ node, op }] = entry.findings;
+  const origins = originsOf(entry).map((part) => code(part));
+  const where = [`${code(node)}${moreText(entry)} (${escaped(op)})`, ...origins].join("<br>");
   const saving =
     saves === null || predicted.microseconds === 0
       ? ""
       : `${duration(saves.microseconds)} (${percent(saves.share)})`;
   const cells = [
     marks[severity],
-    `${finding.code} ${escaped(rule)}`,
+    `${entry.group.code} ${escaped(rule)}`,
     where,
     escaped(message),
     saving,
@@ -138,12 +139,8 @@ function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
 }
 
 function notes(model: ModelReport): string[] {
-  const { belowThreshold, suppressed, assumed, configFiles, notices, skipped } = model;
-  const lines: string[] = [];
-  if (belowThreshold.count > 0) {
-    const saving = duration(belowThreshold.microseconds);
-    lines.push(`${counted(belowThreshold.count, "finding")} below the threshold, ${saving} together at most`);
-  }
+  const { suppressed, assumed, configFiles, notices, skipped } = model;
+  const lines = countedNotes(model);
   if (suppressed > 0) lines.push(`${counted(suppressed, "finding")} suppressed`);
   if (assumed.length > 0) lines.push(escaped(assumedText(assumed, model.symbols)));
   if (configFiles.length > 0) lines.push(`configured by ${configFiles.map(code).join(", ")}`);

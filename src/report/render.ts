@@ -20,6 +20,8 @@ export interface RenderOptions {
   readonly color: ColorLevel;
   /** Columns of the terminal; undefined where the report does not go to one. */
   readonly columns?: number | undefined;
+  /** Whether every place of an entry is listed. */
+  readonly verbose: boolean;
   /** Whether counts by rule are added. */
   readonly stats: boolean;
   readonly docs: readonly RuleDoc[];

@@ -22,6 +22,7 @@ export function errorsOnly(report: LintReport): LintReport {
   const models = report.models.map((model) => ({
     ...model,
     findings: model.findings.filter(({ severity }) => severity === "error"),
+    groups: model.groups.filter(({ severity }) => severity === "error"),
   }));
   return { ...report, models, summary: summarize(models) };
 }

@@ -10,8 +10,9 @@ import {
   printable,
   significant,
 } from "../ir/format.ts";
-import type { Finding, LintReport, ModelReport } from "../lint/result.ts";
+import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
 import { type Palette, paletteOf } from "./color.ts";
+import { countedNotes, type Entry, entriesOf, moreText, originOf, originsOf } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
 import { statisticsOf } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
@@ -33,7 +34,7 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
       : [`  ${palette.bad("error")} ${palette.bold(model.error.code)}  ${printable(model.error.message)}`];
   if (model.nodes === 0 && model.error !== null) return [title, ...error];
   const table = model.layers === undefined ? [] : ["", ...layerTable(model.layers, options, palette)];
-  const findings = model.findings.flatMap((finding) => ["", ...findingLines(finding, model, palette)]);
+  const findings = entriesOf(model).flatMap((entry) => ["", ...entryLines(entry, model, options, palette)]);
   const notes = noteLines(model, palette);
   return [
     title,
@@ -75,22 +76,25 @@ function timeLine({ tensorCoreShare, families, microseconds }: ModelReport["pred
   return `${percent(tensorCoreShare)} on Tensor Cores; ${parts.join(", ")}`;
 }
 
-function findingLines(finding: Finding, model: ModelReport, palette: Palette): string[] {
-  const { severity, code, rule, node, op, graph } = finding;
+function entryLines(entry: Entry, model: ModelReport, options: RenderOptions, palette: Palette): string[] {
+  const { group, findings } = entry;
+  const { severity, code, rule, message } = group;
+  const [{ node, op, graph }] = findings;
   const where = graph === "graph" ? "" : palette.dim(` in ${printable(graph)}`);
-  const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)} ${rule}  ${palette.code(printable(node))} ${palette.dim(`(${printable(op)})`)}${where}`;
-  const details = [savingText(finding, model, palette), fixText(finding, palette)].filter(
-    (text) => text !== "",
-  );
-  const origin = originText(finding);
-  const lines = [`${printable(finding.message)}`];
+  const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)} ${rule}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}`;
+  const details = [savingText(group, model, palette), fixText(group, palette)].filter((text) => text !== "");
+  const isEach = options.verbose && findings.length > 1;
+  const origins = isEach
+    ? findings.map((finding) => [finding.node, ...originOf(finding)].join("  "))
+    : [originsOf(entry).join("  ")];
+  const lines = [printable(message)];
   if (details.length > 0) lines.push(details.join("; "));
-  if (origin !== "") lines.push(palette.dim(printable(origin)));
+  for (const origin of origins) if (origin !== "") lines.push(palette.dim(printable(origin)));
   return [head, ...lines.map((line) => `         ${line}`)];
 }
 
 /** `saves 1.96 ms of 3.1 ms (63 %), between 1.7 and 2.1`. */
-function savingText({ saves }: Finding, { predicted }: ModelReport, palette: Palette): string {
+function savingText({ saves }: FindingGroup, { predicted }: ModelReport, palette: Palette): string {
   if (saves === null) return "";
   const { microseconds, low, high, share } = saves;
   // A rule that compares precisions counts its share of the slower run, not of the one that is predicted.
@@ -100,26 +104,16 @@ function savingText({ saves }: Finding, { predicted }: ModelReport, palette: Pal
   return `${amount} of ${duration(whole)} (${percent(share)}), ${between}`;
 }
 
-function fixText({ fix }: Finding, palette: Palette): string {
+function fixText({ fix }: FindingGroup, palette: Palette): string {
   if (fix === "none") return "";
   return palette.good(fix === "safe" ? "fixed by --fix" : "fixed by --fix --unsafe-fixes");
-}
-
-function originText({ source, module }: Finding): string {
-  const place = source === null ? "" : `${source.file}:${source.line}`;
-  return [module ?? "", place].filter((part) => part !== "").join("  ");
 }
 
 /** What is not listed, what was assumed, and what is odd. */
 function noteLines(model: ModelReport, palette: Palette): string[] {
   const notes: string[] = [];
-  const { belowThreshold, skipped, suppressed, assumed, notices } = model;
-  if (belowThreshold.count > 0) {
-    const each = belowThreshold.count === 1 ? "saves" : "save together";
-    notes.push(
-      `${counted(belowThreshold.count, "finding")} below the threshold ${each} at most ${duration(belowThreshold.microseconds)}; --min-saving 0 lists them`,
-    );
-  }
+  const { skipped, suppressed, assumed, notices } = model;
+  for (const note of countedNotes(model)) notes.push(`${note}; --verbose lists them`);
   if (suppressed > 0) notes.push(`${counted(suppressed, "finding")} suppressed by configuration or metadata`);
   if (assumed.length > 0) {
     notes.push(
@@ -178,8 +172,10 @@ function footerLines(report: LintReport, palette: Palette): string[] {
     .map(([count, noun, severity]) => palette.severity[severity](counted(count, noun)));
   const fixes = fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : "";
   const first = report.models.flatMap(({ findings }) => findings)[0];
+  const entries = report.models.reduce((sum, { groups }) => sum + groups.length, 0);
+  const inEntries = entries < errors + warnings + infos ? ` in ${counted(entries, "entry", "entries")}` : "";
   const lines = [
-    `${parts.join(", ")} in ${counted(report.models.length, "model")}${fixes}${failed && `; ${failed}`}`,
+    `${parts.join(", ")}${inEntries} in ${counted(report.models.length, "model")}${fixes}${failed && `; ${failed}`}`,
   ];
   if (first !== undefined) lines.push(palette.dim(`tc-lint explain ${first.code} says what it is about`));
   return lines;

@@ -8,6 +8,8 @@ export interface LintPlan {
   readonly settings: ResolvedSettings;
   /** Whether the report lists every layer. */
   readonly layers: boolean;
+  /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
+  readonly verbose: boolean;
   /** Inputs and dimensions that this model must have; other sizes of the settings are passed over where it lacks them. */
   readonly mustHave: readonly string[];
   /** Why nothing is done with it: its configuration, where others of the run have one of their own. */

@@ -21,13 +21,15 @@ export interface LintRequest {
   readonly path: string;
   /** Whether the report lists every layer. */
   readonly layers: boolean;
+  /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
+  readonly verbose: boolean;
   /** Inputs and dimensions that this model must have; other sizes of the settings are passed over where it lacks them. */
   readonly mustHave: readonly string[];
   readonly notices: readonly NoticeReport[];
 }
 
 export function lintSettings(model: Model, request: LintRequest): LintSettings {
-  const { settings, rules, calibration, path, layers, notices } = request;
+  const { settings, rules, calibration, path, layers, verbose, notices } = request;
   const target = targetOf(settings);
   return {
     target,
@@ -40,6 +42,7 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
     displayPath: path,
     configFiles: settings.configFiles,
     layers,
+    verbose,
     notices: [...notices, ...missingRate(target)],
   };
 }

@@ -1,9 +1,9 @@
 /**
  * @file Which nodes of a graph run as one kernel.
  *
- * Chains of elementwise operators are one kernel on every stack (an exporter's GELU is five nodes and one kernel);
- * a stack that fuses epilogues hides the chain behind a product inside it. Shape arithmetic, constants and views
- * cost nothing.
+ * A stack that fuses elementwise operators runs a chain of them as one kernel (an exporter's GELU is five nodes and one kernel); one
+ * that fuses epilogues hides the chain behind a product inside it; one that does neither runs a kernel a node. Shape arithmetic,
+ * constants and views cost nothing.
  */
 import { isNhwcBody } from "../facts/products.ts";
 import type { Scope } from "../facts/scope.ts";
@@ -117,9 +117,10 @@ class KernelFinder {
       return;
     }
     const behind = this.#chainBefore(node);
-    if (behind === undefined)
-      this.#add(node, { nodes: [node], product: undefined, work: undefined, open: true });
-    else {
+    if (behind === undefined) {
+      const open = this.#stack.fuses.elementwise;
+      this.#add(node, { nodes: [node], product: undefined, work: undefined, open });
+    } else {
       behind.nodes.push(node);
       behind.members?.add(node);
       this.#own(node, behind);

@@ -48,7 +48,9 @@ export function priceModel(model: Model, settings: WorkloadSettings): Workload {
 export function priceFacts(facts: Facts, { target, cost }: PriceSettings): Workload {
   const { model } = facts;
   const bindings = new Map([...plausibleSizes(model, facts.symbols), ...facts.bindings]);
-  const { products: found, unresolved } = extractProducts(facts);
+  const { products: found, unresolved } = extractProducts(facts, {
+    seesAttention: target.stack.fuses.attention,
+  });
   const products = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
   const timeline = buildTimeline({ facts, products, bindings, target, cost });
   return { model, facts, target, bindings, products, unresolved, timeline };

@@ -21,7 +21,13 @@ parentPort.on("message", ({ path }) => {
 });`;
 
 function planOf(path: string): LintPlan {
-  return { path, settings: resolveSettings(path, undefined, {}, rules), layers: false, mustHave: [] };
+  return {
+    path,
+    settings: resolveSettings(path, undefined, {}, rules),
+    layers: false,
+    verbose: false,
+    mustHave: [],
+  };
 }
 
 async function runPool(paths: readonly string[], size: number, limits: PoolOptions["limits"] = {}) {

@@ -51,6 +51,7 @@ async function lintAndReport(path: string): Promise<string> {
     const text = render(report, {
       color: 0,
       columns: 100,
+      verbose: true,
       stats: true,
       docs: ruleDocs,
       localPath: () => undefined,

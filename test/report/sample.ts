@@ -1,5 +1,5 @@
 /** @file A report with everything in it that a format has to cope with. */
-import type { Finding, LayerReport, ModelReport } from "../../src/lint/result.ts";
+import type { Finding, FindingGroup, LayerReport, ModelReport } from "../../src/lint/result.ts";
 import type { RenderOptions, RuleDoc } from "../../src/report/render.ts";
 
 export function finding(parts: Partial<Finding> = {}): Finding {
@@ -50,6 +50,11 @@ const layer: LayerReport = {
   findings: ["TC101"],
 };
 
+/** Each finding by itself. */
+function groupOf({ code, rule, severity, message, saves, fix, fingerprint }: Finding): FindingGroup {
+  return { code, rule, severity, message, saves, fix, findings: [fingerprint] };
+}
+
 export function modelReport(parts: Partial<ModelReport> = {}): ModelReport {
   return {
     path: "models/gpt.onnx",
@@ -71,8 +76,10 @@ export function modelReport(parts: Partial<ModelReport> = {}): ModelReport {
       basis: "measured",
     },
     findings: [],
+    groups: (parts.findings ?? []).map(groupOf),
     suppressed: 0,
     belowThreshold: { count: 0, microseconds: 0 },
+    uncertain: { count: 0, microseconds: 0 },
     skipped: [],
     notices: [],
     error: null,
@@ -166,6 +173,7 @@ export const docs: readonly RuleDoc[] = [
 ];
 
 export const options: RenderOptions = {
+  verbose: false,
   color: 0,
   stats: false,
   docs,

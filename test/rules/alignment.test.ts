@@ -119,8 +119,13 @@ describe("head_dim", () => {
   };
   const said = (headDim: number) =>
     ["TC103", "TC104"].flatMap((code) =>
-      find(code, heads(headDim)).map((each) => [code, each.saves === null]),
+      find(code, heads(headDim), { stack: "tc-runtime" }).map((each) => [code, each.saves === null]),
     );
+
+  it("of attention that runs as the nodes it is written as is no size of a fused kernel", () => {
+    const codes = ["TC103", "TC104", "TC401"].flatMap((code) => find(code, heads(36)).map(() => code));
+    expect(codes).toEqual(["TC401"]);
+  });
 
   it("40 is free: named, with no gain claimed", () => {
     expect(said(40)).toEqual([["TC104", true]]);

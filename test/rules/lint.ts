@@ -27,6 +27,8 @@ export function lint(model: Model, options: LintOptions = {}): ModelReport {
     rules,
     severities: new Map(),
     minSaving,
+    // Rules are looked at by what they say, whatever is made of it.
+    verbose: minSaving === 0,
     errorShare: 0.05,
     displayPath: model.path,
     severityAt: () => undefined,

@@ -80,7 +80,7 @@ describe.skipIf(zoo === undefined)("zoo", () => {
   });
 
   it.each(["siglip_so400m_d2", "siglip_so400m_d2_dynamo"])("%s: head_dim 72 costs a step", (name) => {
-    const found = reportOf(name).findings.filter(({ code }) => code === "TC104");
+    const found = reportOf(name, { stack: "tc-runtime" }).findings.filter(({ code }) => code === "TC104");
     expect(new Set(found.map(({ data }) => data["headDim"]))).toEqual(new Set([72]));
     expect(found.every(({ saves }) => saves !== null)).toBe(true);
   });
@@ -95,7 +95,8 @@ describe.skipIf(zoo === undefined)("zoo", () => {
   );
 
   it.each(["sd_unet", "sd_unet_dynamo"])("%s: head_dim 40 is named, and no gain claimed", (name) => {
-    const found = reportOf(name).findings.filter(({ data }) => data["headDim"] === 40);
+    const { findings } = reportOf(name, { stack: "tc-runtime" });
+    const found = findings.filter(({ data }) => data["headDim"] === 40);
     const onHeadDim = found.filter(({ code }) => code === "TC103" || code === "TC104");
     expect(onHeadDim.map(({ code, saves }) => [code, saves])).toEqual([["TC104", null]]);
   });

@@ -95,7 +95,7 @@ const batched = model({ name: "batched", opset: 17 }, (graph) => {
 
 describe("kernels", () => {
   it("are chains of elementwise nodes, which read and write what is not theirs once", () => {
-    const { timeline } = price(swish);
+    const { timeline } = price(swish, "ort-cuda");
     expect(opsOf(timeline.steps)).toEqual([["MatMul"], ["Sigmoid", "Mul"]]);
     const bytes = 64 * 32 * 4;
     expect(timeline.steps[1]?.work).toMatchObject({
@@ -104,6 +104,15 @@ describe("kernels", () => {
       bytesRead: bytes,
       bytesWritten: bytes,
     });
+  });
+
+  it("are single nodes on a stack that fuses nothing, attention that is written out among them", () => {
+    expect(opsOf(price(swish).timeline.steps)).toEqual([["MatMul"], ["Sigmoid"], ["Mul"]]);
+    const written = ruleFixtures["TC401"]?.bad();
+    invariant(written !== undefined, "TC401 has a fixture");
+    const kernels = opsOf(price(written).timeline.steps).flat();
+    expect(kernels).toEqual(["Transpose", "MatMul", "Mul", "Softmax", "MatMul"]);
+    expect(opsOf(price(written, "tc-runtime").timeline.steps)).toHaveLength(1);
   });
 
   it("hold the chain behind a product where the stack fuses it", () => {
@@ -120,7 +129,7 @@ describe("kernels", () => {
   });
 
   it("that only move memory are told for the main graph alone", () => {
-    expect(opsOf(trafficOf(price(swish)))).toEqual([["Sigmoid", "Mul"]]);
+    expect(opsOf(trafficOf(price(swish, "ort-cuda")))).toEqual([["Sigmoid", "Mul"]]);
     expect(trafficOf(price(loop))).toEqual([]);
   });
 });

@@ -37,7 +37,14 @@ export async function printConfig(patterns: readonly string[], flags: ConfigFlag
   const { complain } = await import("../stderr.ts");
   const { writeStdout } = await import("../stdout.ts");
   const { forceExclude = false, errorOnUnmatchedPattern = true } = flags;
-  const request = { ...flags, table: false, forceExclude, errorOnUnmatchedPattern, onNotice: complain };
+  const request = {
+    ...flags,
+    table: false,
+    verbose: false,
+    forceExclude,
+    errorOnUnmatchedPattern,
+    onNotice: complain,
+  };
   const shown =
     patterns.length === 0
       ? [await settingsHere(request)]

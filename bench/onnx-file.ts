@@ -1,0 +1,65 @@
+/** @file Whole ONNX files priced beside what they were measured to take; what `onnx-files.ts` and its test compare. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createCostModel } from "../src/cost/model.ts";
+import { findGpu } from "../src/hardware/gpus.ts";
+import { stacks } from "../src/hardware/stacks.ts";
+import { openModel } from "../src/onnx/open.ts";
+import { priceModel } from "../src/workload/workload.ts";
+
+/** Microseconds of one run. */
+export interface FileRow {
+  readonly model: string;
+  readonly measured: number;
+  readonly predicted: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+interface MeasuredRow {
+  readonly model: string;
+  readonly mode: string;
+  readonly microseconds: number;
+}
+
+const measurements = join(process.cwd(), "bench", "measurements", "h200-onnx-files.json");
+
+export function predictFiles(zoo: string): FileRow[] {
+  const { rows } = JSON.parse(readFileSync(measurements, "utf8")) as {
+    readonly rows: readonly MeasuredRow[];
+  };
+  return rows
+    .filter(({ mode }) => mode === "fp16")
+    .map(({ model, microseconds }) => ({
+      model,
+      measured: microseconds,
+      ...predict(join(zoo, `${model}.onnx`)),
+    }))
+    .sort((a, b) => a.measured / a.predicted - b.measured / b.predicted);
+}
+
+function predict(path: string): Pick<FileRow, "predicted" | "low" | "high"> {
+  const gpu = findGpu("h200");
+  if (gpu === undefined) throw new Error("the H200's row is missing");
+  using model = openModel(path);
+  const target = { gpu, stack: stacks.cudnn, precision: "fp16" } as const;
+  const { timeline } = priceModel(model, { target, cost: createCostModel() });
+  return { predicted: timeline.microseconds, low: timeline.low, high: timeline.high };
+}
+
+export interface FileErrors {
+  /** Shares: how far the larger of both is above the smaller. */
+  readonly median: number;
+  readonly ninetieth: number;
+  /** Rows whose interval covers what was measured. */
+  readonly inside: number;
+}
+
+export function errorsOf(rows: readonly FileRow[]): FileErrors {
+  const factors = rows
+    .map(({ measured, predicted }) => Math.max(measured / predicted, predicted / measured) - 1)
+    .sort((a, b) => a - b);
+  const at = (share: number) => factors[Math.floor(share * factors.length)] ?? Number.NaN;
+  const inside = rows.filter(({ measured, low, high }) => measured >= low && measured <= high).length;
+  return { median: at(0.5), ninetieth: at(0.9), inside };
+}

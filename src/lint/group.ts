@@ -1,0 +1,83 @@
+/** @file One cause at many nodes is one entry: the same rule and the same sizes at every repeat of a block. */
+import type { FindingGroup, Fixability, SavingReport, Severity } from "./result.ts";
+import type { AnyRule, RuleFinding } from "./rule.ts";
+
+/** A finding before anything is decided about it. */
+export interface RawFinding {
+  readonly raw: RuleFinding;
+  readonly rule: AnyRule;
+  /** As configured at the node, before its saving counts. */
+  readonly base: Severity;
+  readonly message: string;
+  /** Of its node alone. */
+  readonly saves: SavingReport | null;
+}
+
+export interface Group {
+  readonly members: RawFinding[];
+  readonly rule: AnyRule;
+  readonly base: Severity;
+  readonly fix: Fixability;
+  readonly message: string;
+  /** Of all members together. */
+  saves: SavingReport | null;
+}
+
+/**
+ * What becomes of a group. `uncertain`: its interval reaches zero, so that it may save nothing. `below`: it saves less than the
+ * threshold.
+ */
+export type Standing = "listed" | "below" | "uncertain";
+
+export class Groups {
+  readonly #byCause = new Map<string, Group>();
+
+  add(finding: RawFinding): void {
+    const { raw, rule, base, message, saves } = finding;
+    const fix = raw.fix ?? rule.fix;
+    const cause = [rule.code, base, fix, raw.cause ?? message].join("\u0000");
+    const group = this.#byCause.get(cause);
+    if (group === undefined) {
+      this.#byCause.set(cause, { members: [finding], rule, base, fix, message, saves });
+      return;
+    }
+    group.members.push(finding);
+    group.saves = together(group.saves, saves);
+  }
+
+  all(): Iterable<Group> {
+    return this.#byCause.values();
+  }
+}
+
+/** Equal work has one error, so that widths add up whole. */
+function together(a: SavingReport | null, b: SavingReport | null): SavingReport | null {
+  if (a === null || b === null) return a ?? b;
+  return {
+    microseconds: a.microseconds + b.microseconds,
+    low: a.low + b.low,
+    high: a.high + b.high,
+    share: a.share + b.share,
+  };
+}
+
+export function standingOf({ saves }: Group, minSaving: number): Standing {
+  if (saves === null) return "listed";
+  if (saves.share < minSaving) return "below";
+  return saves.low <= 0 ? "uncertain" : "listed";
+}
+
+/** A warning that is worth much of the time is an error. */
+export function severityOf({ base, saves, members }: Group, errorShare: number): Severity {
+  // A saving that is part of something else (FP32 compute, where the prediction is "in half") is no part of this time.
+  const ofThisTime = saves !== null && members[0]?.raw.share === undefined;
+  return base === "warn" && ofThisTime && saves.share >= errorShare ? "error" : base;
+}
+
+export function groupReport(
+  { rule, fix, message, saves }: Group,
+  severity: Severity,
+  fingerprints: readonly string[],
+): FindingGroup {
+  return { code: rule.code, rule: rule.name, severity, message, saves, fix, findings: fingerprints };
+}

@@ -1,0 +1,54 @@
+/** @file What is listed of a model: one entry a cause, with the places that it is found at. */
+import { counted, duration } from "../ir/format.ts";
+import type { Finding, FindingGroup, ModelReport } from "../lint/result.ts";
+
+export interface Entry {
+  readonly group: FindingGroup;
+  /** In graph order; one at the least. */
+  readonly findings: readonly [Finding, ...Finding[]];
+}
+
+export function entriesOf({ groups, findings }: ModelReport): Entry[] {
+  const byFingerprint = new Map(findings.map((finding) => [finding.fingerprint, finding]));
+  return groups.flatMap((group): Entry[] => {
+    const [first, ...more] = group.findings.flatMap((fingerprint) => byFingerprint.get(fingerprint) ?? []);
+    return first === undefined ? [] : [{ group, findings: [first, ...more] }];
+  });
+}
+
+/** Where the exporter says that a node is from: its module, and the line that made it. */
+export function originOf({ source, module }: Finding): string[] {
+  return [module ?? "", source === null ? "" : `${source.file}:${source.line}`].filter((part) => part !== "");
+}
+
+/** `L.0.w … L.1.w`: the first and the last of many modules; of one finding, its module and line. */
+export function originsOf({ findings }: Entry): string[] {
+  const [first] = findings;
+  const last = findings.at(-1) ?? first;
+  const [from, to] = [first.module ?? "", last.module ?? ""];
+  const modules = from === to || to === "" ? from : `${from} … ${to}`;
+  const isOneLine = findings.every(({ source }) => source?.line === first.source?.line);
+  const line = isOneLine && first.source !== null ? `${first.source.file}:${first.source.line}` : "";
+  return [modules, line].filter((part) => part !== "");
+}
+
+/** ` and 3 more` behind the name of the first; nothing where there is one. */
+export function moreText({ findings }: Entry): string {
+  return findings.length > 1 ? ` and ${findings.length - 1} more` : "";
+}
+
+/** What is counted, and why it is not listed. */
+export function countedNotes({ belowThreshold: below, uncertain }: ModelReport): string[] {
+  const notes: string[] = [];
+  if (below.count > 0) {
+    const each = below.count === 1 ? "saves" : "save together";
+    const what = counted(below.count, "finding");
+    notes.push(`${what} below the threshold ${each} at most ${duration(below.microseconds)}`);
+  }
+  if (uncertain.count > 0) {
+    const what = counted(uncertain.count, "finding");
+    const whose = uncertain.count === 1 ? "its interval reaches" : "their intervals reach";
+    notes.push(`${what} may save nothing (${whose} 0; predicted ${duration(uncertain.microseconds)})`);
+  }
+  return notes;
+}
