@@ -35,7 +35,9 @@ export class Groups {
   add(finding: RawFinding): void {
     const { raw, rule, base, message, saves } = finding;
     const fix = raw.fix ?? rule.fix;
-    const cause = [rule.code, base, fix, raw.cause ?? message].join("\u0000");
+    // What may save nothing is no part of what is claimed, be the message the same.
+    const certainty = mayBeNothing(saves) ? "uncertain" : "";
+    const cause = [rule.code, base, fix, certainty, raw.cause ?? message].join("\u0000");
     const group = this.#byCause.get(cause);
     if (group === undefined) {
       this.#byCause.set(cause, { members: [finding], rule, base, fix, message, saves });
@@ -64,7 +66,11 @@ function together(a: SavingReport | null, b: SavingReport | null): SavingReport 
 export function standingOf({ saves }: Group, minSaving: number): Standing {
   if (saves === null) return "listed";
   if (saves.share < minSaving) return "below";
-  return saves.low <= 0 ? "uncertain" : "listed";
+  return mayBeNothing(saves) ? "uncertain" : "listed";
+}
+
+function mayBeNothing(saves: SavingReport | null): boolean {
+  return saves !== null && saves.low <= 0;
 }
 
 /** A warning that is worth much of the time is an error. */

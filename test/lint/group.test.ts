@@ -1,0 +1,61 @@
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { linear } from "../../fixtures/layers.ts";
+import { modelFromBytes, openModel } from "../../src/onnx/open.ts";
+import { lint } from "../rules/lint.ts";
+import { sharedPath } from "../shared.ts";
+
+/** Layers of one flaw, each too small to matter. */
+function deep(layers: number) {
+  return (graph: GraphBuilder) => {
+    let x = graph.input("x", [64, 766]);
+    for (let layer = 0; layer < layers; layer++) x = linear(graph, x, 766, 766, { name: `layer.${layer}` });
+    graph.output(x);
+  };
+}
+
+function lintBytes(bytes: Uint8Array, minSaving: number) {
+  using opened = modelFromBytes(bytes);
+  return lint(opened, { minSaving });
+}
+
+describe("findings of one cause", () => {
+  it("are one entry, whose saving is theirs together", () => {
+    const { findings, groups } = lintBytes(model({ name: "deep" }, deep(30)), 0.005);
+    const own = findings.filter(({ code }) => code === "TC102");
+    const [group, ...more] = groups.filter(({ code }) => code === "TC102");
+    expect(own).toHaveLength(30);
+    expect(more).toEqual([]);
+    expect(group?.findings).toEqual(own.map(({ fingerprint }) => fingerprint));
+    const sum = own.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
+    expect(group?.saves?.microseconds).toBeCloseTo(sum, 9);
+  });
+
+  it("are judged together: depth hides nothing from the threshold", () => {
+    const bytes = model({ name: "deep" }, deep(30));
+    const [group] = lintBytes(bytes, 0).groups.filter(({ code }) => code === "TC102");
+    const share = group?.saves?.share ?? 0;
+    // More than any one of them saves, less than they do together.
+    const { groups } = lintBytes(bytes, share / 2);
+    expect(groups.map(({ code }) => code)).toContain("TC102");
+    expect(lintBytes(bytes, share * 1.01).groups.map(({ code }) => code)).not.toContain("TC102");
+  });
+});
+
+const zoo = sharedPath("zoo");
+
+describe.skipIf(zoo === undefined)("of the zoo, at the default threshold", () => {
+  it.each(["resnet50", "sd_unet", "gpt2_dynamo", "siglip_so400m_d2", "video_unet_48", "espcn"])(
+    "%s: nothing is claimed that may save nothing, and every finding is in one entry",
+    (name) => {
+      using opened = openModel(path.join(zoo ?? "", `${name}.onnx`));
+      const { findings, groups, uncertain } = lint(opened, { minSaving: 0.005 });
+      const doubtful = [...findings, ...groups].filter(({ saves }) => saves !== null && saves.low <= 0);
+      expect(doubtful).toEqual([]);
+      const fingerprints = findings.map(({ fingerprint }) => fingerprint).sort();
+      expect(groups.flatMap((group) => group.findings).sort()).toEqual(fingerprints);
+      expect(uncertain.count === 0).toBe(uncertain.microseconds === 0);
+    },
+  );
+});
