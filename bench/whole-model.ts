@@ -63,7 +63,7 @@ function exportedBatch(type: ValueType | undefined): number {
 }
 
 /** The same work for `factor` times the samples: weights are shared, everything else grows. */
-export function scaleBatch(work: Work<number>, factor: number): Work<number> {
+function scaleBatch(work: Work<number>, factor: number): Work<number> {
   switch (work.kind) {
     case "gemm":
       return work.sharedB && work.batch === 1

@@ -8,7 +8,7 @@
  * mended goes to test/fuzz/crashes, where it stays. Exit code 1 where there was one.
  */
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -34,7 +34,8 @@ interface Batch {
 type Answer = Result & { readonly run: number };
 
 // Scripts run bundled: what lies around the checkout is found from where npm starts them.
-const zoo = path.join("..", "shared", "zoo");
+const whole = path.join("..", "shared", "zoo");
+const zoo = existsSync(whole) ? whole : path.join("fixtures", "zoo");
 
 function serveBatches(): void {
   const corpus = new Corpus(zoo);

@@ -47,5 +47,5 @@ writeFileSync(index, listed);
 console.log(`${file}, listed in ${index}. Then, by hand:
   1. traits and infer; work where it multiplies or moves memory in a way of its own; axes and lanes for padding
   2. cases for axes and lanes in test/ops/contract-cases.ts
-  3. for the runtime: a lowering in cuda-runtime/lower, listed in its family's table
+  3. for the runtime: a lowering in cuda-runtime/lower, listed in its family's table; what it takes, in src/ops/signatures.ts
 and: npx biome check --write src/ops; npm run typecheck; npx vitest run test/ops test/facts`);

@@ -1,4 +1,4 @@
-/** @file The data beside a checkout, ../shared, that larger tests run on. They skip aloud without it. */
+/** @file Data beside a checkout, ../shared, that some tests run on: they skip aloud without it. Real exports are in zoo.ts. */
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";

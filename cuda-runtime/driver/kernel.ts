@@ -40,14 +40,12 @@ export class Library implements Disposable {
 
 /** What a block may have without asking. */
 const freeSharedBytes = 48 * 1024;
-const portableClusterBlocks = 8;
 
 /** An entry of a library; it goes with it. */
 export class Kernel {
   readonly #driver: Driver;
   readonly handle: number;
   #sharedBytes = freeSharedBytes;
-  #hasLargeClusters = false;
 
   constructor(driver: Driver, handle: number) {
     this.#driver = driver;
@@ -55,16 +53,11 @@ export class Kernel {
   }
 
   /** Allows what a launch needs beyond the defaults. */
-  prepare(sharedBytes: number, cluster: Dim3 | undefined): void {
+  prepare(sharedBytes: number): void {
     if (sharedBytes + this.attribute("staticSharedBytes") > this.#sharedBytes) {
       const { dynamicSharedBytes } = functionAttributes;
       this.#driver.call("cuFuncSetAttribute", this.handle, dynamicSharedBytes, sharedBytes);
       this.#sharedBytes = sharedBytes;
-    }
-    const blocks = cluster === undefined ? 1 : cluster[0] * cluster[1] * cluster[2];
-    if (blocks > portableClusterBlocks && !this.#hasLargeClusters) {
-      this.#driver.call("cuFuncSetAttribute", this.handle, functionAttributes.largeClusters, 1);
-      this.#hasLargeClusters = true;
     }
   }
 
@@ -79,20 +72,17 @@ export interface LaunchShape {
   readonly grid: Dim3;
   readonly block: Dim3;
   readonly sharedBytes: number;
-  readonly cluster?: Dim3 | undefined;
 }
 
 /** Bytes of parameters that a kernel may take. */
-export const maxParameterBytes = 32_764;
+const maxParameterBytes = 32_764;
 
-// Offsets in the block that holds a launch's structures: CUlaunchConfig, two CUlaunchAttribute, the list of parameters'
+// Offsets in the block that holds a launch's structures: CUlaunchConfig, a CUlaunchAttribute, the list of parameters'
 // addresses, which has one entry.
 const configAt = 0;
 const attributeAt = 64;
-const attributeBytes = 72;
 const listAt = 256;
 const parametersAt = 512;
-const clusterAttribute = 4;
 const overlapAttribute = 6;
 /** Launches kernels one after another; the driver copies the parameters before it returns. */
 export class Launcher implements Disposable {
@@ -120,21 +110,14 @@ export class Launcher implements Disposable {
   launch(kernel: Kernel, shape: LaunchShape, parameters: Uint8Array, stream: Stream): void {
     if (parameters.length > maxParameterBytes)
       throw new RangeError(`tc-lint bug: ${parameters.length} bytes of parameters`);
-    const { grid, block, sharedBytes, cluster } = shape;
+    const { grid, block, sharedBytes } = shape;
     const data = this.#data;
     for (const [index, value] of [...grid, ...block, sharedBytes].entries())
       data.setUint32(configAt + 4 * index, value, true);
     data.setBigUint64(configAt + 32, BigInt(stream.handle), true);
-    const attributes = [
-      ...(this.#overlaps ? [[overlapAttribute, 1]] : []),
-      ...(cluster === undefined ? [] : [[clusterAttribute, ...cluster]]),
-    ];
-    data.setUint32(configAt + 48, attributes.length, true);
-    for (const [slot, [id = 0, ...values]] of attributes.entries()) {
-      const at = attributeAt + slot * attributeBytes;
-      data.setUint32(at, id, true);
-      for (const [index, value] of values.entries()) data.setUint32(at + 8 + 4 * index, value, true);
-    }
+    data.setUint32(configAt + 48, this.#overlaps ? 1 : 0, true);
+    data.setUint32(attributeAt, overlapAttribute, true);
+    data.setUint32(attributeAt + 8, 1, true);
     this.#block.bytes.set(parameters, parametersAt);
     const { address } = this.#block;
     this.#driver.call(

@@ -52,7 +52,7 @@ export class LiveNodes {
 }
 
 /** Values of graphs around that the node's subgraphs read. */
-export function capturesOf(node: Node): Set<Value> {
+function capturesOf(node: Node): Set<Value> {
   const found = new Set<Value>();
   for (const { value } of node.attributes) {
     if (value.type === "graph") collect(value.graph, node.graph, found);

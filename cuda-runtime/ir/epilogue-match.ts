@@ -1,5 +1,6 @@
 /** @file Whether an expression over a product is something that the product's epilogue does. */
 
+import { pushAll } from "../../src/ir/lists.ts";
 import { matchActivation } from "./activation-match.ts";
 import { type Activation, noActivation, type PendingProduct } from "./epilogue.ts";
 import type { Expr } from "./expr.ts";
@@ -102,7 +103,7 @@ function dependsOnConstantsOnly(expr: Expr, from: Expr): boolean {
     if (seen.has(node)) continue;
     seen.add(node);
     if (node.kind === "load" || node.kind === "product" || node.kind === "index") return false;
-    pending.push(...argumentsOf(node));
+    pushAll(pending, argumentsOf(node));
   }
   return true;
 }

@@ -19,8 +19,6 @@ export interface Launch {
   readonly params: ParamBlock;
   readonly reads: readonly View[];
   readonly writes: readonly View[];
-  /** Blocks to a cluster (sm_90 and later); undefined for none. */
-  readonly cluster?: Dim3 | undefined;
   /** Of the whole launch, where it is a product: multiply-adds count two. */
   readonly flops?: number | undefined;
   /** By the model that the kernel was chosen with; undefined: as `cost/predict.ts` prices a pass over memory. */
@@ -29,13 +27,9 @@ export interface Launch {
   readonly detail?: string | undefined;
 }
 
-/** Sets bytes of a buffer to zero: for kernels that add into their output. */
-export interface Clear {
-  readonly view: View;
-}
-
 export type Action =
   | { readonly kind: "launch"; readonly launch: Launch }
+  /** Bytes set to zero, for kernels that add into their output. */
   | { readonly kind: "clear"; readonly view: View };
 
 /** What an action reads and what it writes. */

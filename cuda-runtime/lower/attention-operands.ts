@@ -18,7 +18,7 @@ export function headsApart(context: LowerContext, view: View, heads: number | un
 }
 
 /** Memory for the result [batch, heads, queries, size], laid out [batch, queries, heads, size] as its readers like it. */
-export function resultView(emitter: Emitter, type: StorageType, shape: readonly number[]): View {
+function resultView(emitter: Emitter, type: StorageType, shape: readonly number[]): View {
   return emitter.temporary(type, shape, [0, 2, 1, 3]);
 }
 

@@ -1,5 +1,5 @@
 /** @file The attributes of sliding windows as numbers: kernels, strides, dilations and what is padded. */
-import { samePads, windowOutput } from "../../src/ops/window.ts";
+import { samePads } from "../../src/ops/window.ts";
 import type { LowerContext } from "./context.ts";
 
 /** One entry a spatial axis. */
@@ -65,19 +65,4 @@ export function transposedPads(
     const total = Math.max(0, full - (output[axis] ?? 0));
     return autoPad === "SAME_UPPER" ? Math.floor(total / 2) : total - Math.floor(total / 2);
   });
-}
-
-/** Positions of a window along an axis: for what inference leaves to the kernels' authors. */
-export function positionsOf(window: SlidingWindow, axis: number, input: number): number {
-  const { kernel, strides, dilations, padsBegin, padsEnd } = window;
-  const at = (values: readonly number[], otherwise: number) => values[axis] ?? otherwise;
-  const count = windowOutput(
-    input,
-    at(kernel, 1),
-    at(strides, 1),
-    at(dilations, 1),
-    at(padsBegin, 0),
-    at(padsEnd, 0),
-  );
-  return typeof count === "number" ? count : 0;
 }

@@ -7,7 +7,7 @@ export function axisOf(axis: number, rank: number): number {
   return axis < 0 ? axis + rank : axis;
 }
 
-export function rankOf(context: LowerContext, index: number): number {
+function rankOf(context: LowerContext, index: number): number {
   return context.inputShape(index).length;
 }
 

@@ -18,7 +18,7 @@ import {
 } from "./movement-arguments.ts";
 
 /** Each input into its part of `to` along `axis`. */
-export function emitConcat(emitter: Emitter, inputs: readonly View[], axis: number, to: View): void {
+function emitConcat(emitter: Emitter, inputs: readonly View[], axis: number, to: View): void {
   let start = 0;
   for (const input of inputs) {
     const size = input.shape[axis] ?? 0;

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 
 /** Bytes of SHA-256, of keys too. */
-export const hashBytes = 32;
+const hashBytes = 32;
 
 const magic = Buffer.from("TCLCUBIN", "latin1");
 const formatVersion = 1;

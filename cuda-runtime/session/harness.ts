@@ -143,7 +143,7 @@ class HarnessEmitter extends PlanEmitter {
   }
 }
 
-export class DeviceHarness implements Harness, Disposable {
+class DeviceHarness implements Harness, Disposable {
   readonly emitter: Emitter;
   readonly #host: HarnessHost;
   readonly #poison: number;

@@ -8,7 +8,7 @@ import { CudaError, DriverMissingError } from "../driver/errors.ts";
 import { PlanError } from "../ir/step.ts";
 
 /** The kernels are built by CUDA 13.0: older drivers do not read their machine code. */
-export const minDriverVersion = 13_000;
+const minDriverVersion = 13_000;
 const minDriver = "CUDA 13.0 (driver 580)";
 
 const getDriver =

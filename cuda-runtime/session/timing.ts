@@ -83,7 +83,7 @@ function measured({ stream, runner }: DeviceSession, step: ReadyStep, copies: nu
   return timesOf(samples);
 }
 
-export function timesOf(samples: readonly number[]): Times {
+function timesOf(samples: readonly number[]): Times {
   const sorted = [...samples].sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN;
   const [lower, upper] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];

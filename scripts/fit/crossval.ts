@@ -65,7 +65,7 @@ function weightOf(sample: Sample): number {
   return sample.weight * (sample.origin === "extra" ? 0.8 : 1);
 }
 
-export function predictWith({ coefficients, forest }: Trained, sample: Sample): number {
+function predictWith({ coefficients, forest }: Trained, sample: Sample): number {
   const { microseconds, features } = sketchOf(sample, coefficients);
   return microseconds * Math.exp(predict(forest, features));
 }

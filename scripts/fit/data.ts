@@ -23,8 +23,8 @@ export interface Sample {
   readonly weight: number;
 }
 
-export const sharedFolder = "../shared/measurements/";
-export const extraFiles = ["seed2", "seed3"].map(
+const sharedFolder = "../shared/measurements/";
+const extraFiles = ["seed2", "seed3"].map(
   (seed) => `bench/measurements/h200-pytorch-2026-11-21-${seed}.jsonl`,
 );
 

@@ -146,7 +146,7 @@ function neededScale(
   return { scale, width, weight: isShared(validation.samples, pair) ? weightOfShared : 1 };
 }
 
-export function isShared(samples: readonly Sample[], { before, after }: Pair): boolean {
+function isShared(samples: readonly Sample[], { before, after }: Pair): boolean {
   return at(samples, before).origin !== "extra" && at(samples, after).origin !== "extra";
 }
 

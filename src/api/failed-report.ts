@@ -20,7 +20,7 @@ export function failureOf(plan: LintPlan, error: unknown): LintOutcome {
 }
 
 /** Figures are zero: nothing is known of the model. */
-export function emptyReport(
+function emptyReport(
   { path, settings }: LintPlan,
   error: ModelReport["error"],
   notices: readonly NoticeReport[] = [],

@@ -33,7 +33,7 @@ export interface FixChoice {
 }
 
 /** Padding and folding alone. */
-export const safeFix: FixChoice = {
+const safeFix: FixChoice = {
   half: undefined,
   halfOnlyWhereFaster: true,
   halfIo: false,

@@ -22,7 +22,7 @@ export interface CallOptions {
 }
 
 /** Throws InputError naming an option that is wrong. */
-export function settingsOf(path: string, config: ModelOptions): ResolvedSettings {
+function settingsOf(path: string, config: ModelOptions): ResolvedSettings {
   checkConfig(config, configSchema(rules), "options");
   const chain = { folder: process.cwd(), layers: [{ file: "options", config }] };
   return resolveSettings(path, chain, {}, rules);

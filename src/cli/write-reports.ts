@@ -9,6 +9,7 @@ import { counted } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
 import { jsonText } from "../report/json-text.ts";
 import {
+  docFormats,
   lintFormats,
   namesConfiguration,
   proseFormats,
@@ -27,7 +28,7 @@ import { reportColor } from "./terminal.ts";
 /** Files first: what is on stdout then says how it went. */
 export async function writeReports(report: LintReport, flags: LintFlags): Promise<void> {
   const requests = flags.reports ?? standardRequests();
-  const docs = requests.some(({ format }) => format === "sarif")
+  const docs = requests.some(({ format }) => docFormats.has(format))
     ? (await import("../../rules/docs.ts")).ruleDocs
     : [];
   const render = ({ format, path }: ReportRequest) =>

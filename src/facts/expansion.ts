@@ -13,7 +13,7 @@ import {
 export class ExpansionError extends InputError {}
 
 /** ONNX's own checker stops at this many nested calls. */
-export const maxCallDepth = 100;
+const maxCallDepth = 100;
 /** Nodes of subgraphs and function bodies, every instance counted. The largest real exports have a tenth of that. */
 const maxInstantiatedNodes = 1_000_000;
 /** Of a small model; a kilobyte of functions that call each other is no reason for a million. */

@@ -5,7 +5,6 @@ import {
   type FunctionDefinition,
   functionKey,
   type Graph,
-  labelOf,
   type Model,
   type Node,
   operatorOf,
@@ -295,9 +294,4 @@ function callAttributes(
     if (resolved !== undefined) attributes.set(attribute.name, resolved);
   }
   return attributes;
-}
-
-/** For messages. */
-export function describeSkipped({ node, scope, reason }: Skipped): string {
-  return `${scope.path}/${labelOf(node)}: ${reason}`;
 }

@@ -13,7 +13,7 @@ import { look } from "./look.ts";
 
 const codeNames = ["tc-lint.config.js", "tc-lint.config.mjs"] as const;
 const dataName = "tc-lint.config.json";
-export const configNames = [...codeNames, dataName] as const;
+const configNames = [...codeNames, dataName] as const;
 
 /** What a configuration may do. `root`: the folder that everything it names must lie in; undefined for no bound. */
 export interface Trust {

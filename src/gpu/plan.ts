@@ -11,7 +11,7 @@ import { planModel } from "../../cuda-runtime/plan/build.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { InputError } from "../ir/errors.ts";
-import type { Model, Value } from "../ir/model.ts";
+import type { Value } from "../ir/model.ts";
 import { requiredInputs } from "../ir/symbols.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { Fact } from "../ops/op.ts";
@@ -176,9 +176,4 @@ function drawFor(sizes: Bindings): Draw {
 /** Sizes of symbols, for reports. */
 export function sizesOf(bindings: Bindings): Record<string, number> {
   return Object.fromEntries(bindings);
-}
-
-/** Values of the main graph that can be looked at: float tensors that nodes make, in order. */
-export function innerValues({ graph }: Model): string[] {
-  return graph.nodes.flatMap(({ outputs }) => outputs.flatMap((value) => value?.name ?? []));
 }

@@ -5,7 +5,7 @@ import { dtypes } from "../ir/dtype.ts";
 import type { ValueType } from "../ir/model.ts";
 import type { AttributeSpec, FunctionSpec, NodeSpec, TensorSpec } from "../ir/patch.ts";
 import { Cursor } from "../wire/cursor.ts";
-import { type ByteSource, readRange } from "../wire/source.ts";
+import type { ByteSource } from "../wire/source.ts";
 import { lengthPrefixed, type Segment, segmentsLength } from "../wire/splice.ts";
 import {
   attributeFields,
@@ -279,12 +279,4 @@ export function functionMessage(source: ByteSource, spec: FunctionSpec): Segment
     bytesSegment(head),
     ...spec.nodes.flatMap((node) => field(functionFields.node, nodeMessage(source, node))),
   ];
-}
-
-/** A range of a source as one buffer; for messages small by nature. */
-export function readSpan(
-  source: ByteSource,
-  span: { readonly offset: number; readonly length: number },
-): Buffer {
-  return readRange(source, span.offset, span.length);
 }

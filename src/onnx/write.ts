@@ -59,7 +59,7 @@ const writable = 0o222;
 const ownerWrites = 0o200;
 
 /** A new model, complete on the disk, but not yet in its place. Disposing of it uncommitted removes every trace. */
-export class StagedModel implements Disposable {
+class StagedModel implements Disposable {
   /** The temporary file: opens like the model it will be, from the same folder. */
   readonly path: string;
   readonly destination: string;

@@ -5,7 +5,7 @@ import type { Fact, WorkContext } from "./op.ts";
 import type { TrafficPattern, Work } from "./work.ts";
 
 /** Bytes of a tensor's elements, packed; undefined where type or size is not known. */
-export function bytesOfFact(fact: Fact | undefined): Dim | undefined {
+function bytesOfFact(fact: Fact | undefined): Dim | undefined {
   if (fact?.kind !== "tensor" || fact.dtype === undefined || fact.shape === undefined) return undefined;
   const bytes = ceilDivDims(mulDims(product(fact.shape), dtypes[fact.dtype].bits), 8);
   return isUnknown(bytes) ? undefined : bytes;

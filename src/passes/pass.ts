@@ -11,7 +11,7 @@ import type { TrafficStep } from "../workload/timeline.ts";
 import type { FreshNames } from "./names.ts";
 
 /** In the order they run. */
-export const passNames = ["fold", "heads", "align", "half", "channels-last"] as const;
+export const passNames = ["fold", "align", "half", "channels-last"] as const;
 export type PassName = (typeof passNames)[number];
 
 /** The cost model as a pass asks it, for one target. */

@@ -1,4 +1,4 @@
-/** @file What commands report, and every format that each report has: a format is a row here and the file that writes it. */
+/** @file What commands report, and every format that each report has: a format is rows of this file and the file that writes it. */
 import type { BenchReport } from "../gpu/bench-report.ts";
 import type { PlanReport } from "../gpu/plan-report.ts";
 import type { ValidateReport } from "../gpu/validate/report.ts";
@@ -38,6 +38,12 @@ export const namesConfiguration = {
   github: false,
   csv: false,
 } as const satisfies Record<LintFormat, boolean>;
+
+/** Formats that list every layer, whether or not --table asks for them. */
+export const layerFormats: ReadonlySet<LintFormat> = new Set(["csv"]);
+
+/** Formats that carry the rules' documentation, which is loaded for them alone. */
+export const docFormats: ReadonlySet<LintFormat> = new Set(["sarif"]);
 
 /** Formats that people read: other text may stand above them. */
 export const proseFormats: ReadonlySet<LintFormat> = new Set(["text", "github", "markdown"]);

@@ -23,7 +23,7 @@ export type Budget =
   | { readonly kind: "half"; readonly dtype: HalfType; readonly factor: number };
 
 /** Rounding to nearest changes a number by at most this share of it. */
-export const roundoff = { float16: 2 ** -11, bfloat16: 2 ** -8 } as const satisfies Record<HalfType, number>;
+const roundoff = { float16: 2 ** -11, bfloat16: 2 ** -8 } as const satisfies Record<HalfType, number>;
 
 /** Largest magnitude of each type, and its smallest normal one. */
 export const halfRange = {

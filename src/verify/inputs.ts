@@ -9,7 +9,7 @@ import { type ArrayType, countOf, isArrayType, type Tensor, type Tensors, tensor
 import { addsToScores, type Bindings, type Use, useOf } from "./use.ts";
 
 /** What is drawn. Floats are normal unless it says otherwise; whole numbers and masks are uniform. */
-export const drawKinds = [
+const drawKinds = [
   "normal",
   "large",
   "negative",

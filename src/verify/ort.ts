@@ -15,7 +15,7 @@ import {
 type Runtime = typeof runtime;
 
 /** The script of onnxruntime-node downloads GPU libraries unless told not to. */
-export const installLine = "ONNXRUNTIME_NODE_INSTALL=skip npm i onnxruntime-node";
+const installLine = "ONNXRUNTIME_NODE_INSTALL=skip npm i onnxruntime-node";
 
 /** Of a file, or of bytes that exist nowhere else. */
 export type Runnable = { readonly path: string } | (ModelBytes & { readonly path: string });

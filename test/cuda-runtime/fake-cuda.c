@@ -174,7 +174,7 @@ int cuTensorMapEncodeTiled(char* map, int type, unsigned rank, Handle address, c
 }
 
 // As cuda.h lays them out.
-typedef struct { int id; char pad[4]; union { struct { unsigned x, y, z; } cluster; char pad[64]; } value; } Attribute;
+typedef struct { int id; char pad[4]; union { int overlaps; char pad[64]; } value; } Attribute;
 typedef struct { unsigned grid[3], block[3], shared; Handle stream; Attribute* attributes; unsigned count; } Config;
 static char lastLaunch[256];
 const char* fakeLastLaunch(void) { return lastLaunch; }
@@ -188,9 +188,7 @@ int cuLaunchKernelEx(const Config* config, Handle function, void** params, void*
     config->shared, (unsigned long long)config->stream);
   for (unsigned i = 0; i < config->count; ++i) {
     const Attribute* attribute = config->attributes + i;
-    at += snprintf(lastLaunch + at, sizeof lastLaunch - at, " attribute %d %u", attribute->id, attribute->value.cluster.x);
-    if (attribute->id != 4) continue;
-    at += snprintf(lastLaunch + at, sizeof lastLaunch - at, " %u %u", attribute->value.cluster.y, attribute->value.cluster.z);
+    at += snprintf(lastLaunch + at, sizeof lastLaunch - at, " attribute %d %d", attribute->id, attribute->value.overlaps);
   }
   return give(work);
 }

@@ -38,7 +38,7 @@ const oddNames = [
 ];
 
 /** One to three changes to types, ranks, names, nesting and repetition, at the level of messages. */
-export function restructure(bytes: Uint8Array, random: Random): Uint8Array {
+function restructure(bytes: Uint8Array, random: Random): Uint8Array {
   const model = onnx.ModelProto.decode(bytes);
   const { graph } = model;
   if (!graph) return bytes;

@@ -80,7 +80,7 @@ function readValues(folder: string, kind: "input" | "output", values: readonly V
 }
 
 /** A file that is one TensorProto. */
-export function readTensor(file: string): Tensor {
+function readTensor(file: string): Tensor {
   const payload = readFileSync(file);
   // As field 1 of a message around it, which is how the decoder finds tensors.
   const source = new BufferSource(

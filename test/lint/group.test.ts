@@ -1,10 +1,9 @@
-import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { linear } from "../../fixtures/layers.ts";
 import { modelFromBytes, openModel } from "../../src/onnx/open.ts";
 import { lint } from "../rules/lint.ts";
-import { sharedPath } from "../shared.ts";
+import { eachModel, zooModel } from "../zoo.ts";
 
 /** Layers of one flaw, each too small to matter. */
 function deep(layers: number) {
@@ -43,13 +42,11 @@ describe("findings of one cause", () => {
   });
 });
 
-const zoo = sharedPath("zoo");
-
-describe.skipIf(zoo === undefined)("of the zoo, at the default threshold", () => {
-  it.each(["resnet50", "sd_unet", "gpt2_dynamo", "siglip_so400m_d2", "video_unet_48", "espcn"])(
+describe("of the zoo, at the default threshold", () => {
+  eachModel(["resnet50", "sd_unet", "gpt2_dynamo", "siglip_so400m_d2", "video_unet_48", "espcn"])(
     "%s: nothing is claimed that may save nothing, and every finding is in one entry",
     (name) => {
-      using opened = openModel(path.join(zoo ?? "", `${name}.onnx`));
+      using opened = openModel(zooModel(name));
       const { findings, groups, uncertain } = lint(opened, { minSaving: 0.005 });
       const doubtful = [...findings, ...groups].filter(({ saves }) => saves !== null && saves.low <= 0);
       expect(doubtful).toEqual([]);

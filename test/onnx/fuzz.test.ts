@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { sharedPath } from "../shared.ts";
+import { eachModel, zooModel } from "../zoo.ts";
 import { smallModel } from "./bad-inputs/bytes.ts";
 import { mutate, randomNumbers, survive } from "./fuzz.ts";
 import { rewire } from "./rewire.ts";
@@ -35,14 +35,13 @@ describe("A damaged model is refused by name or linted, never a crash", () => {
     expect(codes.get("linted")).toBeGreaterThan(100);
   });
 
-  const zoo = sharedPath("zoo");
-  it.skipIf(zoo === undefined).each(names)("%s with some bytes changed", async (name) => {
-    const codes = await fuzz(readFileSync(`${zoo}/${name}.onnx`), mutate, 60);
+  eachModel(names)("%s with some bytes changed", async (name) => {
+    const codes = await fuzz(readFileSync(zooModel(name)), mutate, 60);
     expect(codes.size).toBeGreaterThan(2);
   });
 
-  it.skipIf(zoo === undefined).each(names)("%s with nonsense in it", async (name) => {
-    const codes = await fuzz(readFileSync(`${zoo}/${name}.onnx`), rewire, 60);
+  eachModel(names)("%s with nonsense in it", async (name) => {
+    const codes = await fuzz(readFileSync(zooModel(name)), rewire, 60);
     expect(codes.get("linted")).toBeGreaterThan(5);
   });
 });

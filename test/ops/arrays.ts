@@ -17,7 +17,7 @@ export function flatten(array: Nested): number[] {
   return typeof array === "number" ? [array] : array.flatMap(flatten);
 }
 
-export function items(array: Nested): readonly Nested[] {
+function items(array: Nested): readonly Nested[] {
   if (typeof array === "number") throw new Error("a number has no items");
   return array;
 }

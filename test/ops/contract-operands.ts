@@ -20,7 +20,7 @@ export const given = (
 });
 export const ints = (...values: number[]): Operand => given([values.length], values, "int64");
 export const scalar = (value: number, dtype: DType = "float32"): Operand => given([], [value], dtype);
-export const ramp = (size: number) => Array.from({ length: size }, (_, at) => 0.5 + at / size);
+const ramp = (size: number) => Array.from({ length: size }, (_, at) => 0.5 + at / size);
 export const variances = (size: number) => given([size], ramp(size));
 
 export function node(

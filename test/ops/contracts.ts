@@ -136,7 +136,7 @@ function withOutputTypes(bytes: Uint8Array): Uint8Array {
   return onnx.ModelProto.encode(decoded).finish();
 }
 
-export function valuesOf({ dims, dtype = "float32", values }: Operand, seed: number): readonly number[] {
+function valuesOf({ dims, dtype = "float32", values }: Operand, seed: number): readonly number[] {
   if (values !== undefined) return values;
   const numbers = noise(volume(dims), seed + 3);
   return dtypes[dtype].kind === "float" ? numbers : numbers.map((number) => Math.floor((number + 1) * 2) % 2);

@@ -1,6 +1,4 @@
 /** Every mode of the fix, in every opset: what is written is defined there, is on the list, and runs. */
-import { readdirSync } from "node:fs";
-import path from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
@@ -13,7 +11,7 @@ import { fold } from "../../src/passes/fold/fold.ts";
 import { half } from "../../src/passes/half/half.ts";
 import type { PassOptions } from "../../src/passes/pass.ts";
 import { settingsFor } from "../fix/models.ts";
-import { sharedPath } from "../shared.ts";
+import { eachModel, zooModel, zooNames } from "../zoo.ts";
 import { bytesOfModel, difference, floats, noise, run } from "./folding.ts";
 import { padEverything, weight } from "./padding.ts";
 import { networkOf, networks } from "./random-network.ts";
@@ -123,17 +121,14 @@ it("Drawn networks are padded and moved with operators that are on the list", ()
   );
 });
 
-const zoo = sharedPath("zoo");
 /** Of each kind of network one; all of them with TC_LINT_ALL_ZOO. */
 const some = ["mobilenet_v2", "llama"];
 const { TC_LINT_ALL_ZOO: isWholeZoo } = process.env;
-const zooModels = (zoo === undefined ? [] : readdirSync(zoo))
-  .filter((file) => file.endsWith(".onnx"))
-  .filter((file) => isWholeZoo !== undefined || some.includes(file.slice(0, -5)));
+const zooModels = isWholeZoo === undefined ? some : zooNames;
 
-describe.skipIf(zoo === undefined)("The zoo, which has no weights to pad", () => {
-  it.each(zooModels)("%s is moved with operators that are on the list", (file) => {
-    using before = openModel(path.join(zoo ?? "", file));
+describe("The zoo, which has no weights to pad", () => {
+  eachModel(zooModels)("%s is moved with operators that are on the list", (name) => {
+    using before = openModel(zooModel(name));
     for (const passes of [
       [fold, half],
       [fold, channelsLast],

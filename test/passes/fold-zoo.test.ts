@@ -1,6 +1,6 @@
 /** @file Real exports, folded: shapes on all of them, results on some that are given weights. */
 import { execFileSync } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Tensor } from "onnxruntime-node";
@@ -10,12 +10,9 @@ import { labelOf } from "../../src/ir/model.ts";
 import { type OpenModel, openModel } from "../../src/onnx/open.ts";
 import { numbersOf } from "../../src/ops/shape.ts";
 import type { ByteSource } from "../../src/wire/source.ts";
-import { sharedPath } from "../shared.ts";
+import { eachModel, zooNames as names, zoo, zooModel } from "../zoo.ts";
 import { difference, type Feeds, foldModel, noise, run, volume } from "./folding.ts";
 
-const zoo = sharedPath("zoo");
-const names =
-  zoo === undefined ? [] : readdirSync(zoo).flatMap((file) => /^(.*)\.onnx$/.exec(file)?.[1] ?? []);
 const table: string[] = [];
 
 /** Outputs with their shapes, and whatever of a model contradicts itself. */
@@ -44,9 +41,9 @@ function countOf({ graph }: OpenModel): string {
   return `${graph.nodes.length - constants} nodes, ${constants} Constants, ${shapes} Shapes`;
 }
 
-describe.skipIf(zoo === undefined)("the zoo, folded", () => {
+describe("the zoo, folded", () => {
   it.each(names)("%s: the same outputs, no static Shape left, nothing to fold again", (name) => {
-    using model = openModel(path.join(zoo ?? "", `${name}.onnx`));
+    using model = openModel(zooModel(name));
     const { after } = foldModel(model);
     expect(shapesOf(after)).toEqual({ outputs: shapesOf(model).outputs, wrong: [] });
     expect(staticShapes(after)).toEqual([]);
@@ -89,11 +86,11 @@ function feedsOf({ graph }: OpenModel): Feeds {
   );
 }
 
-describe.skipIf(zoo === undefined)("with weights", () => {
-  it.each(["mobilenetv3_small", "shufflenet_v2", "crnn", "bert_dynamo", "densenet121", "vit_tiny"])(
+describe("with weights", () => {
+  eachModel(["mobilenetv3_small", "shufflenet_v2", "crnn", "bert_dynamo", "densenet121", "vit_tiny"])(
     "%s computes the same",
     async (name) => {
-      execFileSync(process.execPath, [path.join(zoo ?? "", "materialize.mjs"), folder, name]);
+      execFileSync(process.execPath, [path.join(zoo, "materialize.mjs"), folder, name]);
       using model = openModel(path.join(folder, `${name}.onnx`));
       const { after } = foldModel(model);
       expect(after).not.toBe(model);

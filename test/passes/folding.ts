@@ -22,7 +22,7 @@ export interface Folded {
 /** What the pass takes of its context; prices and options are none of its business. */
 type FoldContext = Pick<PassContext, "model" | "facts" | "names" | "open">;
 
-export function runFold(model: OpenModel) {
+function runFold(model: OpenModel) {
   const context: FoldContext = {
     model,
     facts: inferFacts(model),

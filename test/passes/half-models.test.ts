@@ -3,11 +3,11 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } fro
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { InferenceSession, Tensor } from "onnxruntime-node";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect } from "vitest";
 import { render } from "../../src/fix/pipeline.ts";
 import { type OpenModel, openModel } from "../../src/onnx/open.ts";
 import type { Segment } from "../../src/wire/splice.ts";
-import { sharedPath } from "../shared.ts";
+import { eachModel, zoo } from "../zoo.ts";
 import { type Feeds, floats, volume } from "./folding.ts";
 import { countOf, halveModel, runEmulation } from "./halving.ts";
 
@@ -25,43 +25,47 @@ interface ManifestInput {
   readonly example: number[];
 }
 
-const zoo = sharedPath("zoo");
-const manifest: Record<string, { inputs: ManifestInput[] }> =
-  zoo === undefined ? {} : JSON.parse(readFileSync(path.join(zoo, "manifest.json"), "utf8"));
+const manifest: Record<string, { inputs: ManifestInput[] }> = JSON.parse(
+  readFileSync(path.join(zoo, "manifest.json"), "utf8"),
+);
 const asked = process.env["HALF_MODELS"];
 const names = asked === "all" ? Object.keys(manifest) : (asked?.split(",") ?? small);
 const rows: string[] = [];
 
-describe.skipIf(zoo === undefined)("the zoo with weights, in FP16", () => {
-  it.each(names)("%s", { timeout: 300_000 }, async (name) => {
-    const folder = mkdtempSync(path.join(tmpdir(), "half-"));
-    try {
-      execFileSync(process.execPath, [path.join(zoo ?? "", "materialize.mjs"), folder, name]);
-      const original = path.join(folder, `${name}.onnx`);
-      using model = openModel(original);
-      const { before, after, notes } = halveModel(model);
-      const changed = path.join(folder, "half.onnx");
-      write(after, changed);
-      const emulated = path.join(folder, "emulated.onnx");
-      write(runEmulation(model), emulated);
-      const wide = path.join(folder, "bfloat16.onnx");
-      write(runEmulation(model, { halfType: "bfloat16" }), wide);
-      const feeds = feedsOf(name);
-      const error = await differenceOf(original, changed, feeds);
-      const rounded = await differenceOf(original, emulated, feeds);
-      const bfloat = await differenceOf(original, wide, feeds);
-      const casts = countOf(after.graph, "Cast") - countOf(before.graph, "Cast");
-      const kept = notes.filter(({ kind }) => kind === "kept").length;
-      rows.push(
-        `${name}: ${casts} Casts, ${kept} nodes kept FP32, error ${error.toExponential(2)} of the largest output, ${rounded.toExponential(2)} with every value rounded, ${bfloat.toExponential(2)} in BF16`,
-      );
-      expect(error).toBeLessThan(tolerance);
-      expect(rounded).toBeLessThan(tolerance);
-      expect(bfloat).toBeLessThan(8 * tolerance);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
+describe("the zoo with weights, in FP16", () => {
+  eachModel(names)(
+    "%s",
+    async (name) => {
+      const folder = mkdtempSync(path.join(tmpdir(), "half-"));
+      try {
+        execFileSync(process.execPath, [path.join(zoo, "materialize.mjs"), folder, name]);
+        const original = path.join(folder, `${name}.onnx`);
+        using model = openModel(original);
+        const { before, after, notes } = halveModel(model);
+        const changed = path.join(folder, "half.onnx");
+        write(after, changed);
+        const emulated = path.join(folder, "emulated.onnx");
+        write(runEmulation(model), emulated);
+        const wide = path.join(folder, "bfloat16.onnx");
+        write(runEmulation(model, { halfType: "bfloat16" }), wide);
+        const feeds = feedsOf(name);
+        const error = await differenceOf(original, changed, feeds);
+        const rounded = await differenceOf(original, emulated, feeds);
+        const bfloat = await differenceOf(original, wide, feeds);
+        const casts = countOf(after.graph, "Cast") - countOf(before.graph, "Cast");
+        const kept = notes.filter(({ kind }) => kind === "kept").length;
+        rows.push(
+          `${name}: ${casts} Casts, ${kept} nodes kept FP32, error ${error.toExponential(2)} of the largest output, ${rounded.toExponential(2)} with every value rounded, ${bfloat.toExponential(2)} in BF16`,
+        );
+        expect(error).toBeLessThan(tolerance);
+        expect(rounded).toBeLessThan(tolerance);
+        expect(bfloat).toBeLessThan(8 * tolerance);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    },
+    300_000,
+  );
 
   afterAll(() => console.log(rows.join("\n")));
 });

@@ -1,21 +1,11 @@
-import { readdirSync } from "node:fs";
-import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { openModel } from "../../src/onnx/open.ts";
-import { sharedPath } from "../shared.ts";
+import { zooModel, zooNames } from "../zoo.ts";
 import { countOf, halveModel, runHalf } from "./halving.ts";
 
-const zoo = sharedPath("zoo");
-const skeletons =
-  zoo === undefined
-    ? []
-    : readdirSync(zoo)
-        .filter((name) => name.endsWith(".onnx"))
-        .sort();
-
-describe.skipIf(zoo === undefined)("the zoo without its weights", () => {
-  it.each(skeletons)("%s", (name) => {
-    using model = openModel(path.join(zoo ?? "", name));
+describe("the zoo without its weights", () => {
+  it.each(zooNames)("%s", (name) => {
+    using model = openModel(zooModel(name));
     const { before, after, notes, changed } = halveModel(model);
     const casts = countOf(after.graph, "Cast") - countOf(before.graph, "Cast");
     const kept = notes.filter(({ kind }) => kind === "kept").length;

@@ -48,7 +48,7 @@ const unary =
   (graph, x) => ({ name: graph.node(type, [x.name]), dims: x.dims });
 
 /** Each returns undefined where it does not fit the value. */
-export const steps: Readonly<Record<string, Build>> = {
+const steps: Readonly<Record<string, Build>> = {
   conv: (graph, x, [a = 0, b = 0]) =>
     isImage(x) ? conv(graph, x, pick(widths, a), pick([1, 3], b)) : undefined,
   depthwise: (graph, x) => (isImage(x) ? conv(graph, x, x.dims[1] ?? 1, 3, x.dims[1]) : undefined),
@@ -218,7 +218,7 @@ export const steps: Readonly<Record<string, Build>> = {
 };
 
 /** What fixes were once wrong on, and what only the whole of a fix is held to: passes alone need not foresee all of it. */
-export const hardSteps: Readonly<Record<string, Build>> = {
+const hardSteps: Readonly<Record<string, Build>> = {
   twice: (graph, x) => ({ name: graph.node("Add", [x.name, x.name]), dims: x.dims }),
   reversed: (graph, x, [a = 0]) => {
     const count = [2, 3, 5, 7].find((each) => (x.dims[1] ?? 1) % each === 0);

@@ -110,7 +110,7 @@ const recurrent: Build = ({ graph }, x, [a = 0, b = 0]) => {
   return { name: graph.node("Transpose", [flat], { perm: [1, 0, 2] }), width: hidden };
 };
 
-export const sequenceSteps: Readonly<Record<string, Build>> = {
+const sequenceSteps: Readonly<Record<string, Build>> = {
   linear: ({ graph }, x, [a = 0]) => {
     const width = pick(widths, a);
     const product = graph.node("MatMul", [x.name, weights(graph, [x.width, width], a)]);

@@ -153,7 +153,7 @@ export const models: readonly ModelReport[] = [
   }),
 ];
 
-export const docs: readonly RuleDoc[] = [
+const docs: readonly RuleDoc[] = [
   {
     code: "TC101",
     name: "misaligned-conv-channels",

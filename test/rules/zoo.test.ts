@@ -1,14 +1,8 @@
-import { readdirSync } from "node:fs";
-import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Finding, ModelReport } from "../../src/lint/result.ts";
 import { openModel } from "../../src/onnx/open.ts";
-import { sharedPath } from "../shared.ts";
+import { eachModel, zooNames as names, zooModel } from "../zoo.ts";
 import { type LintOptions, lint } from "./lint.ts";
-
-const zoo = sharedPath("zoo");
-const names =
-  zoo === undefined ? [] : readdirSync(zoo).flatMap((file) => /^(.*)\.onnx$/.exec(file)?.[1] ?? []);
 
 const reports = new Map<string, ModelReport>();
 
@@ -17,7 +11,7 @@ function reportOf(name: string, options: LintOptions = {}): ModelReport {
   const key = JSON.stringify([name, options]);
   const known = reports.get(key);
   if (known !== undefined) return known;
-  using model = openModel(path.join(zoo ?? "", `${name}.onnx`));
+  using model = openModel(zooModel(name));
   const report = lint(model, options);
   reports.set(key, report);
   return report;
@@ -45,7 +39,7 @@ function wrongSizes(findings: readonly Finding[]): Set<number> {
   return new Set(wrong.filter((size) => !Number.isNaN(size)));
 }
 
-describe.skipIf(zoo === undefined)("zoo", () => {
+describe("zoo", () => {
   it.each(names)("%s: nothing skipped, nothing unresolved, no error", (name) => {
     const { skipped, error, findings, predicted } = reportOf(name);
     expect({ skipped, error }).toEqual({ skipped: [], error: null });
@@ -62,7 +56,7 @@ describe.skipIf(zoo === undefined)("zoo", () => {
     }
   });
 
-  it.each([
+  eachModel([
     ["misaligned_cnn", [67, 129, 251]],
     ["misaligned_cnn_dynamo", [67, 129, 251]],
     ["gpt2_dynamo", [50257]],
@@ -79,14 +73,14 @@ describe.skipIf(zoo === undefined)("zoo", () => {
     expect([...wrongSizes(aligning(name))]).toEqual(expect.arrayContaining(sizes));
   });
 
-  it.each(["siglip_so400m_d2", "siglip_so400m_d2_dynamo"])("%s: head_dim 72 costs a step", (name) => {
+  eachModel(["siglip_so400m_d2", "siglip_so400m_d2_dynamo"])("%s: head_dim 72 costs a step", (name) => {
     const found = reportOf(name, { stack: "tc-runtime" }).findings.filter(({ code }) => code === "TC104");
     expect(new Set(found.map(({ data }) => data["headDim"]))).toEqual(new Set([72]));
     expect(found.every(({ saves }) => saves !== null)).toBe(true);
   });
 
   // 4304 = 16 · 269: sixteen bytes hold whole halves and whole INT8, but not the 32 that TensorRT packs.
-  it.each(["siglip_so400m_d2", "siglip_so400m_d2_dynamo"])(
+  eachModel(["siglip_so400m_d2", "siglip_so400m_d2_dynamo"])(
     "%s: an MLP of 4304 is off in INT8 on TensorRT",
     (name) => {
       expect([...wrongSizes(aligning(name))]).not.toContain(4304);
@@ -94,20 +88,20 @@ describe.skipIf(zoo === undefined)("zoo", () => {
     },
   );
 
-  it.each(["sd_unet", "sd_unet_dynamo"])("%s: head_dim 40 is named, and no gain claimed", (name) => {
+  eachModel(["sd_unet", "sd_unet_dynamo"])("%s: head_dim 40 is named, and no gain claimed", (name) => {
     const { findings } = reportOf(name, { stack: "tc-runtime" });
     const found = findings.filter(({ data }) => data["headDim"] === 40);
     const onHeadDim = found.filter(({ code }) => code === "TC103" || code === "TC104");
     expect(onHeadDim.map(({ code, saves }) => [code, saves])).toEqual([["TC104", null]]);
   });
 
-  it.each(["resnet50", "resnet50_dynamo"])("%s: nothing misaligned but its stem", (name) => {
+  eachModel(["resnet50", "resnet50_dynamo"])("%s: nothing misaligned but its stem", (name) => {
     expect(aligning(name)).toEqual([]);
     expect(reportOf(name).findings.filter(({ code }) => code === "TC105")).toHaveLength(1);
   });
 
-  it("where an exporter left a source, findings point at it", () => {
-    const found = reportOf("gpt2_dynamo").findings.filter(({ code }) => code === "TC102");
+  eachModel(["gpt2_dynamo"])("%s: where an exporter left a source, findings point at it", (name) => {
+    const found = reportOf(name).findings.filter(({ code }) => code === "TC102");
     expect(found.length).toBeGreaterThan(0);
     expect(found.every(({ source }) => source !== null)).toBe(true);
   });

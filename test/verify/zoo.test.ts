@@ -4,16 +4,16 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openModel } from "../../src/onnx/open.ts";
 import { budgets } from "../../src/verify/index.ts";
-import { sharedPath } from "../shared.ts";
+import { zoo } from "../zoo.ts";
 import { Models } from "./models.ts";
 
-const materialize = sharedPath("zoo", "materialize.mjs");
+const materialize = path.join(zoo, "materialize.mjs");
 
-describe.skipIf(materialize === undefined)("a zoo model", () => {
+describe("a zoo model", () => {
   let models: Models;
   beforeAll(async () => {
     models = await Models.create();
-    execFileSync(process.execPath, [materialize ?? "", models.folder, "vit_tiny", "dlrm"], { stdio: "pipe" });
+    execFileSync(process.execPath, [materialize, models.folder, "vit_tiny", "dlrm"], { stdio: "pipe" });
   });
   afterAll(() => models[Symbol.dispose]());
 

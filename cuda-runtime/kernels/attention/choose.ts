@@ -28,7 +28,7 @@ export function fittingTiles(
 /** Of a split: fewer are done before the sum of splits has been launched. */
 const minimumSplitKeys = 512;
 
-export function attentionCandidates(
+function attentionCandidates(
   work: AttentionWork,
   tiles: readonly TensorTile[],
   target: PlanTarget,

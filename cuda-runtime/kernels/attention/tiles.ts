@@ -33,7 +33,7 @@ const rows: readonly TileRow[] = [
   { headDim: 128, rowTiles: 2, keys: 32, isPlain: true, isMasked: false, efficiency: 0.545 },
 ];
 
-export const tensorWarps = 4;
+const tensorWarps = 4;
 
 export interface TensorTile extends TileRow {
   /** Of one block. */

@@ -130,7 +130,7 @@ function blocksOf(size: GemmSize, m: number, n: number, splits: number): number 
 }
 
 /** Blocks that run at once on one multiprocessor. */
-export function residentBlocks(row: TensorRow, target: PlanTarget): number {
+function residentBlocks(row: TensorRow, target: PlanTarget): number {
   const byShared = Math.floor(target.sharedBytes / (sharedBytesOf(row) + target.reservedSharedBytes));
   const byThreads = Math.floor(target.threads / threadsOf(row));
   return Math.max(1, Math.min(row.occupancy, byShared, byThreads));

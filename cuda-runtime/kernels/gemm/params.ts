@@ -164,7 +164,7 @@ export function partialProblem(problem: Problem, workspace: View): Problem {
   };
 }
 
-export function packedBatch(batch: readonly number[], innermost: number): number[] {
+function packedBatch(batch: readonly number[], innermost: number): number[] {
   let stride = innermost;
   const strides = batch.map(() => 0);
   for (const axis of [...batch.keys()].reverse()) {

@@ -6,7 +6,7 @@ import { bytesOfType } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 
 /** Bytes that one thread moves at a time; the kernels exist for each. */
-export const widths = [16, 8, 4, 2, 1] as const;
+const widths = [16, 8, 4, 2, 1] as const;
 export type Width = (typeof widths)[number];
 
 /** One axis of the walk. */

@@ -62,7 +62,7 @@ interface Rows {
  * Every form that holds such rows, the best suited first: the model knows no other difference between them than whether rows
  * stay in registers. `rows` and `cols` at least 1; `views` are read or written.
  */
-export function rowCandidates(
+function rowCandidates(
   kernel: string,
   type: FloatStorage,
   rows: Rows,

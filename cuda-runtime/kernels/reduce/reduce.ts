@@ -200,7 +200,7 @@ function launch(emitter: Emitter, request: ReduceRequest, shape: ReduceShape, va
   });
 }
 
-export function paramsOf(request: ReduceRequest, { kept, reduced }: ReduceShape, variant: ReduceVariant) {
+function paramsOf(request: ReduceRequest, { kept, reduced }: ReduceShape, variant: ReduceVariant) {
   const { input, output, divisor } = request;
   const { pre, combine, post } = variant.walk === "any" ? request : asMaximum(request);
   return writeParams(reduceStruct, {

@@ -9,8 +9,8 @@ import { type WalkAxis, walkOver } from "../movement/walk.ts";
 import { gridSampleStruct } from "./params.table.ts";
 
 /** Codes are `SampleMode` and `PaddingMode` in resize.cu. */
-export const sampleModes = { nearest: 0, linear: 1, cubic: 2 } as const;
-export const samplePaddings = { zeros: 0, border: 1, reflection: 2 } as const;
+const sampleModes = { nearest: 0, linear: 1, cubic: 2 } as const;
+const samplePaddings = { zeros: 0, border: 1, reflection: 2 } as const;
 
 export interface GridSampleRequest {
   /** [N, C, H, W] or [N, C, D, H, W], of a float storage type. */

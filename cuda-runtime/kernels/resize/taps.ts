@@ -49,7 +49,7 @@ export interface TapTable {
 }
 
 /** The place in the input, in elements, that an output position stands for. */
-export function originalCoordinate(
+function originalCoordinate(
   x: number,
   { size, outputSize, scale, region }: ResizedAxis,
   mode: CoordinateMode,

@@ -11,7 +11,7 @@ import { elementCount, type View } from "../../ir/view.ts";
 import { chainMicroseconds, compileChain } from "../../ptx/compile.ts";
 import { transposeStruct } from "./params.table.ts";
 
-export const transposeFamily = "transpose";
+const transposeFamily = "transpose";
 
 /** Elements along either side of a tile, and axes beside these two: as in transpose.cu. */
 const tileSize = 64;
@@ -76,7 +76,7 @@ export function tilePlan(from: View, to: View): TilePlan | undefined {
 }
 
 /** Whether elements of 2 bytes can go two by two: everything but the innermost strides is even. */
-export function movesPairs(plan: TilePlan, from: View, to: View): boolean {
+function movesPairs(plan: TilePlan, from: View, to: View): boolean {
   const steps = plan.batch.flatMap(({ fromStride, toStride }) => [fromStride, toStride]);
   const even = [plan.sizeX, plan.sizeY, plan.fromStrideY, plan.toStrideX, from.offset, to.offset, ...steps];
   return plan.fromStrideX === 1 && plan.toStrideY === 1 && even.every((value) => value % 2 === 0);

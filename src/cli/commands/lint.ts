@@ -48,6 +48,7 @@ async function runLint(
   const { lintAll } = await import("../../api/lint-all.ts");
   const { applyPointerPolicy } = await import("../../api/lfs-pointers.ts");
   const { makePlans, sizeNames } = await import("../../api/make-plans.ts");
+  const { layerFormats } = await import("../../report/registry.ts");
   const { errorsOnly, reportOf } = await import("../../report/summary.ts");
   const { version } = await import("../../version.ts");
   const { exitCodeOf } = await import("../exit.ts");
@@ -56,7 +57,7 @@ async function runLint(
     "../write-reports.ts"
   );
   checkReportsOf(flags);
-  const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => format === "csv");
+  const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => layerFormats.has(format));
   const plans = await makePlans(patterns, { ...flags, table: wantsLayers, onNotice: complain });
   checkReportsOf(flags, { inputs: filesOf(plans) });
   const outcomes = await withInterrupt(flags, workerUrl, (options) => lintAll(plans, options));

@@ -19,7 +19,7 @@ export interface OverflowQuestion {
 }
 
 /** Whether an output has a NaN or an infinity that the other does not have there. */
-export function differsInKind({ same, difference }: OutputReport): boolean {
+function differsInKind({ same, difference }: OutputReport): boolean {
   return !same && difference !== undefined && difference.mismatches > 0;
 }
 

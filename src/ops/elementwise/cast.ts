@@ -50,7 +50,7 @@ export const castLike = defineOp({
 });
 
 /** The same values in another type. */
-export function castTo(input: TensorFact, dtype: DType | undefined): TensorFact {
+function castTo(input: TensorFact, dtype: DType | undefined): TensorFact {
   const from = input.dtype;
   if (input.elements === undefined || dtype === undefined || !isNumeric(from)) {
     return tensor(dtype, input.shape);

@@ -20,7 +20,7 @@ export function unaryLane(type: UnaryType): LaneRule {
   return (context, output) => curveLane(curves[type], keepLane(context), context, output);
 }
 
-export function curveLane(curve: Curve, lane: Lane, context: LaneContext, output: number): Lane {
+function curveLane(curve: Curve, lane: Lane, context: LaneContext, output: number): Lane {
   if (lane.kind === "unknown") return curve.isBounded === true ? bounded(context, lane) : unknownLane;
   const otherwise = curve.leavesFinite === true && lane.kind !== "constant" ? unknownLane : finiteLane;
   const at = ([x]: readonly number[]) => (x === undefined ? x : curve.at(x, context));

@@ -25,7 +25,7 @@ export function elementOf(value: number, dtype: DType): Dim {
 }
 
 /** Whole numbers wrap around in two's complement, as every runtime does. */
-export function wrapInteger(value: number, dtype: DType): Dim {
+function wrapInteger(value: number, dtype: DType): Dim {
   if (!Number.isSafeInteger(value)) return unknownDim();
   const { bits, kind } = dtypes[dtype];
   // Adding 0 turns -0, which integers do not have, into 0.

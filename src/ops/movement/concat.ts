@@ -39,7 +39,7 @@ function concatLane(context: LaneContext): Lane {
 }
 
 /** Throws where ranks, element types or sizes off the axis differ. */
-export function concatenated(parts: readonly TensorFact[], givenAxis: number): TensorFact {
+function concatenated(parts: readonly TensorFact[], givenAxis: number): TensorFact {
   const dtype = sharedDType(parts);
   const rank = sharedRank(parts);
   if (rank === undefined) return fill(dtype, undefined, undefined);

@@ -31,7 +31,7 @@ export const range = defineOp({
 });
 
 /** ⌈(limit − start) / delta⌉. A length in symbols is taken not to be below zero: an empty range is of no use. */
-export function rangeLength(start: Dim, limit: Dim, delta: Dim): Dim {
+function rangeLength(start: Dim, limit: Dim, delta: Dim): Dim {
   if (delta === 0) throw new ShapeError("Range has a delta of 0");
   if (typeof delta !== "number") return unknownDim();
   if (typeof start === "number" && typeof limit === "number") {

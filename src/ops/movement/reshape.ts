@@ -48,7 +48,7 @@ function ofRank(input: Shape | undefined, rank: number): Shape {
  * The shape after Reshape to `target`: 0 copies an axis of the input (unless `allowZero`), −1 is what remains.
  * Throws where plain sizes do not multiply to the elements of the input.
  */
-export function reshaped(input: Shape | undefined, target: readonly Dim[], allowZero: boolean): Shape {
+function reshaped(input: Shape | undefined, target: readonly Dim[], allowZero: boolean): Shape {
   const dims = target.map((size, axis) => {
     if (typeof size !== "number" || size > 0) return size;
     if (size < -1) throw new ShapeError(`Reshape target [${target.join(",")}] has a size below -1`);

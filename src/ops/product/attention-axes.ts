@@ -38,7 +38,7 @@ const countsHeads = "counts heads by it";
 const differs = "operands of attention differ in structure";
 
 /** Axes not yet tied to any operand; undefined where a size is not known. */
-export function headAxes(context: AxisContext, sizes: AttentionSizes): HeadAxes | undefined {
+function headAxes(context: AxisContext, sizes: AttentionSizes): HeadAxes | undefined {
   const { heads, kvHeads, headDim, valueHeadDim } = sizes;
   if (typeof heads !== "number" || typeof kvHeads !== "number") return undefined;
   if (typeof headDim !== "number" || typeof valueHeadDim !== "number") return undefined;

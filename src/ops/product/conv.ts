@@ -53,7 +53,7 @@ export function convOp(form: ConvForm): OpDefinition {
 }
 
 /** Where a convolution of this form keeps its channels. */
-export function placesIn({ layout, weightChannels, biasAt, residualAt }: ConvForm, rank: number): ConvPlaces {
+function placesIn({ layout, weightChannels, biasAt, residualAt }: ConvForm, rank: number): ConvPlaces {
   return {
     channels: layout === "nhwc" ? rank - 1 : 1,
     grouped: 0,

@@ -1,7 +1,6 @@
 /** @file The padding pass: relations, safety, choice, patch. */
-import { type Atom, atomsOf, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { type Atom, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { pushAll } from "../../ir/lists.ts";
-import { labelOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
@@ -103,20 +102,4 @@ function touches(product: CostedProduct, sizes: ReadonlyMap<Atom, number>, relat
       ),
     ),
   );
-}
-
-/** Why each axis of a product that is off the multiple stays so: what a report says of the remainder. */
-export function reasonsAgainst(product: CostedProduct, relations: Relations): readonly string[] {
-  const reasons = new Set<string>();
-  for (const node of product.nodes) {
-    for (const value of [...node.inputs, ...node.outputs]) {
-      for (const axis of value === undefined ? [] : (relations.axesOf(value) ?? [])) {
-        for (const atom of atomsOf(axis)) {
-          if (atom.blocked !== undefined && atom.size > 1)
-            reasons.add(`${atom.size} of "${labelOf(node)}": ${atom.blocked}`);
-        }
-      }
-    }
-  }
-  return [...reasons];
 }

@@ -88,19 +88,17 @@ describe.skipIf(fake === undefined)("The driver", () => {
         data.setBigUint64(8 * index, BigInt(memory.address + offset), true);
       data.setInt32(24, 1, true);
       transfer.uploadBytes(memory.address, new Uint8Array(Float32Array.of(1, 2, 0).buffer));
-      const shape = { grid: [4, 2, 1], block: [128, 1, 1], sharedBytes: 64, cluster: [2, 1, 1] } as const;
+      const shape = { grid: [4, 2, 1], block: [128, 1, 1], sharedBytes: 64 } as const;
       const read = () => new Float32Array(transfer.download(memory.address, 12).buffer)[2];
 
       using graph = stream.capture(() => launcher.launch(kernel, shape, parameters, stream));
-      expect(lastLaunch()).toBe(
-        "grid 4 2 1 block 128 1 1 shared 64 stream 77 attribute 6 1 attribute 4 2 1 1",
-      );
+      expect(lastLaunch()).toBe("grid 4 2 1 block 128 1 1 shared 64 stream 77 attribute 6 1");
       expect(read()).toBe(0);
       graph.launch(stream);
       expect(read()).toBe(3);
 
       transfer.uploadBytes(memory.address, new Uint8Array(Float32Array.of(5, 6, 0).buffer));
-      launcher.launch(kernel, { ...shape, cluster: undefined }, parameters, stream);
+      launcher.launch(kernel, shape, parameters, stream);
       expect(lastLaunch()).toBe("grid 4 2 1 block 128 1 1 shared 64 stream 77 attribute 6 1");
       expect(read()).toBe(11);
       expect(caught(() => code.kernel("nonesuch"))).toMatchObject({ result: "CUDA_ERROR_NOT_FOUND" });

@@ -1,7 +1,7 @@
 /** @file Expressions as their definitions say, as far as data movement needs them. */
 
 import type { Expr } from "../../../cuda-runtime/ir/expr.ts";
-import { elementCount, expanded, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
+import { expanded, type View } from "../../../cuda-runtime/ir/view.ts";
 
 export function valueOfExpr(
   expr: Expr,
@@ -51,12 +51,4 @@ function combined(op: string, a: number, b: number): number {
   if (op === "mul") return a * b;
   if (op === "mod") return ((a % b) + b) % b;
   throw new Error(`the operation ${op}`);
-}
-
-/** Row-major coordinates of all elements. */
-export function positionsOf(shape: readonly number[]): number[][] {
-  const strides = stridesOf(shape);
-  return Array.from({ length: elementCount(shape) }, (_, index) =>
-    shape.map((size, axis) => Math.floor(index / (strides[axis] ?? 1)) % size),
-  );
 }
