@@ -1,9 +1,10 @@
 /** @file What a node is given, looked at before anything is planned: kernels state what they take, and do not ask again. */
 import type { Scope } from "../../src/facts/scope.ts";
-import { labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { describeNode, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { loopKind } from "../../src/ops/ask.ts";
 import { mismatchOf, signatureOf } from "../../src/ops/signatures.ts";
-import { PlanError } from "../ir/step.ts";
+import { DataError, PlanError } from "../ir/step.ts";
+import { describeFact } from "./known.ts";
 
 /** Attributes that kernels take as 32-bit integers. */
 const small: ReadonlySet<string> = new Set([
@@ -42,7 +43,7 @@ export function checkNode(node: Node, scope: Scope): void {
     if (value === undefined && index < signature.inputs[0])
       throw nodeError(node, `input ${index} is left out, expected a tensor`);
     if (fact !== undefined && fact.kind !== "tensor")
-      throw nodeError(node, `input ${index} is a ${fact.kind}, expected a tensor`);
+      throw nodeError(node, `input ${index} is ${describeFact(fact)}, expected a tensor`);
   }
   const types = node.inputs.map((value) => {
     const fact = value === undefined ? undefined : scope.fact(value);
@@ -92,6 +93,10 @@ function comesFromNowhere({ producer, isInput, initializer }: Value): boolean {
 }
 
 export function nodeError(node: Node, reason: string): PlanError {
-  const operator = operatorOf(node);
-  return new PlanError(operator, `${labelOf(node)} (${operator}): ${reason}`);
+  return new PlanError(operatorOf(node), `${describeNode(node)}: ${reason}`);
+}
+
+/** As `nodeError`, where what is missing are values. */
+export function dataError(node: Node, reason: string): DataError {
+  return new DataError(operatorOf(node), `${describeNode(node)}: ${reason}`);
 }

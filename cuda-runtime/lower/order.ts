@@ -1,6 +1,5 @@
 /** @file ArgMax, ArgMin, TopK, CumSum and CumProd. */
 
-import { operatorOf } from "../../src/ir/model.ts";
 import { elementCount } from "../ir/view.ts";
 import { emitArg, emitTopK } from "../kernels/order/order.ts";
 import { emitScan } from "../kernels/scan/scan.ts";
@@ -35,7 +34,6 @@ function lowerArg(context: LowerContext, isLargest: boolean): void {
     isLargest,
     isLastIndex: context.int("select_last_index") === 1,
     output: withReducedAxes(context.output(0), shape, new Set([axis])),
-    operator: operatorOf(context.node),
   });
 }
 
@@ -53,7 +51,6 @@ function lowerTopK(context: LowerContext): void {
     values,
     indices,
     isLargest: context.int("largest") !== 0,
-    operator: operatorOf(context.node),
   });
   context.setOutput(0, values);
 }
@@ -68,6 +65,5 @@ function lowerScan(context: LowerContext, isProduct: boolean): void {
     isExclusive: context.int("exclusive") === 1,
     isReverse: context.int("reverse") === 1,
     isProduct,
-    operator: operatorOf(context.node),
   });
 }
