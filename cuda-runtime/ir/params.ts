@@ -10,7 +10,7 @@ export interface PointerSlot {
   readonly view: View;
 }
 
-/** A descriptor of a tensor for the copy engine (CUtensorMap), and the box of it that one copy takes. */
+/** A descriptor of a tensor for TMA (CUtensorMap), and the box of it that one copy takes. */
 export interface TensorMap {
   readonly view: View;
   /** Elements along each axis, the innermost first; that one's are neighbours in memory. */

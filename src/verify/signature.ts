@@ -21,7 +21,7 @@ export function checkRunnable(model: Model): void {
     if (!isRandom(node) || node.attributes.some(({ name }) => name === "seed")) continue;
     throw new InputError(
       "random-operator",
-      `${model.path}: ${node.opType} "${labelOf(node)}" draws other numbers in every run; such models cannot be compared`,
+      `${model.path}: ${node.opType} "${labelOf(node)}" draws random numbers, other ones in every run; such models cannot be compared`,
     );
   }
 }

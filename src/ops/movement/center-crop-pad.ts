@@ -15,7 +15,7 @@ export const centerCropPad = defineOp({
     const axes = normalizeAxes(context.ints("axes") ?? [...shape.keys()], shape.length);
     const sizes = elementsAt(context, 1);
     if (sizes !== undefined && sizes.length !== axes.length) {
-      throw new ShapeError(`CenterCropPad of ${axes.length} axes has ${sizes.length} sizes`);
+      throw new ShapeError(`has ${sizes.length} sizes, expected ${axes.length} as axes`);
     }
     const result = [...shape];
     for (const [at, axis] of axes.entries()) result[axis] = sizes?.[at] ?? unknownDim();

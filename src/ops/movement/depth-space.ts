@@ -100,7 +100,7 @@ function rearranged(context: OpContext, sizesOf: (image: Image, block: number) =
     width === undefined ||
     more.length
   ) {
-    throw new ShapeError(`${context.node.opType} of a tensor of rank ${shape.length}, not 4`);
+    throw new ShapeError(`input 0 has rank ${shape.length}, expected 4`);
   }
   return tensor(dtype, sizesOf([batch, channels, height, width], block));
 }

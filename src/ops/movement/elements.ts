@@ -90,7 +90,7 @@ export function wrapIndex(index: Dim | undefined, size: Dim | undefined): number
 
 export function requiredInt(context: OpContext, name: string): number {
   const value = context.int(name);
-  if (value === undefined) throw new ShapeError(`attribute ${name} is missing`);
+  if (value === undefined) throw new ShapeError(`the attribute ${name} is missing`);
   return value;
 }
 

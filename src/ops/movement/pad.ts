@@ -47,12 +47,13 @@ function padsOf(context: OpContext, rank: number | undefined): Pads | undefined 
   const axes = context.opset < 18 ? ({ kind: "absent" } as const) : axesArgument(context, 3, 18);
   const count = given?.length ?? lengthOf(input);
   if (axes.kind === "unknown" || (axes.kind === "known" && rank === undefined)) return undefined;
-  if (count !== undefined && count % 2 !== 0) throw new ShapeError(`Pad has ${count} pads, not two an axis`);
+  if (count !== undefined && count % 2 !== 0)
+    throw new ShapeError(`has ${count} pads, expected two for each axis`);
   const padRank = rank ?? (count === undefined ? undefined : count / 2);
   if (given === undefined || padRank === undefined) return undefined;
   const listed = axes.kind === "known" ? normalizeAxes(axes.axes, padRank) : [...Array(padRank).keys()];
   if (given.length !== 2 * listed.length) {
-    throw new ShapeError(`Pad of ${listed.length} axes has ${given.length} pads, not ${2 * listed.length}`);
+    throw new ShapeError(`has ${given.length} pads for ${listed.length} axes, expected ${2 * listed.length}`);
   }
   const begins = new Array<Dim>(padRank).fill(0);
   const ends = new Array<Dim>(padRank).fill(0);

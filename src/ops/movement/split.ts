@@ -66,7 +66,8 @@ function sizesOf(context: OpContext, dim: Dim): readonly Dim[] {
   if (context.opset >= 13 && context.inputs[1] !== undefined)
     return Array.from({ length: count }, () => unknownDim());
   const parts = context.int("num_outputs") ?? count;
-  if (parts < count) throw new ShapeError(`Split names ${count} outputs and makes only ${parts}`);
+  if (parts < count)
+    throw new ShapeError(`num_outputs is ${parts}, expected at least the ${count} outputs of the node`);
   return equalSizes(dim, { parts, count, mayBeUneven: context.opset >= 18 });
 }
 
@@ -74,10 +75,10 @@ function checkedSizes(sizes: readonly Dim[], dim: Dim, count: number): readonly 
   const plain = numbersOf(sizes);
   const total = plain?.reduce((sum, size) => sum + size, 0);
   if (typeof dim === "number" && total !== undefined && total !== dim) {
-    throw new ShapeError(`Split sizes [${sizes.join(",")}] add up to ${total}, not ${dim}`);
+    throw new ShapeError(`Split sizes [${sizes.join(",")}] add up to ${total}, expected ${dim}`);
   }
   if (sizes.length < count)
-    throw new ShapeError(`Split names ${count} outputs and only ${sizes.length} sizes`);
+    throw new ShapeError(`Split has ${sizes.length} sizes, expected one for each of ${count} outputs`);
   return sizes.slice(0, count);
 }
 
@@ -91,7 +92,9 @@ function equalSizes(
   }: { readonly parts: number; readonly count: number; readonly mayBeUneven: boolean },
 ): readonly Dim[] {
   if (!mayBeUneven && typeof dim === "number" && dim % parts !== 0) {
-    throw new ShapeError(`Split of ${dim} into ${parts} equal parts`);
+    throw new ShapeError(
+      `Split into ${parts} parts of an axis of size ${dim}, expected a multiple of ${parts}`,
+    );
   }
   const size = mayBeUneven ? ceilDivDims(dim, parts) : floorDivDims(dim, parts);
   const last = mayBeUneven ? subDims(dim, mulDims(size, parts - 1)) : size;

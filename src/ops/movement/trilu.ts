@@ -20,7 +20,7 @@ export const trilu = defineOp({
   infer(context) {
     const input = tensorAt(context, 0);
     if (input.shape !== undefined && input.shape.length < 2) {
-      throw new ShapeError(`Trilu of a tensor of rank ${input.shape.length}`);
+      throw new ShapeError(`input 0 has rank ${input.shape.length}, expected at least 2`);
     }
     const upper = (context.int("upper") ?? 1) !== 0;
     const diagonal = context.inputs[1] === undefined ? 0 : scalarOf(tensorAt(context, 1));

@@ -72,7 +72,7 @@ export function attentionSizes(
   const heads = sharedOr("heads of Q", q.heads);
   const kvHeads = sharedOr("heads of K and V", k.heads, v.heads);
   if (typeof heads === "number" && typeof kvHeads === "number" && heads % kvHeads !== 0) {
-    throw new ShapeError(`${heads} query heads do not share ${kvHeads} key heads evenly`);
+    throw new ShapeError(`Q has ${heads} heads, expected a multiple of the ${kvHeads} of K and V`);
   }
   return {
     batch: sharedOr("batch of Q, K and V", q.batch, k.batch, v.batch),

@@ -7,7 +7,7 @@ import { originOf } from "./follow.ts";
 import type { FloatNode } from "./graph.ts";
 
 export function imprecision(node: Node): string | undefined {
-  if (isAccumulating(node)) return "adds many elements up in one place";
+  if (isAccumulating(node)) return "accumulates many elements";
   const risk = traitsOf(node)?.half.risk;
   return risk?.kind === "digits" ? risk.why : undefined;
 }

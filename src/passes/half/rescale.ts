@@ -55,7 +55,7 @@ function noteOf(
   return {
     kind: "changed",
     node: first?.producer,
-    message: `${exponents.size} values${from} reach ${Number(seen.toPrecision(3))} on ${inputs} inputs, beyond FP16: they are held at down to 2^-${deepest} of their size, by weights scaled to that`,
+    message: `${exponents.size} values${from} reach ${Number(seen.toPrecision(3))} on ${inputs} inputs, beyond FP16: scaled down by up to 2^${deepest}, in the weights of the products that make them`,
   };
 }
 
