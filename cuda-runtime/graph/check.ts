@@ -1,5 +1,7 @@
 /** @file What a node is given, looked at before anything is planned: kernels state what they take, and do not ask again. */
+
 import type { Scope } from "../../src/facts/scope.ts";
+import { graphAttributeOf } from "../../src/ir/attributes.ts";
 import { describeNode, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { loopKind } from "../../src/ops/ask.ts";
 import { mismatchOf, signatureOf } from "../../src/ops/signatures.ts";
@@ -69,9 +71,9 @@ function checkRecurrent(node: Node, scope: Scope): void {
 function checkBody(node: Node): void {
   const kind = loopKind(node);
   if (kind === undefined) return;
-  const body = node.attributes.find(({ name }) => name === "body")?.value;
-  if (body?.type !== "graph") throw nodeError(node, "has no body");
-  const { inputs, outputs } = body.graph;
+  const body = graphAttributeOf(node, "body");
+  if (body === undefined) throw nodeError(node, "the attribute body is missing");
+  const { inputs, outputs } = body;
   // The body of a Loop gives a condition first, the node none.
   const given = kind === "loop" ? outputs.length - 1 : outputs.length;
   if (node.outputs.length > given)

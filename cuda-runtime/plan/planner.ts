@@ -1,6 +1,8 @@
 /** @file From the facts of a model to steps: one node after another, each as late as its readers allow. */
+
 import { NodeContext } from "../../src/facts/context.ts";
 import type { Facts } from "../../src/facts/infer.ts";
+import { tensorAttributeOf } from "../../src/ir/attributes.ts";
 import { counted } from "../../src/ir/format.ts";
 import { describeNode, labelOf, type Node, operatorOf } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
@@ -88,9 +90,9 @@ export class Planner implements GraphLowering {
   /** A tensor in a node's attribute is a weight like any other. */
   #takeConstant(node: Node, frame: Frame): boolean {
     const [output] = node.outputs;
-    const value = node.attributes.find(({ name }) => name === "value")?.value;
-    if (!isConstantNode(node) || output === undefined || value?.type !== "tensor") return false;
-    this.values.setWeight(output, value.tensor, frame);
+    const tensor = isConstantNode(node) ? tensorAttributeOf(node, "value") : undefined;
+    if (output === undefined || tensor === undefined) return false;
+    this.values.setWeight(output, tensor, frame);
     return true;
   }
 

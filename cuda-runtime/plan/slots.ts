@@ -1,5 +1,7 @@
 /** @file What the planner holds of each value: where it is, or how it will be computed. */
+
 import { isConstant, type Scope } from "../../src/facts/scope.ts";
+import { tensorAttributeOf } from "../../src/ir/attributes.ts";
 import { describeNode, operatorOf, type TensorRef, type Value } from "../../src/ir/model.ts";
 import { isConstantNode } from "../../src/ops/ask.ts";
 import { elementsOfFact, notStored, sizesOfFact } from "../graph/known.ts";
@@ -81,7 +83,5 @@ export function isFixed(value: Value, { model }: Scope): boolean {
   if (value.initializer !== undefined) return isConstant(value, model);
   const { producer } = value;
   if (producer === undefined || !isConstantNode(producer)) return false;
-  return producer.attributes.some(
-    (attribute) => attribute.name === "value" && attribute.value.type === "tensor",
-  );
+  return tensorAttributeOf(producer, "value") !== undefined;
 }

@@ -1,4 +1,5 @@
 /** @file Einsum: any sum of products over labelled axes, as products of two operands from left to right. */
+import { attributeOf } from "../../ir/attributes.ts";
 import { addDims, type Dim, mulDims, product } from "../../ir/dim.ts";
 import { type DType, dtypes } from "../../ir/dtype.ts";
 import { unknownLane } from "../axes.ts";
@@ -46,7 +47,7 @@ function contractionOf(context: OpContext): Contraction | undefined {
 }
 
 function whyUnread({ node }: OpContext): string {
-  const value = node.attributes.find(({ name }) => name === "equation")?.value;
+  const value = attributeOf(node, "equation");
   if (value === undefined) return "is missing";
   if (value.type !== "other" || value.bytes === undefined) return "is no text";
   return `is too long: it has ${value.bytes} bytes, and at most 65536 are read`;
