@@ -2,6 +2,7 @@
 
 import type { Scope } from "../../src/facts/scope.ts";
 import { graphAttributeOf } from "../../src/ir/attributes.ts";
+import { textOf } from "../../src/ir/message.ts";
 import { describeNode, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { loopKind } from "../../src/ops/ask.ts";
 import { mismatchOf, signatureOf } from "../../src/ops/signatures.ts";
@@ -32,10 +33,10 @@ export function checkNode(node: Node, scope: Scope): void {
     if (!small.has(name)) continue;
     const numbers = value.type === "int" ? [value.value] : value.type === "ints" ? value.values : [];
     const found = numbers.find((number) => !(number >= -(2 ** 31) && number < 2 ** 31));
-    if (found !== undefined) throw nodeError(node, `${name} has ${found}, expected 32-bit integers`);
+    if (found !== undefined) throw nodeError(node, textOf`${name} has ${found}, expected 32-bit integers`);
     const isStep = name === "strides" || name === "dilations";
     if (isStep && numbers.some((number) => number < 1))
-      throw nodeError(node, `${name} is ${numbers.join(",")}, expected 1 or more`);
+      throw nodeError(node, textOf`${name} is ${numbers}, expected 1 or more`);
   }
   checkBody(node);
   const signature = signatureOf(node.domain, node.opType);

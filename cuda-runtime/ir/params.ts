@@ -1,5 +1,6 @@
 /** @file A kernel's one parameter: a packed C struct, its pointers filled in once addresses are known. */
 
+import { textOf } from "../../src/ir/message.ts";
 import { OperandError } from "./operand-error.ts";
 import { bytesOfType } from "./storage.ts";
 import type { View } from "./view.ts";
@@ -57,7 +58,7 @@ export const maxRank = 8;
 /** The value itself. Throws OperandError where it is no whole number of 32 bits with a sign. */
 export function checked32(value: number): number {
   if (Number.isInteger(value) && value >= -(2 ** 31) && value < 2 ** 31) return value;
-  throw new OperandError(`${value} is no 32-bit integer, which is what its kernel counts in`);
+  throw new OperandError(textOf`${value} is no 32-bit integer, which is what its kernel counts in`);
 }
 
 /**

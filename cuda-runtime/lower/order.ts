@@ -1,5 +1,6 @@
 /** @file ArgMax, ArgMin, TopK, CumSum and CumProd. */
 
+import { textOf } from "../../src/ir/message.ts";
 import { elementCount } from "../ir/view.ts";
 import { emitArg, emitTopK } from "../kernels/order/order.ts";
 import { emitScan } from "../kernels/scan/scan.ts";
@@ -17,7 +18,7 @@ export const orderLowerings: LowerTable = {
 function axisOf(context: LowerContext, named: number, rank: number): number {
   const axis = named < 0 ? named + rank : named;
   if (!Number.isInteger(axis) || axis < 0 || axis >= rank) {
-    context.fail(`axis ${named} is outside a tensor of rank ${rank}`);
+    context.fail(textOf`axis ${named} is outside a tensor of rank ${rank}`);
   }
   return axis;
 }

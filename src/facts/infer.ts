@@ -2,6 +2,7 @@
 
 import { InputError } from "../ir/errors.ts";
 import { counted } from "../ir/format.ts";
+import { textOf } from "../ir/message.ts";
 import {
   type Attribute,
   type FunctionDefinition,
@@ -274,9 +275,10 @@ class Inference implements GraphInference {
 function checkInputCount({ domain, opType, inputs }: Node): void {
   const fewest = signatureOf(domain, opType)?.inputs[0] ?? 0;
   if (inputs.length < fewest)
-    throw new ShapeError(`has ${counted(inputs.length, "input")}, expected at least ${fewest}`);
+    throw new ShapeError(textOf`has ${counted(inputs.length, "input")}, expected at least ${fewest}`);
   for (let index = 0; index < fewest; index++)
-    if (inputs[index] === undefined) throw new ShapeError(`input ${index} is left out, expected a tensor`);
+    if (inputs[index] === undefined)
+      throw new ShapeError(textOf`input ${index} is left out, expected a tensor`);
 }
 
 /** Its nodes, and one for the instance itself: empty ones cost something too. */

@@ -443,8 +443,7 @@ describe("a region that NHWC is predicted to slow down", () => {
   it("moves where it is asked for, which is said", async () => {
     const moved = await expectSameMoved(bytes, both);
     expect(operatorsOf(moved).filter((operator) => operator.startsWith("nhwc::Conv"))).toHaveLength(3);
-    const message =
-      '2 convolutions from "depthwise" on: NHWC is predicted to be slower, and was asked for';
+    const message = '2 convolutions from "depthwise" on: NHWC is predicted to be slower, and was asked for';
     expect(moved.notes).toContainEqual(expect.objectContaining({ kind: "blocked", message }));
   });
 

@@ -1,6 +1,8 @@
 /** @file Split: one tensor cut along an axis into as many as the node has outputs. */
+
 import { type Axis, type PaddedSizes, paddedSize } from "../../ir/axis.ts";
 import { ceilDivDims, type Dim, floorDivDims, mulDims, subDims, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import type { AxisContext } from "../axes.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
@@ -67,7 +69,7 @@ function sizesOf(context: OpContext, dim: Dim): readonly Dim[] {
     return Array.from({ length: count }, () => unknownDim());
   const parts = context.int("num_outputs") ?? count;
   if (parts < count)
-    throw new ShapeError(`num_outputs is ${parts}, expected at least the ${count} outputs of the node`);
+    throw new ShapeError(textOf`num_outputs is ${parts}, expected at least the ${count} outputs of the node`);
   return equalSizes(dim, { parts, count, mayBeUneven: context.opset >= 18 });
 }
 
@@ -75,10 +77,10 @@ function checkedSizes(sizes: readonly Dim[], dim: Dim, count: number): readonly 
   const plain = numbersOf(sizes);
   const total = plain?.reduce((sum, size) => sum + size, 0);
   if (typeof dim === "number" && total !== undefined && total !== dim) {
-    throw new ShapeError(`Split sizes [${sizes.join(",")}] add up to ${total}, expected ${dim}`);
+    throw new ShapeError(textOf`Split sizes ${sizes} add up to ${total}, expected ${dim}`);
   }
   if (sizes.length < count)
-    throw new ShapeError(`Split has ${sizes.length} sizes, expected one for each of ${count} outputs`);
+    throw new ShapeError(textOf`Split has ${sizes.length} sizes, expected one for each of ${count} outputs`);
   return sizes.slice(0, count);
 }
 
@@ -93,7 +95,7 @@ function equalSizes(
 ): readonly Dim[] {
   if (!mayBeUneven && typeof dim === "number" && dim % parts !== 0) {
     throw new ShapeError(
-      `Split into ${parts} parts of an axis of size ${dim}, expected a multiple of ${parts}`,
+      textOf`Split into ${parts} parts of an axis of size ${dim}, expected a multiple of ${parts}`,
     );
   }
   const size = mayBeUneven ? ceilDivDims(dim, parts) : floorDivDims(dim, parts);
