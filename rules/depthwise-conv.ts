@@ -7,10 +7,10 @@ import { defineRule } from "../src/lint/rule.ts";
  * model.
  *
  * ## Why is this bad?
- * A depthwise convolution sums over its kernel's taps only, not over channels. There is no matrix product in it, so
- * Tensor Cores have nothing to do, and its channel count needs no alignment: measured on an H200 with cuDNN 9.19, 116,
- * 120 and 128 channels show no step. It saves arithmetic that a Tensor Core would do almost for free, and pays with
- * memory traffic.
+ * A depthwise convolution sums over its kernel's taps only, not over channels. It is no matrix product, so Tensor Cores
+ * have nothing to do, and its channel count needs no alignment: measured on an H200 with cuDNN 9.19, 116, 120 and 128
+ * channels show no step. It saves arithmetic that a Tensor Core would do almost for free, and is bound by memory
+ * instead: its arithmetic intensity is low.
  *
  * ## Example
  * ```onnx

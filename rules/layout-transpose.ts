@@ -12,7 +12,7 @@ import { defineRule, type Site } from "../src/lint/rule.ts";
  * ## Why is this bad?
  * Such a Transpose is a pass over the whole activation that computes nothing. It is there because ONNX convolutions are
  * NCHW while matrix products and normalizations over channels want them last. A stack that keeps activations in NHWC
- * needs none of them: the convolution before already writes what the product behind reads.
+ * needs none of them: the convolution before already writes the layout that the product behind reads.
  *
  * ## Example
  * ```onnx

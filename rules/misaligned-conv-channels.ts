@@ -7,15 +7,16 @@ import { isNarrowStem } from "../src/lint/stem.ts";
 
 /**
  * ## What it does
- * Finds convolutions whose input or output channels are off the multiple that their number format wants: 8 for FP16
- * and BF16, 4 for TF32, 16 for INT8.
+ * Finds convolutions whose input or output channels are off the multiple that their data type wants: 8 for FP16 and
+ * BF16, 4 for TF32, 16 for INT8.
  *
  * Depthwise convolutions are left alone (no Tensor Core work in them, see TC107), grouped ones are counted by the group
  * (TC106), and the one or three input channels of a network's first layer have a rule of their own (TC105).
  *
  * ## Why is this bad?
- * Channels are the contiguous axis. A Tensor Core kernel loads them 16 bytes at a time, and a row that does not start
- * on 16 bytes cannot be loaded so: a slower kernel runs. Tensor Cores still do the work, it only takes longer.
+ * Channels are the contiguous axis. A Tensor Core kernel fetches them by 16-byte vector loads (cp.async, TMA), which
+ * need rows aligned to 16 bytes: off the multiple, a kernel with narrower loads runs. Tensor Cores still do the work,
+ * it only takes longer.
  *
  * Measured on an H200 with cuDNN 9.19 (FP16, channels last): 64 to 60 channels, 38 to 80 µs; 256 to 255, 63 to 114 µs;
  * 48 to 50, 37 to 80 µs. A multiple of 4 gains little over an odd number. A network of 67, 129 and 251 channels runs

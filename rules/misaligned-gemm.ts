@@ -6,7 +6,7 @@ import { defineRule } from "../src/lint/rule.ts";
 /**
  * ## What it does
  * Finds products of activations with stored weights (MatMul, Gemm, Einsum) whose K or N is off the multiple that their
- * number format wants: 8 for FP16 and BF16, 4 for TF32, 16 for INT8. Vocabulary heads are such products.
+ * data type wants: 8 for FP16 and BF16, 4 for TF32, 16 for INT8. Vocabulary heads are such products.
  *
  * M, the rows (batch × sequence), counts only where A is stored transposed, because only there it is a contiguous axis.
  *

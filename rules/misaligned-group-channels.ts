@@ -6,7 +6,7 @@ import { defineRule } from "../src/lint/rule.ts";
 /**
  * ## What it does
  * Finds grouped convolutions (more than one channel a group) whose channels a group are off the multiple that their
- * number format wants, where padding every group is predicted to gain.
+ * data type wants, where padding every group is predicted to gain.
  *
  * ## Why is this bad?
  * Each group is a small convolution of its own, with its own contiguous axis of channels / groups. A total that is a

@@ -10,8 +10,8 @@ import { defineRule } from "../src/lint/rule.ts";
  * up that is cast straight back.
  *
  * ## Why is this bad?
- * Each Cast is a pass over the activations unless the stack fuses it, and what lies between moves twice the bytes of
- * its half-precision neighbours. A product in there leaves the fast Tensor Core rate.
+ * Each Cast is a pass over the activations unless the stack fuses it, and the nodes between move twice the bytes of
+ * their half-precision neighbours. A product among them leaves the fast Tensor Core rate.
  *
  * Some islands are there for range or for accuracy. Kernels for LayerNormalization and Softmax accumulate in FP32 inside
  * whatever type they read and write, so an island around these alone protects nothing on a GPU; one around Pow, Exp or

@@ -8,13 +8,13 @@ import { defineRule } from "../src/lint/rule.ts";
  * ## What it does
  * Finds regions of two- and three-dimensional convolutions in NCHW, as every ONNX exporter writes them, on a stack that runs
  * the layout of the file (cuDNN called directly, as eager PyTorch does). Stacks that choose layouts themselves (TensorRT, the bundled
- * runtime) or by a setting (ONNX Runtime's `prefer_nhwc`) are left alone. Once per connected region of convolutions; the conversions
- * at its borders are counted against the gain.
+ * runtime) or by a setting (ONNX Runtime's `prefer_nhwc`) are left alone. Once per connected region of convolutions; the layout conversions
+ * at its boundary are counted against the gain.
  *
  * ## Why is this bad?
- * Tensor Core kernels read the channels of one position together. From NCHW a library converts, or runs a slower kernel.
- * Measured on an H200 with cuDNN 9.19 (FP16): a 3×3 convolution of 64 channels takes 68 µs in NCHW and 38 in NHWC, of
- * 464 channels 240 and 180; 1×1 convolutions gain 10 to 20 %.
+ * Tensor Core kernels read the channels of one position together, and want them contiguous. From NCHW a library
+ * converts, or runs a slower kernel. Measured on an H200 with cuDNN 9.19 (FP16): a 3×3 convolution of 64 channels takes
+ * 68 µs in NCHW and 38 in NHWC, of 464 channels 240 and 180; 1×1 convolutions gain 10 to 20 %.
  *
  * ## Example
  * ```python
@@ -26,7 +26,7 @@ import { defineRule } from "../src/lint/rule.ts";
  * model.to(memory_format=torch.channels_last)    # in PyTorch; ONNX Runtime: prefer_nhwc; TensorRT: chooses itself
  * ```
  * ONNX itself has no memory format. `--fix --layout nhwc` writes the region with model-local functions that take NHWC,
- * and Transposes only at its borders.
+ * and Transposes only at its boundary.
  *
  * ## Fix safety
  * Unsafe, so it has to be asked for (`--layout nhwc`): the same sums in another order of memory, but the nodes become

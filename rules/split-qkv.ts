@@ -9,11 +9,12 @@ const shown = 3;
 /**
  * ## What it does
  * Finds products with different weights that read the same input: queries, keys and values, the gate and up projections
- * of a gated MLP, parallel 1×1 convolutions. One product with the weights side by side does the same.
+ * of a gated MLP, parallel 1×1 convolutions. One product with the weights side by side does the same (horizontal
+ * fusion).
  *
  * ## Why is this bad?
- * Each product reads the input again and starts a kernel of its own, and a narrow product fills fewer of the GPU's
- * multiprocessors than a wide one.
+ * Each product reads the input again and is a launch of its own, and a narrow product has fewer tiles, so that it keeps
+ * fewer of the GPU's SMs busy than a wide one.
  *
  * ## Example
  * ```onnx

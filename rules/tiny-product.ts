@@ -16,9 +16,9 @@ const nearlyFree = 1.25;
  * least 5 % of the model's predicted time together. Once per model, at the one that takes longest.
  *
  * ## Why is this bad?
- * Starting a kernel, reading the weights and filling the first tiles takes the same time however few rows there are. A
- * product of few rows is done with a few of the multiprocessors, and padding, layout and number format change little
- * there. More work a launch does: a larger batch, longer sequences, products merged (TC402).
+ * Launching a kernel, reading the weights and filling its pipeline take the same time however few rows there are: the
+ * product is bound by latency. A product of few rows has tiles for a few of the SMs, and padding, layout and data type
+ * change little there. More work a launch does: a larger batch, longer sequences, products fused horizontally (TC402).
  *
  * ## Example
  * ```onnx

@@ -6,11 +6,12 @@ const nearStep = 1.25;
 
 /**
  * ## What it does
- * Finds attention whose head_dim is at most a quarter above a size that kernels are made for (64, 128, 192), and says
- * what the step costs. Other sizes between two steps are named once, with nothing to gain from padding them.
+ * Finds attention whose head_dim is at most a quarter above a size that fused kernels are specialized for (64, 128,
+ * 192), and says what the step costs. Other sizes between two steps are named once, with nothing to gain from padding
+ * them.
  *
  * ## Why is this bad?
- * A fused kernel computes head_dim as the next size it is made for: 72 costs what 128 costs. Padding gains nothing
+ * A fused kernel pads head_dim to the next size it is specialized for: 72 costs what 128 costs. Padding gains nothing
  * there; another split of the same width into heads does.
  *
  * Measured on an H200 with cuDNN 9.19 (FP16, sequence of 2048): head_dim 64 takes 152 µs, 72 214 µs, 80 207 µs, 128

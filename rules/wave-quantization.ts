@@ -9,7 +9,7 @@ import { percentOf } from "../src/lint/formats.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { gridOf, volume, type Waves, wavesOf } from "../src/lint/waves.ts";
 
-/** "Most" of the multiprocessors. */
+/** "Most" of the SMs. */
 const mostIdle = 0.5;
 /** With more full waves than this the last one is a small part of the time. */
 const fewWaves = 4;
@@ -18,17 +18,17 @@ const nearEnough = 0.75;
 
 /**
  * ## What it does
- * Finds products bound by Tensor Cores whose tiles fill one to four waves (all multiprocessors at once) and then leave
+ * Finds products bound by Tensor Cores whose tiles fill one to four waves (a tile on every SM at once) and then leave
  * most of the GPU idle in a last, partial wave, where a size a little smaller does without it.
  *
  * ## Why is this bad?
- * A product is cut into tiles, and each multiprocessor computes one at a time. Work for 2.4 waves takes three. Libraries
- * choose among tile sizes, and split sums, to soften this; the finding is for the large tile that comes out best, and
- * its saving is what the product takes beyond the smaller size's time for as much work.
+ * A product is cut into tiles, and each streaming multiprocessor (SM) computes one at a time. Work for 2.4 waves takes
+ * three. Libraries choose among tile sizes, and split K, to soften this; the finding is for the large tile that comes
+ * out best, and its saving is what the product takes beyond the smaller size's time for as much work.
  *
  * ## Example
  * ```onnx
- * y = MatMul(x, w)    # 2304 rows × 2304 columns on 132 multiprocessors: 324 tiles of 128×128, 2.5 waves
+ * y = MatMul(x, w)    # 2304 rows × 2304 columns on 132 SMs: 324 tiles of 128×128, 2.5 waves
  * ```
  *
  * ## Use instead

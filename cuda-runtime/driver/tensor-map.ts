@@ -1,4 +1,4 @@
-/** @file Descriptors of tensors for the copy engine of sm_90 and later. */
+/** @file Descriptors of tensors for TMA (sm_90 and later). */
 import type { Driver } from "./driver.ts";
 
 const mapBytes = 128;
@@ -25,7 +25,7 @@ export interface EncodedTensor {
 
 /**
  * The 128 bytes of a CUtensorMap, rows of a box swizzled over 128 bytes. Throws CudaError for sizes and strides that the
- * copy engine does not take.
+ * TMA does not take.
  */
 export function encodeTensorMap(driver: Driver, tensor: EncodedTensor): Uint8Array {
   const { type, address, sizes, strides, box } = tensor;

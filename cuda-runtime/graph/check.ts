@@ -1,9 +1,13 @@
 /** @file What a node is given, looked at before anything is planned: kernels state what they take, and do not ask again. */
+
 import type { Scope } from "../../src/facts/scope.ts";
-import { labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { graphAttributeOf } from "../../src/ir/attributes.ts";
+import { textOf } from "../../src/ir/message.ts";
+import { describeNode, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { loopKind } from "../../src/ops/ask.ts";
 import { mismatchOf, signatureOf } from "../../src/ops/signatures.ts";
-import { PlanError } from "../ir/step.ts";
+import { DataError, PlanError } from "../ir/step.ts";
+import { describeFact } from "./known.ts";
 
 /** Attributes that kernels take as 32-bit integers. */
 const small: ReadonlySet<string> = new Set([
@@ -29,10 +33,10 @@ export function checkNode(node: Node, scope: Scope): void {
     if (!small.has(name)) continue;
     const numbers = value.type === "int" ? [value.value] : value.type === "ints" ? value.values : [];
     const found = numbers.find((number) => !(number >= -(2 ** 31) && number < 2 ** 31));
-    if (found !== undefined) throw nodeError(node, `${name} has ${found}, expected 32-bit integers`);
+    if (found !== undefined) throw nodeError(node, textOf`${name} has ${found}, expected 32-bit integers`);
     const isStep = name === "strides" || name === "dilations";
     if (isStep && numbers.some((number) => number < 1))
-      throw nodeError(node, `${name} is ${numbers.join(",")}, expected 1 or more`);
+      throw nodeError(node, textOf`${name} is ${numbers}, expected 1 or more`);
   }
   checkBody(node);
   const signature = signatureOf(node.domain, node.opType);
@@ -42,7 +46,7 @@ export function checkNode(node: Node, scope: Scope): void {
     if (value === undefined && index < signature.inputs[0])
       throw nodeError(node, `input ${index} is left out, expected a tensor`);
     if (fact !== undefined && fact.kind !== "tensor")
-      throw nodeError(node, `input ${index} is a ${fact.kind}, expected a tensor`);
+      throw nodeError(node, `input ${index} is ${describeFact(fact)}, expected a tensor`);
   }
   const types = node.inputs.map((value) => {
     const fact = value === undefined ? undefined : scope.fact(value);
@@ -68,9 +72,9 @@ function checkRecurrent(node: Node, scope: Scope): void {
 function checkBody(node: Node): void {
   const kind = loopKind(node);
   if (kind === undefined) return;
-  const body = node.attributes.find(({ name }) => name === "body")?.value;
-  if (body?.type !== "graph") throw nodeError(node, "has no body");
-  const { inputs, outputs } = body.graph;
+  const body = graphAttributeOf(node, "body");
+  if (body === undefined) throw nodeError(node, "the attribute body is missing");
+  const { inputs, outputs } = body;
   // The body of a Loop gives a condition first, the node none.
   const given = kind === "loop" ? outputs.length - 1 : outputs.length;
   if (node.outputs.length > given)
@@ -92,6 +96,10 @@ function comesFromNowhere({ producer, isInput, initializer }: Value): boolean {
 }
 
 export function nodeError(node: Node, reason: string): PlanError {
-  const operator = operatorOf(node);
-  return new PlanError(operator, `${labelOf(node)} (${operator}): ${reason}`);
+  return new PlanError(operatorOf(node), `${describeNode(node)}: ${reason}`);
+}
+
+/** As `nodeError`, where what is missing are values. */
+export function dataError(node: Node, reason: string): DataError {
+  return new DataError(operatorOf(node), `${describeNode(node)}: ${reason}`);
 }

@@ -1,6 +1,7 @@
 /** @file Fewer axes for elementwise kernels: neighbouring ones that all operands step through alike become one. */
+
+import { OperandError } from "./operand-error.ts";
 import { maxRank } from "./params.ts";
-import { PlanError } from "./step.ts";
 
 export interface CollapsedAxes {
   /** Outermost first, none of them 1; empty for one element. */
@@ -35,9 +36,8 @@ export function collapseAxes(
     }
   }
   if (runs.length > maxRank) {
-    throw new PlanError(
-      "elementwise",
-      `an elementwise step over [${shape.join(",")}] has ${runs.length} axes that cannot be merged, at most ${maxRank} are supported`,
+    throw new OperandError(
+      `an elementwise kernel over [${shape.join(",")}] walks ${runs.length} axes that do not merge; up to ${maxRank} are supported`,
     );
   }
   return {

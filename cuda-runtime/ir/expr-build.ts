@@ -41,9 +41,25 @@ function takes(op: UnaryOp, type: ScalarType): boolean {
   return isFloatScalar(type) ? op !== "not" : wholeUnary.has(op);
 }
 
+/** Registers are wider than what they hold: a half or a byte is named as what it is computed in. */
+const typeNames: Readonly<Record<ScalarType, string>> = {
+  f32: "float32",
+  f64: "float64",
+  i32: "int32",
+  u32: "uint32",
+  i64: "int64",
+  u64: "uint64",
+  bool: "bool",
+};
+
+/** For messages: as ONNX names types. */
+function nameOf({ type }: Expr): string {
+  return typeNames[type];
+}
+
 /** Throws OperandError for a type that the function is not there for. */
 export function unary(op: UnaryOp, arg: Expr): Expr {
-  if (!takes(op, arg.type)) throw new OperandError(`there is no ${op} of ${arg.type}`);
+  if (!takes(op, arg.type)) throw new OperandError(`there is no ${op} of ${nameOf(arg)}`);
   if (arg.kind === "constant") return constant(arg.type, unaryValue(op, arg.type, arg.value));
   const undoes = op === "neg" || op === "not";
   if (undoes && arg.kind === "unary" && arg.op === op) return arg.arg;
@@ -54,7 +70,8 @@ export function unary(op: UnaryOp, arg: Expr): Expr {
 
 /** Both of one type; OperandError otherwise. */
 export function binary(op: BinaryOp, a: Expr, b: Expr): Expr {
-  if (a.type !== b.type) throw new OperandError(`there is no ${op} of ${a.type} and ${b.type}`);
+  if (a.type !== b.type)
+    throw new OperandError(`there is no ${op} of ${nameOf(a)} and ${nameOf(b)}, expected one type`);
   if (a.kind === "constant" && b.kind === "constant") {
     return constant(a.type, binaryValue(op, a.type, a.value, b.value));
   }
@@ -108,7 +125,8 @@ function power(base: Expr, exponent: number): Expr {
 }
 
 export function compare(op: CompareOp, a: Expr, b: Expr): Expr {
-  if (a.type !== b.type) throw new OperandError(`there is no ${op} of ${a.type} and ${b.type}`);
+  if (a.type !== b.type)
+    throw new OperandError(`there is no ${op} of ${nameOf(a)} and ${nameOf(b)}, expected one type`);
   if (a.kind === "constant" && b.kind === "constant") {
     return constant("bool", compareValue(op, a.value, b.value));
   }
@@ -123,7 +141,9 @@ export function test(op: TestOp, arg: Expr): Expr {
 
 export function select(condition: Expr, whenTrue: Expr, whenFalse: Expr): Expr {
   if (whenTrue.type !== whenFalse.type) {
-    throw new OperandError(`there is no choice between ${whenTrue.type} and ${whenFalse.type}`);
+    throw new OperandError(
+      `there is no choice between ${nameOf(whenTrue)} and ${nameOf(whenFalse)}, expected one type`,
+    );
   }
   if (whenTrue === whenFalse) return whenTrue;
   const chosen = toBool(condition);

@@ -5,3 +5,6 @@
 export class OperandError extends Error {
   override readonly name = "OperandError";
 }
+
+/** More elements than a kernel can count: see PlanSizeError. */
+export class OperandSizeError extends OperandError {}

@@ -142,7 +142,7 @@ export function flag(note?: string): Field<boolean> {
   return single("int", 4, note, (to, at, value) => writeI32(to, at, value ? 1 : 0));
 }
 
-/** A descriptor for the copy engine. */
+/** A descriptor for TMA. */
 export function tensorMap(note?: string): Field<TensorMap> {
   const write = ({ tensorMaps }: ParamSink, at: number, map: TensorMap) => {
     tensorMaps.push({ ...map, at });

@@ -1,5 +1,6 @@
 /** @file A kernel's one parameter: a packed C struct, its pointers filled in once addresses are known. */
 
+import { textOf } from "../../src/ir/message.ts";
 import { OperandError } from "./operand-error.ts";
 import { bytesOfType } from "./storage.ts";
 import type { View } from "./view.ts";
@@ -10,7 +11,7 @@ export interface PointerSlot {
   readonly view: View;
 }
 
-/** A descriptor of a tensor for the copy engine (CUtensorMap), and the box of it that one copy takes. */
+/** A descriptor of a tensor for TMA (CUtensorMap), and the box of it that one copy takes. */
 export interface TensorMap {
   readonly view: View;
   /** Elements along each axis, the innermost first; that one's are neighbours in memory. */
@@ -57,7 +58,7 @@ export const maxRank = 8;
 /** The value itself. Throws OperandError where it is no whole number of 32 bits with a sign. */
 export function checked32(value: number): number {
   if (Number.isInteger(value) && value >= -(2 ** 31) && value < 2 ** 31) return value;
-  throw new OperandError(`${value} is no 32-bit integer, which is what its kernel counts in`);
+  throw new OperandError(textOf`${value} is no 32-bit integer, which is what its kernel counts in`);
 }
 
 /**

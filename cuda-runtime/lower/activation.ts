@@ -45,7 +45,7 @@ const approximateGelu = onOne((x, context) => {
   if (approximate === "tanh") return activated(activations.GeluTanh, x);
   return approximate === "none"
     ? activated(activations.Gelu, x)
-    : context.fail(`approximate is "${approximate}"`);
+    : context.fail(`approximate is "${approximate}", expected "none" or "tanh"`);
 });
 
 /** An optional bias is added first. */
@@ -64,7 +64,8 @@ const biasSplitGelu: Lower = (context) => {
     const view = context.input(index);
     return load(sliced(view, view.shape.length - 1, start, width));
   };
-  if (elementCount(context.inputShape(1)) !== 2 * width) context.fail("has a bias that is not one a column");
+  const biases = elementCount(context.inputShape(1));
+  if (biases !== 2 * width) context.fail(`has a bias of ${biases} elements, expected ${2 * width}`);
   const value = add(half(0, 0), half(1, 0));
   const gate = add(half(0, width), half(1, width));
   setResult(context, multiply(value, activated(activations.Gelu, gate)));
@@ -85,7 +86,8 @@ const imageScaler = onOne((x, context) => {
   const shape = context.inputShape(0);
   const bias = context.floats("bias") ?? [];
   const channels = shape[1] ?? 1;
-  if (bias.length !== channels) return context.fail(`has ${bias.length} biases for ${channels} channels`);
+  if (bias.length !== channels)
+    return context.fail(`has ${bias.length} biases, expected one for each of ${channels} channels`);
   const list = context.constant("float32", [channels, ...shape.slice(2).map(() => 1)], bias);
   return add(multiply(x, like(x, context.float("scale") ?? 1)), load(list));
 });

@@ -29,7 +29,7 @@ interface Operands {
 /** query, key, value, bias, key padding mask, attention bias, past K, past V; gives Y, present K, present V. */
 const multiHeadAttention: Lower = (context) => {
   refuse(context, [8, 9], [3]);
-  const heads = context.int("num_heads") ?? context.fail("has no num_heads");
+  const heads = context.int("num_heads") ?? context.fail("the attribute num_heads is missing");
   const fresh = withBias(
     context,
     separateOperands(context, heads),
@@ -49,9 +49,9 @@ const multiHeadAttention: Lower = (context) => {
 
 function refuse(context: LowerContext, inputs: readonly number[], outputs: readonly number[]): void {
   for (const index of inputs)
-    if (context.hasInput(index)) context.fail(`input ${index} is given, which has no kernel`);
+    if (context.hasInput(index)) context.fail(`input ${index} is given, which the runtime does not take`);
   for (const index of outputs)
-    if (context.hasOutput(index)) context.fail(`output ${index} is read, which has no kernel`);
+    if (context.hasOutput(index)) context.fail(`output ${index} is read, which the runtime does not compute`);
 }
 
 /** Q, K and V in one, two or three operands. */
@@ -111,7 +111,7 @@ interface Rest {
 
 function finish(context: LowerContext, fresh: Operands, rest: Rest): void {
   const [q, newK, newV] = asOneType(context, [fresh.q, fresh.k, fresh.v]);
-  if (q === undefined || newK === undefined || newV === undefined) return context.fail("has no Q, K and V");
+  if (q === undefined || newK === undefined || newV === undefined) return context.fail("expected Q, K and V");
   const k = rest.pastKey === undefined ? newK : joined(context, rest.pastKey, newK);
   const v = rest.pastValue === undefined ? newV : joined(context, rest.pastValue, newV);
   rest.present(k, v);
@@ -160,7 +160,10 @@ function paddingMask(
     return { keyCounts: context.packed(mask, { type: "int64" }) };
   }
   const isFlags = first === batch && more.at(-1) === keys && (more.length === 1 || more.length === 2);
-  if (!isFlags) return context.fail(`a padding mask [${mask.shape.join(",")}] has no kernel`);
+  if (!isFlags)
+    return context.fail(
+      `has a padding mask of [${mask.shape.join(",")}], expected [${batch}], [${batch},${keys}] or [${batch},${queries},${keys}]`,
+    );
   const flags: Expr = {
     kind: "compare",
     type: "bool",
@@ -182,17 +185,17 @@ function paddingMask(
   };
   const bias = context.evaluate(added, mask.shape, "float32");
   const rows = reshaped(bias, [batch, 1, more.length === 1 ? 1 : queries, keys]);
-  if (rows === undefined) return context.fail("a padding mask that cannot be seen as rows");
+  if (rows === undefined) return context.fail("has a padding mask that is not contiguous");
   return { bias: insertedBatch(expanded(rows, [batch, heads, queries, keys])) };
 }
 
 /** input [B,S,I], weights [I, 2·hidden + v hidden], bias, padding mask, past [2,B,N,P,D], attention bias. */
 const selfAttention: Lower = (context) => {
-  if ((context.int("do_rotary") ?? 0) !== 0)
-    context.fail("rotates queries and keys, which has no kernel here");
-  if ((context.int("past_present_share_buffer") ?? 0) !== 0) context.fail("past and present share memory");
+  if ((context.int("do_rotary") ?? 0) !== 0) context.fail("do_rotary is set, expected 0");
+  if ((context.int("past_present_share_buffer") ?? 0) !== 0)
+    context.fail("past_present_share_buffer is set, expected 0");
   refuse(context, [6], []);
-  const heads = context.int("num_heads") ?? context.fail("has no num_heads");
+  const heads = context.int("num_heads") ?? context.fail("the attribute num_heads is missing");
   const input = context.input(0);
   const [batch = 1, length = 1, width = 1] = input.shape;
   const [, columns = 1] = context.inputShape(1);
@@ -230,18 +233,17 @@ const selfAttention: Lower = (context) => {
 
 /** query (or Q, K and V in one), key, value, past K, past V, lengths - 1, total length; without a cache. */
 const groupQueryAttention: Lower = (context) => {
-  if ((context.int("do_rotary") ?? 0) !== 0)
-    context.fail("rotates queries and keys, which has no kernel here");
-  if (context.int("smooth_softmax") === 1) context.fail("smooth_softmax has no kernel");
+  if ((context.int("do_rotary") ?? 0) !== 0) context.fail("do_rotary is set, expected 0");
+  if (context.int("smooth_softmax") === 1) context.fail("smooth_softmax is set, expected 0");
   for (const index of [3, 4]) {
     if (context.hasInput(index) && elementCount(context.inputShape(index)) > 0)
-      context.fail("has a cache of earlier keys, whose length depends on data");
+      context.fail("has a KV cache, whose length depends on data");
   }
   refuse(context, [9, 11, 12, 13], [3]);
-  const heads = context.int("num_heads") ?? context.fail("has no num_heads");
-  const kvHeads = context.int("kv_num_heads") ?? context.fail("has no kv_num_heads");
+  const heads = context.int("num_heads") ?? context.fail("the attribute num_heads is missing");
+  const kvHeads = context.int("kv_num_heads") ?? context.fail("the attribute kv_num_heads is missing");
   const [q, k, v] = asOneType(context, groupedOperands(context, heads, kvHeads));
-  if (q === undefined || k === undefined || v === undefined) return context.fail("has no Q, K and V");
+  if (q === undefined || k === undefined || v === undefined) return context.fail("expected Q, K and V");
   const [batch = 1, , queries = 1, dim = 1] = q.shape;
   const keys = k.shape[2] ?? 0;
   context.setOutput(1, k);

@@ -16,7 +16,7 @@ const attention: Lower = (context) => {
     headsApart(context, context.input(2), kvHeads),
   ]);
   if (q === undefined || freshK === undefined || freshV === undefined)
-    return context.fail("has no Q, K and V");
+    return context.fail("expected Q, K and V");
   const past = context.hasInput(4) ? (context.inputShape(4)[2] ?? 0) : 0;
   const k = context.hasInput(4) ? joined(context, context.input(4), freshK) : freshK;
   const v = context.hasInput(5) ? joined(context, context.input(5), freshV) : freshV;
@@ -65,7 +65,8 @@ function masksOf(context: LowerContext, q: View, k: View): Masks {
   const mask = own > all ? sliced(given, given.shape.length - 1, 0, all) : given;
   if (mask.type === "bool") return { bias: undefined, keep: maskView(mask, shape), keys };
   const isFloat = isFloatStorage(mask.type);
-  if (!isFloat && mask.type !== "float64") context.fail(`a mask of ${mask.type}, expected floats or bool`);
+  if (!isFloat && mask.type !== "float64")
+    context.fail(`has a mask of ${mask.type}, expected floats or bool`);
   const bias = isFloat ? mask : context.packed(mask, { type: "float32" });
   return { bias: maskView(bias, shape), keep: undefined, keys };
 }
@@ -79,7 +80,10 @@ function setScores(context: LowerContext, request: Omit<AttentionRequest, "o">, 
   const number = context.int("qk_matmul_output_mode") ?? 0;
   const mode = modeNames.find((name) => scoresModes[name] === number);
   if (mode === undefined) return context.fail(`qk_matmul_output_mode is ${number}, expected 0 to 3`);
-  if (request.k.shape[2] !== allKeys) return context.fail("scores are an output and the mask has fewer keys");
+  if (request.k.shape[2] !== allKeys)
+    return context.fail(
+      `output 3 (scores) is read and the mask has ${request.k.shape[2]} keys, expected ${allKeys}`,
+    );
   const type = context.outputType(3);
   const scores = isFloatStorage(type)
     ? context.output(3)
@@ -90,9 +94,10 @@ function setScores(context: LowerContext, request: Omit<AttentionRequest, "o">, 
 
 /** Q, K, V of rank 4; subgraphs that rewrite scores or probabilities have no kernel. */
 const flexAttention: Lower = (context) => {
-  for (const name of ["score_mod", "prob_mod"]) if (context.has(name)) context.fail(`has a ${name}`);
+  for (const name of ["score_mod", "prob_mod"])
+    if (context.has(name)) context.fail(`has a ${name}, which the runtime does not take`);
   const [q, k, v] = asOneType(context, [context.input(0), context.input(1), context.input(2)]);
-  if (q === undefined || k === undefined || v === undefined) return context.fail("has no Q, K and V");
+  if (q === undefined || k === undefined || v === undefined) return context.fail("expected Q, K and V");
   const request = {
     q,
     k,

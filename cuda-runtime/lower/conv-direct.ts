@@ -33,7 +33,7 @@ function sumOfCodes(context: LowerContext, inputs: CodeInputs, channelsLast: boo
   const w = context.input(inputs.w);
   for (const { type } of [x, w]) {
     if (type !== "int8" && type !== "uint8")
-      context.fail(`has codes of ${type}; int8 and uint8 are supported`);
+      context.fail(`has an operand of ${type}; int8 and uint8 are supported`);
   }
   if (x.shape.length - 2 > maxSpatialRank) context.fail(`has more than ${maxSpatialRank} spatial axes`);
   const to = context.temporary("int32", context.outputShape(0));

@@ -1,5 +1,6 @@
 /** @file What lowerings of elementwise operators share: inputs as expressions, outputs of the type they are stored as. */
 
+import { textOf } from "../../src/ir/message.ts";
 import type { Expr } from "../ir/expr.ts";
 import { constant, convert, load, narrow } from "../ir/expr-build.ts";
 import { scalarOf } from "../ir/scalar.ts";
@@ -73,6 +74,6 @@ export function listOperand(context: LowerContext, index: number, axis: number, 
 /** A negative axis counts from the end. */
 export function axisOf(context: LowerContext, named: number, rank: number): number {
   const axis = named < 0 ? named + rank : named;
-  if (axis < 0 || axis >= rank) context.fail(`axis ${named} is outside a tensor of rank ${rank}`);
+  if (axis < 0 || axis >= rank) context.fail(textOf`axis ${named} is outside a tensor of rank ${rank}`);
   return axis;
 }

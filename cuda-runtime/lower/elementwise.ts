@@ -134,7 +134,8 @@ const pow = onTwo((base, exponent) => {
 
 const bitShift = onTwo((value, distance, context) => {
   const direction = context.string("direction");
-  if (direction !== "LEFT" && direction !== "RIGHT") return context.fail(`direction is ${direction}`);
+  if (direction !== "LEFT" && direction !== "RIGHT")
+    return context.fail(`direction is "${direction ?? ""}", expected LEFT or RIGHT`);
   return binary(direction === "LEFT" ? "shl" : "shr", value, distance);
 });
 

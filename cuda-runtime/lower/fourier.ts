@@ -1,6 +1,5 @@
 /** @file DFT, STFT, window functions and MelWeightMatrix. */
 
-import { operatorOf } from "../../src/ir/model.ts";
 import { isFloatStorage, storageTypes } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
 import { emitFourier } from "../kernels/fourier/fourier.ts";
@@ -47,7 +46,6 @@ function lowerDft(context: LowerContext): void {
     window: undefined,
     isInverse,
     isMirrored,
-    operator: operatorOf(context.node),
   });
 }
 
@@ -85,7 +83,6 @@ function lowerStft(context: LowerContext): void {
     window,
     isInverse: false,
     isMirrored: false,
-    operator: operatorOf(context.node),
   });
 }
 

@@ -1,6 +1,5 @@
 /** @file NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. */
 
-import { operatorOf } from "../../src/ir/model.ts";
 import type { Expr } from "../ir/expr.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
@@ -36,7 +35,6 @@ function lowerLoss(context: LowerContext, isSoftmax: boolean): void {
     logarithms: isSoftmax && context.hasOutput(1) ? context.output(1) : undefined,
     isSoftmax,
     ignored: context.int("ignore_index"),
-    operator: operatorOf(context.node),
   });
   if (isEach) return;
   const total = load(sumOf(context, losses));
@@ -59,7 +57,6 @@ function sumOf(context: LowerContext, view: View): View {
     post: "none",
     divisor: 1,
     integersAs: "integer",
-    operator: "ReduceSum",
   });
   return { ...output, shape: [], strides: [] };
 }

@@ -1,6 +1,5 @@
 /** @file Determinants, inverses, and distances between the rows of two matrices. */
 
-import { operatorOf } from "../../src/ir/model.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
 import { emitDistance } from "../kernels/distance/distance.ts";
@@ -25,13 +24,13 @@ function lowerMatrix(context: LowerContext, kind: "determinant" | "inverse"): vo
     kind,
     input: floatInput(context, 0),
     output: context.output(0),
-    operator: operatorOf(context.node),
   });
 }
 
 function lowerDistance(context: LowerContext): void {
   const metric = context.string("metric") ?? "sqeuclidean";
-  if (metric !== "sqeuclidean" && metric !== "euclidean") context.fail(`metric "${metric}" is not supported`);
+  if (metric !== "sqeuclidean" && metric !== "euclidean")
+    context.fail(`metric is "${metric}", expected sqeuclidean or euclidean`);
   emitDistance(context, {
     a: floatInput(context, 0),
     b: floatInput(context, 1),

@@ -1,5 +1,6 @@
 /** @file What lowerings of data movement read from attributes and constant inputs, over the opsets. */
 
+import { textOf } from "../../src/ir/message.ts";
 import { isPacked, orderOf, reshaped, type View } from "../ir/view.ts";
 import type { LowerContext } from "./context.ts";
 
@@ -18,7 +19,7 @@ export function axisAttribute(context: LowerContext, fallback: number, rank: num
 
 export function checkedAxis(context: LowerContext, named: number, rank: number): number {
   const axis = axisOf(named, rank);
-  if (axis < 0 || axis >= rank) context.fail(`axis ${named} is outside a tensor of rank ${rank}`);
+  if (axis < 0 || axis >= rank) context.fail(textOf`axis ${named} is outside a tensor of rank ${rank}`);
   return axis;
 }
 

@@ -1,7 +1,7 @@
 /** @file Normalization of trailing axes, whatever operator or pattern asks for it. */
 
 import type { Emitter } from "../ir/emitter.ts";
-import { PlanError } from "../ir/step.ts";
+import { OperandError } from "../ir/operand-error.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import { broadcastsTo, elementCount, expanded, orderOf, permuted, reshaped, type View } from "../ir/view.ts";
 import { emitRowNorm } from "../kernels/norm/norm.ts";
@@ -78,7 +78,7 @@ function asPackedRows(
 function mustBe(view: View | undefined): View {
   // Packed memory always is, in the shape that was computed; a declared one may contradict it.
   if (view === undefined)
-    throw new PlanError("normalization", "a normalization's shapes contradict what the model declares");
+    throw new OperandError("a normalization's shapes contradict what the model declares");
   return view;
 }
 
@@ -107,9 +107,8 @@ export function vectorOf(
 ): View | undefined {
   if (view === undefined) return undefined;
   if (!broadcastsTo(view.shape, inner))
-    throw new PlanError(
-      "normalization",
-      `a scale or bias [${view.shape.join(",")}] does not fit the normalized axes [${inner.join(",")}]`,
+    throw new OperandError(
+      `a scale or bias of [${view.shape.join(",")}] does not broadcast to the normalized axes [${inner.join(",")}]`,
     );
   const packed = emitter.packed(expanded(view, inner), { type: "float32" });
   return mustBe(reshaped(packed, [elementCount(inner)]));

@@ -11,9 +11,13 @@ function softmax(mode: SoftmaxMode): Lower {
     const x = context.input(0);
     const { shape } = x;
     const rank = shape.length;
-    if (!isFloatStorage(x.type) && x.type !== "float64") context.fail(`has no kernel for ${x.type}`);
+    if (!isFloatStorage(x.type) && x.type !== "float64")
+      context.fail(`input 0 is ${x.type}, expected a float type`);
     const isDouble = (x.type === "float64") === (context.outputType(0) === "float64");
-    if (!isDouble) context.fail(`cannot store the result for ${x.type} as ${context.outputType(0)}`);
+    if (!isDouble)
+      context.fail(
+        `output 0 of ${x.type} is to be ${context.outputType(0)}; float64 is computed from float64 alone`,
+      );
     if (context.opset >= 13) {
       const y = context.output(0, keptOrder(x));
       // A scalar is one element of one axis.
@@ -27,7 +31,7 @@ function softmax(mode: SoftmaxMode): Lower {
     const from = reshaped(context.packed(x), matrix);
     const to = reshaped(context.output(0), matrix);
     if (from === undefined || to === undefined)
-      return context.fail(`cannot see [${shape.join(",")}] as a matrix`);
+      return context.fail(`cannot view [${shape.join(",")}] as a matrix`);
     return emitSoftmax(context, { x: from, y: to, axis: 1, mode });
   };
 }

@@ -59,7 +59,7 @@ function defaultEpsilon({ node }: LowerContext): number {
 /** Parameters are those of groups before opset 21, of channels since. */
 const groupNormalization: Lower = (context) => {
   const channels = context.inputShape(0)[1] ?? 1;
-  const groups = context.int("num_groups") ?? context.fail("has no num_groups");
+  const groups = context.int("num_groups") ?? context.fail("the attribute num_groups is missing");
   if (groups < 1 || channels % groups !== 0) context.fail(`${channels} channels are not ${groups} groups`);
   const outputs = new FloatOutputs(context);
   lowerGroups(context, {
@@ -98,7 +98,7 @@ const microsoftGroupNorm: Lower = (context) => {
   if (activation !== 0 && activation !== 1) context.fail(`activation is ${activation}, expected 0 or 1`);
   const toFirst = isChannelsLast ? [0, rank - 1, ...range(1, rank - 1)] : range(0, rank);
   const x = permuted(context.input(0), toFirst);
-  const groups = context.int("groups") ?? context.fail("has no groups");
+  const groups = context.int("groups") ?? context.fail("the attribute groups is missing");
   if (groups < 1 || (x.shape[1] ?? 1) % groups !== 0)
     context.fail(`${x.shape[1]} channels are not ${groups} groups`);
   const outputs = new FloatOutputs(context);
@@ -157,7 +157,7 @@ const localResponse: Lower = (context) => {
   const order = keptOrder(given);
   const x = reshaped(given, shape) ?? reshaped(context.packed(given), shape);
   const y = reshaped(outputs.at(0, order), shape);
-  const size = context.int("size") ?? context.fail("has no size");
+  const size = context.int("size") ?? context.fail("the attribute size is missing");
   if (x === undefined || y === undefined) return context.fail("has positions that cannot be merged");
   emitLrn(context, {
     x,

@@ -1,6 +1,6 @@
 /** @file ArgMax, ArgMin, TopK, CumSum and CumProd. */
 
-import { operatorOf } from "../../src/ir/model.ts";
+import { textOf } from "../../src/ir/message.ts";
 import { elementCount } from "../ir/view.ts";
 import { emitArg, emitTopK } from "../kernels/order/order.ts";
 import { emitScan } from "../kernels/scan/scan.ts";
@@ -18,7 +18,7 @@ export const orderLowerings: LowerTable = {
 function axisOf(context: LowerContext, named: number, rank: number): number {
   const axis = named < 0 ? named + rank : named;
   if (!Number.isInteger(axis) || axis < 0 || axis >= rank) {
-    context.fail(`axis ${named} is outside a tensor of rank ${rank}`);
+    context.fail(textOf`axis ${named} is outside a tensor of rank ${rank}`);
   }
   return axis;
 }
@@ -35,7 +35,6 @@ function lowerArg(context: LowerContext, isLargest: boolean): void {
     isLargest,
     isLastIndex: context.int("select_last_index") === 1,
     output: withReducedAxes(context.output(0), shape, new Set([axis])),
-    operator: operatorOf(context.node),
   });
 }
 
@@ -53,7 +52,6 @@ function lowerTopK(context: LowerContext): void {
     values,
     indices,
     isLargest: context.int("largest") !== 0,
-    operator: operatorOf(context.node),
   });
   context.setOutput(0, values);
 }
@@ -68,6 +66,5 @@ function lowerScan(context: LowerContext, isProduct: boolean): void {
     isExclusive: context.int("exclusive") === 1,
     isReverse: context.int("reverse") === 1,
     isProduct,
-    operator: operatorOf(context.node),
   });
 }

@@ -30,7 +30,7 @@ const codeRanges: Readonly<Partial<Record<StorageType, readonly [number, number]
 function averagePool(isWhole: boolean, isLast: (context: LowerContext) => boolean): Lower {
   return (context) => {
     const type = context.outputType(0);
-    const range = codeRanges[type] ?? context.fail(`has codes of ${type}; int8 and uint8 are supported`);
+    const range = codeRanges[type] ?? context.fail(`has an input of ${type}; int8 and uint8 are supported`);
     const number = (index: number) => convert("f32", operand(context, index));
     const zero = (index: number, x: Expr) => (context.hasInput(index) ? number(index) : like(x, 0));
     const code = convert("f32", operand(context, 0));
@@ -42,7 +42,7 @@ function averagePool(isWhole: boolean, isLast: (context: LowerContext) => boolea
     if (isWhole) {
       emitGlobalPool(context, { kind: "average", x, to });
     } else {
-      const kernel = context.ints("kernel_shape") ?? context.fail("has no kernel_shape");
+      const kernel = context.ints("kernel_shape") ?? context.fail("the attribute kernel_shape is missing");
       const countPads = (context.int("count_include_pad") ?? 0) === 1;
       emitPool(context, {
         kind: "average",

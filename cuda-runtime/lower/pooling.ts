@@ -39,7 +39,7 @@ function pool(kind: PoolKind, channelsLast = false): Lower {
     const given = context.input(0);
     const x = channelsSecond(given, channelsLast);
     checkInput(context, x, kind === "max");
-    const kernel = context.ints("kernel_shape") ?? context.fail("has no kernel_shape");
+    const kernel = context.ints("kernel_shape") ?? context.fail("the attribute kernel_shape is missing");
     const to = outputLike(context, given);
     const indices = context.hasOutput(1) ? context.output(1) : undefined;
     emitPool(context, {
@@ -74,7 +74,7 @@ function wholePool(kind: PoolKind, channelsLast = false): Lower {
 const maxUnpool: Lower = (context) => {
   const x = context.packed(context.input(0));
   if (x.shape.length - 2 > maxSpatialRank) context.fail("has more than 3 spatial axes");
-  const kernel = context.ints("kernel_shape") ?? context.fail("has no kernel_shape");
+  const kernel = context.ints("kernel_shape") ?? context.fail("the attribute kernel_shape is missing");
   const { strides, padsBegin, padsEnd } = slidingWindow(context, kernel, x.shape.slice(2));
   const spatial = kernel.map((taps, axis) => {
     const covered = ((x.shape[axis + 2] ?? 1) - 1) * (strides[axis] ?? 1) + taps;

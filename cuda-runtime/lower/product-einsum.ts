@@ -1,6 +1,5 @@
 /** @file Einsum: operands two at a time, from left to right, each pair a batched product of matrices. */
 
-import { operatorOf } from "../../src/ir/model.ts";
 import { type Contraction, readEquation } from "../../src/ops/product/einsum-equation.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import { permuted, reshaped, type View } from "../ir/view.ts";
@@ -18,16 +17,16 @@ interface Labelled {
 
 const einsum: Lower = (context) => {
   const operands = Array.from({ length: context.inputCount }, (_, index) => context.input(index));
-  const equation = context.string("equation") ?? context.fail("has no equation");
+  const equation = context.string("equation") ?? context.fail("the attribute equation is missing");
   const contraction = readEquation(
     equation,
     operands.map(({ shape }) => shape),
   );
-  if (contraction === undefined) return context.fail(`has the equation ${equation}`);
+  if (contraction === undefined) return context.fail(`the runtime does not take the equation "${equation}"`);
   const [first, ...rest] = contraction.operands.map(({ labels }, index) =>
     labelled(labels, operands[index] ?? context.input(index), contraction),
   );
-  if (first === undefined) return context.fail("has no operands");
+  if (first === undefined) return context.fail("has 0 inputs, expected at least 1");
   const { output } = contraction;
   const last = rest.at(-1);
   if (last === undefined) return context.setOutput(0, inOrder(summed(context, first, output), output));
@@ -89,7 +88,6 @@ function summed(context: LowerContext, tensor: Labelled, kept: Iterable<string>)
     axes,
     output,
     integersAs: "integer",
-    operator: operatorOf(context.node),
   });
   const remaining = [...tensor.labels.keys()].filter((axis) => !axes.has(axis));
   return {
@@ -151,7 +149,7 @@ function mergedDepth(context: LowerContext, view: View, depth: number, where: "l
   const shape = view.shape.toSpliced(start, depth, size);
   if (depth === 1) return view;
   const merged = reshaped(view, shape) ?? reshaped(context.packed(view), shape);
-  return merged ?? context.fail("has summed axes that cannot be merged");
+  return merged ?? context.fail("has contracted axes that cannot be merged");
 }
 
 /** The two multiplied and summed, in memory. */

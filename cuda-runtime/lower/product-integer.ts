@@ -24,7 +24,7 @@ function sumOfCodes(context: LowerContext, a: Codes, b: Codes, type: StorageType
   const views = [context.input(a.codes), context.input(b.codes)] as const;
   for (const { type: code } of views) {
     if (!codeTypes.has(code)) {
-      context.fail(`multiplies codes of ${code}, supported are ${[...codeTypes].join(", ")}`);
+      context.fail(`multiplies ${code}, supported are ${[...codeTypes].join(", ")}`);
     }
   }
   const stacks = stacksOf(...views);
@@ -53,7 +53,9 @@ function zerosOf(
   if (view.shape.length === 1) return listOf(context, view, rank, count);
   const dropped = along === "rows" ? rank - 1 : rank - 2;
   if (view.shape.length !== rank || view.shape[dropped] !== 1) {
-    return context.fail(`has zero points of shape [${view.shape.join(",")}] for its ${along}`);
+    return context.fail(
+      `has zero points of [${view.shape.join(",")}], expected one for each of the ${along}`,
+    );
   }
   return {
     ...view,
@@ -63,7 +65,7 @@ function zerosOf(
 }
 
 function listOf(context: LowerContext, view: View, rank: number, count: number): View {
-  if (view.shape[0] !== count) context.fail(`has ${view.shape[0]} zero points for ${count} rows or columns`);
+  if (view.shape[0] !== count) context.fail(`has ${view.shape[0]} zero points, expected ${count}`);
   return ofRank(view, rank - 1);
 }
 

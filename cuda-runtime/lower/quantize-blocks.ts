@@ -21,7 +21,9 @@ export function blocksOf(context: LowerContext, size: number, parameters: number
   const stated = context.int("block_size") ?? 0;
   const block = stated > 0 ? stated : Math.ceil(size / parameters);
   if (Math.ceil(size / block) !== parameters) {
-    context.fail(`has ${parameters} scales for ${size} positions in blocks of ${block}`);
+    context.fail(
+      `has ${parameters} scales for ${size} elements in blocks of ${block}, expected ${Math.ceil(size / block)}`,
+    );
   }
   const whole = Math.floor(size / block);
   const parts: BlockPart[] = [];

@@ -1,6 +1,5 @@
 /** @file Between real numbers and codes: QuantizeLinear, DequantizeLinear, and operators over codes. */
 
-import { operatorOf } from "../../src/ir/model.ts";
 import type { Expr } from "../ir/expr.ts";
 import {
   add,
@@ -133,7 +132,6 @@ const dynamicQuantize: Lower = (context) => {
       axes,
       output,
       integersAs: "integer",
-      operator: operatorOf(context.node),
     });
     return load({ ...output, shape: [], strides: [] });
   };

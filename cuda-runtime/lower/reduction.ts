@@ -43,11 +43,11 @@ const rows: Readonly<Record<string, Row>> = {
 export const reductionLowerings: LowerTable = Object.fromEntries(
   Object.entries(rows).map(([operator, row]): [string, Lower] => [
     operator,
-    (context) => lowerReduction(context, operator, row),
+    (context) => lowerReduction(context, row),
   ]),
 );
 
-function lowerReduction(context: LowerContext, operator: string, row: Row): void {
+function lowerReduction(context: LowerContext, row: Row): void {
   const shape = context.inputShape(0);
   const axes = reducedAxes(context, row.axesInputSince, shape.length);
   // A reduction over no axes still does what it does to each element.
@@ -71,7 +71,6 @@ function lowerReduction(context: LowerContext, operator: string, row: Row): void
     output: withReducedAxes(context.output(0), shape, axes),
     divisor: row.isMean === true ? count : 1,
     integersAs: row.post === "none" && row.combine !== "logSumExp" ? "integer" : "float64",
-    operator,
   });
 }
 

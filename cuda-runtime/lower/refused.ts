@@ -5,10 +5,8 @@ function refused(reason: string): Lower {
   return (context) => context.fail(reason);
 }
 
-const random = refused("draws random numbers, which no two runs share");
-const dataSized = refused(
-  "gives as many elements as it finds in the data: sizes have to be known while planning",
-);
+const random = refused("draws random numbers: no two runs compute the same");
+const dataSized = refused("the size of its output depends on data, and has to be known while planning");
 
 export const refusedLowerings: LowerTable = {
   Bernoulli: random,

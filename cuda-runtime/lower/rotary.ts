@@ -25,10 +25,10 @@ function headsOf(context: LowerContext, view: View, heads: number): View {
   if (view.shape.length === 4) return permuted(view, [0, 2, 1, 3]);
   const [batch = 1, length = 1, hidden = 1] = view.shape;
   if (view.shape.length !== 3 || heads < 1 || hidden % heads !== 0) {
-    return context.fail(`has data [${view.shape.join(",")}] for ${heads} heads`);
+    return context.fail(`has data of [${view.shape.join(",")}], whose last axis is not ${heads} heads`);
   }
   const apart = reshaped(view, [batch, length, heads, hidden / heads]);
-  return apart ?? context.fail("has heads that are not side by side in memory");
+  return apart ?? context.fail("has heads that are not contiguous");
 }
 
 /** Cosines or sines [batch, length, 1, pairs], looked up by position where there are positions. */
@@ -42,12 +42,13 @@ function anglesOf(
   const pairs = cache.shape.at(-1) ?? 1;
   const [batch = 1, length = 1] = rows;
   if (positions === undefined) {
-    if (cache.shape.length !== 3) context.fail(`has a cache [${cache.shape.join(",")}] and no positions`);
+    if (cache.shape.length !== 3)
+      context.fail(`has no positions and a cache of [${cache.shape.join(",")}], expected three axes`);
     const all = expanded(cache, [batch, length, pairs]);
     return { ...all, shape: [batch, length, 1, pairs], strides: all.strides.toSpliced(2, 0, 0) };
   }
   if (cache.shape.length !== 2)
-    context.fail(`has a cache [${cache.shape.join(",")}], expected positions and pairs`);
+    context.fail(`has a cache of [${cache.shape.join(",")}], expected [positions,pairs]`);
   const to = context.temporary(cache.type, [batch, length, pairs]);
   const [stride = 0, last = 1] = cache.strides;
   emitGather(context, {
@@ -67,7 +68,10 @@ function positionsOf(context: LowerContext, at: number, rows: readonly number[])
   if (!context.hasInput(at)) return undefined;
   const given = context.input(at);
   if (given.shape.length === 2) return expanded(given, rows);
-  if (elementCount(given.shape) !== 1) return context.fail(`has positions [${given.shape.join(",")}]`);
+  if (elementCount(given.shape) !== 1)
+    return context.fail(
+      `has positions of [${given.shape.join(",")}], expected [batch,length] or one element`,
+    );
   const first = convert("i32", load({ ...given, shape: [], strides: [] }));
   const expr = add(first, index(0, rows[1] ?? 1));
   return context.evaluate(expr, rows, "int32");
@@ -106,8 +110,8 @@ function rotate(
 
 function rotary(inputs: Inputs): Lower {
   return (context) => {
-    if ((context.float("scale") ?? 1) !== 1) context.fail("scales its positions");
-    if (context.int("is_packed_batching") === 1) context.fail("has batches of different lengths packed");
+    if ((context.float("scale") ?? 1) !== 1) context.fail(`scale is ${context.float("scale")}, expected 1`);
+    if (context.int("is_packed_batching") === 1) context.fail("is_packed_batching is 1, expected 0");
     const given = context.input(0);
     const pairs = context.inputShape(inputs.cos).at(-1) ?? 1;
     const stated = context.int("num_heads") ?? 0;
@@ -117,7 +121,9 @@ function rotary(inputs: Inputs): Lower {
     const turned = context.int("rotary_embedding_dim") ?? 0;
     const rotation = { width: turned > 0 ? turned : size, isInterleaved: context.int("interleaved") === 1 };
     if (rotation.width !== 2 * pairs || rotation.width > size) {
-      context.fail(`turns ${rotation.width} of ${size} elements with ${pairs} angles`);
+      context.fail(
+        `rotates ${rotation.width} of ${size} elements by ${pairs} angles, expected one angle for two elements`,
+      );
     }
     const rows = from.shape.slice(0, 2);
     const positions = positionsOf(context, inputs.positions, rows);

@@ -1,9 +1,10 @@
 /** @file Where Q, K and V come from: scales, swapped axes and copies for shared heads that attention takes on itself. */
+import { intsAttributeIn } from "../../src/facts/attributes.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { permuted, reshaped, stridesOf, type View } from "../ir/view.ts";
 import { sameSizes } from "./attention-scores.ts";
-import { intsOf, type PatternGraph } from "./graph.ts";
+import type { PatternGraph } from "./graph.ts";
 
 /** An operand as it is to be read. */
 export interface Operand {
@@ -152,7 +153,7 @@ function imaginary(shape: readonly number[]): View {
 
 function through(node: Node, view: View, graph: PatternGraph): View | undefined {
   if (operatorOf(node) === "Transpose") {
-    return permuted(view, intsOf(node, "perm") ?? [...view.shape.keys()].reverse());
+    return permuted(view, intsAttributeIn(node, "perm", graph.scope) ?? [...view.shape.keys()].reverse());
   }
   const shape = graph.shape(node.outputs[0]);
   return shape && reshaped(view, shape);

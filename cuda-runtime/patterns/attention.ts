@@ -1,5 +1,7 @@
 /** @file Attention written out as products, scales, masks and softmax: found by src/facts, taken only if all of it is understood. */
+
 import { type DecomposedAttention, findAttention } from "../../src/facts/attention.ts";
+import { intAttributeIn } from "../../src/facts/attributes.ts";
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { maxHeadDim } from "../kernels/attention/attention.ts";
@@ -57,8 +59,7 @@ function macroOf(attention: DecomposedAttention, graph: PatternGraph): Macro | u
 /** Softmax over keys alone, which are last. */
 function isLastAxis(softmax: Node, graph: PatternGraph): boolean {
   const rank = graph.shape(softmax.outputs[0])?.length;
-  const attribute = softmax.attributes.find(({ name }) => name === "axis")?.value;
-  const axis = attribute?.type === "int" ? attribute.value : graph.opset < 13 ? 1 : -1;
+  const axis = intAttributeIn(softmax, "axis", graph.scope) ?? (graph.opset < 13 ? 1 : -1);
   return rank !== undefined && (axis === -1 || axis === rank - 1);
 }
 
@@ -66,7 +67,7 @@ function isLastAxis(softmax: Node, graph: PatternGraph): boolean {
 function scoreOperands(node: Node, graph: PatternGraph): [Operand, Operand] | undefined {
   const [left, right] = node.inputs;
   if (left === undefined || right === undefined || left === right) return undefined;
-  const axes = scoreAxes(node);
+  const axes = scoreAxes(node, graph.scope);
   if (axes === undefined && operatorOf(node) !== "MatMul") return undefined;
   const queries = plainOperand(left, graph, { takesScale: true, axes: axes?.queries });
   const keys =
@@ -85,7 +86,7 @@ interface Weighted {
 function valueOperand(node: Node, weights: Value, graph: PatternGraph): Weighted | undefined {
   const [left, right] = node.inputs;
   if (left !== weights || right === undefined || right === left) return undefined;
-  const axes = valueAxes(node);
+  const axes = valueAxes(node, graph.scope);
   if (axes === undefined && operatorOf(node) !== "MatMul") return undefined;
   const values = plainOperand(right, graph, { takesScale: false, axes: axes?.values });
   return values && { values, axes: axes?.result };

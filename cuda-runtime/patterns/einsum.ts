@@ -1,6 +1,7 @@
 /** @file The two products of attention as Einsum: which axis of each operand is what. */
+import { stringAttributeIn } from "../../src/facts/attributes.ts";
+import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf } from "../../src/ir/model.ts";
-import { stringOf } from "./graph.ts";
 
 interface Equation {
   readonly left: string;
@@ -9,8 +10,11 @@ interface Equation {
 }
 
 /** Two operands, each letter once in each of them. */
-function equationOf(node: Node): Equation | undefined {
-  const text = operatorOf(node) === "Einsum" ? stringOf(node, "equation")?.replaceAll(" ", "") : undefined;
+function equationOf(node: Node, scope: Scope): Equation | undefined {
+  const text =
+    operatorOf(node) === "Einsum"
+      ? stringAttributeIn(node, "equation", scope)?.replaceAll(" ", "")
+      : undefined;
   const [, left, right, result] = /^([A-Za-z]+),([A-Za-z]+)->([A-Za-z]+)$/.exec(text ?? "") ?? [];
   if (left === undefined || right === undefined || result === undefined) return undefined;
   const isPlain = [left, right, result].every((letters) => new Set(letters).size === letters.length);
@@ -24,8 +28,8 @@ export interface ScoreAxes {
 }
 
 /** Q [leading…, queries, size], K [leading…, keys, size] to [leading…, queries, keys]. */
-export function scoreAxes(node: Node): ScoreAxes | undefined {
-  const equation = equationOf(node);
+export function scoreAxes(node: Node, scope: Scope): ScoreAxes | undefined {
+  const equation = equationOf(node, scope);
   if (equation === undefined) return undefined;
   const { left, right, result } = equation;
   const leading = result.slice(0, -2);
@@ -43,8 +47,8 @@ export interface ValueAxes {
 }
 
 /** Weights [leading…, queries, keys], V [leading…, keys, size] to [leading…, queries, size], the last two in any order. */
-export function valueAxes(node: Node): ValueAxes | undefined {
-  const equation = equationOf(node);
+export function valueAxes(node: Node, scope: Scope): ValueAxes | undefined {
+  const equation = equationOf(node, scope);
   if (equation === undefined) return undefined;
   const { left, right, result } = equation;
   const leading = left.slice(0, -2);

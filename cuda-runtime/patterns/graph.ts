@@ -122,23 +122,3 @@ export class PatternGraph {
     return isClosed && isHere ? all : undefined;
   }
 }
-
-export function intOf(node: Node, name: string): number | undefined {
-  const value = node.attributes.find((attribute) => attribute.name === name)?.value;
-  return value?.type === "int" ? value.value : undefined;
-}
-
-export function floatOf(node: Node, name: string): number | undefined {
-  const value = node.attributes.find((attribute) => attribute.name === name)?.value;
-  return value?.type === "float" ? value.value : undefined;
-}
-
-export function intsOf(node: Node, name: string): readonly number[] | undefined {
-  const value = node.attributes.find((attribute) => attribute.name === name)?.value;
-  return value?.type === "ints" ? value.values : undefined;
-}
-
-export function stringOf(node: Node, name: string): string | undefined {
-  const value = node.attributes.find((attribute) => attribute.name === name)?.value;
-  return value?.type === "string" ? value.value : undefined;
-}

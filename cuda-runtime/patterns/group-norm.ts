@@ -1,9 +1,10 @@
 /** @file GroupNorm as exporters write it: groups as the channels of an InstanceNormalization; and the SiLU behind it. */
+import { floatAttributeIn, intAttributeIn } from "../../src/facts/attributes.ts";
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { lowerGroups } from "../lower/normalization-groups.ts";
 import { sameSizes } from "./attention-scores.ts";
-import { floatOf, intOf, PatternGraph } from "./graph.ts";
+import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
 import { tailOf } from "./row-norm.ts";
 
@@ -59,7 +60,7 @@ function reshapedGroups(node: Node, graph: PatternGraph): Macro | undefined {
     scale: scaled.parameter,
     bias: shifted.parameter,
     isParameterPerGroup: !isNeutral,
-    epsilon: floatOf(node, "epsilon") ?? 1e-5,
+    epsilon: floatAttributeIn(node, "epsilon", graph.scope) ?? 1e-5,
     isSilu: silu.isSilu,
   };
   return macroOf(
@@ -78,7 +79,8 @@ function withSilu(node: Node, graph: PatternGraph): Macro | undefined {
   if (x === undefined || output === undefined || channels === undefined || !graph.isFloat(x))
     return undefined;
   const silu = siluBehind(output, graph);
-  const groups = operatorOf(node) === "GroupNormalization" ? intOf(node, "num_groups") : channels;
+  const groups =
+    operatorOf(node) === "GroupNormalization" ? intAttributeIn(node, "num_groups", graph.scope) : channels;
   if (!silu.isSilu || groups === undefined || groups < 1 || channels % groups !== 0) return undefined;
   const parameters = graph.shape(scale)?.[0];
   const norm: GroupNorm = {
@@ -87,7 +89,7 @@ function withSilu(node: Node, graph: PatternGraph): Macro | undefined {
     scale,
     bias,
     isParameterPerGroup: parameters === groups && groups !== channels,
-    epsilon: floatOf(node, "epsilon") ?? 1e-5,
+    epsilon: floatAttributeIn(node, "epsilon", graph.scope) ?? 1e-5,
     isSilu: true,
   };
   return macroOf(norm, [node, ...silu.nodes], silu.value, graph);

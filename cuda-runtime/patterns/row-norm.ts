@@ -1,9 +1,10 @@
 /** @file LayerNorm and RMSNorm written out: mean, difference, square, mean, root, quotient, scale and shift. */
+import { intAttributeIn, intsAttributeIn } from "../../src/facts/attributes.ts";
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { permuted, type View } from "../ir/view.ts";
 import { lowerRows } from "../lower/normalization-rows.ts";
-import { intOf, intsOf, PatternGraph } from "./graph.ts";
+import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
 
 interface RowNorm {
@@ -106,8 +107,16 @@ function squared(node: Node, graph: PatternGraph): Value | undefined {
 /** Axes, not negative and in order; undefined where they do not stay as single elements. */
 function meanAxes(node: Node, graph: PatternGraph): readonly number[] | undefined {
   const rank = graph.shape(node.inputs[0])?.length;
-  const given = node.inputs[1] === undefined ? intsOf(node, "axes") : graph.elements(node.inputs[1]);
-  if (rank === undefined || given === undefined || given.length === 0 || intOf(node, "keepdims") === 0)
+  const given =
+    node.inputs[1] === undefined
+      ? intsAttributeIn(node, "axes", graph.scope)
+      : graph.elements(node.inputs[1]);
+  if (
+    rank === undefined ||
+    given === undefined ||
+    given.length === 0 ||
+    intAttributeIn(node, "keepdims", graph.scope) === 0
+  )
     return undefined;
   return given.map((axis) => (axis < 0 ? axis + rank : axis)).sort((a, b) => a - b);
 }

@@ -1,6 +1,7 @@
 /** @file Buffers and steps while a plan is made: which of them depend on nothing but weights is known at the end. */
 
-import { type Action, type Step, touched, type Upload } from "../ir/step.ts";
+import { OperandError, OperandSizeError } from "../ir/operand-error.ts";
+import { type Action, PlanError, PlanSizeError, type Step, touched, type Upload } from "../ir/step.ts";
 import { bytesOfType, type StorageType } from "../ir/storage.ts";
 import { type BufferKind, type DeviceBuffer, elementCount, stridesOf, type View } from "../ir/view.ts";
 import { withoutDuplicates } from "./duplicates.ts";
@@ -13,6 +14,8 @@ interface DraftBuffer extends DeviceBuffer {
 export interface Origin {
   readonly label: string;
   readonly operator: string;
+  /** As error messages name it. */
+  readonly subject: string;
 }
 
 export class PlanDraft {
@@ -22,8 +25,7 @@ export class PlanDraft {
   /** Buffers that some step writes which reads what changes from run to run. */
   readonly #variable = new Set<DeviceBuffer>();
   readonly #written = new Set<DeviceBuffer>();
-  label = "";
-  operator = "";
+  #origin: Origin = { label: "", operator: "", subject: "the model" };
 
   buffer(kind: BufferKind, bytes: number, name: string): DeviceBuffer {
     const buffer: DraftBuffer = { id: this.#buffers.length, kind, bytes, name };
@@ -35,7 +37,7 @@ export class PlanDraft {
   /** A view of a new buffer, packed in `order`. */
   allocate(kind: BufferKind, type: StorageType, shape: readonly number[], order?: readonly number[]): View {
     const bytes = Math.max(1, elementCount(shape)) * bytesOfType(type);
-    const buffer = this.buffer(kind, bytes, this.label);
+    const buffer = this.buffer(kind, bytes, this.#origin.label);
     return { buffer, type, shape, strides: stridesOf(shape, order), offset: 0 };
   }
 
@@ -45,7 +47,8 @@ export class PlanDraft {
   }
 
   add(action: Action): void {
-    this.#steps.push({ action, label: this.label, operator: this.operator });
+    const { label, operator } = this.#origin;
+    this.#steps.push({ action, label, operator });
     const [reads, writes] = touched(action);
     const varies = reads.some(({ buffer }) => this.#variable.has(buffer));
     for (const { buffer } of writes) {
@@ -54,19 +57,35 @@ export class PlanDraft {
     }
   }
 
+  /** The node at hand. */
   get origin(): Origin {
-    const { label, operator } = this;
-    return { label, operator };
+    return this.#origin;
   }
 
-  /** What `work` adds is for another node than the one at hand: of what waited, when it is wanted at last. */
-  during<Result>({ label, operator }: Origin, work: () => Result): Result {
-    const before = this.origin;
-    Object.assign(this, { label, operator });
+  set origin(origin: Origin) {
+    this.#origin = origin;
+  }
+
+  /** What `work` adds is for another node than the one at hand: of what was deferred, when it is wanted at last. */
+  during<Result>(origin: Origin, work: () => Result): Result {
+    const before = this.#origin;
+    this.#origin = origin;
+    try {
+      return this.naming(work);
+    } finally {
+      this.#origin = before;
+    }
+  }
+
+  /** An operand that a kernel cannot take is a PlanError of the node at hand. */
+  naming<Result>(work: () => Result): Result {
     try {
       return work();
-    } finally {
-      Object.assign(this, before);
+    } catch (error) {
+      if (!(error instanceof OperandError)) throw error;
+      const { operator, subject } = this.#origin;
+      const Refusal = error instanceof OperandSizeError ? PlanSizeError : PlanError;
+      throw new Refusal(operator, `${subject}: ${error.message}`);
     }
   }
 

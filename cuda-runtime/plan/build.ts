@@ -5,8 +5,7 @@ import { isConstant } from "../../src/facts/scope.ts";
 import type { Model, TensorRef, Value } from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
 import type { Fact } from "../../src/ops/op.ts";
-import { sizesOfFact } from "../graph/known.ts";
-import { OperandError } from "../ir/operand-error.ts";
+import { notStored, sizesOfFact } from "../graph/known.ts";
 import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "../ir/step.ts";
 import { isFloatStorage, isStorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
@@ -52,22 +51,11 @@ export function planModel(options: PlanOptions): Plan {
   const inputs = model.graph.inputs
     .filter((value) => !isConstant(value, model))
     .map((value) => inputPort(value, frame, precision, draft));
-  return saying(draft, () => {
+  return draft.naming(() => {
     new Planner(values, facts.inferBody).lowerGraph(frame);
     const outputs = model.graph.outputs.map((value) => outputPort(value, frame, values, draft));
     return { ...draft.finish(), inputs, outputs };
   });
-}
-
-/** An operand that a kernel cannot take is the node's that is being lowered. */
-function saying<Result>(draft: PlanDraft, lower: () => Result): Result {
-  try {
-    return lower();
-  } catch (error) {
-    if (!(error instanceof OperandError)) throw error;
-    const { label, operator } = draft;
-    throw new PlanError(operator, `${label} (${operator}): ${error.message}`);
-  }
 }
 
 /**
@@ -110,16 +98,14 @@ function inputPort(value: Value, { scope, slots }: Frame, precision: Precision, 
 }
 
 function portView(value: Value, fact: Fact | undefined, kind: "input" | "output", draft: PlanDraft): View {
-  const refuse = (what: string) => new PlanError(kind, `${kind} "${value.name}" ${what}`);
-  if (fact?.kind !== "tensor") throw refuse(`is a ${fact?.kind ?? "value of unknown type"}`);
-  const { dtype } = fact;
-  if (!isStorageType(dtype))
-    throw refuse(`is ${dtype ?? "of unknown type"}, which the runtime does not store`);
+  const subject = `${kind} "${value.name}"`;
+  const refuse = (what: string) => new PlanError(kind, `${subject} ${what}`);
+  const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
+  if (fact?.kind !== "tensor" || !isStorageType(dtype)) throw refuse(notStored(fact));
   const shape = sizesOfFact(fact);
   if (shape === undefined) throw refuse("has an axis without a size: give --dim or --shape");
-  refuseTooLarge(shape, kind, `${kind} "${value.name}"`);
-  draft.label = value.name;
-  draft.operator = kind;
+  refuseTooLarge(shape, kind, subject);
+  draft.origin = { label: value.name, operator: kind, subject };
   return draft.allocate(kind, dtype, shape);
 }
 
@@ -129,7 +115,8 @@ function outputPort(value: Value, frame: Frame, values: PlanValues, draft: PlanD
   const slot = values.slotOf(value, frame);
   const { emitter } = values;
   const isMine = slot.type === view.type || (isFloatStorage(slot.type) && isFloatStorage(view.type));
-  if (!isMine) throw new PlanError("output", `output "${name}" is stored as ${slot.type}, not ${view.type}`);
+  if (!isMine)
+    throw new PlanError("output", `output "${name}" is computed as ${slot.type}, expected ${view.type}`);
   const settled = slot.state.kind === "lazy" ? values.deferred.settle(slot, view) : values.rawViewOf(slot);
   if (settled !== view) emitter.copy(settled, view);
   return { name, view };

@@ -4,6 +4,7 @@
  * One that goes into several (DenseNet) lives in the largest.
  */
 
+import { intAttributeIn } from "../../src/facts/attributes.ts";
 import type { Scope } from "../../src/facts/scope.ts";
 import type { Node, Value } from "../../src/ir/model.ts";
 import { isConcat } from "../../src/ops/ask.ts";
@@ -67,9 +68,9 @@ function startsOf(concat: Node, axis: number, scope: Scope): Map<Value, number |
 }
 
 export function axisOf(node: Node, scope: Scope): number | undefined {
-  const value = node.attributes.find(({ name }) => name === "axis")?.value;
+  const axis = intAttributeIn(node, "axis", scope);
   const [output] = node.outputs;
   const rank = output === undefined ? undefined : scope.shape(output)?.length;
-  if (value?.type !== "int" || rank === undefined) return undefined;
-  return value.value < 0 ? value.value + rank : value.value;
+  if (axis === undefined || rank === undefined) return undefined;
+  return axis < 0 ? axis + rank : axis;
 }

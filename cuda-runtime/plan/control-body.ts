@@ -1,29 +1,21 @@
 /** @file Instances of the graphs inside nodes: their inputs and outputs are slots that both sides know. */
 import type { Scope } from "../../src/facts/scope.ts";
-import { type Graph, labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import { loopKind } from "../../src/ops/ask.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { nodeError } from "../graph/check.ts";
 import { elementsOfFact } from "../graph/known.ts";
 import { binary, load, select, toBool } from "../ir/expr-build.ts";
 import { isLargeChain } from "../ir/expr-walk.ts";
-import { DataError, PlanError } from "../ir/step.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import { type Frame, ownerOf } from "./frame.ts";
 import type { Slot } from "./slots.ts";
 import type { GraphLowering, PlanValues } from "./values.ts";
 
-/** As `nodeError`, where what is missing are values. */
-export function controlDataError(node: Node, reason: string): PlanError {
-  const { operator, message } = nodeError(node, reason);
-  return new DataError(operator, message);
-}
-
 /** Throws PlanError for a node that inference could make nothing of. Bodies of loops come later, one iteration at a time. */
 export function refuseSkipped(scope: Scope): void {
   const [first] = scope.skipped;
-  if (first !== undefined)
-    throw new PlanError(operatorOf(first.node), `${labelOf(first.node)}: ${first.reason}`);
+  if (first !== undefined) throw nodeError(first.node, first.reason);
   for (const [node, children] of scope.children) {
     if (loopKind(node) === undefined) for (const child of children) refuseSkipped(child);
   }

@@ -5,7 +5,7 @@ import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import { Join } from "../../src/ops/control/join.ts";
 import { running } from "../../src/ops/control/unroll.ts";
 import { tensor } from "../../src/ops/shape.ts";
-import { nodeError } from "../graph/check.ts";
+import { dataError, nodeError } from "../graph/check.ts";
 import { describeFact, elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import type { PlanError } from "../ir/step.ts";
 import { picked } from "../ir/view.ts";
@@ -15,7 +15,6 @@ import {
   bindInputs,
   bindOutputs,
   bothOf,
-  controlDataError,
   instanceOf,
   isWanted,
   selected,
@@ -108,7 +107,7 @@ class LoopLowering {
     if (isTrue === false) return false;
     if (this.#limit === undefined) {
       const name = this.#node.inputs[0]?.name ?? "";
-      throw controlDataError(
+      throw dataError(
         this.#node,
         `its trip count ("${name}") has to be known while planning, and depends on data`,
       );

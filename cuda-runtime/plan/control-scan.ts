@@ -4,7 +4,7 @@ import { maxUnrolledNodes } from "../../src/facts/expansion.ts";
 import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { normalizeAxis, stridesOf, tensor } from "../../src/ops/shape.ts";
-import { nodeError } from "../graph/check.ts";
+import { dataError, nodeError } from "../graph/check.ts";
 import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import { picked, type View } from "../ir/view.ts";
 import type { Origin } from "./buffers.ts";
@@ -12,7 +12,6 @@ import {
   type BodyInput,
   bindInputs,
   bindOutputs,
-  controlDataError,
   instanceOf,
   isWanted,
   settleCaptured,
@@ -205,10 +204,7 @@ function sizeAlong({ node, scanned }: ScanNode, axes: readonly number[]): number
   const sizes = scanned.map(({ name, fact }, index) => {
     const size = fact?.kind === "tensor" ? fact.shape?.[axes[index] ?? 0] : undefined;
     if (typeof size === "number") return size;
-    throw controlDataError(
-      node,
-      `the length of "${name}" has to be known while planning, and depends on data`,
-    );
+    throw dataError(node, `the length of "${name}" has to be known while planning, and depends on data`);
   });
   const [steps = 0] = sizes;
   if (sizes.some((size) => size !== steps))

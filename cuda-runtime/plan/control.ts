@@ -1,5 +1,7 @@
 /** @file Nodes with a graph inside: calls, branches and loops become part of the graph around. */
+
 import type { Scope } from "../../src/facts/scope.ts";
+import { graphAttributeOf } from "../../src/ir/attributes.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
 import type { Fact } from "../../src/ops/op.ts";
@@ -124,9 +126,9 @@ function isSameTensor(a: Fact | undefined, b: Fact | undefined): boolean {
 }
 
 function branchOf(node: Node, name: string, scope: Scope): Scope {
-  const branch = node.attributes.find((attribute) => attribute.name === name)?.value;
+  const branch = graphAttributeOf(node, name);
   const children = scope.children.get(node) ?? [];
-  const found = branch?.type === "graph" ? children.find(({ graph }) => graph === branch.graph) : undefined;
+  const found = branch && children.find(({ graph }) => graph === branch);
   if (found === undefined) throw nodeError(node, `has no ${name}`);
   return found;
 }

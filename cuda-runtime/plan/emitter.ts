@@ -2,10 +2,12 @@
 
 import type { TensorRef } from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
+import { notStored } from "../graph/known.ts";
 import type { Emitter } from "../ir/emitter.ts";
 import { encodeValues } from "../ir/encode.ts";
 import type { Expr } from "../ir/expr.ts";
 import { nodesOf, productsIn } from "../ir/expr-walk.ts";
+import { OperandError } from "../ir/operand-error.ts";
 import { type Launch, PlanError, type PlanTarget } from "../ir/step.ts";
 import { bytesOfType, isStorageType, type StorageType } from "../ir/storage.ts";
 import { broadcastsTo, elementCount, expanded, isPacked, type View } from "../ir/view.ts";
@@ -77,7 +79,7 @@ export class PlanEmitter implements Emitter {
   upload(tensor: TensorRef, name: string, weights: (tensor: TensorRef) => TensorBytes): View {
     const { dtype, dims } = tensor;
     if (!isStorageType(dtype))
-      throw new PlanError("weight", `weight "${name}" is ${dtype ?? `of type ${tensor.dtypeCode}`}`);
+      throw new PlanError("weight", `weight "${name}" ${notStored({ kind: "tensor", dtype, shape: dims })}`);
     const { draft } = this;
     const view = draft.during({ ...draft.origin, label: name }, () =>
       draft.allocate("constant", dtype, dims),
@@ -132,9 +134,9 @@ export class PlanEmitter implements Emitter {
   #refuseMisfits(expr: Expr, shape: readonly number[]): void {
     for (const node of nodesOf(expr)) {
       if (node.kind !== "load" || broadcastsTo(node.view.shape, shape)) continue;
-      const { label, operator } = this.draft;
-      const found = `an operand [${node.view.shape.join(",")}] does not broadcast to [${shape.join(",")}]`;
-      throw new PlanError(operator, `${label} (${operator}): ${found}`);
+      throw new OperandError(
+        `an operand [${node.view.shape.join(",")}] does not broadcast to [${shape.join(",")}]`,
+      );
     }
   }
 

@@ -1,12 +1,12 @@
 /** @file One node as its lowering sees it. */
 import type { NodeContext } from "../../src/facts/context.ts";
-import { labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import type { Node, Value } from "../../src/ir/model.ts";
 import { handsOnElements } from "../../src/ops/ask.ts";
 import { maxFoldedElements } from "../../src/ops/op.ts";
+import { dataError, nodeError } from "../graph/check.ts";
 import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import type { PendingProduct } from "../ir/epilogue.ts";
 import type { Expr } from "../ir/expr.ts";
-import { DataError, PlanError } from "../ir/step.ts";
 import { isFloatStorage, type StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import type { LowerContext } from "../lower/context.ts";
@@ -116,8 +116,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
       const limit = maxFoldedElements.toLocaleString("en-US");
       return this.fail(`${what}, and has ${count.toLocaleString("en-US")} elements: at most ${limit} can be`);
     }
-    const reason = `${what}, and depends on data`;
-    throw new DataError(operatorOf(this.node), this.#described(reason));
+    throw dataError(this.node, `${what}, and depends on data`);
   }
 
   outputShape(index: number): readonly number[] {
@@ -157,11 +156,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
   }
 
   fail(reason: string): never {
-    throw new PlanError(operatorOf(this.node), this.#described(reason));
-  }
-
-  #described(reason: string): string {
-    return `${labelOf(this.node)} (${operatorOf(this.node)}): ${reason}`;
+    throw nodeError(this.node, reason);
   }
 
   #inputSlots(): Slot[] {

@@ -1,13 +1,16 @@
 /** @file From the facts of a model to steps: one node after another, each as late as its readers allow. */
+
 import { NodeContext } from "../../src/facts/context.ts";
 import type { Facts } from "../../src/facts/infer.ts";
-import { labelOf, type Node, operatorOf } from "../../src/ir/model.ts";
+import { tensorAttributeOf } from "../../src/ir/attributes.ts";
+import { counted } from "../../src/ir/format.ts";
+import { describeNode, labelOf, type Node, operatorOf } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
 import { isConcat, isConstantNode } from "../../src/ops/ask.ts";
 import { checkNode, checkOutputs, nodeError } from "../graph/check.ts";
-import { PlanError } from "../ir/step.ts";
 import { lowerings } from "../lower/index.ts";
 import type { Macro } from "../patterns/macro.ts";
+import type { Origin } from "./buffers.ts";
 import { lowerConcat } from "./concat-in-place.ts";
 import { lowerControl } from "./control.ts";
 import type { Frame } from "./frame.ts";
@@ -44,8 +47,7 @@ export class Planner implements GraphLowering {
 
   #lowerOperator(operator: Exclude<FusedOperator, { kind: "macro" }>, frame: Frame): void {
     const { node } = operator;
-    this.values.emitter.draft.label = labelOf(node);
-    this.values.emitter.draft.operator = operatorOf(node);
+    this.values.emitter.draft.origin = originOf(node);
     if (operator.kind === "products" && lowerProducts(operator, frame, this.values)) {
       for (const { nodes } of operator.members) for (const done of nodes) frame.done.add(done);
     } else {
@@ -73,12 +75,7 @@ export class Planner implements GraphLowering {
       return;
     }
     const lower = own(lowerings, operatorOf(node));
-    if (lower === undefined) {
-      throw new PlanError(
-        operatorOf(node),
-        `${labelOf(node)}: the runtime has no kernel for ${operatorOf(node)}`,
-      );
-    }
+    if (lower === undefined) throw nodeError(node, "the runtime has no kernel for this operator");
     lower(
       new NodeLowering(
         this.values,
@@ -93,16 +90,26 @@ export class Planner implements GraphLowering {
   /** A tensor in a node's attribute is a weight like any other. */
   #takeConstant(node: Node, frame: Frame): boolean {
     const [output] = node.outputs;
-    const value = node.attributes.find(({ name }) => name === "value")?.value;
-    if (!isConstantNode(node) || output === undefined || value?.type !== "tensor") return false;
-    this.values.setWeight(output, value.tensor, frame);
+    const tensor = isConstantNode(node) ? tensorAttributeOf(node, "value") : undefined;
+    if (output === undefined || tensor === undefined) return false;
+    this.values.setWeight(output, tensor, frame);
     return true;
   }
 
   #lowerMacro(macro: Macro, frame: Frame): void {
-    const last = macro.nodes.at(-1);
-    this.values.emitter.draft.label = last === undefined ? macro.name : labelOf(last);
-    this.values.emitter.draft.operator = macro.name;
+    this.values.emitter.draft.origin = originOfMacro(macro);
     macro.lower(new MacroLowering(this.values, macro, frame));
   }
+}
+
+function originOf(node: Node): Origin {
+  return { label: labelOf(node), operator: operatorOf(node), subject: describeNode(node) };
+}
+
+/** Reports name what the nodes are together; an error names one that is in the model. */
+function originOfMacro({ name, nodes }: Macro): Origin {
+  const last = nodes.at(-1);
+  if (last === undefined) throw new Error(`tc-lint bug: ${name} without nodes`);
+  const subject = `${describeNode(last)}, fused with ${counted(nodes.length - 1, "other node")} into ${name}`;
+  return { label: labelOf(last), operator: name, subject };
 }

@@ -1,8 +1,10 @@
 /** @file What the planner holds of each value: where it is, or how it will be computed. */
+
 import { isConstant, type Scope } from "../../src/facts/scope.ts";
-import { operatorOf, type TensorRef, type Value } from "../../src/ir/model.ts";
+import { tensorAttributeOf } from "../../src/ir/attributes.ts";
+import { describeNode, operatorOf, type TensorRef, type Value } from "../../src/ir/model.ts";
 import { isConstantNode } from "../../src/ops/ask.ts";
-import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
+import { elementsOfFact, notStored, sizesOfFact } from "../graph/known.ts";
 import type { Expr } from "../ir/expr.ts";
 import { DataError, PlanError, PlanSizeError } from "../ir/step.ts";
 import type { StorageType } from "../ir/storage.ts";
@@ -41,15 +43,10 @@ export function newSlot(value: Value, scope: Scope, precision: Precision): Slot 
   const shape = sizesOfFact(fact);
   const isWeight = isConstant(value, scope.model) && value.initializer !== undefined;
   const type = storageOf({ dtype, shape, isWeight, producer: value.producer }, precision);
-  const operator = value.producer === undefined ? "input" : operatorOf(value.producer);
-  const refuse = (what: string) => new PlanError(operator, `value "${value.name}": ${what}`);
-  if (type === undefined)
-    throw refuse(
-      `is ${dtype ?? `a ${fact?.kind ?? "value of unknown type"}`}, which the runtime does not store`,
-    );
-  if (shape === undefined)
-    throw new DataError(operator, `value "${value.name}": has a shape that depends on data`);
-  refuseTooLarge(shape, operator, `value "${value.name}"`);
+  const [operator, subject] = subjectOf(value, isWeight);
+  if (type === undefined) throw new PlanError(operator, `${subject} ${notStored(fact)}`);
+  if (shape === undefined) throw new DataError(operator, `${subject} has a shape that depends on data`);
+  refuseTooLarge(shape, operator, subject);
   const elements = value.initializer === undefined ? elementsOfFact(fact) : undefined;
   const state: Slot["state"] =
     isWeight && value.initializer !== undefined
@@ -61,6 +58,14 @@ export function newSlot(value: Value, scope: Scope, precision: Precision): Slot 
   return { name: value.name, shape, type, state, converted: new Map(), isOperand, isRoot: isWeight };
 }
 
+/** The operator that makes a value, and what error messages call the value. */
+function subjectOf({ name, producer }: Value, isWeight: boolean): readonly [string, string] {
+  if (producer !== undefined)
+    return [operatorOf(producer), `${describeNode(producer)}: its output "${name}"`];
+  const kind = isWeight ? "weight" : "input";
+  return [kind, `${kind} "${name}"`];
+}
+
 /** Throws PlanSizeError for what kernels cannot count. `what`: for its message. */
 export function refuseTooLarge(shape: readonly number[], operator: string, what: string): void {
   const count = elementCount(shape);
@@ -69,7 +74,7 @@ export function refuseTooLarge(shape: readonly number[], operator: string, what:
   const found = count.toLocaleString("en-US");
   throw new PlanSizeError(
     operator,
-    `${what}: [${shape.join(",")}] has ${found} elements; the runtime takes less than 2^31`,
+    `${what} of [${shape.join(",")}] has ${found} elements; the runtime takes less than 2^31`,
   );
 }
 
@@ -78,7 +83,5 @@ export function isFixed(value: Value, { model }: Scope): boolean {
   if (value.initializer !== undefined) return isConstant(value, model);
   const { producer } = value;
   if (producer === undefined || !isConstantNode(producer)) return false;
-  return producer.attributes.some(
-    (attribute) => attribute.name === "value" && attribute.value.type === "tensor",
-  );
+  return tensorAttributeOf(producer, "value") !== undefined;
 }

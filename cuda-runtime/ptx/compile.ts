@@ -7,7 +7,8 @@
 import { createHash } from "node:crypto";
 import { bytesMoved, passMicroseconds } from "../cost/predict.ts";
 import type { Expr } from "../ir/expr.ts";
-import { type Launch, PlanError, PlanSizeError, type PlanTarget } from "../ir/step.ts";
+import { OperandError, OperandSizeError } from "../ir/operand-error.ts";
+import type { Launch, PlanTarget } from "../ir/step.ts";
 import { bytesOfType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import { Assembler } from "./assembler.ts";
@@ -38,7 +39,8 @@ export function compileChain(request: ChainRequest, target: PlanTarget): Launch 
   const assembler = new Assembler(target);
   const params = emitChain(assembler, graph, spread).done();
   if (params.bytes.length > maxParamBytes) {
-    throw new PlanError("elementwise", `an elementwise step reads ${graph.leaves.length} tensors, too many`);
+    const found = `an elementwise kernel over ${graph.leaves.length} tensors takes ${params.bytes.length} bytes of parameters`;
+    throw new OperandError(`${found}; up to ${maxParamBytes} are supported`);
   }
   const text = assembler.module("chain", params.bytes.length);
   const entry = `chain_${createHash("sha256").update(text).digest("hex").slice(0, 16)}`;
@@ -82,10 +84,7 @@ function microsecondsOf(
 
 function checkSizes(shape: readonly number[], outputs: readonly View[]): void {
   if (elementCount(shape) >= 2 ** 31) {
-    throw new PlanSizeError(
-      "elementwise",
-      `[${shape.join(",")}] has 2^31 elements or more, fewer are supported`,
-    );
+    throw new OperandSizeError(`[${shape.join(",")}] has 2^31 elements or more, fewer are supported`);
   }
   for (const to of outputs) {
     if (to.shape.join() !== shape.join()) {

@@ -5,7 +5,6 @@ import { results } from "../driver/calls.ts";
 import { DeviceContext } from "../driver/context.ts";
 import { type DeviceInfo, Driver } from "../driver/driver.ts";
 import { CudaError, DriverMissingError } from "../driver/errors.ts";
-import { PlanError } from "../ir/step.ts";
 
 /** The kernels are built by CUDA 13.0: older drivers do not read their machine code. */
 const minDriverVersion = 13_000;
@@ -63,7 +62,6 @@ export function gpuFailure(error: unknown): unknown {
       ? fail("gpu-missing", `there is no NVIDIA driver (${error.message}); ${getDriver}`)
       : fail("gpu-driver-too-old", `${error.message}: the kernels need ${minDriver}`);
   }
-  if (error instanceof PlanError) return fail("gpu-unsupported", error.message);
   if (!(error instanceof CudaError)) return error;
   const { code, message } = error;
   switch (code) {

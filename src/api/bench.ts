@@ -7,7 +7,7 @@ import { InputError } from "../ir/errors.ts";
 import type { CallOptions } from "./options.ts";
 
 interface RunOptions extends CallOptions {
-  /** What products are computed in; `model` runs the types that are stored. */
+  /** Data type that products are computed in; `model` runs the types that are stored. */
   readonly precision?: Precision;
   /** False runs the model as exported; by default it is repaired in memory first, where that is half precision. */
   readonly fix?: boolean;

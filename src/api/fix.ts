@@ -15,7 +15,7 @@ export interface FixOptions extends ModelOptions, CallOptions, Partial<FixChoice
   readonly dryRun?: boolean;
   /** False puts the result in place without a comparison. */
   readonly verify?: boolean;
-  /** With a half type: sets of inputs to see ranges of values on, by input name. */
+  /** With a half type: sample inputs that value ranges are observed on, by input name. */
   readonly samples?: readonly Tensors[];
 }
 

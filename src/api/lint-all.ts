@@ -7,7 +7,7 @@ import { heapBound, isHeapLimitGiven } from "../limits/heap.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { failureOf } from "./failed-report.ts";
 import { lintFile } from "./lint-file.ts";
-import { lintInPool } from "./pool.ts";
+import { lintInPool } from "./worker-pool.ts";
 
 export interface LintAllOptions {
   /** The script of worker threads. */

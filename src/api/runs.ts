@@ -1,5 +1,4 @@
 /** @file Models timed on the GPU, layer by layer, in several configurations; or planned, without a GPU. */
-import { PlanError } from "../../cuda-runtime/ir/step.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { inferFacts } from "../facts/infer.ts";
@@ -128,10 +127,8 @@ export async function planFile(
   using prepared = guard.run(() =>
     prepareModel({ path, precision, fix: plan }, { fixSettingsOf: safeFixSettings, isRun: false }),
   );
-  const found = planned(path, () =>
-    guard.run(() =>
-      planSizes(prepared.model, listed(dims), { precision, target }, { memoryBytes: undefined }),
-    ),
+  const found = guard.run(() =>
+    planSizes(prepared.model, listed(dims), { precision, target }, { memoryBytes: undefined }),
   );
   const stated = `${precision}${isRepaired ? " fixed" : " as exported"}`;
   return planReportOf(found, { model: path, gpu: gpu.id, precision: stated, target, manifest });
@@ -146,16 +143,6 @@ function hasWeights(path: string, dims: RunChoice["dims"]): boolean {
   const broken = invalidNode(inferFacts(model, { dims: new Map(Object.entries(dims)) }));
   if (broken !== null) throw new InputError(broken.code, broken.message);
   return missingWeights(model) === undefined;
-}
-
-/** What the runtime cannot do is the model's affair here. */
-function planned<Result>(path: string, plan: () => Result): Result {
-  try {
-    return plan();
-  } catch (error) {
-    if (!(error instanceof PlanError)) throw error;
-    throw new InputError("gpu-unsupported", `${path}: ${error.message}`, { cause: error });
-  }
 }
 
 function listed(dims: Readonly<Record<string, number>>): Record<string, readonly number[]> {

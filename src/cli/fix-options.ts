@@ -23,7 +23,8 @@ export const fixOptions = {
     type: "string",
     requiresArg: true,
     group,
-    describe: "With half precision: inputs to see ranges of values on, a .npz file or a folder of them",
+    describe:
+      "With half precision: sample inputs that value ranges are observed on, a .npz file or a folder of them",
   },
   "half-io": flag("With half precision: inputs and outputs become half too"),
   "nhwc-io": flag("With channels_last: inputs and outputs become NHWC too"),

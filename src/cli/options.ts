@@ -31,11 +31,14 @@ const flag = (group: string, describe: string) => ({ type: "boolean", group, des
 export const settingOptions = {
   gpu: text("Target:", `GPU to predict for: ${[...gpus.keys()].join(", ")} (default h200)`),
   stack: text("Target:", `Libraries to predict for: ${stackIds.join(", ")} (default cudnn)`),
-  precision: text("Target:", `What products are computed in: ${precisions.join(", ")} (default fp16)`),
+  precision: text(
+    "Target:",
+    `Data type that products are computed in: ${precisions.join(", ")} (default fp16)`,
+  ),
   calibration: text("Target:", "File of coefficients measured on your machine"),
   shape: texts("Sizes:", "Size of an input, such as input=1,3,224,224; repeatable"),
   dim: texts("Sizes:", "Size of a symbolic dimension, such as batch=32; repeatable"),
-  select: texts("Rules:", "Only these rules: codes, names, or starts of codes (TC1), separated by commas"),
+  select: texts("Rules:", "Only these rules: codes, names, or prefixes of codes (TC1), separated by commas"),
   ignore: texts("Rules:", "All but these rules"),
   "min-saving": text("Rules:", "Sum up findings that save less of the model's time than this (default 0.5%)"),
   "error-share": text(

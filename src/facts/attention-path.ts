@@ -1,8 +1,10 @@
 /** @file The ways from a softmax to the products around it: what may lie between. */
+
 import { type Shape, sameDim } from "../ir/dim.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isView } from "../ops/ask.ts";
 import type { MaskUse } from "./attention-mask.ts";
+import { intsAttributeIn } from "./attributes.ts";
 import type { Scope } from "./scope.ts";
 
 /** A value that holds scores, and which of its last two axes runs over keys. */
@@ -197,14 +199,13 @@ function maskOf(
 function swapsLastTwo(node: Node, from: Value, to: Value, scope: Scope): boolean | undefined {
   const [before, after] = [scope.shape(from), scope.shape(to)];
   if (before === undefined || after === undefined || before.length < 2 || after.length < 2) return undefined;
-  if (node.opType === "Transpose") return transposedLastTwo(node, before);
+  if (node.opType === "Transpose") return transposedLastTwo(node, before, scope);
   return sameDims(before.slice(-2), after.slice(-2)) ? false : undefined;
 }
 
-function transposedLastTwo(node: Node, shape: Shape): boolean | undefined {
-  const attribute = node.attributes.find(({ name }) => name === "perm")?.value;
+function transposedLastTwo(node: Node, shape: Shape, scope: Scope): boolean | undefined {
   const rank = shape.length;
-  const permutation = attribute?.type === "ints" ? attribute.values : shape.map((_, axis) => rank - 1 - axis);
+  const permutation = intsAttributeIn(node, "perm", scope) ?? shape.map((_, axis) => rank - 1 - axis);
   const [row, column] = permutation.slice(-2);
   if (row === rank - 2 && column === rank - 1) return false;
   return row === rank - 1 && column === rank - 2 ? true : undefined;

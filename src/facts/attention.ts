@@ -5,6 +5,7 @@
  * values. What lies between may convert, scale, mask, drop, or fold and unfold leading axes, but has to keep the last
  * two axes (queries, keys), apart from swapping them. Both searches are bounded, so the whole is linear in the graph.
  */
+
 import { type Dim, type Shape, sameDim } from "../ir/dim.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isOp } from "../ops/ask.ts";
@@ -12,6 +13,7 @@ import type { AttentionWork, GemmWork } from "../ops/work.ts";
 import { isCausalMask } from "./attention-mask.ts";
 import { type Found, type Position, searchDown, searchUp } from "./attention-path.ts";
 import { attentionSizes } from "./attention-sizes.ts";
+import { intAttributeIn } from "./attributes.ts";
 import { constantBehind } from "./origin.ts";
 import type { Scope } from "./scope.ts";
 import { matrixProductOf, operatorIn } from "./works.ts";
@@ -70,10 +72,8 @@ function keysAreLast(softmax: Node, scope: Scope): boolean | undefined {
   const rank = scope.shape(softmax.outputs[0])?.length;
   if (rank === undefined || rank < 2) return undefined;
   const opset = scope.opsets.get("") ?? scope.model.opsets.get("") ?? 1;
-  const attribute = softmax.attributes.find(({ name }) => name === "axis")?.value;
-  const stated = attribute?.type === "int" ? attribute.value : undefined;
   // Before opset 13 softmax ran over everything from `axis` on: the same thing only for the last axis.
-  const axis = stated ?? (opset < 13 ? 1 : -1);
+  const axis = intAttributeIn(softmax, "axis", scope) ?? (opset < 13 ? 1 : -1);
   const fromEnd = axis < 0 ? axis : axis - rank;
   if (fromEnd === -1) return true;
   return fromEnd === -2 && opset >= 13 ? false : undefined;

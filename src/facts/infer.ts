@@ -1,5 +1,8 @@
 /** @file The inference driver: what is known of every value of a model, in every instance of every graph. */
+
 import { InputError } from "../ir/errors.ts";
+import { counted } from "../ir/format.ts";
+import { textOf } from "../ir/message.ts";
 import {
   type Attribute,
   type FunctionDefinition,
@@ -270,12 +273,11 @@ class Inference implements GraphInference {
 /** Operators read what ONNX requires of them without asking. Throws ShapeError. */
 function checkInputCount({ domain, opType, inputs }: Node): void {
   const fewest = signatureOf(domain, opType)?.inputs[0] ?? 0;
-  if (inputs.length < fewest) {
-    const expected = fewest === 1 ? "an input" : `${fewest} inputs`;
-    throw new ShapeError(`expected ${expected} or more, found ${inputs.length}`);
-  }
+  if (inputs.length < fewest)
+    throw new ShapeError(textOf`has ${counted(inputs.length, "input")}, expected at least ${fewest}`);
   for (let index = 0; index < fewest; index++)
-    if (inputs[index] === undefined) throw new ShapeError(`input ${index} is left out, expected a tensor`);
+    if (inputs[index] === undefined)
+      throw new ShapeError(textOf`input ${index} is left out, expected a tensor`);
 }
 
 /** Its nodes, and one for the instance itself: empty ones cost something too. */

@@ -1,5 +1,5 @@
 /** @file A model that is broken: an operator whose inputs contradict its definition. */
-import { labelOf, operatorOf } from "../ir/model.ts";
+import { describeNode } from "../ir/model.ts";
 import type { Facts } from "./infer.ts";
 
 export interface InvalidNode {
@@ -13,6 +13,8 @@ export function invalidNode({ model, skipped }: Facts): InvalidNode | null {
   const [first] = wrong;
   if (first === undefined) return null;
   const more = wrong.length > 1 ? ` (and ${wrong.length - 1} more)` : "";
-  const where = `node "${labelOf(first.node)}" (${operatorOf(first.node)})`;
-  return { code: "invalid-node", message: `${model.path}: ${where}: ${first.reason}${more}` };
+  return {
+    code: "invalid-node",
+    message: `${model.path}: ${describeNode(first.node)}: ${first.reason}${more}`,
+  };
 }

@@ -27,7 +27,7 @@ import { runToFixedPoint } from "./rounds.ts";
 
 /** The result is another function than the original. */
 export class DifferenceError extends InputError {
-  /** Where: `output "y" differs; they part at "h", made by MatMul`. */
+  /** Where: `output "y" differs; the first difference is in "h", computed by MatMul`. */
   readonly detail: string;
 
   constructor(path: string, detail: string) {

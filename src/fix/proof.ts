@@ -66,7 +66,7 @@ function refusalOf(error: unknown, path: string): unknown {
 
 /** What the original does not do in ONNX Runtime cannot be compared with anything. */
 function unproven(error: InputError): InputError {
-  const hint = "so no result can be compared with it; --no-verify writes one that is not proven";
+  const hint = "so no result can be compared with it; --no-verify writes one unverified";
   return new InputError(error.code, `${error.message}; ${hint}`, { cause: error });
 }
 
@@ -76,7 +76,7 @@ function whereItDiffers({ outputs, problems, firstDivergence }: VerifyReport): s
   const where =
     firstDivergence === undefined
       ? ""
-      : `; they part at "${firstDivergence.value}", made by ${firstDivergence.operator}`;
+      : `; the first difference is in "${firstDivergence.value}", computed by ${firstDivergence.operator}`;
   return worst === undefined
     ? "it has no outputs"
     : `output "${worst.name}" differs${where} (inputs: ${worst.draw})`;

@@ -21,8 +21,7 @@ export function checkPlan(target: PlanTarget): {
   readonly inputs: ReadonlyMap<string, Uint8Array>;
 } {
   const draft = new PlanDraft();
-  draft.label = "check";
-  draft.operator = "doctor";
+  draft.origin = { label: "check", operator: "doctor", subject: "the doctor's check" };
   const emitter = new PlanEmitter(draft, target, false);
   const shape = [size, size];
   const input = draft.allocate("input", "float16", shape);

@@ -36,7 +36,7 @@ export async function examine(kernels: string): Promise<DoctorReport> {
 
 function deviceCheck(device: DeviceInfo): Check {
   const { index, name, computeCapability, totalBytes, multiprocessors } = device;
-  const size = `${(totalBytes / 2 ** 30).toFixed(0)} GiB, ${multiprocessors} multiprocessors`;
+  const size = `${(totalBytes / 2 ** 30).toFixed(0)} GiB, ${multiprocessors} SMs`;
   const facts = `${name}, compute capability ${(computeCapability / 10).toFixed(1)}, ${size}`;
   const problem = deviceProblem(device);
   return {
@@ -83,7 +83,7 @@ async function runCheck(driver: Driver, device: DeviceInfo, kernels: URL): Promi
   return {
     what,
     ok: problem === undefined,
-    detail: `${problem ?? "a product and a chain give what they should"}${note}`,
+    detail: `${problem ?? "a matrix product and an elementwise kernel give the right result"}${note}`,
   };
 }
 

@@ -44,7 +44,7 @@ function memoryExcess(use: MemoryUse, memoryBytes: number): string {
     `weights ${bytesText(use.constantBytes)}`,
     `inputs ${bytesText(use.inputBytes)}`,
     `outputs ${bytesText(use.outputBytes)}`,
-    `what lies between ${bytesText(Math.max(use.arenaBytes, use.loadBytes))}`,
+    `arena of activations ${bytesText(Math.max(use.arenaBytes, use.loadBytes))}`,
   ];
   const found = `the plan takes ${bytesText(peakBytesOf(use))} (${parts.join(", ")})`;
   return `${found}; the GPU has ${bytesText(memoryBytes)} free`;

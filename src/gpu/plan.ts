@@ -40,11 +40,21 @@ type Shapes = ReadonlyMap<string, readonly number[]>;
 
 /**
  * For inputs of these shapes. Elements of whole-number inputs are told to the planner only where it does not work
- * without. Throws PlanError for what the runtime does not do, InputError for sizes that contradict the model.
+ * without. Throws InputError: `gpu-unsupported` for what the runtime does not do, or sizes that contradict the model.
  */
 export function planFor(model: OpenModel, inputs: Tensors, request: PlanRequest): Planned {
   const shapes = new Map([...inputs].map(([name, { dims }]) => [name, dims]));
-  return planShapes(model, shapes, () => knowable(inputs), request);
+  try {
+    return planShapes(model, shapes, () => knowable(inputs), request);
+  } catch (error) {
+    throw asInputError(model, error);
+  }
+}
+
+/** What the runtime cannot do is the model's affair. */
+function asInputError({ path }: OpenModel, error: unknown): unknown {
+  if (!(error instanceof PlanError)) return error;
+  return new InputError("gpu-unsupported", `${path}: ${error.message}`, { cause: error });
 }
 
 /** `knownOf`: asked only where there is no plan without. */
@@ -107,7 +117,10 @@ export interface PlannedSizes extends Planned {
   readonly sizes: Bindings;
 }
 
-/** The first sizes for which there is a plan within `limits`: those given, else guesses from small to large. Draws no inputs. */
+/**
+ * The first sizes for which there is a plan within `limits`: those given, else guesses from small to large. Draws no inputs.
+ * Throws InputError: `gpu-unsupported` for what the runtime does not do, or sizes that contradict the model.
+ */
 export function planSizes(
   model: OpenModel,
   given: GivenSizes,
@@ -125,7 +138,8 @@ export function planSizes(
       first ??= error;
     }
   }
-  throw first ?? new InputError("cannot-run", `${model.path}: there is nothing to run it on`);
+  if (first !== undefined) throw asInputError(model, first);
+  throw new InputError("cannot-run", `${model.path}: there is nothing to run it on`);
 }
 
 function planAt(model: OpenModel, sizes: Bindings, request: PlanRequest): PlannedSizes {

@@ -21,7 +21,7 @@ export interface Features {
   readonly nanExtremes: boolean;
   /** Programmatic dependent launch. */
   readonly overlap: boolean;
-  /** wgmma, and with it the copy engine's tiles: one architecture's, later ones do not have it. */
+  /** wgmma, and with it TMA's tiles: one architecture's, later ones do not have it. */
   readonly wgmma: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface Architecture {
   readonly reservedSharedBytes: number;
   /** Of the data sheet's Tensor Core rate, what the best loop over this instruction reaches; 0 where there is none. */
   readonly shares: { readonly mma: number; readonly wgmma: number };
-  /** Bytes from L2 through the copy engine over those of cp.async: tiles are asked for once, not by each thread. */
+  /** Bytes from L2 through TMA over those of cp.async: tiles are asked for once, not by each thread. */
   readonly copyEngine: number;
 }
 

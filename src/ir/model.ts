@@ -179,6 +179,11 @@ export function labelOf(node: Node): string {
   return output === undefined ? `${node.opType}#${node.id}` : `${node.opType}(${output.name})`;
 }
 
+/** For error messages: `node "conv1" (Conv)`. */
+export function describeNode(node: Node): string {
+  return `node "${labelOf(node)}" (${operatorOf(node)})`;
+}
+
 /** `Conv`, or `com.microsoft::FusedConv` outside ai.onnx. */
 export function operatorOf(node: Node): string {
   return node.domain === "" ? node.opType : `${node.domain}::${node.opType}`;

@@ -1,5 +1,7 @@
 /** @file TensorProto headers: type, dims, and where the elements are. The elements stay in the file. */
+
 import { bytesOf, type DType, dtypeOfCode, dtypes } from "../ir/dtype.ts";
+import { listText } from "../ir/message.ts";
 import type { Span, TensorData, TensorRef, TypedField, TypedSpan } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
 import { exactly } from "./compact.ts";
@@ -170,18 +172,13 @@ function finish(cursor: Cursor, draft: Draft, span: Span): TensorRef {
 
 type Fail = (code: string, what: string) => Error;
 
-/** A dim beyond 2^53 has lost digits. */
-function nearly(dim: number): string {
-  return Number.isSafeInteger(dim) ? String(dim) : `about ${dim.toExponential(3)}`;
-}
-
 function countElements(dims: readonly number[], fail: Fail): number {
   let elements = 1;
   for (const dim of dims) {
     if (dim < 0) throw fail("negative-dim", `dims [${dims.join(",")}] hold a negative size`);
     elements *= dim;
     if (!Number.isSafeInteger(dim) || !Number.isSafeInteger(elements)) {
-      throw fail("dim-overflow", `dims [${dims.map(nearly).join(",")}] overflow`);
+      throw fail("dim-overflow", `dims ${listText(dims)} overflow`);
     }
   }
   return elements;

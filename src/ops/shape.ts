@@ -1,6 +1,8 @@
 /** @file The vocabulary of inference rules: facts, axes, broadcasting. */
+
 import { type Dim, isUnknown, maxDims, type Shape, sameDim, unknownDim } from "../ir/dim.ts";
 import type { DType } from "../ir/dtype.ts";
+import { textOf } from "../ir/message.ts";
 import { type Fact, maxFoldedElements, type OpContext, ShapeError, type TensorFact } from "./op.ts";
 
 export function tensor(
@@ -45,7 +47,7 @@ export function numbersOf(elements: readonly Dim[] | undefined): readonly number
 /** An axis counted from the end made non-negative. Throws where it is outside [-rank, rank). */
 export function normalizeAxis(axis: number, rank: number, what = "axis"): number {
   if (!Number.isInteger(axis) || axis < -rank || axis >= rank) {
-    throw new ShapeError(`${what} ${axis} is outside a tensor of rank ${rank}`);
+    throw new ShapeError(textOf`${what} ${axis} is outside a tensor of rank ${rank}`);
   }
   return axis < 0 ? axis + rank : axis;
 }
@@ -70,7 +72,7 @@ function broadcastTwo(a: Shape, b: Shape): Shape {
   return Array.from({ length: rank }, (_, axis) => {
     const left = a[axis - rank + a.length] ?? 1;
     const right = b[axis - rank + b.length] ?? 1;
-    return broadcastDim(left, right, () => `cannot broadcast [${a.join(",")}] with [${b.join(",")}]`);
+    return broadcastDim(left, right, () => textOf`cannot broadcast ${a} with ${b}`);
   });
 }
 
@@ -88,7 +90,7 @@ function broadcastDim(a: Dim, b: Dim, message: () => string): Dim {
 /** The one size two axes must share: the known one. Throws where both are known and differ. */
 export function unify(a: Dim, b: Dim, what: string): Dim {
   if (typeof a === "number" && typeof b === "number" && a !== b) {
-    throw new ShapeError(`${what}: ${a} does not equal ${b}`);
+    throw new ShapeError(textOf`${what}: ${a} does not equal ${b}`);
   }
   return typeof a === "number" || (isUnknown(b) && typeof b !== "number") ? a : b;
 }

@@ -1,5 +1,6 @@
 /** @file What ONNX lets operators be given: how many inputs, of which types. For those who must not guess. */
 import { type DType, dtypes } from "../ir/dtype.ts";
+import { counted } from "../ir/format.ts";
 import { own } from "../ir/own.ts";
 
 export type Kind = "float" | "number" | "whole" | "bool" | "any";
@@ -109,7 +110,7 @@ export function mismatchOf(signature: Signature, types: readonly (DType | undefi
   const [fewest, most] = signature.inputs;
   if (types.length < fewest || types.length > most) {
     const expected = most === many ? `at least ${fewest}` : fewest === most ? fewest : `${fewest} to ${most}`;
-    return `has ${types.length} inputs, expected ${expected}`;
+    return `has ${counted(types.length, "input")}, expected ${expected}`;
   }
   for (const at of signature.conditions ?? []) {
     const dtype = types[at];

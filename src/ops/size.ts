@@ -1,12 +1,14 @@
 /** @file Sizes that come from elements and attributes, which a broken model may have made negative. */
+
 import { type Dim, unknownDim } from "../ir/dim.ts";
+import { textOf } from "../ir/message.ts";
 import { type Fact, type OpContext, ShapeError } from "./op.ts";
 import { elementsAt } from "./shape.ts";
 
 /** The size itself. Throws where it is a number that no axis has. */
 export function checkedSize(size: Dim, what: string): Dim {
   if (typeof size === "number" && !(Number.isSafeInteger(size) && size >= 0)) {
-    throw new ShapeError(`${what} is ${size}, expected a size`);
+    throw new ShapeError(textOf`${what} is ${size}, expected a size`);
   }
   return size;
 }

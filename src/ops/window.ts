@@ -1,5 +1,7 @@
 /** @file Sliding windows over spatial axes: what convolutions and pools share. */
+
 import { addDims, ceilDivDims, type Dim, floorDivDims, mulDims, subDims } from "../ir/dim.ts";
+import { textOf } from "../ir/message.ts";
 import { type OpContext, ShapeError } from "./op.ts";
 
 const autoPads = ["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"] as const;
@@ -18,7 +20,7 @@ export interface Window {
 /** The attributes strides, dilations, pads and auto_pad, with their defaults. Throws where one contradicts the rank. */
 export function resolveWindow(context: OpContext, spatialRank: number, kernel: readonly Dim[]): Window {
   if (kernel.length !== spatialRank) {
-    throw new ShapeError(`kernel has ${kernel.length} axes, the input has ${spatialRank} spatial axes`);
+    throw new ShapeError(textOf`kernel has ${kernel.length} axes, the input has ${spatialRank} spatial axes`);
   }
   const autoPad = autoPadOf(context);
   const pads = autoPad === "NOTSET" ? perAxis(context, "pads", 2 * spatialRank, 0) : [];
@@ -38,7 +40,8 @@ function autoPadOf(context: OpContext): AutoPad {
   const text = context.string("auto_pad") ?? "NOTSET";
   // An empty string is what some exporters write for "not set".
   const autoPad = text === "" ? "NOTSET" : autoPads.find((name) => name === text);
-  if (autoPad === undefined) throw new ShapeError(`auto_pad is "${text}", expected ${autoPads.join(", ")}`);
+  if (autoPad === undefined)
+    throw new ShapeError(textOf`auto_pad is "${text}", expected ${autoPads.join(", ")}`);
   return autoPad;
 }
 
@@ -46,14 +49,14 @@ function perAxis(context: OpContext, name: string, length: number, fallback: num
   const values = context.ints(name);
   if (values === undefined || values.length === 0) return new Array<number>(length).fill(fallback);
   if (values.length !== length) {
-    throw new ShapeError(`${name} has ${values.length} entries, expected ${length}`);
+    throw new ShapeError(textOf`${name} has ${values.length} entries, expected ${length}`);
   }
   return values;
 }
 
 function positive(name: string, values: readonly number[]): readonly number[] {
   if (values.some((value) => value < 1)) {
-    throw new ShapeError(`${name} are [${values.join(",")}], expected positive numbers`);
+    throw new ShapeError(textOf`${name} are ${values}, expected positive numbers`);
   }
   return values;
 }
@@ -97,7 +100,7 @@ export function windowOutput(
   if (typeof positions !== "number" || positions > 0) return positions;
   if (input === 0) return 0;
   throw new ShapeError(
-    `a window of ${extent} does not fit into ${input} elements padded by ${padBegin} and ${padEnd}`,
+    textOf`a window of ${extent} does not fit into ${input} elements padded by ${padBegin} and ${padEnd}`,
   );
 }
 

@@ -25,7 +25,9 @@ export function renderBenchText(report: BenchReport, color: ColorLevel): string 
   const detailed = configurations.filter(({ steps }) => steps.length > 0);
   const lines = [
     ...detailed.flatMap((configuration) => [...stepTable(configuration, palette), ""]),
-    palette.dim(`${printable(gpu.name)}, driver ${driver}; medians of replays of one graph, from a cold L2`),
+    palette.dim(
+      `${printable(gpu.name)}, driver ${driver}; medians of replays of one CUDA graph, from a cold L2`,
+    ),
     ...configurationTable(configurations, palette),
   ];
   return `${lines.join("\n")}\n`;

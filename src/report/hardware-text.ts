@@ -37,7 +37,7 @@ export function gpuTable(): string {
   );
   const stackRows = Object.values(stacks);
   return [
-    "GPUs: dense TFLOP/s by format (int8: TOP/s), from their datasheets",
+    "GPUs: dense TFLOP/s by data type (int8: TOP/s), from their datasheets",
     "",
     ...table,
     "",

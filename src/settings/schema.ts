@@ -60,7 +60,7 @@ export function configSchema(rules: readonly RuleInfo[]): Schema {
       type: "string",
       enum: precisions,
       default: "fp16",
-      description: 'What products are computed in; "as-is" keeps the model\'s own types.',
+      description: 'Data type that products are computed in; "as-is" keeps the model\'s own types.',
     },
     minSaving: share("Findings that save less of the model's time are summed up in one line.", "0.5%"),
     errorShare: share("A warning worth at least this much of the model's time is an error.", "5%"),

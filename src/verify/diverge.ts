@@ -121,7 +121,7 @@ class Search {
   async #look(values: readonly Value[]): Promise<void> {
     const { original, candidate, run, candidateInputs, onProgress } = this.#task;
     this.#rounds += 1;
-    onProgress(`where the models part: ${values.length} of ${this.#values.length} values`);
+    onProgress(`looking for the first difference: ${values.length} of ${this.#values.length} values`);
     const names = values.map(({ name }) => name);
     const expected = await this.#observe(original, names, run.inputs);
     const actual = await this.#observe(candidate, names, candidateInputs);

@@ -1,4 +1,5 @@
 /** @file The original with its stored numbers rounded to half: what half precision costs at the least. */
+import { tensorAttributeOf } from "../ir/attributes.ts";
 import { dtypes } from "../ir/dtype.ts";
 import { pushAll } from "../ir/lists.ts";
 import type { Model, Node, Value } from "../ir/model.ts";
@@ -50,8 +51,7 @@ const firstWhere = 9;
 function isStoredFloat({ initializer, producer }: Value): boolean {
   if (initializer !== undefined) return initializer.dtype === "float32";
   if (producer?.opType !== "Constant" || producer.domain !== "") return false;
-  const value = producer.attributes.find(({ name }) => name === "value")?.value;
-  return value?.type === "tensor" && value.tensor.dtype === "float32";
+  return tensorAttributeOf(producer, "value")?.dtype === "float32";
 }
 
 interface Rounding {

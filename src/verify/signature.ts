@@ -1,4 +1,5 @@
 /** @file Whether two models take and give the same, and whether they can be compared by running them at all. */
+import { hasAttribute } from "../ir/attributes.ts";
 import { dtypes } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import { type Graph, labelOf, type Model, type Node, type Value } from "../ir/model.ts";
@@ -18,10 +19,10 @@ export function checkRunnable(model: Model): void {
   }
   for (const node of nodesOf(model)) {
     // With a seed, the same numbers in every session.
-    if (!isRandom(node) || node.attributes.some(({ name }) => name === "seed")) continue;
+    if (!isRandom(node) || hasAttribute(node, "seed")) continue;
     throw new InputError(
       "random-operator",
-      `${model.path}: ${node.opType} "${labelOf(node)}" draws other numbers in every run; such models cannot be compared`,
+      `${model.path}: ${node.opType} "${labelOf(node)}" draws random numbers, other ones in every run; such models cannot be compared`,
     );
   }
 }

@@ -38,7 +38,7 @@ it("--layout nhwc turns at inputs and outputs; --nhwc-io moves them, and is veri
   ]);
   const moved = await bench.tcLint([...flags, "--nhwc-io", "model.onnx"]);
   expect(moved).toMatchObject({ exitCode: 0, stderr: "" });
-  expect(moved.stdout).toMatch(/"x", "y" NHWC as well(.|\n)*verified/);
+  expect(moved.stdout).toMatch(/"x", "y" in NHWC as well(.|\n)*verified/);
   expect(operatorsOf(file)).toEqual(inside);
   const again = await bench.tcLint(["--diff", "--layout", "nhwc", "--nhwc-io", "model.onnx"]);
   expect(again).toMatchObject({ exitCode: 0 });

@@ -230,7 +230,9 @@ describe("nothing is written", () => {
     expect(notes).toMatchObject([
       {
         kind: "failed",
-        message: expect.stringMatching(/output "y" differs; they part at "y", made by Conv/),
+        message: expect.stringMatching(
+          /output "y" differs; the first difference is in "y", computed by Conv/,
+        ),
       },
     ]);
     expect(contentsOf(folder)).toEqual(before);

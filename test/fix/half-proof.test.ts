@@ -87,7 +87,7 @@ describe("half precision", () => {
 function scaled(report: FixReport) {
   return report.fixes.flatMap(({ notes }) =>
     notes
-      .filter(({ message }) => / on sample inputs, beyond FP16: they are held/.test(message))
+      .filter(({ message }) => / on sample inputs, beyond FP16: scaled down/.test(message))
       .map(({ node }) => node),
   );
 }

@@ -1,7 +1,6 @@
 /** @file Everything that a model goes through, in this process and without running it: what may come out of each is an answer or an InputError. */
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PlanError } from "../../cuda-runtime/ir/step.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { ruleDocs } from "../../rules/docs.ts";
 import { rules } from "../../rules/index.ts";
@@ -39,7 +38,6 @@ export async function runMode(mode: Mode, bytes: Uint8Array, folder: string): Pr
     return mode === "diff" ? await fix(path, "safe", true) : await fix(path, mode, false);
   } catch (error) {
     if (error instanceof InputError) return error.code;
-    if (error instanceof PlanError) return "no-plan";
     throw error;
   }
 }

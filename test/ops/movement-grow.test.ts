@@ -20,7 +20,7 @@ describe("growing, repeating and scaling", () => {
     expect(shown({ type: "Pad", ...old, inputs: [float(n, 3)] })).toBe("float32[N,5]");
     const reflected = { type: "Pad", attributes: { mode: "reflect" }, inputs: [ints(1, 2), ints(1, 0)] };
     expect(shown(reflected)).toBe("int64[3]");
-    expect(() => pad(float(2, 3), ints(1, 1))).toThrow(/has 2 pads, not 4/);
+    expect(() => pad(float(2, 3), ints(1, 1))).toThrow(/has 2 pads for 2 axes, expected 4/);
     expect(() => pad(float(2), ints(-2, -1))).toThrow(ShapeError);
   });
 
@@ -65,7 +65,9 @@ describe("growing, repeating and scaling", () => {
     expect(() => infer({ type: "DepthToSpace", attributes, inputs: [float(1, 6, 4, 4)] })).toThrow(
       ShapeError,
     );
-    expect(() => infer({ type: "DepthToSpace", attributes, inputs: [float(8, 6)] })).toThrow(/rank 2, not 4/);
+    expect(() => infer({ type: "DepthToSpace", attributes, inputs: [float(8, 6)] })).toThrow(
+      /rank 2, expected 4/,
+    );
     expect(() => infer({ type: "SpaceToDepth", inputs: [float(1, 3, 8, 6)] })).toThrow(
       /blocksize is missing/,
     );

@@ -399,7 +399,12 @@ describe("Attention", () => {
       {},
       "8 does not equal 16",
     ],
-    ["heads that cannot be shared", [f32(1, 5, 3, 8), f32(1, 2, 3, 8), f32(1, 2, 3, 8)], {}, "evenly"],
+    [
+      "heads that cannot be shared",
+      [f32(1, 5, 3, 8), f32(1, 2, 3, 8), f32(1, 2, 3, 8)],
+      {},
+      "expected a multiple of the 2 of K and V",
+    ],
   ])("rejects %s", (_name, inputs, attributes, message) => {
     expect(() => infer({ type: "Attention", inputs, attributes })).toThrow(message);
   });

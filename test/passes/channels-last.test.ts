@@ -183,7 +183,7 @@ describe("what needs NCHW", () => {
     expect(operatorsOf(moved).filter((operator) => operator === "Transpose")).toHaveLength(5);
     const blocked = moved.notes.filter(({ kind }) => kind === "blocked");
     expect(blocked.map(({ message }) => message)).toEqual([
-      'CumSum needs NCHW: 2 Transpose(s), the first for "h"',
+      'CumSum needs NCHW: 2 Transposes, the first for "h"',
     ]);
     expect(blocked[0]?.microseconds).toBe(2);
   });
@@ -310,7 +310,7 @@ it("a model without 2-D convolutions stays as it is, and says which it has", () 
   const { patch, notes } = moveModel(modelFromBytes(bytes));
   expect(patch.isEmpty).toBe(true);
   expect(notes.map(({ message }) => message)).toEqual([
-    "1 convolution(s) stay NCHW: 1 spatial axes, and only 2 are moved",
+    "1 convolution stays NCHW: 1 spatial axis, expected 2",
   ]);
 });
 
@@ -382,7 +382,7 @@ describe("--nhwc-io", () => {
       ["x", [0, 2, 3, 1]],
       ["y", [0, 2, 3, 1]],
     ]);
-    expect(notes[0]?.message).toContain('"x", "y" NHWC as well');
+    expect(notes[0]?.message).toContain('"x", "y" in NHWC as well');
     const [x] = after.graph.inputs;
     expect(x?.declared).toMatchObject({ kind: "tensor", dtype: "float32" });
     const expected = await run(bytes, feeds);
@@ -433,7 +433,7 @@ describe("a region that NHWC is predicted to slow down", () => {
     const moved = await expectSameMoved(bytes, both, { nhwcOnlyWhereFaster: true });
     expect(operatorsOf(moved)).toEqual(["Transpose", "nhwc::Conv", "Relu", "Transpose", "Conv", "Conv"]);
     const message =
-      '2 convolution(s) from "depthwise" on stay NCHW: NHWC is predicted to be slower there; --layout nhwc moves them all the same';
+      '2 convolutions from "depthwise" on stay NCHW: NHWC is predicted to be slower; --layout nhwc converts them all the same';
     // Twice 10 − 12, and two Transposes.
     expect(moved.notes).toContainEqual(
       expect.objectContaining({ kind: "blocked", message, microseconds: -6 }),
@@ -443,8 +443,7 @@ describe("a region that NHWC is predicted to slow down", () => {
   it("moves where it is asked for, which is said", async () => {
     const moved = await expectSameMoved(bytes, both);
     expect(operatorsOf(moved).filter((operator) => operator.startsWith("nhwc::Conv"))).toHaveLength(3);
-    const message =
-      '2 convolution(s) from "depthwise" on: NHWC is predicted to be slower there; it was asked for';
+    const message = '2 convolutions from "depthwise" on: NHWC is predicted to be slower, and was asked for';
     expect(moved.notes).toContainEqual(expect.objectContaining({ kind: "blocked", message }));
   });
 

@@ -72,7 +72,7 @@ describe("what half precision is predicted to take", () => {
     const weights = [...after.graph.values.values()].flatMap(({ initializer }) => initializer?.dtype ?? []);
     expect(weights.sort()).toEqual(["float16", "float16", "float16", "float32"]);
     expect(notes.filter(({ kind }) => kind === "kept").map(({ message }) => message)).toEqual([
-      '"product8_1" stays FP32: Casts would take more than half saves here',
+      '"product8_1" stays FP32: Casts would take more than half precision saves here',
     ]);
   });
 

@@ -12,7 +12,7 @@ __device__ __forceinline__ void initBarrier(uint32_t barrier, int arrivals) {
 #endif
 }
 
-// Barriers that this thread initialized become visible to the copy engine.
+// Barriers that this thread initialized become visible to TMA.
 __device__ __forceinline__ void fenceBarrierInit() {
 #if defined(TC_LINT_BARRIERS)
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");

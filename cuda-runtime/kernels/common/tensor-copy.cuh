@@ -1,4 +1,4 @@
-// Boxes of tensors to shared memory by the copy engine (TMA, sm_90), one function a PTX instruction. What lies beyond the
+// Boxes of tensors to shared memory by TMA (the Tensor Memory Accelerator, sm_90), one function a PTX instruction. What lies beyond the
 // tensor's edges is zero. A box counts its bytes at the barrier.
 #pragma once
 #include <cstdint>

@@ -1,7 +1,8 @@
 /** @file Emits convolutions: what has to be copied or packed first, the product, and the sum of its splits. */
 
 import type { Emitter } from "../../ir/emitter.ts";
-import { PlanError, type PlanTarget } from "../../ir/step.ts";
+import { OperandError } from "../../ir/operand-error.ts";
+import type { PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import { bytesOfType, isFloatStorage, isHalfStorage } from "../../ir/storage.ts";
 import { elementCount, permuted, type View } from "../../ir/view.ts";
@@ -141,7 +142,7 @@ function emitProduct(emitter: Emitter, parts: Parts, accepts?: (choice: ConvChoi
     accepts,
   )?.launch;
   if (choice === undefined) {
-    throw new PlanError("Conv", `no kernel of sm_${emitter.target.computeCapability} multiplies ${math}`);
+    throw new OperandError(`there is no convolution in ${math} for sm_${emitter.target.computeCapability}`);
   }
   const { tile, merge } = choice;
   const groups = request.groups / merge;

@@ -24,17 +24,16 @@ export interface FourierRequest {
   readonly isInverse: boolean;
   /** The input holds one half of a spectrum whose other half is its conjugate. */
   readonly isMirrored: boolean;
-  readonly operator: string;
 }
 
 export function emitFourier(emitter: Emitter, request: FourierRequest): void {
-  const { input, output, axis, length, window, operator } = request;
+  const { input, output, axis, length, window } = request;
   const parts = input.shape.length - 1;
   const others = input.shape.flatMap((size, at) =>
     at === axis || at === parts ? [] : [{ size, strides: [input.strides[at] ?? 0, output.strides[at] ?? 0] }],
   );
   const outer = mergedAxes(byStride(others));
-  checkRank(outer, operator);
+  checkRank(outer);
   const rows = productOf(outer);
   const bins = output.shape[axis] ?? 1;
   if (rows * bins === 0) return;

@@ -4,7 +4,7 @@
 #include "../common/tensor-copy.cuh"
 #include "../gemm/params.generated.cuh"
 
-// A product whose operands the copy engine fetches.
+// A product whose operands TMA fetches.
 struct HopperParams {
   TensorMap a;  // Of a and b: axes k, m (or n), then those of the batch, the innermost first; boxes of one tile.
   TensorMap b;

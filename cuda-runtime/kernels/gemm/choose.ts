@@ -154,7 +154,7 @@ function layoutOf(row: GemmRow, a: Reading, b: Reading): Layout | undefined {
   return row.odd === isOdd ? layout : undefined;
 }
 
-/** The copy engine knows where a row ends; rows that repeat or overlap, and steps backwards, are not for it. */
+/** TMA knows where a row ends; rows that repeat or overlap, and steps backwards, are not for it. */
 function takesHopper({ unit, grain, isForward }: Reading): boolean {
   return unit === "k" && grain === 16 && isForward;
 }

@@ -41,7 +41,7 @@ const startMicroseconds = 0.9;
 /** Clocks before a kernel's first multiply and after its last. */
 const fillClocks = 1500;
 /**
- * Of the kernels that the copy engine feeds, as they come out on an H200 over 26 shapes (bench/gpu/gemm.ts --sweep):
+ * Of the kernels that TMA feeds, as they come out on an H200 over 26 shapes (bench/gpu/gemm.ts --sweep):
  * the share of wgmma's rate; clocks of a step along k beside its products, of a tile's end, and of that for an element;
  * until the first tile is there, beside the launch; the share of DRAM's rate that few long rows get.
  */

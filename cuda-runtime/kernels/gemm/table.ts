@@ -31,7 +31,7 @@ export interface TensorRow {
   readonly measured: Readonly<Partial<Record<ArchitectureName, number>>>;
 }
 
-/** wgmma, fed by the copy engine: halves, both operands along k, rows at multiples of 16 bytes. One block a multiprocessor. */
+/** wgmma, fed by TMA: halves, both operands along k, rows at multiples of 16 bytes. One block a multiprocessor. */
 export interface HopperRow {
   readonly kind: "hopper";
   readonly tile: string;

@@ -25,11 +25,10 @@ export interface LossRequest {
   readonly isSoftmax: boolean;
   /** Labels of this value count nothing. */
   readonly ignored: number | undefined;
-  readonly operator: string;
 }
 
 export function emitLoss(emitter: Emitter, request: LossRequest): void {
-  const { input, labels, weights, losses, counts, logarithms, operator } = request;
+  const { input, labels, weights, losses, counts, logarithms } = request;
   const others = (view: View | undefined, at: number) => view?.strides[at === 0 ? 0 : at + 1] ?? 0;
   // `counts` is packed: its strides keep the axes in the labels' order.
   const packed = stridesOf(labels.shape);
@@ -45,7 +44,7 @@ export function emitLoss(emitter: Emitter, request: LossRequest): void {
       ],
     })),
   );
-  checkRank(axes, operator);
+  checkRank(axes);
   const positions = productOf(axes);
   if (positions === 0) return;
   const present = [losses, counts, logarithms].filter((view) => view !== undefined);

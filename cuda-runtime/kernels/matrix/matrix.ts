@@ -15,10 +15,9 @@ export interface MatrixRequest {
   readonly input: View;
   /** The same shape for an inverse, without the last two axes for a determinant. */
   readonly output: View;
-  readonly operator: string;
 }
 
-export function emitMatrix(emitter: Emitter, { kind, input, output, operator }: MatrixRequest): void {
+export function emitMatrix(emitter: Emitter, { kind, input, output }: MatrixRequest): void {
   const rank = input.shape.length;
   const size = input.shape[rank - 1] ?? 1;
   const axes = input.shape.slice(0, -2).map((extent, at) => ({
@@ -26,7 +25,7 @@ export function emitMatrix(emitter: Emitter, { kind, input, output, operator }: 
     strides: [input.strides[at] ?? 0, output.strides[at] ?? 0],
   }));
   const outer = mergedAxes(axes);
-  checkRank(outer, operator);
+  checkRank(outer);
   const matrices = productOf(outer);
   if (matrices === 0 || (size === 0 && kind === "inverse")) return;
   const isDouble = input.type === "float64";

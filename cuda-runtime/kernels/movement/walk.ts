@@ -1,7 +1,7 @@
 /** @file A walk over a tensor's elements in memory order: axes merged over all operands, elements taken together. */
 
+import { OperandError } from "../../ir/operand-error.ts";
 import { maxRank } from "../../ir/params.ts";
-import { PlanError } from "../../ir/step.ts";
 import { bytesOfType } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 
@@ -79,10 +79,7 @@ export function walkOver(
   const factor = Math.max(1, width / bytes);
   const wide = factor === 1 ? merged : widened(merged, moved, factor);
   if (wide.length > maxRank) {
-    throw new PlanError(
-      "data movement",
-      `moves data over ${wide.length} axes that do not merge, supported are up to ${maxRank}`,
-    );
+    throw new OperandError(`walks ${wide.length} axes that do not merge; up to ${maxRank} are supported`);
   }
   return { axes: wide, width, factor, count: wide.reduce((total, { size }) => total * size, 1) };
 }

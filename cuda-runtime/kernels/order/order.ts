@@ -26,7 +26,6 @@ export interface OrderRequest {
   readonly input: View;
   readonly axis: number;
   readonly isLargest: boolean;
-  readonly operator: string;
 }
 
 export interface ArgRequest extends OrderRequest {
@@ -50,7 +49,7 @@ interface OrderWalk {
   readonly strides: readonly [number, number, number];
 }
 
-function walkOf({ input, axis, operator }: OrderRequest, values: View | undefined, indices: View): OrderWalk {
+function walkOf({ input, axis }: OrderRequest, values: View | undefined, indices: View): OrderWalk {
   const stridesOf = (at: number) => [
     input.strides[at] ?? 0,
     values?.strides[at] ?? 0,
@@ -58,7 +57,7 @@ function walkOf({ input, axis, operator }: OrderRequest, values: View | undefine
   ];
   const others = input.shape.flatMap((size, at) => (at === axis ? [] : [{ size, strides: stridesOf(at) }]));
   const outer = mergedAxes(byStride(others));
-  checkRank(outer, operator);
+  checkRank(outer);
   return {
     outer,
     length: input.shape[axis] ?? 1,

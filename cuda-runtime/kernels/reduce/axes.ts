@@ -1,7 +1,7 @@
 /** @file Axes of several views walked together: fewer of them where they lie one within the other. */
 
+import { OperandError } from "../../ir/operand-error.ts";
 import { maxRank } from "../../ir/params.ts";
-import { PlanError } from "../../ir/step.ts";
 
 /** One axis: its size, and its stride in each of the views. */
 export interface Axis {
@@ -29,10 +29,10 @@ export function byStride(axes: readonly Axis[]): readonly Axis[] {
   return axes.toSorted((a, b) => Math.abs(b.strides[0] ?? 0) - Math.abs(a.strides[0] ?? 0));
 }
 
-/** Throws PlanError where a kernel's parameters cannot hold them. */
-export function checkRank(axes: readonly Axis[], operator: string): void {
+/** Throws OperandError where a kernel's parameters cannot hold them. */
+export function checkRank(axes: readonly Axis[]): void {
   if (axes.length <= maxRank) return;
-  throw new PlanError(operator, `${axes.length} axes that do not merge, at most ${maxRank} are supported`);
+  throw new OperandError(`walks ${axes.length} axes that do not merge; up to ${maxRank} are supported`);
 }
 
 /** Sizes and strides as kernel parameters: `sizes`, then one array for each view. */

@@ -44,7 +44,6 @@ export interface ReduceRequest extends Reduction {
   readonly output: View;
   /** What integers are computed in; "float64" for roots and logarithms of them. Floats and doubles as they are. */
   readonly integersAs: "integer" | "float64";
-  readonly operator: string;
 }
 
 export type Walk = "any" | "rows" | "columns";
@@ -95,7 +94,7 @@ export function emitReduce(emitter: Emitter, request: ReduceRequest): void {
   });
 }
 
-export function shapeOf({ input, axes, output, operator }: ReduceRequest): ReduceShape {
+export function shapeOf({ input, axes, output }: ReduceRequest): ReduceShape {
   const all = input.shape.map((size, axis) => ({
     size,
     strides: [input.strides[axis] ?? 0, output.strides[axis] ?? 0],
@@ -106,8 +105,8 @@ export function shapeOf({ input, axes, output, operator }: ReduceRequest): Reduc
   const reduced = mergedAxes(
     byStride(inner.map(({ size, strides }) => ({ size, strides: strides.slice(0, 1) }))),
   );
-  checkRank(kept, operator);
-  checkRank(reduced, operator);
+  checkRank(kept);
+  checkRank(reduced);
   return { kept, reduced };
 }
 

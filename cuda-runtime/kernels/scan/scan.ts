@@ -20,11 +20,10 @@ export interface ScanRequest {
   /** From the last element to the first. */
   readonly isReverse: boolean;
   readonly isProduct: boolean;
-  readonly operator: string;
 }
 
 export function emitScan(emitter: Emitter, request: ScanRequest): void {
-  const { axis, isExclusive, isProduct, isReverse, operator } = request;
+  const { axis, isExclusive, isProduct, isReverse } = request;
   const [input, output] = [request.input, request.output].map((view) =>
     isReverse ? reversed(view, axis) : view,
   );
@@ -33,7 +32,7 @@ export function emitScan(emitter: Emitter, request: ScanRequest): void {
     at === axis ? [] : [{ size, strides: [input.strides[at] ?? 0, output.strides[at] ?? 0] }],
   );
   const outer = mergedAxes(byStride(others));
-  checkRank(outer, operator);
+  checkRank(outer);
   const length = input.shape[axis] ?? 1;
   const rows = productOf(outer);
   if (rows * length === 0) return;

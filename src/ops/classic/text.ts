@@ -1,5 +1,7 @@
 /** @file Operators on strings. */
+
 import { type Dim, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { broadcast, tensor, tensorAt } from "../shape.ts";
 import { computed } from "../traits.ts";
@@ -13,7 +15,7 @@ const stringNormalizer = defineOp({
     const { shape } = tensorAt(context, 0);
     const drops = (context.strings("stopwords")?.length ?? 0) > 0;
     if (shape !== undefined && (shape.length === 0 || shape.length > 2)) {
-      throw new ShapeError(`the input has rank ${shape.length}, expected 1 or 2`);
+      throw new ShapeError(textOf`the input has rank ${shape.length}, expected 1 or 2`);
     }
     return [tensor("string", drops ? shape && [...shape.slice(0, -1), unknownDim()] : shape)];
   },

@@ -1,4 +1,5 @@
 /** @file If: one branch where the condition is a constant, what both have in common otherwise. */
+import { textOf } from "../../ir/message.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { numbersAt } from "../shape.ts";
 import { noHalf } from "../traits.ts";
@@ -27,7 +28,7 @@ export const ifOp = defineOp({
     const onTrue = context.inferGraph(thenBranch, []);
     const onFalse = context.inferGraph(elseBranch, []);
     if (onTrue.length !== onFalse.length) {
-      throw new ShapeError(`the branches have ${onTrue.length} and ${onFalse.length} outputs`);
+      throw new ShapeError(textOf`the branches have ${onTrue.length} and ${onFalse.length} outputs`);
     }
     const join = new Join();
     return onTrue.map((fact, index) => join.facts(fact, onFalse[index]));

@@ -2,7 +2,9 @@
  * @file Loop: inside, facts of the carried values are widened to what holds in every iteration; what leaves it is exact
  * where the iterations can be looked at one by one.
  */
+
 import { type Dim, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import type { Graph } from "../../ir/model.ts";
 import { defineOp, type Fact, type OpContext, ShapeError } from "../op.ts";
 import { elementsAt, numbersAt, numbersOf, tensor } from "../shape.ts";
@@ -33,7 +35,7 @@ export const loopOp = defineOp({
     const carriedCount = body.inputs.length - 2;
     if (carriedCount < 0 || body.outputs.length < carriedCount + 1) {
       throw new ShapeError(
-        `a body of ${body.inputs.length} inputs and ${body.outputs.length} outputs is no Loop body`,
+        textOf`a body of ${body.inputs.length} inputs and ${body.outputs.length} outputs is no Loop body`,
       );
     }
     const initial = Array.from({ length: carriedCount }, (_, index) => context.inputs[index + 2]);

@@ -1,5 +1,7 @@
 /** @file Scan: state carried along, and slices of the scan inputs taken one step at a time. */
+
 import { type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type Fact, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { asTensor, normalizeAxis, tensor, unify } from "../shape.ts";
 import { noHalf } from "../traits.ts";
@@ -46,7 +48,7 @@ function formOf(context: OpContext, scanCount: number): Form {
   const inputs = (context.opset < 9 ? context.inputs.slice(1) : context.inputs).map(asTensor);
   const stateCount = inputs.length - scanCount;
   if (scanCount < 1 || stateCount < 0) {
-    throw new ShapeError(`Scan of ${inputs.length} inputs cannot scan ${scanCount} of them`);
+    throw new ShapeError(textOf`Scan of ${inputs.length} inputs cannot scan ${scanCount} of them`);
   }
   const states = inputs.slice(0, stateCount);
   const scanned = inputs.slice(stateCount);
@@ -105,7 +107,9 @@ function sameType(initial: TensorFact, body: TensorFact): TensorFact {
   if (initial.shape === undefined || body.shape === undefined)
     return tensor(dtype, initial.shape ?? body.shape);
   if (initial.shape.length !== body.shape.length) {
-    throw new ShapeError(`a state of ${initial.shape.length} axes leaves the body with ${body.shape.length}`);
+    throw new ShapeError(
+      textOf`a state of ${initial.shape.length} axes leaves the body with ${body.shape.length}`,
+    );
   }
   const { shape } = body;
   return tensor(dtype, unifyShapes(initial.shape, shape));

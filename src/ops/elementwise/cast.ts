@@ -1,7 +1,9 @@
 /** @file Cast, CastLike and BitCast. */
+
 import { intervalOf } from "../../ir/bounds.ts";
 import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { type DType, dtypeOfCode, dtypes, isFloat, isIntegral } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { constantLane, finiteLane, type Lane, type LaneContext, sameAxes } from "../axes.ts";
 import { bounded, failing, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
@@ -108,7 +110,7 @@ export const bitCast = defineOp({
     const to = dtypeAttribute(context, "to");
     if (input.dtype !== undefined && to !== undefined && dtypes[input.dtype].bits !== dtypes[to].bits) {
       throw new ShapeError(
-        `${input.dtype} has ${dtypes[input.dtype].bits} bits, ${to} has ${dtypes[to].bits}: expected the same width`,
+        textOf`${input.dtype} has ${dtypes[input.dtype].bits} bits, ${to} has ${dtypes[to].bits}: expected the same width`,
       );
     }
     return [tensor(to, input.shape, input.dtype === to ? input.elements : undefined)];

@@ -1,5 +1,7 @@
 /** @file Activations of two inputs: PRelu and SwiGLU. */
+
 import type { Shape } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { broadcastAxes, finiteLane, isZero, zeroLane } from "../axes.ts";
 import { failing, finiteIfKnown, joinLanes, multiplyLanes, operandLanes, zeroOrFinite } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
@@ -33,8 +35,7 @@ function checkSlope(input: Shape, slope: Shape): void {
     const target = outer + axis < 0 ? 1 : input[outer + axis];
     return size === 1 || typeof size !== "number" || typeof target !== "number" || size === target;
   });
-  if (!fits)
-    throw new ShapeError(`slope [${slope.join(",")}] does not broadcast to the input [${input.join(",")}]`);
+  if (!fits) throw new ShapeError(textOf`slope ${slope} does not broadcast to the input ${input}`);
 }
 
 /** Swish(A) · B for inputs of one shape. */
@@ -50,7 +51,7 @@ export const swiglu = defineOp({
     if (shape === undefined || value.shape === undefined) return [tensor(dtype, shape ?? value.shape)];
     if (shape.length !== value.shape.length) {
       throw new ShapeError(
-        `inputs have ranks ${shape.length} and ${value.shape.length}, expected the same shape`,
+        textOf`inputs have ranks ${shape.length} and ${value.shape.length}, expected the same shape`,
       );
     }
     const sizes = value.shape.map((size, axis) =>

@@ -1,6 +1,8 @@
 /** @file GridSample, AffineGrid, Col2Im, ImageDecoder. */
+
 import { hasAttribute } from "../../ir/attributes.ts";
 import { type Dim, divideExactly, product, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpDefinition, ShapeError } from "../op.ts";
 import { numbersOf, tensor, tensorAt, unify, unknownShape } from "../shape.ts";
 import { elementSizes } from "../size.ts";
@@ -25,7 +27,7 @@ const gridSample = defineOp({
     const { dtype, shape } = tensorAt(context, 0);
     const grid = tensorAt(context, 1).shape;
     if (shape !== undefined && grid !== undefined && shape.length !== grid.length) {
-      throw new ShapeError(`the grid has rank ${grid.length}, expected the input's ${shape.length}`);
+      throw new ShapeError(textOf`the grid has rank ${grid.length}, expected the input's ${shape.length}`);
     }
     const rank = shape?.length ?? grid?.length;
     if (rank === undefined) return [tensor(dtype, undefined)];
@@ -53,7 +55,7 @@ const affineGrid = defineOp({
     const axes = theta.shape?.[1] ?? (length === undefined ? undefined : length - 2);
     if (typeof axes !== "number") return [tensor(theta.dtype, undefined)];
     if (length !== undefined && length !== axes + 2) {
-      throw new ShapeError(`size has ${length} entries, expected ${axes + 2} for ${axes} spatial axes`);
+      throw new ShapeError(textOf`size has ${length} entries, expected ${axes + 2} for ${axes} spatial axes`);
     }
     const batch = unify(
       theta.shape?.[0] ?? unknownDim(),
@@ -85,7 +87,7 @@ function channelsOf(columns: Dim | undefined, block: readonly Dim[] | undefined)
   const taps = product(block);
   const channels = divideExactly(columns, taps);
   if (channels === undefined && typeof columns === "number" && typeof taps === "number") {
-    throw new ShapeError(`${columns} columns are not a multiple of the block's ${taps} elements`);
+    throw new ShapeError(textOf`${columns} columns are not a multiple of the block's ${taps} elements`);
   }
   return channels ?? unknownDim();
 }

@@ -1,4 +1,5 @@
 /** @file EyeLike and Det. */
+import { textOf } from "../../ir/message.ts";
 import { defineOp, maxFoldedElements, type OpDefinition, ShapeError } from "../op.ts";
 import { dtypeOr } from "../random/random.ts";
 import { numbersOf, tensor, tensorAt, unify } from "../shape.ts";
@@ -12,7 +13,7 @@ const eyeLike = defineOp({
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     if (shape !== undefined && shape.length !== 2) {
-      throw new ShapeError(`the input has rank ${shape.length}, expected 2`);
+      throw new ShapeError(textOf`the input has rank ${shape.length}, expected 2`);
     }
     const elements = diagonal(numbersOf(shape), context.int("k") ?? 0);
     return [tensor(dtypeOr(context, "dtype", dtype), shape, elements)];
@@ -43,7 +44,7 @@ const determinant = defineOp({
     if (shape === undefined) return [tensor(dtype, shape)];
     const [rows, columns] = shape.slice(-2);
     if (rows === undefined || columns === undefined) {
-      throw new ShapeError(`the input has rank ${shape.length}, expected at least 2`);
+      throw new ShapeError(textOf`the input has rank ${shape.length}, expected at least 2`);
     }
     unify(rows, columns, "rows and columns of a square matrix");
     return [tensor(dtype, shape.slice(0, -2))];

@@ -1,5 +1,7 @@
 /** @file Heads by attribute: `num_heads`, and `kv_num_heads` where key heads are shared. */
+
 import { type Dim, mulDims, type Shape } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { type OpContext, ShapeError } from "../op.ts";
 import { splitEvenly } from "../product/heads.ts";
 import { dimAt, requireRank, sharedOr } from "../product/operands.ts";
@@ -8,7 +10,7 @@ import { tensorAt } from "../shape.ts";
 export function headsOf(context: OpContext, name = "num_heads"): number {
   const heads = context.int(name);
   if (heads === undefined || heads < 1)
-    throw new ShapeError(`the attribute ${name} is ${heads ?? "missing"}`);
+    throw new ShapeError(textOf`the attribute ${name} is ${heads ?? "missing"}`);
   return heads;
 }
 

@@ -4,7 +4,9 @@
  * query [B,S,hidden], or Q, K and V in one as [B,S,N,3,D]; key [B,L,hidden], or K and V in one as [B,L,N,2,D];
  * key and value may also be caches [B,N,L,D].
  */
+
 import { type Dim, floorDivDims, mulDims, type Shape } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import type { AxisContext, LaneContext } from "../axes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import {
@@ -137,7 +139,7 @@ function fromOne(shape: Shape | undefined, heads: number, past: Dim | undefined)
 function partOf(shape: Shape, heads: number, parts: number, what: string): HeadSizes {
   const [batch, length, stored, count, headDim] = shape;
   if (typeof count === "number" && count !== parts) {
-    throw new ShapeError(`axis 3 of ${what} has size ${count}, expected ${parts}`);
+    throw new ShapeError(textOf`axis 3 of ${what} has size ${count}, expected ${parts}`);
   }
   return { batch, heads: shared(`heads of ${what}`, heads, stored), length, headDim };
 }

@@ -1,5 +1,7 @@
 /** @file Pools with channels last, and over quantized codes. */
+
 import { type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { poolAxes, poolLane } from "../pooling/axes.ts";
 import { channelsSecond } from "../product/conv-geometry.ts";
@@ -75,7 +77,7 @@ function withSpatial(
   if (shape === undefined) return undefined;
   const [batch, channels, ...spatial] = channelsSecond(shape, layout === "nhwc") ?? [];
   if (batch === undefined || channels === undefined || spatial.length === 0) {
-    throw new ShapeError(`the input has rank ${shape.length}, expected at least 3`);
+    throw new ShapeError(textOf`the input has rank ${shape.length}, expected at least 3`);
   }
   const changed = change(spatial);
   return layout === "nhwc" ? [batch, ...changed, channels] : [batch, channels, ...changed];

@@ -1,6 +1,8 @@
 /** @file Lane-by-lane operators, concatenations and reductions over quantized codes. */
+
 import { addDims, type Dim, type Shape } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError, type TensorFact } from "../op.ts";
 import { sharedType } from "../product/operands.ts";
 import { dequantizeOp, quantizeOp } from "../quantization/linear.ts";
@@ -49,7 +51,7 @@ function concatenated(context: OpContext, parts: readonly TensorFact[]): Shape |
 
 function append(before: Shape, part: Shape, axis: number): Shape {
   if (before.length !== part.length) {
-    throw new ShapeError(`cannot concatenate ranks ${before.length} and ${part.length}`);
+    throw new ShapeError(textOf`cannot concatenate ranks ${before.length} and ${part.length}`);
   }
   return before.map((dim, at) => {
     const other: Dim = part[at] ?? dim;

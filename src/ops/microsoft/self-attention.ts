@@ -3,9 +3,11 @@
  *
  * input [B,S,I] by merged weights [I, 2·hidden + v hidden]; past and present are [2,B,N,length,head size].
  */
+
 import { paddedSize } from "../../ir/axis.ts";
 import { addDims, type Dim, floorDivDims, product, type Shape } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import type { AxisContext, LaneContext } from "../axes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import {
@@ -136,7 +138,9 @@ function hiddenSizes(context: OpContext, merged: Dim | undefined): { hidden: Dim
     return { hidden: q, valueHidden: v };
   }
   if (typeof merged === "number" && merged % 3 !== 0) {
-    throw new ShapeError(`the weights have ${merged} columns, expected as many for queries, keys and values`);
+    throw new ShapeError(
+      textOf`the weights have ${merged} columns, expected as many for queries, keys and values`,
+    );
   }
   const third = sharedOr("hidden size", merged === undefined ? undefined : floorDivDims(merged, 3));
   return { hidden: third, valueHidden: third };

@@ -1,5 +1,7 @@
 /** @file Operators of com.microsoft that move, look up or compare elements, each with a shape rule of its own. */
+
 import { addDims, floorDivDims, mulDims, type Shape, subDims, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import {
   defineOp,
   type Fact,
@@ -68,7 +70,7 @@ function pad(context: OpContext): readonly TensorFact[] {
   const pads = elementsAt(context, 1);
   if (shape === undefined) return [tensor(dtype, undefined)];
   if (pads !== undefined && pads.length !== 2 * shape.length) {
-    throw new ShapeError(`${pads.length} pads for a tensor of rank ${shape.length}`);
+    throw new ShapeError(textOf`${pads.length} pads for a tensor of rank ${shape.length}`);
   }
   const padded = shape.map((dim, at) => {
     const [begin, end] = [pads?.[at], pads?.[at + shape.length]];
@@ -116,7 +118,7 @@ function gatherBlockQuantized(context: OpContext): readonly TensorFact[] {
   if (data.shape === undefined || indices.shape === undefined) return [tensor(dtype, undefined)];
   const axis = normalizeAxis(context.int("gather_axis") ?? 0, data.shape.length);
   const bits = context.int("bits") ?? 4;
-  if (![2, 4, 8].includes(bits)) throw new ShapeError(`bits is ${bits}, expected 2, 4 or 8`);
+  if (![2, 4, 8].includes(bits)) throw new ShapeError(textOf`bits is ${bits}, expected 2, 4 or 8`);
   const codesPerByte = data.dtype === "uint8" ? 8 / bits : 1;
   const last = data.shape.length - 1;
   const elements = data.shape.map((dim, at) => (at === last ? mulDims(dim, codesPerByte) : dim));
@@ -133,7 +135,7 @@ function unfold(context: OpContext): readonly TensorFact[] {
   if (shape === undefined) return [tensor(dtype, undefined)];
   const axis = normalizeAxis(context.int("dim") ?? -1, shape.length, "dim");
   const step = context.int("step") ?? 1;
-  if (step < 1) throw new ShapeError(`step is ${step}, expected at least 1`);
+  if (step < 1) throw new ShapeError(textOf`step is ${step}, expected at least 1`);
   const windows = shape.map((dim, at) =>
     at === axis ? addDims(floorDivDims(subDims(dim, size), step), 1) : dim,
   );

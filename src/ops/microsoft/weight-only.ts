@@ -3,7 +3,9 @@
  *
  * Attributes (or the blob's shape) tell K and N; the weights are expanded on their way to the multiplier.
  */
+
 import { type Dim, mulDims, product, type Shape } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { dimAt, multiplyType, sharedOr } from "../product/operands.ts";
 import { elementsAt, tensor, tensorAt } from "../shape.ts";
@@ -60,7 +62,7 @@ function withColumns(shape: Shape | undefined, columns: Dim): Shape | undefined 
 function required(context: OpContext, name: string): number {
   const value = context.int(name);
   if (value === undefined || value < 1)
-    throw new ShapeError(`the attribute ${name} is ${value ?? "missing"}`);
+    throw new ShapeError(textOf`the attribute ${name} is ${value ?? "missing"}`);
   return value;
 }
 

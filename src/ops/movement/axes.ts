@@ -1,4 +1,5 @@
 /** @file Axes given as an attribute in older opsets and as an input in newer ones. */
+import { textOf } from "../../ir/message.ts";
 import type { OpContext } from "../op.ts";
 import { ShapeError } from "../op.ts";
 import { elementsOf, normalizeAxis, numbersOf, tensorAt } from "../shape.ts";
@@ -26,7 +27,7 @@ export function axesArgument(context: OpContext, index: number, inputSince: numb
 export function normalizeAxes(axes: readonly number[], rank: number): number[] {
   const normalized = axes.map((axis) => normalizeAxis(axis, rank));
   if (new Set(normalized).size !== normalized.length) {
-    throw new ShapeError(`axes [${axes.join(",")}] name an axis twice`);
+    throw new ShapeError(textOf`axes ${axes} name an axis twice`);
   }
   return normalized;
 }

@@ -1,4 +1,5 @@
 import { unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { elementsAt, tensor, tensorAt } from "../shape.ts";
 import { half } from "../traits.ts";
@@ -15,7 +16,7 @@ export const centerCropPad = defineOp({
     const axes = normalizeAxes(context.ints("axes") ?? [...shape.keys()], shape.length);
     const sizes = elementsAt(context, 1);
     if (sizes !== undefined && sizes.length !== axes.length) {
-      throw new ShapeError(`CenterCropPad of ${axes.length} axes has ${sizes.length} sizes`);
+      throw new ShapeError(textOf`has ${sizes.length} sizes, expected ${axes.length} as axes`);
     }
     const result = [...shape];
     for (const [at, axis] of axes.entries()) result[axis] = sizes?.[at] ?? unknownDim();

@@ -1,6 +1,8 @@
 /** @file Concat: tensors joined along one axis. */
+
 import { addDims, type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
 import { type DType, isIntegral } from "../../ir/dtype.ts";
+import { listText, textOf } from "../../ir/message.ts";
 import { type AxisContext, allInputAxes, type Lane, type LaneContext } from "../axes.ts";
 import { joinLanes } from "../lanes.ts";
 import { defineOp, ShapeError, type TensorFact } from "../op.ts";
@@ -50,15 +52,15 @@ function concatenated(parts: readonly TensorFact[], givenAxis: number): TensorFa
 
 function sharedDType(parts: readonly TensorFact[]): DType | undefined {
   const known = [...new Set(parts.map((part) => part.dtype).filter((dtype) => dtype !== undefined))];
-  if (known.length > 1) throw new ShapeError(`cannot concatenate element types ${known.join(" and ")}`);
+  if (known.length > 1) throw new ShapeError(textOf`cannot concatenate element types ${known.join(" and ")}`);
   return known[0];
 }
 
 function sharedRank(parts: readonly TensorFact[]): number | undefined {
   const ranks = new Set(parts.flatMap(({ shape }) => (shape === undefined ? [] : [shape.length])));
   if (ranks.size > 1) {
-    const shapes = parts.map(({ shape }) => `[${shape?.join(",") ?? "?"}]`);
-    throw new ShapeError(`cannot concatenate tensors of different ranks: ${shapes.join(", ")}`);
+    const shapes = parts.map(({ shape }) => (shape === undefined ? "[?]" : listText(shape)));
+    throw new ShapeError(textOf`cannot concatenate tensors of different ranks: ${shapes.join(", ")}`);
   }
   return [...ranks][0];
 }

@@ -1,5 +1,7 @@
 /** @file DepthToSpace and SpaceToDepth: blocks of b × b pixels from channels, and back. NCHW. */
+
 import { type Dim, floorDivDims, mulDims, type Shape } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import type { AxisContext } from "../axes.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
@@ -90,7 +92,7 @@ type Image = readonly [Dim, Dim, Dim, Dim];
 function rearranged(context: OpContext, sizesOf: (image: Image, block: number) => Shape) {
   const { dtype, shape } = tensorAt(context, 0);
   const block = requiredInt(context, "blocksize");
-  if (block < 1) throw new ShapeError(`blocksize ${block} is not positive`);
+  if (block < 1) throw new ShapeError(textOf`blocksize ${block} is not positive`);
   if (shape === undefined) return tensor(dtype, unknownShape(4));
   const [batch, channels, height, width, ...more] = shape;
   if (
@@ -100,13 +102,13 @@ function rearranged(context: OpContext, sizesOf: (image: Image, block: number) =
     width === undefined ||
     more.length
   ) {
-    throw new ShapeError(`${context.node.opType} of a tensor of rank ${shape.length}, not 4`);
+    throw new ShapeError(textOf`input 0 has rank ${shape.length}, expected 4`);
   }
   return tensor(dtype, sizesOf([batch, channels, height, width], block));
 }
 
 function divided(dim: Dim, by: number, what: string): Dim {
   if (typeof dim === "number" && dim % by !== 0)
-    throw new ShapeError(`${what} of ${dim} do not divide by ${by}`);
+    throw new ShapeError(textOf`${what} of ${dim} do not divide by ${by}`);
   return floorDivDims(dim, by);
 }

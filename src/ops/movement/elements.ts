@@ -1,6 +1,8 @@
 /** @file Folding: tensors small enough to be known element by element, read and written by position. */
+
 import { type Dim, product, type Shape, unknownDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { maxFoldedElements, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { elementsOf, numbersOf, sizeOf, stridesOf, tensor, unknownShape } from "../shape.ts";
 import { checkedSize } from "../size.ts";
@@ -90,7 +92,7 @@ export function wrapIndex(index: Dim | undefined, size: Dim | undefined): number
 
 export function requiredInt(context: OpContext, name: string): number {
   const value = context.int(name);
-  if (value === undefined) throw new ShapeError(`attribute ${name} is missing`);
+  if (value === undefined) throw new ShapeError(textOf`the attribute ${name} is missing`);
   return value;
 }
 

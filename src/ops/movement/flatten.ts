@@ -1,4 +1,5 @@
 import { product, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensorAt } from "../shape.ts";
@@ -22,7 +23,7 @@ export const flatten = defineOp({
     const axis = given < 0 ? given + shape.length : given;
     // Unlike other axes it may equal the rank: then the columns are one.
     if (axis < 0 || axis > shape.length) {
-      throw new ShapeError(`Flatten axis ${given} is outside a tensor of rank ${shape.length}`);
+      throw new ShapeError(textOf`Flatten axis ${given} is outside a tensor of rank ${shape.length}`);
     }
     return [viewAs(input, [product(shape.slice(0, axis)), product(shape.slice(axis))])];
   },

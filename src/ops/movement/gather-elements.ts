@@ -1,5 +1,7 @@
 /** @file GatherElements: the indices have the shape of the result, and replace one coordinate of each position. */
+
 import { unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { normalizeAxis, tensorAt } from "../shape.ts";
 import { half } from "../traits.ts";
@@ -20,7 +22,9 @@ export const gatherElements = defineOp({
     const indices = tensorAt(context, 1);
     const rank = data.shape?.length ?? indices.shape?.length;
     if (indices.shape !== undefined && indices.shape.length !== rank) {
-      throw new ShapeError(`GatherElements of rank ${rank} has indices of rank ${indices.shape.length}`);
+      throw new ShapeError(
+        textOf`GatherElements of rank ${rank} has indices of rank ${indices.shape.length}`,
+      );
     }
     const source = folded(data);
     const places = folded(indices);

@@ -1,5 +1,7 @@
 /** @file GatherND: the last axis of the indices holds positions in the data. */
+
 import { type Shape, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensorAt, unify } from "../shape.ts";
 import { half } from "../traits.ts";
@@ -45,7 +47,7 @@ export const gatherND = defineOp({
 function gatheredShape(data: Shape, indices: Shape, batchAxes: number, depth: number): Shape {
   if (batchAxes < 0 || batchAxes + depth > data.length || batchAxes >= indices.length) {
     throw new ShapeError(
-      `GatherND of [${data.join(",")}] with indices [${indices.join(",")}]: too many coordinates for the rank`,
+      textOf`GatherND of ${data} with indices ${indices}: too many coordinates for the rank`,
     );
   }
   const rows = indices

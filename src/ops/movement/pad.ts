@@ -1,5 +1,7 @@
 /** @file Pad: every axis grown (or cut, where negative) at both ends. */
+
 import { addDims, type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { constantLane, finiteLane, passAxes } from "../axes.ts";
 import { joinLanes, keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
@@ -47,12 +49,15 @@ function padsOf(context: OpContext, rank: number | undefined): Pads | undefined 
   const axes = context.opset < 18 ? ({ kind: "absent" } as const) : axesArgument(context, 3, 18);
   const count = given?.length ?? lengthOf(input);
   if (axes.kind === "unknown" || (axes.kind === "known" && rank === undefined)) return undefined;
-  if (count !== undefined && count % 2 !== 0) throw new ShapeError(`Pad has ${count} pads, not two an axis`);
+  if (count !== undefined && count % 2 !== 0)
+    throw new ShapeError(textOf`has ${count} pads, expected two for each axis`);
   const padRank = rank ?? (count === undefined ? undefined : count / 2);
   if (given === undefined || padRank === undefined) return undefined;
   const listed = axes.kind === "known" ? normalizeAxes(axes.axes, padRank) : [...Array(padRank).keys()];
   if (given.length !== 2 * listed.length) {
-    throw new ShapeError(`Pad of ${listed.length} axes has ${given.length} pads, not ${2 * listed.length}`);
+    throw new ShapeError(
+      textOf`has ${given.length} pads for ${listed.length} axes, expected ${2 * listed.length}`,
+    );
   }
   const begins = new Array<Dim>(padRank).fill(0);
   const ends = new Array<Dim>(padRank).fill(0);
@@ -67,7 +72,7 @@ function paddedShape(shape: Shape, { begins, ends }: Pads): Shape {
   return shape.map((dim, axis) => {
     const size = addDims(addDims(dim, begins[axis] ?? 0), ends[axis] ?? 0);
     if (typeof size === "number" && size < 0) {
-      throw new ShapeError(`Pad of axis ${axis} of [${shape.join(",")}] leaves a size of ${size}`);
+      throw new ShapeError(textOf`Pad of axis ${axis} of ${shape} leaves a size of ${size}`);
     }
     return size;
   });

@@ -1,4 +1,5 @@
 /** @file Reshape: the same elements, row-major, in another shape. */
+
 import {
   type Dim,
   divideExactly,
@@ -9,6 +10,7 @@ import {
   sameDim,
   unknownDim,
 } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { elementsOf, sizeOf, tensorAt, unknownShape } from "../shape.ts";
@@ -51,7 +53,7 @@ function ofRank(input: Shape | undefined, rank: number): Shape {
 function reshaped(input: Shape | undefined, target: readonly Dim[], allowZero: boolean): Shape {
   const dims = target.map((size, axis) => {
     if (typeof size !== "number" || size > 0) return size;
-    if (size < -1) throw new ShapeError(`Reshape target [${target.join(",")}] has a size below -1`);
+    if (size < -1) throw new ShapeError(textOf`Reshape target ${target} has a size below -1`);
     return size === 0 && !allowZero ? copiedAxis(input, axis, target) : size;
   });
   const open = openAxis(dims, target);
@@ -69,7 +71,7 @@ function copiedAxis(input: Shape | undefined, axis: number, target: readonly Dim
   const dim = input[axis];
   if (dim === undefined) {
     throw new ShapeError(
-      `Reshape target [${target.join(",")}] copies axis ${axis} of a tensor of rank ${input.length}`,
+      textOf`Reshape target ${target} copies axis ${axis} of a tensor of rank ${input.length}`,
     );
   }
   return dim;
@@ -78,7 +80,7 @@ function copiedAxis(input: Shape | undefined, axis: number, target: readonly Dim
 /** The axis that follows from the others: the one of −1, else the only one nobody knows. */
 function openAxis(dims: readonly Dim[], target: readonly Dim[]): number | undefined {
   const inferred = [...dims.keys()].filter((axis) => dims[axis] === -1);
-  if (inferred.length > 1) throw new ShapeError(`Reshape target [${target.join(",")}] has more than one -1`);
+  if (inferred.length > 1) throw new ShapeError(textOf`Reshape target ${target} has more than one -1`);
   if (inferred.length === 1) return inferred[0];
   const unknown = [...dims.keys()].filter((axis) => isUnknown(dims[axis] ?? 0));
   return unknown.length === 1 ? unknown[0] : undefined;
@@ -99,7 +101,7 @@ function remaining(input: Shape | undefined, others: readonly Dim[]): Dim | unde
   const divisor = product(right);
   if (divisor === 0) return undefined;
   if (typeof total === "number" && typeof divisor === "number" && total % divisor !== 0) {
-    throw new ShapeError(`Reshape: [${input.join(",")}] does not divide by [${others.join(",")}]`);
+    throw new ShapeError(textOf`Reshape: ${input} does not divide by ${others}`);
   }
   return divideExactly(total, divisor) ?? floorDivDims(total, divisor);
 }
@@ -109,7 +111,7 @@ function checkCount(input: Shape | undefined, dims: Shape, target: readonly Dim[
   const after = sizeOf(dims);
   if (before !== undefined && after !== undefined && before !== after) {
     throw new ShapeError(
-      `Reshape of [${(input ?? []).join(",")}] to [${target.join(",")}]: ${before} elements do not fit ${after}`,
+      textOf`Reshape of ${input ?? []} to ${target}: ${before} elements do not fit ${after}`,
     );
   }
 }

@@ -1,7 +1,9 @@
 /** @file Resize and Upsample: axes scaled by factors or to sizes. */
+
 import { paddedSize } from "../../ir/axis.ts";
 import { type Dim, floorDivDims, mulDims, type Shape, sameDim, unknownDim } from "../../ir/dim.ts";
 import { maxOf, minOf } from "../../ir/lists.ts";
+import { textOf } from "../../ir/message.ts";
 import { type AxisContext, type Lane, type LaneContext, passAxes } from "../axes.ts";
 import { finiteIfKnown, keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
@@ -118,7 +120,7 @@ function isGiven(context: OpContext, index: number): boolean {
 
 function checkCount(list: readonly unknown[] | undefined, axes: readonly number[], what: string): void {
   if (list !== undefined && list.length !== axes.length) {
-    throw new ShapeError(`${axes.length} axes are resized by ${list.length} ${what}`);
+    throw new ShapeError(textOf`${axes.length} axes are resized by ${list.length} ${what}`);
   }
 }
 

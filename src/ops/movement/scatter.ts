@@ -1,5 +1,7 @@
 /** @file ScatterElements (Scatter before opset 11) and ScatterND: a copy of the data with some elements replaced. */
+
 import { addDims, type Dim, maxDims, minDims, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError, type TensorFact } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { type HalfTraits, half, type Traits } from "../traits.ts";
@@ -69,14 +71,16 @@ function scattered(context: OpContext, { check, write }: Variant): TensorFact {
 
 function checkRank(indices: Shape, rank: number): void {
   if (indices.length !== rank) {
-    throw new ShapeError(`indices of rank ${indices.length} for a tensor of rank ${rank}, expected the same`);
+    throw new ShapeError(
+      textOf`indices of rank ${indices.length} for a tensor of rank ${rank}, expected the same`,
+    );
   }
 }
 
 function checkDepth(indices: Shape, rank: number): void {
   const depth = indices.at(-1);
   if (depth === undefined || (typeof depth === "number" && depth > rank)) {
-    throw new ShapeError(`indices of ${depth ?? "no"} coordinates for a tensor of rank ${rank}`);
+    throw new ShapeError(textOf`indices of ${depth ?? "no"} coordinates for a tensor of rank ${rank}`);
   }
 }
 

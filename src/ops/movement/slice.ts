@@ -1,5 +1,7 @@
 /** @file Slice: a range of some axes, with steps. */
+
 import type { Dim, Shape } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { elementsAt, elementsOf, tensorAt, unknownShape } from "../shape.ts";
@@ -40,7 +42,7 @@ function boundsByAxis(context: OpContext, rank: number): ReadonlyMap<number, Sli
   if (axes === undefined) return undefined;
   for (const { length } of [starts, ends]) {
     if (length !== undefined && length !== axes.length) {
-      throw new ShapeError(`Slice of ${axes.length} axes has ${length} bounds`);
+      throw new ShapeError(textOf`Slice of ${axes.length} axes has ${length} bounds`);
     }
   }
   const hasSteps = context.opset >= 10 && context.inputs[4] !== undefined;

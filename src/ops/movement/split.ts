@@ -1,6 +1,8 @@
 /** @file Split: one tensor cut along an axis into as many as the node has outputs. */
+
 import { type Axis, type PaddedSizes, paddedSize } from "../../ir/axis.ts";
 import { ceilDivDims, type Dim, floorDivDims, mulDims, subDims, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import type { AxisContext } from "../axes.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
@@ -66,7 +68,8 @@ function sizesOf(context: OpContext, dim: Dim): readonly Dim[] {
   if (context.opset >= 13 && context.inputs[1] !== undefined)
     return Array.from({ length: count }, () => unknownDim());
   const parts = context.int("num_outputs") ?? count;
-  if (parts < count) throw new ShapeError(`Split names ${count} outputs and makes only ${parts}`);
+  if (parts < count)
+    throw new ShapeError(textOf`num_outputs is ${parts}, expected at least the ${count} outputs of the node`);
   return equalSizes(dim, { parts, count, mayBeUneven: context.opset >= 18 });
 }
 
@@ -74,10 +77,10 @@ function checkedSizes(sizes: readonly Dim[], dim: Dim, count: number): readonly 
   const plain = numbersOf(sizes);
   const total = plain?.reduce((sum, size) => sum + size, 0);
   if (typeof dim === "number" && total !== undefined && total !== dim) {
-    throw new ShapeError(`Split sizes [${sizes.join(",")}] add up to ${total}, not ${dim}`);
+    throw new ShapeError(textOf`Split sizes ${sizes} add up to ${total}, expected ${dim}`);
   }
   if (sizes.length < count)
-    throw new ShapeError(`Split names ${count} outputs and only ${sizes.length} sizes`);
+    throw new ShapeError(textOf`Split has ${sizes.length} sizes, expected one for each of ${count} outputs`);
   return sizes.slice(0, count);
 }
 
@@ -91,7 +94,9 @@ function equalSizes(
   }: { readonly parts: number; readonly count: number; readonly mayBeUneven: boolean },
 ): readonly Dim[] {
   if (!mayBeUneven && typeof dim === "number" && dim % parts !== 0) {
-    throw new ShapeError(`Split of ${dim} into ${parts} equal parts`);
+    throw new ShapeError(
+      textOf`Split into ${parts} parts of an axis of size ${dim}, expected a multiple of ${parts}`,
+    );
   }
   const size = mayBeUneven ? ceilDivDims(dim, parts) : floorDivDims(dim, parts);
   const last = mayBeUneven ? subDims(dim, mulDims(size, parts - 1)) : size;

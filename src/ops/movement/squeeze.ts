@@ -1,5 +1,7 @@
 /** @file Squeeze and Unsqueeze: axes of size 1 removed and added. */
+
 import type { Shape } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { tensorAt, unknownShape } from "../shape.ts";
@@ -49,7 +51,7 @@ function squeezed(shape: Shape | undefined, argument: AxesArgument): Shape | und
       return shape.filter((dim, axis) => {
         if (!axes.has(axis)) return true;
         if (typeof dim === "number" && dim !== 1) {
-          throw new ShapeError(`Squeeze of axis ${axis} of [${shape.join(",")}]: its size is ${dim}, not 1`);
+          throw new ShapeError(textOf`Squeeze of axis ${axis} of ${shape}: its size is ${dim}, not 1`);
         }
         return false;
       });

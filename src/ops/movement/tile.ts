@@ -1,4 +1,5 @@
 import { mulDims, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { operandLane } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
 import { elementsOf, tensorAt, unknownShape } from "../shape.ts";
@@ -27,7 +28,7 @@ export const tile = defineOp({
     if (rank === undefined) return [fill(input.dtype, undefined, undefined)];
     const times = elementsOf(repeats);
     if (times !== undefined && times.length !== rank) {
-      throw new ShapeError(`Tile of rank ${rank} has ${times.length} repeats`);
+      throw new ShapeError(textOf`Tile of rank ${rank} has ${times.length} repeats`);
     }
     const shape = (input.shape ?? unknownShape(rank)).map((dim, axis) =>
       mulDims(dim, times?.[axis] ?? unknownDim()),

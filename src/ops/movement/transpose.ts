@@ -1,6 +1,8 @@
 /** @file Transpose: axes in another order. */
+
 import { ceilDivDims, type Dim, mulDims, product, type Shape } from "../../ir/dim.ts";
 import { type DType, dtypes } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { keepLane } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { tensorAt, unknownShape } from "../shape.ts";
@@ -54,7 +56,7 @@ function orderOf(context: OpContext, rank: number | undefined): readonly number[
   const sorted = order.toSorted((a, b) => a - b);
   if (sorted.some((axis, index) => axis !== index) || (rank !== undefined && rank !== order.length)) {
     throw new ShapeError(
-      `perm [${order.join(",")}] does not order the axes of a tensor of rank ${rank ?? "unknown"}`,
+      textOf`perm ${order} does not order the axes of a tensor of rank ${rank ?? "unknown"}`,
     );
   }
   return order;

@@ -1,4 +1,5 @@
 import { unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { passAxes } from "../axes.ts";
 import { keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, ShapeError } from "../op.ts";
@@ -20,7 +21,7 @@ export const trilu = defineOp({
   infer(context) {
     const input = tensorAt(context, 0);
     if (input.shape !== undefined && input.shape.length < 2) {
-      throw new ShapeError(`Trilu of a tensor of rank ${input.shape.length}`);
+      throw new ShapeError(textOf`input 0 has rank ${input.shape.length}, expected at least 2`);
     }
     const upper = (context.int("upper") ?? 1) !== 0;
     const diagonal = context.inputs[1] === undefined ? 0 : scalarOf(tensorAt(context, 1));

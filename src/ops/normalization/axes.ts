@@ -1,4 +1,5 @@
 /** @file Normalizations over chosen axes: LpNormalization, MeanVarianceNormalization, LRN. */
+import { textOf } from "../../ir/message.ts";
 import { passAxes, unknownLane } from "../axes.ts";
 import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
@@ -83,7 +84,7 @@ export const localResponseNormalization = defineOp({
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
     const size = context.int("size");
-    if (size !== undefined && size < 1) throw new ShapeError(`size is ${size}, expected at least 1`);
+    if (size !== undefined && size < 1) throw new ShapeError(textOf`size is ${size}, expected at least 1`);
     return [tensor(dtype, shape)];
   },
   axes: (context) => passAxes(context, (axis) => axis !== 1, "normalizes over neighbours in it"),

@@ -1,6 +1,8 @@
 /** @file Normalizations over whole trailing axes: Instance, Group, Layer and RMSNormalization. */
+
 import { type Dim, floorDivDims, mulDims, product, type Shape } from "../../ir/dim.ts";
 import { dtypeOfCode } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { blockAxes, sameAxes } from "../axes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
@@ -41,7 +43,7 @@ export const groupNormalization = defineOp({
     const channels = shape?.[1];
     const groups = context.int("num_groups");
     if (groups !== undefined && typeof channels === "number" && (groups < 1 || channels % groups !== 0)) {
-      throw new ShapeError(`num_groups is ${groups}, expected a divisor of the ${channels} channels`);
+      throw new ShapeError(textOf`num_groups is ${groups}, expected a divisor of the ${channels} channels`);
     }
     if (shape !== undefined && context.opset >= 21) checkChannels(context, shape);
     return [tensor(dtype, shape)];
@@ -65,7 +67,7 @@ function checkChannels(context: OpContext, shape: Shape): void {
     const size = tensorAt(context, index).shape?.[0];
     if (typeof size === "number" && typeof channels === "number" && size !== channels) {
       throw new ShapeError(
-        `input ${index} has ${size} elements, expected one for each of ${channels} channels`,
+        textOf`input ${index} has ${size} elements, expected one for each of ${channels} channels`,
       );
     }
   }

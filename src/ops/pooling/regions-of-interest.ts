@@ -1,5 +1,7 @@
 /** @file RoiAlign and MaxRoiPool: a fixed grid from each region of interest. */
+
 import { type Dim, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
 import { checkedSize } from "../size.ts";
@@ -38,7 +40,7 @@ function regionsOf(context: OpContext, index: number): Dim {
 function channelsOf(context: OpContext): Dim {
   const { shape } = tensorAt(context, 0);
   if (shape !== undefined && shape.length !== 4) {
-    throw new ShapeError(`the input has rank ${shape.length}, expected 4`);
+    throw new ShapeError(textOf`the input has rank ${shape.length}, expected 4`);
   }
   return shape?.[1] ?? unknownDim();
 }

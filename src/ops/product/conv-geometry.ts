@@ -3,8 +3,10 @@
  *
  * Shapes are brought to [N, C, spatial…] for X and [M, C/group, spatial…] for W before anything is compared.
  */
+
 import { type Dim, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { unify } from "../shape.ts";
 import { resolveWindow, type Window, windowOutputs } from "../window.ts";
@@ -102,11 +104,11 @@ export function spatialRankOf(
   w: Shape | undefined,
 ): number | undefined {
   if (x !== undefined && w !== undefined && x.length !== w.length) {
-    throw new ShapeError(`X has rank ${x.length} and W rank ${w.length}, expected one rank`);
+    throw new ShapeError(textOf`X has rank ${x.length} and W rank ${w.length}, expected one rank`);
   }
   const rank = x?.length ?? w?.length;
   if (rank !== undefined && rank < 3) {
-    throw new ShapeError(`X and W have rank ${rank}, expected at least one spatial axis`);
+    throw new ShapeError(textOf`X and W have rank ${rank}, expected at least one spatial axis`);
   }
   return rank === undefined ? context.ints("kernel_shape")?.length : rank - 2;
 }
@@ -116,13 +118,13 @@ export function kernelOf(context: OpContext, w: Shape | undefined, spatialRank: 
   const fromWeights = w?.slice(2);
   const stated = context.ints("kernel_shape") ?? [];
   if ([...stated, ...(fromWeights ?? [])].some((size) => typeof size === "number" && size < 1)) {
-    throw new ShapeError(`the kernel is [${(fromWeights ?? stated).join(",")}], expected positive sizes`);
+    throw new ShapeError(textOf`the kernel is ${fromWeights ?? stated}, expected positive sizes`);
   }
   if (stated.length === 0) return fromWeights ?? Array.from({ length: spatialRank }, unknownDim);
   if (fromWeights === undefined) return stated;
   if (stated.length !== fromWeights.length) {
     throw new ShapeError(
-      `kernel_shape has ${stated.length} entries, W has ${fromWeights.length} spatial axes`,
+      textOf`kernel_shape has ${stated.length} entries, W has ${fromWeights.length} spatial axes`,
     );
   }
   return stated.map((size, axis) => unify(size, fromWeights[axis] ?? size, "kernel_shape and W"));
@@ -130,13 +132,13 @@ export function kernelOf(context: OpContext, w: Shape | undefined, spatialRank: 
 
 export function groupsOf(context: OpContext): number {
   const groups = context.int("group") ?? 1;
-  if (groups < 1) throw new ShapeError(`group is ${groups}, expected at least 1`);
+  if (groups < 1) throw new ShapeError(textOf`group is ${groups}, expected at least 1`);
   return groups;
 }
 
 export function requireDivisible(what: string, size: Dim, groups: number): void {
   if (typeof size === "number" && size % groups !== 0) {
-    throw new ShapeError(`${what}: ${size} is not divisible by group ${groups}`);
+    throw new ShapeError(textOf`${what}: ${size} is not divisible by group ${groups}`);
   }
 }
 

@@ -1,5 +1,7 @@
 /** @file ConvTranspose: X [N,C,spatial…] with W [C,M/group,spatial…] gives the larger output. */
+
 import { addDims, type Dim, maxDims, mulDims, type Shape, subDims, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { computes, half, type Traits } from "../traits.ts";
@@ -86,10 +88,10 @@ function transposedOutputs(context: OpContext, window: Window, input: readonly D
   if (stated.length === input.length) return stated;
   if (stated.length === input.length + 2) return stated.slice(2);
   if (stated.length > 0) {
-    throw new ShapeError(`output_shape has ${stated.length} entries, expected ${input.length}`);
+    throw new ShapeError(textOf`output_shape has ${stated.length} entries, expected ${input.length}`);
   }
   if (extra.length > 0 && extra.length !== input.length) {
-    throw new ShapeError(`output_padding has ${extra.length} entries, expected ${input.length}`);
+    throw new ShapeError(textOf`output_padding has ${extra.length} entries, expected ${input.length}`);
   }
   return input.map((size, axis) => transposedOutput(window, axis, size, extra[axis] ?? 0));
 }
@@ -100,7 +102,7 @@ function transposedOutput(window: Window, axis: number, size: Dim, extra: number
   const pads = totalPads(window, axis, addDims(extent, extra - stride));
   const output = subDims(addDims(addDims(mulDims(subDims(size, 1), stride), extra), extent), pads);
   if (typeof output === "number" && output < 0) {
-    throw new ShapeError(`pads ${pads} remove more than the output of spatial axis ${axis} has`);
+    throw new ShapeError(textOf`pads ${pads} remove more than the output of spatial axis ${axis} has`);
   }
   return output;
 }

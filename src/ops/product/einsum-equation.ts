@@ -1,5 +1,7 @@
 /** @file Einsum equations: text to labelled axes, with the ellipsis spelled out. */
+
 import { type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { ShapeError } from "../op.ts";
 import { broadcast } from "../shape.ts";
 
@@ -28,9 +30,11 @@ export function readEquation(
 ): Contraction | undefined {
   const [left = "", right, ...more] = equation.replaceAll(/\s/g, "").split("->");
   const terms = left.split(",").map(tokens);
-  if (more.length > 0) throw new ShapeError(`equation "${equation}" has more than one arrow`);
+  if (more.length > 0) throw new ShapeError(textOf`equation "${equation}" has more than one arrow`);
   if (terms.length !== shapes.length) {
-    throw new ShapeError(`equation "${equation}" has ${terms.length} terms for ${shapes.length} operands`);
+    throw new ShapeError(
+      textOf`equation "${equation}" has ${terms.length} terms for ${shapes.length} operands`,
+    );
   }
   const operands: LabelledAxes[] = [];
   for (const [at, term] of terms.entries()) {
@@ -48,7 +52,7 @@ export function readEquation(
 function tokens(term: string): readonly string[] {
   const found: readonly string[] = term.match(/\.\.\.|[A-Za-z]/g) ?? [];
   if (found.join("") !== term || found.indexOf(ellipsis) !== found.lastIndexOf(ellipsis)) {
-    throw new ShapeError(`"${term}" is not a term of an equation`);
+    throw new ShapeError(textOf`"${term}" is not a term of an equation`);
   }
   return found;
 }
@@ -64,7 +68,7 @@ function labelAxes(
   const covered = shape.length - named;
   if (covered < 0 || (covered > 0 && !open)) {
     throw new ShapeError(
-      `operand ${operand} has rank ${shape.length}, its term "${term.join("")}" ${named} labels`,
+      textOf`operand ${operand} has rank ${shape.length}, its term "${term.join("")}" ${named} labels`,
     );
   }
   return { labels: expand(term, hiddenLabels(covered)), dims: shape };
@@ -103,8 +107,8 @@ function implicitOutput(terms: readonly (readonly string[])[], hidden: readonly 
 
 function requireOutput(output: readonly string[], sizes: ReadonlyMap<string, Dim>): void {
   const missing = output.find((label) => !sizes.has(label));
-  if (missing !== undefined) throw new ShapeError(`output label ${missing} is in no operand`);
+  if (missing !== undefined) throw new ShapeError(textOf`output label ${missing} is in no operand`);
   if (new Set(output).size !== output.length) {
-    throw new ShapeError(`output labels "${output.join("")}" repeat`);
+    throw new ShapeError(textOf`output labels "${output.join("")}" repeat`);
   }
 }

@@ -1,6 +1,9 @@
 /** @file Einsum: any sum of products over labelled axes, as products of two operands from left to right. */
+
+import { attributeOf } from "../../ir/attributes.ts";
 import { addDims, type Dim, mulDims, product } from "../../ir/dim.ts";
 import { type DType, dtypes } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { unknownLane } from "../axes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { asTensor, tensor } from "../shape.ts";
@@ -38,7 +41,7 @@ export const einsum = defineOp({
 
 function contractionOf(context: OpContext): Contraction | undefined {
   const equation = context.string("equation");
-  if (equation === undefined) throw new ShapeError(`the attribute equation ${whyUnread(context)}`);
+  if (equation === undefined) throw new ShapeError(textOf`the attribute equation ${whyUnread(context)}`);
   return readEquation(
     equation,
     context.inputs.map((input) => asTensor(input).shape),
@@ -46,7 +49,7 @@ function contractionOf(context: OpContext): Contraction | undefined {
 }
 
 function whyUnread({ node }: OpContext): string {
-  const value = node.attributes.find(({ name }) => name === "equation")?.value;
+  const value = attributeOf(node, "equation");
   if (value === undefined) return "is missing";
   if (value.type !== "other" || value.bytes === undefined) return "is no text";
   return `is too long: it has ${value.bytes} bytes, and at most 65536 are read`;

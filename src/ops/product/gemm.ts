@@ -1,5 +1,7 @@
 /** @file Gemm: Y [M,N] = alpha · A · B + beta · C, with A and B optionally stored transposed. */
+
 import { type Dim, type Shape, sameDim, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { broadcast, tensor, tensorAt } from "../shape.ts";
 import { half } from "../traits.ts";
@@ -73,7 +75,7 @@ function addedTo(sizes: Shape, c: Shape): Shape {
   const sum = broadcast(sizes, c) ?? sizes;
   const grown = sizes.some((dim, axis) => typeof dim === "number" && !sameDim(dim, sum[axis] ?? dim));
   if (sum.length > 2 || grown) {
-    throw new ShapeError(`C [${c.join(",")}] does not broadcast to [${sizes.join(",")}]`);
+    throw new ShapeError(textOf`C ${c} does not broadcast to ${sizes}`);
   }
   return sum;
 }

@@ -1,4 +1,5 @@
 /** @file Operands of attention: [batch, heads, length, head size], or [batch, length, heads · head size]. */
+
 import {
   addDims,
   type Dim,
@@ -9,6 +10,7 @@ import {
   sameDim,
 } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { ShapeError, type TensorFact } from "../op.ts";
 import type { AttentionWork } from "../work.ts";
 import { multiplyType, requireRank, sharedOr } from "./operands.ts";
@@ -30,7 +32,8 @@ export function headSizes(fact: TensorFact, heads: number | undefined, what: str
   if (shape === undefined) return { ...nothingKnown, heads };
   const [batch, second, third, fourth] = shape;
   if (shape.length === 4) return { batch, heads: second, length: third, headDim: fourth };
-  if (heads === undefined) throw new ShapeError(`${what} has rank 3, but its number of heads is not given`);
+  if (heads === undefined)
+    throw new ShapeError(textOf`${what} has rank 3, but its number of heads is not given`);
   return {
     batch,
     heads,
@@ -41,11 +44,11 @@ export function headSizes(fact: TensorFact, heads: number | undefined, what: str
 
 /** One of `parts` equal parts of a hidden axis. */
 export function splitEvenly(hidden: Dim, parts: Dim, what: string): Dim {
-  if (typeof parts === "number" && parts < 1) throw new ShapeError(`${what} has ${parts} heads`);
+  if (typeof parts === "number" && parts < 1) throw new ShapeError(textOf`${what} has ${parts} heads`);
   const part = divideExactly(hidden, parts);
   if (part !== undefined) return part;
   if (typeof hidden === "number" && typeof parts === "number") {
-    throw new ShapeError(`hidden size ${hidden} of ${what} is not divisible by ${parts} heads`);
+    throw new ShapeError(textOf`hidden size ${hidden} of ${what} is not divisible by ${parts} heads`);
   }
   return floorDivDims(hidden, parts);
 }
@@ -72,7 +75,7 @@ export function attentionSizes(
   const heads = sharedOr("heads of Q", q.heads);
   const kvHeads = sharedOr("heads of K and V", k.heads, v.heads);
   if (typeof heads === "number" && typeof kvHeads === "number" && heads % kvHeads !== 0) {
-    throw new ShapeError(`${heads} query heads do not share ${kvHeads} key heads evenly`);
+    throw new ShapeError(textOf`Q has ${heads} heads, expected a multiple of the ${kvHeads} of K and V`);
   }
   return {
     batch: sharedOr("batch of Q, K and V", q.batch, k.batch, v.batch),

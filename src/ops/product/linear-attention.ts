@@ -3,7 +3,9 @@
  *
  * query [B,T,Hq·dk], key [B,T,Hkv·dk], value [B,T,Hkv·dv], past state [B,Hkv,dk,dv].
  */
+
 import { type Dim, mulDims } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { computes, half, type Traits } from "../traits.ts";
@@ -71,7 +73,7 @@ function operandType(context: OpContext) {
 function ruleOf(context: OpContext): string {
   const rule = context.string("update_rule") ?? "gated_delta";
   if (!readsState.has(rule)) {
-    throw new ShapeError(`update_rule is "${rule}", expected ${[...readsState.keys()].join(", ")}`);
+    throw new ShapeError(textOf`update_rule is "${rule}", expected ${[...readsState.keys()].join(", ")}`);
   }
   return rule;
 }

@@ -1,6 +1,8 @@
 /** @file The matrix product over the last two axes, with the leading ones broadcast: shape and work. */
+
 import { type Dim, product, type Shape } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { ShapeError } from "../op.ts";
 import { broadcast } from "../shape.ts";
 import type { GemmWork } from "../work.ts";
@@ -60,7 +62,7 @@ function sharedK(a: Dim, b: Dim): Dim {
 /** A vector reads as one column, whichever operand it is. */
 function lastTwo(shape: Shape, swapped: boolean, what: string): { batch: Shape; row: Dim; column: Dim } {
   const last = shape.at(-1);
-  if (last === undefined) throw new ShapeError(`${what} is a scalar, expected at least one axis`);
+  if (last === undefined) throw new ShapeError(textOf`${what} is a scalar, expected at least one axis`);
   const beforeLast = shape.at(-2);
   if (beforeLast === undefined) return { batch: [], row: last, column: 1 };
   const batch = shape.slice(0, -2);

@@ -1,6 +1,8 @@
 /** @file Questions that products ask of their operands: an axis, a rank, the type they share and compute in. */
+
 import { type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { ShapeError, type TensorFact } from "../op.ts";
 import { unify } from "../shape.ts";
 
@@ -12,7 +14,7 @@ export function dimAt(shape: Shape | undefined, axis: number): Dim | undefined {
 /** Throws unless the rank is unknown or one of `ranks`. */
 export function requireRank(fact: TensorFact, ranks: readonly number[], what: string): void {
   if (fact.shape === undefined || ranks.includes(fact.shape.length)) return;
-  throw new ShapeError(`${what} has rank ${fact.shape.length}, expected ${ranks.join(" or ")}`);
+  throw new ShapeError(textOf`${what} has rank ${fact.shape.length}, expected ${ranks.join(" or ")}`);
 }
 
 /** The one size that all the known ones of `dims` must be; undefined where none is known. */
@@ -41,7 +43,7 @@ export function sharedTypeOf(what: string, facts: readonly (TensorFact | undefin
     const dtype = fact?.dtype;
     if (dtype === undefined) continue;
     if (result !== undefined && result !== dtype) {
-      throw new ShapeError(`${what} must have one element type, found ${result} and ${dtype}`);
+      throw new ShapeError(textOf`${what} must have one element type, found ${result} and ${dtype}`);
     }
     result = dtype;
   }

@@ -4,8 +4,10 @@
  * X [steps,batch,input], W [directions,gates·hidden,input], R [directions,gates·hidden,hidden]; layout 1 swaps the
  * first two axes of X and moves batch to the front of the outputs.
  */
+
 import { type Dim, floorDivDims, type Shape } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { computes, half, type Traits } from "../traits.ts";
@@ -84,7 +86,8 @@ function operandType(context: OpContext, { computeType }: RecurrentForm): DType 
 function recurrentSizes(context: OpContext, { gates, gatesLast = false }: RecurrentForm): Sizes {
   const direction = context.string("direction") ?? "forward";
   const directions = directionCounts.get(direction);
-  if (directions === undefined) throw new ShapeError(`direction "${direction}" is none of its three values`);
+  if (directions === undefined)
+    throw new ShapeError(textOf`direction "${direction}" is none of its three values`);
   const [x, w, r] = [tensorAt(context, 0), tensorAt(context, 1), tensorAt(context, 2)];
   for (const [fact, what] of [[x, "X"] as const, [w, "W"] as const, [r, "R"] as const]) {
     requireRank(fact, [3], what);

@@ -3,6 +3,7 @@
 import { sizeOfAxis } from "../../ir/axis.ts";
 import { type Shape, sameDim } from "../../ir/dim.ts";
 import { type DType, dtypeOfCode } from "../../ir/dtype.ts";
+import { textOf } from "../../ir/message.ts";
 import { type AxisContext, finiteLane, isZero, type Lane, type LaneContext, zeroLane } from "../axes.ts";
 import { bounded, failing, finiteIfKnown, joinLanes, operandLane } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
@@ -97,7 +98,7 @@ function codeType(context: OpContext): DType | undefined {
   if (zeroPoint === undefined) return stated ?? "uint8";
   const { dtype } = asTensor(zeroPoint);
   if (stated !== undefined && dtype !== undefined && stated !== dtype) {
-    throw new ShapeError(`output_dtype is ${stated}, the zero point ${dtype}`);
+    throw new ShapeError(textOf`output_dtype is ${stated}, the zero point ${dtype}`);
   }
   return dtype ?? stated;
 }
@@ -115,17 +116,17 @@ function requireOneForEach(x: Shape, scale: Shape, stated: number): void {
   const axis = x.length === 1 ? 0 : normalizeAxis(stated, x.length);
   const [length, scales] = [x[axis], scale[0]];
   if (typeof length === "number" && typeof scales === "number" && length !== scales) {
-    throw new ShapeError(`${scales} scales for axis ${axis} of size ${length}`);
+    throw new ShapeError(textOf`${scales} scales for axis ${axis} of size ${length}`);
   }
 }
 
 function requireBlocks(x: Shape, scale: Shape, stated: number): void {
   if (x.length !== scale.length) {
-    throw new ShapeError(`scales of rank ${scale.length} for a tensor of rank ${x.length}`);
+    throw new ShapeError(textOf`scales of rank ${scale.length} for a tensor of rank ${x.length}`);
   }
   const axis = normalizeAxis(stated, x.length);
   const off = x.findIndex((dim, at) => at !== axis && differ(dim, scale[at] ?? dim));
-  if (off >= 0) throw new ShapeError(`axis ${off}: ${scale[off]} scales for a size of ${x[off]}`);
+  if (off >= 0) throw new ShapeError(textOf`axis ${off}: ${scale[off]} scales for a size of ${x[off]}`);
 }
 
 function differ(a: Shape[number], b: Shape[number]): boolean {

@@ -1,5 +1,7 @@
 /** @file ArgMax, ArgMin and TopK: reductions that say where. */
+
 import { type Dim, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { blockAxes, finiteLane, passedAxes } from "../axes.ts";
 import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError, type WorkContext } from "../op.ts";
@@ -53,7 +55,7 @@ export const topK = defineOp({
     const count = countOf(context);
     const available = shape[axis];
     if (typeof count === "number" && typeof available === "number" && (count < 0 || count > available)) {
-      throw new ShapeError(`k is ${count}, expected at most the ${available} elements of axis ${axis}`);
+      throw new ShapeError(textOf`k is ${count}, expected at most the ${available} elements of axis ${axis}`);
     }
     const result = withSize(shape, axis, count);
     return [tensor(dtype, result), tensor("int64", result)];

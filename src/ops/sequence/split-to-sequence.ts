@@ -1,4 +1,5 @@
 import { ceilDivDims, type Dim, divideExactly, type Shape, sameDim, unknownDim } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { lengthOf, scalarOf } from "../movement/elements.ts";
 import { defineOp, type OpContext, ShapeError, type TensorFact } from "../op.ts";
 import { elementsOf, normalizeAxis, tensor, tensorAt } from "../shape.ts";
@@ -31,7 +32,8 @@ function parts(context: OpContext, { dtype, shape = [] }: TensorFact, axis: numb
   if (sizes.shape?.length === 0) {
     const size = scalarOf(sizes);
     if (size === undefined) return sequence(pieceOf(unknownDim()), undefined);
-    if (typeof size === "number" && size < 1) throw new ShapeError(`SplitToSequence into parts of ${size}`);
+    if (typeof size === "number" && size < 1)
+      throw new ShapeError(textOf`SplitToSequence into parts of ${size}`);
     // The last part may be smaller.
     const same = divideExactly(dim, size) !== undefined;
     return sequence(pieceOf(same ? size : unknownDim()), ceilDivDims(dim, size));

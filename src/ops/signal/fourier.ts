@@ -1,4 +1,5 @@
 /** @file Fourier transforms, and the windows and weights that go with them. */
+
 import {
   addDims,
   type Dim,
@@ -9,6 +10,7 @@ import {
   subDims,
   unknownDim,
 } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { dtypeOr } from "../random/random.ts";
 import { withSize } from "../reduction/axes.ts";
@@ -56,7 +58,7 @@ function transformedAxis(context: OpContext, rank: number): number | undefined {
         : numbersAt(context, 2)?.[0];
   if (named === undefined) return undefined;
   const axis = normalizeAxis(named, rank);
-  if (axis === rank - 1) throw new ShapeError(`axis ${named} is the one of real and imaginary parts`);
+  if (axis === rank - 1) throw new ShapeError(textOf`axis ${named} is the one of real and imaginary parts`);
   return axis;
 }
 
@@ -82,7 +84,7 @@ const stft = defineOp({
     const frame = frameLength(context, signal);
     const step = numbersAt(context, 1)?.[0];
     if (step !== undefined && !(Number.isSafeInteger(step) && step > 0)) {
-      throw new ShapeError(`frame_step is ${step}, expected at least 1`);
+      throw new ShapeError(textOf`frame_step is ${step}, expected at least 1`);
     }
     const bins = context.int("onesided") === 0 ? frame : uniqueBins(frame);
     const known = step !== undefined && !isUnknown(signal) && !isUnknown(frame);

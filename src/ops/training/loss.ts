@@ -1,5 +1,7 @@
 /** @file Losses over classes: scores [N, C, …], labels [N, …]. */
+
 import type { Shape } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt, unify } from "../shape.ts";
 import { noHalf } from "../traits.ts";
@@ -29,7 +31,7 @@ function lossShape(context: OpContext): Shape | undefined {
   const scores = tensorAt(context, 0).shape;
   const labels = tensorAt(context, 1).shape;
   if (scores !== undefined && labels !== undefined && scores.length !== labels.length + 1) {
-    throw new ShapeError(`labels have rank ${labels.length}, expected ${scores.length - 1}`);
+    throw new ShapeError(textOf`labels have rank ${labels.length}, expected ${scores.length - 1}`);
   }
   const ofScores = scores && [...scores.slice(0, 1), ...scores.slice(2)];
   const each = labels?.map((size, axis) =>

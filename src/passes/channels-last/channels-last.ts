@@ -1,4 +1,5 @@
-/** @file The layout pass: convolutions and what lies between them on NHWC values, Transposes only at the borders. */
+/** @file The layout pass: convolutions and the operators between them in NHWC, Transposes only at region boundaries. */
+import { counted } from "../../ir/format.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Node, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
@@ -66,7 +67,7 @@ function slowerNotes(regions: readonly Region[]): PassNote[] {
   return regions.filter(isSlower).map((region) => ({
     kind: "blocked",
     node: region.convolutions[0],
-    message: `${nameOf(region)}: NHWC is predicted to be slower there; it was asked for`,
+    message: `${nameOf(region)}: NHWC is predicted to be slower, and was asked for`,
     microseconds: region.microseconds,
   }));
 }
@@ -75,14 +76,14 @@ function leftNotes(regions: readonly Region[]): PassNote[] {
   return regions.map((region) => ({
     kind: "blocked",
     node: region.convolutions[0],
-    message: `${nameOf(region)} stay NCHW: NHWC is predicted to be slower there; --layout nhwc moves them all the same`,
+    message: `${nameOf(region)} stay NCHW: NHWC is predicted to be slower; --layout nhwc converts them all the same`,
     microseconds: region.microseconds,
   }));
 }
 
 function nameOf({ convolutions: [first, ...others] }: Region): string {
   const name = first === undefined ? "" : labelOf(first);
-  return `${1 + others.length} convolution(s) from "${name}" on`;
+  return `${counted(1 + others.length, "convolution")} from "${name}" on`;
 }
 
 function changedNote(rewrite: LayoutRewrite, context: PassContext): PassNote {
@@ -90,9 +91,9 @@ function changedNote(rewrite: LayoutRewrite, context: PassContext): PassNote {
   const gain = converted.reduce((total, node) => total + gainOf(node, context), 0);
   const cost = borders.reduce((total, { value }) => total + transposeCost(value, context), 0);
   const saved = unturned.reduce((total, value) => total + transposeCost(value, context), 0);
-  const moved = edges.length === 0 ? "" : `; ${edges.map((name) => `"${name}"`).join(", ")} NHWC as well`;
-  const gone = unturned.length === 0 ? "" : `, ${unturned.length} gone`;
-  const message = `${converted.length} convolution(s) and what lies between them on NHWC values, ${borders.length} Transpose(s) at the borders${gone}${moved}`;
+  const moved = edges.length === 0 ? "" : `; ${edges.map((name) => `"${name}"`).join(", ")} in NHWC as well`;
+  const gone = unturned.length === 0 ? "" : `, ${unturned.length} removed`;
+  const message = `${counted(converted.length, "convolution")} and the operators between them in NHWC, ${counted(borders.length, "Transpose")} at region boundaries${gone}${moved}`;
   return { kind: "changed", node: undefined, message, microseconds: gain + saved - cost };
 }
 
@@ -110,7 +111,7 @@ function blockedNotes(borders: readonly Border[], context: PassContext): PassNot
   return [...byOperator].map(([operator, { first, value, count, microseconds }]) => ({
     kind: "blocked",
     node: first,
-    message: `${operator} needs NCHW: ${count} Transpose(s), the first for "${value}"`,
+    message: `${operator} needs NCHW: ${counted(count, "Transpose")}, the first for "${value}"`,
     microseconds,
   }));
 }
@@ -129,7 +130,7 @@ function keptNotes({ model, products }: PassContext): PassNote[] {
   return [...kept].map(([reason, { first, count }]) => ({
     kind: "kept",
     node: first,
-    message: `${count} convolution(s) stay NCHW: ${reason}`,
+    message: `${counted(count, "convolution")} ${count === 1 ? "stays" : "stay"} NCHW: ${reason}`,
   }));
 }
 
@@ -139,8 +140,8 @@ function reasonToKeep(
   spatialAxes: number,
 ): string | undefined {
   if (!isInMainGraph) return "in a subgraph or a function of the model";
-  if (spatialAxes !== 2) return `${spatialAxes} spatial axes, and only 2 are moved`;
+  if (spatialAxes !== 2) return `${counted(spatialAxes, "spatial axis", "spatial axes")}, expected 2`;
   if (domain !== "" || !anchors.has(opType))
-    return `${domain === "" ? opType : `${domain}::${opType}`} is not moved`;
+    return `${domain === "" ? opType : `${domain}::${opType}`} has no NHWC form`;
   return undefined;
 }

@@ -1,6 +1,8 @@
 /** @file The main graph while it is folded: what stands where by now. Names are the identity of values. */
+
 import { NodeContext } from "../../facts/context.ts";
 import { isConstant, type Scope } from "../../facts/scope.ts";
+import { attributeOf, tensorAttributeOf } from "../../ir/attributes.ts";
 import { invariant } from "../../ir/errors.ts";
 import {
   type AttributeValue,
@@ -103,7 +105,7 @@ export class Draft {
   attribute(node: Node, name: string): AttributeSpec | undefined {
     const edited = this.edits.get(node)?.attributes.get(name);
     if (edited !== undefined) return edited ?? undefined;
-    const value = node.attributes.find((attribute) => attribute.name === name)?.value;
+    const value = attributeOf(node, name);
     if (value === undefined) return undefined;
     return value.type === "int" || value.type === "float" || value.type === "ints" ? value : undefined;
   }
@@ -210,8 +212,7 @@ export class Draft {
     }
     const { producer } = value;
     if (producer === undefined || !isConstantNode(producer)) return undefined;
-    const attribute = producer.attributes.find((each) => each.name === "value")?.value;
-    return attribute?.type === "tensor" ? attribute.tensor : undefined;
+    return tensorAttributeOf(producer, "value");
   }
 
   /** `name` becomes (or stays) a constant, with these contents. Its producer must be gone, or be a Constant. */

@@ -4,6 +4,7 @@
  * Works on one draft until no rule finds anything more: every rule removes a node or lets one read from further up,
  * so that comes to an end. The patch is the difference.
  */
+import { counted } from "../../ir/format.ts";
 import { labelOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
@@ -73,14 +74,14 @@ function simplify(draft: Draft, { passedOn, shortened }: Changes): boolean {
 function notesOf({ computed, merged, passedOn, shortened, dead }: Changes): PassNote[] {
   const said: readonly (readonly [what: string, operators: readonly string[]])[] = [
     ["computed ahead", computed],
-    ["merged, as others compute the same", merged],
-    ["removed, as they change nothing", passedOn],
-    ["made to read from further up", shortened],
-    ["removed, as nobody reads their results", dead],
+    ["merged with a common subexpression", merged],
+    ["removed as identities", passedOn],
+    ["combined with the node before", shortened],
+    ["removed as dead code", dead],
   ];
   return said.flatMap(([what, operators]) => {
     if (operators.length === 0) return [];
-    const message = `${operators.length} node(s) ${what}: ${tally(operators)}`;
+    const message = `${counted(operators.length, "node")} ${what}: ${tally(operators)}`;
     return [{ kind: "changed" as const, node: undefined, message }];
   });
 }

@@ -54,12 +54,12 @@ class Finder {
       if (value.isStored || isFilled(value.value.producer)) this.#judgeConstant(value);
     }
     const { nodes, inputs } = findWholeNumbers(this.#graph);
-    for (const node of nodes) this.#keep(node, "a whole number is made of it");
+    for (const node of nodes) this.#keep(node, "an integer is computed from it");
     const bare = findBareNormalizations(this.#graph);
     for (const node of bare.nodes)
-      this.#keep(node, "a normalization without an epsilon divides by how far its values are apart");
+      this.#keep(node, "a normalization without an epsilon divides by their variance, which may round to 0");
     const { held, inputs: masks } = this.#masks;
-    for (const node of held) this.#keep(node, "may add a mask that is −∞ in half");
+    for (const node of held) this.#keep(node, "may add a mask that is −∞ in half precision");
     for (const node of this.#graph.nodes) this.#judgeNode(node);
     const floatEdges = new Set([...inputs, ...bare.inputs, ...masks, ...this.#largeOutputs]);
     return { reasons: this.#reasons, masks: this.#masks, floatEdges };
@@ -81,7 +81,7 @@ class Finder {
     if (value.value.isOutput) this.#largeOutputs.add(value.value);
     this.#holdInFloat(
       value,
-      `reaches ${rounded(seen)} on ${this.#context.options.ranges?.areSamples ? "sample" : "drawn"} inputs, too near the end of ${label}`,
+      `reaches ${rounded(seen)} on ${this.#context.options.ranges?.areSamples ? "sample" : "drawn"} inputs, too close to the largest ${label} number`,
     );
   }
 
@@ -97,8 +97,8 @@ class Finder {
     const isLost = isNarrow && vanishing > 0;
     if (largest >= minNormal && !isLost) return;
     const what = isLost
-      ? `${vanishing} lanes of "${value.value.name}" vanish`
-      : `the constant ${rounded(largest)} vanishes`;
+      ? `${vanishing} lanes of "${value.value.name}" underflow`
+      : `the constant ${rounded(largest)} underflows`;
     const reason = `${what} in ${label}`;
     for (const reader of readersOf(value)) {
       if (isBias(reader, value)) continue;
@@ -168,7 +168,7 @@ class Finder {
     const lost = imprecision(node);
     if (lost !== undefined) this.#keep(entry, lost);
     if (this.#positions.computes(entry)) this.#keep(entry, "computes with positions or sizes");
-    if (this.#isQuantized(entry)) this.#keep(entry, "runs on 8-bit codes");
+    if (this.#isQuantized(entry)) this.#keep(entry, "computes with 8-bit integers");
     this.#judgeCentering(entry);
     if (!formats[this.#type].isNarrow || this.#isSeenSmall(entry)) return;
     const reason = overflow(entry);
@@ -212,7 +212,7 @@ class Finder {
     );
     const averaging = producer && this.#graph.byNode.get(producer);
     if (!squared || averaging === undefined) return;
-    const reason = "a variance is what is left after large numbers cancel";
+    const reason = "a variance loses digits where large numbers cancel";
     this.#keep(entry, reason);
     this.#keep(averaging, reason);
   }

@@ -64,7 +64,7 @@ function holds({ root }: Facts, type: HalfType): boolean {
 }
 
 function slowerNote(label: string): PassNote {
-  const message = `left FP32: Casts to ${label} and back are predicted to take what half saves, or more`;
+  const message = `left FP32: Casts to ${label} and back are predicted to take at least what half precision saves`;
   return { kind: "blocked", node: undefined, message };
 }
 
@@ -73,7 +73,7 @@ function maskNotes({ masks }: Evidence): PassNote[] {
   return [...masks.clamps].map(([value, least]) => ({
     kind: "changed",
     node: value.producer,
-    message: `the mask constant "${value.name}" is clamped to ${least}: the softmax it ends in is zero there all the same`,
+    message: `the mask constant "${value.name}" is clamped to ${least}: Softmax gives zero there all the same`,
   }));
 }
 
@@ -94,7 +94,7 @@ function keptNotes(
 /** A product that is not worth its Casts, or that its operator's types keep from half. */
 function missing(entry: FloatNode, chosen: ReadonlySet<FloatNode>, type: HalfType): string | undefined {
   if (chosen.has(entry) || !entry.isProduct) return undefined;
-  if (canBeHalf(entry)) return "Casts would take more than half saves here";
+  if (canBeHalf(entry)) return "Casts would take more than half precision saves here";
   const { domain, opType } = entry.node;
   const since = typesOf(domain, opType)?.since[type];
   const first = since === undefined ? "" : ` before opset ${since}`;

@@ -2,9 +2,10 @@
  * @file Lanes of a weight that half does not hold: what is made of 1e-8 alone rounds to nothing, however large the lanes
  * beside it are.
  */
+
+import { intAttributeIn } from "../../facts/attributes.ts";
 import { isOp } from "../../ops/ask.ts";
 import type { FloatNode, FloatValue } from "./graph.ts";
-import { intAttribute } from "./slots.ts";
 
 /** Rounding to half costs a normal number at most 2⁻¹¹ of it; a lane may lose eight times that. */
 const mostLost = 2 ** -8;
@@ -26,7 +27,7 @@ function axisOf({ node, scope }: FloatNode, name: string, rank: number): number 
   if (isOp(node, "Conv")) return 0;
   if (isOp(node, "ConvTranspose")) return 1;
   if (isOp(node, "MatMul")) return rank - 1;
-  if (isOp(node, "Gemm")) return intAttribute(node, "transB", scope) === 1 ? 0 : 1;
+  if (isOp(node, "Gemm")) return intAttributeIn(node, "transB", scope) === 1 ? 0 : 1;
   return undefined;
 }
 

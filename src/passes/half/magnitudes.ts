@@ -1,6 +1,8 @@
 /** @file The range of constants, read window by window. */
+
 import { constantFact } from "../../facts/constant.ts";
 import type { Scope } from "../../facts/scope.ts";
+import { hasAttribute, tensorAttributeOf } from "../../ir/attributes.ts";
 import { InputError } from "../../ir/errors.ts";
 import { maxOf, minOf } from "../../ir/lists.ts";
 import type { TensorRef, Value } from "../../ir/model.ts";
@@ -92,9 +94,8 @@ export function plainNumbers({ producer }: Value): readonly number[] | undefined
 /** The one element of a ConstantOfShape. */
 export function fillOf({ producer }: Value, scope: Scope): readonly number[] | undefined {
   if (producer === undefined || !isFilled(producer)) return undefined;
-  const attribute = producer.attributes.find(({ name }) => name === "value")?.value;
-  if (attribute === undefined) return [0];
-  if (attribute.type !== "tensor") return undefined;
-  const elements = constantFact(attribute.tensor, scope.model.reader).elements;
+  if (!hasAttribute(producer, "value")) return [0];
+  const tensor = tensorAttributeOf(producer, "value");
+  const elements = tensor && constantFact(tensor, scope.model.reader).elements;
   return elements?.every((element) => typeof element === "number") ? elements : undefined;
 }

@@ -1,5 +1,7 @@
 /** @file Operators that half precision does not suit, with the reason as a report gives it. */
+
 import type { Scope } from "../../facts/scope.ts";
+import { attributeOf, hasAttribute, stringOf } from "../../ir/attributes.ts";
 import { divideExactly, product } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import { isOp, isSquare, traitsOf } from "../../ops/ask.ts";
@@ -7,7 +9,7 @@ import { originOf } from "./follow.ts";
 import type { FloatNode } from "./graph.ts";
 
 export function imprecision(node: Node): string | undefined {
-  if (isAccumulating(node)) return "adds many elements up in one place";
+  if (isAccumulating(node)) return "accumulates many elements";
   const risk = traitsOf(node)?.half.risk;
   return risk?.kind === "digits" ? risk.why : undefined;
 }
@@ -15,8 +17,7 @@ export function imprecision(node: Node): string | undefined {
 /** A scatter that combines what meets; plain ones only move. */
 function isAccumulating(node: Node): boolean {
   if (!isOp(node, "ScatterElements", "ScatterND", "TensorScatter")) return false;
-  const reduction = node.attributes.find(({ name }) => name === "reduction")?.value;
-  return reduction !== undefined && !(reduction.type === "string" && reduction.value === "none");
+  return hasAttribute(node, "reduction") && stringOf(attributeOf(node, "reduction")) !== "none";
 }
 
 /** More terms than this overflow where their mean is above 255. */

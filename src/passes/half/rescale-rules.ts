@@ -1,4 +1,5 @@
 /** @file How a factor on what an operator reads comes out of it: what can be held at another scale, and where that ends. */
+import { floatAttributeOf, hasAttribute } from "../../ir/attributes.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import { traitsOf } from "../../ops/ask.ts";
 import type { FloatGraph, FloatNode } from "./graph.ts";
@@ -63,8 +64,6 @@ function absorbing(
 /** Zeros have any scale, and so has what is repeated from the edge. */
 function isZeroPad(node: Node): boolean {
   if (traitsOf(node)?.layout !== "padded") return false;
-  const given = node.attributes.find(({ name }) => name === "value")?.value;
-  return (
-    node.inputs[2] === undefined && (given === undefined || (given.type === "float" && given.value === 0))
-  );
+  const isZero = !hasAttribute(node, "value") || floatAttributeOf(node, "value") === 0;
+  return node.inputs[2] === undefined && isZero;
 }

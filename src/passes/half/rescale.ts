@@ -2,6 +2,7 @@
  * @file Before half: what leaves float16's range on the inputs seen is held at a power of two of its size. In FP32 the
  * model computes what it did, to the bit, denormals aside.
  */
+import { hasAttribute } from "../../ir/attributes.ts";
 import { labelOf, type Node, type Value } from "../../ir/model.ts";
 import { type NodeSpec, type OpenTensor, Patch, type TensorSpec } from "../../ir/patch.ts";
 import { emitted } from "../../ops/emitted.ts";
@@ -55,7 +56,7 @@ function noteOf(
   return {
     kind: "changed",
     node: first?.producer,
-    message: `${exponents.size} values${from} reach ${Number(seen.toPrecision(3))} on ${inputs} inputs, beyond FP16: they are held at down to 2^-${deepest} of their size, by weights scaled to that`,
+    message: `${exponents.size} values${from} reach ${Number(seen.toPrecision(3))} on ${inputs} inputs, beyond FP16: scaled down by up to 2^${deepest}, in the weights of the products that make them`,
   };
 }
 
@@ -150,7 +151,7 @@ function times(value: Value, factor: number, open: OpenTensor): TensorSpec {
   const tensor = storedTensor(value);
   if (tensor === undefined) {
     const numbers = plainNumbers(value) ?? [];
-    const isOne = value.producer?.attributes.some(({ name }) => name === "value_float") === true;
+    const isOne = value.producer !== undefined && hasAttribute(value.producer, "value_float");
     return numbersAs(
       numbers.map((number) => number * factor),
       isOne ? [] : [numbers.length],

@@ -1,5 +1,5 @@
 /** @file How each operand of a node takes part in its choice of type. */
-import { resolveAttribute } from "../../facts/context.ts";
+import { intAttributeIn } from "../../facts/attributes.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { type DType, isFloat } from "../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../ir/model.ts";
@@ -50,7 +50,9 @@ function hasOwnTypes(node: Node, scope: Scope): boolean {
   if (isDequantizing(node)) {
     const [codes] = node.inputs;
     return (
-      codes !== undefined && isStored(codes, scope) && intAttribute(node, "output_dtype", scope) === undefined
+      codes !== undefined &&
+      isStored(codes, scope) &&
+      intAttributeIn(node, "output_dtype", scope) === undefined
     );
   }
   // Where another half precision ends, someone has decided that it should.
@@ -60,12 +62,6 @@ function hasOwnTypes(node: Node, scope: Scope): boolean {
 
 export function isHalf(dtype: DType | undefined): boolean {
   return dtype === "float16" || dtype === "bfloat16";
-}
-
-export function intAttribute(node: Node, name: string, scope: Scope): number | undefined {
-  const attribute = node.attributes.find((each) => each.name === name);
-  const value = attribute && resolveAttribute(attribute, scope)?.value;
-  return value?.type === "int" ? value.value : undefined;
 }
 
 /** Whether nothing of unknown or of another float type stands where the node's type would be. */

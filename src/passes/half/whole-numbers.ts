@@ -2,6 +2,8 @@
  * @file What a whole number is made of: an index, a size, a count. Half counts to 2048 (bfloat16: to 256) without gaps, so
  * 4095 is 4096 there, which is another row of a table; everything that such a number is computed from stays FP32.
  */
+
+import { floatAttributeIn } from "../../facts/attributes.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { isIntegral } from "../../ir/dtype.ts";
 import { pushAll } from "../../ir/lists.ts";
@@ -37,10 +39,9 @@ export function findBareNormalizations(graph: FloatGraph): WholeNumbers {
 }
 
 /** What a BatchNormalization divides by is stored, and judged as a constant. */
-function isBare({ node }: FloatNode): boolean {
-  const epsilon = node.attributes.find(({ name }) => name === "epsilon")?.value;
+function isBare({ node, scope }: FloatNode): boolean {
   const isLanewise = findOp(node.domain, node.opType)?.traffic === "elementwise";
-  return !isLanewise && epsilon?.type === "float" && epsilon.value === 0;
+  return !isLanewise && floatAttributeIn(node, "epsilon", scope) === 0;
 }
 
 /** `nodes`, and what makes `starts`, back to where numbers are made anew. */

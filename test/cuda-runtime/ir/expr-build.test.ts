@@ -53,7 +53,7 @@ describe("build", () => {
   });
 
   it("refuses operands of different types", () => {
-    expect(() => build.add(x, build.constant("i32", 1))).toThrow("add of f32 and i32");
+    expect(() => build.add(x, build.constant("i32", 1))).toThrow("add of float32 and int32");
   });
 
   it("converts a load once, and no further", () => {

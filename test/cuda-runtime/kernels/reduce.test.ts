@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Emitter } from "../../../cuda-runtime/ir/emitter.ts";
-import { h200, type Launch, PlanError } from "../../../cuda-runtime/ir/step.ts";
+import { OperandError } from "../../../cuda-runtime/ir/operand-error.ts";
+import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
 import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
 import { channelsLastOrder, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import { emitDistance } from "../../../cuda-runtime/kernels/distance/distance.ts";
@@ -24,7 +25,6 @@ const sum = {
   post: "none",
   divisor: 1,
   integersAs: "integer",
-  operator: "ReduceSum",
 } as const;
 
 function view(type: StorageType, shape: readonly number[], order?: readonly number[], offset = 0): View {
@@ -130,7 +130,7 @@ describe("how a reduction is walked", () => {
     const shape = new Array<number>(18).fill(2);
     const every = (start: number) => [...shape.keys()].filter((axis) => axis % 2 === start);
     expect(() => emitReduce(recorder().emitter, request(view("float32", shape), every(1)))).toThrow(
-      PlanError,
+      OperandError,
     );
   });
 });
@@ -179,11 +179,10 @@ describe("parameters", () => {
       isLargest: true,
       isLastIndex: false,
       output: view("int64", [6, 1]),
-      operator: "ArgMax",
     });
     const kept = { values: view("float32", [6, 2]), indices: view("int64", [6, 2]) };
-    emitTopK(emitter, { input: square, axis: 1, isLargest: true, ...kept, operator: "TopK" });
-    const scan = { axis: 1, isExclusive: false, isReverse: true, isProduct: false, operator: "CumSum" };
+    emitTopK(emitter, { input: square, axis: 1, isLargest: true, ...kept });
+    const scan = { axis: 1, isExclusive: false, isReverse: true, isProduct: false };
     emitScan(emitter, { input: square, output: square, ...scan });
     const signal = view("float32", [2, 6, 2]);
     const transform = {
@@ -192,10 +191,9 @@ describe("parameters", () => {
       window: undefined,
       isInverse: false,
       isMirrored: false,
-      operator: "DFT",
     };
     emitFourier(emitter, { input: signal, output: signal, ...transform });
-    emitMatrix(emitter, { kind: "inverse", input: square, output: square, operator: "Inverse" });
+    emitMatrix(emitter, { kind: "inverse", input: square, output: square });
     const labels = view("int64", [6]);
     const losses = view("float32", [6]);
     const options = {
@@ -205,7 +203,7 @@ describe("parameters", () => {
       isSoftmax: true,
       ignored: 3,
     };
-    emitLoss(emitter, { input: square, labels, losses, ...options, operator: "Loss" });
+    emitLoss(emitter, { input: square, labels, losses, ...options });
     emitDistance(emitter, { a: square, b: square, output: square, isSquared: true });
     expect(launches.map(({ params }) => params.bytes.length)).toEqual([
       structBytes("reduce", "ReduceParams"),
@@ -221,7 +219,7 @@ describe("parameters", () => {
 
   it("walk a reversed scan from the last element", () => {
     const { launches, emitter } = recorder();
-    const flags = { isExclusive: false, isReverse: true, isProduct: false, operator: "CumSum" };
+    const flags = { isExclusive: false, isReverse: true, isProduct: false };
     emitScan(emitter, { input: square, output: square, axis: 1, ...flags });
     expect(launches[0]?.params.pointers.map((slot) => slot.view.offset)).toEqual([5, 5]);
   });

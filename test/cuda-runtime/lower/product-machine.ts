@@ -113,7 +113,7 @@ function along(position: readonly number[], strides: readonly number[]): number 
   return position.reduce((total, at, axis) => total + at * (strides[axis] ?? 0), 0);
 }
 
-/** An operand as the copy engine reads it: zeros beyond its edges, and every axis at a multiple of 16 bytes. */
+/** An operand as TMA reads it: zeros beyond its edges, and every axis at a multiple of 16 bytes. */
 class BoxOperand {
   readonly #map: TensorMap;
   readonly #elements: Elements;
@@ -163,7 +163,7 @@ function runGemm(launch: Launch, memory: Memory): void {
   const isSum = launch.kernel.entry === "sum_splits";
   const tiles = tilesM * tilesN * splits * elementCount(batch);
   const [mapA, mapB] = (launch.params.tensorMaps ?? []).map((map) => new BoxOperand(map, memory));
-  // Blocks that the copy engine feeds take several tiles each.
+  // Blocks that TMA feeds take several tiles each.
   if (!isSum && (mapA === undefined ? tiles !== launch.grid[0] : launch.grid[0] > tiles))
     throw new Error("a wrong grid");
 

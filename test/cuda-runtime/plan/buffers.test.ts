@@ -25,8 +25,12 @@ class Draft extends PlanDraft {
     return view;
   }
 
+  for(label: string): void {
+    this.origin = { label, operator: "", subject: label };
+  }
+
   step(label: string, reads: readonly View[], ...writes: View[]): void {
-    this.label = label;
+    this.for(label);
     this.add(launch(reads, writes));
   }
 
@@ -93,10 +97,10 @@ describe("a step", () => {
   test("that clears what is added into runs as often as that", () => {
     const draft = new Draft();
     const [once, always] = [draft.make("temporary"), draft.make("temporary")];
-    draft.label = "clear once";
+    draft.for("clear once");
     draft.add({ kind: "clear", view: once });
     draft.step("sum of weights", [draft.make("constant")], once);
-    draft.label = "clear each time";
+    draft.for("clear each time");
     draft.add({ kind: "clear", view: always });
     draft.step("sum", [draft.make("input"), once], always);
     expect(draft.split()).toEqual({

@@ -184,20 +184,20 @@ describe("a Loop", () => {
     const graph: types.IGraphProto = { ...forLoop(3), initializer: [yes] };
     const open = { ...graph, input: [info("x", [2]), info("m", [], int64)], output: [info("last", [2])] };
     expect(refusal(open)).toBe(
-      'loop (Loop): its trip count ("m") has to be known while planning, and depends on data',
+      'node "loop" (Loop): its trip count ("m") has to be known while planning, and depends on data',
     );
   });
 
   test("says how large it is where that is too large", () => {
     expect(refusal(forLoop(1_000_000))).toBe(
-      "loop (Loop): unrolls to 1,000,000 iterations of 6 nodes; a plan holds up to 50,000 nodes of unrolled loops",
+      'node "loop" (Loop): unrolls to 1,000,000 iterations of 6 nodes; a plan holds up to 50,000 nodes of unrolled loops',
     );
     const forever = loop(["", "yes", "x"], ["last"], {
       ...doubling,
       output: doubling.output?.slice(0, 2) ?? [],
     });
     expect(refusal({ ...forLoop(0), node: [forever], output: [info("last", [2])] })).toMatch(
-      /^loop \(Loop\): unrolls to 8,334 iterations of 6 nodes; /,
+      /^node "loop" \(Loop\): unrolls to 8,334 iterations of 6 nodes; /,
     );
   });
 });
@@ -231,7 +231,7 @@ describe("a Loop that data ends", () => {
 
   test("is refused where nothing else ends it, by the name of the condition", () => {
     expect(refusal(graph(["", "yes", "x"]))).toBe(
-      'loop (Loop): its condition ("goOn" of iteration 0) has to be known while planning, and depends on data: nothing else ends the loop',
+      'node "loop" (Loop): its condition ("goOn" of iteration 0) has to be known while planning, and depends on data: nothing else ends the loop',
     );
   });
 
@@ -241,7 +241,7 @@ describe("a Loop that data ends", () => {
       initializer: [number("m", 2 ** 40), floats("ten", [], [10]), yes],
     };
     expect(refusal(long)).toBe(
-      'loop (Loop): unrolls to 1,099,511,627,776 iterations of 4 nodes, as its condition ("goOn" of iteration 0) depends on data; a plan holds up to 50,000 nodes of unrolled loops',
+      'node "loop" (Loop): unrolls to 1,099,511,627,776 iterations of 4 nodes, as its condition ("goOn" of iteration 0) depends on data; a plan holds up to 50,000 nodes of unrolled loops',
     );
   });
 
@@ -257,7 +257,7 @@ describe("a Loop that data ends", () => {
     };
     const open = { ...graph([]), node: [loop(["m", "yes", "x"], ["y"], growing)] };
     expect(refusal({ ...open, output: [info("y", [undefined])] })).toBe(
-      'loop (Loop): its condition ("goOn" of iteration 0) has to be known while planning, and depends on data: it decides whether "next" is float32[2] or float32[3]',
+      'node "loop" (Loop): its condition ("goOn" of iteration 0) has to be known while planning, and depends on data: it decides whether "next" is float32[2] or float32[3]',
     );
   });
 
@@ -265,7 +265,7 @@ describe("a Loop that data ends", () => {
     const scanning = { ...body, output: [...(body.output ?? []), info("next", [1])] };
     const open = { ...graph([]), node: [loop(["m", "yes", "x"], ["y", "all"], scanning)] };
     expect(refusal({ ...open, output: [info("all", [undefined, 1])] })).toBe(
-      'loop (Loop): its condition ("goOn" of iteration 0) has to be known while planning, and depends on data: it decides how many slices "all" has',
+      'node "loop" (Loop): its condition ("goOn" of iteration 0) has to be known while planning, and depends on data: it decides how many slices "all" has',
     );
   });
 });
@@ -379,7 +379,7 @@ describe("an If", () => {
   test("is refused where the branches differ in shape, by the name of the condition", () => {
     const twice = node("Concat", ["x", "x"], ["b"], { attribute: [attribute("axis", 0)] });
     expect(refusal(graph(branches(node("Exp", ["x"], ["a"]), twice, 4)))).toBe(
-      'if (If): its condition ("c") has to be known while planning, and depends on data: "r" is float32[2] in one branch, float32[4] in the other',
+      'node "if" (If): its condition ("c") has to be known while planning, and depends on data: "r" is float32[2] in one branch, float32[4] in the other',
     );
   });
 

@@ -32,7 +32,7 @@ function runLoss(harness: Harness, { type, batch, classes, spatial, isSoftmax, i
   const logarithms = isSoftmax ? harness.output(type, [batch, classes, spatial]) : undefined;
   const ignored = 1;
   const outputs = { losses, counts, logarithms };
-  emitLoss(harness.emitter, { input, labels, weights, ...outputs, isSoftmax, ignored, operator: "Loss" });
+  emitLoss(harness.emitter, { input, labels, weights, ...outputs, isSoftmax, ignored });
   harness.execute();
   const x = harness.values(input);
   const expectedLosses: number[] = [];

@@ -146,7 +146,6 @@ function runReduce(harness: Harness, each: ReduceCase, to: StorageType): void {
     axes,
     output,
     integersAs: kind === "l2" || kind === "logSum" || kind === "logSumExp" ? "float64" : "integer",
-    operator: kind,
   };
   emitReduce(harness.emitter, request);
   harness.execute();
@@ -228,7 +227,7 @@ function argCase(
     run(harness) {
       const input = harness.tensor(type, [...shape], { seed: axis });
       const output = harness.output("int64", shape.with(axis, 1) as number[]);
-      emitArg(harness.emitter, { input, axis, isLargest, isLastIndex, output, operator: "Arg" });
+      emitArg(harness.emitter, { input, axis, isLargest, isLastIndex, output });
       harness.execute();
       const expected = [...rowsOf({ shape, values: harness.values(input) }, new Set([axis]))].map((row) => {
         const best = isLargest ? row.reduce((a, b) => Math.max(a, b)) : row.reduce((a, b) => Math.min(a, b));
@@ -254,7 +253,7 @@ function topKCase(
       const result = shape.with(axis, count);
       const values = harness.output(type, [...result]);
       const indices = harness.output("int64", [...result]);
-      emitTopK(harness.emitter, { input, axis, values, indices, isLargest, operator: "TopK" });
+      emitTopK(harness.emitter, { input, axis, values, indices, isLargest });
       harness.execute();
       const rows = [...rowsOf({ shape, values: harness.values(input) }, new Set([axis]))];
       const expected = rows.map((row) => orderedIndices(row, isLargest).slice(0, count));
@@ -316,7 +315,6 @@ function scanCase(each: ScanCase): KernelCase {
         isExclusive,
         isReverse,
         isProduct,
-        operator: "CumSum",
       });
       harness.execute();
       const rows = [...rowsOf({ shape, values: harness.values(input) }, new Set([axis]))];
