@@ -3,8 +3,15 @@ import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import type { BenchReport } from "../gpu/bench-report.ts";
 import type { PlanReport } from "../gpu/plan-report.ts";
 import { findGpu, gpus } from "../hardware/gpus.ts";
-import { InputError } from "../ir/errors.ts";
-import type { CallOptions } from "./options.ts";
+import { invariant } from "../ir/errors.ts";
+import {
+  type CallOptions,
+  checkOptions,
+  checkPath,
+  listening,
+  type OptionSchemas,
+  schemas,
+} from "./options.ts";
 
 interface RunOptions extends CallOptions {
   /** Data type that products are computed in; `model` runs the types that are stored. */
@@ -30,7 +37,23 @@ export interface BenchOptions extends RunOptions {
   readonly warmup?: number;
 }
 
-const noNotice = () => {};
+const runSchemas: OptionSchemas<Omit<RunOptions, keyof CallOptions>> = {
+  precision: schemas.precision,
+  fix: schemas.flag,
+  dims: schemas.sizes,
+};
+
+const benchSchemas: OptionSchemas<Omit<BenchOptions, keyof CallOptions>> = {
+  ...runSchemas,
+  device: schemas.count,
+  repeats: schemas.positive,
+  warmup: schemas.count,
+};
+
+const planSchemas: OptionSchemas<Omit<PlanOptions, keyof CallOptions>> = {
+  ...runSchemas,
+  gpu: { type: "string", enum: [...gpus.keys()] },
+};
 
 /**
  * What the bundled runtime would launch for a model on a GPU that need not be here: kernels, bytes, predicted microseconds.
@@ -38,14 +61,17 @@ const noNotice = () => {};
  * @throws InputError Where the model cannot be read, or needs what the runtime does not do (`gpu-unsupported`).
  */
 export async function plan(path: string, options: PlanOptions = {}): Promise<PlanReport> {
+  checkPath(path);
+  checkOptions(options, planSchemas);
   const { gpu: id = "h200", precision, fix = true, dims = {} } = options;
-  const { timeoutSeconds, memoryBytes, onNotice = noNotice } = options;
+  const { timeoutSeconds, memoryBytes, onProgress, onNotice } = options;
   const gpu = findGpu(id);
-  if (gpu === undefined)
-    throw new InputError("usage", `gpu: found "${id}", expected one of ${[...gpus.keys()].join(", ")}`);
+  invariant(gpu !== undefined, `no row for the checked GPU "${id}"`);
   const { planFile } = await import("./runs.ts");
   const choice = { precision, fix, dims, config: { kind: "none" } } as const;
-  return planFile(path, gpu, choice, { timeoutSeconds, memoryBytes, onNotice });
+  return listening({ onProgress, onNotice }, ({ onNotice: told }) =>
+    planFile(path, gpu, choice, { timeoutSeconds, memoryBytes, onNotice: told }),
+  );
 }
 
 /**
@@ -54,13 +80,17 @@ export async function plan(path: string, options: PlanOptions = {}): Promise<Pla
  * @throws InputError Where there is no GPU that can be used (`gpu-missing` and others that begin with `gpu-`), or a model that does not run.
  */
 export async function bench(path: string, options: BenchOptions = {}): Promise<BenchReport> {
+  checkPath(path);
+  checkOptions(options, benchSchemas);
   const { precision, fix = true, dims = {}, device = 0, repeats, warmup } = options;
-  const { timeoutSeconds, memoryBytes, onProgress, onNotice = noNotice } = options;
+  const { timeoutSeconds, memoryBytes, onProgress, onNotice } = options;
   const { benchModels } = await import("./runs.ts");
   const request = { precision, fix, dims, device, repeats, warmup, compare: false };
-  return benchModels(
-    [path],
-    { ...request, config: { kind: "none" } },
-    { timeoutSeconds, memoryBytes, onProgress, onNotice },
+  return listening({ onProgress, onNotice }, (listeners) =>
+    benchModels(
+      [path],
+      { ...request, config: { kind: "none" } },
+      { timeoutSeconds, memoryBytes, ...listeners },
+    ),
   );
 }

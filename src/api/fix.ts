@@ -2,7 +2,17 @@
 import type { Tensors } from "../verify/tensor.ts";
 import { entryOf, type FixEntry } from "./fix-report.ts";
 import type { FixChoice } from "./fix-settings.ts";
-import { type CallOptions, type ModelOptions, planOf } from "./options.ts";
+import {
+  type CallOptions,
+  checkOptions,
+  checkPath,
+  listening,
+  type ModelOptions,
+  modelSchemas,
+  type OptionSchemas,
+  planOf,
+  schemas,
+} from "./options.ts";
 
 /**
  * Without more said, padding and folding alone. A half type or `nhwc` that is asked for is taken wherever it can be; with
@@ -19,6 +29,22 @@ export interface FixOptions extends ModelOptions, CallOptions, Partial<FixChoice
   readonly samples?: readonly Tensors[];
 }
 
+type Own = Omit<FixOptions, keyof ModelOptions | keyof CallOptions>;
+
+const ownSchemas: OptionSchemas<Own> = {
+  output: schemas.path,
+  dryRun: schemas.flag,
+  verify: schemas.flag,
+  samples: { type: "array", items: schemas.inputs },
+  half: schemas.half,
+  halfOnlyWhereFaster: schemas.flag,
+  halfIo: schemas.flag,
+  nhwc: schemas.flag,
+  nhwcOnlyWhereFaster: schemas.flag,
+  nhwcIo: schemas.flag,
+  nhwcForm: { type: "string", enum: ["portable", "ort-cuda"] },
+};
+
 /**
  * Repairs a model as `tc-lint --fix` does: predicted microseconds before and after, what changed, and what was proven.
  *
@@ -28,6 +54,8 @@ export interface FixOptions extends ModelOptions, CallOptions, Partial<FixChoice
  * where there is no ONNX Runtime to compare with (`onnxruntime-missing`), and where a limit was met (`timeout`, `out-of-memory`).
  */
 export async function fix(path: string, options: FixOptions = {}): Promise<FixEntry> {
+  checkPath(path);
+  checkOptions(options, { ...modelSchemas(), ...ownSchemas });
   const {
     output,
     dryRun = false,
@@ -42,8 +70,8 @@ export async function fix(path: string, options: FixOptions = {}): Promise<FixEn
     nhwcForm = "portable",
     timeoutSeconds,
     memoryBytes,
-    onProgress = () => {},
-    onNotice: _,
+    onProgress,
+    onNotice,
     ...config
   } = options;
   const plan = planOf(path, config);
@@ -52,10 +80,12 @@ export async function fix(path: string, options: FixOptions = {}): Promise<FixEn
   const choice = { half, halfOnlyWhereFaster, halfIo, nhwc, nhwcOnlyWhereFaster, nhwcIo, nhwcForm };
   const guard = new Guard({ path, doing: "fixing", timeoutSeconds, memoryBytes });
   const given = () => (samples === undefined ? undefined : { name: "given", sets: samples });
-  const { outcome, ranges } = await repair(
-    plan,
-    { ...choice, output, dryRun, verify, samples: given },
-    { guard, memoryBytes, onProgress },
+  const { outcome, ranges } = await listening({ onProgress, onNotice }, (listeners) =>
+    repair(
+      plan,
+      { ...choice, output, dryRun, verify, samples: given },
+      { guard, memoryBytes, onProgress: listeners.onProgress },
+    ),
   );
   return entryOf(outcome, ranges, plan.settings.configFiles);
 }

@@ -7,6 +7,7 @@ import type { ModelReport } from "../lint/result.ts";
 import { lintModel } from "../lint/run.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { modelFromBytes, type OpenModel, openModel } from "../onnx/open.ts";
+import { checkConfig } from "../settings/check.ts";
 import { lintSettings } from "../settings/lint-settings.ts";
 import { type ModelOptions, planOf } from "./options.ts";
 
@@ -52,6 +53,7 @@ export async function lint(
   options: LintOptions = {},
 ): Promise<ModelReport> {
   const { name, layers = false, verbose = false, calibration, ...config } = options;
+  checkConfig(options, { type: "object" }, "options");
   const path = name ?? (typeof input === "string" ? input : "model.onnx");
   const { settings, mustHave } = planOf(path, config);
   using model = await open(input, path);

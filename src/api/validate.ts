@@ -1,11 +1,31 @@
 /** @file `validate` for programs: does a model compute on the GPU what it should, and how much faster? */
 import type { ValidateReport } from "../gpu/validate/report.ts";
 import type { ValidateOptions as Asked } from "../gpu/validate/validation.ts";
-import type { CallOptions } from "./options.ts";
+import {
+  type CallOptions,
+  checkOptions,
+  checkPath,
+  listening,
+  type OptionSchemas,
+  schemas,
+} from "./options.ts";
 
 /** What is left out is as in `tc-lint validate`: drawn inputs, the first sizes that run, FP16 or what is stored. */
 export type ValidateOptions = CallOptions & {
   readonly [Name in keyof Asked]?: NonNullable<Asked[Name]>;
+};
+
+const ownSchemas: OptionSchemas<Asked> = {
+  against: schemas.path,
+  precision: schemas.precision,
+  inputs: schemas.inputs,
+  seeds: schemas.positive,
+  dims: schemas.sizes,
+  batch: schemas.positive,
+  layers: schemas.flag,
+  device: schemas.count,
+  repeats: schemas.positive,
+  warmup: schemas.count,
 };
 
 /**
@@ -15,6 +35,8 @@ export type ValidateOptions = CallOptions & {
  * @throws InputError Where there is no GPU that can be used (`gpu-missing` and others that begin with `gpu-`), or a model that does not run.
  */
 export async function validate(path: string, options: ValidateOptions = {}): Promise<ValidateReport> {
+  checkPath(path);
+  checkOptions(options, ownSchemas);
   const { timeoutSeconds, memoryBytes, onProgress, onNotice, ...asked } = options;
   const { validateModel } = await import("../gpu/validate/validation.ts");
   const defaults: Asked = {
@@ -29,6 +51,7 @@ export async function validate(path: string, options: ValidateOptions = {}): Pro
     repeats: undefined,
     warmup: undefined,
   };
-  const limits = { timeoutSeconds, memoryBytes, onProgress, onNotice };
-  return validateModel(path, { ...defaults, ...asked }, limits);
+  return listening({ onProgress, onNotice }, (listeners) =>
+    validateModel(path, { ...defaults, ...asked }, { timeoutSeconds, memoryBytes, ...listeners }),
+  );
 }

@@ -5,7 +5,14 @@ import { verifyChildUrl } from "../verify/child-url.ts";
 import type { VerifyReport } from "../verify/report.ts";
 import type { Tensors } from "../verify/tensor.ts";
 import { compareModels } from "../verify/verify.ts";
-import type { CallOptions } from "./options.ts";
+import {
+  type CallOptions,
+  checkOptions,
+  checkPath,
+  listening,
+  type OptionSchemas,
+  schemas,
+} from "./options.ts";
 
 export interface VerifyOptions extends Omit<CallOptions, "onNotice"> {
   /** Largest error, as a share of an output's largest value. Default 1e-5. */
@@ -16,11 +23,20 @@ export interface VerifyOptions extends Omit<CallOptions, "onNotice"> {
   readonly inputs?: Tensors;
   /** Sets of normal inputs that are drawn, beside large, negative and zero ones. Default 2. */
   readonly seeds?: number;
-  /** Sizes of symbolic dimensions; by default two that run. */
-  readonly sizes?: Readonly<Record<string, readonly number[]>>;
+  /** Size of a symbolic dimension, or several to compare at; by default two that run. */
+  readonly dims?: Readonly<Record<string, number | readonly number[]>>;
   /** Of ONNX Runtime; its own choice by default. */
   readonly threads?: number;
 }
+
+const ownSchemas: OptionSchemas<Omit<VerifyOptions, keyof CallOptions>> = {
+  tolerance: schemas.share,
+  half: schemas.half,
+  inputs: schemas.inputs,
+  seeds: schemas.positive,
+  dims: schemas.sizeLists,
+  threads: schemas.positive,
+};
 
 /**
  * Runs two models on the same inputs with ONNX Runtime, in a child process, as `tc-lint verify` does.
@@ -32,8 +48,22 @@ export async function verify(
   candidate: string,
   options: VerifyOptions = {},
 ): Promise<VerifyReport> {
-  const { tolerance: _, half: __, ...rest } = options;
-  const budget = budgetFor(options);
-  const { report } = await compareModels(original, candidate, { ...rest, childUrl: verifyChildUrl, budget });
+  checkPath(original, "original");
+  checkPath(candidate, "candidate");
+  checkOptions(options, ownSchemas);
+  const { tolerance, half, dims = {}, onProgress, ...rest } = options;
+  const budget = budgetFor({ tolerance, half });
+  const sizes = Object.fromEntries(
+    Object.entries(dims).map(([name, size]) => [name, typeof size === "number" ? [size] : size]),
+  );
+  const { report } = await listening({ onProgress }, (listeners) =>
+    compareModels(original, candidate, {
+      ...rest,
+      sizes,
+      budget,
+      childUrl: verifyChildUrl,
+      onProgress: listeners.onProgress,
+    }),
+  );
   return report;
 }

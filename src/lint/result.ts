@@ -124,6 +124,11 @@ export interface ModelReport {
   readonly belowThreshold: CountedFindings;
   /** Of groups whose interval reaches zero: they may save nothing, so nothing is claimed. */
   readonly uncertain: CountedFindings;
+  /** What these two count; only where it was asked for (`--verbose`). */
+  readonly unlisted?: {
+    readonly groups: readonly FindingGroup[];
+    readonly findings: readonly Finding[];
+  };
   readonly skipped: readonly SkippedReport[];
   /** Odd but harmless: missing weights, an unsorted graph, a newer IR. */
   readonly notices: readonly NoticeReport[];
@@ -137,9 +142,11 @@ export interface LintReport {
   readonly tool: { readonly name: "tc-lint"; readonly version: string };
   readonly models: readonly ModelReport[];
   readonly summary: {
+    /** Entries (groups of findings), by severity. */
     readonly errors: number;
     readonly warnings: number;
     readonly infos: number;
+    /** Entries that `--fix` is for. */
     readonly fixable: number;
     readonly failedModels: number;
   };

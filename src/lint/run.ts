@@ -67,8 +67,15 @@ export function lintModel(model: Model, settings: LintSettings): ModelReport {
   return assemble(context, settings, judged(groups, context, settings), suppressed);
 }
 
+interface Entry {
+  readonly group: FindingGroup;
+  readonly findings: readonly Finding[];
+}
+
 interface Judged {
-  readonly listed: readonly { readonly group: FindingGroup; readonly findings: readonly Finding[] }[];
+  readonly listed: readonly Entry[];
+  /** What is counted only, where it is asked for. */
+  readonly unlisted: readonly Entry[];
   readonly below: CountedFindings;
   readonly uncertain: CountedFindings;
   /** Of all, also those that are only counted, where layers are asked for. */
@@ -80,28 +87,30 @@ function judged(groups: Groups, { model }: LintContext, settings: LintSettings):
     below: { count: 0, microseconds: 0 },
     uncertain: { count: 0, microseconds: 0 },
   };
-  const listed: { group: FindingGroup; findings: readonly Finding[] }[] = [];
+  const listed: Entry[] = [];
+  const unlisted: Entry[] = [];
   const described: Finding[] = [];
   const occurrences = new Map<string, number>();
-  const isVerbose = settings.verbose === true;
+  const needsAll = settings.layers === true || settings.verbose === true;
   for (const group of groups.all()) {
-    const standing = isVerbose ? "listed" : standingOf(group, settings.minSaving);
+    const standing = standingOf(group, settings.minSaving);
     const severity = severityOf(group, settings.errorShare);
     if (standing !== "listed") {
       counted[standing].count += group.members.length;
       counted[standing].microseconds += Math.max(0, group.saves?.microseconds ?? 0);
     }
     // Of what is only counted, a large model has too much to describe.
-    if (standing !== "listed" && settings.layers !== true) continue;
+    if (standing !== "listed" && !needsAll) continue;
     const findings = group.members.map((member) =>
       describe(member, severity, fingerprintOf(member, settings, occurrences), model),
     );
     pushAll(described, findings);
-    if (standing !== "listed") continue;
     const fingerprints = findings.map(({ fingerprint }) => fingerprint);
-    listed.push({ group: groupReport(group, severity, fingerprints), findings });
+    const entry = { group: groupReport(group, severity, fingerprints), findings };
+    (standing === "listed" ? listed : unlisted).push(entry);
   }
-  return { listed: listed.sort((a, b) => byImportance(a.group, b.group)), ...counted, described };
+  const ranked = (entries: Entry[]) => entries.sort((a, b) => byImportance(a.group, b.group));
+  return { listed: ranked(listed), unlisted: ranked(unlisted), ...counted, described };
 }
 
 /** What a finding is known by from run to run. */
@@ -185,7 +194,7 @@ function byImportance(a: FindingGroup, b: FindingGroup): number {
 function assemble(
   context: LintContext,
   settings: LintSettings,
-  { listed, below, uncertain, described }: Judged,
+  { listed, unlisted, below, uncertain, described }: Judged,
   suppressed: number,
 ): ModelReport {
   const { model, facts, timeline, target, bindings } = context;
@@ -210,6 +219,14 @@ function assemble(
     suppressed,
     belowThreshold: below,
     uncertain,
+    ...(settings.verbose === true
+      ? {
+          unlisted: {
+            groups: unlisted.map(({ group }) => group),
+            findings: unlisted.flatMap(({ findings }) => findings),
+          },
+        }
+      : {}),
     skipped: skippedOf(context),
     notices: [...settings.notices, ...contradictionNotices(facts)],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),

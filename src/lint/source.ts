@@ -60,13 +60,11 @@ function moduleOfNamespace(namespace: string | undefined): string | null {
 function moduleOfName(name: string): string | null {
   if (!name.startsWith("/")) return null;
   const parts = name.split("/").slice(1, -1);
-  let path = "";
+  let [path, last] = ["", ""];
   for (const part of parts) {
-    const last = path.slice(path.lastIndexOf(".") + 1);
-    path =
-      path !== "" && part.startsWith(`${last}.`)
-        ? `${path.slice(0, path.length - last.length)}${part}`
-        : joinPath(path, part);
+    const repeats = last !== "" && part.startsWith(`${last}.`);
+    path = repeats ? `${path.slice(0, path.length - last.length)}${part}` : joinPath(path, part);
+    last = part;
   }
   return path === "" ? null : path;
 }

@@ -8,12 +8,17 @@ export interface Entry {
   readonly findings: readonly [Finding, ...Finding[]];
 }
 
-export function entriesOf({ groups, findings }: ModelReport): Entry[] {
+export function entriesOf({ groups, findings }: Pick<ModelReport, "groups" | "findings">): Entry[] {
   const byFingerprint = new Map(findings.map((finding) => [finding.fingerprint, finding]));
   return groups.flatMap((group): Entry[] => {
     const [first, ...more] = group.findings.flatMap((fingerprint) => byFingerprint.get(fingerprint) ?? []);
     return first === undefined ? [] : [{ group, findings: [first, ...more] }];
   });
+}
+
+/** What is only counted, where it was asked for. */
+export function unlistedOf({ unlisted }: ModelReport): Entry[] {
+  return unlisted === undefined ? [] : entriesOf(unlisted);
 }
 
 /** Where the exporter says that a node is from: its module, and the line that made it. */

@@ -6,13 +6,13 @@ export function reportOf(models: readonly ModelReport[], version: string): LintR
 }
 
 function summarize(models: readonly ModelReport[]): LintReport["summary"] {
-  const findings = models.flatMap((model) => model.findings);
-  const count = (wanted: Severity) => findings.filter(({ severity }) => severity === wanted).length;
+  const groups = models.flatMap((model) => model.groups);
+  const count = (wanted: Severity) => groups.filter(({ severity }) => severity === wanted).length;
   return {
     errors: count("error"),
     warnings: count("warn"),
     infos: count("info"),
-    fixable: findings.filter(({ fix }) => fix === "safe").length,
+    fixable: groups.filter(({ fix }) => fix === "safe").length,
     failedModels: models.filter(({ error }) => error !== null).length,
   };
 }

@@ -12,7 +12,7 @@ import {
 } from "../ir/format.ts";
 import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
 import { type Palette, paletteOf } from "./color.ts";
-import { countedNotes, type Entry, entriesOf, moreText, originOf, originsOf } from "./entries.ts";
+import { countedNotes, type Entry, entriesOf, moreText, originOf, originsOf, unlistedOf } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
 import { statisticsOf } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
@@ -35,7 +35,8 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
   if (model.nodes === 0 && model.error !== null) return [title, ...error];
   const table = model.layers === undefined ? [] : ["", ...layerTable(model.layers, options, palette)];
   const findings = entriesOf(model).flatMap((entry) => ["", ...entryLines(entry, model, options, palette)]);
-  const notes = noteLines(model, palette);
+  const notes = noteLines(model, options, palette);
+  const unlisted = unlistedOf(model).flatMap((entry) => ["", ...entryLines(entry, model, options, palette)]);
   return [
     title,
     ...error,
@@ -43,6 +44,7 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
     ...table,
     ...findings,
     ...(notes.length > 0 ? ["", ...notes] : []),
+    ...(unlisted.length > 0 ? ["", `  ${palette.bold("not claimed")}`, ...unlisted] : []),
   ];
 }
 
@@ -110,10 +112,10 @@ function fixText({ fix }: FindingGroup, palette: Palette): string {
 }
 
 /** What is not listed, what was assumed, and what is odd. */
-function noteLines(model: ModelReport, palette: Palette): string[] {
+function noteLines(model: ModelReport, { verbose }: RenderOptions, palette: Palette): string[] {
   const notes: string[] = [];
   const { skipped, suppressed, assumed, notices } = model;
-  for (const note of countedNotes(model)) notes.push(`${note}; --verbose lists them`);
+  for (const note of countedNotes(model)) notes.push(verbose ? note : `${note}; --verbose lists them`);
   if (suppressed > 0) notes.push(`${counted(suppressed, "finding")} suppressed by configuration or metadata`);
   if (assumed.length > 0) {
     notes.push(
@@ -172,10 +174,8 @@ function footerLines(report: LintReport, palette: Palette): string[] {
     .map(([count, noun, severity]) => palette.severity[severity](counted(count, noun)));
   const fixes = fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : "";
   const first = report.models.flatMap(({ findings }) => findings)[0];
-  const entries = report.models.reduce((sum, { groups }) => sum + groups.length, 0);
-  const inEntries = entries < errors + warnings + infos ? ` in ${counted(entries, "entry", "entries")}` : "";
   const lines = [
-    `${parts.join(", ")}${inEntries} in ${counted(report.models.length, "model")}${fixes}${failed && `; ${failed}`}`,
+    `${parts.join(", ")} in ${counted(report.models.length, "model")}${fixes}${failed && `; ${failed}`}`,
   ];
   if (first !== undefined) lines.push(palette.dim(`tc-lint explain ${first.code} says what it is about`));
   return lines;

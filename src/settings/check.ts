@@ -51,6 +51,8 @@ function* numberProblems(value: number, schema: Schema, key: string): Generator<
 }
 
 function* objectProblems(value: object, schema: Schema, key: string): Generator<Problem> {
+  // Nothing is said of what it holds.
+  if (schema.properties === undefined && schema.additionalProperties === undefined) return;
   const { properties = {}, additionalProperties, required = [] } = schema;
   for (const [name, entry] of Object.entries(value)) {
     const path = key === "" ? name : `${key}.${name}`;

@@ -10,7 +10,8 @@ export interface Schema {
   readonly $id?: string;
   readonly title?: string;
   readonly description?: string;
-  readonly type?: "object" | "array" | "string" | "number" | "integer";
+  /** `boolean` and `function` are of options that programs give; files have neither. */
+  readonly type?: "object" | "array" | "string" | "number" | "integer" | "boolean" | "function";
   readonly enum?: readonly string[];
   readonly pattern?: string;
   readonly minimum?: number;

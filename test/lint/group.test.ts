@@ -56,3 +56,17 @@ describe("of the zoo, at the default threshold", () => {
     },
   );
 });
+
+describe("what is only counted", () => {
+  it("is listed apart where it is asked for, and changes no count and no severity", () => {
+    using opened = openModel(zooModel("misaligned_cnn"));
+    const settings = { minSaving: 0.2 };
+    const report = lint(opened, settings);
+    expect(report.belowThreshold.count).toBeGreaterThan(0);
+    const verbose = lint(opened, { ...settings, verbose: true });
+    const { unlisted, findings: all, ...rest } = verbose;
+    expect(unlisted?.findings).toHaveLength(report.belowThreshold.count + report.uncertain.count);
+    expect(all).toEqual([...report.findings, ...(unlisted?.findings ?? [])]);
+    expect({ ...rest, findings: report.findings }).toEqual(report);
+  });
+});

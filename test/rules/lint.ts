@@ -14,21 +14,23 @@ export interface LintOptions {
   readonly stack?: StackId;
   readonly precision?: Precision;
   readonly minSaving?: number;
+  /** Also what is only counted; where nothing is below the threshold anyway. */
+  readonly verbose?: boolean;
   readonly dims?: ReadonlyMap<string, number>;
 }
 
 const cost = createCostModel();
 
 export function lint(model: Model, options: LintOptions = {}): ModelReport {
-  const { stack = "cudnn", precision = "fp16", minSaving = 0, dims } = options;
-  return lintModel(model, {
+  const { stack = "cudnn", precision = "fp16", minSaving = 0, verbose = minSaving === 0, dims } = options;
+  const report = lintModel(model, {
     target: targetOf(stack, precision),
     cost,
     rules,
     severities: new Map(),
     minSaving,
     // Rules are looked at by what they say, whatever is made of it.
-    verbose: minSaving === 0,
+    verbose,
     errorShare: 0.05,
     displayPath: model.path,
     severityAt: () => undefined,
@@ -36,6 +38,7 @@ export function lint(model: Model, options: LintOptions = {}): ModelReport {
     configFiles: [],
     dims,
   });
+  return { ...report, findings: [...report.findings, ...(report.unlisted?.findings ?? [])] };
 }
 
 /** Findings of a model held in memory. */

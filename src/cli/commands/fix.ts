@@ -46,6 +46,7 @@ export async function runFix(
     throw new InputError("usage", `--fix-output: takes one model, found ${plans.length}`);
   }
   checkOutput(fix.output, plans[0]);
+  if (fix.only || fix.dryRun) checkFormats(flags, fix);
   const models = plans.map(({ path }) => path);
   checkReportsOf(flags, {
     inputs: filesOf(plans),
@@ -78,6 +79,20 @@ export async function runFix(
   }
   await writeFixText("\n", flags);
   return Math.max(fixed, await lint(results, (report, shown) => writeFixReports(entries, report, shown)));
+}
+
+/** What is not linted has no lint report. Throws InputError `usage`. */
+function checkFormats({ reports = [] }: LintFlags, { dryRun }: FixFlags): void {
+  const lost = reports.find(
+    ({ format, path }) => format !== "json" && !(format === "text" && path === undefined),
+  );
+  if (lost === undefined) return;
+  const flag = dryRun ? "--diff" : "--fix-only";
+  const what = `${lost.format}${lost.path === undefined ? "" : ` to "${lost.path}"`}`;
+  throw new InputError(
+    "usage",
+    `${flag}: makes no lint report, found --format ${what}; expected text on stdout, or json, which has the repairs`,
+  );
 }
 
 /** Throws InputError. */

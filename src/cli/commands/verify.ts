@@ -1,5 +1,7 @@
 /** @file `tc-lint verify <original> <candidate>`: on the CPU, with ONNX Runtime. */
+import { resolve } from "node:path";
 import type { Argv } from "yargs";
+import { InputError } from "../../ir/errors.ts";
 import { readVerifyFlags, type VerifyFlags, verifyOptions } from "../verify-options.ts";
 
 export function addVerify(parser: Argv, done: (exitCode: number) => void): Argv {
@@ -25,6 +27,9 @@ async function runVerify(original: string, candidate: string, flags: VerifyFlags
   const { exitCodes } = await import("../exit.ts");
   const { withProgress } = await import("../terminal.ts");
   const { writeRun } = await import("../write-reports.ts");
+  const { output, saveInputs } = flags;
+  if (output !== undefined && saveInputs !== undefined && resolve(output) === resolve(saveInputs))
+    throw new InputError("usage", `-o, --save-inputs: two files cannot both be written to "${output}"`);
   const models = [original, candidate];
   const files = { inputs: [...models, flags.inputs], models };
   checkReportFiles([flags.output], files);
