@@ -127,12 +127,12 @@ describe("The package", () => {
 
   it("lints as a library and as a command", () => {
     const script = `import { lint, version } from "tc-lint";
-      const { error, findings } = await lint(${JSON.stringify(model)});
+      const { error, findings } = await lint(${JSON.stringify(model.replace("cnn", "transformer"))});
       console.log(JSON.stringify({ version, error, codes: findings.map(({ code }) => code) }));`;
     const library = run("--input-type=module", "-e", script);
     const found: { version: string; error: unknown; codes: string[] } = JSON.parse(library.stdout);
     expect(found.error).toBeNull();
-    expect(found.codes).toContain("TC101");
+    expect(found.codes).toContain("TC102");
     const command = run(path.join(installed, "dist", "bin", "tc-lint.js"), "--version");
     expect(command.stdout.trim()).toBe(found.version);
   });
