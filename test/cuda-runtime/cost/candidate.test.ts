@@ -10,6 +10,7 @@ import {
 } from "../../../bench/gpu/operations.ts";
 import { type Candidate, cheapest } from "../../../cuda-runtime/cost/candidate.ts";
 import { predictedMicroseconds } from "../../../cuda-runtime/cost/predict.ts";
+import { OperandError } from "../../../cuda-runtime/ir/operand-error.ts";
 import type { PlanTarget } from "../../../cuda-runtime/ir/step.ts";
 import { fittingTiles } from "../../../cuda-runtime/kernels/attention/choose.ts";
 import { convTiles } from "../../../cuda-runtime/kernels/conv/table.ts";
@@ -38,7 +39,7 @@ function plannedOnly(target: PlanTarget, emit: (set: Operands) => void): number 
   try {
     return planned(target, emit);
   } catch (error) {
-    if (error instanceof Error && /no kernel/.test(error.message)) return Number.POSITIVE_INFINITY;
+    if (error instanceof OperandError) return Number.POSITIVE_INFINITY;
     throw error;
   }
 }
