@@ -39,7 +39,9 @@ function plannedOnly(target: PlanTarget, emit: (set: Operands) => void): number 
   try {
     return planned(target, emit);
   } catch (error) {
-    if (error instanceof OperandError) return Number.POSITIVE_INFINITY;
+    const isRefusal =
+      error instanceof OperandError || (error instanceof Error && /no kernel/.test(error.message));
+    if (isRefusal) return Number.POSITIVE_INFINITY;
     throw error;
   }
 }
