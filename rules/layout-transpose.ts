@@ -1,5 +1,5 @@
 import type { CostedProduct } from "../src/lint/context.ts";
-import { intsOf, isOp, ProductIndex } from "../src/lint/graph.ts";
+import { intsAttributeIn, isOp, ProductIndex } from "../src/lint/graph.ts";
 import { Neighbours } from "../src/lint/neighbours.ts";
 import { stepTimeAt } from "../src/lint/precision.ts";
 import { defineRule, type Site } from "../src/lint/rule.ts";
@@ -47,7 +47,7 @@ export default defineRule({
     for (const scope of context.facts.scopes()) {
       const neighbours = new Neighbours(scope, index);
       for (const node of scope.graph.nodes) {
-        const perm = isOp(node, "Transpose") ? intsOf(node, "perm", scope) : undefined;
+        const perm = isOp(node, "Transpose") ? intsAttributeIn(node, "perm", scope) : undefined;
         if (perm === undefined) continue;
         const between = productsAround(perm, node, neighbours);
         const step = context.timeline.stepOf(node, scope);

@@ -1,5 +1,5 @@
 import { type CostedProduct, type LintContext, type Saving, scale } from "../src/lint/context.ts";
-import { intOf, isOp, isStored, labelOf, type Node, onlyReader } from "../src/lint/graph.ts";
+import { intAttributeIn, isOp, isStored, labelOf, type Node, onlyReader } from "../src/lint/graph.ts";
 import { passOver } from "../src/lint/memory-passes.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
@@ -66,7 +66,7 @@ function foldable({ node, scope, weight }: CostedProduct): Node | undefined {
   if (reader === undefined || reader.graph !== node.graph || !isOp(reader, "BatchNormalization"))
     return undefined;
   const [, ...parameters] = reader.inputs;
-  const isInference = (intOf(reader, "training_mode", scope) ?? 0) === 0;
+  const isInference = (intAttributeIn(reader, "training_mode", scope) ?? 0) === 0;
   return isInference && parameters.every((value) => isStored(value, scope)) ? reader : undefined;
 }
 

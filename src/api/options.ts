@@ -3,7 +3,7 @@ import { rules } from "../../rules/index.ts";
 import type { Config } from "../config.ts";
 import { checkConfig } from "../settings/check.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
-import { type ResolvedSettings, resolveSettings } from "../settings/resolve.ts";
+import { resolveSettings } from "../settings/resolve.ts";
 import { configSchema, type Schema } from "../settings/schema.ts";
 
 /** What a configuration file may say of one model. Configuration files themselves are not looked for. */
@@ -99,16 +99,11 @@ export async function listening<T>(
   return result;
 }
 
-/** Throws InputError naming an option that is wrong. */
-export function settingsOf(path: string, config: ModelOptions): ResolvedSettings {
+/** Sizes that a program names, the model must have a place for. Throws InputError naming an option that is wrong. */
+export function planOf(path: string, config: ModelOptions): LintPlan {
   checkConfig(config, configSchema(rules), "options");
   const chain = { folder: process.cwd(), layers: [{ file: "options", config }] };
-  return resolveSettings(path, chain, {}, rules);
-}
-
-/** Sizes that a program names, the model must have a place for. Throws InputError. */
-export function planOf(path: string, config: ModelOptions): LintPlan {
-  const settings = settingsOf(path, config);
+  const settings = resolveSettings(path, chain, {}, rules);
   const mustHave = [...Object.keys(settings.shapes), ...Object.keys(settings.dims)];
   return { path, settings, layers: false, verbose: false, mustHave };
 }

@@ -1,5 +1,4 @@
 /** @file Questions that rules ask about a graph. */
-import { resolveAttribute } from "../facts/context.ts";
 import { constantBehind } from "../facts/origin.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { ById } from "../ir/by-id.ts";
@@ -8,6 +7,7 @@ import type { DType } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 
+export { intAttributeIn, intsAttributeIn } from "../facts/attributes.ts";
 export { groupBy } from "../ir/group.ts";
 export { labelOf, type Node, operatorOf, type Value } from "../ir/model.ts";
 export { isOp } from "../ops/ask.ts";
@@ -106,16 +106,4 @@ export function onlyReader(value: Value | undefined): Node | undefined {
   if (value === undefined || value.isOutput) return undefined;
   const [reader, ...others] = value.consumers;
   return others.length === 0 ? reader : undefined;
-}
-
-export function intsOf(node: Node, name: string, scope: Scope): readonly number[] | undefined {
-  const attribute = node.attributes.find((each) => each.name === name);
-  const value = attribute && resolveAttribute(attribute, scope)?.value;
-  return value?.type === "ints" ? value.values : undefined;
-}
-
-export function intOf(node: Node, name: string, scope: Scope): number | undefined {
-  const attribute = node.attributes.find((each) => each.name === name);
-  const value = attribute && resolveAttribute(attribute, scope)?.value;
-  return value?.type === "int" ? value.value : undefined;
 }

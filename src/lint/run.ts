@@ -99,10 +99,12 @@ function judged(groups: Groups, { model }: LintContext, settings: LintSettings):
       counted[standing].count += group.members.length;
       counted[standing].microseconds += Math.max(0, group.saves?.microseconds ?? 0);
     }
+    // Counted for all, so that no threshold moves what a finding is known by.
+    const identities = group.members.map((member) => identityOf(member, settings, occurrences));
     // Of what is only counted, a large model has too much to describe.
     if (standing !== "listed" && !needsAll) continue;
-    const findings = group.members.map((member) =>
-      describe(member, severity, fingerprintOf(member, settings, occurrences), model),
+    const findings = group.members.map((member, index) =>
+      describe(member, severity, fingerprintOf(identities[index] ?? ""), model),
     );
     pushAll(described, findings);
     const fingerprints = findings.map(({ fingerprint }) => fingerprint);
@@ -113,8 +115,8 @@ function judged(groups: Groups, { model }: LintContext, settings: LintSettings):
   return { listed: ranked(listed), unlisted: ranked(unlisted), ...counted, described };
 }
 
-/** What a finding is known by from run to run. */
-function fingerprintOf(
+/** What a finding is known by from run to run: its rule and node, and how many of them come before it. */
+function identityOf(
   { raw: { at }, rule: { code } }: RawFinding,
   { displayPath }: LintSettings,
   occurrences: Map<string, number>,
@@ -123,7 +125,11 @@ function fingerprintOf(
   const identity = [code, displayPath, scope.path, operatorOf(node), labelOf(node)].join("\u0000");
   const occurrence = occurrences.get(identity) ?? 0;
   occurrences.set(identity, occurrence + 1);
-  return createHash("sha256").update(`${identity}\u0000${occurrence}`).digest("hex").slice(0, 32);
+  return `${identity}\u0000${occurrence}`;
+}
+
+function fingerprintOf(identity: string): string {
+  return createHash("sha256").update(identity).digest("hex").slice(0, 32);
 }
 
 function describe(

@@ -72,10 +72,7 @@ class KernelFinder {
     this.#stack = stack;
     this.#makerOf = scope.byValue();
     this.#constants = ConstantValues.of(scope);
-    const { attention } = stack.fuses;
-    this.#aroundAttention = new Set(
-      attention ? products.flatMap(({ decomposed }) => decomposed?.around ?? []) : [],
-    );
+    this.#aroundAttention = new Set(products.flatMap(({ decomposed }) => decomposed?.around ?? []));
     for (const product of products) {
       for (const node of product.nodes) {
         const known = this.#productsOf.get(node);
