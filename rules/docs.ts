@@ -72,7 +72,7 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "narrow",
-      "text": "first convolution reads {channels} channels: {padded} run faster, and {padded} is enough (not 8)"
+      "text": "first convolution reads {channels} channels: {padded} run faster"
     }
   ]
 },

@@ -1,7 +1,6 @@
-import { addSavings } from "../src/lint/context.ts";
 import { isFullPrecision, percentOf } from "../src/lint/formats.ts";
-import { stepSavingAt } from "../src/lint/precision.ts";
 import { defineRule } from "../src/lint/rule.ts";
+import { changeBetween } from "../src/workload/change.ts";
 
 /**
  * ## What it does
@@ -42,6 +41,7 @@ export default defineRule({
   name: "fp32-compute",
   severity: "warn",
   fix: "unsafe",
+  changes: "precision",
   messages: {
     fp32: "FP32 in the file: {count} of {products} products; in {format} the model takes {percent} % less time",
   },
@@ -49,22 +49,15 @@ export default defineRule({
     const found = context.products.filter(({ sizes }) => isFullPrecision(sizes.dtype));
     const [first] = found;
     if (first === undefined) return;
-    const { precision } = context.target;
-    const half = precision === "bf16" ? "bf16" : "fp16";
-    const before = precision === "tf32" ? "tf32" : "as-is";
-    const steps = context.timeline.steps;
-    const saves = addSavings(steps.map((step) => stepSavingAt(step, before, half, context)));
+    const { before, after } = context.half();
+    const { saves } = changeBetween(before, after, context.cost);
     if (!(saves.microseconds > 0)) return;
-    const total = steps.reduce(
-      (sum, { work, runs }) => sum + context.estimateAt(work, before).microseconds * runs,
-      0,
-    );
     const data = {
       count: found.length,
       products: context.products.length,
-      format: half === "bf16" ? "BF16" : "FP16",
+      format: after.target.precision === "bf16" ? "BF16" : "FP16",
     };
-    const share = saves.microseconds / total;
+    const share = saves.microseconds / before.timeline.microseconds;
     yield { at: first, message: "fp32", data: { ...data, percent: percentOf(share) }, saves, share };
   },
 });

@@ -1,7 +1,7 @@
 import type { ConvWork } from "../src/lint/context.ts";
 import { formatNames, isQuantized } from "../src/lint/formats.ts";
 import { isFirstLayer, ProductIndex } from "../src/lint/graph.ts";
-import { type Axis, bestPadding, describePadding } from "../src/lint/padding.ts";
+import { type Axis, describePadding, paddingOf } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { isNarrowStem } from "../src/lint/stem.ts";
 
@@ -59,9 +59,10 @@ export default defineRule({
       if (work.kind !== "conv" || work.groups !== 1 || isQuantized(work.dtype)) continue;
       const multiple = context.alignment(work.dtype);
       const isStem = isNarrowStem(work) && isFirstLayer(product, index);
-      const axes = axesOf(work, isStem).filter(({ size }) => size % multiple !== 0);
-      if (axes.length === 0) continue;
-      const padding = bestPadding(product, work, axes, context);
+      const padded = context.decision?.paddedOf<ConvWork<number>>(product, "conv")?.work;
+      // A stem whose inputs alone grow is TC105's.
+      const axes = axesOf(work, isStem && (padded === undefined || padded.filters === work.filters));
+      const padding = paddingOf(product, work, axes, context);
       if (padding === undefined) continue;
       const { channels, filters } = work;
       yield {

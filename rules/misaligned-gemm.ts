@@ -1,6 +1,6 @@
 import type { GemmWork } from "../src/lint/context.ts";
 import { formatNames, isQuantized } from "../src/lint/formats.ts";
-import { type Axis, bestPadding, describePadding } from "../src/lint/padding.ts";
+import { type Axis, describePadding, paddingOf } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /**
@@ -48,9 +48,8 @@ export default defineRule({
       const work = product.sizes;
       if (work.kind !== "gemm" || product.weight === undefined || isQuantized(work.dtype)) continue;
       const multiple = context.alignment(work.dtype);
-      const axes = contiguousAxes(work).filter(({ size }) => size % multiple !== 0);
-      if (axes.length === 0) continue;
-      const padding = bestPadding(product, work, axes, context);
+      const axes = contiguousAxes(work);
+      const padding = paddingOf(product, work, axes, context);
       if (padding === undefined) continue;
       const { m, n, k } = work;
       yield {

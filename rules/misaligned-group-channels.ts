@@ -1,6 +1,6 @@
 import type { ConvWork } from "../src/lint/context.ts";
 import { formatNames, isQuantized } from "../src/lint/formats.ts";
-import { type Axis, bestPadding, describePadding } from "../src/lint/padding.ts";
+import { type Axis, describePadding, paddingOf } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /**
@@ -46,9 +46,8 @@ export default defineRule({
       if (work.kind !== "conv" || work.groups === 1 || work.channels === work.groups) continue;
       if (isQuantized(work.dtype)) continue;
       const multiple = context.alignment(work.dtype);
-      const axes = axesOf(work).filter(({ size }) => size % multiple !== 0);
-      if (axes.length === 0) continue;
-      const padding = bestPadding(product, work, axes, context);
+      const axes = axesOf(work);
+      const padding = paddingOf(product, work, axes, context);
       if (padding === undefined) continue;
       const { groups } = work;
       const [channels, filters] = [work.channels / groups, work.filters / groups];

@@ -1,3 +1,4 @@
+import type { AttentionWork } from "../src/lint/context.ts";
 import { alignUp } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
@@ -46,9 +47,11 @@ export default defineRule({
       if (work.kind !== "attention") continue;
       const { headDim, valueHeadDim } = work;
       if (headDim % multiple === 0 && valueHeadDim % multiple === 0) continue;
-      const padded = alignUp(headDim, multiple);
-      const paddedValue = alignUp(valueHeadDim, multiple);
-      const saves = context.saving(product, { ...work, headDim: padded, valueHeadDim: paddedValue });
+      const decided = context.decision?.paddedOf<AttentionWork<number>>(product, "attention");
+      const padded = decided?.work.headDim ?? alignUp(headDim, multiple);
+      const paddedValue = decided?.work.valueHeadDim ?? alignUp(valueHeadDim, multiple);
+      const saves =
+        decided?.saves ?? context.saving(product, { ...work, headDim: padded, valueHeadDim: paddedValue });
       if (!(saves.microseconds > 0)) continue;
       yield {
         at: product,

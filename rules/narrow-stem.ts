@@ -1,3 +1,4 @@
+import type { ConvWork } from "../src/lint/context.ts";
 import { isFirstLayer, ProductIndex } from "../src/lint/graph.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { isNarrowStem, stemPadding } from "../src/lint/stem.ts";
@@ -38,20 +39,23 @@ export default defineRule({
   severity: "info",
   fix: "safe",
   messages: {
-    narrow:
-      "first convolution reads {channels} channels: {padded} run faster, and {padded} is enough (not 8)",
+    narrow: "first convolution reads {channels} channels: {padded} run faster",
   },
   *check(context) {
     const index = ProductIndex.of(context.products);
     for (const product of context.products) {
       const work = product.sizes;
       if (work.kind !== "conv" || !isNarrowStem(work) || !isFirstLayer(product, index)) continue;
-      const saves = context.saving(product, { ...work, channels: stemPadding });
+      const decided = context.decision?.paddedOf<ConvWork<number>>(product, "conv");
+      // One whose filters grow too is TC101's.
+      if (decided !== undefined && decided.work.filters !== work.filters) continue;
+      const padded = decided?.work.channels ?? stemPadding;
+      const saves = decided?.saves ?? context.saving(product, { ...work, channels: stemPadding });
       if (!(saves.microseconds > 0)) continue;
       yield {
         at: product,
         message: "narrow",
-        data: { channels: work.channels, padded: stemPadding, filters: work.filters },
+        data: { channels: work.channels, padded, filters: work.filters },
         saves,
       };
     }

@@ -64,7 +64,8 @@ export default defineRule({
         conversions: conversions.length,
         stack: stack.id,
       };
-      yield { at, message: "nchw", data, saves, fix: isFixable(region) ? "unsafe" : "none" };
+      const fix = isFixable(region) ? "unsafe" : "none";
+      yield { at, message: "nchw", data, saves, covers: region.convolutions, fix };
     }
   },
 });

@@ -57,7 +57,7 @@ export default defineRule({
       const named = nodes.length > shown ? `${nodes.slice(0, shown).join(", ")}, …` : nodes.join(", ");
       const data = { count: group.length, nodes, named, outputs, total: outputsOf(together) };
       const cause = `${group.length} of ${outputs.join(",")}`;
-      yield { at, message: "split", data, cause, saves };
+      yield { at, message: "split", data, cause, saves, covers: group };
     }
   },
 });

@@ -46,7 +46,8 @@ export default defineRule({
     for (const product of context.products) {
       const normalization = foldable(product);
       if (normalization === undefined) continue;
-      const saves = savingOf(product, normalization, context);
+      const decided = context.decision?.changeAt(normalization, product.scope);
+      const saves = decided?.saves ?? savingOf(product, normalization, context);
       if (saves === undefined || !(saves.microseconds > 0)) continue;
       yield {
         at: { node: normalization, scope: product.scope },

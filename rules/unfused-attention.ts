@@ -52,7 +52,8 @@ export default defineRule({
       const { heads, headDim, queryLength, keyLength } = work;
       const sizes = { heads, headDim, queryLength, keyLength };
       const data = { ...sizes, nodes: nodes.length, kernels: steps.length, stack: stack.id };
-      yield { at: { node, scope }, message: "unfused", data, saves };
+      const covers = steps.flatMap((step) => step.nodes.map((each) => ({ node: each, scope })));
+      yield { at: { node, scope }, message: "unfused", data, saves, covers };
     }
   },
 });

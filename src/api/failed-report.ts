@@ -37,6 +37,7 @@ function emptyReport(
     assumed: [],
     configFiles: settings.configFiles,
     predicted: { microseconds: 0, low: 0, high: 0, tensorCoreShare: 0, families: {}, basis: "datasheet" },
+    account: [],
     findings: [],
     groups: [],
     suppressed: 0,

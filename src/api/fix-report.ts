@@ -8,6 +8,7 @@ import type { LintReport } from "../lint/result.ts";
 import type { PassName, PassNote } from "../passes/pass.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { version } from "../version.ts";
+import type { AccountStep } from "../workload/account.ts";
 
 export interface FixReport {
   readonly version: 1;
@@ -29,6 +30,8 @@ export interface FixEntry {
   readonly ranges: string | null;
   /** Predicted, for one run. */
   readonly microseconds: { readonly before: number; readonly after: number } | null;
+  /** Where it stands as exported and after each step that was taken; null where nothing was priced. */
+  readonly account: readonly AccountStep[] | null;
   /** Symbols that nobody bound, and the size at which each is priced. */
   readonly assumed: Readonly<Record<string, number>>;
   readonly notes: readonly NoteEntry[];
@@ -62,8 +65,20 @@ export function entryOf(
   ranges: string | undefined,
   configFiles: readonly string[],
 ): FixEntry {
-  const { path, destination, changed, written, proof, microseconds, assumed, notes, diff, bytes, dataFiles } =
-    outcome;
+  const {
+    path,
+    destination,
+    changed,
+    written,
+    proof,
+    account,
+    microseconds,
+    assumed,
+    notes,
+    diff,
+    bytes,
+    dataFiles,
+  } = outcome;
   return {
     path,
     destination,
@@ -72,6 +87,7 @@ export function entryOf(
     proof,
     ranges: ranges ?? null,
     microseconds,
+    account,
     assumed,
     notes: notes.map(({ pass, rule, kind, node, message, microseconds: saved }) => ({
       pass,
@@ -103,6 +119,7 @@ export function failedEntry(
     proof: null,
     ranges: null,
     microseconds: null,
+    account: null,
     assumed: {},
     notes: [],
     diff: null,

@@ -1,9 +1,13 @@
 /** @file From a model's plan and what is asked of its repair to what the passes are told. */
 import { rules } from "../../rules/index.ts";
 import { readCalibration } from "../files/read-calibration.ts";
-import type { FixSettings } from "../fix/pipeline.ts";
+import { decideSafe } from "../fix/decide.ts";
+import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
+import { reasons } from "../fix/remainder.ts";
+import type { DecidedFix } from "../lint/decision.ts";
 import { fixableProducts } from "../lint/fixable.ts";
-import { openModel } from "../onnx/open.ts";
+import type { LintSettings } from "../lint/run.ts";
+import { type OpenModel, openModel } from "../onnx/open.ts";
 import { align } from "../passes/align/align.ts";
 import { channelsLast } from "../passes/channels-last/channels-last.ts";
 import { fold } from "../passes/fold/fold.ts";
@@ -13,7 +17,8 @@ import { rescale } from "../passes/half/rescale.ts";
 import type { Pass, Ranges } from "../passes/pass.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { lintSettings } from "../settings/lint-settings.ts";
-import { refuse } from "./lint-file.ts";
+import type { Workload } from "../workload/workload.ts";
+import { refuse } from "./refuse.ts";
 
 /** What a repair may do beside padding and folding, which never change what a model computes nor its interface. */
 export interface FixChoice {
@@ -48,12 +53,12 @@ export function fixSettings(plan: LintPlan, fix: FixChoice): FixSettings {
   refuse(plan);
   using model = openModel(plan.path);
   const calibration = readCalibration(plan.settings.calibration);
-  const { target, cost, shapes, dims, minSaving, severities } = lintSettings(model, {
-    ...plan,
-    rules,
-    calibration,
-    notices: [],
-  });
+  return repairOf(lintSettings(model, { ...plan, rules, calibration, notices: [] }), fix);
+}
+
+/** A repair of a model that is linted with `settings`. */
+function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
+  const { target, cost, shapes, dims, minSaving, severities } = settings;
   const asked = rules.filter(({ code }) => severities.get(code) !== "off");
   return {
     target,
@@ -71,6 +76,25 @@ export function fixSettings(plan: LintPlan, fix: FixChoice): FixSettings {
       nhwcIo: fix.nhwcIo,
       nhwcForm: fix.nhwcForm,
       nhwcOnlyWhereFaster: fix.nhwcOnlyWhereFaster,
+    },
+  };
+}
+
+/** Lint settings that ask what `--fix` does to the model. */
+export function decidedBy(model: OpenModel, settings: LintSettings): LintSettings {
+  return { ...settings, decide: (workload) => decidedFix(model, repairOf(settings, safeFix), workload) };
+}
+
+function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload): DecidedFix {
+  keepPriced(model, settings, workload);
+  let reasonOf: ReturnType<typeof reasons> | undefined;
+  const { after, change } = decideSafe(model, settings);
+  return {
+    after,
+    change,
+    reasonFor: (product) => {
+      reasonOf ??= reasons(workload, settings, []);
+      return reasonOf(product).message;
     },
   };
 }

@@ -1,7 +1,6 @@
 /** @file Opens one model and lints it by its plan: in the main thread for one model, in workers for several. */
 import { rules } from "../../rules/index.ts";
 import { readCalibration } from "../files/read-calibration.ts";
-import { InputError } from "../ir/errors.ts";
 import { lintModel } from "../lint/run.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { openModel } from "../onnx/open.ts";
@@ -9,11 +8,8 @@ import { presentWeights, weightFiles } from "../onnx/weights.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { lintSettings } from "../settings/lint-settings.ts";
 import { failureOf } from "./failed-report.ts";
-
-/** Throws InputError for a model that is not to be looked at. */
-export function refuse({ refused }: LintPlan): void {
-  if (refused !== undefined) throw new InputError(refused.code, refused.message);
-}
+import { decidedBy } from "./fix-settings.ts";
+import { refuse } from "./refuse.ts";
 
 /** Never throws: what goes wrong with one model is in its report. `onPhase` is told what begins. */
 export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): LintOutcome {
@@ -27,7 +23,11 @@ export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): Lin
     const settings = lintSettings(model, { ...plan, rules, calibration, notices });
     const bound = [...(settings.shapes?.keys() ?? []), ...(settings.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
-    return { report: lintModel(model, settings), bound, weights: presentWeights(model, files) };
+    return {
+      report: lintModel(model, decidedBy(model, settings)),
+      bound,
+      weights: presentWeights(model, files),
+    };
   } catch (error) {
     return failureOf(plan, error);
   }

@@ -9,6 +9,7 @@ import { missingWeights } from "../onnx/missing-weights.ts";
 import { modelFromBytes, type OpenModel, openModel } from "../onnx/open.ts";
 import { checkConfig } from "../settings/check.ts";
 import { lintSettings } from "../settings/lint-settings.ts";
+import { decidedBy } from "./fix-settings.ts";
 import { type ModelOptions, planOf } from "./options.ts";
 
 /**
@@ -58,10 +59,8 @@ export async function lint(
   const { settings, mustHave } = planOf(path, config);
   using model = await open(input, path);
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
-  return lintModel(
-    model,
-    lintSettings(model, { settings, rules, calibration, path, layers, verbose, mustHave, notices }),
-  );
+  const request = { settings, rules, calibration, path, layers, verbose, mustHave, notices };
+  return lintModel(model, decidedBy(model, lintSettings(model, request)));
 }
 
 async function open(input: string | Uint8Array | ModelProto, name: string): Promise<OpenModel> {

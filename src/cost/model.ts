@@ -37,12 +37,23 @@ export interface Saving {
   readonly high: number;
 }
 
+/** Work as it runs in a model. */
+export interface Run {
+  readonly work: Work<number>;
+  readonly target: Target;
+  readonly detail: WorkDetail;
+  /** In one run of the model. */
+  readonly runs: number;
+}
+
 export interface CostModel {
   /** Whether coefficients were fitted on this GPU and stack; else they were fitted elsewhere, on the datasheet's rates. */
   measured(target: Target): boolean;
   estimate(work: Work<number>, target: Target, detail?: WorkDetail): Estimate;
   /** `before` and `after` are what one change replaces by what; their errors move together, so the interval is tighter. */
   savingOf(before: readonly Work<number>[], after: readonly Work<number>[], target: Target): Saving;
+  /** The same of one piece of work in all its runs, which may be on two targets; either side may be missing. */
+  savingOfRuns(before: Run | undefined, after: Run | undefined): Saving;
 }
 
 export interface CostModelOptions {
@@ -105,6 +116,16 @@ class FittedCostModel implements CostModel {
     const [from, to] = [before.map(evaluate), after.map(evaluate)];
     const count = Math.max(from.length, to.length);
     return combineSavings(Array.from({ length: count }, (_, index) => savingOfOne(from[index], to[index])));
+  }
+
+  savingOfRuns(before: Run | undefined, after: Run | undefined): Saving {
+    return savingOfOne(this.#evaluateRuns(before), this.#evaluateRuns(after));
+  }
+
+  #evaluateRuns(run: Run | undefined): Evaluation | undefined {
+    if (run === undefined) return undefined;
+    const once = this.#evaluate(run.work, run.target, run.detail);
+    return { ...once, microseconds: once.microseconds * run.runs };
   }
 
   #evaluate(work: Work<number>, target: Target, detail: WorkDetail): Evaluation {

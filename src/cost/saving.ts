@@ -4,12 +4,21 @@ import type { Evaluation, Saving } from "./model.ts";
 /** Errors of layers of one model are partly the same error: this share of their product of widths. */
 const sharedAcrossLayers = 0.25;
 
+/** ln of a ratio of bytes from which on two passes over memory are as different as any two. */
+const unlike = Math.log(1.5);
+
+/** Of the time before; below it is rounding. */
+const leastDifference = 1e-6;
+
 /** Either side may be missing: what is only removed, or only added. */
 export function savingOfOne(before: Evaluation | undefined, after: Evaluation | undefined): Saving {
   if (before === undefined || after === undefined) return ofOneSide(before, after);
   const microseconds = before.microseconds - after.microseconds;
+  // What is predicted to make no difference at all has no error of its own.
+  if (Math.abs(microseconds) <= leastDifference * before.microseconds)
+    return { microseconds, low: microseconds, high: microseconds };
   const same = before.sketch.family === after.sketch.family;
-  const shared = same ? Math.min(before.shared, after.shared) : 0;
+  const shared = same ? sharedBy(before, after) : 0;
   const scale = same ? Math.max(before.savingScale, after.savingScale) : 1;
   // Where one is too high the other tends to be, so the widths partly cancel.
   const apart = (a: number, b: number) => scale * Math.sqrt(Math.max(0, a * a + b * b - 2 * shared * a * b));
@@ -20,6 +29,15 @@ export function savingOfOne(before: Evaluation | undefined, after: Evaluation | 
     low: microseconds - apart(down(before), up(after)),
     high: microseconds + apart(up(before), down(after)),
   };
+}
+
+/** The same pass over a little more memory is the same kernel with the same error; a product at another width may not be. */
+function sharedBy(before: Evaluation, after: Evaluation): number {
+  const shared = Math.min(before.shared, after.shared);
+  if (before.sketch.family !== "traffic" && before.sketch.family !== "walk") return shared;
+  const apart = Math.abs(Math.log(after.sketch.bytes / before.sketch.bytes));
+  // Errors that follow the size smoothly differ with the square of the distance.
+  return shared + (1 - shared) * Math.max(0, 1 - (apart / unlike) ** 2);
 }
 
 function ofOneSide(before: Evaluation | undefined, after: Evaluation | undefined): Saving {

@@ -13,17 +13,9 @@ import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
 import type { ByteSource } from "../wire/source.ts";
 import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
-import {
-  type Fix,
-  type FixOutcome,
-  type JudgedFix,
-  outcomeOf,
-  type Placed,
-  type Proof,
-  priceOf,
-} from "./outcome.ts";
+import { type Fix, type FixOutcome, type JudgedFix, outcomeOf, type Placed, type Proof } from "./outcome.ts";
 import { type FixedModel, type FixSettings, priced, render } from "./pipeline.ts";
-import { runToFixedPoint } from "./rounds.ts";
+import { runStages } from "./stages.ts";
 
 /** The result is another function than the original. */
 export class DifferenceError extends InputError {
@@ -72,7 +64,8 @@ const metadataKey = "tc-lint.fix";
 export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   const { within = unlimited } = request;
   using original = within(() => openModel(request.path, inBlocks));
-  checkWeights(original);
+  // A difference is of sizes and names; what is written has weights.
+  if (!request.dryRun) checkWeights(original);
   const state = sourceState(original);
   try {
     return await fixOpened(request, original, state);
@@ -83,12 +76,11 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
 
 async function fixOpened(request: FixRequest, original: OpenModel, state: SourceState): Promise<FixOutcome> {
   const { within = unlimited } = request;
-  const [before, whole] = within(() => {
+  const whole = within(() => {
     checkNodes(original, request.settings);
-    const price = priceOf(original, request.settings);
-    return [price, { ...runFix(original, request.settings), left: [] }] as const;
+    return { ...runFix(original, request.settings), left: [] };
   });
-  const outcome = (fix: JudgedFix) => within(() => outcomeOf(request, original, before, fix));
+  const outcome = (fix: JudgedFix) => within(() => outcomeOf(request, original, fix));
   const isCopy = resolve(request.destination) !== resolve(request.path);
   if (request.dryRun || (!whole.fixed.changed && !isCopy)) {
     if (!request.dryRun) clearLeftovers(request.path);
@@ -117,7 +109,7 @@ function unwritten({ bytes }: OpenModel): Placed {
 }
 
 function runFix(original: OpenModel, settings: FixSettings): Fix {
-  return { settings, fixed: runToFixedPoint(original, settings) };
+  return { settings, ...runStages(original, settings) };
 }
 
 /** Puts the result in place once it is proven, unless it is only a `trial`; the difference where it is another function. */

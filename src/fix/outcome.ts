@@ -1,11 +1,13 @@
 /** @file What is told of a repair: what changed, what it saves, what was left and why. */
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { priceFacts } from "../workload/workload.ts";
+import { type AccountStep, accountOf } from "../workload/account.ts";
+import type { Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
-import { asStored, type FixedModel, type FixNote, type FixSettings, priced } from "./pipeline.ts";
+import { type FixNote, type FixSettings, priced } from "./pipeline.ts";
 import { remainderNotes } from "./remainder.ts";
+import type { Staged } from "./stages.ts";
 
 /** What is known of the result being the same function. */
 export type Proof =
@@ -19,6 +21,9 @@ export interface FixOutcome {
   readonly written: boolean;
   readonly notes: readonly FixNote[];
   readonly diff: ModelDiff;
+  /** Where the model stands before and after each step that was taken. */
+  readonly account: readonly AccountStep[];
+  /** Of the account: where the repair begins, and where it ends. */
   readonly microseconds: { readonly before: number; readonly after: number };
   /** Symbols that nobody bound, and the size at which each is priced. */
   readonly assumed: Readonly<Record<string, number>>;
@@ -34,9 +39,8 @@ export interface DataFileEntry {
 }
 
 /** What passes made of the model under some settings. */
-export interface Fix {
+export interface Fix extends Staged {
   readonly settings: FixSettings;
-  readonly fixed: FixedModel;
 }
 
 /** With what is not in it, because the result was another function with it. */
@@ -45,46 +49,42 @@ export type JudgedFix = Fix & { readonly left: readonly LeftPiece[] };
 /** What became of it on the disk. */
 export type Placed = Pick<FixOutcome, "written" | "proof" | "bytes" | "dataFiles">;
 
-/** The predicted time of a model in the types that the report counts in, and the sizes that it holds for. */
-export interface Price {
-  readonly microseconds: number;
-  readonly assumed: FixOutcome["assumed"];
-}
-
-export function priceOf(model: OpenModel, settings: FixSettings): Price {
-  const workload = priced(model, settings);
-  // Shapes and sizes are the same at any precision.
-  const { timeline, facts, bindings } = changesTypes(settings)
-    ? priceFacts(workload.facts, asStored(settings))
-    : workload;
-  const assumed = Object.fromEntries([...facts.symbols].map((name) => [name, bindings.get(name) ?? 1]));
-  return { microseconds: timeline.microseconds, assumed };
-}
-
 export function outcomeOf(
   { path, destination }: Pick<FixOutcome, "path" | "destination">,
   original: OpenModel,
-  before: Price,
-  { fixed, settings, left }: JudgedFix,
+  { fixed, states, settings, left }: JudgedFix,
 ): Omit<FixOutcome, keyof Placed> {
+  const before = priced(original, settings);
   const after = priced(fixed.model, settings);
+  const account = accountOf(states, settings.cost);
   return {
     path,
     destination,
     changed: fixed.changed,
     notes: [...fixed.notes, ...failedNotes(left, original), ...remainderNotes(after, settings, left)],
     diff: diffModels(original, fixed.model),
+    account,
     microseconds: {
-      before: before.microseconds,
-      after: priceOf(fixed.model, settings).microseconds,
+      before: startOf(account, settings).microseconds,
+      after: account.at(-1)?.microseconds ?? before.timeline.microseconds,
     },
-    assumed: before.assumed,
+    assumed: assumedOf(before),
   };
 }
 
-/** Seen at the precision that it is brought to, a model is as fast before as after. */
-function changesTypes({ passes }: FixSettings): boolean {
-  return passes.some(({ name }) => name === "half");
+/** Symbols that nobody bound, and the size at which each is priced. */
+function assumedOf({ facts, bindings }: Workload): FixOutcome["assumed"] {
+  return Object.fromEntries([...facts.symbols].map((name) => [name, bindings.get(name) ?? 1]));
+}
+
+/** Where a repair begins: with the file as it is where it changes types, else with what the target makes of that. */
+function startOf(
+  account: readonly AccountStep[],
+  { passes }: FixSettings,
+): { readonly microseconds: number } {
+  const changesTypes = passes.some(({ name }) => name === "half");
+  const inPrecision = account.find(({ step }) => step === "precision");
+  return (changesTypes ? undefined : inPrecision) ?? account[0] ?? { microseconds: 0 };
 }
 
 function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[] {

@@ -1,10 +1,12 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
+import { combineSavings } from "../cost/saving.ts";
 import { type Facts, inferFacts } from "../facts/infer.ts";
 import { Patch, type PatchSnapshot } from "../ir/patch.ts";
 import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
 import { DataFiles } from "../onnx/data-files.ts";
 import { modelFromSource, type OpenModel } from "../onnx/open.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
+import type { Work } from "../ops/work.ts";
 import { FreshNames } from "../passes/names.ts";
 import type { Account, Pass, PassContext, PassName, PassNote, PassOptions, Pricing } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
@@ -64,6 +66,18 @@ export interface FixedModel {
   render(dataLocation: string): PatchedModel;
 }
 
+/** A model that no pass has touched. */
+export function unchanged(model: OpenModel): FixedModel {
+  return {
+    model,
+    changed: false,
+    notes: [],
+    permutations: new Map(),
+    parts: new Map(),
+    render: (location) => render(model, location),
+  };
+}
+
 /** Runs the passes over an open model. The result reads from it: keep it open. Throws InputError. */
 export function runPasses(original: OpenModel, settings: FixSettings): FixedModel {
   let model = original;
@@ -89,19 +103,29 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   return { model, changed, notes, permutations, parts, render: (location) => render(model, location) };
 }
 
-const lastPriced = new WeakMap<FixSettings, { readonly model: OpenModel; readonly workload: Workload }>();
+const knownPrices = new WeakMap<
+  OpenModel,
+  { readonly settings: WorkloadSettings; readonly workload: Workload }
+>();
 
-/** Facts and prices of a model; those of the last one asked about are kept, for most passes change nothing. */
+/** Facts and prices of a model; those that were asked for last are kept as long as it is. */
 export function priced(model: OpenModel, settings: FixSettings): Workload {
-  const last = lastPriced.get(settings);
-  if (last?.model === model) return last.workload;
-  // Not two at a time.
-  lastPriced.delete(settings);
+  const known = knownPrices.get(model);
+  if (known !== undefined && isPricedAlike(known.settings, settings)) return known.workload;
   const facts = knownFacts(model, settings);
   const workload = facts === undefined ? priceModel(model, settings) : priceFacts(facts, settings);
-  lastPriced.set(settings, { model, workload });
+  keepPriced(model, settings, workload);
   lastPreviews.delete(settings);
   return workload;
+}
+
+/** What somebody has priced already, with these settings. */
+export function keepPriced(model: OpenModel, settings: WorkloadSettings, workload: Workload): void {
+  knownPrices.set(model, { settings, workload });
+}
+
+function isPricedAlike(a: WorkloadSettings, b: WorkloadSettings): boolean {
+  return a.target === b.target && a.cost === b.cost && a.shapes === b.shapes && a.dims === b.dims;
 }
 
 /** A patch applied, and what was inferred of the result with nothing bound. */
@@ -128,6 +152,11 @@ function knownFacts(model: OpenModel, settings: FixSettings): Facts | undefined 
   const preview = lastPreviews.get(settings);
   const isBound = (settings.shapes?.size ?? 0) + (settings.dims?.size ?? 0) > 0;
   return preview?.model === model && !isBound ? preview.facts : undefined;
+}
+
+/** What a pass would do, and nothing done. */
+export function proposalOf(pass: Pass, model: OpenModel, settings: FixSettings): Patch {
+  return pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data")).patch;
 }
 
 /** `location` is what the data of the pass's patch will be called. */
@@ -164,8 +193,15 @@ export function pricingOf(
   { timeline, bindings }: Workload,
   { target, cost, minSaving }: Pick<FixSettings, "target" | "cost" | "minSaving">,
 ): Pricing {
+  const runOf = (work: Work<number>, runs: number) => ({ work, target, detail: {}, runs });
   return {
     estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
+    uncertainty: (changes) => {
+      const saved = combineSavings(
+        changes.map(({ before, after, runs }) => cost.savingOfRuns(runOf(before, runs), runOf(after, runs))),
+      );
+      return saved.microseconds - saved.low;
+    },
     bindings,
     modelMicroseconds: timeline.microseconds,
     leastMicroseconds: minSaving * timeline.microseconds,

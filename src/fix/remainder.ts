@@ -1,5 +1,6 @@
 /** @file What a safe fix could still repair in a fixed model: each with the reason that it did not. */
-import { explainer } from "../passes/align/remainder.ts";
+import { explainer, type Reason } from "../passes/align/remainder.ts";
+import type { CostedProduct } from "../workload/product.ts";
 import { trafficOf, type Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { type FixNote, type FixSettings, pricingOf, unboundFacts } from "./pipeline.ts";
@@ -15,18 +16,7 @@ export function remainderNotes(
 ): FixNote[] {
   const found = settings.remaining?.(workload) ?? [];
   if (found.length === 0) return [];
-  const reasonFor = explainer({
-    facts: unboundFacts(workload),
-    work: {
-      products: workload.products.filter(({ scope }) => scope.isMain),
-      traffic: trafficOf(workload),
-    },
-    pricing: pricingOf(workload, settings),
-    leftOut:
-      left.length === 0
-        ? undefined
-        : (part) => left.find((piece) => piece.pass === "align" && piece.part === part)?.reason,
-  });
+  const reasonFor = reasons(workload, settings, left);
   return found.map(({ rule, product, microseconds }) => {
     const { kind, message } = reasonFor(product);
     return {
@@ -37,5 +27,25 @@ export function remainderNotes(
       message,
       microseconds,
     };
+  });
+}
+
+/** Why a product that could be padded is not. `left` failed verification. */
+export function reasons(
+  workload: Workload,
+  settings: FixSettings,
+  left: readonly LeftPiece[],
+): (product: CostedProduct) => Reason {
+  return explainer({
+    facts: unboundFacts(workload),
+    work: {
+      products: workload.products.filter(({ scope }) => scope.isMain),
+      traffic: trafficOf(workload),
+    },
+    pricing: pricingOf(workload, settings),
+    leftOut:
+      left.length === 0
+        ? undefined
+        : (part) => left.find((piece) => piece.pass === "align" && piece.part === part)?.reason,
   });
 }

@@ -1,7 +1,8 @@
 /** @file Passes again and again, until a model stays as it is. */
 import { InputError } from "../ir/errors.ts";
+import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { type FixedModel, type FixSettings, runPasses } from "./pipeline.ts";
+import { type FixedModel, type FixNote, type FixSettings, runPasses } from "./pipeline.ts";
 
 /** A pass may make room for another: ESLint's bound, never met so far. */
 const maxRounds = 10;
@@ -27,4 +28,23 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
     fixed = next;
   }
   return { ...fixed, changed: fixed.model !== original, notes, permutations, parts };
+}
+
+/** Two runs, the second over the first one's result. */
+export function inTurn(first: FixedModel, second: FixedModel): FixedModel {
+  const parts = new Map([...first.parts]);
+  for (const [pass, names] of second.parts) parts.set(pass, new Set([...(parts.get(pass) ?? []), ...names]));
+  const said = new Set(first.notes.map(textOf));
+  return {
+    ...second,
+    changed: first.changed || second.changed,
+    notes: [...first.notes, ...second.notes.filter((note) => !said.has(textOf(note)))],
+    permutations: new Map([...first.permutations, ...second.permutations]),
+    parts,
+  };
+}
+
+/** A pass that runs again says again what it leaves. */
+function textOf({ pass, kind, node, message }: FixNote): string {
+  return [pass, kind, node === undefined ? "" : labelOf(node), message].join("\u0000");
 }

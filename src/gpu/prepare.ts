@@ -1,6 +1,7 @@
 /** @file A file to the model that is asked for: opened, perhaps repaired, its weights rounded, inner values exposed. */
+import { decideSafe } from "../fix/decide.ts";
 import { type FixSettings, patched } from "../fix/pipeline.ts";
-import { runToFixedPoint } from "../fix/rounds.ts";
+
 import { bytesOf } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import type { TensorRef } from "../ir/model.ts";
@@ -40,7 +41,7 @@ export function prepareModel(
     const absent = missingWeights(original);
     if (absent !== undefined && (isRun || fix !== undefined || rounded !== undefined)) throw absent;
     let model = original;
-    if (fix !== undefined) model = runToFixedPoint(model, fixSettingsOf(fix)).model;
+    if (fix !== undefined) model = decideSafe(model, fixSettingsOf(fix)).fixed.model;
     if (rounded !== undefined) model = patched(model, roundWeights(model, rounded), "tc-lint.rounded.data");
     if (expose.length > 0) {
       const segments = exposeValues(model, model.source, expose);

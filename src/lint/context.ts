@@ -7,9 +7,11 @@ import type { ComputeType, Precision, Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Model } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
+import { pricedAt } from "../workload/account.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
+import type { Decision } from "./decision.ts";
 
 export type { AttentionWork, ConvWork, GemmWork, ProductWork, TrafficWork, Work } from "../ops/work.ts";
 export type { CostedProduct } from "../workload/product.ts";
@@ -26,9 +28,16 @@ export class LintContext implements Workload {
   readonly timeline: Timeline;
   /** Sizes of symbols: as given, else plausible ones. */
   readonly bindings: ReadonlyMap<string, number>;
-  readonly #cost: CostModel;
+  readonly cost: CostModel;
+  /** What `--fix` does; undefined where nobody asked. */
+  readonly decision: Decision | undefined;
+  readonly workload: Workload;
+  #half: Workload | undefined;
+  #stored: Workload | undefined;
 
-  constructor(workload: Workload, cost: CostModel) {
+  constructor(workload: Workload, cost: CostModel, decision?: Decision) {
+    this.workload = workload;
+    this.decision = decision;
     this.model = workload.model;
     this.facts = workload.facts;
     this.target = workload.target;
@@ -36,7 +45,24 @@ export class LintContext implements Workload {
     this.unresolved = workload.unresolved;
     this.timeline = workload.timeline;
     this.bindings = workload.bindings;
-    this.#cost = cost;
+    this.cost = cost;
+  }
+
+  /**
+   * What half precision changes: from the types that the file stores to the target's, where that is half; else from where safe
+   * fixes leave the model.
+   */
+  half(): { readonly before: Workload; readonly after: Workload } {
+    if (isHalf(this.target.precision)) return { before: this.asStored(), after: this.workload };
+    const before = this.decision?.after ?? this.workload;
+    this.#half ??= pricedAt(before, "fp16", this.cost);
+    return { before, after: this.#half };
+  }
+
+  /** In the types that the file stores. */
+  asStored(): Workload {
+    this.#stored ??= pricedAt(this.workload, "as-is", this.cost);
+    return this.#stored;
   }
 
   /** What the target computes operands of `dtype` in. */
@@ -51,28 +77,32 @@ export class LintContext implements Workload {
 
   /** One run of some work on the target. */
   estimate(work: Work<number>): Estimate {
-    return this.#cost.estimate(work, this.target);
+    return this.cost.estimate(work, this.target);
   }
 
   /** The same at another precision than the target's. */
   estimateAt(work: Work<number>, precision: Precision): Estimate {
-    return this.#cost.estimate(work, { ...this.target, precision });
+    return this.cost.estimate(work, { ...this.target, precision });
   }
 
   /** What replacing a product's work by `after` saves over all its runs. */
   saving(product: CostedProduct, ...after: readonly Work<number>[]): Saving {
-    return scale(this.#cost.savingOf([product.sizes], after, this.target), product.runs);
+    return scale(this.cost.savingOf([product.sizes], after, this.target), product.runs);
   }
 
   /** The same for several works at once, run once. */
   savingOf(before: readonly Work<number>[], after: readonly Work<number>[]): Saving {
-    return this.#cost.savingOf(before, after, this.target);
+    return this.cost.savingOf(before, after, this.target);
   }
 
   /** A part of the model's predicted time, 0 to 1. */
   share(microseconds: number): number {
     return this.timeline.microseconds > 0 ? microseconds / this.timeline.microseconds : 0;
   }
+}
+
+export function isHalf(precision: Precision): precision is "fp16" | "bf16" {
+  return precision === "fp16" || precision === "bf16";
 }
 
 export function scale(saving: Saving, factor: number): Saving {

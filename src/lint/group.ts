@@ -1,5 +1,6 @@
 /** @file One cause at many nodes is one entry: the same rule and the same sizes at every repeat of a block. */
-import type { FindingGroup, Fixability, SavingReport, Severity } from "./result.ts";
+import type { Step } from "../workload/timeline.ts";
+import type { AccountStepName, Fixability, SavingReport, Severity } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
 
 /** A finding before anything is decided about it. */
@@ -11,6 +12,9 @@ export interface RawFinding {
   readonly message: string;
   /** Of its node alone. */
   readonly saves: SavingReport | null;
+  /** Kernels that it is about. */
+  readonly covers: ReadonlySet<Step>;
+  readonly fix: Fixability;
 }
 
 export interface Group {
@@ -21,6 +25,8 @@ export interface Group {
   readonly message: string;
   /** Of all members together. */
   saves: SavingReport | null;
+  /** Kernels that they are about. */
+  readonly covers: Set<Step>;
 }
 
 /**
@@ -33,18 +39,22 @@ export class Groups {
   readonly #byCause = new Map<string, Group>();
 
   add(finding: RawFinding): void {
-    const { raw, rule, base, message, saves } = finding;
-    const fix = raw.fix ?? rule.fix;
+    const { raw, rule, base, message, saves, fix } = finding;
     // What may save nothing is no part of what is claimed, be the message the same.
     const certainty = mayBeNothing(saves) ? "uncertain" : "";
     const cause = [rule.code, base, fix, certainty, raw.cause ?? message].join("\u0000");
     const group = this.#byCause.get(cause);
     if (group === undefined) {
-      this.#byCause.set(cause, { members: [finding], rule, base, fix, message, saves });
+      const covers = new Set(finding.covers);
+      this.#byCause.set(cause, { members: [finding], rule, base, fix, message, saves, covers });
       return;
     }
     group.members.push(finding);
+    const known = group.covers.size;
+    for (const step of finding.covers) group.covers.add(step);
     group.saves = together(group.saves, saves);
+    if (group.saves !== null && group.covers.size < known + finding.covers.size)
+      group.saves = capped(group.saves, timeOf(group.covers));
   }
 
   all(): Iterable<Group> {
@@ -60,7 +70,23 @@ function together(a: SavingReport | null, b: SavingReport | null): SavingReport 
     low: a.low + b.low,
     high: a.high + b.high,
     share: a.share + b.share,
+    of: a.of + b.of,
   };
+}
+
+/** Microseconds of one run of the model. */
+export function timeOf(steps: Iterable<Step>): number {
+  let microseconds = 0;
+  for (const step of steps) microseconds += step.microseconds;
+  return microseconds;
+}
+
+/** No more than `of` microseconds. */
+export function capped(saves: SavingReport, of: number): SavingReport {
+  const { microseconds, low, high, share } = saves;
+  const most = Math.min(microseconds, of);
+  const part = microseconds > 0 ? most / microseconds : 1;
+  return { microseconds: most, low: low * part, high: Math.min(high, of), share: share * part, of };
 }
 
 export function standingOf({ saves }: Group, minSaving: number): Standing {
@@ -80,10 +106,10 @@ export function severityOf({ base, saves, members }: Group, errorShare: number):
   return base === "warn" && ofThisTime && saves.share >= errorShare ? "error" : base;
 }
 
-export function groupReport(
-  { rule, fix, message, saves }: Group,
-  severity: Severity,
-  fingerprints: readonly string[],
-): FindingGroup {
-  return { code: rule.code, rule: rule.name, severity, message, saves, fix, findings: fingerprints };
+/** The step of the account that a group is a part of. */
+export function stepOf({ rule, fix, saves }: Pick<Group, "rule" | "fix" | "saves">): AccountStepName | null {
+  if (saves === null) return null;
+  if (fix === "none") return "author";
+  if (fix === "safe") return "safe";
+  return rule.changes ?? "layout";
 }

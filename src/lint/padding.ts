@@ -3,6 +3,7 @@ import type { Saving } from "../cost/model.ts";
 import { maxOf } from "../ir/lists.ts";
 import type { ProductWork } from "../ops/work.ts";
 import { type CostedProduct, type LintContext, scale } from "./context.ts";
+import type { DecidedProduct } from "./decision.ts";
 
 /** Below the multiple of the format: half and quarter vectors. */
 const partialSteps = [2, 4];
@@ -43,6 +44,37 @@ export function paddedSizes(size: number, multiple: number): number[] {
   const steps = [...partial, ...wholeSteps.map((step) => step * multiple)];
   const sizes = steps.map((step) => alignUp(size, step));
   return [...new Set(sizes)].filter((each) => each > size && each <= limit).sort((a, b) => a - b);
+}
+
+/**
+ * What becomes of a product: the sizes that `--fix` gives it, else the best that it could have seen by itself. `all` are its
+ * axes that may grow; those off the multiple are looked at where nothing is decided.
+ */
+export function paddingOf<W extends ProductWork<number>>(
+  product: CostedProduct,
+  work: W,
+  all: readonly Axis<W>[],
+  context: LintContext,
+): Padding | undefined {
+  const decided = context.decision?.paddedOf<W>(product, work.kind);
+  if (decided !== undefined) return decidedPadding(decided, all);
+  const multiple = context.alignment(work.dtype);
+  const axes = all.filter(({ size }) => size % multiple !== 0);
+  return axes.length === 0 ? undefined : bestPadding(product, work, axes, context);
+}
+
+function decidedPadding<W extends ProductWork<number>>(
+  { work, saves }: DecidedProduct<W>,
+  axes: readonly Axis<W>[],
+): Padding | undefined {
+  const sizes = new Map(
+    axes.map(({ name, size, fields, copies = 1 }): [string, number] => {
+      const field = work[fields?.[0] ?? name];
+      return [name, typeof field === "number" ? field / copies : size];
+    }),
+  );
+  const grows = axes.some(({ name, size }) => sizes.get(name) !== size);
+  return grows && saves.microseconds > 0 ? { sizes, saves } : undefined;
 }
 
 /** Layers repeat: what was found for one is found for all that are like it. */

@@ -1,5 +1,9 @@
 /** @file What a lint run says, as data: the JSON report's shape (version 1), and what every other format renders. */
 
+import type { AccountStep, AccountStepName } from "../workload/account.ts";
+
+export type { AccountStep, AccountStepName } from "../workload/account.ts";
+
 export type Severity = "error" | "warn" | "info";
 export type Fixability = "safe" | "unsafe" | "none";
 export type Datum = string | number | boolean | readonly number[] | readonly string[];
@@ -11,6 +15,8 @@ export interface SavingReport {
   readonly high: number;
   /** Of the model's predicted time, 0 to 1. */
   readonly share: number;
+  /** What the kernels it is about take now, in microseconds: no saving is more. */
+  readonly of: number;
 }
 
 export interface Finding {
@@ -37,9 +43,13 @@ export interface FindingGroup {
   readonly rule: string;
   readonly severity: Severity;
   readonly message: string;
-  /** Of all its findings together. */
+  /** Of all its findings together; for what a later step of the account saves, what earlier ones leave of it. */
   readonly saves: SavingReport | null;
   readonly fix: Fixability;
+  /** The step of the account that it is a part of; null where time is not the point. */
+  readonly step: AccountStepName | null;
+  /** Why `--fix` leaves what it could change; null where it does not, or where nothing could. */
+  readonly left: string | null;
   /** Fingerprints, in graph order. */
   readonly findings: readonly string[];
 }
@@ -116,6 +126,8 @@ export interface ModelReport {
     /** `measured`: coefficients fitted on this GPU and stack; `datasheet`: rates of the GPU's row. */
     readonly basis: "measured" | "datasheet";
   };
+  /** Where it stands as exported and after each step that could be taken: the steps' savings add up to the difference. */
+  readonly account: readonly AccountStep[];
   readonly findings: readonly Finding[];
   /** The findings by cause, what matters most first: thresholds and severities are of these. */
   readonly groups: readonly FindingGroup[];

@@ -28,6 +28,8 @@ export type RuleFinding<M extends Messages = Messages> = {
     readonly saves?: Saving | undefined;
     /** `saves` as a part of something else than the model's predicted time on the target, 0 to 1. */
     readonly share?: number | undefined;
+    /** Whose time the saving is a part of; by default that of the kernel at `at`. */
+    readonly covers?: readonly Site[] | undefined;
     /** What is the same wherever a block repeats, for messages that name nodes; else the message. */
     readonly cause?: string | undefined;
     /** Where one finding differs from its rule. */
@@ -43,6 +45,8 @@ export interface Rule<M extends Messages = Messages> {
   readonly severity: "warn" | "info";
   /** Whether `--fix` repairs it: safely, only when asked for by name, or not at all. */
   readonly fix: Fixability;
+  /** What an unsafe fix changes; the layout, unless said. */
+  readonly changes?: "precision";
   readonly messages: M;
   readonly check: (context: LintContext) => Iterable<RuleFinding<M>>;
 }

@@ -1,25 +1,17 @@
 /** @file One model through the rules: facts, costs, findings, thresholds. */
-import { createHash } from "node:crypto";
 import { invalidNode } from "../facts/invalid-node.ts";
-import { pushAll } from "../ir/lists.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
-import { priceModel, type WorkloadSettings } from "../workload/workload.ts";
+import type { Step } from "../workload/timeline.ts";
+import { priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
 import { LintContext } from "./context.ts";
-import { Groups, groupReport, type RawFinding, severityOf, standingOf } from "./group.ts";
+import { type DecidedFix, Decision } from "./decision.ts";
+import { fill } from "./describe.ts";
+import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
+import { type Judged, judged } from "./judge.ts";
 import { layersOf } from "./layers.ts";
 import { contradictionNotices } from "./notices.ts";
-import type {
-  CountedFindings,
-  Datum,
-  Finding,
-  FindingGroup,
-  ModelReport,
-  NoticeReport,
-  SavingReport,
-  Severity,
-} from "./result.ts";
+import type { Fixability, ModelReport, NoticeReport, SavingReport, Severity } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
-import { originOf } from "./source.ts";
 
 export interface LintSettings extends WorkloadSettings {
   readonly rules: readonly AnyRule[];
@@ -37,6 +29,8 @@ export interface LintSettings extends WorkloadSettings {
     readonly node: string;
     readonly op: string;
   }) => Severity | "off" | undefined;
+  /** What `--fix` makes of it; without an answer, findings say what their rule can repair. */
+  readonly decide?: ((workload: Workload) => DecidedFix | undefined) | undefined;
   /** Whether the report lists every layer. */
   readonly layers?: boolean | undefined;
   /** Whether all findings are listed, also those that save too little, or perhaps nothing. */
@@ -48,7 +42,10 @@ export interface LintSettings extends WorkloadSettings {
 
 /** Lints an open model. Throws InputError where shapes or symbols given by the user do not fit it. */
 export function lintModel(model: Model, settings: LintSettings): ModelReport {
-  const context = new LintContext(priceModel(model, settings), settings.cost);
+  const workload = priceModel(model, settings);
+  const decided = settings.decide?.(workload);
+  const decision = decided && new Decision(workload, decided);
+  const context = new LintContext(workload, settings.cost, decision);
   const groups = new Groups();
   let suppressed = 0;
   for (const rule of settings.rules) {
@@ -60,117 +57,48 @@ export function lintModel(model: Model, settings: LintSettings): ModelReport {
         suppressed += 1;
         continue;
       }
-      const message = fill(rule.messages[raw.message] ?? raw.message, raw.data);
-      groups.add({ raw, rule, base, message, saves: savingReport(raw, context) });
+      groups.add(rawFinding(raw, rule, base, context));
     }
   }
-  return assemble(context, settings, judged(groups, context, settings), suppressed);
+  return assemble(context, settings, judged([...groups.all()], context, settings), suppressed);
 }
 
-interface Entry {
-  readonly group: FindingGroup;
-  readonly findings: readonly Finding[];
-}
-
-interface Judged {
-  readonly listed: readonly Entry[];
-  /** What is counted only, where it is asked for. */
-  readonly unlisted: readonly Entry[];
-  readonly below: CountedFindings;
-  readonly uncertain: CountedFindings;
-  /** Of all, also those that are only counted, where layers are asked for. */
-  readonly described: readonly Finding[];
-}
-
-function judged(groups: Groups, { model }: LintContext, settings: LintSettings): Judged {
-  const counted = {
-    below: { count: 0, microseconds: 0 },
-    uncertain: { count: 0, microseconds: 0 },
-  };
-  const listed: Entry[] = [];
-  const unlisted: Entry[] = [];
-  const described: Finding[] = [];
-  const occurrences = new Map<string, number>();
-  const needsAll = settings.layers === true || settings.verbose === true;
-  for (const group of groups.all()) {
-    const standing = standingOf(group, settings.minSaving);
-    const severity = severityOf(group, settings.errorShare);
-    if (standing !== "listed") {
-      counted[standing].count += group.members.length;
-      counted[standing].microseconds += Math.max(0, group.saves?.microseconds ?? 0);
-    }
-    // Counted for all, so that no threshold moves what a finding is known by.
-    const identities = group.members.map((member) => identityOf(member, settings, occurrences));
-    // Of what is only counted, a large model has too much to describe.
-    if (standing !== "listed" && !needsAll) continue;
-    const findings = group.members.map((member, index) =>
-      describe(member, severity, fingerprintOf(identities[index] ?? ""), model),
-    );
-    pushAll(described, findings);
-    const fingerprints = findings.map(({ fingerprint }) => fingerprint);
-    const entry = { group: groupReport(group, severity, fingerprints), findings };
-    (standing === "listed" ? listed : unlisted).push(entry);
+function rawFinding(raw: RuleFinding, rule: AnyRule, base: Severity, context: LintContext): RawFinding {
+  const message = fill(rule.messages[raw.message] ?? raw.message, raw.data);
+  const covers = new Set<Step>();
+  for (const { node, scope } of raw.covers ?? [raw.at]) {
+    const step = context.timeline.stepOf(node, scope);
+    if (step !== undefined) covers.add(step);
   }
-  const ranked = (entries: Entry[]) => entries.sort((a, b) => byImportance(a.group, b.group));
-  return { listed: ranked(listed), unlisted: ranked(unlisted), ...counted, described };
-}
-
-/** What a finding is known by from run to run: its rule and node, and how many of them come before it. */
-function identityOf(
-  { raw: { at }, rule: { code } }: RawFinding,
-  { displayPath }: LintSettings,
-  occurrences: Map<string, number>,
-): string {
-  const { node, scope } = at;
-  const identity = [code, displayPath, scope.path, operatorOf(node), labelOf(node)].join("\u0000");
-  const occurrence = occurrences.get(identity) ?? 0;
-  occurrences.set(identity, occurrence + 1);
-  return `${identity}\u0000${occurrence}`;
-}
-
-function fingerprintOf(identity: string): string {
-  return createHash("sha256").update(identity).digest("hex").slice(0, 32);
-}
-
-function describe(
-  { raw, rule, message, saves }: RawFinding,
-  severity: Severity,
-  fingerprint: string,
-  model: Model,
-): Finding {
-  const { node, scope } = raw.at;
   return {
-    code: rule.code,
-    rule: rule.name,
-    severity,
-    node: labelOf(node),
-    op: operatorOf(node),
-    graph: scope.path,
+    raw,
+    rule,
+    base,
     message,
-    data: raw.data,
-    saves,
-    fix: raw.fix ?? rule.fix,
-    ...originOf(node, model),
-    fingerprint,
+    saves: savingReport(raw, covers, context),
+    covers,
+    fix: fixOf(raw, rule, context),
   };
 }
 
-function savingReport({ saves, share }: RuleFinding, context: LintContext): SavingReport | null {
+/** What `--fix` is said to repair it does repair: where it was asked, its answer counts. */
+function fixOf({ fix, at }: RuleFinding, rule: AnyRule, { decision }: LintContext): Fixability {
+  const known = fix ?? rule.fix;
+  if (known !== "safe" || decision === undefined) return known;
+  const change = decision.changeAt(at.node, at.scope);
+  return change !== undefined && change.saves.microseconds > 0 ? "safe" : "none";
+}
+
+function savingReport(
+  { saves, share }: RuleFinding,
+  covers: ReadonlySet<Step>,
+  context: LintContext,
+): SavingReport | null {
   if (saves === undefined) return null;
-  return { ...saves, share: share ?? context.share(saves.microseconds) };
-}
-
-function fill(template: string, data: Readonly<Record<string, Datum>>): string {
-  return template.replaceAll(/\{(\w+)\}/g, (whole, key: string) => {
-    const value = data[key];
-    if (value === undefined) return whole;
-    if (typeof value === "number") return formatNumber(value);
-    return Array.isArray(value) ? value.join(", ") : String(value);
-  });
-}
-
-function formatNumber(value: number): string {
-  return String(Number.isInteger(value) ? value : Number(value.toPrecision(3)));
+  // A part of another run of the whole model has no kernels of this one.
+  if (share !== undefined) return { ...saves, share, of: saves.microseconds / share };
+  const whole = { ...saves, share: context.share(saves.microseconds), of: 0 };
+  return capped(whole, timeOf(covers));
 }
 
 function placeOf({ at: { node } }: RuleFinding, { code }: AnyRule) {
@@ -191,16 +119,10 @@ function namesRule(list: string, { code, name }: AnyRule): boolean {
   return names.split(",").some((each) => each.trim() === code || each.trim() === name);
 }
 
-const rank: Record<Severity, number> = { error: 0, warn: 1, info: 2 };
-
-function byImportance(a: FindingGroup, b: FindingGroup): number {
-  return rank[a.severity] - rank[b.severity] || (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0);
-}
-
 function assemble(
   context: LintContext,
   settings: LintSettings,
-  { listed, unlisted, below, uncertain, described }: Judged,
+  { listed, unlisted, below, uncertain, account, described }: Judged,
   suppressed: number,
 ): ModelReport {
   const { model, facts, timeline, target, bindings } = context;
@@ -220,6 +142,7 @@ function assemble(
     assumed: [...facts.symbols].sort(),
     configFiles: settings.configFiles,
     predicted: { microseconds, low, high, tensorCoreShare, families, basis },
+    account,
     findings: listed.flatMap(({ findings }) => findings),
     groups: listed.map(({ group }) => group),
     suppressed,

@@ -14,10 +14,20 @@ import type { FreshNames } from "./names.ts";
 export const passNames = ["fold", "align", "half", "channels-last"] as const;
 export type PassName = (typeof passNames)[number];
 
+/** Work that becomes other work. */
+export interface WorkChange {
+  readonly before: Work<number>;
+  readonly after: Work<number>;
+  /** In one run of the model. */
+  readonly runs: number;
+}
+
 /** The cost model as a pass asks it, for one target. */
 export interface Pricing {
   /** Microseconds of one run of some work; `detail` tells what the work alone does not. */
   readonly estimate: (work: Work<number>, detail?: WorkDetail) => number;
+  /** Of the predicted saving of changes that happen together: what may be missing from it, in one case of twenty. */
+  readonly uncertainty: (changes: readonly WorkChange[]) => number;
   /** Sizes of symbols: as given, else plausible ones. */
   readonly bindings: ReadonlyMap<string, number>;
   /** The whole model's predicted time. */

@@ -4,6 +4,7 @@ import { assumedText, compact, counted, duration, headOf, percent, printable } f
 import { groupBy } from "../ir/group.ts";
 import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
+import { accountLines } from "./account-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import type { ColorLevel } from "./render.ts";
 
@@ -24,7 +25,8 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
     if (outcome.written) pushAll(said, resultLines(outcome, palette));
     return `${[title, ...said].join("\n")}${blockedText(outcome, palette)}\n`;
   }
-  const lines = [title, `  ${timeText(outcome, palette)}`, `  ${sizeText(outcome)}`];
+  const account = accountLines(outcome.account).map((line) => `  ${line}`);
+  const lines = [title, `  ${timeText(outcome, palette)}`, ...account, `  ${sizeText(outcome)}`];
   for (const note of outcome.notes) {
     if (note.kind !== "changed") continue;
     lines.push(`  ${palette.bold(note.pass)}  ${printable(note.message)}${savesText(note.microseconds)}`);

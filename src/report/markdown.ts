@@ -11,6 +11,7 @@ import {
   significant,
 } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
+import { accountCells } from "./account-text.ts";
 import { sizesText } from "./csv.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
@@ -58,7 +59,20 @@ function section(model: ModelReport, options: RenderOptions): string[] {
   const body =
     findings.length > 0 ? table(entriesOf(model), model) : error === null ? ["No findings.", ""] : [];
   const layers = model.layers === undefined ? [] : layerDetails(model.layers);
-  return [...lines, ...predictionLines(model, options), ...body, ...layers, ...notes(model)];
+  return [
+    ...lines,
+    ...predictionLines(model, options),
+    ...accountTable(model),
+    ...body,
+    ...layers,
+    ...notes(model),
+  ];
+}
+
+function accountTable({ account }: ModelReport): string[] {
+  if (account.length < 2) return [];
+  const rows = account.map((step) => `| ${accountCells(step, account).map(escaped).join(" | ")} |`);
+  return ["| step | predicted | | by |", "|---|---:|---|---|", ...rows, ""];
 }
 
 function predictionLines({ predicted, target }: ModelReport, { describeTarget }: RenderOptions): string[] {

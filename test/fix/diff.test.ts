@@ -51,6 +51,7 @@ describe("a diff", () => {
         written: false,
         notes: [],
         diff: { ...diff, tensors: many },
+        account: [],
         microseconds: { before: 2, after: 1 },
         proof: null,
         bytes: 0,

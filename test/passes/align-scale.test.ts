@@ -20,6 +20,7 @@ function aligned(build: (graph: GraphBuilder) => void) {
   const counting: FixSettings["cost"] = {
     measured: (target) => cost.measured(target),
     savingOf: (before, after, target) => cost.savingOf(before, after, target),
+    savingOfRuns: (before, after) => cost.savingOfRuns(before, after),
     estimate: (work, target, detail) => {
       asked++;
       return cost.estimate(work, target, detail);

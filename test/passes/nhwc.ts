@@ -60,6 +60,7 @@ function once(model: OpenModel, options: Options): Omit<Moved, "after"> {
       measured: () => true,
       estimate,
       savingOf: () => ({ microseconds: 0, low: 0, high: 0 }),
+      savingOfRuns: () => ({ microseconds: 0, low: 0, high: 0 }),
     },
     passes: [recorded],
     minSaving: 0,

@@ -187,8 +187,8 @@ describe("GitHub annotations", () => {
   test("are one a file and rule, ten a level, and the rest counted", () => {
     const rules = Array.from({ length: 14 }, (_, index) => `TC${900 + index}`);
     const findings = rules.flatMap((code, index) => [
-      finding({ code, severity: "warn", saves: { microseconds: index, low: 0, high: 0, share: 0 } }),
-      finding({ code, severity: "warn", saves: { microseconds: 0, low: 0, high: 0, share: 0 } }),
+      finding({ code, severity: "warn", saves: { microseconds: index, low: 0, high: 0, share: 0, of: 0 } }),
+      finding({ code, severity: "warn", saves: { microseconds: 0, low: 0, high: 0, share: 0, of: 0 } }),
     ]);
     const lines = renderGithub(oneModel({ findings }), options).trimEnd().split("\n");
     expect(lines).toHaveLength(11);

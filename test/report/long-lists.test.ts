@@ -57,6 +57,7 @@ function outcome(count: number): FixOutcome {
       })),
       addedElements: 0,
     },
+    account: [],
     microseconds: { before: 1, after: 1 },
     assumed: {},
     proof: null,

@@ -12,7 +12,7 @@ export function finding(parts: Partial<Finding> = {}): Finding {
     graph: "graph",
     message: "N is 50257, off the multiple of 8: pad it to 50264",
     data: { n: 50257, multiple: 8, axes: ["n"] },
-    saves: { microseconds: 1960, low: 1700, high: 2100, share: 0.63 },
+    saves: { microseconds: 1960, low: 1700, high: 2100, share: 0.63, of: 2140 },
     fix: "safe",
     source: null,
     module: null,
@@ -52,7 +52,8 @@ const layer: LayerReport = {
 
 /** Each finding by itself. */
 function groupOf({ code, rule, severity, message, saves, fix, fingerprint }: Finding): FindingGroup {
-  return { code, rule, severity, message, saves, fix, findings: [fingerprint] };
+  const step = saves === null ? null : fix === "safe" ? "safe" : fix === "unsafe" ? "layout" : "author";
+  return { code, rule, severity, message, saves, fix, step, left: null, findings: [fingerprint] };
 }
 
 export function modelReport(parts: Partial<ModelReport> = {}): ModelReport {
@@ -75,6 +76,7 @@ export function modelReport(parts: Partial<ModelReport> = {}): ModelReport {
       families: { conv: 0, gemm: 2500, attention: 310, recurrent: 0, memory: 300 },
       basis: "measured",
     },
+    account: [],
     findings: [],
     groups: (parts.findings ?? []).map(groupOf),
     suppressed: 0,
@@ -102,7 +104,7 @@ export const models: readonly ModelReport[] = [
         op: "Conv",
         graph: "graph/loop_1:body",
         message: "67 channels, off the multiple of 8",
-        saves: { microseconds: 12.34, low: -0.5, high: 25, share: 0.004 },
+        saves: { microseconds: 12.34, low: -0.5, high: 25, share: 0.004, of: 1150.25 },
         fix: "unsafe",
         fingerprint: "11111111111111111111111111111111",
       }),

@@ -14,6 +14,7 @@ import {
 } from "../../ir/patch.ts";
 import { emitted } from "../../ops/emitted.ts";
 import { numbersOf } from "../../ops/shape.ts";
+import { LazyBytes } from "../lazy-bytes.ts";
 import type { FreshNames } from "../names.ts";
 import { isStored } from "../stored.ts";
 import { encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";
@@ -110,13 +111,14 @@ class Applier {
     const fill = encodeNumbers(dtype, [number ?? 0]);
     // A merge lies in memory as its factors do, and these have fewer runs.
     const factors = axes.flatMap((axis) => factorsOf(axis));
-    const bytes = new PaddedTensor(open(tensor), {
+    const map = {
       dtype,
       dims: factors.map(sizeOfAxis),
       runs: factors.map((factor) => indexRuns(factor, sizes)),
       fill,
-    });
-    return { dtype, dims: axes.map((axis) => paddedSize(axis, sizes)), bytes };
+    };
+    const dims = axes.map((axis) => paddedSize(axis, sizes));
+    return { dtype, dims, bytes: new LazyBytes(dtype, dims, () => new PaddedTensor(open(tensor), map)) };
   }
 
   /** Before IR 4 an initializer is declared among the inputs. */

@@ -10,6 +10,7 @@ import type { TrafficStep } from "../../workload/timeline.ts";
 import type { Pricing } from "../pass.ts";
 import type { ItemTimes, Time } from "./item-times.ts";
 import { LiveSizes } from "./live-sizes.ts";
+import { paddedWork } from "./padded.ts";
 import type { Relations } from "./relate.ts";
 import { edgeTime } from "./traffic-time.ts";
 
@@ -21,6 +22,8 @@ export interface Component {
   readonly sizes: ReadonlyMap<Atom, number>;
   /** Of the best padding found, chosen or not. */
   readonly savesMicroseconds: number;
+  /** Whether it was not chosen because it may save nothing. */
+  readonly isUncertain: boolean;
 }
 
 /** What has an atom among its axes and is no product. */
@@ -104,12 +107,25 @@ export class Problem {
     const kept = this.#settle(this.#shed(best.sizes), before);
     const saved = before - this.#cost(kept);
     const pays = saved >= this.#pricing.leastMicroseconds && saved > least;
+    const isUncertain = pays && saved <= this.#uncertainty(kept);
     return {
       atoms: this.#atoms,
       products: this.#products,
-      sizes: pays ? kept : none,
+      sizes: pays && !isUncertain ? kept : none,
       savesMicroseconds: saved,
+      isUncertain,
     };
+  }
+
+  /** Of the saving: errors of the passes between products are small beside those of the products. */
+  #uncertainty(sizes: PaddedSizes): number {
+    const { bindings, uncertainty } = this.#pricing;
+    return uncertainty(
+      this.#products.flatMap((product) => {
+        const after = paddedWork(product, this.#relations, sizes, bindings);
+        return after === undefined ? [] : [{ before: product.sizes, after, runs: product.runs }];
+      }),
+    );
   }
 
   /** The most that a wider search finds, whatever is worth making: what the choice is measured by. Slow. */

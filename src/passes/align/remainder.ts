@@ -17,7 +17,7 @@ import { safeRelations } from "./safe-relations.ts";
 
 export interface Reason {
   /** `forbidden`: it would be another function. The others: it may be padded, and does not pay. */
-  readonly kind: "forbidden" | "elsewhere" | "edges" | "neighbours" | "min-saving";
+  readonly kind: "forbidden" | "elsewhere" | "edges" | "neighbours" | "min-saving" | "uncertain";
   readonly message: string;
 }
 
@@ -57,6 +57,7 @@ export function explainer({
     const component = paying.get(product);
     if (component !== undefined && isPadded(product, component))
       return tooLittle(component.savesMicroseconds, pricing);
+    if (component?.isUncertain === true) return mayBeNothing(component.savesMicroseconds);
     if (isPadded(product, inside.get(product))) {
       const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
       return { kind: "edges", message };
@@ -70,6 +71,11 @@ function componentOf(components: readonly Component[]): Map<CostedProduct, Compo
   return new Map(
     components.flatMap((component) => component.products.map((product) => [product, component] as const)),
   );
+}
+
+function mayBeNothing(saves: number): Reason {
+  const message = `padding is predicted to save ${saves.toPrecision(3)} µs, and may save nothing: its interval reaches 0`;
+  return { kind: "uncertain", message };
 }
 
 function tooLittle(saves: number, { leastMicroseconds, modelMicroseconds }: Pricing): Reason {

@@ -1,0 +1,57 @@
+/**
+ * @file What safe fixes make of a model, decided once: linting says what `--fix` does, `--diff` and `--fix` do it, and all three
+ * ask here.
+ */
+import type { OpenModel } from "../onnx/open.ts";
+import { changeBetween, type WorkloadChange } from "../workload/change.ts";
+import type { Workload } from "../workload/workload.ts";
+import { type FixedModel, type FixSettings, priced, proposalOf, unchanged } from "./pipeline.ts";
+import { runToFixedPoint } from "./rounds.ts";
+
+export interface SafeFix {
+  /** The model itself where nothing is to be changed. */
+  readonly fixed: FixedModel;
+  readonly after: Workload;
+  /** At the target's precision. */
+  readonly change: WorkloadChange;
+}
+
+/**
+ * The safe passes of `settings`, where they are predicted to save at least the threshold and the saving's interval stays above
+ * zero; else nothing. Throws InputError.
+ */
+export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix {
+  const before = priced(original, settings);
+  const none = { saves: { microseconds: 0, low: 0, high: 0 }, steps: [] };
+  const safe = { ...settings, passes: settings.passes.filter((pass) => pass.safe) };
+  const least = settings.minSaving * before.timeline.microseconds;
+  if (mostSaved(original, before, safe, least) < least)
+    return { fixed: unchanged(original), after: before, change: none };
+  const fixed = runToFixedPoint(original, safe);
+  if (!fixed.changed) return { fixed, after: before, change: none };
+  const after = priced(fixed.model, safe);
+  const change = changeBetween(before, after, settings.cost);
+  const { microseconds, low } = change.saves;
+  const isWorthIt = microseconds >= least && low > 0;
+  return isWorthIt ? { fixed, after, change } : { fixed: unchanged(original), after: before, change: none };
+}
+
+/**
+ * No less than safe fixes can save, as far as it has to be known: what rules find at single products, and whatever folding would
+ * touch. Most models are well aligned, and solving them would take longer than reading them.
+ */
+function mostSaved(original: OpenModel, before: Workload, settings: FixSettings, enough: number): number {
+  if (settings.remaining === undefined) return Number.POSITIVE_INFINITY;
+  let microseconds = 0;
+  for (const { microseconds: saved } of settings.remaining(before)) microseconds += Math.max(0, saved);
+  const folds = settings.passes.filter(({ name }) => name === "fold");
+  for (const pass of folds) {
+    if (microseconds >= enough) return microseconds;
+    const touched = new Set<object>();
+    for (const { nodes } of proposalOf(pass, original, settings).graphs.values())
+      for (const node of nodes.keys()) touched.add(node);
+    for (const step of before.timeline.steps)
+      if (step.nodes.some((node) => touched.has(node))) microseconds += step.microseconds;
+  }
+  return microseconds;
+}

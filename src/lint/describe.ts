@@ -1,0 +1,60 @@
+/** @file One finding as data: what it says, where it is, what it is known by from run to run. */
+import { createHash } from "node:crypto";
+import { labelOf, type Model, operatorOf } from "../ir/model.ts";
+import type { RawFinding } from "./group.ts";
+import type { Datum, Finding, Severity } from "./result.ts";
+import { originOf } from "./source.ts";
+
+/** What a finding is known by from run to run: its rule and node, and how many of them come before it. */
+export function identityOf(
+  { raw: { at }, rule: { code } }: RawFinding,
+  displayPath: string,
+  occurrences: Map<string, number>,
+): string {
+  const { node, scope } = at;
+  const identity = [code, displayPath, scope.path, operatorOf(node), labelOf(node)].join("\u0000");
+  const occurrence = occurrences.get(identity) ?? 0;
+  occurrences.set(identity, occurrence + 1);
+  return `${identity}\u0000${occurrence}`;
+}
+
+export function fingerprintOf(identity: string): string {
+  return createHash("sha256").update(identity).digest("hex").slice(0, 32);
+}
+
+export function describe(
+  { raw, rule, message, saves, fix }: RawFinding,
+  severity: Severity,
+  fingerprint: string,
+  model: Model,
+): Finding {
+  const { node, scope } = raw.at;
+  return {
+    code: rule.code,
+    rule: rule.name,
+    severity,
+    node: labelOf(node),
+    op: operatorOf(node),
+    graph: scope.path,
+    message,
+    data: raw.data,
+    saves,
+    fix,
+    ...originOf(node, model),
+    fingerprint,
+  };
+}
+
+/** A message with its data in the placeholders. */
+export function fill(template: string, data: Readonly<Record<string, Datum>>): string {
+  return template.replaceAll(/\{(\w+)\}/g, (whole, key: string) => {
+    const value = data[key];
+    if (value === undefined) return whole;
+    if (typeof value === "number") return formatNumber(value);
+    return Array.isArray(value) ? value.join(", ") : String(value);
+  });
+}
+
+function formatNumber(value: number): string {
+  return String(Number.isInteger(value) ? value : Number(value.toPrecision(3)));
+}

@@ -1,0 +1,98 @@
+/** @file What is listed of what was found, how bad it is, and what it comes to in the model's account. */
+import { pushAll } from "../ir/lists.ts";
+import { lintAccount, shareOutTime } from "./claims.ts";
+import type { LintContext } from "./context.ts";
+import { describe, fingerprintOf, identityOf } from "./describe.ts";
+import { type Group, severityOf, standingOf, stepOf } from "./group.ts";
+import type { AccountStep, CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
+import type { LintSettings } from "./run.ts";
+
+interface Entry {
+  readonly group: FindingGroup;
+  readonly findings: readonly Finding[];
+}
+
+export interface Judged {
+  readonly listed: readonly Entry[];
+  /** What is counted only, where it is asked for. */
+  readonly unlisted: readonly Entry[];
+  readonly below: CountedFindings;
+  readonly uncertain: CountedFindings;
+  readonly account: readonly AccountStep[];
+  /** Of all, also those that are only counted, where layers are asked for. */
+  readonly described: readonly Finding[];
+}
+
+export function judged(groups: readonly Group[], context: LintContext, settings: LintSettings): Judged {
+  const { model } = context;
+  const counted = {
+    below: { count: 0, microseconds: 0 },
+    uncertain: { count: 0, microseconds: 0 },
+  };
+  const listed: Entry[] = [];
+  const unlisted: Entry[] = [];
+  const described: Finding[] = [];
+  const occurrences = new Map<string, number>();
+  const needsAll = settings.layers === true || settings.verbose === true;
+  const standings = new Map(groups.map((group) => [group, standingOf(group, settings.minSaving)]));
+  const severities = new Map(groups.map((group) => [group, severityOf(group, settings.errorShare)]));
+  const claimed = groups.filter((group) => standings.get(group) === "listed");
+  shareOutTime(claimed, context);
+  for (const group of claimed) standings.set(group, standingOf(group, settings.minSaving));
+  for (const group of groups) {
+    const standing = standings.get(group) ?? "listed";
+    const severity = severities.get(group) ?? group.base;
+    if (standing !== "listed") {
+      counted[standing].count += group.members.length;
+      counted[standing].microseconds += Math.max(0, group.saves?.microseconds ?? 0);
+    }
+    // Counted for all, so that no threshold moves what a finding is known by.
+    const identities = group.members.map((member) => identityOf(member, settings.displayPath, occurrences));
+    // Of what is only counted, a large model has too much to describe.
+    if (standing !== "listed" && !needsAll) continue;
+    const findings = group.members.map((member, index) =>
+      describe(member, severity, fingerprintOf(identities[index] ?? ""), model),
+    );
+    pushAll(described, findings);
+    const entry = { group: groupReport(group, severity, findings, context), findings };
+    (standing === "listed" ? listed : unlisted).push(entry);
+  }
+  const ranked = (entries: Entry[]) => entries.sort((a, b) => byImportance(a.group, b.group));
+  const account = lintAccount(
+    claimed.filter((group) => standings.get(group) === "listed"),
+    context,
+  );
+  return { listed: ranked(listed), unlisted: ranked(unlisted), ...counted, account, described };
+}
+
+function groupReport(
+  group: Group,
+  severity: Severity,
+  findings: readonly Finding[],
+  { decision, products }: LintContext,
+): FindingGroup {
+  const { rule, fix, message, saves, members } = group;
+  const [first] = members;
+  const isLeft = rule.fix === "safe" && fix === "none" && decision !== undefined;
+  const product = isLeft ? products.find((each) => each === first?.raw.at) : undefined;
+  return {
+    code: rule.code,
+    rule: rule.name,
+    severity,
+    message,
+    saves,
+    fix,
+    step: stepOf(group),
+    left: product === undefined ? null : (decision?.reasonFor(product) ?? null),
+    findings: findings.map(({ fingerprint }) => fingerprint),
+  };
+}
+
+const rank: Record<Severity, number> = { error: 0, warn: 1, info: 2 };
+
+/** Errors first; then what saves most, whoever can save it. */
+function byImportance(a: FindingGroup, b: FindingGroup): number {
+  const isError = (group: FindingGroup) => (group.severity === "error" ? 0 : 1);
+  const saved = (group: FindingGroup) => group.saves?.microseconds ?? 0;
+  return isError(a) - isError(b) || saved(b) - saved(a) || rank[a.severity] - rank[b.severity];
+}

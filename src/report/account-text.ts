@@ -1,0 +1,56 @@
+/** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
+import { duration, durationRange, percent } from "../ir/format.ts";
+import type { AccountStep, AccountStepName } from "../lint/result.ts";
+import { alignColumns } from "./table.ts";
+
+const precisionNames = {
+  "as-is": "as stored",
+  fp16: "FP16",
+  bf16: "BF16",
+  tf32: "TF32",
+  int8: "INT8",
+  fp32: "FP32",
+} as const satisfies Record<AccountStep["precision"], string>;
+
+/** What a step is called, and the command that takes it. */
+const names: Readonly<Record<AccountStepName, (step: AccountStep) => readonly [string, string]>> = {
+  exported: () => ["as exported", ""],
+  precision: ({ precision }) => [
+    `in ${precisionNames[precision]}`,
+    "--fix --unsafe-fixes, or the stack's own",
+  ],
+  safe: () => ["safe fixes", "--fix"],
+  half: () => ["half precision", "--fix --unsafe-fixes"],
+  kept: () => ["FP32 kept, Casts", ""],
+  layout: () => ["layout", "--fix --unsafe-fixes"],
+  author: () => ["by its author", "in the network or its export"],
+};
+
+/** A step's name, where it leaves the model, what that saves, and how it is taken. */
+export function accountCells(
+  step: AccountStep,
+  account: readonly AccountStep[],
+): [string, string, string, string] {
+  const [name, how] = names[step.step](step);
+  return [name, duration(step.microseconds), savingOf(step, account), how];
+}
+
+/** One line a step, as columns; none where there is but one. */
+export function accountLines(account: readonly AccountStep[]): string[] {
+  if (account.length < 2) return [];
+  const rows = account.map((step) => accountCells(step, account));
+  return alignColumns(rows, ["left", "right", "left", "left"]).map((line) => line.trimEnd());
+}
+
+/** `saves 268 µs, 25 % (126 to 479 µs)`: of the step before. */
+function savingOf({ saves, microseconds }: AccountStep, account: readonly AccountStep[]): string {
+  if (saves === null) {
+    const [first] = account;
+    return first === undefined ? "" : `(${durationRange(first.low, first.high)})`;
+  }
+  const before = microseconds + saves.microseconds;
+  const share = before > 0 ? `, ${percent(Math.abs(saves.microseconds) / before)}` : "";
+  const [verb, low, high] =
+    saves.microseconds < 0 ? ["costs", -saves.high, -saves.low] : ["saves", saves.low, saves.high];
+  return `${verb} ${duration(Math.abs(saves.microseconds))}${share} (${durationRange(low, high)})`;
+}

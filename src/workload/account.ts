@@ -1,0 +1,61 @@
+/**
+ * @file A model's account on a target: what it takes as exported, and what it takes after each step that could be taken, one
+ * after another. Lint, differences, fixes and plans print the same steps, which add up.
+ */
+import type { CostModel, Saving } from "../cost/model.ts";
+import type { Precision } from "../hardware/target.ts";
+import { changeBetween } from "./change.ts";
+import { summarize } from "./timeline.ts";
+import type { Workload } from "./workload.ts";
+
+/**
+ * `exported`: the file in the types that it stores. `precision`: the same computed in the target's. `safe`: after `--fix`. `half`:
+ * brought to half, where the target's precision is not. `kept`: what writing a half file adds, conversions and nodes that stay
+ * FP32. `layout`: channels last. `author`: what only another network, another export or another batch changes.
+ */
+export const accountSteps = ["exported", "precision", "safe", "half", "kept", "layout", "author"] as const;
+export type AccountStepName = (typeof accountSteps)[number];
+
+/** Where a model stands after a step: microseconds of one run; the truth lies between `low` and `high` in nine cases of ten. */
+export interface AccountStep {
+  readonly step: AccountStepName;
+  readonly microseconds: number;
+  readonly low: number;
+  readonly high: number;
+  /** Less than the step before; null for the first. */
+  readonly saves: Saving | null;
+  /** What its values are computed in: that of the target, or `as-is` for the types that the file stores. */
+  readonly precision: Precision;
+}
+
+/** A model as it would stand after a step. */
+export interface AccountState {
+  readonly step: AccountStepName;
+  readonly workload: Workload;
+}
+
+/** States in order; one that takes the same time, kernel by kernel, as the one before is no step. */
+export function accountOf(states: readonly AccountState[], cost: CostModel): AccountStep[] {
+  const steps: AccountStep[] = [];
+  let last: Workload | undefined;
+  for (const { step, workload } of states) {
+    const change = last === undefined ? undefined : changeBetween(last, workload, cost);
+    if (change !== undefined && change.steps.length === 0) continue;
+    const { microseconds, low, high } = workload.timeline;
+    const { precision } = workload.target;
+    steps.push({ step, microseconds, low, high, saves: change?.saves ?? null, precision });
+    last = workload;
+  }
+  return steps;
+}
+
+/** The same kernels at another precision: which nodes run as one does not depend on it. */
+export function pricedAt(workload: Workload, precision: Precision, cost: CostModel): Workload {
+  if (workload.target.precision === precision) return workload;
+  const target = { ...workload.target, precision };
+  const steps = workload.timeline.steps.map((step) => {
+    const estimate = cost.estimate(step.work, target, step.detail);
+    return { ...step, estimate, microseconds: estimate.microseconds * step.runs };
+  });
+  return { ...workload, target, timeline: summarize(steps) };
+}
