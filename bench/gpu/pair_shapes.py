@@ -12,7 +12,7 @@ VOCABULARIES = [50257, 30522, 32001, 49409, 50265, 51865, 28997, 21129, 119547, 
                 35004, 57522, 10001, 1001, 1203, 8404, 5002, 3806]
 LENGTHS = [49, 50, 64, 77, 128, 196, 197, 256, 257, 384, 512, 577, 1024, 1500, 2048]
 # Of the slowest kernels that a shape may meet: a pair should take a quarter of a second.
-MOST_WORK = {"fp16": 3e10, "tf32": 1e10, "fp32": 4e9}
+MOST_WORK = {"fp16": 3e10, "tf32": 2e10, "fp32": 8e9}
 MOST_ELEMENTS = 1.2e8
 
 
@@ -188,7 +188,7 @@ def fuse(rng):
 
 
 def product_row(rng, dtype):
-    m, n, k = rows_of_product(rng), either(rng, 4, 12000), either(rng, 9, 8192)
+    m, n, k = rows_of_product(rng), either(rng, 24, 12000), either(rng, 32, 8192)
     row = ["gemm" if rng.random() < 0.7 else "gemm_nn", m, n, k, dtype]
     return row if fits_product(m, n, k, dtype) else None
 
@@ -200,7 +200,7 @@ def bmm_row(rng, dtype):
 
 
 def any_conv_row(rng, dtype, layouts=("NCHW", "NCHW", "NHWC")):
-    c, k, groups = (either(rng, 4, 1000, 0.7) for _ in range(3))
+    c, k = (either(rng, 8, 1000, 0.7) for _ in range(2))
     groups, kind = 1, rng.random()
     if kind < 0.12:
         groups = k = c
@@ -223,7 +223,7 @@ MEMORY_OPS = ["add", "relu", "silu", "gelu", "layernorm", "layernorm", "softmax"
 
 
 def memory_row(rng, dtype):
-    rows, cols = log_uniform(rng, 1, 65536), either(rng, 16, 8192)
+    rows, cols = log_uniform(rng, 4, 65536), either(rng, 16, 8192)
     return ["memory", rng.choice(MEMORY_OPS), rows, cols, dtype] if rows * cols < MOST_ELEMENTS / 2 else None
 
 
