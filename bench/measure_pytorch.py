@@ -30,7 +30,7 @@ SHARE = {
     "memory": 5, "traffic": 5, "recurrent": 3,
 }
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32, "fp32": torch.float32}
-STREAM = torch.cuda.Stream()
+STREAM = None
 rng = random.Random()
 
 
@@ -293,34 +293,35 @@ def traffic_shapes():
         yield [op, n, c, h]
 
 
-def traffic_call(op, n, c, h):
+def traffic_call(op, n, c, h, dtype=torch.float16):
     """(call, rows, columns, bytes read, bytes written); activations are NHWC unless the name says otherwise."""
-    count = n * c * h * h
-    x = randn(n, c, h, h).contiguous(memory_format=torch.channels_last)
-    flat, per_channel = x.contiguous(), randn(c).abs()
+    x = randn(n, c, h, h, dtype=dtype).contiguous(memory_format=torch.channels_last)
+    count, width = n * c * h * h, x.element_size()
+    whole = width * count
+    flat, per_channel = x.contiguous(), randn(c, dtype=dtype).abs()
     groups = math.gcd(c, 32)
-    table, index = randn(30000, c), torch.randint(0, 30000, (n * h * h,), device="cuda")
+    table, index = randn(30000, c, dtype=dtype), torch.randint(0, 30000, (n * h * h,), device="cuda")
     norm = lambda t: F.batch_norm(t, per_channel, per_channel, per_channel, per_channel)
     pooled = n * c * (-(-h // 2)) ** 2
     return {
-        "batchnorm": (lambda: norm(x), n * h * h, c, 2 * count, 2 * count),
-        "batchnorm_nchw": (lambda: norm(flat), n * h * h, c, 2 * count, 2 * count),
-        "bias_nhwc": (lambda: x + per_channel[:, None, None], n * h * h, c, 2 * count, 2 * count),
-        "scale_channels": (lambda: x * flat[:, :, :1, :1], n * h * h, c, 2 * count, 2 * count),
-        "cast": (lambda: x.float(), n * h * h, c, 2 * count, 4 * count),
-        "concat": (lambda: torch.cat([x, x], 1), n * h * h, 2 * c, 4 * count, 4 * count),
-        "to_nchw": (lambda: x.contiguous(), n * c, h * h, 2 * count, 2 * count),
-        "to_nhwc": (lambda: flat.contiguous(memory_format=torch.channels_last), n * h * h, c, 2 * count, 2 * count),
-        "slice": (lambda: x[:, : c // 2].clone(memory_format=torch.channels_last), n * h * h, c // 2, count, count),
-        "embedding": (lambda: F.embedding(index, table), n * h * h, c, 2 * count, 2 * count),
-        "upsample": (lambda: F.interpolate(x, scale_factor=2), 4 * n * h * h, c, 2 * count, 8 * count),
-        "pad": (lambda: F.pad(x, (1, 1, 1, 1)), n * (h + 2) ** 2, c, 2 * count, 2 * n * c * (h + 2) ** 2),
-        "permute_heads": (lambda: flat.view(n, c, h * h).transpose(1, 2).contiguous(), n * h * h, c, 2 * count, 2 * count),
-        "mean": (lambda: flat.mean(-1), n * c * h, h, 2 * count, 2 * n * c * h),
-        "global_pool": (lambda: F.adaptive_avg_pool2d(x, 1), n * c, h * h, 2 * count, 2 * n * c),
-        "maxpool": (lambda: F.max_pool2d(x, 3, 2, 1), pooled, 9, 2 * count, 2 * pooled),
-        "avgpool": (lambda: F.avg_pool2d(x, 2, 2), n * c * (h // 2) ** 2, 4, 2 * count, 2 * n * c * (h // 2) ** 2),
-        "groupnorm": (lambda: F.group_norm(x, groups, per_channel, per_channel), n * groups, count // (n * groups), 2 * count, 2 * count),
+        "batchnorm": (lambda: norm(x), n * h * h, c, whole, whole),
+        "batchnorm_nchw": (lambda: norm(flat), n * h * h, c, whole, whole),
+        "bias_nhwc": (lambda: x + per_channel[:, None, None], n * h * h, c, whole, whole),
+        "scale_channels": (lambda: x * flat[:, :, :1, :1], n * h * h, c, whole, whole),
+        "cast": (lambda: x.float(), n * h * h, c, whole, 4 * count),
+        "concat": (lambda: torch.cat([x, x], 1), n * h * h, 2 * c, 2 * whole, 2 * whole),
+        "to_nchw": (lambda: x.contiguous(), n * c, h * h, whole, whole),
+        "to_nhwc": (lambda: flat.contiguous(memory_format=torch.channels_last), n * h * h, c, whole, whole),
+        "slice": (lambda: x[:, : c // 2].clone(memory_format=torch.channels_last), n * h * h, c // 2, whole // 2, whole // 2),
+        "embedding": (lambda: F.embedding(index, table), n * h * h, c, whole, whole),
+        "upsample": (lambda: F.interpolate(x, scale_factor=2), 4 * n * h * h, c, whole, 4 * whole),
+        "pad": (lambda: F.pad(x, (1, 1, 1, 1)), n * (h + 2) ** 2, c, whole, width * n * c * (h + 2) ** 2),
+        "permute_heads": (lambda: flat.view(n, c, h * h).transpose(1, 2).contiguous(), n * h * h, c, whole, whole),
+        "mean": (lambda: flat.mean(-1), n * c * h, h, whole, width * n * c * h),
+        "global_pool": (lambda: F.adaptive_avg_pool2d(x, 1), n * c, h * h, whole, width * n * c),
+        "maxpool": (lambda: F.max_pool2d(x, 3, 2, 1), pooled, 9, whole, width * pooled),
+        "avgpool": (lambda: F.avg_pool2d(x, 2, 2), n * c * (h // 2) ** 2, 4, whole, width * n * c * (h // 2) ** 2),
+        "groupnorm": (lambda: F.group_norm(x, groups, per_channel, per_channel), n * groups, count // (n * groups), whole, whole),
     }[op]
 
 
@@ -371,6 +372,8 @@ def run_family(family, seconds, failures):
 
 
 def main():
+    global STREAM
+    STREAM = torch.cuda.Stream()
     seed, seconds = int(sys.argv[1]), float(sys.argv[2])
     families = sys.argv[3].split(",") if len(sys.argv) > 3 else list(SHARE)
     rng.seed(seed)
@@ -387,4 +390,5 @@ def main():
     print("failures", len(failures), failures[:12], file=sys.stderr)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -68,7 +68,8 @@ export function identity({ work, precision, variant, biased }: Sample): string {
 
 const rowFamilies: readonly RowFamily[] = ["gemm", "bmm", "conv", "sdpa", "memory"];
 
-function tables(file: string, origin: Origin): Sample[] {
+/** Of a file with the form of h200-pytorch-ops.json. */
+export function tables(file: string, origin: Origin): Sample[] {
   const content: Record<string, unknown> = JSON.parse(readFileSync(file, "utf8"));
   const samples = rowFamilies.flatMap((family) => {
     const rows = (content[family] ?? []) as unknown[][];
@@ -102,7 +103,8 @@ function sampleOf(family: RowFamily, row: readonly unknown[], origin: Origin): S
   };
 }
 
-function linesOf(file: string): Sample[] {
+/** Of a file that bench/measure_pytorch.py or bench/gpu/precision_rows.py wrote. */
+export function linesOf(file: string): Sample[] {
   const samples: Sample[] = [];
   for (const line of readFileSync(file, "utf8").trim().split("\n")) {
     const [family, ...row]: unknown[] = JSON.parse(line);
@@ -111,8 +113,14 @@ function linesOf(file: string): Sample[] {
   return samples;
 }
 
-function extraSample(family: string, row: readonly unknown[]): Sample {
+/** A row with its measured value behind its columns. */
+export function extraSample(family: string, row: readonly unknown[]): Sample {
   switch (family) {
+    case "bmm_typed":
+    case "sdpa_typed":
+      return typed(sampleOf(family === "bmm_typed" ? "bmm" : "sdpa", row, "extra"), row.at(-2));
+    case "traffic_typed":
+      return typed(traffic([...row.slice(0, -2), row.at(-1)]), row.at(-2));
     case "gemm_nn":
       return { ...withWork(sampleOf("gemm", row, "extra"), { transB: false }), subset: family };
     case "conv_nobias":
@@ -132,6 +140,20 @@ function extraSample(family: string, row: readonly unknown[]): Sample {
 
 function withWork(sample: Sample, change: object): Sample {
   return { ...sample, work: { ...sample.work, ...change } };
+}
+
+const formats = {
+  fp16: { dtype: "float16", precision: "as-is" },
+  tf32: { dtype: "float32", precision: "tf32" },
+  fp32: { dtype: "float32", precision: "as-is" },
+} as const;
+
+/** The same work in the number format that a row names last, where the shared rows of its family know FP16 alone. */
+function typed(sample: Sample, name: unknown): Sample {
+  const format = Object.entries(formats).find(([each]) => each === name)?.[1];
+  if (format === undefined) throw new Error(`${sample.subset}: no number format ${JSON.stringify(name)}`);
+  const { precision, dtype } = format;
+  return { ...withWork(sample, { dtype }), precision, subset: `${sample.subset} ${String(name)}` };
 }
 
 const plain = {

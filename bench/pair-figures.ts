@@ -1,0 +1,151 @@
+/** @file How savings that the cost model predicts compare with those measured, over many pairs; pairs.ts prints it. */
+import type { Saving } from "../src/cost/model.ts";
+
+/** A change, both sides measured. */
+export interface Outcome {
+  /** "conv", or with its part "conv NHWC". */
+  readonly kind: string;
+  /** Microseconds. */
+  readonly before: number;
+  readonly after: number;
+  /** What the model says of the side before. */
+  readonly predictedBefore: number;
+  readonly saving: Saving;
+}
+
+export interface Claims {
+  readonly count: number;
+  /** Of claims that measured a change, in percent. */
+  readonly signRight: number;
+  /** Claims that measured none. */
+  readonly nothing: number;
+  /** In percent of claims. */
+  readonly losses: number;
+  /** Of large savings, in percent. */
+  readonly claimed: number;
+}
+
+export interface Figures {
+  readonly pairs: number;
+  /** Percent of the measured time, median. */
+  readonly error: number;
+  /** Percent of measured savings inside the interval. */
+  readonly covered: number;
+  /** Wherever the prediction is above zero. */
+  readonly ungated: Claims;
+  /** Where the interval is. */
+  readonly gated: Claims;
+}
+
+/** Of the time before: what two measurements of one call differ by. */
+const nothing = 0.02;
+/** A saving that must not be missed. */
+const large = 0.05;
+
+/** Of the time before; negative where the change costs. */
+export function measuredShare({ before, after }: Outcome): number {
+  return (before - after) / before;
+}
+
+export function isClaimed({ saving }: Outcome): boolean {
+  return saving.low > 0;
+}
+
+export function isLoss(outcome: Outcome): boolean {
+  return measuredShare(outcome) < -nothing;
+}
+
+export function figuresOf(outcomes: readonly Outcome[]): Figures {
+  const errors = outcomes.map(({ before, predictedBefore }) => Math.abs(predictedBefore / before - 1));
+  const covered = outcomes.filter(({ before, after, saving }) => {
+    const truth = before - after;
+    return truth >= saving.low && truth <= saving.high;
+  });
+  return {
+    pairs: outcomes.length,
+    error: 100 * median(errors),
+    covered: percent(covered.length, outcomes.length),
+    ungated: claimsOf(outcomes, ({ saving }) => saving.microseconds > 0),
+    gated: claimsOf(outcomes, isClaimed),
+  };
+}
+
+function claimsOf(outcomes: readonly Outcome[], isMade: (outcome: Outcome) => boolean): Claims {
+  const claims = outcomes.filter(isMade);
+  const losses = claims.filter(isLoss).length;
+  const gains = claims.filter((each) => measuredShare(each) > nothing).length;
+  const missable = outcomes.filter((each) => measuredShare(each) > large);
+  return {
+    count: claims.length,
+    signRight: percent(gains, gains + losses),
+    nothing: claims.length - gains - losses,
+    losses: percent(losses, claims.length),
+    claimed: percent(missable.filter(isMade).length, missable.length),
+  };
+}
+
+/** Kinds that have a goal together. */
+const groups: Readonly<Record<string, readonly string[]>> = {
+  "all padding": ["conv", "grouped", "gemm", "sdpa", "written"],
+  "all precision": ["precision-fp32", "precision-tf32"],
+};
+
+export const legend = [
+  "A change is measured as a gain where it saves more than 2 % of the time before, as a loss where it costs more than 2 %, else as",
+  "nothing. *Predicted*: every pair whose predicted saving is above 0. *Claimed*: those whose interval is above 0 (low > 0), which is what",
+  "a report lists. Sign right: gains / (gains + losses) of these; nothing: how many of these are neither; losses: losses / these;",
+  "found: of pairs that measured more than 5 % saved, the share that is among these. Error: median of |predicted / measured − 1| of",
+  "the side before. Covered: measured savings inside [low, high], of all pairs.",
+].join("\n");
+
+const header = [
+  "| kind | pairs | error % | covered % | predicted | sign right % | nothing | losses % | found % | claimed | sign right % | nothing | losses % | found % |",
+  "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+];
+
+export function tableOf(outcomes: readonly Outcome[]): string {
+  const kinds = [...new Set(outcomes.map(({ kind }) => kind))].sort();
+  const rowOf = (name: string, some: readonly Outcome[]) => (some.length === 0 ? [] : [lineOf(name, some)]);
+  return [
+    ...header,
+    ...kinds.flatMap((kind) =>
+      rowOf(
+        kind,
+        outcomes.filter((each) => each.kind === kind),
+      ),
+    ),
+    ...Object.entries(groups).flatMap(([name, members]) =>
+      rowOf(
+        name,
+        outcomes.filter(({ kind }) => members.includes(kind.split(" ")[0] ?? "")),
+      ),
+    ),
+    ...rowOf("all", outcomes),
+  ].join("\n");
+}
+
+function lineOf(name: string, outcomes: readonly Outcome[]): string {
+  const { pairs, error, covered, ungated, gated } = figuresOf(outcomes);
+  const cells = [ungated, gated].flatMap((claims) => [
+    String(claims.count),
+    shown(claims.signRight),
+    String(claims.nothing),
+    shown(claims.losses),
+    shown(claims.claimed),
+  ]);
+  return `| ${[name, String(pairs), shown(error), shown(covered), ...cells].join(" | ")} |`;
+}
+
+function shown(value: number): string {
+  return Number.isNaN(value) ? "–" : value.toFixed(1);
+}
+
+/** Not a number of nothing. */
+function percent(part: number, whole: number): number {
+  return (100 * part) / whole;
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
