@@ -1,6 +1,5 @@
 import { isFullPrecision, percentOf } from "../src/lint/formats.ts";
 import { defineRule } from "../src/lint/rule.ts";
-import { changeBetween } from "../src/workload/change.ts";
 
 /**
  * ## What it does
@@ -50,7 +49,7 @@ export default defineRule({
     const [first] = found;
     if (first === undefined) return;
     const { before, after } = context.half();
-    const { saves } = changeBetween(before, after, context.cost);
+    const saves = context.halfSaving();
     if (!(saves.microseconds > 0)) return;
     const data = {
       count: found.length,

@@ -1,16 +1,15 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
-import { combineSavings } from "../cost/saving.ts";
 import { type Facts, inferFacts } from "../facts/infer.ts";
 import { Patch, type PatchSnapshot } from "../ir/patch.ts";
 import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
 import { DataFiles } from "../onnx/data-files.ts";
 import { modelFromSource, type OpenModel } from "../onnx/open.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
-import type { Work } from "../ops/work.ts";
 import { FreshNames } from "../passes/names.ts";
 import type { Account, Pass, PassContext, PassName, PassNote, PassOptions, Pricing } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
+import { uncertaintyOf } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import {
   priceFacts,
@@ -193,15 +192,9 @@ export function pricingOf(
   { timeline, bindings }: Workload,
   { target, cost, minSaving }: Pick<FixSettings, "target" | "cost" | "minSaving">,
 ): Pricing {
-  const runOf = (work: Work<number>, runs: number) => ({ work, target, detail: {}, runs });
   return {
     estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
-    uncertainty: (changes) => {
-      const saved = combineSavings(
-        changes.map(({ before, after, runs }) => cost.savingOfRuns(runOf(before, runs), runOf(after, runs))),
-      );
-      return saved.microseconds - saved.low;
-    },
+    uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
     bindings,
     modelMicroseconds: timeline.microseconds,
     leastMicroseconds: minSaving * timeline.microseconds,

@@ -8,6 +8,7 @@ import type { DType } from "../ir/dtype.ts";
 import type { Model } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
 import { pricedAt } from "../workload/account.ts";
+import { changeBetween } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -33,6 +34,7 @@ export class LintContext implements Workload {
   readonly decision: Decision | undefined;
   readonly workload: Workload;
   #half: Workload | undefined;
+  #halfSaving: Saving | undefined;
   #stored: Workload | undefined;
 
   constructor(workload: Workload, cost: CostModel, decision?: Decision) {
@@ -57,6 +59,13 @@ export class LintContext implements Workload {
     const before = this.decision?.after ?? this.workload;
     this.#half ??= pricedAt(before, "fp16", this.cost);
     return { before, after: this.#half };
+  }
+
+  /** What that saves in the whole run. */
+  halfSaving(): Saving {
+    const { before, after } = this.half();
+    this.#halfSaving ??= changeBetween(before, after, this.cost).saves;
+    return this.#halfSaving;
   }
 
   /** In the types that the file stores. */

@@ -6,6 +6,7 @@ import type { DType } from "../ir/dtype.ts";
 import type { Model, Node } from "../ir/model.ts";
 import type { OpenTensor, Patch } from "../ir/patch.ts";
 import type { Work } from "../ops/work.ts";
+import type { WorkChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { TrafficStep } from "../workload/timeline.ts";
 import type { FreshNames } from "./names.ts";
@@ -13,14 +14,6 @@ import type { FreshNames } from "./names.ts";
 /** In the order they run. */
 export const passNames = ["fold", "align", "half", "channels-last"] as const;
 export type PassName = (typeof passNames)[number];
-
-/** Work that becomes other work. */
-export interface WorkChange {
-  readonly before: Work<number>;
-  readonly after: Work<number>;
-  /** In one run of the model. */
-  readonly runs: number;
-}
 
 /** The cost model as a pass asks it, for one target. */
 export interface Pricing {

@@ -3,8 +3,9 @@ import type { CostModel, Run, Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
 import { push } from "../ir/group.ts";
 import { labelOf } from "../ir/model.ts";
+import type { Work } from "../ops/work.ts";
 import type { Step } from "./timeline.ts";
-import type { Workload } from "./workload.ts";
+import type { PriceSettings, Workload } from "./workload.ts";
 
 /** A kernel that takes another time, one that is gone, or one that is new. */
 export interface StepChange {
@@ -36,6 +37,23 @@ export function changeBetween(before: Workload, after: Workload, cost: CostModel
     .map((pair) => ({ ...pair, saves: savingOf(pair.before, pair.after, before, after, cost) }));
   const microseconds = before.timeline.microseconds - after.timeline.microseconds;
   return { saves: around(microseconds, combineSavings(steps.map(({ saves }) => saves))), steps };
+}
+
+/** Work that becomes other work in one model. */
+export interface WorkChange {
+  readonly before: Work<number>;
+  readonly after: Work<number>;
+  /** In one run of the model. */
+  readonly runs: number;
+}
+
+/** Microseconds that may be missing from the predicted saving of changes that happen together, in one case of twenty. */
+export function uncertaintyOf(changes: readonly WorkChange[], { target, cost }: PriceSettings): number {
+  const runOf = (work: Work<number>, runs: number): Run => ({ work, target, detail: {}, runs });
+  const saved = combineSavings(
+    changes.map(({ before, after, runs }) => cost.savingOfRuns(runOf(before, runs), runOf(after, runs))),
+  );
+  return saved.microseconds - saved.low;
 }
 
 function nameOf({ scope, nodes: [node], family }: Step): string {
