@@ -7,6 +7,7 @@ import { heapBound, isHeapLimitGiven } from "../limits/heap.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { failureOf } from "./failed-report.ts";
 import { lintFile } from "./lint-file.ts";
+import { loadTimelines } from "./timelines.ts";
 import { lintInPool } from "./worker-pool.ts";
 
 export interface LintAllOptions {
@@ -24,6 +25,7 @@ export interface LintAllOptions {
 /** Outcomes in the order of the plans. Never throws for what is wrong with a model. */
 export async function lintAll(plans: readonly LintPlan[], options: LintAllOptions): Promise<LintOutcome[]> {
   const { workerUrl, jobs, limits, onProgress, whileThreadsRun } = options;
+  await loadTimelines(plans.map(({ settings }) => settings.stack));
   const [only, ...more] = plans;
   if (only !== undefined && more.length === 0) {
     const outcome = lintAlone(only, limits, (phase) => onProgress(`${only.path}: ${phase} …`));

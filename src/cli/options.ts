@@ -30,7 +30,7 @@ const flag = (group: string, describe: string) => ({ type: "boolean", group, des
 /** What decides about a model: flags that a configuration file has too. */
 export const settingOptions = {
   gpu: text("Target:", `GPU to predict for: ${[...gpus.keys()].join(", ")} (default h200)`),
-  stack: text("Target:", `Libraries to predict for: ${stackIds.join(", ")} (default cudnn)`),
+  stack: text("Target:", `Libraries to predict for: ${stackIds.join(", ")} (default ort-cuda)`),
   precision: text(
     "Target:",
     `Data type that products are computed in: ${precisions.join(", ")} (default fp16)`,

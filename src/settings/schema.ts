@@ -56,7 +56,12 @@ export function configSchema(rules: readonly RuleInfo[]): Schema {
     },
     rules: ruleSettings,
     gpu: { type: "string", enum: [...gpus.keys()], default: "h200", description: "The GPU to predict for." },
-    stack: { type: "string", enum: stackIds, default: "cudnn", description: "The libraries to predict for." },
+    stack: {
+      type: "string",
+      enum: stackIds,
+      default: "ort-cuda",
+      description: "The libraries to predict for.",
+    },
     precision: {
       type: "string",
       enum: precisions,
