@@ -291,6 +291,20 @@ export const ruleDocs = [
   ]
 },
 {
+  "name": "patch-embedding",
+  "code": "TC406",
+  "severity": "warn",
+  "fix": "none",
+  "summary": "Finds convolutions of few channels whose kernel equals their stride, without padding (patch embeddings of vision transformers, stems of ConvNeXt and Swin), where a reshape and one matrix product of the same weights are predicted to be faster",
+  "markdown": "## What it does\nFinds convolutions of few channels whose kernel equals their stride, without padding (patch embeddings of vision\ntransformers, stems of ConvNeXt and Swin), where a reshape and one matrix product of the same weights are predicted to\nbe faster.\n\n## Why is this bad?\nThe patches do not overlap, so that each is one row of a plain product. A convolution kernel gathers them itself: with\nthree channels a position it loads a few bytes at a time, and the large kernel makes that its whole work. Laying the patches\nout as rows is one pass over the input, and a product of aligned rows runs at full rate. The product's result has channels\nlast, so that the Transpose in front of a transformer goes too.\n\nMeasured on an H200 with cuDNN 9.19 (FP16, channels last, no bias): 1×3×224² in 16×16 patches to 768 channels 43.1 to\n6.5 µs, batch 32 263 to 27 µs; 14×14 to 1152 40.9 to 12.9 µs; 32×32 to 1024 175 to 10 µs; 4×4 to 96, batch 32, 31 to 23 µs.\nIt loses where the channels fill a 16-byte load: 2×2 of 96 channels 4.96 to 5.77 µs, batch 32 16.4 to 37.5 µs. Those are\nleft alone.\n\nThe saving is the convolution, with the Transpose behind it where there is one, less the product and a copy of the input; where\nsomething wants channels second, less a copy of the output too.\n\n## Example\n```python\nself.proj = nn.Conv2d(3, 768, kernel_size=16, stride=16)\ny = self.proj(x).flatten(2).transpose(1, 2)\n```\n\n## Use instead\n```python\nb, c, h, w = x.shape                                  # the same weights, p = 16\nrows = x.reshape(b, c, h // p, p, w // p, p).permute(0, 2, 4, 1, 3, 5).reshape(b, -1, c * p * p)\ny = F.linear(rows, self.proj.weight.flatten(1), self.proj.bias)\n```\n\n## Fix safety\nNo fix yet. The change is exact but for the order of sums.\n\n## References\n- [An Image is Worth 16x16 Words, section 3.1](https://arxiv.org/abs/2010.11929)",
+  "messages": [
+    {
+      "id": "patches",
+      "text": "{patch} patches of {channels} channels as a convolution; reshape and permute them to rows, and one product {m}×{n}×{k} is the same: F.linear(rows, conv.weight.flatten(1), conv.bias)"
+    }
+  ]
+},
+{
   "name": "unresolved-shape",
   "code": "TC901",
   "severity": "warn",

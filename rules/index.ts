@@ -11,6 +11,7 @@ import misalignedHeadDim from "./misaligned-head-dim.ts";
 import mixedPrecisionIsland from "./mixed-precision-island.ts";
 import narrowStem from "./narrow-stem.ts";
 import nchwConv from "./nchw-conv.ts";
+import patchEmbedding from "./patch-embedding.ts";
 import quantizedMisalignment from "./quantized-misalignment.ts";
 import splitQkv from "./split-qkv.ts";
 import tinyProduct from "./tiny-product.ts";
@@ -39,5 +40,6 @@ export const rules: readonly AnyRule[] = [
   unfoldedBatchnorm,
   waveQuantization,
   tinyProduct,
+  patchEmbedding,
   unresolvedShape,
 ];
