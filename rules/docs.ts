@@ -305,6 +305,20 @@ export const ruleDocs = [
   ]
 },
 {
+  "name": "instance-norm-as-group-norm",
+  "code": "TC407",
+  "severity": "info",
+  "fix": "none",
+  "summary": "Finds GroupNorm that an exporter wrote as Reshape, InstanceNormalization, Reshape, Mul and Add, on a target that runs these as several kernels",
+  "markdown": "## What it does\nFinds GroupNorm that an exporter wrote as Reshape, InstanceNormalization, Reshape, Mul and Add, on a target that runs these\nas several kernels. Stacks that recognise the pattern themselves (TensorRT, the bundled runtime) are left alone.\n\n## Why is this bad?\nONNX had no GroupNormalization before opset 18, and one with a scale for each channel only since opset 21. Written out,\ngroups are the channels of an InstanceNormalization without scale or shift, and both follow as nodes of their own: two\nmore passes that read and write the whole activation, in front of every convolution of a diffusion model.\n\nThe saving is what these passes take: the normalization walks the same rows either way. Where the stack joins chains of\nelementwise nodes, an activation behind them would need the pass anyway, and there is nothing to save.\n\n## Example\n```onnx\na = InstanceNormalization(Reshape(x, [0, 32, -1]), ones, zeros)    # x: [1, 320, 64, 64]\ny = Add(Mul(Reshape(a, [1, 320, 64, 64]), scale), bias)\n```\n\n## Use instead\n```onnx\ny = GroupNormalization<num_groups = 32>(x, scale, bias)            # opset 21\n```\nIn PyTorch: `torch.onnx.export(model, args, dynamo=True, opset_version=21)` or later, which keeps `nn.GroupNorm` whole; before\nexporters of that age, an operator of your stack's own (`com.microsoft::GroupNorm`).\n\n## Fix safety\nNo fix: a file of a lower opset has no such operator, and which one a deployment has is not written in it.\n\n## References\n- [GroupNormalization, ONNX operators](https://onnx.ai/onnx/operators/onnx__GroupNormalization.html)",
+  "messages": [
+    {
+      "id": "written",
+      "text": "GroupNorm is written as InstanceNormalization and {nodes} nodes in all: {kernels} kernels, not one; export with opset 21 or later, which has GroupNormalization"
+    }
+  ]
+},
+{
   "name": "unresolved-shape",
   "code": "TC901",
   "severity": "warn",

@@ -3,6 +3,7 @@ import type { AnyRule } from "../src/lint/rule.ts";
 import depthwiseConv from "./depthwise-conv.ts";
 import fp32Compute from "./fp32-compute.ts";
 import halfOverflowRisk from "./half-overflow-risk.ts";
+import instanceNormAsGroupNorm from "./instance-norm-as-group-norm.ts";
 import layoutTranspose from "./layout-transpose.ts";
 import misalignedConvChannels from "./misaligned-conv-channels.ts";
 import misalignedGemm from "./misaligned-gemm.ts";
@@ -41,5 +42,6 @@ export const rules: readonly AnyRule[] = [
   waveQuantization,
   tinyProduct,
   patchEmbedding,
+  instanceNormAsGroupNorm,
   unresolvedShape,
 ];
