@@ -310,11 +310,39 @@ export const ruleDocs = [
   "severity": "info",
   "fix": "none",
   "summary": "Finds GroupNorm that an exporter wrote as Reshape, InstanceNormalization, Reshape, Mul and Add, on a target that runs these as several kernels",
-  "markdown": "## What it does\nFinds GroupNorm that an exporter wrote as Reshape, InstanceNormalization, Reshape, Mul and Add, on a target that runs these\nas several kernels. Stacks that recognise the pattern themselves (TensorRT, the bundled runtime) are left alone.\n\n## Why is this bad?\nONNX had no GroupNormalization before opset 18, and one with a scale for each channel only since opset 21. Written out,\ngroups are the channels of an InstanceNormalization without scale or shift, and both follow as nodes of their own: two\nmore passes that read and write the whole activation, in front of every convolution of a diffusion model.\n\nThe saving is what these passes take: the normalization walks the same rows either way. Where the stack joins chains of\nelementwise nodes, an activation behind them would need the pass anyway, and there is nothing to save.\n\n## Example\n```onnx\na = InstanceNormalization(Reshape(x, [0, 32, -1]), ones, zeros)    # x: [1, 320, 64, 64]\ny = Add(Mul(Reshape(a, [1, 320, 64, 64]), scale), bias)\n```\n\n## Use instead\n```onnx\ny = GroupNormalization<num_groups = 32>(x, scale, bias)            # opset 21\n```\nIn PyTorch: `torch.onnx.export(model, args, dynamo=True, opset_version=21)` or later, which keeps `nn.GroupNorm` whole; before\nexporters of that age, an operator of your stack's own (`com.microsoft::GroupNorm`).\n\n## Fix safety\nNo fix: a file of a lower opset has no such operator, and which one a deployment has is not written in it.\n\n## References\n- [GroupNormalization, ONNX operators](https://onnx.ai/onnx/operators/onnx__GroupNormalization.html)",
+  "markdown": "## What it does\nFinds GroupNorm that an exporter wrote as Reshape, InstanceNormalization, Reshape, Mul and Add, on a target that runs these\nas several kernels. Stacks that recognise the pattern themselves (TensorRT, the bundled runtime) are left alone.\n\n## Why is this bad?\nONNX had no GroupNormalization before opset 18, and one with a scale for each channel only since opset 21. Written out,\ngroups are the channels of an InstanceNormalization without scale or shift, and both follow as nodes of their own: two\nmore passes that read and write the whole activation, in front of every convolution of a diffusion model.\n\nMeasured on an H200 (PyTorch 2.11, FP16, 32 groups): 1×320×64² 48 µs written out, 25 as one operator; 8×320×64² 124 and 62 µs;\n1×1280×8² 13.8 and 7.6 µs.\n\nThe saving is what these passes take: the normalization walks the same rows either way. Where the stack joins chains of\nelementwise nodes, an activation behind them would need the pass anyway, and there is nothing to save.\n\n## Example\n```onnx\na = InstanceNormalization(Reshape(x, [0, 32, -1]), ones, zeros)    # x: [1, 320, 64, 64]\ny = Add(Mul(Reshape(a, [1, 320, 64, 64]), scale), bias)\n```\n\n## Use instead\n```onnx\ny = GroupNormalization<num_groups = 32>(x, scale, bias)            # opset 21\n```\nIn PyTorch: `torch.onnx.export(model, args, dynamo=True, opset_version=21)` or later, which keeps `nn.GroupNorm` whole; before\nexporters of that age, an operator of your stack's own (`com.microsoft::GroupNorm`).\n\n## Fix safety\nNo fix: a file of a lower opset has no such operator, and which one a deployment has is not written in it.\n\n## References\n- [GroupNormalization, ONNX operators](https://onnx.ai/onnx/operators/onnx__GroupNormalization.html)",
   "messages": [
     {
       "id": "written",
       "text": "GroupNorm is written as InstanceNormalization and {nodes} nodes in all: {kernels} kernels, not one; export with opset 21 or later, which has GroupNormalization"
+    }
+  ]
+},
+{
+  "name": "decomposed-norm",
+  "code": "TC408",
+  "severity": "info",
+  "fix": "none",
+  "summary": "Finds LayerNorm and RMSNorm that are written as means, squares, a root and a quotient, on a target that runs a kernel a node",
+  "markdown": "## What it does\nFinds LayerNorm and RMSNorm that are written as means, squares, a root and a quotient, on a target that runs a kernel a node. Stacks\nthat recognise the pattern (ONNX Runtime's LayerNormFusion, TensorRT, the bundled runtime) are left alone.\n\n## Why is this bad?\nEach of up to nine nodes reads and writes the whole activation, or at least launches a kernel for one number a row. One kernel\nreads a row, normalizes it on the chip and writes it.\n\nMeasured on an H200 (PyTorch 2.11, FP16): LayerNorm of 512×768 19.9 µs as nine kernels and 3.5 as one, of 4096×4096 217 and 31 µs;\nRMSNorm of 512×768 13.7 µs as seven and 2.6 as one, of 4096×4096 119 and 24 µs.\n\nThe saving is what its kernels take, less one normalizing pass.\n\n## Example\n```onnx\nv = ReduceMean(Pow(x, 2), [-1])\ny = Mul(Div(x, Sqrt(Add(v, 1e-6))), scale)\n```\n\n## Use instead\n```onnx\ny = RMSNormalization(x, scale)          # opset 23; LayerNormalization: opset 17\n```\nIn PyTorch: `nn.RMSNorm` and `nn.LayerNorm` instead of arithmetic of one's own, exported with\n`torch.onnx.export(model, args, dynamo=True, opset_version=23)`.\n\n## Fix safety\nNo fix: a file of a lower opset has no such operator.\n\n## References\n- [RMSNormalization, ONNX operators](https://onnx.ai/onnx/operators/onnx__RMSNormalization.html)",
+  "messages": [
+    {
+      "id": "written",
+      "text": "{kind} is written as {nodes} nodes: {kernels} kernels, not one; use {module} and export with opset {opset} or later"
+    }
+  ]
+},
+{
+  "name": "decomposed-gelu",
+  "code": "TC409",
+  "severity": "info",
+  "fix": "none",
+  "summary": "Finds GELU that is written as Erf or Tanh with the arithmetic around it, on a target that runs a kernel a node",
+  "markdown": "## What it does\nFinds GELU that is written as Erf or Tanh with the arithmetic around it, on a target that runs a kernel a node. Stacks that join\nchains of elementwise nodes (ONNX Runtime, TensorRT, the bundled runtime) are left alone.\n\n## Why is this bad?\nONNX has had Gelu since opset 20. Below that exporters write it as five nodes, the tanh form as eight, each of which reads and\nwrites the widest activation of a transformer: that of its MLP.\n\nMeasured on an H200 (PyTorch 2.11, FP16): 512×3072 10.7 µs as five kernels, 16.2 as eight, 3.0 as one; 65536×3072 1076, 1688 and\n245 µs.\n\nThe saving is what its kernels take, less one pass.\n\n## Example\n```onnx\ny = Mul(Mul(x, Add(Erf(Div(x, 1.4142)), 1)), 0.5)\n```\n\n## Use instead\n```onnx\ny = Gelu(x)                             # opset 20\n```\nIn PyTorch: `nn.GELU` instead of arithmetic of one's own, exported with `torch.onnx.export(model, args, dynamo=True,\nopset_version=20)` or later.\n\n## Fix safety\nNo fix: a file of a lower opset has no such operator.\n\n## References\n- [Gelu, ONNX operators](https://onnx.ai/onnx/operators/onnx__Gelu.html)",
+  "messages": [
+    {
+      "id": "written",
+      "text": "GELU ({form}) is written as {nodes} nodes: {kernels} kernels, not one; export with opset 20 or later, which has Gelu"
     }
   ]
 },
