@@ -156,29 +156,6 @@ describe("TC302", () => {
   });
 });
 
-describe("TC402", () => {
-  it("sees pointwise convolutions of one stride, and the same weights once", () => {
-    const found = find("TC402", (graph) => {
-      const x = graph.input("x", [8, 64, 28, 28]);
-      graph.output(conv(graph, x, { channels: 64, filters: 64, kernel: 1, name: "a" }));
-      graph.output(conv(graph, x, { channels: 64, filters: 32, kernel: 1, name: "b" }));
-      graph.output(conv(graph, x, { channels: 64, filters: 32, kernel: 1, stride: 2, name: "strided" }));
-      graph.output(conv(graph, x, { channels: 64, filters: 32, kernel: 3, name: "wide" }));
-    });
-    expect(found.map(({ data }) => data["nodes"])).toEqual([["a", "b"]]);
-  });
-
-  it("one weight used twice is nothing to merge", () => {
-    const found = find("TC402", (graph) => {
-      const x = graph.input("x", [1024, 768]);
-      const w = graph.weight([768, 768]);
-      graph.output(graph.node("MatMul", [x, w]));
-      graph.output(graph.node("MatMul", [x, w]));
-    });
-    expect(found).toEqual([]);
-  });
-});
-
 describe("TC403", () => {
   const normalized = (
     options: LintOptions,
