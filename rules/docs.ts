@@ -105,6 +105,34 @@ export const ruleDocs = [
   ]
 },
 {
+  "name": "unblocked-group-width",
+  "code": "TC108",
+  "severity": "warn",
+  "fix": "none",
+  "summary": "Finds grouped convolutions in half precision whose channels a group are a multiple of 8, but neither divide 64 nor are a multiple of it (24, 40, 48, 56, 72, 80 …), where groups padded to the next such width are predicted, and were measured, to be faster",
+  "markdown": "## What it does\nFinds grouped convolutions in half precision whose channels a group are a multiple of 8, but neither divide 64 nor are a multiple\nof it (24, 40, 48, 56, 72, 80 …), where groups padded to the next such width are predicted, and were measured, to be faster. For\nstacks that run cuDNN. Widths off the multiple of 8 are TC106's.\n\n## Why is this bad?\ncuDNN's fast kernels for groups compute blocks of 64 channels: eight groups of 8, two of 32, half of one of 128. Other widths fall to\na general kernel, or to one launch a group.\n\nMeasured on an H200 with cuDNN 9.19 (FP16): 3×3 on 28×28, 8 groups, batch 32 in NHWC, 48 channels a group 160 µs, 64 72 µs; batch 1 in\nNCHW 27 and 15 µs. The positional convolution of wav2vec 2.0 (16 groups of 48, 499 positions, kernel of 128): 1244 µs, 360 with 64\na group, 51 with 32; batch 8 3366 and 436 µs. Not everything gains: kernels of 19 to 64 taps are slower with 64 than with 48, as\nare large batches in NCHW. Those are left alone.\n\n## Example\n```python\nnn.Conv1d(768, 768, kernel_size=128, padding=64, groups=16)    # 48 channels a group\n```\n\n## Use instead\n```python\nnn.Conv1d(768, 768, kernel_size=128, padding=64, groups=24)    # 32 a group, before training\nnn.Conv1d(1024, 1024, kernel_size=128, padding=64, groups=16)  # 64 a group: 16 zeros in each, of weights and input\n```\n\n## Fix safety\nNo fix yet. Zeros added inside each group change no result.\n\n## References\n- [cuDNN developer guide, grouped convolutions](https://docs.nvidia.com/deeplearning/cudnn/latest/)",
+  "messages": [
+    {
+      "id": "unblocked",
+      "text": "{groups} groups of {width} channels, kernel {kernel}: cuDNN's fast kernels take widths that divide 64 or are multiples of it; {padded} a group are faster"
+    }
+  ]
+},
+{
+  "name": "large-kernel-depthwise",
+  "code": "TC109",
+  "severity": "info",
+  "fix": "none",
+  "summary": "Finds depthwise convolutions over two axes with a kernel of more than 7 along both, which fits into the map it slides over",
+  "markdown": "## What it does\nFinds depthwise convolutions over two axes with a kernel of more than 7 along both, which fits into the map it slides over. For\nstacks that run cuDNN.\n\n## Why is this bad?\ncuDNN has depthwise kernels for 3×3, 5×5 and 7×7. Above that a general one runs, whose time grows by more than the taps.\n\nMeasured on an H200 with cuDNN 9.19 (FP16, 32×96×56²): in NHWC 7×7 91 µs, 9×9 1253, 13×13 2023, 31×31 3444 µs; in NCHW 7×7 337 µs, 9×9 567,\n13×13 812, 31×31 3041 µs.\n\nThe saving is that of 7×7, in the layout it has: what the step above the fast kernels costs.\n\n## Example\n```python\nnn.Conv2d(96, 96, kernel_size=13, padding=6, groups=96)\n```\n\n## Use instead\n```python\nnn.Sequential(*[nn.Conv2d(96, 96, kernel_size=7, padding=3, groups=96) for _ in range(2)])    # sees 13×13 too\n```\nOr a stack with a kernel for it, as the authors of RepLKNet wrote one.\n\n## Fix safety\nNo fix: a smaller kernel is another network, to be trained as such.\n\n## References\n- [RepLKNet, scaling up kernels](https://arxiv.org/abs/2203.06717)",
+  "messages": [
+    {
+      "id": "large",
+      "text": "depthwise {kernel} over {channels} channels: cuDNN's fast depthwise kernels end at 7×7; two of 7×7 see 13×13"
+    }
+  ]
+},
+{
   "name": "fp32-compute",
   "code": "TC201",
   "severity": "warn",
@@ -296,7 +324,7 @@ export const ruleDocs = [
   "severity": "warn",
   "fix": "none",
   "summary": "Finds convolutions of few channels whose kernel equals their stride, without padding (patch embeddings of vision transformers, stems of ConvNeXt and Swin), where a reshape and one matrix product of the same weights are predicted to be faster",
-  "markdown": "## What it does\nFinds convolutions of few channels whose kernel equals their stride, without padding (patch embeddings of vision\ntransformers, stems of ConvNeXt and Swin), where a reshape and one matrix product of the same weights are predicted to\nbe faster.\n\n## Why is this bad?\nThe patches do not overlap, so that each is one row of a plain product. A convolution kernel gathers them itself: with\nthree channels a position it loads a few bytes at a time, and the large kernel makes that its whole work. Laying the patches\nout as rows is one pass over the input, and a product of aligned rows runs at full rate. The product's result has channels\nlast, so that the Transpose in front of a transformer goes too.\n\nMeasured on an H200 with cuDNN 9.19 (FP16, channels last, no bias): 1×3×224² in 16×16 patches to 768 channels 43.1 to\n6.5 µs, batch 32 263 to 27 µs; 14×14 to 1152 40.9 to 12.9 µs; 32×32 to 1024 175 to 10 µs; 4×4 to 96, batch 32, 31 to 23 µs.\nIt loses where the channels fill a 16-byte load: 2×2 of 96 channels 4.96 to 5.77 µs, batch 32 16.4 to 37.5 µs. Those are\nleft alone.\n\nThe saving is the convolution, with the Transpose behind it where there is one, less the product and a copy of the input; where\nsomething wants channels second, less a copy of the output too.\n\n## Example\n```python\nself.proj = nn.Conv2d(3, 768, kernel_size=16, stride=16)\ny = self.proj(x).flatten(2).transpose(1, 2)\n```\n\n## Use instead\n```python\nb, c, h, w = x.shape                                  # the same weights, p = 16\nrows = x.reshape(b, c, h // p, p, w // p, p).permute(0, 2, 4, 1, 3, 5).reshape(b, -1, c * p * p)\ny = F.linear(rows, self.proj.weight.flatten(1), self.proj.bias)\n```\n\n## Fix safety\nNo fix yet. The change is exact but for the order of sums.\n\n## References\n- [An Image is Worth 16x16 Words, section 3.1](https://arxiv.org/abs/2010.11929)",
+  "markdown": "## What it does\nFinds convolutions of few channels whose kernel equals their stride, without padding (patch embeddings of vision\ntransformers, stems of ConvNeXt and Swin), where a reshape and one matrix product of the same weights are predicted to\nbe faster.\n\n## Why is this bad?\nThe patches do not overlap, so that each is one row of a plain product. A convolution kernel gathers them itself: with\nthree channels a position it loads a few bytes at a time, and the large kernel makes that its whole work. Laying the patches\nout as rows is one pass over the input, and a product of aligned rows runs at full rate. The product's result has channels\nlast, so that the Transpose in front of a transformer goes too.\n\nMeasured on an H200 with cuDNN 9.19 (FP16, channels last, no bias): 1×3×224² in 16×16 patches to 768 channels 43.1 to\n6.5 µs, batch 32 263 to 27 µs; 14×14 to 1152 40.9 to 12.9 µs; 32×32 to 1024 175 to 10 µs; 4×4 to 96, batch 32, 31 to 23 µs.\nIt loses where the channels fill a 16-byte load: 2×2 of 96 channels 4.96 to 5.77 µs, batch 32 16.4 to 37.5 µs. Those are\nleft alone.\n\nThe saving is the convolution, with the Transpose behind it where there is one, less the product and a copy of the input; where\nsomething wants channels second, less the pass that turns the output over, too.\n\n## Example\n```python\nself.proj = nn.Conv2d(3, 768, kernel_size=16, stride=16)\ny = self.proj(x).flatten(2).transpose(1, 2)\n```\n\n## Use instead\n```python\nb, c, h, w = x.shape                                  # the same weights, p = 16\nrows = x.reshape(b, c, h // p, p, w // p, p).permute(0, 2, 4, 1, 3, 5).reshape(b, -1, c * p * p)\ny = F.linear(rows, self.proj.weight.flatten(1), self.proj.bias)\n```\n\n## Fix safety\nNo fix yet. The change is exact but for the order of sums.\n\n## References\n- [An Image is Worth 16x16 Words, section 3.1](https://arxiv.org/abs/2010.11929)",
   "messages": [
     {
       "id": "patches",

@@ -6,6 +6,7 @@ import depthwiseConv from "./depthwise-conv.ts";
 import fp32Compute from "./fp32-compute.ts";
 import halfOverflowRisk from "./half-overflow-risk.ts";
 import instanceNormAsGroupNorm from "./instance-norm-as-group-norm.ts";
+import largeKernelDepthwise from "./large-kernel-depthwise.ts";
 import layoutTranspose from "./layout-transpose.ts";
 import misalignedConvChannels from "./misaligned-conv-channels.ts";
 import misalignedGemm from "./misaligned-gemm.ts";
@@ -18,6 +19,7 @@ import patchEmbedding from "./patch-embedding.ts";
 import quantizedMisalignment from "./quantized-misalignment.ts";
 import splitQkv from "./split-qkv.ts";
 import tinyProduct from "./tiny-product.ts";
+import unblockedGroupWidth from "./unblocked-group-width.ts";
 import unfoldedBatchnorm from "./unfolded-batchnorm.ts";
 import unfusedAttention from "./unfused-attention.ts";
 import unresolvedShape from "./unresolved-shape.ts";
@@ -32,6 +34,8 @@ export const rules: readonly AnyRule[] = [
   narrowStem,
   misalignedGroupChannels,
   depthwiseConv,
+  unblockedGroupWidth,
+  largeKernelDepthwise,
   fp32Compute,
   mixedPrecisionIsland,
   halfOverflowRisk,
