@@ -1,5 +1,6 @@
 import { type CostedProduct, type LintContext, type Saving, scale } from "../src/lint/context.ts";
-import { intAttributeIn, isOp, isStored, labelOf, type Node, onlyReader } from "../src/lint/graph.ts";
+import { foldableNormalization } from "../src/lint/foldable-normalization.ts";
+import { labelOf, type Node } from "../src/lint/graph.ts";
 import { passOver } from "../src/lint/memory-passes.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
@@ -44,7 +45,7 @@ export default defineRule({
   *check(context) {
     if (context.target.stack.fuses.bias) return;
     for (const product of context.products) {
-      const normalization = foldable(product);
+      const normalization = foldableNormalization(product);
       if (normalization === undefined) continue;
       const decided = context.decision?.changeAt(normalization, product.scope);
       const saves = decided?.saves ?? savingOf(product, normalization, context);
@@ -58,18 +59,6 @@ export default defineRule({
     }
   },
 });
-
-function foldable({ node, scope, weight }: CostedProduct): Node | undefined {
-  if (weight === undefined || !isOp(node, "Conv", "ConvTranspose", "Gemm")) return undefined;
-  const bias = node.inputs[2];
-  if (bias !== undefined && !isStored(bias, scope)) return undefined;
-  const reader = onlyReader(node.outputs[0]);
-  if (reader === undefined || reader.graph !== node.graph || !isOp(reader, "BatchNormalization"))
-    return undefined;
-  const [, ...parameters] = reader.inputs;
-  const isInference = (intAttributeIn(reader, "training_mode", scope) ?? 0) === 0;
-  return isInference && parameters.every((value) => isStored(value, scope)) ? reader : undefined;
-}
 
 /** The pass over the activation, less the one that adds the bias which folding brings. */
 function savingOf(product: CostedProduct, { outputs }: Node, context: LintContext): Saving | undefined {

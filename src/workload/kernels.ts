@@ -78,7 +78,7 @@ class KernelFinder {
     this.#stack = stack;
     this.#makerOf = scope.byValue();
     this.#constants = ConstantValues.of(scope);
-    this.#patterns = stack.fuses.elementwise === "patterns" ? patternsOf(scope, { bindings }) : new Map();
+    this.#patterns = stack.fuses.elementwise === "none" ? new Map() : patternsOf(scope, { bindings });
     this.#aroundAttention = new Set(products.flatMap(({ decomposed }) => decomposed?.around ?? []));
     for (const product of products) {
       for (const node of product.nodes) {
@@ -134,9 +134,31 @@ class KernelFinder {
   }
 
   /** The first node of an operator that is written out stands for all of them. */
-  #placePattern(node: Node, { nodes, fused }: WrittenOut): void {
-    if (nodes[0] !== node || "opType" in fused) return;
-    this.#add(node, { nodes: [...nodes], product: undefined, work: fused, open: false });
+  #placePattern(node: Node, written: WrittenOut): void {
+    const { nodes, fused } = written;
+    if (nodes[0] !== node) return;
+    if (!("opType" in fused) && fused.pattern === "normalization")
+      return this.#add(node, { nodes: [...nodes], product: undefined, work: fused, open: false });
+    const open = this.#stack.fuses.elementwise === "chains";
+    const behind = open ? this.#kernelBefore(nodes) : undefined;
+    if (behind === undefined)
+      return this.#add(node, { nodes: [...nodes], product: undefined, work: undefined, open });
+    for (const each of nodes) {
+      behind.nodes.push(each);
+      behind.members?.add(each);
+      this.#own(each, behind);
+    }
+  }
+
+  /** The open kernel whose value these nodes, and nobody else, read. */
+  #kernelBefore(nodes: readonly Node[]): OpenKernel | undefined {
+    const inside = new Set(nodes);
+    for (const input of nodes.flatMap(({ inputs }) => inputs)) {
+      const maker = input === undefined ? undefined : this.#makerOf.get(input);
+      if (maker?.open !== true || input === undefined || input.isOutput) continue;
+      if (input.consumers.every((reader) => inside.has(reader) || isWithin(reader, maker))) return maker;
+    }
+    return undefined;
   }
 
   /** Copies that the stack does not make: views, and the way of queries, keys and values to their heads. */
