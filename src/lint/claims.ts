@@ -15,7 +15,8 @@ const ruled = ["layout", "author"] as const;
 export function shareOutCopies(groups: readonly Group[], context: LintContext): void {
   const safe = inStep(groups, "safe");
   const whole = sumOf(safe.map(({ saves }) => saves?.microseconds ?? 0));
-  const step = context.decision?.change.saves.microseconds ?? 0;
+  if (context.decision === undefined) return;
+  const step = context.decision.change.saves.microseconds;
   if (whole <= step || whole <= 0) return;
   for (const group of safe)
     if (group.saves !== null)

@@ -1,6 +1,7 @@
 /** @file Products of one input that one piece of work joins: queries, keys and values of an attention; gate and up of an MLP. */
 import { findAttention } from "../facts/attention.ts";
 import type { Scope } from "../facts/scope.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isOp } from "../ops/ask.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
@@ -112,7 +113,7 @@ function elementwiseBehind({ node, scope }: CostedProduct): Reach {
       const pattern = reader.graph === scope.graph ? patternOf(reader, scope) : undefined;
       if (pattern !== "elementwise" && pattern !== "none") continue;
       nodes.add(reader);
-      pending.push(...reader.outputs);
+      pushAll(pending, reader.outputs);
     }
   }
   return { values, nodes: [...nodes] };

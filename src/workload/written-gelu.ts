@@ -1,5 +1,6 @@
 /** @file GELU written out: half of x by one more than erf(x/√2), or than tanh of a cubic of x. */
 import type { Scope } from "../facts/scope.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { ConstantValues } from "./constants.ts";
 import { chainWork, patternOf } from "./traffic.ts";
@@ -53,7 +54,7 @@ function between(node: Node, x: Value, graph: WrittenGraph): Node[] | undefined 
     if (found.has(producer)) continue;
     found.add(producer);
     if (found.size > maxBefore) return undefined;
-    pending.push(...producer.inputs);
+    pushAll(pending, producer.inputs);
   }
   return [...found];
 }

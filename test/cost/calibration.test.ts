@@ -59,7 +59,7 @@ describe("a calibration", () => {
     ["no version", { ...minimal, schema: 2 }, /"schema" is not 1/],
     ["an unknown GPU", { ...minimal, gpu: "gtx" }, /"gpu" is none of t4/],
     ["an alias", { ...minimal, gpu: "h100-sxm" }, /"gpu" is none of/],
-    ["an unknown stack", { ...minimal, stack: 3 }, /"stack" is none of cudnn/],
+    ["an unknown stack", { ...minimal, stack: 3 }, /"stack" is none of ort-cuda/],
     ["no source", { ...minimal, source: undefined }, /"source"/],
     [
       "an unknown family",

@@ -139,7 +139,7 @@ describe("tc-lint predict", () => {
 
   test.each([
     [["--gpu", "gtx1080"], "{}", /--gpu gtx1080 is none of t4, /],
-    [["--stack", "cuda"], "{}", /--stack cuda is none of cudnn, /],
+    [["--stack", "cuda"], "{}", /--stack cuda is none of ort-cuda, /],
     [[], "{", /stdin is not JSON/],
     [["--calibration", "nowhere.json"], "{}", /nowhere.json/],
   ])("%j with %j is wrong usage", async (args, stdin, message) => {

@@ -26,8 +26,8 @@ describe("numbers", () => {
     expect(duration(microseconds)).toBe(text);
   });
 
-  test("a range has one unit", () => {
-    expect(durationRange(900, 2100)).toBe("0.9 to 2.1 ms");
+  test("the ends of a range have one unit, or each its own", () => {
+    expect(durationRange(900, 2100)).toBe("900 µs to 2.1 ms");
     expect(durationRange(-3, 20)).toBe("-3 to 20 µs");
   });
 

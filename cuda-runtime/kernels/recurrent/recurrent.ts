@@ -146,12 +146,9 @@ interface StepLaunch {
 
 /** Of a step in a sequence kernel beside its reading of R: two barriers and the gates (estimated). */
 const stepMicroseconds = 0.8;
-/** What one multiprocessor reads from L2 (estimated). */
-const blockBytesPerClock = 64;
-
 /** One block goes through all steps, and reads R of `bytes` at each. */
 function sequenceMicroseconds(steps: number, bytes: number, target: PlanTarget): number {
-  const reading = bytes / (blockBytesPerClock * target.clocksPerMicrosecond);
+  const reading = bytes / (target.bytesPerClock.l2 * target.clocksPerMicrosecond);
   return target.launchMicroseconds + steps * (stepMicroseconds + reading);
 }
 
