@@ -7,6 +7,7 @@ import { heapBound, isHeapLimitGiven } from "../limits/heap.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { failureOf } from "./failed-report.ts";
 import { lintFile } from "./lint-file.ts";
+import { scenarioOutcomes } from "./scenario-outcomes.ts";
 import { lintInPool } from "./worker-pool.ts";
 
 export interface LintAllOptions {
@@ -21,21 +22,26 @@ export interface LintAllOptions {
   readonly whileThreadsRun: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/** Outcomes in the order of the plans. Never throws for what is wrong with a model. */
+/** Outcomes in the order of the plans, of scenarios those that differ. Never throws for what is wrong with a model. */
 export async function lintAll(plans: readonly LintPlan[], options: LintAllOptions): Promise<LintOutcome[]> {
+  return scenarioOutcomes(plans, await lintEach(plans, options));
+}
+
+async function lintEach(plans: readonly LintPlan[], options: LintAllOptions): Promise<LintOutcome[]> {
   const { workerUrl, jobs, limits, onProgress, whileThreadsRun } = options;
   const [only, ...more] = plans;
   if (only !== undefined && more.length === 0) {
     const outcome = lintAlone(only, limits, (phase) => onProgress(`${only.path}: ${phase} …`));
     if (outcome !== "needs-thread") return [outcome];
   }
+  const noun = plans.some(({ scenario }) => scenario !== undefined) ? "scenarios" : "models";
   return whileThreadsRun(() =>
     lintInPool(plans, {
       workerUrl,
       size: jobs ?? availableParallelism(),
       limits,
       onProgress: ({ done, total, running }) =>
-        onProgress(`${done} of ${total} models: ${running.join(", ")}`),
+        onProgress(`${done} of ${total} ${noun}: ${running.join(", ")}`),
     }),
   );
 }
