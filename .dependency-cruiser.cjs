@@ -46,6 +46,7 @@ const layers = {
       "fix",
       "settings",
       "passes",
+      "workload",
       "facts",
       "verify",
       "cost",

@@ -38,7 +38,7 @@ export function predictModel(
   const gpu = findGpu("h200");
   if (gpu === undefined) throw new Error("the H200's row is missing");
   // The network has operators where its export has several nodes: GELU, LayerNorm, SiLU, attention.
-  const fuses = { ...stacks.cudnn.fuses, elementwise: true, attention: true };
+  const fuses = { ...stacks.cudnn.fuses, elementwise: "chains", attention: true } as const;
   const target: Target = { gpu, stack: { ...stacks.cudnn, fuses }, precision: "fp16" };
   using opened = openModel(path);
   const cost = createCostModel();

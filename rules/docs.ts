@@ -201,6 +201,10 @@ export const ruleDocs = [
   "markdown": "## What it does\nFinds regions of two- and three-dimensional convolutions in NCHW, as every ONNX exporter writes them, on a stack that runs\nthe layout of the file (cuDNN called directly, as eager PyTorch does). Stacks that choose layouts themselves (TensorRT, the bundled\nruntime) or by a setting (ONNX Runtime's `prefer_nhwc`) are left alone. Once per connected region of convolutions; the layout conversions\nat its boundary are counted against the gain.\n\n## Why is this bad?\nTensor Core kernels read the channels of one position together, and want them contiguous. From NCHW a library\nconverts, or runs a slower kernel. Measured on an H200 with cuDNN 9.19 (FP16): a 3×3 convolution of 64 channels takes\n68 µs in NCHW and 38 in NHWC, of 464 channels 240 and 180; 1×1 convolutions gain 10 to 20 %.\n\n## Example\n```python\nmodel(x)                                       # contiguous: NCHW\n```\n\n## Use instead\n```python\nmodel.to(memory_format=torch.channels_last)    # in PyTorch; ONNX Runtime: prefer_nhwc; TensorRT: chooses itself\n```\nONNX itself has no memory format. `--fix --layout nhwc` writes the region with model-local functions that take NHWC,\nand Transposes only at its boundary.\n\n## Fix safety\nUnsafe, so it has to be asked for (`--layout nhwc`): the same sums in another order of memory, but the nodes become\ncalls of functions. Regions of three spatial axes are not rewritten.\n\n## References\n- [Tensor layouts, convolution guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)",
   "messages": [
     {
+      "id": "setting",
+      "text": "connected NCHW convolutions: {convolutions}; NHWC is faster, conversions at the borders ({conversions}) included: the provider option prefer_nhwc, or a rewritten file"
+    },
+    {
       "id": "nchw",
       "text": "connected NCHW convolutions: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included"
     }
@@ -287,6 +291,20 @@ export const ruleDocs = [
     {
       "id": "tiny",
       "text": "too small to use the GPU: {count} of {products} products, {percent} % of the predicted time, the longest {largest}; twice the batch is nearly free"
+    }
+  ]
+},
+{
+  "name": "foldable-nodes",
+  "code": "TC410",
+  "severity": "warn",
+  "fix": "safe",
+  "summary": "Finds kernels that `--fix` removes or joins without padding anything",
+  "markdown": "## What it does\nFinds kernels that `--fix` removes or joins without padding anything: what is known before the model runs, pairs of nodes that undo\neach other, and nodes that change nothing (a Pad by zeros, a Cast to the same type). Once per model, with what they take\ntogether.\n\n## Why is this bad?\nExporters trace what a network's Python does, including what does nothing at these sizes. Some stacks remove it when they load\nthe model; one that runs a kernel a node does not, and each is a launch and a pass over memory.\n\n## Example\n```onnx\na = Pad(x, [0, 0, 0, 0, 0, 0, 0, 0])\ny = Transpose<perm = [0, 2, 1]>(Transpose<perm = [0, 2, 1]>(a))\n```\n\n## Use instead\n```onnx\ny = Identity(x)\n```\n\n## Fix safety\nSafe: values stay what they are, to the bit.\n\n## References\n- [Graph optimizations, ONNX Runtime](https://onnxruntime.ai/docs/performance/model-optimizations/graph-optimizations.html)",
+  "messages": [
+    {
+      "id": "foldable",
+      "text": "kernels that change nothing, or are known before the model runs: {count} ({named})"
     }
   ]
 },

@@ -41,11 +41,14 @@ export default defineRule({
   severity: "warn",
   fix: "unsafe",
   messages: {
+    setting:
+      "connected NCHW convolutions: {convolutions}; NHWC is faster, conversions at the borders ({conversions}) included: the provider option prefer_nhwc, or a rewritten file",
     nchw: "connected NCHW convolutions: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included",
   },
   *check(context) {
     const { stack } = context.target;
-    if (stack.layout !== "file") return;
+    if (stack.layout === "stack") return;
+    const message = stack.layout === "setting" ? "setting" : "nchw";
     const inChannelsLast = perWork((work: CostedProduct["sizes"]) =>
       context.savingOf([work], [work.kind === "conv" ? { ...work, layout: "nhwc" } : work]),
     );
@@ -65,7 +68,7 @@ export default defineRule({
         stack: stack.id,
       };
       const fix = isFixable(region) ? "unsafe" : "none";
-      yield { at, message: "nchw", data, saves, covers: region.convolutions, fix };
+      yield { at, message, data, saves, covers: region.convolutions, fix };
     }
   },
 });

@@ -19,6 +19,7 @@ import type { LintPlan } from "../settings/lint-plan.ts";
 import { lintSettings } from "../settings/lint-settings.ts";
 import type { Workload } from "../workload/workload.ts";
 import { refuse } from "./refuse.ts";
+import { timelineFor } from "./timelines.ts";
 
 /** What a repair may do beside padding and folding, which never change what a model computes nor its interface. */
 export interface FixChoice {
@@ -53,19 +54,22 @@ export function fixSettings(plan: LintPlan, fix: FixChoice): FixSettings {
   refuse(plan);
   using model = openModel(plan.path);
   const calibration = readCalibration(plan.settings.calibration);
-  return repairOf(lintSettings(model, { ...plan, rules, calibration, notices: [] }), fix);
+  const timelineOf = timelineFor(plan.settings.stack);
+  return repairOf({ ...lintSettings(model, { ...plan, rules, calibration, notices: [] }), timelineOf }, fix);
 }
 
 /** A repair of a model that is linted with `settings`. */
 function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
-  const { target, cost, shapes, dims, minSaving, severities } = settings;
+  const { target, cost, shapes, dims, minSaving, severities, timelineOf } = settings;
   const asked = rules.filter(({ code }) => severities.get(code) !== "off");
   return {
     target,
     cost,
     shapes,
     dims,
+    timelineOf,
     minSaving,
+    onlyWhereFaster: true,
     remaining: (workload) => fixableProducts(asked, workload, cost),
     passes: passesOf(fix),
     options: {
@@ -88,11 +92,12 @@ export function decidedBy(model: OpenModel, settings: LintSettings): LintSetting
 function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload): DecidedFix {
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
-  const { after, change } = decideSafe(model, settings);
+  const { after, change, declined } = decideSafe(model, settings);
   return {
     after,
     change,
     reasonFor: (product) => {
+      if (declined !== undefined) return declined;
       reasonOf ??= reasons(workload, settings, []);
       return reasonOf(product).message;
     },

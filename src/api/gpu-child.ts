@@ -5,6 +5,7 @@ import type { GpuResult, GpuTask } from "../gpu/protocol.ts";
 import { runModels } from "../gpu/run.ts";
 import { runSweep } from "../gpu/sweep-run.ts";
 import { safeFixSettings } from "./fix-settings.ts";
+import { loadTimelines } from "./timelines.ts";
 
 serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
   switch (task.kind) {
@@ -13,6 +14,6 @@ serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
     case "sweep":
       return runSweep(task, onProgress);
     case "run":
-      return runModels(task, safeFixSettings, onProgress);
+      return loadTimelines(["tc-runtime"]).then(() => runModels(task, safeFixSettings, onProgress));
   }
 });

@@ -8,6 +8,7 @@ import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { failureOf } from "./failed-report.ts";
 import { lintFile } from "./lint-file.ts";
 import { scenarioOutcomes } from "./scenario-outcomes.ts";
+import { loadTimelines } from "./timelines.ts";
 import { lintInPool } from "./worker-pool.ts";
 
 export interface LintAllOptions {
@@ -29,6 +30,7 @@ export async function lintAll(plans: readonly LintPlan[], options: LintAllOption
 
 async function lintEach(plans: readonly LintPlan[], options: LintAllOptions): Promise<LintOutcome[]> {
   const { workerUrl, jobs, limits, onProgress, whileThreadsRun } = options;
+  await loadTimelines(plans.map(({ settings }) => settings.stack));
   const [only, ...more] = plans;
   if (only !== undefined && more.length === 0) {
     const outcome = lintAlone(only, limits, (phase) => onProgress(`${only.path}: ${phase} …`));

@@ -11,6 +11,7 @@ import { lintSettings } from "../settings/lint-settings.ts";
 import { failureOf } from "./failed-report.ts";
 import { decidedBy } from "./fix-settings.ts";
 import { refuse } from "./refuse.ts";
+import { timelineFor } from "./timelines.ts";
 
 /** Never throws: what goes wrong with one model is in its report. `onPhase` is told what begins. */
 export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): LintOutcome {
@@ -21,7 +22,8 @@ export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): Lin
     const files = weightFiles(model);
     const notices = [...model.notices, ...missingWeights(model, files)];
     const calibration = readCalibration(plan.settings.calibration);
-    const settings = lintSettings(model, { ...plan, rules, calibration, notices });
+    const timelineOf = timelineFor(plan.settings.stack);
+    const settings = { ...lintSettings(model, { ...plan, rules, calibration, notices }), timelineOf };
     const bound = [...(settings.shapes?.keys() ?? []), ...(settings.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
     const report = lintModel(model, decidedBy(model, settings));

@@ -11,6 +11,7 @@ import { checkConfig } from "../settings/check.ts";
 import { lintSettings } from "../settings/lint-settings.ts";
 import { decidedBy } from "./fix-settings.ts";
 import { type ModelOptions, planOf } from "./options.ts";
+import { loadTimelines, timelineFor } from "./timelines.ts";
 
 /**
  * A ModelProto of onnx-proto, decoded or built by hand: `onnx.IModelProto`. These are the names of its fields; their types are
@@ -60,7 +61,9 @@ export async function lint(
   using model = await open(input, path);
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
   const request = { settings, rules, calibration, path, layers, verbose, mustHave, notices };
-  return lintModel(model, decidedBy(model, lintSettings(model, request)));
+  await loadTimelines([settings.stack]);
+  const timelineOf = timelineFor(settings.stack);
+  return lintModel(model, decidedBy(model, { ...lintSettings(model, request), timelineOf }));
 }
 
 async function open(input: string | Uint8Array | ModelProto, name: string): Promise<OpenModel> {

@@ -7,6 +7,7 @@ import type { Guard } from "../limits/guard.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { verifyChildUrl } from "../verify/child-url.ts";
 import { type FixChoice, fixSettings, withRanges } from "./fix-settings.ts";
+import { loadTimelines } from "./timelines.ts";
 
 export interface RepairOptions extends FixChoice {
   /** Where the result goes; undefined repairs in place. */
@@ -41,6 +42,7 @@ export async function repair(
 ): Promise<Repaired> {
   const { path } = plan;
   const { guard } = limits;
+  await loadTimelines([plan.settings.stack]);
   const within = <T>(work: () => T): T => guard.run(work);
   const settings = within(() => fixSettings(plan, options));
   const sizes = Object.fromEntries(Object.entries(plan.settings.dims).map(([name, size]) => [name, [size]]));

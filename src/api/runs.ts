@@ -6,18 +6,20 @@ import { invalidNode } from "../facts/invalid-node.ts";
 import { type BenchReport, benchReport } from "../gpu/bench-report.ts";
 import { planSizes } from "../gpu/plan.ts";
 import { type PlanReport, planReportOf } from "../gpu/plan-report.ts";
-import { missingWeights, prepareModel } from "../gpu/prepare.ts";
+import { prepareModel } from "../gpu/prepare.ts";
 import { askGpu, type GpuLimits, kernelsUrl } from "../gpu/process.ts";
 import type { ModelRun } from "../gpu/protocol.ts";
 import type { Gpu } from "../hardware/gpu.ts";
 import { machineOf } from "../hardware/machine.ts";
 import { InputError } from "../ir/errors.ts";
+import { plausibleSizes } from "../ir/symbols.ts";
 import { Guard } from "../limits/guard.ts";
 import { openModel } from "../onnx/open.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { safeFixSettings } from "./fix-settings.ts";
 import type { ConfigChoice } from "./make-plans.ts";
 import { runtimeFix } from "./runtime-fix.ts";
+import { loadTimelines } from "./timelines.ts";
 
 /** What is planned, and what is timed. */
 export interface RunChoice {
@@ -121,28 +123,28 @@ export async function planFile(
   const target = machineOf(gpu);
   const manifest = new KernelManifest(new URL(kernelsUrl), target.computeCapability);
   const guard = new Guard({ path, doing: "planning", timeoutSeconds, memoryBytes });
-  const isRepaired = guard.run(() => hasWeights(path, dims)) && isFixed({ fix, compare }, precision);
+  const sizes = guard.run(() => sizesOfSound(path, dims));
+  const isRepaired = isFixed({ fix, compare }, precision);
   const plan = isRepaired ? await runtimeFix(path, { dims, gpu: gpu.id, config, onNotice }) : undefined;
   if (plan !== undefined) onConfiguration?.(plan);
+  await loadTimelines(["tc-runtime"]);
   using prepared = guard.run(() =>
     prepareModel({ path, precision, fix: plan }, { fixSettingsOf: safeFixSettings, isRun: false }),
   );
   const found = guard.run(() =>
-    planSizes(prepared.model, listed(dims), { precision, target }, { memoryBytes: undefined }),
+    planSizes(prepared.model, sizes, { precision, target }, { memoryBytes: undefined }),
   );
   const stated = `${precision}${isRepaired ? " fixed" : " as exported"}`;
   return planReportOf(found, { model: path, gpu: gpu.id, precision: stated, target, manifest });
 }
 
-/**
- * Without them a plan can be made, but nothing repaired. Throws InputError of a model that linting calls broken, be it in a part
- * that a plan leaves out.
- */
-function hasWeights(path: string, dims: RunChoice["dims"]): boolean {
+/** The sizes that linting prices a model at. Throws InputError of one that it calls broken, be it in a part that a plan leaves out. */
+function sizesOfSound(path: string, dims: RunChoice["dims"]): Record<string, readonly number[]> {
   using model = openModel(path);
-  const broken = invalidNode(inferFacts(model, { dims: new Map(Object.entries(dims)) }));
+  const facts = inferFacts(model, { dims: new Map(Object.entries(dims)) });
+  const broken = invalidNode(facts);
   if (broken !== null) throw new InputError(broken.code, broken.message);
-  return missingWeights(model) === undefined;
+  return listed({ ...Object.fromEntries(plausibleSizes(model, facts.symbols)), ...dims });
 }
 
 function listed(dims: Readonly<Record<string, number>>): Record<string, readonly number[]> {

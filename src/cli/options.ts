@@ -37,7 +37,7 @@ export const settingOptions = {
     "Target:",
     `GPU to predict for: ${[...gpus.keys()].join(", ")} (default h200); several are taken in turn, as l4,a100`,
   ),
-  stack: text("Target:", `Libraries to predict for: ${stackIds.join(", ")} (default cudnn); or several`),
+  stack: text("Target:", `Libraries to predict for: ${stackIds.join(", ")} (default ort-cuda); or several`),
   precision: text(
     "Target:",
     `Data type that products are computed in: ${precisions.join(", ")} (default fp16); or several`,

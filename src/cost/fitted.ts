@@ -31,7 +31,7 @@ export class Fitted {
   /** `calibrations` by preference; the committed one comes last. */
   constructor(target: Target, calibrations: readonly Calibration[]) {
     const all = [...calibrations, h200Calibration];
-    const own = all.filter(({ gpu, stack }) => gpu === target.gpu.id && stack === target.stack.id);
+    const own = all.filter(({ gpu, stack }) => gpu === target.gpu.id && stack === target.stack.kernels);
     const kin = all.filter(({ gpu }) => findGpu(gpu)?.computeCapability === target.gpu.computeCapability);
     this.kinship = own.length > 0 ? "measured" : kin.length > 0 ? "same-generation" : "datasheet";
     this.#calibrations = own.length > 0 ? own : kin;

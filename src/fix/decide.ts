@@ -2,6 +2,7 @@
  * @file What safe fixes make of a model, decided once: linting says what `--fix` does, `--diff` and `--fix` do it, and all three
  * ask here.
  */
+import { duration } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -14,26 +15,33 @@ export interface SafeFix {
   readonly after: Workload;
   /** At the target's precision. */
   readonly change: WorkloadChange;
+  /** Why what the passes would do is not done; undefined where it is, or where there is nothing. */
+  readonly declined?: string;
 }
 
 /**
- * The safe passes of `settings`, where they are predicted to save at least the threshold and the saving's interval stays above
- * zero; else nothing. Throws InputError.
+ * The safe passes of `settings`; with `onlyWhereFaster`, where they are predicted to save at least the threshold and the saving's
+ * interval stays above zero, and else nothing. Throws InputError.
  */
 export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix {
   const before = priced(original, settings);
   const none = { saves: { microseconds: 0, low: 0, high: 0 }, steps: [] };
   const safe = { ...settings, passes: settings.passes.filter((pass) => pass.safe) };
   const least = settings.minSaving * before.timeline.microseconds;
-  if (mostSaved(original, before, safe, least) < least)
+  const mustGain = settings.onlyWhereFaster === true;
+  if (mustGain && mostSaved(original, before, safe, least) < least)
     return { fixed: unchanged(original), after: before, change: none };
   const fixed = runToFixedPoint(original, safe);
   if (!fixed.changed) return { fixed, after: before, change: none };
   const after = priced(fixed.model, safe);
   const change = changeBetween(before, after, settings.cost);
   const { microseconds, low } = change.saves;
-  const isWorthIt = microseconds >= least && low > 0;
-  return isWorthIt ? { fixed, after, change } : { fixed: unchanged(original), after: before, change: none };
+  if (!mustGain || (microseconds >= least && low > 0)) return { fixed, after, change };
+  const declined =
+    low > 0
+      ? "below --min-saving in the whole model"
+      : `the repaired model may be no faster: predicted ${duration(after.timeline.microseconds)} after ${duration(before.timeline.microseconds)}`;
+  return { fixed: unchanged(original), after: before, change: none, declined };
 }
 
 /**

@@ -26,6 +26,8 @@ export interface FixSettings extends WorkloadSettings {
   readonly options: PassOptions;
   /** Share of the model's time below which nothing is changed. */
   readonly minSaving: number;
+  /** Safe fixes are made only where they are predicted to save more than that, beyond doubt; else as their passes propose. */
+  readonly onlyWhereFaster?: boolean | undefined;
   /** What could still be repaired in the result: it is explained. Nothing by default. */
   readonly remaining?: ((workload: Workload) => readonly RemainingProduct[]) | undefined;
   /** What is known to fail verification; nothing by default. */
@@ -124,7 +126,13 @@ export function keepPriced(model: OpenModel, settings: WorkloadSettings, workloa
 }
 
 function isPricedAlike(a: WorkloadSettings, b: WorkloadSettings): boolean {
-  return a.target === b.target && a.cost === b.cost && a.shapes === b.shapes && a.dims === b.dims;
+  return (
+    a.target === b.target &&
+    a.cost === b.cost &&
+    a.shapes === b.shapes &&
+    a.dims === b.dims &&
+    a.timelineOf === b.timelineOf
+  );
 }
 
 /** A patch applied, and what was inferred of the result with nothing bound. */

@@ -39,7 +39,7 @@ export function prepareModel(
   const original = openModel(path);
   try {
     const absent = missingWeights(original);
-    if (absent !== undefined && (isRun || fix !== undefined || rounded !== undefined)) throw absent;
+    if (absent !== undefined && (isRun || rounded !== undefined)) throw absent;
     let model = original;
     if (fix !== undefined) model = decideSafe(model, fixSettingsOf(fix)).fixed.model;
     if (rounded !== undefined) model = patched(model, roundWeights(model, rounded), "tc-lint.rounded.data");

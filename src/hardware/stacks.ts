@@ -1,15 +1,18 @@
 /** @file One row a stack: what the libraries under an inference runtime want of sizes and layouts. */
 import type { ComputeType } from "./target.ts";
 
-export type StackId = "cudnn" | "tensorrt" | "ort-cuda" | "tc-runtime";
+export type StackId = "ort-cuda" | "ort-cuda-nhwc" | "tensorrt" | "inductor" | "cudnn" | "tc-runtime";
+
+/** Kernels that coefficients are fitted to. */
+export type KernelsId = "cudnn" | "tensorrt" | "tc-runtime";
 
 /** What a stack computes inside a product's kernel instead of in a pass of its own. */
 export interface Fusion {
   readonly bias: boolean;
   readonly activation: boolean;
   readonly residual: boolean;
-  /** Chains of elementwise operators become one kernel. */
-  readonly elementwise: boolean;
+  /** Elementwise operators that become one kernel: any chain; activations and norms that exporters write out; none. */
+  readonly elementwise: "chains" | "patterns" | "none";
   /** softmax(Q·Kᵀ)·V written as separate operators becomes one kernel, which reads heads wherever they lie. */
   readonly attention: boolean;
   /** Slices, splits and expansions are views that the next kernel reads through. */
@@ -26,6 +29,10 @@ export interface AttentionSupport {
 export interface Stack {
   readonly id: StackId;
   readonly name: string;
+  /** Whose kernels it launches. */
+  readonly kernels: KernelsId;
+  /** What is known of how it runs a graph: measured on whole files, read in its source, or said by its documentation. */
+  readonly known: "measured" | "source" | "documentation";
   /** Elements a contiguous axis should be a multiple of: below it a slower kernel runs. */
   readonly alignment: Readonly<Record<ComputeType, number>>;
   /** The stack pads channels itself, so that padding the model gains less. */
@@ -46,10 +53,83 @@ const sixteenBytes = { fp16: 8, bf16: 8, tf32: 4, int8: 16, fp32: 4 } as const;
 /** Measured on an H200 with cuDNN 9.19: time steps up at 65, 129 and 193. */
 const cudnnAttention: AttentionSupport = { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 };
 
+/** GeluFusion and LayerNormFusion; Conv takes its bias; FusedConv takes an activation in FP32 alone, so here none. */
+const ortFusion: Fusion = {
+  bias: true,
+  activation: false,
+  residual: false,
+  elementwise: "patterns",
+  attention: false,
+  views: false,
+};
+
+const fusesAll: Fusion = {
+  bias: true,
+  activation: true,
+  residual: true,
+  elementwise: "chains",
+  attention: true,
+  views: true,
+};
+
+const ortSource =
+  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc) at their default level; prefer_nhwc is off by default";
+
 const rows = {
+  "ort-cuda": {
+    id: "ort-cuda",
+    name: "ONNX Runtime, CUDA provider",
+    kernels: "cudnn",
+    known: "source",
+    alignment: sixteenBytes,
+    padsInside: false,
+    attention: cudnnAttention,
+    layout: "setting",
+    fuses: ortFusion,
+    source: ortSource,
+  },
+  "ort-cuda-nhwc": {
+    id: "ort-cuda-nhwc",
+    name: "ONNX Runtime, CUDA provider with prefer_nhwc",
+    kernels: "cudnn",
+    known: "source",
+    alignment: sixteenBytes,
+    padsInside: false,
+    attention: cudnnAttention,
+    layout: "stack",
+    fuses: ortFusion,
+    source: ortSource,
+  },
+  tensorrt: {
+    id: "tensorrt",
+    name: "TensorRT 10",
+    kernels: "tensorrt",
+    known: "documentation",
+    alignment: { ...sixteenBytes, int8: 32 },
+    padsInside: true,
+    attention: cudnnAttention,
+    layout: "stack",
+    fuses: fusesAll,
+    source: "TensorRT developer guide, data format descriptions (HWC8, CHW32) and layer fusion",
+  },
+  inductor: {
+    id: "inductor",
+    name: "torch.compile (Inductor)",
+    kernels: "cudnn",
+    known: "source",
+    alignment: sixteenBytes,
+    padsInside: false,
+    attention: cudnnAttention,
+    layout: "stack",
+    fuses: { ...fusesAll, activation: false, residual: false },
+    source:
+      "PyTorch's Inductor: cuBLAS and cuDNN for products, one Triton kernel for a chain between them; layout_optimization",
+  },
   cudnn: {
     id: "cudnn",
     name: "cuBLAS 13 and cuDNN 9, a kernel a node",
+    kernels: "cudnn",
+    known: "measured",
     alignment: sixteenBytes,
     padsInside: false,
     attention: cudnnAttention,
@@ -58,47 +138,22 @@ const rows = {
       bias: false,
       activation: false,
       residual: false,
-      elementwise: false,
+      elementwise: "none",
       attention: false,
       views: true,
     },
     source: "h200-pytorch-ops.json and -sweeps.json, 2026-11-21",
   },
-  tensorrt: {
-    id: "tensorrt",
-    name: "TensorRT 10",
-    alignment: { ...sixteenBytes, int8: 32 },
-    padsInside: true,
-    attention: cudnnAttention,
-    layout: "stack",
-    fuses: { bias: true, activation: true, residual: true, elementwise: true, attention: true, views: true },
-    source: "TensorRT developer guide, data format descriptions (HWC8, CHW32) and layer fusion",
-  },
-  "ort-cuda": {
-    id: "ort-cuda",
-    name: "ONNX Runtime, CUDA execution provider",
-    alignment: sixteenBytes,
-    padsInside: false,
-    attention: cudnnAttention,
-    layout: "setting",
-    fuses: {
-      bias: true,
-      activation: true,
-      residual: false,
-      elementwise: true,
-      attention: false,
-      views: false,
-    },
-    source: "ONNX Runtime CUDA provider documentation: FusedConv, prefer_nhwc off by default",
-  },
   "tc-runtime": {
     id: "tc-runtime",
     name: "tc-lint's bundled FP16 runtime",
+    kernels: "tc-runtime",
+    known: "source",
     alignment: sixteenBytes,
     padsInside: false,
     attention: { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 },
     layout: "stack",
-    fuses: { bias: true, activation: true, residual: true, elementwise: true, attention: true, views: true },
+    fuses: fusesAll,
     source: "its own plan: NHWC, epilogue fusion, pointwise chains as one kernel",
   },
 } as const satisfies Record<StackId, Stack>;

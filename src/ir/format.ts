@@ -6,9 +6,11 @@ export function duration(microseconds: number): string {
   return `${significant(microseconds / divisor)} ${unit}`;
 }
 
-/** `1.7 to 2.1 ms`: both ends in the unit of the larger. */
+/** `1.7 to 2.1 ms`; `277 µs to 1.04 ms` where the ends have units of their own. */
 export function durationRange(low: number, high: number): string {
-  const { divisor, unit } = unitOf(Math.max(Math.abs(low), Math.abs(high)));
+  const { divisor, unit } = unitOf(high);
+  const own = unitOf(low);
+  if (low !== 0 && own.unit !== unit) return `${duration(low)} to ${duration(high)}`;
   return `${significant(low / divisor)} to ${significant(high / divisor)} ${unit}`;
 }
 

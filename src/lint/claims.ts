@@ -3,13 +3,24 @@
  * taken already.
  */
 import { combineSavings } from "../cost/saving.ts";
-import { type AccountState, type AccountStep, accountOf } from "../workload/account.ts";
+import { type AccountState, type AccountStep, type AccountStepName, accountOf } from "../workload/account.ts";
 import type { Step } from "../workload/timeline.ts";
 import { isHalf, type LintContext } from "./context.ts";
 import { capped, type Group, stepOf } from "./group.ts";
 
 /** The steps whose savings rules predict one by one, in order; those before are priced as whole models. */
 const ruled = ["layout", "author"] as const;
+
+/** What padding costs around the products, in passes that grow and copies at the model's ends, is borne by what it saves. */
+export function shareOutCopies(groups: readonly Group[], context: LintContext): void {
+  const safe = inStep(groups, "safe");
+  const whole = sumOf(safe.map(({ saves }) => saves?.microseconds ?? 0));
+  const step = context.decision?.change.saves.microseconds ?? 0;
+  if (whole <= step || whole <= 0) return;
+  for (const group of safe)
+    if (group.saves !== null)
+      group.saves = capped(group.saves, (group.saves.microseconds * step) / whole, group.saves.of);
+}
 
 /** Lowers what groups save in later steps to what is left of their kernels' time, the largest first. */
 export function shareOutTime(groups: readonly Group[], context: LintContext): void {
@@ -21,14 +32,14 @@ export function shareOutTime(groups: readonly Group[], context: LintContext): vo
       if (group.saves === null) continue;
       const rest = new Map([...group.covers].map((each) => [each, left.get(each) ?? each.microseconds]));
       const available = sumOf(rest.values());
-      group.saves = { ...capped(group.saves, available), of: group.saves.of };
+      group.saves = capped(group.saves, available, group.saves.of);
       const kept = available > 0 ? 1 - group.saves.microseconds / available : 0;
       for (const [each, time] of rest) left.set(each, time * kept);
     }
   }
 }
 
-function inStep(groups: readonly Group[], step: (typeof ruled)[number]): Group[] {
+function inStep(groups: readonly Group[], step: AccountStepName): Group[] {
   return groups
     .filter((group) => stepOf(group) === step)
     .sort((a, b) => (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0));

@@ -81,12 +81,12 @@ export function timeOf(steps: Iterable<Step>): number {
   return microseconds;
 }
 
-/** No more than `of` microseconds. */
-export function capped(saves: SavingReport, of: number): SavingReport {
+/** No more than `available` microseconds, of the `of` that its kernels take. */
+export function capped(saves: SavingReport, available: number, of = available): SavingReport {
   const { microseconds, low, high, share } = saves;
-  const most = Math.min(microseconds, of);
+  const most = Math.min(microseconds, available);
   const part = microseconds > 0 ? most / microseconds : 1;
-  return { microseconds: most, low: low * part, high: Math.min(high, of), share: share * part, of };
+  return { microseconds: most, low: low * part, high: Math.min(high, available), share: share * part, of };
 }
 
 export function standingOf({ saves }: Group, minSaving: number): Standing {

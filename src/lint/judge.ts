@@ -1,6 +1,6 @@
 /** @file What is listed of what was found, how bad it is, and what it comes to in the model's account. */
 import { pushAll } from "../ir/lists.ts";
-import { lintAccount, shareOutTime } from "./claims.ts";
+import { lintAccount, shareOutCopies, shareOutTime } from "./claims.ts";
 import type { LintContext } from "./context.ts";
 import { describe, fingerprintOf, identityOf } from "./describe.ts";
 import { type Group, severityOf, standingOf, stepOf } from "./group.ts";
@@ -36,6 +36,7 @@ export function judged(groups: readonly Group[], context: LintContext, settings:
   const needsAll = settings.layers === true || settings.verbose === true;
   const standings = new Map(groups.map((group) => [group, standingOf(group, settings.minSaving)]));
   const severities = new Map(groups.map((group) => [group, severityOf(group, settings.errorShare)]));
+  shareOutCopies(groups, context);
   const claimed = groups.filter((group) => standings.get(group) === "listed");
   shareOutTime(claimed, context);
   for (const group of claimed) standings.set(group, standingOf(group, settings.minSaving));

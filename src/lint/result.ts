@@ -127,8 +127,11 @@ export interface ModelReport {
     readonly tensorCoreShare: number;
     /** Microseconds by family of work: conv, gemm, attention, recurrent, memory. */
     readonly families: Readonly<Record<string, number>>;
-    /** `measured`: coefficients fitted on this GPU and stack; `datasheet`: rates of the GPU's row. */
-    readonly basis: "measured" | "datasheet";
+    /**
+     * `measured`: kernels fitted on this GPU, and whole files compared with it; `kernels`: kernels fitted on this GPU, what the
+     * stack fuses taken from its source or documentation; `planned`: by the runtime's own planner; `datasheet`: rates of the GPU's row.
+     */
+    readonly basis: "measured" | "kernels" | "planned" | "datasheet";
   };
   /** Where it stands as exported and after each step that could be taken: the steps' savings add up to the difference. */
   readonly account: readonly AccountStep[];

@@ -127,7 +127,9 @@ function assemble(
 ): ModelReport {
   const { model, facts, timeline, target, bindings } = context;
   const { microseconds, low, high, tensorCoreShare, families } = timeline;
-  const basis = settings.cost.measured(target) ? "measured" : "datasheet";
+  const isFitted = settings.cost.measured(target);
+  const fitted = target.stack.known === "measured" ? "measured" : "kernels";
+  const basis = settings.timelineOf !== undefined ? "planned" : isFitted ? fitted : "datasheet";
   return {
     path: settings.displayPath,
     irVersion: model.irVersion,

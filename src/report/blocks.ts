@@ -3,6 +3,7 @@ import { assumedText, compact, counted, printable } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { closingTable } from "./closing-table.ts";
 import type { Palette } from "./color.ts";
+import { basisText } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
 import { groupsOf, hasErrors, type ModelGroup, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { alignColumns } from "./table.ts";
@@ -106,20 +107,17 @@ function noteLines(group: ModelGroup, palette: Palette): string[] {
   ]);
   const files = group.flatMap(({ configFiles }) => configFiles);
   if (files.length > 0) notes.push(`configured by ${[...new Set(files)].join(", ")}`);
-  const distinct = [basisText(linted), ...new Set(notes)].filter((note) => note !== "");
+  const distinct = [basisLine(linted), ...new Set(notes)].filter((note) => note !== "");
   return distinct.map((note) => `  ${palette.dim("note")}   ${printable(note)}`);
 }
 
-function basisText(models: readonly ModelReport[]): string {
-  const of = (wanted: ModelReport["predicted"]["basis"]) => {
-    const based = models.filter(({ predicted: { basis } }) => basis === wanted);
-    return {
-      based,
-      names: [...new Set(based.map(({ target: { gpu, stack } }) => `${gpu} ${stack}`))].join(", "),
-    };
-  };
-  const [measured, datasheet] = [of("measured"), of("datasheet")];
-  if (datasheet.based.length === 0) return measured.based.length === 0 ? "" : "fitted to measurements";
-  if (measured.based.length === 0) return "from the datasheets";
-  return `fitted to measurements: ${measured.names}; from the datasheets: ${datasheet.names}`;
+/** On what the predictions rest: by GPU and stack, where that differs. */
+function basisLine(models: readonly ModelReport[]): string {
+  const byBasis = new Map<ModelReport["predicted"]["basis"], Set<string>>();
+  for (const { predicted, target } of models) {
+    const where = byBasis.get(predicted.basis) ?? new Set();
+    byBasis.set(predicted.basis, where.add(`${target.gpu} ${target.stack}`));
+  }
+  if (byBasis.size === 1) return [...byBasis.keys()].map((basis) => basisText[basis]).join("");
+  return [...byBasis].map(([basis, where]) => `${basisText[basis]} (${[...where].join(", ")})`).join("; ");
 }

@@ -42,6 +42,14 @@ export function moreText({ findings }: Entry): string {
   return findings.length > 1 ? ` and ${findings.length - 1} more` : "";
 }
 
+/** How a prediction came about, in a few words. */
+export const basisText = {
+  measured: "fitted to measurements",
+  kernels: "kernels fitted to measurements, fusions not measured",
+  planned: "by its own planner",
+  datasheet: "not measured: from the datasheet",
+} as const satisfies Record<ModelReport["predicted"]["basis"], string>;
+
 /** What is counted, and why it is not listed. */
 export function countedNotes({ belowThreshold: below, uncertain }: ModelReport): string[] {
   const notes: string[] = [];

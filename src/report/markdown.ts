@@ -13,7 +13,7 @@ import {
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { accountCells } from "./account-text.ts";
 import { sizesText } from "./csv.ts";
-import { countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
+import { basisText, countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { statisticsOf } from "./summary.ts";
@@ -107,8 +107,7 @@ function accountTable({ account }: ModelReport): string[] {
 function predictionLines({ predicted, target }: ModelReport, { describeTarget }: RenderOptions): string[] {
   const { microseconds, low, high, tensorCoreShare, basis } = predicted;
   const where = `${escaped(describeTarget(target))}, ${target.precision}`;
-  const from = basis === "measured" ? "fitted to measurements" : "from the datasheet";
-  const time = `**${duration(microseconds)}** predicted (${durationRange(low, high)}, ${from})`;
+  const time = `**${duration(microseconds)}** predicted (${durationRange(low, high)}, ${basisText[basis]})`;
   return [`${where}: ${time}, ${percent(tensorCoreShare)} on Tensor Cores.`, ""];
 }
 

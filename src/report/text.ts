@@ -14,7 +14,16 @@ import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
 import { accountLines } from "./account-text.ts";
 import { modelBlocks } from "./blocks.ts";
 import { type Palette, paletteOf } from "./color.ts";
-import { countedNotes, type Entry, entriesOf, moreText, originOf, originsOf, unlistedOf } from "./entries.ts";
+import {
+  basisText,
+  countedNotes,
+  type Entry,
+  entriesOf,
+  moreText,
+  originOf,
+  originsOf,
+  unlistedOf,
+} from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
 import { modelsText } from "./scenarios.ts";
 import { statisticsOf } from "./summary.ts";
@@ -114,8 +123,10 @@ function headerLines(model: ModelReport, options: RenderOptions, palette: Palett
   const where = `${options.describeTarget(target)}, ${target.precision}`;
   const range = durationRange(predicted.low, predicted.high);
   const time = `${palette.bold(`${duration(predicted.microseconds)} predicted`)} (${range})`;
-  const basis = predicted.basis === "measured" ? "fitted to measurements" : "from the datasheet";
-  const lines = [palette.dim(printable(facts.join(", "))), `${where}: ${time}, ${basis}`];
+  const lines = [
+    palette.dim(printable(facts.join(", "))),
+    `${where}: ${time}, ${basisText[predicted.basis]}`,
+  ];
   if (predicted.microseconds > 0) lines.push(timeLine(predicted));
   return lines.map((line) => `  ${line}`);
 }

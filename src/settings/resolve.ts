@@ -56,7 +56,7 @@ export interface SettingFlags {
 
 const standard = {
   gpu: "h200",
-  stack: "cudnn",
+  stack: "ort-cuda",
   precision: "fp16",
   minSaving: 0.005,
   errorShare: 0.05,

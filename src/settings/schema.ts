@@ -76,7 +76,7 @@ export function configSchema(rules: readonly RuleInfo[]): Schema {
     },
     rules: ruleSettings,
     gpu: { ...gpu, default: "h200", description: "The GPU to predict for." },
-    stack: { ...stack, default: "cudnn", description: "The libraries to predict for." },
+    stack: { ...stack, default: "ort-cuda", description: "The libraries to predict for." },
     precision: {
       ...precision,
       default: "fp16",

@@ -54,7 +54,13 @@ export function pricedAt(workload: Workload, precision: Precision, cost: CostMod
   if (workload.target.precision === precision) return workload;
   const target = { ...workload.target, precision };
   const steps = workload.timeline.steps.map((step) => {
-    const estimate = cost.estimate(step.work, target, step.detail);
+    const { factor = 1 } = step;
+    const own = cost.estimate(step.work, target, step.detail);
+    const { microseconds, low, high } = own;
+    const estimate =
+      factor === 1
+        ? own
+        : { ...own, microseconds: microseconds * factor, low: low * factor, high: high * factor };
     return { ...step, estimate, microseconds: estimate.microseconds * step.runs };
   });
   return { ...workload, target, timeline: summarize(steps) };

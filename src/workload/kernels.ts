@@ -115,7 +115,7 @@ class KernelFinder {
     }
     const behind = this.#chainBefore(node);
     if (behind === undefined) {
-      const open = this.#stack.fuses.elementwise;
+      const open = this.#stack.fuses.elementwise === "chains";
       this.#add(node, { nodes: [node], product: undefined, work: undefined, open });
     } else {
       behind.nodes.push(node);

@@ -32,6 +32,8 @@ export interface Step {
   /** Of all runs. */
   readonly microseconds: number;
   readonly product: CostedProduct | undefined;
+  /** Of the cost model's own estimate, where another account stands in for it. */
+  readonly factor?: number | undefined;
 }
 
 /** A step that only moves memory: a chain of elementwise nodes, a pool, a concatenation. */

@@ -15,12 +15,14 @@ import type { Model } from "../ir/model.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork } from "../ops/work.ts";
 import type { CostedProduct } from "./product.ts";
-import { buildTimeline, type Step, type Timeline, type TrafficStep } from "./timeline.ts";
+import { buildTimeline, type Step, summarize, type Timeline, type TrafficStep } from "./timeline.ts";
 
 /** What times depend on beside the model's facts. */
 export interface PriceSettings {
   readonly target: Target;
   readonly cost: CostModel;
+  /** An account of its own, for a stack that has one: the workload's timeline is the cost model's. */
+  readonly timelineOf?: ((workload: Workload) => Timeline | undefined) | undefined;
 }
 
 /** What facts and times depend on: `shapes` and `dims` are sizes that the user gives. */
@@ -45,7 +47,7 @@ export function priceModel(model: Model, settings: WorkloadSettings): Workload {
 }
 
 /** The same where a model has been inferred before, at the sizes of its facts; other symbols get plausible ones. */
-export function priceFacts(facts: Facts, { target, cost }: PriceSettings): Workload {
+export function priceFacts(facts: Facts, { target, cost, timelineOf }: PriceSettings): Workload {
   const { model } = facts;
   const bindings = new Map([...plausibleSizes(model, facts.symbols), ...facts.bindings]);
   const { products: found, unresolved } = extractProducts(facts, {
@@ -53,7 +55,25 @@ export function priceFacts(facts: Facts, { target, cost }: PriceSettings): Workl
   });
   const products = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
   const timeline = buildTimeline({ facts, products, bindings, target, cost });
-  return { model, facts, target, bindings, products, unresolved, timeline };
+  const workload = { model, facts, target, bindings, products, unresolved, timeline };
+  const own = timelineOf?.(workload);
+  return own === undefined ? workload : { ...workload, ...timedBy(own, products) };
+}
+
+/** Products with what their kernels take on the timeline. */
+function timedBy(
+  { steps }: Timeline,
+  products: readonly CostedProduct[],
+): Pick<Workload, "products" | "timeline"> {
+  const times = new Map(steps.map((step) => [step.product, step.microseconds]));
+  const timed = new Map(
+    products.map((product) => [
+      product,
+      { ...product, microseconds: times.get(product) ?? product.microseconds },
+    ]),
+  );
+  const own = steps.map((step) => ({ ...step, product: step.product && timed.get(step.product) }));
+  return { products: [...timed.values()], timeline: summarize(own) };
 }
 
 function costProduct(

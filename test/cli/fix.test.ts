@@ -26,7 +26,9 @@ describe("tc-lint --fix", () => {
     writeExternal(bench.folder.path);
     const { exitCode, stdout, stderr } = await bench.tcLint(["--fix", "model.onnx", ...plain]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
-    expect(stdout).toMatch(/^model\.onnx\n {2}predicted [\d.]+ µs → [\d.]+ µs \(\d+ % less\)\n {2}nodes: /);
+    expect(stdout).toMatch(
+      /^model\.onnx\n {2}predicted [\d.]+ µs → [\d.]+ µs \(\d+ % less\)\n {2}as exported [^]*\n {2}safe fixes [^\n]*--fix\n {2}nodes: /,
+    );
     expect(stdout).toMatch(/ {2}fold {2}.*\n {2}align {2}padded 67 to 72 in 2 product\(s\), saves /);
     expect(stdout).toMatch(
       / {2}verified: with ONNX Runtime \S+ on the CPU on \d input sets, within 0\.00005 of/,

@@ -125,7 +125,7 @@ describe("scenarios of a configuration", () => {
       JSON.stringify({
         dims: { batch: 4 },
         scenarios: [
-          { name: "edge", gpu: "orin", precision: "int8" },
+          { name: "edge", gpu: "orin", stack: "cudnn", precision: "int8" },
           { name: "cloud", gpu: "h100", stack: "tensorrt", dims: { batch: 64 } },
         ],
       }),

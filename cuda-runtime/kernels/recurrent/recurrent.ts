@@ -3,7 +3,7 @@
 import type { ActivationName } from "../../../src/ir/activations.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
-import type { Dim3 } from "../../ir/step.ts";
+import type { Dim3, PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { type gateFunctionStruct, recurrentStruct } from "./params.table.ts";
@@ -108,6 +108,7 @@ export function emitRecurrent(emitter: Emitter, request: RecurrentRequest): View
       sharedBytes,
       state: { from: h, to: other, reset: undefined, update: undefined },
       step: 0,
+      predictedMicroseconds: sequenceMicroseconds(steps, bytes, emitter.target),
     });
     return other;
   }
@@ -139,6 +140,19 @@ interface StepLaunch {
     readonly update: View | undefined;
   };
   readonly step: number;
+  /** Of a kernel that does all steps; one step is priced as a pass over memory. */
+  readonly predictedMicroseconds?: number;
+}
+
+/** Of a step in a sequence kernel beside its reading of R: two barriers and the gates (estimated). */
+const stepMicroseconds = 0.8;
+/** What one multiprocessor reads from L2 (estimated). */
+const blockBytesPerClock = 64;
+
+/** One block goes through all steps, and reads R of `bytes` at each. */
+function sequenceMicroseconds(steps: number, bytes: number, target: PlanTarget): number {
+  const reading = bytes / (blockBytesPerClock * target.clocksPerMicrosecond);
+  return target.launchMicroseconds + steps * (stepMicroseconds + reading);
 }
 
 function launch(emitter: Emitter, request: RecurrentRequest, at: StepLaunch): void {
@@ -169,6 +183,7 @@ function launch(emitter: Emitter, request: RecurrentRequest, at: StepLaunch): vo
     clip: request.clip,
     functions: [0, 1].flatMap((direction) => functionFields(request.functions[direction] ?? [])),
   });
+  const rounds = at.predictedMicroseconds === undefined ? 1 : steps;
   const written = [to, c, reset, update, y].filter((view) => view !== undefined);
   const read = [r, x, rBias, peepholes, lengths, from, c, reset, update].filter((view) => view !== undefined);
   emitter.launch({
@@ -179,7 +194,8 @@ function launch(emitter: Emitter, request: RecurrentRequest, at: StepLaunch): vo
     params,
     reads: read,
     writes: written,
-    flops: 2 * cells[request.cell].gates * hidden * hidden * batch * reversed.length,
+    flops: rounds * 2 * cells[request.cell].gates * hidden * hidden * batch * reversed.length,
+    predictedMicroseconds: at.predictedMicroseconds,
   });
 }
 

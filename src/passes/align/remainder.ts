@@ -58,7 +58,9 @@ export function explainer({
     if (component !== undefined && isPadded(product, component))
       return tooLittle(component.savesMicroseconds, pricing);
     if (component?.isUncertain === true) return mayBeNothing(component.savesMicroseconds);
-    if (isPadded(product, inside.get(product))) {
+    const within = inside.get(product);
+    if (within?.isUncertain === true) return mayBeNothing(within.savesMicroseconds);
+    if (isPadded(product, within)) {
       const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
       return { kind: "edges", message };
     }

@@ -1,0 +1,96 @@
+/**
+ * @file What a model takes on the bundled runtime: the planner's own account of its launches, in place of the cost model's. One
+ * computation serves lint, fixes and plans.
+ */
+import { predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
+import { type Plan, PlanError } from "../../cuda-runtime/ir/step.ts";
+import type { Precision as PlanPrecision } from "../../cuda-runtime/plan/precision.ts";
+import { machineOf } from "../hardware/machine.ts";
+import type { Target } from "../hardware/target.ts";
+import { InputError } from "../ir/errors.ts";
+import { labelOf, type Model } from "../ir/model.ts";
+import type { OpenModel } from "../onnx/open.ts";
+import { type Step, summarize, type Timeline } from "../workload/timeline.ts";
+import type { Workload } from "../workload/workload.ts";
+import { planSizes } from "./plan.ts";
+
+const precisions: Readonly<Partial<Record<Target["precision"], PlanPrecision>>> = {
+  fp16: "fp16",
+  bf16: "bf16",
+  tf32: "tf32",
+  fp32: "fp32",
+  "as-is": "model",
+};
+
+/** The timeline of a workload on the bundled runtime; undefined on other stacks, and where the runtime has no plan for it. */
+export function plannedTimeline(workload: Workload): Timeline | undefined {
+  const { model, target, bindings, facts } = workload;
+  const precision = precisions[target.precision];
+  if (target.stack.id !== "tc-runtime" || precision === undefined || !isOpen(model)) return undefined;
+  const machine = machineOf(target.gpu);
+  const sizes = Object.fromEntries([...bindings].map(([name, size]) => [name, [size]]));
+  const planned = attempt(() =>
+    planSizes(model, sizes, { precision, target: machine }, { memoryBytes: undefined }),
+  );
+  if (planned === undefined) return undefined;
+  const rest = timesByLabel(planned.plan, (action) => predictedMicroseconds(action, machine));
+  const steps = workload.timeline.steps.map((step): Step => {
+    const microseconds = step.nodes.reduce((sum, node) => sum + taken(rest, labelOf(node)), 0);
+    return rescaled(step, microseconds);
+  });
+  const [first] = workload.timeline.steps;
+  // Conversions at inputs and outputs are for no node of the model.
+  const others = [...rest.values()].reduce((sum, time) => sum + time, 0);
+  if (first !== undefined && others > 0)
+    steps.push(
+      rescaled({ ...first, scope: facts.root, nodes: [], family: "memory", product: undefined }, others),
+    );
+  return summarize(steps);
+}
+
+/** Planning reads weights' sizes and small constants. */
+function isOpen(model: Model): model is OpenModel {
+  return "source" in model && "files" in model;
+}
+
+/** What the runtime cannot do has no plan: the cost model's account stands. */
+function attempt<T>(plan: () => T): T | undefined {
+  try {
+    return plan();
+  } catch (error) {
+    if (error instanceof InputError || error instanceof PlanError) return undefined;
+    throw error;
+  }
+}
+
+function timesByLabel(
+  { steps }: Plan,
+  timeOf: (action: Plan["steps"][number]["action"]) => number,
+): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const { label, action } of steps) times.set(label, (times.get(label) ?? 0) + timeOf(action));
+  return times;
+}
+
+function taken(times: Map<string, number>, label: string): number {
+  const time = times.get(label) ?? 0;
+  times.delete(label);
+  return time;
+}
+
+/** The same kernel at another time: its interval and its price elsewhere keep their ratio to it. */
+function rescaled(step: Step, microseconds: number): Step {
+  const { estimate, runs } = step;
+  const factor = step.microseconds > 0 ? microseconds / step.microseconds : 0;
+  return {
+    ...step,
+    factor,
+    microseconds,
+    estimate: {
+      ...estimate,
+      microseconds: microseconds / runs,
+      low: estimate.low * factor,
+      high: estimate.high * factor,
+    },
+  };
+}
