@@ -61,9 +61,7 @@ function axesOf(group: ModelGroup): readonly Axis[] {
     const text = ({ target }: ModelReport) => target[key];
     return { title: key, alignment: "left", text, part: text };
   });
-  const symbols = new Set(
-    group.flatMap(({ symbols, assumed }) => Object.keys(symbols).filter((name) => !assumed.includes(name))),
-  );
+  const symbols = new Set(group.flatMap(givenSymbols));
   const sizes = [...symbols].map((symbol): Axis => {
     const text = ({ symbols }: ModelReport) => String(symbols[symbol] ?? "");
     const title = shortened(printable(symbol), longestTitle);
@@ -73,6 +71,12 @@ function axesOf(group: ModelGroup): readonly Axis[] {
 }
 
 const longestTitle = 24;
+
+/** A model may have tens of thousands of symbols. */
+function givenSymbols({ symbols, assumed }: ModelReport): string[] {
+  const left = new Set(assumed);
+  return Object.keys(symbols).filter((name) => !left.has(name));
+}
 
 /** What all reports of a model have in common of their target; empty parts left out. */
 export function sharedTarget(group: ModelGroup): string {
