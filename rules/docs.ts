@@ -105,6 +105,34 @@ export const ruleDocs = [
   ]
 },
 {
+  "name": "unblocked-group-width",
+  "code": "TC108",
+  "severity": "warn",
+  "fix": "none",
+  "summary": "Finds grouped convolutions in half precision whose channels a group are a multiple of 8, but neither divide 64 nor are a multiple of it (24, 40, 48, 56, 72, 80 …), where groups padded to the next such width are predicted, and were measured, to be faster",
+  "markdown": "## What it does\nFinds grouped convolutions in half precision whose channels a group are a multiple of 8, but neither divide 64 nor are a multiple\nof it (24, 40, 48, 56, 72, 80 …), where groups padded to the next such width are predicted, and were measured, to be faster. For\nstacks that run cuDNN. Widths off the multiple of 8 are TC106's.\n\n## Why is this bad?\ncuDNN's fast kernels for groups compute blocks of 64 channels: eight groups of 8, two of 32, half of one of 128. Other widths fall to\na general kernel, or to one launch a group.\n\nMeasured on an H200 with cuDNN 9.19 (FP16): 3×3 on 28×28, 8 groups, batch 32 in NHWC, 48 channels a group 160 µs, 64 72 µs; batch 1 in\nNCHW 27 and 15 µs. The positional convolution of wav2vec 2.0 (16 groups of 48, 499 positions, kernel of 128): 1244 µs, 360 with 64\na group, 51 with 32; batch 8 3366 and 436 µs. Not everything gains: kernels of 19 to 64 taps are slower with 64 than with 48, as\nare large batches in NCHW. Those are left alone.\n\n## Example\n```python\nnn.Conv1d(768, 768, kernel_size=128, padding=64, groups=16)    # 48 channels a group\n```\n\n## Use instead\n```python\nnn.Conv1d(768, 768, kernel_size=128, padding=64, groups=24)    # 32 a group, before training\nnn.Conv1d(1024, 1024, kernel_size=128, padding=64, groups=16)  # 64 a group: 16 zeros in each, of weights and input\n```\n\n## Fix safety\nNo fix yet. Zeros added inside each group change no result.\n\n## References\n- [cuDNN developer guide, grouped convolutions](https://docs.nvidia.com/deeplearning/cudnn/latest/)",
+  "messages": [
+    {
+      "id": "unblocked",
+      "text": "{groups} groups of {width} channels, kernel {kernel}: cuDNN's fast kernels take widths that divide 64 or are multiples of it; {padded} a group are faster"
+    }
+  ]
+},
+{
+  "name": "large-kernel-depthwise",
+  "code": "TC109",
+  "severity": "info",
+  "fix": "none",
+  "summary": "Finds depthwise convolutions over two axes with a kernel of more than 7 along both, which fits into the map it slides over",
+  "markdown": "## What it does\nFinds depthwise convolutions over two axes with a kernel of more than 7 along both, which fits into the map it slides over. For\nstacks that run cuDNN.\n\n## Why is this bad?\ncuDNN has depthwise kernels for 3×3, 5×5 and 7×7. Above that a general one runs, whose time grows by more than the taps.\n\nMeasured on an H200 with cuDNN 9.19 (FP16, 32×96×56²): in NHWC 7×7 91 µs, 9×9 1253, 13×13 2023, 31×31 3444 µs; in NCHW 7×7 337 µs, 9×9 567,\n13×13 812, 31×31 3041 µs.\n\nThe saving is that of 7×7, in the layout it has: what the step above the fast kernels costs.\n\n## Example\n```python\nnn.Conv2d(96, 96, kernel_size=13, padding=6, groups=96)\n```\n\n## Use instead\n```python\nnn.Sequential(*[nn.Conv2d(96, 96, kernel_size=7, padding=3, groups=96) for _ in range(2)])    # sees 13×13 too\n```\nOr a stack with a kernel for it, as the authors of RepLKNet wrote one.\n\n## Fix safety\nNo fix: a smaller kernel is another network, to be trained as such.\n\n## References\n- [RepLKNet, scaling up kernels](https://arxiv.org/abs/2203.06717)",
+  "messages": [
+    {
+      "id": "large",
+      "text": "depthwise {kernel} over {channels} channels: cuDNN's fast depthwise kernels end at 7×7; two of 7×7 see 13×13"
+    }
+  ]
+},
+{
   "name": "fp32-compute",
   "code": "TC201",
   "severity": "warn",
@@ -142,7 +170,7 @@ export const ruleDocs = [
   "severity": "warn",
   "fix": "none",
   "summary": "Finds what half precision cannot hold",
-  "markdown": "## What it does\nFinds what half precision cannot hold: constants beyond ±65504 or too small for it, masks made of huge numbers, and\noperators that overflow early (Pow and squares, Exp, sums of 256 terms or more). Only where the model runs in FP16 on\nthe target. One finding per kind of risk and operator, with the number of places.\n\n## Why is this bad?\nThe largest finite half is 65504; the smallest with all its bits is 2⁻¹⁴ ≈ 6.1e-5, and below 2⁻²⁵ ≈ 3.0e-8 a number\nrounds to zero. An epsilon of 1e-12 becomes 0 and no longer guards a division. A mask of -3.4e38 becomes minus\ninfinity: times 0 it is NaN, and a row that is masked everywhere is NaN behind Softmax. x² overflows above 256.\n\nNot reported: infinities (half has them), bounds of Clip, Min and Max, small numbers among larger ones in a tensor,\nexp(x − max x). Contents of large weights are not read.\n\n## Example\n```onnx\nmasked = Where(mask, scores, -3.4e38)\nnorm = Sqrt(Add(ReduceMean(Pow(x, 2)), 1e-12))\n```\n\n## Use instead\n```onnx\nmasked = Where(mask, scores, -65504)\nnorm = RMSNormalization(x, scale)     # or keep Pow to Sqrt in FP32\n```\n\n## Fix safety\nNo fix by itself. Converting to half keeps these places in FP32 unless sample inputs show that their range fits.\n\n## Options\n`--precision bf16` has the range of FP32: nothing is reported then.\n\n## References\n- [Half-precision floating-point format](https://en.wikipedia.org/wiki/Half-precision_floating-point_format)",
+  "markdown": "## What it does\nFinds what half precision cannot hold: constants beyond ±65504 or too small for it, masks made of huge numbers (be they computed\nahead of time from constants alone, as a causal mask is), and operators that overflow early (Pow and squares, Exp, sums of 256 terms or more). Only where the model runs in FP16 on\nthe target. One finding per kind of risk and operator, with the number of places.\n\n## Why is this bad?\nThe largest finite half is 65504; the smallest with all its bits is 2⁻¹⁴ ≈ 6.1e-5, and below 2⁻²⁵ ≈ 3.0e-8 a number\nrounds to zero. An epsilon of 1e-12 becomes 0 and no longer guards a division. A mask of -3.4e38 becomes minus\ninfinity: times 0 it is NaN, and a row that is masked everywhere is NaN behind Softmax. x² overflows above 256.\n\nNot reported: infinities (half has them), bounds of Clip, Min and Max, small numbers among larger ones in a tensor,\nexp(x − max x). Contents of large weights are not read.\n\n## Example\n```onnx\nmasked = Where(mask, scores, -3.4e38)\nnorm = Sqrt(Add(ReduceMean(Pow(x, 2)), 1e-12))\n```\n\n## Use instead\n```onnx\nmasked = Where(mask, scores, -65504)\nnorm = RMSNormalization(x, scale)     # or keep Pow to Sqrt in FP32\n```\n\n## Fix safety\nNo fix by itself. Converting to half keeps these places in FP32 unless sample inputs show that their range fits.\n\n## Options\n`--precision bf16` has the range of FP32: nothing is reported then.\n\n## References\n- [Half-precision floating-point format](https://en.wikipedia.org/wiki/Half-precision_floating-point_format)",
   "messages": [
     {
       "id": "mask",
@@ -243,12 +271,12 @@ export const ruleDocs = [
   "code": "TC402",
   "severity": "info",
   "fix": "none",
-  "summary": "Finds products with different weights that read the same input",
-  "markdown": "## What it does\nFinds products with different weights that read the same input: queries, keys and values, the gate and up projections\nof a gated MLP, parallel 1×1 convolutions. One product with the weights side by side does the same (horizontal\nfusion).\n\n## Why is this bad?\nEach product reads the input again and is a launch of its own, and a narrow product has fewer tiles, so that it keeps\nfewer of the GPU's SMs busy than a wide one.\n\n## Example\n```onnx\nq = MatMul(x, wq)\nk = MatMul(x, wk)\nv = MatMul(x, wv)\n```\n\n## Use instead\n```onnx\nq, k, v = Split<axis = -1>(MatMul(x, wqkv))    # wqkv: the three weights side by side\n```\nThe Split is free where the reader takes strides, as fused attention does.\n\n## Fix safety\nNo fix: a stack may already merge them (TensorRT does for products of the same input), and sharding schemes want them\napart.\n\n## References\n- [ONNX Runtime, transformers optimization (attention fusion)](https://onnxruntime.ai/docs/performance/transformers-optimization.html)",
+  "summary": "Finds products with different weights that read the same input and meet again",
+  "markdown": "## What it does\nFinds products with different weights that read the same input and meet again: queries, keys and values of one attention, or the\ngate and up projections of a gated MLP, whose results are multiplied. One product with the weights side by side does the same\n(horizontal fusion). Stacks that merge such products themselves (TensorRT, the bundled runtime) are left alone.\n\nOther products of one input are not reported: branches of a residual or an inception block, and projections of a time embedding,\nare layers of their own, and what reads their results wants them apart.\n\n## Why is this bad?\nEach product reads the input again and is a launch of its own, and a narrow product has fewer tiles, so that it keeps\nfewer of the GPU's SMs busy than a wide one.\n\nMeasured on an H200 (cuBLAS 13, FP16): 768 inputs to 3 × 768 outputs, 64 rows 9.9 to 3.5 µs, 1024 rows 14.4 to 8.0 µs, 4096 rows\n30.7 to 23.7 µs. Large products gain nothing: 4096 inputs to 2 × 11008 outputs, 1024 rows 251 to 272 µs; they are left alone.\n\n## Example\n```onnx\nq = MatMul(x, wq)\nk = MatMul(x, wk)\nv = MatMul(x, wv)\ny = Attention(q, k, v)\n```\n\n## Use instead\n```onnx\nq, k, v = Split<axis = -1>(MatMul(x, wqkv))    # wqkv: the three weights side by side\n```\nThe Split is free where the reader takes strides, as fused attention does.\n\n## Fix safety\nNo fix: sharding schemes want them apart.\n\n## References\n- [ONNX Runtime, transformers optimization (attention fusion)](https://onnxruntime.ai/docs/performance/transformers-optimization.html)",
   "messages": [
     {
       "id": "split",
-      "text": "{count} products read the same input ({named}): one of {total} outputs does the same"
+      "text": "{count} products of one {role} read the same input ({named}): one of {total} outputs does the same"
     }
   ]
 },
@@ -285,12 +313,68 @@ export const ruleDocs = [
   "code": "TC405",
   "severity": "info",
   "fix": "none",
-  "summary": "Counts products so small that twice the batch is predicted to take less than a quarter longer, where they take at least 5 % of the model's predicted time together",
-  "markdown": "## What it does\nCounts products so small that twice the batch is predicted to take less than a quarter longer, where they take at\nleast 5 % of the model's predicted time together. Once per model, at the one that takes longest.\n\n## Why is this bad?\nLaunching a kernel, reading the weights and filling its pipeline take the same time however few rows there are: the\nproduct is bound by latency. A product of few rows has tiles for a few of the SMs, and padding, layout and data type\nchange little there. More work a launch does: a larger batch, longer sequences, products fused horizontally (TC402).\n\n## Example\n```onnx\ny = Gemm(x, w)    # x: [1, 512], w: [512, 128]\n```\n\n## Use instead\n```onnx\ny = Gemm(x, w)    # x: [64, 512]: 64 requests in about the same time\n```\n\n## Fix safety\nNo fix: the batch is the caller's to choose.\n\n## Options\n`--dim batch=64` shows what another batch brings where the model leaves it open.\n\n## References\n- [Matrix multiplication guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)",
+  "summary": "Says where at least half of a model's predicted time is in products so small that twice the batch is predicted to take less than a quarter longer, because of launches and of latency",
+  "markdown": "## What it does\nSays where at least half of a model's predicted time is in products so small that twice the batch is predicted to take less than a\nquarter longer, because of launches and of latency: too few tiles for the GPU's SMs. Once per model, at the product that takes\nlongest; where the batch is 1, or the file leaves it open.\n\nProducts whose time is that of reading weights or activations are not counted, though more rows may be free there, too: they keep\nthe memory busy, and smaller weights would help them.\n\n## Why is this bad?\nLaunching a kernel and filling its pipeline take the same time however few rows there are. A product of few rows has tiles for a\nfew of the SMs, and padding, layout and data type change little there. More work a launch does: a larger batch, longer\nsequences, products fused horizontally (TC402).\n\nMeasured on an H200 (cuBLAS 13, FP16): 512×512 weights take 3.2 µs with 1 row, 3.1 with 128 and 4.3 with 1024. 4096×25088 weights\ntake 50 µs with 1 row and 54 with 64, but that is 4.1 TB/s: bound by memory.\n\n## Example\n```onnx\ny = Gemm(x, w)    # x: [1, 512], w: [512, 128]\n```\n\n## Use instead\n```onnx\ny = Gemm(x, w)    # x: [64, 512]: 64 requests in about the same time\n```\n\n## Fix safety\nNo fix: the batch is the caller's to choose.\n\n## Options\n`--dim batch=64` shows what another batch brings where the model leaves it open.\n\n## References\n- [Matrix multiplication guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)",
   "messages": [
     {
       "id": "tiny",
-      "text": "too small to use the GPU: {count} of {products} products, {percent} % of the predicted time, the longest {largest}; twice the batch is nearly free"
+      "text": "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch is nearly free"
+    }
+  ]
+},
+{
+  "name": "patch-embedding",
+  "code": "TC406",
+  "severity": "warn",
+  "fix": "none",
+  "summary": "Finds convolutions of few channels whose kernel equals their stride, without padding (patch embeddings of vision transformers, stems of ConvNeXt and Swin), where a reshape and one matrix product of the same weights are predicted to be faster",
+  "markdown": "## What it does\nFinds convolutions of few channels whose kernel equals their stride, without padding (patch embeddings of vision\ntransformers, stems of ConvNeXt and Swin), where a reshape and one matrix product of the same weights are predicted to\nbe faster.\n\n## Why is this bad?\nThe patches do not overlap, so that each is one row of a plain product. A convolution kernel gathers them itself: with\nthree channels a position it loads a few bytes at a time, and the large kernel makes that its whole work. Laying the patches\nout as rows is one pass over the input, and a product of aligned rows runs at full rate. The product's result has channels\nlast, so that the Transpose in front of a transformer goes too.\n\nMeasured on an H200 with cuDNN 9.19 (FP16, channels last, no bias): 1×3×224² in 16×16 patches to 768 channels 43.1 to\n6.5 µs, batch 32 263 to 27 µs; 14×14 to 1152 40.9 to 12.9 µs; 32×32 to 1024 175 to 10 µs; 4×4 to 96, batch 32, 31 to 23 µs.\nIt loses where the channels fill a 16-byte load: 2×2 of 96 channels 4.96 to 5.77 µs, batch 32 16.4 to 37.5 µs. Those are\nleft alone.\n\nThe saving is the convolution, with the Transpose behind it where there is one, less the product and a copy of the input; where\nsomething wants channels second, less the pass that turns the output over, too.\n\n## Example\n```python\nself.proj = nn.Conv2d(3, 768, kernel_size=16, stride=16)\ny = self.proj(x).flatten(2).transpose(1, 2)\n```\n\n## Use instead\n```python\nb, c, h, w = x.shape                                  # the same weights, p = 16\nrows = x.reshape(b, c, h // p, p, w // p, p).permute(0, 2, 4, 1, 3, 5).reshape(b, -1, c * p * p)\ny = F.linear(rows, self.proj.weight.flatten(1), self.proj.bias)\n```\n\n## Fix safety\nNo fix yet. The change is exact but for the order of sums.\n\n## References\n- [An Image is Worth 16x16 Words, section 3.1](https://arxiv.org/abs/2010.11929)",
+  "messages": [
+    {
+      "id": "patches",
+      "text": "{patch} patches of {channels} channels as a convolution; reshape and permute them to rows, and one product {m}×{n}×{k} is the same: F.linear(rows, conv.weight.flatten(1), conv.bias)"
+    }
+  ]
+},
+{
+  "name": "instance-norm-as-group-norm",
+  "code": "TC407",
+  "severity": "info",
+  "fix": "none",
+  "summary": "Finds GroupNorm that an exporter wrote as Reshape, InstanceNormalization, Reshape, Mul and Add, on a target that runs these as several kernels",
+  "markdown": "## What it does\nFinds GroupNorm that an exporter wrote as Reshape, InstanceNormalization, Reshape, Mul and Add, on a target that runs these\nas several kernels. Stacks that recognise the pattern themselves (TensorRT, the bundled runtime) are left alone.\n\n## Why is this bad?\nONNX had no GroupNormalization before opset 18, and one with a scale for each channel only since opset 21. Written out,\ngroups are the channels of an InstanceNormalization without scale or shift, and both follow as nodes of their own: two\nmore passes that read and write the whole activation, in front of every convolution of a diffusion model.\n\nMeasured on an H200 (PyTorch 2.11, FP16, 32 groups): 1×320×64² 48 µs written out, 25 as one operator; 8×320×64² 124 and 62 µs;\n1×1280×8² 13.8 and 7.6 µs.\n\nThe saving is what these passes take: the normalization walks the same rows either way. Where the stack joins chains of\nelementwise nodes, an activation behind them would need the pass anyway, and there is nothing to save.\n\n## Example\n```onnx\na = InstanceNormalization(Reshape(x, [0, 32, -1]), ones, zeros)    # x: [1, 320, 64, 64]\ny = Add(Mul(Reshape(a, [1, 320, 64, 64]), scale), bias)\n```\n\n## Use instead\n```onnx\ny = GroupNormalization<num_groups = 32>(x, scale, bias)            # opset 21\n```\nIn PyTorch: `torch.onnx.export(model, args, dynamo=True, opset_version=21)` or later, which keeps `nn.GroupNorm` whole; before\nexporters of that age, an operator of your stack's own (`com.microsoft::GroupNorm`).\n\n## Fix safety\nNo fix: a file of a lower opset has no such operator, and which one a deployment has is not written in it.\n\n## References\n- [GroupNormalization, ONNX operators](https://onnx.ai/onnx/operators/onnx__GroupNormalization.html)",
+  "messages": [
+    {
+      "id": "written",
+      "text": "GroupNorm is written as InstanceNormalization and {nodes} nodes in all: {kernels} kernels, not one; export with opset 21 or later, which has GroupNormalization"
+    }
+  ]
+},
+{
+  "name": "decomposed-norm",
+  "code": "TC408",
+  "severity": "info",
+  "fix": "none",
+  "summary": "Finds LayerNorm and RMSNorm that are written as means, squares, a root and a quotient, on a target that runs a kernel a node",
+  "markdown": "## What it does\nFinds LayerNorm and RMSNorm that are written as means, squares, a root and a quotient, on a target that runs a kernel a node. Stacks\nthat recognise the pattern (ONNX Runtime's LayerNormFusion, TensorRT, the bundled runtime) are left alone.\n\n## Why is this bad?\nEach of up to nine nodes reads and writes the whole activation, or at least launches a kernel for one number a row. One kernel\nreads a row, normalizes it on the chip and writes it.\n\nMeasured on an H200 (PyTorch 2.11, FP16): LayerNorm of 512×768 19.9 µs as nine kernels and 3.5 as one, of 4096×4096 217 and 31 µs;\nRMSNorm of 512×768 13.7 µs as seven and 2.6 as one, of 4096×4096 119 and 24 µs.\n\nThe saving is what its kernels take, less one normalizing pass.\n\n## Example\n```onnx\nv = ReduceMean(Pow(x, 2), [-1])\ny = Mul(Div(x, Sqrt(Add(v, 1e-6))), scale)\n```\n\n## Use instead\n```onnx\ny = RMSNormalization(x, scale)          # opset 23; LayerNormalization: opset 17\n```\nIn PyTorch: `nn.RMSNorm` and `nn.LayerNorm` instead of arithmetic of one's own, exported with\n`torch.onnx.export(model, args, dynamo=True, opset_version=23)`.\n\n## Fix safety\nNo fix: a file of a lower opset has no such operator.\n\n## References\n- [RMSNormalization, ONNX operators](https://onnx.ai/onnx/operators/onnx__RMSNormalization.html)",
+  "messages": [
+    {
+      "id": "written",
+      "text": "{kind} is written as {nodes} nodes: {kernels} kernels, not one; use {module} and export with opset {opset} or later"
+    }
+  ]
+},
+{
+  "name": "decomposed-gelu",
+  "code": "TC409",
+  "severity": "info",
+  "fix": "none",
+  "summary": "Finds GELU that is written as Erf or Tanh with the arithmetic around it, on a target that runs a kernel a node",
+  "markdown": "## What it does\nFinds GELU that is written as Erf or Tanh with the arithmetic around it, on a target that runs a kernel a node. Stacks that join\nchains of elementwise nodes (ONNX Runtime, TensorRT, the bundled runtime) are left alone.\n\n## Why is this bad?\nONNX has had Gelu since opset 20. Below that exporters write it as five nodes, the tanh form as eight, each of which reads and\nwrites the widest activation of a transformer: that of its MLP.\n\nMeasured on an H200 (PyTorch 2.11, FP16): 512×3072 10.7 µs as five kernels, 16.2 as eight, 3.0 as one; 65536×3072 1076, 1688 and\n245 µs.\n\nThe saving is what its kernels take, less one pass.\n\n## Example\n```onnx\ny = Mul(Mul(x, Add(Erf(Div(x, 1.4142)), 1)), 0.5)\n```\n\n## Use instead\n```onnx\ny = Gelu(x)                             # opset 20\n```\nIn PyTorch: `nn.GELU` instead of arithmetic of one's own, exported with `torch.onnx.export(model, args, dynamo=True,\nopset_version=20)` or later.\n\n## Fix safety\nNo fix: a file of a lower opset has no such operator.\n\n## References\n- [Gelu, ONNX operators](https://onnx.ai/onnx/operators/onnx__Gelu.html)",
+  "messages": [
+    {
+      "id": "written",
+      "text": "GELU ({form}) is written as {nodes} nodes: {kernels} kernels, not one; export with opset 20 or later, which has Gelu"
     }
   ]
 },

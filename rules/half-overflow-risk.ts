@@ -4,8 +4,8 @@ import { defineRule } from "../src/lint/rule.ts";
 
 /**
  * ## What it does
- * Finds what half precision cannot hold: constants beyond ±65504 or too small for it, masks made of huge numbers, and
- * operators that overflow early (Pow and squares, Exp, sums of 256 terms or more). Only where the model runs in FP16 on
+ * Finds what half precision cannot hold: constants beyond ±65504 or too small for it, masks made of huge numbers (be they computed
+ * ahead of time from constants alone, as a causal mask is), and operators that overflow early (Pow and squares, Exp, sums of 256 terms or more). Only where the model runs in FP16 on
  * the target. One finding per kind of risk and operator, with the number of places.
  *
  * ## Why is this bad?

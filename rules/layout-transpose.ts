@@ -1,6 +1,7 @@
 import type { CostedProduct } from "../src/lint/context.ts";
 import { intsAttributeIn, isOp, ProductIndex } from "../src/lint/graph.ts";
 import { Neighbours } from "../src/lint/neighbours.ts";
+import { movesToLast, movesToSecond } from "../src/lint/permutations.ts";
 import { stepTimeAt } from "../src/lint/precision.ts";
 import { defineRule, type Site } from "../src/lint/rule.ts";
 
@@ -86,16 +87,4 @@ function productsAround(perm: readonly number[], node: Site["node"], neighbours:
 
 function isChannelsSecond({ sizes }: CostedProduct): boolean {
   return sizes.kind === "conv" && sizes.layout === "nchw";
-}
-
-/** [0, 2, 3, 1], and [0, 2, 1] behind a Reshape that folds the spatial axes. */
-function movesToLast(perm: readonly number[]): boolean {
-  const rank = perm.length;
-  return rank >= 3 && perm.every((axis, at) => axis === (at === 0 ? 0 : at === rank - 1 ? 1 : at + 1));
-}
-
-/** [0, 3, 1, 2], and [0, 2, 1] before a Reshape that unfolds them. */
-function movesToSecond(perm: readonly number[]): boolean {
-  const rank = perm.length;
-  return rank >= 3 && perm.every((axis, at) => axis === (at === 0 ? 0 : at === 1 ? rank - 1 : at - 1));
 }

@@ -2,36 +2,20 @@
 import { constantBehind } from "../facts/origin.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { ById } from "../ir/by-id.ts";
-import { evaluateDim } from "../ir/dim.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
-import type { CostedProduct, LintContext } from "./context.ts";
+import type { CostedProduct } from "./context.ts";
 
 export { intAttributeIn, intsAttributeIn } from "../facts/attributes.ts";
 export { groupBy } from "../ir/group.ts";
 export { labelOf, type Node, operatorOf, type Value } from "../ir/model.ts";
 export { isOp } from "../ops/ask.ts";
 export { patternOf } from "../workload/traffic.ts";
-
-/** Sizes with every symbol bound as the run binds it; undefined where some stay unknown. */
-export function sizesOf(value: Value, scope: Scope, context: LintContext): number[] | undefined {
-  const fact = scope.fact(value);
-  if (fact?.kind !== "tensor" || fact.shape === undefined) return undefined;
-  const sizes = fact.shape.map((dim) => evaluateDim(dim, context.bindings));
-  return sizes.every((size) => size !== undefined) ? sizes : undefined;
-}
+export { constantElements, sizesOf } from "../workload/values.ts";
 
 export function dtypeOf(value: Value | undefined, scope: Scope): DType | undefined {
   const fact = value === undefined ? undefined : scope.fact(value);
   return fact?.kind === "tensor" ? fact.dtype : undefined;
-}
-
-/** Elements of a small constant; undefined for what is computed, large, or not stored with the model. */
-export function constantElements(value: Value | undefined, scope: Scope): readonly number[] | undefined {
-  const fact = value === undefined ? undefined : scope.fact(value);
-  if (fact?.kind !== "tensor") return undefined;
-  const { elements } = fact;
-  return elements?.every((element) => typeof element === "number") ? elements : undefined;
 }
 
 /** A weight: stored with the model, possibly behind views and conversions. */

@@ -6,6 +6,7 @@ import type { Node, Value } from "../ir/model.ts";
 import { isSquare, traitsOf } from "../ops/ask.ts";
 import { ConstantValues } from "../workload/constants.ts";
 import type { LintContext } from "./context.ts";
+import { lowestBehind } from "./folded-masks.ts";
 import { halfFlush, halfMax, halfMinNormal } from "./formats.ts";
 import { constantElements, dtypeOf, isOp, patternOf, sizesOf } from "./graph.ts";
 
@@ -62,8 +63,15 @@ function constantRisks(node: Node, scope: Scope): Risk[] {
   return node.inputs.flatMap((input) => {
     const dtype = dtypeOf(input, scope);
     if (!isWider(dtype) && dtype !== "float16") return [];
-    return constantRisk(node, constantElements(input, scope) ?? []) ?? [];
+    const elements = constantElements(input, scope);
+    if (elements !== undefined || input === undefined) return constantRisk(node, elements ?? []) ?? [];
+    const lowest = isMasking(node) ? lowestBehind(input, scope) : 0;
+    return lowest < -halfMax ? { kind: "mask", value: lowest } : [];
   });
+}
+
+function isMasking({ domain, opType }: Node): boolean {
+  return domain === "" && masking.has(opType);
 }
 
 function constantRisk(node: Node, elements: readonly number[]): Risk | undefined {
@@ -75,7 +83,7 @@ function constantRisk(node: Node, elements: readonly number[]): Risk | undefined
   }
   if (Math.abs(largest) > halfMax) {
     if (node.domain === "" && bounding.has(node.opType)) return undefined;
-    const isMask = lowest < -halfMax && node.domain === "" && masking.has(node.opType);
+    const isMask = lowest < -halfMax && isMasking(node);
     return isMask ? { kind: "mask", value: lowest } : { kind: "overflow", value: largest };
   }
   // Small elements among larger ones are noise of training; a tensor of nothing else is an epsilon or a scale.

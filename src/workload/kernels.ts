@@ -14,6 +14,10 @@ import { bindWork, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import type { CostedProduct } from "./product.ts";
 import { chainWork, memoryWork, patternOf } from "./traffic.ts";
+import type { Bound } from "./values.ts";
+import { writtenGelus } from "./written-gelu.ts";
+import { writtenNorms } from "./written-norm.ts";
+import type { WrittenOut } from "./written-out.ts";
 
 export interface Kernel {
   /** Everything it computes, in graph order behind the product or the node that it began with. */
@@ -62,6 +66,8 @@ class KernelFinder {
   /** Attention with packed weights is two products in one node. */
   readonly #productsOf = new Map<Node, CostedProduct[]>();
   readonly #aroundAttention: ReadonlySet<Node>;
+  /** Operators written as several nodes that the stack joins, by node. */
+  readonly #patterns: ReadonlyMap<Node, WrittenOut>;
   /** The kernel that computes a value. */
   readonly #makerOf: ById<Value, OpenKernel>;
   readonly #kernels: OpenKernel[] = [];
@@ -72,6 +78,7 @@ class KernelFinder {
     this.#stack = stack;
     this.#makerOf = scope.byValue();
     this.#constants = ConstantValues.of(scope);
+    this.#patterns = stack.fuses.elementwise === "patterns" ? patternsOf(scope, { bindings }) : new Map();
     this.#aroundAttention = new Set(products.flatMap(({ decomposed }) => decomposed?.around ?? []));
     for (const product of products) {
       for (const node of product.nodes) {
@@ -90,6 +97,8 @@ class KernelFinder {
   }
 
   #place(node: Node): void {
+    const pattern = this.#patterns.get(node);
+    if (pattern !== undefined) return this.#placePattern(node, pattern);
     const products = this.#productsOf.get(node);
     if (products !== undefined) {
       for (const product of products) {
@@ -99,14 +108,14 @@ class KernelFinder {
       }
       return;
     }
-    const pattern = patternOf(node, this.#scope);
+    const traffic = patternOf(node, this.#scope);
     if (node.opType === "Transpose" && isNhwcBody(this.#scope)) return;
     // A call's own scope costs it; what stands behind it starts anew.
-    if (pattern === undefined) return;
-    if (pattern === "none" || this.#isFree(node)) return this.#pass(node);
-    if (pattern === "elementwise" && this.#joinBias(node)) return;
-    if (pattern !== "elementwise") {
-      const work = memoryWork(node, this.#scope, pattern).flatMap(
+    if (traffic === undefined) return;
+    if (traffic === "none" || this.#isFree(node)) return this.#pass(node);
+    if (traffic === "elementwise" && this.#joinBias(node)) return;
+    if (traffic !== "elementwise") {
+      const work = memoryWork(node, this.#scope, traffic).flatMap(
         (each) => bindWork(each, this.#bindings) ?? [],
       );
       for (const each of work)
@@ -122,6 +131,12 @@ class KernelFinder {
       behind.members?.add(node);
       this.#own(node, behind);
     }
+  }
+
+  /** The first node of an operator that is written out stands for all of them. */
+  #placePattern(node: Node, { nodes, fused }: WrittenOut): void {
+    if (nodes[0] !== node || "opType" in fused) return;
+    this.#add(node, { nodes: [...nodes], product: undefined, work: fused, open: false });
   }
 
   /** Copies that the stack does not make: views, and the way of queries, keys and values to their heads. */
@@ -201,6 +216,14 @@ class KernelFinder {
     const work = given ?? chainWork(nodes, this.#scope, this.#constants, this.#bindings);
     return work && { nodes, work, product };
   }
+}
+
+/** Activations and norms that exporters write out, each with what one kernel does for it. */
+function patternsOf(scope: Scope, bound: Bound): Map<Node, WrittenOut> {
+  const patterns = new Map<Node, WrittenOut>();
+  for (const written of [...writtenGelus(scope, bound), ...writtenNorms(scope, bound)])
+    for (const node of written.nodes) if (!patterns.has(node)) patterns.set(node, written);
+  return patterns;
 }
 
 /** Nodes of a kernel that are looked through one by one. */

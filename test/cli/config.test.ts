@@ -57,7 +57,7 @@ describe("the check of a configuration", () => {
   const wrong: readonly (readonly [what: string, config: unknown, message: RegExp])[] = [
     ["no object", [], /c\.json: found \[\], expected an object/],
     ["an unknown key", { rule: {} }, /c\.json: rule: unknown key; did you mean "rules"\?/],
-    ["an unknown rule", { rules: { TC109: "off" } }, /rules\.TC109: unknown key; did you mean "TC10/],
+    ["an unknown rule", { rules: { TC191: "off" } }, /rules\.TC191: unknown key; did you mean "TC10/],
     [
       "an unknown severity",
       { rules: { TC101: "errors" } },

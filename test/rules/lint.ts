@@ -47,7 +47,7 @@ export function findingsIn(bytes: Uint8Array, options: LintOptions = {}): readon
   return lint(model, options).findings;
 }
 
-function targetOf(stackId: StackId, precision: Precision): Target {
+export function targetOf(stackId: StackId, precision: Precision): Target {
   const [gpu, stack] = [findGpu("h200"), findStack(stackId)];
   invariant(gpu !== undefined && stack !== undefined, "the H200 and its stacks have rows");
   return { gpu, stack, precision };

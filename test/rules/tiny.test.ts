@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { linear } from "../../fixtures/layers.ts";
+import { findingsIn, type LintOptions } from "./lint.ts";
+
+const find = (build: (graph: GraphBuilder) => void, options?: LintOptions) =>
+  findingsIn(model({ name: "test" }, build), options).filter(({ code }) => code === "TC405");
+
+/** Layers of equal width, `passes` elementwise nodes behind each. */
+const mlp =
+  (batch: number | string, width: number, passes = 1) =>
+  (graph: GraphBuilder) => {
+    let x = graph.input("x", [batch, width]);
+    for (const name of ["a", "b", "c"]) {
+      x = linear(graph, x, width, width, { name });
+      for (let count = 0; count < passes; count++) x = graph.node("Relu", [x]);
+    }
+    graph.output(x);
+  };
+
+describe("TC405", () => {
+  it("says what the products wait for", () => {
+    const [finding, ...others] = find(mlp(1, 512));
+    expect(others).toEqual([]);
+    expect(finding?.data).toMatchObject({ count: 3, products: 3, batch: 1 });
+    expect(finding?.message).toContain("bound by the latency of few tiles");
+    expect(find(mlp(1, 128))[0]?.message).toContain("bound by launches");
+    expect(finding?.saves).toBeNull();
+  });
+
+  it("is about batches that can change: 1, or left open", () => {
+    expect(find(mlp("batch", 512))[0]?.data["batch"]).toBe("open");
+    expect(find(mlp(4, 512))).toEqual([]);
+  });
+
+  it("leaves alone products that wait for their weights", () => {
+    expect(find(mlp(1, 8192))).toEqual([]);
+  });
+
+  it("leaves alone products that an odd size slows, with tiles for every SM", () => {
+    const head = (graph: GraphBuilder) =>
+      graph.output(linear(graph, graph.input("x", [1, 64, 768]), 768, 50257, { name: "head" }));
+    expect(find(head)).toEqual([]);
+  });
+
+  it("leaves alone models whose time is elsewhere", () => {
+    expect(find(mlp(1, 512, 6))).toEqual([]);
+  });
+});
