@@ -23,6 +23,17 @@ export interface Override {
   readonly rules: RuleSettings;
 }
 
+/** One of several targets or sizes that every model is linted at; what it leaves out is as the configuration says. */
+export interface ScenarioConfig {
+  /** As reports and `--scenario` call it. */
+  readonly name: string;
+  readonly gpu?: string;
+  readonly stack?: StackId;
+  readonly precision?: Precision;
+  /** Beside those of the configuration, and above them. */
+  readonly dims?: Readonly<Record<string, number>>;
+}
+
 export interface Config {
   /** For editors. */
   readonly $schema?: string;
@@ -41,6 +52,8 @@ export interface Config {
   readonly shapes?: Readonly<Record<string, readonly number[]>>;
   /** Sizes of symbolic dimensions by name; models without such a dimension pass them over. */
   readonly dims?: Readonly<Record<string, number>>;
+  /** Each model is linted at each of them, in one table. */
+  readonly scenarios?: readonly ScenarioConfig[];
   /** Path of a calibration file, relative to this file. */
   readonly calibration?: string;
   /** Globs of model files that are not linted, relative to the configuration's folder. */

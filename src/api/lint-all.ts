@@ -7,6 +7,7 @@ import { heapBound, isHeapLimitGiven } from "../limits/heap.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { failureOf } from "./failed-report.ts";
 import { lintFile } from "./lint-file.ts";
+import { scenarioOutcomes } from "./scenario-outcomes.ts";
 import { loadTimelines } from "./timelines.ts";
 import { lintInPool } from "./worker-pool.ts";
 
@@ -22,8 +23,12 @@ export interface LintAllOptions {
   readonly whileThreadsRun: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/** Outcomes in the order of the plans. Never throws for what is wrong with a model. */
+/** Outcomes in the order of the plans, of scenarios those that differ. Never throws for what is wrong with a model. */
 export async function lintAll(plans: readonly LintPlan[], options: LintAllOptions): Promise<LintOutcome[]> {
+  return scenarioOutcomes(plans, await lintEach(plans, options));
+}
+
+async function lintEach(plans: readonly LintPlan[], options: LintAllOptions): Promise<LintOutcome[]> {
   const { workerUrl, jobs, limits, onProgress, whileThreadsRun } = options;
   await loadTimelines(plans.map(({ settings }) => settings.stack));
   const [only, ...more] = plans;
@@ -31,13 +36,14 @@ export async function lintAll(plans: readonly LintPlan[], options: LintAllOption
     const outcome = lintAlone(only, limits, (phase) => onProgress(`${only.path}: ${phase} …`));
     if (outcome !== "needs-thread") return [outcome];
   }
+  const noun = plans.some(({ scenario }) => scenario !== undefined) ? "scenarios" : "models";
   return whileThreadsRun(() =>
     lintInPool(plans, {
       workerUrl,
       size: jobs ?? availableParallelism(),
       limits,
       onProgress: ({ done, total, running }) =>
-        onProgress(`${done} of ${total} models: ${running.join(", ")}`),
+        onProgress(`${done} of ${total} ${noun}: ${running.join(", ")}`),
     }),
   );
 }

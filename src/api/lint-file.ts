@@ -1,6 +1,7 @@
 /** @file Opens one model and lints it by its plan: in the main thread for one model, in workers for several. */
 import { rules } from "../../rules/index.ts";
 import { readCalibration } from "../files/read-calibration.ts";
+import { samplesOf } from "../ir/symbols.ts";
 import { lintModel } from "../lint/run.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { openModel } from "../onnx/open.ts";
@@ -25,9 +26,11 @@ export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): Lin
     const settings = { ...lintSettings(model, { ...plan, rules, calibration, notices }), timelineOf };
     const bound = [...(settings.shapes?.keys() ?? []), ...(settings.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
+    const report = lintModel(model, decidedBy(model, settings));
     return {
-      report: lintModel(model, decidedBy(model, settings)),
+      report,
       bound,
+      samples: plan.scenario && samplesOf(model, new Map(Object.entries(report.symbols))),
       weights: presentWeights(model, files),
     };
   } catch (error) {

@@ -13,6 +13,12 @@ import {
   resolveSettings,
   type SettingFlags,
 } from "../settings/resolve.ts";
+import {
+  configuredScenarios,
+  namedScenarios,
+  type Scenario,
+  type ScenarioChoice,
+} from "../settings/scenarios.ts";
 import { configSchema } from "../settings/schema.ts";
 
 /** The configuration nearest to each model, one file for all, or none. */
@@ -24,6 +30,8 @@ export type ConfigChoice =
 export interface PlanRequest {
   /** What stands above every configuration. */
   readonly settings: SettingFlags;
+  /** Several targets and sizes for each model; undefined: one, whatever a configuration lists. */
+  readonly scenarios?: ScenarioChoice | undefined;
   readonly config: ConfigChoice;
   /** Whether reports list every layer. */
   readonly table: boolean;
@@ -36,9 +44,10 @@ export interface PlanRequest {
   readonly onNotice: (message: string) => void;
 }
 
-/** One plan a model, in the order of the command line. Throws InputError where a pattern or a configuration is wrong. */
+/** One plan a model and scenario, in the order of the command line. Throws InputError where a pattern or a configuration is wrong. */
 export async function makePlans(patterns: readonly string[], flags: PlanRequest): Promise<LintPlan[]> {
   const configOf = configFinder(flags);
+  const scenariosFor = scenarioFinder(flags);
   const plans: LintPlan[] = [];
   const models = modelsOf(patterns, flags);
   // One folder's configuration must not keep the rest from being looked at; one that the user named is his own mistake.
@@ -47,12 +56,14 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
     const { chain, refused } = await chainOf(path, configOf, isOneOfMany);
     const mayIgnore = !explicit || flags.forceExclude;
     if (mayIgnore && isIgnoredFile(path, chain)) continue;
-    const settings = resolveSettings(path, chain, flags.settings, rules);
     const { table: layers, verbose } = flags;
-    plans.push({ path, settings, layers, verbose, mustHave: [], refused: unnamed ?? refused });
+    for (const scenario of scenariosFor(chain)) {
+      const settings = resolveSettings(path, chain, withScenario(flags.settings, scenario), rules);
+      plans.push({ path, settings, scenario, layers, verbose, mustHave: [], refused: unnamed ?? refused });
+    }
   }
-  const [only, ...more] = plans;
-  return only !== undefined && more.length === 0 ? [{ ...only, mustHave: sizeNames(flags) }] : plans;
+  const isOneModel = new Set(plans.map(({ path }) => path)).size === 1;
+  return isOneModel ? plans.map((plan) => ({ ...plan, mustHave: sizeNames(flags) })) : plans;
 }
 
 type ConfigOf = ReturnType<typeof configFinder>;
@@ -66,17 +77,48 @@ async function chainOf(path: string, configOf: ConfigOf, isOneOfMany: boolean) {
   }
 }
 
-/** What holds for a model in the current folder. */
+/** What holds for a model in the current folder, in each scenario. */
 export async function settingsHere(
-  request: Pick<PlanRequest, "config" | "settings" | "onNotice">,
-): Promise<ResolvedSettings> {
+  request: Pick<PlanRequest, "config" | "settings" | "scenarios" | "onNotice">,
+): Promise<{ readonly scenario: Scenario | undefined; readonly settings: ResolvedSettings }[]> {
   const path = "model.onnx";
-  return resolveSettings(path, await configFinder(request)(path), request.settings, rules);
+  const chain = await configFinder(request)(path);
+  return scenarioFinder(request)(chain).map((scenario) => ({
+    scenario,
+    settings: resolveSettings(path, chain, withScenario(request.settings, scenario), rules),
+  }));
 }
 
 /** Inputs and dimensions that the command line gives sizes for. */
-export function sizeNames({ settings }: Pick<PlanRequest, "settings">): string[] {
-  return [...Object.keys(settings.shapes ?? {}), ...Object.keys(settings.dims ?? {})];
+export function sizeNames({ settings, scenarios }: Pick<PlanRequest, "settings" | "scenarios">): string[] {
+  const [combination] = scenarios?.combinations ?? [];
+  const { shapes, dims } = withScenario(settings, combination);
+  return [...Object.keys(shapes ?? {}), ...Object.keys(dims ?? {})];
+}
+
+function withScenario(flags: SettingFlags, scenario: Scenario | undefined): SettingFlags {
+  return { ...flags, ...scenario?.settings };
+}
+
+/** The scenarios of a model with a given configuration: undefined stands for what the rest says. */
+function scenarioFinder({
+  scenarios: choice,
+  onNotice,
+}: Pick<PlanRequest, "scenarios" | "onNotice">): (
+  chain: ConfigChain | undefined,
+) => readonly (Scenario | undefined)[] {
+  const passedOver = new Set<string>();
+  return (chain) => {
+    if (choice === undefined) return [undefined];
+    const configured = configuredScenarios(chain);
+    if (choice.only !== undefined) return namedScenarios(configured, choice.only);
+    if (configured !== undefined && choice.flags.length > 0 && !passedOver.has(configured.file)) {
+      passedOver.add(configured.file);
+      onNotice(`${configured.file}: its scenarios are passed over: ${choice.flags.join(", ")} given`);
+    }
+    if (choice.combinations.length > 0) return choice.combinations;
+    return configured === undefined || choice.flags.length > 0 ? [undefined] : configured.scenarios;
+  };
 }
 
 function configFinder({

@@ -7,7 +7,7 @@ import { resolveSettings } from "../settings/resolve.ts";
 import { configSchema, type Schema } from "../settings/schema.ts";
 
 /** What a configuration file may say of one model. Configuration files themselves are not looked for. */
-export type ModelOptions = Omit<Config, "$schema" | "extends" | "ignores" | "calibration">;
+export type ModelOptions = Omit<Config, "$schema" | "extends" | "ignores" | "calibration" | "scenarios">;
 
 /** What a call may take, and what it says meanwhile. */
 export interface CallOptions {
@@ -62,7 +62,7 @@ export function checkPath(path: unknown, what = "model"): void {
 
 /** Of ModelOptions, for functions that have others beside them. */
 export function modelSchemas(): Readonly<Record<string, Schema>> {
-  const ofFiles = ["$schema", "extends", "ignores", "calibration"];
+  const ofFiles = ["$schema", "extends", "ignores", "calibration", "scenarios"];
   const { properties = {} } = configSchema(rules);
   return Object.fromEntries(Object.entries(properties).filter(([name]) => !ofFiles.includes(name)));
 }
@@ -101,7 +101,7 @@ export async function listening<T>(
 
 /** Sizes that a program names, the model must have a place for. Throws InputError naming an option that is wrong. */
 export function planOf(path: string, config: ModelOptions): LintPlan {
-  checkConfig(config, configSchema(rules), "options");
+  checkConfig(config, { type: "object", properties: modelSchemas(), additionalProperties: false }, "options");
   const chain = { folder: process.cwd(), layers: [{ file: "options", config }] };
   const settings = resolveSettings(path, chain, {}, rules);
   const mustHave = [...Object.keys(settings.shapes), ...Object.keys(settings.dims)];

@@ -6,6 +6,7 @@ import { timerMilliseconds } from "../ir/time.ts";
 import { type Limits, memoryAdvice, secondsFor, type Task, tooLarge, tooLate } from "../limits/guard.ts";
 import { isHeapLimitGiven } from "../limits/heap.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
+import { scenarioName } from "../settings/scenarios.ts";
 import { failureOf } from "./failed-report.ts";
 
 /** Of a thread, however many share the memory: most models take a tenth of it. */
@@ -25,7 +26,7 @@ export interface PoolOptions {
 export interface Progress {
   readonly done: number;
   readonly total: number;
-  /** Paths being linted. */
+  /** Models being linted. */
   readonly running: readonly string[];
 }
 
@@ -41,7 +42,7 @@ export async function lintInPool(plans: readonly LintPlan[], options: PoolOption
       for (let index = next++; index < plans.length; index = next++) {
         const plan = plans[index];
         if (plan === undefined) break;
-        running.set(index, plan.path);
+        running.set(index, labelOf(plan));
         report();
         outcomes[index] = await slot.lint(plan);
         running.delete(index);
@@ -54,6 +55,10 @@ export async function lintInPool(plans: readonly LintPlan[], options: PoolOption
   };
   await Promise.all(Array.from({ length: Math.min(options.size, plans.length) }, lane));
   return outcomes;
+}
+
+function labelOf({ path, scenario }: LintPlan): string {
+  return scenario === undefined ? path : `${path} (${scenarioName(scenario)})`;
 }
 
 /** One thread after another: a new one when the last was lost. */

@@ -29,6 +29,7 @@ Examples:
   tc-lint model.onnx                       what wastes Tensor Cores on an H200
   tc-lint models/ --gpu l4 -f sarif=out.sarif
   tc-lint model.onnx --dim batch=32 --table
+  tc-lint model.onnx --dim batch=1,8,32 --gpu l4,h200
   tc-lint explain TC102`;
 
 /** Runs a command and returns its exit code. `workerUrl` is the script of worker threads. */

@@ -2,21 +2,25 @@
 import type { InferredOptionTypes } from "yargs";
 import type { LfsPointers } from "../api/lfs-pointers.ts";
 import type { ConfigChoice } from "../api/make-plans.ts";
-import { gpus } from "../hardware/gpus.ts";
+import { findGpu, gpus } from "../hardware/gpus.ts";
 import { stackIds } from "../hardware/stacks.ts";
+import { InputError } from "../ir/errors.ts";
 import type { Limits } from "../limits/guard.ts";
 import { lintFormatNames } from "../report/registry.ts";
 import type { SettingFlags } from "../settings/resolve.ts";
 import { precisions } from "../settings/rule-selectors.ts";
+import { type Axes, combinationsOf, flagsOf, type ScenarioChoice, singleOf } from "../settings/scenarios.ts";
 import {
+  checkDistinct,
   parseChoice,
   parseCount,
-  parseDims,
   parseList,
   parsePositive,
   parsePrecision,
   parseShapes,
   parseShare,
+  parseSizes,
+  parseValues,
 } from "../settings/values.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
 import { parseFormats, type ReportRequest } from "./formats.ts";
@@ -29,15 +33,21 @@ const flag = (group: string, describe: string) => ({ type: "boolean", group, des
 
 /** What decides about a model: flags that a configuration file has too. */
 export const settingOptions = {
-  gpu: text("Target:", `GPU to predict for: ${[...gpus.keys()].join(", ")} (default h200)`),
-  stack: text("Target:", `Libraries to predict for: ${stackIds.join(", ")} (default ort-cuda)`),
+  gpu: text(
+    "Target:",
+    `GPU to predict for: ${[...gpus.keys()].join(", ")} (default h200); several are taken in turn, as l4,a100`,
+  ),
+  stack: text("Target:", `Libraries to predict for: ${stackIds.join(", ")} (default ort-cuda); or several`),
   precision: text(
     "Target:",
-    `Data type that products are computed in: ${precisions.join(", ")} (default fp16)`,
+    `Data type that products are computed in: ${precisions.join(", ")} (default fp16); or several`,
   ),
   calibration: text("Target:", "File of coefficients measured on your machine"),
   shape: texts("Sizes:", "Size of an input, such as input=1,3,224,224; repeatable"),
-  dim: texts("Sizes:", "Size of a symbolic dimension, such as batch=32; repeatable"),
+  dim: texts(
+    "Sizes:",
+    "Size of a symbolic dimension, such as batch=32, or several: batch=1,8,32; repeatable",
+  ),
   select: texts("Rules:", "Only these rules: codes, names, or prefixes of codes (TC1), separated by commas"),
   ignore: texts("Rules:", "All but these rules"),
   "min-saving": text("Rules:", "Sum up findings that save less of the model's time than this (default 0.5%)"),
@@ -46,6 +56,7 @@ export const settingOptions = {
     "A warning worth at least this much of the model's time is an error (default 5%)",
   ),
   config: text("Configuration:", "Configuration file for every model; --no-config reads none"),
+  scenario: texts("Configuration:", "Only these of the configuration's scenarios, separated by commas"),
 } as const;
 
 export const lintOptions = {
@@ -85,6 +96,7 @@ export const lintOptions = {
 
 export interface LintFlags {
   readonly settings: SettingFlags;
+  readonly scenarios: ScenarioChoice;
   readonly config: ConfigChoice;
   readonly reports: readonly ReportRequest[] | undefined;
   readonly table: boolean;
@@ -115,20 +127,44 @@ export function pathsOf(argv: {
 }
 
 /** Throws InputError `usage` naming the flag, what was found and what was expected. */
-export function readSettings(argv: SettingArguments): SettingFlags {
+export function readSettings(argv: SettingArguments): Pick<LintFlags, "settings" | "scenarios"> {
   const { "min-saving": minSaving, "error-share": errorShare } = argv;
-  return {
-    gpu: single(argv.gpu, "--gpu"),
-    stack: single(argv.stack, "--stack"),
-    precision: mapped(single(argv.precision, "--precision"), parsePrecision),
+  const axes = readAxes(argv);
+  const settings = {
+    ...singleOf(axes),
     calibration: single(argv.calibration, "--calibration"),
     shapes: mapped(argv.shape, parseShapes),
-    dims: mapped(argv.dim, parseDims),
     select: mapped(argv.select, (texts) => parseList(texts, "--select")),
     ignore: mapped(argv.ignore, (texts) => parseList(texts, "--ignore")),
     minSaving: mapped(single(minSaving, "--min-saving"), (value) => parseShare(value, "--min-saving")),
     errorShare: mapped(single(errorShare, "--error-share"), (value) => parseShare(value, "--error-share")),
   };
+  return { settings, scenarios: readScenarios(argv, axes) };
+}
+
+function readScenarios({ scenario }: SettingArguments, axes: Axes): ScenarioChoice {
+  const combinations = combinationsOf(axes);
+  const only = mapped(scenario, (texts) => texts.flatMap((text) => parseValues(text, "--scenario")));
+  const flags = flagsOf(axes);
+  if (only !== undefined && flags.length > 0) {
+    const what = "expected alone: it names scenarios of a configuration";
+    throw new InputError("usage", `--scenario: found beside ${flags.join(", ")}, ${what}`);
+  }
+  return { combinations, only, flags };
+}
+
+function readAxes(argv: SettingArguments): Axes {
+  const several = (flag: "gpu" | "stack" | "precision") =>
+    mapped(single(argv[flag], `--${flag}`), (value) => parseValues(value, `--${flag}`)) ?? [];
+  const gpu = several("gpu");
+  // One GPU may be known by several names.
+  checkDistinct(
+    gpu.map((id) => findGpu(id)?.id ?? id),
+    "--gpu",
+  );
+  const dims = parseSizes(argv.dim ?? []);
+  for (const [name, sizes] of Object.entries(dims)) checkDistinct(sizes, `--dim ${name}`);
+  return { gpu, stack: several("stack"), precision: several("precision").map(parsePrecision), dims };
 }
 
 export function readConfigChoice(argv: { readonly config?: unknown }): ConfigChoice {
@@ -143,7 +179,7 @@ export function readLintFlags(argv: LintArguments): LintFlags {
   const jobs = single(argv.jobs, "--jobs");
   const pointers = single(argv["lfs-pointers"], "--lfs-pointers") ?? "error";
   return {
-    settings: readSettings(argv),
+    ...readSettings(argv),
     config: readConfigChoice(argv),
     reports: parseFormats(argv.format ?? [], single(argv.output, "--output")),
     table: argv.table ?? false,

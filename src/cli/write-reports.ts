@@ -164,7 +164,7 @@ export function sayConfigurations(
     const files = settings.configFiles.join(", ");
     const before = byFiles.get(files);
     if (before === undefined) byFiles.set(files, [path]);
-    else before.push(path);
+    else if (before.at(-1) !== path) before.push(path);
   }
   for (const [files, [first, ...more]] of byFiles) {
     const others = more.length === 0 ? "" : ` and ${counted(more.length, "more model")}`;

@@ -1,7 +1,9 @@
 /** @file What the user says about sizes: `--shape` and `--dim`, checked against what the model declares. */
 import { collectSymbols, type Dim, type Shape, type SymbolicDim, substituteDim, symbol } from "../ir/dim.ts";
 import { InputError } from "../ir/errors.ts";
+import { listText } from "../ir/message.ts";
 import type { Model, Value, ValueType } from "../ir/model.ts";
+import { requiredInputs } from "../ir/symbols.ts";
 
 export interface BindOptions {
   /** Sizes of graph inputs by name, one number an axis. */
@@ -108,8 +110,27 @@ function checkNames(names: Iterable<string>, model: Model): void {
     if (all.has(name)) continue;
     const list = [...known].sort();
     const has = list.length === 0 ? "it has no symbolic ones" : `it has ${list.join(", ")}`;
-    throw new InputError("unknown-dimension", `the model has no dimension named "${name}"; ${has}`);
+    const what = `the model has no dimension named "${name}"; ${has}${fixedText(model)}`;
+    throw new InputError("unknown-dimension", what);
   }
+}
+
+/** Inputs named in a message. */
+const mostNamed = 3;
+
+/** Where the batch is, unless an export says otherwise, and how an axis gets a name; empty where none of them is fixed. */
+function fixedText(model: Model): string {
+  const fixed = requiredInputs(model).flatMap(({ name, declared }) => {
+    const shape = declared?.kind === "tensor" ? declared.shape : undefined;
+    const [first] = shape ?? [];
+    return shape === undefined || typeof first !== "number"
+      ? []
+      : [`input "${name}" ${listText(shape)} has a fixed first axis of ${first}`];
+  });
+  if (fixed.length === 0) return "";
+  const more = fixed.length > mostNamed ? ` and ${fixed.length - mostNamed} more` : "";
+  const how = "re-export with dynamic_shapes, or dynamic_axes, naming the axis, or lint it as it is";
+  return `; ${fixed.slice(0, mostNamed).join(", ")}${more}: ${how}`;
 }
 
 function collectFrom(type: ValueType | undefined, into: Set<string>): void {

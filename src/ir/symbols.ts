@@ -56,6 +56,13 @@ export function isBatchSymbol(model: Model, symbol: string): boolean {
   return use === undefined || (use.isFirst && !use.isBesideBatch);
 }
 
+/** Samples of one run: the size of the inputs' batch; undefined where they have none, or several that differ. */
+export function samplesOf(model: Model, sizes: ReadonlyMap<string, number>): number | undefined {
+  const batches = [...symbolUses(model).keys()].filter((symbol) => isBatchSymbol(model, symbol));
+  const [samples, ...others] = new Set(batches.map((symbol) => sizes.get(symbol)));
+  return others.length === 0 ? samples : undefined;
+}
+
 /** Side of an image, where nothing says which: a multiple of what networks divide it by, and what they are trained on. */
 const pixels = 224;
 /** A sequence: neither a single token of decoding nor the longest context. */

@@ -104,6 +104,10 @@ export interface LayerReport {
 
 export interface ModelReport {
   readonly path: string;
+  /** Which of several targets and sizes this is of; absent where the model was linted once. */
+  readonly scenario?: string;
+  /** Samples of one run, by the size of the batch; only beside `scenario`, where the model has one. */
+  readonly samples?: number;
   readonly irVersion: number;
   readonly opset: Readonly<Record<string, number>>;
   readonly producer: string;

@@ -28,10 +28,14 @@ const columns: readonly (readonly [string, (layer: LayerReport) => Cell])[] = [
 ];
 
 export function renderCsv(report: LintReport): string {
-  const lines = [["model", ...columns.map(([name]) => name)].join(",")];
-  for (const { path, layers } of report.models) {
+  // A column that is there where something is in it: files of runs without scenarios are as they were.
+  const hasScenarios = report.models.some(({ scenario }) => scenario !== undefined);
+  const titles = ["model", ...(hasScenarios ? ["scenario"] : [])];
+  const lines = [[...titles, ...columns.map(([name]) => name)].join(",")];
+  for (const { path, scenario = "", layers } of report.models) {
+    const where = hasScenarios ? [path, scenario] : [path];
     for (const layer of layers ?? []) {
-      lines.push([path, ...columns.map(([, value]) => value(layer))].map(cellText).join(","));
+      lines.push([...where, ...columns.map(([, value]) => value(layer))].map(cellText).join(","));
     }
   }
   return `${lines.join("\r\n")}\r\n`;

@@ -3,6 +3,7 @@
 import { counted, duration, percent, plain, printable } from "../ir/format.ts";
 import type { Finding, LintReport, Severity } from "../lint/result.ts";
 import type { RenderOptions } from "./render.ts";
+import { acrossScenarios } from "./scenarios.ts";
 import { byImportance } from "./summary.ts";
 
 type Level = "error" | "warning" | "notice";
@@ -20,7 +21,8 @@ interface Annotation {
   readonly message: string;
 }
 
-export function renderGithub(report: LintReport, options: RenderOptions): string {
+export function renderGithub(whole: LintReport, options: RenderOptions): string {
+  const report = { ...whole, models: acrossScenarios(whole.models) };
   const annotations = [...failures(report), ...groups(report, options)];
   const lines: string[] = [];
   const count = { error: 0, warning: 0, notice: 0 };

@@ -15,6 +15,7 @@ import { accountCells } from "./account-text.ts";
 import { sizesText } from "./csv.ts";
 import { basisText, countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
+import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { statisticsOf } from "./summary.ts";
 
 /** A step summary above 1 MiB is refused whole. */
@@ -29,11 +30,11 @@ export function renderMarkdown(report: LintReport, options: RenderOptions): stri
     `${fixable} fixable with \`--fix\``,
     ...(failedModels > 0 ? [`**${counted(failedModels, "model")} failed**`] : []),
   ];
-  const head = ["# tc-lint", "", `${counts.join(", ")} in ${counted(report.models.length, "model")}.`, ""];
+  const head = ["# tc-lint", "", `${counts.join(", ")} in ${modelsText(report.models)}.`, ""];
   if (options.stats) for (const line of statistics(report)) head.push(line);
   return withinLimit(
     head.join("\n"),
-    report.models.map((model) => section(model, options).join("\n")),
+    groupsOf(report.models).map((group) => sectionOf(group, options).join("\n")),
   );
 }
 
@@ -49,6 +50,34 @@ function withinLimit(head: string, sections: readonly string[]): string {
     text = next;
   }
   return text;
+}
+
+function sectionOf(group: ModelGroup, options: RenderOptions): string[] {
+  return group.length === 1 ? section(titled(group[0]), options) : scenarioSection(group);
+}
+
+/** A row a scenario; what is found in each has no room beside other models. */
+function scenarioSection(group: ModelGroup): string[] {
+  const columns = scenarioColumns(group);
+  const rule = columns.map(({ alignment }) => (alignment === "left" ? "---" : "---:"));
+  const rows = group.map((model) => columns.map(({ text }) => escaped(text(model))));
+  const table = [columns.map(({ title }) => escaped(title)), rule, ...rows].map(
+    (cells) => `| ${cells.join(" | ")} |`,
+  );
+  const failures = group.flatMap(({ error, scenario = "" }) =>
+    error === null ? [] : [`- **${escaped(error.code)}**: ${escaped(error.message)} (${escaped(scenario)})`],
+  );
+  const files = new Set(group.flatMap(({ configFiles }) => configFiles));
+  const configured = files.size > 0 ? [`- configured by ${[...files].map(code).join(", ")}`] : [];
+  const target = sharedTarget(group);
+  return [
+    `## ${code(group[0].path)}`,
+    "",
+    ...(target === "" ? [] : [`${escaped(target)}.`, ""]),
+    ...table,
+    "",
+    ...(failures.length + configured.length > 0 ? [...failures, ...configured, ""] : []),
+  ];
 }
 
 function section(model: ModelReport, options: RenderOptions): string[] {

@@ -9,6 +9,7 @@ import { counted, duration, percent, printable } from "../ir/format.ts";
 import type { Finding, LintReport, ModelReport, NoticeReport, Severity } from "../lint/result.ts";
 import { jsonText } from "./json-text.ts";
 import type { RenderOptions, RuleDoc } from "./render.ts";
+import { acrossScenarios } from "./scenarios.ts";
 import { byImportance } from "./summary.ts";
 
 /** GitHub rejects a run with more results, and shows the first 5,000. */
@@ -30,7 +31,8 @@ interface Located {
   readonly model: ModelReport;
 }
 
-export function renderSarif(report: LintReport, options: RenderOptions): string {
+export function renderSarif(whole: LintReport, options: RenderOptions): string {
+  const report = { ...whole, models: acrossScenarios(whole.models) };
   const all = report.models.flatMap((model) => model.findings.map((finding) => ({ finding, model })));
   all.sort((a, b) => byImportance(a.finding, b.finding));
   const shown = all.slice(0, maxResults);

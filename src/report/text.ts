@@ -12,6 +12,7 @@ import {
 } from "../ir/format.ts";
 import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
 import { accountLines } from "./account-text.ts";
+import { modelBlocks } from "./blocks.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import {
   basisText,
@@ -24,12 +25,13 @@ import {
   unlistedOf,
 } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
+import { modelsText } from "./scenarios.ts";
 import { statisticsOf } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
 
 export function renderText(report: LintReport, options: RenderOptions): string {
   const palette = paletteOf(options.color);
-  const models = report.models.map((model) => modelLines(model, options, palette));
+  const models = modelBlocks(report, options, palette, (model) => modelLines(model, options, palette));
   const blocks = models.map((lines) => lines.join("\n"));
   if (options.stats) blocks.push(statisticsLines(report, palette).join("\n"));
   blocks.push(footerLines(report, palette).join("\n"));
@@ -230,9 +232,9 @@ function statisticsLines(report: LintReport, palette: Palette): string[] {
 function footerLines(report: LintReport, palette: Palette): string[] {
   const { errors, warnings, infos, fixable, failedModels } = report.summary;
   const failed = failedModels > 0 ? palette.bad(counted(failedModels, "model failed", "models failed")) : "";
-  const linted = report.models.length - failedModels;
+  const linted = report.models.filter(({ error }) => error === null);
   if (errors + warnings + infos === 0) {
-    const clean = linted > 0 ? palette.good(`no findings in ${counted(linted, "model")}`) : "";
+    const clean = linted.length > 0 ? palette.good(`no findings in ${modelsText(linted)}`) : "";
     return [[clean, failed].filter((part) => part !== "").join("; ") || "no models"];
   }
   const counts = [
@@ -245,9 +247,7 @@ function footerLines(report: LintReport, palette: Palette): string[] {
     .map(([count, noun, severity]) => palette.severity[severity](counted(count, noun)));
   const fixes = fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : "";
   const first = report.models.flatMap(({ findings }) => findings)[0];
-  const lines = [
-    `${parts.join(", ")} in ${counted(report.models.length, "model")}${fixes}${failed && `; ${failed}`}`,
-  ];
+  const lines = [`${parts.join(", ")} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}`];
   if (first !== undefined) lines.push(palette.dim(`tc-lint explain ${first.code} says what it is about`));
   return lines;
 }

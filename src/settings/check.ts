@@ -30,6 +30,8 @@ function* problemsOf(value: unknown, schema: Schema, key: string): Generator<Pro
   if (typeof value === "string") yield* stringProblems(value, schema, key);
   else if (typeof value === "number") yield* numberProblems(value, schema, key);
   else if (Array.isArray(value)) {
+    if (value.length > (schema.maxItems ?? Number.POSITIVE_INFINITY))
+      yield { key, what: `found ${value.length} entries, expected at most ${schema.maxItems}` };
     for (const [index, entry] of value.entries())
       yield* problemsOf(entry, schema.items ?? {}, `${key}[${index}]`);
   } else if (typeof value === "object" && value !== null) yield* objectProblems(value, schema, key);

@@ -1,11 +1,14 @@
 /** @file One model's lint run as plain data: what a worker thread is sent, and what it answers. */
 import type { ModelReport } from "../lint/result.ts";
 import type { ResolvedSettings } from "./resolve.ts";
+import type { Scenario } from "./scenarios.ts";
 
 export interface LintPlan {
   /** As reports show it; opens from where the user stands. */
   readonly path: string;
   readonly settings: ResolvedSettings;
+  /** Which of several this is; undefined where the model is linted once. */
+  readonly scenario?: Scenario | undefined;
   /** Whether the report lists every layer. */
   readonly layers: boolean;
   /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
@@ -20,6 +23,8 @@ export interface LintOutcome {
   readonly report: ModelReport;
   /** Inputs and dimensions of the plan that this model has. */
   readonly bound: readonly string[];
+  /** How many samples a run computes, where the model has a batch; undefined where that is not known. */
+  readonly samples?: number | undefined;
   /** Files beside the model that hold its weights. */
   readonly weights: readonly string[];
   /** A bug in tc-lint, with its stack; the report's `error` names it. */

@@ -1,8 +1,9 @@
 /** @file What a configuration may hold, as a JSON schema: the shipped file and the check at run time are this one. */
-import type { Config, Override } from "../config.ts";
+import type { Config, Override, ScenarioConfig } from "../config.ts";
 import { gpus } from "../hardware/gpus.ts";
 import { stackIds } from "../hardware/stacks.ts";
 import { precisions, type RuleInfo, selectorsOf } from "./rule-selectors.ts";
+import { mostScenarios } from "./scenarios.ts";
 
 /** The part of JSON schema (draft 7) that configurations need. */
 export interface Schema {
@@ -17,6 +18,7 @@ export interface Schema {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minItems?: number;
+  readonly maxItems?: number;
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: Schema | false;
@@ -40,6 +42,24 @@ const share = (description: string, standard: string): Schema => ({
   ],
 });
 
+const gpu: Schema = { type: "string", enum: [...gpus.keys()] };
+const stack: Schema = { type: "string", enum: stackIds };
+const precision: Schema = { type: "string", enum: precisions };
+const dims: Schema = { type: "object", additionalProperties: size };
+
+const scenario: Properties<ScenarioConfig> = {
+  name: {
+    type: "string",
+    // Names stand in lists, separated by commas, and in tables.
+    pattern: String.raw`^[^\s,](?:[^,]{0,62}[^\s,])?$`,
+    description: "a name of 1 to 64 characters, without commas",
+  },
+  gpu: { ...gpu, description: "The GPU to predict for." },
+  stack: { ...stack, description: "The libraries to predict for." },
+  precision: { ...precision, description: "Data type that products are computed in." },
+  dims: { ...dims, description: "Sizes of symbolic dimensions by name, above those of the configuration." },
+};
+
 export function configSchema(rules: readonly RuleInfo[]): Schema {
   const ruleSettings = ruleSettingsSchema(rules);
   const override: Properties<Override> = {
@@ -55,16 +75,10 @@ export function configSchema(rules: readonly RuleInfo[]): Schema {
       anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }],
     },
     rules: ruleSettings,
-    gpu: { type: "string", enum: [...gpus.keys()], default: "h200", description: "The GPU to predict for." },
-    stack: {
-      type: "string",
-      enum: stackIds,
-      default: "ort-cuda",
-      description: "The libraries to predict for.",
-    },
+    gpu: { ...gpu, default: "h200", description: "The GPU to predict for." },
+    stack: { ...stack, default: "ort-cuda", description: "The libraries to predict for." },
     precision: {
-      type: "string",
-      enum: precisions,
+      ...precision,
       default: "fp16",
       description: 'Data type that products are computed in; "as-is" keeps the model\'s own types.',
     },
@@ -76,9 +90,20 @@ export function configSchema(rules: readonly RuleInfo[]): Schema {
       description: "Sizes of graph inputs by name. Models without such an input pass them over.",
     },
     dims: {
-      type: "object",
-      additionalProperties: size,
+      ...dims,
       description: "Sizes of symbolic dimensions by name. Models without such a dimension pass them over.",
+    },
+    scenarios: {
+      type: "array",
+      maxItems: mostScenarios,
+      description:
+        "Targets and sizes that every model is linted at, in one table; what one leaves out is as the rest of the configuration says.",
+      items: {
+        type: "object",
+        properties: { ...scenario },
+        additionalProperties: false,
+        required: ["name"],
+      },
     },
     calibration: { type: "string", description: "Path of a calibration file, relative to this file." },
     ignores: globs("Globs of model files that are not linted, relative to this file's folder."),

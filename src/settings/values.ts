@@ -69,6 +69,19 @@ export function parseSizes(texts: readonly string[]): Record<string, readonly nu
   );
 }
 
+/** `l4,a100`: values of a flag to take in turn, each once. */
+export function parseValues(text: string, flag: string): string[] {
+  const values = text.split(",").map((value) => value.trim());
+  checkDistinct(values, flag);
+  return values;
+}
+
+/** Throws InputError `usage` for a value that is listed twice. */
+export function checkDistinct(values: readonly (string | number)[], flag: string): void {
+  const twice = values.find((value, index) => values.indexOf(value) < index);
+  if (twice !== undefined) throw new InputError("usage", `${flag}: "${twice}" is given twice`);
+}
+
 /** `NAME=VALUE`, split at the last `=`: names of tensors may hold one. */
 function collect<T>(
   texts: readonly string[],

@@ -44,6 +44,7 @@ describe("options of a program", () => {
     ["bench", [{}], /^model: found \{\}, expected a path/],
     ["validate", ["a.onnx", { precision: "fp8" }], /^options: precision: found "fp8", expected one of/],
     ["validate", ["a.onnx", { dims: { batch: "x" } }], /^options: dims\.batch: found "x", expected/],
+    ["lint", ["a.onnx", { scenarios: [] }], /^options: scenarios: unknown key/],
     ["lint", ["a.onnx", 5], /^options: found 5, expected an object/],
   ])("%s(%j)", async (name, args, message) => {
     const error = await failureOf(name, args);

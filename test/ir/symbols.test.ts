@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
-import { isBatchSymbol, plausibleSizes } from "../../src/ir/symbols.ts";
+import { isBatchSymbol, plausibleSizes, samplesOf } from "../../src/ir/symbols.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { sizeAttempts } from "../../src/verify/sizes.ts";
 
@@ -65,5 +65,31 @@ describe("sizes for symbols that nobody bound", () => {
     expect([sizes.get("s0"), sizes.get("s1")]).toEqual([1, 128]);
     const [first] = sizeAttempts(wide, {});
     expect([first?.[0]?.get("s0"), first?.[0]?.get("s1")]).toEqual([1, 8]);
+  });
+});
+
+describe("samples of a run", () => {
+  const sizes = new Map([
+    ["batch", 8],
+    ["batch_2", 9],
+    ["tokens", 128],
+  ]);
+
+  it("are the size of the batch", () => {
+    const one = built((graph) => graph.input("x", ["batch", "tokens", 16]));
+    expect(samplesOf(one, sizes)).toBe(8);
+    const turned = built((graph) => graph.input("x", ["tokens", "batch", 16]));
+    expect(samplesOf(turned, sizes)).toBe(8);
+  });
+
+  it("are unknown without a batch, and with several that differ", () => {
+    const fixed = built((graph) => graph.input("x", [1, "tokens", 16]));
+    expect(samplesOf(fixed, sizes)).toBeUndefined();
+    const two = built((graph) => {
+      graph.input("x", ["batch", 3]);
+      graph.input("y", ["batch_2", 3]);
+    });
+    expect(samplesOf(two, sizes)).toBeUndefined();
+    expect(samplesOf(two, new Map([...sizes, ["batch_2", 8]]))).toBe(8);
   });
 });

@@ -13,6 +13,7 @@ import type { LintReport } from "../../lint/result.ts";
 import { inputErrorOf } from "../../onnx/surroundings.ts";
 import { failureAdvice, renderFixText } from "../../report/fix-text.ts";
 import type { LintPlan } from "../../settings/lint-plan.ts";
+import { scenarioName } from "../../settings/scenarios.ts";
 import { exitCodes } from "../exit.ts";
 import type { FixFlags } from "../fix-options.ts";
 import type { LintFlags } from "../options.ts";
@@ -42,6 +43,7 @@ export async function runFix(
 ): Promise<number> {
   checkReportsOf(flags);
   const plans = await makePlans(patterns, { ...flags, onNotice: complain });
+  checkOneTarget(plans, fix);
   if (fix.output !== undefined && plans.length !== 1) {
     throw new InputError("usage", `--fix-output: takes one model, found ${plans.length}`);
   }
@@ -79,6 +81,23 @@ export async function runFix(
   }
   await writeFixText("\n", flags);
   return Math.max(fixed, await lint(results, (report, shown) => writeFixReports(entries, report, shown)));
+}
+
+/** Which layers a fix pads depends on the target and the sizes it is decided for. Throws InputError `usage`. */
+function checkOneTarget(plans: readonly LintPlan[], { dryRun }: FixFlags): void {
+  const several = plans.find(({ path }, index) => plans[index + 1]?.path === path);
+  if (several === undefined) return;
+  const same = plans.filter(({ path }) => path === several.path);
+  const [first, second] = same.flatMap(({ scenario }) =>
+    scenario === undefined ? [] : scenarioName(scenario),
+  );
+  const found = `${same.length} for ${several.path} (${first}; ${second}${same.length > 2 ? "; …" : ""})`;
+  const how =
+    several.scenario?.name === undefined
+      ? "give --gpu, --stack, --precision and each --dim one value"
+      : "name one with --scenario";
+  const flag = dryRun ? "--diff" : "--fix";
+  throw new InputError("usage", `${flag}: is decided for one target and size, found ${found}: ${how}`);
 }
 
 /** What is not linted has no lint report. Throws InputError `usage`. */

@@ -65,7 +65,7 @@ async function runLint(
   checkSizesUsed(outcomes, sizeNames(flags));
   for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
   const { reports, skipped } = applyPointerPolicy(outcomes, flags.lfsPointers);
-  for (const message of skipped) complain(message);
+  for (const message of new Set(skipped)) complain(message);
   const report = reportOf(reports, version);
   sayConfigurations(plans, flags.reports ?? standardRequests());
   // `--quiet` hides, it does not forgive: the exit code counts what is hidden.

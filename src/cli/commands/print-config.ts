@@ -1,5 +1,7 @@
 /** @file `tc-lint print-config [files…]`: what was decided for each model, for people who wonder why. */
 import type { Argv } from "yargs";
+import type { LintPlan } from "../../settings/lint-plan.ts";
+import { scenarioName } from "../../settings/scenarios.ts";
 import { type LintFlags, pathsOf, readConfigChoice, readSettings, settingOptions } from "../options.ts";
 
 export function addPrintConfig(parser: Argv, done: (exitCode: number) => void): Argv {
@@ -21,16 +23,16 @@ export function addPrintConfig(parser: Argv, done: (exitCode: number) => void): 
           describe: "How to write it",
         }),
     async (argv) => {
-      await printConfig(pathsOf(argv), { settings: readSettings(argv), config: readConfigChoice(argv) });
+      await printConfig(pathsOf(argv), { ...readSettings(argv), config: readConfigChoice(argv) });
       done(0);
     },
   );
 }
 
-type ConfigFlags = Pick<LintFlags, "settings" | "config"> &
+type ConfigFlags = Pick<LintFlags, "settings" | "scenarios" | "config"> &
   Partial<Pick<LintFlags, "forceExclude" | "errorOnUnmatchedPattern">>;
 
-/** One object for one model (or for none given), a list for several. */
+/** One object for one model (or for none given), a list for several models or scenarios. */
 export async function printConfig(patterns: readonly string[], flags: ConfigFlags): Promise<void> {
   const { makePlans, settingsHere } = await import("../../api/make-plans.ts");
   const { jsonText } = await import("../../report/json-text.ts");
@@ -47,7 +49,11 @@ export async function printConfig(patterns: readonly string[], flags: ConfigFlag
   };
   const shown =
     patterns.length === 0
-      ? [await settingsHere(request)]
-      : (await makePlans(patterns, request)).map(({ path, settings }) => ({ path, ...settings }));
+      ? (await settingsHere(request)).map(shownOf)
+      : (await makePlans(patterns, request)).map(({ path, ...plan }) => ({ path, ...shownOf(plan) }));
   await writeStdout(jsonText(shown.length === 1 ? shown[0] : shown));
+}
+
+function shownOf({ scenario, settings }: Pick<LintPlan, "scenario" | "settings">): object {
+  return scenario === undefined ? settings : { scenario: scenarioName(scenario), ...settings };
 }

@@ -1,0 +1,82 @@
+/** @file The table that closes a report of several models: a line each, the worst first. */
+import { counted, printable, shortened } from "../ir/format.ts";
+import type { ModelReport, Severity } from "../lint/result.ts";
+import type { Palette } from "./color.ts";
+import { type Column, countOf, modelsText, timeText, titled } from "./scenarios.ts";
+import { standingOf } from "./standing.ts";
+import { alignColumns } from "./table.ts";
+
+/** Lines of the table; what they leave out is counted. */
+const mostRows = 60;
+const longestName = 64;
+
+const columns: readonly Column[] = [
+  {
+    title: "model",
+    alignment: "left",
+    text: (model) => shortened(printable(titled(model).path), longestName),
+  },
+  { title: "predicted", alignment: "right", text: (model) => timeText(standingOf(model)?.now) },
+  { title: "after --fix", alignment: "right", text: (model) => timeText(standingOf(model)?.afterFix) },
+  { title: "after all", alignment: "right", text: (model) => timeText(standingOf(model)?.afterAll) },
+  { title: "errors", alignment: "right", text: (model) => known(model, countOf(model, "error")) },
+  { title: "warnings", alignment: "right", text: (model) => known(model, countOf(model, "warn")) },
+  { title: "skipped", alignment: "right", text: (model) => known(model, model.skipped.length) },
+  { title: "worst", alignment: "left", text: worstOf },
+];
+
+/** Of a model that was not linted nothing is known, be it 0. */
+function known({ nodes }: ModelReport, count: number): string {
+  return nodes === 0 ? "" : String(count);
+}
+
+/** Lines, a title first. */
+export function closingTable(models: readonly ModelReport[], palette: Palette): string[] {
+  const sorted = models.map((model) => ({ model, key: keyOf(model) })).sort((a, b) => compare(a.key, b.key));
+  const shown = sorted.slice(0, mostRows).map(({ model }) => model);
+  // Nodes that could not be judged are rare, and never passed over.
+  const isSkipped = models.some(({ skipped }) => skipped.length > 0);
+  const kept = columns.filter(({ title }) => title !== "skipped" || isSkipped);
+  const cells = [
+    kept.map(({ title }) => title),
+    ...shown.map((model) => kept.map(({ text }) => text(model))),
+  ];
+  const lines = alignColumns(
+    cells,
+    kept.map(({ alignment }) => alignment),
+  ).map((line, row) => `  ${row === 0 ? palette.bold(line) : line}`);
+  const left = models.length - shown.length;
+  const rest = left > 0 ? [`  ${palette.dim(`${counted(left, "more line")}: -f json has all of them`)}`] : [];
+  return [`${modelsText(models)}, the worst first`, ...lines, ...rest];
+}
+
+/** What failed, then errors, then the share of its time that `--fix` saves, then that every step saves. */
+function keyOf(model: ModelReport): readonly number[] {
+  const standing = standingOf(model);
+  const share = (after: number) =>
+    standing === undefined || standing.now <= 0 ? 0 : (standing.now - after) / standing.now;
+  return [
+    model.error === null ? 0 : 1,
+    countOf(model, "error"),
+    share(standing?.afterFix ?? 0),
+    share(standing?.afterAll ?? 0),
+  ];
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  const index = a.findIndex((value, at) => value !== b[at]);
+  return index < 0 ? 0 : (b[index] ?? 0) - (a[index] ?? 0);
+}
+
+const severities: readonly Severity[] = ["error", "warn", "info"];
+
+/** The code of what is worst: of a model that was not linted, why. */
+function worstOf({ error, groups, nodes, notices }: ModelReport): string {
+  if (error !== null) return error.code;
+  if (nodes === 0) return notices[0]?.code ?? "";
+  for (const wanted of severities) {
+    const group = groups.find(({ severity }) => severity === wanted);
+    if (group !== undefined) return group.code;
+  }
+  return "";
+}

@@ -1,0 +1,208 @@
+/** @file One model at several targets and sizes: its reports together, as a table, and as one report of findings that differ. */
+import { counted, duration, percent, printable, shortened } from "../ir/format.ts";
+import type { Finding, ModelReport, Severity } from "../lint/result.ts";
+import { bestStepText, standingOf } from "./standing.ts";
+
+/** Reports of one model. */
+export type ModelGroup = readonly [ModelReport, ...ModelReport[]];
+
+/** By model, in order; a model that was linted once is alone. */
+export function groupsOf(models: readonly ModelReport[]): ModelGroup[] {
+  const groups: [ModelReport, ...ModelReport[]][] = [];
+  const byPath = new Map<string, [ModelReport, ...ModelReport[]]>();
+  for (const model of models) {
+    const group = model.scenario === undefined ? undefined : byPath.get(model.path);
+    if (group !== undefined) group.push(model);
+    else {
+      groups.push([model]);
+      const last = groups.at(-1);
+      if (last !== undefined) byPath.set(model.path, last);
+    }
+  }
+  return groups;
+}
+
+/** `54 models`, `2 models, 9 scenarios`. */
+export function modelsText(models: readonly ModelReport[]): string {
+  const text = counted(groupsOf(models).length, "model");
+  const isPlain = models.every(({ scenario }) => scenario === undefined);
+  return isPlain ? text : `${text}, ${counted(models.length, "scenario")}`;
+}
+
+/** A report under the name of its model and its scenario. */
+export function titled(model: ModelReport): ModelReport {
+  return model.scenario === undefined ? model : { ...model, path: `${model.path} (${model.scenario})` };
+}
+
+export interface Column {
+  readonly title: string;
+  readonly alignment: "left" | "right";
+  readonly text: (model: ModelReport) => string;
+}
+
+/** What differs between the reports, and what each of them says. */
+export function scenarioColumns(group: ModelGroup): readonly Column[] {
+  const axes = axesOf(group);
+  const named = (model: ModelReport) => sortedParts(axes.map(({ part }) => part(model))) !== partsOf(model);
+  const name: Column[] = group.some(named)
+    ? [{ title: "scenario", alignment: "left", text: ({ scenario = "" }) => scenario }]
+    : [];
+  const samples = new Set(group.flatMap((model) => model.samples ?? []));
+  return [...name, ...axes, ...figures.filter(({ title }) => title !== perSample || samples.size > 1)];
+}
+
+interface Axis extends Column {
+  /** As names of scenarios have it. */
+  readonly part: (model: ModelReport) => string;
+}
+
+function axesOf(group: ModelGroup): readonly Axis[] {
+  const targets = (["gpu", "stack", "precision"] as const).map((key): Axis => {
+    const text = ({ target }: ModelReport) => target[key];
+    return { title: key, alignment: "left", text, part: text };
+  });
+  const symbols = new Set(group.flatMap(givenSymbols));
+  const sizes = [...symbols].map((symbol): Axis => {
+    const text = ({ symbols }: ModelReport) => String(symbols[symbol] ?? "");
+    const title = shortened(printable(symbol), longestTitle);
+    return { title, alignment: "right", text, part: (model) => `${symbol}=${text(model)}` };
+  });
+  return [...targets, ...sizes].filter(({ text }) => new Set(group.map(text)).size > 1);
+}
+
+const longestTitle = 24;
+
+/** A model may have tens of thousands of symbols. */
+function givenSymbols({ symbols, assumed }: ModelReport): string[] {
+  const left = new Set(assumed);
+  return Object.keys(symbols).filter((name) => !left.has(name));
+}
+
+/** What all reports of a model have in common of their target; empty parts left out. */
+export function sharedTarget(group: ModelGroup): string {
+  const shared = (["gpu", "stack", "precision"] as const).flatMap((key) => {
+    const values = new Set(group.map(({ target }) => target[key]));
+    return values.size === 1 ? [...values] : [];
+  });
+  return shared.join(", ");
+}
+
+function sortedParts(parts: readonly string[]): string {
+  return [...parts].sort().join(", ");
+}
+
+function partsOf({ scenario = "" }: ModelReport): string {
+  return sortedParts(scenario.split(", "));
+}
+
+const perSample = "a sample";
+
+const figures: readonly Column[] = [
+  { title: "predicted", alignment: "right", text: (model) => timeText(standingOf(model)?.now) },
+  { title: "after --fix", alignment: "right", text: (model) => timeText(standingOf(model)?.afterFix) },
+  {
+    title: perSample,
+    alignment: "right",
+    text: ({ samples = 0, ...model }) => {
+      const now = standingOf(model)?.now;
+      return samples > 0 && now !== undefined ? duration(now / samples) : "";
+    },
+  },
+  {
+    title: "Tensor Cores",
+    alignment: "right",
+    text: ({ predicted, nodes }) => (nodes === 0 ? "" : percent(predicted.tensorCoreShare)),
+  },
+  {
+    title: "errors",
+    alignment: "right",
+    text: (model) => (model.error === null ? count(model, "error") : "failed"),
+  },
+  { title: "warnings", alignment: "right", text: (model) => (model.nodes === 0 ? "" : count(model, "warn")) },
+  { title: "best step", alignment: "left", text: (model) => bestStepText(model) },
+];
+
+/** Empty where nothing is known. */
+export function timeText(microseconds: number | undefined): string {
+  return microseconds === undefined ? "" : duration(microseconds);
+}
+
+function count(model: ModelReport, severity: Severity): string {
+  return String(countOf(model, severity));
+}
+
+export function countOf({ groups }: ModelReport, wanted: Severity): number {
+  return groups.filter(({ severity }) => severity === wanted).length;
+}
+
+/** Whether something of it fails a run. */
+export function hasErrors(model: ModelReport): boolean {
+  return model.error !== null || countOf(model, "error") > 0;
+}
+
+const rank = { error: 0, warn: 1, info: 2 } as const satisfies Record<Severity, number>;
+
+/**
+ * One report a model, for formats that show places: a finding of several scenarios is there once, as it is where it is worst, and
+ * says in which scenarios it is.
+ */
+export function acrossScenarios(models: readonly ModelReport[]): ModelReport[] {
+  return groupsOf(models).map((group) => (group[0].scenario === undefined ? group[0] : merged(group)));
+}
+
+function merged(group: ModelGroup): ModelReport {
+  const { scenario: _, samples: __, ...first } = group.find(({ error }) => error === null) ?? group[0];
+  const notices = new Map(group.flatMap((model) => model.notices.map((notice) => [notice.message, notice])));
+  return {
+    ...first,
+    findings: mergedFindings(group),
+    notices: [...notices.values()],
+    error: mergedError(group),
+  };
+}
+
+function mergedFindings(group: ModelGroup): Finding[] {
+  const places = new Map<string, { worst: Finding; scenarios: string[] }>();
+  for (const { findings, scenario = "" } of group) {
+    for (const finding of findings) {
+      const place = places.get(finding.fingerprint);
+      if (place === undefined) places.set(finding.fingerprint, { worst: finding, scenarios: [scenario] });
+      else {
+        const isWorst = isWorse(finding, place.worst);
+        place.scenarios.splice(isWorst ? 0 : place.scenarios.length, 0, scenario);
+        if (isWorst) place.worst = finding;
+      }
+    }
+  }
+  return [...places.values()].map(({ worst, scenarios }) => ({
+    ...worst,
+    message: `${worst.message} (${atScenarios(scenarios, group.length)})`,
+  }));
+}
+
+function isWorse(a: Finding, b: Finding): boolean {
+  const bySeverity = rank[a.severity] - rank[b.severity];
+  return bySeverity < 0 || (bySeverity === 0 && (a.saves?.share ?? 0) > (b.saves?.share ?? 0));
+}
+
+/** Scenarios that a message names beside the first. */
+const mostNamed = 3;
+
+/** `at l4, batch=8; also at l4, batch=1, of 4 scenarios`: the first is the one that the rest of the message is of. */
+function atScenarios([first, ...others]: readonly string[], all: number): string {
+  if (others.length === 0) return all === 1 ? `at ${first}` : `at ${first}, alone of ${all} scenarios`;
+  if (others.length + 1 === all) return `at ${first}; found in all ${all} scenarios`;
+  const more = others.length > mostNamed ? ` and ${others.length - mostNamed} more` : "";
+  return `at ${first}; also at ${others.slice(0, mostNamed).join("; ")}${more}, of ${all} scenarios`;
+}
+
+function mergedError(group: ModelGroup): ModelReport["error"] {
+  const failed = group.flatMap(({ error, scenario = "" }) => (error === null ? [] : [{ error, scenario }]));
+  const [first] = failed;
+  if (first === undefined) return null;
+  const where = atScenarios(
+    failed.map(({ scenario }) => scenario),
+    group.length,
+  );
+  return { code: first.error.code, message: `${first.error.message} (${where})` };
+}

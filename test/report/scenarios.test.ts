@@ -1,0 +1,181 @@
+/** Reports of several scenarios in every format, and the table that closes a report of several models. */
+import { createRequire } from "node:module";
+import { Ajv } from "ajv";
+import { describe, expect, test } from "vitest";
+import type { AccountStep, ModelReport } from "../../src/lint/result.ts";
+import { renderCsv } from "../../src/report/csv.ts";
+import { renderGithub } from "../../src/report/github.ts";
+import { renderJson } from "../../src/report/json.ts";
+import { renderMarkdown } from "../../src/report/markdown.ts";
+import { renderSarif } from "../../src/report/sarif.ts";
+import { bestStepText, standingOf } from "../../src/report/standing.ts";
+import { reportOf } from "../../src/report/summary.ts";
+import { renderText } from "../../src/report/text.ts";
+import { finding, hostile, modelReport, options, models as samples } from "./sample.ts";
+
+const require = createRequire(import.meta.url);
+
+/** Steps by where each leaves the model. */
+function accountOf(...steps: readonly (readonly [AccountStep["step"], number])[]): AccountStep[] {
+  return steps.map(([step, microseconds], index) => {
+    const saved = (steps[index - 1]?.[1] ?? 0) - microseconds;
+    const saves = index === 0 ? null : { microseconds: saved, low: saved / 2, high: saved * 2 };
+    return { step, microseconds, low: 0, high: 0, saves, precision: step === "exported" ? "as-is" : "fp16" };
+  });
+}
+
+const account = accountOf(["exported", 400], ["precision", 200], ["safe", 150], ["author", 80]);
+
+describe("where a model stands", () => {
+  const of = (steps: readonly AccountStep[]) => modelReport({ account: steps });
+
+  test("is its account's, never computed anew", () => {
+    expect(standingOf(of(account))).toEqual({ now: 200, afterFix: 150, afterAll: 80 });
+    expect(standingOf(of(accountOf(["exported", 400])))).toEqual({ now: 400, afterFix: 400, afterAll: 400 });
+    expect(standingOf(of(accountOf(["exported", 400], ["author", 300])))).toEqual({
+      now: 400,
+      afterFix: 400,
+      afterAll: 300,
+    });
+    expect(standingOf(modelReport({ nodes: 0 }))).toBeUndefined();
+  });
+
+  test("has a step that saves most; of one that is counted in already it is said", () => {
+    expect(bestStepText(of(account))).toBe("by its author 70 µs, 47 %");
+    expect(bestStepText(of(accountOf(["exported", 400], ["precision", 100], ["kept", 120])))).toBe(
+      "in FP16 300 µs, 75 % (counted in)",
+    );
+    expect(bestStepText(of(accountOf(["exported", 400])))).toBe("");
+  });
+});
+
+const scenario = (
+  name: string,
+  gpu: string,
+  batch: number,
+  parts: Partial<ModelReport> = {},
+): ModelReport => ({
+  ...modelReport({ account, assumed: [], ...parts }),
+  scenario: name,
+  samples: batch,
+  target: { gpu, stack: "cudnn", precision: "fp16" },
+  symbols: { batch, seq: 128 },
+});
+
+const shared = finding({ severity: "warn" });
+const both: readonly ModelReport[] = [
+  scenario("l4, batch=1", "l4", 1, { findings: [shared] }),
+  scenario("l4, batch=8", "l4", 8, {
+    findings: [finding(), finding({ code: "TC101", node: "other", fingerprint: "f".repeat(32) })],
+    layers: samples[0]?.layers?.slice(0, 1) ?? [],
+  }),
+  {
+    ...modelReport({ nodes: 0, error: { code: "bad-size", message: "8 is too much" } }),
+    scenario: "h200, batch=1",
+  },
+];
+const report = reportOf(both, "0.0.0-test");
+
+describe("several scenarios", () => {
+  test("as text", () => {
+    const plain = both.map(({ layers: _, ...model }) => model);
+    expect(renderText(reportOf(plain, "0.0.0-test"), options)).toMatchSnapshot();
+  });
+
+  test("as Markdown", () => {
+    expect(renderMarkdown(report, options)).toMatchSnapshot();
+  });
+
+  test("as JSON, an entry each", () => {
+    const schema = require("../../schemas/report.schema.json");
+    const validate = new Ajv({ strict: true, strictTypes: false, allowUnionTypes: true }).compile(schema);
+    validate(JSON.parse(renderJson(report)));
+    expect(validate.errors).toBeNull();
+  });
+
+  test("as CSV, in a column that is there for them", () => {
+    expect(renderCsv(report).split("\r\n")[1]).toMatch(/^models\/gpt\.onnx,"l4, batch=8",graph,/);
+    expect(renderCsv(reportOf(samples, "1"))).toMatch(/^model,graph,/);
+  });
+
+  test("as SARIF and annotations, a finding once, as it is where it is worst", () => {
+    const [run] = JSON.parse(renderSarif(report, options)).runs;
+    expect(run.artifacts).toHaveLength(1);
+    expect(run.results.map((each: { level: string }) => each.level)).toEqual(["error", "error"]);
+    expect(run.results[0].message.text).toContain("(at l4, batch=8; also at l4, batch=1, of 3 scenarios)");
+    expect(run.results[1].message.text).toContain("(at l4, batch=8, alone of 3 scenarios)");
+    expect(run.invocations[0]).toMatchObject({
+      executionSuccessful: false,
+      toolExecutionNotifications: [
+        { message: { text: "8 is too much (at h200, batch=1, alone of 3 scenarios)" } },
+      ],
+    });
+    const annotations = renderGithub(report, options).trimEnd().split("\n");
+    expect(annotations).toHaveLength(3);
+  });
+
+  test("may have any name", () => {
+    const names = both.map((model) => ({ ...model, scenario: hostile, path: hostile }));
+    const text = renderText(reportOf(names, "1"), options);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
+    expect(text).not.toMatch(/[\u001b\u202e]/);
+    expect(text).not.toMatch(/^\s*::/m);
+  });
+});
+
+describe("the table of several models", () => {
+  const many = (count: number, parts: (index: number) => Partial<ModelReport> = () => ({})) =>
+    Array.from({ length: count }, (_, index) => modelReport({ path: `m${index}.onnx`, ...parts(index) }));
+  const textOf = (models: readonly ModelReport[], verbose = false) =>
+    renderText(reportOf(models, "1"), { ...options, verbose });
+  const rowsOf = (text: string) =>
+    text.split("the worst first\n")[1]?.split("\n\n")[0]?.split("\n").slice(1) ?? [];
+
+  test("is not there for one", () => {
+    expect(textOf(many(1))).not.toContain("the worst first");
+  });
+
+  test("has what failed first, then errors, then what --fix saves, then what all saves", () => {
+    const models = [
+      modelReport({ path: "nothing.onnx", account: accountOf(["exported", 100]) }),
+      modelReport({ path: "author.onnx", account: accountOf(["exported", 100], ["author", 50]) }),
+      modelReport({ path: "fix.onnx", account: accountOf(["exported", 100], ["safe", 90]) }),
+      modelReport({ path: "error.onnx", findings: [finding()] }),
+      modelReport({ path: "failed.onnx", nodes: 0, error: { code: "truncated", message: "ends" } }),
+    ];
+    expect(rowsOf(textOf(models)).map((row) => row.trim().split(/ {2,}/))).toEqual([
+      ["failed.onnx", "truncated"],
+      ["error.onnx", "3.11 ms", "3.11 ms", "3.11 ms", "1", "0", "TC102"],
+      ["fix.onnx", "100 µs", "90 µs", "90 µs", "0", "0"],
+      ["author.onnx", "100 µs", "100 µs", "50 µs", "0", "0"],
+      ["nothing.onnx", "100 µs", "100 µs", "100 µs", "0", "0"],
+    ]);
+  });
+
+  test("names the worst finding by severity, and counts what was not looked at", () => {
+    const findings = [
+      finding({ code: "TC401", severity: "info" }),
+      finding({ code: "TC201", severity: "warn", fingerprint: "1".repeat(32) }),
+    ];
+    const skipped = [{ node: "a", op: "X", reason: "unknown operator" }];
+    const [row] = rowsOf(textOf([modelReport({ path: "a.onnx", findings, skipped }), ...many(1)]));
+    expect(row?.trim().split(/ {2,}/).slice(4)).toEqual(["0", "1", "1", "TC201"]);
+  });
+
+  test("has sixty lines at most", () => {
+    const rows = rowsOf(textOf(many(75)));
+    expect([rows.length, rows.at(-1)?.trim()]).toEqual([61, "15 more lines: -f json has all of them"]);
+  });
+
+  test("stands in for the blocks of models without errors, where there are more than eight", () => {
+    const blocksOf = (text: string) => text.match(/^m\d+\.onnx$/gm)?.length ?? 0;
+    const oneBad = (index: number) => (index === 3 ? { findings: [finding()] } : { configFiles: ["c.json"] });
+    expect(blocksOf(textOf(many(8, oneBad)))).toBe(8);
+    const text = textOf(many(9, oneBad));
+    expect(blocksOf(text)).toBe(1);
+    expect(text).toContain("8 of 9 models have no errors and stand in the table alone: --verbose shows");
+    expect(text).toContain("8 of these are priced at assumed sizes\nconfigured by c.json\n");
+    expect(blocksOf(textOf(many(9, oneBad), true))).toBe(9);
+    expect(blocksOf(textOf(many(9, (index) => ({ ...oneBad(index), layers: [] }))))).toBe(9);
+  });
+});
