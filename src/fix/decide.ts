@@ -45,21 +45,22 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
 }
 
 /**
- * No less than safe fixes can save, as far as it has to be known: what rules find at single products, and whatever folding would
- * touch. Most models are well aligned, and solving them would take longer than reading them.
+ * About the most that safe fixes can save, as far as it has to be known: what rules are sure of at single products, and kernels that
+ * folding would remove. Most models are well aligned, and solving them would take longer than reading them.
  */
 function mostSaved(original: OpenModel, before: Workload, settings: FixSettings, enough: number): number {
   if (settings.remaining === undefined) return Number.POSITIVE_INFINITY;
   let microseconds = 0;
-  for (const { microseconds: saved } of settings.remaining(before)) microseconds += Math.max(0, saved);
+  for (const { microseconds: saved, isCertain } of settings.remaining(before))
+    if (isCertain) microseconds += saved;
   const folds = settings.passes.filter(({ name }) => name === "fold");
   for (const pass of folds) {
     if (microseconds >= enough) return microseconds;
-    const touched = new Set<object>();
+    const removed = new Set<object>();
     for (const { nodes } of proposalOf(pass, original, settings).graphs.values())
-      for (const node of nodes.keys()) touched.add(node);
+      for (const [node, specs] of nodes) if (specs.length === 0) removed.add(node);
     for (const step of before.timeline.steps)
-      if (step.nodes.some((node) => touched.has(node))) microseconds += step.microseconds;
+      if (step.nodes.some((node) => removed.has(node))) microseconds += step.microseconds;
   }
   return microseconds;
 }

@@ -41,6 +41,8 @@ export interface RemainingProduct {
   readonly product: CostedProduct;
   /** Predicted to be saved in a run of the model, the product seen by itself. */
   readonly microseconds: number;
+  /** Whether its interval stays above zero. */
+  readonly isCertain: boolean;
 }
 
 /** Why a part of a pass, or with no part named all of it, is not to be done; undefined where it is. */

@@ -11,6 +11,8 @@ export interface FixableProduct {
   readonly product: CostedProduct;
   /** Predicted to be saved in a run of the model, the product seen by itself. */
   readonly microseconds: number;
+  /** Whether its interval stays above zero. */
+  readonly isCertain: boolean;
 }
 
 /** What rules find at products and know a safe fix for, in the order of the rules. */
@@ -21,12 +23,13 @@ export function fixableProducts(
 ): readonly FixableProduct[] {
   const context = new LintContext(workload, cost);
   const products = new Map<object, CostedProduct>(workload.products.map((product) => [product, product]));
-  return rules.flatMap((rule) =>
+  const safe = rules.filter(({ fix }) => fix === "safe");
+  return safe.flatMap((rule) =>
     [...rule.check(context)].flatMap(({ at, saves, fix }) => {
       const isSafe = (fix ?? rule.fix) === "safe";
       const product = products.get(at);
       if (!isSafe || product === undefined || saves === undefined) return [];
-      return [{ rule: rule.code, product, microseconds: saves.microseconds }];
+      return [{ rule: rule.code, product, microseconds: saves.microseconds, isCertain: saves.low > 0 }];
     }),
   );
 }

@@ -1,14 +1,14 @@
 /** @file Lints a model in tests, with every threshold open: what rules say, before anything is left out. */
 import { rules } from "../../rules/index.ts";
+import { decidedBy } from "../../src/api/fix-settings.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { findStack, type StackId } from "../../src/hardware/stacks.ts";
 import type { Precision, Target } from "../../src/hardware/target.ts";
 import { invariant } from "../../src/ir/errors.ts";
-import type { Model } from "../../src/ir/model.ts";
 import type { Finding, ModelReport } from "../../src/lint/result.ts";
-import { lintModel } from "../../src/lint/run.ts";
-import { modelFromBytes } from "../../src/onnx/open.ts";
+import { type LintSettings, lintModel } from "../../src/lint/run.ts";
+import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 
 export interface LintOptions {
   readonly stack?: StackId;
@@ -17,13 +17,15 @@ export interface LintOptions {
   /** Also what is only counted; where nothing is below the threshold anyway. */
   readonly verbose?: boolean;
   readonly dims?: ReadonlyMap<string, number>;
+  /** Asks what `--fix` makes of it, as the tool does. */
+  readonly decided?: boolean;
 }
 
 const cost = createCostModel();
 
-export function lint(model: Model, options: LintOptions = {}): ModelReport {
+export function lint(model: OpenModel, options: LintOptions = {}): ModelReport {
   const { stack = "cudnn", precision = "fp16", minSaving = 0, verbose = minSaving === 0, dims } = options;
-  const report = lintModel(model, {
+  const settings: LintSettings = {
     target: targetOf(stack, precision),
     cost,
     rules,
@@ -37,7 +39,8 @@ export function lint(model: Model, options: LintOptions = {}): ModelReport {
     notices: [],
     configFiles: [],
     dims,
-  });
+  };
+  const report = lintModel(model, options.decided === true ? decidedBy(model, settings) : settings);
   return { ...report, findings: [...report.findings, ...(report.unlisted?.findings ?? [])] };
 }
 

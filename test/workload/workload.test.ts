@@ -95,7 +95,7 @@ const batched = model({ name: "batched", opset: 17 }, (graph) => {
 
 describe("kernels", () => {
   it("are chains of elementwise nodes, which read and write what is not theirs once", () => {
-    const { timeline } = price(swish, "ort-cuda");
+    const { timeline } = price(swish, "inductor");
     expect(opsOf(timeline.steps)).toEqual([["MatMul"], ["Sigmoid", "Mul"]]);
     const bytes = 64 * 32 * 4;
     expect(timeline.steps[1]?.work).toMatchObject({
@@ -129,7 +129,7 @@ describe("kernels", () => {
   });
 
   it("that only move memory are told for the main graph alone", () => {
-    expect(opsOf(trafficOf(price(swish, "ort-cuda")))).toEqual([["Sigmoid", "Mul"]]);
+    expect(opsOf(trafficOf(price(swish, "inductor")))).toEqual([["Sigmoid", "Mul"]]);
     expect(trafficOf(price(loop))).toEqual([]);
   });
 });
