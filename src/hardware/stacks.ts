@@ -11,8 +11,11 @@ export interface Fusion {
   readonly bias: boolean;
   readonly activation: boolean;
   readonly residual: boolean;
-  /** Elementwise operators that become one kernel: any chain; activations and norms that exporters write out; none. */
-  readonly elementwise: "chains" | "patterns" | "none";
+  /**
+   * What becomes one kernel of operators between products: loops of any kind (chains with the norms, sums over rows and copies in
+   * them); chains of elementwise operators; activations and norms that exporters write out; nothing.
+   */
+  readonly elementwise: "loops" | "chains" | "patterns" | "none";
   /** softmax(Q·Kᵀ)·V written as separate operators becomes one kernel, which reads heads wherever they lie. */
   readonly attention: boolean;
   /** Slices, splits and expansions are views that the next kernel reads through. */
@@ -121,7 +124,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "stack",
-    fuses: { ...fusesAll, activation: false, residual: false },
+    fuses: { ...fusesAll, activation: false, residual: false, elementwise: "loops" },
     source:
       "PyTorch's Inductor: cuBLAS and cuDNN for products, one Triton kernel for a chain between them; layout_optimization",
   },

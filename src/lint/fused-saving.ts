@@ -8,7 +8,7 @@ import { type LintContext, type Saving, type Step, scale } from "./context.ts";
 
 /** A stack that sees attention in its nodes, and joins chains, sees norms and activations too. */
 export function recognisesPatterns({ fuses }: Stack): boolean {
-  return fuses.elementwise === "chains" && fuses.attention;
+  return (fuses.elementwise === "chains" || fuses.elementwise === "loops") && fuses.attention;
 }
 
 export interface FusedSaving {

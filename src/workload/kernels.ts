@@ -10,7 +10,8 @@ import type { Scope } from "../facts/scope.ts";
 import type { Stack } from "../hardware/stacks.ts";
 import type { ById } from "../ir/by-id.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { bindWork, type Work } from "../ops/work.ts";
+import { findOp } from "../ops/registry.ts";
+import { bindWork, type TrafficPattern, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import type { CostedProduct } from "./product.ts";
 import { chainWork, memoryWork, patternOf } from "./traffic.ts";
@@ -50,6 +51,8 @@ function givesOutput({ outputs }: Node): boolean {
 /** A kernel while nodes may still join it. */
 interface OpenKernel {
   readonly nodes: Node[];
+  /** In the order in which kernels begin. */
+  readonly index: number;
   /** The same, once they are many. */
   members?: Set<Node>;
   readonly product: CostedProduct | undefined;
@@ -114,7 +117,7 @@ class KernelFinder {
     if (traffic === undefined) return;
     if (traffic === "none" || this.#isFree(node)) return this.#pass(node);
     if (traffic === "elementwise" && this.#joinBias(node)) return;
-    if (traffic !== "elementwise") {
+    if (!this.#isLoop(node, traffic)) {
       const work = memoryWork(node, this.#scope, traffic).flatMap(
         (each) => bindWork(each, this.#bindings) ?? [],
       );
@@ -124,7 +127,7 @@ class KernelFinder {
     }
     const behind = this.#chainBefore(node);
     if (behind === undefined) {
-      const open = this.#stack.fuses.elementwise === "chains";
+      const open = this.#joinsChains();
       this.#add(node, { nodes: [node], product: undefined, work: undefined, open });
     } else {
       behind.nodes.push(node);
@@ -133,13 +136,25 @@ class KernelFinder {
     }
   }
 
+  /** Whether a node may be one of many in a kernel. */
+  #isLoop(node: Node, traffic: TrafficPattern): boolean {
+    if (traffic === "elementwise") return true;
+    if (this.#stack.fuses.elementwise !== "loops" || traffic === "pool") return false;
+    return findOp(node.domain, node.opType)?.work === undefined;
+  }
+
+  #joinsChains(): boolean {
+    const { elementwise } = this.#stack.fuses;
+    return elementwise === "chains" || elementwise === "loops";
+  }
+
   /** The first node of an operator that is written out stands for all of them. */
   #placePattern(node: Node, written: WrittenOut): void {
     const { nodes, fused } = written;
     if (nodes[0] !== node) return;
     if (!("opType" in fused) && fused.pattern === "normalization")
       return this.#add(node, { nodes: [...nodes], product: undefined, work: fused, open: false });
-    const open = this.#stack.fuses.elementwise === "chains";
+    const open = this.#joinsChains();
     const behind = open ? this.#kernelBefore(nodes) : undefined;
     if (behind === undefined)
       return this.#add(node, { nodes: [...nodes], product: undefined, work: undefined, open });
@@ -198,7 +213,8 @@ class KernelFinder {
     if (maker !== undefined) this.#own(node, maker);
   }
 
-  #add(node: Node, kernel: OpenKernel): void {
+  #add(node: Node, begun: Omit<OpenKernel, "index">): void {
+    const kernel: OpenKernel = { ...begun, index: this.#kernels.length };
     this.#kernels.push(kernel);
     for (const each of kernel.nodes) this.#own(each, kernel);
     this.#own(node, kernel);
@@ -210,13 +226,25 @@ class KernelFinder {
 
   /** The open kernel whose only reader is this node, if any. */
   #chainBefore(node: Node): OpenKernel | undefined {
+    const joinsLoops = this.#stack.fuses.elementwise === "loops";
     for (const input of node.inputs) {
       const maker = input === undefined ? undefined : this.#makerOf.get(input);
-      if (maker?.open !== true || input === undefined || input.isOutput) continue;
+      if (maker?.open !== true || input === undefined) continue;
+      // What others read too is written, and read from the chip here.
+      if (joinsLoops && maker.product === undefined && this.#comesBefore(node, maker)) return maker;
+      if (input.isOutput) continue;
       const readers = input.consumers.every((reader) => reader === node || isWithin(reader, maker));
       if (readers || this.#allReadersJoin(input, maker)) return maker;
     }
     return undefined;
+  }
+
+  /** Whether all that a node reads is there when a kernel runs, or made by it. */
+  #comesBefore({ inputs }: Node, kernel: OpenKernel): boolean {
+    return inputs.every((input) => {
+      const maker = input === undefined ? undefined : this.#makerOf.get(input);
+      return maker === undefined || maker === kernel || maker.index < kernel.index;
+    });
   }
 
   /** x → Sigmoid → Mul(x, ·): x has two readers, and both end up in one kernel. */
