@@ -104,24 +104,19 @@ const header = [
 ];
 
 export function tableOf(outcomes: readonly Outcome[]): string {
+  return [...header, ...groupsOf(outcomes).map(([name, some]) => lineOf(name, some))].join("\n");
+}
+
+/** Each kind, those that have a goal together, and all; empty ones are left out. */
+export function groupsOf(outcomes: readonly Outcome[]): [string, readonly Outcome[]][] {
   const kinds = [...new Set(outcomes.map(({ kind }) => kind))].sort();
-  const rowOf = (name: string, some: readonly Outcome[]) => (some.length === 0 ? [] : [lineOf(name, some)]);
-  return [
-    ...header,
-    ...kinds.flatMap((kind) =>
-      rowOf(
-        kind,
-        outcomes.filter((each) => each.kind === kind),
-      ),
-    ),
-    ...Object.entries(groups).flatMap(([name, members]) =>
-      rowOf(
-        name,
-        outcomes.filter(({ kind }) => members.includes(kind.split(" ")[0] ?? "")),
-      ),
-    ),
-    ...rowOf("all", outcomes),
-  ].join("\n");
+  const ofKinds = kinds.map((kind) => [kind, outcomes.filter((each) => each.kind === kind)] as const);
+  const joint = Object.entries(groups).map(([name, members]) => {
+    return [name, outcomes.filter(({ kind }) => members.includes(kind.split(" ")[0] ?? ""))] as const;
+  });
+  return [...ofKinds, ...joint, ["all", outcomes] as const]
+    .filter(([, some]) => some.length > 0)
+    .map(([name, some]) => [name, some]);
 }
 
 function lineOf(name: string, outcomes: readonly Outcome[]): string {

@@ -1,7 +1,8 @@
 /** @file Rows of bench/gpu/pairs.py, and which of them repeat a shape that the cost model was fitted on. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { extraSample, linesOf, type Sample, tables } from "../scripts/fit/data.ts";
+import { linesOf, type Sample, tables } from "../scripts/fit/data.ts";
+import { extraSample } from "../scripts/fit/extra.ts";
 
 export interface MeasuredSide {
   /** Its kernels, as the cost model sees them. */
@@ -83,6 +84,11 @@ function filesOf(folder: string, extension: string): string[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith(extension))
     .map((name) => path.join(folder, name));
+}
+
+/** Whether fits read the very file. */
+export function isFitFile(file: string): boolean {
+  return path.dirname(path.resolve(file)) === path.resolve(measurements);
 }
 
 /** Of its products, or of its one pass over memory: passes beside products have no shape of their own. */

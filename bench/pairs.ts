@@ -4,18 +4,25 @@
  *     node scripts/run.mjs bench/pairs.ts FILE.jsonl… [--parts] [--losses] [--missed]
  *
  * Prints a Markdown table by kind; --parts splits kinds further, --losses lists claims that lost, --missed large savings
- * that nobody claimed. Pairs with a shape that a fit may have read are left out.
+ * that nobody claimed. Pairs with a shape that a fit may have read are left out; a file of bench/measurements/ is shown whole,
+ * as in sample.
  */
 import { parseArgs } from "node:util";
-import { createCostModel, type Saving } from "../src/cost/model.ts";
+import type { Sample } from "../scripts/fit/data.ts";
+import { createCostModel, type Run, type Saving } from "../src/cost/model.ts";
+import { combineSavings } from "../src/cost/saving.ts";
 import { findGpu } from "../src/hardware/gpus.ts";
 import { stacks } from "../src/hardware/stacks.ts";
 import type { Target } from "../src/hardware/target.ts";
-import type { LintContext } from "../src/lint/context.ts";
-import { stepSavingAt } from "../src/lint/precision.ts";
-import type { Step } from "../src/workload/timeline.ts";
 import { isClaimed, isLoss, legend, measuredShare, type Outcome, tableOf } from "./pair-figures.ts";
-import { fittedShapes, isFitted, type MeasuredPair, type MeasuredSide, readPairs } from "./pair-rows.ts";
+import {
+  fittedShapes,
+  isFitFile,
+  isFitted,
+  type MeasuredPair,
+  type MeasuredSide,
+  readPairs,
+} from "./pair-rows.ts";
 
 const { values: options, positionals: files } = parseArgs({
   allowPositionals: true,
@@ -46,38 +53,34 @@ function judged(pair: MeasuredPair, target: Target): Judged {
     before: before.microseconds,
     after: after.microseconds,
     predictedBefore: predicted(before, target),
-    saving: kind.startsWith("precision-") ? savingOfPrecision(before, target) : savingOf(pair, target),
+    saving: savingOf(pair, target),
   };
 }
 
 /** As a timeline prices them: memory passes by pattern, kernel by kernel. */
+function runOf({ work, precision, biased }: Sample, target: Target): Run {
+  return { work, target: { ...target, precision }, detail: { biased }, runs: 1 };
+}
+
 function predicted({ samples }: MeasuredSide, target: Target): number {
-  return samples.reduce(
-    (sum, { work, precision }) => sum + cost.estimate(work, { ...target, precision }).microseconds,
+  const runs = samples.map((sample) => runOf(sample, target));
+  return runs.reduce(
+    (sum, { work, target, detail }) => sum + cost.estimate(work, target, detail).microseconds,
     0,
   );
 }
 
-/** As rules price a change: what stays as it is costs and saves nothing. */
+/** As a change of a workload is priced: what stays as it is costs and saves nothing. */
 function savingOf({ before, after }: MeasuredPair, target: Target): Saving {
-  const stays = new Set(before.samples.map(({ work }) => JSON.stringify(work)));
-  const kept = new Set(
-    after.samples.map(({ work }) => JSON.stringify(work)).filter((work) => stays.has(work)),
+  const keyOf = ({ work, precision }: Sample) => JSON.stringify([work, precision]);
+  const [was, becomes] = [before, after].map(({ samples }) => new Set(samples.map(keyOf)));
+  const from = before.samples.filter((sample) => becomes?.has(keyOf(sample)) === false);
+  const to = after.samples.filter((sample) => was?.has(keyOf(sample)) === false);
+  const count = Math.max(from.length, to.length);
+  const [old, made] = [from, to].map((samples) => samples.map((sample) => runOf(sample, target)));
+  return combineSavings(
+    Array.from({ length: count }, (_, index) => cost.savingOfRuns(old?.[index], made?.[index])),
   );
-  const changed = ({ samples }: MeasuredSide) =>
-    samples.map(({ work }) => work).filter((work) => !kept.has(JSON.stringify(work)));
-  return cost.savingOf(changed(before), changed(after), target);
-}
-
-/** By the rule's own arithmetic, which reads a step's work and asks its context for estimates alone. */
-function savingOfPrecision({ samples }: MeasuredSide, target: Target): Saving {
-  const [only] = samples;
-  if (only === undefined) throw new Error("a side without a row");
-  const context: Pick<LintContext, "estimateAt"> = {
-    estimateAt: (work, precision) => cost.estimate(work, { ...target, precision }),
-  };
-  const step: Pick<Step, "work" | "runs"> = { work: only.work, runs: 1 };
-  return stepSavingAt(step as Step, only.precision, "fp16", context as LintContext);
 }
 
 function listed(title: string, outcomes: readonly Judged[]): string {
@@ -98,9 +101,13 @@ function main(): void {
   let repeated = 0;
   for (const file of files) {
     const { gpu, made, pairs } = readPairs(file);
-    const fresh = pairs.filter((pair) => !isFitted(pair, shapes));
+    const inSample = isFitFile(file);
+    const fresh = inSample ? pairs : pairs.filter((pair) => !isFitted(pair, shapes));
     repeated += pairs.length - fresh.length;
-    console.log(`${made}; ${pairs.length} pairs, ${pairs.length - fresh.length} of them left out.`);
+    const left = inSample
+      ? "in sample: the fit has read them"
+      : `${pairs.length - fresh.length} of them left out`;
+    console.log(`${made}; ${pairs.length} pairs, ${left}.`);
     outcomes.push(...fresh.map((pair) => judged(pair, targetOf(gpu))));
   }
   console.log(`\n${outcomes.length} pairs; ${repeated} left out whose shape is in a file that fits read.\n`);

@@ -1,5 +1,6 @@
 /** @file The JSON Schema of calibration files: the committed coefficients say which numbers there are. */
 
+import { changeKinds } from "../src/cost/change.ts";
 import { h200Calibration } from "../src/cost/coefficients/h200-cudnn.ts";
 import { gpus } from "../src/hardware/gpus.ts";
 import { stackIds } from "../src/hardware/stacks.ts";
@@ -25,6 +26,12 @@ const forest = {
   },
 };
 
+const range = {
+  type: "object",
+  required: ["low", "high"],
+  properties: { low: { type: "number", exclusiveMaximum: 0 }, high: positive },
+};
+
 const residual = {
   type: "object",
   required: ["mean", "spread", "range", "shared", "savingScale"],
@@ -32,13 +39,23 @@ const residual = {
   properties: {
     mean: forest,
     spread: forest,
-    range: {
-      type: "object",
-      required: ["low", "high"],
-      properties: { low: { type: "number", exclusiveMaximum: 0 }, high: positive },
-    },
+    range,
     shared: { type: "number", minimum: 0, maximum: 1 },
     savingScale: positive,
+    change: {
+      type: "object",
+      description: "How far a predicted ratio of two times may be off (src/cost/change.ts)",
+      required: ["spread", "ranges"],
+      additionalProperties: false,
+      properties: {
+        spread: forest,
+        ranges: {
+          type: "object",
+          additionalProperties: false,
+          properties: Object.fromEntries(changeKinds.map((kind) => [kind, range])),
+        },
+      },
+    },
   },
 };
 

@@ -6,6 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
+import { type Figures, figuresOf, groupsOf, type Outcome, tableOf } from "../bench/pair-figures.ts";
 import type { CommittedCalibration, Range, Residual } from "../src/cost/calibration.ts";
 import type { Family } from "../src/cost/sketch.ts";
 import type { Coefficients } from "../src/cost/terms.ts";
@@ -28,6 +29,7 @@ import { withFigures } from "./fit/markdown.ts";
 import { moduleText, pack } from "./fit/pack.ts";
 import { pairsOf } from "./fit/pairs.ts";
 import {
+  changeOutcomes,
   type ErrorFigures,
   errorFigures,
   type FamilyPair,
@@ -55,7 +57,7 @@ const boost: BoostOptions = {
 
 const optionsOf: Readonly<Record<Family, BoostOptions>> = {
   gemm: { ...boost, rounds: 500, leaves: 31, learningRate: 0.07 },
-  conv: { ...boost, rounds: 500, leaves: 31, learningRate: 0.06 },
+  conv: { ...boost, rounds: 800, leaves: 31, learningRate: 0.04, featureShare: 0.35 },
   attention: { ...boost, rounds: 400, leaves: 20 },
   traffic: { ...boost, rounds: 300, leaves: 16 },
   walk: { ...boost, rounds: 100, leaves: 12 },
@@ -93,7 +95,17 @@ function main(): void {
   const report = reportOf(results, inputs, sha256(JSON.stringify(calibration)));
   writeFileSync(reportFile, `${JSON.stringify(report, undefined, 2)}\n`);
   writeFileSync(documentFile, withFigures(readFileSync(documentFile, "utf8"), report));
+  console.log(`Measured changes, out of fold:\n\n${tableOf(outcomesOf(results))}`);
   writeFileSync(figureFile, figure(panelsOf(results), "Predicted against measured on an H200 (out of fold)"));
+}
+
+function outcomesOf(results: Results): Outcome[] {
+  const families = Object.entries(results) as [Family, FamilyResult][];
+  return changeOutcomes(
+    families.flatMap(([family, { validation }]) =>
+      validation.pairs.map((pair) => ({ family, validation, pair })),
+    ),
+  );
 }
 
 function fitFamily(family: Family, samples: readonly Sample[]): FamilyResult {
@@ -109,7 +121,7 @@ function fitFamily(family: Family, samples: readonly Sample[]): FamilyResult {
   );
   const features = samples.map((sample) => sketchOf(sample, coefficients).features);
   const spread = train(features, spreadTargets(errors), spreadWeights(samples), spreadOptions);
-  const { range, shared, savingScale } = validation;
+  const { range, shared, savingScale, changes } = validation;
   const ratios = samples
     .map((sample, index) => sample.microseconds / at(validation.analytic, index))
     .sort((a, b) => a - b);
@@ -121,6 +133,7 @@ function fitFamily(family: Family, samples: readonly Sample[]): FamilyResult {
     range: { low: rounded(range.low), high: rounded(range.high) },
     shared,
     savingScale,
+    ...(changes && { change: { spread: pack(changes.forest), ranges: changes.ranges } }),
   };
   return { coefficients, validation, residual, analytic };
 }
@@ -177,7 +190,16 @@ function reportOf(results: Results, { files, samples }: Inputs, coefficients: st
       "5 folds; repeated shapes and the two sides of a pair lie in one fold; percent; extra rows count in no goal",
     families,
     pairs: pairReport(pairs),
+    changes: Object.fromEntries(
+      groupsOf(changeOutcomes(pairs)).map(([name, some]) => [name, claimed(figuresOf(some))]),
+    ),
   };
+}
+
+function claimed({ pairs, error, covered, gated }: Figures) {
+  const shares = { error, covered, ...gated };
+  const shown = Object.entries(shares).map(([name, value]) => [name, Number(value.toFixed(1))] as const);
+  return { pairs, ...Object.fromEntries(shown) };
 }
 
 /** Shared rows by family; at most 600 points a panel, evenly taken. */
@@ -214,8 +236,9 @@ function pairReport(pairs: readonly FamilyPair[]) {
   const report: Record<string, PairFigures> = {};
   for (const origin of ["shared", "extra"]) {
     const some = pairs.filter((each) => originOf(each) === origin);
-    const contiguous = some.filter(({ pair }) => pair.axes !== "m");
-    report[`all (${origin})`] = pairFigures(some);
+    const paddings = some.filter(({ pair }) => pair.kind === "padding");
+    const contiguous = paddings.filter(({ pair }) => pair.axes !== "m");
+    report[`all (${origin})`] = pairFigures(paddings);
     report[`without M (${origin})`] = pairFigures(contiguous);
     report[`from a misaligned size, without M (${origin})`] = pairFigures(
       contiguous.filter(({ pair }) => pair.misaligned),
@@ -223,6 +246,12 @@ function pairReport(pairs: readonly FamilyPair[]) {
     for (const family of ["gemm", "conv", "attention"] as const) {
       const ofFamily = contiguous.filter((each) => each.family === family);
       report[`${family}, without M (${origin})`] = pairFigures(ofFamily);
+    }
+  }
+  for (const kind of ["layout", "precision"] as const) {
+    for (const family of ["gemm", "conv", "attention", "traffic", "walk"] as const) {
+      const ofKind = pairs.filter((each) => each.pair.kind === kind && each.family === family);
+      if (ofKind.length > 0) report[`${family}, ${kind}`] = pairFigures(ofKind);
     }
   }
   return report;

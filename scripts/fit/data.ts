@@ -4,7 +4,8 @@ import { parseRow, type RowFamily } from "../../src/cost/rows.ts";
 import type { Family } from "../../src/cost/sketch.ts";
 import type { TrafficVariant } from "../../src/cost/traffic.ts";
 import type { Precision } from "../../src/hardware/target.ts";
-import type { TrafficPattern, Work } from "../../src/ops/work.ts";
+import type { Work } from "../../src/ops/work.ts";
+import { extraSample } from "./extra.ts";
 
 /** Rows and sweeps are shared by the project; "extra" ones never count towards a figure. */
 export type Origin = "rows" | "sweeps" | "extra";
@@ -21,12 +22,28 @@ export interface Sample {
   readonly microseconds: number;
   /** In training. */
   readonly weight: number;
+  /** Of which measured change this is a side. */
+  readonly change?: ChangeSide;
+}
+
+export interface ChangeSide {
+  /** Both sides have it. */
+  readonly id: string;
+  /** As pairs.py names it: "conv", "layout", "precision-tf32". */
+  readonly kind: string;
+  readonly side: "before" | "after";
 }
 
 const sharedFolder = "../shared/measurements/";
-const extraFiles = ["seed2", "seed3"].map(
-  (seed) => `bench/measurements/h200-pytorch-2026-11-21-${seed}.jsonl`,
-);
+const extraFiles = [
+  "h200-pytorch-2026-11-21-seed2",
+  "h200-pytorch-2026-11-21-seed3",
+  "h200-precision-seed31",
+  "h200-pairs-seed11",
+].map((name) => `bench/measurements/${name}.jsonl`);
+
+/** Of the first of these the operators' shares stand for a pattern in FP16; the others repeat shapes for their FP32. */
+const operatorMixes = 2;
 
 export interface Inputs {
   readonly samples: readonly Sample[];
@@ -41,13 +58,16 @@ export function loadSamples(): Inputs | undefined {
   const shared = [...tables(ops, "rows"), ...tables(sweeps, "sweeps")];
   const known = new Set(shared.map(identity));
   // A shape that the figures are computed on must not sneak in through the other measurement.
-  const added = extraFiles.flatMap(linesOf).filter((sample) => !known.has(identity(sample)));
-  const all = [...shared, ...added];
-  return { samples: [...all, ...all.flatMap(unnamed)], files };
+  const added = extraFiles.map((file) => linesOf(file).filter((sample) => !known.has(identity(sample))));
+  const unnamedOf = (samples: readonly Sample[], isMix: boolean) =>
+    samples.flatMap((sample) => unnamed(sample, isMix || sample.work.dtype === "float32"));
+  const byPattern = added.flatMap((samples, index) => unnamedOf(samples, index < operatorMixes));
+  const all = [...shared, ...added.flat()];
+  return { samples: [...all, ...unnamedOf(shared, true), ...byPattern], files };
 }
 
 /** A graph often tells only how data is walked: what a named operator takes stands for its pattern, too. */
-function unnamed(sample: Sample): Sample[] {
+function unnamed(sample: Sample, counts: boolean): Sample[] {
   if (sample.variant === undefined) return [];
   return [
     {
@@ -56,7 +76,7 @@ function unnamed(sample: Sample): Sample[] {
       variant: undefined,
       subset: `${sample.subset} by pattern`,
       origin: "extra",
-      weight: 0.5,
+      weight: counts ? 0.5 : 0.01,
     },
   ];
 }
@@ -82,14 +102,15 @@ export function tables(file: string, origin: Origin): Sample[] {
   return samples;
 }
 
-function sampleOf(family: RowFamily, row: readonly unknown[], origin: Origin): Sample {
+export function sampleOf(family: RowFamily, row: readonly unknown[], origin: Origin): Sample {
   const parsed = parseRow(family, row);
   if (typeof parsed === "string") throw new Error(`${family} ${JSON.stringify(row)}: ${parsed}`);
   const { work, precision, variant } = parsed;
   const microseconds = row.at(-1);
   if (typeof microseconds !== "number")
     throw new Error(`${family} ${JSON.stringify(row)}: no measured value`);
-  const kind = family === "gemm" ? `gemm ${String(row[3])}` : family;
+  const dtype = namedFormat(family, row, origin);
+  const kind = dtype === undefined ? family : `${family} ${dtype}`;
   return {
     family: work.kind,
     origin,
@@ -103,158 +124,43 @@ function sampleOf(family: RowFamily, row: readonly unknown[], origin: Origin): S
   };
 }
 
-/** Of a file that bench/measure_pytorch.py or bench/gpu/precision_rows.py wrote. */
+/** Products are counted by their number format, and so are convolutions and memory passes of another than FP16. */
+function namedFormat(family: RowFamily, row: readonly unknown[], origin: Origin): string | undefined {
+  if (family === "gemm") return String(row[3]);
+  const dtype = family === "conv" ? row[10] : family === "memory" ? row[3] : undefined;
+  const counted = origin === "extra" && (dtype === "fp32" || dtype === "tf32");
+  return counted ? dtype : undefined;
+}
+
+/** Of a file that bench/measure_pytorch.py, bench/gpu/precision_rows.py or bench/gpu/pairs.py wrote. */
 export function linesOf(file: string): Sample[] {
-  const samples: Sample[] = [];
-  for (const line of readFileSync(file, "utf8").trim().split("\n")) {
-    const [family, ...row]: unknown[] = JSON.parse(line);
-    if (family !== "meta") samples.push(extraSample(String(family), row));
-  }
-  return samples;
-}
-
-/** A row with its measured value behind its columns. */
-export function extraSample(family: string, row: readonly unknown[]): Sample {
-  switch (family) {
-    case "bmm_typed":
-    case "sdpa_typed":
-      return typed(sampleOf(family === "bmm_typed" ? "bmm" : "sdpa", row, "extra"), row.at(-2));
-    case "traffic_typed":
-      return typed(traffic([...row.slice(0, -2), row.at(-1)]), row.at(-2));
-    case "gemm_nn":
-      return { ...withWork(sampleOf("gemm", row, "extra"), { transB: false }), subset: family };
-    case "conv_nobias":
-      return { ...sampleOf("conv", row, "extra"), biased: false, subset: family };
-    case "sdpa_masked":
-      return { ...withWork(sampleOf("sdpa", row, "extra"), { masked: true }), subset: family };
-    case "conv_nd":
-      return convNd(row);
-    case "traffic":
-      return traffic(row);
-    case "recurrent":
-      return recurrent(row);
-    default:
-      return { ...sampleOf(family as RowFamily, row, "extra") };
-  }
-}
-
-function withWork(sample: Sample, change: object): Sample {
-  return { ...sample, work: { ...sample.work, ...change } };
-}
-
-const formats = {
-  fp16: { dtype: "float16", precision: "as-is" },
-  tf32: { dtype: "float32", precision: "tf32" },
-  fp32: { dtype: "float32", precision: "as-is" },
-} as const;
-
-/** The same work in the number format that a row names last, where the shared rows of its family know FP16 alone. */
-function typed(sample: Sample, name: unknown): Sample {
-  const format = Object.entries(formats).find(([each]) => each === name)?.[1];
-  if (format === undefined) throw new Error(`${sample.subset}: no number format ${JSON.stringify(name)}`);
-  const { precision, dtype } = format;
-  return { ...withWork(sample, { dtype }), precision, subset: `${sample.subset} ${String(name)}` };
-}
-
-const plain = {
-  family: "conv",
-  origin: "extra",
-  precision: "as-is",
-  variant: undefined,
-  biased: false,
-  weight: 1,
-} as const;
-
-function convNd(row: readonly unknown[]): Sample {
-  const [batch, channels, input, filters, kernel, stride, pad, groups, layout, transposed, microseconds] =
-    row as [number, number, number[], number, number[], number, number, number, string, boolean, number];
-  const output = input.map((size, axis) => {
-    const taps = kernel[axis] ?? 1;
-    return transposed
-      ? (size - 1) * stride - 2 * pad + taps
-      : Math.floor((size + 2 * pad - taps) / stride) + 1;
+  const lines = readFileSync(file, "utf8").trim().split("\n");
+  return lines.flatMap((line) => {
+    const parsed: unknown = JSON.parse(line);
+    if (!Array.isArray(parsed)) return sidesOf(parsed as ChangeRow, file);
+    const [family, ...row]: unknown[] = parsed;
+    return family === "meta" ? [] : [extraSample(String(family), row)];
   });
-  const work: Work<number> = {
-    kind: "conv",
-    batch,
-    channels,
-    filters,
-    groups,
-    input,
-    output,
-    kernel,
-    strides: input.map(() => stride),
-    dilations: input.map(() => 1),
-    // PyTorch has no channels-last format of one axis.
-    layout: layout === "NHWC" && input.length > 1 ? "nhwc" : "nchw",
-    transposed,
-    dtype: "float16",
-  };
-  return { ...plain, subset: "conv_nd", work, microseconds };
 }
 
-function traffic(row: readonly unknown[]): Sample {
-  const [op, pattern, rows, columns, bytesRead, bytesWritten, microseconds] = row as [
-    string,
-    TrafficPattern,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const work: Work<number> = {
-    kind: "traffic",
-    pattern,
-    rows,
-    columns,
-    bytesRead,
-    bytesWritten,
-    dtype: "float16",
-  };
-  return { ...plain, family: "traffic", subset: "traffic", variant: variantOf[op], work, microseconds };
-}
-
-const variantOf: Readonly<Record<string, TrafficVariant>> = {
-  batchnorm: "batchnorm",
-  batchnorm_nchw: "batchnorm",
-  bias_nhwc: "broadcast",
-  scale_channels: "broadcast",
-  cast: "cast",
-  concat: "concat",
-  to_nchw: "permute",
-  to_nhwc: "permute",
-  permute_heads: "permute",
-  slice: "slice",
-  embedding: "gather",
-  upsample: "upsample",
-  pad: "pad",
-  mean: "mean",
-  global_pool: "globalpool",
-  groupnorm: "groupnorm",
-  maxpool: "maxpool",
-  avgpool: "avgpool",
+/** A line of bench/gpu/pairs.py; the first has none of this. */
+type ChangeRow = Partial<Record<ChangeSide["side"], ChangeRowSide>> & {
+  readonly index?: number;
+  readonly kind?: string;
 };
 
-function recurrent(row: readonly unknown[]): Sample {
-  const [gates, , steps, batch, inputSize, hiddenSize, microseconds] = row as number[] as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const work: Work<number> = {
-    kind: "recurrent",
-    steps,
-    batch,
-    inputSize,
-    hiddenSize,
-    gates,
-    directions: 1,
-    dtype: "float16",
-  };
-  return { ...plain, family: "recurrent", subset: "recurrent", work, microseconds };
+interface ChangeRowSide {
+  readonly rows: readonly (readonly [string, ...unknown[]])[];
+  readonly us: number;
+}
+
+/** Of several kernels nobody knows what each took. */
+function sidesOf({ index, kind = "", ...sides }: ChangeRow, file: string): Sample[] {
+  return (["before", "after"] as const).flatMap((side) => {
+    const { rows = [], us } = sides[side] ?? {};
+    const [only, ...more] = rows;
+    if (only === undefined || more.length > 0) return [];
+    const [family, ...columns] = only;
+    return [{ ...extraSample(family, [...columns, us]), change: { id: `${file} ${index}`, kind, side } }];
+  });
 }

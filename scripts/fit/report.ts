@@ -1,8 +1,10 @@
 /** @file The figures of a fit: errors by family, pairs, intervals. */
+import type { Outcome } from "../../bench/pair-figures.ts";
 import type { Family } from "../../src/cost/sketch.ts";
 import { at } from "./bins.ts";
-import { type CrossValidation, quantile, savingOfPair } from "./evaluate.ts";
+import { type CrossValidation, quantile } from "./evaluate.ts";
 import type { Pair } from "./pairs.ts";
+import { savingOfPair } from "./savings.ts";
 
 export interface ErrorFigures {
   readonly rows: number;
@@ -61,7 +63,7 @@ export function pairFigures(pairs: readonly FamilyPair[]): PairFigures {
   const savings: number[] = [];
   const speedups: number[] = [];
   let [changed, right, covered] = [0, 0, 0];
-  for (const { family, validation, pair } of pairs) {
+  for (const { validation, pair } of pairs) {
     const measured = [pair.before, pair.after].map((index) => at(validation.samples, index).microseconds);
     const predicted = [pair.before, pair.after].map((index) => at(validation.predicted, index));
     const [measuredShare, predictedShare] = [
@@ -74,7 +76,7 @@ export function pairFigures(pairs: readonly FamilyPair[]): PairFigures {
       changed++;
       if (Math.sign(measuredShare) === Math.sign(predictedShare)) right++;
     }
-    const { low, high } = savingOfPair(validation, pair, family);
+    const { low, high } = savingOfPair(validation, pair);
     const truth = at(measured, 0) - at(measured, 1);
     if (truth >= low && truth <= high) covered++;
   }
@@ -96,6 +98,22 @@ export function pairFigures(pairs: readonly FamilyPair[]): PairFigures {
     signRight: percent(right / changed),
     coverage: percent(covered / pairs.length),
   };
+}
+
+/** Changes that were measured as such, out of fold, by the name of their kind; passes over memory as known by their pattern. */
+export function changeOutcomes(pairs: readonly FamilyPair[]): Outcome[] {
+  return pairs
+    .filter(({ pair, family }) => pair.asChange && family !== "traffic")
+    .map(({ pair, validation }) => {
+      const [before, after] = [at(validation.samples, pair.before), at(validation.samples, pair.after)];
+      return {
+        kind: before.change?.kind ?? pair.kind,
+        before: before.microseconds,
+        after: after.microseconds,
+        predictedBefore: at(validation.predicted, pair.before),
+        saving: savingOfPair(validation, pair),
+      };
+    });
 }
 
 function mean(values: readonly number[]): number {

@@ -54,6 +54,7 @@ export function sketchAttention(
     microseconds,
     bound: boundOf(compute, memory, launch, machine.tensorCore, bytes < machine.l2Bytes),
     tensorCore: machine.tensorCore,
+    format: type,
     bytes,
     biasMicroseconds: 0,
     features: [

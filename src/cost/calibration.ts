@@ -3,6 +3,7 @@
  *
  * The committed fit and a user's `--calibration FILE` have the same form (schemas/calibration.schema.json).
  */
+import type { ChangeKind } from "./change.ts";
 import type { PackedForest } from "./forest.ts";
 import type { Family } from "./sketch.ts";
 import type { Coefficients } from "./terms.ts";
@@ -24,6 +25,15 @@ export interface Residual {
   readonly shared: number;
   /** On the interval of a saving, so that it covers nine of ten. */
   readonly savingScale: number;
+  /** Instead of the two above, for the kinds of change that were measured. */
+  readonly change?: ChangeResidual | undefined;
+}
+
+export interface ChangeResidual {
+  /** ln of the size of the error of ln(after / before), from the features of both. */
+  readonly spread: PackedForest;
+  /** Multiples of it that enclose nine of ten. */
+  readonly ranges: Readonly<Partial<Record<ChangeKind, Range>>>;
 }
 
 /** Every number of a record may be left out. */

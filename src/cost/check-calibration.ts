@@ -2,6 +2,7 @@
 import { findGpu, gpus } from "../hardware/gpus.ts";
 import { findStack, stackIds } from "../hardware/stacks.ts";
 import type { Calibration } from "./calibration.ts";
+import { changeKinds } from "./change.ts";
 import { h200Calibration } from "./coefficients/h200-cudnn.ts";
 import { Forest, type PackedForest } from "./forest.ts";
 
@@ -66,17 +67,35 @@ function residualProblem({
   range,
   shared,
   savingScale,
+  change,
 }: Record<string, unknown>): string | undefined {
-  if (!isRecord(range) || typeof range["low"] !== "number" || typeof range["high"] !== "number") {
-    return '"range" has no "low" and "high"';
-  }
-  if (!(range["low"] < 0 && range["high"] > 0)) return '"range" does not enclose 0';
+  const ofRange = rangeProblem(range, "range");
+  if (ofRange !== undefined) return ofRange;
   if (typeof shared !== "number" || !(shared >= 0 && shared <= 1)) return '"shared" is not between 0 and 1';
   return (
     positiveProblem(savingScale, "savingScale") ??
     forestProblem(mean, "mean") ??
-    forestProblem(spread, "spread")
+    forestProblem(spread, "spread") ??
+    (change === undefined ? undefined : changeProblem(change))
   );
+}
+
+function changeProblem(change: unknown): string | undefined {
+  if (!isRecord(change) || !isRecord(change["ranges"])) return '"change" has no "spread" and "ranges"';
+  for (const [kind, range] of Object.entries(change["ranges"])) {
+    if (!changeKinds.some((each) => each === kind))
+      return `"change.ranges.${kind}" is unknown; known: ${changeKinds.join(", ")}`;
+    const problem = rangeProblem(range, `change.ranges.${kind}`);
+    if (problem !== undefined) return problem;
+  }
+  return forestProblem(change["spread"], "change.spread");
+}
+
+function rangeProblem(range: unknown, at: string): string | undefined {
+  if (!isRecord(range) || typeof range["low"] !== "number" || typeof range["high"] !== "number") {
+    return `"${at}" has no "low" and "high"`;
+  }
+  return range["low"] < 0 && range["high"] > 0 ? undefined : `"${at}" does not enclose 0`;
 }
 
 function forestProblem(value: unknown, name: string): string | undefined {

@@ -99,9 +99,18 @@ export function sketchConv(
     microseconds,
     bound: boundOf(compute, memory, launch, tensorCore, bytes < machine.l2Bytes),
     tensorCore,
+    format: type,
+    layout: sizes.nchw ? "nchw" : "nhwc",
     bytes,
     biasMicroseconds: bias,
-    features: featuresOf(work, sizes, machine, plan, { microseconds, compute, memory, conversion, bias }),
+    features: featuresOf(work, sizes, machine, plan, {
+      microseconds,
+      compute,
+      memory,
+      conversion,
+      bias,
+      aligned: planConv(alignedSizes(sizes), machine, c)?.microseconds ?? compute,
+    }),
   };
 }
 
@@ -157,6 +166,18 @@ function planConv(sizes: ConvSizes, machine: Rates, c: ConvCoefficients): TilePl
   return planTiles(product, machine, coefficients, slowdown);
 }
 
+/** What a library computes with that copies channels to where rows are aligned; groups become blocks. */
+function alignedSizes(sizes: ConvSizes): ConvSizes {
+  const { kind, groupChannels, groupFilters } = sizes;
+  const up = (channels: number) => roundUp(channels, kind === "stem" && channels <= 4 ? 4 : 8);
+  const aligned = { ...sizes, nchw: false, alignment: 16 };
+  if (kind !== "grouped")
+    return { ...aligned, groupChannels: up(groupChannels), groupFilters: up(groupFilters) };
+  const widest = Math.max(groupChannels, groupFilters, 4);
+  const block = widest > 64 ? roundUp(widest, 64) : 2 ** Math.ceil(Math.log2(widest));
+  return { ...aligned, kind: "blocked", groupChannels: block, groupFilters: block };
+}
+
 /** Kernels for few channels load 4 of them at once, others 8. */
 function loadedChannels(groupChannels: number): number {
   return groupChannels <= 4 ? 4 : roundUp(groupChannels, 8);
@@ -204,6 +225,8 @@ interface Terms {
   readonly memory: number;
   readonly conversion: number;
   readonly bias: number;
+  /** `compute`, were the channels aligned. */
+  readonly aligned: number;
 }
 
 function featuresOf(
@@ -275,5 +298,9 @@ function featuresOf(
     log2(m / groupFilters),
     log2(inputBytes / outputBytes),
     log2((m * groupFilters * groups) / machine.sms),
+    log2(terms.aligned),
+    log2(terms.compute / terms.aligned),
+    log2(terms.aligned / terms.memory),
+    log2((sizes.wholeInputBytes + outputBytes) / (machine.dram * terms.aligned)),
   ];
 }

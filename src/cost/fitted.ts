@@ -2,6 +2,7 @@
 import { findGpu } from "../hardware/gpus.ts";
 import type { Target } from "../hardware/target.ts";
 import type { Calibration, Range, Residual } from "./calibration.ts";
+import type { ChangeModel } from "./change.ts";
 import { h200Calibration } from "./coefficients/h200-cudnn.ts";
 import { Forest } from "./forest.ts";
 import type { Family } from "./sketch.ts";
@@ -20,6 +21,7 @@ export interface FamilyResidual {
   readonly range: Range;
   readonly shared: number;
   readonly savingScale: number;
+  readonly change: ChangeModel | undefined;
 }
 
 export class Fitted {
@@ -81,6 +83,11 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-function decoded({ mean, spread, ...rest }: Residual): FamilyResidual {
-  return { mean: new Forest(mean), spread: new Forest(spread), ...rest };
+function decoded({ mean, spread, change, ...rest }: Residual): FamilyResidual {
+  return {
+    mean: new Forest(mean),
+    spread: new Forest(spread),
+    change: change && { spread: new Forest(change.spread), ranges: change.ranges },
+    ...rest,
+  };
 }

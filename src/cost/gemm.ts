@@ -57,6 +57,7 @@ export function sketchGemm(work: GemmWork<number>, target: Target, c: GemmCoeffi
     microseconds,
     bound: boundOf(plan.microseconds, memory, c.launch, machine.tensorCore, bytes < machine.l2Bytes),
     tensorCore: machine.tensorCore,
+    format: type,
     bytes,
     biasMicroseconds: 0,
     features: [

@@ -2,6 +2,7 @@
 import type { Target } from "../hardware/target.ts";
 import { flopsOf, type Work } from "../ops/work.ts";
 import type { Calibration } from "./calibration.ts";
+import type { ChangeModel } from "./change.ts";
 import { Fitted } from "./fitted.ts";
 import { combineSavings, savingOfOne } from "./saving.ts";
 import type { Sketch } from "./sketch.ts";
@@ -71,6 +72,12 @@ export interface Evaluation {
   /** How much of the error a changed self shares. */
   readonly shared: number;
   readonly savingScale: number;
+  /** Where changes of its family were measured. */
+  readonly change: ChangeModel | undefined;
+  /** On the logarithms of its intervals, for what was fitted elsewhere. */
+  readonly widening: number;
+  /** Of one run. */
+  readonly once: number;
   /** Made when first asked for: equal works have one. */
   estimate?: Estimate;
 }
@@ -165,11 +172,12 @@ function evaluate(sketched: Sketch, fit: Fitted): Evaluation {
     const { low, high } = fit.analyticRange(sketched.family);
     const [below, above] = [-Math.log(low) * fit.widening, Math.log(high) * fit.widening];
     const { microseconds } = sketched;
-    return { sketch: sketched, microseconds, above, below, shared: 0.5, savingScale: 1 };
+    const alone = { shared: 0.5, savingScale: 1, change: undefined, widening: fit.widening };
+    return { sketch: sketched, microseconds, above, below, once: microseconds, ...alone };
   }
   const microseconds = sketched.microseconds * Math.exp(residual.mean.predict(sketched.features));
   const spread = Math.exp(residual.spread.predict(sketched.features)) * fit.widening;
-  const { range, shared, savingScale } = residual;
+  const { range, shared, savingScale, change } = residual;
   return {
     sketch: sketched,
     microseconds,
@@ -177,6 +185,9 @@ function evaluate(sketched: Sketch, fit: Fitted): Evaluation {
     below: -spread * range.low,
     shared,
     savingScale,
+    change,
+    widening: fit.widening,
+    once: microseconds,
   };
 }
 

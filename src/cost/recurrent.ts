@@ -48,6 +48,7 @@ export function sketchRecurrent(
     microseconds,
     bound: boundOf(compute, memory, c.launch, machine.tensorCore, bytes < machine.l2Bytes),
     tensorCore: machine.tensorCore,
+    format: type,
     bytes,
     biasMicroseconds: 0,
     features: [

@@ -1,4 +1,6 @@
 /** @file What a change saves: differences of estimates whose errors go together. */
+import type { Range } from "./calibration.ts";
+import { ratioRange } from "./change.ts";
 import type { Evaluation, Saving } from "./model.ts";
 
 /** Errors of layers of one model are partly the same error: this share of their product of widths. */
@@ -6,6 +8,9 @@ const sharedAcrossLayers = 0.25;
 
 /** ln of a ratio of bytes from which on two passes over memory are as different as any two. */
 const unlike = Math.log(1.5);
+
+/** Of the logarithm of the time before's own interval, what is added to that of the ratio: both at once are rare. */
+const scaleShare = 0.6;
 
 /** Of the time before; below it is rounding. */
 const leastDifference = 1e-6;
@@ -17,6 +22,8 @@ export function savingOfOne(before: Evaluation | undefined, after: Evaluation | 
   // What is predicted to make no difference at all has no error of its own.
   if (Math.abs(microseconds) <= leastDifference * before.microseconds)
     return { microseconds, low: microseconds, high: microseconds };
+  const ratio = ratioOf(before, after);
+  if (ratio !== undefined) return ofRatio(before, microseconds, ratio);
   const same = before.sketch.family === after.sketch.family;
   const shared = same ? sharedBy(before, after) : 0;
   const scale = same ? Math.max(before.savingScale, after.savingScale) : 1;
@@ -29,6 +36,28 @@ export function savingOfOne(before: Evaluation | undefined, after: Evaluation | 
     low: microseconds - apart(down(before), up(after)),
     high: microseconds + apart(up(before), down(after)),
   };
+}
+
+/** ln(after / before) lies between; undefined where no such change was measured. */
+function ratioOf(before: Evaluation, after: Evaluation): Range | undefined {
+  const { change, widening } = before;
+  if (change === undefined || change !== after.change) return undefined;
+  const asMeasured = (side: Evaluation) => ({ ...side, above: side.above / side.widening });
+  const error = ratioRange(change, asMeasured(before), asMeasured(after));
+  if (error === undefined) return undefined;
+  const predicted = Math.log(after.microseconds / before.microseconds);
+  return { low: predicted + widening * error.low, high: predicted + widening * error.high };
+}
+
+/** What share is saved is one question, of how many microseconds another: the latter alone makes no saving a loss. */
+function ofRatio(
+  { microseconds: whole, above, below }: Evaluation,
+  microseconds: number,
+  ratio: Range,
+): Saving {
+  const sized = (share: number, outwards: number) =>
+    whole * share * Math.exp(scaleShare * (share * outwards > 0 ? above : -below));
+  return { microseconds, low: sized(1 - Math.exp(ratio.high), -1), high: sized(1 - Math.exp(ratio.low), 1) };
 }
 
 /** The same pass over a little more memory is the same kernel with the same error; a product at another width may not be. */

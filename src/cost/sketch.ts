@@ -1,4 +1,5 @@
 /** @file What the analytic terms say of one piece of work, and what the fitted residual wants to know of it. */
+import type { ComputeType } from "../hardware/target.ts";
 import type { Bound } from "./model.ts";
 
 /** Work that shares a residual; "walk" is traffic of which only the pattern is known. */
@@ -10,6 +11,10 @@ export interface Sketch {
   readonly microseconds: number;
   readonly bound: Bound;
   readonly tensorCore: boolean;
+  /** What it is computed in; of memory passes, how wide an element is. */
+  readonly format: ComputeType | number;
+  /** Of a convolution. */
+  readonly layout?: "nchw" | "nhwc";
   readonly bytes: number;
   /** The convolution's bias pass within `microseconds`. */
   readonly biasMicroseconds: number;

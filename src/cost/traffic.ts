@@ -85,6 +85,7 @@ export function sketchTraffic(
     microseconds,
     bound: boundOf(0, memory, launch, false, bytes < machine.l2Bytes),
     tensorCore: false,
+    format: width,
     bytes,
     biasMicroseconds: 0,
     features: [

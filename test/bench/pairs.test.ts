@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { figuresOf, type Outcome, tableOf } from "../../bench/pair-figures.ts";
-import { isFitted, readPairs } from "../../bench/pair-rows.ts";
+import { isFitFile, isFitted, readPairs } from "../../bench/pair-rows.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "tc-lint-pairs-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -107,6 +107,11 @@ describe("a row becomes work", () => {
     expect(isFitted(twin, shapes)).toBe(true);
     expect(isFitted(first, new Set())).toBe(false);
   });
+});
+
+test("what a fit reads is in sample, as the file that it is", () => {
+  expect(isFitFile("bench/measurements/h200-pairs-seed11.jsonl")).toBe(true);
+  expect(isFitFile(path.join(folder, "h200-pairs-seed11.jsonl"))).toBe(false);
 });
 
 test("a number format that nobody knows is an error", () => {

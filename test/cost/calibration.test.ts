@@ -16,6 +16,10 @@ const minimal: Calibration = {
   coefficients: { gemm: { launch: 9 } },
 };
 
+function changed(change: object) {
+  return { ...minimal, residuals: { gemm: { ...h200Calibration.residuals.gemm, change } } };
+}
+
 describe("a calibration", () => {
   test("overrides what it names, for its own target, and makes it measured", () => {
     const [plain, calibrated] = [createCostModel(), createCostModel({ calibration: minimal })];
@@ -100,6 +104,17 @@ describe("a calibration", () => {
       },
       /"residuals.gemm": "mean": forest table/,
     ],
+    [
+      "an unknown kind of change",
+      changed({ ranges: { fusing: { low: -1, high: 1 } } }),
+      /change.ranges.fusing" is/,
+    ],
+    [
+      "a change's range the wrong way",
+      changed({ ranges: { padding: { low: 1, high: 2 } } }),
+      /padding" does not/,
+    ],
+    ["a change without a table", changed({ ranges: {} }), /"change.spread" is not a table/],
   ])("with %s is refused", (_, value, problem) => {
     expect(checkCalibration(value)).toEqual({ problem: expect.stringMatching(problem) });
   });
