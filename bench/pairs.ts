@@ -8,21 +8,9 @@
  * as in sample.
  */
 import { parseArgs } from "node:util";
-import type { Sample } from "../scripts/fit/data.ts";
-import { createCostModel, type Run, type Saving } from "../src/cost/model.ts";
-import { combineSavings } from "../src/cost/saving.ts";
-import { findGpu } from "../src/hardware/gpus.ts";
-import { stacks } from "../src/hardware/stacks.ts";
-import type { Target } from "../src/hardware/target.ts";
-import { isClaimed, isLoss, legend, measuredShare, type Outcome, tableOf } from "./pair-figures.ts";
-import {
-  fittedShapes,
-  isFitFile,
-  isFitted,
-  type MeasuredPair,
-  type MeasuredSide,
-  readPairs,
-} from "./pair-rows.ts";
+import { isClaimed, isLoss, legend, measuredShare, tableOf } from "./pair-figures.ts";
+import { type Judged, judged, targetOf } from "./pair-judge.ts";
+import { fittedShapes, isFitFile, isFitted, readPairs } from "./pair-rows.ts";
 
 const { values: options, positionals: files } = parseArgs({
   allowPositionals: true,
@@ -32,56 +20,6 @@ const { values: options, positionals: files } = parseArgs({
     missed: { type: "boolean", default: false },
   },
 });
-
-const cost = createCostModel();
-
-interface Judged extends Outcome {
-  readonly pair: MeasuredPair;
-}
-
-function targetOf(id: string): Target {
-  const gpu = findGpu(id);
-  if (gpu === undefined) throw new Error(`no row of a GPU ${id}`);
-  return { gpu, stack: stacks.cudnn, precision: "as-is" };
-}
-
-function judged(pair: MeasuredPair, target: Target): Judged {
-  const { kind, part, before, after } = pair;
-  return {
-    pair,
-    kind: options.parts ? `${kind} ${part}` : kind,
-    before: before.microseconds,
-    after: after.microseconds,
-    predictedBefore: predicted(before, target),
-    saving: savingOf(pair, target),
-  };
-}
-
-/** As a timeline prices them: memory passes by pattern, kernel by kernel. */
-function runOf({ work, precision, biased }: Sample, target: Target): Run {
-  return { work, target: { ...target, precision }, detail: { biased }, runs: 1 };
-}
-
-function predicted({ samples }: MeasuredSide, target: Target): number {
-  const runs = samples.map((sample) => runOf(sample, target));
-  return runs.reduce(
-    (sum, { work, target, detail }) => sum + cost.estimate(work, target, detail).microseconds,
-    0,
-  );
-}
-
-/** As a change of a workload is priced: what stays as it is costs and saves nothing. */
-function savingOf({ before, after }: MeasuredPair, target: Target): Saving {
-  const keyOf = ({ work, precision }: Sample) => JSON.stringify([work, precision]);
-  const [was, becomes] = [before, after].map(({ samples }) => new Set(samples.map(keyOf)));
-  const from = before.samples.filter((sample) => becomes?.has(keyOf(sample)) === false);
-  const to = after.samples.filter((sample) => was?.has(keyOf(sample)) === false);
-  const count = Math.max(from.length, to.length);
-  const [old, made] = [from, to].map((samples) => samples.map((sample) => runOf(sample, target)));
-  return combineSavings(
-    Array.from({ length: count }, (_, index) => cost.savingOfRuns(old?.[index], made?.[index])),
-  );
-}
 
 function listed(title: string, outcomes: readonly Judged[]): string {
   const lines = outcomes.map((each) => {
@@ -108,7 +46,7 @@ function main(): void {
       ? "in sample: the fit has read them"
       : `${pairs.length - fresh.length} of them left out`;
     console.log(`${made}; ${pairs.length} pairs, ${left}.`);
-    outcomes.push(...fresh.map((pair) => judged(pair, targetOf(gpu))));
+    outcomes.push(...fresh.map((pair) => judged(pair, targetOf(gpu), options.parts)));
   }
   console.log(`\n${outcomes.length} pairs; ${repeated} left out whose shape is in a file that fits read.\n`);
   console.log(`${tableOf(outcomes)}\n\n${legend}`);

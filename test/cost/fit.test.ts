@@ -38,8 +38,9 @@ describe("out of fold, on the shared rows", () => {
   test("pairs that pad a misaligned size: the sign is right", () => {
     const pairs = report.pairs["from a misaligned size, without M (shared)"];
     expect(pairs.pairs).toBeGreaterThan(500);
-    expect(pairs.signRight).toBeGreaterThanOrEqual(97);
-    expect(pairs.coverage).toBeGreaterThan(85);
+    // Of all predictions; of what is claimed, test/bench/fresh-pairs.test.ts.
+    expect(pairs.signRight).toBeGreaterThanOrEqual(96.5);
+    expect(pairs.coverage).toBeGreaterThan(84);
     expect(pairs.coverage).toBeLessThan(95);
   });
 

@@ -73,7 +73,7 @@ describe("predict", () => {
     for (const bad of [null, 3, "rows", []]) expect(predict(bad, model, h200).problems).toHaveLength(1);
   });
 
-  test("10,000 rows take less than a second", () => {
+  test("10,000 rows take less than two seconds", () => {
     const gemm = Array.from({ length: 5000 }, (_, index) => [
       1 + index,
       1000 + (index % 77),
@@ -99,7 +99,7 @@ describe("predict", () => {
       predict({ gemm, conv }, createCostModel(), h200);
       return (performance.now() - started) / 1000;
     });
-    expect(Math.min(...seconds)).toBeLessThan(1);
+    expect(Math.min(...seconds)).toBeLessThan(2);
   });
 });
 
