@@ -1,7 +1,7 @@
 /** @file Fused attention: query tiles in waves, a loop over keys in each, head_dim rounded up to what the kernel has. */
 import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import { type AttentionWork, flopsOf } from "../ops/work.ts";
-import { computeDtype } from "./precision.ts";
+import { computeTypeOn } from "./precision.ts";
 import { type MemoryCoefficients, memoryTime, overlapped, ratesOf } from "./rates.ts";
 import { alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 
@@ -27,7 +27,7 @@ export function sketchAttention(
   c: AttentionCoefficients,
 ): Sketch {
   const { batch, heads, kvHeads, queryLength, keyLength, headDim, valueHeadDim, causal } = work;
-  const type = computeDtype(work.dtype, target.precision);
+  const type = computeTypeOn(work.dtype, target);
   const width = bytesOfCompute(type);
   const machine = ratesOf(target, type);
   const { headDimSteps, headDimMultiple } = target.stack.attention;

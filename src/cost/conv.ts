@@ -2,7 +2,7 @@
 import { bytesOfCompute, type ComputeType, type Target } from "../hardware/target.ts";
 import { maxOf } from "../ir/lists.ts";
 import { type ConvWork, flopsOf, volume } from "../ops/work.ts";
-import { computeDtype } from "./precision.ts";
+import { computeTypeOn } from "./precision.ts";
 import { type MemoryCoefficients, memoryTime, overlapped, type Rates, ratesOf, slowdownAt } from "./rates.ts";
 import { alignmentBytes, alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 import { planTiles, type TileCoefficients, type TilePlan, tileFeatures } from "./tiles.ts";
@@ -77,7 +77,7 @@ export function sketchConv(
   c: ConvCoefficients,
   biased: boolean,
 ): Sketch {
-  const type = computeDtype(work.dtype, target.precision);
+  const type = computeTypeOn(work.dtype, target);
   const machine = ratesOf(target, type);
   const sizes = sizesOf(work, type);
   const { inputBytes, outputBytes, weightBytes, kind } = sizes;

@@ -2,7 +2,7 @@
 import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import type { GemmWork } from "../ops/work.ts";
 import { flopsOf } from "../ops/work.ts";
-import { computeDtype } from "./precision.ts";
+import { computeTypeOn } from "./precision.ts";
 import { type MemoryCoefficients, memoryTime, overlapped, ratesOf, slowdownAt } from "./rates.ts";
 import { alignmentBytes, alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 import { planTiles, type TileCoefficients, tileFeatures } from "./tiles.ts";
@@ -35,7 +35,7 @@ interface Folded {
 }
 
 export function sketchGemm(work: GemmWork<number>, target: Target, c: GemmCoefficients): Sketch {
-  const type = computeDtype(work.dtype, target.precision);
+  const type = computeTypeOn(work.dtype, target);
   const width = bytesOfCompute(type);
   const machine = ratesOf(target, type);
   const folded = fold(work, width);

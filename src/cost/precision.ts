@@ -1,6 +1,6 @@
 /** @file Which format a model's type is computed in at a target's precision, and how wide it is in memory. */
 
-import { bytesOfCompute, type ComputeType, type Precision } from "../hardware/target.ts";
+import { bytesOfCompute, type ComputeType, type Precision, type Target } from "../hardware/target.ts";
 import { type DType, dtypes, isFloat } from "../ir/dtype.ts";
 
 /** Types without a rate of their own take that of the nearest that has one. */
@@ -37,6 +37,13 @@ const ownFormat: Readonly<Record<DType, ComputeType>> = {
 export function computeDtype(dtype: DType, precision: Precision): ComputeType {
   const own = ownFormat[dtype];
   return precision === "as-is" || !isFloat(dtype) || own === "int8" ? own : precision;
+}
+
+/** The same on a target: FP32 products are TF32 where the stack does that unasked, on a GPU that has it. */
+export function computeTypeOn(dtype: DType, { gpu, stack, precision }: Target): ComputeType {
+  const type = computeDtype(dtype, precision);
+  const isUnasked = type === "fp32" && precision === "as-is" && isFloat(dtype);
+  return isUnasked && stack.float32 === "tf32" && gpu.tensorTflops.tf32 !== undefined ? "tf32" : type;
 }
 
 /** Bytes an element of `dtype` takes once the model runs at `precision`. */

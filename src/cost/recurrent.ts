@@ -1,7 +1,7 @@
 /** @file LSTM, GRU, RNN: one product for all inputs, then a chain of small ones, one a step. */
 import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import type { RecurrentWork } from "../ops/work.ts";
-import { computeDtype } from "./precision.ts";
+import { computeTypeOn } from "./precision.ts";
 import { type MemoryCoefficients, memoryTime, overlapped, ratesOf, slowdownAt } from "./rates.ts";
 import { alignmentBytes, alignmentClass, boundOf, log2, type Sketch } from "./sketch.ts";
 import { planTiles, type TileCoefficients } from "./tiles.ts";
@@ -21,7 +21,7 @@ export function sketchRecurrent(
   c: RecurrentCoefficients,
 ): Sketch {
   const { steps, batch, inputSize, hiddenSize, gates, directions } = work;
-  const type = computeDtype(work.dtype, target.precision);
+  const type = computeTypeOn(work.dtype, target);
   const width = bytesOfCompute(type);
   const machine = ratesOf(target, type);
   const n = gates * hiddenSize;

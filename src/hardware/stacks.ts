@@ -46,6 +46,8 @@ export interface Stack {
    * the borders itself; or a setting of the stack, which keeps NCHW unless it is changed.
    */
   readonly layout: "file" | "stack" | "setting";
+  /** What products of FP32 values are computed in where nobody asks for anything else. */
+  readonly float32: "tf32" | "fp32";
   readonly fuses: Fusion;
   readonly source: string;
 }
@@ -76,7 +78,7 @@ const fusesAll: Fusion = {
 };
 
 const ortSource =
-  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc) at their default level; prefer_nhwc is off by default";
+  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default";
 
 const rows = {
   "ort-cuda": {
@@ -88,6 +90,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "setting",
+    float32: "tf32",
     fuses: ortFusion,
     source: ortSource,
   },
@@ -100,6 +103,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "stack",
+    float32: "tf32",
     fuses: ortFusion,
     source: ortSource,
   },
@@ -112,6 +116,7 @@ const rows = {
     padsInside: true,
     attention: cudnnAttention,
     layout: "stack",
+    float32: "tf32",
     fuses: fusesAll,
     source: "TensorRT developer guide, data format descriptions (HWC8, CHW32) and layer fusion",
   },
@@ -124,6 +129,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "stack",
+    float32: "fp32",
     fuses: { ...fusesAll, activation: false, residual: false, elementwise: "loops" },
     source:
       "PyTorch's Inductor: cuBLAS and cuDNN for products, one Triton kernel for a chain between them; layout_optimization",
@@ -137,6 +143,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "file",
+    float32: "fp32",
     fuses: {
       bias: false,
       activation: false,
@@ -156,6 +163,7 @@ const rows = {
     padsInside: false,
     attention: { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 },
     layout: "stack",
+    float32: "fp32",
     fuses: fusesAll,
     source: "its own plan: NHWC, epilogue fusion, pointwise chains as one kernel",
   },
