@@ -1,5 +1,6 @@
 /** @file From a model's plan and what is asked of its repair to what the passes are told. */
 import { rules } from "../../rules/index.ts";
+import { invalidNode } from "../facts/invalid-node.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import { decideSafe } from "../fix/decide.ts";
 import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
@@ -90,6 +91,10 @@ export function decidedBy(model: OpenModel, settings: LintSettings): LintSetting
 }
 
 function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload): DecidedFix {
+  const none = { saves: { microseconds: 0, low: 0, high: 0 }, steps: [] };
+  // Nobody knows what a broken model should compute.
+  if (invalidNode(workload.facts) !== null)
+    return { after: workload, change: none, reasonFor: () => "the model is invalid" };
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
   const { after, change, declined } = decideSafe(model, settings);

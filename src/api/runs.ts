@@ -15,6 +15,7 @@ import { InputError } from "../ir/errors.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
 import { Guard } from "../limits/guard.ts";
 import { openModel } from "../onnx/open.ts";
+import { weightFiles } from "../onnx/weights.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { safeFixSettings } from "./fix-settings.ts";
 import type { ConfigChoice } from "./make-plans.ts";
@@ -123,7 +124,9 @@ export async function planFile(
   const target = machineOf(gpu);
   const manifest = new KernelManifest(new URL(kernelsUrl), target.computeCapability);
   const guard = new Guard({ path, doing: "planning", timeoutSeconds, memoryBytes });
-  const sizes = guard.run(() => sizesOfSound(path, dims));
+  const { sizes, absent } = guard.run(() => lookedAt(path, dims));
+  if (absent !== undefined)
+    onNotice(`${path}: "${absent}" is not there: planned by the sizes of its weights alone`);
   const isRepaired = isFixed({ fix, compare }, precision);
   const plan = isRepaired ? await runtimeFix(path, { dims, gpu: gpu.id, config, onNotice }) : undefined;
   if (plan !== undefined) onConfiguration?.(plan);
@@ -138,13 +141,21 @@ export async function planFile(
   return planReportOf(found, { model: path, gpu: gpu.id, precision: stated, target, manifest });
 }
 
-/** The sizes that linting prices a model at. Throws InputError of one that it calls broken, be it in a part that a plan leaves out. */
-function sizesOfSound(path: string, dims: RunChoice["dims"]): Record<string, readonly number[]> {
+interface Looked {
+  /** What linting prices the model at. */
+  readonly sizes: Record<string, readonly number[]>;
+  /** A file of weights that is missing. */
+  readonly absent: string | undefined;
+}
+
+/** Throws InputError of a model that linting calls broken, be it in a part that a plan leaves out. */
+function lookedAt(path: string, dims: RunChoice["dims"]): Looked {
   using model = openModel(path);
   const facts = inferFacts(model, { dims: new Map(Object.entries(dims)) });
   const broken = invalidNode(facts);
   if (broken !== null) throw new InputError(broken.code, broken.message);
-  return listed({ ...Object.fromEntries(plausibleSizes(model, facts.symbols)), ...dims });
+  const sizes = listed({ ...Object.fromEntries(plausibleSizes(model, facts.symbols)), ...dims });
+  return { sizes, absent: weightFiles(model).find(({ present }) => !present)?.location };
 }
 
 function listed(dims: Readonly<Record<string, number>>): Record<string, readonly number[]> {

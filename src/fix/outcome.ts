@@ -52,7 +52,7 @@ export type Placed = Pick<FixOutcome, "written" | "proof" | "bytes" | "dataFiles
 export function outcomeOf(
   { path, destination }: Pick<FixOutcome, "path" | "destination">,
   original: OpenModel,
-  { fixed, states, settings, left }: JudgedFix,
+  { fixed, states, settings, left, declined }: JudgedFix,
 ): Omit<FixOutcome, keyof Placed> {
   const before = priced(original, settings);
   const after = priced(fixed.model, settings);
@@ -61,7 +61,11 @@ export function outcomeOf(
     path,
     destination,
     changed: fixed.changed,
-    notes: [...fixed.notes, ...failedNotes(left, original), ...remainderNotes(after, settings, left)],
+    notes: [
+      ...fixed.notes,
+      ...failedNotes(left, original),
+      ...remainderNotes(after, settings, left, declined),
+    ],
     diff: diffModels(original, fixed.model),
     account,
     microseconds: {

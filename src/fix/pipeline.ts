@@ -200,11 +200,17 @@ export function unboundFacts(workload: Workload): Facts {
 
 export function pricingOf(
   { timeline, bindings }: Workload,
-  { target, cost, minSaving }: Pick<FixSettings, "target" | "cost" | "minSaving">,
+  {
+    target,
+    cost,
+    minSaving,
+    onlyWhereFaster,
+  }: Pick<FixSettings, "target" | "cost" | "minSaving" | "onlyWhereFaster">,
 ): Pricing {
   return {
     estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
     uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
+    mustGain: onlyWhereFaster === true,
     bindings,
     modelMicroseconds: timeline.microseconds,
     leastMicroseconds: minSaving * timeline.microseconds,

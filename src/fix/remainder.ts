@@ -13,12 +13,16 @@ export function remainderNotes(
   workload: Workload,
   settings: FixSettings,
   left: readonly LeftPiece[],
+  declined: string | undefined,
 ): FixNote[] {
   const found = settings.remaining?.(workload) ?? [];
   if (found.length === 0) return [];
   const reasonFor = reasons(workload, settings, left);
   return found.map(({ rule, product, microseconds }) => {
-    const { kind, message } = reasonFor(product);
+    const own = reasonFor(product);
+    // What the solver would do and the whole model does not pay for has no reason of its own.
+    const isSolved = own.kind === "min-saving" && declined !== undefined;
+    const { kind, message } = isSolved ? { kind: "uncertain", message: declined } : own;
     return {
       pass: "align",
       rule,

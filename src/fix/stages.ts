@@ -9,6 +9,8 @@ import { inTurn, runToFixedPoint } from "./rounds.ts";
 export interface Staged {
   readonly fixed: FixedModel;
   readonly states: readonly AccountState[];
+  /** Why safe fixes that were found are not made. */
+  readonly declined?: string | undefined;
 }
 
 /** All passes of `settings`, stage by stage. Throws InputError. */
@@ -19,7 +21,8 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const states = statesBefore(original, settings);
   states.push({ step: "safe", workload: safe.after });
   let { fixed } = safe;
-  if (unsafe.length === 0) return { fixed, states };
+  const { declined } = safe;
+  if (unsafe.length === 0) return { fixed, states, declined };
   // Padding that was declined is not made after all; folding prepares the other passes.
   const again = passes.filter(({ name, safe: isSafe }) => isSafe && (name === "fold" || safe.fixed.changed));
   const isHalf = unsafe.some(({ name }) => name === "half");
@@ -35,7 +38,7 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
     fixed = inTurn(fixed, runToFixedPoint(fixed.model, { ...settings, passes: [...again, ...added] }));
     states.push({ step, workload: asWritten(fixed.model, settings, isHalf) });
   }
-  return { fixed, states };
+  return { fixed, states, declined };
 }
 
 /** The file as it is, and in the target's precision. */

@@ -53,12 +53,16 @@ function isOpen(model: Model): model is OpenModel {
   return "source" in model && "files" in model;
 }
 
+/** Codes of what the runtime does not do; a file that cannot be read is another matter. */
+const refusals: ReadonlySet<string> = new Set(["gpu-unsupported", "cannot-run"]);
+
 /** What the runtime cannot do has no plan: the cost model's account stands. */
 function attempt<T>(plan: () => T): T | undefined {
   try {
     return plan();
   } catch (error) {
-    if (error instanceof InputError || error instanceof PlanError) return undefined;
+    const isRefused = error instanceof InputError && refusals.has(error.code);
+    if (isRefused || error instanceof PlanError) return undefined;
     throw error;
   }
 }

@@ -86,7 +86,13 @@ export function capped(saves: SavingReport, available: number, of = available): 
   const { microseconds, low, high, share } = saves;
   const most = Math.min(microseconds, available);
   const part = microseconds > 0 ? most / microseconds : 1;
-  return { microseconds: most, low: low * part, high: Math.min(high, available), share: share * part, of };
+  return {
+    microseconds: most,
+    low: low * part,
+    high: Math.max(most, Math.min(high * part, of)),
+    share: share * part,
+    of,
+  };
 }
 
 export function standingOf({ saves }: Group, minSaving: number): Standing {

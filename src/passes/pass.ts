@@ -21,6 +21,8 @@ export interface Pricing {
   readonly estimate: (work: Work<number>, detail?: WorkDetail) => number;
   /** Of the predicted saving of changes that happen together: what may be missing from it, in one case of twenty. */
   readonly uncertainty: (changes: readonly WorkChange[]) => number;
+  /** Whether a change whose saving may be missing altogether is left. */
+  readonly mustGain: boolean;
   /** Sizes of symbols: as given, else plausible ones. */
   readonly bindings: ReadonlyMap<string, number>;
   /** The whole model's predicted time. */

@@ -1,9 +1,10 @@
 /** Models that cost much for their size, within limits of time and memory (docs/adr/0014-budgets.md). */
 import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { writeFamily } from "../../bench/scale-models.ts";
+import { writeInline } from "../fix/models.ts";
 import { bytesOf, cleanModel, type Folder, temporaryFolder } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
 
@@ -11,7 +12,6 @@ const bench = useWorkbench();
 /** 200,000 nodes in 5 MB: seconds of work, and hundreds of megabytes. */
 const costly = "costly.onnx";
 const soon = ["--timeout", "0.05"];
-const misaligned = fileURLToPath(new URL("../../fixtures/models/misaligned-cnn.onnx", import.meta.url));
 const small = ["--memory-gb", "0.25"];
 
 let made: Folder | undefined;
@@ -110,8 +110,8 @@ describe("of several models", () => {
   });
 
   it("one that takes too much is not repaired, the others are", async () => {
-    copyFileSync(misaligned, path.join(bench.folder.path, "head.onnx"));
-    const args = ["--fix", "--fix-only", "--no-verify", costly, "head.onnx", "-f", "json", ...small];
+    writeInline(bench.folder.path);
+    const args = ["--fix", "--fix-only", "--no-verify", costly, "model.onnx", "-f", "json", ...small];
     const { exitCode, stdout, stderr } = await bench.tcLint(args);
     expect(exitCode).toBe(2);
     expect(stderr).toContain(`${costly}: fixing it was stopped`);
@@ -119,7 +119,7 @@ describe("of several models", () => {
       JSON.parse(stdout);
     expect(fixes).toMatchObject([
       { path: costly, error: { code: "out-of-memory" } },
-      { path: "head.onnx", written: true, error: null },
+      { path: "model.onnx", written: true, error: null },
     ]);
   });
 });

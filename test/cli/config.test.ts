@@ -98,7 +98,7 @@ describe("resolved settings", () => {
     const settings = resolveSettings("a.onnx", undefined, {}, rules);
     expect(settings).toMatchObject({
       gpu: "h200",
-      stack: "cudnn",
+      stack: "ort-cuda",
       precision: "fp16",
       minSaving: 0.005,
       errorShare: 0.05,

@@ -273,12 +273,12 @@ describe("nothing is written", () => {
     const file = writeExternal(folder);
     rmSync(path.join(folder, "model.weights"));
     const before = contentsOf(folder);
-    for (const dryRun of [false, true]) {
-      await expect(fixModel(requestFor(file, { dryRun }))).rejects.toMatchObject({
-        code: "weights-missing",
-        message: expect.stringContaining('"model.weights", which is not there'),
-      });
-    }
+    await expect(fixModel(requestFor(file))).rejects.toMatchObject({
+      code: "weights-missing",
+      message: expect.stringContaining('"model.weights", which is not there'),
+    });
+    // What would change is a matter of sizes.
+    await expect(fixModel(requestFor(file, { dryRun: true }))).resolves.toMatchObject({ written: false });
     expect(contentsOf(folder)).toEqual(before);
   });
 

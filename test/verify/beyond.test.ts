@@ -95,7 +95,7 @@ describe("of weights that are not negative", () => {
 
 describe("a fix", () => {
   const between = through("Relu");
-  /** x [8, 67] to 129 to 251 wide, of weights between 0 and 1. */
+  /** x [512, 67] to 1029 to 251 wide, of weights between 0 and 1. */
   const wide = (): types.IGraphProto => ({
     node: [
       node("Gemm", ["x", "into", "b"], ["h"], { name: "fc1" }),
@@ -103,12 +103,12 @@ describe("a fix", () => {
       node("Gemm", ["t", "out"], ["y"], { name: "fc2" }),
     ],
     initializer: [
-      floats("into", [67, 129], pseudo(67 * 129).map(Math.abs)),
-      floats("b", [129], pseudo(129).map(Math.abs)),
-      floats("out", [129, 251], pseudo(129 * 251, 2).map(Math.abs)),
+      floats("into", [67, 1029], pseudo(67 * 1029).map(Math.abs)),
+      floats("b", [1029], pseudo(1029).map(Math.abs)),
+      floats("out", [1029, 251], pseudo(1029 * 251, 2).map(Math.abs)),
     ],
-    input: [info("x", [8, 67], float)],
-    output: [info("y", [8, 251], float)],
+    input: [info("x", [512, 67], float)],
+    output: [info("y", [512, 251], float)],
   });
 
   it("of a network without negative weights is padded, and its proof names what it assumes", async () => {

@@ -104,10 +104,10 @@ export class Problem {
   solve(): Component {
     const before = this.#cost(none);
     const best = this.#bestFrom([none, this.#allMultiplesOf(vector)], before);
-    const kept = this.#settle(this.#shed(best.sizes), before);
+    const kept = this.#plainest(this.#settle(this.#shed(best.sizes), before));
     const saved = before - this.#cost(kept);
     const pays = saved >= this.#pricing.leastMicroseconds && saved > least;
-    const isUncertain = pays && saved <= this.#uncertainty(kept);
+    const isUncertain = pays && this.#pricing.mustGain && saved <= this.#uncertainty(none, kept);
     return {
       atoms: this.#atoms,
       products: this.#products,
@@ -117,13 +117,27 @@ export class Problem {
     };
   }
 
-  /** Of the saving: errors of the passes between products are small beside those of the products. */
-  #uncertainty(sizes: PaddedSizes): number {
+  /** The next multiple, unless a larger size saves more beyond doubt. */
+  #plainest(best: Map<Atom, number>): Map<Atom, number> {
+    let kept = best;
+    for (const [atom, size] of best) {
+      const next = Math.ceil(atom.size / vector) * vector;
+      if (size <= next || next === atom.size) continue;
+      const plain = new Map(kept).set(atom, next);
+      if (this.#cost(plain) - this.#cost(kept) <= this.#uncertainty(plain, kept)) kept = plain;
+    }
+    return kept;
+  }
+
+  /** Of what one choice saves beside another: errors of the passes between products are small beside those of the products. */
+  #uncertainty(from: PaddedSizes, to: PaddedSizes): number {
     const { bindings, uncertainty } = this.#pricing;
     return uncertainty(
       this.#products.flatMap((product) => {
-        const after = paddedWork(product, this.#relations, sizes, bindings);
-        return after === undefined ? [] : [{ before: product.sizes, after, runs: product.runs }];
+        const [before, after] = [from, to].map((sizes) =>
+          paddedWork(product, this.#relations, sizes, bindings),
+        );
+        return before === undefined || after === undefined ? [] : [{ before, after, runs: product.runs }];
       }),
     );
   }
