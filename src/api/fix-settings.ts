@@ -17,10 +17,10 @@ import { raiseOpset } from "../passes/half/raise-opset.ts";
 import { rescale } from "../passes/half/rescale.ts";
 import type { Pass, Ranges } from "../passes/pass.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
-import { lintSettings } from "../settings/lint-settings.ts";
+import { noChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 import { refuse } from "./refuse.ts";
-import { timelineFor } from "./timelines.ts";
+import { settingsOf } from "./timelines.ts";
 
 /** What a repair may do beside padding and folding, which never change what a model computes nor its interface. */
 export interface FixChoice {
@@ -55,8 +55,7 @@ export function fixSettings(plan: LintPlan, fix: FixChoice): FixSettings {
   refuse(plan);
   using model = openModel(plan.path);
   const calibration = readCalibration(plan.settings.calibration);
-  const timelineOf = timelineFor(plan.settings.stack);
-  return repairOf({ ...lintSettings(model, { ...plan, rules, calibration, notices: [] }), timelineOf }, fix);
+  return repairOf(settingsOf(model, { ...plan, rules, calibration, notices: [] }), fix);
 }
 
 /** A repair of a model that is linted with `settings`. */
@@ -91,10 +90,9 @@ export function decidedBy(model: OpenModel, settings: LintSettings): LintSetting
 }
 
 function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload): DecidedFix {
-  const none = { saves: { microseconds: 0, low: 0, high: 0 }, steps: [] };
   // Nobody knows what a broken model should compute.
   if (invalidNode(workload.facts) !== null)
-    return { after: workload, change: none, reasonFor: () => "the model is invalid" };
+    return { after: workload, change: noChange, reasonFor: () => "the model is invalid" };
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
   const { after, change, declined } = decideSafe(model, settings);

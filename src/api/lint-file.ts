@@ -7,11 +7,10 @@ import { missingWeights } from "../onnx/missing-weights.ts";
 import { openModel } from "../onnx/open.ts";
 import { presentWeights, weightFiles } from "../onnx/weights.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
-import { lintSettings } from "../settings/lint-settings.ts";
 import { failureOf } from "./failed-report.ts";
 import { decidedBy } from "./fix-settings.ts";
 import { refuse } from "./refuse.ts";
-import { timelineFor } from "./timelines.ts";
+import { settingsOf } from "./timelines.ts";
 
 /** Never throws: what goes wrong with one model is in its report. `onPhase` is told what begins. */
 export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): LintOutcome {
@@ -22,8 +21,7 @@ export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): Lin
     const files = weightFiles(model);
     const notices = [...model.notices, ...missingWeights(model, files)];
     const calibration = readCalibration(plan.settings.calibration);
-    const timelineOf = timelineFor(plan.settings.stack);
-    const settings = { ...lintSettings(model, { ...plan, rules, calibration, notices }), timelineOf };
+    const settings = settingsOf(model, { ...plan, rules, calibration, notices });
     const bound = [...(settings.shapes?.keys() ?? []), ...(settings.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
     const report = lintModel(model, decidedBy(model, settings));

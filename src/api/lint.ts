@@ -8,10 +8,9 @@ import { lintModel } from "../lint/run.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { modelFromBytes, type OpenModel, openModel } from "../onnx/open.ts";
 import { checkConfig } from "../settings/check.ts";
-import { lintSettings } from "../settings/lint-settings.ts";
 import { decidedBy } from "./fix-settings.ts";
 import { type ModelOptions, planOf } from "./options.ts";
-import { loadTimelines, timelineFor } from "./timelines.ts";
+import { loadTimelines, settingsOf } from "./timelines.ts";
 
 /**
  * A ModelProto of onnx-proto, decoded or built by hand: `onnx.IModelProto`. These are the names of its fields; their types are
@@ -62,8 +61,7 @@ export async function lint(
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
   const request = { settings, rules, calibration, path, layers, verbose, mustHave, notices };
   await loadTimelines([settings.stack]);
-  const timelineOf = timelineFor(settings.stack);
-  return lintModel(model, decidedBy(model, { ...lintSettings(model, request), timelineOf }));
+  return lintModel(model, decidedBy(model, settingsOf(model, request)));
 }
 
 async function open(input: string | Uint8Array | ModelProto, name: string): Promise<OpenModel> {

@@ -1,5 +1,8 @@
 /** @file Stacks with an account of their own: loaded where one is asked for, because a planner is a lot of code. */
 import type { StackId } from "../hardware/stacks.ts";
+import type { Model } from "../ir/model.ts";
+import type { LintSettings } from "../lint/run.ts";
+import { type LintRequest, lintSettings } from "../settings/lint-settings.ts";
 import type { PriceSettings } from "../workload/workload.ts";
 
 type TimelineOf = NonNullable<PriceSettings["timelineOf"]>;
@@ -13,8 +16,13 @@ export async function loadTimelines(stacks: Iterable<StackId>): Promise<void> {
   planned = plannedTimeline;
 }
 
+/** Settings of a lint run, with its stack's own account. */
+export function settingsOf(model: Model, request: LintRequest): LintSettings {
+  return { ...lintSettings(model, request), timelineOf: timelineFor(request.settings.stack) };
+}
+
 /** Undefined where the cost model's account is the stack's. Throws where it has not been loaded. */
-export function timelineFor(stack: StackId): TimelineOf | undefined {
+function timelineFor(stack: StackId): TimelineOf | undefined {
   if (stack !== "tc-runtime") return undefined;
   if (planned === undefined)
     throw new Error("tc-lint bug: the runtime's account is asked for before it is loaded");

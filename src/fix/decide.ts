@@ -4,7 +4,7 @@
  */
 import { duration } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { changeBetween, type WorkloadChange } from "../workload/change.ts";
+import { changeBetween, noChange, type WorkloadChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 import { type FixedModel, type FixSettings, priced, proposalOf, unchanged } from "./pipeline.ts";
 import { runToFixedPoint } from "./rounds.ts";
@@ -25,14 +25,13 @@ export interface SafeFix {
  */
 export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix {
   const before = priced(original, settings);
-  const none = { saves: { microseconds: 0, low: 0, high: 0 }, steps: [] };
+  const nothing = { fixed: unchanged(original), after: before, change: noChange };
   const safe = { ...settings, passes: settings.passes.filter((pass) => pass.safe) };
   const least = settings.minSaving * before.timeline.microseconds;
   const mustGain = settings.onlyWhereFaster === true;
-  if (mustGain && mostSaved(original, before, safe, least) < least)
-    return { fixed: unchanged(original), after: before, change: none };
+  if (mustGain && mostSaved(original, before, safe, least) < least) return nothing;
   const fixed = runToFixedPoint(original, safe);
-  if (!fixed.changed) return { fixed, after: before, change: none };
+  if (!fixed.changed) return { ...nothing, fixed };
   const after = priced(fixed.model, safe);
   const change = changeBetween(before, after, settings.cost);
   const { microseconds, low } = change.saves;
@@ -41,7 +40,7 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
     low > 0
       ? "below --min-saving in the whole model"
       : `the repaired model may be no faster: predicted ${duration(after.timeline.microseconds)} after ${duration(before.timeline.microseconds)}`;
-  return { fixed: unchanged(original), after: before, change: none, declined };
+  return { ...nothing, declined };
 }
 
 /**

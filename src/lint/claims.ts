@@ -3,9 +3,15 @@
  * taken already.
  */
 import { combineSavings } from "../cost/saving.ts";
-import { type AccountState, type AccountStep, type AccountStepName, accountOf } from "../workload/account.ts";
+import {
+  type AccountState,
+  type AccountStep,
+  type AccountStepName,
+  accountOf,
+  isHalf,
+} from "../workload/account.ts";
 import type { Step } from "../workload/timeline.ts";
-import { isHalf, type LintContext } from "./context.ts";
+import type { LintContext } from "./context.ts";
 import { capped, type Group, stepOf } from "./group.ts";
 
 /** The steps whose savings rules predict one by one, in order; those before are priced as whole models. */
@@ -49,15 +55,13 @@ function inStep(groups: readonly Group[], step: AccountStepName): Group[] {
 /** The model as exported, in the target's precision, after `--fix`; then what the listed groups save in steps of their own. */
 export function lintAccount(listed: readonly Group[], context: LintContext): AccountStep[] {
   const { cost, decision } = context;
-  const { before, after } = context.half();
-  const isHalfAlready = isHalf(context.target.precision);
   const states: AccountState[] = [
-    { step: "exported", workload: isHalfAlready ? before : context.asStored() },
+    { step: "exported", workload: context.asStored() },
     { step: "precision", workload: context.workload },
   ];
   if (decision !== undefined) states.push({ step: "safe", workload: decision.after });
-  if (!isHalfAlready && listed.some((group) => stepOf(group) === "precision"))
-    states.push({ step: "half", workload: after });
+  if (!isHalf(context.target.precision) && listed.some((group) => stepOf(group) === "precision"))
+    states.push({ step: "half", workload: context.half().after });
   const account = accountOf(states, cost);
   for (const step of ruled) {
     const savings = inStep(listed, step).flatMap(({ saves }) => (saves === null ? [] : [saves]));

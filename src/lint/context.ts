@@ -7,7 +7,7 @@ import type { ComputeType, Precision, Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Model } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
-import { pricedAt } from "../workload/account.ts";
+import { isHalf, pricedAt } from "../workload/account.ts";
 import { changeBetween } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
@@ -108,10 +108,6 @@ export class LintContext implements Workload {
   share(microseconds: number): number {
     return this.timeline.microseconds > 0 ? microseconds / this.timeline.microseconds : 0;
   }
-}
-
-export function isHalf(precision: Precision): precision is "fp16" | "bf16" {
-  return precision === "fp16" || precision === "bf16";
 }
 
 export function scale(saving: Saving, factor: number): Saving {

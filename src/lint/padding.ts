@@ -2,6 +2,7 @@
 import type { Saving } from "../cost/model.ts";
 import { maxOf } from "../ir/lists.ts";
 import type { ProductWork } from "../ops/work.ts";
+import type { Workload } from "../workload/workload.ts";
 import { type CostedProduct, type LintContext, scale } from "./context.ts";
 import type { DecidedProduct } from "./decision.ts";
 
@@ -78,7 +79,7 @@ function decidedPadding<W extends ProductWork<number>>(
 }
 
 /** Layers repeat: what was found for one is found for all that are like it. */
-const known = new WeakMap<LintContext, Map<string, Padding | undefined>>();
+const known = new WeakMap<Workload, Map<string, Padding | undefined>>();
 
 /**
  * The best sizes for some axes of a product, all combinations tried; undefined where none is predicted to gain.
@@ -90,8 +91,8 @@ export function bestPadding<W extends ProductWork<number>>(
   axes: readonly Axis<W>[],
   context: LintContext,
 ): Padding | undefined {
-  const cache = known.get(context) ?? new Map<string, Padding | undefined>();
-  known.set(context, cache);
+  const cache = known.get(context.workload) ?? new Map<string, Padding | undefined>();
+  known.set(context.workload, cache);
   const key = JSON.stringify([work, axes]);
   if (!cache.has(key)) cache.set(key, searchPadding(work, axes, context));
   const once = cache.get(key);

@@ -22,6 +22,8 @@ export interface WorkloadChange {
   readonly steps: readonly StepChange[];
 }
 
+export const noChange: WorkloadChange = { saves: { microseconds: 0, low: 0, high: 0 }, steps: [] };
+
 /** Kernels are known again by their graph and the name of their first node. */
 export function changeBetween(before: Workload, after: Workload, cost: CostModel): WorkloadChange {
   const rest = new Map<string, Step[]>();
