@@ -1,5 +1,5 @@
 /**
- * @file Machine code that the driver compiled from PTX, kept in a folder for the next process.
+ * @file What is kept in a folder for the next process: machine code that the driver compiled from PTX, times of steps.
  *
  * What is in the folder is handed to the driver, so an entry is believed only if it is the user's own (or root's), and
  * whole by its own header. Whatever else is found there counts as nothing and is replaced. No trouble with files is thrown: a cache
@@ -32,13 +32,17 @@ export interface Surroundings {
   readonly files?: CacheFiles;
   /** Id of whose process this is. */
   readonly user?: number;
+  /** Of the entries' file names. */
+  readonly extension?: EntryExtension;
 }
+
+export type EntryExtension = "cubin" | "time";
 
 const { O_CREAT, O_EXCL, O_RDONLY, O_WRONLY } = nodeFiles.constants;
 // Windows has none of these.
 const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_DIRECTORY = 0 } = nodeFiles.constants;
 
-const entryName = /^[0-9a-f]{64}\.cubin$/;
+const entryName = /^[0-9a-f]{64}\.(cubin|time)$/;
 const temporaryName = /^[0-9a-f]{64}\.\d+\.[0-9a-f]+\.tmp$/;
 /** A process that began to write an entry this long ago is gone. */
 const abandonedMilliseconds = 3_600_000;
@@ -51,6 +55,7 @@ export class CubinCache {
   readonly #files: CacheFiles;
   /** Undefined where the system has no such thing. */
   readonly #user: number | undefined;
+  readonly #extension: EntryExtension;
   #isTrusted = false;
   #isRefused = false;
   /** Bytes of all entries when the folder was last looked at, and of those written since. */
@@ -65,6 +70,7 @@ export class CubinCache {
     this.#limitBytes = limitBytes;
     this.#files = surroundings.files ?? nodeFiles;
     this.#user = surroundings.user ?? process.getuid?.();
+    this.#extension = surroundings.extension ?? "cubin";
   }
 
   /** What was kept for a key of 32 bytes; undefined where there is nothing that can be believed. */
@@ -99,7 +105,7 @@ export class CubinCache {
   }
 
   #pathOf(key: Buffer): string {
-    return join(this.#folder, `${key.toString("hex")}.cubin`);
+    return join(this.#folder, `${key.toString("hex")}.${this.#extension}`);
   }
 
   /** Whether the folder exists. Throws Refusal where others may have put files there. */
@@ -161,7 +167,7 @@ export class CubinCache {
   /** Other processes see a whole entry or none. */
   #put(path: string, entry: Buffer): void {
     const files = this.#files;
-    const temporary = path.replace(/cubin$/, `${process.pid}.${randomBytes(8).toString("hex")}.tmp`);
+    const temporary = path.replace(/[a-z]+$/, `${process.pid}.${randomBytes(8).toString("hex")}.tmp`);
     try {
       const descriptor = files.openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
       try {

@@ -38,6 +38,7 @@ export class KernelStore implements Disposable {
   readonly #noCache: string | undefined;
   readonly #families = new Map<string, Library>();
   readonly #texts = new Map<string, Library>();
+  readonly #identities = new Map<string, string>();
   /** PTX texts that the driver compiled, as against those found in the cache. */
   compiled = 0;
 
@@ -59,6 +60,14 @@ export class KernelStore implements Disposable {
   kernel(ref: KernelRef): Kernel {
     const library = ref.kind === "built" ? this.#family(ref.family) : this.#text(ref.text, ref.entry);
     return library.kernel(ref.entry);
+  }
+
+  /** By what the machine code of a kernel is made of: equal names are equal code, on one device and driver. */
+  identityOf(ref: KernelRef): string {
+    if (ref.kind === "ptx") return sha256(ref.text);
+    const known = this.#identities.get(ref.family) ?? sha256(readFatbin(this.#folder, ref.family));
+    this.#identities.set(ref.family, known);
+    return `${known} ${ref.entry}`;
   }
 
   #family(family: string): Library {
@@ -150,6 +159,10 @@ export class KernelManifest {
     this.#families.set(family, entries);
     return entries;
   }
+}
+
+function sha256(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
 }
 
 function readFatbin(folder: URL, family: string): Buffer {

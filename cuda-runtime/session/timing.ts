@@ -31,6 +31,26 @@ const stepBudgetMicroseconds = 20_000;
 
 /** Whole runs, each from a cold L2. The inputs have to be there. */
 export function timeRuns(session: DeviceSession, options: TimeOptions = {}): Times {
+  return timesOf(runsOf(session, options));
+}
+
+/** Rounds in which sessions take turns, so that a clock that falls or rises falls or rises for all of them. */
+const turns = 9;
+
+/** Whole runs of several sessions in turns: by session, the median of every turn. */
+export function timeInTurns(sessions: readonly DeviceSession[], options: TimeOptions = {}): number[][] {
+  const { warmup = defaults.warmup, repeats = defaults.repeats } = options;
+  for (const session of sessions) runsOf(session, { warmup, repeats: 1 });
+  const each = { warmup: 1, repeats: Math.max(3, Math.ceil(repeats / turns)) };
+  const medians = sessions.map((): number[] => []);
+  for (let turn = 0; turn < turns; turn++)
+    for (const [index, session] of sessions.entries())
+      medians[index]?.push(timesOf(runsOf(session, each)).median);
+  return medians;
+}
+
+/** Microseconds of every run. */
+function runsOf(session: DeviceSession, options: TimeOptions): number[] {
   const { warmup = defaults.warmup, repeats = defaults.repeats } = options;
   const { stream, runner } = session;
   const { driver, device } = runner.context;
@@ -46,7 +66,7 @@ export function timeRuns(session: DeviceSession, options: TimeOptions = {}): Tim
     return pair;
   });
   session.synchronize();
-  return timesOf(pairs.map(([start, end]) => end.microsecondsSince(start)));
+  return pairs.map(([start, end]) => end.microsecondsSince(start));
 }
 
 /** Every step by itself, launched again and again: its operands may come from the L2. */
@@ -57,7 +77,8 @@ export function timeSteps(session: DeviceSession, onStep?: (index: number) => vo
   });
 }
 
-function timeStep(session: DeviceSession, step: ReadyStep): Times {
+/** One step by itself: its operands may come from the L2. */
+export function timeStep(session: DeviceSession, step: ReadyStep): Times {
   const once = measured(session, step, 1, 2).median;
   const copies = Math.max(1, Math.min(maxCopies, Math.ceil(groupMicroseconds / once)));
   const groups = Math.max(3, Math.min(maxGroups, Math.floor(stepBudgetMicroseconds / (copies * once))));
@@ -83,7 +104,7 @@ function measured({ stream, runner }: DeviceSession, step: ReadyStep, copies: nu
   return timesOf(samples);
 }
 
-function timesOf(samples: readonly number[]): Times {
+export function timesOf(samples: readonly number[]): Times {
   const sorted = [...samples].sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN;
   const [lower, upper] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];

@@ -28,6 +28,8 @@ export interface FixEntry {
   readonly proof: Proof | null;
   /** What half precision knew of the sizes of values; null without it. */
   readonly ranges: string | null;
+  /** What the changes were measured to gain on a GPU (--prove); null where nothing was measured. */
+  readonly measurement: FixOutcome["measurement"];
   /** Predicted, for one run. */
   readonly microseconds: { readonly before: number; readonly after: number } | null;
   /** Where it stands as exported and after each step that was taken; null where nothing was priced. */
@@ -71,6 +73,7 @@ export function entryOf(
     changed,
     written,
     proof,
+    measurement,
     account,
     microseconds,
     assumed,
@@ -86,6 +89,7 @@ export function entryOf(
     written,
     proof,
     ranges: ranges ?? null,
+    measurement,
     microseconds,
     account,
     assumed,
@@ -117,6 +121,7 @@ export function failedEntry(
     changed: false,
     written: false,
     proof: null,
+    measurement: null,
     ranges: null,
     microseconds: null,
     account: null,

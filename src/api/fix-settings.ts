@@ -2,6 +2,7 @@
 import { rules } from "../../rules/index.ts";
 import { invalidNode } from "../facts/invalid-node.ts";
 import { readCalibration } from "../files/read-calibration.ts";
+import type { FixChoice } from "../fix/choice.ts";
 import { decideSafe } from "../fix/decide.ts";
 import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { reasons } from "../fix/remainder.ts";
@@ -22,22 +23,7 @@ import type { Workload } from "../workload/workload.ts";
 import { refuse } from "./refuse.ts";
 import { settingsOf } from "./timelines.ts";
 
-/** What a repair may do beside padding and folding, which never change what a model computes nor its interface. */
-export interface FixChoice {
-  /** Stores weights and activations in this type. */
-  readonly half: "fp16" | "bf16" | undefined;
-  /** Half precision where it is predicted faster alone; not where it was asked for by name. */
-  readonly halfOnlyWhereFaster: boolean;
-  /** Makes the model's own inputs and outputs half, too. */
-  readonly halfIo: boolean;
-  /** Channels last. */
-  readonly nhwc: boolean;
-  readonly nhwcOnlyWhereFaster: boolean;
-  /** Makes the model's own images channels last, too. */
-  readonly nhwcIo: boolean;
-  /** Which operators write channels last: ONNX's own, or those of ONNX Runtime's CUDA provider. */
-  readonly nhwcForm: "portable" | "ort-cuda";
-}
+export type { FixChoice };
 
 /** Padding and folding alone. */
 const safeFix: FixChoice = {
@@ -110,6 +96,11 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
 /** For a model that the bundled runtime is to run. */
 export function safeFixSettings(plan: LintPlan): FixSettings {
   return fixSettings(plan, safeFix);
+}
+
+/** Of a repair that measures: what may gain is proposed, however uncertain it is. */
+export function proposing(settings: FixSettings): FixSettings {
+  return { ...settings, onlyWhereFaster: false };
 }
 
 export function withRanges(settings: FixSettings, ranges: Ranges | undefined): FixSettings {

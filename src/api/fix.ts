@@ -25,6 +25,8 @@ export interface FixOptions extends ModelOptions, CallOptions, Partial<FixChoice
   readonly dryRun?: boolean;
   /** False puts the result in place without a comparison. */
   readonly verify?: boolean;
+  /** Measures every change on this GPU, as CUDA numbers them, and keeps those that gain. */
+  readonly proveOn?: number;
   /** With a half type: sample inputs that value ranges are observed on, by input name. */
   readonly samples?: readonly Tensors[];
 }
@@ -35,6 +37,7 @@ const ownSchemas: OptionSchemas<Own> = {
   output: schemas.path,
   dryRun: schemas.flag,
   verify: schemas.flag,
+  proveOn: schemas.count,
   samples: { type: "array", items: schemas.inputs },
   half: schemas.half,
   halfOnlyWhereFaster: schemas.flag,
@@ -60,6 +63,7 @@ export async function fix(path: string, options: FixOptions = {}): Promise<FixEn
     output,
     dryRun = false,
     verify = true,
+    proveOn,
     samples,
     half,
     halfOnlyWhereFaster = false,
@@ -83,7 +87,7 @@ export async function fix(path: string, options: FixOptions = {}): Promise<FixEn
   const { outcome, ranges } = await listening({ onProgress, onNotice }, (listeners) =>
     repair(
       plan,
-      { ...choice, output, dryRun, verify, samples: given },
+      { ...choice, output, dryRun, verify, proveOn, samples: given },
       { guard, memoryBytes, onProgress: listeners.onProgress },
     ),
   );

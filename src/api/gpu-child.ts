@@ -2,9 +2,10 @@
 import { serveTask } from "../../cuda-runtime/session/child.ts";
 import { examine } from "../gpu/doctor.ts";
 import type { GpuResult, GpuTask } from "../gpu/protocol.ts";
+import { proveFix } from "../gpu/prove/prove.ts";
 import { runModels } from "../gpu/run.ts";
 import { runSweep } from "../gpu/sweep-run.ts";
-import { safeFixSettings } from "./fix-settings.ts";
+import { fixSettings, proposing, safeFixSettings, withRanges } from "./fix-settings.ts";
 import { loadTimelines } from "./timelines.ts";
 
 serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
@@ -13,6 +14,11 @@ serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
       return examine(task.kernels);
     case "sweep":
       return runSweep(task, onProgress);
+    case "prove":
+      return loadTimelines([task.plan.settings.stack]).then(() => {
+        const settings = withRanges(fixSettings(task.plan, task.choice), task.ranges);
+        return proveFix(task, proposing(settings), onProgress);
+      });
     case "run":
       return loadTimelines(["tc-runtime"]).then(() => runModels(task, safeFixSettings, onProgress));
   }

@@ -1,12 +1,12 @@
 /** @file One model repaired by its plan: fixed, compared with the original, and put in place. */
-import { type FixOutcome, fixModel, type Proof, type Verify } from "../fix/fix.ts";
+import { type FixOutcome, fixModel, type Proof, type Prove, type Verify } from "../fix/fix.ts";
 import { proveHalf } from "../fix/half-proof.ts";
 import { type ObservedRanges, rangesFor, type Samples } from "../fix/observed-ranges.ts";
 import { promisedProof, proveSame } from "../fix/proof.ts";
 import type { Guard } from "../limits/guard.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { verifyChildUrl } from "../verify/child-url.ts";
-import { type FixChoice, fixSettings, withRanges } from "./fix-settings.ts";
+import { type FixChoice, fixSettings, proposing, withRanges } from "./fix-settings.ts";
 import { loadTimelines } from "./timelines.ts";
 
 export interface RepairOptions extends FixChoice {
@@ -16,6 +16,8 @@ export interface RepairOptions extends FixChoice {
   readonly dryRun: boolean;
   /** Compares the result with the original before it is put in place. */
   readonly verify: boolean;
+  /** Keeps what is measured to gain on this GPU, as CUDA numbers them; undefined keeps what is predicted to. */
+  readonly proveOn: number | undefined;
   /** With half precision: inputs to see ranges of values on. Asked for when the model has been read. */
   readonly samples: () => Samples | undefined;
 }
@@ -58,6 +60,7 @@ export async function repair(
     const mayDraw = options.verify;
     seen = await rangesFor({ path, settings, samples, mayDraw, within, timeoutSeconds, ...child });
   }
+  const known = withRanges(settings, seen?.ranges);
   const verify: Verify = (original, candidate, permutations, assumesFinite) => {
     const request = {
       path,
@@ -75,13 +78,27 @@ export async function repair(
   const outcome = await fixModel({
     path,
     destination: options.output ?? path,
-    settings: withRanges(settings, seen?.ranges),
+    settings: options.proveOn === undefined ? known : proposing(known),
+    prove: await proverFor(plan, options, seen?.ranges, limits),
     dryRun: options.dryRun,
     promise: options.verify ? promisedProof() : "unverified",
     verify: options.verify ? verify : unverified,
     within,
   });
   return { outcome, ranges: seen?.from };
+}
+
+/** Loaded where it is asked for: planning for a GPU is a lot of code. */
+async function proverFor(
+  plan: LintPlan,
+  options: RepairOptions,
+  ranges: ObservedRanges["ranges"] | undefined,
+  { guard: { timeoutSeconds }, memoryBytes, onProgress }: RepairLimits,
+): Promise<Prove | undefined> {
+  if (options.proveOn === undefined) return undefined;
+  const { proverOf } = await import("./prove.ts");
+  const request = { plan, device: options.proveOn, choice: options, ranges };
+  return proverOf(request, { timeoutSeconds, memoryBytes, onProgress });
 }
 
 function unverified(): Promise<Proof> {

@@ -124,7 +124,7 @@ export async function planFile(
   const target = machineOf(gpu);
   const manifest = new KernelManifest(new URL(kernelsUrl), target.computeCapability);
   const guard = new Guard({ path, doing: "planning", timeoutSeconds, memoryBytes });
-  const { sizes, absent } = guard.run(() => lookedAt(path, dims));
+  const { sizes, absent } = guard.run(() => priceSizes(path, dims));
   if (absent !== undefined)
     onNotice(`${path}: "${absent}" is not there: planned by the sizes of its weights alone`);
   const isRepaired = isFixed({ fix, compare }, precision);
@@ -141,7 +141,7 @@ export async function planFile(
   return planReportOf(found, { model: path, gpu: gpu.id, precision: stated, target, manifest });
 }
 
-interface Looked {
+export interface PriceSizes {
   /** What linting prices the model at. */
   readonly sizes: Record<string, readonly number[]>;
   /** A file of weights that is missing. */
@@ -149,7 +149,7 @@ interface Looked {
 }
 
 /** Throws InputError of a model that linting calls broken, be it in a part that a plan leaves out. */
-function lookedAt(path: string, dims: RunChoice["dims"]): Looked {
+export function priceSizes(path: string, dims: RunChoice["dims"]): PriceSizes {
   using model = openModel(path);
   const facts = inferFacts(model, { dims: new Map(Object.entries(dims)) });
   const broken = invalidNode(facts);

@@ -2,6 +2,7 @@
 import type { InferredOptionTypes } from "yargs";
 import type { FixChoice } from "../api/fix-settings.ts";
 import { InputError } from "../ir/errors.ts";
+import { parseCount } from "../settings/values.ts";
 import { single } from "./arguments.ts";
 
 const group = "Fix:";
@@ -36,6 +37,15 @@ export const fixOptions = {
       "With channels_last: local functions that every runtime can run (default), or com.microsoft::NhwcConv for ONNX Runtime with CUDA, which nothing here can run: with --no-verify or --diff only",
   },
   diff: flag("Show what --fix would change, write nothing; exit 1 where something would"),
+  prove: flag(
+    "With --fix or --diff, on a machine with a GPU: measure every change with tc-lint's own kernels, and keep those that gain",
+  ),
+  device: {
+    type: "string",
+    requiresArg: true,
+    group,
+    describe: "With --prove: which GPU, as CUDA numbers them (default 0)",
+  },
   "fix-output": {
     type: "string",
     requiresArg: true,
@@ -58,6 +68,8 @@ export interface FixFlags extends FixChoice {
   readonly only: boolean;
   readonly exitNonZero: boolean;
   readonly verify: boolean;
+  /** Of the GPU that changes are measured on; undefined where none are. */
+  readonly proveOn: number | undefined;
 }
 
 type FixArguments = Partial<InferredOptionTypes<typeof fixOptions>>;
@@ -73,6 +85,8 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
     "nhwc-io",
     "target",
     "exit-non-zero-on-fix",
+    "prove",
+    "device",
   ] as const;
   if (!asked) {
     const stray = dependent.find((name) => argv[name] !== undefined && argv[name] !== false);
@@ -109,5 +123,15 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
     only: argv["fix-only"] ?? false,
     exitNonZero: argv["exit-non-zero-on-fix"] ?? false,
     verify: argv.verify ?? true,
+    proveOn: deviceOf(argv),
   };
+}
+
+/** Throws InputError `usage`. */
+function deviceOf({ prove, device }: FixArguments): number | undefined {
+  if (device !== undefined && prove !== true)
+    throw new InputError("usage", "--device: says nothing without --prove");
+  if (prove !== true) return undefined;
+  const own = single(device, "--device");
+  return own === undefined ? 0 : parseCount(own, "--device");
 }

@@ -13,6 +13,7 @@ import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
 import type { ByteSource } from "../wire/source.ts";
 import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
+import type { Measurement } from "./measured.ts";
 import { type Fix, type FixOutcome, type JudgedFix, outcomeOf, type Placed, type Proof } from "./outcome.ts";
 import { type FixedModel, type FixSettings, priced, render } from "./pipeline.ts";
 import { runStages } from "./stages.ts";
@@ -40,12 +41,24 @@ export type Verify = (
   assumesFinite: boolean,
 ) => Promise<Proof>;
 
+/** Measures what the passes found, and says which of it stays. */
+export type Prove = (found: FixedModel) => Promise<Proven>;
+
+export interface Proven {
+  readonly measurement: Measurement;
+  readonly kept: readonly Piece[];
+  /** With what was measured of each. */
+  readonly left: readonly LeftPiece[];
+}
+
 export interface FixRequest {
   readonly path: string;
   /** Where the result goes; the model's own path repairs in place. */
   readonly destination: string;
   readonly settings: FixSettings;
   readonly verify: Verify;
+  /** Keeps nothing but what is measured to gain; what is predicted to, without one. */
+  readonly prove?: Prove | undefined;
   /** What `verify` will have proven, for the model's own metadata: `verified with …`, or `unverified`. */
   readonly promise: string;
   /** Only say what would change. */
@@ -76,10 +89,11 @@ export async function fixModel(request: FixRequest): Promise<FixOutcome> {
 
 async function fixOpened(request: FixRequest, original: OpenModel, state: SourceState): Promise<FixOutcome> {
   const { within = unlimited } = request;
-  const whole = within(() => {
+  const found = within(() => {
     checkNodes(original, request.settings);
-    return { ...runFix(original, request.settings), left: [] };
+    return runFix(original, request.settings);
   });
+  const whole = await measured(found, request, original);
   const outcome = (fix: JudgedFix) => within(() => outcomeOf(request, original, fix));
   const isCopy = resolve(request.destination) !== resolve(request.path);
   if (request.dryRun || (!whole.fixed.changed && !isCopy)) {
@@ -102,6 +116,23 @@ interface Site {
   readonly original: OpenModel;
   readonly state: SourceState;
   readonly lock: ModelLock;
+}
+
+/** As much of a fix as is measured to gain; all of it where nothing is to be measured. */
+async function measured(
+  found: Fix,
+  { prove, within = unlimited }: FixRequest,
+  original: OpenModel,
+): Promise<JudgedFix> {
+  if (prove === undefined || !found.fixed.changed)
+    return { ...found, left: [], reverted: [], measurement: null };
+  const { kept, left: reverted, measurement } = await prove(found.fixed);
+  if (reverted.length === 0) return { ...found, left: [], reverted, measurement };
+  const { settings } = found;
+  const leaveOut = nothingBut(kept, reverted);
+  const part = within(() => runStages(original, { ...settings, leaveOut }));
+  // What was not worth it is explained by what was measured, not by the limit that the passes were given.
+  return { settings, ...part, left: [], reverted, measurement };
 }
 
 function unwritten({ bytes }: OpenModel): Placed {
@@ -157,7 +188,7 @@ async function differenceOr<T>(verification: Promise<T>): Promise<T | InputError
 }
 
 /** As much of a fix as is the same function: the original itself where nothing is. */
-async function soundPartOf(whole: Fix, difference: InputError, site: Site): Promise<JudgedFix> {
+async function soundPartOf(whole: JudgedFix, difference: InputError, site: Site): Promise<JudgedFix> {
   const { original, request } = site;
   const { settings, within = unlimited } = request;
   const limited = (kept: readonly Piece[], left: readonly LeftPiece[]) =>
@@ -166,7 +197,7 @@ async function soundPartOf(whole: Fix, difference: InputError, site: Site): Prom
     const placed = await place(limited(pieces, []), site, true);
     return placed instanceof InputError ? reasonOf(placed) : undefined;
   });
-  return { ...limited(kept, left), left };
+  return { ...whole, ...limited(kept, left), left };
 }
 
 function reasonOf(difference: InputError): string {

@@ -5,6 +5,7 @@ import { type AccountStep, accountOf } from "../workload/account.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
+import type { Measurement } from "./measured.ts";
 import { type FixNote, type FixSettings, priced } from "./pipeline.ts";
 import { remainderNotes } from "./remainder.ts";
 import type { Staged } from "./stages.ts";
@@ -28,6 +29,8 @@ export interface FixOutcome {
   /** Symbols that nobody bound, and the size at which each is priced. */
   readonly assumed: Readonly<Record<string, number>>;
   readonly proof: Proof | null;
+  /** What the changes were measured to gain, with --prove; null without it, or where nothing was to be changed. */
+  readonly measurement: Measurement | null;
   readonly bytes: number;
   /** Data files that were written beside the model; not those that were there already. */
   readonly dataFiles: readonly DataFileEntry[];
@@ -43,8 +46,13 @@ export interface Fix extends Staged {
   readonly settings: FixSettings;
 }
 
-/** With what is not in it, because the result was another function with it. */
-export type JudgedFix = Fix & { readonly left: readonly LeftPiece[] };
+export interface JudgedFix extends Fix {
+  /** What is not in it, because the result was another function with it. */
+  readonly left: readonly LeftPiece[];
+  /** What is not in it because it was measured to gain nothing. */
+  readonly reverted: readonly LeftPiece[];
+  readonly measurement: Measurement | null;
+}
 
 /** What became of it on the disk. */
 export type Placed = Pick<FixOutcome, "written" | "proof" | "bytes" | "dataFiles">;
@@ -52,7 +60,7 @@ export type Placed = Pick<FixOutcome, "written" | "proof" | "bytes" | "dataFiles
 export function outcomeOf(
   { path, destination }: Pick<FixOutcome, "path" | "destination">,
   original: OpenModel,
-  { fixed, states, settings, left, declined }: JudgedFix,
+  { fixed, states, settings, left, reverted, measurement, declined }: JudgedFix,
 ): Omit<FixOutcome, keyof Placed> {
   const before = priced(original, settings);
   const after = priced(fixed.model, settings);
@@ -64,7 +72,7 @@ export function outcomeOf(
     notes: [
       ...fixed.notes,
       ...failedNotes(left, original),
-      ...remainderNotes(after, settings, left, declined),
+      ...remainderNotes(after, settings, [...left, ...reverted], declined),
     ],
     diff: diffModels(original, fixed.model),
     account,
@@ -73,6 +81,7 @@ export function outcomeOf(
       after: account.at(-1)?.microseconds ?? before.timeline.microseconds,
     },
     assumed: assumedOf(before),
+    measurement,
   };
 }
 

@@ -6,7 +6,16 @@ import { DataFiles } from "../onnx/data-files.ts";
 import { modelFromSource, type OpenModel } from "../onnx/open.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { FreshNames } from "../passes/names.ts";
-import type { Account, Pass, PassContext, PassName, PassNote, PassOptions, Pricing } from "../passes/pass.ts";
+import type {
+  Account,
+  Pass,
+  PassContext,
+  PassName,
+  PassNote,
+  PassOptions,
+  PassRegion,
+  Pricing,
+} from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
 import { uncertaintyOf } from "../workload/change.ts";
@@ -51,6 +60,11 @@ export type LeaveOut = (pass: PassName, part: string | undefined) => string | un
 /** Passes that change the model, with the parts that can be left out by themselves. */
 export type PassParts = ReadonlyMap<PassName, ReadonlySet<string>>;
 
+/** What one pass does in one place. */
+export interface FixRegion extends PassRegion {
+  readonly pass: PassName;
+}
+
 export interface FixNote extends PassNote {
   readonly pass: PassName;
   /** Of what a rule still finds in the result: its code. */
@@ -65,6 +79,8 @@ export interface FixedModel {
   /** Of inputs and outputs that are transposed, by name: the new axis i is the old axis p[i]. */
   readonly permutations: ReadonlyMap<string, readonly number[]>;
   readonly parts: PassParts;
+  /** Of passes that decide place by place. */
+  readonly regions: readonly FixRegion[];
   /** Its bytes, with everything the patches made in one data file of this name. */
   render(dataLocation: string): PatchedModel;
 }
@@ -77,6 +93,7 @@ export function unchanged(model: OpenModel): FixedModel {
     notes: [],
     permutations: new Map(),
     parts: new Map(),
+    regions: [],
     render: (location) => render(model, location),
   };
 }
@@ -87,12 +104,13 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   const notes: FixNote[] = [];
   const permutations = new Map<string, readonly number[]>();
   const parts = new Map<PassName, Set<string>>();
+  const regions: FixRegion[] = [];
   for (const pass of settings.passes) {
     if (settings.leaveOut?.(pass.name, undefined) !== undefined) continue;
     // A name of its own for every patch, in later rounds too: one that is there is still read.
     const location = `tc-lint.${model.files.made.size}.data`;
     const context = contextOf(model, settings, pass.name, location);
-    const { patch, notes: said, permutations: moved, parts: made = [] } = pass.run(context);
+    const { patch, notes: said, permutations: moved, parts: made = [], regions: places } = pass.run(context);
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
     for (const note of said) notes.push({ ...note, pass: pass.name });
     const preview = lastPreviews.get(settings);
@@ -100,10 +118,19 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
     if (!isPreviewed) lastPreviews.delete(settings);
     if (patch.isEmpty) continue;
     parts.set(pass.name, new Set([...(parts.get(pass.name) ?? []), ...made]));
+    for (const place of places ?? []) regions.push({ ...place, pass: pass.name });
     model = isPreviewed ? preview.model : patched(model, patch, location);
   }
   const changed = model !== original;
-  return { model, changed, notes, permutations, parts, render: (location) => render(model, location) };
+  return {
+    model,
+    changed,
+    notes,
+    permutations,
+    parts,
+    regions,
+    render: (location) => render(model, location),
+  };
 }
 
 const knownPrices = new WeakMap<

@@ -1,5 +1,6 @@
 /** @file Passes again and again, until a model stays as it is. */
 import { InputError } from "../ir/errors.ts";
+import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { type FixedModel, type FixNote, type FixSettings, runPasses } from "./pipeline.ts";
@@ -13,6 +14,7 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
   const notes = [...fixed.notes];
   const permutations = new Map(fixed.permutations);
   const parts = new Map([...fixed.parts].map(([pass, names]) => [pass, new Set(names)]));
+  const regions = [...fixed.regions];
   for (let round = 1; fixed.changed; round++) {
     if (round >= maxRounds) {
       throw new InputError(
@@ -25,9 +27,10 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
     if (!next.changed) break;
     for (const [name, permutation] of next.permutations) permutations.set(name, permutation);
     for (const [pass, names] of next.parts) parts.set(pass, new Set([...(parts.get(pass) ?? []), ...names]));
+    pushAll(regions, next.regions);
     fixed = next;
   }
-  return { ...fixed, changed: fixed.model !== original, notes, permutations, parts };
+  return { ...fixed, changed: fixed.model !== original, notes, permutations, parts, regions };
 }
 
 /** Two runs, the second over the first one's result. */
@@ -41,6 +44,7 @@ export function inTurn(first: FixedModel, second: FixedModel): FixedModel {
     notes: [...first.notes, ...second.notes.filter((note) => !said.has(textOf(note)))],
     permutations: new Map([...first.permutations, ...second.permutations]),
     parts,
+    regions: [...first.regions, ...second.regions],
   };
 }
 

@@ -14,7 +14,8 @@ import { type Step, summarize, type Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { planSizes } from "./plan.ts";
 
-const precisions: Readonly<Partial<Record<Target["precision"], PlanPrecision>>> = {
+/** What the runtime computes in where a target says so. */
+export const planPrecisions: Readonly<Partial<Record<Target["precision"], PlanPrecision>>> = {
   fp16: "fp16",
   bf16: "bf16",
   tf32: "tf32",
@@ -25,7 +26,7 @@ const precisions: Readonly<Partial<Record<Target["precision"], PlanPrecision>>> 
 /** The timeline of a workload on the bundled runtime; undefined on other stacks, and where the runtime has no plan for it. */
 export function plannedTimeline(workload: Workload): Timeline | undefined {
   const { model, target, bindings, facts } = workload;
-  const precision = precisions[target.precision];
+  const precision = planPrecisions[target.precision];
   if (target.stack.id !== "tc-runtime" || precision === undefined || !isOpen(model)) return undefined;
   const machine = machineOf(target.gpu);
   const sizes = Object.fromEntries([...bindings].map(([name, size]) => [name, [size]]));

@@ -4,7 +4,11 @@ import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import type { MemoryUse } from "../../cuda-runtime/session/memory.ts";
 import type { EntryFacts } from "../../cuda-runtime/session/store.ts";
 import type { TimeOptions, Times } from "../../cuda-runtime/session/timing.ts";
+import type { LeftPiece, Piece } from "../fix/bisect.ts";
+import type { FixChoice } from "../fix/choice.ts";
+import type { Measurement } from "../fix/measured.ts";
 import type { ComputeType } from "../hardware/target.ts";
+import type { Ranges } from "../passes/pass.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import type { HalfType } from "../verify/budget.ts";
 import type { GivenSizes } from "../verify/sizes.ts";
@@ -45,6 +49,7 @@ export type GpuTask =
       readonly kernels: string;
       readonly items: readonly SweepItem[];
     }
+  | ProveTask
   | {
       readonly kind: "run";
       readonly device: number;
@@ -52,6 +57,28 @@ export type GpuTask =
       readonly kernels: string;
       readonly runs: readonly ModelRun[];
     };
+
+/** A repair, to be measured change by change. */
+export interface ProveTask {
+  readonly kind: "prove";
+  readonly device: number;
+  readonly kernels: string;
+  /** The model, its settings, and what its repair may do. */
+  readonly plan: LintPlan;
+  readonly choice: FixChoice;
+  /** What is known of the sizes of values, for half precision. */
+  readonly ranges: Ranges | undefined;
+  readonly precision: Precision;
+  readonly sizes: GivenSizes;
+}
+
+export interface ProveReport {
+  readonly kind: "prove";
+  readonly measurement: Measurement;
+  readonly kept: readonly Piece[];
+  readonly left: readonly LeftPiece[];
+  readonly cacheProblem: string | undefined;
+}
 
 /** A step without its time. */
 export interface StepFacts {
@@ -131,4 +158,4 @@ export interface SweepReport {
   readonly cacheProblem: string | undefined;
 }
 
-export type GpuResult = RunsReport | DoctorReport | SweepReport;
+export type GpuResult = RunsReport | DoctorReport | SweepReport | ProveReport;

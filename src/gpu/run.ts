@@ -161,7 +161,7 @@ function outputsOf(session: DeviceSession, plan: Plan, inputs: Tensors): Tensors
   );
 }
 
-function bytesOf(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
+export function bytesOf(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
   return new Map(
     plan.inputs.map(({ name, view: { type } }) => {
       const tensor = inputs.get(name);

@@ -99,11 +99,25 @@ export interface PassNote {
   readonly microseconds?: number | undefined;
 }
 
+/** What a pass does in one place of a model: its parts stand or fall together. */
+export interface PassRegion {
+  /** For people: `padded 60 to 64 in 3 product(s)`. */
+  readonly what: string;
+  /** The same of regions that do the same to the same work, as the layers of a repeated block. */
+  readonly shape: string;
+  /** Of `PassResult.parts`. */
+  readonly parts: readonly string[];
+  /** Predicted to be saved in a run of the model. */
+  readonly microseconds: number;
+}
+
 export interface PassResult {
   readonly patch: Patch;
   readonly notes: readonly PassNote[];
   /** What the patch is made of, each of which can be left out by itself; none where it is all or nothing. */
   readonly parts?: readonly string[] | undefined;
+  /** Sets of parts that were decided by themselves; none where all were decided together. */
+  readonly regions?: readonly PassRegion[] | undefined;
   /** Of inputs and outputs that the patch transposes, by name: the new axis i is the old axis p[i]. */
   readonly permutations?: ReadonlyMap<string, readonly number[]> | undefined;
 }

@@ -6,6 +6,7 @@ import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
 import { accountLines } from "./account-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
+import { measuredLines } from "./measured-text.ts";
 import type { ColorLevel } from "./render.ts";
 
 export interface FixTextOptions {
@@ -22,6 +23,7 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
   if (!outcome.changed) {
     const failed = failedLines(outcome, palette);
     const said = failed.length > 0 ? ["  nothing is left to fix", ...failed] : ["  nothing to fix"];
+    pushAll(said, measured(outcome));
     if (outcome.written) pushAll(said, resultLines(outcome, palette));
     return `${[title, ...said].join("\n")}${blockedText(outcome, palette)}\n`;
   }
@@ -31,12 +33,17 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
     if (note.kind !== "changed") continue;
     lines.push(`  ${palette.bold(note.pass)}  ${printable(note.message)}${savesText(note.microseconds)}`);
   }
+  pushAll(lines, measured(outcome));
   const assumed = Object.keys(outcome.assumed);
   if (assumed.length > 0) lines.push(`  ${printable(assumedText(assumed, outcome.assumed))}`);
   if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
   const changes = options.diff ? diffLines(outcome, palette) : [];
   const all = [...lines, ...changes, ...resultLines(outcome, palette), ...failedLines(outcome, palette)];
   return `${all.join("\n")}${blockedText(outcome, palette)}\n`;
+}
+
+function measured({ measurement }: FixOutcome): string[] {
+  return measurement === null ? [] : measuredLines(measurement);
 }
 
 function savesText(microseconds: number | undefined): string {

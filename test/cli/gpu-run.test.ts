@@ -2,14 +2,16 @@
  * @file The GPU commands over kernels that do nothing and leave what memory was filled with: they have to notice, and to
  * report all the rest.
  */
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { FixReport } from "../../src/api/fix-report.ts";
 import type { BenchReport } from "../../src/gpu/bench-report.ts";
 import type { ValidateReport } from "../../src/gpu/validate/report.ts";
 import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
+import { validate } from "./fixing.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..", "..");
 const model = path.join(root, "fixtures", "models", "misaligned-cnn.onnx");
@@ -83,5 +85,49 @@ describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
     expect(configurations.map(({ steps }) => steps.length > 0)).toEqual([false, false, true, false]);
     expect(configurations[0]?.times).toMatchObject({ median: 250, repeats: 3 });
     expect(exitCode).toBe(0);
+  });
+
+  it("--fix --prove measures each change, keeps what gains and says so; a second run knows all times", async () => {
+    const folder = mkdtempSync(path.join(fake?.folder ?? root, "prove-"));
+    const fixed = path.join(folder, "fixed.onnx");
+    const args = ["--fix-only", "--prove", "--fix-output", fixed, "-f", "json", model];
+    const first = await run(args);
+    const report: FixReport = JSON.parse(first.stdout);
+    expect(validate(report), JSON.stringify(validate.errors)).toBe(true);
+    const measurement = report.fixes[0]?.measurement;
+    expect(measurement).toMatchObject({ gpu: "NVIDIA H200 0", precision: "fp16", slowerAsWhole: null });
+    expect(measurement?.changes.length).toBeGreaterThan(0);
+    for (const { verdict, microseconds } of measurement?.changes ?? []) {
+      const { before, after, noise } = microseconds;
+      expect(verdict).toBe(before - after > noise ? "kept" : "reverted");
+    }
+    expect(measurement?.steps.measured).toBeGreaterThan(0);
+    expect(first.exitCode).toBe(0);
+
+    const second = await run(["--diff", "--prove", "-f", "json", model]);
+    const again: FixReport = JSON.parse(second.stdout);
+    expect(again.fixes[0]?.measurement?.steps).toEqual({
+      measured: 0,
+      known: measurement?.steps.measured,
+    });
+    expect(again.fixes[0]?.measurement?.changes).toEqual(measurement?.changes);
+    const text = await run(["--diff", "--prove", "--no-color", model]);
+    expect(text.stdout).toMatch(
+      /measured with tc-lint's own kernels \(NVIDIA H200 0, CUDA 13\.\d, fp16.*\), whole runs in turns:/,
+    );
+    expect(text.stdout).toMatch(/^ {4}(kept|reverted) +(fold|align) /m);
+  });
+
+  it("--prove says nothing without a fix, and --device nothing without --prove", async () => {
+    const alone = await run(["--prove", model]);
+    expect([alone.exitCode, alone.stderr]).toEqual([
+      2,
+      expect.stringContaining("--prove: says nothing without --fix or --diff"),
+    ]);
+    const device = await run(["--fix", "--device", "1", model]);
+    expect([device.exitCode, device.stderr]).toEqual([
+      2,
+      expect.stringContaining("--device: says nothing without --prove"),
+    ]);
   });
 });

@@ -54,6 +54,7 @@ describe("a diff", () => {
         account: [],
         microseconds: { before: 2, after: 1 },
         proof: null,
+        measurement: null,
         bytes: 0,
         assumed: {},
         dataFiles: [],

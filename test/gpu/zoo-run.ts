@@ -10,7 +10,7 @@ import type { OpenModel } from "../../src/onnx/open.ts";
 import { isWithin } from "../../src/verify/budget.ts";
 import { compareTensors } from "../../src/verify/compare.ts";
 import { arrays, convert, type Tensor, type Tensors } from "../../src/verify/tensor.ts";
-import { exclusively } from "./exclusive.ts";
+import { exclusively } from "../../cuda-runtime/session/exclusive.ts";
 import { weightsOf } from "./node-tests-data.ts";
 import { familiesOf } from "./node-tests-run.ts";
 import { allowanceFor, type Reference } from "./zoo-reference.ts";

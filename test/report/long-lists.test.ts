@@ -61,6 +61,7 @@ function outcome(count: number): FixOutcome {
     microseconds: { before: 1, after: 1 },
     assumed: {},
     proof: null,
+    measurement: null,
     bytes: 0,
     dataFiles: [],
   };

@@ -3,11 +3,12 @@ import { type Atom, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { Patch } from "../../ir/patch.ts";
 import type { CostedProduct } from "../../workload/product.ts";
-import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
+import type { Pass, PassContext, PassNote, PassRegion, PassResult } from "../pass.ts";
 import { applyPadding } from "./apply.ts";
 import { findSurprises, type Surprise } from "./check-padded.ts";
 import { type Choice, choosePadding } from "./choose.ts";
 import { freeAtoms } from "./free-atoms.ts";
+import { paddedWork } from "./padded.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
 import type { Relations } from "./relate.ts";
@@ -40,7 +41,8 @@ function runAlign(context: PassContext): PassResult {
     if (surprises.length === 0) {
       if (patch.isEmpty && round === 0 && context.leftOut === undefined) leaveRelations(facts, safe);
       const parts = [...choice.sizes.keys()].flatMap((atom) => names.get(atom) ?? []);
-      return { patch, notes: [...notesOf(choice, relations), ...notes], parts };
+      const regions = regionsOf(choice, relations, names, pricing.bindings);
+      return { patch, notes: [...notesOf(choice, relations), ...notes], parts, regions };
     }
     pushAll(notes, takeBack(surprises, choice));
   }
@@ -71,16 +73,43 @@ function notesOf(choice: Choice, relations: Relations): PassNote[] {
   return choice.components.flatMap((component) => {
     if (component.sizes.size === 0) return [];
     const [first] = component.products;
-    const sizes = [...component.sizes].map(([atom, size]) => `${atom.size} to ${size}`);
     return [
       {
         kind: "changed" as const,
         node: first?.node,
-        message: `padded ${summary(sizes)} in ${countOf(component, relations)} product(s)`,
+        message: messageOf(component, relations),
         microseconds: component.savesMicroseconds,
       },
     ];
   });
+}
+
+function messageOf(component: Component, relations: Relations): string {
+  const sizes = [...component.sizes].map(([atom, size]) => `${atom.size} to ${size}`);
+  return `padded ${summary(sizes)} in ${countOf(component, relations)} product(s)`;
+}
+
+/** Each component that is padded; those that pad the same of the same products have one shape. */
+function regionsOf(
+  { components }: Choice,
+  relations: Relations,
+  names: ReadonlyMap<Atom, string>,
+  bindings: ReadonlyMap<string, number>,
+): PassRegion[] {
+  return components
+    .filter(({ sizes }) => sizes.size > 0)
+    .map((component) => {
+      const { sizes, products, savesMicroseconds } = component;
+      const works = products.map((product) =>
+        [new Map<Atom, number>(), sizes].map((own) => paddedWork(product, relations, own, bindings)),
+      );
+      return {
+        what: messageOf(component, relations),
+        shape: JSON.stringify(works.map((both) => JSON.stringify(both)).sort()),
+        parts: [...sizes.keys()].flatMap((atom) => names.get(atom) ?? []),
+        microseconds: savesMicroseconds,
+      };
+    });
 }
 
 /** `67 to 72, 129 to 136 (2×)`. */

@@ -1,10 +1,10 @@
 /** @file The lock of measurements: given back whatever happens, and taken over from a process that died. */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { exclusively } from "./exclusive.ts";
+import { exclusively } from "../../../cuda-runtime/session/exclusive.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "tc-lint-lock-"));
 const file = path.join(folder, "lock");
@@ -30,6 +30,13 @@ describe("exclusively", () => {
   test("takes over what a process that is gone left behind", () => {
     const { pid } = spawnSync(process.execPath, ["--version"]);
     writeFileSync(file, String(pid));
+    expect(exclusively(file, () => 7)).toBe(7);
+  });
+
+  test("takes over what has been held for longer than anything takes", () => {
+    writeFileSync(file, String(process.pid));
+    const before = Date.now() / 1000 - 600;
+    utimesSync(file, before, before);
     expect(exclusively(file, () => 7)).toBe(7);
   });
 

@@ -1,7 +1,9 @@
 /** @file One process at a time, among those that name the same file: for measurements on a GPU that several share. */
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
 
 const pauseMilliseconds = 5;
+/** Nobody measures for so long: its owner may be in another container, where its process is not seen to be gone. */
+const longestHoldMilliseconds = 300_000;
 
 /** Runs `work` while no other process does; at once without a file. What a process that died left behind is taken over. */
 export function exclusively<Result>(file: string | undefined, work: () => Result): Result {
@@ -33,7 +35,7 @@ function isHeld(file: string): boolean {
     // Not written yet: its owner is at it.
     if (owner === 0) return true;
     process.kill(owner, 0);
-    return true;
+    return Date.now() - statSync(file).mtimeMs < longestHoldMilliseconds;
   } catch {
     // Gone meanwhile, or its owner is.
     return false;

@@ -1,0 +1,18 @@
+/** @file What the user lets a repair do. */
+
+/** What a repair may do beside padding and folding, which never change what a model computes nor its interface. */
+export interface FixChoice {
+  /** Stores weights and activations in this type. */
+  readonly half: "fp16" | "bf16" | undefined;
+  /** Half precision where it is predicted faster alone; not where it was asked for by name. */
+  readonly halfOnlyWhereFaster: boolean;
+  /** Makes the model's own inputs and outputs half, too. */
+  readonly halfIo: boolean;
+  /** Channels last. */
+  readonly nhwc: boolean;
+  readonly nhwcOnlyWhereFaster: boolean;
+  /** Makes the model's own images channels last, too. */
+  readonly nhwcIo: boolean;
+  /** Which operators write channels last: ONNX's own, or those of ONNX Runtime's CUDA provider. */
+  readonly nhwcForm: "portable" | "ort-cuda";
+}
