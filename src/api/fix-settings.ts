@@ -98,9 +98,10 @@ export function safeFixSettings(plan: LintPlan): FixSettings {
   return fixSettings(plan, safeFix);
 }
 
-/** Of a repair that measures: what may gain is proposed, however uncertain it is. */
+/** Of a repair that measures: what the user lets it do is proposed, whatever is predicted of it. */
 export function proposing(settings: FixSettings): FixSettings {
-  return { ...settings, onlyWhereFaster: false };
+  const options = { ...settings.options, halfOnlyWhereFaster: false, nhwcOnlyWhereFaster: false };
+  return { ...settings, options, onlyWhereFaster: false };
 }
 
 export function withRanges(settings: FixSettings, ranges: Ranges | undefined): FixSettings {

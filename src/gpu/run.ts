@@ -1,6 +1,8 @@
 /** @file In the GPU's process: models planned, loaded, run and timed. */
 import type { DeviceContext } from "../../cuda-runtime/driver/context.ts";
 import type { Plan } from "../../cuda-runtime/ir/step.ts";
+import { lockOfGpu } from "../../cuda-runtime/session/cubin-folder.ts";
+import { exclusively } from "../../cuda-runtime/session/exclusive.ts";
 import { openDevice } from "../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { KernelManifest, KernelStore } from "../../cuda-runtime/session/store.ts";
@@ -121,10 +123,18 @@ class ModelRunner {
       outputs,
       launches: plan.steps.length,
       memory: session.memory,
-      times: time === undefined ? undefined : this.#timed("run", "timing", () => timeRuns(session, time)),
-      steps: steps === true ? this.#stepReports(session, plan) : undefined,
+      times:
+        time === undefined
+          ? undefined
+          : this.#timed("run", "timing", () => this.#alone(() => timeRuns(session, time))),
+      steps: steps === true ? this.#alone(() => this.#stepReports(session, plan)) : undefined,
       seconds: this.#seconds,
     };
+  }
+
+  /** While no other measurement has the GPU. */
+  #alone<Result>(work: () => Result): Result {
+    return exclusively(lockOfGpu(this.#context.device.index), work);
   }
 
   #stepReports(session: DeviceSession, plan: Plan): StepReport[] {

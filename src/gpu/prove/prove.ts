@@ -133,10 +133,12 @@ class Prover {
     const request = { precision, target: machineOfDevice(this.#context.device) };
     const limits = { memoryBytes: this.#context.memory().freeBytes };
     const planned = planSizes(model, sizes, request, limits);
-    const steps = this.#times.of(planned.plan, (measure) => {
-      using session = this.#session(model, planned);
-      exclusively(this.#lock, () => measure(session));
-    });
+    const steps = this.#times.of(planned.plan, (measure) =>
+      this.#alone(() => {
+        using session = this.#session(model, planned);
+        measure(session);
+      }),
+    );
     return { model, planned, steps };
   }
 
@@ -156,14 +158,21 @@ class Prover {
 
   #inTurns(before: Measured, after: Measured): Difference {
     this.#say("measuring whole runs");
-    using first = this.#session(before.model, before.planned);
-    if (before === after) {
-      const [own = []] = exclusively(this.#lock, () => timeInTurns([first]));
-      return differenceOfTurns(own, own);
-    }
-    using second = this.#session(after.model, after.planned);
-    const [mine = [], others = []] = exclusively(this.#lock, () => timeInTurns([first, second]));
-    return differenceOfTurns(mine, others);
+    return this.#alone(() => {
+      using first = this.#session(before.model, before.planned);
+      if (before === after) {
+        const [own = []] = timeInTurns([first]);
+        return differenceOfTurns(own, own);
+      }
+      using second = this.#session(after.model, after.planned);
+      const [mine = [], others = []] = timeInTurns([first, second]);
+      return differenceOfTurns(mine, others);
+    });
+  }
+
+  /** While no other measurement has the GPU: loading weights disturbs as much as running does. */
+  #alone<Result>(work: () => Result): Result {
+    return exclusively(this.#lock, work);
   }
 
   #reportOf(before: Measured, judged: readonly Judged[], outcome: Outcome): ProveReport {

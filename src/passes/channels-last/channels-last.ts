@@ -4,7 +4,7 @@ import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Node, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import { nhwcDomain } from "../../ops/nhwc.ts";
-import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
+import type { Pass, PassContext, PassNote, PassRegion, PassResult } from "../pass.ts";
 import type { Border } from "./forms.ts";
 import { leastIrVersion, toNhwc } from "./functions.ts";
 import { anchors } from "./layouts.ts";
@@ -32,7 +32,19 @@ function run(context: PassContext): PassResult {
     ...keptNotes(context),
   ];
   const permutations = new Map(rewrite.edges.map((name) => [name, toNhwc]));
-  return { patch, notes, permutations, parts: rewrite.converted.map(labelOf) };
+  const parts = rewrite.converted.map(labelOf);
+  return { patch, notes, permutations, parts, regions: rewrite.regions.map(placeOf) };
+}
+
+/** Every region by itself: two are alike only where they are the same. */
+function placeOf(region: Region): PassRegion {
+  const parts = region.convolutions.map(labelOf);
+  return {
+    what: `${nameOf(region)} in NHWC`,
+    shape: JSON.stringify(parts),
+    parts,
+    microseconds: region.microseconds,
+  };
 }
 
 interface Attempt {
