@@ -50,9 +50,7 @@ function sectionOf(title: string, entries: readonly FixEntry[]): string[] {
   const changes = measured.flatMap(({ measurement }) => measurement?.changes ?? []);
   const count = (verdict: string) => changes.filter((change) => change.verdict === verdict).length;
   const gained = measured.flatMap(({ measurement }) =>
-    measurement !== null && measurement.changes.some(({ verdict }) => verdict !== "reverted")
-      ? [measurement.microseconds]
-      : [],
+    measurement?.changes.some(({ verdict }) => verdict !== "reverted") ? [measurement.microseconds] : [],
   );
   const slower = gained.filter((times) => isSlower(times));
   const gpus = [...new Set(measured.map(({ measurement }) => `${measurement?.gpu}, ${measurement?.driver}`))];
