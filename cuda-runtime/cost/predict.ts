@@ -11,6 +11,8 @@ export interface PassWork {
   readonly passes?: number | undefined;
   /** Of all threads, on CUDA cores; a multiply-add is one. None unless given. */
   readonly instructions?: number | undefined;
+  /** Loads that a thread waits for one after another; those that it has in flight together are one. None unless given. */
+  readonly rounds?: number | undefined;
 }
 
 /** Of a kernel that moves little, beside its launch: bench/results/gpu-norm-fp16.json and gpu-chain.json. */
@@ -18,22 +20,39 @@ const fillMicroseconds = 0.2;
 /** Of the CUDA cores' rate, what kernels reach that keep nothing in registers (estimated). */
 const plainShare = 0.15;
 
+/** From a load's issue until its data is there from the L2, in a loop that waits for it (bench/measurements/h200-runtime-steps.jsonl). */
+const roundClocks = 440;
+
 /** From a cold L2. */
 export function passMicroseconds(
-  { bytes, passes = 1, instructions = 0 }: PassWork,
+  { bytes, passes = 1, instructions = 0, rounds = 0 }: PassWork,
   target: PlanTarget,
 ): number {
   const { bandwidth, flopPerClock, multiprocessors, clocksPerMicrosecond } = target;
   const memory = (passes * bytes) / bandwidth.dram;
   const compute = instructions / ((flopPerClock.cuda / 2) * multiprocessors * clocksPerMicrosecond);
-  return target.launchMicroseconds + fillMicroseconds + Math.max(memory, compute);
+  const busy = Math.max(memory, compute);
+  return target.launchMicroseconds + fillMicroseconds + waitMicroseconds(rounds, target) + busy;
 }
 
+/** Of loads from the L2 that are waited for one after another. */
+export function waitMicroseconds(rounds: number, { clocksPerMicrosecond }: PlanTarget): number {
+  return (rounds * roundClocks) / clocksPerMicrosecond;
+}
+
+/**
+ * Of the time that a launch's bytes take from DRAM, what nothing hides in a model: operands arrive while the launch before drains and
+ * its own pipeline fills. Of whole runs on an H200; fitted on either half of the zoo it is 1.06 and 0.96 (bench/results/truth-runtime.md).
+ */
+const exposedShare = 1;
+
+/** As part of a model's run, from a cold L2: by itself and again and again, a launch is faster. */
 export function predictedMicroseconds(action: Action, target: PlanTarget): number {
   const bytes = bytesMoved(touched(action).flat());
-  if (action.kind === "clear") return passMicroseconds({ bytes }, target);
+  const exposed = (exposedShare * bytes) / target.bandwidth.dram;
+  if (action.kind === "clear") return exposed + passMicroseconds({ bytes }, target);
   const { predictedMicroseconds: own, flops = 0 } = action.launch;
-  return own ?? passMicroseconds({ bytes, instructions: flops / 2 / plainShare }, target);
+  return exposed + (own ?? passMicroseconds({ bytes, instructions: flops / 2 / plainShare }, target));
 }
 
 /** Elements that repeat count once, and so does a view that is named twice. */

@@ -1,5 +1,6 @@
 /** @file Launches of GroupNorm, which InstanceNorm is as well, with as many groups as channels. */
 
+import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import type { PlanTarget } from "../../ir/step.ts";
@@ -64,6 +65,7 @@ export function emitGroupNorm(emitter: Emitter, request: GroupNormRequest): void
       params: pack(request, layout, undefined, elements),
       reads: given,
       writes: [y],
+      predictedMicroseconds: priceOf("whole", [x, y], ofThread / layout.width, emitter.target),
       detail,
     });
     return;
@@ -83,13 +85,32 @@ export function emitGroupNorm(emitter: Emitter, request: GroupNormRequest): void
     kernel: { kind: "built", family: "norm", entry: `${kernel}_statistics` },
     reads: [x],
     writes: [partial],
+    predictedMicroseconds: priceOf("statistics", [x], ofThread / layout.width, emitter.target),
   });
   emitter.launch({
     ...common,
     kernel: { kind: "built", family: "norm", entry: `${kernel}_apply` },
     reads: [...given, partial],
     writes: [y],
+    predictedMicroseconds: priceOf("apply", [x, y], ofThread / layout.width, emitter.target),
   });
+}
+
+/** What a thread waits for: two joinings of the block, and each of its loads; passes over memory (bench/measurements/h200-runtime-steps.jsonl). */
+const prices = {
+  whole: { joins: 12, ofLoad: 1.4, passes: 1 },
+  statistics: { joins: 4.5, ofLoad: 0.95, passes: 2 },
+  apply: { joins: 8, ofLoad: 1.5, passes: 3 },
+} as const;
+
+function priceOf(
+  kernel: keyof typeof prices,
+  views: readonly View[],
+  loads: number,
+  target: PlanTarget,
+): number {
+  const { joins, ofLoad, passes } = prices[kernel];
+  return passMicroseconds({ bytes: bytesMoved(views), passes, rounds: joins + ofLoad * loads }, target);
 }
 
 /** One block for a group where that is enough blocks, or little work: then nothing is read twice. */

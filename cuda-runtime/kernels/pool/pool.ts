@@ -1,5 +1,6 @@
 /** @file Pools over windows and over whole images. */
 
+import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import type { ParamBlock } from "../../ir/params.ts";
@@ -46,6 +47,11 @@ export interface PoolRequest {
 const names: Readonly<Record<FloatStorage, string>> = { float16: "f16", bfloat16: "bf16", float32: "f32" };
 const threads = 128;
 const wholeThreads = 512;
+/** What a thread waits for at each element of a window, and of an image that a block shares (bench/measurements/h200-runtime-steps.jsonl). */
+const maxRounds = 0.9;
+const averageRounds = 1.3;
+const wholeRounds = 0.065;
+const joinRounds = 6;
 
 export function emitPool(emitter: Emitter, request: PoolRequest): void {
   const { x, to, indices, kind } = request;
@@ -66,6 +72,13 @@ export function emitPool(emitter: Emitter, request: PoolRequest): void {
     params: poolParams({ request, x: from, y, count, vector, output: y.size }),
     reads: [x],
     writes: indices === undefined ? [to] : [to, indices],
+    predictedMicroseconds: passMicroseconds(
+      {
+        bytes: bytesMoved([x, to]),
+        rounds: (kind === "max" ? maxRounds : averageRounds) * elementCount(request.kernel),
+      },
+      emitter.target,
+    ),
     detail: `${kind} of ${request.kernel.join("x")}, ${vector} channels a thread`,
   });
 }
@@ -122,6 +135,10 @@ export function emitGlobalPool(emitter: Emitter, request: GlobalPoolRequest): vo
     params: poolParams({ request: pool, x: from, y, count: 0, vector, output: from.size }),
     reads: [x],
     writes: [to],
+    predictedMicroseconds: passMicroseconds(
+      { bytes: bytesMoved([x, to]), rounds: joinRounds + wholeRounds * elementCount(from.size) },
+      emitter.target,
+    ),
     detail: `${kind} of whole images, ${vector} channels a thread`,
   });
 }

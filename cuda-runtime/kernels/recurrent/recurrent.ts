@@ -1,6 +1,7 @@
 /** @file The recurrence of LSTM, GRU and RNN, after the product of the whole input with W. */
 
 import type { ActivationName } from "../../../src/ir/activations.ts";
+import { waitMicroseconds } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
 import type { Dim3, PlanTarget } from "../../ir/step.ts";
@@ -108,7 +109,7 @@ export function emitRecurrent(emitter: Emitter, request: RecurrentRequest): View
       sharedBytes,
       state: { from: h, to: other, reset: undefined, update: undefined },
       step: 0,
-      predictedMicroseconds: sequenceMicroseconds(steps, bytes, emitter.target),
+      predictedMicroseconds: sequenceMicroseconds(request, bytes, emitter.target),
     });
     return other;
   }
@@ -146,10 +147,19 @@ interface StepLaunch {
 
 /** Of a step in a sequence kernel beside its reading of R: two barriers and the gates (estimated). */
 const stepMicroseconds = 0.8;
-/** One block goes through all steps, and reads R of `bytes` at each. */
-function sequenceMicroseconds(steps: number, bytes: number, target: PlanTarget): number {
-  const reading = bytes / (target.bytesPerClock.l2 * target.clocksPerMicrosecond);
-  return target.launchMicroseconds + steps * (stepMicroseconds + reading);
+/** Of a hidden unit, a warp joins the sums of its gates and applies them (bench/measurements/h200-runtime-steps.jsonl: one size). */
+const unitRounds = 4.5;
+/** One block goes through all steps, and reads R of `bytes` at each: a warp has some hidden units, one after another. */
+function sequenceMicroseconds(
+  { steps, hidden }: RecurrentRequest,
+  bytes: number,
+  target: PlanTarget,
+): number {
+  const { bytesPerClock, clocksPerMicrosecond, launchMicroseconds } = target;
+  const reading = bytes / (bytesPerClock.l2 * clocksPerMicrosecond);
+  const units = Math.ceil((32 * hidden) / sequenceThreads);
+  const waiting = waitMicroseconds(units * (Math.ceil(hidden / 32) + unitRounds), target);
+  return launchMicroseconds + steps * (stepMicroseconds + reading + waiting);
 }
 
 function launch(emitter: Emitter, request: RecurrentRequest, at: StepLaunch): void {

@@ -1,5 +1,6 @@
 /** @file Launches of reductions: which walk over the elements, and how many threads share one result. */
 
+import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import { bytesOfType, isFloatStorage, type StorageType, storageTypes } from "../../ir/storage.ts";
@@ -195,8 +196,25 @@ function launch(emitter: Emitter, request: ReduceRequest, shape: ReduceShape, va
     params: paramsOf(request, shape, variant),
     reads: [input],
     writes: [output],
+    predictedMicroseconds: passMicroseconds(
+      { bytes: bytesMoved([input, output]), rounds: roundsOf(variant) },
+      emitter.target,
+    ),
     detail: `${walk} ${productOf(shape.kept)}x${productOf(shape.reduced)} lanes ${lanes} chunks ${chunks}`,
   });
+}
+
+/** Of rows of columns, a block joins what its threads have in shared memory, bank after bank. */
+const columnRounds = 13;
+const unrolled = 4;
+
+/** What a thread waits for in turn: its share of the elements, and the joining of all shares. */
+function roundsOf({ walk, lanes, chunk }: ReduceVariant): number {
+  if (walk === "any") return 1 + Math.ceil(chunk / lanes);
+  if (walk === "rows") return 2 + Math.ceil(chunk / lanes / 8);
+  const rows = threads / lanes;
+  const whole = Math.floor(chunk / (unrolled * rows));
+  return columnRounds + whole + Math.ceil((chunk - whole * unrolled * rows) / rows);
 }
 
 function paramsOf(request: ReduceRequest, { kept, reduced }: ReduceShape, variant: ReduceVariant) {
