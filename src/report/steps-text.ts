@@ -1,6 +1,7 @@
 /** @file Steps of a plan or a benchmark in the terminal: worst first with repeats folded, or all in order. */
 import type { StepFacts } from "../gpu/protocol.ts";
 import { counted, duration, headOf, percent, printable, shortened } from "../ir/format.ts";
+import { groupBy } from "../ir/group.ts";
 import type { Palette } from "./color.ts";
 import { alignColumns } from "./table.ts";
 
@@ -79,10 +80,10 @@ function worstFirst<Step extends StepFacts>(
   microseconds: (steps: readonly Step[]) => number,
   small: number,
 ): Entry<Step>[] {
-  const repeats = groupsBy(steps, (step) => `${whatOf(step)} ${step.shapes}`);
+  const repeats = [...groupBy(steps, (step) => `${whatOf(step)} ${step.shapes}`).values()];
   const large = repeats.filter((each) => microseconds(each) >= small);
   const rest = repeats.filter((each) => microseconds(each) < small).flat();
-  const kernels = groupsBy(rest, ({ kernel }) => kernel);
+  const kernels = [...groupBy(rest, ({ kernel }) => kernel).values()];
   return [...large, ...kernels]
     .map((each) => ({ steps: each, what: foldedText(each), count: `${each.length} ×` }))
     .sort((a, b) => microseconds(b.steps) - microseconds(a.steps));
@@ -122,23 +123,12 @@ function entryText(
 export function loadingLines(steps: readonly StepFacts[]): string[] {
   if (steps.length === 0) return [];
   const microseconds = steps.reduce((total, step) => total + step.predictedMicroseconds, 0);
-  const kernels = groupsBy(steps, ({ kernel }) => kernel)
+  const kernels = [...groupBy(steps, ({ kernel }) => kernel).values()]
     .sort((a, b) => b.length - a.length)
     .map((each) => `${each.length} × ${printable(each[0]?.kernel ?? "")}`);
   const { shown, more } = headOf(kernels);
   const what = `${counted(steps.length, "loading step")}, run once: ${duration(microseconds)}; `;
   return wrapped(`${what}${[...shown, ...more].join(", ")}`, textWidth, "  ");
-}
-
-function groupsBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[][] {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
-  return [...groups.values()];
 }
 
 /** Breaks at spaces; a word that is longer than a line stays whole. */
