@@ -51,7 +51,7 @@ const nearlyFree = 1.25;
  * No fix: the batch is the caller's to choose.
  *
  * ## Options
- * `--dim batch=64` shows what another batch brings where the model leaves it open.
+ * `--dim batch=64` shows what another batch brings where the model leaves it open; `--fix --batch dynamic` opens one that the file fixes.
  *
  * ## References
  * - [Matrix multiplication guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)

@@ -10,6 +10,7 @@ import { fixableProducts } from "../lint/fixable.ts";
 import type { LintSettings } from "../lint/run.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { align } from "../passes/align/align.ts";
+import { type BatchChoice, rebatch } from "../passes/batch/batch.ts";
 import { channelsLast } from "../passes/channels-last/channels-last.ts";
 import { fold } from "../passes/fold/fold.ts";
 import { half } from "../passes/half/half.ts";
@@ -37,6 +38,8 @@ export interface FixChoice {
   readonly nhwcIo: boolean;
   /** Which operators write channels last: ONNX's own, or those of ONNX Runtime's CUDA provider. */
   readonly nhwcForm: "portable" | "ort-cuda";
+  /** Instead of the batch that the file fixes: a size, or a symbol that the caller binds. */
+  readonly batch: BatchChoice | undefined;
 }
 
 /** Padding and folding alone. */
@@ -48,6 +51,7 @@ const safeFix: FixChoice = {
   nhwcOnlyWhereFaster: true,
   nhwcIo: false,
   nhwcForm: "portable",
+  batch: undefined,
 };
 
 /** All but what is seen of the model's values. Throws InputError. */
@@ -72,6 +76,7 @@ function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
     onlyWhereFaster: true,
     remaining: (workload) => fixableProducts(asked, workload, cost),
     passes: passesOf(fix),
+    rebatch: fix.batch === undefined ? undefined : rebatch,
     options: {
       halfType: fix.half === "bf16" ? "bfloat16" : "float16",
       halfIo: fix.halfIo,
@@ -80,6 +85,7 @@ function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
       nhwcIo: fix.nhwcIo,
       nhwcForm: fix.nhwcForm,
       nhwcOnlyWhereFaster: fix.nhwcOnlyWhereFaster,
+      batch: fix.batch,
     },
   };
 }

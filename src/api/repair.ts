@@ -58,12 +58,13 @@ export async function repair(
     const mayDraw = options.verify;
     seen = await rangesFor({ path, settings, samples, mayDraw, within, timeoutSeconds, ...child });
   }
-  const verify: Verify = (original, candidate, permutations, assumesFinite) => {
+  const verify: Verify = (original, candidate, permutations, assumesFinite, stacked) => {
     const request = {
       path,
       original,
       candidate,
       permutations,
+      stacked,
       assumesFinite,
       half: options.half,
       ...child,

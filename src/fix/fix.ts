@@ -14,7 +14,8 @@ import { stageModel } from "../onnx/write.ts";
 import type { ByteSource } from "../wire/source.ts";
 import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
 import { type Fix, type FixOutcome, type JudgedFix, outcomeOf, type Placed, type Proof } from "./outcome.ts";
-import { type FixedModel, type FixSettings, priced, render } from "./pipeline.ts";
+import { type FixedModel, type FixSettings, priced, rebatched, render } from "./pipeline.ts";
+import { inTurn } from "./rounds.ts";
 import { runStages } from "./stages.ts";
 
 /** The result is another function than the original. */
@@ -29,7 +30,8 @@ export class DifferenceError extends InputError {
 }
 
 /**
- * Compares the original with the staged model, whose inputs and outputs are transposed as `permutations` say. Throws
+ * Compares the original with the staged model, whose inputs and outputs are transposed as `permutations` say, and which takes as
+ * many samples as `stacked` says. Throws
  * InputError `not-the-same` where they differ: then it is not put in place.
  */
 export type Verify = (
@@ -38,6 +40,7 @@ export type Verify = (
   permutations: FixedModel["permutations"],
   /** Whether axes were padded: for products that read finite numbers (docs/fixing.md, What a fix assumes). */
   assumesFinite: boolean,
+  stacked: FixedModel["stacked"],
 ) => Promise<Proof>;
 
 export interface FixRequest {
@@ -109,7 +112,9 @@ function unwritten({ bytes }: OpenModel): Placed {
 }
 
 function runFix(original: OpenModel, settings: FixSettings): Fix {
-  return { settings, ...runStages(original, settings) };
+  const first = rebatched(original, settings);
+  const staged = runStages(first.model, settings);
+  return { settings, ...staged, fixed: first.changed ? inTurn(first, staged.fixed) : staged.fixed };
 }
 
 /** Puts the result in place once it is proven, unless it is only a `trial`; the difference where it is another function. */
@@ -123,7 +128,9 @@ async function place(
   const rendered = (location: string) => within(() => render(location));
   using staged = await stageModel({ source: original, state, lock, render: rendered });
   const proof = fixed.changed
-    ? await differenceOr(request.verify(request.path, staged.path, fixed.permutations, isPadded(fixed)))
+    ? await differenceOr(
+        request.verify(request.path, staged.path, fixed.permutations, isPadded(fixed), fixed.stacked),
+      )
     : null;
   if (proof instanceof InputError) {
     // What was compared may be another file: that is no reason to look for the part that is wrong.
