@@ -35,7 +35,8 @@ const nearlyFree = 1.25;
  * the option `enable_cuda_graph` of its CUDA provider, TensorRT's `trtexec` with `--useCudaGraph`, and PyTorch with `mode="reduce-overhead"`.
  *
  * Measured on an H200 (cuBLAS 13, FP16): 512×512 weights take 3.2 µs with 1 row, 3.1 with 128 and 4.3 with 1024. 4096×25088 weights
- * take 50 µs with 1 row and 54 with 64, but that is 4.1 TB/s: bound by memory.
+ * take 50 µs with 1 row and 54 with 64, but that is 4.1 TB/s: bound by memory. ResNet-50 takes 1,047 µs for one image and 3,661 for 32
+ * (PyTorch 2.11, FP16, NCHW, replayed from a CUDA graph).
  *
  * ## Example
  * ```onnx
