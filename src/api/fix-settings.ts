@@ -11,6 +11,7 @@ import { fixableProducts } from "../lint/fixable.ts";
 import type { LintSettings } from "../lint/run.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { align } from "../passes/align/align.ts";
+import { rebatch } from "../passes/batch/batch.ts";
 import { channelsLast } from "../passes/channels-last/channels-last.ts";
 import { fold } from "../passes/fold/fold.ts";
 import { half } from "../passes/half/half.ts";
@@ -34,6 +35,7 @@ const safeFix: FixChoice = {
   nhwcOnlyWhereFaster: true,
   nhwcIo: false,
   nhwcForm: "portable",
+  batch: undefined,
 };
 
 /** All but what is seen of the model's values. Throws InputError. */
@@ -58,6 +60,7 @@ function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
     onlyWhereFaster: true,
     remaining: (workload) => fixableProducts(asked, workload, cost),
     passes: passesOf(fix),
+    rebatch: fix.batch === undefined ? undefined : rebatch,
     options: {
       halfType: fix.half === "bf16" ? "bfloat16" : "float16",
       halfIo: fix.halfIo,
@@ -66,6 +69,7 @@ function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
       nhwcIo: fix.nhwcIo,
       nhwcForm: fix.nhwcForm,
       nhwcOnlyWhereFaster: fix.nhwcOnlyWhereFaster,
+      batch: fix.batch,
     },
   };
 }

@@ -46,6 +46,7 @@ const ownSchemas: OptionSchemas<Own> = {
   nhwcOnlyWhereFaster: schemas.flag,
   nhwcIo: schemas.flag,
   nhwcForm: { type: "string", enum: ["portable", "ort-cuda"] },
+  batch: { anyOf: [schemas.positive, { type: "string", enum: ["dynamic"] }] },
 };
 
 /**
@@ -72,6 +73,7 @@ export async function fix(path: string, options: FixOptions = {}): Promise<FixEn
     nhwcOnlyWhereFaster = false,
     nhwcIo = false,
     nhwcForm = "portable",
+    batch,
     timeoutSeconds,
     memoryBytes,
     onProgress,
@@ -81,7 +83,7 @@ export async function fix(path: string, options: FixOptions = {}): Promise<FixEn
   const plan = planOf(path, config);
   const { Guard } = await import("../limits/guard.ts");
   const { repair } = await import("./repair.ts");
-  const choice = { half, halfOnlyWhereFaster, halfIo, nhwc, nhwcOnlyWhereFaster, nhwcIo, nhwcForm };
+  const choice = { half, halfOnlyWhereFaster, halfIo, nhwc, nhwcOnlyWhereFaster, nhwcIo, nhwcForm, batch };
   const guard = new Guard({ path, doing: "fixing", timeoutSeconds, memoryBytes });
   const given = () => (samples === undefined ? undefined : { name: "given", sets: samples });
   const { outcome, ranges } = await listening({ onProgress, onNotice }, (listeners) =>

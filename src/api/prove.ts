@@ -37,8 +37,8 @@ export function proverOf({ plan, device, choice, ranges }: ProveRequest, limits:
 
 /** Nothing but the choice: what a process is sent is plain data. */
 function choiceOf(options: FixChoice): FixChoice {
-  const { half, halfOnlyWhereFaster, halfIo, nhwc, nhwcOnlyWhereFaster, nhwcIo, nhwcForm } = options;
-  return { half, halfOnlyWhereFaster, halfIo, nhwc, nhwcOnlyWhereFaster, nhwcIo, nhwcForm };
+  const { half, halfOnlyWhereFaster, halfIo, nhwc, nhwcOnlyWhereFaster, nhwcIo, nhwcForm, batch } = options;
+  return { half, halfOnlyWhereFaster, halfIo, nhwc, nhwcOnlyWhereFaster, nhwcIo, nhwcForm, batch };
 }
 
 /** What changes the types that are stored is measured in these; padding alone in what the model is to run in. */

@@ -3,6 +3,7 @@ import { type FixOutcome, fixModel, type Proof, type Prove, type Verify } from "
 import { proveHalf } from "../fix/half-proof.ts";
 import { type ObservedRanges, rangesFor, type Samples } from "../fix/observed-ranges.ts";
 import { promisedProof, proveSame } from "../fix/proof.ts";
+import { InputError } from "../ir/errors.ts";
 import type { Guard } from "../limits/guard.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { verifyChildUrl } from "../verify/child-url.ts";
@@ -43,6 +44,11 @@ export async function repair(
   limits: RepairLimits,
 ): Promise<Repaired> {
   const { path } = plan;
+  if (options.proveOn !== undefined && options.batch !== undefined)
+    throw new InputError(
+      "usage",
+      `${path}: --prove measures a model beside its original, which takes another batch; give it its batch (--batch) first`,
+    );
   const { guard } = limits;
   await loadTimelines([plan.settings.stack]);
   const within = <T>(work: () => T): T => guard.run(work);
@@ -61,12 +67,13 @@ export async function repair(
     seen = await rangesFor({ path, settings, samples, mayDraw, within, timeoutSeconds, ...child });
   }
   const known = withRanges(settings, seen?.ranges);
-  const verify: Verify = (original, candidate, permutations, assumesFinite) => {
+  const verify: Verify = (original, candidate, permutations, assumesFinite, stacked) => {
     const request = {
       path,
       original,
       candidate,
       permutations,
+      stacked,
       assumesFinite,
       half: options.half,
       ...child,

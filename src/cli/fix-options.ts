@@ -2,8 +2,9 @@
 import type { InferredOptionTypes } from "yargs";
 import type { FixChoice } from "../api/fix-settings.ts";
 import { InputError } from "../ir/errors.ts";
+import type { BatchChoice } from "../passes/batch/batch.ts";
 import { parseCount } from "../settings/values.ts";
-import { single } from "./arguments.ts";
+import { mapped, single } from "./arguments.ts";
 
 const group = "Fix:";
 const flag = (describe: string) => ({ type: "boolean", group, describe }) as const;
@@ -19,6 +20,13 @@ export const fixOptions = {
     choices: ["nhwc"] as const,
     describe:
       "With --fix: keep activations channels_last, also where --unsafe-fixes would not because it is predicted to be slower",
+  },
+  batch: {
+    type: "string",
+    requiresArg: true,
+    group,
+    describe:
+      'With --fix: another batch than the one that the file fixes: a number, or "dynamic" for a symbol that the caller binds',
   },
   samples: {
     type: "string",
@@ -74,12 +82,20 @@ export interface FixFlags extends FixChoice {
 
 type FixArguments = Partial<InferredOptionTypes<typeof fixOptions>>;
 
+/** The largest that ONNX Runtime and CUDA count to. */
+const mostSamples = 2 ** 31 - 1;
+
+function parseBatch(value: string): BatchChoice {
+  return value === "dynamic" ? value : parseCount(value, "--batch (or dynamic)", 1, mostSamples);
+}
+
 /** Undefined where no fix is asked for; `precision` is what the flag says. Throws InputError `usage` for flags that say nothing without one. */
 export function readFixFlags(argv: FixArguments, precision: string | undefined): FixFlags | undefined {
   const asked = [argv.fix, argv.diff, argv["fix-only"], argv["fix-output"] !== undefined].includes(true);
   const dependent = [
     "unsafe-fixes",
     "layout",
+    "batch",
     "samples",
     "half-io",
     "nhwc-io",
@@ -109,7 +125,16 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
       "--target ort-cuda: ONNX Runtime has com.microsoft::NhwcConv for CUDA alone, so the result cannot be compared on the CPU; add --no-verify to write it unverified (the same with --target portable is verified)",
     );
   }
+  const batch = mapped(single(argv.batch, "--batch"), parseBatch);
+  const changesPorts = (["half-io", "nhwc-io"] as const).find((name) => argv[name] === true);
+  if (batch !== undefined && changesPorts !== undefined) {
+    throw new InputError(
+      "usage",
+      `--batch: not together with --${changesPorts}, which changes the same inputs and outputs: give the model its batch first`,
+    );
+  }
   return {
+    batch,
     dryRun: argv.diff ?? false,
     half,
     halfOnlyWhereFaster: named === undefined,

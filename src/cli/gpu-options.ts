@@ -51,6 +51,11 @@ export const benchOptions = {
     describe: "Take two models, and say how much faster the second is",
   },
   config: settingOptions.config,
+  verbose: {
+    type: "boolean",
+    group: "Report:",
+    describe: "Every step, in the order in which they run (else the worst first, repeats folded)",
+  },
   plan: { type: "boolean", group: "Plan:", describe: "Print what would run, step by step; needs no GPU" },
   gpu: text("Plan:", `With --plan, for this GPU: ${[...gpus.keys()].join(", ")} (default h200)`),
 } as const;
@@ -101,6 +106,7 @@ export interface BenchFlags extends CommonFlags {
   readonly plan: boolean;
   readonly gpu: string | undefined;
   readonly config: ConfigChoice;
+  readonly verbose: boolean;
 }
 
 export interface ValidateFlags extends CommonFlags {
@@ -132,6 +138,7 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
     plan: argv.plan ?? false,
     gpu,
     config: readConfigChoice(argv),
+    verbose: argv.verbose ?? false,
   };
 }
 

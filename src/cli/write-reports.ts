@@ -141,14 +141,19 @@ export interface RunOutput {
   /** Undefined is stdout. */
   readonly output: string | undefined;
   readonly color: boolean | undefined;
+  /** Every step; false where there are none to list. */
+  readonly verbose?: boolean;
 }
 
 export async function writeRun<Kind extends keyof RunReports>(
   kind: Kind,
   report: RunReports[Kind],
-  { format, output, color }: RunOutput,
+  { format, output, color, verbose = false }: RunOutput,
 ): Promise<void> {
-  const text = renderRun(kind, report, format, reportColor(color, output === undefined));
+  const text = renderRun(kind, report, format, {
+    color: reportColor(color, output === undefined),
+    verbose,
+  });
   if (output === undefined) await writeStdout(text);
   else writeReportFile(output, text);
 }

@@ -129,7 +129,8 @@ function fixedText(model: Model): string {
   });
   if (fixed.length === 0) return "";
   const more = fixed.length > mostNamed ? ` and ${fixed.length - mostNamed} more` : "";
-  const how = "re-export with dynamic_shapes, or dynamic_axes, naming the axis, or lint it as it is";
+  const how =
+    "--fix --batch dynamic names that axis where the graph allows it; else re-export with dynamic_shapes, or dynamic_axes, or lint it as it is";
   return `; ${fixed.slice(0, mostNamed).join(", ")}${more}: ${how}`;
 }
 

@@ -1,4 +1,5 @@
 /** @file What the user lets a repair do. */
+import type { BatchChoice } from "../passes/batch/batch.ts";
 
 /** What a repair may do beside padding and folding, which never change what a model computes nor its interface. */
 export interface FixChoice {
@@ -15,4 +16,6 @@ export interface FixChoice {
   readonly nhwcIo: boolean;
   /** Which operators write channels last: ONNX's own, or those of ONNX Runtime's CUDA provider. */
   readonly nhwcForm: "portable" | "ort-cuda";
+  /** Instead of the batch that the file fixes: a size, or a symbol that the caller binds. */
+  readonly batch: BatchChoice | undefined;
 }

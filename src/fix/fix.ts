@@ -15,7 +15,8 @@ import type { ByteSource } from "../wire/source.ts";
 import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
 import type { Measurement } from "./measured.ts";
 import { type Fix, type FixOutcome, type JudgedFix, outcomeOf, type Placed, type Proof } from "./outcome.ts";
-import { type FixedModel, type FixSettings, priced, render } from "./pipeline.ts";
+import { type FixedModel, type FixSettings, priced, rebatched, render } from "./pipeline.ts";
+import { inTurn } from "./rounds.ts";
 import { runStages } from "./stages.ts";
 
 /** The result is another function than the original. */
@@ -30,7 +31,8 @@ export class DifferenceError extends InputError {
 }
 
 /**
- * Compares the original with the staged model, whose inputs and outputs are transposed as `permutations` say. Throws
+ * Compares the original with the staged model, whose inputs and outputs are transposed as `permutations` say, and which takes as
+ * many samples as `stacked` says. Throws
  * InputError `not-the-same` where they differ: then it is not put in place.
  */
 export type Verify = (
@@ -39,6 +41,7 @@ export type Verify = (
   permutations: FixedModel["permutations"],
   /** Whether axes were padded: for products that read finite numbers (docs/fixing.md, What a fix assumes). */
   assumesFinite: boolean,
+  stacked: FixedModel["stacked"],
 ) => Promise<Proof>;
 
 /** Measures what the passes found, and says which of it stays. */
@@ -130,9 +133,9 @@ async function measured(
   if (reverted.length === 0) return { ...found, left: [], reverted, measurement };
   const { settings } = found;
   const leaveOut = nothingBut(kept, reverted);
-  const part = within(() => runStages(original, { ...settings, leaveOut }));
+  const part = within(() => runFix(original, { ...settings, leaveOut }));
   // What was not worth it is explained by what was measured, not by the limit that the passes were given.
-  return { settings, ...part, left: [], reverted, measurement };
+  return { ...part, settings, left: [], reverted, measurement };
 }
 
 function unwritten({ bytes }: OpenModel): Placed {
@@ -140,7 +143,9 @@ function unwritten({ bytes }: OpenModel): Placed {
 }
 
 function runFix(original: OpenModel, settings: FixSettings): Fix {
-  return { settings, ...runStages(original, settings) };
+  const first = rebatched(original, settings);
+  const staged = runStages(first.model, settings);
+  return { settings, ...staged, fixed: first.changed ? inTurn(first, staged.fixed) : staged.fixed };
 }
 
 /** Puts the result in place once it is proven, unless it is only a `trial`; the difference where it is another function. */
@@ -154,7 +159,9 @@ async function place(
   const rendered = (location: string) => within(() => render(location));
   using staged = await stageModel({ source: original, state, lock, render: rendered });
   const proof = fixed.changed
-    ? await differenceOr(request.verify(request.path, staged.path, fixed.permutations, isPadded(fixed)))
+    ? await differenceOr(
+        request.verify(request.path, staged.path, fixed.permutations, isPadded(fixed), fixed.stacked),
+      )
     : null;
   if (proof instanceof InputError) {
     // What was compared may be another file: that is no reason to look for the part that is wrong.

@@ -1,6 +1,7 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
 import { type Facts, inferFacts } from "../facts/infer.ts";
 import { Patch, type PatchSnapshot } from "../ir/patch.ts";
+import type { Stacked } from "../ir/stacked.ts";
 import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
 import { DataFiles } from "../onnx/data-files.ts";
 import { modelFromSource, type OpenModel } from "../onnx/open.ts";
@@ -32,6 +33,8 @@ import { compact } from "./compact.ts";
 export interface FixSettings extends WorkloadSettings {
   /** In order. */
   readonly passes: readonly Pass[];
+  /** Gives the model another batch before all of them: what they begin with, and are priced against. */
+  readonly rebatch?: Pass | undefined;
   readonly options: PassOptions;
   /** Share of the model's time below which nothing is changed. */
   readonly minSaving: number;
@@ -78,6 +81,8 @@ export interface FixedModel {
   readonly notes: readonly FixNote[];
   /** Of inputs and outputs that are transposed, by name: the new axis i is the old axis p[i]. */
   readonly permutations: ReadonlyMap<string, readonly number[]>;
+  /** Where it takes another batch: how a run of it is made of runs of the original. */
+  readonly stacked?: Stacked | undefined;
   readonly parts: PassParts;
   /** Of passes that decide place by place. */
   readonly regions: readonly FixRegion[];
@@ -98,6 +103,14 @@ export function unchanged(model: OpenModel): FixedModel {
   };
 }
 
+/** The model with the batch that is asked for. Throws InputError `batch-not-free` where it cannot have it. */
+export function rebatched(model: OpenModel, settings: FixSettings): FixedModel {
+  const { rebatch } = settings;
+  if (rebatch === undefined) return unchanged(model);
+  // All or nothing: no part of what follows stands without it.
+  return { ...runPasses(model, { ...settings, passes: [rebatch], leaveOut: undefined }), parts: new Map() };
+}
+
 /** Runs the passes over an open model. The result reads from it: keep it open. Throws InputError. */
 export function runPasses(original: OpenModel, settings: FixSettings): FixedModel {
   let model = original;
@@ -105,12 +118,15 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   const permutations = new Map<string, readonly number[]>();
   const parts = new Map<PassName, Set<string>>();
   const regions: FixRegion[] = [];
+  let stacked: Stacked | undefined;
   for (const pass of settings.passes) {
     if (settings.leaveOut?.(pass.name, undefined) !== undefined) continue;
     // A name of its own for every patch, in later rounds too: one that is there is still read.
     const location = `tc-lint.${model.files.made.size}.data`;
     const context = contextOf(model, settings, pass.name, location);
-    const { patch, notes: said, permutations: moved, parts: made = [], regions: places } = pass.run(context);
+    const { patch, notes: said, permutations: moved, parts: made = [], ...result } = pass.run(context);
+    const { regions: places } = result;
+    stacked = result.stacked ?? stacked;
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
     for (const note of said) notes.push({ ...note, pass: pass.name });
     const preview = lastPreviews.get(settings);
@@ -127,6 +143,7 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
     changed,
     notes,
     permutations,
+    stacked,
     parts,
     regions,
     render: (location) => render(model, location),

@@ -18,7 +18,14 @@ import { DifferenceError, type Proof } from "./fix.ts";
 export interface ProofRequest
   extends Pick<
     VerifyOptions,
-    "childUrl" | "sizes" | "onProgress" | "permutations" | "assumesFinite" | "timeoutSeconds" | "memoryBytes"
+    | "childUrl"
+    | "sizes"
+    | "onProgress"
+    | "permutations"
+    | "stacked"
+    | "assumesFinite"
+    | "timeoutSeconds"
+    | "memoryBytes"
   > {
   /** As messages name it. */
   readonly path: string;
@@ -47,7 +54,9 @@ export async function proveSame({
   if (!report.same) {
     throw new DifferenceError(path, whereItDiffers(report).replaceAll(candidate, "the result"));
   }
-  const draws = counted(report.draws.length, "input set");
+  const { stacked } = options;
+  const runs = stacked && ` (runs of the original on ${counted(stacked.size, "sample")}, stacked)`;
+  const draws = `${counted(report.draws.length, "input set")}${runs ?? ""}`;
   const notices = report.notices.map((notice) => `; ${notice}`).join("");
   return {
     kind: "verified",

@@ -43,6 +43,7 @@ export function inTurn(first: FixedModel, second: FixedModel): FixedModel {
     changed: first.changed || second.changed,
     notes: [...first.notes, ...second.notes.filter((note) => !said.has(textOf(note)))],
     permutations: new Map([...first.permutations, ...second.permutations]),
+    stacked: first.stacked ?? second.stacked,
     parts,
     regions: [...first.regions, ...second.regions],
   };

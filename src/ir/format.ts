@@ -59,14 +59,15 @@ export function counted(count: number, noun: string, plural = `${noun}s`): strin
 /** More than anybody reads, and than models that people draw have; a file may list millions. */
 const longestList = 10_000;
 
-/** The head of a list that is as long as a file says, and a line about the rest of it where there is one. */
+/** The head of a list that is as long as a file says, and a line about the rest of it, and where that is, if there is one. */
 export function headOf<Item>(
   items: readonly Item[],
   most = longestList,
+  elsewhere = "--format json lists them all",
 ): { readonly shown: readonly Item[]; readonly more: readonly string[] } {
   if (items.length <= most) return { shown: items, more: [] };
   const left = (items.length - most).toLocaleString("en-US");
-  return { shown: items.slice(0, most), more: [`… and ${left} more (--format json lists them all)`] };
+  return { shown: items.slice(0, most), more: [`… and ${left} more (${elsewhere})`] };
 }
 
 /** Longer text is cut in its middle: both ends of a node's name say something. */

@@ -9,6 +9,7 @@ import type { Model } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
 import { isHalf, pricedAt } from "../workload/account.ts";
 import { changeBetween } from "../workload/change.ts";
+import { atLargerBatch } from "../workload/larger-batch.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -102,6 +103,17 @@ export class LintContext implements Workload {
   /** The same for several works at once, run once. */
   savingOf(before: readonly Work<number>[], after: readonly Work<number>[]): Saving {
     return this.cost.savingOf(before, after, this.target);
+  }
+
+  /** One run on `factor` times the samples, and what that adds; undefined where the graph does not carry them. */
+  atLargerBatch(factor: number): { readonly microseconds: number; readonly added: Saving } | undefined {
+    const after = atLargerBatch(this.workload, factor, this.cost);
+    if (after === undefined) return undefined;
+    const added = scale(changeBetween(this.workload, after, this.cost).saves, -1);
+    return {
+      microseconds: after.timeline.microseconds,
+      added: { ...added, low: added.high, high: added.low },
+    };
   }
 
   /** A part of the model's predicted time, 0 to 1. */

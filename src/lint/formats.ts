@@ -4,6 +4,7 @@ import type { ComputeType } from "../hardware/target.ts";
 import { type DType, isFloat } from "../ir/dtype.ts";
 
 export { bytesOf, dtypes, isFloat } from "../ir/dtype.ts";
+export { duration } from "../ir/format.ts";
 
 export const formatNames: Readonly<Record<ComputeType, string>> = {
   fp16: "FP16",

@@ -5,6 +5,7 @@ import type { Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Model, Node } from "../ir/model.ts";
 import type { OpenTensor, Patch } from "../ir/patch.ts";
+import type { Stacked } from "../ir/stacked.ts";
 import type { Work } from "../ops/work.ts";
 import type { WorkChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
@@ -12,7 +13,7 @@ import type { TrafficStep } from "../workload/timeline.ts";
 import type { FreshNames } from "./names.ts";
 
 /** In the order they run. */
-export const passNames = ["fold", "align", "half", "channels-last"] as const;
+export const passNames = ["batch", "fold", "align", "half", "channels-last"] as const;
 export type PassName = (typeof passNames)[number];
 
 /** The cost model as a pass asks it, for one target. */
@@ -67,6 +68,8 @@ export interface PassOptions {
   readonly nhwcForm: "portable" | "ort-cuda";
   /** Regions that NHWC is predicted to slow down stay NCHW; by default they are moved as well, and named. */
   readonly nhwcOnlyWhereFaster?: boolean;
+  /** What `batch` makes of a batch that the file fixes: a size, or a symbol. */
+  readonly batch?: number | "dynamic" | undefined;
 }
 
 export interface PassContext {
@@ -120,6 +123,8 @@ export interface PassResult {
   readonly regions?: readonly PassRegion[] | undefined;
   /** Of inputs and outputs that the patch transposes, by name: the new axis i is the old axis p[i]. */
   readonly permutations?: ReadonlyMap<string, readonly number[]> | undefined;
+  /** Where the patch gives the model another batch: how a run of it is made of runs of the model before. */
+  readonly stacked?: Stacked | undefined;
 }
 
 export interface Pass {

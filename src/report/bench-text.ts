@@ -15,16 +15,26 @@ import {
 } from "../ir/format.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import type { ColorLevel } from "./render.ts";
+import { loadingLines, type StepColumn, stepLines, textWidth, wrapped } from "./steps-text.ts";
 import { alignColumns } from "./table.ts";
 
-const widths = { kernel: 44, operator: 20, label: 40 };
+/** How runs of models are told in the terminal. */
+export interface RunText {
+  readonly color: ColorLevel;
+  /** Every step, in order, instead of the worst first and repeats folded. */
+  readonly verbose: boolean;
+}
 
-export function renderBenchText(report: BenchReport, color: ColorLevel): string {
+export function renderBenchText(report: BenchReport, { color, verbose }: RunText): string {
   const palette = paletteOf(color);
   const { gpu, driver, configurations } = report;
   const detailed = configurations.filter(({ steps }) => steps.length > 0);
   const lines = [
-    ...detailed.flatMap((configuration) => [...stepTable(configuration, palette), ""]),
+    ...detailed.flatMap(({ name, model, steps }) => [
+      palette.heading(`${name}: ${printable(model)}`),
+      ...stepLines(steps, { columns: measuredColumns, about: () => "", microsecondsOf, verbose, palette }),
+      "",
+    ]),
     palette.dim(
       `${printable(gpu.name)}, driver ${driver}; medians of replays of one CUDA graph, from a cold L2`,
     ),
@@ -33,168 +43,118 @@ export function renderBenchText(report: BenchReport, color: ColorLevel): string 
   return `${lines.join("\n")}\n`;
 }
 
+const configurationColumns = [
+  "  configuration",
+  "time",
+  "80 % within",
+  "speed",
+  "steps",
+  "weights",
+  "activations",
+  "on Tensor Cores",
+];
+
 function configurationTable(configurations: readonly BenchConfiguration[], palette: Palette): string[] {
   const [first] = configurations;
   const base = first?.times?.median;
-  const rows = configurations.map((each) => {
-    const { name, model, times, memory, launches, sizes, tensorCoreShare } = each;
+  const rows = configurations.map(({ name, times, memory, launches, tensorCoreShare }) => {
     const { median, low, high } = times ?? { median: Number.NaN, low: Number.NaN, high: Number.NaN };
-    const weights = `${compact(memory.constantBytes)}B`;
-    const activations = `${compact(memory.arenaBytes + memory.inputBytes + memory.outputBytes)}B`;
     return [
       `  ${name}`,
-      printable(model),
-      sizesText(sizes),
       duration(median),
       `${duration(low)} – ${duration(high)}`,
       base === undefined ? "" : `${significant(base / median)}×`,
       String(launches),
-      weights,
-      activations,
+      `${compact(memory.constantBytes)}B`,
+      `${compact(memory.arenaBytes + memory.inputBytes + memory.outputBytes)}B`,
       tensorCoreShare === undefined ? "" : percent(tensorCoreShare),
     ];
   });
-  const title = [
-    "  configuration",
-    "model",
-    "sizes",
-    "time",
-    "80 % within",
-    "speed",
-    "steps",
-    "weights",
-    "activations",
-    "on Tensor Cores",
+  const numbers = configurationColumns.slice(1).map(() => "right" as const);
+  const [title = "", ...table] = alignColumns([configurationColumns, ...rows], ["left", ...numbers]);
+  const models = configurations.map(({ model, sizes }) => modelText(model, "", sizes));
+  return [
+    palette.bold(title),
+    ...table.flatMap((line, at) => [...(models[at] === models[at - 1] ? [] : (models[at] ?? [])), line]),
   ];
-  const table = alignColumns(
-    [title, ...rows],
-    ["left", "left", "left", "right", "right", "right", "right", "right", "right", "right"],
-  );
-  return table.map((line, index) => (index === 0 ? palette.bold(line) : line));
 }
 
 /** Symbols that are named before the rest is counted. */
 const maxNamedSizes = 100;
 
-function sizesText(sizes: Readonly<Record<string, number>>): string {
+/** `model.onnx for h200, fp16 fixed, batch=1`. */
+function modelText(model: string, about: string, sizes: Readonly<Record<string, number>>): string[] {
   const { shown, more } = headOf(Object.entries(sizes), maxNamedSizes);
-  return [...shown.map(([name, size]) => `${printable(name)}=${size}`), ...more].join(" ");
+  const named = [...shown.map(([name, size]) => `${printable(name)}=${size}`), ...more].join(" ");
+  return wrapped(`${printable(model)}${about}${named === "" ? "" : `, ${named}`}`, textWidth, "  ");
 }
 
-function stepTable({ name, model, steps }: BenchConfiguration, palette: Palette): string[] {
-  const total = steps.reduce((sum, { times }) => sum + times.median, 0);
-  const { shown, more } = headOf(steps);
-  const rows = shown.map((step, index) => [
-    String(index),
-    ...kernelCells(step),
-    duration(step.times.median),
-    percent(step.times.median / total),
-    step.flops > 0 ? significant(step.teraflops) : "",
-    significant(step.gigabytesPerSecond),
-    rooflineText(step),
-    duration(step.predictedMicroseconds),
-    step.tensor ?? "",
-    ...nodeCells(step),
-  ]);
-  const title = [
-    "#",
-    "kernel",
-    "time",
-    "share",
-    "TFLOP/s",
-    "GB/s",
-    "of roofline",
-    "predicted",
-    "Tensor Core",
-    "operator",
-    "node",
-  ];
-  const alignments = [
-    "right",
-    "left",
-    "right",
-    "right",
-    "right",
-    "right",
-    "right",
-    "right",
-    "left",
-    "left",
-    "left",
-  ] as const;
-  const table = alignColumns([title, ...rows], alignments);
-  return [
-    palette.heading(`${name}: ${printable(model)}`),
-    ...table.map((line, index) => (index === 0 ? palette.bold(line) : line)),
-    ...more,
-  ];
+const microsecondsOf = ({ times }: BenchStep): number => times.median;
+
+const measuredColumns: readonly StepColumn<BenchStep>[] = [
+  {
+    title: "TFLOP/s",
+    text: (steps) => {
+      const flops = sum(steps, (step) => step.flops);
+      return flops > 0 ? significant(flops / sum(steps, microsecondsOf) / 1e6) : "";
+    },
+  },
+  {
+    title: "GB/s",
+    text: (steps) => significant(sum(steps, ({ bytes }) => bytes) / sum(steps, microsecondsOf) / 1e3),
+  },
+  {
+    title: "of roofline",
+    text: (steps) => {
+      const roofline = sum(steps, ({ rooflineMicroseconds = Number.NaN }) => rooflineMicroseconds);
+      return Number.isNaN(roofline) ? "" : percent(roofline / sum(steps, microsecondsOf));
+    },
+  },
+  { title: "predicted", text: (steps) => duration(sum(steps, predictedOf)) },
+];
+
+/** `55 MB, 6 GFLOP`. */
+function plannedText(steps: readonly StepFacts[]): string {
+  const flops = sum(steps, (step) => step.flops);
+  return `${compact(sum(steps, ({ bytes }) => bytes))}B${flops > 0 ? `, ${compact(flops)}FLOP` : ""}`;
 }
 
-function rooflineText({ rooflineMicroseconds, times }: BenchStep): string {
-  return rooflineMicroseconds === undefined ? "" : percent(rooflineMicroseconds / times.median);
+const predictedOf = ({ predictedMicroseconds }: StepFacts): number => predictedMicroseconds;
+
+function sum<Step>(steps: readonly Step[], of: (step: Step) => number): number {
+  return steps.reduce((total, step) => total + of(step), 0);
 }
 
-function kernelCells({ kernel, detail }: StepFacts): string[] {
-  return [shortened(printable(detail === "" ? kernel : `${kernel} ${detail}`), widths.kernel)];
-}
-
-function nodeCells({ operator, label }: StepFacts): string[] {
-  return [shortened(printable(operator), widths.operator), shortened(printable(label), widths.label)];
-}
-
-export function renderPlanText(plan: PlanReport, color: ColorLevel): string {
+export function renderPlanText(plan: PlanReport, { color, verbose }: RunText): string {
   const palette = paletteOf(color);
   const { model, gpu, precision, sizes, prepare, steps, weightBytes, arenaBytes } = plan;
-  const predicted = duration(plan.predictedMicroseconds);
-  const about = [
-    `${printable(model)} for ${gpu}, ${precision}${Object.keys(sizes).length > 0 ? `, ${sizesText(sizes)}` : ""}:`,
-    `${counted(steps.length, "step")} (${prepare.length} more once, at load), predicted ${predicted};`,
-    `weights ${compact(weightBytes)}B, arena ${compact(arenaBytes)}B`,
-  ];
+  const listing = { columns: [], about: plannedText, microsecondsOf: predictedOf, verbose, palette };
+  const predicted = `predicted ${duration(plan.predictedMicroseconds)} in ${counted(steps.length, "launch", "launches")}`;
   const lines = [
-    palette.heading(about.join(" ")),
-    ...portLines("input   ", plan.inputs),
-    ...(prepare.length > 0 ? ["", palette.bold("at load"), ...plannedTable(prepare, palette)] : []),
+    ...modelText(model, ` for ${gpu}, ${precision}`, sizes).map((line) => palette.heading(line)),
+    `${palette.bold(predicted)}; weights ${compact(weightBytes)}B, arena ${compact(arenaBytes)}B`,
+    ...portLines("input   ", plan.inputs, verbose),
+    ...portLines("output  ", plan.outputs, verbose),
+    ...loadingLines(prepare),
+    ...(verbose && prepare.length > 0
+      ? ["", palette.heading("at load"), ...stepLines(prepare, listing)]
+      : []),
     "",
-    palette.bold("every run"),
-    ...plannedTable(steps, palette),
-    "",
-    ...portLines("output  ", plan.outputs),
+    palette.heading(verbose ? "every run" : "every run, worst first (--verbose: in order)"),
+    ...stepLines(steps, listing),
   ];
   return `${lines.join("\n")}\n`;
 }
 
-function portLines(role: string, ports: readonly string[]): string[] {
-  const { shown, more } = headOf(ports);
-  return [...shown.map((text) => `${role}${printable(text)}`), ...more.map((text) => `${role}${text}`)];
-}
+/** Inputs that the head names: caches of a decoder are dozens. */
+const fewPorts = 8;
 
-function plannedTable(steps: readonly StepFacts[], palette: Palette): string[] {
-  const { shown, more } = headOf(steps);
-  const rows = shown.map((step, index) => [
-    String(index),
-    ...kernelCells(step),
-    `${compact(step.bytes)}B`,
-    step.flops > 0 ? compact(step.flops) : "",
-    duration(step.predictedMicroseconds),
-    step.tensor ?? "",
-    ...nodeCells(step),
-    printable(step.shapes),
-  ]);
-  const title = [
-    "#",
-    "kernel",
-    "bytes",
-    "FLOPs",
-    "predicted",
-    "Tensor Core",
-    "operator",
-    "node",
-    "reads -> writes",
+function portLines(role: string, ports: readonly string[], verbose: boolean): string[] {
+  const { shown, more } = verbose
+    ? headOf(ports)
+    : headOf(ports, ports.length > fewPorts + 1 ? fewPorts : ports.length, "--verbose lists them");
+  return [
+    ...shown.map((text) => `${role}${shortened(printable(text), textWidth - role.length)}`),
+    ...more.map((text) => `${role}${text}`),
   ];
-  const table = alignColumns(
-    [title, ...rows],
-    ["right", "left", "right", "right", "right", "left", "left", "left", "left"],
-  );
-  return [...table.map((line, index) => (index === 0 ? palette.dim(line) : line)), ...more];
 }

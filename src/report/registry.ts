@@ -3,13 +3,13 @@ import type { BenchReport } from "../gpu/bench-report.ts";
 import type { PlanReport } from "../gpu/plan-report.ts";
 import type { ValidateReport } from "../gpu/validate/report.ts";
 import type { VerifyReport } from "../verify/index.ts";
-import { renderBenchText, renderPlanText } from "./bench-text.ts";
+import { type RunText, renderBenchText, renderPlanText } from "./bench-text.ts";
 import { renderCsv } from "./csv.ts";
 import { renderGithub } from "./github.ts";
 import { renderJson } from "./json.ts";
 import { jsonText } from "./json-text.ts";
 import { renderMarkdown } from "./markdown.ts";
-import type { ColorLevel, Renderer } from "./render.ts";
+import type { Renderer } from "./render.ts";
 import { renderSarif } from "./sarif.ts";
 import { renderText } from "./text.ts";
 import { renderValidateText } from "./validate-text.ts";
@@ -59,13 +59,13 @@ export interface RunReports {
 
 export type RunFormat = "text" | "json";
 
-type Texts = { readonly [Kind in keyof RunReports]: (report: RunReports[Kind], color: ColorLevel) => string };
+type Texts = { readonly [Kind in keyof RunReports]: (report: RunReports[Kind], options: RunText) => string };
 
 const texts: Texts = {
-  verify: renderVerifyText,
-  validate: renderValidateText,
+  verify: (report, { color }) => renderVerifyText(report, color),
+  validate: (report, { color }) => renderValidateText(report, color),
   bench: renderBenchText,
-  plan: (plans, color) => plans.map((plan) => renderPlanText(plan, color)).join("\n"),
+  plan: (plans, options) => plans.map((plan) => renderPlanText(plan, options)).join("\n"),
 };
 
 export const runFormatNames = ["text", "json"] as const satisfies readonly RunFormat[];
@@ -74,10 +74,10 @@ export function renderRun<Kind extends keyof RunReports>(
   kind: Kind,
   report: RunReports[Kind],
   format: RunFormat,
-  color: ColorLevel,
+  options: RunText,
 ): string {
   const formats: Readonly<Record<RunFormat, () => string>> = {
-    text: () => texts[kind](report, color),
+    text: () => texts[kind](report, options),
     json: () => jsonText(report),
   };
   return formats[format]();

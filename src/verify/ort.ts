@@ -2,7 +2,9 @@
 import type * as runtime from "onnxruntime-node";
 import { InputError } from "../ir/errors.ts";
 import { own } from "../ir/own.ts";
+import type { Stacked } from "../ir/stacked.ts";
 import type { ModelBytes } from "../onnx/in-memory.ts";
+import { runStacked } from "./stacked.ts";
 import {
   type ArrayType,
   arrays,
@@ -26,16 +28,25 @@ export interface SessionOptions {
   /** `basic` folds constants and computes everything else operator by operator; `all` fuses; `disabled` does neither. */
   readonly optimization: Optimization;
   readonly threads: number | undefined;
+  /** Takes more samples at once than the model does, in several runs of it. */
+  readonly stacked?: Stacked | undefined;
 }
 
 export class Session implements AsyncDisposable {
   readonly #ort: Runtime;
   readonly #session: runtime.InferenceSession;
   readonly #path: string;
+  readonly #stacked: Stacked | undefined;
   readonly optimization: Optimization;
 
-  constructor(ort: Runtime, session: runtime.InferenceSession, path: string, optimization: Optimization) {
+  constructor(
+    ort: Runtime,
+    session: runtime.InferenceSession,
+    path: string,
+    { optimization, stacked }: SessionOptions,
+  ) {
     this.optimization = optimization;
+    this.#stacked = stacked;
     this.#ort = ort;
     this.#session = session;
     this.#path = path;
@@ -47,6 +58,12 @@ export class Session implements AsyncDisposable {
 
   /** Throws InputError `cannot-run` with ONNX Runtime's reason. */
   async run(inputs: Tensors): Promise<Tensors> {
+    return this.#stacked === undefined
+      ? await this.#runOnce(inputs)
+      : await runStacked(this.#stacked, inputs, (part) => this.#runOnce(part), this.#path);
+  }
+
+  async #runOnce(inputs: Tensors): Promise<Tensors> {
     // Without a prototype: an input may be named as what objects inherit.
     const feeds: Record<string, runtime.Tensor> = Object.create(null);
     for (const [name, tensor] of inputs) feeds[name] = this.#toOrt(tensor);
@@ -100,10 +117,8 @@ function arrayOf(dtype: ArrayType, { buffer, byteOffset, byteLength }: ArrayBuff
 }
 
 /** Throws InputError: `onnxruntime-missing`, or `cannot-run` with ONNX Runtime's reason. */
-export async function openSession(
-  model: Runnable,
-  { optimization, threads }: SessionOptions,
-): Promise<Session> {
+export async function openSession(model: Runnable, sessionOptions: SessionOptions): Promise<Session> {
+  const { optimization, threads } = sessionOptions;
   const ort = await loadRuntime();
   const options: runtime.InferenceSession.SessionOptions = {
     executionProviders: ["cpu"],
@@ -117,7 +132,7 @@ export async function openSession(
       "bytes" in model
         ? await ort.InferenceSession.create(model.bytes, { ...options, extra: externalDataIn(model.folder) })
         : await ort.InferenceSession.create(model.path, options);
-    return new Session(ort, session, model.path, optimization);
+    return new Session(ort, session, model.path, sessionOptions);
   } catch (error) {
     throw refused(model.path, "load", error);
   }

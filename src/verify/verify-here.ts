@@ -1,5 +1,6 @@
 /** @file The comparison itself, in the process that calls it. ONNX Runtime may take that process down: see verify.ts. */
 import { InputError } from "../ir/errors.ts";
+import type { Stacked } from "../ir/stacked.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { beyondNotices, mirrored } from "./beyond.ts";
 import type { Budget } from "./budget.ts";
@@ -40,6 +41,8 @@ export interface VerifyTask {
   readonly lanes: ReadonlyMap<string, Lanes>;
   /** Of inputs and outputs that the candidate has transposed: its axis i is the original's axis p[i]. */
   readonly permutations: ReadonlyMap<string, readonly number[]>;
+  /** Where the candidate takes other samples than the original in one run. */
+  readonly stacked: Stacked | undefined;
   /** Whether the candidate is one that was padded, for products that read finite numbers: see beyond.ts. */
   readonly assumesFinite: boolean;
   /** For ONNX Runtime; undefined leaves it the choice. */
@@ -71,6 +74,10 @@ class Verification {
   readonly #candidate: OpenModel;
   readonly #onProgress: (what: string) => void;
   readonly #session: SessionOptions;
+  /** Of the original, whose runs may be stacked. */
+  readonly #originals: SessionOptions;
+  /** Whose inputs are drawn. */
+  readonly #drawn: OpenModel;
   readonly #forms: CandidateForms;
 
   constructor(
@@ -85,6 +92,8 @@ class Verification {
     this.#onProgress = onProgress;
     this.#forms = new CandidateForms(candidate, task.permutations);
     this.#session = { optimization: "basic", threads: task.threads };
+    this.#originals = { ...this.#session, stacked: task.stacked };
+    this.#drawn = task.stacked === undefined ? original : candidate;
   }
 
   async run(): Promise<VerifyOutcome> {
@@ -95,7 +104,10 @@ class Verification {
     const outputs = worstOutputs(found.judged);
     const failing = found.judged.find((each) => each.outputs.some(({ same }) => !same));
     const output = failing?.outputs.find(({ same }) => !same);
-    const divergence = failing && output && (await this.#findDivergence(failing.run, output));
+    // Inner values of runs that are stacked have samples anywhere.
+    const isOne = this.#task.stacked === undefined;
+    const divergence =
+      failing && output && isOne ? await this.#findDivergence(failing.run, output) : undefined;
     if (found.problems.length === 0) refuseNothing(this.#task.original, found.judged);
     const report: VerifyReport = {
       original,
@@ -163,9 +175,9 @@ class Verification {
   async #runOriginal(): Promise<Plan> {
     const { original: path, budget, seeds, sizes, inputs: given, otherSizes, emptyBatch } = this.#task;
     this.#onProgress("the original, loading");
-    await using session = await openSession({ path }, this.#session);
+    await using session = await openSession({ path }, this.#originals);
     const options = { budget, seeds, sizes, given, otherSizes, emptyBatch, onProgress: this.#onProgress };
-    return await runThoroughly(session, this.#original, options);
+    return await runThoroughly(session, this.#drawn, options);
   }
 
   /** One more run with optimizations off, which hide what they repair, or with all, as it runs where nobody asks. */
@@ -177,10 +189,10 @@ class Verification {
     // Loading it is what ends a process, or running it.
     this.#onProgress(doingOriginal[optimization]);
     const run = await attempt(async () => {
-      await using session = await openSession({ path }, { ...this.#session, optimization });
+      await using session = await openSession({ path }, { ...this.#originals, optimization });
       if (smallest !== undefined) {
         const draw = { kind: "normal", seed: seedOfOtherWays, ...smallest } as const;
-        return await runDraw(session, this.#original, draw, { onProgress: () => {} });
+        return await runDraw(session, this.#drawn, draw, { onProgress: () => {} });
       }
       const [given] = runs;
       const inputs = given?.inputs ?? new Map();
@@ -204,7 +216,7 @@ class Verification {
     const what = `the original with weights in ${budget.dtype}`;
     this.#onProgress(`${what}, loading`);
     const rounded = await runRounded(this.#original, budget.dtype, runs, {
-      ...this.#session,
+      ...this.#originals,
       onProgress: (run) => this.#onProgress(`${what}, ${drawText(run.draw)}`),
       isHalf: (name) => this.#forms.typeOf(name) === budget.dtype,
     });
@@ -220,7 +232,7 @@ class Verification {
     for (const optimization of ["all", "basic", "disabled"] as const) {
       const inputs = optimization === "basic" ? nudged(run.inputs) : run.inputs;
       const result = await attempt(async () => {
-        await using session = await openSession({ path }, { ...this.#session, optimization });
+        await using session = await openSession({ path }, { ...this.#originals, optimization });
         return await session.run(inputs);
       });
       if (!(result instanceof InputError)) results.push(result);
@@ -234,7 +246,7 @@ class Verification {
     if (inputs === undefined) return undefined;
     this.#onProgress(`the original, infinities negated, ${drawText(run.draw)}`);
     const result = await attempt(async () => {
-      await using session = await openSession({ path: this.#task.original }, this.#session);
+      await using session = await openSession({ path: this.#task.original }, this.#originals);
       return await session.run(inputs);
     });
     return result instanceof InputError ? undefined : result;

@@ -1,5 +1,6 @@
 /** @file Are two models the same function? */
 import { invariant } from "../ir/errors.ts";
+import type { Stacked } from "../ir/stacked.ts";
 import { type Budget, budgets } from "./budget.ts";
 import type { Lanes } from "./compare.ts";
 import { doings } from "./protocol.ts";
@@ -23,6 +24,8 @@ export interface VerifyOptions extends ChildOptions {
   readonly lanes?: ReadonlyMap<string, Lanes> | undefined;
   /** Of inputs and outputs that the candidate has transposed: its axis i is the original's axis p[i]. */
   readonly permutations?: ReadonlyMap<string, readonly number[]> | undefined;
+  /** Where the candidate takes other samples than the original in one run: how that is made of the original's runs. */
+  readonly stacked?: Stacked | undefined;
   /** NaN counts as what padding may make of infinite inputs, as docs/fixing.md says; false unless given. */
   readonly assumesFinite?: boolean | undefined;
   /** Of ONNX Runtime; its own choice unless given. */
@@ -89,11 +92,13 @@ export function taskOf(
     seeds: options.seeds ?? defaultSeeds,
     sizes: options.sizes ?? {},
     otherSizes: options.otherSizes ?? false,
-    emptyBatch: true,
+    // Runs of a model that takes some samples make none of no samples.
+    emptyBatch: options.stacked === undefined,
     allOptimizations: true,
     inputs: options.inputs,
     lanes: options.lanes ?? new Map(),
     permutations: options.permutations ?? new Map(),
+    stacked: options.stacked,
     assumesFinite: options.assumesFinite ?? false,
     threads: options.threads,
   };

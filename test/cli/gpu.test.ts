@@ -59,9 +59,14 @@ describe("The GPU commands", () => {
   it("bench --plan prints what would run, without a GPU", async () => {
     const { exitCode, stdout } = await run(["bench", "--plan", "--no-color", model]);
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/aligned-mlp\.onnx for h200, fp16 fixed.*: \d+ steps .*predicted .* µs/);
-    expect(stdout).toMatch(/^every run$/m);
+    expect(stdout).toMatch(
+      /aligned-mlp\.onnx for h200, fp16 fixed.*\npredicted .* µs in \d+ launches; weights/,
+    );
+    expect(stdout).toMatch(/^every run, worst first \(--verbose: in order\)$/m);
     expect(stdout).toMatch(/gemm/);
+    const ordered = await run(["bench", "--plan", "--verbose", "--no-color", model]);
+    expect(ordered.stdout).toMatch(/^every run$/m);
+    expect(ordered.stdout).toMatch(/^0 +[\d.]+ µs/m);
   });
 
   it("bench --plan as JSON holds every step", async () => {

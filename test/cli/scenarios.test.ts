@@ -112,7 +112,7 @@ describe("several values of flags", () => {
     const { exitCode, stdout } = await bench.tcLint(["fixed.onnx", "--dim", "batch=8"]);
     expect(exitCode).toBe(2);
     expect(stdout).toContain(
-      'no dimension named "batch"; it has no symbolic ones; input "hidden" [4096,4096] has a fixed first axis of 4096: re-export with dynamic_shapes',
+      'no dimension named "batch"; it has no symbolic ones; input "hidden" [4096,4096] has a fixed first axis of 4096: --fix --batch dynamic names that axis where the graph allows it; else re-export with dynamic_shapes',
     );
   });
 });

@@ -68,7 +68,7 @@ function plan(path: string): string {
   );
   const planned = planSizes(prepared.model, {}, { precision: "fp16", target }, { memoryBytes: undefined });
   const report = planReportOf(planned, { model: path, gpu: "h200", precision: "fp16", target, manifest });
-  refuseControl(renderPlanText(report, 0), "a plan");
+  for (const verbose of [false, true]) refuseControl(renderPlanText(report, { color: 0, verbose }), "a plan");
   return "planned";
 }
 

@@ -33,6 +33,29 @@ describe("TC405", () => {
     expect(find(mlp(4, 512))).toEqual([]);
   });
 
+  it("prices the whole model at twice the batch where the graph carries it", () => {
+    for (const batch of [1, "batch"]) {
+      const [{ message } = {}] = find(mlp(batch, 512));
+      expect(message).toMatch(
+        /; twice the batch takes [\d.]+ µs instead of [\d.]+ µs, [\d.]+ % less a sample; its 6 kernels are priced/,
+      );
+      const [twice = 0, once = 0] = [...(message ?? "").matchAll(/([\d.]+) µs/g)].map(([, time]) =>
+        Number(time),
+      );
+      expect(twice).toBeGreaterThan(once);
+      expect(twice).toBeLessThan(1.25 * once);
+    }
+  });
+
+  it("gives no price where the graph holds on to its batch", () => {
+    const [finding] = find((graph) => {
+      const x = linear(graph, graph.input("x", [1, 512]), 512, 512, { name: "a" });
+      const flat = graph.node("Reshape", [x, graph.weight([2], { dtype: "int64", values: [1, 512] })]);
+      graph.output(linear(graph, flat, 512, 512, { name: "b" }));
+    });
+    expect(finding?.message).toContain("; twice the batch is nearly free for them; its");
+  });
+
   it("leaves alone products that wait for their weights", () => {
     expect(find(mlp(1, 8192))).toEqual([]);
   });
