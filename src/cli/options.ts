@@ -23,6 +23,7 @@ import {
   parseValues,
 } from "../settings/values.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
+import { type FailOn, failOns } from "./exit.ts";
 import { parseFormats, type ReportRequest } from "./formats.ts";
 
 const text = (group: string, describe: string) =>
@@ -75,6 +76,10 @@ export const lintOptions = {
   quiet: { ...flag("Report:", "Report errors only; the exit code counts warnings all the same"), alias: "q" },
   color: flag("Report:", "Colour or not (--no-color); else FORCE_COLOR, NO_COLOR and the terminal decide"),
   "max-warnings": text("Exit code:", "Exit with 1 where there are more warnings than this"),
+  "fail-on": text(
+    "Exit code:",
+    "What exits with 1: error (default), or fixable, which is errors and warnings that --fix repairs",
+  ),
   "exit-zero": flag("Exit code:", "Exit with 0 whatever is found; a failure is still 2"),
   "force-exclude": flag("Files:", "Leave out what a configuration ignores, even where it is named here"),
   "error-on-unmatched-pattern": {
@@ -105,6 +110,7 @@ export interface LintFlags {
   readonly quiet: boolean;
   readonly color: boolean | undefined;
   readonly maxWarnings: number | undefined;
+  readonly failOn: FailOn;
   readonly exitZero: boolean;
   readonly forceExclude: boolean;
   readonly errorOnUnmatchedPattern: boolean;
@@ -188,6 +194,7 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     quiet: argv.quiet ?? false,
     color: argv.color,
     maxWarnings: mapped(maxWarnings, (value) => parseCount(value, "--max-warnings")),
+    failOn: parseChoice(single(argv["fail-on"], "--fail-on") ?? "error", "--fail-on", failOns),
     exitZero: argv["exit-zero"] ?? false,
     forceExclude: argv["force-exclude"] ?? false,
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
