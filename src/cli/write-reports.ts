@@ -1,8 +1,8 @@
 /** @file Renders a run's report in every format asked for, and writes each where it belongs. */
 import { statSync } from "node:fs";
-import { isAbsolute, join, relative, sep } from "node:path";
 import { type FixEntry, fixReportOf } from "../api/fix-report.ts";
 import { appendReportFile, checkReportFiles, type RunFiles, writeReportFile } from "../files/report-file.ts";
+import { Repository } from "../files/repository.ts";
 import { findGpu } from "../hardware/gpus.ts";
 import { findStack } from "../hardware/stacks.ts";
 import { counted } from "../ir/format.ts";
@@ -59,44 +59,20 @@ function addStepSummary(report: LintReport, flags: LintFlags): void {
 }
 
 function renderOptions(flags: LintFlags, toStdout: boolean): Omit<RenderOptions, "docs"> {
+  const { GITHUB_WORKSPACE } = process.env;
+  const repository = new Repository(process.cwd(), GITHUB_WORKSPACE);
   const isTerminal = toStdout && process.stdout.isTTY === true;
   return {
     color: reportColor(flags.color, toStdout),
     columns: isTerminal ? process.stdout.columns : undefined,
     verbose: flags.verbose,
     stats: flags.stats,
-    localPath,
+    localPath: (file) => repository.sourceOf(file),
+    repositoryPath: (path) => repository.pathOf(path),
     bytesOf: (path) => statSync(path, { throwIfNoEntry: false })?.size,
     describeTarget: ({ gpu, stack }) =>
       `${findGpu(gpu)?.name ?? gpu} with ${findStack(stack)?.name ?? stack}`,
   };
-}
-
-const found = new Map<string, string | undefined>();
-
-/**
- * An exporter wrote the path as its machine had it: here the same file may lie elsewhere. The longest end of it that
- * exists below the current folder is taken, as long as it has a folder of its own: `model.py` alone says too little.
- */
-function localPath(file: string): string | undefined {
-  if (!found.has(file)) found.set(file, findLocal(file));
-  return found.get(file);
-}
-
-function findLocal(file: string): string | undefined {
-  const below = isAbsolute(file) ? relative(process.cwd(), file) : file;
-  const isHere = !below.startsWith("..") && !isAbsolute(below);
-  if (isHere && isFile(below)) return below.replaceAll(sep, "/");
-  const parts = file.split(/[\\/]/).filter((part) => part !== "" && part !== "." && part !== "..");
-  for (let from = 1; from <= parts.length - 2; from++) {
-    const candidate = parts.slice(from).join("/");
-    if (isFile(join(process.cwd(), candidate))) return candidate;
-  }
-  return undefined;
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** Before any work: whether each report could go where it is to, which is none of the files of the run. */

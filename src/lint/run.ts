@@ -21,7 +21,7 @@ export interface LintSettings extends WorkloadSettings {
   readonly minSaving: number;
   /** A warning worth at least this share of the model's time is an error. */
   readonly errorShare: number;
-  /** Path in reports and fingerprints, relative to where the user stands. */
+  /** Path in reports, relative to where the user stands. */
   readonly displayPath: string;
   /** What the configuration says of a rule at one node; undefined where it says nothing, "off" suppresses. */
   readonly severityAt: (place: {

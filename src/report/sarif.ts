@@ -43,9 +43,9 @@ export function renderSarif(whole: LintReport, options: RenderOptions): string {
       driver: { name: "tc-lint", version: report.tool.version, semanticVersion: report.tool.version, rules },
     },
     columnKind: "utf16CodeUnits",
-    invocations: [invocationOf(report, all.length - shown.length)],
+    invocations: [invocationOf(report, all.length - shown.length, options)],
     artifacts: report.models.map(({ path }) => ({
-      location: { uri: uriOf(path) },
+      location: { uri: uriOf(path, options) },
       roles: ["analysisTarget"],
     })),
     results: shown.map((located) => resultOf(located, indexOf.get(located.finding.code) ?? -1, options)),
@@ -113,11 +113,11 @@ function quoted(text: string): string {
   return printable(text).replaceAll(/[\\[\]]/g, "\\$&");
 }
 
-function locationOf({ node, op, graph }: Finding, { path }: ModelReport, { bytesOf }: RenderOptions) {
-  const isLarge = (bytesOf(path) ?? 0) > maxBytesWithRegion;
+function locationOf({ node, op, graph }: Finding, { path }: ModelReport, options: RenderOptions) {
+  const isLarge = (options.bytesOf(path) ?? 0) > maxBytesWithRegion;
   const region = { startLine: 1, startColumn: 1, endLine: 1, endColumn: 1 };
   return {
-    physicalLocation: { artifactLocation: { uri: uriOf(path) }, ...(isLarge ? {} : { region }) },
+    physicalLocation: { artifactLocation: { uri: uriOf(path, options) }, ...(isLarge ? {} : { region }) },
     logicalLocations: [
       { name: node, fullyQualifiedName: `${graph}/${node}`, kind: "node", decoratedName: op },
     ],
@@ -134,7 +134,7 @@ function relatedOf(source: Finding["source"], { localPath }: RenderOptions) {
         id: 1,
         message: { text: "made by this line" },
         physicalLocation: {
-          artifactLocation: { uri: uriOf(file) },
+          artifactLocation: { uri: encoded(file) },
           region: { startLine: Math.max(1, source.line) },
         },
       },
@@ -142,12 +142,12 @@ function relatedOf(source: Finding["source"], { localPath }: RenderOptions) {
   };
 }
 
-function invocationOf(report: LintReport, leftOut: number) {
+function invocationOf(report: LintReport, leftOut: number, options: RenderOptions) {
   const failures = report.models.flatMap(({ path, error }) =>
-    error === null ? [] : [notificationOf(path, error, "error")],
+    error === null ? [] : [notificationOf(path, error, "error", options)],
   );
   const notices = report.models.flatMap(({ path, notices: each }) =>
-    each.map((notice) => notificationOf(path, notice, "note")),
+    each.map((notice) => notificationOf(path, notice, "note", options)),
   );
   const truncated =
     leftOut === 0
@@ -166,19 +166,28 @@ function invocationOf(report: LintReport, leftOut: number) {
   };
 }
 
-function notificationOf(path: string, { code, message }: NoticeReport, level: "error" | "note") {
+function notificationOf(
+  path: string,
+  { code, message }: NoticeReport,
+  level: "error" | "note",
+  options: RenderOptions,
+) {
   return {
     level,
     descriptor: { id: code },
     message: { text: quoted(message) },
-    locations: [{ physicalLocation: { artifactLocation: { uri: uriOf(path) } } }],
+    locations: [{ physicalLocation: { artifactLocation: { uri: uriOf(path, options) } } }],
   };
 }
 
-/** A relative reference: what GitHub resolves against the checkout. Absolute paths become file URIs. */
-function uriOf(path: string): string {
-  const encoded = path.split("/").map(encodeURIComponent).join("/");
-  return path.startsWith("/") ? `file://${encoded}` : encoded;
+/** A relative reference: what GitHub resolves against the checkout. Paths that lead out of it become file URIs where they are absolute. */
+function uriOf(path: string, { repositoryPath }: RenderOptions): string {
+  return encoded(repositoryPath(path));
+}
+
+function encoded(path: string): string {
+  const parts = path.split("/").map(encodeURIComponent).join("/");
+  return path.startsWith("/") ? `file://${parts}` : parts;
 }
 
 function cut(text: string): string {

@@ -53,6 +53,7 @@ async function lintAndReport(path: string): Promise<string> {
       stats: true,
       docs: ruleDocs,
       localPath: () => undefined,
+      repositoryPath: (path) => path,
       bytesOf: (file) => statSync(file, { throwIfNoEntry: false })?.size,
       describeTarget: ({ gpu, stack }) => `${gpu} with ${stack}`,
     });

@@ -180,6 +180,7 @@ export const options: RenderOptions = {
   stats: false,
   docs,
   localPath: (file) => (file.endsWith("/models/gpt.py") ? "models/gpt.py" : undefined),
+  repositoryPath: (path) => path,
   bytesOf: () => 1000,
   describeTarget: ({ gpu, stack }) => `${gpu.toUpperCase()} with ${stack}`,
 };
