@@ -82,6 +82,7 @@ export const lintOptions = {
   ),
   "exit-zero": flag("Exit code:", "Exit with 0 whatever is found; a failure is still 2"),
   "force-exclude": flag("Files:", "Leave out what a configuration ignores, even where it is named here"),
+  "all-files": flag("Files:", "Of folders and patterns also what Git ignores, and what is hidden"),
   "error-on-unmatched-pattern": {
     ...flag(
       "Files:",
@@ -113,6 +114,7 @@ export interface LintFlags {
   readonly failOn: FailOn;
   readonly exitZero: boolean;
   readonly forceExclude: boolean;
+  readonly allFiles: boolean;
   readonly errorOnUnmatchedPattern: boolean;
   readonly lfsPointers: LfsPointers;
   readonly jobs: number | undefined;
@@ -197,6 +199,7 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     failOn: parseChoice(single(argv["fail-on"], "--fail-on") ?? "error", "--fail-on", failOns),
     exitZero: argv["exit-zero"] ?? false,
     forceExclude: argv["force-exclude"] ?? false,
+    allFiles: argv["all-files"] ?? false,
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
     lfsPointers: parseChoice(pointers, "--lfs-pointers", ["error", "warn", "skip"]),
     jobs: mapped(jobs, (value) => parseCount(value, "--jobs", 1, 4096)),
