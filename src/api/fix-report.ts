@@ -40,6 +40,8 @@ export interface FixEntry {
   readonly bytes: number | null;
   /** External data written beside it. */
   readonly dataFiles: FixOutcome["dataFiles"];
+  /** Data that a model repaired in place had, and has no more. */
+  readonly unreferenced: FixOutcome["unreferenced"];
   /** The most general first. */
   readonly configFiles: readonly string[];
   readonly error: { readonly code: string; readonly message: string } | null;
@@ -78,6 +80,7 @@ export function entryOf(
     diff,
     bytes,
     dataFiles,
+    unreferenced,
   } = outcome;
   return {
     path,
@@ -101,6 +104,7 @@ export function entryOf(
     diff,
     bytes,
     dataFiles,
+    unreferenced,
     configFiles,
     error: null,
   };
@@ -125,6 +129,7 @@ export function failedEntry(
     diff: null,
     bytes: null,
     dataFiles: [],
+    unreferenced: [],
     configFiles,
     error: { code, message },
   };

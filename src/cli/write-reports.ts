@@ -10,6 +10,7 @@ import type { LintReport } from "../lint/result.ts";
 import { jsonText } from "../report/json-text.ts";
 import {
   docFormats,
+  fixFormats,
   lintFormats,
   namesConfiguration,
   proseFormats,
@@ -84,10 +85,12 @@ export function checkReportsOf({ reports, config, settings }: LintFlags, files: 
   );
 }
 
-/** Text on repairs: on stdout, unless a format for programs is there. */
-export async function writeFixText(text: string, flags: LintFlags): Promise<void> {
+/** Text on repairs: on stdout, unless a format for programs is there, or, where it `isAlone` with them, one that has the repairs itself. */
+export async function writeFixText(text: string, flags: LintFlags, isAlone: boolean): Promise<void> {
   const onStdout = (flags.reports ?? []).filter(({ path }) => path === undefined);
-  if (onStdout.every(({ format }) => proseFormats.has(format))) await writeStdout(text);
+  const goesWith = ({ format }: ReportRequest) =>
+    proseFormats.has(format) && !(isAlone && format in fixFormats);
+  if (onStdout.every(goesWith)) await writeStdout(text);
   else if (onStdout.every(({ format }) => format !== "json")) process.stderr.write(text);
 }
 
@@ -95,16 +98,27 @@ export function isJson({ format }: Pick<ReportRequest, "format">): boolean {
   return format === "json";
 }
 
-/** JSON reports hold the repairs with the lint report inside; all others are the lint report as ever. */
+/**
+ * JSON reports hold the repairs with the lint report inside; where nothing was linted, other formats hold what the repairs change, else
+ * the lint report as ever.
+ */
 export async function writeFixReports(
   entries: readonly FixEntry[],
   lint: LintReport | undefined,
   flags: LintFlags,
 ): Promise<void> {
-  const json = jsonText(fixReportOf(entries, lint));
-  for (const { path } of (flags.reports ?? []).filter(isJson)) {
-    if (path === undefined) await writeStdout(json);
-    else writeReportFile(path, json);
+  const report = fixReportOf(entries, lint);
+  const json = jsonText(report);
+  for (const { format, path } of flags.reports ?? []) {
+    const options = { ...renderOptions(flags, path === undefined), docs: [] };
+    const text = isJson({ format })
+      ? json
+      : lint === undefined
+        ? fixFormats[format]?.(report, options)
+        : undefined;
+    if (text === undefined) continue;
+    if (path === undefined) await writeStdout(text);
+    else writeReportFile(path, text);
   }
   if (lint === undefined) return;
   const reports = flags.reports?.filter((request) => !isJson(request));

@@ -16,6 +16,7 @@ import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
 import { type Fix, type FixOutcome, type JudgedFix, outcomeOf, type Placed, type Proof } from "./outcome.ts";
 import { type FixedModel, type FixSettings, priced, render } from "./pipeline.ts";
 import { runStages } from "./stages.ts";
+import { unreferencedBy } from "./unreferenced.ts";
 
 /** The result is another function than the original. */
 export class DifferenceError extends InputError {
@@ -105,7 +106,7 @@ interface Site {
 }
 
 function unwritten({ bytes }: OpenModel): Placed {
-  return { written: false, proof: null, bytes, dataFiles: [] };
+  return { written: false, proof: null, bytes, dataFiles: [], unreferenced: [] };
 }
 
 function runFix(original: OpenModel, settings: FixSettings): Fix {
@@ -134,7 +135,9 @@ async function place(
   const dataFiles = staged.data
     .filter(({ isNew }) => isNew)
     .map(({ path, bytes }) => ({ path: join(dirname(request.destination), basename(path)), bytes }));
-  return { written: !isTrial, proof, bytes: staged.bytes, dataFiles };
+  const isInPlace = resolve(request.destination) === resolve(request.path);
+  const unreferenced = isInPlace ? unreferencedBy(original, fixed.model) : [];
+  return { written: !isTrial, proof, bytes: staged.bytes, dataFiles, unreferenced };
 }
 
 function isPadded({ notes }: FixedModel): boolean {

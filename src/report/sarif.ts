@@ -5,15 +5,14 @@
  * as a logical location; fingerprints are tc-lint's own.
  */
 
-import { counted, duration, percent, printable } from "../ir/format.ts";
+import { counted, duration, percent } from "../ir/format.ts";
 import type { Finding, LintReport, ModelReport, NoticeReport, Severity } from "../lint/result.ts";
+import { pageOf } from "../version.ts";
 import { jsonText } from "./json-text.ts";
 import type { RenderOptions, RuleDoc } from "./render.ts";
+import { driverOf, encoded, logOf, mostResults, quoted, uriOf } from "./sarif-parts.ts";
 import { acrossScenarios } from "./scenarios.ts";
 import { byImportance } from "./summary.ts";
-
-/** GitHub rejects a run with more results, and shows the first 5,000. */
-const maxResults = 25_000;
 
 /** GitHub's longest description. */
 const maxDescription = 1024;
@@ -35,13 +34,12 @@ export function renderSarif(whole: LintReport, options: RenderOptions): string {
   const report = { ...whole, models: acrossScenarios(whole.models) };
   const all = report.models.flatMap((model) => model.findings.map((finding) => ({ finding, model })));
   all.sort((a, b) => byImportance(a.finding, b.finding));
-  const shown = all.slice(0, maxResults);
-  const rules = rulesOf(shown, options.docs);
+  const shown = all.slice(0, mostResults);
+  const rules = rulesOf(shown, options.docs, report.tool.version);
   const indexOf = new Map(rules.map(({ id }, index) => [id, index]));
   const run = {
-    tool: {
-      driver: { name: "tc-lint", version: report.tool.version, semanticVersion: report.tool.version, rules },
-    },
+    tool: { driver: driverOf(report.tool.version, rules) },
+    automationDetails: { id: categoryOf(report) },
     columnKind: "utf16CodeUnits",
     invocations: [invocationOf(report, all.length - shown.length, options)],
     artifacts: report.models.map(({ path }) => ({
@@ -50,16 +48,22 @@ export function renderSarif(whole: LintReport, options: RenderOptions): string {
     })),
     results: shown.map((located) => resultOf(located, indexOf.get(located.finding.code) ?? -1, options)),
   };
-  const log = {
-    $schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
-    version: "2.1.0",
-    runs: [run],
-  };
-  return jsonText(log);
+  return jsonText(logOf(run));
+}
+
+/**
+ * GitHub keeps the alerts of each category apart (what stands before the last slash): a matrix of targets uploads one each, and none closes
+ * the others' alerts.
+ */
+function categoryOf({ models }: LintReport): string {
+  const [first, ...more] = new Set(
+    models.map(({ target: { gpu, stack, precision } }) => `${gpu}/${stack}/${precision}`),
+  );
+  return `tc-lint/${first === undefined || more.length > 0 ? "several" : first}/`;
 }
 
 /** Every documented rule, and any other that a finding names. */
-function rulesOf(shown: readonly Located[], docs: readonly RuleDoc[]) {
+function rulesOf(shown: readonly Located[], docs: readonly RuleDoc[], version: string) {
   const known = new Set(docs.map(({ code }) => code));
   const missing = new Map<string, Finding>();
   for (const { finding } of shown) if (!known.has(finding.code)) missing.set(finding.code, finding);
@@ -79,6 +83,7 @@ function rulesOf(shown: readonly Located[], docs: readonly RuleDoc[]) {
     shortDescription: { text: cut(doc.summary) },
     fullDescription: { text: cut(doc.summary) },
     help: { text: doc.markdown, markdown: doc.markdown },
+    ...(known.has(doc.code) ? { helpUri: pageOf(doc.code, version) } : {}),
     defaultConfiguration: { level: levels[doc.severity] },
     properties: {
       precision: "high",
@@ -89,7 +94,7 @@ function rulesOf(shown: readonly Located[], docs: readonly RuleDoc[]) {
 }
 
 function resultOf({ finding, model }: Located, ruleIndex: number, options: RenderOptions) {
-  const { code, severity, fingerprint, fix, saves, source, data } = finding;
+  const { code, severity, fingerprint, fix, saves, source, module, data } = finding;
   return {
     ruleId: code,
     ruleIndex,
@@ -98,7 +103,7 @@ function resultOf({ finding, model }: Located, ruleIndex: number, options: Rende
     locations: [locationOf(finding, model, options)],
     ...relatedOf(source, options),
     partialFingerprints: { primaryLocationLineHash: `${fingerprint}:1`, "tcLint/v1": fingerprint },
-    properties: { fix, saves, data },
+    properties: { fix, saves, data, source, module },
   };
 }
 
@@ -106,11 +111,6 @@ function messageOf({ node, op, message, saves, module }: Finding): string {
   const saving = saves === null ? "" : ` Saves ${duration(saves.microseconds)} (${percent(saves.share)}).`;
   const where = module === null ? "" : ` in ${quoted(module)}`;
   return `${quoted(node)} (${quoted(op)})${where}: ${quoted(message)}${/[.!?]$/.test(message) ? "" : "."}${saving}`;
-}
-
-/** Brackets make links in a message (SARIF 2.1.0, 3.11.6). */
-function quoted(text: string): string {
-  return printable(text).replaceAll(/[\\[\]]/g, "\\$&");
 }
 
 function locationOf({ node, op, graph }: Finding, { path }: ModelReport, options: RenderOptions) {
@@ -155,7 +155,7 @@ function invocationOf(report: LintReport, leftOut: number, options: RenderOption
       : [
           {
             level: "warning",
-            message: { text: `${counted(leftOut, "result")} left out: GitHub takes ${maxResults} a run` },
+            message: { text: `${counted(leftOut, "result")} left out: GitHub takes ${mostResults} a run` },
           },
         ];
   const configFiles = [...new Set(report.models.flatMap((model) => model.configFiles))];
@@ -178,16 +178,6 @@ function notificationOf(
     message: { text: quoted(message) },
     locations: [{ physicalLocation: { artifactLocation: { uri: uriOf(path, options) } } }],
   };
-}
-
-/** A relative reference: what GitHub resolves against the checkout. Paths that lead out of it become file URIs where they are absolute. */
-function uriOf(path: string, { repositoryPath }: RenderOptions): string {
-  return encoded(repositoryPath(path));
-}
-
-function encoded(path: string): string {
-  const parts = path.split("/").map(encodeURIComponent).join("/");
-  return path.startsWith("/") ? `file://${parts}` : parts;
 }
 
 function cut(text: string): string {

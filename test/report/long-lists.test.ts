@@ -63,6 +63,7 @@ function outcome(count: number): FixOutcome {
     proof: null,
     bytes: 0,
     dataFiles: [],
+    unreferenced: [],
   };
 }
 
