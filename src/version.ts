@@ -5,8 +5,8 @@ export const version: string = manifest.version;
 
 export const homepage: string = manifest.homepage;
 
-/** A rule's page, as it is in a version. */
-export function pageOf(code: string, of: string): string {
+/** A rule's page, as it is in this version. */
+export function pageOf(code: string): string {
   const repository = manifest.repository.url.replace(/^git\+/, "").replace(/\.git$/, "");
-  return `${repository}/blob/v${of}/docs/rules/${code}.md`;
+  return `${repository}/blob/v${version}/docs/rules/${code}.md`;
 }

@@ -37,6 +37,8 @@ export interface PlanRequest {
   readonly table: boolean;
   /** Whether they list all findings, also those that save too little, or perhaps nothing. */
   readonly verbose: boolean;
+  /** Whether they list what was switched off. */
+  readonly suppressed?: boolean;
   /** Leaves out what a configuration ignores, also where it is named. */
   readonly forceExclude: boolean;
   /** Of folders also what Git ignores, and what is hidden. */
@@ -63,10 +65,19 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
       ignoredBy.add(ignoring);
       continue;
     }
-    const { table: layers, verbose } = flags;
+    const { table: layers, verbose, suppressed = false } = flags;
     for (const scenario of scenariosFor(chain)) {
       const settings = resolveSettings(path, chain, withScenario(flags.settings, scenario), rules);
-      plans.push({ path, settings, scenario, layers, verbose, mustHave: [], refused: unnamed ?? refused });
+      plans.push({
+        path,
+        settings,
+        scenario,
+        layers,
+        verbose,
+        suppressed,
+        mustHave: [],
+        refused: unnamed ?? refused,
+      });
     }
   }
   if (plans.length === 0 && ignoredBy.size > 0) refuseNothing(models.length, [...ignoredBy], flags);

@@ -72,6 +72,10 @@ export const lintOptions = {
   output: { ...text("Report:", "File of the report, where there is one format"), alias: "o" },
   table: flag("Report:", "Every layer: sizes, FLOPs, bytes, what bounds it, predicted time, findings"),
   verbose: flag("Report:", "Every place of a finding, and findings that save too little, or perhaps nothing"),
+  "show-suppressed": flag(
+    "Report:",
+    "In JSON and SARIF also what the model's metadata or overrides switched off (GitHub shows SARIF's suppressed results as open alerts)",
+  ),
   stats: flag("Report:", "Counts by rule"),
   quiet: { ...flag("Report:", "Report errors only; the exit code counts warnings all the same"), alias: "q" },
   color: flag("Report:", "Colour or not (--no-color); else FORCE_COLOR, NO_COLOR and the terminal decide"),
@@ -107,6 +111,7 @@ export interface LintFlags {
   readonly reports: readonly ReportRequest[] | undefined;
   readonly table: boolean;
   readonly verbose: boolean;
+  readonly suppressed: boolean;
   readonly stats: boolean;
   readonly quiet: boolean;
   readonly color: boolean | undefined;
@@ -192,6 +197,7 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     reports: parseFormats(argv.format ?? [], single(argv.output, "--output")),
     table: argv.table ?? false,
     verbose: argv.verbose ?? false,
+    suppressed: argv["show-suppressed"] ?? false,
     stats: argv.stats ?? false,
     quiet: argv.quiet ?? false,
     color: argv.color,

@@ -20,6 +20,7 @@ import {
 } from "../report/registry.ts";
 import type { RenderOptions } from "../report/render.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
+import { homepage, pageOf } from "../version.ts";
 import type { ReportRequest } from "./formats.ts";
 import type { LintFlags } from "./options.ts";
 import { complain } from "./stderr.ts";
@@ -70,6 +71,7 @@ function renderOptions(flags: LintFlags, toStdout: boolean): Omit<RenderOptions,
     stats: flags.stats,
     localPath: (file) => repository.sourceOf(file),
     repositoryPath: (path) => repository.pathOf(path),
+    pages: { home: homepage, rule: pageOf },
     bytesOf: (path) => statSync(path, { throwIfNoEntry: false })?.size,
     describeTarget: ({ gpu, stack }) =>
       `${findGpu(gpu)?.name ?? gpu} with ${findStack(stack)?.name ?? stack}`,

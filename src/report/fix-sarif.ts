@@ -25,6 +25,7 @@ export function renderFixSarif({ tool, fixes }: FixReportView, options: RenderOp
         driver: driverOf(
           tool.version,
           rules.map(([id, text]) => ({ id, shortDescription: { text } })),
+          options,
         ),
       },
       automationDetails: { id: "tc-lint/fix/" },

@@ -29,6 +29,8 @@ export interface RenderOptions {
   readonly localPath: (file: string) => string | undefined;
   /** A path of the run, relative to the repository's root where it lies there: what CI looks for. */
   readonly repositoryPath: (path: string) => string;
+  /** Addresses of the tool, and of a rule's page in this version. */
+  readonly pages: { readonly home: string; readonly rule: (code: string) => string };
   /** Bytes of a model file; undefined where it cannot be read. */
   readonly bytesOf: (path: string) => number | undefined;
   /** The GPU and stack in words. */

@@ -1,6 +1,5 @@
 /** @file What every SARIF log of ours is made of: the log, its driver, places and text. */
 import { printable } from "../ir/format.ts";
-import { homepage } from "../version.ts";
 import type { RenderOptions } from "./render.ts";
 
 /** GitHub rejects a run with more results, and shows the first 5,000. */
@@ -14,8 +13,8 @@ export function logOf(run: object): object {
   };
 }
 
-export function driverOf(version: string, rules: readonly object[]): object {
-  return { name: "tc-lint", version, semanticVersion: version, informationUri: homepage, rules };
+export function driverOf(version: string, rules: readonly object[], { pages }: RenderOptions): object {
+  return { name: "tc-lint", version, semanticVersion: version, informationUri: pages.home, rules };
 }
 
 /** Brackets make links in a message (SARIF 2.1.0, 3.11.6). */

@@ -6,8 +6,14 @@
  */
 
 import { counted, duration, percent } from "../ir/format.ts";
-import type { Finding, LintReport, ModelReport, NoticeReport, Severity } from "../lint/result.ts";
-import { pageOf } from "../version.ts";
+import type {
+  Finding,
+  LintReport,
+  ModelReport,
+  NoticeReport,
+  Severity,
+  SuppressedFinding,
+} from "../lint/result.ts";
 import { jsonText } from "./json-text.ts";
 import type { RenderOptions, RuleDoc } from "./render.ts";
 import { driverOf, encoded, logOf, mostResults, quoted, uriOf } from "./sarif-parts.ts";
@@ -26,19 +32,21 @@ const maxBytesWithRegion = 64 * 1024 * 1024;
 const levels = { error: "error", warn: "warning", info: "note" } as const satisfies Record<Severity, string>;
 
 interface Located {
-  readonly finding: Finding;
+  readonly finding: Finding | SuppressedFinding;
   readonly model: ModelReport;
 }
 
 export function renderSarif(whole: LintReport, options: RenderOptions): string {
   const report = { ...whole, models: acrossScenarios(whole.models) };
-  const all = report.models.flatMap((model) => model.findings.map((finding) => ({ finding, model })));
+  const all: Located[] = report.models.flatMap((model) =>
+    [...model.findings, ...(model.suppressions ?? [])].map((finding) => ({ finding, model })),
+  );
   all.sort((a, b) => byImportance(a.finding, b.finding));
   const shown = all.slice(0, mostResults);
-  const rules = rulesOf(shown, options.docs, report.tool.version);
+  const rules = rulesOf(shown, options);
   const indexOf = new Map(rules.map(({ id }, index) => [id, index]));
   const run = {
-    tool: { driver: driverOf(report.tool.version, rules) },
+    tool: { driver: driverOf(report.tool.version, rules, options) },
     automationDetails: { id: categoryOf(report) },
     columnKind: "utf16CodeUnits",
     invocations: [invocationOf(report, all.length - shown.length, options)],
@@ -63,7 +71,7 @@ function categoryOf({ models }: LintReport): string {
 }
 
 /** Every documented rule, and any other that a finding names. */
-function rulesOf(shown: readonly Located[], docs: readonly RuleDoc[], version: string) {
+function rulesOf(shown: readonly Located[], { docs, pages }: RenderOptions) {
   const known = new Set(docs.map(({ code }) => code));
   const missing = new Map<string, Finding>();
   for (const { finding } of shown) if (!known.has(finding.code)) missing.set(finding.code, finding);
@@ -83,7 +91,7 @@ function rulesOf(shown: readonly Located[], docs: readonly RuleDoc[], version: s
     shortDescription: { text: cut(doc.summary) },
     fullDescription: { text: cut(doc.summary) },
     help: { text: doc.markdown, markdown: doc.markdown },
-    ...(known.has(doc.code) ? { helpUri: pageOf(doc.code, version) } : {}),
+    ...(known.has(doc.code) ? { helpUri: pages.rule(doc.code) } : {}),
     defaultConfiguration: { level: levels[doc.severity] },
     properties: {
       precision: "high",
@@ -93,7 +101,8 @@ function rulesOf(shown: readonly Located[], docs: readonly RuleDoc[], version: s
   }));
 }
 
-function resultOf({ finding, model }: Located, ruleIndex: number, options: RenderOptions) {
+function resultOf(located: Located, ruleIndex: number, options: RenderOptions) {
+  const { finding, model } = located;
   const { code, severity, fingerprint, fix, saves, source, module, data } = finding;
   return {
     ruleId: code,
@@ -102,8 +111,19 @@ function resultOf({ finding, model }: Located, ruleIndex: number, options: Rende
     message: { text: messageOf(finding) },
     locations: [locationOf(finding, model, options)],
     ...relatedOf(source, options),
+    ...suppressionsOf(located),
     partialFingerprints: { primaryLocationLineHash: `${fingerprint}:1`, "tcLint/v1": fingerprint },
     properties: { fix, saves, data, source, module },
+  };
+}
+
+/** Where one result of a run has them, all do: an empty list is none (SARIF 2.1.0, 3.27.23). */
+function suppressionsOf({ finding, model }: Located) {
+  if (!("by" in finding)) return model.suppressions === undefined ? {} : { suppressions: [] };
+  const { by, reason } = finding;
+  const kind = by === "model" ? "inSource" : "external";
+  return {
+    suppressions: [{ kind, ...(reason === null || reason === "" ? {} : { justification: quoted(reason) }) }],
   };
 }
 

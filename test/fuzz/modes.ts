@@ -54,6 +54,7 @@ async function lintAndReport(path: string): Promise<string> {
       docs: ruleDocs,
       localPath: () => undefined,
       repositoryPath: (path) => path,
+      pages: { home: "https://example.com", rule: (code) => `https://example.com/${code}.md` },
       bytesOf: (file) => statSync(file, { throwIfNoEntry: false })?.size,
       describeTarget: ({ gpu, stack }) => `${gpu} with ${stack}`,
     });
