@@ -54,7 +54,8 @@ export interface SettingFlags {
   readonly ignore?: readonly string[] | undefined;
 }
 
-const standard = {
+/** Where nothing is said. */
+export const standard = {
   gpu: "h200",
   stack: "ort-cuda",
   precision: "fp16",
