@@ -53,6 +53,7 @@ export class IgnoreRules {
 }
 
 function patternsOf(file: string, say: (notice: string) => void): readonly GitPattern[] {
+  if (look(file) !== "there") return [];
   // Git does not follow links here either: what they lead to is no list of patterns.
   const stats = lstatSync(file, { throwIfNoEntry: false });
   if (stats?.isFile() !== true) return [];

@@ -10,6 +10,7 @@ import { suggestion } from "./closest.ts";
 import { compilePattern, nameMatcher, pathMatcher } from "./glob.ts";
 import { toDisplayPath } from "./paths.ts";
 import { type RuleInfo, selectRules, specificity } from "./rule-selectors.ts";
+import { standard } from "./standard.ts";
 import { parseShare } from "./values.ts";
 
 /** Rules at some nodes of a model. */
@@ -53,15 +54,6 @@ export interface SettingFlags {
   readonly select?: readonly string[] | undefined;
   readonly ignore?: readonly string[] | undefined;
 }
-
-/** Where nothing is said. */
-export const standard = {
-  gpu: "h200",
-  stack: "ort-cuda",
-  precision: "fp16",
-  minSaving: 0.005,
-  errorShare: 0.05,
-} as const;
 
 /** Throws InputError where a GPU, a stack, a rule or a pattern is unknown. */
 export function resolveSettings(

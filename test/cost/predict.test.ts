@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCostModel } from "../../src/cost/model.ts";
 import { predict } from "../../src/cost/predict.ts";
-import { standard } from "../../src/settings/resolve.ts";
+import { standard } from "../../src/settings/standard.ts";
 import { type BuiltCli, buildCli } from "../cli-process.ts";
 import { sharedPath } from "../shared.ts";
 import { targetOf } from "./targets.ts";

@@ -1,6 +1,6 @@
 /** @file `tc-lint --fix` and `--diff`: one model after the other, each repaired, verified and put in place on its own. */
 
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { entryOf, type FixEntry, failedEntry } from "../../api/fix-report.ts";
 import { makePlans } from "../../api/make-plans.ts";
 import { type Repaired, repair } from "../../api/repair.ts";
@@ -120,6 +120,9 @@ function checkFormats({ reports = [] }: LintFlags, { dryRun }: FixFlags): void {
 /** Throws InputError. */
 function checkOutput(output: string | undefined, plan: LintPlan | undefined): void {
   if (output === undefined) return;
+  // Said again where it is written: it may go in between.
+  if (statOf(dirname(output), output) === "absent")
+    throw new InputError("bad-destination", `${output}: its folder is not there; make it first`);
   const there = statOf(output);
   if (typeof there === "string" || !there.isDirectory()) return;
   const example = join(output, basename(plan?.path ?? "model.onnx"));

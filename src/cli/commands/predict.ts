@@ -5,7 +5,7 @@ import { findGpu, gpus } from "../../hardware/gpus.ts";
 import { findStack, stackIds } from "../../hardware/stacks.ts";
 import type { Target } from "../../hardware/target.ts";
 import { InputError } from "../../ir/errors.ts";
-import { standard } from "../../settings/resolve.ts";
+import { standard } from "../../settings/standard.ts";
 
 export function addPredict(parser: Argv, done: (exitCode: number) => void): Argv {
   return parser.command(
