@@ -6,7 +6,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: [
       ...configDefaults.exclude,
-      "test/{api,cli,fix,fuzz,reliability,verify}/**",
+      "test/{api,cli,fix,fuzz,hooks,reliability,verify}/**",
       "test/package.test.ts",
       "test/**/*{zoo,random,fuzz,node-tests,models,oracle,robustness,contracts}*",
       "test/{limits/guard,gpu/calibration,gpu/plan-sizes}.test.ts",

@@ -68,7 +68,7 @@ export default defineRule({
         stack: stack.id,
       };
       const fix = isFixable(region) ? "unsafe" : "none";
-      yield { at, message, data, saves, covers: region.convolutions, fix };
+      yield { at, message, kind: "nchw", data, saves, covers: region.convolutions, fix };
     }
   },
 });

@@ -23,6 +23,12 @@ const dist = resolve(root, options.outdir);
 
 /** Paths of other declarations, as the compiler writes them. */
 const specifiers = /(from |import\()"(\.[^"]*)\.ts"/g;
+/** What declarations may say that a project's libraries lack, without @types/node or ESNext: stated by the files that say it. */
+const lacking = [
+  [/\bDisposable\b|\bSymbol\.dispose\b/, '/// <reference lib="esnext.disposable" />'],
+  [/\bBuffer\b/, "type Buffer = Uint8Array;"],
+  [/\bURL\b/, "type URL = { readonly href: string };"],
+];
 const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 await clear();
 const { metafile } = await build({
@@ -115,7 +121,10 @@ async function declarations() {
     const text = reached.get(file);
     // The compiler writes what code needs; the types of the entries need less.
     if (text === undefined) await rm(file);
-    else await writeFile(file, text.replace(specifiers, '$1"$2.js"'));
+    else {
+      const stated = lacking.filter(([pattern]) => pattern.test(text)).map(([, line]) => `${line}\n`);
+      await writeFile(file, stated.join("") + text.replace(specifiers, '$1"$2.js"'));
+    }
   }
   console.log(`${relative(root, types)} written`);
 }

@@ -89,6 +89,7 @@ describe("The package", () => {
       "SECURITY.md",
       "schemas",
       "docs",
+      "bench/results",
     ]) {
       cpSync(path.join(root, name), path.join(staged, name), { recursive: true });
     }
@@ -123,6 +124,33 @@ describe("The package", () => {
     expect(checked.status).toBe(0);
     const wrong = typeCheck("wrong.ts", consumer.replace('gpu: "l4", rules', 'gpus: "l4", rules'));
     expect(wrong.stdout).toContain("'gpus' does not exist");
+  });
+
+  it("type-checks where there are no types of Node and no libraries of ESNext, its own declarations too", () => {
+    writeFileSync(path.join(folder, "plain.mts"), consumer);
+    const compiler = path.join(root, "node_modules", "typescript-native", "bin", "tsc");
+    const base = ["--ignoreConfig", "--strict", "--noEmit", "--skipLibCheck", "false", "--types", ""];
+    const libraries = ["--target", "es2022", "--lib", "es2022"];
+    for (const modules of [
+      ["--module", "nodenext"],
+      ["--module", "esnext", "--moduleResolution", "bundler", "--exactOptionalPropertyTypes"],
+    ]) {
+      const checked = run(compiler, ...base, ...libraries, ...modules, "plain.mts");
+      expect([checked.stdout, checked.status]).toEqual(["", 0]);
+    }
+  });
+
+  it("has a README, pages and a changelog whose links lead somewhere", () => {
+    const pages = readdirSync(installed, { recursive: true, encoding: "utf8" }).filter((name) =>
+      name.endsWith(".md"),
+    );
+    expect(pages).toEqual(expect.arrayContaining(["README.md", "CHANGELOG.md", "docs/rules/TC101.md"]));
+    const dead = pages.flatMap((name) =>
+      linksIn(readFileSync(path.join(installed, name), "utf8"))
+        .filter((link) => !existsSync(path.join(installed, path.dirname(name), link)))
+        .map((link) => `${name}: ${link}`),
+    );
+    expect(dead).toEqual([]);
   });
 
   it("lints as a library and as a command", () => {
@@ -266,6 +294,13 @@ describe("The package", () => {
     expect(readFileSync(path.join(installed, "SECURITY.md"), "utf8")).toMatch(/report/i);
   });
 });
+
+/** Files that a page of Markdown links to, beside it. */
+function linksIn(text: string): string[] {
+  return [...text.matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)]
+    .map(([, link = ""]) => link)
+    .filter((link) => !/^[a-z]+:/.test(link));
+}
 
 /** Packages that a bundle imports. */
 function packagesIn(text: string): string[] {

@@ -42,6 +42,8 @@ export interface FixEntry {
   readonly bytes: number | null;
   /** External data written beside it. */
   readonly dataFiles: FixOutcome["dataFiles"];
+  /** Data that a model repaired in place had, and has no more. */
+  readonly unreferenced: FixOutcome["unreferenced"];
   /** The most general first. */
   readonly configFiles: readonly string[];
   readonly error: { readonly code: string; readonly message: string } | null;
@@ -81,6 +83,7 @@ export function entryOf(
     diff,
     bytes,
     dataFiles,
+    unreferenced,
   } = outcome;
   return {
     path,
@@ -105,6 +108,7 @@ export function entryOf(
     diff,
     bytes,
     dataFiles,
+    unreferenced,
     configFiles,
     error: null,
   };
@@ -130,6 +134,7 @@ export function failedEntry(
     diff: null,
     bytes: null,
     dataFiles: [],
+    unreferenced: [],
     configFiles,
     error: { code, message },
   };

@@ -32,7 +32,7 @@ export interface ModelProto {
 
 /** What a configuration file may say of one model, and what only a caller can. */
 export interface LintOptions extends ModelOptions {
-  /** How reports and fingerprints name a model that is held in memory. Default `model.onnx`. */
+  /** How reports name a model that is held in memory. Default `model.onnx`. */
   readonly name?: string;
   /** Whether the report lists every layer. */
   readonly layers?: boolean;

@@ -1,14 +1,14 @@
 /** @file Which models are linted, and how: configurations, flags and ignores come together here. */
 import { rules } from "../../rules/index.ts";
 import { ConfigFinder } from "../files/find-config.ts";
-import { type FoundModel, findModels } from "../files/find-models.ts";
+import { type FoundModel, findModels, isModelName } from "../files/find-models.ts";
 import { ConfigLoader } from "../files/load-config.ts";
 import { look } from "../files/look.ts";
 import { InputError } from "../ir/errors.ts";
 import type { ConfigChain } from "../settings/chain.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import {
-  isIgnoredFile,
+  ignoringFile,
   type ResolvedSettings,
   resolveSettings,
   type SettingFlags,
@@ -37,8 +37,12 @@ export interface PlanRequest {
   readonly table: boolean;
   /** Whether they list all findings, also those that save too little, or perhaps nothing. */
   readonly verbose: boolean;
+  /** Whether they list what was switched off. */
+  readonly suppressed?: boolean;
   /** Leaves out what a configuration ignores, also where it is named. */
   readonly forceExclude: boolean;
+  /** Of folders also what Git ignores, and what is hidden. */
+  readonly allFiles: boolean;
   readonly errorOnUnmatchedPattern: boolean;
   /** What is worth knowing and fails nothing: a configuration that is passed over. */
   readonly onNotice: (message: string) => void;
@@ -49,21 +53,51 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
   const configOf = configFinder(flags);
   const scenariosFor = scenarioFinder(flags);
   const plans: LintPlan[] = [];
+  const ignoredBy = new Set<string>();
   const models = modelsOf(patterns, flags);
   // One folder's configuration must not keep the rest from being looked at; one that the user named is his own mistake.
   const isOneOfMany = flags.config.kind === "nearest" && models.length > 1;
   for (const { path, explicit, refused: unnamed } of models) {
     const { chain, refused } = await chainOf(path, configOf, isOneOfMany);
     const mayIgnore = !explicit || flags.forceExclude;
-    if (mayIgnore && isIgnoredFile(path, chain)) continue;
-    const { table: layers, verbose } = flags;
+    const ignoring = mayIgnore ? ignoringFile(path, chain) : undefined;
+    if (ignoring !== undefined) {
+      ignoredBy.add(ignoring);
+      continue;
+    }
+    const { table: layers, verbose, suppressed = false } = flags;
     for (const scenario of scenariosFor(chain)) {
       const settings = resolveSettings(path, chain, withScenario(flags.settings, scenario), rules);
-      plans.push({ path, settings, scenario, layers, verbose, mustHave: [], refused: unnamed ?? refused });
+      plans.push({
+        path,
+        settings,
+        scenario,
+        layers,
+        verbose,
+        suppressed,
+        mustHave: [],
+        refused: unnamed ?? refused,
+      });
     }
   }
+  if (plans.length === 0 && ignoredBy.size > 0) refuseNothing(models.length, [...ignoredBy], flags);
   const isOneModel = new Set(plans.map(({ path }) => path)).size === 1;
   return isOneModel ? plans.map((plan) => ({ ...plan, mustHave: sizeNames(flags) })) : plans;
+}
+
+/** A report on nothing reads as if nothing were wrong. Throws InputError `all-ignored`, unless nothing to do is right. */
+function refuseNothing(
+  found: number,
+  files: readonly string[],
+  { errorOnUnmatchedPattern, onNotice }: PlanRequest,
+): void {
+  const what = found === 1 ? "the model found is" : `all ${found} models found are`;
+  const why = `nothing is linted: ${what} ignored by ${files.join(" and ")} (ignores)`;
+  if (!errorOnUnmatchedPattern) return onNotice(why);
+  throw new InputError(
+    "all-ignored",
+    `${why}; name a model to lint it all the same (--no-error-on-unmatched-pattern takes that as nothing to do)`,
+  );
 }
 
 type ConfigOf = ReturnType<typeof configFinder>;
@@ -138,7 +172,7 @@ function configFinder({
 
 function modelsOf(
   patterns: readonly string[],
-  { errorOnUnmatchedPattern }: PlanRequest,
+  { errorOnUnmatchedPattern, allFiles, onNotice }: PlanRequest,
 ): readonly FoundModel[] {
   if (patterns.length === 0) {
     throw new InputError(
@@ -146,14 +180,29 @@ function modelsOf(
       "no model given; expected files, folders or patterns, such as: tc-lint model.onnx",
     );
   }
-  const { models, unmatched } = findModels(patterns);
+  const { models, unmatched, passedOver } = findModels(patterns, { allFiles, say: onNotice });
+  const ofModels = passedOver.filter((path) => isModelName(path));
+  const isAnyone = models.length > 0 || !errorOnUnmatchedPattern;
+  if (ofModels.length > 0 && isAnyone) onNotice(`${listed(ofModels)}: ignored by Git, or hidden: ${asked}`);
   if (!errorOnUnmatchedPattern) {
     return models.filter(({ path, refused }) => refused !== undefined || look(path) !== "absent");
   }
   if (unmatched.length === 0) return models;
-  const listed = unmatched.map((pattern) => `"${pattern}"`).join(", ");
+  const patternList = unmatched.map((pattern) => `"${pattern}"`).join(", ");
+  const hidden =
+    passedOver.length === 0
+      ? ""
+      : `, but for what Git ignores or is hidden (${listed(passedOver)}): ${asked}`;
   throw new InputError(
     "unmatched-pattern",
-    `${listed}: no .onnx file there (--no-error-on-unmatched-pattern takes that as nothing to do)`,
+    `${patternList}: no .onnx file there${hidden} (--no-error-on-unmatched-pattern takes that as nothing to do)`,
   );
+}
+
+const asked = "--all-files takes it too, as does naming it";
+const mostListed = 3;
+
+function listed(paths: readonly string[]): string {
+  const more = paths.length > mostListed ? ` and ${paths.length - mostListed} more` : "";
+  return `${paths.slice(0, mostListed).join(", ")}${more}`;
 }

@@ -21,6 +21,7 @@ export async function runtimeFix(
     table: false,
     verbose: false,
     forceExclude: false,
+    allFiles: false,
     errorOnUnmatchedPattern: true,
     onNotice,
   });

@@ -5,6 +5,7 @@ import { verifyChildUrl } from "../verify/child-url.ts";
 import type { VerifyReport } from "../verify/report.ts";
 import type { Tensors } from "../verify/tensor.ts";
 import { compareModels } from "../verify/verify.ts";
+import { foundBudget, withBudgetNotice } from "./half-budget.ts";
 import {
   type CallOptions,
   checkOptions,
@@ -15,7 +16,7 @@ import {
 } from "./options.ts";
 
 export interface VerifyOptions extends Omit<CallOptions, "onNotice"> {
-  /** Largest error, as a share of an output's largest value. Default 1e-5. */
+  /** Largest error, as a share of an output's largest value. Default 1e-5, or what `half` allows where the candidate is found to be in half. */
   readonly tolerance?: number;
   /** The candidate is in half precision: a multiple of what rounding weights and inputs costs is allowed instead. */
   readonly half?: "fp16" | "bf16";
@@ -52,7 +53,8 @@ export async function verify(
   checkPath(candidate, "candidate");
   checkOptions(options, ownSchemas);
   const { tolerance, half, dims = {}, onProgress, ...rest } = options;
-  const budget = budgetFor({ tolerance, half });
+  const isGiven = tolerance !== undefined || half !== undefined;
+  const found = isGiven ? { budget: budgetFor({ tolerance, half }) } : foundBudget(original, candidate);
   const sizes = Object.fromEntries(
     Object.entries(dims).map(([name, size]) => [name, typeof size === "number" ? [size] : size]),
   );
@@ -60,10 +62,10 @@ export async function verify(
     compareModels(original, candidate, {
       ...rest,
       sizes,
-      budget,
+      budget: found.budget,
       childUrl: verifyChildUrl,
       onProgress: listeners.onProgress,
     }),
   );
-  return report;
+  return withBudgetNotice(report, found);
 }

@@ -1,4 +1,5 @@
 /** @file What a command exits with, and what the user sees of a failure: decided in one place. */
+import { counted } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
 import { complain, complainOfBug } from "./stderr.ts";
@@ -6,21 +7,41 @@ import { StdoutError } from "./stdout.ts";
 
 export const exitCodes = { clean: 0, findings: 1, failure: 2 } as const;
 
+/** What fails a run: entries at error level, or what `--fix` would repair, be it an error or a warning. */
+export const failOns = ["error", "fixable"] as const;
+export type FailOn = (typeof failOns)[number];
+
 export interface ExitPolicy {
+  readonly failOn?: FailOn | undefined;
   /** More warnings than this fail the run; undefined: warnings never do. */
   readonly maxWarnings?: number | undefined;
   /** Findings never fail the run. Failures still do. */
   readonly exitZero: boolean;
 }
 
+export interface Verdict {
+  readonly exitCode: number;
+  /** What a reader of the report could not tell; undefined where its errors say it. */
+  readonly why?: string;
+}
+
 /** 2 where a model could not be linted, else 1 where findings fail the run, else 0. */
-export function exitCodeOf(
-  { summary }: Pick<LintReport, "summary">,
-  { maxWarnings, exitZero }: ExitPolicy,
-): number {
-  if (summary.failedModels > 0) return exitCodes.failure;
-  const tooMany = maxWarnings !== undefined && summary.warnings > maxWarnings;
-  return !exitZero && (summary.errors > 0 || tooMany) ? exitCodes.findings : exitCodes.clean;
+export function verdictOf(
+  { summary, models }: Pick<LintReport, "summary" | "models">,
+  { failOn = "error", maxWarnings, exitZero }: ExitPolicy,
+): Verdict {
+  if (summary.failedModels > 0) return { exitCode: exitCodes.failure };
+  if (exitZero) return { exitCode: exitCodes.clean };
+  const groups = models.flatMap((model) => model.groups);
+  const fixable = groups.filter(({ fix, severity }) => fix === "safe" && severity !== "info").length;
+  if (failOn === "fixable" && fixable > 0) {
+    const why = `${counted(fixable, "finding")} that --fix repairs, which --fail-on fixable fails`;
+    return { exitCode: exitCodes.findings, why };
+  }
+  if (failOn === "error" && summary.errors > 0) return { exitCode: exitCodes.findings };
+  if (maxWarnings === undefined || summary.warnings <= maxWarnings) return { exitCode: exitCodes.clean };
+  const why = `${counted(summary.warnings, "warning")}, more than --max-warnings ${maxWarnings} allows`;
+  return { exitCode: exitCodes.findings, why };
 }
 
 /** A bad input is its message; anything else is a bug in tc-lint, said so with its stack. Returns the exit code. */

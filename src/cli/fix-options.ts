@@ -58,7 +58,7 @@ export const fixOptions = {
     type: "string",
     requiresArg: true,
     group,
-    describe: "Write the repaired model here, and leave the original as it is; one model only",
+    describe: "As --fix, with the repaired model written here and the original left as it is; one model only",
   },
   "fix-only": flag("Repair, and do not report what remains"),
   "exit-non-zero-on-fix": flag("Exit with 1 where something was repaired"),

@@ -22,7 +22,7 @@ import { lintOptions } from "./options.ts";
 import { writeStdout } from "./stdout.ts";
 import { verifyOptions } from "./verify-options.ts";
 
-const epilogue = `Exit codes: 0 clean; 1 findings at error level, or more warnings than --max-warnings;
+const epilogue = `Exit codes: 0 clean; 1 findings at error level (--fail-on), or more warnings than --max-warnings;
 2 wrong usage, a bad configuration, or a model that cannot be read.
 
 Examples:

@@ -23,6 +23,7 @@ import {
   parseValues,
 } from "../settings/values.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
+import { type FailOn, failOns } from "./exit.ts";
 import { parseFormats, type ReportRequest } from "./formats.ts";
 
 const text = (group: string, describe: string) =>
@@ -71,12 +72,21 @@ export const lintOptions = {
   output: { ...text("Report:", "File of the report, where there is one format"), alias: "o" },
   table: flag("Report:", "Every layer: sizes, FLOPs, bytes, what bounds it, predicted time, findings"),
   verbose: flag("Report:", "Every place of a finding, and findings that save too little, or perhaps nothing"),
+  "show-suppressed": flag(
+    "Report:",
+    "In JSON and SARIF also what the model's metadata or overrides switched off (GitHub shows SARIF's suppressed results as open alerts)",
+  ),
   stats: flag("Report:", "Counts by rule"),
   quiet: { ...flag("Report:", "Report errors only; the exit code counts warnings all the same"), alias: "q" },
   color: flag("Report:", "Colour or not (--no-color); else FORCE_COLOR, NO_COLOR and the terminal decide"),
   "max-warnings": text("Exit code:", "Exit with 1 where there are more warnings than this"),
+  "fail-on": text(
+    "Exit code:",
+    "What exits with 1: error (default), or fixable, which is errors and warnings that --fix repairs",
+  ),
   "exit-zero": flag("Exit code:", "Exit with 0 whatever is found; a failure is still 2"),
   "force-exclude": flag("Files:", "Leave out what a configuration ignores, even where it is named here"),
+  "all-files": flag("Files:", "Of folders and patterns also what Git ignores, and what is hidden"),
   "error-on-unmatched-pattern": {
     ...flag(
       "Files:",
@@ -101,12 +111,15 @@ export interface LintFlags {
   readonly reports: readonly ReportRequest[] | undefined;
   readonly table: boolean;
   readonly verbose: boolean;
+  readonly suppressed: boolean;
   readonly stats: boolean;
   readonly quiet: boolean;
   readonly color: boolean | undefined;
   readonly maxWarnings: number | undefined;
+  readonly failOn: FailOn;
   readonly exitZero: boolean;
   readonly forceExclude: boolean;
+  readonly allFiles: boolean;
   readonly errorOnUnmatchedPattern: boolean;
   readonly lfsPointers: LfsPointers;
   readonly jobs: number | undefined;
@@ -184,12 +197,15 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     reports: parseFormats(argv.format ?? [], single(argv.output, "--output")),
     table: argv.table ?? false,
     verbose: argv.verbose ?? false,
+    suppressed: argv["show-suppressed"] ?? false,
     stats: argv.stats ?? false,
     quiet: argv.quiet ?? false,
     color: argv.color,
     maxWarnings: mapped(maxWarnings, (value) => parseCount(value, "--max-warnings")),
+    failOn: parseChoice(single(argv["fail-on"], "--fail-on") ?? "error", "--fail-on", failOns),
     exitZero: argv["exit-zero"] ?? false,
     forceExclude: argv["force-exclude"] ?? false,
+    allFiles: argv["all-files"] ?? false,
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
     lfsPointers: parseChoice(pointers, "--lfs-pointers", ["error", "warn", "skip"]),
     jobs: mapped(jobs, (value) => parseCount(value, "--jobs", 1, 4096)),

@@ -25,7 +25,7 @@ export const verifyOptions = {
   tolerance: text("Budget:", "Largest error, as a share of an output's largest value (default 1e-5)"),
   half: text(
     "Budget:",
-    `The second model is in half precision (${halfNames.join(", ")}): allow a multiple of what rounding weights and inputs costs`,
+    `The second model is in half precision (${halfNames.join(", ")}): allow a multiple of what rounding weights and inputs costs (default: where most of its weights are in it, and those of the first are not)`,
   ),
   timeout: text("Limits:", "Stop after this many seconds (default 600)"),
   "memory-gb": text("Limits:", "Stop beyond this much memory (default: three quarters of the machine's)"),
@@ -40,7 +40,8 @@ export interface VerifyFlags {
   readonly inputs: string | undefined;
   readonly seeds: number | undefined;
   readonly sizes: Readonly<Record<string, readonly number[]>>;
-  readonly budget: Budget;
+  /** Undefined leaves it to what the models are. */
+  readonly budget: Budget | undefined;
   readonly timeoutSeconds: number | undefined;
   readonly memoryBytes: number | undefined;
   readonly threads: number | undefined;
@@ -70,13 +71,14 @@ export function readVerifyFlags(argv: VerifyArguments): VerifyFlags {
   };
 }
 
-function readBudget(tolerance: string | undefined, half: string | undefined): Budget {
+function readBudget(tolerance: string | undefined, half: string | undefined): Budget | undefined {
   if (tolerance !== undefined && half !== undefined) {
     throw new InputError(
       "usage",
       "--tolerance: says nothing with --half, whose budget follows from the model",
     );
   }
+  if (tolerance === undefined && half === undefined) return undefined;
   return budgetFor({
     half: mapped(half, (value) => parseChoice(value, "--half", halfNames)),
     tolerance: mapped(tolerance, (value) => parsePositive(value, "--tolerance")),

@@ -1,8 +1,8 @@
 /** @file Renders a run's report in every format asked for, and writes each where it belongs. */
 import { statSync } from "node:fs";
-import { isAbsolute, join, relative, sep } from "node:path";
 import { type FixEntry, fixReportOf } from "../api/fix-report.ts";
 import { appendReportFile, checkReportFiles, type RunFiles, writeReportFile } from "../files/report-file.ts";
+import { Repository } from "../files/repository.ts";
 import { findGpu } from "../hardware/gpus.ts";
 import { findStack } from "../hardware/stacks.ts";
 import { counted } from "../ir/format.ts";
@@ -10,6 +10,7 @@ import type { LintReport } from "../lint/result.ts";
 import { jsonText } from "../report/json-text.ts";
 import {
   docFormats,
+  fixFormats,
   lintFormats,
   namesConfiguration,
   proseFormats,
@@ -19,6 +20,7 @@ import {
 } from "../report/registry.ts";
 import type { RenderOptions } from "../report/render.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
+import { homepage, pageOf } from "../version.ts";
 import type { ReportRequest } from "./formats.ts";
 import type { LintFlags } from "./options.ts";
 import { complain } from "./stderr.ts";
@@ -59,44 +61,21 @@ function addStepSummary(report: LintReport, flags: LintFlags): void {
 }
 
 function renderOptions(flags: LintFlags, toStdout: boolean): Omit<RenderOptions, "docs"> {
+  const { GITHUB_WORKSPACE } = process.env;
+  const repository = new Repository(process.cwd(), GITHUB_WORKSPACE);
   const isTerminal = toStdout && process.stdout.isTTY === true;
   return {
     color: reportColor(flags.color, toStdout),
     columns: isTerminal ? process.stdout.columns : undefined,
     verbose: flags.verbose,
     stats: flags.stats,
-    localPath,
+    localPath: (file) => repository.sourceOf(file),
+    repositoryPath: (path) => repository.pathOf(path),
+    pages: { home: homepage, rule: pageOf },
     bytesOf: (path) => statSync(path, { throwIfNoEntry: false })?.size,
     describeTarget: ({ gpu, stack }) =>
       `${findGpu(gpu)?.name ?? gpu} with ${findStack(stack)?.name ?? stack}`,
   };
-}
-
-const found = new Map<string, string | undefined>();
-
-/**
- * An exporter wrote the path as its machine had it: here the same file may lie elsewhere. The longest end of it that
- * exists below the current folder is taken, as long as it has a folder of its own: `model.py` alone says too little.
- */
-function localPath(file: string): string | undefined {
-  if (!found.has(file)) found.set(file, findLocal(file));
-  return found.get(file);
-}
-
-function findLocal(file: string): string | undefined {
-  const below = isAbsolute(file) ? relative(process.cwd(), file) : file;
-  const isHere = !below.startsWith("..") && !isAbsolute(below);
-  if (isHere && isFile(below)) return below.replaceAll(sep, "/");
-  const parts = file.split(/[\\/]/).filter((part) => part !== "" && part !== "." && part !== "..");
-  for (let from = 1; from <= parts.length - 2; from++) {
-    const candidate = parts.slice(from).join("/");
-    if (isFile(join(process.cwd(), candidate))) return candidate;
-  }
-  return undefined;
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** Before any work: whether each report could go where it is to, which is none of the files of the run. */
@@ -108,10 +87,12 @@ export function checkReportsOf({ reports, config, settings }: LintFlags, files: 
   );
 }
 
-/** Text on repairs: on stdout, unless a format for programs is there. */
-export async function writeFixText(text: string, flags: LintFlags): Promise<void> {
+/** Text on repairs: on stdout, unless a format for programs is there, or, where it `isAlone` with them, one that has the repairs itself. */
+export async function writeFixText(text: string, flags: LintFlags, isAlone: boolean): Promise<void> {
   const onStdout = (flags.reports ?? []).filter(({ path }) => path === undefined);
-  if (onStdout.every(({ format }) => proseFormats.has(format))) await writeStdout(text);
+  const goesWith = ({ format }: ReportRequest) =>
+    proseFormats.has(format) && !(isAlone && format in fixFormats);
+  if (onStdout.every(goesWith)) await writeStdout(text);
   else if (onStdout.every(({ format }) => format !== "json")) process.stderr.write(text);
 }
 
@@ -119,16 +100,27 @@ export function isJson({ format }: Pick<ReportRequest, "format">): boolean {
   return format === "json";
 }
 
-/** JSON reports hold the repairs with the lint report inside; all others are the lint report as ever. */
+/**
+ * JSON reports hold the repairs with the lint report inside; where nothing was linted, other formats hold what the repairs change, else
+ * the lint report as ever.
+ */
 export async function writeFixReports(
   entries: readonly FixEntry[],
   lint: LintReport | undefined,
   flags: LintFlags,
 ): Promise<void> {
-  const json = jsonText(fixReportOf(entries, lint));
-  for (const { path } of (flags.reports ?? []).filter(isJson)) {
-    if (path === undefined) await writeStdout(json);
-    else writeReportFile(path, json);
+  const report = fixReportOf(entries, lint);
+  const json = jsonText(report);
+  for (const { format, path } of flags.reports ?? []) {
+    const options = { ...renderOptions(flags, path === undefined), docs: [] };
+    const text = isJson({ format })
+      ? json
+      : lint === undefined
+        ? fixFormats[format]?.(report, options)
+        : undefined;
+    if (text === undefined) continue;
+    if (path === undefined) await writeStdout(text);
+    else writeReportFile(path, text);
   }
   if (lint === undefined) return;
   const reports = flags.reports?.filter((request) => !isJson(request));

@@ -8,12 +8,28 @@
 import { lstatSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { InputError } from "../ir/errors.ts";
+import { JsonError, parseJson } from "../settings/json.ts";
 import { toDisplayPath } from "../settings/paths.ts";
+import { WireError } from "../wire/error.ts";
+import { readSmallFile } from "../wire/small-file.ts";
 import { look } from "./look.ts";
 
-const codeNames = ["tc-lint.config.js", "tc-lint.config.mjs"] as const;
-const dataName = "tc-lint.config.json";
-const configNames = [...codeNames, dataName] as const;
+const stem = "tc-lint.config";
+const codeEndings = [".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"] as const;
+const dataEndings = [".json", ".jsonc"] as const;
+const configNames = [...codeEndings, ...dataEndings].map((ending) => `${stem}${ending}`);
+
+/** What other tools would read by such names. */
+const unreadNames = [
+  ...["", ".json", ".jsonc", ".js", ".cjs", ".mjs", ".yaml", ".yml"].map((ending) => `.tc-lintrc${ending}`),
+  ...[".yaml", ".yml", ".toml", ".json5"].map((ending) => `${stem}${ending}`),
+  ...["tc-lint.json", "tc-lint.jsonc"],
+];
+const manifestKey = "tc-lint";
+
+export function isDataFile(file: string): boolean {
+  return dataEndings.some((ending) => file.endsWith(ending));
+}
 
 /** What a configuration may do. `root`: the folder that everything it names must lie in; undefined for no bound. */
 export interface Trust {
@@ -57,6 +73,7 @@ export class ConfigFinder {
   }
 
   #in(folder: string): FoundConfig | undefined {
+    this.#sayUnread(folder);
     const isHere = this.#project.folders.has(folder);
     const [first, ...more] = configNames
       .map((name) => join(folder, name))
@@ -77,6 +94,18 @@ export class ConfigFinder {
     };
   }
 
+  /** A file that somebody wrote for nothing is a mistake that nobody sees. */
+  #sayUnread(folder: string): void {
+    const unread = unreadNames.filter((name) => look(join(folder, name)) === "there");
+    const manifest = join(folder, "package.json");
+    const named = unread.map((name) => toDisplayPath(join(folder, name)));
+    if (hasOwnKey(manifest)) named.push(`"${manifestKey}" in ${toDisplayPath(manifest)}`);
+    if (named.length > 0)
+      this.#say(
+        `${named.join(", ")}: not read: a configuration is a file named ${stem} with ${codeEndings.join(", ")}, .json or .jsonc`,
+      );
+  }
+
   #isThere(file: string): boolean {
     const seen = look(file);
     if (seen === "hidden")
@@ -94,7 +123,7 @@ export class ConfigFinder {
   }
 
   #isPassedOver(file: string): boolean {
-    if (file.endsWith(dataName)) return false;
+    if (isDataFile(file)) return false;
     const why =
       this.#project.folders.size > 0
         ? "it is code beside a model"
@@ -106,6 +135,18 @@ export class ConfigFinder {
   /** A model of the project may share what the project has. */
   #rootOf(folder: string): string {
     return isWithin(folder, this.#project.root) ? this.#project.root : folder;
+  }
+}
+
+/** The file is npm's: whatever else is wrong with it is not said here. */
+function hasOwnKey(manifest: string): boolean {
+  if (look(manifest) !== "there") return false;
+  try {
+    const value = parseJson(readSmallFile(manifest).toString("utf8"));
+    return typeof value === "object" && value !== null && Object.hasOwn(value, manifestKey);
+  } catch (error) {
+    if (error instanceof JsonError || error instanceof WireError) return false;
+    throw error;
   }
 }
 

@@ -5,6 +5,7 @@ import { isAbsolute, join, relative } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { compilePattern, hasMagic, pathMatcher, staticPrefix } from "../settings/glob.ts";
 import { toDisplayPath } from "../settings/paths.ts";
+import { IgnoreRules } from "./git-ignore.ts";
 
 const skippedFolders = new Set(["node_modules", ".git"]);
 
@@ -22,30 +23,46 @@ export interface Found {
   readonly models: readonly FoundModel[];
   /** Arguments that stand for nothing. */
   readonly unmatched: readonly string[];
+  /** Models that Git ignores or that are hidden, and folders that may hold some. */
+  readonly passedOver: readonly string[];
+}
+
+export interface Search {
+  /** Also what Git ignores, and what is hidden by a dot before its name. */
+  readonly allFiles: boolean;
+  /** Gets a notice of every list of Git's that is not used. */
+  readonly say: (notice: string) => void;
 }
 
 /** A path without special characters that does not exist counts as a model: opening it says so by name. */
-export function findModels(patterns: readonly string[]): Found {
+export function findModels(patterns: readonly string[], search: Search): Found {
   const models = new Map<string, FoundModel>();
   const unmatched: string[] = [];
+  const passedOver = new Set<string>();
+  const walkFrom = (root: string) => {
+    const rules = search.allFiles ? undefined : IgnoreRules.of(root, search.say);
+    return walk({ path: root, bytes: Buffer.from(root), isText: true, rules }, { search, passedOver });
+  };
   for (const pattern of patterns) {
-    const found = modelsOf(pattern);
+    const found = modelsOf(pattern, walkFrom);
     if (found.length === 0) unmatched.push(pattern);
     for (const model of found) if (!models.has(model.path)) models.set(model.path, model);
   }
-  return { models: [...models.values()], unmatched };
+  return { models: [...models.values()], unmatched, passedOver: [...passedOver] };
 }
 
-function modelsOf(pattern: string): FoundModel[] {
+function modelsOf(pattern: string, walkFrom: (root: string) => Iterable<WalkedFile>): FoundModel[] {
   const stats = statsOf(pattern);
-  if (stats?.isDirectory()) return [...walk(pattern)].filter(({ path }) => isModelName(path)).map(found);
+  if (stats?.isDirectory()) return [...walkFrom(pattern)].filter(({ path }) => isModelName(path)).map(found);
   if (stats !== undefined || !hasMagic(pattern)) return [{ path: toDisplayPath(pattern), explicit: true }];
   const root = staticPrefix(pattern);
   if (statsOf(root)?.isDirectory() !== true) return [];
   const matches = patternMatcher(pattern, root);
   // `models/*` means the models there; `models/*.bin` means what it says.
   const namesSuffix = (pattern.split("/").at(-1) ?? "").includes(".");
-  return [...walk(root)].filter(({ path }) => matches(path) && (namesSuffix || isModelName(path))).map(found);
+  return [...walkFrom(root)]
+    .filter(({ path }) => matches(path) && (namesSuffix || isModelName(path)))
+    .map(found);
 }
 
 /** Unlike in a configuration, a pattern without folders is about this folder only. */
@@ -62,7 +79,7 @@ function found({ path, isText }: WalkedFile): FoundModel {
   return { path: shown, explicit: false, refused: { code: "not-utf8", message } };
 }
 
-function isModelName(path: string): boolean {
+export function isModelName(path: string): boolean {
   return path.toLowerCase().endsWith(".onnx");
 }
 
@@ -83,19 +100,35 @@ interface WalkedFile {
   readonly isText: boolean;
 }
 
+interface Walk extends WalkedFile {
+  readonly bytes: Buffer;
+  /** What Git ignores in it; undefined where nobody asks. */
+  readonly rules: IgnoreRules | undefined;
+}
+
 /** Every file below a folder, by name. Links to files count, links to folders are not followed (they may circle). */
-function* walk(folder: string, bytes = Buffer.from(folder), isText = true): Generator<WalkedFile> {
+function* walk(
+  { path: folder, bytes, isText, rules }: Walk,
+  to: { readonly search: Search; readonly passedOver: Set<string> },
+): Generator<WalkedFile> {
   for (const entry of entriesOf(folder, bytes)) {
     const name = textOf(entry.name);
     const path = isAbsolute(folder) || folder !== "." ? join(folder, name) : name;
     const place = Buffer.concat([bytes, separator, entry.name]);
     const isWhole = isText && isUtf8(entry.name);
-    if (entry.isDirectory()) {
-      if (!skippedFolders.has(name)) yield* walk(path, place, isWhole);
-    } else if (entry.isFile() || (entry.isSymbolicLink() && linksToFile(path, place))) {
-      yield { path, isText: isWhole };
-    }
+    const isFolder = entry.isDirectory();
+    if (isFolder ? skippedFolders.has(name) : !isFileOf(entry, path, place)) continue;
+    const isPassedOver =
+      !to.search.allFiles && (name.startsWith(".") || rules?.ignores(path, isFolder) === true);
+    if (isPassedOver) {
+      if (isFolder || isModelName(path)) to.passedOver.add(toDisplayPath(path));
+    } else if (isFolder) yield* walk({ path, bytes: place, isText: isWhole, rules: rules?.in(path) }, to);
+    else yield { path, isText: isWhole };
   }
+}
+
+function isFileOf(entry: Dirent<Buffer>, path: string, place: Buffer): boolean {
+  return entry.isFile() || (entry.isSymbolicLink() && linksToFile(path, place));
 }
 
 const separator = Buffer.from("/");

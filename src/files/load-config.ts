@@ -2,13 +2,12 @@
 
 import { createRequire } from "node:module";
 import { dirname, isAbsolute, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import type { Config } from "../config.ts";
 import { InputError } from "../ir/errors.ts";
 import { pushAll } from "../ir/lists.ts";
 import type { ConfigChain, ConfigLayer } from "../settings/chain.ts";
 import { checkConfig } from "../settings/check.ts";
-import { JsonError, parseJson } from "../settings/json.ts";
+import { JsonError, parseJson, withoutComments } from "../settings/json.ts";
 import { toDisplayPath } from "../settings/paths.ts";
 import type { Schema } from "../settings/schema.ts";
 import { WireError } from "../wire/error.ts";
@@ -18,10 +17,12 @@ import {
   checkReach,
   type FoundConfig,
   foreignOwner,
+  isDataFile,
   named,
   type Trust,
 } from "./find-config.ts";
 import { look } from "./look.ts";
+import { runConfig } from "./run-config.ts";
 
 /** Reads each file once. */
 export class ConfigLoader {
@@ -108,7 +109,7 @@ function resolvePackage(base: string, file: string): string {
 async function readConfig(file: string, trust: Trust, schema: Schema): Promise<Config> {
   const shown = toDisplayPath(file);
   if (look(file) === "absent") throw new InputError("bad-config", `${shown}: no such configuration file`);
-  const isData = file.endsWith(".json");
+  const isData = isDataFile(file);
   if (!isData && !trust.code) {
     const why = "is code, which a configuration beside a model may not extend; name it with --config";
     throw new InputError("bad-config", `${shown}: ${why}`);
@@ -118,7 +119,8 @@ async function readConfig(file: string, trust: Trust, schema: Schema): Promise<C
     const why = `is code of another user (${owner}), which a configuration that was found may not extend`;
     throw new InputError("bad-config", `${shown}: ${why}; name it with --config`);
   }
-  const value = isData ? readJson(file, shown) : await importDefault(file, shown);
+  if (!isData) readBounded(file);
+  const value = isData ? readJson(file, shown) : await runConfig(file, shown);
   assertConfig(value, schema, shown);
   return value;
 }
@@ -135,35 +137,14 @@ function readBounded(file: string): Buffer {
 
 function readJson(file: string, shown: string): unknown {
   try {
-    return parseJson(readBounded(file).toString("utf8"));
+    const text = readBounded(file).toString("utf8");
+    return parseJson(file.endsWith(".jsonc") ? withoutComments(text) : text);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new InputError("bad-config", `${shown}: ${error.message}`, { cause: error });
   }
 }
 
-async function importDefault(file: string, shown: string): Promise<unknown> {
-  readBounded(file);
-  let module: { readonly default?: unknown };
-  try {
-    module = await import(pathToFileURL(file).href);
-  } catch (error) {
-    const isModuleSyntax = error instanceof SyntaxError && file.endsWith(".js");
-    const hint = isModuleSyntax ? ' (name it .mjs, or set "type": "module" in its package.json)' : "";
-    throw new InputError("bad-config", `${shown}: cannot be loaded: ${messageOf(error)}${hint}`, {
-      cause: error,
-    });
-  }
-  if (module.default === undefined) {
-    throw new InputError("bad-config", `${shown}: has no default export; expected: export default { … }`);
-  }
-  return module.default;
-}
-
 function assertConfig(value: unknown, schema: Schema, shown: string): asserts value is Config {
   checkConfig(value, schema, shown);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

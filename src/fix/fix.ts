@@ -18,6 +18,7 @@ import { type Fix, type FixOutcome, type JudgedFix, outcomeOf, type Placed, type
 import { type FixedModel, type FixSettings, priced, rebatched, render } from "./pipeline.ts";
 import { inTurn } from "./rounds.ts";
 import { runStages } from "./stages.ts";
+import { unreferencedBy } from "./unreferenced.ts";
 
 /** The result is another function than the original. */
 export class DifferenceError extends InputError {
@@ -139,7 +140,7 @@ async function measured(
 }
 
 function unwritten({ bytes }: OpenModel): Placed {
-  return { written: false, proof: null, bytes, dataFiles: [] };
+  return { written: false, proof: null, bytes, dataFiles: [], unreferenced: [] };
 }
 
 function runFix(original: OpenModel, settings: FixSettings): Fix {
@@ -172,7 +173,9 @@ async function place(
   const dataFiles = staged.data
     .filter(({ isNew }) => isNew)
     .map(({ path, bytes }) => ({ path: join(dirname(request.destination), basename(path)), bytes }));
-  return { written: !isTrial, proof, bytes: staged.bytes, dataFiles };
+  const isInPlace = resolve(request.destination) === resolve(request.path);
+  const unreferenced = isInPlace ? unreferencedBy(original, fixed.model) : [];
+  return { written: !isTrial, proof, bytes: staged.bytes, dataFiles, unreferenced };
 }
 
 function isPadded({ notes }: FixedModel): boolean {

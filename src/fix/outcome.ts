@@ -9,6 +9,7 @@ import type { Measurement } from "./measured.ts";
 import { type FixNote, type FixSettings, priced } from "./pipeline.ts";
 import { remainderNotes } from "./remainder.ts";
 import type { Staged } from "./stages.ts";
+import type { UnreferencedFile } from "./unreferenced.ts";
 
 /** What is known of the result being the same function. */
 export type Proof =
@@ -34,6 +35,8 @@ export interface FixOutcome {
   readonly bytes: number;
   /** Data files that were written beside the model; not those that were there already. */
   readonly dataFiles: readonly DataFileEntry[];
+  /** Of a model that was repaired in place: data that it had, and has no more. */
+  readonly unreferenced: readonly UnreferencedFile[];
 }
 
 export interface DataFileEntry {
@@ -55,7 +58,7 @@ export interface JudgedFix extends Fix {
 }
 
 /** What became of it on the disk. */
-export type Placed = Pick<FixOutcome, "written" | "proof" | "bytes" | "dataFiles">;
+export type Placed = Pick<FixOutcome, "written" | "proof" | "bytes" | "dataFiles" | "unreferenced">;
 
 export function outcomeOf(
   { path, destination }: Pick<FixOutcome, "path" | "destination">,

@@ -5,14 +5,16 @@ import type { RawFinding } from "./group.ts";
 import type { Datum, Finding, Severity } from "./result.ts";
 import { originOf } from "./source.ts";
 
-/** What a finding is known by from run to run: its rule and node, and how many of them come before it. */
+/**
+ * What a finding is known by from run to run: its rule, its node within the model, what of the rule it is, and how many of them come
+ * before it. Nothing of where the model lies: a copy, and a model that was moved, has the same findings.
+ */
 export function identityOf(
-  { raw: { at }, rule: { code } }: RawFinding,
-  displayPath: string,
+  { raw: { at, kind, message }, rule: { code } }: RawFinding,
   occurrences: Map<string, number>,
 ): string {
   const { node, scope } = at;
-  const identity = [code, displayPath, scope.path, operatorOf(node), labelOf(node)].join("\u0000");
+  const identity = [code, scope.path, operatorOf(node), labelOf(node), kind ?? message].join("\u0000");
   const occurrence = occurrences.get(identity) ?? 0;
   occurrences.set(identity, occurrence + 1);
   return `${identity}\u0000${occurrence}`;

@@ -48,7 +48,7 @@ export function judged(groups: readonly Group[], context: LintContext, settings:
       counted[standing].microseconds += Math.max(0, group.saves?.microseconds ?? 0);
     }
     // Counted for all, so that no threshold moves what a finding is known by.
-    const identities = group.members.map((member) => identityOf(member, settings.displayPath, occurrences));
+    const identities = group.members.map((member) => identityOf(member, occurrences));
     // Of what is only counted, a large model has too much to describe.
     if (standing !== "listed" && !needsAll) continue;
     const findings = group.members.map((member, index) =>

@@ -37,6 +37,14 @@ export interface Finding {
   readonly fingerprint: string;
 }
 
+/** A finding that somebody switched off. */
+export interface SuppressedFinding extends Finding {
+  /** `model`: by the metadata of the model or of the node; `configuration`: by overrides at nodes or operators. */
+  readonly by: "model" | "configuration";
+  /** What the model's metadata says of it; null where nothing does. */
+  readonly reason: string | null;
+}
+
 /** One cause, at one node or at every repeat of a block. */
 export interface FindingGroup {
   readonly code: string;
@@ -139,6 +147,8 @@ export interface ModelReport {
   /** The findings by cause, what matters most first: thresholds and severities are of these. */
   readonly groups: readonly FindingGroup[];
   readonly suppressed: number;
+  /** Those findings; only where they were asked for (`--show-suppressed`). */
+  readonly suppressions?: readonly SuppressedFinding[];
   /** Of groups that save less than the threshold. */
   readonly belowThreshold: CountedFindings;
   /** Of groups whose interval reaches zero: they may save nothing, so nothing is claimed. */

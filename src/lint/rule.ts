@@ -32,6 +32,8 @@ export type RuleFinding<M extends Messages = Messages> = {
     readonly covers?: readonly Site[] | undefined;
     /** What is the same wherever a block repeats, for messages that name nodes; else the message. */
     readonly cause?: string | undefined;
+    /** What of its rule a finding is, the same on every target, where messages differ by target; else the message. */
+    readonly kind?: string | undefined;
     /** Where one finding differs from its rule. */
     readonly fix?: Fixability | undefined;
   };

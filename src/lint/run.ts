@@ -12,6 +12,7 @@ import { layersOf } from "./layers.ts";
 import { contradictionNotices } from "./notices.ts";
 import type { Fixability, ModelReport, NoticeReport, SavingReport, Severity } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
+import { ignoredBy, Suppressed } from "./suppressed.ts";
 
 export interface LintSettings extends WorkloadSettings {
   readonly rules: readonly AnyRule[];
@@ -21,7 +22,7 @@ export interface LintSettings extends WorkloadSettings {
   readonly minSaving: number;
   /** A warning worth at least this share of the model's time is an error. */
   readonly errorShare: number;
-  /** Path in reports and fingerprints, relative to where the user stands. */
+  /** Path in reports, relative to where the user stands. */
   readonly displayPath: string;
   /** What the configuration says of a rule at one node; undefined where it says nothing, "off" suppresses. */
   readonly severityAt: (place: {
@@ -33,6 +34,8 @@ export interface LintSettings extends WorkloadSettings {
   readonly decide?: ((workload: Workload) => DecidedFix | undefined) | undefined;
   /** Whether the report lists every layer. */
   readonly layers?: boolean | undefined;
+  /** Whether what was switched off is listed. */
+  readonly suppressed?: boolean | undefined;
   /** Whether all findings are listed, also those that save too little, or perhaps nothing. */
   readonly verbose?: boolean | undefined;
   readonly notices: readonly NoticeReport[];
@@ -47,17 +50,16 @@ export function lintModel(model: Model, settings: LintSettings): ModelReport {
   const decision = decided && new Decision(workload, decided);
   const context = new LintContext(workload, settings.cost, decision);
   const groups = new Groups();
-  let suppressed = 0;
+  const suppressed = new Suppressed(model, settings.suppressed === true);
   for (const rule of settings.rules) {
     const ofRule = settings.severities.get(rule.code) ?? rule.severity;
     if (ofRule === "off") continue;
     for (const raw of rule.check(context)) {
       const base = settings.severityAt(placeOf(raw, rule)) ?? ofRule;
-      if (base === "off" || isIgnored(raw, rule, model)) {
-        suppressed += 1;
-        continue;
-      }
-      groups.add(rawFinding(raw, rule, base, context));
+      const ignored = base === "off" ? undefined : ignoredBy(raw, rule, model);
+      if (base === "off" || ignored !== undefined)
+        suppressed.add(() => rawFinding(raw, rule, ofRule, context), ignored);
+      else groups.add(rawFinding(raw, rule, base, context));
     }
   }
   return assemble(context, settings, judged([...groups.all()], context, settings), suppressed);
@@ -105,25 +107,11 @@ function placeOf({ at: { node } }: RuleFinding, { code }: AnyRule) {
   return { code, node: labelOf(node), op: operatorOf(node) };
 }
 
-/** By `tc-lint.ignore` in metadata_props of the model or of the node. */
-function isIgnored({ at: { node } }: RuleFinding, rule: AnyRule, model: Model): boolean {
-  const lists = [model.metadata.get(ignoreKey), model.reader.nodeMetadata(node).get(ignoreKey)];
-  return lists.some((list) => list !== undefined && namesRule(list, rule));
-}
-
-const ignoreKey = "tc-lint.ignore";
-
-/** `rule-a, TC102 -- reason`. */
-function namesRule(list: string, { code, name }: AnyRule): boolean {
-  const [names = ""] = list.split(" -- ");
-  return names.split(",").some((each) => each.trim() === code || each.trim() === name);
-}
-
 function assemble(
   context: LintContext,
   settings: LintSettings,
   { listed, unlisted, below, uncertain, account, described }: Judged,
-  suppressed: number,
+  suppressed: Suppressed,
 ): ModelReport {
   const { model, facts, timeline, target, bindings } = context;
   const { microseconds, low, high, tensorCoreShare, families } = timeline;
@@ -147,7 +135,8 @@ function assemble(
     account,
     findings: listed.flatMap(({ findings }) => findings),
     groups: listed.map(({ group }) => group),
-    suppressed,
+    suppressed: suppressed.count,
+    ...(settings.suppressed === true ? { suppressions: suppressed.findings } : {}),
     belowThreshold: below,
     uncertain,
     ...(settings.verbose === true

@@ -1,5 +1,6 @@
 /** @file Which external data files a model names, whether they are there, and whether they are large enough. */
 import { dirname, join } from "node:path";
+import { bytesOf } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Graph, Model, TensorRef } from "../ir/model.ts";
 import { WireError } from "../wire/error.ts";
@@ -37,6 +38,19 @@ export function weightFiles(model: Model): readonly WeightFile[] {
     }
     return { location, present: found !== undefined, neededBytes: bytes };
   });
+}
+
+/** Of each external file, what of it is the model's tensors: bytes by where they begin. */
+export function externalRanges(model: Model): ReadonlyMap<string, ReadonlyMap<number, number>> {
+  const files = new Map<string, Map<number, number>>();
+  for (const { data, dims, dtype } of tensorsOf(model)) {
+    if (data.kind !== "external") continue;
+    const elements = dims.reduce((product, size) => product * size, 1);
+    const length = data.length ?? (dtype === undefined ? 0 : bytesOf(dtype, elements));
+    const ranges = files.get(data.location) ?? new Map<number, number>();
+    files.set(data.location, ranges.set(data.offset, Math.max(length, ranges.get(data.offset) ?? 0)));
+  }
+  return files;
 }
 
 /** Paths of the files that are there. */

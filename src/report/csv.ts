@@ -3,7 +3,7 @@
 import { printable } from "../ir/format.ts";
 import type { LayerReport, LintReport } from "../lint/result.ts";
 
-type Cell = string | number | boolean;
+export type Cell = string | number | boolean;
 
 /** One column: its name with its unit, and its value. */
 const columns: readonly (readonly [string, (layer: LayerReport) => Cell])[] = [
@@ -53,7 +53,7 @@ function round(value: number): number {
 }
 
 /** A spreadsheet computes what starts like a formula: an apostrophe makes text of it (OWASP, CSV injection). */
-function cellText(cell: Cell): string {
+export function cellText(cell: Cell): string {
   const text = typeof cell === "string" ? printable(cell).replace(/^(?=[=+\-@])/, "'") : String(cell);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -84,15 +84,23 @@ function diffLines({ diff }: FixOutcome, palette: Palette): string[] {
 }
 
 function resultLines(
-  { written, destination, proof, bytes, dataFiles }: FixOutcome,
+  { written, destination, proof, bytes, dataFiles, unreferenced }: FixOutcome,
   palette: Palette,
 ): string[] {
   if (!written) return [`  ${palette.dim("not written")}`];
   const said = proof === null ? [] : [`  ${proof.kind}: ${printable(proof.summary)}`];
-  const files = [{ path: destination, bytes }, ...dataFiles];
+  const file = (path: string, size: number) => `  written to ${printable(path)} (${compact(size)} bytes)`;
+  const name = printable(destination);
   return [
     ...said,
-    ...files.map((file) => `  written to ${printable(file.path)} (${compact(file.bytes)} bytes)`),
+    file(destination, bytes),
+    // Its name is of its content, so that the old file and the old model go together until the new ones do (docs/adr/0021).
+    ...dataFiles.map((data) => `${file(data.path, data.bytes)}, a new file that belongs to ${name}`),
+    ...unreferenced.map(({ path, bytes: left, isWhole }) =>
+      isWhole
+        ? `  ${printable(path)}: nothing in ${name} refers to it any more`
+        : `  ${printable(path)}: ${compact(left)} of its bytes are none of ${name} any more`,
+    ),
   ];
 }
 

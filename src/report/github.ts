@@ -23,7 +23,7 @@ interface Annotation {
 
 export function renderGithub(whole: LintReport, options: RenderOptions): string {
   const report = { ...whole, models: acrossScenarios(whole.models) };
-  const annotations = [...failures(report), ...groups(report, options)];
+  const annotations = [...failures(report, options), ...groups(report, options)];
   const lines: string[] = [];
   const count = { error: 0, warning: 0, notice: 0 };
   for (const annotation of annotations) {
@@ -36,14 +36,14 @@ export function renderGithub(whole: LintReport, options: RenderOptions): string 
   return lines.map((line) => `${line}\n`).join("");
 }
 
-function failures({ models }: LintReport): Annotation[] {
+function failures({ models }: LintReport, { repositoryPath }: RenderOptions): Annotation[] {
   return models.flatMap(({ path, error }) =>
     error === null
       ? []
       : [
           {
             level: "error" as const,
-            file: path,
+            file: repositoryPath(path),
             line: 1,
             title: `tc-lint ${error.code}`,
             message: printable(error.message),
@@ -53,12 +53,12 @@ function failures({ models }: LintReport): Annotation[] {
 }
 
 /** One annotation a file and rule: a hundred layers with one flaw are one thing to read. */
-function groups({ models }: LintReport, { localPath }: RenderOptions): Annotation[] {
+function groups({ models }: LintReport, options: RenderOptions): Annotation[] {
   const byPlace = new Map<string, { place: Pick<Annotation, "file" | "line">; findings: Finding[] }>();
   const all = models.flatMap(({ path, findings }) => findings.map((finding) => ({ path, finding })));
   all.sort((a, b) => byImportance(a.finding, b.finding));
   for (const { path, finding } of all) {
-    const place = placeOf(finding, path, localPath);
+    const place = placeOf(finding, path, options);
     const key = [place.file, finding.code].join("\u0000");
     const group = byPlace.get(key);
     if (group === undefined) byPlace.set(key, { place, findings: [finding] });
@@ -74,12 +74,12 @@ function groups({ models }: LintReport, { localPath }: RenderOptions): Annotatio
 function placeOf(
   finding: Finding,
   path: string,
-  localPath: RenderOptions["localPath"],
+  { localPath, repositoryPath }: RenderOptions,
 ): Pick<Annotation, "file" | "line"> {
   const { source } = finding;
   const file = source === null ? undefined : localPath(source.file);
   return file === undefined || source === null
-    ? { file: path, line: 1 }
+    ? { file: repositoryPath(path), line: 1 }
     : { file, line: Math.max(1, source.line) };
 }
 

@@ -7,19 +7,16 @@ import {
   duration,
   durationRange,
   percent,
-  printable,
   significant,
 } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { accountCells } from "./account-text.ts";
 import { sizesText } from "./csv.ts";
 import { basisText, countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
+import { code, escaped, withinLimit } from "./markdown-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { statisticsOf } from "./summary.ts";
-
-/** A step summary above 1 MiB is refused whole. */
-const maxBytes = 1_000_000;
 
 export function renderMarkdown(report: LintReport, options: RenderOptions): string {
   const { errors, warnings, infos, fixable, failedModels } = report.summary;
@@ -36,20 +33,6 @@ export function renderMarkdown(report: LintReport, options: RenderOptions): stri
     head.join("\n"),
     groupsOf(report.models).map((group) => sectionOf(group, options).join("\n")),
   );
-}
-
-/** Sections as long as they fit; what is left out is counted. */
-function withinLimit(head: string, sections: readonly string[]): string {
-  let text = head;
-  for (const [index, section] of sections.entries()) {
-    const next = `${text}\n${section}`;
-    if (Buffer.byteLength(next) > maxBytes) {
-      const left = sections.length - index;
-      return `${text}\n${counted(left, "model is", "models are")} left out: the summary would be too large. \`tc-lint -f json\` has everything.\n`;
-    }
-    text = next;
-  }
-  return text;
 }
 
 function sectionOf(group: ModelGroup, options: RenderOptions): string[] {
@@ -203,17 +186,4 @@ function statistics(report: LintReport): string[] {
   return rows.length === 0
     ? []
     : ["| rule | findings | fixable | saves |", "|---|---:|---:|---:|", ...rows, ""];
-}
-
-/** Names come from the model: nothing in them may end a cell, open a tag, link an issue or mention a person. */
-function escaped(text: string): string {
-  return printable(text)
-    .replaceAll(/[&<>|@#]/g, (character) => `&#${character.codePointAt(0)};`)
-    .replaceAll(/[\\`*_[\]~]/g, "\\$&");
-}
-
-/** Code in a table: a pipe ends the cell even inside backticks. */
-function code(text: string): string {
-  const plain = printable(text);
-  return /[`|<>\\@]/.test(plain) ? escaped(plain) : `\`${plain}\``;
 }

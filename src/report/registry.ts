@@ -5,11 +5,15 @@ import type { ValidateReport } from "../gpu/validate/report.ts";
 import type { VerifyReport } from "../verify/index.ts";
 import { type RunText, renderBenchText, renderPlanText } from "./bench-text.ts";
 import { renderCsv } from "./csv.ts";
+import { renderFixCsv } from "./fix-csv.ts";
+import { renderFixMarkdown } from "./fix-markdown.ts";
+import { renderFixSarif } from "./fix-sarif.ts";
+import type { FixReportView } from "./fix-view.ts";
 import { renderGithub } from "./github.ts";
 import { renderJson } from "./json.ts";
 import { jsonText } from "./json-text.ts";
 import { renderMarkdown } from "./markdown.ts";
-import type { Renderer } from "./render.ts";
+import type { Renderer, RenderOptions } from "./render.ts";
 import { renderSarif } from "./sarif.ts";
 import { renderText } from "./text.ts";
 import { renderValidateText } from "./validate-text.ts";
@@ -24,6 +28,11 @@ export const lintFormats = {
   markdown: renderMarkdown,
   csv: renderCsv,
 } as const satisfies Record<string, Renderer>;
+
+/** What a repair changes, for runs that lint nothing after it: `--diff` and `--fix-only`. JSON and text are apart. */
+export const fixFormats: Partial<
+  Record<LintFormat, (report: FixReportView, options: RenderOptions) => string>
+> = { sarif: renderFixSarif, markdown: renderFixMarkdown, csv: renderFixCsv };
 
 export type LintFormat = keyof typeof lintFormats;
 

@@ -25,8 +25,12 @@ export interface RenderOptions {
   /** Whether counts by rule are added. */
   readonly stats: boolean;
   readonly docs: readonly RuleDoc[];
-  /** A file of the exporter's machine as a path below the current folder, where it exists here. */
+  /** A file of the exporter's machine as a path below the repository's root, where it exists here. */
   readonly localPath: (file: string) => string | undefined;
+  /** A path of the run, relative to the repository's root where it lies there: what CI looks for. */
+  readonly repositoryPath: (path: string) => string;
+  /** Addresses of the tool, and of a rule's page in this version. */
+  readonly pages: { readonly home: string; readonly rule: (code: string) => string };
   /** Bytes of a model file; undefined where it cannot be read. */
   readonly bytesOf: (path: string) => number | undefined;
   /** The GPU and stack in words. */

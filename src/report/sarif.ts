@@ -5,15 +5,20 @@
  * as a logical location; fingerprints are tc-lint's own.
  */
 
-import { counted, duration, percent, printable } from "../ir/format.ts";
-import type { Finding, LintReport, ModelReport, NoticeReport, Severity } from "../lint/result.ts";
+import { counted, duration, percent } from "../ir/format.ts";
+import type {
+  Finding,
+  LintReport,
+  ModelReport,
+  NoticeReport,
+  Severity,
+  SuppressedFinding,
+} from "../lint/result.ts";
 import { jsonText } from "./json-text.ts";
 import type { RenderOptions, RuleDoc } from "./render.ts";
+import { driverOf, encoded, logOf, mostResults, quoted, uriOf } from "./sarif-parts.ts";
 import { acrossScenarios } from "./scenarios.ts";
 import { byImportance } from "./summary.ts";
-
-/** GitHub rejects a run with more results, and shows the first 5,000. */
-const maxResults = 25_000;
 
 /** GitHub's longest description. */
 const maxDescription = 1024;
@@ -27,39 +32,46 @@ const maxBytesWithRegion = 64 * 1024 * 1024;
 const levels = { error: "error", warn: "warning", info: "note" } as const satisfies Record<Severity, string>;
 
 interface Located {
-  readonly finding: Finding;
+  readonly finding: Finding | SuppressedFinding;
   readonly model: ModelReport;
 }
 
 export function renderSarif(whole: LintReport, options: RenderOptions): string {
   const report = { ...whole, models: acrossScenarios(whole.models) };
-  const all = report.models.flatMap((model) => model.findings.map((finding) => ({ finding, model })));
+  const all: Located[] = report.models.flatMap((model) =>
+    [...model.findings, ...(model.suppressions ?? [])].map((finding) => ({ finding, model })),
+  );
   all.sort((a, b) => byImportance(a.finding, b.finding));
-  const shown = all.slice(0, maxResults);
-  const rules = rulesOf(shown, options.docs);
+  const shown = all.slice(0, mostResults);
+  const rules = rulesOf(shown, options);
   const indexOf = new Map(rules.map(({ id }, index) => [id, index]));
   const run = {
-    tool: {
-      driver: { name: "tc-lint", version: report.tool.version, semanticVersion: report.tool.version, rules },
-    },
+    tool: { driver: driverOf(report.tool.version, rules, options) },
+    automationDetails: { id: categoryOf(report) },
     columnKind: "utf16CodeUnits",
-    invocations: [invocationOf(report, all.length - shown.length)],
+    invocations: [invocationOf(report, all.length - shown.length, options)],
     artifacts: report.models.map(({ path }) => ({
-      location: { uri: uriOf(path) },
+      location: { uri: uriOf(path, options) },
       roles: ["analysisTarget"],
     })),
     results: shown.map((located) => resultOf(located, indexOf.get(located.finding.code) ?? -1, options)),
   };
-  const log = {
-    $schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
-    version: "2.1.0",
-    runs: [run],
-  };
-  return jsonText(log);
+  return jsonText(logOf(run));
+}
+
+/**
+ * GitHub keeps the alerts of each category apart (what stands before the last slash): a matrix of targets uploads one each, and none closes
+ * the others' alerts.
+ */
+function categoryOf({ models }: LintReport): string {
+  const [first, ...more] = new Set(
+    models.map(({ target: { gpu, stack, precision } }) => `${gpu}/${stack}/${precision}`),
+  );
+  return `tc-lint/${first === undefined || more.length > 0 ? "several" : first}/`;
 }
 
 /** Every documented rule, and any other that a finding names. */
-function rulesOf(shown: readonly Located[], docs: readonly RuleDoc[]) {
+function rulesOf(shown: readonly Located[], { docs, pages }: RenderOptions) {
   const known = new Set(docs.map(({ code }) => code));
   const missing = new Map<string, Finding>();
   for (const { finding } of shown) if (!known.has(finding.code)) missing.set(finding.code, finding);
@@ -79,6 +91,7 @@ function rulesOf(shown: readonly Located[], docs: readonly RuleDoc[]) {
     shortDescription: { text: cut(doc.summary) },
     fullDescription: { text: cut(doc.summary) },
     help: { text: doc.markdown, markdown: doc.markdown },
+    ...(known.has(doc.code) ? { helpUri: pages.rule(doc.code) } : {}),
     defaultConfiguration: { level: levels[doc.severity] },
     properties: {
       precision: "high",
@@ -88,8 +101,9 @@ function rulesOf(shown: readonly Located[], docs: readonly RuleDoc[]) {
   }));
 }
 
-function resultOf({ finding, model }: Located, ruleIndex: number, options: RenderOptions) {
-  const { code, severity, fingerprint, fix, saves, source, data } = finding;
+function resultOf(located: Located, ruleIndex: number, options: RenderOptions) {
+  const { finding, model } = located;
+  const { code, severity, fingerprint, fix, saves, source, module, data } = finding;
   return {
     ruleId: code,
     ruleIndex,
@@ -97,8 +111,19 @@ function resultOf({ finding, model }: Located, ruleIndex: number, options: Rende
     message: { text: messageOf(finding) },
     locations: [locationOf(finding, model, options)],
     ...relatedOf(source, options),
+    ...suppressionsOf(located),
     partialFingerprints: { primaryLocationLineHash: `${fingerprint}:1`, "tcLint/v1": fingerprint },
-    properties: { fix, saves, data },
+    properties: { fix, saves, data, source, module },
+  };
+}
+
+/** Where one result of a run has them, all do: an empty list is none (SARIF 2.1.0, 3.27.23). */
+function suppressionsOf({ finding, model }: Located) {
+  if (!("by" in finding)) return model.suppressions === undefined ? {} : { suppressions: [] };
+  const { by, reason } = finding;
+  const kind = by === "model" ? "inSource" : "external";
+  return {
+    suppressions: [{ kind, ...(reason === null || reason === "" ? {} : { justification: quoted(reason) }) }],
   };
 }
 
@@ -108,16 +133,11 @@ function messageOf({ node, op, message, saves, module }: Finding): string {
   return `${quoted(node)} (${quoted(op)})${where}: ${quoted(message)}${/[.!?]$/.test(message) ? "" : "."}${saving}`;
 }
 
-/** Brackets make links in a message (SARIF 2.1.0, 3.11.6). */
-function quoted(text: string): string {
-  return printable(text).replaceAll(/[\\[\]]/g, "\\$&");
-}
-
-function locationOf({ node, op, graph }: Finding, { path }: ModelReport, { bytesOf }: RenderOptions) {
-  const isLarge = (bytesOf(path) ?? 0) > maxBytesWithRegion;
+function locationOf({ node, op, graph }: Finding, { path }: ModelReport, options: RenderOptions) {
+  const isLarge = (options.bytesOf(path) ?? 0) > maxBytesWithRegion;
   const region = { startLine: 1, startColumn: 1, endLine: 1, endColumn: 1 };
   return {
-    physicalLocation: { artifactLocation: { uri: uriOf(path) }, ...(isLarge ? {} : { region }) },
+    physicalLocation: { artifactLocation: { uri: uriOf(path, options) }, ...(isLarge ? {} : { region }) },
     logicalLocations: [
       { name: node, fullyQualifiedName: `${graph}/${node}`, kind: "node", decoratedName: op },
     ],
@@ -134,7 +154,7 @@ function relatedOf(source: Finding["source"], { localPath }: RenderOptions) {
         id: 1,
         message: { text: "made by this line" },
         physicalLocation: {
-          artifactLocation: { uri: uriOf(file) },
+          artifactLocation: { uri: encoded(file) },
           region: { startLine: Math.max(1, source.line) },
         },
       },
@@ -142,12 +162,12 @@ function relatedOf(source: Finding["source"], { localPath }: RenderOptions) {
   };
 }
 
-function invocationOf(report: LintReport, leftOut: number) {
+function invocationOf(report: LintReport, leftOut: number, options: RenderOptions) {
   const failures = report.models.flatMap(({ path, error }) =>
-    error === null ? [] : [notificationOf(path, error, "error")],
+    error === null ? [] : [notificationOf(path, error, "error", options)],
   );
   const notices = report.models.flatMap(({ path, notices: each }) =>
-    each.map((notice) => notificationOf(path, notice, "note")),
+    each.map((notice) => notificationOf(path, notice, "note", options)),
   );
   const truncated =
     leftOut === 0
@@ -155,7 +175,7 @@ function invocationOf(report: LintReport, leftOut: number) {
       : [
           {
             level: "warning",
-            message: { text: `${counted(leftOut, "result")} left out: GitHub takes ${maxResults} a run` },
+            message: { text: `${counted(leftOut, "result")} left out: GitHub takes ${mostResults} a run` },
           },
         ];
   const configFiles = [...new Set(report.models.flatMap((model) => model.configFiles))];
@@ -166,19 +186,18 @@ function invocationOf(report: LintReport, leftOut: number) {
   };
 }
 
-function notificationOf(path: string, { code, message }: NoticeReport, level: "error" | "note") {
+function notificationOf(
+  path: string,
+  { code, message }: NoticeReport,
+  level: "error" | "note",
+  options: RenderOptions,
+) {
   return {
     level,
     descriptor: { id: code },
     message: { text: quoted(message) },
-    locations: [{ physicalLocation: { artifactLocation: { uri: uriOf(path) } } }],
+    locations: [{ physicalLocation: { artifactLocation: { uri: uriOf(path, options) } } }],
   };
-}
-
-/** A relative reference: what GitHub resolves against the checkout. Absolute paths become file URIs. */
-function uriOf(path: string): string {
-  const encoded = path.split("/").map(encodeURIComponent).join("/");
-  return path.startsWith("/") ? `file://${encoded}` : encoded;
 }
 
 function cut(text: string): string {

@@ -71,6 +71,12 @@ export function nameMatcher(pattern: string): (name: string) => boolean {
   });
 }
 
+/** Matches a path by `*`, `**`, `?`, `[abc]` and `\\` alone, as Git does: braces are characters. */
+export function matchesPlainly(pattern: string): (path: string) => boolean {
+  const matcher = new Minimatch(withPlainDots(pattern), plain);
+  return (path) => matcher.match(withPlainDots(path));
+}
+
 /** A matcher; `where` is the flag or the file at fault. Throws InputError `bad-pattern` where it cannot be one. */
 export function compilePattern<T>(pattern: string, compiler: (pattern: string) => T, where: string): T {
   try {

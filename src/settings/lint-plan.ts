@@ -13,6 +13,8 @@ export interface LintPlan {
   readonly layers: boolean;
   /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
   readonly verbose: boolean;
+  /** Whether it lists what was switched off. */
+  readonly suppressed?: boolean;
   /** Inputs and dimensions that this model must have; other sizes of the settings are passed over where it lacks them. */
   readonly mustHave: readonly string[];
   /** Why nothing is done with it: its configuration, where others of the run have one of their own. */

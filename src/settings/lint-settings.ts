@@ -23,13 +23,14 @@ export interface LintRequest {
   readonly layers: boolean;
   /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
   readonly verbose: boolean;
+  readonly suppressed?: boolean;
   /** Inputs and dimensions that this model must have; other sizes of the settings are passed over where it lacks them. */
   readonly mustHave: readonly string[];
   readonly notices: readonly NoticeReport[];
 }
 
 export function lintSettings(model: Model, request: LintRequest): LintSettings {
-  const { settings, rules, calibration, path, layers, verbose, notices } = request;
+  const { settings, rules, calibration, path, layers, verbose, suppressed, notices } = request;
   const target = targetOf(settings);
   return {
     target,
@@ -43,6 +44,7 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
     configFiles: settings.configFiles,
     layers,
     verbose,
+    suppressed,
     notices: [...notices, ...missingRate(target)],
   };
 }

@@ -5,11 +5,12 @@ import { findGpu, gpus } from "../hardware/gpus.ts";
 import { findStack, type StackId, stackIds } from "../hardware/stacks.ts";
 import type { Precision } from "../hardware/target.ts";
 import { InputError } from "../ir/errors.ts";
-import type { ConfigChain } from "./chain.ts";
+import type { ConfigChain, ConfigLayer } from "./chain.ts";
 import { suggestion } from "./closest.ts";
 import { compilePattern, nameMatcher, pathMatcher } from "./glob.ts";
 import { toDisplayPath } from "./paths.ts";
 import { type RuleInfo, selectRules, specificity } from "./rule-selectors.ts";
+import { standard } from "./standard.ts";
 import { parseShare } from "./values.ts";
 
 /** Rules at some nodes of a model. */
@@ -54,14 +55,6 @@ export interface SettingFlags {
   readonly ignore?: readonly string[] | undefined;
 }
 
-const standard = {
-  gpu: "h200",
-  stack: "ort-cuda",
-  precision: "fp16",
-  minSaving: 0.005,
-  errorShare: 0.05,
-} as const;
-
 /** Throws InputError where a GPU, a stack, a rule or a pattern is unknown. */
 export function resolveSettings(
   modelPath: string,
@@ -90,15 +83,16 @@ export function resolveSettings(
   };
 }
 
-/** Whether a configuration leaves a model out. */
-export function isIgnoredFile(modelPath: string, chain: ConfigChain | undefined): boolean {
-  if (chain === undefined) return false;
+/** The configuration file that leaves a model out, where one does. */
+export function ignoringFile(modelPath: string, chain: ConfigChain | undefined): string | undefined {
+  if (chain === undefined) return undefined;
   const path = pathIn(chain.folder, modelPath);
-  return chain.layers.some(({ config, file }) =>
+  const ignores = ({ config, file }: ConfigLayer) =>
     (config.ignores ?? []).some((pattern) =>
       compilePattern(pattern, pathMatcher, `${toDisplayPath(file)}: ignores`)(path),
-    ),
-  );
+    );
+  const layer = chain.layers.find(ignores);
+  return layer && toDisplayPath(layer.file);
 }
 
 /** A matcher of any of some patterns, for node names. */

@@ -10,7 +10,7 @@ import { ConfigLoader } from "../../src/files/load-config.ts";
 import { InputError } from "../../src/ir/errors.ts";
 import type { ConfigChain } from "../../src/settings/chain.ts";
 import { checkConfig } from "../../src/settings/check.ts";
-import { isIgnoredFile, resolveSettings } from "../../src/settings/resolve.ts";
+import { ignoringFile, resolveSettings } from "../../src/settings/resolve.ts";
 import { configSchema } from "../../src/settings/schema.ts";
 import { type Folder, temporaryFolder } from "./models.ts";
 
@@ -192,7 +192,12 @@ describe("resolved settings", () => {
   test("ignores are relative to the configuration", () => {
     const chain = chainOf({ ignores: ["old/**", "*.tmp.onnx"] });
     const ignored = ["/repo/old/a.onnx", "/repo/x/b.tmp.onnx", "/repo/a.onnx", "/old/a.onnx"];
-    expect(ignored.map((file) => isIgnoredFile(file, chain))).toEqual([true, true, false, false]);
+    expect(ignored.map((file) => ignoringFile(file, chain) !== undefined)).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
   });
 });
 
@@ -234,6 +239,55 @@ describe("configuration files", () => {
       { minSaving: 0.1 },
       { gpu: "l4" },
     ]);
+  });
+
+  test("JSON with comments is read as such, and what is wrong with it is named where it is", async () => {
+    folder.write(
+      "tc-lint.config.jsonc",
+      '{ // why\n  "gpu": "t4", /* , } */\n  "ignores": ["//*.onnx", ], }',
+    );
+    expect((await nearest("model.onnx"))?.layers[0]?.config).toEqual({ gpu: "t4", ignores: ["//*.onnx"] });
+    folder.write("tc-lint.config.jsonc", '{ // why\n  gpu: "t4" }');
+    await expect(nearest("model.onnx")).rejects.toThrow(/jsonc: is not valid JSON \(line 2, column 3\)/);
+  });
+
+  test.each(["/*", '"\\', ", ", "//", "[,"])("%j without end is read in one pass", async (part) => {
+    folder.write("tc-lint.config.jsonc", part.repeat(250_000));
+    const start = performance.now();
+    await expect(nearest("model.onnx")).rejects.toThrow(/is not valid JSON/);
+    expect(performance.now() - start).toBeLessThan(5000);
+  });
+
+  test("CommonJS is run like any code", async () => {
+    folder.write("package.json", "{}");
+    folder.write("tc-lint.config.cjs", 'module.exports = { gpu: "l4" };');
+    expect((await nearest("model.onnx"))?.layers[0]?.config).toEqual({ gpu: "l4" });
+    rmSync(path.join(folder.path, "package.json"));
+    expect(await nearest("model.onnx")).toBeUndefined();
+  });
+
+  test("names that are not read are said, once, and what is read is read all the same", async () => {
+    folder.write("package.json", '{"tc-lint": {"gpu": "t4"}}');
+    folder.write(".tc-lintrc.json", '{"gpu": "t4"}');
+    folder.write("tc-lint.config.yaml", "gpu: t4");
+    folder.write("tc-lint.config.json", '{"gpu": "l4"}');
+    const said: string[] = [];
+    const finder = loader(".", (notice) => said.push(notice));
+    for (const model of ["model.onnx", "sub/model.onnx"])
+      expect((await finder.nearest(path.join(folder.path, model)))?.layers[0]?.config).toEqual({ gpu: "l4" });
+    const at = (name: string) => path.join(folder.path, name);
+    expect(said).toEqual([
+      `${at(".tc-lintrc.json")}, ${at("tc-lint.config.yaml")}, "tc-lint" in ${at("package.json")}: not read: a configuration is a file named tc-lint.config with .js, .mjs, .cjs, .ts, .mts, .cts, .json or .jsonc`,
+    ]);
+  });
+
+  test("a manifest that is none is npm's business", async () => {
+    folder.write("package.json", '{"tc-lint": ');
+    const said: string[] = [];
+    expect(
+      await loader(".", (notice) => said.push(notice)).nearest(path.join(folder.path, "m.onnx")),
+    ).toBeUndefined();
+    expect(said).toEqual([]);
   });
 
   const broken: readonly (readonly [what: string, files: Record<string, string>, message: RegExp])[] = [

@@ -1,8 +1,16 @@
+import { createRequire } from "node:module";
+import { Ajv } from "ajv";
+import AjvDraft04 from "ajv-draft-04";
+import addFormats from "ajv-formats";
 import { beforeEach, describe, expect, test } from "vitest";
 import { bytesOf, cleanModel, headModel } from "./models.ts";
 import { onlyHead, useWorkbench } from "./workbench.ts";
 
+const require = createRequire(import.meta.url);
 const bench = useWorkbench();
+const isReport = new Ajv({ allowUnionTypes: true }).compile(require("../../schemas/report.schema.json"));
+const draft04 = addFormats.default(new AjvDraft04.default({ strict: false, unicodeRegExp: false }));
+const isSarif = draft04.compile(require("@microsoft/jest-sarif/lib/schemas/sarif-2.1.0-rtm.5.json"));
 
 describe("configuration", () => {
   beforeEach(() => {
@@ -57,6 +65,45 @@ describe("configuration", () => {
       findings: [],
       suppressed: 1,
     });
+  });
+
+  test("--show-suppressed lists what was switched off, with its reason, and SARIF marks it so", async () => {
+    const metadata = { "tc-lint.ignore": "TC102 -- the vocabulary [50257] is fixed" };
+    bench.folder.write("models/c.onnx", bytesOf(headModel({ metadata })));
+    bench.folder.write("models/d.onnx", bytesOf(headModel({ nodeName: "kept" })));
+    bench.folder.write("models/e.onnx", bytesOf(headModel()));
+    bench.folder.write(
+      "tc-lint.config.json",
+      '{"overrides": [{"nodes": ["/lm_head/*"], "rules": {"misaligned-gemm": "off"}}]}',
+    );
+    const report = await bench.jsonOf(["models", ...onlyHead, "--show-suppressed"]);
+    isReport(report);
+    expect(isReport.errors).toBeNull();
+    const [c, d, e] = report.models.map(({ suppressions = [] }) =>
+      suppressions.map(({ code, by, reason }) => [code, by, reason]),
+    );
+    expect(c).toEqual([["TC102", "configuration", null]]);
+    expect([d, e]).toEqual([[], [["TC102", "configuration", null]]]);
+    bench.folder.write("tc-lint.config.json", "{}");
+    const { stdout } = await bench.tcLint(["models", ...onlyHead, "--show-suppressed", "-f", "sarif"]);
+    const log = JSON.parse(stdout);
+    isSarif(log);
+    expect(isSarif.errors).toBeNull();
+    const marks = log.runs[0].results.map((each: { suppressions: object[] }) => each.suppressions);
+    const reason = "the vocabulary \\[50257\\] is fixed";
+    expect(marks.sort((a: object[], b: object[]) => a.length - b.length)).toEqual([
+      [],
+      [],
+      [{ kind: "inSource", justification: reason }],
+    ]);
+    const fingerprints = log.runs[0].results.map((each: { partialFingerprints: object }) =>
+      JSON.stringify(each.partialFingerprints),
+    );
+    // One finding, suppressed in one model and not in its copy, is one finding.
+    expect(new Set(fingerprints).size).toBe(2);
+    expect(
+      JSON.parse((await bench.tcLint(["models", ...onlyHead, "-f", "sarif"])).stdout).runs[0].results,
+    ).toHaveLength(2);
   });
 
   test("ignores hold for what is found, and with --force-exclude for what is named", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exitCodeOf } from "../../src/cli/exit.ts";
+import { verdictOf } from "../../src/cli/exit.ts";
 import { colorLevel } from "../../src/cli/terminal.ts";
 
 const none = { errors: 0, warnings: 0, infos: 0, fixable: 0, failedModels: 0 };
@@ -20,7 +20,8 @@ const rows = [
 ] as const;
 
 test.each(rows)("%s", (_, counts, policy, expected) => {
-  expect(exitCodeOf({ summary: { ...none, ...counts } }, { exitZero: false, ...policy })).toBe(expected);
+  const report = { summary: { ...none, ...counts }, models: [] };
+  expect(verdictOf(report, { exitZero: false, ...policy }).exitCode).toBe(expected);
 });
 
 const colors = [

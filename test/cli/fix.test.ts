@@ -137,6 +137,8 @@ describe("tc-lint --fix", () => {
     [["--samples", "x.npz", "model.onnx"], /--samples: says nothing without --fix or --diff/],
     [["--fix", "--samples", "x.npz", "model.onnx"], /--samples: says nothing without half precision/],
     [["--fix-output", "a", "--fix-output", "b", "model.onnx"], /--fix-output: given more than once/],
+    [["--fix-output", "no/c.onnx", "model.onnx"], /no\/c\.onnx: its folder is not there; make it first/],
+    [["--diff", "--fix-output", "no/c.onnx", "model.onnx"], /no\/c\.onnx: its folder is not there/],
     [["--fix-output", "c.onnx", "model.onnx", "other.onnx"], /--fix-output: takes one model, found 2/],
     [["--fix", "--precision", "fp16", "--samples", "none", "model.onnx"], /--samples: none: no such file/],
     [["--fix", "--precision", "fp16", "--samples", ".", "model.onnx"], /holds no \.npz file/],

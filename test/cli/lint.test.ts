@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { LintReport } from "../../src/lint/result.ts";
+import { zooModel } from "../zoo.ts";
 import { bytesOf, cleanModel, headModel } from "./models.ts";
 import { onlyHead, useWorkbench } from "./workbench.ts";
 
@@ -147,11 +148,29 @@ describe("one model", () => {
     expect(stdout).toMatch(/1 finding below the threshold saves at most .*: --verbose lists them/);
   });
 
-  test("--quiet hides warnings and counts them", async () => {
+  test("--quiet hides warnings and counts them, and stderr says that they fail the run", async () => {
     const warn = ["head.onnx", ...onlyHead, "--error-share", "100%", "--max-warnings", "0"];
-    const { exitCode, stdout } = await bench.tcLint([...warn, "--quiet"]);
+    const { exitCode, stdout, stderr } = await bench.tcLint([...warn, "--quiet"]);
     expect(exitCode).toBe(1);
     expect(stdout).not.toContain("TC102");
+    expect(stderr).toBe("tc-lint: 1 warning, more than --max-warnings 0 allows\n");
+    const error = await bench.tcLint(["head.onnx", ...onlyHead, "--max-warnings", "0"]);
+    expect([error.exitCode, error.stderr]).toEqual([1, ""]);
+  });
+
+  test("--fail-on fixable fails on what --fix repairs, whatever its severity, and on nothing else", async () => {
+    const repairable = ["head.onnx", ...onlyHead, "--fail-on", "fixable"];
+    const why = "tc-lint: 1 finding that --fix repairs, which --fail-on fixable fails\n";
+    for (const flags of [[], ["--error-share", "100%"], ["--error-share", "100%", "--quiet"]]) {
+      const { exitCode, stderr } = await bench.tcLint([...repairable, ...flags]);
+      expect([exitCode, stderr]).toEqual([1, why]);
+    }
+    expect((await bench.tcLint([...repairable, "--exit-zero"])).exitCode).toBe(0);
+    const authors = zooModel("c3d");
+    expect((await bench.tcLint([authors])).exitCode).toBe(1);
+    const { exitCode, stdout, stderr } = await bench.tcLint([authors, "--fail-on", "fixable"]);
+    expect([exitCode, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(/\d errors?/);
   });
 
   test("colour only where it is asked for", async () => {

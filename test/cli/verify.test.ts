@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { halfBits } from "../../src/ir/half.ts";
 import { readNpz, writeNpz } from "../../src/verify/npz.ts";
 import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
 import { floats, info, modelBytes, node } from "../onnx/build.ts";
@@ -48,6 +49,31 @@ describe("tc-lint verify", () => {
     expect(stdout).toMatch(
       /11 sets of inputs: normal ×5, large, negative, zero, infinity, nan, huge; batch 1 and 3 and 0/,
     );
+  });
+
+  it("holds the first model in half to half precision's budget, and says so", async () => {
+    const weights = Array.from({ length: 64 }, (_, index) => Math.sin(index + 1) / 3);
+    const bits = Uint16Array.from(weights, halfBits);
+    const stored = { name: "w", dims: [8, 8], dataType: 10, rawData: Buffer.from(bits.buffer) };
+    const product = (inHalf: boolean) => {
+      const cast = node("Cast", ["w"], ["w32"], { attribute: [{ name: "to", type: 2, i: 1 }] });
+      return modelBytes({
+        node: [...(inHalf ? [cast] : []), node("MatMul", ["x", inHalf ? "w32" : "w"], ["y"])],
+        initializer: [inHalf ? stored : floats("w", [8, 8], weights)],
+        input: [info("x", ["batch", 8])],
+        output: [info("y", ["batch", 8])],
+      });
+    };
+    writeFileSync(path.join(folder, "full.onnx"), product(false));
+    writeFileSync(path.join(folder, "half.onnx"), product(true));
+    const { exitCode, stdout } = await verify("full.onnx", "half.onnx", "--no-color");
+    expect(stdout).toMatch(/errors to 8 times what rounding weights and inputs to float16 costs/);
+    expect(stdout).toMatch(/note {3}held to the budget of float16: .*--tolerance holds it to another/);
+    expect(exitCode).toBe(0);
+    expect((await verify("full.onnx", "half.onnx", "--tolerance", "1e-5")).exitCode).toBe(1);
+    // The other way round nothing was rounded, and of two in half neither is the other's.
+    expect((await verify("half.onnx", "full.onnx")).exitCode).toBe(1);
+    expect((await verify("half.onnx", "half.onnx")).stdout).not.toContain("float16");
   });
 
   it("exits with 1 where they differ, and says where they part", async () => {

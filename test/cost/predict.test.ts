@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCostModel } from "../../src/cost/model.ts";
 import { predict } from "../../src/cost/predict.ts";
+import { standard } from "../../src/settings/standard.ts";
 import { type BuiltCli, buildCli } from "../cli-process.ts";
 import { sharedPath } from "../shared.ts";
 import { targetOf } from "./targets.ts";
@@ -124,6 +125,15 @@ describe("tc-lint predict", () => {
     expect(sdpa).toEqual([]);
   });
 
+  test("predicts for the target that lint takes by default", async () => {
+    const rows = JSON.stringify({ gemm: [[64, 50257, 768, "fp16"]] });
+    const [unsaid, said] = await Promise.all([
+      run([], rows),
+      run(["--gpu", standard.gpu, "--stack", standard.stack], rows),
+    ]);
+    expect(unsaid).toEqual(said);
+  });
+
   test("names bad rows on stderr, answers the rest, and exits with 2", async () => {
     const rows = {
       gemm: [
@@ -152,7 +162,7 @@ describe("tc-lint predict", () => {
     const path = sharedPath("measurements", "h200-pytorch-ops.json");
     if (path === undefined) return context.skip();
     const text = readFileSync(path, "utf8");
-    const { exitCode, stdout } = await run([], text);
+    const { exitCode, stdout } = await run(["--stack", "cudnn"], text);
     expect(exitCode).toBe(0);
     const [predicted, measured] = [JSON.parse(stdout), JSON.parse(text)];
     for (const family of ["gemm", "bmm", "conv", "sdpa", "memory"]) {

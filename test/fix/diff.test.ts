@@ -58,6 +58,7 @@ describe("a diff", () => {
         bytes: 0,
         assumed: {},
         dataFiles: [],
+        unreferenced: [],
       },
       { color: 0, diff: true, ranges: undefined },
     );

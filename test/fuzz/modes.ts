@@ -53,6 +53,8 @@ async function lintAndReport(path: string): Promise<string> {
       stats: true,
       docs: ruleDocs,
       localPath: () => undefined,
+      repositoryPath: (path) => path,
+      pages: { home: "https://example.com", rule: (code) => `https://example.com/${code}.md` },
       bytesOf: (file) => statSync(file, { throwIfNoEntry: false })?.size,
       describeTarget: ({ gpu, stack }) => `${gpu} with ${stack}`,
     });

@@ -135,6 +135,21 @@ describe("SARIF", () => {
     }
   });
 
+  test("rules and the tool lead to their pages, and a category keeps targets apart", () => {
+    const { tool, automationDetails } = runOf();
+    expect(tool.driver.informationUri).toBe("https://example.com");
+    const uris = tool.driver.rules.map(({ id, helpUri }: { id: string; helpUri?: string }) => [id, helpUri]);
+    const documented = new Set(options.docs.map(({ code }) => code));
+    expect(uris).toEqual(
+      uris.map(([id]: [string]) => [id, documented.has(id) ? `https://example.com/${id}.md` : undefined]),
+    );
+    expect(automationDetails.id).toBe("tc-lint/h200/cudnn/fp16/");
+    const [model] = report.models;
+    if (model === undefined) throw new Error("the sample has models");
+    const other = { ...model, target: { ...model.target, gpu: "l4" } };
+    expect(runOf({ ...report, models: [model, other] }).automationDetails.id).toBe("tc-lint/several/");
+  });
+
   test("a failed model makes the run unsuccessful", () => {
     expect(runOf().invocations[0]).toMatchObject({ executionSuccessful: false });
     expect(runOf(oneModel({})).invocations[0]).toMatchObject({

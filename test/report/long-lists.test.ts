@@ -64,6 +64,7 @@ function outcome(count: number): FixOutcome {
     measurement: null,
     bytes: 0,
     dataFiles: [],
+    unreferenced: [],
   };
 }
 

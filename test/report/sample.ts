@@ -180,6 +180,8 @@ export const options: RenderOptions = {
   stats: false,
   docs,
   localPath: (file) => (file.endsWith("/models/gpt.py") ? "models/gpt.py" : undefined),
+  repositoryPath: (path) => path,
+  pages: { home: "https://example.com", rule: (code) => `https://example.com/${code}.md` },
   bytesOf: () => 1000,
   describeTarget: ({ gpu, stack }) => `${gpu.toUpperCase()} with ${stack}`,
 };

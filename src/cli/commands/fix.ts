@@ -1,6 +1,6 @@
 /** @file `tc-lint --fix` and `--diff`: one model after the other, each repaired, verified and put in place on its own. */
 
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { entryOf, type FixEntry, failedEntry } from "../../api/fix-report.ts";
 import { makePlans } from "../../api/make-plans.ts";
 import { type Repaired, repair } from "../../api/repair.ts";
@@ -12,10 +12,12 @@ import { Guard } from "../../limits/guard.ts";
 import type { LintReport } from "../../lint/result.ts";
 import { inputErrorOf } from "../../onnx/surroundings.ts";
 import { failureAdvice, renderFixText } from "../../report/fix-text.ts";
+import { fixFormats } from "../../report/registry.ts";
 import type { LintPlan } from "../../settings/lint-plan.ts";
 import { scenarioName } from "../../settings/scenarios.ts";
 import { exitCodes } from "../exit.ts";
 import type { FixFlags } from "../fix-options.ts";
+import type { ReportRequest } from "../formats.ts";
 import type { LintFlags } from "../options.ts";
 import { complain } from "../stderr.ts";
 import { reportColor, withProgress } from "../terminal.ts";
@@ -74,12 +76,12 @@ export async function runFix(
   const fixed = fixCode(entries, failed, fix);
   const results = entries.filter(({ error }) => error === null).map(({ destination }) => destination);
   if (fix.only || fix.dryRun || results.length === 0) {
-    // Of the formats, JSON alone tells of repairs.
+    // Of the formats that tell of repairs, JSON alone names configurations.
     sayConfigurations(plans, (flags.reports ?? []).filter(isJson));
     await writeFixReports(entries, undefined, flags);
     return fixed;
   }
-  await writeFixText("\n", flags);
+  await writeFixText("\n", flags, false);
   return Math.max(fixed, await lint(results, (report, shown) => writeFixReports(entries, report, shown)));
 }
 
@@ -100,23 +102,27 @@ function checkOneTarget(plans: readonly LintPlan[], { dryRun }: FixFlags): void 
   throw new InputError("usage", `${flag}: is decided for one target and size, found ${found}: ${how}`);
 }
 
-/** What is not linted has no lint report. Throws InputError `usage`. */
+/** What is not linted has no annotations, and its text is on stdout. Throws InputError `usage`. */
 function checkFormats({ reports = [] }: LintFlags, { dryRun }: FixFlags): void {
-  const lost = reports.find(
-    ({ format, path }) => format !== "json" && !(format === "text" && path === undefined),
-  );
+  const has = ({ format, path }: ReportRequest) =>
+    isJson({ format }) || format in fixFormats || (format === "text" && path === undefined);
+  const lost = reports.find((request) => !has(request));
   if (lost === undefined) return;
   const flag = dryRun ? "--diff" : "--fix-only";
   const what = `${lost.format}${lost.path === undefined ? "" : ` to "${lost.path}"`}`;
+  const known = ["json", ...Object.keys(fixFormats)].join(", ");
   throw new InputError(
     "usage",
-    `${flag}: makes no lint report, found --format ${what}; expected text on stdout, or json, which has the repairs`,
+    `${flag}: makes no lint report, found --format ${what}; expected text on stdout, or ${known}, which have the repairs`,
   );
 }
 
 /** Throws InputError. */
 function checkOutput(output: string | undefined, plan: LintPlan | undefined): void {
   if (output === undefined) return;
+  // Said again where it is written: it may go in between.
+  if (statOf(dirname(output), output) === "absent")
+    throw new InputError("bad-destination", `${output}: its folder is not there; make it first`);
   const there = statOf(output);
   if (typeof there === "string" || !there.isDirectory()) return;
   const example = join(output, basename(plan?.path ?? "model.onnx"));
@@ -145,7 +151,11 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promis
     const left = failed === 1 ? "was left out" : "were left out";
     complain(`${plan.path}: ${what} of the fix failed verification and ${left}. ${failureAdvice}`);
   }
-  await writeFixText(renderFixText(outcome, { color, diff: fix.dryRun, ranges }), flags);
+  await writeFixText(
+    renderFixText(outcome, { color, diff: fix.dryRun, ranges }),
+    flags,
+    fix.only || fix.dryRun,
+  );
   return entryOf(outcome, ranges, plan.settings.configFiles);
 }
 

@@ -51,7 +51,7 @@ async function runLint(
   const { layerFormats } = await import("../../report/registry.ts");
   const { errorsOnly, reportOf } = await import("../../report/summary.ts");
   const { version } = await import("../../version.ts");
-  const { exitCodeOf } = await import("../exit.ts");
+  const { verdictOf } = await import("../exit.ts");
   const { complain, complainOfBug } = await import("../stderr.ts");
   const { checkReportsOf, filesOf, sayConfigurations, standardRequests, writeReports } = await import(
     "../write-reports.ts"
@@ -70,7 +70,9 @@ async function runLint(
   sayConfigurations(plans, flags.reports ?? standardRequests());
   // `--quiet` hides, it does not forgive: the exit code counts what is hidden.
   await (write ?? writeReports)(flags.quiet ? errorsOnly(report) : report, flags);
-  return exitCodeOf(report, flags);
+  const { exitCode, why } = verdictOf(report, flags);
+  if (why !== undefined) complain(why);
+  return exitCode;
 }
 
 /** Reports are written at the end and in one piece, so stopping before leaves nothing half done. */

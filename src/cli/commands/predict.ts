@@ -5,6 +5,7 @@ import { findGpu, gpus } from "../../hardware/gpus.ts";
 import { findStack, stackIds } from "../../hardware/stacks.ts";
 import type { Target } from "../../hardware/target.ts";
 import { InputError } from "../../ir/errors.ts";
+import { standard } from "../../settings/standard.ts";
 
 export function addPredict(parser: Argv, done: (exitCode: number) => void): Argv {
   return parser.command(
@@ -12,8 +13,12 @@ export function addPredict(parser: Argv, done: (exitCode: number) => void): Argv
     "Predict what operations cost: rows of JSON on stdin, [microseconds, low, high] for each on stdout",
     (command) =>
       command
-        .option("gpu", { type: "string", default: "h200", describe: "GPU to predict for (see tc-lint gpus)" })
-        .option("stack", { type: "string", default: "cudnn", describe: "Libraries to predict for" })
+        .option("gpu", {
+          type: "string",
+          default: standard.gpu,
+          describe: "GPU to predict for (see tc-lint gpus)",
+        })
+        .option("stack", { type: "string", default: standard.stack, describe: "Libraries to predict for" })
         .option("calibration", { type: "string", describe: "File of coefficients measured on your machine" })
         .option("format", {
           alias: "f",

@@ -30,7 +30,7 @@ export function addPrintConfig(parser: Argv, done: (exitCode: number) => void): 
 }
 
 type ConfigFlags = Pick<LintFlags, "settings" | "scenarios" | "config"> &
-  Partial<Pick<LintFlags, "forceExclude" | "errorOnUnmatchedPattern">>;
+  Partial<Pick<LintFlags, "forceExclude" | "allFiles" | "errorOnUnmatchedPattern">>;
 
 /** One object for one model (or for none given), a list for several models or scenarios. */
 export async function printConfig(patterns: readonly string[], flags: ConfigFlags): Promise<void> {
@@ -38,12 +38,13 @@ export async function printConfig(patterns: readonly string[], flags: ConfigFlag
   const { jsonText } = await import("../../report/json-text.ts");
   const { complain } = await import("../stderr.ts");
   const { writeStdout } = await import("../stdout.ts");
-  const { forceExclude = false, errorOnUnmatchedPattern = true } = flags;
+  const { forceExclude = false, allFiles = false, errorOnUnmatchedPattern = true } = flags;
   const request = {
     ...flags,
     table: false,
     verbose: false,
     forceExclude,
+    allFiles,
     errorOnUnmatchedPattern,
     onNotice: complain,
   };

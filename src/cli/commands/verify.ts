@@ -20,6 +20,7 @@ export function addVerify(parser: Argv, done: (exitCode: number) => void): Argv 
 
 /** Returns the exit code: 0 the same, 1 different. Throws InputError where that cannot be found out. */
 async function runVerify(original: string, candidate: string, flags: VerifyFlags): Promise<number> {
+  const { foundBudget, withBudgetNotice } = await import("../../api/half-budget.ts");
   const { checkReportFiles, writeReportFile } = await import("../../files/report-file.ts");
   const { readInputs } = await import("../../files/read-inputs.ts");
   const { verifyChildUrl } = await import("../../verify/child-url.ts");
@@ -35,11 +36,12 @@ async function runVerify(original: string, candidate: string, flags: VerifyFlags
   checkReportFiles([flags.output], files);
   checkReportFiles([flags.saveInputs], { ...files, isArchive: true });
   const inputs = flags.inputs === undefined ? undefined : readInputs(flags.inputs);
-  const { budget, seeds, sizes, timeoutSeconds, memoryBytes, threads } = flags;
+  const { seeds, sizes, timeoutSeconds, memoryBytes, threads } = flags;
+  const found = flags.budget === undefined ? foundBudget(original, candidate) : { budget: flags.budget };
   const { report, failingInputs } = await withProgress((say) =>
     compareModels(original, candidate, {
       childUrl: verifyChildUrl,
-      budget,
+      budget: found.budget,
       seeds,
       sizes,
       inputs,
@@ -49,7 +51,7 @@ async function runVerify(original: string, candidate: string, flags: VerifyFlags
       onProgress: (what) => say(`comparing: ${what} …`),
     }),
   );
-  await writeRun("verify", report, flags);
+  await writeRun("verify", withBudgetNotice(report, found), flags);
   if (flags.saveInputs !== undefined && failingInputs !== undefined) {
     writeReportFile(flags.saveInputs, writeNpz(failingInputs));
   }

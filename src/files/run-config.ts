@@ -1,0 +1,104 @@
+/** @file A configuration that is code: run, with what it imports of tc-lint, and what it exports taken. */
+import * as modules from "node:module";
+import { pathToFileURL } from "node:url";
+import { InputError } from "../ir/errors.ts";
+
+/** Throws InputError `bad-config`. */
+export async function runConfig(file: string, shown: string): Promise<unknown> {
+  const fail = (what: string, cause?: unknown) =>
+    new InputError("bad-config", `${shown}: ${what}`, { cause });
+  const { typescript } = process.features as { readonly typescript?: unknown };
+  if (/\.[cm]?ts$/.test(file) && (typescript === undefined || typescript === false))
+    throw fail(
+      `is TypeScript, which Node reads from version 22.18 on, and this is ${process.version}: write it as .mjs or .json`,
+    );
+  lendOwnConfigModule();
+  let module: { readonly default?: unknown };
+  try {
+    module = await import(pathToFileURL(file).href);
+  } catch (error) {
+    throw fail(`cannot be loaded: ${messageOf(error)}${hintOf(error, file)}`, error);
+  }
+  if (module.default === undefined) throw fail("has no default export; expected: export default { … }");
+  return module.default;
+}
+
+/** A package of CommonJS, as `npm init` makes one, takes `.js` and `.ts` for scripts. */
+function hintOf(error: unknown, file: string): string {
+  const [, ending] = /\.([jt]s)$/.exec(file) ?? [];
+  if (!(error instanceof SyntaxError) || ending === undefined) return "";
+  return ` (name it .m${ending}, or set "type": "module" in its package.json)`;
+}
+
+const ownSpecifier = "tc-lint/config";
+let isLent = false;
+
+/**
+ * `import { defineConfig } from "tc-lint/config"` where the project has no tc-lint among its packages, as with `npx` or a global
+ * installation: the one that runs stands in. One that is there comes first.
+ */
+function lendOwnConfigModule(): void {
+  if (isLent) return;
+  isLent = true;
+  const own = ownConfigModule();
+  const { registerHooks } = modules as typeof modules & InThread;
+  // Node 20 has hooks in a thread of their own alone, which take their code from a URL.
+  if (registerHooks === undefined)
+    return modules.register(`data:text/javascript,${encodeURIComponent(threadHook(own))}`);
+  registerHooks({
+    resolve(specifier, context, next) {
+      try {
+        return next(specifier, context);
+      } catch (error) {
+        if (specifier === ownSpecifier && isNotFound(error)) return { url: own, shortCircuit: true };
+        throw error;
+      }
+    },
+  });
+}
+
+interface Resolved {
+  readonly url: string;
+  readonly shortCircuit?: boolean;
+}
+
+/** Of Node 22.15 and later. */
+interface InThread {
+  readonly registerHooks?: (hooks: {
+    resolve(
+      specifier: string,
+      context: unknown,
+      next: (specifier: string, context: unknown) => Resolved,
+    ): Resolved;
+  }) => void;
+}
+
+/** In the package the bundles lie beside `lib`; in a checkout that runs its sources there is the source. */
+function ownConfigModule(): string {
+  const isSource = import.meta.url.endsWith(".ts");
+  return new URL(isSource ? "../config.ts" : "../lib/config.js", import.meta.url).href;
+}
+
+/** Of an import, and of a require. */
+const notFound: ReadonlySet<string> = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]);
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof Error && "code" in error && notFound.has(String(error.code));
+}
+
+function threadHook(own: string): string {
+  return `export async function resolve(specifier, context, next) {
+  try {
+    return await next(specifier, context);
+  } catch (error) {
+    if (specifier !== ${JSON.stringify(ownSpecifier)} || error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+    return { url: ${JSON.stringify(own)}, shortCircuit: true };
+  }
+}`;
+}
+
+/** Without the modules that led there, of which each has a line. */
+function messageOf(error: unknown): string {
+  const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
+  return first;
+}

@@ -1,0 +1,20 @@
+/** @file What formats show of a repair, done or not: the part of its report that they read. */
+import type { ModelDiff } from "../fix/diff.ts";
+import type { AccountStep } from "../lint/result.ts";
+
+export interface FixView {
+  readonly path: string;
+  readonly destination: string;
+  readonly changed: boolean;
+  readonly written: boolean;
+  readonly microseconds: { readonly before: number; readonly after: number } | null;
+  readonly account: readonly AccountStep[] | null;
+  readonly notes: readonly { readonly pass: string; readonly kind: string; readonly message: string }[];
+  readonly diff: ModelDiff | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+export interface FixReportView {
+  readonly tool: { readonly name: string; readonly version: string };
+  readonly fixes: readonly FixView[];
+}

@@ -1,0 +1,32 @@
+/** @file Markdown of what models hold: text that stays text, and a summary that is not refused. */
+import { counted, printable } from "../ir/format.ts";
+
+/** A step summary above 1 MiB is refused whole. */
+const maxBytes = 1_000_000;
+
+/** Sections as long as they fit; what is left out is counted. */
+export function withinLimit(head: string, sections: readonly string[]): string {
+  let text = head;
+  for (const [index, section] of sections.entries()) {
+    const next = `${text}\n${section}`;
+    if (Buffer.byteLength(next) > maxBytes) {
+      const left = sections.length - index;
+      return `${text}\n${counted(left, "model is", "models are")} left out: the summary would be too large. \`tc-lint -f json\` has everything.\n`;
+    }
+    text = next;
+  }
+  return text;
+}
+
+/** Names come from the model: nothing in them may end a cell, open a tag, link an issue or mention a person. */
+export function escaped(text: string): string {
+  return printable(text)
+    .replaceAll(/[&<>|@#]/g, (character) => `&#${character.codePointAt(0)};`)
+    .replaceAll(/[\\`*_[\]~]/g, "\\$&");
+}
+
+/** Code in a table: a pipe ends the cell even inside backticks. */
+export function code(text: string): string {
+  const plain = printable(text);
+  return /[`|<>\\@]/.test(plain) ? escaped(plain) : `\`${plain}\``;
+}

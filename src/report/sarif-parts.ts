@@ -1,0 +1,33 @@
+/** @file What every SARIF log of ours is made of: the log, its driver, places and text. */
+import { printable } from "../ir/format.ts";
+import type { RenderOptions } from "./render.ts";
+
+/** GitHub rejects a run with more results, and shows the first 5,000. */
+export const mostResults = 25_000;
+
+export function logOf(run: object): object {
+  return {
+    $schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+    version: "2.1.0",
+    runs: [run],
+  };
+}
+
+export function driverOf(version: string, rules: readonly object[], { pages }: RenderOptions): object {
+  return { name: "tc-lint", version, semanticVersion: version, informationUri: pages.home, rules };
+}
+
+/** Brackets make links in a message (SARIF 2.1.0, 3.11.6). */
+export function quoted(text: string): string {
+  return printable(text).replaceAll(/[\\[\]]/g, "\\$&");
+}
+
+/** A relative reference: what GitHub resolves against the checkout. Paths that lead out of it become file URIs where they are absolute. */
+export function uriOf(path: string, { repositoryPath }: RenderOptions): string {
+  return encoded(repositoryPath(path));
+}
+
+export function encoded(path: string): string {
+  const parts = path.split("/").map(encodeURIComponent).join("/");
+  return path.startsWith("/") ? `file://${parts}` : parts;
+}

@@ -1,0 +1,110 @@
+/** @file Repairs in every format, and what they leave beside the model. */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import AjvDraft04 from "ajv-draft-04";
+import addFormats from "ajv-formats";
+import { describe, expect, test } from "vitest";
+import { contentsOf, writeExternal, writeInline } from "../fix/models.ts";
+import { fixJson, plain } from "./fixing.ts";
+import { useWorkbench } from "./workbench.ts";
+
+const require = createRequire(import.meta.url);
+const bench = useWorkbench();
+const at = (name: string) => path.join(bench.folder.path, name);
+const ajv = addFormats.default(new AjvDraft04.default({ strict: false, unicodeRegExp: false }));
+const isSarif = ajv.compile(require("@microsoft/jest-sarif/lib/schemas/sarif-2.1.0-rtm.5.json"));
+
+describe("--diff", () => {
+  test("carries what would change in every format", async () => {
+    writeInline(bench.folder.path);
+    const files = ["sarif", "csv", "markdown", "json"].flatMap((format) => ["-f", `${format}=out.${format}`]);
+    const { exitCode, stderr } = await bench.tcLint(["--diff", "model.onnx", ...plain, ...files]);
+    expect([exitCode, stderr]).toEqual([1, ""]);
+    const read = (format: string) => readFileSync(at(`out.${format}`), "utf8");
+    const log = JSON.parse(read("sarif"));
+    isSarif(log);
+    expect(isSarif.errors).toBeNull();
+    const texts = log.runs[0].results.map(({ message }: { message: { text: string } }) => message.text);
+    expect(texts).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^predicted .* → /),
+        "removed norm (BatchNormalization)",
+        expect.stringMatching(/^w2 float32\\\[32,67,3,3\\\] → float32\\\[32,72,3,3\\\]$/),
+      ]),
+    );
+    expect(read("csv").split("\r\n")).toEqual(
+      expect.arrayContaining([
+        "model,what,change,name,op,before,after,details",
+        "model.onnx,node,removed,norm,BatchNormalization,,,",
+        'model.onnx,tensor,changed,w2,,"float32[32,67,3,3]","float32[32,72,3,3]",',
+      ]),
+    );
+    expect(read("markdown")).toContain("| removed | `norm` | BatchNormalization |  |");
+    expect(read("markdown")).toMatch(/\| `w2` \| float32\\\[32,67,3,3\\\] \| float32\\\[32,72,3,3\\\] \|/);
+    expect(JSON.parse(read("json")).fixes[0].diff.nodes.length).toBeGreaterThan(0);
+  });
+
+  test.each(["sarif", "csv", "markdown"])("-f %s alone is on stdout, the text on stderr", async (format) => {
+    writeInline(bench.folder.path);
+    const { exitCode, stdout, stderr } = await bench.tcLint(["--diff", "model.onnx", ...plain, "-f", format]);
+    expect(exitCode).toBe(1);
+    expect(stdout).toContain("BatchNormalization");
+    expect(stdout).not.toContain("not written");
+    expect(stderr).toContain("not written");
+  });
+
+  test("annotations are not made of it, which is said", async () => {
+    writeInline(bench.folder.path);
+    const { exitCode, stderr } = await bench.tcLint(["--diff", "model.onnx", "-f", "github"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(
+      "expected text on stdout, or json, sarif, markdown, csv, which have the repairs",
+    );
+  });
+
+  test("of what cannot be repaired says so in each", async () => {
+    writeExternal(bench.folder.path);
+    bench.folder.write("broken.onnx", readFileSync(at("model.onnx")).subarray(0, 400));
+    const files = ["sarif", "csv", "markdown"].flatMap((format) => ["-f", `${format}=out.${format}`]);
+    const { exitCode } = await bench.tcLint(["--diff", "broken.onnx", ...plain, ...files]);
+    expect(exitCode).toBe(2);
+    const log = JSON.parse(readFileSync(at("out.sarif"), "utf8"));
+    isSarif(log);
+    expect(isSarif.errors).toBeNull();
+    expect(log.runs[0].invocations[0]).toMatchObject({ executionSuccessful: false });
+    expect(readFileSync(at("out.markdown"), "utf8")).toContain("**truncated**");
+  });
+});
+
+describe("a repair in place of a model with external data", () => {
+  test("names the new data, and what of the old is none of the model any more", async () => {
+    writeExternal(bench.folder.path);
+    const old = new Set(readdirSync(bench.folder.path));
+    const { report } = await fixJson(bench, "--fix", "model.onnx");
+    const [entry] = report.fixes;
+    const made = readdirSync(bench.folder.path).filter((name) => !old.has(name));
+    expect(entry?.dataFiles.map(({ path: file }) => file)).toEqual(made);
+    expect(made).toEqual([expect.stringMatching(/^model\.[0-9a-f]+\.data$/)]);
+    expect(entry?.unreferenced).toEqual([
+      { path: "model.weights", bytes: statSync(at("model.weights")).size, isWhole: true },
+    ]);
+  });
+
+  test("says so in its text", async () => {
+    writeExternal(bench.folder.path);
+    const { stdout } = await bench.tcLint(["--fix", "model.onnx", ...plain]);
+    expect(stdout).toMatch(
+      /written to model\.\w+\.data \(.* bytes\), a new file that belongs to model\.onnx\n/,
+    );
+    expect(stdout).toContain("  model.weights: nothing in model.onnx refers to it any more\n");
+  });
+
+  test("elsewhere leaves nothing unreferenced, and what did not change is counted by its bytes", async () => {
+    writeExternal(bench.folder.path);
+    const before = contentsOf(bench.folder.path);
+    const { report } = await fixJson(bench, "--fix-output", "fixed.onnx", "model.onnx");
+    expect(report.fixes[0]?.unreferenced).toEqual([]);
+    for (const [name, content] of before) expect(readFileSync(at(name), "latin1") === content).toBe(true);
+  });
+});
