@@ -83,8 +83,13 @@ export interface Evaluation {
 }
 
 export function createCostModel({ calibration }: CostModelOptions = {}): CostModel {
-  return new FittedCostModel(calibration === undefined ? [] : [calibration]);
+  if (calibration !== undefined) return new FittedCostModel([calibration]);
+  committed ??= new FittedCostModel([]);
+  return committed;
 }
+
+/** Of the committed coefficients: models that are linted one after another have many sizes in common. */
+let committed: FittedCostModel | undefined;
 
 /** Layers repeat within a model, and a solver asks for the same sizes again and again. */
 const maxRemembered = 50_000;
