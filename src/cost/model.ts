@@ -4,7 +4,7 @@ import { flopsOf, type Work } from "../ops/work.ts";
 import type { Calibration } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
 import { Fitted } from "./fitted.ts";
-import { combineSavings, savingOfOne } from "./saving.ts";
+import { combineSavings, savingOfOne, type Timed } from "./saving.ts";
 import type { Sketch } from "./sketch.ts";
 import { sketch, type WorkDetail } from "./terms.ts";
 
@@ -124,7 +124,10 @@ class FittedCostModel implements CostModel {
   }
 
   savingOf(before: readonly Work<number>[], after: readonly Work<number>[], target: Target): Saving {
-    const evaluate = (work: Work<number>) => this.#evaluate(work, target, {});
+    const evaluate = (work: Work<number>): Timed => {
+      const evaluation = this.#evaluate(work, target, {});
+      return { evaluation, microseconds: evaluation.microseconds };
+    };
     const [from, to] = [before.map(evaluate), after.map(evaluate)];
     const count = Math.max(from.length, to.length);
     return combineSavings(Array.from({ length: count }, (_, index) => savingOfOne(from[index], to[index])));
@@ -134,10 +137,10 @@ class FittedCostModel implements CostModel {
     return savingOfOne(this.#evaluateRuns(before), this.#evaluateRuns(after));
   }
 
-  #evaluateRuns(run: Run | undefined): Evaluation | undefined {
+  #evaluateRuns(run: Run | undefined): Timed | undefined {
     if (run === undefined) return undefined;
-    const once = this.#evaluate(run.work, run.target, run.detail);
-    return { ...once, microseconds: once.microseconds * run.runs };
+    const evaluation = this.#evaluate(run.work, run.target, run.detail);
+    return { evaluation, microseconds: evaluation.microseconds * run.runs };
   }
 
   #evaluate(work: Work<number>, target: Target, detail: WorkDetail): Evaluation {

@@ -6,7 +6,16 @@ import { DataFiles } from "../onnx/data-files.ts";
 import { modelFromSource, type OpenModel } from "../onnx/open.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { FreshNames } from "../passes/names.ts";
-import type { Account, Pass, PassContext, PassName, PassNote, PassOptions, Pricing } from "../passes/pass.ts";
+import type {
+  Account,
+  Pass,
+  PassContext,
+  PassName,
+  PassNote,
+  PassOptions,
+  PassResult,
+  Pricing,
+} from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
 import { uncertaintyOf } from "../workload/change.ts";
@@ -19,6 +28,7 @@ import {
   type WorkloadSettings,
 } from "../workload/workload.ts";
 import { compact } from "./compact.ts";
+import { keepResult, takeResult } from "./last-results.ts";
 
 export interface FixSettings extends WorkloadSettings {
   /** In order. */
@@ -91,8 +101,12 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
     if (settings.leaveOut?.(pass.name, undefined) !== undefined) continue;
     // A name of its own for every patch, in later rounds too: one that is there is still read.
     const location = `tc-lint.${model.files.made.size}.data`;
-    const context = contextOf(model, settings, pass.name, location);
-    const { patch, notes: said, permutations: moved, parts: made = [] } = pass.run(context);
+    const {
+      patch,
+      notes: said,
+      permutations: moved,
+      parts: made = [],
+    } = resultOf(pass, model, settings, location);
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
     for (const note of said) notes.push({ ...note, pass: pass.name });
     const preview = lastPreviews.get(settings);
@@ -165,7 +179,18 @@ function knownFacts(model: OpenModel, settings: FixSettings): Facts | undefined 
 
 /** What a pass would do, and nothing done. */
 export function proposalOf(pass: Pass, model: OpenModel, settings: FixSettings): Patch {
-  return pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data")).patch;
+  const result = pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data"));
+  keepResult(pass, model, settings, result);
+  return result.patch;
+}
+
+/** A pass asked twice about one model says the same: the round that finds nothing more to do ends with passes that ran on it before. */
+function resultOf(pass: Pass, model: OpenModel, settings: FixSettings, location: string): PassResult {
+  const result =
+    takeResult(pass, model, settings) ?? pass.run(contextOf(model, settings, pass.name, location));
+  // Whoever has a patch may add to it.
+  if (result.patch.isEmpty) keepResult(pass, model, settings, result);
+  return result;
 }
 
 /** `location` is what the data of the pass's patch will be called. */
