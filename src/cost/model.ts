@@ -95,6 +95,8 @@ let committed: FittedCostModel | undefined;
 const maxRemembered = 50_000;
 /** Works made for one question fill this up; those that are asked for again are soon back. */
 const maxRecent = 4096;
+/** Of one piece of work: more targets than a lint asks for begin anew. */
+const maxTargets = 16;
 
 interface Asked {
   readonly target: Target;
@@ -107,7 +109,7 @@ class FittedCostModel implements CostModel {
   readonly #fits = new Map<string, Fitted>();
   readonly #remembered = new Map<string, Evaluation>();
   /** By the object itself: equal works of a model are mostly one. */
-  readonly #recent = new Map<Work<number>, readonly Asked[]>();
+  readonly #recent = new Map<Work<number>, Asked[]>();
 
   constructor(calibrations: readonly Calibration[]) {
     this.#calibrations = calibrations;
@@ -144,12 +146,17 @@ class FittedCostModel implements CostModel {
   }
 
   #evaluate(work: Work<number>, target: Target, detail: WorkDetail): Evaluation {
-    const asked = this.#recent.get(work) ?? [];
-    const same = asked.find((each) => isSame(each, target, detail));
-    if (same !== undefined) return same.evaluation;
+    const before = this.#recent.get(work);
+    if (before !== undefined)
+      for (const asked of before) if (isSame(asked, target, detail)) return asked.evaluation;
     const evaluation = this.#lookUp(work, target, detail);
+    const asked = { target, detail, evaluation };
+    if (before !== undefined && before.length < maxTargets) {
+      before.push(asked);
+      return evaluation;
+    }
     if (this.#recent.size >= maxRecent) this.#recent.clear();
-    this.#recent.set(work, [...asked, { target, detail, evaluation }]);
+    this.#recent.set(work, [asked]);
     return evaluation;
   }
 
@@ -230,7 +237,9 @@ function isSame(
 /** Everything an evaluation depends on. */
 function keyOf(work: Work<number>, { gpu, stack, precision }: Target, detail: WorkDetail): string {
   let key = `${gpu.id};${stack.id};${precision}`;
-  for (const [name, value] of Object.entries(work)) key += `;${name}=${value}`;
+  // Entries would make two arrays of every field.
+  const fields = work as unknown as Readonly<Record<string, unknown>>;
+  for (const name in fields) key += `;${name}=${fields[name]}`;
   for (const [name, value] of Object.entries(detail)) key += `;${name}=${value}`;
   return key;
 }
