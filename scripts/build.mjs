@@ -12,7 +12,7 @@ import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/pr
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { build } from "esbuild";
+import { buildFewChunks } from "./few-chunks.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { values: options } = parseArgs({
@@ -31,35 +31,41 @@ const lacking = [
 ];
 const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 await clear();
-const { metafile } = await build({
-  absWorkingDir: root,
-  entryPoints: {
-    "bin/tc-lint": "src/cli/bin.ts",
-    worker: "src/api/worker.ts",
-    "memory-watch": "src/limits/memory-watch.ts",
-    "verify-child": "src/verify/child.ts",
-    "gpu-child": "src/api/gpu-child.ts",
-    "lib/index": "src/index.ts",
-    "lib/config": "src/config.ts",
+const { metafile } = await buildFewChunks(
+  {
+    absWorkingDir: root,
+    entryPoints: {
+      "bin/tc-lint": "src/cli/bin.ts",
+      worker: "src/api/worker.ts",
+      "memory-watch": "src/limits/memory-watch.ts",
+      "verify-child": "src/verify/child.ts",
+      "gpu-child": "src/api/gpu-child.ts",
+      "lib/index": "src/index.ts",
+      "lib/config": "src/config.ts",
+    },
+    outdir: dist,
+    chunkNames: "chunks/[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    // All but native modules is bundled: resolving many files takes longer than linting, and whoever installs tc-lint gets the
+    // protobufjs that it was tested with, not the one that onnx-proto asks for (docs/adr/0004).
+    external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
+    // yargs measures help texts with it; on import it makes an Intl.Segmenter, a third of the time that a start takes.
+    alias: { "string-width": "./src/report/text-width.ts" },
+    minifyWhitespace: true,
+    minifySyntax: true,
+    legalComments: "none",
+    logLevel: "warning",
   },
-  outdir: dist,
-  chunkNames: "chunks/[name]-[hash]",
-  bundle: true,
-  splitting: true,
-  platform: "node",
-  format: "esm",
-  target: "node20",
-  // All but native modules is bundled: resolving many files takes longer than linting, and whoever installs tc-lint gets the
-  // protobufjs that it was tested with, not the one that onnx-proto asks for (docs/adr/0004).
-  external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
-  // yargs measures help texts with it; on import it makes an Intl.Segmenter, a third of the time that a start takes.
-  alias: { "string-width": "./src/report/text-width.ts" },
-  minifyWhitespace: true,
-  minifySyntax: true,
-  legalComments: "none",
-  metafile: true,
-  logLevel: "warning",
-});
+  {
+    alone: ["src/cli/bin.ts", "src/config.ts", "src/limits/memory-watch.ts"],
+    most: "src/api/lint-file.ts",
+    shared: ["src/cli/main.ts", "src/cli/run-lint.ts"],
+  },
+);
 await chmod(join(dist, "bin/tc-lint.js"), 0o755);
 await licenses();
 if (options.types) await declarations();

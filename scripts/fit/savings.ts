@@ -185,5 +185,6 @@ export function savingOfPair(validation: CrossValidation, pair: Pair): Saving {
     widening: 1,
     once: at(predicted, index),
   });
-  return savingOfOne(evaluationOf(pair.before), evaluationOf(pair.after));
+  const onceOf = (index: number) => ({ evaluation: evaluationOf(index), microseconds: at(predicted, index) });
+  return savingOfOne(onceOf(pair.before), onceOf(pair.after));
 }

@@ -6,7 +6,6 @@ import { Guard, type Limits } from "../limits/guard.ts";
 import { heapBound, isHeapLimitGiven } from "../limits/heap.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { failureOf } from "./failed-report.ts";
-import { lintFile } from "./lint-file.ts";
 import { scenarioOutcomes } from "./scenario-outcomes.ts";
 import { loadTimelines } from "./timelines.ts";
 import { lintInPool } from "./worker-pool.ts";
@@ -30,10 +29,9 @@ export async function lintAll(plans: readonly LintPlan[], options: LintAllOption
 
 async function lintEach(plans: readonly LintPlan[], options: LintAllOptions): Promise<LintOutcome[]> {
   const { workerUrl, jobs, limits, onProgress, whileThreadsRun } = options;
-  await loadTimelines(plans.map(({ settings }) => settings.stack));
   const [only, ...more] = plans;
   if (only !== undefined && more.length === 0) {
-    const outcome = lintAlone(only, limits, (phase) => onProgress(`${only.path}: ${phase} …`));
+    const outcome = await lintAlone(only, limits, (phase) => onProgress(`${only.path}: ${phase} …`));
     if (outcome !== "needs-thread") return [outcome];
   }
   const noun = plans.some(({ scenario }) => scenario !== undefined) ? "scenarios" : "models";
@@ -52,11 +50,14 @@ async function lintEach(plans: readonly LintPlan[], options: LintAllOptions): Pr
  * In the main thread, which saves the start of another. Its JavaScript has V8's default of memory, whatever the machine has;
  * a thread can be given more, and ends alone where that is not enough either.
  */
-function lintAlone(
+async function lintAlone(
   plan: LintPlan,
   limits: Limits,
   onPhase: (phase: string) => void,
-): LintOutcome | "needs-thread" {
+): Promise<LintOutcome | "needs-thread"> {
+  // All of the linter, which the thread that waits for others does without.
+  const { lintFile } = await import("./lint-file.ts");
+  await loadTimelines([plan.settings.stack]);
   const allowed = limits.memoryBytes ?? memoryShare();
   const own = heapBound();
   const memoryBytes = Math.min(allowed, own);

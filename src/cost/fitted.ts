@@ -4,7 +4,7 @@ import type { Target } from "../hardware/target.ts";
 import type { Calibration, Range, Residual } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
 import { h200Calibration } from "./coefficients/h200-cudnn.ts";
-import { Forest } from "./forest.ts";
+import { Forest, type PackedForest } from "./forest.ts";
 import type { Family } from "./sketch.ts";
 import type { Coefficients } from "./terms.ts";
 
@@ -85,9 +85,18 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 function decoded({ mean, spread, change, ...rest }: Residual): FamilyResidual {
   return {
-    mean: new Forest(mean),
-    spread: new Forest(spread),
-    change: change && { spread: new Forest(change.spread), ranges: change.ranges },
+    mean: forestOf(mean),
+    spread: forestOf(spread),
+    change: change && { spread: forestOf(change.spread), ranges: change.ranges },
     ...rest,
   };
+}
+
+/** Targets that one fit serves share its tables. */
+const forests = new WeakMap<PackedForest, Forest>();
+
+function forestOf(packed: PackedForest): Forest {
+  const known = forests.get(packed) ?? new Forest(packed);
+  forests.set(packed, known);
+  return known;
 }

@@ -16,61 +16,111 @@ export interface PackedForest {
 }
 
 const leafMark = 255;
+/** Greater than every byte: a leaf never goes to the next node, but stays, by its distance of 0. */
+const leafBin = 256;
+/** Trees that are walked at once: their loads do not wait for each other. */
+const lanes = 4;
 
 export class Forest {
   readonly #thresholds: readonly Float32Array[];
   readonly #base: number;
   readonly #step: number;
+  /** Of trees, the shallow ones first, filled up to whole groups of `lanes` with the last node, which is a leaf. */
   readonly #roots: Int32Array;
-  /** feature << 16 | bin << 8 | distance of the right child: one load a step. */
+  /** How deep the deepest tree of a group is. */
+  readonly #depths: Uint8Array;
+  /** feature << 16 | bin << 8 | distance of the right child, 0 for a leaf: one load a step. */
   readonly #nodes: Int32Array;
-  readonly #bins: Uint8Array;
+  /** What the leaves that fill the last group up add. */
+  readonly #offset: number;
+  /** By feature; `leafBin` for leaves. */
+  readonly #bins = new Uint16Array(leafMark + 1).fill(leafBin, leafMark);
 
   constructor(packed: PackedForest) {
     this.#thresholds = thresholdsOf(packed);
     this.#base = packed.base;
     this.#step = packed.step;
-    this.#bins = new Uint8Array(packed.counts.length);
     const bytes = Buffer.from(packed.nodes, "base64");
-    this.#nodes = new Int32Array(bytes.length / 2);
-    this.#roots = new Int32Array(packed.trees);
-    let next = 0;
-    for (let tree = 0; tree < packed.trees; tree++) {
-      this.#roots[tree] = next;
-      next = this.#link(bytes, next);
-    }
-    if (next !== this.#nodes.length) throw new Error("forest table: trees and nodes do not match");
+    this.#nodes = new Int32Array(bytes.length >> 1);
+    const depths = new Uint8Array(this.#nodes.length);
+    const trees = this.#link(bytes, packed.counts.length, depths);
+    if (trees.length < packed.trees) throw new Error("forest table: a tree is cut short");
+    if (trees.length > packed.trees) throw new Error("forest table: trees and nodes do not match");
+    trees.sort((a, b) => (depths[a] ?? 0) - (depths[b] ?? 0));
+    const groups = Math.ceil(trees.length / lanes);
+    this.#roots = new Int32Array(groups * lanes).fill(this.#nodes.length - 1);
+    this.#roots.set(trees);
+    this.#depths = new Uint8Array(groups);
+    for (const [index, root] of trees.entries()) this.#depths[Math.floor(index / lanes)] = depths[root] ?? 0;
+    const fill = leafValue(this.#nodes.at(-1) ?? 0);
+    this.#offset = 128 * trees.length + fill * (groups * lanes - trees.length);
   }
 
-  /** Writes the nodes of the subtree at `index`; returns the index behind it. */
-  #link(bytes: Uint8Array, index: number): number {
-    const [feature, bin] = [bytes[2 * index], bytes[2 * index + 1]];
-    if (feature === undefined || bin === undefined) throw new Error("forest table: a tree is cut short");
-    if (feature !== leafMark && feature >= this.#bins.length)
-      throw new Error("forest table: no such feature");
-    const right = feature === leafMark ? index : this.#link(bytes, index + 1);
-    if (right - index > 255) throw new Error("forest table: a tree is too large");
-    this.#nodes[index] = (feature << 16) | (bin << 8) | (right - index);
-    return feature === leafMark ? index + 1 : this.#link(bytes, right);
+  /** Writes nodes and how deep their trees are, from the last one on: what follows a node is then known. Returns the roots. */
+  #link(bytes: Uint8Array, features: number, depths: Uint8Array): Int32Array {
+    const nodes = this.#nodes;
+    if (bytes.length !== 2 * nodes.length) throw new Error("forest table: a tree is cut short");
+    // Roots of whole trees behind a node, the nearest last: at most one in two nodes.
+    const roots = new Int32Array(nodes.length);
+    let count = 0;
+    for (let index = nodes.length - 1; index >= 0; index--) {
+      const feature = bytes[2 * index] ?? 0;
+      let distance = 0;
+      if (feature !== leafMark) {
+        if (feature >= features) throw new Error("forest table: no such feature");
+        if (count < 2) throw new Error("forest table: a tree is cut short");
+        const left = roots[count - 1] ?? 0;
+        const right = roots[count - 2] ?? 0;
+        count -= 2;
+        distance = right - index;
+        if (distance > 255) throw new Error("forest table: a tree is too large");
+        depths[index] = 1 + Math.max(depths[left] ?? 0, depths[right] ?? 0);
+      }
+      nodes[index] = (feature << 16) | ((bytes[2 * index + 1] ?? 0) << 8) | distance;
+      roots[count++] = index;
+    }
+    return roots.slice(0, count);
   }
 
   predict(features: readonly number[]): number {
-    const [nodes, bins, roots] = [this.#nodes, this.#bins, this.#roots];
-    for (const [feature, thresholds] of this.#thresholds.entries()) {
-      bins[feature] = binOf(thresholds, features[feature] ?? 0);
+    const thresholds = this.#thresholds;
+    for (let feature = 0; feature < thresholds.length; feature++) {
+      const own = thresholds[feature];
+      if (own !== undefined) this.#bins[feature] = binOf(own, features[feature] ?? 0);
     }
-    let sum = 0;
-    for (let tree = 0; tree < roots.length; tree++) {
-      let index = roots[tree] ?? 0;
-      let node = nodes[index] ?? 0;
-      while (node < leafMark << 16) {
-        index += (bins[node >> 16] ?? 0) <= ((node >> 8) & 255) ? 1 : node & 255;
-        node = nodes[index] ?? 0;
-      }
-      sum += ((node >> 8) & 255) - 128;
-    }
-    return this.#base + sum * this.#step;
+    return this.#base + (this.#sum() - this.#offset) * this.#step;
   }
+
+  /** Of all leaves, as bytes. No step of a walk depends on a comparison that the CPU would have to guess. */
+  #sum(): number {
+    const [nodes, bins, roots, depths] = [this.#nodes, this.#bins, this.#roots, this.#depths];
+    let sum = 0;
+    for (let group = 0; group < depths.length; group++) {
+      let a = roots[lanes * group] ?? 0;
+      let b = roots[lanes * group + 1] ?? 0;
+      let c = roots[lanes * group + 2] ?? 0;
+      let d = roots[lanes * group + 3] ?? 0;
+      for (let left = depths[group] ?? 0; left > 0; left--) {
+        a += strideOf(nodes[a] ?? 0, bins);
+        b += strideOf(nodes[b] ?? 0, bins);
+        c += strideOf(nodes[c] ?? 0, bins);
+        d += strideOf(nodes[d] ?? 0, bins);
+      }
+      sum += leafValue(nodes[a] ?? 0) + leafValue(nodes[b] ?? 0);
+      sum += leafValue(nodes[c] ?? 0) + leafValue(nodes[d] ?? 0);
+    }
+    return sum;
+  }
+}
+
+/** How far the next node on a walk is: 1 to the left, where the bin is at most the node's, and the node's distance to the right. */
+function strideOf(node: number, bins: Uint16Array): number {
+  const isRight = (((node >> 8) & 255) - (bins[node >> 16] ?? 0)) >> 31;
+  return 1 + (((node & 255) - 1) & isRight);
+}
+
+function leafValue(node: number): number {
+  return (node >> 8) & 255;
 }
 
 function thresholdsOf({ counts, thresholds }: PackedForest): readonly Float32Array[] {

@@ -4,7 +4,7 @@ import { flopsOf, type Work } from "../ops/work.ts";
 import type { Calibration } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
 import { Fitted } from "./fitted.ts";
-import { combineSavings, savingOfOne } from "./saving.ts";
+import { combineSavings, savingOfOne, type Timed } from "./saving.ts";
 import type { Sketch } from "./sketch.ts";
 import { sketch, type WorkDetail } from "./terms.ts";
 
@@ -83,13 +83,20 @@ export interface Evaluation {
 }
 
 export function createCostModel({ calibration }: CostModelOptions = {}): CostModel {
-  return new FittedCostModel(calibration === undefined ? [] : [calibration]);
+  if (calibration !== undefined) return new FittedCostModel([calibration]);
+  committed ??= new FittedCostModel([]);
+  return committed;
 }
+
+/** Of the committed coefficients: models that are linted one after another have many sizes in common. */
+let committed: FittedCostModel | undefined;
 
 /** Layers repeat within a model, and a solver asks for the same sizes again and again. */
 const maxRemembered = 50_000;
 /** Works made for one question fill this up; those that are asked for again are soon back. */
 const maxRecent = 4096;
+/** Of one piece of work: more targets than a lint asks for begin anew. */
+const maxTargets = 16;
 
 interface Asked {
   readonly target: Target;
@@ -102,7 +109,7 @@ class FittedCostModel implements CostModel {
   readonly #fits = new Map<string, Fitted>();
   readonly #remembered = new Map<string, Evaluation>();
   /** By the object itself: equal works of a model are mostly one. */
-  readonly #recent = new Map<Work<number>, readonly Asked[]>();
+  readonly #recent = new Map<Work<number>, Asked[]>();
 
   constructor(calibrations: readonly Calibration[]) {
     this.#calibrations = calibrations;
@@ -119,7 +126,10 @@ class FittedCostModel implements CostModel {
   }
 
   savingOf(before: readonly Work<number>[], after: readonly Work<number>[], target: Target): Saving {
-    const evaluate = (work: Work<number>) => this.#evaluate(work, target, {});
+    const evaluate = (work: Work<number>): Timed => {
+      const evaluation = this.#evaluate(work, target, {});
+      return { evaluation, microseconds: evaluation.microseconds };
+    };
     const [from, to] = [before.map(evaluate), after.map(evaluate)];
     const count = Math.max(from.length, to.length);
     return combineSavings(Array.from({ length: count }, (_, index) => savingOfOne(from[index], to[index])));
@@ -129,19 +139,24 @@ class FittedCostModel implements CostModel {
     return savingOfOne(this.#evaluateRuns(before), this.#evaluateRuns(after));
   }
 
-  #evaluateRuns(run: Run | undefined): Evaluation | undefined {
+  #evaluateRuns(run: Run | undefined): Timed | undefined {
     if (run === undefined) return undefined;
-    const once = this.#evaluate(run.work, run.target, run.detail);
-    return { ...once, microseconds: once.microseconds * run.runs };
+    const evaluation = this.#evaluate(run.work, run.target, run.detail);
+    return { evaluation, microseconds: evaluation.microseconds * run.runs };
   }
 
   #evaluate(work: Work<number>, target: Target, detail: WorkDetail): Evaluation {
-    const asked = this.#recent.get(work) ?? [];
-    const same = asked.find((each) => isSame(each, target, detail));
-    if (same !== undefined) return same.evaluation;
+    const before = this.#recent.get(work);
+    if (before !== undefined)
+      for (const asked of before) if (isSame(asked, target, detail)) return asked.evaluation;
     const evaluation = this.#lookUp(work, target, detail);
+    const asked = { target, detail, evaluation };
+    if (before !== undefined && before.length < maxTargets) {
+      before.push(asked);
+      return evaluation;
+    }
     if (this.#recent.size >= maxRecent) this.#recent.clear();
-    this.#recent.set(work, [...asked, { target, detail, evaluation }]);
+    this.#recent.set(work, [asked]);
     return evaluation;
   }
 
@@ -222,7 +237,9 @@ function isSame(
 /** Everything an evaluation depends on. */
 function keyOf(work: Work<number>, { gpu, stack, precision }: Target, detail: WorkDetail): string {
   let key = `${gpu.id};${stack.id};${precision}`;
-  for (const [name, value] of Object.entries(work)) key += `;${name}=${value}`;
+  // Entries would make two arrays of every field.
+  const fields = work as unknown as Readonly<Record<string, unknown>>;
+  for (const name in fields) key += `;${name}=${fields[name]}`;
   for (const [name, value] of Object.entries(detail)) key += `;${name}=${value}`;
   return key;
 }

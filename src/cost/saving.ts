@@ -1,6 +1,6 @@
 /** @file What a change saves: differences of estimates whose errors go together. */
 import type { Range } from "./calibration.ts";
-import { ratioRange } from "./change.ts";
+import { type ChangedSide, ratioRange } from "./change.ts";
 import type { Evaluation, Saving } from "./model.ts";
 
 /** Errors of layers of one model are partly the same error: this share of their product of widths. */
@@ -15,8 +15,15 @@ const scaleShare = 0.6;
 /** Of the time before; below it is rounding. */
 const leastDifference = 1e-6;
 
+/** A kernel in all its runs. */
+export interface Timed {
+  readonly evaluation: Evaluation;
+  /** Of all runs. */
+  readonly microseconds: number;
+}
+
 /** Either side may be missing: what is only removed, or only added. */
-export function savingOfOne(before: Evaluation | undefined, after: Evaluation | undefined): Saving {
+export function savingOfOne(before: Timed | undefined, after: Timed | undefined): Saving {
   if (before === undefined || after === undefined) return ofOneSide(before, after);
   const microseconds = before.microseconds - after.microseconds;
   // What is predicted to make no difference at all has no error of its own.
@@ -24,13 +31,14 @@ export function savingOfOne(before: Evaluation | undefined, after: Evaluation | 
     return { microseconds, low: microseconds, high: microseconds };
   const ratio = ratioOf(before, after);
   if (ratio !== undefined) return ofRatio(before, microseconds, ratio);
-  const same = before.sketch.family === after.sketch.family;
-  const shared = same ? sharedBy(before, after) : 0;
-  const scale = same ? Math.max(before.savingScale, after.savingScale) : 1;
+  const [from, to] = [before.evaluation, after.evaluation];
+  const same = from.sketch.family === to.sketch.family;
+  const shared = same ? sharedBy(from, to) : 0;
+  const scale = same ? Math.max(from.savingScale, to.savingScale) : 1;
   // Where one is too high the other tends to be, so the widths partly cancel.
   const apart = (a: number, b: number) => scale * Math.sqrt(Math.max(0, a * a + b * b - 2 * shared * a * b));
-  const up = ({ microseconds: whole, above }: Evaluation) => whole * (Math.exp(above) - 1);
-  const down = ({ microseconds: whole, below }: Evaluation) => whole * (1 - Math.exp(-below));
+  const up = ({ microseconds: whole, evaluation }: Timed) => whole * (Math.exp(evaluation.above) - 1);
+  const down = ({ microseconds: whole, evaluation }: Timed) => whole * (1 - Math.exp(-evaluation.below));
   return {
     microseconds,
     low: microseconds - apart(down(before), up(after)),
@@ -39,22 +47,35 @@ export function savingOfOne(before: Evaluation | undefined, after: Evaluation | 
 }
 
 /** ln(after / before) lies between; undefined where no such change was measured. */
-function ratioOf(before: Evaluation, after: Evaluation): Range | undefined {
-  const { change, widening } = before;
-  if (change === undefined || change !== after.change) return undefined;
-  const asMeasured = (side: Evaluation) => ({ ...side, above: side.above / side.widening });
-  const error = ratioRange(change, asMeasured(before), asMeasured(after));
+function ratioOf(before: Timed, after: Timed): Range | undefined {
+  const error = errorOf(before.evaluation, after.evaluation);
   if (error === undefined) return undefined;
+  const { widening } = before.evaluation;
   const predicted = Math.log(after.microseconds / before.microseconds);
   return { low: predicted + widening * error.low, high: predicted + widening * error.high };
 }
 
+/** Layers repeat, and so do their changes. */
+const knownErrors = new WeakMap<Evaluation, Map<Evaluation, Range | undefined>>();
+
+function errorOf(before: Evaluation, after: Evaluation): Range | undefined {
+  const { change } = before;
+  if (change === undefined || change !== after.change) return undefined;
+  const known = knownErrors.get(before) ?? new Map<Evaluation, Range | undefined>();
+  knownErrors.set(before, known);
+  if (known.has(after)) return known.get(after);
+  const error = ratioRange(change, asMeasured(before), asMeasured(after));
+  known.set(after, error);
+  return error;
+}
+
+function asMeasured({ sketch, once, above, widening }: Evaluation): ChangedSide {
+  return { sketch, once, above: above / widening };
+}
+
 /** What share is saved is one question, of how many microseconds another: the latter alone makes no saving a loss. */
-function ofRatio(
-  { microseconds: whole, above, below }: Evaluation,
-  microseconds: number,
-  ratio: Range,
-): Saving {
+function ofRatio({ microseconds: whole, evaluation }: Timed, microseconds: number, ratio: Range): Saving {
+  const { above, below } = evaluation;
   const sized = (share: number, outwards: number) =>
     whole * share * Math.exp(scaleShare * (share * outwards > 0 ? above : -below));
   return { microseconds, low: sized(1 - Math.exp(ratio.high), -1), high: sized(1 - Math.exp(ratio.low), 1) };
@@ -69,10 +90,11 @@ function sharedBy(before: Evaluation, after: Evaluation): number {
   return shared + (1 - shared) * Math.max(0, 1 - (apart / unlike) ** 2);
 }
 
-function ofOneSide(before: Evaluation | undefined, after: Evaluation | undefined): Saving {
+function ofOneSide(before: Timed | undefined, after: Timed | undefined): Saving {
   const only = before ?? after;
   if (only === undefined) return { microseconds: 0, low: 0, high: 0 };
-  const { microseconds, above, below } = only;
+  const { microseconds } = only;
+  const { above, below } = only.evaluation;
   const [low, high] = [microseconds * Math.exp(-below), microseconds * Math.exp(above)];
   return before === undefined
     ? { microseconds: -microseconds, low: -high, high: -low }

@@ -7,7 +7,10 @@ export class WorkPool {
   /** Equal work, seen before if there was any. Work with open sizes stays what it is. */
   share<W extends Work>(work: W): W {
     let key = "";
-    for (const [name, field] of Object.entries(work)) {
+    // Entries would make two arrays of every field.
+    const fields = work as unknown as Readonly<Record<string, unknown>>;
+    for (const name in fields) {
+      const field = fields[name];
       if (isOpen(field)) return work;
       key += `${name}=${field};`;
     }

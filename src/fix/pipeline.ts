@@ -15,6 +15,7 @@ import type {
   PassNote,
   PassOptions,
   PassRegion,
+  PassResult,
   Pricing,
 } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
@@ -29,6 +30,7 @@ import {
   type WorkloadSettings,
 } from "../workload/workload.ts";
 import { compact } from "./compact.ts";
+import { keepResult, takeResult } from "./last-results.ts";
 
 export interface FixSettings extends WorkloadSettings {
   /** In order. */
@@ -123,9 +125,14 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
     if (settings.leaveOut?.(pass.name, undefined) !== undefined) continue;
     // A name of its own for every patch, in later rounds too: one that is there is still read.
     const location = `tc-lint.${model.files.made.size}.data`;
-    const context = contextOf(model, settings, pass.name, location);
-    const { patch, notes: said, permutations: moved, parts: made = [], ...result } = pass.run(context);
-    const { regions: places } = result;
+    const {
+      patch,
+      notes: said,
+      permutations: moved,
+      parts: made = [],
+      regions: places,
+      ...result
+    } = resultOf(pass, model, settings, location);
     stacked = result.stacked ?? stacked;
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
     for (const note of said) notes.push({ ...note, pass: pass.name });
@@ -209,7 +216,18 @@ function knownFacts(model: OpenModel, settings: FixSettings): Facts | undefined 
 
 /** What a pass would do, and nothing done. */
 export function proposalOf(pass: Pass, model: OpenModel, settings: FixSettings): Patch {
-  return pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data")).patch;
+  const result = pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data"));
+  keepResult(pass, model, settings, result);
+  return result.patch;
+}
+
+/** A pass asked twice about one model says the same: the round that finds nothing more to do ends with passes that ran on it before. */
+function resultOf(pass: Pass, model: OpenModel, settings: FixSettings, location: string): PassResult {
+  const result =
+    takeResult(pass, model, settings) ?? pass.run(contextOf(model, settings, pass.name, location));
+  // Whoever has a patch may add to it.
+  if (result.patch.isEmpty) keepResult(pass, model, settings, result);
+  return result;
 }
 
 /** `location` is what the data of the pass's patch will be called. */

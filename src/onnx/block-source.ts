@@ -2,8 +2,9 @@
 import { type ByteSource, readRange } from "../wire/source.ts";
 
 const blockBytes = 64 << 10;
-/** 16 MiB of blocks. */
 const mostBlocks = 256;
+/** 16 MiB: a file that is no larger is read once. */
+export const keptBytes = mostBlocks * blockBytes;
 
 export class BlockSource implements ByteSource {
   readonly name: string;

@@ -21,7 +21,8 @@ import { fourierOps } from "./signal/fourier.ts";
 import { lossOps } from "./training/loss.ts";
 import { trainingOps } from "./training/optimizers.ts";
 
-const registry = new Map<string, OpDefinition>();
+/** By domain and type: a key of both would be text made for every node that is asked about. */
+const registry = new Map<string, Map<string, OpDefinition>>();
 for (const family of [
   elementwiseOps,
   movementOps,
@@ -44,17 +45,19 @@ for (const family of [
   microsoftOps,
 ]) {
   for (const op of family) {
-    const key = `${op.domain}::${op.type}`;
-    if (registry.has(key)) throw new Error(`tc-lint bug: operator ${key} is defined twice`);
-    registry.set(key, op);
+    const ofDomain = registry.get(op.domain) ?? new Map<string, OpDefinition>();
+    registry.set(op.domain, ofDomain);
+    if (ofDomain.has(op.type))
+      throw new Error(`tc-lint bug: operator ${op.domain}::${op.type} is defined twice`);
+    ofDomain.set(op.type, op);
   }
 }
 
 /** The description of an operator, or undefined where tc-lint does not know it. `domain` "" is ai.onnx. */
 export function findOp(domain: string, type: string): OpDefinition | undefined {
-  return registry.get(`${domain}::${type}`);
+  return registry.get(domain)?.get(type);
 }
 
-export function allOps(): IterableIterator<OpDefinition> {
-  return registry.values();
+export function* allOps(): Generator<OpDefinition> {
+  for (const ofDomain of registry.values()) yield* ofDomain.values();
 }

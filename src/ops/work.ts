@@ -116,9 +116,13 @@ export type Bound<W extends Work> = Extract<Work<number>, { kind: W["kind"] }>;
 
 /** Most models have no symbols in what they compute: no copy. */
 function isBound<W extends Work>(work: W): work is W & Bound<W> {
-  return Object.values(work).every((field) =>
-    Array.isArray(field) ? field.every((entry) => typeof entry !== "object") : typeof field !== "object",
-  );
+  const fields = work as unknown as Readonly<Record<string, unknown>>;
+  for (const name in fields) {
+    const field = fields[name];
+    if (Array.isArray(field) ? field.some((entry) => typeof entry === "object") : typeof field === "object")
+      return false;
+  }
+  return true;
 }
 
 function bindField(field: unknown, bindings: ReadonlyMap<string, number>): unknown {

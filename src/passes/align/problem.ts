@@ -78,6 +78,9 @@ export class Problem {
   /** Of what has an atom, and of everything, in the order in which it is added up. */
   readonly #timesOf = new Map<Atom, readonly Time[]>();
   readonly #allTimes: readonly Time[];
+  readonly #candidates: ReadonlyMap<Atom, readonly number[]>;
+  /** Atoms with more than one size to choose from. */
+  readonly #movable: readonly Atom[];
 
   /** @param products Each with those of the atoms that it has. */
   constructor(
@@ -94,6 +97,12 @@ export class Problem {
     this.#around = around;
     this.#pricing = pricing;
     this.#times = times;
+    this.#candidates = new Map(this.#atoms.map((atom) => [atom, candidatesOf(atom.size)]));
+    this.#movable = this.#atoms.filter((atom) => this.#candidatesOf(atom).length > 1);
+    if (this.#movable.length === 0) {
+      this.#allTimes = [];
+      return;
+    }
     const productsOf = new Map<Atom, CostedProduct[]>();
     for (const [product, own] of products) for (const atom of own) push(productsOf, atom, product);
     for (const atom of this.#atoms)
@@ -102,8 +111,10 @@ export class Problem {
   }
 
   solve(): Component {
+    if (this.#movable.length === 0) return this.#left();
     const before = this.#cost(none);
-    const best = this.#bestFrom([none, this.#allMultiplesOf(vector)], before);
+    const vectors = this.#allMultiplesOf(vector);
+    const best = this.#bestFrom(vectors.size === 0 ? [none] : [none, vectors], before);
     const kept = this.#plainest(this.#settle(this.#shed(best.sizes), before));
     const saved = before - this.#cost(kept);
     const pays = saved >= this.#pricing.leastMicroseconds && saved > least;
@@ -115,6 +126,16 @@ export class Problem {
       savesMicroseconds: saved,
       isUncertain,
     };
+  }
+
+  /** As it is. */
+  #left(): Component {
+    const [atoms, products] = [this.#atoms, this.#products];
+    return { atoms, products, sizes: none, savesMicroseconds: 0, isUncertain: false };
+  }
+
+  #candidatesOf(atom: Atom): readonly number[] {
+    return this.#candidates.get(atom) ?? [];
   }
 
   /** The next multiple, unless a larger size saves more beyond doubt. */
@@ -164,7 +185,7 @@ export class Problem {
     const sizes = new Map<Atom, number>();
     for (const atom of this.#atoms) {
       const padded = Math.ceil(atom.size / step) * step;
-      if (padded > atom.size && candidatesOf(atom.size).includes(padded)) sizes.set(atom, padded);
+      if (padded > atom.size && this.#candidatesOf(atom).includes(padded)) sizes.set(atom, padded);
     }
     return sizes;
   }
@@ -174,7 +195,7 @@ export class Problem {
     this.#live.assign(start);
     for (let round = 0; round < maxRounds; round++) {
       let moved = false;
-      for (const atom of this.#atoms) moved = this.#improve(atom) || moved;
+      for (const atom of this.#movable) moved = this.#improve(atom) || moved;
       if (!moved) break;
     }
     return { sizes: new Map(this.#live.sizes), cost: sumOf(this.#allTimes) };
@@ -183,7 +204,7 @@ export class Problem {
   #improve(atom: Atom): boolean {
     const now = this.#live.sizeOf(atom);
     let best = { size: now, cost: this.#costAround(atom) };
-    for (const size of candidatesOf(atom.size)) {
+    for (const size of this.#candidatesOf(atom)) {
       if (size === now) continue;
       this.#live.set(atom, size);
       const cost = this.#costAround(atom);
@@ -213,7 +234,7 @@ export class Problem {
     const most = cost + givenUp;
     for (const [atom, size] of best) {
       const around = this.#costAround(atom);
-      for (const smaller of candidatesOf(atom.size)) {
+      for (const smaller of this.#candidatesOf(atom)) {
         if (smaller >= size) break;
         if (smaller === atom.size || smaller % vector !== 0) continue;
         this.#live.set(atom, smaller);
