@@ -54,7 +54,7 @@ describe("the extent of a value", () => {
 /** [N, C, …] brought to [N, …, C]. */
 function toLast(shape: readonly number[]): Uint8Array {
   const perm = [0, ...shape.slice(2).map((_, index) => index + 2), 1];
-  return model({}, (graph) => {
+  return model({ name: "transposed" }, (graph) => {
     graph.output(graph.node("Transpose", [graph.input("x", shape, "float16")], { perm }), "float16");
   });
 }
