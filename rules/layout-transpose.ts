@@ -53,13 +53,12 @@ export default defineRule({
         const between = productsAround(perm, node, neighbours);
         const step = context.timeline.stepOf(node, scope);
         if (between === undefined || step === undefined) continue;
-        const saves = stepTimeAt(step, context.target.precision, context);
-        yield {
-          at: { node, scope },
-          message: "converts",
-          data: { perm: `[${perm.join(", ")}]`, ...between },
-          saves,
-        };
+        const data = { perm: `[${perm.join(", ")}]`, ...between };
+        // With convolutions in NHWC it is gone, or only its author can spare it.
+        const decided = context.layoutStep()?.partOf([step]);
+        const saves = decided ?? stepTimeAt(step, context.target.precision, context);
+        const fix = context.knowsLayout && decided === undefined ? "none" : "unsafe";
+        yield { at: { node, scope }, message: "converts", data, saves, fix };
       }
     }
   },
