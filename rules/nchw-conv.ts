@@ -1,5 +1,7 @@
 import { addSavings, type CostedProduct, type LintContext, type Saving, scale } from "../src/lint/context.ts";
+import { ProductIndex } from "../src/lint/graph.ts";
 import { type LayoutRegion, layoutRegions } from "../src/lint/layout-regions.ts";
+import { layoutTransposes } from "../src/lint/layout-transposes.ts";
 import { conversionWork } from "../src/lint/memory-passes.ts";
 import { perWork } from "../src/lint/per-work.ts";
 import { defineRule } from "../src/lint/rule.ts";
@@ -52,42 +54,66 @@ export default defineRule({
     const { stack } = context.target;
     if (stack.layout === "stack") return;
     const message = stack.layout === "setting" ? "setting" : "nchw";
-    const estimates = new Estimates(context);
-    for (const region of layoutRegions(context)) {
-      const left = reasonToLeave(region);
-      const isDecided = left === undefined && context.knowsLayout;
-      const convolutions = isDecided ? convertedIn(region, context) : region.convolutions;
+    for (const { convolutions, conversions, saves, fix, left } of found(context)) {
       const [at] = convolutions;
-      if (at === undefined) continue;
-      const saves = isDecided ? decidedSaving(convolutions, context) : estimates.savingOf(region);
-      if (saves === undefined || !(saves.microseconds > 0)) continue;
-      const conversions = conversionsOf(region, context).length;
+      if (at === undefined || !(saves.microseconds > 0)) continue;
       const data = { convolutions: convolutions.length, conversions, stack: stack.id };
-      const fix = left === undefined ? "unsafe" : "none";
       yield { at, message, data, saves, covers: convolutions, fix, left };
     }
   },
 });
 
-/** Why `--layout nhwc` leaves a region; undefined where it does not. */
-function reasonToLeave({ scope, convolutions }: LayoutRegion): string | undefined {
-  if (!scope.isMain) return "it is in a subgraph or a function";
-  const isFlat = convolutions.every(({ sizes }) => sizes.kind === "conv" && sizes.kernel.length === 2);
-  return isFlat ? undefined : "NHWC forms are written for two spatial axes";
+interface Found {
+  readonly convolutions: readonly CostedProduct[];
+  /** At the borders. */
+  readonly conversions: number;
+  readonly saves: Saving;
+  readonly fix: "unsafe" | "none";
+  readonly left?: string | undefined;
 }
 
-function convertedIn({ convolutions, scope }: LayoutRegion, context: LintContext): readonly CostedProduct[] {
+/** What the rewrite moves, and what it leaves, by estimate; all by estimate where nobody knows what it does. */
+function* found(context: LintContext): Iterable<Found> {
+  if (context.knowsLayout) yield* decided(context);
+  const estimated = context.products.filter(isInNchw);
+  if (context.knowsLayout && estimated.every((product) => reasonToLeave(product) === undefined)) return;
+  const estimates = new Estimates(context);
+  for (const region of layoutRegions(context)) {
+    const left = region.convolutions.map(reasonToLeave).find((reason) => reason !== undefined);
+    if (context.knowsLayout && left === undefined) continue;
+    const { convolutions } = region;
+    const conversions = conversionsOf(region, context).length;
+    const fix = left === undefined ? "unsafe" : "none";
+    yield { convolutions, conversions, saves: estimates.savingOf(region), fix, left };
+  }
+}
+
+/** Regions of the rewrite with their parts of what the layout step saves, borders and all, but for what other findings claim of it. */
+function* decided(context: LintContext): Iterable<Found> {
   const layout = context.layoutStep();
-  return convolutions.filter(({ node }) => {
-    const step = context.timeline.stepOf(node, scope);
-    return step !== undefined && layout?.converts(step) === true;
-  });
+  if (layout === undefined) return;
+  const { root } = context.facts;
+  const index = ProductIndex.of(context.products);
+  const { saves } = layout.change;
+  const elsewhere = layout.partOf(layoutTransposes(context).map(({ step }) => step))?.microseconds ?? 0;
+  const gains = layout.regions.map(({ microseconds }) => Math.max(0, microseconds));
+  const whole = gains.reduce((sum, gain) => sum + gain, 0);
+  for (const [at, { convolutions: nodes, borders }] of layout.regions.entries()) {
+    const convolutions = nodes.flatMap((node) => index.get(node, root) ?? []);
+    const part = ((gains[at] ?? 0) / whole) * (1 - elsewhere / saves.microseconds);
+    if (part > 0) yield { convolutions, conversions: borders, saves: scale(saves, part), fix: "unsafe" };
+  }
 }
 
-/** Their part of what the layout step saves, its borders included. */
-function decidedSaving(convolutions: readonly CostedProduct[], context: LintContext): Saving | undefined {
-  const steps = convolutions.flatMap(({ node, scope }) => context.timeline.stepOf(node, scope) ?? []);
-  return context.layoutStep()?.partOf(steps);
+function isInNchw({ sizes }: CostedProduct): boolean {
+  return sizes.kind === "conv" && sizes.layout === "nchw" && sizes.kernel.length >= 2;
+}
+
+/** Why `--layout nhwc` leaves a convolution; undefined where it does not. */
+function reasonToLeave({ scope, sizes }: CostedProduct): string | undefined {
+  if (!scope.isMain) return "it is in a subgraph or a function";
+  const isFlat = sizes.kind === "conv" && sizes.kernel.length === 2;
+  return isFlat ? undefined : "NHWC forms are written for two spatial axes";
 }
 
 function conversionsOf({ borders, scope }: LayoutRegion, context: LintContext) {

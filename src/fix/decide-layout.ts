@@ -5,6 +5,7 @@
 import { duration } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { type LayoutPlan, planLayout } from "../passes/channels-last/channels-last.ts";
+import type { Region } from "../passes/channels-last/nhwc-regions.ts";
 import { changesLayout } from "../passes/channels-last/transposes.ts";
 import { turnedWorkload } from "../passes/channels-last/turned.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
@@ -14,6 +15,7 @@ import { contextOf, type FixSettings, patched, priced } from "./pipeline.ts";
 export interface LayoutDecision {
   readonly after: Workload;
   readonly change: WorkloadChange;
+  readonly regions: readonly Region[];
   /** Why it is not done; undefined where it is. */
   readonly declined?: string;
 }
@@ -35,12 +37,13 @@ export function decideLayout(
   const after = turnedWorkload(before, plan, settings.cost) ?? priced(written(model, plan), settings);
   const change = changeBetween(before, after, settings.cost);
   const { microseconds, low } = change.saves;
-  if (microseconds >= least && low > 0) return { after, change };
+  const { regions } = plan.rewrite;
+  if (microseconds >= least && low > 0) return { after, change, regions };
   const declined =
     low > 0
       ? belowThreshold
       : `NHWC may be no faster: predicted ${duration(after.timeline.microseconds)} after ${duration(before.timeline.microseconds)}`;
-  return { after, change, declined };
+  return { after, change, regions, declined };
 }
 
 /** Also of what is not even planned. */

@@ -21,9 +21,19 @@ export interface DecidedFix {
   readonly layoutOf: (state: Workload) => DecidedLayout | undefined;
 }
 
+export interface DecidedRegion {
+  readonly convolutions: readonly Node[];
+  /** Transposes that its borders cost. */
+  readonly borders: number;
+  /** Of what the layout step saves: its convolutions and the Transposes that go, less those at its borders. */
+  readonly microseconds: number;
+}
+
 export interface DecidedLayout {
   readonly after: Workload;
   readonly change: WorkloadChange;
+  /** What NHWC values connect. */
+  readonly regions: readonly DecidedRegion[];
   /** Why it is not done where nobody asks for it; undefined where it is. */
   readonly declined?: string;
 }
@@ -32,32 +42,27 @@ export interface DecidedLayout {
 export class LayoutStep {
   readonly after: Workload;
   readonly change: WorkloadChange;
+  readonly regions: DecidedLayout["regions"];
   /** Whether it saves enough, beyond doubt. */
   readonly isTaken: boolean;
   /** Microseconds of convolutions that are faster and of kernels that are gone: what the rest of the step is borne by. */
   readonly #gains = new Map<Step, number>();
-  readonly #converted = new Set<Step>();
   readonly #after = new Map<Step, number>();
   #whole = 0;
 
-  constructor({ after, change, declined }: DecidedLayout) {
+  constructor({ after, change, regions, declined }: DecidedLayout) {
     this.after = after;
     this.change = change;
+    this.regions = regions;
     this.isTaken = declined === undefined;
     for (const { before, after: turned, saves } of change.steps) {
       if (before === undefined) continue;
       this.#after.set(before, turned?.microseconds ?? 0);
-      if (turned?.work.kind === "conv") this.#converted.add(before);
       if (turned !== undefined && turned.work.kind !== "conv") continue;
       const gain = Math.max(0, saves.microseconds);
       this.#gains.set(before, gain);
       this.#whole += gain;
     }
-  }
-
-  /** Whether the step brings a kernel to NHWC. */
-  converts(step: Step): boolean {
-    return this.#converted.has(step);
   }
 
   /** Of what the whole step saves, borders included; undefined where these kernels gain nothing. */
