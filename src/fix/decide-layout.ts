@@ -42,7 +42,7 @@ export function decideLayout(
   const declined =
     low > 0
       ? belowThreshold
-      : `NHWC may be no faster: predicted ${duration(after.timeline.microseconds)} after ${duration(before.timeline.microseconds)}`;
+      : `NHWC is predicted to save ${duration(microseconds)}, and may save nothing: its interval reaches 0`;
   return { after, change, regions, declined };
 }
 

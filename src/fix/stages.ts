@@ -32,9 +32,10 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const states = statesBefore(original, settings);
   states.push({ step: "safe", workload: safe.after });
   let { fixed } = safe;
-  const { declined } = safe;
   const halves = unsafe.filter(({ name }) => name !== "channels-last");
   const changesTypes = halves.length > 0;
+  // In half a product may be off a multiple that it met before.
+  const declined = safe.declined ?? (changesTypes && !fixed.changed ? decidedBefore : undefined);
   if (changesTypes) {
     // Padding that was declined is not made after all; folding prepares the other passes.
     const again = passes.filter(
@@ -55,6 +56,8 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   return { fixed, padded, states, declined };
 }
 
+const decidedBefore = "padding was decided before the types changed: --fix of the result decides anew";
+
 /** As asked for, or where it is predicted to be faster; the model as it is with the reasons where it is not. */
 function inLayout(model: OpenModel, settings: FixSettings, whole: number): FixedModel {
   if (settings.options.nhwcOnlyWhereFaster !== true) return runToFixedPoint(model, settings);
@@ -65,7 +68,8 @@ function inLayout(model: OpenModel, settings: FixSettings, whole: number): Fixed
     pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data")).notes.map((note): FixNote => {
       const { name } = pass;
       if (note.kind !== "changed") return { ...note, pass: name };
-      return { kind: "kept", pass: name, node: note.node, message: `everything stays NCHW: ${reason}` };
+      const message = `everything stays NCHW: ${reason}; --layout nhwc converts it all the same`;
+      return { kind: "blocked", pass: name, node: note.node, message };
     }),
   );
   return { ...unchanged(model), notes };

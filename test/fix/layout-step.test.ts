@@ -103,8 +103,9 @@ describe("the layout step", () => {
     const least = { ...whereFaster, minSaving: 0.9 };
     const { fixed } = runStages(opened, least);
     expect(fixed.changed).toBe(false);
-    const message = "everything stays NCHW: NHWC saves less than --min-saving in the whole model";
-    expect(fixed.notes).toContainEqual(expect.objectContaining({ kind: "kept", message }));
+    const message =
+      "everything stays NCHW: NHWC saves less than --min-saving in the whole model; --layout nhwc converts it all the same";
+    expect(fixed.notes).toContainEqual(expect.objectContaining({ kind: "blocked", message }));
     expect(runStages(opened, { ...settings, minSaving: 0.9 }).fixed.changed).toBe(true);
   });
 
