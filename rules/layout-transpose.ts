@@ -1,9 +1,6 @@
-import type { CostedProduct } from "../src/lint/context.ts";
-import { intsAttributeIn, isOp, ProductIndex } from "../src/lint/graph.ts";
-import { Neighbours } from "../src/lint/neighbours.ts";
-import { movesToLast, movesToSecond } from "../src/lint/permutations.ts";
+import { layoutTransposes } from "../src/lint/layout-transposes.ts";
 import { stepTimeAt } from "../src/lint/precision.ts";
-import { defineRule, type Site } from "../src/lint/rule.ts";
+import { defineRule } from "../src/lint/rule.ts";
 
 /**
  * ## What it does
@@ -44,47 +41,13 @@ export default defineRule({
     converts: "Transpose {perm} only moves channels {direction}, between {before} and {behind}",
   },
   *check(context) {
-    const index = ProductIndex.of(context.products);
-    for (const scope of context.facts.scopes()) {
-      const neighbours = new Neighbours(scope, index);
-      for (const node of scope.graph.nodes) {
-        const perm = isOp(node, "Transpose") ? intsAttributeIn(node, "perm", scope) : undefined;
-        if (perm === undefined) continue;
-        const between = productsAround(perm, node, neighbours);
-        const step = context.timeline.stepOf(node, scope);
-        if (between === undefined || step === undefined) continue;
-        const saves = stepTimeAt(step, context.target.precision, context);
-        yield {
-          at: { node, scope },
-          message: "converts",
-          data: { perm: `[${perm.join(", ")}]`, ...between },
-          saves,
-        };
-      }
+    for (const { step, perm, node, scope, ...between } of layoutTransposes(context)) {
+      const data = { perm: `[${perm.join(", ")}]`, ...between };
+      // With convolutions in NHWC it is gone, or only its author can spare it.
+      const decided = context.layoutStep()?.partOf([step]);
+      const saves = decided ?? stepTimeAt(step, context.target.precision, context);
+      const fix = context.knowsLayout && decided === undefined ? "none" : "unsafe";
+      yield { at: { node, scope }, message: "converts", data, saves, fix };
     }
   },
 });
-
-/** The convolution whose layout it is, and the product on the other side. */
-function productsAround(perm: readonly number[], node: Site["node"], neighbours: Neighbours) {
-  const toLast = movesToLast(perm);
-  const toSecond = movesToSecond(perm);
-  if (!toLast && !toSecond) return undefined;
-  const before = neighbours.before(node);
-  const [nearBefore] = before;
-  if (nearBefore === undefined) return undefined;
-  const behind = neighbours.behind(node);
-  const [nearBehind] = behind;
-  if (nearBehind === undefined) return undefined;
-  const leaves = toLast ? before.find(isChannelsSecond) : undefined;
-  if (leaves !== undefined) {
-    return { direction: "last", before: leaves.node.opType, behind: nearBehind.node.opType };
-  }
-  const enters = toSecond ? behind.find(isChannelsSecond) : undefined;
-  if (enters === undefined) return undefined;
-  return { direction: "second", before: nearBefore.node.opType, behind: enters.node.opType };
-}
-
-function isChannelsSecond({ sizes }: CostedProduct): boolean {
-  return sizes.kind === "conv" && sizes.layout === "nchw";
-}

@@ -1,5 +1,7 @@
-import { addSavings, type CostedProduct, type Saving, scale } from "../src/lint/context.ts";
+import { addSavings, type CostedProduct, type LintContext, type Saving, scale } from "../src/lint/context.ts";
+import { ProductIndex } from "../src/lint/graph.ts";
 import { type LayoutRegion, layoutRegions } from "../src/lint/layout-regions.ts";
+import { layoutTransposes } from "../src/lint/layout-transposes.ts";
 import { conversionWork } from "../src/lint/memory-passes.ts";
 import { perWork } from "../src/lint/per-work.ts";
 import { defineRule } from "../src/lint/rule.ts";
@@ -10,6 +12,9 @@ import { defineRule } from "../src/lint/rule.ts";
  * the layout of the file (cuDNN called directly, as eager PyTorch does). Stacks that choose layouts themselves (TensorRT, the bundled
  * runtime) or by a setting (ONNX Runtime's `prefer_nhwc`) are left alone. Once per connected region of convolutions; the layout conversions
  * at its boundary are counted against the gain.
+ *
+ * The saving is the region's part of the account's layout step: what `--fix --layout nhwc` saves behind the safe fixes, by the rewrite
+ * itself. Where that leaves a region (in a subgraph, of three spatial axes), the finding says so and is its author's.
  *
  * ## Why is this bad?
  * Tensor Core kernels read the channels of one position together, and want them contiguous. From NCHW a library
@@ -49,36 +54,92 @@ export default defineRule({
     const { stack } = context.target;
     if (stack.layout === "stack") return;
     const message = stack.layout === "setting" ? "setting" : "nchw";
-    const inChannelsLast = perWork((work: CostedProduct["sizes"]) =>
-      context.savingOf([work], [work.kind === "conv" ? { ...work, layout: "nhwc" } : work]),
-    );
-    for (const region of layoutRegions(context)) {
-      const conversions = region.borders.flatMap(
-        (value) => conversionWork(value, region.scope, context) ?? [],
-      );
-      const saves = addSavings([
-        ...region.convolutions.map(({ sizes, runs }) => scale(inChannelsLast(sizes), runs)),
-        ...conversions.map((work) => everyRun(context.savingOf([], [work]), region)),
-      ]);
-      const [at] = region.convolutions;
+    for (const { convolutions, conversions, saves, fix, left } of found(context)) {
+      const [at] = convolutions;
       if (at === undefined || !(saves.microseconds > 0)) continue;
-      const data = {
-        convolutions: region.convolutions.length,
-        conversions: conversions.length,
-        stack: stack.id,
-      };
-      const fix = isFixable(region) ? "unsafe" : "none";
-      yield { at, message, kind: "nchw", data, saves, covers: region.convolutions, fix };
+      const data = { convolutions: convolutions.length, conversions, stack: stack.id };
+      yield { at, message, kind: "nchw", data, saves, covers: convolutions, fix, left };
     }
   },
 });
 
-/** The functions that `--fix` writes are of two spatial axes. */
-function isFixable({ convolutions }: LayoutRegion): boolean {
-  return convolutions.every(({ sizes }) => sizes.kind === "conv" && sizes.kernel.length === 2);
+interface Found {
+  readonly convolutions: readonly CostedProduct[];
+  /** At the borders. */
+  readonly conversions: number;
+  readonly saves: Saving;
+  readonly fix: "unsafe" | "none";
+  readonly left?: string | undefined;
 }
 
-/** Borders are crossed as often as the region runs. */
-function everyRun(saving: Saving, { convolutions }: LayoutRegion): Saving {
-  return scale(saving, convolutions[0]?.runs ?? 1);
+/** What the rewrite moves, and what it leaves, by estimate; all by estimate where nobody knows what it does. */
+function* found(context: LintContext): Iterable<Found> {
+  if (context.knowsLayout) yield* decided(context);
+  const estimated = context.products.filter(isInNchw);
+  if (context.knowsLayout && estimated.every((product) => reasonToLeave(product) === undefined)) return;
+  const estimates = new Estimates(context);
+  for (const region of layoutRegions(context)) {
+    const left = region.convolutions.map(reasonToLeave).find((reason) => reason !== undefined);
+    if (context.knowsLayout && left === undefined) continue;
+    const { convolutions } = region;
+    const conversions = conversionsOf(region, context).length;
+    const fix = left === undefined ? "unsafe" : "none";
+    yield { convolutions, conversions, saves: estimates.savingOf(region), fix, left };
+  }
+}
+
+/** Regions of the rewrite with their parts of what the layout step saves, borders and all, but for what other findings claim of it. */
+function* decided(context: LintContext): Iterable<Found> {
+  const layout = context.layoutStep();
+  if (layout === undefined) return;
+  const { root } = context.facts;
+  const index = ProductIndex.of(context.products);
+  const { saves } = layout.change;
+  const elsewhere = layout.partOf(layoutTransposes(context).map(({ step }) => step))?.microseconds ?? 0;
+  const gains = layout.regions.map(({ microseconds }) => Math.max(0, microseconds));
+  const whole = gains.reduce((sum, gain) => sum + gain, 0);
+  for (const [at, { convolutions: nodes, borders }] of layout.regions.entries()) {
+    const convolutions = nodes.flatMap((node) => index.get(node, root) ?? []);
+    const part = ((gains[at] ?? 0) / whole) * (1 - elsewhere / saves.microseconds);
+    if (part > 0) yield { convolutions, conversions: borders, saves: scale(saves, part), fix: "unsafe" };
+  }
+}
+
+function isInNchw({ sizes }: CostedProduct): boolean {
+  return sizes.kind === "conv" && sizes.layout === "nchw" && sizes.kernel.length >= 2;
+}
+
+/** Why `--layout nhwc` leaves a convolution; undefined where it does not. */
+function reasonToLeave({ scope, sizes }: CostedProduct): string | undefined {
+  if (!scope.isMain) return "it is in a subgraph or a function";
+  const isFlat = sizes.kind === "conv" && sizes.kernel.length === 2;
+  return isFlat ? undefined : "NHWC forms are written for two spatial axes";
+}
+
+function conversionsOf({ borders, scope }: LayoutRegion, context: LintContext) {
+  return borders.flatMap((value) => conversionWork(value, scope, context) ?? []);
+}
+
+/** Regions each by itself, where nobody knows what the rewrite makes of them. */
+class Estimates {
+  readonly #context: LintContext;
+  readonly #inChannelsLast: (work: CostedProduct["sizes"]) => Saving;
+
+  constructor(context: LintContext) {
+    this.#context = context;
+    this.#inChannelsLast = perWork((work) =>
+      context.savingOf([work], [work.kind === "conv" ? { ...work, layout: "nhwc" } : work]),
+    );
+  }
+
+  savingOf(region: LayoutRegion): Saving {
+    const [first] = region.convolutions;
+    return addSavings([
+      ...region.convolutions.map(({ sizes, runs }) => scale(this.#inChannelsLast(sizes), runs)),
+      // Borders are crossed as often as the region runs.
+      ...conversionsOf(region, this.#context).map((work) =>
+        scale(this.#context.savingOf([], [work]), first?.runs ?? 1),
+      ),
+    ]);
+  }
 }

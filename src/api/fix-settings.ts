@@ -4,6 +4,7 @@ import { invalidNode } from "../facts/invalid-node.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import type { FixChoice } from "../fix/choice.ts";
 import { decideSafe } from "../fix/decide.ts";
+import { decideLayout } from "../fix/decide-layout.ts";
 import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { reasons } from "../fix/remainder.ts";
 import type { DecidedFix } from "../lint/decision.ts";
@@ -81,11 +82,13 @@ export function decidedBy(model: OpenModel, settings: LintSettings): LintSetting
 
 function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload): DecidedFix {
   // Nobody knows what a broken model should compute.
-  if (invalidNode(workload.facts) !== null)
-    return { after: workload, change: noChange, reasonFor: () => "the model is invalid" };
+  if (invalidNode(workload.facts) !== null) {
+    const reasonFor = () => "the model is invalid";
+    return { after: workload, change: noChange, reasonFor, layoutOf: () => undefined };
+  }
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
-  const { after, change, declined } = decideSafe(model, settings);
+  const { fixed, after, change, declined } = decideSafe(model, settings);
   return {
     after,
     change,
@@ -93,6 +96,11 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
       if (declined !== undefined) return declined;
       reasonOf ??= reasons(workload, settings, []);
       return reasonOf(product).message;
+    },
+    layoutOf(state) {
+      const inState = { ...settings, target: state.target };
+      keepPriced(fixed.model, inState, state);
+      return decideLayout(fixed.model, inState, workload.timeline.microseconds);
     },
   };
 }

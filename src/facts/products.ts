@@ -1,10 +1,10 @@
 /** @file Every product of a model: what Tensor Cores could do, and what its operands are. */
 import { type Dim, isUnknown, SymbolicDim } from "../ir/dim.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { nhwcDomain } from "../ops/nhwc.ts";
 import type { ProductWork, Work } from "../ops/work.ts";
 import { type AttentionInScope, type DecomposedAttention, findAttention } from "./attention.ts";
 import type { Facts } from "./infer.ts";
+import { isNhwcBody } from "./nhwc-body.ts";
 import { constantBehind, dequantizedFrom } from "./origin.ts";
 import type { Scope } from "./scope.ts";
 import { WorkPool } from "./shared-work.ts";
@@ -101,11 +101,6 @@ function productsOf(node: Node, scope: Scope, pool: WorkPool): readonly Candidat
     const isDequantized = quantized !== undefined;
     return { node, scope, work: typed, nodes: [node], input, weight, isDequantized, decomposed: undefined };
   });
-}
-
-/** The Transposes in such a body only spell out a layout: a stack that knows it runs the operator alone. */
-export function isNhwcBody(scope: Scope): boolean {
-  return scope.functionName !== undefined && scope.owner?.domain === nhwcDomain;
 }
 
 function operandsOf(node: Node, scope: Scope, positions: readonly [number, number]) {

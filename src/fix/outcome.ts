@@ -63,10 +63,9 @@ export type Placed = Pick<FixOutcome, "written" | "proof" | "bytes" | "dataFiles
 export function outcomeOf(
   { path, destination }: Pick<FixOutcome, "path" | "destination">,
   original: OpenModel,
-  { fixed, states, settings, left, reverted, measurement, declined }: JudgedFix,
+  { fixed, padded, states, settings, left, reverted, measurement, declined }: JudgedFix,
 ): Omit<FixOutcome, keyof Placed> {
   const before = priced(original, settings);
-  const after = priced(fixed.model, settings);
   const account = accountOf(states, settings.cost);
   return {
     path,
@@ -75,7 +74,7 @@ export function outcomeOf(
     notes: [
       ...fixed.notes,
       ...failedNotes(left, original),
-      ...remainderNotes(after, settings, [...left, ...reverted], declined),
+      ...remainderNotes(priced(padded, settings), settings, [...left, ...reverted], declined),
     ],
     diff: diffModels(original, fixed.model),
     account,

@@ -231,7 +231,12 @@ function resultOf(pass: Pass, model: OpenModel, settings: FixSettings, location:
 }
 
 /** `location` is what the data of the pass's patch will be called. */
-function contextOf(model: OpenModel, settings: FixSettings, pass: PassName, location: string): PassContext {
+export function contextOf(
+  model: OpenModel,
+  settings: FixSettings,
+  pass: PassName,
+  location: string,
+): PassContext {
   const { target, options, leaveOut } = settings;
   const workload = priced(model, settings);
   return {

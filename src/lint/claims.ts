@@ -12,10 +12,25 @@ import {
 } from "../workload/account.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { LintContext } from "./context.ts";
+import type { LayoutStep } from "./decision.ts";
 import { capped, type Group, stepOf } from "./group.ts";
 
-/** The steps whose savings rules predict one by one, in order; those before are priced as whole models. */
-const ruled = ["layout", "author"] as const;
+/** What lint looks at: the file, what earlier steps leave of it, and the layout step where it is claimed. */
+export interface States {
+  readonly context: LintContext;
+  readonly later: LintContext;
+}
+
+/** Steps whose savings rules predict one by one, in order; those before are priced as whole models. */
+function estimatedIn({ later }: States): readonly AccountStepName[] {
+  return later.knowsLayout ? ["author"] : ["layout", "author"];
+}
+
+/** The layout step, where a group is a part of it. */
+export function claimedLayout(groups: readonly Group[], { later }: States): LayoutStep | undefined {
+  const layout = groups.some((group) => stepOf(group) === "layout") ? later.layoutStep() : undefined;
+  return layout?.isTaken === true ? layout : undefined;
+}
 
 /** What padding costs around the products, in passes that grow and copies at the model's ends, is borne by what it saves. */
 export function shareOutCopies(groups: readonly Group[], context: LintContext): void {
@@ -29,18 +44,25 @@ export function shareOutCopies(groups: readonly Group[], context: LintContext): 
       group.saves = capped(group.saves, (group.saves.microseconds * step) / whole, group.saves.of);
 }
 
-/** Lowers what groups save in later steps to what is left of their kernels' time, the largest first. */
-export function shareOutTime(groups: readonly Group[], context: LintContext): void {
+/**
+ * Lowers what the author could save to what is left of its kernels' time, behind another layout where that is claimed, the largest
+ * first.
+ */
+export function shareOutTime(groups: readonly Group[], states: States): void {
+  const layout = claimedLayout(groups, states);
   const left = new Map<Step, number>();
-  for (const { before, saves } of context.decision?.change.steps ?? [])
-    if (before !== undefined) left.set(before, before.microseconds - Math.max(0, saves.microseconds));
-  for (const step of ruled) {
+  for (const step of estimatedIn(states)) {
     for (const group of inStep(groups, step)) {
       if (group.saves === null) continue;
-      const rest = new Map([...group.covers].map((each) => [each, left.get(each) ?? each.microseconds]));
-      const available = sumOf(rest.values());
-      group.saves = capped(group.saves, available, group.saves.of);
-      const kept = available > 0 ? 1 - group.saves.microseconds / available : 0;
+      const covered = [...group.covers];
+      const behind = (each: Step) => layout?.timeOf(each) ?? each.microseconds;
+      const now = sumOf(covered.map(behind));
+      const taken = sumOf(covered.map((each) => each.microseconds)) - now;
+      const rest = new Map(covered.map((each) => [each, left.get(each) ?? behind(each)]));
+      const available = Math.min(sumOf(rest.values()), Math.max(0, group.saves.microseconds - taken));
+      const most = sumOf(rest.values());
+      group.saves = capped(group.saves, available, now);
+      const kept = most > 0 ? 1 - group.saves.microseconds / most : 0;
       for (const [each, time] of rest) left.set(each, time * kept);
     }
   }
@@ -52,8 +74,8 @@ function inStep(groups: readonly Group[], step: AccountStepName): Group[] {
     .sort((a, b) => (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0));
 }
 
-/** The model as exported, in the target's precision, after `--fix`; then what the listed groups save in steps of their own. */
-export function lintAccount(listed: readonly Group[], context: LintContext): AccountStep[] {
+/** The file, and where each step that is claimed leaves it; last what the listed groups save that only its author can do. */
+export function lintAccount(listed: readonly Group[], { context, later }: States): AccountStep[] {
   const { cost, decision } = context;
   const states: AccountState[] = [
     { step: "exported", workload: context.asStored() },
@@ -62,13 +84,15 @@ export function lintAccount(listed: readonly Group[], context: LintContext): Acc
   if (decision !== undefined) states.push({ step: "safe", workload: decision.after });
   if (!isHalf(context.target.precision) && listed.some((group) => stepOf(group) === "precision"))
     states.push({ step: "half", workload: context.half().after });
+  const layout = claimedLayout(listed, { context, later });
+  if (layout !== undefined) states.push({ step: "layout", workload: layout.after });
   const account = accountOf(states, cost);
-  for (const step of ruled) {
+  for (const step of estimatedIn({ context, later })) {
     const savings = inStep(listed, step).flatMap(({ saves }) => (saves === null ? [] : [saves]));
     const last = account.at(-1);
     if (savings.length === 0 || last === undefined) continue;
     const together = combineSavings(savings);
-    // Seen in the model as exported, they may be more than what is left of it after other steps.
+    // Kernels that two of them cover are shared out, so that this is rounding.
     const saves =
       together.microseconds < last.microseconds ? together : { ...together, microseconds: last.microseconds };
     const part = 1 - saves.microseconds / last.microseconds;

@@ -13,12 +13,18 @@ import { atLargerBatch } from "../workload/larger-batch.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
-import type { Decision } from "./decision.ts";
+import type { Decision, LayoutStep } from "./decision.ts";
 
 export type { AttentionWork, ConvWork, GemmWork, ProductWork, TrafficWork, Work } from "../ops/work.ts";
 export type { CostedProduct } from "../workload/product.ts";
 export type { Step } from "../workload/timeline.ts";
 export type { Estimate, Saving };
+
+/** What repairs do to the model that a context is of. */
+export interface Decided {
+  readonly decision?: Decision | undefined;
+  readonly layout?: (() => LayoutStep | undefined) | undefined;
+}
 
 /** A model's workload, and the cost model that rules ask what a change would make of it. */
 export class LintContext implements Workload {
@@ -34,13 +40,15 @@ export class LintContext implements Workload {
   /** What `--fix` does; undefined where nobody asked. */
   readonly decision: Decision | undefined;
   readonly workload: Workload;
+  readonly #layout: (() => LayoutStep | undefined) | undefined;
   #half: Workload | undefined;
   #halfSaving: Saving | undefined;
   #stored: Workload | undefined;
 
-  constructor(workload: Workload, cost: CostModel, decision?: Decision) {
+  constructor(workload: Workload, cost: CostModel, { decision, layout }: Decided = {}) {
     this.workload = workload;
     this.decision = decision;
+    this.#layout = layout;
     this.model = workload.model;
     this.facts = workload.facts;
     this.target = workload.target;
@@ -67,6 +75,16 @@ export class LintContext implements Workload {
     const { before, after } = this.half();
     this.#halfSaving ??= changeBetween(before, after, this.cost).saves;
     return this.#halfSaving;
+  }
+
+  /** Whether somebody knows what channels_last makes of this model. */
+  get knowsLayout(): boolean {
+    return this.#layout !== undefined;
+  }
+
+  /** What it makes of it; undefined where it moves nothing that matters. */
+  layoutStep(): LayoutStep | undefined {
+    return this.#layout?.();
   }
 
   /** In the types that the file stores. */

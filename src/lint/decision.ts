@@ -14,6 +14,71 @@ export interface DecidedFix {
   readonly change: WorkloadChange;
   /** Why a product that could be padded is left as it is. */
   readonly reasonFor: (product: CostedProduct) => string;
+  /**
+   * What channels_last makes of the repaired model, `state` being its workload in the types that it then has; undefined where that
+   * moves nothing, or can save next to nothing.
+   */
+  readonly layoutOf: (state: Workload) => DecidedLayout | undefined;
+}
+
+export interface DecidedRegion {
+  readonly convolutions: readonly Node[];
+  /** Transposes that its borders cost. */
+  readonly borders: number;
+  /** Of what the layout step saves: its convolutions and the Transposes that go, less those at its borders. */
+  readonly microseconds: number;
+}
+
+export interface DecidedLayout {
+  readonly after: Workload;
+  readonly change: WorkloadChange;
+  /** What NHWC values connect. */
+  readonly regions: readonly DecidedRegion[];
+  /** Why it is not done where nobody asks for it; undefined where it is. */
+  readonly declined?: string;
+}
+
+/** What the layout step saves, and whose part of it is how large. */
+export class LayoutStep {
+  readonly after: Workload;
+  readonly change: WorkloadChange;
+  readonly regions: DecidedLayout["regions"];
+  /** Whether it saves enough, beyond doubt. */
+  readonly isTaken: boolean;
+  /** Microseconds of convolutions that are faster and of kernels that are gone: what the rest of the step is borne by. */
+  readonly #gains = new Map<Step, number>();
+  readonly #after = new Map<Step, number>();
+  #whole = 0;
+
+  constructor({ after, change, regions, declined }: DecidedLayout) {
+    this.after = after;
+    this.change = change;
+    this.regions = regions;
+    this.isTaken = declined === undefined;
+    for (const { before, after: turned, saves } of change.steps) {
+      if (before === undefined) continue;
+      this.#after.set(before, turned?.microseconds ?? 0);
+      if (turned !== undefined && turned.work.kind !== "conv") continue;
+      const gain = Math.max(0, saves.microseconds);
+      this.#gains.set(before, gain);
+      this.#whole += gain;
+    }
+  }
+
+  /** Of what the whole step saves, borders included; undefined where these kernels gain nothing. */
+  partOf(steps: Iterable<Step>): Saving | undefined {
+    let gain = 0;
+    for (const step of steps) gain += this.#gains.get(step) ?? 0;
+    if (gain <= 0) return undefined;
+    const part = gain / this.#whole;
+    const { microseconds, low, high } = this.change.saves;
+    return { microseconds: microseconds * part, low: low * part, high: high * part };
+  }
+
+  /** What a kernel takes behind the step. */
+  timeOf(step: Step): number {
+    return this.#after.get(step) ?? step.microseconds;
+  }
 }
 
 /** A product as it is in the repaired model. */

@@ -1,6 +1,7 @@
 /** @file One finding as data: what it says, where it is, what it is known by from run to run. */
 import { createHash } from "node:crypto";
-import { labelOf, type Model, operatorOf } from "../ir/model.ts";
+import { siteOf } from "../facts/nhwc-body.ts";
+import { labelOf, operatorOf } from "../ir/model.ts";
 import type { RawFinding } from "./group.ts";
 import type { Datum, Finding, Severity } from "./result.ts";
 import { originOf } from "./source.ts";
@@ -13,8 +14,8 @@ export function identityOf(
   { raw: { at, kind, message }, rule: { code } }: RawFinding,
   occurrences: Map<string, number>,
 ): string {
-  const { node, scope } = at;
-  const identity = [code, scope.path, operatorOf(node), labelOf(node), kind ?? message].join("\u0000");
+  const { node, scope } = siteOf(at.node, at.scope);
+  const identity = [code, scope.path, operatorOf(at.node), labelOf(node), kind ?? message].join("\u0000");
   const occurrence = occurrences.get(identity) ?? 0;
   occurrences.set(identity, occurrence + 1);
   return `${identity}\u0000${occurrence}`;
@@ -28,21 +29,20 @@ export function describe(
   { raw, rule, message, saves, fix }: RawFinding,
   severity: Severity,
   fingerprint: string,
-  model: Model,
 ): Finding {
-  const { node, scope } = raw.at;
+  const { node, scope } = siteOf(raw.at.node, raw.at.scope);
   return {
     code: rule.code,
     rule: rule.name,
     severity,
     node: labelOf(node),
-    op: operatorOf(node),
+    op: operatorOf(raw.at.node),
     graph: scope.path,
     message,
     data: raw.data,
     saves,
     fix,
-    ...originOf(node, model),
+    ...originOf(node, scope.model),
     fingerprint,
   };
 }

@@ -95,7 +95,7 @@ export function capped(saves: SavingReport, available: number, of = available): 
   };
 }
 
-export function standingOf({ saves }: Group, minSaving: number): Standing {
+export function standingOf({ saves }: Pick<Group, "saves">, minSaving: number): Standing {
   if (saves === null) return "listed";
   if (saves.share < minSaving) return "below";
   return mayBeNothing(saves) ? "uncertain" : "listed";

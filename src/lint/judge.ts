@@ -1,9 +1,9 @@
 /** @file What is listed of what was found, how bad it is, and what it comes to in the model's account. */
 import { pushAll } from "../ir/lists.ts";
-import { lintAccount, shareOutCopies, shareOutTime } from "./claims.ts";
+import { claimedLayout, lintAccount, type States, shareOutCopies, shareOutTime } from "./claims.ts";
 import type { LintContext } from "./context.ts";
 import { describe, fingerprintOf, identityOf } from "./describe.ts";
-import { type Group, severityOf, standingOf, stepOf } from "./group.ts";
+import { type Group, type Standing, severityOf, standingOf, stepOf } from "./group.ts";
 import type { AccountStep, CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
 import type { LintSettings } from "./run.ts";
 
@@ -23,8 +23,8 @@ export interface Judged {
   readonly described: readonly Finding[];
 }
 
-export function judged(groups: readonly Group[], context: LintContext, settings: LintSettings): Judged {
-  const { model } = context;
+export function judged(groups: readonly Group[], states: States, settings: LintSettings): Judged {
+  const { context } = states;
   const counted = {
     below: { count: 0, microseconds: 0 },
     uncertain: { count: 0, microseconds: 0 },
@@ -34,34 +34,38 @@ export function judged(groups: readonly Group[], context: LintContext, settings:
   const described: Finding[] = [];
   const occurrences = new Map<string, number>();
   const needsAll = settings.layers === true || settings.verbose === true;
-  const standings = new Map(groups.map((group) => [group, standingOf(group, settings.minSaving)]));
+  const layout = claimedLayout(groups, states);
+  // A step that is taken is listed, however many causes it has.
+  const standing = (group: Group): Standing =>
+    layout !== undefined && stepOf(group) === "layout" ? "listed" : standingOf(group, settings.minSaving);
+  const standings = new Map(groups.map((group) => [group, standing(group)]));
   const severities = new Map(groups.map((group) => [group, severityOf(group, settings.errorShare)]));
   shareOutCopies(groups, context);
   const claimed = groups.filter((group) => standings.get(group) === "listed");
-  shareOutTime(claimed, context);
-  for (const group of claimed) standings.set(group, standingOf(group, settings.minSaving));
+  shareOutTime(claimed, states);
+  for (const group of claimed) standings.set(group, standing(group));
   for (const group of groups) {
-    const standing = standings.get(group) ?? "listed";
+    const stands = standings.get(group) ?? "listed";
     const severity = severities.get(group) ?? group.base;
-    if (standing !== "listed") {
-      counted[standing].count += group.members.length;
-      counted[standing].microseconds += Math.max(0, group.saves?.microseconds ?? 0);
+    if (stands !== "listed") {
+      counted[stands].count += group.members.length;
+      counted[stands].microseconds += Math.max(0, group.saves?.microseconds ?? 0);
     }
     // Counted for all, so that no threshold moves what a finding is known by.
     const identities = group.members.map((member) => identityOf(member, occurrences));
     // Of what is only counted, a large model has too much to describe.
-    if (standing !== "listed" && !needsAll) continue;
+    if (stands !== "listed" && !needsAll) continue;
     const findings = group.members.map((member, index) =>
-      describe(member, severity, fingerprintOf(identities[index] ?? ""), model),
+      describe(member, severity, fingerprintOf(identities[index] ?? "")),
     );
     pushAll(described, findings);
     const entry = { group: groupReport(group, severity, findings, context), findings };
-    (standing === "listed" ? listed : unlisted).push(entry);
+    (stands === "listed" ? listed : unlisted).push(entry);
   }
   const ranked = (entries: Entry[]) => entries.sort((a, b) => byImportance(a.group, b.group));
   const account = lintAccount(
     claimed.filter((group) => standings.get(group) === "listed"),
-    context,
+    states,
   );
   return { listed: ranked(listed), unlisted: ranked(unlisted), ...counted, account, described };
 }
@@ -76,6 +80,7 @@ function groupReport(
   const [first] = members;
   const isLeft = rule.fix === "safe" && fix === "none" && decision !== undefined;
   const product = isLeft ? products.find((each) => each === first?.raw.at) : undefined;
+  const reason = product === undefined ? undefined : decision?.reasonFor(product);
   return {
     code: rule.code,
     rule: rule.name,
@@ -84,7 +89,7 @@ function groupReport(
     saves,
     fix,
     step: stepOf(group),
-    left: product === undefined ? null : (decision?.reasonFor(product) ?? null),
+    left: first?.raw.left ?? reason ?? null,
     findings: findings.map(({ fingerprint }) => fingerprint),
   };
 }

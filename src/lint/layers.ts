@@ -1,5 +1,6 @@
 /** @file A model layer by layer: sizes, work, what bounds it, and what it takes. The rows of `--table`. */
-import { labelOf, operatorOf } from "../ir/model.ts";
+import { siteOf } from "../facts/nhwc-body.ts";
+import { labelOf, type Node, operatorOf } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { LintContext } from "./context.ts";
@@ -18,12 +19,14 @@ function layerOf(
 ): LayerReport {
   const { nodes, scope, work, estimate, runs, family } = step;
   const main = step.product?.node ?? nodes[0];
-  const found = new Set(nodes.flatMap((node) => codes.get(keyOf(scope.path, labelOf(node))) ?? []));
+  const nameOf = (node: Node) => labelOf(siteOf(node, scope).node);
+  const graph = main === undefined ? scope.path : siteOf(main, scope).scope.path;
+  const found = new Set(nodes.flatMap((node) => codes.get(keyOf(graph, nameOf(node))) ?? []));
   return {
-    node: main === undefined ? "" : labelOf(main),
+    node: main === undefined ? "" : nameOf(main),
     op: main === undefined ? "" : operatorOf(main),
-    graph: scope.path,
-    fused: nodes.filter((node) => node !== main).map(labelOf),
+    graph,
+    fused: nodes.filter((node) => node !== main).map(nameOf),
     family,
     sizes: sizesOf(work),
     compute: context.computeType(work.dtype),

@@ -36,6 +36,8 @@ export type RuleFinding<M extends Messages = Messages> = {
     readonly kind?: string | undefined;
     /** Where one finding differs from its rule. */
     readonly fix?: Fixability | undefined;
+    /** Why a fix that the rule has leaves this. */
+    readonly left?: string | undefined;
   };
 }[keyof M & string];
 

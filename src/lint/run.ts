@@ -1,13 +1,15 @@
 /** @file One model through the rules: facts, costs, findings, thresholds. */
 import { invalidNode } from "../facts/invalid-node.ts";
+import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import type { Step } from "../workload/timeline.ts";
 import { priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
-import { LintContext } from "./context.ts";
-import { type DecidedFix, Decision } from "./decision.ts";
+import type { LintContext } from "./context.ts";
+import type { DecidedFix } from "./decision.ts";
 import { fill } from "./describe.ts";
 import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
+import { Ladder, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
 import { contradictionNotices } from "./notices.ts";
 import type { Fixability, ModelReport, NoticeReport, SavingReport, Severity } from "./result.ts";
@@ -46,26 +48,42 @@ export interface LintSettings extends WorkloadSettings {
 /** Lints an open model. Throws InputError where shapes or symbols given by the user do not fit it. */
 export function lintModel(model: Model, settings: LintSettings): ModelReport {
   const workload = priceModel(model, settings);
-  const decided = settings.decide?.(workload);
-  const decision = decided && new Decision(workload, decided);
-  const context = new LintContext(workload, settings.cost, decision);
+  const ladder = new Ladder(workload, settings.cost, settings.decide?.(workload));
+  const { first } = ladder;
+  const { found, suppressed } = findIn(first, first, settings);
+  const later = ladder.after(found, settings.minSaving);
+  const all = later === first ? found : replaced(found, findIn(later, first, settings).found);
   const groups = new Groups();
-  const suppressed = new Suppressed(model, settings.suppressed === true);
+  for (const finding of all) groups.add(finding);
+  const states = { context: first, later };
+  return assemble(first, settings, judged([...groups.all()], states, settings), suppressed);
+}
+
+/** What rules say of a context; shares are of `whole`. */
+function findIn(context: LintContext, whole: LintContext, settings: LintSettings) {
+  const found: RawFinding[] = [];
+  const suppressed = new Suppressed(settings.suppressed === true);
   for (const rule of settings.rules) {
     const ofRule = settings.severities.get(rule.code) ?? rule.severity;
     if (ofRule === "off") continue;
     for (const raw of rule.check(context)) {
       const base = settings.severityAt(placeOf(raw, rule)) ?? ofRule;
-      const ignored = base === "off" ? undefined : ignoredBy(raw, rule, model);
+      const ignored = base === "off" ? undefined : ignoredBy(raw, rule, raw.at.scope.model);
       if (base === "off" || ignored !== undefined)
-        suppressed.add(() => rawFinding(raw, rule, ofRule, context), ignored);
-      else groups.add(rawFinding(raw, rule, base, context));
+        suppressed.add(() => rawFinding(raw, rule, ofRule, context, whole), ignored);
+      else found.push(rawFinding(raw, rule, base, context, whole));
     }
   }
-  return assemble(context, settings, judged([...groups.all()], context, settings), suppressed);
+  return { found, suppressed };
 }
 
-function rawFinding(raw: RuleFinding, rule: AnyRule, base: Severity, context: LintContext): RawFinding {
+function rawFinding(
+  raw: RuleFinding,
+  rule: AnyRule,
+  base: Severity,
+  context: LintContext,
+  whole: LintContext,
+): RawFinding {
   const message = fill(rule.messages[raw.message] ?? raw.message, raw.data);
   const covers = new Set<Step>();
   for (const { node, scope } of raw.covers ?? [raw.at]) {
@@ -77,7 +95,7 @@ function rawFinding(raw: RuleFinding, rule: AnyRule, base: Severity, context: Li
     rule,
     base,
     message,
-    saves: savingReport(raw, covers, context),
+    saves: savingReport(raw, covers, whole),
     covers,
     fix: fixOf(raw, rule, context),
   };
@@ -94,17 +112,16 @@ function fixOf({ fix, at }: RuleFinding, rule: AnyRule, { decision }: LintContex
 function savingReport(
   { saves, share }: RuleFinding,
   covers: ReadonlySet<Step>,
-  context: LintContext,
+  whole: LintContext,
 ): SavingReport | null {
   if (saves === undefined) return null;
   // A part of another run of the whole model has no kernels of this one.
   if (share !== undefined) return { ...saves, share, of: saves.microseconds / share };
-  const whole = { ...saves, share: context.share(saves.microseconds), of: 0 };
-  return capped(whole, timeOf(covers));
+  return capped({ ...saves, share: whole.share(saves.microseconds), of: 0 }, timeOf(covers));
 }
 
-function placeOf({ at: { node } }: RuleFinding, { code }: AnyRule) {
-  return { code, node: labelOf(node), op: operatorOf(node) };
+function placeOf({ at: { node, scope } }: RuleFinding, { code }: AnyRule) {
+  return { code, node: labelOf(siteOf(node, scope).node), op: operatorOf(node) };
 }
 
 function assemble(
@@ -168,5 +185,9 @@ function parametersOf(model: Model): number {
 
 function skippedOf({ facts, unresolved }: LintContext): ModelReport["skipped"] {
   const skipped = [...facts.skipped, ...unresolved];
-  return skipped.map(({ node, reason }) => ({ node: labelOf(node), op: operatorOf(node), reason }));
+  return skipped.map(({ node, scope, reason }) => ({
+    node: labelOf(siteOf(node, scope).node),
+    op: operatorOf(node),
+    reason,
+  }));
 }

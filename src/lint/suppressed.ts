@@ -23,13 +23,11 @@ export function ignoredBy({ at: { node } }: RuleFinding, rule: AnyRule, model: M
 
 export class Suppressed {
   readonly findings: SuppressedFinding[] = [];
-  readonly #model: Model;
   readonly #isListed: boolean;
   readonly #occurrences = new Map<string, number>();
   #count = 0;
 
-  constructor(model: Model, isListed: boolean) {
-    this.#model = model;
+  constructor(isListed: boolean) {
     this.#isListed = isListed;
   }
 
@@ -44,7 +42,7 @@ export class Suppressed {
     const raw = finding();
     const fingerprint = fingerprintOf(identityOf(raw, this.#occurrences));
     this.findings.push({
-      ...describe(raw, raw.base, fingerprint, this.#model),
+      ...describe(raw, raw.base, fingerprint),
       by: ignored === undefined ? "configuration" : "model",
       reason: ignored?.reason ?? null,
     });

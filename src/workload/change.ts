@@ -1,6 +1,7 @@
 /** @file What becomes of a workload's kernels when the model, the precision or the layout changes. */
 import type { CostModel, Run, Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
+import { siteOf } from "../facts/nhwc-body.ts";
 import { push } from "../ir/group.ts";
 import { labelOf } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
@@ -24,21 +25,54 @@ export interface WorkloadChange {
 
 export const noChange: WorkloadChange = { saves: { microseconds: 0, low: 0, high: 0 }, steps: [] };
 
-/** Kernels are known again by their graph and the name of their first node. */
+/** Kernels are known again by their graph and the name of their first node; those that have none, by what they do. */
 export function changeBetween(before: Workload, after: Workload, cost: CostModel): WorkloadChange {
-  const rest = new Map<string, Step[]>();
-  for (const step of after.timeline.steps) push(rest, nameOf(step), step);
-  for (const steps of rest.values()) steps.reverse();
-  const pairs: { before: Step | undefined; after: Step | undefined }[] = [];
-  for (const step of before.timeline.steps)
-    pairs.push({ before: step, after: rest.get(nameOf(step))?.pop() });
-  for (const steps of rest.values())
-    for (const step of steps.reverse()) pairs.push({ before: undefined, after: step });
+  const named = paired(before.timeline.steps, after.timeline.steps, nameOf);
+  const alike = paired(named.gone, named.fresh, timeOf);
+  const renamed = paired(alike.gone, alike.fresh, productKey(alike));
+  const pairs: Pair[] = [...named.pairs, ...alike.pairs, ...renamed.pairs];
+  for (const step of renamed.gone) pairs.push({ before: step, after: undefined });
+  for (const step of renamed.fresh) pairs.push({ before: undefined, after: step });
+  const savings = new Savings(before, after, cost);
   const steps = pairs
     .filter((pair) => pair.before?.microseconds !== pair.after?.microseconds)
-    .map((pair) => ({ ...pair, saves: savingOf(pair.before, pair.after, before, after, cost) }));
+    .map((pair) => ({ ...pair, saves: savings.of(pair) }));
   const microseconds = before.timeline.microseconds - after.timeline.microseconds;
   return { saves: around(microseconds, combineSavings(steps.map(({ saves }) => saves))), steps };
+}
+
+type Pair = Pick<StepChange, "before" | "after">;
+
+interface Paired {
+  readonly pairs: readonly Pair[];
+  readonly gone: readonly Step[];
+  readonly fresh: readonly Step[];
+}
+
+/** Steps with equal keys, the first with the first; those without a key stay alone. */
+function paired(
+  before: readonly Step[],
+  after: readonly Step[],
+  keyOf: (step: Step) => string | undefined,
+): Paired {
+  if (before.length === 0 || after.length === 0) return { pairs: [], gone: before, fresh: after };
+  const rest = new Map<string, Step[]>();
+  const fresh = new Set(after);
+  for (const step of after) {
+    const key = keyOf(step);
+    if (key !== undefined) push(rest, key, step);
+  }
+  for (const steps of rest.values()) steps.reverse();
+  const pairs: Pair[] = [];
+  const gone: Step[] = [];
+  for (const step of before) {
+    const key = keyOf(step);
+    const found = key === undefined ? undefined : rest.get(key)?.pop();
+    if (found === undefined) gone.push(step);
+    else pairs.push({ before: step, after: found });
+    if (found !== undefined) fresh.delete(found);
+  }
+  return { pairs, gone, fresh: [...fresh] };
 }
 
 /** Work that becomes other work in one model. */
@@ -59,18 +93,56 @@ export function uncertaintyOf(changes: readonly WorkChange[], { target, cost }: 
 }
 
 function nameOf({ scope, nodes: [node], family }: Step): string {
-  return `${scope.path}\u0000${family}\u0000${node === undefined ? "" : labelOf(node)}`;
+  if (node === undefined) return `\u0000${family}`;
+  const site = siteOf(node, scope);
+  return `${site.scope.path}\u0000${family}\u0000${labelOf(site.node)}`;
 }
 
-function savingOf(
-  from: Step | undefined,
-  to: Step | undefined,
-  before: Workload,
-  after: Workload,
-  cost: CostModel,
-): Saving {
-  const saves = cost.savingOfRuns(runOf(from, before), runOf(to, after));
-  return around((from?.microseconds ?? 0) - (to?.microseconds ?? 0), saves);
+/** Products whose nodes have no names of their own, where there are as many as before. */
+function productKey({ gone, fresh }: Paired): (step: Step) => string | undefined {
+  const surplus = new Map<string, number>();
+  for (const { family } of gone) surplus.set(family, (surplus.get(family) ?? 0) + 1);
+  for (const { family } of fresh) surplus.set(family, (surplus.get(family) ?? 0) - 1);
+  return ({ family }) => (family !== "memory" && surplus.get(family) === 0 ? family : undefined);
+}
+
+/** A kernel that takes the same time is the same kernel, wherever it stands now. */
+function timeOf({ family, microseconds }: Step): string {
+  return `${family}\u0000${microseconds}`;
+}
+
+/** Layers repeat: work that becomes the same work saves the same. */
+class Savings {
+  readonly #before: Workload;
+  readonly #after: Workload;
+  readonly #cost: CostModel;
+  readonly #known = new Map<object, Pair & { readonly saves: Saving }>();
+
+  constructor(before: Workload, after: Workload, cost: CostModel) {
+    this.#before = before;
+    this.#after = after;
+    this.#cost = cost;
+  }
+
+  of({ before: from, after: to }: Pair): Saving {
+    const known = from && this.#known.get(from.work);
+    if (known !== undefined && isAlike(from, known.before) && isAlike(to, known.after)) return known.saves;
+    const saves = this.#cost.savingOfRuns(runOf(from, this.#before), runOf(to, this.#after));
+    const exact = around((from?.microseconds ?? 0) - (to?.microseconds ?? 0), saves);
+    if (from !== undefined) this.#known.set(from.work, { before: from, after: to, saves: exact });
+    return exact;
+  }
+}
+
+function isAlike(a: Step | undefined, b: Step | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return (
+    a.work === b.work &&
+    a.runs === b.runs &&
+    a.microseconds === b.microseconds &&
+    a.detail.variant === b.detail.variant &&
+    a.detail.biased === b.detail.biased
+  );
 }
 
 function runOf(step: Step | undefined, { target }: Workload): Run | undefined {

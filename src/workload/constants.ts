@@ -32,7 +32,15 @@ export class ConstantValues {
   isFixedValue(value: Value): boolean {
     if (value.graph !== this.#scope.graph) return isConstant(value, this.#scope.model);
     if (value.producer !== undefined) return this.has(value.producer);
-    return isConstant(value, this.#scope.model);
+    return isConstant(value, this.#scope.model) || this.#isGivenFixed(value);
+  }
+
+  /** What a call gives its function: a weight is one in the body, too. */
+  #isGivenFixed(value: Value): boolean {
+    const { functionName, owner, parent, graph } = this.#scope;
+    if (functionName === undefined || owner === undefined || parent === undefined) return false;
+    const given = owner.inputs[graph.inputs.indexOf(value)];
+    return given !== undefined && ConstantValues.of(parent).isFixedValue(given);
   }
 
   #isFixed(node: Node): boolean {

@@ -8,6 +8,8 @@ export interface Extent {
   readonly elements: number;
   /** Elements of the innermost axis; 1 for a scalar. */
   readonly columns: number;
+  /** How many axes. */
+  readonly rank: number;
   /** Packed. */
   readonly bytes: number;
   readonly dtype: DType;
@@ -23,21 +25,27 @@ export function extentOf(fact: Fact | undefined, bindings: ReadonlyMap<string, n
     elements *= size;
     columns = size;
   }
-  return { elements, columns, bytes: bytesOf(fact.dtype, elements), dtype: fact.dtype };
+  const { dtype, shape } = fact;
+  return { elements, columns, rank: shape.length, bytes: bytesOf(dtype, elements), dtype };
 }
 
-/** Reads every element and writes as many. */
-export function passOver(
-  { elements, columns, bytes, dtype }: Extent,
-  pattern: TrafficPattern,
-): TrafficWork<number> {
+/** Of [N, C, H, W], and of its other order. */
+const imageRank = 4;
+
+/**
+ * Reads every element and writes as many. Lane by lane, an image is one row: where its channels are makes no difference to what
+ * goes over them in the order of memory.
+ */
+export function passOver(extent: Extent, pattern: TrafficPattern): TrafficWork<number> {
+  const { elements, bytes, dtype } = extent;
+  const columns = pattern === "elementwise" && extent.rank >= imageRank ? elements : extent.columns;
   const rows = elements / Math.max(columns, 1);
   return { kind: "traffic", pattern, rows, columns, bytesRead: bytes, bytesWritten: bytes, dtype };
 }
 
 /**
- * The pass that brings [N, C, …] to [N, …, C], or back; undefined where both are the same bytes, or the size is not
- * known.
+ * The pass that brings [N, C, …] to [N, …, C], or back, as a Transpose describes itself; undefined where both are the same bytes,
+ * or the size is not known.
  */
 export function layoutPass(
   fact: Fact | undefined,
@@ -45,8 +53,8 @@ export function layoutPass(
 ): TrafficWork<number> | undefined {
   const extent = extentOf(fact, bindings);
   if (fact?.kind !== "tensor" || extent === undefined) return undefined;
-  const [batch = 1, channels = 1, ...spatial] = (fact.shape ?? []).map((dim) => evaluateDim(dim, bindings));
+  const [, channels = 1, ...spatial] = (fact.shape ?? []).map((dim) => evaluateDim(dim, bindings));
   const positions = spatial.reduce<number>((total, size = 1) => total * size, 1);
-  if (channels === 1 || positions === 1) return undefined;
-  return { ...passOver(extent, "copy"), rows: batch * positions, columns: channels };
+  // Nothing along either order stays together.
+  return channels === 1 || positions === 1 ? undefined : passOver({ ...extent, columns: 1 }, "copy");
 }

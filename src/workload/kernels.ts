@@ -5,7 +5,7 @@
  * that fuses epilogues hides the chain behind a product inside it; one that does neither runs a kernel a node. Shape arithmetic,
  * constants and views cost nothing.
  */
-import { isNhwcBody } from "../facts/products.ts";
+import { spellsLayout } from "../facts/nhwc-body.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Stack } from "../hardware/stacks.ts";
 import type { ById } from "../ir/by-id.ts";
@@ -112,7 +112,7 @@ class KernelFinder {
       return;
     }
     const traffic = patternOf(node, this.#scope);
-    if (node.opType === "Transpose" && isNhwcBody(this.#scope)) return;
+    if (spellsLayout(node, this.#scope)) return;
     // A call's own scope costs it; what stands behind it starts anew.
     if (traffic === undefined) return;
     if (traffic === "none" || this.#isFree(node)) return this.#pass(node);

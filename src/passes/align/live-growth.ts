@@ -52,6 +52,7 @@ function liveShape(
 
 class LiveExtent implements Extent, Follower {
   readonly dtype: DType;
+  readonly rank: number;
   elements = 0;
   columns = 1;
   bytes: number;
@@ -61,6 +62,7 @@ class LiveExtent implements Extent, Follower {
   /** @param grow Is told of every change of its bytes. */
   constructor(shape: LiveShape, plain: Extent, grow: (bytes: number) => void) {
     this.dtype = plain.dtype;
+    this.rank = plain.rank;
     this.bytes = plain.bytes;
     this.#shape = shape;
     this.#grow = grow;

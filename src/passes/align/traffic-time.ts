@@ -131,10 +131,14 @@ function growthOf(step: TrafficStep, sizes: PaddedSizes, relations: Relations, p
 function widened({ work }: TrafficStep, growth: Growth): TrafficWork<number> {
   const { largest } = growth;
   if (largest === undefined) return work;
-  const wider = largest.padded.columns / Math.max(largest.plain.columns, 1);
+  const isChain = work.pattern === "elementwise";
+  const [plain, padded] = isChain
+    ? [passOver(largest.plain, "elementwise"), passOver(largest.padded, "elementwise")]
+    : [largest.plain, largest.padded];
+  const wider = padded.columns / Math.max(plain.columns, 1);
   const more = largest.padded.elements / Math.max(largest.plain.elements, 1);
   // The plain account of a node that is no chain: it reads as many bytes as it writes.
-  const isPlain = work.pattern !== "elementwise" && work.bytesRead === work.bytesWritten;
+  const isPlain = !isChain && work.bytesRead === work.bytesWritten;
   return {
     ...work,
     rows: Math.round((work.rows * more) / wider),

@@ -16,14 +16,8 @@ import { LayoutRewrite } from "./rewrite.ts";
 export const channelsLast: Pass = { name: "channels-last", safe: false, run };
 
 function run(context: PassContext): PassResult {
-  const { patch, rewrite, left } = rewriteWherePays(context);
-  if (rewrite.converted.length === 0)
-    return { patch: new Patch(), notes: [...leftNotes(left), ...keptNotes(context)] };
-  const { opsets } = context.model;
-  pushAll(patch.functions, rewrite.functions.specs);
-  if (rewrite.functions.isUsed && !opsets.has(nhwcDomain)) patch.opsets.set(nhwcDomain, 1);
-  if (rewrite.functions.isUsed) patch.leastIrVersion = leastIrVersion;
-  if (rewrite.convolutions.isUsed && !opsets.has(microsoft)) patch.opsets.set(microsoft, 1);
+  const { patch, rewrite, left } = planLayout(context);
+  if (rewrite.converted.length === 0) return { patch, notes: [...leftNotes(left), ...keptNotes(context)] };
   const notes = [
     changedNote(rewrite, context),
     ...slowerNotes(rewrite.regions),
@@ -47,15 +41,28 @@ function placeOf(region: Region): PassRegion {
   };
 }
 
-interface Attempt {
+/** What is to be written, and how it came about. */
+export interface LayoutPlan {
+  /** Empty where nothing is converted. */
   readonly patch: Patch;
   readonly rewrite: LayoutRewrite;
   /** Regions that stay NCHW, because NHWC would be slower. */
   readonly left: readonly Region[];
 }
 
+export function planLayout(context: PassContext): LayoutPlan {
+  const { patch, rewrite, left } = rewriteWherePays(context);
+  if (rewrite.converted.length === 0) return { patch: new Patch(), rewrite, left };
+  const { opsets } = context.model;
+  pushAll(patch.functions, rewrite.functions.specs);
+  if (rewrite.functions.isUsed && !opsets.has(nhwcDomain)) patch.opsets.set(nhwcDomain, 1);
+  if (rewrite.functions.isUsed) patch.leastIrVersion = leastIrVersion;
+  if (rewrite.convolutions.isUsed && !opsets.has(microsoft)) patch.opsets.set(microsoft, 1);
+  return { patch, rewrite, left };
+}
+
 /** Where only gains are asked for: again without the regions that lose, until none does. */
-function rewriteWherePays(context: PassContext): Attempt {
+function rewriteWherePays(context: PassContext): LayoutPlan {
   const left: Region[] = [];
   const isLeftOut = (node: Node) =>
     anchors.has(node.opType) && context.leftOut?.(labelOf(node)) !== undefined;

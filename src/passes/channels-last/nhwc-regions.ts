@@ -8,6 +8,8 @@ import { gainOf, transposeCost } from "./price.ts";
 /** Converted convolutions that NHWC values connect. */
 export interface Region {
   readonly convolutions: readonly Node[];
+  /** Transposes that its borders cost. */
+  readonly borders: number;
   /** Faster convolutions and Transposes that go, less the Transposes at the borders; negative where NHWC is slower. */
   readonly microseconds: number;
 }
@@ -32,10 +34,10 @@ export class Regions {
     unturned: readonly Value[],
     context: PassContext,
   ): Region[] {
-    const gains = new Map<Value, { convolutions: Node[]; microseconds: number }>();
+    const gains = new Map<Value, { convolutions: Node[]; borders: number; microseconds: number }>();
     const at = (value: Value) => {
       const root = this.#sets.rootOf(value);
-      const known = gains.get(root) ?? { convolutions: [], microseconds: 0 };
+      const known = gains.get(root) ?? { convolutions: [], borders: 0, microseconds: 0 };
       gains.set(root, known);
       return known;
     };
@@ -46,7 +48,13 @@ export class Regions {
       at(value).convolutions.push(node);
       at(value).microseconds += gainOf(node, context);
     }
-    for (const { value } of borders) at(value).microseconds -= transposeCost(value, context);
+    for (const { value } of borders) {
+      const region = at(value);
+      const cost = transposeCost(value, context);
+      region.microseconds -= cost;
+      // Where both layouts are the same bytes, nothing is moved.
+      if (cost > 0) region.borders += 1;
+    }
     for (const value of unturned) at(value).microseconds += transposeCost(value, context);
     return [...gains.values()].filter(({ convolutions }) => convolutions.length > 0);
   }

@@ -1,0 +1,71 @@
+/**
+ * @file What channels_last makes of a model, decided once: linting says what `--fix --unsafe-fixes` does to its layout, and both ask
+ * here.
+ */
+import { duration } from "../ir/format.ts";
+import type { OpenModel } from "../onnx/open.ts";
+import { type LayoutPlan, planLayout } from "../passes/channels-last/channels-last.ts";
+import type { Region } from "../passes/channels-last/nhwc-regions.ts";
+import { changesLayout } from "../passes/channels-last/transposes.ts";
+import { turnedWorkload } from "../passes/channels-last/turned.ts";
+import { changeBetween, type WorkloadChange } from "../workload/change.ts";
+import type { Workload } from "../workload/workload.ts";
+import { contextOf, type FixSettings, patched, priced } from "./pipeline.ts";
+
+export interface LayoutDecision {
+  readonly after: Workload;
+  readonly change: WorkloadChange;
+  readonly regions: readonly Region[];
+  /** Why it is not done; undefined where it is. */
+  readonly declined?: string;
+}
+
+/**
+ * Regions that NHWC is predicted to make faster, where together they save at least the threshold, a share of `whole` microseconds,
+ * and the saving's interval stays above zero. Undefined where there are none, or none that could save that much.
+ */
+export function decideLayout(
+  model: OpenModel,
+  settings: FixSettings,
+  whole: number,
+): LayoutDecision | undefined {
+  const before = priced(model, settings);
+  const least = settings.minSaving * whole;
+  if (before.target.stack.layout === "stack" || mostSaved(before, settings) < least) return undefined;
+  const plan = planLayout(contextOf(model, settings, "channels-last", location));
+  if (plan.rewrite.converted.length === 0) return undefined;
+  const after = turnedWorkload(before, plan, settings.cost) ?? priced(written(model, plan), settings);
+  const change = changeBetween(before, after, settings.cost);
+  const { microseconds, low } = change.saves;
+  const { regions } = plan.rewrite;
+  if (microseconds >= least && low > 0) return { after, change, regions };
+  const declined =
+    low > 0
+      ? belowThreshold
+      : `NHWC is predicted to save ${duration(microseconds)}, and may save nothing: its interval reaches 0`;
+  return { after, change, regions, declined };
+}
+
+/** Also of what is not even planned. */
+export const belowThreshold = "NHWC saves less than --min-saving in the whole model";
+
+const location = "tc-lint.preview.data";
+
+function written(model: OpenModel, { patch }: LayoutPlan): OpenModel {
+  return patched(model, patch, location);
+}
+
+/** About the most: all convolutions that are faster in NHWC, at no border, and every Transpose between layouts gone. */
+function mostSaved({ timeline, target }: Workload, { cost }: FixSettings): number {
+  let microseconds = 0;
+  const known = new Map<object, number>();
+  for (const { work, estimate, runs, detail, scope, nodes } of timeline.steps) {
+    if (!scope.isMain) continue;
+    if (work.kind === "conv" && work.layout === "nchw") {
+      const once = known.get(work) ?? cost.estimate({ ...work, layout: "nhwc" }, target, detail).microseconds;
+      known.set(work, once);
+      microseconds += Math.max(0, estimate.microseconds - once) * runs;
+    } else if (nodes.some(changesLayout)) microseconds += estimate.microseconds * runs;
+  }
+  return microseconds;
+}

@@ -1,0 +1,82 @@
+/**
+ * @file Where the model stands when each step of its account is taken: what safe fixes and precision save is seen in the file, what
+ * another layout and its author save in what they leave.
+ */
+import type { CostModel } from "../cost/model.ts";
+import { labelOf } from "../ir/model.ts";
+import { isHalf } from "../workload/account.ts";
+import { noChange } from "../workload/change.ts";
+import type { Workload } from "../workload/workload.ts";
+import { LintContext } from "./context.ts";
+import { type DecidedFix, Decision, LayoutStep } from "./decision.ts";
+import { type RawFinding, standingOf, stepOf } from "./group.ts";
+
+export class Ladder {
+  /** The file. */
+  readonly first: LintContext;
+  readonly #cost: CostModel;
+  readonly #decided: DecidedFix | undefined;
+
+  constructor(workload: Workload, cost: CostModel, decided: DecidedFix | undefined) {
+    this.#cost = cost;
+    this.#decided = decided;
+    const decision = decided && new Decision(workload, decided);
+    // No step comes between: one look at the file is enough.
+    const isLast = decided?.after === workload && isHalf(workload.target.precision);
+    this.first = new LintContext(workload, cost, {
+      decision,
+      layout: isLast ? this.#layoutOf(workload) : undefined,
+    });
+  }
+
+  /** What safe fixes leave, and half precision where it is claimed of what was `found` in the file. */
+  after(found: readonly RawFinding[], minSaving: number): LintContext {
+    const { first } = this;
+    const decided = this.#decided;
+    if (decided === undefined || first.knowsLayout) return first;
+    const state = claimsHalf(first, found, minSaving) ? first.half().after : decided.after;
+    const decision = new Decision(state, { ...decided, after: state, change: noChange });
+    return new LintContext(state, this.#cost, { decision, layout: this.#layoutOf(state) });
+  }
+
+  #layoutOf(state: Workload): () => LayoutStep | undefined {
+    let asked = false;
+    let known: LayoutStep | undefined;
+    return () => {
+      const layout = asked ? undefined : this.#decided?.layoutOf(state);
+      asked = true;
+      known ??= layout && new LayoutStep(layout);
+      return known;
+    };
+  }
+}
+
+/** Whether half precision is a step of the account, and not what the target computes in anyway. */
+export function claimsHalf(
+  { target }: LintContext,
+  found: readonly Pick<RawFinding, "rule" | "fix" | "saves">[],
+  minSaving: number,
+): boolean {
+  if (isHalf(target.precision)) return false;
+  return found.some((each) => stepOf(each) === "precision" && standingOf(each, minSaving) === "listed");
+}
+
+/** Findings of the file, with those of later steps as they are when these steps are taken. */
+export function replaced(found: readonly RawFinding[], later: readonly RawFinding[]): RawFinding[] {
+  const places = new Map(found.map((finding) => [keyOf(finding), finding.raw.at]));
+  const early = found.filter((finding) => !isLater(finding));
+  const remaining = later.filter(isLater).map((finding): RawFinding => {
+    const at = places.get(keyOf(finding));
+    return at === undefined ? finding : { ...finding, raw: { ...finding.raw, at } };
+  });
+  return [...early, ...remaining];
+}
+
+function isLater(finding: RawFinding): boolean {
+  const step = stepOf(finding);
+  return step === "layout" || step === "author";
+}
+
+function keyOf({ rule: { code }, raw: { at } }: RawFinding): string {
+  return `${code}\u0000${at.scope.path}\u0000${labelOf(at.node)}`;
+}
