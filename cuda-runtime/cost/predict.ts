@@ -46,13 +46,23 @@ export function waitMicroseconds(rounds: number, { clocksPerMicrosecond }: PlanT
  */
 const exposedShare = 1;
 
-/** As part of a model's run, from a cold L2: by itself and again and again, a launch is faster. */
+/** As part of a model's run: later than by itself, by what nothing hides. */
 export function predictedMicroseconds(action: Action, target: PlanTarget): number {
-  const bytes = bytesMoved(touched(action).flat());
-  const exposed = (exposedShare * bytes) / target.bandwidth.dram;
-  if (action.kind === "clear") return exposed + passMicroseconds({ bytes }, target);
+  return aloneMicroseconds(action, target) + (exposedShare * movedBytes(action)) / target.bandwidth.dram;
+}
+
+/** From a cold L2, nothing before it. */
+export function aloneMicroseconds(action: Action, target: PlanTarget): number {
+  const bytes = movedBytes(action);
+  if (action.kind === "clear") return passMicroseconds({ bytes }, target);
   const { predictedMicroseconds: own, flops = 0 } = action.launch;
-  return exposed + (own ?? passMicroseconds({ bytes, instructions: flops / 2 / plainShare }, target));
+  return own ?? passMicroseconds({ bytes, instructions: flops / 2 / plainShare }, target);
+}
+
+/** Read and written, each byte once. */
+export function movedBytes(action: Action): number {
+  const own = action.kind === "launch" ? action.launch.movedBytes : undefined;
+  return own ?? bytesMoved(touched(action).flat());
 }
 
 /** Elements that repeat count once, and so does a view that is named twice. */

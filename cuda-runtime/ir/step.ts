@@ -19,6 +19,8 @@ export interface Launch {
   readonly params: ParamBlock;
   readonly reads: readonly View[];
   readonly writes: readonly View[];
+  /** What it moves, where that is not all of its views: of a table, the rows that are asked for. */
+  readonly movedBytes?: number | undefined;
   /** Of the whole launch, where it is a product: multiply-adds count two. */
   readonly flops?: number | undefined;
   /** By the model that the kernel was chosen with; undefined: as `cost/predict.ts` prices a pass over memory. */

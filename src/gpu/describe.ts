@@ -1,9 +1,8 @@
 /** @file What a step is and does, without its time. */
 
-import { bytesMoved, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
+import { movedBytes, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
 import type { PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
 import { describeView, type View } from "../../cuda-runtime/ir/view.ts";
-import { viewsOf } from "../../cuda-runtime/plan/arena.ts";
 import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import type { ComputeType } from "../hardware/target.ts";
 import type { StepFacts } from "./protocol.ts";
@@ -16,7 +15,7 @@ export function describedStep(
   const common = {
     operator,
     label,
-    bytes: bytesMoved(viewsOf({ action, label, operator })),
+    bytes: movedBytes(action),
     predictedMicroseconds: predictedMicroseconds(action, target),
   };
   if (action.kind === "clear") {

@@ -95,7 +95,7 @@ export interface StepFacts {
   readonly tensor: EntryFacts["tensor"];
   /** What a product multiplies in. */
   readonly compute: ComputeType;
-  /** By its kernel's own model, from a cold L2. */
+  /** As part of the run of a model: by its kernel's own model from a cold L2, and what of its bytes nothing hides. */
   readonly predictedMicroseconds: number;
 }
 

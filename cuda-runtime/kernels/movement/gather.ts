@@ -65,6 +65,7 @@ export function emitGather(emitter: Emitter, request: GatherRequest): void {
       reads: [from, indices],
       writes: [to],
     }),
+    movedBytes: bytes,
     predictedMicroseconds: passMicroseconds({ bytes }, emitter.target),
   });
 }

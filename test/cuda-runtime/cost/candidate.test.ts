@@ -9,7 +9,7 @@ import {
   type Operands,
 } from "../../../bench/gpu/operations.ts";
 import { type Candidate, cheapest } from "../../../cuda-runtime/cost/candidate.ts";
-import { predictedMicroseconds } from "../../../cuda-runtime/cost/predict.ts";
+import { aloneMicroseconds } from "../../../cuda-runtime/cost/predict.ts";
 import { OperandError } from "../../../cuda-runtime/ir/operand-error.ts";
 import type { PlanTarget } from "../../../cuda-runtime/ir/step.ts";
 import { fittingTiles } from "../../../cuda-runtime/kernels/attention/choose.ts";
@@ -31,7 +31,7 @@ const runs = { numRuns: 40 };
 function planned(target: PlanTarget, emit: (set: Operands) => void): number {
   const set = new DraftOperands(target);
   emit(set);
-  return set.actions().reduce((sum, action) => sum + predictedMicroseconds(action, target), 0);
+  return set.actions().reduce((sum, action) => sum + aloneMicroseconds(action, target), 0);
 }
 
 /** The same where some rows of the table do not take the operands: infinity. */

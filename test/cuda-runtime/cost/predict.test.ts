@@ -10,7 +10,12 @@ import {
   emitRows,
   type Operands,
 } from "../../../bench/gpu/operations.ts";
-import { bytesMoved, passMicroseconds, predictedMicroseconds } from "../../../cuda-runtime/cost/predict.ts";
+import {
+  aloneMicroseconds,
+  bytesMoved,
+  passMicroseconds,
+  predictedMicroseconds,
+} from "../../../cuda-runtime/cost/predict.ts";
 import type { Action } from "../../../cuda-runtime/ir/step.ts";
 import { h200 } from "../../../cuda-runtime/ir/step.ts";
 import { emitGather } from "../../../cuda-runtime/kernels/movement/gather.ts";
@@ -24,7 +29,7 @@ function actionsOf(emit: (set: Operands) => void, target = h200): Action[] {
 }
 
 function microsecondsOf(emit: (set: Operands) => void, target = h200): number {
-  return actionsOf(emit, target).reduce((sum, action) => sum + predictedMicroseconds(action, target), 0);
+  return actionsOf(emit, target).reduce((sum, action) => sum + aloneMicroseconds(action, target), 0);
 }
 
 const layer = { channels: 64, size: [56, 56], filters: 64, taps: 3, stride: 1, pad: 1, groups: 1 };
@@ -112,7 +117,9 @@ describe("a pass over memory", () => {
     const draft = new PlanDraft();
     const view = draft.allocate("input", "float32", [1024, 1024]);
     const expected = passMicroseconds({ bytes: 2 ** 22 }, h200);
-    expect(predictedMicroseconds({ kind: "clear", view }, h200)).toBe(expected);
+    expect(aloneMicroseconds({ kind: "clear", view }, h200)).toBe(expected);
+    const inModel = predictedMicroseconds({ kind: "clear", view }, h200);
+    expect(inModel).toBeCloseTo(expected + 2 ** 22 / h200.bandwidth.dram, 9);
   });
 
   it("counts a view once, and elements that repeat once", () => {
