@@ -2,6 +2,7 @@
 import type { StepFacts } from "../gpu/protocol.ts";
 import { counted, duration, headOf, percent, printable, shortened } from "../ir/format.ts";
 import { groupBy } from "../ir/group.ts";
+import { maxOf } from "../ir/lists.ts";
 import type { Palette } from "./color.ts";
 import { alignColumns } from "./table.ts";
 
@@ -58,7 +59,7 @@ export function stepLines<Step extends StepFacts>(
     ],
     ["right", "right", "right", ...columns.map(() => "right" as const)],
   );
-  const left = Math.max(...figures.map(({ length }) => length));
+  const left = maxOf(figures.map(({ length }) => length));
   const [title = "", ...rows] = figures;
   const lines = shown.flatMap((entry, at) => {
     const [first = "", ...rest] = entryText(entry, about(entry.steps), textWidth - left - 2, verbose);

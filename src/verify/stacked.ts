@@ -1,5 +1,6 @@
 /** @file A run on many samples as runs of a model that takes few, stacked. */
 import { InputError } from "../ir/errors.ts";
+import { minOf } from "../ir/lists.ts";
 import type { Stacked } from "../ir/stacked.ts";
 import { arrays, countOf, type Tensor, type Tensors } from "./tensor.ts";
 
@@ -10,7 +11,7 @@ export async function runStacked(
   run: (part: Tensors) => Promise<Tensors>,
   path: string,
 ): Promise<Tensors> {
-  const samples = Math.min(...inputs.map((name) => given.get(name)?.dims[0] ?? 0));
+  const samples = minOf(inputs.map((name) => given.get(name)?.dims[0] ?? 0));
   if (samples === 0)
     throw new InputError("cannot-run", `${path}: it takes ${size} samples, and there are none`);
   const parts: Tensors[] = [];
