@@ -85,7 +85,8 @@ class Slot {
     const answer = await this.#answer(worker, plan, seconds);
     if ("report" in answer) return answer;
     this.#worker = undefined;
-    // What is late may go on for long.
+    // What is late may go on for long, and run out of memory on its way down: that is no news, and an event that nobody listens to.
+    worker.on("error", () => {});
     await worker.terminate();
     const { lost } = answer;
     return failureOf(plan, lost === "late" ? tooLate(task, seconds) : lossOf(task, lost, this.#heapBytes));
