@@ -1,5 +1,5 @@
 /**
- * @file What a target's data sheet promises, for one number format. The terms' coefficients were fitted as shares of these
+ * @file What a target's data sheet promises, for one number format, as far as its power limit lets it be kept. The terms' coefficients were fitted as shares of these
  * (docs/cost-model.md); what a GPU sustains is the runtime's question (`machineOf`).
  */
 import { promisedBy } from "../hardware/machine.ts";
@@ -34,7 +34,7 @@ export function ratesOf({ gpu }: Target, type: ComputeType): Rates {
   const flops = rate ?? promised.cuda;
   return {
     sms: gpu.sms,
-    flops,
+    flops: rate === undefined ? flops : flops * (gpu.heldShare ?? 1),
     flopsPerClock: flops / gpu.sms / promised.clocks,
     cudaFlops: promised.cuda,
     tensorCore: rate !== undefined,

@@ -11,6 +11,8 @@ export interface Gpu {
   readonly sms: number;
   /** Dense TFLOP/s (TOP/s of int8); a missing type is one the Tensor Cores do not multiply. */
   readonly tensorTflops: Readonly<Partial<Record<TensorCoreType, number>>>;
+  /** What a board whose power limit holds its clock down under products keeps of these; all of it where nothing is said. */
+  readonly heldShare?: number | undefined;
   /** FP32 on the CUDA cores. */
   readonly cudaTflops: number;
   /** 1e9 bytes a second. */
@@ -40,6 +42,8 @@ export function* problemsOf(gpu: Gpu): Generator<string> {
   if (!rates.every((rate) => rate > 0) || !Number.isInteger(gpu.sms)) yield "a rate is not above zero";
   if (!/^\d+\.\d$/.test(gpu.computeCapability)) yield "compute capability is not like 9.0";
   if (gpu.source.length === 0) yield "no source";
+  const { heldShare = 1 } = gpu;
+  if (!(heldShare > 0.2 && heldShare <= 1)) yield "heldShare is no share";
   const { fp16, int8, tf32 } = gpu.tensorTflops;
   if (fp16 === undefined) yield "Tensor Cores multiply FP16 at least";
   if (fp16 !== undefined && int8 !== undefined && int8 < 1.9 * fp16) yield "int8 below twice FP16";
