@@ -32,6 +32,8 @@ export interface FixEntry {
   readonly measurement: FixOutcome["measurement"];
   /** Predicted, for one run. */
   readonly microseconds: { readonly before: number; readonly after: number } | null;
+  /** The same in the types that the file stores, where `microseconds` are of another precision and the types stay; else null. */
+  readonly stored: FixOutcome["stored"];
   /** Where it stands as exported and after each step that was taken; null where nothing was priced. */
   readonly account: readonly AccountStep[] | null;
   /** Symbols that nobody bound, and the size at which each is priced. */
@@ -77,6 +79,7 @@ export function entryOf(
     proof,
     measurement,
     account,
+    stored,
     microseconds,
     assumed,
     notes,
@@ -94,6 +97,7 @@ export function entryOf(
     ranges: ranges ?? null,
     measurement,
     microseconds,
+    stored,
     account,
     assumed,
     notes: notes.map(({ pass, rule, kind, node, message, microseconds: saved }) => ({
@@ -128,6 +132,7 @@ export function failedEntry(
     measurement: null,
     ranges: null,
     microseconds: null,
+    stored: null,
     account: null,
     assumed: {},
     notes: [],

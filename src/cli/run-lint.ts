@@ -90,6 +90,6 @@ function checkSizesUsed(outcomes: readonly LintOutcome[], names: readonly string
   if (unused === undefined) return;
   throw new InputError(
     "unknown-dimension",
-    `--shape, --dim: no model has an input or a dimension named "${unused}"`,
+    `--shape, --dim: no model has an input or a dimension named "${unused}"; where exports fix it, --fix --batch dynamic names the batch`,
   );
 }

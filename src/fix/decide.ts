@@ -2,7 +2,7 @@
  * @file What safe fixes make of a model, decided once: linting says what `--fix` does, `--diff` and `--fix` do it, and all three
  * ask here.
  */
-import { duration } from "../ir/format.ts";
+import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { changeBetween, noChange, type WorkloadChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -34,12 +34,13 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
   if (!fixed.changed) return { ...nothing, fixed };
   const after = priced(fixed.model, safe);
   const change = changeBetween(before, after, settings.cost);
-  const { microseconds, low } = change.saves;
+  const { microseconds, low, high } = change.saves;
   if (!mustGain || (microseconds >= least && low > 0)) return { fixed, after, change };
+  const times = `${duration(before.timeline.microseconds)} → ${duration(after.timeline.microseconds)}`;
   const declined =
     low > 0
       ? "below --min-saving in the whole model"
-      : `the repaired model may be no faster: predicted ${duration(after.timeline.microseconds)} after ${duration(before.timeline.microseconds)}`;
+      : `the repaired model may be no faster: predicted ${times}, a saving of ${durationRange(low, high)}`;
   return { ...nothing, declined };
 }
 

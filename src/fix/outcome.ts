@@ -1,12 +1,12 @@
 /** @file What is told of a repair: what changed, what it saves, what was left and why. */
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { type AccountStep, accountOf } from "../workload/account.ts";
+import { type AccountStep, accountOf, pricedAt } from "../workload/account.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
 import type { Measurement } from "./measured.ts";
-import { type FixNote, type FixSettings, priced } from "./pipeline.ts";
+import { type FixedModel, type FixNote, type FixSettings, priced } from "./pipeline.ts";
 import { remainderNotes } from "./remainder.ts";
 import type { Staged } from "./stages.ts";
 import type { UnreferencedFile } from "./unreferenced.ts";
@@ -27,6 +27,8 @@ export interface FixOutcome {
   readonly account: readonly AccountStep[];
   /** Of the account: where the repair begins, and where it ends. */
   readonly microseconds: { readonly before: number; readonly after: number };
+  /** The same in the types that the file stores, where the account is of another precision and the repair keeps the types; else null. */
+  readonly stored: { readonly before: number; readonly after: number } | null;
   /** Symbols that nobody bound, and the size at which each is priced. */
   readonly assumed: Readonly<Record<string, number>>;
   readonly proof: Proof | null;
@@ -82,9 +84,23 @@ export function outcomeOf(
       before: startOf(account, settings).microseconds,
       after: account.at(-1)?.microseconds ?? before.timeline.microseconds,
     },
+    stored: storedOf(account, fixed, settings),
     assumed: assumedOf(before),
     measurement,
   };
+}
+
+/** Undefined where the account is of the types that are stored, or the repair changes them: then the account tells it all. */
+function storedOf(
+  account: readonly AccountStep[],
+  { model, changed, parts }: FixedModel,
+  settings: FixSettings,
+): FixOutcome["stored"] {
+  const exported = account.find(({ step }) => step === "exported");
+  const isAsStored = !account.some(({ step }) => step === "precision");
+  if (exported === undefined || isAsStored || !changed || parts.has("half")) return null;
+  const after = pricedAt(priced(model, settings), "as-is", settings.cost);
+  return { before: exported.microseconds, after: after.timeline.microseconds };
 }
 
 /** Symbols that nobody bound, and the size at which each is priced. */

@@ -41,7 +41,8 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
     const again = passes.filter(
       ({ name, safe: isSafe }) => isSafe && (name === "fold" || safe.fixed.changed),
     );
-    fixed = inTurn(fixed, runToFixedPoint(fixed.model, { ...settings, passes: [...again, ...halves] }));
+    const made = runToFixedPoint(fixed.model, { ...settings, passes: [...again, ...halves] });
+    fixed = inTurn(fixed, isPreparation(made) ? withoutChanges(made, fixed.model) : made);
     const step = isHalf(settings.target.precision) ? "kept" : "half";
     states.push({ step, workload: asWritten(fixed.model, settings, true) });
   }
@@ -54,6 +55,15 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
     states.push({ step: "layout", workload: asWritten(fixed.model, settings, changesTypes) });
   }
   return { fixed, padded, states, declined };
+}
+
+/** Folding alone: it was decided before, and what it prepared for was not made. */
+function isPreparation({ parts }: FixedModel): boolean {
+  return [...parts.keys()].every((name) => name === "fold");
+}
+
+function withoutChanges({ notes }: FixedModel, model: OpenModel): FixedModel {
+  return { ...unchanged(model), notes: notes.filter(({ kind }) => kind !== "changed") };
 }
 
 const decidedBefore = "padding was decided before the types changed: --fix of the result decides anew";

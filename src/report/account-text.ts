@@ -17,7 +17,7 @@ const names: Readonly<Record<AccountStepName, (step: AccountStep) => readonly [s
   exported: () => ["as exported", ""],
   precision: ({ precision }) => [
     `in ${precisionNames[precision]}`,
-    "--fix --unsafe-fixes, or the stack's own",
+    "--fix --unsafe-fixes, less Casts and what stays FP32",
   ],
   safe: () => ["safe fixes", "--fix"],
   half: () => ["half precision", "--fix --unsafe-fixes"],
@@ -50,7 +50,9 @@ function savingOf({ saves, microseconds }: AccountStep, account: readonly Accoun
   }
   const before = microseconds + saves.microseconds;
   const share = before > 0 ? `, ${percent(Math.abs(saves.microseconds) / before)}` : "";
-  const [verb, low, high] =
-    saves.microseconds < 0 ? ["costs", -saves.high, -saves.low] : ["saves", saves.low, saves.high];
+  const isCost = saves.microseconds < 0;
+  const [low, high] = isCost ? [-saves.high, -saves.low] : [saves.low, saves.high];
+  const claim = isCost ? "costs" : "saves";
+  const verb = low > 0 || saves.microseconds === 0 ? claim : isCost ? "may cost" : "may save";
   return `${verb} ${duration(Math.abs(saves.microseconds))}${share} (${durationRange(low, high)})`;
 }

@@ -53,10 +53,22 @@ function savesText(microseconds: number | undefined): string {
     : `, saves ${duration(microseconds)}`;
 }
 
-function timeText({ microseconds: { before, after } }: FixOutcome, palette: Palette): string {
+function timeText(outcome: FixOutcome, palette: Palette): string {
+  const { before, after } = outcome.microseconds;
   const share = before > 0 ? Math.abs(before - after) / before : 0;
   const change = share > 0 ? ` (${percent(share)} ${after < before ? "less" : "more"})` : "";
-  return `predicted ${duration(before)} → ${palette.bold(duration(after))}${change}`;
+  const { stored } = outcome;
+  const asStored =
+    stored === null
+      ? ""
+      : `; in the types that it stores ${duration(stored.before)} → ${duration(stored.after)}`;
+  return `predicted ${duration(before)} → ${palette.bold(duration(after))}${change}${precisionText(outcome)}${asStored}`;
+}
+
+/** What the account is of, where that is not what the file stores. */
+function precisionText({ account, stored }: FixOutcome): string {
+  const step = account.find((each) => each.step === "precision");
+  return step === undefined || stored === null ? "" : ` in ${step.precision}`;
 }
 
 function sizeText({ diff }: FixOutcome): string {

@@ -25,13 +25,16 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
 /** What the time now counts in already. */
 const countedIn: ReadonlySet<AccountStepName> = new Set(["exported", "precision"]);
 
-/** The step that saves most of where it stands; where none does, what its precision saves. Undefined where nothing saves. */
+/**
+ * The step that saves most of where it stands, beyond doubt; where none does, what its precision saves. Undefined where nothing is
+ * sure to save.
+ */
 export function bestStepOf({ account }: Pick<ModelReport, "account">): AccountStep | undefined {
   const saved = ({ saves }: AccountStep) => saves?.microseconds ?? 0;
   const left = account.filter(({ step }) => !countedIn.has(step));
   const most = (steps: readonly AccountStep[]) =>
     steps
-      .filter((step) => saved(step) > 0)
+      .filter((step) => saved(step) > 0 && (step.saves?.low ?? 0) > 0)
       .reduce<AccountStep | undefined>(
         (best, step) => (best !== undefined && saved(best) >= saved(step) ? best : step),
         undefined,

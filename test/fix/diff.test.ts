@@ -55,6 +55,7 @@ describe("a diff", () => {
         microseconds: { before: 2, after: 1 },
         proof: null,
         measurement: null,
+      stored: null,
         bytes: 0,
         assumed: {},
         dataFiles: [],

@@ -62,6 +62,7 @@ function outcome(count: number): FixOutcome {
     assumed: {},
     proof: null,
     measurement: null,
+    stored: null,
     bytes: 0,
     dataFiles: [],
     unreferenced: [],
