@@ -166,7 +166,7 @@ describe("one model", () => {
       expect([exitCode, stderr]).toEqual([1, why]);
     }
     expect((await bench.tcLint([...repairable, "--exit-zero"])).exitCode).toBe(0);
-    const authors = zooModel("c3d");
+    const authors = zooModel("sd_unet");
     expect((await bench.tcLint([authors])).exitCode).toBe(1);
     const { exitCode, stdout, stderr } = await bench.tcLint([authors, "--fail-on", "fixable"]);
     expect([exitCode, stderr]).toEqual([0, ""]);
