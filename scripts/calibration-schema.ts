@@ -23,6 +23,7 @@ const forest = {
     step: { type: "number" },
     trees: { type: "integer", minimum: 0 },
     nodes: { type: "string", contentEncoding: "base64" },
+    deflated: { type: "boolean", description: "nodes were deflated (RFC 1951) before they became base64" },
   },
 };
 
@@ -31,6 +32,8 @@ const range = {
   required: ["low", "high"],
   properties: { low: { type: "number", exclusiveMaximum: 0 }, high: positive },
 };
+
+const changeRange = { ...range, properties: { ...range.properties, scale: positive } };
 
 const residual = {
   type: "object",
@@ -52,7 +55,7 @@ const residual = {
         ranges: {
           type: "object",
           additionalProperties: false,
-          properties: Object.fromEntries(changeKinds.map((kind) => [kind, range])),
+          properties: Object.fromEntries(changeKinds.map((kind) => [kind, changeRange])),
         },
       },
     },

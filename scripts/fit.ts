@@ -7,27 +7,14 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { type Figures, figuresOf, groupsOf, type Outcome, tableOf } from "../bench/pair-figures.ts";
-import type { CommittedCalibration, Range, Residual } from "../src/cost/calibration.ts";
+import type { CommittedCalibration } from "../src/cost/calibration.ts";
 import type { Family } from "../src/cost/sketch.ts";
-import type { Coefficients } from "../src/cost/terms.ts";
-import { searchCoefficients, sketchOf } from "./fit/analytic.ts";
 import { at } from "./fit/bins.ts";
-import { type BoostOptions, train } from "./fit/boost.ts";
-import { foldsOf, trainFamily } from "./fit/crossval.ts";
-import { type Inputs, loadSamples, type Sample } from "./fit/data.ts";
-import {
-  type CrossValidation,
-  crossValidate,
-  quantile,
-  spreadOptions,
-  spreadTargets,
-  spreadWeights,
-} from "./fit/evaluate.ts";
+import { type Inputs, loadSamples } from "./fit/data.ts";
+import { type FamilyResult, familyResult, learnFamily } from "./fit/family.ts";
 import { figure, type Panel } from "./fit/figure.ts";
-import { firstGuess } from "./fit/guess.ts";
 import { withFigures } from "./fit/markdown.ts";
-import { moduleText, pack } from "./fit/pack.ts";
-import { pairsOf } from "./fit/pairs.ts";
+import { moduleText } from "./fit/pack.ts";
 import {
   changeOutcomes,
   type ErrorFigures,
@@ -42,45 +29,15 @@ const documentFile = "docs/cost-model.md";
 const figureFile = "docs/cost-model.svg";
 const reportFile = "src/cost/fit-report.json";
 
-const boost: BoostOptions = {
-  rounds: 400,
-  leaves: 24,
-  learningRate: 0.08,
-  minLeaf: 5,
-  clip: 0.3,
-  ridge: 1,
-  featureShare: 0.5,
-  rowShare: 0.8,
-  bins: 64,
-  seed: 7,
-};
-
-const optionsOf: Readonly<Record<Family, BoostOptions>> = {
-  gemm: { ...boost, rounds: 500, leaves: 31, learningRate: 0.07 },
-  conv: { ...boost, rounds: 800, leaves: 31, learningRate: 0.04, featureShare: 0.35 },
-  attention: { ...boost, rounds: 400, leaves: 20 },
-  traffic: { ...boost, rounds: 300, leaves: 16 },
-  walk: { ...boost, rounds: 100, leaves: 12 },
-  recurrent: { ...boost, rounds: 200, leaves: 12, learningRate: 0.1 },
-};
-
-interface FamilyResult {
-  readonly coefficients: Coefficients;
-  readonly validation: CrossValidation;
-  readonly residual: Residual;
-  readonly analytic: Range;
-}
-
 type Results = Readonly<Record<Family, FamilyResult>>;
 
 function main(): void {
   const inputs = loadSamples();
   if (inputs === undefined) throw new Error("the shared measurements are not beside the repository");
-  const fitOne = (family: Family) =>
-    fitFamily(
-      family,
-      inputs.samples.filter((sample) => sample.family === family),
-    );
+  const fitOne = (family: Family) => {
+    const samples = inputs.samples.filter((sample) => sample.family === family);
+    return familyResult(samples, learnFamily(family, samples));
+  };
   const results: Results = {
     gemm: fitOne("gemm"),
     conv: fitOne("conv"),
@@ -106,36 +63,6 @@ function outcomesOf(results: Results): Outcome[] {
       validation.pairs.map((pair) => ({ family, validation, pair })),
     ),
   );
-}
-
-function fitFamily(family: Family, samples: readonly Sample[]): FamilyResult {
-  const started = Date.now();
-  const pairs = pairsOf(samples);
-  const foldOf = foldsOf(samples, pairs, 1);
-  const some = samples.filter((_, index) => index % Math.ceil(samples.length / 4000) === 0);
-  const start = searchCoefficients(family, some, firstGuess, 60);
-  const validation = crossValidate(family, samples, pairs, foldOf, start, optionsOf[family]);
-  const { coefficients, forest } = trainFamily(family, samples, start, optionsOf[family], 0);
-  const errors = samples.map(({ microseconds }, index) =>
-    Math.log(microseconds / at(validation.predicted, index)),
-  );
-  const features = samples.map((sample) => sketchOf(sample, coefficients).features);
-  const spread = train(features, spreadTargets(errors), spreadWeights(samples), spreadOptions);
-  const { range, shared, savingScale, changes } = validation;
-  const ratios = samples
-    .map((sample, index) => sample.microseconds / at(validation.analytic, index))
-    .sort((a, b) => a - b);
-  const analytic = { low: rounded(quantile(ratios, 0.05)), high: rounded(quantile(ratios, 0.95)) };
-  console.log(`${family}: ${samples.length} samples, ${((Date.now() - started) / 1000).toFixed(0)} s`);
-  const residual = {
-    mean: pack(forest),
-    spread: pack(spread),
-    range: { low: rounded(range.low), high: rounded(range.high) },
-    shared,
-    savingScale,
-    ...(changes && { change: { spread: pack(changes.forest), ranges: changes.ranges } }),
-  };
-  return { coefficients, validation, residual, analytic };
 }
 
 function calibrationOf(results: Results): CommittedCalibration {
@@ -259,10 +186,6 @@ function pairReport(pairs: readonly FamilyPair[]) {
 
 function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
-}
-
-function rounded(value: number): number {
-  return Number(value.toPrecision(4));
 }
 
 main();

@@ -281,9 +281,9 @@ KINDS = {conv: 20, grouped: 10, gemm: 16, sdpa: 8, written: 8, fuse: 8, precisio
          layout: 10, patch: 6}
 
 
-def draw(rng):
+def draw(rng, kinds=KINDS):
     while True:
-        kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
+        kind = rng.choices(list(kinds), list(kinds.values()))[0]
         # Of one kind until one fits: shares of kinds are not those of what fits.
         for _ in range(200):
             found = kind(rng)

@@ -16,7 +16,6 @@ import measure_pytorch
 
 TRAFFIC = [op for op in measure_pytorch.TRAFFIC if op != "cast"]
 SHARES = {"gemm": 18, "bmm": 15, "conv": 38, "sdpa": 12, "memory": 11, "traffic": 8}
-DRAWN_PAIRS = 2000
 
 
 def parse():
@@ -68,10 +67,6 @@ def drawn(seed, count, avoided):
     return shapes
 
 
-def shapes_of_pairs(seeds):
-    return {shape for seed in seeds for pair in pairs.drawn(seed, DRAWN_PAIRS) for shape in pair_shapes.shapes_of(pair)}
-
-
 def builder(row):
     if row[0] != "traffic_typed":
         return graph_timing.builder(row[0], row[1:])
@@ -91,7 +86,7 @@ def run(options, first, deadline):
     graph_timing.start(options.seed)
     if first == 0:
         graph_timing.write_row(options.out, ["meta", {**graph_timing.machine(), "seed": options.seed}])
-    avoided = shapes_of_pairs([int(seed) for seed in options.avoid.split(",") if seed])
+    avoided = pairs.shapes_of_seeds([int(seed) for seed in options.avoid.split(",") if seed])
     timer, begun, done, skipped = graph_timing.Timer(), time.time(), 0, 0
     for index, rows in enumerate(drawn(options.seed, options.shapes, avoided)):
         if index < first:

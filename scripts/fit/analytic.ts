@@ -13,7 +13,8 @@ if (h200 === undefined) throw new Error("no row of the GPU that was measured");
 const gpu = h200;
 
 function targetOf(sample: Sample): Target {
-  return { gpu, stack: stacks.cudnn, precision: sample.precision };
+  const stack = sample.compiled === true ? stacks.inductor : stacks.cudnn;
+  return { gpu, stack, precision: sample.precision };
 }
 
 export function sketchOf(sample: Sample, coefficients: Coefficients): Sketch {

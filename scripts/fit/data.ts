@@ -19,6 +19,8 @@ export interface Sample {
   readonly precision: Precision;
   readonly variant: TrafficVariant | undefined;
   readonly biased: boolean;
+  /** Stands for what a stack makes of loops that it compiles. */
+  readonly compiled?: boolean;
   readonly microseconds: number;
   /** In training. */
   readonly weight: number;
@@ -40,6 +42,8 @@ const extraFiles = [
   "h200-pytorch-2026-11-21-seed3",
   "h200-precision-seed31",
   "h200-pairs-seed11",
+  "h200-pairs-seed13",
+  "h200-pairs-seed14",
 ].map((name) => `bench/measurements/${name}.jsonl`);
 
 /** Of the first of these the operators' shares stand for a pattern in FP16; the others repeat shapes for their FP32. */
@@ -67,23 +71,30 @@ export function loadSamples(): Inputs | undefined {
 }
 
 /** A graph often tells only how data is walked: what a named operator takes stands for its pattern, too. */
-function unnamed(sample: Sample, counts: boolean): Sample[] {
-  if (sample.variant === undefined) return [];
-  return [
-    {
-      ...sample,
-      family: "walk",
-      variant: undefined,
-      subset: `${sample.subset} by pattern`,
-      origin: "extra",
-      weight: counts ? 0.5 : 0.01,
-    },
-  ];
+function unnamed({ change, ...sample }: Sample, counts: boolean): Sample[] {
+  const { variant } = sample;
+  if (variant === undefined) return [];
+  const byPattern: Sample = {
+    ...sample,
+    family: "walk",
+    variant: undefined,
+    subset: `${sample.subset} by pattern`,
+    origin: "extra",
+    weight: counts ? 0.5 : 0.01,
+  };
+  const asOperator = { ...byPattern, ...(change && { change }) };
+  const isLoop = sweeps.has(variant);
+  return isLoop
+    ? [asOperator, { ...byPattern, subset: `${sample.subset} as a loop`, compiled: true }]
+    : [asOperator];
 }
 
+/** Operators whose elements lie alike in all operands: what a compiled loop takes. */
+const sweeps: ReadonlySet<TrafficVariant> = new Set(["add", "relu", "silu", "gelu", "cast"]);
+
 /** What was measured, without the measured value. */
-export function identity({ work, precision, variant, biased }: Sample): string {
-  return JSON.stringify([work, precision, variant, biased]);
+export function identity({ work, precision, variant, biased, compiled }: Sample): string {
+  return JSON.stringify([work, precision, variant, biased, compiled]);
 }
 
 const rowFamilies: readonly RowFamily[] = ["gemm", "bmm", "conv", "sdpa", "memory"];

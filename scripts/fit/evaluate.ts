@@ -1,10 +1,10 @@
 /** @file Out-of-fold predictions, spreads and pair intervals of a family: what the report states and the table keeps. */
-import type { Family, Sketch } from "../../src/cost/sketch.ts";
+import type { Sketch } from "../../src/cost/sketch.ts";
 import type { Coefficients } from "../../src/cost/terms.ts";
 import { sketchOf } from "./analytic.ts";
 import { at } from "./bins.ts";
 import { type BoostOptions, predict, train } from "./boost.ts";
-import { crossPredict, folds } from "./crossval.ts";
+import { folds } from "./crossval.ts";
 import type { Sample } from "./data.ts";
 import type { Pair } from "./pairs.ts";
 import { type ChangeFit, fitChanges, fitSavings } from "./savings.ts";
@@ -40,14 +40,12 @@ export const spreadOptions: BoostOptions = {
 };
 
 export function crossValidate(
-  family: Family,
   samples: readonly Sample[],
   pairs: readonly Pair[],
   foldOf: Int8Array,
   coefficients: Coefficients,
-  options: BoostOptions,
+  predicted: Float64Array,
 ): CrossValidation {
-  const predicted = crossPredict(family, samples, foldOf, coefficients, options);
   const sketches = samples.map((sample) => sketchOf(sample, coefficients));
   const analytic = Float64Array.from(sketches, ({ microseconds }) => microseconds);
   const errors = samples.map((sample, index) => Math.log(sample.microseconds / at(predicted, index)));

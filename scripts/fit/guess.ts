@@ -1,12 +1,10 @@
 /** @file Where the fit starts from: coefficients by rule of thumb. */
 import type { Coefficients } from "../../src/cost/terms.ts";
-import { trafficVariants } from "../../src/cost/traffic.ts";
+import { trafficVariants, walks } from "../../src/cost/traffic.ts";
 
 const memory = { dramShare: 0.88, l2Share: 0.9, l2Fill: 0.8 };
 
 const convTiles = { peakShare: 0.7, feedShare: 2, tileOverhead: 1.2, splitOverhead: 3 };
-
-const patterns = ["elementwise", "copy", "reduction", "normalization", "pool"] as const;
 
 function each<Name extends string>(names: readonly Name[], value: number): Record<Name, number> {
   return Object.fromEntries(names.map((name) => [name, value])) as Record<Name, number>;
@@ -65,7 +63,7 @@ export const firstGuess: Coefficients = {
     passes: each(trafficVariants, 2),
     rowOverhead: 15,
   },
-  walk: { ...memory, launch: each(patterns, 1.8), passes: each(patterns, 2), rowOverhead: 15 },
+  walk: { ...memory, launch: each(walks, 1.8), passes: each(walks, 2), rowOverhead: 15 },
   recurrent: {
     ...memory,
     launch: 6,

@@ -1,9 +1,9 @@
 /** @file What a saving's interval needs: how alike the errors of two sides are, and how far a predicted ratio may be off. */
 
-import type { Range } from "../../src/cost/calibration.ts";
 import {
   type ChangedSide,
   type ChangeKind,
+  type ChangeRange,
   changeFeatures,
   changeKinds,
   isForward,
@@ -25,16 +25,16 @@ type Predicted = Omit<CrossValidation, "shared" | "savingScale" | "changes">;
 export interface ChangeFit {
   /** Of all pairs. */
   readonly forest: Forest;
-  readonly ranges: Readonly<Partial<Record<ChangeKind, Range>>>;
+  readonly ranges: Readonly<Partial<Record<ChangeKind, ChangeRange>>>;
   /** By pair: ln of the size of its error, by a forest that saw no pair of its fold. */
   readonly sizes: ReadonlyMap<Pair, number>;
 }
 
 const changeOptions: BoostOptions = {
-  rounds: 100,
-  leaves: 8,
+  rounds: 120,
+  leaves: 10,
   learningRate: 0.06,
-  minLeaf: 40,
+  minLeaf: 30,
   clip: 1.5,
   ridge: 8,
   featureShare: 0.4,
@@ -42,6 +42,11 @@ const changeOptions: BoostOptions = {
   bins: 32,
   seed: 5,
 };
+
+/** Of ratios, what lies beyond each end out of fold, by models that saw four fifths of the data; of fresh pairs, priced by one that saw all, fewer. */
+const ratioTail = 0.08;
+/** Of savings in microseconds. */
+const enclosed = 0.9;
 
 interface Change {
   readonly pair: Pair;
@@ -70,11 +75,45 @@ export function fitChanges(validation: Predicted): ChangeFit | undefined {
       .filter(({ pair }) => pair.kind === kind)
       .map(({ pair, error, weight }) => ({ scale: error / Math.exp(sizes.get(pair) ?? 0), weight }))
       .sort((a, b) => a.scale - b.scale);
-    const [low, high] = [0.05, 0.95].map((share) => Number(weightedQuantile(scaled, share).toPrecision(4)));
+    const [low, high] = [ratioTail, 1 - ratioTail].map((share) =>
+      Number(weightedQuantile(scaled, share).toPrecision(4)),
+    );
     return { low: low ?? 0, high: high ?? 0 };
   };
-  const ranges = Object.fromEntries(measured.map((kind) => [kind, rangeOf(kind)]));
-  return { forest: sizeForest(changes), ranges, sizes };
+  const fit = {
+    forest: sizeForest(changes),
+    ranges: Object.fromEntries(measured.map((kind) => [kind, rangeOf(kind)])),
+    sizes,
+  };
+  const scaled = measured.map((kind) => {
+    const ofKind = changes.filter(({ pair }) => pair.kind === kind);
+    return [kind, { ...rangeOf(kind), scale: scaleOf(validation, ofKind, fit) }] as const;
+  });
+  return { ...fit, ranges: Object.fromEntries(scaled) };
+}
+
+const leastTenths = 4;
+/** Beyond, what is missed is the ratio. */
+const mostTenths = 20;
+
+/** The least that encloses nine savings of ten. */
+function scaleOf(validation: Predicted, changes: readonly Change[], fit: ChangeFit): number {
+  const whole = changes.reduce((sum, { weight }) => sum + weight, 0);
+  for (let tenths = leastTenths; tenths < mostTenths; tenths++) {
+    const scale = tenths / 10;
+    const scaled = Object.entries(fit.ranges).map(([kind, range]) => [kind, { ...range, scale }] as const);
+    const tried = { ...fit, ranges: Object.fromEntries(scaled) };
+    const inside = changes.filter(({ pair }) => isEnclosed(validation, pair, tried));
+    if (inside.reduce((sum, { weight }) => sum + weight, 0) >= enclosed * whole) return scale;
+  }
+  return mostTenths / 10;
+}
+
+function isEnclosed(validation: Predicted, pair: Pair, changes: ChangeFit): boolean {
+  const { low, high } = savingOfPair({ ...validation, shared: 0, savingScale: 1, changes }, pair);
+  const [before, after] = [at(validation.samples, pair.before), at(validation.samples, pair.after)];
+  const truth = before.microseconds - after.microseconds;
+  return truth >= low && truth <= high;
 }
 
 function changeOf(validation: Predicted, pair: Pair): Change {
@@ -100,8 +139,10 @@ function sideOf({ sketches, predicted, spread, range }: Predicted, index: number
 function weightOf(samples: readonly Sample[], pair: Pair): number {
   if (pair.asChange) return 4;
   if (pair.kind !== "padding") return 1.5;
+  // What somebody pads is misaligned: neighbours that are not are easier, and would speak for those that are.
+  const share = pair.misaligned ? 1 : 0.25;
   // Measured over hours, the extra ones in minutes: drift shows in the former.
-  return isShared(samples, pair) ? 3 : 0.5;
+  return share * (isShared(samples, pair) ? 6 : 0.75);
 }
 
 /** ln |error| is noisy; its smooth expectation is what widens an interval. */
@@ -139,11 +180,6 @@ interface Weighted {
   readonly weight: number;
 }
 
-interface Needed extends Weighted {
-  /** Of the interval at scale 1, as a share of `before`. */
-  readonly width: number;
-}
-
 function weightedQuantile(ascending: readonly Weighted[], share: number): number {
   const whole = ascending.reduce((sum, { weight }) => sum + weight, 0);
   let passed = 0;
@@ -152,6 +188,11 @@ function weightedQuantile(ascending: readonly Weighted[], share: number): number
     if (passed >= share * whole) return scale;
   }
   return 1;
+}
+
+interface Needed extends Weighted {
+  /** Of the interval at scale 1, as a share of `before`. */
+  readonly width: number;
 }
 
 /** By how much a pair's interval must grow to hold what was measured. Shared pairs weigh as much as the many extra. */

@@ -3,7 +3,7 @@
  *
  * The committed fit and a user's `--calibration FILE` have the same form (schemas/calibration.schema.json).
  */
-import type { ChangeKind } from "./change.ts";
+import type { ChangeKind, ChangeRange } from "./change.ts";
 import type { PackedForest } from "./forest.ts";
 import type { Family } from "./sketch.ts";
 import type { Coefficients } from "./terms.ts";
@@ -33,7 +33,7 @@ export interface ChangeResidual {
   /** ln of the size of the error of ln(after / before), from the features of both. */
   readonly spread: PackedForest;
   /** Multiples of it that enclose nine of ten. */
-  readonly ranges: Readonly<Partial<Record<ChangeKind, Range>>>;
+  readonly ranges: Readonly<Partial<Record<ChangeKind, ChangeRange>>>;
 }
 
 /** Every number of a record may be left out. */

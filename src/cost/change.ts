@@ -10,7 +10,12 @@ export interface ChangeModel {
   /** ln of the size of the error of ln(after / before), from the features of both sides. */
   readonly spread: { predict(features: readonly number[]): number };
   /** Multiples of that size that enclose nine errors of ten; a kind that is missing was not measured. */
-  readonly ranges: Readonly<Partial<Record<ChangeKind, Range>>>;
+  readonly ranges: Readonly<Partial<Record<ChangeKind, ChangeRange>>>;
+}
+
+export interface ChangeRange extends Range {
+  /** On the logarithms of the time before's own interval, so that savings in microseconds are enclosed as often. */
+  readonly scale?: number | undefined;
 }
 
 export interface ChangedSide {
@@ -27,15 +32,20 @@ export function kindOfChange(before: Sketch, after: Sketch): ChangeKind {
 }
 
 /** ln(after / before) lies between; undefined where no change of this kind was measured. */
-export function ratioRange(model: ChangeModel, before: ChangedSide, after: ChangedSide): Range | undefined {
+export function ratioRange(
+  model: ChangeModel,
+  before: ChangedSide,
+  after: ChangedSide,
+): ChangeRange | undefined {
   const range = model.ranges[kindOfChange(before.sketch, after.sketch)];
   if (range === undefined) return undefined;
   const forward = isForward(before.sketch, after.sketch);
   const size = Math.exp(model.spread.predict(changeFeatures(before, after)));
   // There and back are one change: its error counts the other way round.
+  const { scale } = range;
   return forward
-    ? { low: size * range.low, high: size * range.high }
-    : { low: -size * range.high, high: -size * range.low };
+    ? { low: size * range.low, high: size * range.high, scale }
+    : { low: -size * range.high, high: -size * range.low, scale };
 }
 
 /** Of the two orders of a change's sides, the one that a fit sees: the first feature that differs grows. */

@@ -85,10 +85,15 @@ function changeProblem(change: unknown): string | undefined {
   for (const [kind, range] of Object.entries(change["ranges"])) {
     if (!changeKinds.some((each) => each === kind))
       return `"change.ranges.${kind}" is unknown; known: ${changeKinds.join(", ")}`;
-    const problem = rangeProblem(range, `change.ranges.${kind}`);
+    const problem = rangeProblem(range, `change.ranges.${kind}`) ?? scaleProblem(range, kind);
     if (problem !== undefined) return problem;
   }
   return forestProblem(change["spread"], "change.spread");
+}
+
+function scaleProblem(range: unknown, kind: string): string | undefined {
+  const scale = isRecord(range) ? range["scale"] : undefined;
+  return scale === undefined ? undefined : positiveProblem(scale, `change.ranges.${kind}.scale`);
 }
 
 function rangeProblem(range: unknown, at: string): string | undefined {
@@ -110,7 +115,7 @@ function forestProblem(value: unknown, name: string): string | undefined {
 
 function isPacked(value: unknown): value is PackedForest {
   if (!isRecord(value)) return false;
-  const { counts, thresholds, base, step, trees, nodes } = value;
+  const { counts, thresholds, base, step, trees, nodes, deflated } = value;
   const whole = (count: unknown) => Number.isInteger(count) && Number(count) >= 0 && Number(count) < 100_000;
   return (
     Array.isArray(counts) &&
@@ -119,7 +124,8 @@ function isPacked(value: unknown): value is PackedForest {
     Number.isFinite(base) &&
     Number.isFinite(step) &&
     typeof thresholds === "string" &&
-    typeof nodes === "string"
+    typeof nodes === "string" &&
+    (deflated === undefined || typeof deflated === "boolean")
   );
 }
 

@@ -1,5 +1,7 @@
 /** @file Boosted regression trees as a compact table: two bytes a node, in preorder. */
 
+import { inflateRawSync } from "node:zlib";
+
 /** As `npm run fit` writes it. Byte strings are base64. */
 export interface PackedForest {
   /** How many thresholds each feature has. */
@@ -13,7 +15,12 @@ export interface PackedForest {
   readonly trees: number;
   /** Feature (255: leaf), then bin (or leaf value): a row whose bin is at most that goes left, to the next node. */
   readonly nodes: string;
+  /** `nodes` were deflated (RFC 1951) before they became base64. */
+  readonly deflated?: boolean | undefined;
 }
+
+/** Many times the largest forest: a calibration file of a user's may hold anything. */
+const mostBytes = 4_000_000;
 
 const leafMark = 255;
 /** Greater than every byte: a leaf never goes to the next node, but stays, by its distance of 0. */
@@ -40,7 +47,7 @@ export class Forest {
     this.#thresholds = thresholdsOf(packed);
     this.#base = packed.base;
     this.#step = packed.step;
-    const bytes = Buffer.from(packed.nodes, "base64");
+    const bytes = nodeBytes(packed);
     this.#nodes = new Int32Array(bytes.length >> 1);
     const depths = new Uint8Array(this.#nodes.length);
     const trees = this.#link(bytes, packed.counts.length, depths);
@@ -121,6 +128,11 @@ function strideOf(node: number, bins: Uint16Array): number {
 
 function leafValue(node: number): number {
   return (node >> 8) & 255;
+}
+
+function nodeBytes({ nodes, deflated = false }: PackedForest): Buffer {
+  const bytes = Buffer.from(nodes, "base64");
+  return deflated ? inflateRawSync(bytes, { maxOutputLength: mostBytes }) : bytes;
 }
 
 function thresholdsOf({ counts, thresholds }: PackedForest): readonly Float32Array[] {

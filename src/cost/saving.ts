@@ -1,6 +1,5 @@
 /** @file What a change saves: differences of estimates whose errors go together. */
-import type { Range } from "./calibration.ts";
-import { type ChangedSide, ratioRange } from "./change.ts";
+import { type ChangedSide, type ChangeRange, ratioRange } from "./change.ts";
 import type { Evaluation, Saving } from "./model.ts";
 
 /** Errors of layers of one model are partly the same error: this share of their product of widths. */
@@ -9,7 +8,7 @@ const sharedAcrossLayers = 0.25;
 /** ln of a ratio of bytes from which on two passes over memory are as different as any two. */
 const unlike = Math.log(1.5);
 
-/** Of the logarithm of the time before's own interval, what is added to that of the ratio: both at once are rare. */
+/** Of the logarithm of the time before's own interval, what a change may lose more than its ratio says: both at once are rare. */
 const scaleShare = 0.6;
 
 /** Of the time before; below it is rounding. */
@@ -47,21 +46,21 @@ export function savingOfOne(before: Timed | undefined, after: Timed | undefined)
 }
 
 /** ln(after / before) lies between; undefined where no such change was measured. */
-function ratioOf(before: Timed, after: Timed): Range | undefined {
+function ratioOf(before: Timed, after: Timed): ChangeRange | undefined {
   const error = errorOf(before.evaluation, after.evaluation);
   if (error === undefined) return undefined;
   const { widening } = before.evaluation;
   const predicted = Math.log(after.microseconds / before.microseconds);
-  return { low: predicted + widening * error.low, high: predicted + widening * error.high };
+  return { ...error, low: predicted + widening * error.low, high: predicted + widening * error.high };
 }
 
 /** Layers repeat, and so do their changes. */
-const knownErrors = new WeakMap<Evaluation, Map<Evaluation, Range | undefined>>();
+const knownErrors = new WeakMap<Evaluation, Map<Evaluation, ChangeRange | undefined>>();
 
-function errorOf(before: Evaluation, after: Evaluation): Range | undefined {
+function errorOf(before: Evaluation, after: Evaluation): ChangeRange | undefined {
   const { change } = before;
   if (change === undefined || change !== after.change) return undefined;
-  const known = knownErrors.get(before) ?? new Map<Evaluation, Range | undefined>();
+  const known = knownErrors.get(before) ?? new Map<Evaluation, ChangeRange | undefined>();
   knownErrors.set(before, known);
   if (known.has(after)) return known.get(after);
   const error = ratioRange(change, asMeasured(before), asMeasured(after));
@@ -73,12 +72,25 @@ function asMeasured({ sketch, once, above, widening }: Evaluation): ChangedSide 
   return { sketch, once, above: above / widening };
 }
 
-/** What share is saved is one question, of how many microseconds another: the latter alone makes no saving a loss. */
-function ofRatio({ microseconds: whole, evaluation }: Timed, microseconds: number, ratio: Range): Saving {
+/**
+ * What share is saved is one question, of how many microseconds another: the latter alone makes no saving a loss. Their errors are two,
+ * so that their logarithms add up as squares do.
+ */
+function ofRatio(
+  { microseconds: whole, evaluation }: Timed,
+  microseconds: number,
+  ratio: ChangeRange,
+): Saving {
   const { above, below } = evaluation;
-  const sized = (share: number, outwards: number) =>
-    whole * share * Math.exp(scaleShare * (share * outwards > 0 ? above : -below));
-  return { microseconds, low: sized(1 - Math.exp(ratio.high), -1), high: sized(1 - Math.exp(ratio.low), 1) };
+  const scale = ratio.scale ?? 1;
+  const bound = (logRatio: number) => {
+    const edge = whole * (1 - Math.exp(logRatio));
+    const apart = edge / microseconds;
+    if (!(apart > 0)) return edge * Math.exp(scaleShare * above);
+    const off = Math.hypot(Math.log(apart), scale * (apart > 1 ? above : below));
+    return microseconds * Math.exp(apart > 1 ? off : -off);
+  };
+  return { microseconds, low: bound(ratio.high), high: bound(ratio.low) };
 }
 
 /** The same pass over a little more memory is the same kernel with the same error; a product at another width may not be. */

@@ -13,6 +13,7 @@ import {
   type TrafficVariant,
   termsOf,
   type WalkCoefficients,
+  walkOf,
 } from "./traffic.ts";
 
 export interface Coefficients {
@@ -50,7 +51,8 @@ export function sketch(
       return sketchRecurrent(work, target, c.recurrent);
     case "traffic": {
       const { variant } = detail;
-      const terms = variant === undefined ? termsOf(c.walk, work.pattern) : termsOf(c.traffic, variant);
+      const terms =
+        variant === undefined ? termsOf(c.walk, walkOf(work, target)) : termsOf(c.traffic, variant);
       return sketchTraffic(work, target, terms, variant);
     }
   }

@@ -43,9 +43,26 @@ export interface TrafficCoefficients<Name extends string = TrafficVariant> exten
   readonly rowOverhead: number;
 }
 
-export type WalkCoefficients = TrafficCoefficients<TrafficPattern>;
+/**
+ * How data is walked, as far as time tells. "elementwise" is what operators take that run one by one, those with an operand that repeats (a
+ * bias, a mask) twice as long as others; "loop" is a compiled loop, which knows the addresses of what repeats and takes as long as the others.
+ */
+export const walks = [
+  "elementwise",
+  "copy",
+  "reduction",
+  "normalization",
+  "pool",
+  "loop",
+] as const satisfies readonly (TrafficPattern | "loop")[];
 
-const patterns: readonly TrafficPattern[] = ["elementwise", "copy", "reduction", "normalization", "pool"];
+export type Walk = (typeof walks)[number];
+
+export type WalkCoefficients = TrafficCoefficients<Walk>;
+
+export function walkOf({ pattern }: TrafficWork<number>, { stack }: Target): Walk {
+  return pattern === "elementwise" && stack.fuses.elementwise === "loops" ? "loop" : pattern;
+}
 
 /** What a CUDA graph without a kernel takes a call. */
 const viewMicroseconds = 0.065;
@@ -89,7 +106,7 @@ export function sketchTraffic(
     bytes,
     biasMicroseconds: 0,
     features: [
-      patterns.indexOf(pattern),
+      walks.indexOf(variant === undefined ? walkOf(work, target) : pattern),
       variant === undefined ? -1 : trafficVariants.indexOf(variant),
       launch,
       c.passes,

@@ -1,3 +1,4 @@
+import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { generator, predict, train } from "../../scripts/fit/boost.ts";
 import { pack } from "../../scripts/fit/pack.ts";
@@ -50,12 +51,20 @@ describe("boosted trees", () => {
 });
 
 describe("a table that is not one", () => {
-  const good = pack(train(samples(100).rows, samples(100).targets, samples(100).weights, options));
+  const packed = pack(train(samples(100).rows, samples(100).targets, samples(100).weights, options));
+  const nodes = inflateRawSync(Buffer.from(packed.nodes, "base64")).toString("base64");
+  const good = { ...packed, nodes, deflated: false };
 
   test.each<[string, Partial<PackedForest>, RegExp]>([
     ["too few nodes", { nodes: good.nodes.slice(0, 40) }, /cut short/],
     ["fewer trees than nodes", { trees: 2 }, /do not match/],
     ["a feature that is not there", { counts: good.counts.slice(0, 1) }, /no such feature/],
+    ["nodes that are not deflated", { deflated: true }, /./],
+    [
+      "far more than a forest holds",
+      { nodes: deflateRawSync(new Uint8Array(5_000_000)).toString("base64"), deflated: true },
+      /larger/,
+    ],
   ])("%s", (_, slip, message) => {
     expect(() => new Forest({ ...good, ...slip })).toThrow(message);
   });
