@@ -81,7 +81,7 @@ function groupReport(
   const [first] = members;
   const isLeft = rule.fix === "safe" && fix === "none" && decision !== undefined;
   const product = isLeft ? products.find((each) => each === first?.raw.at) : undefined;
-  const reason = product === undefined ? undefined : decision?.reasonFor(product);
+  const reason = product === undefined ? undefined : decision?.reasonFor(product).message;
   return {
     code: rule.code,
     rule: rule.name,
