@@ -13,7 +13,7 @@ import { defineRule } from "../src/lint/rule.ts";
  * the file is the type that runs.
  *
  * The saving is the predicted time of the whole model as it stands (or in TF32, where `--precision tf32` is asked) less
- * its time in half precision, and its share is of the former.
+ * its time in half precision, and the percentage in the message is of the former.
  *
  * ## Example
  * ```onnx

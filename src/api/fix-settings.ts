@@ -7,11 +7,12 @@ import { decideSafe } from "../fix/decide.ts";
 import { decideLayout } from "../fix/decide-layout.ts";
 import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { reasons } from "../fix/remainder.ts";
-import type { DecidedFix } from "../lint/decision.ts";
+import type { DecidedFix, LeftReason } from "../lint/decision.ts";
 import { fixableProducts } from "../lint/fixable.ts";
 import type { LintSettings } from "../lint/run.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { align } from "../passes/align/align.ts";
+import type { Reason } from "../passes/align/remainder.ts";
 import { rebatch } from "../passes/batch/batch.ts";
 import { channelsLast } from "../passes/channels-last/channels-last.ts";
 import { fold } from "../passes/fold/fold.ts";
@@ -83,7 +84,7 @@ export function decidedBy(model: OpenModel, settings: LintSettings): LintSetting
 function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload): DecidedFix {
   // Nobody knows what a broken model should compute.
   if (invalidNode(workload.facts) !== null) {
-    const reasonFor = () => "the model is invalid";
+    const reasonFor = () => ({ message: "the model is invalid" });
     return { after: workload, change: noChange, reasonFor, layoutOf: () => undefined };
   }
   keepPriced(model, settings, workload);
@@ -93,9 +94,8 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
     after,
     change,
     reasonFor: (product) => {
-      if (declined !== undefined) return declined;
       reasonOf ??= reasons(workload, settings, []);
-      return reasonOf(product).message;
+      return leftReason(reasonOf(product), declined);
     },
     layoutOf(state) {
       const inState = { ...settings, target: state.target };
@@ -103,6 +103,23 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
       return decideLayout(fixed.model, inState, workload.timeline.microseconds);
     },
   };
+}
+
+/** `declined` is why nothing is done to the whole model: what would be done without has no reason of its own. */
+function leftReason({ kind, message }: Reason, declined: string | undefined): LeftReason {
+  switch (kind) {
+    case "min-saving":
+      return declined === undefined
+        ? { message, declined: "below" }
+        : { message: declined, declined: "uncertain" };
+    case "uncertain":
+    case "neighbours":
+      return { message, declined: "uncertain" };
+    case "forbidden":
+    case "elsewhere":
+    case "edges":
+      return { message };
+  }
 }
 
 /** For a model that the bundled runtime is to run. */

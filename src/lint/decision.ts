@@ -1,5 +1,6 @@
 /** @file What `--fix` does to the model: asked once, and told by every finding that it concerns. */
 import type { Saving } from "../cost/model.ts";
+import { combineSavings } from "../cost/saving.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Node } from "../ir/model.ts";
 import type { ProductWork } from "../ops/work.ts";
@@ -7,13 +8,20 @@ import type { StepChange, WorkloadChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
+import { passesBehind } from "./passes-behind.ts";
+
+export interface LeftReason {
+  readonly message: string;
+  /** Set where it may be done and does not pay: for sure too little, or perhaps nothing. Else it is its author's to change. */
+  readonly declined?: "below" | "uncertain" | undefined;
+}
 
 /** What safe fixes make of a workload; whoever knows the passes answers. */
 export interface DecidedFix {
   readonly after: Workload;
   readonly change: WorkloadChange;
   /** Why a product that could be padded is left as it is. */
-  readonly reasonFor: (product: CostedProduct) => string;
+  readonly reasonFor: (product: CostedProduct) => LeftReason;
   /**
    * What channels_last makes of the repaired model, `state` being its workload in the types that it then has; undefined where that
    * moves nothing, or can save next to nothing.
@@ -94,6 +102,8 @@ export class Decision {
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #changes = new Map<Step, StepChange>();
   readonly #before: Workload;
+  /** Passes whose time a product's padding changes, by the product. */
+  readonly #passes: ReadonlyMap<Step, readonly StepChange[]>;
 
   constructor(before: Workload, { after, change, reasonFor }: DecidedFix) {
     this.after = after;
@@ -101,6 +111,7 @@ export class Decision {
     this.#reasonFor = reasonFor;
     this.#before = before;
     for (const each of change.steps) if (each.before !== undefined) this.#changes.set(each.before, each);
+    this.#passes = passesBehind(this.#changes, before.timeline);
   }
 
   /** What becomes of the kernel that computes a node; undefined where it stays as it is. */
@@ -109,19 +120,34 @@ export class Decision {
     return step && this.#changes.get(step);
   }
 
+  /** What that saves, with the passes that are priced by what it writes; undefined where it stays as it is. */
+  savingAt(node: Node, scope: Scope): Saving | undefined {
+    const change = this.changeAt(node, scope);
+    const passes = change?.before === undefined ? [] : (this.#passes.get(change.before) ?? []);
+    return change === undefined || passes.length === 0
+      ? change?.saves
+      : combineSavings([change, ...passes].map(({ saves }) => saves));
+  }
+
+  /** Those passes. */
+  passesOf(step: Step): readonly Step[] {
+    return (this.#passes.get(step) ?? []).flatMap(({ before }) => before ?? []);
+  }
+
   /** A product at the sizes that it gets; undefined where it stays as it is. */
   paddedOf<W extends ProductWork<number>>(
     product: CostedProduct,
     kind: W["kind"],
   ): DecidedProduct<W> | undefined {
-    const change = this.changeAt(product.node, product.scope);
-    const work = change?.after?.work;
-    return change === undefined || work === undefined || !isOfKind<W>(work, kind)
+    const { node, scope } = product;
+    const work = this.changeAt(node, scope)?.after?.work;
+    const saves = this.savingAt(node, scope);
+    return saves === undefined || work === undefined || !isOfKind<W>(work, kind)
       ? undefined
-      : { work, saves: change.saves };
+      : { work, saves };
   }
 
-  reasonFor(product: CostedProduct): string {
+  reasonFor(product: CostedProduct): LeftReason {
     return this.#reasonFor(product);
   }
 }

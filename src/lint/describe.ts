@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
 import type { RawFinding } from "./group.ts";
-import type { Datum, Finding, Severity } from "./result.ts";
+import type { Datum, Finding, SavingReport, Severity } from "./result.ts";
 import { originOf } from "./source.ts";
 
 /**
@@ -26,7 +26,8 @@ export function fingerprintOf(identity: string): string {
 }
 
 export function describe(
-  { raw, rule, message, saves, fix }: RawFinding,
+  { raw, rule, message, fix }: RawFinding,
+  saves: SavingReport | null,
   severity: Severity,
   fingerprint: string,
 ): Finding {

@@ -15,6 +15,8 @@ export interface RawFinding {
   /** Kernels that it is about. */
   readonly covers: ReadonlySet<Step>;
   readonly fix: Fixability;
+  /** Set where `--fix` could do it and the decision is that it pays too little, or perhaps nothing: then nobody is told to. */
+  readonly declined?: Exclude<Standing, "listed"> | undefined;
 }
 
 export interface Group {
@@ -23,6 +25,7 @@ export interface Group {
   readonly base: Severity;
   readonly fix: Fixability;
   readonly message: string;
+  readonly declined?: RawFinding["declined"];
   /** Of all members together. */
   saves: SavingReport | null;
   /** Kernels that they are about. */
@@ -39,14 +42,14 @@ export class Groups {
   readonly #byCause = new Map<string, Group>();
 
   add(finding: RawFinding): void {
-    const { raw, rule, base, message, saves, fix } = finding;
+    const { raw, rule, base, message, saves, fix, declined } = finding;
     // What may save nothing is no part of what is claimed, be the message the same.
-    const certainty = mayBeNothing(saves) ? "uncertain" : "";
+    const certainty = declined ?? (mayBeNothing(saves) ? "uncertain" : "");
     const cause = [rule.code, base, fix, certainty, raw.cause ?? message].join("\u0000");
     const group = this.#byCause.get(cause);
     if (group === undefined) {
       const covers = new Set(finding.covers);
-      this.#byCause.set(cause, { members: [finding], rule, base, fix, message, saves, covers });
+      this.#byCause.set(cause, { members: [finding], rule, base, fix, message, declined, saves, covers });
       return;
     }
     group.members.push(finding);
@@ -95,7 +98,30 @@ export function capped(saves: SavingReport, available: number, of = available): 
   };
 }
 
-export function standingOf({ saves }: Pick<Group, "saves">, minSaving: number): Standing {
+/** What each member saves of what its group does: wherever the group was lowered, its members are in proportion. */
+export function sharesOf({ members, saves }: Pick<Group, "members" | "saves">): (SavingReport | null)[] {
+  const own = members.map((member) => member.saves);
+  const whole = own.reduce(together, null);
+  if (whole === null || saves === null) return own;
+  const partOf = (now: number, before: number, other: number) => (before > 0 ? now / before : other);
+  const part = partOf(saves.microseconds, whole.microseconds, 1);
+  const wide = partOf(saves.high, whole.high, part);
+  const kernels = partOf(saves.of, whole.of, 1);
+  return own.map((each) => {
+    if (each === null) return null;
+    const microseconds = each.microseconds * part;
+    // Kernels that several members cover are each one's whole.
+    const of = Math.max(microseconds, each.of * kernels);
+    const high = Math.max(microseconds, Math.min(of, each.high * wide));
+    return { microseconds, low: each.low * part, high, share: each.share * part, of };
+  });
+}
+
+export function standingOf(
+  { saves, declined }: Pick<Group, "saves" | "declined">,
+  minSaving: number,
+): Standing {
+  if (declined !== undefined) return declined;
   if (saves === null) return "listed";
   if (saves.share < minSaving) return "below";
   return mayBeNothing(saves) ? "uncertain" : "listed";
@@ -106,7 +132,8 @@ function mayBeNothing(saves: SavingReport | null): boolean {
 }
 
 /** A warning that is worth much of the time is an error. */
-export function severityOf({ base, saves, members }: Group, errorShare: number): Severity {
+export function severityOf({ base, saves, members, declined }: Group, errorShare: number): Severity {
+  if (declined !== undefined) return base;
   // A saving that is part of something else (FP32 compute, where the prediction is "in half") is no part of this time.
   const ofThisTime = saves !== null && members[0]?.raw.share === undefined;
   return base === "warn" && ofThisTime && saves.share >= errorShare ? "error" : base;

@@ -3,7 +3,7 @@ import { pushAll } from "../ir/lists.ts";
 import { claimedLayout, lintAccount, type States, shareOutCopies, shareOutTime } from "./claims.ts";
 import type { LintContext } from "./context.ts";
 import { describe, fingerprintOf, identityOf } from "./describe.ts";
-import { type Group, type Standing, severityOf, standingOf, stepOf } from "./group.ts";
+import { type Group, type Standing, severityOf, sharesOf, standingOf, stepOf } from "./group.ts";
 import type { AccountStep, CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
 import type { LintSettings } from "./run.ts";
 
@@ -55,8 +55,9 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
     const identities = group.members.map((member) => identityOf(member, occurrences));
     // Of what is only counted, a large model has too much to describe.
     if (stands !== "listed" && !needsAll) continue;
+    const shares = sharesOf(group);
     const findings = group.members.map((member, index) =>
-      describe(member, severity, fingerprintOf(identities[index] ?? "")),
+      describe(member, shares[index] ?? null, severity, fingerprintOf(identities[index] ?? "")),
     );
     pushAll(described, findings);
     const entry = { group: groupReport(group, severity, findings, context), findings };
@@ -80,7 +81,7 @@ function groupReport(
   const [first] = members;
   const isLeft = rule.fix === "safe" && fix === "none" && decision !== undefined;
   const product = isLeft ? products.find((each) => each === first?.raw.at) : undefined;
-  const reason = product === undefined ? undefined : decision?.reasonFor(product);
+  const reason = product === undefined ? undefined : decision?.reasonFor(product).message;
   return {
     code: rule.code,
     rule: rule.name,

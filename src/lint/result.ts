@@ -13,7 +13,7 @@ export interface SavingReport {
   readonly microseconds: number;
   readonly low: number;
   readonly high: number;
-  /** Of the model's predicted time, 0 to 1. */
+  /** `microseconds` of the model's predicted time, whatever the saving is a part of. */
   readonly share: number;
   /** What the kernels it is about take now, in microseconds: no saving is more. */
   readonly of: number;

@@ -26,7 +26,7 @@ export type RuleFinding<M extends Messages = Messages> = {
     readonly data: Readonly<Record<Placeholders<M[Id]>, Datum>> & Readonly<Record<string, Datum>>;
     /** Undefined where time is not the point (risk, unresolved sizes): such a finding is never below the threshold. */
     readonly saves?: Saving | undefined;
-    /** `saves` as a part of something else than the model's predicted time on the target, 0 to 1. */
+    /** What part `saves` is of the time that it is a part of, where that is another run than the one that is predicted. */
     readonly share?: number | undefined;
     /** Whose time the saving is a part of; by default that of the kernel at `at`. */
     readonly covers?: readonly Site[] | undefined;

@@ -6,6 +6,7 @@ import type { Step } from "../workload/timeline.ts";
 import { priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
 import type { LintContext } from "./context.ts";
 import type { DecidedFix } from "./decision.ts";
+import { withDeclined } from "./declined.ts";
 import { fill } from "./describe.ts";
 import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
@@ -52,7 +53,8 @@ export function lintModel(model: Model, settings: LintSettings): ModelReport {
   const { first } = ladder;
   const { found, suppressed } = findIn(first, first, settings);
   const later = ladder.after(found, settings.minSaving);
-  const all = later === first ? found : replaced(found, findIn(later, first, settings).found);
+  const both = later === first ? found : replaced(found, findIn(later, first, settings).found);
+  const all = withDeclined(both, first, settings.minSaving);
   const groups = new Groups();
   for (const finding of all) groups.add(finding);
   const states = { context: first, later };
@@ -85,10 +87,13 @@ function rawFinding(
   whole: LintContext,
 ): RawFinding {
   const message = fill(rule.messages[raw.message] ?? raw.message, raw.data);
+  const fix = fixOf(raw, rule, context);
   const covers = new Set<Step>();
   for (const { node, scope } of raw.covers ?? [raw.at]) {
     const step = context.timeline.stepOf(node, scope);
-    if (step !== undefined) covers.add(step);
+    if (step === undefined) continue;
+    covers.add(step);
+    if (fix === "safe") for (const pass of context.decision?.passesOf(step) ?? []) covers.add(pass);
   }
   return {
     raw,
@@ -97,7 +102,7 @@ function rawFinding(
     message,
     saves: savingReport(raw, covers, whole),
     covers,
-    fix: fixOf(raw, rule, context),
+    fix,
   };
 }
 
@@ -105,8 +110,8 @@ function rawFinding(
 function fixOf({ fix, at }: RuleFinding, rule: AnyRule, { decision }: LintContext): Fixability {
   const known = fix ?? rule.fix;
   if (known !== "safe" || decision === undefined) return known;
-  const change = decision.changeAt(at.node, at.scope);
-  return change !== undefined && change.saves.microseconds > 0 ? "safe" : "none";
+  const saves = decision.savingAt(at.node, at.scope);
+  return saves !== undefined && saves.microseconds > 0 ? "safe" : "none";
 }
 
 function savingReport(
@@ -116,8 +121,9 @@ function savingReport(
 ): SavingReport | null {
   if (saves === undefined) return null;
   // A part of another run of the whole model has no kernels of this one.
-  if (share !== undefined) return { ...saves, share, of: saves.microseconds / share };
-  return capped({ ...saves, share: whole.share(saves.microseconds), of: 0 }, timeOf(covers));
+  const ofWhole = whole.share(saves.microseconds);
+  if (share !== undefined) return { ...saves, share: ofWhole, of: saves.microseconds / share };
+  return capped({ ...saves, share: ofWhole, of: 0 }, timeOf(covers));
 }
 
 function placeOf({ at: { node, scope } }: RuleFinding, { code }: AnyRule) {

@@ -42,7 +42,7 @@ export class Suppressed {
     const raw = finding();
     const fingerprint = fingerprintOf(identityOf(raw, this.#occurrences));
     this.findings.push({
-      ...describe(raw, raw.base, fingerprint),
+      ...describe(raw, raw.saves, raw.base, fingerprint),
       by: ignored === undefined ? "configuration" : "model",
       reason: ignored?.reason ?? null,
     });

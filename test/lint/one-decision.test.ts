@@ -1,0 +1,54 @@
+/** What `--fix` decides is what lint claims: padding that it declines is nobody's, and what its step saves has a finding. */
+import { describe, expect, it } from "vitest";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { linear } from "../../fixtures/layers.ts";
+import { rules } from "../../rules/index.ts";
+import { type LintOptions, lint } from "../../src/api/lint.ts";
+
+import { modelFromBytes } from "../../src/onnx/open.ts";
+import { lint as lintOpen } from "../rules/lint.ts";
+import { eachModel, zooModel } from "../zoo.ts";
+
+const safe = new Set(rules.filter(({ fix }) => fix === "safe").map(({ code }) => code));
+
+describe("what the decision declines", () => {
+  eachModel<LintOptions>([
+    ["misaligned_cnn", { dims: { batch: 32 } }],
+    ["gpt2_dynamo", { stack: "tc-runtime" }],
+    ["bert_dynamo", { stack: "inductor" }],
+    ["seg_unet", { gpu: "h100" }],
+  ])("%s: is counted as what may save nothing, and in no step", async (name, options) => {
+    const report = await lint(zooModel(name), { ...options, verbose: true });
+    const declined = /may save nothing|may be no faster|below --min-saving|costs more in the layers/;
+    const claimed = report.groups.filter(({ code, left }) => safe.has(code) && declined.test(left ?? ""));
+    expect(claimed).toEqual([]);
+    const counted = report.unlisted?.groups.filter(({ code }) => safe.has(code)) ?? [];
+    expect(counted.length).toBeGreaterThan(0);
+    expect(counted.filter(({ severity }) => severity === "error")).toEqual([]);
+    expect(report.uncertain.count).toBeGreaterThan(0);
+  });
+
+  it("is no size that something else forbids: that is its author's", () => {
+    const blocked = (graph: GraphBuilder) => {
+      const logits = linear(graph, graph.input("x", [512, 1024]), 1024, 30521);
+      graph.output(graph.node("Softmax", [logits], { axis: -1 }));
+    };
+    using opened = modelFromBytes(model({ name: "blocked" }, blocked));
+    const { groups } = lintOpen(opened, { decided: true, minSaving: 0.005 });
+    const found = groups.find(({ code }) => code === "TC102");
+    expect(found).toMatchObject({ step: "author", fix: "none" });
+    expect(found?.left).toMatch(/^blocked: .*Softmax/);
+  });
+});
+
+describe("a step that is decided", () => {
+  eachModel(["misaligned_cnn"])("%s: has findings for most of what it saves on the runtime", async (name) => {
+    const { groups, account } = await lint(zooModel(name), { stack: "tc-runtime" });
+    const step = account.find((each) => each.step === "safe")?.saves?.microseconds ?? 0;
+    const claimed = groups.filter((group) => group.step === "safe" && group.fix === "safe");
+    const sum = claimed.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
+    expect(step).toBeGreaterThan(0);
+    expect(sum).toBeGreaterThan(step / 2);
+    expect(sum).toBeLessThanOrEqual(step + 1e-6);
+  });
+});
