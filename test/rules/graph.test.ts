@@ -13,7 +13,7 @@ describe("TC101", () => {
   it.each([
     { channels: 67, filters: 129, said: "67 → 129 channels, off the multiple of 8" },
     { channels: 256, filters: 300, said: "256 → 300 channels, outputs off the multiple of 8" },
-    { channels: 67, filters: 256, said: "67 → 256 channels, inputs off the multiple of 8" },
+    { channels: 255, filters: 256, said: "255 → 256 channels, inputs off the multiple of 8" },
   ])("names the side that is off: $channels to $filters", ({ channels, filters, said }) => {
     const [finding] = find("TC101", (graph) => {
       const x = conv(graph, graph.input("x", [32, 64, 56, 56]), { channels: 64, filters: channels });
