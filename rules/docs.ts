@@ -13,6 +13,18 @@ export const ruleDocs = [
     {
       "id": "misaligned",
       "text": "{channels} → {filters} channels, off the multiple of {multiple}: a slower {format} kernel runs; pad {change}"
+    },
+    {
+      "id": "inputs",
+      "text": "{channels} → {filters} channels, inputs off the multiple of {multiple}: a slower {format} kernel runs; pad {change}"
+    },
+    {
+      "id": "outputs",
+      "text": "{channels} → {filters} channels, outputs off the multiple of {multiple}: a slower {format} kernel runs; pad {change}"
+    },
+    {
+      "id": "aligned",
+      "text": "{channels} → {filters} channels: a faster {format} kernel runs with more; pad {change}"
     }
   ]
 },
@@ -244,7 +256,7 @@ export const ruleDocs = [
   "severity": "warn",
   "fix": "unsafe",
   "summary": "Finds Transposes that only move the channel axis, from second to last or back, between a convolution and another product",
-  "markdown": "## What it does\nFinds Transposes that only move the channel axis, from second to last or back, between a convolution and another\nproduct.\n\n## Why is this bad?\nSuch a Transpose is a pass over the whole activation that computes nothing. It is there because ONNX convolutions are\nNCHW while matrix products and normalizations over channels want them last. A stack that keeps activations in NHWC\nneeds none of them: the convolution before already writes the layout that the product behind reads.\n\n## Example\n```onnx\na = Conv(x, w)                        # [8, 96, 56, 56]\nb = Transpose<perm = [0, 2, 3, 1]>(a)\ny = MatMul(LayerNormalization(b), v)\n```\n\n## Use instead\n```onnx\na = NhwcConv(x, w)                    # [8, 56, 56, 96]\ny = MatMul(LayerNormalization(a), v)\n```\n\n## Fix safety\nUnsafe, so it has to be asked for (`--layout nhwc`): the convolutions around become calls of functions that take NHWC,\nand the Transposes cancel.\n\n## References\n- [Tensor layouts, convolution guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)",
+  "markdown": "## What it does\nFinds Transposes that only move the channel axis, from second to last or back, between a convolution and another\nproduct.\n\n## Why is this bad?\nSuch a Transpose is a pass over the whole activation that computes nothing. It is there because ONNX convolutions are\nNCHW while matrix products and normalizations over channels want them last. A stack that keeps activations in NHWC\nneeds none of them (TensorRT, Inductor, ONNX Runtime's `prefer_nhwc`, the bundled runtime), and there the rule is silent: the\nconvolution before already writes the layout that the product behind reads.\n\n## Example\n```onnx\na = Conv(x, w)                        # [8, 96, 56, 56]\nb = Transpose<perm = [0, 2, 3, 1]>(a)\ny = MatMul(LayerNormalization(b), v)\n```\n\n## Use instead\n```onnx\na = NhwcConv(x, w)                    # [8, 56, 56, 96]\ny = MatMul(LayerNormalization(a), v)\n```\n\n## Fix safety\nUnsafe, so it has to be asked for (`--layout nhwc`): the convolutions around become calls of functions that take NHWC,\nand the Transposes cancel.\n\n## References\n- [Tensor layouts, convolution guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)",
   "messages": [
     {
       "id": "converts",
@@ -387,8 +399,8 @@ export const ruleDocs = [
   "code": "TC410",
   "severity": "warn",
   "fix": "safe",
-  "summary": "Finds kernels that `--fix` removes or joins without padding anything",
-  "markdown": "## What it does\nFinds kernels that `--fix` removes or joins without padding anything: what is known before the model runs, pairs of nodes that undo\neach other, and nodes that change nothing (a Pad by zeros, a Cast to the same type). Once per model, with what they take\ntogether.\n\n## Why is this bad?\nExporters trace what a network's Python does, including what does nothing at these sizes. Some stacks remove it when they load\nthe model; one that runs a kernel a node does not, and each is a launch and a pass over memory.\n\n## Example\n```onnx\na = Pad(x, [0, 0, 0, 0, 0, 0, 0, 0])\ny = Transpose<perm = [0, 2, 1]>(Transpose<perm = [0, 2, 1]>(a))\n```\n\n## Use instead\n```onnx\ny = Identity(x)\n```\n\n## Fix safety\nSafe: values stay what they are, to the bit.\n\n## References\n- [Graph optimizations, ONNX Runtime](https://onnxruntime.ai/docs/performance/model-optimizations/graph-optimizations.html)",
+  "summary": "Finds kernels that `--fix` removes without padding anything",
+  "markdown": "## What it does\nFinds kernels that `--fix` removes without padding anything: what is known before the model runs, pairs of nodes that undo\neach other, and nodes that change nothing (a Pad by zeros, a Cast to the same type). A fused kernel of which some nodes stay is\nnone. Once per model, with what they take together.\n\n## Why is this bad?\nExporters trace what a network's Python does, including what does nothing at these sizes. Some stacks remove it when they load\nthe model; one that runs a kernel a node does not, and each is a launch and a pass over memory.\n\n## Example\n```onnx\na = Pad(x, [0, 0, 0, 0, 0, 0, 0, 0])\ny = Transpose<perm = [0, 2, 1]>(Transpose<perm = [0, 2, 1]>(a))\n```\n\n## Use instead\n```onnx\ny = Identity(x)\n```\n\n## Fix safety\nSafe: values stay what they are, to the bit.\n\n## References\n- [Graph optimizations, ONNX Runtime](https://onnxruntime.ai/docs/performance/model-optimizations/graph-optimizations.html)",
   "messages": [
     {
       "id": "foldable",

@@ -5,9 +5,9 @@ import { defineRule } from "../src/lint/rule.ts";
 
 /**
  * ## What it does
- * Finds kernels that `--fix` removes or joins without padding anything: what is known before the model runs, pairs of nodes that undo
- * each other, and nodes that change nothing (a Pad by zeros, a Cast to the same type). Once per model, with what they take
- * together.
+ * Finds kernels that `--fix` removes without padding anything: what is known before the model runs, pairs of nodes that undo
+ * each other, and nodes that change nothing (a Pad by zeros, a Cast to the same type). A fused kernel of which some nodes stay is
+ * none. Once per model, with what they take together.
  *
  * ## Why is this bad?
  * Exporters trace what a network's Python does, including what does nothing at these sizes. Some stacks remove it when they load
@@ -40,11 +40,11 @@ export default defineRule({
   },
   *check(context) {
     const folded = new Set(context.products.flatMap((product) => foldableNormalization(product) ?? []));
-    const removed = (context.decision?.change.steps ?? []).filter(({ before, after, saves }) => {
+    const removed = (context.decision?.change.steps ?? []).filter(({ before, isRemoved, saves }) => {
       const [node] = before?.nodes ?? [];
       return (
         before?.family === "memory" &&
-        after === undefined &&
+        isRemoved &&
         saves.microseconds > 0 &&
         node !== undefined &&
         // TC403 has these.

@@ -10,7 +10,8 @@ import { defineRule } from "../src/lint/rule.ts";
  * ## Why is this bad?
  * Such a Transpose is a pass over the whole activation that computes nothing. It is there because ONNX convolutions are
  * NCHW while matrix products and normalizations over channels want them last. A stack that keeps activations in NHWC
- * needs none of them: the convolution before already writes the layout that the product behind reads.
+ * needs none of them (TensorRT, Inductor, ONNX Runtime's `prefer_nhwc`, the bundled runtime), and there the rule is silent: the
+ * convolution before already writes the layout that the product behind reads.
  *
  * ## Example
  * ```onnx
@@ -41,6 +42,8 @@ export default defineRule({
     converts: "Transpose {perm} only moves channels {direction}, between {before} and {behind}",
   },
   *check(context) {
+    // Such a stack writes every activation in NHWC: what the file spells as a Transpose to or from it is no pass there.
+    if (context.target.stack.layout === "stack") return;
     for (const { step, perm, node, scope, ...between } of layoutTransposes(context)) {
       const data = { perm: `[${perm.join(", ")}]`, ...between };
       // With convolutions in NHWC it is gone, or only its author can spare it.

@@ -51,6 +51,11 @@ export default defineRule({
   messages: {
     misaligned:
       "{channels} → {filters} channels, off the multiple of {multiple}: a slower {format} kernel runs; pad {change}",
+    inputs:
+      "{channels} → {filters} channels, inputs off the multiple of {multiple}: a slower {format} kernel runs; pad {change}",
+    outputs:
+      "{channels} → {filters} channels, outputs off the multiple of {multiple}: a slower {format} kernel runs; pad {change}",
+    aligned: "{channels} → {filters} channels: a faster {format} kernel runs with more; pad {change}",
   },
   *check(context) {
     const index = ProductIndex.of(context.products);
@@ -67,7 +72,9 @@ export default defineRule({
       const { channels, filters } = work;
       yield {
         at: product,
-        message: "misaligned",
+        message: messageOf(work, multiple),
+        // One cause, whichever side has it.
+        kind: "misaligned",
         data: {
           channels,
           filters,
@@ -82,6 +89,13 @@ export default defineRule({
     }
   },
 });
+
+/** By the side that is off; a neighbour's padding may grow one that is not. */
+function messageOf({ channels, filters }: ConvWork<number>, multiple: number) {
+  const [inputs, outputs] = [channels % multiple !== 0, filters % multiple !== 0];
+  if (inputs) return outputs ? "misaligned" : "inputs";
+  return outputs ? "outputs" : "aligned";
+}
 
 function axesOf(work: ConvWork<number>, isStem: boolean): Axis<ConvWork<number>>[] {
   const filters = { name: "filters", size: work.filters } as const;

@@ -2,8 +2,9 @@
 import type { CostModel, Run, Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
+import type { Scope } from "../facts/scope.ts";
 import { push } from "../ir/group.ts";
-import { labelOf } from "../ir/model.ts";
+import { labelOf, type Node } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
 import type { Step } from "./timeline.ts";
 import type { PriceSettings, Workload } from "./workload.ts";
@@ -14,6 +15,8 @@ export interface StepChange {
   readonly after: Step | undefined;
   /** All runs; negative where it costs. */
   readonly saves: Saving;
+  /** Nothing that it computes is computed any more, in this kernel or in another. */
+  readonly isRemoved: boolean;
 }
 
 export interface WorkloadChange {
@@ -25,23 +28,35 @@ export interface WorkloadChange {
 
 export const noChange: WorkloadChange = { saves: { microseconds: 0, low: 0, high: 0 }, steps: [] };
 
-/** Kernels are known again by their graph and the name of their first node; those that have none, by what they do. */
+/**
+ * Kernels are known again by their graph and the name of their first node, or else of any of their nodes; those that have none, by what
+ * they do.
+ */
 export function changeBetween(before: Workload, after: Workload, cost: CostModel): WorkloadChange {
   const named = paired(before.timeline.steps, after.timeline.steps, nameOf);
-  const alike = paired(named.gone, named.fresh, timeOf);
+  const sharing = pairedByNodes(named.gone, named.fresh);
+  const alike = paired(sharing.gone, sharing.fresh, timeOf);
   const renamed = paired(alike.gone, alike.fresh, productKey(alike));
-  const pairs: Pair[] = [...named.pairs, ...alike.pairs, ...renamed.pairs];
+  const pairs: Pair[] = [...named.pairs, ...sharing.pairs, ...alike.pairs, ...renamed.pairs];
   for (const step of renamed.gone) pairs.push({ before: step, after: undefined });
   for (const step of renamed.fresh) pairs.push({ before: undefined, after: step });
   const savings = new Savings(before, after, cost);
+  const left = new Set(renamed.gone.length === 0 ? [] : after.timeline.steps.flatMap(sitesOf));
+  const isRemoved = ({ before: gone, after: still }: Pair) =>
+    still === undefined && gone !== undefined && !sitesOf(gone).some((site) => left.has(site));
   const steps = pairs
     .filter((pair) => pair.before?.microseconds !== pair.after?.microseconds)
-    .map((pair) => ({ ...pair, saves: savings.of(pair) }));
+    .map((pair) => ({ ...pair, saves: savings.of(pair), isRemoved: isRemoved(pair) }));
   const microseconds = before.timeline.microseconds - after.timeline.microseconds;
   return { saves: around(microseconds, combineSavings(steps.map(({ saves }) => saves))), steps };
 }
 
 type Pair = Pick<StepChange, "before" | "after">;
+
+/** What a kernel computes, wherever it does. */
+function sitesOf({ scope, nodes }: Step): readonly string[] {
+  return nodes.map((node) => labelIn(scope, node));
+}
 
 interface Paired {
   readonly pairs: readonly Pair[];
@@ -75,6 +90,33 @@ function paired(
   return { pairs, gone, fresh: [...fresh] };
 }
 
+/** A fused kernel that begins with another node is the kernel that has most of its nodes still; ties go to the first. */
+function pairedByNodes(before: readonly Step[], after: readonly Step[]): Paired {
+  if (before.length === 0 || after.length === 0) return { pairs: [], gone: before, fresh: after };
+  const makerOf = new Map<string, Step>();
+  for (const step of after) for (const name of namesOf(step)) makerOf.set(name, step);
+  const pairs: Pair[] = [];
+  const gone: Step[] = [];
+  const taken = new Set<Step>();
+  for (const step of before) {
+    const shared = new Map<Step, number>();
+    for (const name of namesOf(step)) {
+      const maker = makerOf.get(name);
+      if (maker !== undefined && !taken.has(maker)) shared.set(maker, (shared.get(maker) ?? 0) + 1);
+    }
+    const [found] = [...shared].sort(([, a], [, b]) => b - a)[0] ?? [];
+    if (found === undefined) gone.push(step);
+    else pairs.push({ before: step, after: found });
+    if (found !== undefined) taken.add(found);
+  }
+  return { pairs, gone, fresh: after.filter((step) => !taken.has(step)) };
+}
+
+/** Of every node of a kernel, as `nameOf` has the first. */
+function namesOf({ scope, family, nodes }: Step): readonly string[] {
+  return nodes.map((node) => `${family}\u0000${labelIn(scope, node)}`);
+}
+
 /** Work that becomes other work in one model. */
 export interface WorkChange {
   readonly before: Work<number>;
@@ -93,9 +135,12 @@ export function uncertaintyOf(changes: readonly WorkChange[], { target, cost }: 
 }
 
 function nameOf({ scope, nodes: [node], family }: Step): string {
-  if (node === undefined) return `\u0000${family}`;
+  return node === undefined ? `\u0000${family}` : `${family}\u0000${labelIn(scope, node)}`;
+}
+
+function labelIn(scope: Scope, node: Node): string {
   const site = siteOf(node, scope);
-  return `${site.scope.path}\u0000${family}\u0000${labelOf(site.node)}`;
+  return `${site.scope.path}\u0000${labelOf(site.node)}`;
 }
 
 /** Products whose nodes have no names of their own, where there are as many as before. */

@@ -4,6 +4,7 @@ import { worksOf } from "../facts/works.ts";
 import { mulDims, product } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { traitsOf } from "../ops/ask.ts";
 import { findOp } from "../ops/registry.ts";
 import type { TrafficPattern, TrafficWork, Work } from "../ops/work.ts";
 import type { ConstantValues } from "./constants.ts";
@@ -52,11 +53,11 @@ export function chainWork(
 ): TrafficWork<number> | undefined {
   const inside = new Set(nodes);
   let [bytesRead, bytesWritten] = [0, 0];
-  for (const input of readsOf(nodes, inside)) {
-    const extent = extentOf(scope.fact(input), bindings);
+  for (const { of, moved } of readsOf(nodes, inside, scope, bindings)) {
+    const whole = extentOf(scope.fact(of), bindings);
     // Scalars and small constant vectors stay in cache.
-    if (extent !== undefined && !(constants.isFixedValue(input) && extent.elements <= 65_536))
-      bytesRead += extent.bytes;
+    if (whole === undefined || (constants.isFixedValue(of) && whole.elements <= 65_536)) continue;
+    for (const value of moved) bytesRead += extentOf(scope.fact(value), bindings)?.bytes ?? 0;
   }
   let largest: Extent | undefined;
   for (const { outputs } of nodes) {
@@ -71,16 +72,62 @@ export function chainWork(
   return { ...passOver(largest, "elementwise"), bytesRead, bytesWritten };
 }
 
-/** Values that a kernel of `nodes` reads and does not make, each once; `inside` are the same nodes. */
-export function readsOf(nodes: readonly Node[], inside: ReadonlySet<Node>): ReadonlySet<Value> {
-  const reads = new Set<Value>();
-  for (const { inputs } of nodes) {
-    for (const input of inputs) {
+/** What a kernel reads of a value that it does not make. */
+export interface Read {
+  readonly of: Value;
+  /** Values as large as what is read: itself, or what is taken of it. */
+  readonly moved: readonly Value[];
+}
+
+/**
+ * What a kernel of `nodes` reads, value by value; `inside` are the same nodes. Of a value that is only taken from (rows of a table by
+ * index, a slice) it reads what is taken, where that is less than all of it.
+ */
+export function readsOf(
+  nodes: readonly Node[],
+  inside: ReadonlySet<Node>,
+  scope: Scope,
+  bindings: ReadonlyMap<string, number>,
+): readonly Read[] {
+  /** What is taken of each; undefined where somebody reads all of it. */
+  const takenOf = new Map<Value, Value[] | undefined>();
+  for (const node of nodes) {
+    for (const [at, input] of node.inputs.entries()) {
       if (input === undefined || (input.producer !== undefined && inside.has(input.producer))) continue;
-      reads.add(input);
+      const before = takenOf.has(input) ? takenOf.get(input) : [];
+      takenOf.set(input, before && takesFrom(node, at) ? [...before, ...outputsOf(node)] : undefined);
     }
   }
-  return reads;
+  return [...takenOf].map(([of, taken]) => {
+    if (taken === undefined) return { of, moved: [of] };
+    const [whole, parts] = [[of], taken].map((values) => elementsOf(values, scope, bindings));
+    return { of, moved: parts !== undefined && whole !== undefined && parts < whole ? taken : [of] };
+  });
+}
+
+/** Whether each element of a node's outputs is one of this operand's, so that it reads no more of it than it writes. */
+function takesFrom(node: Node, at: number): boolean {
+  const traits = traitsOf(node);
+  return traits?.elements === "moved" && traits.uses?.[at] === undefined;
+}
+
+function outputsOf({ outputs }: Node): readonly Value[] {
+  return outputs.filter((output) => output !== undefined);
+}
+
+/** Undefined where one is not known. */
+function elementsOf(
+  values: readonly Value[],
+  scope: Scope,
+  bindings: ReadonlyMap<string, number>,
+): number | undefined {
+  let elements = 0;
+  for (const value of values) {
+    const extent = extentOf(scope.fact(value), bindings);
+    if (extent === undefined) return undefined;
+    elements += extent.elements;
+  }
+  return elements;
 }
 
 /** Whether a value that a kernel makes is written: something outside needs it. */

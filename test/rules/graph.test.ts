@@ -9,6 +9,21 @@ function find(code: string, build: (graph: GraphBuilder) => void, options?: Lint
   return findingsIn(bytes, options).filter((finding) => finding.code === code);
 }
 
+describe("TC101", () => {
+  it.each([
+    { channels: 67, filters: 129, said: "67 → 129 channels, off the multiple of 8" },
+    { channels: 256, filters: 300, said: "256 → 300 channels, outputs off the multiple of 8" },
+    { channels: 255, filters: 256, said: "255 → 256 channels, inputs off the multiple of 8" },
+  ])("names the side that is off: $channels to $filters", ({ channels, filters, said }) => {
+    const [finding] = find("TC101", (graph) => {
+      const x = conv(graph, graph.input("x", [32, 64, 56, 56]), { channels: 64, filters: channels });
+      const y = conv(graph, x, { channels, filters, name: "wide" });
+      graph.output(conv(graph, y, { channels: filters, filters: 64 }));
+    }).filter(({ node }) => node === "wide");
+    expect(finding?.message).toContain(`${said}:`);
+  });
+});
+
 describe("TC201", () => {
   const mixed = (graph: GraphBuilder) => {
     graph.output(linear(graph, graph.input("x", [2048, 1024]), 1024, 1024));
@@ -189,11 +204,17 @@ describe("TC203", () => {
 });
 
 describe("TC302", () => {
-  const chain = (perm: readonly number[], behind: (graph: GraphBuilder, x: string) => string) =>
-    find("TC302", (graph) => {
+  const chain = (
+    perm: readonly number[],
+    behind: (graph: GraphBuilder, x: string) => string,
+    options?: LintOptions,
+  ) => {
+    const build = (graph: GraphBuilder) => {
       const x = conv(graph, graph.input("x", [32, 96, 56, 56]), { channels: 96, filters: 96 });
       graph.output(behind(graph, graph.node("Transpose", [x], { perm }, { name: "moved" })));
-    }).map(({ node }) => node);
+    };
+    return find("TC302", build, options).map(({ node }) => node);
+  };
 
   it("channels last and back around an MLP are two", () => {
     const found = chain([0, 2, 3, 1], (graph, x) => {
@@ -201,6 +222,18 @@ describe("TC302", () => {
       return conv(graph, y, { channels: 96, filters: 96 });
     });
     expect(found.sort()).toEqual(["back", "moved"]);
+  });
+
+  it.each(["inductor", "tensorrt", "ort-cuda-nhwc", "tc-runtime"] as const)(
+    "none where activations are NHWC: %s",
+    (stack) => {
+      expect(chain([0, 2, 3, 1], (graph, x) => linear(graph, x, 96, 96), { stack })).toEqual([]);
+    },
+  );
+
+  it("one where a setting keeps NCHW", () => {
+    const found = chain([0, 2, 3, 1], (graph, x) => linear(graph, x, 96, 96), { stack: "ort-cuda" });
+    expect(found).toEqual(["moved"]);
   });
 
   it("another order of axes is none", () => {
@@ -276,5 +309,27 @@ describe("subgraphs and functions", () => {
     const found = findingsIn(bytes).filter(({ code }) => code === "TC102");
     expect(found.map(({ graph }) => graph).sort()).toEqual(["graph/first:Block", "graph/second:Block"]);
     expect(new Set(found.map(({ fingerprint }) => fingerprint)).size).toBe(2);
+  });
+});
+
+describe("TC410", () => {
+  /** A Pad by zeros in front of a Relu, before a product that --fix pads; `named` as exporters name nodes. */
+  const padded = (named: boolean) => (graph: GraphBuilder) => {
+    const x = graph.input("x", [4096, 768]);
+    const zeros = graph.weight([4], { dtype: "int64", values: [0, 0, 0, 0] });
+    const same = graph.node("Pad", [x, zeros], {}, named ? { name: "pad" } : {});
+    graph.output(linear(graph, same, 768, 768));
+    const y = linear(graph, graph.node("Relu", [same], {}, named ? { name: "relu" } : {}), 768, 50_257);
+    graph.output(graph.node("Relu", [y], {}, named ? { name: "last" } : {}));
+  };
+  const found = (named: boolean, stack: "cudnn" | "inductor") =>
+    find("TC410", padded(named), { stack, decided: true }).map(({ data }) => data["named"]);
+
+  it.each([true, false])("is a kernel all of whose nodes go (names: %s)", (named) => {
+    expect(found(named, "cudnn")).toEqual(["Pad 1"]);
+  });
+
+  it.each([true, false])("is no fused kernel of which a node stays (names: %s)", (named) => {
+    expect(found(named, "inductor")).toEqual([]);
   });
 });

@@ -122,3 +122,19 @@ function tableOf(rows: readonly (readonly [string, ModelReport])[]): string {
     })
     .join("\n");
 }
+
+describe("--fix", () => {
+  eachModel(["crnn"])(
+    "leaves sizes that are multiples already, where more saves nothing beyond doubt: %s",
+    (name) => {
+      const padded = reportOf(name, { stack: "ort-cuda", decided: true }).findings.filter(
+        ({ code }) => code === "TC101",
+      );
+      expect(padded.length).toBeGreaterThan(0);
+      for (const { data } of padded) {
+        if (Number(data["channels"]) % 8 === 0) expect(data["paddedChannels"]).toBe(data["channels"]);
+        if (Number(data["filters"]) % 8 === 0) expect(data["paddedFilters"]).toBe(data["filters"]);
+      }
+    },
+  );
+});

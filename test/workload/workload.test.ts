@@ -106,6 +106,54 @@ describe("kernels", () => {
     });
   });
 
+  const rowsOf = 768 * 4;
+  it.each([
+    {
+      name: "Gather of a table",
+      build: (g: GraphBuilder) => g.node("Gather", [g.weight([50_257, 768]), g.input("ids", [64], "int64")]),
+      read: 64 * 8 + 64 * rowsOf,
+      written: 64 * rowsOf,
+    },
+    {
+      name: "Gather of more rows than there are",
+      build: (g: GraphBuilder) => g.node("Gather", [g.weight([128, 768]), g.input("ids", [512], "int64")]),
+      read: 512 * 8 + 128 * rowsOf,
+      written: 512 * rowsOf,
+    },
+    {
+      name: "GatherElements",
+      build: (g: GraphBuilder) =>
+        g.node("GatherElements", [g.input("x", [5000, 768]), g.input("ids", [64, 768], "int64")]),
+      read: 64 * 768 * 8 + 64 * rowsOf,
+      written: 64 * rowsOf,
+    },
+    {
+      name: "GatherND",
+      build: (g: GraphBuilder) =>
+        g.node("GatherND", [g.input("x", [50, 100, 768]), g.input("ids", [64, 2], "int64")]),
+      read: 64 * 2 * 8 + 64 * rowsOf,
+      written: 64 * rowsOf,
+    },
+    {
+      name: "Gather of what is read whole besides",
+      build: (g: GraphBuilder) => {
+        const x = g.input("x", [128, 768]);
+        const rows = g.node("Gather", [x, g.input("ids", [128], "int64")]);
+        return g.node("Add", [rows, x]);
+      },
+      read: 128 * 8 + 128 * rowsOf,
+      written: 128 * rowsOf,
+    },
+  ])("read the rows that are asked for, not the table: $name", ({ build, read, written }) => {
+    const bytes = model({ name: "rows", opset: 17 }, (graph) => {
+      graph.node("Identity", [graph.node("Relu", [build(graph)])], {}, { outputs: ["y"] });
+      graph.output("y");
+    });
+    const { steps } = price(bytes, "inductor").timeline;
+    expect(steps).toHaveLength(1);
+    expect(steps[0]?.work).toMatchObject({ bytesRead: read, bytesWritten: written });
+  });
+
   it("are single nodes on a stack that fuses nothing, attention that is written out among them", () => {
     expect(opsOf(price(swish).timeline.steps)).toEqual([["MatMul"], ["Sigmoid"], ["Mul"]]);
     const written = ruleFixtures["TC401"]?.bad();

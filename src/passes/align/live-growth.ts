@@ -16,7 +16,7 @@ export class LiveGrowth implements Growth {
 
   constructor(step: TrafficStep, live: LiveSizes, relations: Relations, pricing: Pricing) {
     let largest: { readonly plain: Extent; readonly padded: Extent } | undefined;
-    for (const { value, role } of measuredValues(step, relations)) {
+    for (const { value, role } of measuredValues(step, relations, pricing)) {
       const plain = paddedExtent(value, unpadded, relations, pricing);
       const shape = plain && liveShape(value, live, relations, pricing);
       if (plain === undefined || shape === undefined) continue;

@@ -138,13 +138,15 @@ export class Problem {
     return this.#candidates.get(atom) ?? [];
   }
 
-  /** The next multiple, unless a larger size saves more beyond doubt. */
+  /** The next multiple (of what is one already, none), unless a larger size saves more beyond doubt. */
   #plainest(best: Map<Atom, number>): Map<Atom, number> {
     let kept = best;
     for (const [atom, size] of best) {
       const next = Math.ceil(atom.size / vector) * vector;
-      if (size <= next || next === atom.size) continue;
-      const plain = new Map(kept).set(atom, next);
+      if (size <= next) continue;
+      const plain = new Map(kept);
+      if (next === atom.size) plain.delete(atom);
+      else plain.set(atom, next);
       if (this.#cost(plain) - this.#cost(kept) <= this.#uncertainty(plain, kept)) kept = plain;
     }
     return kept;

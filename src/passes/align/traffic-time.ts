@@ -100,12 +100,14 @@ export function paddedExtent(
 export function measuredValues(
   { nodes }: TrafficStep,
   relations: Relations,
+  { bindings }: Pricing,
 ): { readonly value: Value; readonly role: "read" | "written" | "inside" }[] {
   const inside = new Set(nodes);
   const measured: { readonly value: Value; readonly role: "read" | "written" | "inside" }[] = [];
-  for (const value of readsOf(nodes, inside)) {
+  for (const { of, moved } of readsOf(nodes, inside, relations.scope, bindings)) {
     // Constants are small, or rows of a table that nothing reads.
-    if (!isStored(value, relations.scope)) measured.push({ value, role: "read" });
+    if (isStored(of, relations.scope)) continue;
+    for (const value of moved) measured.push({ value, role: "read" });
   }
   for (const value of nodes.flatMap((node) => node.outputs)) {
     if (value !== undefined) measured.push({ value, role: leaves(value, inside) ? "written" : "inside" });
@@ -116,7 +118,7 @@ export function measuredValues(
 function growthOf(step: TrafficStep, sizes: PaddedSizes, relations: Relations, pricing: Pricing): Growth {
   let [read, written] = [0, 0];
   let largest: Growth["largest"];
-  for (const { value, role } of measuredValues(step, relations)) {
+  for (const { value, role } of measuredValues(step, relations, pricing)) {
     const plain = paddedExtent(value, unpadded, relations, pricing);
     const padded = paddedExtent(value, sizes, relations, pricing);
     if (plain === undefined || padded === undefined) continue;
