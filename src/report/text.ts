@@ -170,11 +170,11 @@ function isSame(origin: string, node: string): boolean {
 /** `15 % of 50.7 µs, between 4.17 and 13.6 µs`. */
 function shareText({ saves }: FindingGroup, { predicted }: ModelReport): string {
   if (saves === null) return "";
-  const { microseconds, low, high, share } = saves;
-  // A rule that compares precisions counts its share of the slower run, not of the one that is predicted.
-  const whole = share > 0 ? microseconds / share : predicted.microseconds;
+  const { low, high, share } = saves;
   const between = `between ${durationRange(low, high).replace(" to ", " and ")}`;
-  return `${percent(share)} of ${duration(whole)}, ${between}`;
+  // Another precision may save more than what is left with it: no part of that.
+  if (share > 1) return between;
+  return `${percent(share)} of ${duration(predicted.microseconds)}, ${between}`;
 }
 
 function fixText({ fix, left }: FindingGroup, palette: Palette): string {

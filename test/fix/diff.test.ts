@@ -55,7 +55,7 @@ describe("a diff", () => {
         microseconds: { before: 2, after: 1 },
         proof: null,
         measurement: null,
-      stored: null,
+        stored: null,
         bytes: 0,
         assumed: {},
         dataFiles: [],
