@@ -1,9 +1,10 @@
 /** @file GitHub annotations: workflow commands, as many as a step shows, the worst first. */
 
-import { counted, duration, percent, plain, printable } from "../ir/format.ts";
+import { counted, plain, printable } from "../ir/format.ts";
 import type { Finding, LintReport, Severity } from "../lint/result.ts";
 import type { RenderOptions } from "./render.ts";
 import { acrossScenarios } from "./scenarios.ts";
+import { savedText } from "./share.ts";
 import { byImportance } from "./summary.ts";
 
 type Level = "error" | "warning" | "notice";
@@ -89,7 +90,7 @@ function annotationOf(
   place: Pick<Annotation, "file" | "line">,
 ): Annotation {
   const { code, rule, severity, node, op, saves, message } = worst;
-  const saving = saves === null ? "" : `; saves ${duration(saves.microseconds)} (${percent(saves.share)})`;
+  const saving = saves === null ? "" : `; saves ${savedText(saves)}`;
   const more = others.length === 0 ? "" : `\nand ${counted(others.length, "more finding")} of this rule here`;
   return {
     level: levels[severity],

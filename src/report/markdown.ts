@@ -16,6 +16,7 @@ import { basisText, countedNotes, type Entry, entriesOf, moreText, originsOf } f
 import { code, escaped, withinLimit } from "./markdown-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
+import { savedText } from "./share.ts";
 import { statisticsOf } from "./summary.ts";
 
 export function renderMarkdown(report: LintReport, options: RenderOptions): string {
@@ -117,10 +118,7 @@ function row(entry: Entry, { predicted }: ModelReport): string {
   const [{ node, op }] = entry.findings;
   const origins = originsOf(entry).map((part) => code(part));
   const where = [`${code(node)}${moreText(entry)} (${escaped(op)})`, ...origins].join("<br>");
-  const saving =
-    saves === null || predicted.microseconds === 0
-      ? ""
-      : `${duration(saves.microseconds)} (${percent(saves.share)})`;
+  const saving = saves === null || predicted.microseconds === 0 ? "" : savedText(saves);
   const cells = [
     marks[severity],
     `${entry.group.code} ${escaped(rule)}`,

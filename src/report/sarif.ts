@@ -5,7 +5,7 @@
  * as a logical location; fingerprints are tc-lint's own.
  */
 
-import { counted, duration, percent } from "../ir/format.ts";
+import { counted } from "../ir/format.ts";
 import type {
   Finding,
   LintReport,
@@ -18,6 +18,7 @@ import { jsonText } from "./json-text.ts";
 import type { RenderOptions, RuleDoc } from "./render.ts";
 import { driverOf, encoded, logOf, mostResults, quoted, uriOf } from "./sarif-parts.ts";
 import { acrossScenarios } from "./scenarios.ts";
+import { savedText } from "./share.ts";
 import { byImportance } from "./summary.ts";
 
 /** GitHub's longest description. */
@@ -128,7 +129,7 @@ function suppressionsOf({ finding, model }: Located) {
 }
 
 function messageOf({ node, op, message, saves, module }: Finding): string {
-  const saving = saves === null ? "" : ` Saves ${duration(saves.microseconds)} (${percent(saves.share)}).`;
+  const saving = saves === null ? "" : ` Saves ${savedText(saves)}.`;
   const where = module === null ? "" : ` in ${quoted(module)}`;
   return `${quoted(node)} (${quoted(op)})${where}: ${quoted(message)}${/[.!?]$/.test(message) ? "" : "."}${saving}`;
 }
