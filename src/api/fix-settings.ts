@@ -6,7 +6,7 @@ import type { FixChoice } from "../fix/choice.ts";
 import { decideSafe } from "../fix/decide.ts";
 import { decideLayout } from "../fix/decide-layout.ts";
 import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
-import { reasons } from "../fix/remainder.ts";
+import { isSolved, reasons } from "../fix/remainder.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
 import { fixableProducts } from "../lint/fixable.ts";
 import type { LintSettings } from "../lint/run.ts";
@@ -105,22 +105,22 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
   };
 }
 
-/** `declined` is why nothing is done to the whole model: what would be done without has no reason of its own. */
-function leftReason({ kind, message }: Reason, declined: string | undefined): LeftReason {
-  switch (kind) {
-    case "min-saving":
-      return declined === undefined
-        ? { message, declined: "below" }
-        : { message: declined, declined: "uncertain" };
-    case "uncertain":
-    case "neighbours":
-      return { message, declined: "uncertain" };
-    case "forbidden":
-    case "elsewhere":
-    case "edges":
-      return { message };
-  }
+/** `whole` is why nothing is done to the whole model: what would be done without has no reason of its own. */
+function leftReason(reason: Reason, whole: string | undefined): LeftReason {
+  if (whole !== undefined && isSolved(reason)) return { message: whole, declined: "uncertain" };
+  const declined = declinedBy[reason.kind];
+  return declined === undefined ? { message: reason.message } : { message: reason.message, declined };
 }
+
+const declinedBy: Readonly<Record<Reason["kind"], LeftReason["declined"]>> = {
+  "min-saving": "below",
+  uncertain: "uncertain",
+  neighbours: "uncertain",
+  "other-axis": "uncertain",
+  forbidden: undefined,
+  elsewhere: undefined,
+  edges: undefined,
+};
 
 /** For a model that the bundled runtime is to run. */
 export function safeFixSettings(plan: LintPlan): FixSettings {

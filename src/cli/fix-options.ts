@@ -86,7 +86,7 @@ type FixArguments = Partial<InferredOptionTypes<typeof fixOptions>>;
 const mostSamples = 2 ** 31 - 1;
 
 function parseBatch(value: string): BatchChoice {
-  return value === "dynamic" ? value : parseCount(value, "--batch", 1, mostSamples);
+  return value === "dynamic" ? value : parseCount(value, "--batch", 1, mostSamples, "dynamic, or ");
 }
 
 /** Undefined where no fix is asked for; `precision` is what the flag says. Throws InputError `usage` for flags that say nothing without one. */

@@ -21,8 +21,8 @@ export function remainderNotes(
   return found.map(({ rule, product, microseconds }) => {
     const own = reasonFor(product);
     // What the solver would do and the whole model does not pay for has no reason of its own.
-    const isSolved = own.kind === "min-saving" && declined !== undefined;
-    const { kind, message } = isSolved ? { kind: "uncertain", message: declined } : own;
+    const { kind, message } =
+      declined !== undefined && isSolved(own) ? { kind: "uncertain", message: declined } : own;
     return {
       pass: "align",
       rule,
@@ -32,6 +32,11 @@ export function remainderNotes(
       microseconds,
     };
   });
+}
+
+/** The solver pads the product, were it up to the solver. */
+export function isSolved({ kind }: Reason): boolean {
+  return kind === "min-saving" || kind === "other-axis";
 }
 
 /** Why a product that could be padded is not. `left` failed verification. */

@@ -28,17 +28,18 @@ export function parsePositive(text: string, flag: string): number {
   return value;
 }
 
-/** A whole number, from `minimum` to `maximum`. */
+/** A whole number, from `minimum` to `maximum`; `others` are words that the caller takes as well: "dynamic, or ". */
 export function parseCount(
   text: string,
   flag: string,
   minimum = 0,
   maximum: number = Number.MAX_SAFE_INTEGER,
+  others = "",
 ): number {
   const value = /^\d+$/.test(text.trim()) ? Number(text) : Number.NaN;
   const range = maximum < Number.MAX_SAFE_INTEGER ? `${minimum} to ${maximum}` : `${minimum} or more`;
   if (!(Number.isSafeInteger(value) && value >= minimum && value <= maximum))
-    throw bad(flag, text, `a whole number, ${range}`);
+    throw bad(flag, text, `${others}a whole number, ${range}`);
   return value;
 }
 

@@ -110,8 +110,8 @@ it("what only numbers show is seen by the comparison", async () => {
 
 it.each([
   [["--batch", "2"], "--batch: says nothing without --fix or --diff"],
-  [["--fix", "--batch", "none"], "--batch (or dynamic)"],
-  [["--fix", "--batch", "0"], "--batch (or dynamic)"],
+  [["--fix", "--batch", "none"], '--batch: found "none", expected dynamic, or a whole number, 1 to'],
+  [["--fix", "--batch", "0"], '--batch: found "0", expected dynamic, or a whole number, 1 to'],
   [["--fix", "--batch", "2", "--half-io", "--precision", "fp16"], "--batch: not together with --half-io"],
 ])("%j is wrong usage", async (args, text) => {
   writeNetwork();

@@ -116,7 +116,10 @@ function run(
     return runHere(request.script, scenario, work, given && { ...given, marker: undefined });
   answer.processes += 1;
   const outcome = runInProcess(request, scenario, work, given);
-  const fired = existsSync(marker) ? readFileSync(marker, "utf8").split("\n")[0] : undefined;
+  // A line a process: one that it starts counts its own calls.
+  const fired = existsSync(marker)
+    ? readFileSync(marker, "utf8").trimEnd().replaceAll("\n", ", ")
+    : undefined;
   return Promise.resolve({ ...outcome, fired });
 }
 
@@ -183,7 +186,8 @@ function timeless(text: string): string {
 
 /** The file of the call, or one that the user knows. */
 function namesFile({ files }: Scenario, final: Tree, said: string, fired: string): boolean {
-  const known = ["stdout", path.basename(fired), ...files.keys(), ...final.keys()];
+  const called = fired.split(", ").map((call) => path.basename(call));
+  const known = ["stdout", ...called, ...files.keys(), ...final.keys()];
   return known.some((name) => said.includes(name));
 }
 

@@ -45,8 +45,8 @@ describe("patches as a product, as measured", () => {
     // The five are within 2 % to 30 % of the measurement; the convolution of 32×32 patches is predicted at half its time.
     expect(Math.abs(predicted / after - 1)).toBeLessThan(0.35);
     expect(convolution / before).toBeLessThan(1.15);
-    // Never more than measured by a seventh.
-    expect(convolution - predicted).toBeLessThan((before - after) * 1.15);
+    // Never more than measured by a fifth.
+    expect(convolution - predicted).toBeLessThan((before - after) * 1.2);
   });
 });
 

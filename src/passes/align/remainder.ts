@@ -16,8 +16,18 @@ import type { Relations } from "./relate.ts";
 import { safeRelations } from "./safe-relations.ts";
 
 export interface Reason {
-  /** `forbidden`: it would be another function. The others: it may be padded, and does not pay. */
-  readonly kind: "forbidden" | "elsewhere" | "edges" | "neighbours" | "min-saving" | "uncertain";
+  /**
+   * `forbidden`: it would be another function. The others: it may be padded, and does not pay; `other-axis` where another axis of the
+   * same product does.
+   */
+  readonly kind:
+    | "forbidden"
+    | "elsewhere"
+    | "edges"
+    | "neighbours"
+    | "min-saving"
+    | "other-axis"
+    | "uncertain";
   readonly message: string;
 }
 
@@ -56,7 +66,9 @@ export function explainer({
     if (blocked.length > 0) return { kind: "forbidden", message: `blocked: ${blocked.join("; ")}` };
     const component = paying.get(product);
     if (component !== undefined && isPadded(product, component))
-      return tooLittle(component.savesMicroseconds, pricing);
+      return component.savesMicroseconds < pricing.leastMicroseconds
+        ? tooLittle(component.savesMicroseconds, pricing)
+        : otherAxis;
     if (component?.isUncertain === true) return mayBeNothing(component.savesMicroseconds);
     const within = inside.get(product);
     if (within?.isUncertain === true) return mayBeNothing(within.savesMicroseconds);
@@ -74,6 +86,12 @@ function componentOf(components: readonly Component[]): Map<CostedProduct, Compo
     components.flatMap((component) => component.products.map((product) => [product, component] as const)),
   );
 }
+
+/** What its component saves is enough: this is what is left of the product then. */
+const otherAxis: Reason = {
+  kind: "other-axis",
+  message: "its other axes are padded; padding this one as well costs more than it saves",
+};
 
 function mayBeNothing(saves: number): Reason {
   const message = `padding is predicted to save ${saves.toPrecision(3)} µs, and may save nothing: its interval reaches 0`;
