@@ -53,6 +53,12 @@ def conv_nobias(*columns):
     return conv(*columns, biased=False)
 
 
+def conv_nd(n, c, spatial, k, kernel, stride, pad, groups, layout, transposed, dtype):
+    assert len(spatial) == 1 and layout == "NCHW" and not transposed
+    x, weight = randn(n, c, *spatial, dtype=dtype), randn(k, c // groups, *kernel, dtype=dtype)
+    return lambda: F.conv1d(x, weight, None, stride, pad, groups=groups)
+
+
 def sdpa(b, heads, s, other, d, causal, dtype):
     q, k, v = (randn(b, heads, length, d, dtype=dtype) for length in (s, other, other))
     return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal)
@@ -93,7 +99,7 @@ def patches(n, c, h, w, k, r, dtype):
     return call
 
 
-BUILDERS = {"gemm": gemm, "gemm_nn": gemm_nn, "bmm_typed": bmm, "conv": conv, "conv_nobias": conv_nobias,
+BUILDERS = {"gemm": gemm, "gemm_nn": gemm_nn, "bmm_typed": bmm, "conv": conv, "conv_nobias": conv_nobias, "conv_nd": conv_nd,
             "sdpa_typed": sdpa, "memory": memory, "written": written, "patches": patches}
 
 

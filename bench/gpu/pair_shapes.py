@@ -111,6 +111,32 @@ def grouped(rng):
     return "grouped", layout, side(before), side(after)
 
 
+def blocked(size):
+    """The next width that divides 64 or is a multiple of it."""
+    return up(size, 64) if size > 64 else 1 << (size - 1).bit_length()
+
+
+def sequence(rng):
+    """Convolutions along one axis, as speech models have them: channels (a group) to the next multiple of 8 or to a blocked width."""
+    groups = rng.choice([1, 1, 2, 4, 8, 12, 16, 16, 24, 32])
+    taps = rng.choice([1, 3, 5, 9, 15, 19, 25, 31, 32, 41, 51, 64, 80, 95, 96, 112, 128, 128, 144, 160])
+    length, n = log_uniform(rng, 40, 3000), rng.choice([1, 1, 1, 2, 4, 8])
+    to_block = groups > 1 and rng.random() < 0.6
+    per_group = aligned(rng, 8, 130) if to_block else misaligned(rng, 3, 130 if groups > 1 else 700)
+    filters = per_group if groups > 1 or rng.random() < 0.5 else width(rng)
+    if n * length * groups * filters * per_group * taps > 2e10:
+        return None
+
+    def row(c, k):
+        columns = ["conv_nd", n, groups * c, [length], groups * k, [taps], 1, taps // 2, groups, "NCHW", False]
+        return {"call": [*columns, "fp16"], "rows": [columns]}
+
+    padded = blocked if to_block else up
+    if padded(per_group) == per_group:
+        return None
+    return "grouped" if groups > 1 else "conv", "sequence", row(per_group, filters), row(padded(per_group), padded(filters))
+
+
 def fits_product(m, n, k, dtype, copies=1):
     largest = max(m * n, m * k, n * k)
     return copies * m * n * k < MOST_WORK[dtype] and copies * largest < MOST_ELEMENTS
@@ -277,8 +303,9 @@ def patch(rng):
     return "patch", f"{r}x{r}", side(before), after
 
 
+# A kind of no share is drawn where it is asked for alone: what a seed draws by default stays what it was.
 KINDS = {conv: 20, grouped: 10, gemm: 16, sdpa: 8, written: 8, fuse: 8, precision_fp32: 15, precision_tf32: 13,
-         layout: 10, patch: 6}
+         layout: 10, patch: 6, sequence: 0}
 
 
 def draw(rng, kinds=KINDS):

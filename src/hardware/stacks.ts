@@ -13,7 +13,7 @@ export interface Fusion {
   readonly residual: boolean;
   /**
    * What becomes one kernel of operators between products: loops of any kind (chains with the norms, sums over rows and copies in
-   * them); chains of elementwise operators; activations and norms that exporters write out; nothing.
+   * them); chains of elementwise operators; activations, norms and (where slices are no views) splits that exporters write out; nothing.
    */
   readonly elementwise: "loops" | "chains" | "patterns" | "none";
   /** softmax(Q·Kᵀ)·V written as separate operators becomes one kernel, which reads heads wherever they lie. */
@@ -58,7 +58,7 @@ const sixteenBytes = { fp16: 8, bf16: 8, tf32: 4, int8: 16, fp32: 4 } as const;
 /** Measured on an H200 with cuDNN 9.19: time steps up at 65, 129 and 193. */
 const cudnnAttention: AttentionSupport = { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 };
 
-/** GeluFusion and LayerNormFusion; Conv takes its bias; FusedConv takes an activation in FP32 alone, so here none. */
+/** GeluFusion, LayerNormFusion and GatherSliceToSplitFusion; Conv takes its bias; FusedConv takes an activation in FP32 alone, so here none. */
 const ortFusion: Fusion = {
   bias: true,
   activation: false,
@@ -78,7 +78,7 @@ const fusesAll: Fusion = {
 };
 
 const ortSource =
-  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default";
+  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc, gather_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default";
 
 const rows = {
   "ort-cuda": {

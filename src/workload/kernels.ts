@@ -19,6 +19,7 @@ import type { Bound } from "./values.ts";
 import { writtenGelus } from "./written-gelu.ts";
 import { writtenNorms } from "./written-norm.ts";
 import type { WrittenOut } from "./written-out.ts";
+import { writtenSplits } from "./written-split.ts";
 
 export interface Kernel {
   /** Everything it computes, in graph order behind the product or the node that it began with. */
@@ -81,7 +82,7 @@ class KernelFinder {
     this.#stack = stack;
     this.#makerOf = scope.byValue();
     this.#constants = ConstantValues.of(scope);
-    this.#patterns = stack.fuses.elementwise === "none" ? new Map() : patternsOf(scope, { bindings });
+    this.#patterns = stack.fuses.elementwise === "none" ? new Map() : patternsOf(scope, stack, { bindings });
     this.#aroundAttention = new Set(products.flatMap(({ decomposed }) => decomposed?.around ?? []));
     for (const product of products) {
       for (const node of product.nodes) {
@@ -152,7 +153,7 @@ class KernelFinder {
   #placePattern(node: Node, written: WrittenOut): void {
     const { nodes, fused } = written;
     if (nodes[0] !== node) return;
-    if (!("opType" in fused) && fused.pattern === "normalization")
+    if (!("opType" in fused) && fused.pattern !== "elementwise")
       return this.#add(node, { nodes: [...nodes], product: undefined, work: fused, open: false });
     const open = this.#joinsChains();
     const behind = open ? this.#kernelBefore(nodes) : undefined;
@@ -268,10 +269,12 @@ class KernelFinder {
   }
 }
 
-/** Activations and norms that exporters write out, each with what one kernel does for it. */
-function patternsOf(scope: Scope, bound: Bound): Map<Node, WrittenOut> {
+/** Activations, norms and splits that exporters write out, each with what one kernel does for it. */
+function patternsOf(scope: Scope, { fuses }: Stack, bound: Bound): Map<Node, WrittenOut> {
   const patterns = new Map<Node, WrittenOut>();
-  for (const written of [...writtenGelus(scope, bound), ...writtenNorms(scope, bound)])
+  // Where a slice is a view, so is a split.
+  const splits = fuses.views ? [] : writtenSplits(scope, bound);
+  for (const written of [...writtenGelus(scope, bound), ...writtenNorms(scope, bound), ...splits])
     for (const node of written.nodes) if (!patterns.has(node)) patterns.set(node, written);
   return patterns;
 }

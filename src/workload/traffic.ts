@@ -27,8 +27,10 @@ export function memoryWork(node: Node, scope: Scope, pattern: TrafficPattern): r
 
 /** Reads as many bytes as it writes: right for what moves elements (a gather reads the rows it takes). */
 function plainWork(node: Node, scope: Scope, pattern: TrafficPattern): TrafficWork | undefined {
-  const [output] = node.outputs;
-  const fact = output === undefined ? undefined : scope.fact(output);
+  // What one kernel cuts apart, it reads once and writes once.
+  const isCut = node.outputs.length > 1 && traitsOf(node)?.elements === "moved";
+  const whole = isCut ? node.inputs[0] : node.outputs[0];
+  const fact = whole === undefined ? undefined : scope.fact(whole);
   if (fact?.kind !== "tensor" || fact.dtype === undefined || fact.shape === undefined) return undefined;
   const columns = fact.shape.at(-1) ?? 1;
   const rows = product(fact.shape.slice(0, -1));

@@ -9,7 +9,7 @@ import { isOp } from "../../ops/ask.ts";
 import { emitted } from "../../ops/emitted.ts";
 import { nhwcDomain } from "../../ops/nhwc.ts";
 import { bindWork, type ConvWork, type Work } from "../../ops/work.ts";
-import { layoutPass } from "../../workload/extent.ts";
+import { extentOf, layoutPass, passOver } from "../../workload/extent.ts";
 import { type Step, summarize } from "../../workload/timeline.ts";
 import { memoryWork, patternOf } from "../../workload/traffic.ts";
 import type { Workload } from "../../workload/workload.ts";
@@ -73,10 +73,27 @@ class Turning {
     const touched = step.nodes.filter((node) => this.#graph.nodes.has(node) && !this.#chained.has(node));
     const [node] = touched;
     if (node === undefined) return step;
-    if (step.nodes.length > 1) return touched.every((each) => isLanewise(each, step)) ? step : undefined;
-    const spec = this.#graph.nodes.get(node)?.find(({ base }) => base === node);
+    if (step.nodes.length > 1)
+      return touched.every((each) => isLanewise(each, step)) ? step : this.#parts(step);
+    const spec = this.#specOf(node);
     if (spec === undefined || spec.opType === emitted.Identity) return "gone";
     return this.#under(spec, node, step);
+  }
+
+  #specOf(node: Node): NodeSpec | undefined {
+    return this.#graph.nodes.get(node)?.find(({ base }) => base === node);
+  }
+
+  /** Slices that are one kernel (written-split.ts), where all of them move with what they are of. */
+  #parts(step: Step): Step | undefined {
+    const [node] = step.nodes;
+    const spec = node && this.#specOf(node);
+    const isMoved = step.nodes.every((each) => this.#specOf(each)?.outputs !== undefined);
+    const isCopy = step.work.kind === "traffic" && step.work.pattern === "copy";
+    if (node === undefined || spec === undefined || !isMoved || !isCopy) return undefined;
+    const [of] = this.#scope.enter(node, spec, this.#plan.rewrite.written)?.inputs ?? [];
+    const extent = of && extentOf(this.#scope.fact(of), this.#workload.bindings);
+    return extent && withPrice(step, this.#price(passOver(extent, "copy"), step.detail));
   }
 
   #under(spec: NodeSpec, node: Node, step: Step): Step | undefined {
