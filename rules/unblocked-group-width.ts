@@ -1,5 +1,5 @@
-import { type LintContext, type ProductWork, scale } from "../src/lint/context.ts";
-import { blockedWidth, widerPays } from "../src/lint/group-width.ts";
+import { type CostedProduct, type LintContext, type ProductWork, scale } from "../src/lint/context.ts";
+import { blockedWidth, fallingShare, falls, widerPays } from "../src/lint/group-width.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /** Of what the cost model predicts, what is claimed: layers of NCHW gained 0.2 to 0.6 of it and more, those of NHWC all of it. */
@@ -53,13 +53,28 @@ export default defineRule({
       const wider = widerGroups(product.sizes, context);
       if (wider === undefined) continue;
       const { groups, width, padded, work } = wider;
-      const saves = scale(context.saving(product, work), sharePromised[work.layout]);
+      const saves = falls(work, width)
+        ? shareOf(product)
+        : scale(context.saving(product, work), sharePromised[work.layout]);
       if (!(saves.microseconds > 0)) continue;
       const data = { groups, width, padded, kernel: work.kernel.join("×") };
       yield { at: product, message: "unblocked", data, saves };
     }
   },
 });
+
+/** What was measured of such layers, of what this one is predicted to take. */
+function shareOf({ estimate, runs }: CostedProduct) {
+  const { low, microseconds, high } = fallingShare;
+  return scale(
+    {
+      low: estimate.low * low,
+      microseconds: estimate.microseconds * microseconds,
+      high: estimate.high * high,
+    },
+    runs,
+  );
+}
 
 function widerGroups(work: ProductWork<number>, context: LintContext) {
   if (work.kind !== "conv" || work.groups === 1 || work.transposed) return undefined;

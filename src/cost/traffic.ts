@@ -84,7 +84,10 @@ export function sketchTraffic(
   c: TrafficTerms,
   variant: TrafficVariant | undefined,
 ): Sketch {
-  const { rows, columns, pattern } = work;
+  const { pattern } = work;
+  const walk = variant === undefined ? walkOf(work, target) : pattern;
+  // A compiled loop goes over memory in order: how many of its elements are called a row is nothing to it.
+  const [rows, columns] = walk === "loop" ? [1, work.rows * work.columns] : [work.rows, work.columns];
   const width = bytesAt(work.dtype, target.precision);
   const scale = width / bytesAt(work.dtype, "as-is") || 1;
   const [read, written] = [work.bytesRead * scale, work.bytesWritten * scale];
@@ -106,7 +109,7 @@ export function sketchTraffic(
     bytes,
     biasMicroseconds: 0,
     features: [
-      walks.indexOf(variant === undefined ? walkOf(work, target) : pattern),
+      walks.indexOf(walk),
       variant === undefined ? -1 : trafficVariants.indexOf(variant),
       launch,
       c.passes,
