@@ -10,7 +10,7 @@ import { modelFromBytes, type OpenModel, openModel } from "../onnx/open.ts";
 import { checkConfig } from "../settings/check.ts";
 import { decidedBy } from "./fix-settings.ts";
 import { type ModelOptions, planOf } from "./options.ts";
-import { loadTimelines, settingsOf } from "./timelines.ts";
+import { loadTimelines, settingsOf, stacksOf } from "./timelines.ts";
 
 /**
  * A ModelProto of onnx-proto, decoded or built by hand: `onnx.IModelProto`. These are the names of its fields; their types are
@@ -60,7 +60,7 @@ export async function lint(
   using model = await open(input, path);
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
   const request = { settings, rules, calibration, path, layers, verbose, mustHave, notices };
-  await loadTimelines([settings.stack]);
+  await loadTimelines(stacksOf(settings));
   return lintModel(model, decidedBy(model, settingsOf(model, request)));
 }
 
