@@ -57,14 +57,15 @@ export async function lint(
   checkConfig(options, { type: "object" }, "options");
   const path = name ?? (typeof input === "string" ? input : "model.onnx");
   const { settings, mustHave } = planOf(path, config);
-  using model = await open(input, path);
+  using model = await openInput(input, path);
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
   const request = { settings, rules, calibration, path, layers, verbose, mustHave, notices };
   await loadTimelines(stacksOf(settings));
   return lintModel(model, decidedBy(model, settingsOf(model, request)));
 }
 
-async function open(input: string | Uint8Array | ModelProto, name: string): Promise<OpenModel> {
+/** A model wherever it is. Throws InputError. */
+export async function openInput(input: string | Uint8Array | ModelProto, name: string): Promise<OpenModel> {
   if (typeof input === "string") return openModel(input);
   if (input instanceof Uint8Array) return modelFromBytes(input, name);
   if (typeof input !== "object" || input === null || !("graph" in input)) {

@@ -61,10 +61,10 @@ export function regressionReports(budgets: readonly Budget[], before: Priced, af
   });
 }
 
-/** What a change adds, of the time before. */
+/** What a change adds, of the time before; nothing takes away more than all of it. */
 export function regressionOf({ timeline }: Workload, { saves }: Pick<WorkloadChange, "saves">) {
   const whole = timeline.microseconds;
-  const part = (saved: number) => (whole > 0 && saved !== 0 ? -saved / whole : 0);
+  const part = (saved: number) => (whole > 0 && saved !== 0 ? Math.max(-1, -saved / whole) : 0);
   return { predicted: part(saves.microseconds), low: part(saves.high), high: part(saves.low) };
 }
 

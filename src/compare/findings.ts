@@ -1,0 +1,55 @@
+/** @file Findings of two models matched by fingerprint: what is new, worse, fixed, eased, and as it was. */
+import type { Finding, ModelReport, Severity } from "../lint/result.ts";
+import type { FindingChange } from "./result.ts";
+
+export const noFindings: FindingChange = { new: [], worse: [], fixed: [], eased: [], unchanged: [] };
+
+const rank = { error: 0, warn: 1, info: 2 } as const satisfies Record<Severity, number>;
+/** Of a finding that no report lists. */
+const unlistedRank = 3;
+
+/** Below it is rounding. */
+const leastGrowth = 1e-6;
+
+type Side = Pick<ModelReport, "findings" | "unlisted">;
+
+/** Both reports have their unlisted findings: one that only passes a threshold is neither new nor fixed. */
+export function compareFindings(base: Side, head: Side): FindingChange {
+  const [before, after] = [standings(base), standings(head)];
+  const change = { new: [], worse: [], fixed: [], eased: [], unchanged: [] } satisfies FindingChange as {
+    readonly [Kind in keyof FindingChange]: Finding[];
+  };
+  for (const finding of head.findings) {
+    const was = before.get(finding.fingerprint);
+    if (was === undefined) change.new.push(finding);
+    else if (isWorse(was, finding)) change.worse.push(finding);
+    else if (was.rank < rank[finding.severity]) change.eased.push(finding);
+    else change.unchanged.push(finding);
+  }
+  for (const finding of base.findings) {
+    const is = after.get(finding.fingerprint);
+    if (is === undefined) change.fixed.push(finding);
+    else if (is.rank === unlistedRank) change.eased.push(finding);
+  }
+  return change;
+}
+
+interface Standing {
+  readonly rank: number;
+  readonly finding: Finding;
+}
+
+function standings({ findings, unlisted }: Side): ReadonlyMap<string, Standing> {
+  const known = new Map<string, Standing>();
+  for (const finding of unlisted?.findings ?? [])
+    known.set(finding.fingerprint, { rank: unlistedRank, finding });
+  for (const finding of findings) known.set(finding.fingerprint, { rank: rank[finding.severity], finding });
+  return known;
+}
+
+/** Severities are shares of the model's time: what grows by share alone, because the rest got faster, is no worse. */
+function isWorse(was: Standing, { severity, saves }: Finding): boolean {
+  if (rank[severity] >= was.rank) return false;
+  const before = was.finding.saves?.microseconds ?? 0;
+  return saves === null || saves.microseconds > before * (1 + leastGrowth);
+}
