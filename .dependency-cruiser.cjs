@@ -60,7 +60,7 @@ const layers = {
     why: "Runs, times and judges models on a GPU; what a repair may do is told it, and nothing is printed.",
   },
   compare: {
-    imports: ["lint", "fix", "workload", "facts", "cost", "onnx", "ir"],
+    imports: ["lint", "fix", "workload", "facts", "cost", "onnx", "ops", "ir"],
     why: "Says what differs between two models that are priced and linted; it neither opens files nor prints.",
   },
   report: {

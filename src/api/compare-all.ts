@@ -4,6 +4,7 @@ import type { CompareReport } from "../compare/result.ts";
 import { compareReportOf } from "../compare/summary.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Limits } from "../limits/guard.ts";
+import { answerSignals } from "../onnx/cleanup.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { scenarioName } from "../settings/scenarios.ts";
 import { version } from "../version.ts";
@@ -82,11 +83,14 @@ export class Comparisons {
 
   async add(pair: Pair, plan: LintPlan): Promise<void> {
     this.#request.onProgress(`${pair.path}: comparing …`);
+    // A signal that came while git ran is answered now, not after minutes of work.
+    await answerSignals();
     await loadTimelines(stacksOf(plan.settings));
     const { base, head } = pair;
     // Of two models a size may be of one alone; that it is of neither is said at the end.
     const without = (side: Pair["base"]) => side && { ...side, plan: { ...side.plan, mustHave: [] } };
     this.take(comparePair({ ...pair, base: without(base), head: without(head) }, this.#request.limits), plan);
+    await answerSignals();
   }
 
   take(outcome: PairOutcome, { scenario }: Pick<LintPlan, "scenario">): void {

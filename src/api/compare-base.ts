@@ -156,7 +156,7 @@ class BaseRun {
     await inTemporaryFolder("compare", async (folder) => {
       let found = here;
       try {
-        found ??= materialize(this.#revision, file, folder, this.#request.limits);
+        found ??= await materialize(this.#revision, file, folder, this.#request.limits);
       } catch (error) {
         if (inputErrorOf(error) === undefined) throw error;
         for (const plan of plans) {

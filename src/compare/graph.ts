@@ -1,7 +1,8 @@
 /** @file What changed in the graph: operators by kind, nodes, stored tensors, and the model's inputs and outputs. */
 import { diffModels, type TensorChange } from "../fix/diff.ts";
 import { dimText } from "../ir/message.ts";
-import { type Graph, type Model, operatorOf, type Value, type ValueType } from "../ir/model.ts";
+import { type Graph, type Model, type Node, operatorOf, type Value, type ValueType } from "../ir/model.ts";
+import { isTranspose, traitsOf } from "../ops/ask.ts";
 import type { GraphChange, OperatorCount } from "./result.ts";
 
 export function compareGraphs(base: Model, head: Model): GraphChange {
@@ -19,28 +20,41 @@ export function compareGraphs(base: Model, head: Model): GraphChange {
 
 function countOperators(base: Model, head: Model): OperatorCount[] {
   const [before, after] = [operatorsOf(base), operatorsOf(head)];
-  return [...new Set([...before.keys(), ...after.keys()])]
-    .sort()
-    .map((op) => ({ op, base: before.get(op) ?? 0, head: after.get(op) ?? 0 }));
+  return [...new Set([...before.keys(), ...after.keys()])].sort().map((op) => {
+    const [old, now] = [before.get(op), after.get(op)];
+    const overhead = (now ?? old)?.overhead ?? false;
+    return { op, base: old?.nodes ?? 0, head: now?.nodes ?? 0, overhead };
+  });
 }
 
-function operatorsOf(model: Model): Map<string, number> {
-  const counts = new Map<string, number>();
+interface Kind {
+  readonly overhead: boolean;
+  nodes: number;
+}
+
+function operatorsOf(model: Model): Map<string, Kind> {
+  const counts = new Map<string, Kind>();
   count(model.graph, counts);
   for (const { graph } of model.functions.values()) count(graph, counts);
   return counts;
 }
 
 /** Subgraphs nest as deep as a file says, which the reader bounds. */
-function count(graph: Graph, into: Map<string, number>): void {
+function count(graph: Graph, into: Map<string, Kind>): void {
   for (const node of graph.nodes) {
     const op = operatorOf(node);
-    into.set(op, (into.get(op) ?? 0) + 1);
+    const kind = into.get(op);
+    if (kind === undefined) into.set(op, { nodes: 1, overhead: isOverhead(node) });
+    else kind.nodes += 1;
     for (const { value } of node.attributes) {
       if (value.type === "graph") count(value.graph, into);
       else if (value.type === "graphs") for (const inner of value.graphs) count(inner, into);
     }
   }
+}
+
+function isOverhead(node: Node): boolean {
+  return traitsOf(node)?.elements === "converted" || isTranspose(node);
 }
 
 /** An initializer that is an input too is a default. */

@@ -56,6 +56,8 @@ export interface OperatorCount {
   readonly op: string;
   readonly base: number;
   readonly head: number;
+  /** Converts or reorders elements and computes nothing, as Cast and Transpose do: nobody means to add one. */
+  readonly overhead: boolean;
 }
 
 export interface GraphChange {

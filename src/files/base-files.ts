@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { basename, dirname, join, posix } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { Guard, type Limits } from "../limits/guard.ts";
+import { answerSignals } from "../onnx/cleanup.ts";
 import { openModel } from "../onnx/open.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import type { BaseFile, BaseRevision } from "./base-revision.ts";
@@ -17,15 +18,16 @@ export interface Materialized {
  * What Git LFS has is opened where it lies, unless weights belong beside it; the rest is written into `folder`. Throws InputError
  * where the content is not here.
  */
-export function materialize(
+export async function materialize(
   revision: BaseRevision,
   file: BaseFile,
   folder: string,
   limits: Limits,
-): Materialized {
+): Promise<Materialized> {
   const stored = revision.storedAt(file);
   const path = join(folder, basename(file.path));
   if (stored === undefined) revision.write(file, path);
+  await answerSignals();
   const guard = new Guard({ path: stored ?? path, doing: "comparing", ...limits });
   const locations = guard.runRepeatable(() => locationsOf(stored ?? path));
   const data = locations.flatMap((location) => {

@@ -93,16 +93,15 @@ export function alike(findings: readonly Finding[]): Alike[] {
   return [...groups.values()];
 }
 
-/** Casts and Transposes are always said: nobody means to add them. */
-const watched = ["Cast", "Transpose"];
-
-/** `nodes 9 → 11: Cast 0 → 2, Conv 3 → 2; Transpose 1 as before`. */
+/** Kinds with another number of nodes, and those that only convert or reorder in any case: `nodes 9 → 11: Cast 0 → 2, Conv 3 → 2; Transpose 1 as before`. */
 export function nodesText({ graph, base, head }: ModelComparison): string {
   if (graph === null || base === null || head === null) return "";
   const changed = graph.operators.filter((each) => each.base !== each.head);
-  const isWatched = ({ op }: { readonly op: string }) => watched.includes(op);
-  const ordered = [...changed.filter(isWatched), ...changed.filter((each) => !isWatched(each))];
-  const kept = graph.operators.filter((each) => isWatched(each) && each.base === each.head);
+  const ordered = [
+    ...changed.filter(({ overhead }) => overhead),
+    ...changed.filter(({ overhead }) => !overhead),
+  ];
+  const kept = graph.operators.filter((each) => each.overhead && each.base === each.head);
   const parts = [
     ordered.map(({ op, base: was, head: is }) => `${op} ${was} → ${is}`).join(", "),
     kept.map(({ op, head: is }) => `${op} ${is} as before`).join(", "),

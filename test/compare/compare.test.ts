@@ -79,9 +79,9 @@ describe("compare", () => {
   test("counts Casts and Transposes, and names the nodes that are new", async () => {
     const { graph } = await compare(aligned, network({ detours: true }));
     const of = (op: string) => graph?.operators.find((each) => each.op === op);
-    expect(of("Cast")).toEqual({ op: "Cast", base: 0, head: 2 });
-    expect(of("Transpose")).toEqual({ op: "Transpose", base: 0, head: 2 });
-    expect(of("Conv")).toEqual({ op: "Conv", base: 3, head: 3 });
+    expect(of("Cast")).toEqual({ op: "Cast", base: 0, head: 2, overhead: true });
+    expect(of("Transpose")).toEqual({ op: "Transpose", base: 0, head: 2, overhead: true });
+    expect(of("Conv")).toEqual({ op: "Conv", base: 3, head: 3, overhead: false });
     const added = graph?.nodes.filter(({ kind }) => kind === "added").map(({ name }) => name);
     expect(added).toEqual(["widen", "turn", "turn back", "narrow"]);
   });
