@@ -23,7 +23,7 @@ import { code, commentBytes, escaped, withinLimit } from "./markdown-text.ts";
 export function renderCompareMarkdown(report: CompareReport, options: CompareOptions): string {
   const moved = movedTexts(report);
   const base = baseText(report);
-  const against = base === "" ? "" : ` against ${code(base)}`;
+  const against = base === "" ? "" : `, against ${code(base)}`;
   const by = `predicted by tc-lint ${escaped(report.tool.version)}`;
   const models = escaped(modelsText(report));
   if (moved.length === 0) return `**Nothing moved beyond its interval**; ${models}${against} (${by}).\n`;

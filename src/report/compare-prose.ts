@@ -158,16 +158,15 @@ export function movedTexts({ summary, models }: CompareReport): string[] {
   return parts.filter(([count]) => count > 0).map(([, text]) => text);
 }
 
-/** How many models there are, as they were and compared: `2 models compared, 48 as at main`. */
-export function modelsText({ models, unchanged, base }: CompareReport): string {
+/** How many models there are: `2 models compared, 48 unchanged`. */
+export function modelsText({ models, unchanged }: CompareReport): string {
   const paths = new Set(models.map(({ path }) => path)).size;
   const moved = new Set(models.filter(({ status }) => status === "moved").map(({ path }) => path)).size;
   const scenarios = models.length > paths ? `, ${counted(models.length, "scenario")}` : "";
-  const where = base === null ? "base" : base.ref;
   return [
     `${counted(paths, "model")} compared${scenarios}`,
     moved > 0 ? `${moved} only moved` : "",
-    unchanged.length > 0 ? `${unchanged.length} as at ${where}` : "",
+    unchanged.length > 0 ? `${unchanged.length} unchanged` : "",
   ]
     .filter((part) => part !== "")
     .join(", ");

@@ -177,5 +177,5 @@ function footer(report: CompareReport, palette: Palette): string {
   const base = baseText(report);
   const verdict =
     moved.length > 0 ? palette.bold(moved.join(", ")) : palette.good("nothing moved beyond its interval");
-  return `${verdict}; ${modelsText(report)}${base === "" ? "" : palette.dim(` against ${base}`)}`;
+  return `${verdict}; ${modelsText(report)}${base === "" ? "" : palette.dim(`, against ${base}`)}`;
 }

@@ -177,7 +177,7 @@ describe("the working tree and a commit", () => {
     expect(report.base).toEqual({ ref: "HEAD", commit: git(bench.folder.path, "rev-parse", "HEAD") });
     expect(exitCode).toBe(0);
     expect((await bench.tcLint(["compare", "--base", "HEAD"])).stdout).toMatch(
-      /^nothing moved beyond its interval; 0 models compared, 2 as at HEAD against HEAD \([0-9a-f]{12}\)\n$/,
+      /^nothing moved beyond its interval; 0 models compared, 2 unchanged, against HEAD \([0-9a-f]{12}\)\n$/,
     );
   });
 
@@ -226,7 +226,7 @@ describe("the working tree and a commit", () => {
     expect(found.exitCode).toBe(0);
     const { stdout } = await bench.tcLint(["compare", "--base", "HEAD", "-f", "markdown"]);
     expect(stdout).toMatch(
-      /^\*\*Nothing moved beyond its interval\*\*; 1 model compared, 1 only moved, 1 as at HEAD/,
+      /^\*\*Nothing moved beyond its interval\*\*; 1 model compared, 1 only moved, 1 unchanged, against/,
     );
   });
 
