@@ -1,6 +1,7 @@
 /** @file The flags of `tc-lint compare`: what yargs is told, and what it gives back, checked. */
 import type { InferredOptionTypes } from "yargs";
 import type { PlanRequest } from "../api/make-plans.ts";
+import { InputError } from "../ir/errors.ts";
 import type { Limits } from "../limits/guard.ts";
 import { type CompareFormat, compareFormatNames } from "../report/compare-formats.ts";
 import { parseCount, parsePositive } from "../settings/values.ts";
@@ -53,6 +54,12 @@ export interface CompareFlags
   readonly limits: Limits;
 }
 
+/** Of a variable that is not set nothing is left. */
+function parseBase(ref: string): string {
+  if (ref.trim() !== "") return ref;
+  throw new InputError("usage", `--base: found "${ref}", expected a branch, a tag or a commit`);
+}
+
 /** Throws InputError `usage` naming the flag, what was found and what was expected. */
 export function readCompareFlags(argv: Partial<InferredOptionTypes<typeof compareOptions>>): CompareFlags {
   const one = (name: "base" | "output" | "max-warnings" | "timeout" | "memory-gb") =>
@@ -60,7 +67,7 @@ export function readCompareFlags(argv: Partial<InferredOptionTypes<typeof compar
   return {
     ...readSettings(argv),
     config: readConfigChoice(argv),
-    base: one("base"),
+    base: mapped(one("base"), parseBase),
     reports: parseFormatsOf(compareFormatNames, argv.format ?? [], one("output"), "text"),
     verbose: argv.verbose ?? false,
     color: argv.color,

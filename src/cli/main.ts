@@ -16,6 +16,7 @@ import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { addValidate } from "./commands/validate.ts";
 import { addVerify } from "./commands/verify.ts";
+import { compareOptions } from "./compare-options.ts";
 import { reportFailure } from "./exit.ts";
 import { fixOptions } from "./fix-options.ts";
 import { benchOptions, validateOptions } from "./gpu-options.ts";
@@ -89,7 +90,14 @@ function checkPaths(args: readonly string[]): void {
   }
 }
 
-const options = { ...lintOptions, ...fixOptions, ...verifyOptions, ...benchOptions, ...validateOptions };
+const options = {
+  ...lintOptions,
+  ...fixOptions,
+  ...compareOptions,
+  ...verifyOptions,
+  ...benchOptions,
+  ...validateOptions,
+};
 
 function takesValue(flag: string): boolean {
   const name = flag.replace(/^--?/, "");

@@ -140,6 +140,8 @@ describe("two files", () => {
       ["base.onnx", "head.onnx", "-f", "sarif"],
       /found "sarif", expected one of text, json, m/,
     ],
+    ["a commit that is empty", ["--base", ""], /--base: found "", expected a branch, a tag or a commit/],
+    ["a commit that is empty, with =", ["--base="], /--base: found "", expected a branch/],
     ["an unknown flag", ["base.onnx", "head.onnx", "--gpus", "l4"], /Unknown argument/],
   ])("%s is wrong usage", async (_, args, message) => {
     const { exitCode, stderr } = await bench.tcLint(["compare", ...args]);

@@ -1,7 +1,10 @@
 /** What differs between two models: time, findings, graph, budgets; as the library says it. */
+import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { compareFindings } from "../../src/compare/findings.ts";
-import { compare, InputError, lint } from "../../src/index.ts";
+import { compare, fix, InputError, lint } from "../../src/index.ts";
+import { temporaryFolder } from "../cli/models.ts";
+import { writeInline } from "../fix/models.ts";
 import { finding, modelReport } from "../report/sample.ts";
 import { network } from "./models.ts";
 
@@ -68,6 +71,23 @@ describe("compare", () => {
     expect(graph).toMatchObject({ nodes: [], tensors: [], interface: [] });
     const { findings: listed } = await lint(misaligned);
     expect(findings).toMatchObject({ new: [], worse: [], fixed: [], eased: [], unchanged: listed });
+  });
+
+  test("of a model and its repair is what the repair says, and what the account's step says", async () => {
+    using folder = temporaryFolder();
+    const file = writeInline(folder.path);
+    const output = path.join(folder.path, "fixed.onnx");
+    const options = { gpu: "h200", stack: "cudnn", minSaving: 0 } as const;
+    const fixed = await fix(file, { ...options, output, verify: false });
+    expect(fixed.changed).toBe(true);
+    const { base, head, time } = await compare(file, output, options);
+    expect(base?.predicted.microseconds).toBeCloseTo(fixed.microseconds?.before ?? 0, 9);
+    expect(head?.predicted.microseconds).toBeCloseTo(fixed.microseconds?.after ?? 0, 9);
+    const { account } = await lint(file, options);
+    const step = account.find((each) => each.step === "safe")?.saves;
+    expect(time?.microseconds).toBeCloseTo(-(step?.microseconds ?? 0), 9);
+    expect(time?.low).toBeCloseTo(-(step?.high ?? 0), 9);
+    expect(time?.high).toBeCloseTo(-(step?.low ?? 0), 9);
   });
 
   test("kernels that are the same cancel: the interval is far narrower than those of the two times", async () => {
