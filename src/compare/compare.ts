@@ -6,7 +6,7 @@ import type { LintSettings } from "../lint/run.ts";
 import { externalRanges } from "../onnx/weights.ts";
 import type { Workload } from "../workload/workload.ts";
 import { compareFindings, noFindings } from "./findings.ts";
-import { compareGraphs } from "./graph.ts";
+import { compareGraphs, nodeNames } from "./graph.ts";
 import type { FileStatus, ModelComparison, SideReport } from "./result.ts";
 import { compareTimes } from "./time.ts";
 
@@ -59,7 +59,10 @@ function compareBoth(base: Side, head: Side): Both {
     : { time: null, kernels: [] };
   return {
     ...times,
-    findings: compareFindings(base.report, head.report),
+    findings: compareFindings(base.report, head.report, {
+      base: nodeNames(base.model),
+      head: nodeNames(head.model),
+    }),
     graph: compareGraphs(base.model, head.model),
     notices: [...invalidBase(base), ...otherSizes(base.report, head.report)],
   };

@@ -1,7 +1,15 @@
 /** @file What changed in the graph: operators by kind, nodes, stored tensors, and the model's inputs and outputs. */
 import { diffModels, type TensorChange } from "../fix/diff.ts";
 import { dimText } from "../ir/message.ts";
-import { type Graph, type Model, type Node, operatorOf, type Value, type ValueType } from "../ir/model.ts";
+import {
+  type Graph,
+  labelOf,
+  type Model,
+  type Node,
+  operatorOf,
+  type Value,
+  type ValueType,
+} from "../ir/model.ts";
 import { isTranspose, traitsOf } from "../ops/ask.ts";
 import type { GraphChange, OperatorCount } from "./result.ts";
 
@@ -34,21 +42,32 @@ interface Kind {
 
 function operatorsOf(model: Model): Map<string, Kind> {
   const counts = new Map<string, Kind>();
-  count(model.graph, counts);
-  for (const { graph } of model.functions.values()) count(graph, counts);
+  for (const node of nodesOf(model)) {
+    const op = operatorOf(node);
+    const kind = counts.get(op);
+    if (kind === undefined) counts.set(op, { nodes: 1, overhead: isOverhead(node) });
+    else kind.nodes += 1;
+  }
   return counts;
 }
 
+/** Of all graphs, as findings name nodes. */
+export function nodeNames(model: Model): ReadonlySet<string> {
+  return new Set([...nodesOf(model)].map(labelOf));
+}
+
+function* nodesOf(model: Model): Iterable<Node> {
+  yield* nodesIn(model.graph);
+  for (const { graph } of model.functions.values()) yield* nodesIn(graph);
+}
+
 /** Subgraphs nest as deep as a file says, which the reader bounds. */
-function count(graph: Graph, into: Map<string, Kind>): void {
+function* nodesIn(graph: Graph): Iterable<Node> {
   for (const node of graph.nodes) {
-    const op = operatorOf(node);
-    const kind = into.get(op);
-    if (kind === undefined) into.set(op, { nodes: 1, overhead: isOverhead(node) });
-    else kind.nodes += 1;
+    yield node;
     for (const { value } of node.attributes) {
-      if (value.type === "graph") count(value.graph, into);
-      else if (value.type === "graphs") for (const inner of value.graphs) count(inner, into);
+      if (value.type === "graph") yield* nodesIn(value.graph);
+      else if (value.type === "graphs") for (const inner of value.graphs) yield* nodesIn(inner);
     }
   }
 }

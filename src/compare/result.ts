@@ -83,6 +83,8 @@ export interface FindingChange {
   readonly eased: readonly Finding[];
   /** Listed in both. */
   readonly unchanged: readonly Finding[];
+  /** Listed in both in the same words, at a node that has another name now: neither model has the other's. */
+  readonly renamed: readonly Finding[];
 }
 
 /**

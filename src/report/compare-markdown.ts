@@ -67,12 +67,13 @@ function rowOf(model: ModelComparison): string[] {
 
 /** `**2 new**, 1 worse, 3 fixed`. */
 function findingCounts(findings: FindingChange): string {
+  const kept = findings.unchanged.length + findings.renamed.length;
   const parts = [
     findings.new.length > 0 ? `**${findings.new.length} new**` : "",
     findings.worse.length > 0 ? `**${findings.worse.length} worse**` : "",
     findings.fixed.length > 0 ? `${findings.fixed.length} fixed` : "",
     findings.eased.length > 0 ? `${findings.eased.length} eased` : "",
-    findings.unchanged.length > 0 ? `${findings.unchanged.length} as before` : "",
+    kept > 0 ? `${kept} as before` : "",
   ];
   return parts.filter((part) => part !== "").join(", ");
 }

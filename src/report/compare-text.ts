@@ -99,9 +99,10 @@ function moreLine(count: number, what: string, palette: Palette): string[] {
 }
 
 function findingLines({ findings }: ModelComparison, palette: Palette): string[] {
-  const { unchanged, eased } = findings;
+  const { unchanged, eased, renamed } = findings;
   const counts = [
     ["unchanged", unchanged],
+    ["at renamed nodes", renamed],
     ["eased", eased],
   ] as const;
   const rest = counts.filter(([, list]) => list.length > 0).map(([what, list]) => `${list.length} ${what}`);

@@ -165,7 +165,7 @@ describe("findings of two models", () => {
     finding({ severity, saves: saving(microseconds), fingerprint: "f" });
   const side = (...findings: readonly ReturnType<typeof finding>[]) => modelReport({ findings });
   const kinds = (base: ReturnType<typeof side>, head: ReturnType<typeof side>) =>
-    Object.entries(compareFindings(base, head))
+    Object.entries(compareFindings(base, head, { base: new Set(), head: new Set() }))
       .filter(([, list]) => list.length > 0)
       .map(([kind]) => kind);
   const unlisted = (entry: ReturnType<typeof finding>) =>
@@ -198,9 +198,27 @@ describe("findings of two models", () => {
       unlisted(at("warn", 1)),
       "eased",
     ],
+    [
+      "what is at a node of another name is renamed",
+      side(at("warn", 10)),
+      side(finding({ ...at("warn", 10), node: "n", fingerprint: "g" })),
+      "renamed",
+    ],
     ["what is not there is fixed", side(at("warn", 10)), side(), "fixed"],
     ["what was not there is new", side(), side(at("warn", 10)), "new"],
   ])("%s", (_, base, head, kind) => {
     expect(kinds(base, head)).toEqual([kind]);
+  });
+
+  test("of nodes that both models have, one that is fixed is no excuse for one that is new", () => {
+    const [was, is] = [at("warn", 10), finding({ ...at("warn", 10), node: "n", fingerprint: "g" })];
+    const names = new Set([was.node, is.node]);
+    const { fixed, new: fresh, renamed } = compareFindings(side(was), side(is), { base: names, head: names });
+    expect([fixed, fresh, renamed]).toEqual([[was], [is], []]);
+  });
+
+  test("one at a renamed node that costs more and is more severe is new", () => {
+    const worse = finding({ ...at("error", 20), node: "n", fingerprint: "g" });
+    expect(kinds(side(at("warn", 10)), side(worse))).toEqual(["new", "fixed"]);
   });
 });
