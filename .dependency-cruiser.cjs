@@ -59,8 +59,12 @@ const layers = {
     runtime: true,
     why: "Runs, times and judges models on a GPU; what a repair may do is told it, and nothing is printed.",
   },
+  compare: {
+    imports: ["lint", "fix", "workload", "facts", "cost", "onnx", "ops", "ir"],
+    why: "Says what differs between two models that are priced and linted; it neither opens files nor prints.",
+  },
   report: {
-    imports: ["gpu", "fix", "lint", "verify", "hardware", "passes", "ir"],
+    imports: ["gpu", "compare", "fix", "lint", "verify", "hardware", "passes", "ir"],
     why: "Renders data that others hand over; it never runs a rule or looks at a model.",
   },
 };

@@ -10,7 +10,7 @@ export type RuleSetting = Severity | "off";
 export type RuleSettings = Readonly<Record<string, RuleSetting>>;
 
 /** Part of a run's time: 0.005, or "0.5%". */
-export type Share = number | `${number}%`;
+export type Share = number | `${number}%` | `${number} %`;
 
 /** Rules for some files, or for some nodes of them. Later overrides win. */
 export interface Override {
@@ -34,6 +34,23 @@ export interface ScenarioConfig {
   readonly dims?: Readonly<Record<string, number>>;
 }
 
+/** What a model may take on one target: checked by lint and compare, failed only where the whole 90 % interval is beyond it. */
+export interface BudgetConfig {
+  /** A row of `tc-lint gpus`: the model is priced for it, whatever GPU it is linted for. */
+  readonly gpu: string;
+  /** Left out: as the model is linted. */
+  readonly stack?: StackId;
+  readonly precision?: Precision;
+  /** A glob of model files, or several, relative to the configuration's folder. Left out: every file. */
+  readonly files?: string | readonly string[];
+  /** Of one run. */
+  readonly maxMicroseconds?: number;
+  /** Least part of the time that products on Tensor Cores take: 0.8, or "80%". */
+  readonly minTensorCoreShare?: Share;
+  /** Most that a change may add to the time, of the time before: 0.05, or "5 %". `tc-lint compare` checks it. */
+  readonly maxRegression?: Share;
+}
+
 export interface Config {
   /** For editors. */
   readonly $schema?: string;
@@ -54,6 +71,8 @@ export interface Config {
   readonly dims?: Readonly<Record<string, number>>;
   /** Each model is linted at each of them, in one table. */
   readonly scenarios?: readonly ScenarioConfig[];
+  /** Times, shares and regressions that fail a run. */
+  readonly budgets?: readonly BudgetConfig[];
   /** Path of a calibration file, relative to this file. */
   readonly calibration?: string;
   /** Globs of model files that are not linted, relative to the configuration's folder. */

@@ -219,6 +219,7 @@ describe("The package", () => {
         "lint",
         "fix",
         "verify",
+        "compare",
         "plan",
         "bench",
         "validate",

@@ -6,7 +6,7 @@ import { proveFix } from "../gpu/prove/prove.ts";
 import { runModels } from "../gpu/run.ts";
 import { runSweep } from "../gpu/sweep-run.ts";
 import { fixSettings, proposing, safeFixSettings, withRanges } from "./fix-settings.ts";
-import { loadTimelines } from "./timelines.ts";
+import { loadTimelines, stacksOf } from "./timelines.ts";
 
 serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
   switch (task.kind) {
@@ -15,7 +15,7 @@ serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
     case "sweep":
       return runSweep(task, onProgress);
     case "prove":
-      return loadTimelines([task.plan.settings.stack]).then(() => {
+      return loadTimelines(stacksOf(task.plan.settings)).then(() => {
         const settings = withRanges(fixSettings(task.plan, task.choice), task.ranges);
         return proveFix(task, proposing(settings), onProgress);
       });

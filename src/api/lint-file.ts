@@ -15,7 +15,7 @@ import { refuse } from "./refuse.ts";
 import { settingsOf } from "./timelines.ts";
 
 /** Safe fixes look at small tensors one by one. Of a larger file, blocks would be mostly weights that nobody asks for. */
-function inMemory(file: ByteSource): ByteSource {
+export function inMemory(file: ByteSource): ByteSource {
   return file.size <= keptBytes ? new BlockSource(file) : file;
 }
 

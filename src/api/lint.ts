@@ -10,7 +10,7 @@ import { modelFromBytes, type OpenModel, openModel } from "../onnx/open.ts";
 import { checkConfig } from "../settings/check.ts";
 import { decidedBy } from "./fix-settings.ts";
 import { type ModelOptions, planOf } from "./options.ts";
-import { loadTimelines, settingsOf } from "./timelines.ts";
+import { loadTimelines, settingsOf, stacksOf } from "./timelines.ts";
 
 /**
  * A ModelProto of onnx-proto, decoded or built by hand: `onnx.IModelProto`. These are the names of its fields; their types are
@@ -57,14 +57,15 @@ export async function lint(
   checkConfig(options, { type: "object" }, "options");
   const path = name ?? (typeof input === "string" ? input : "model.onnx");
   const { settings, mustHave } = planOf(path, config);
-  using model = await open(input, path);
+  using model = await openInput(input, path);
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
   const request = { settings, rules, calibration, path, layers, verbose, mustHave, notices };
-  await loadTimelines([settings.stack]);
+  await loadTimelines(stacksOf(settings));
   return lintModel(model, decidedBy(model, settingsOf(model, request)));
 }
 
-async function open(input: string | Uint8Array | ModelProto, name: string): Promise<OpenModel> {
+/** A model wherever it is. Throws InputError. */
+export async function openInput(input: string | Uint8Array | ModelProto, name: string): Promise<OpenModel> {
   if (typeof input === "string") return openModel(input);
   if (input instanceof Uint8Array) return modelFromBytes(input, name);
   if (typeof input !== "object" || input === null || !("graph" in input)) {

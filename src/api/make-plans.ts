@@ -5,6 +5,7 @@ import { type FoundModel, findModels, isModelName } from "../files/find-models.t
 import { ConfigLoader } from "../files/load-config.ts";
 import { look } from "../files/look.ts";
 import { InputError } from "../ir/errors.ts";
+import { withBudgetsOnce } from "../settings/budgets.ts";
 import type { ConfigChain } from "../settings/chain.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import {
@@ -66,12 +67,15 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
       continue;
     }
     const { table: layers, verbose, suppressed = false } = flags;
-    for (const scenario of scenariosFor(chain)) {
-      const settings = resolveSettings(path, chain, withScenario(flags.settings, scenario), rules);
+    const scenarios = scenariosFor(chain);
+    const resolved = scenarios.map((scenario) =>
+      resolveSettings(path, chain, withScenario(flags.settings, scenario), rules),
+    );
+    for (const [index, settings] of withBudgetsOnce(resolved).entries()) {
       plans.push({
         path,
         settings,
-        scenario,
+        scenario: scenarios[index],
         layers,
         verbose,
         suppressed,

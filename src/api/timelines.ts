@@ -3,6 +3,7 @@ import type { StackId } from "../hardware/stacks.ts";
 import type { Model } from "../ir/model.ts";
 import type { LintSettings } from "../lint/run.ts";
 import { type LintRequest, lintSettings } from "../settings/lint-settings.ts";
+import type { ResolvedSettings } from "../settings/resolve.ts";
 import type { PriceSettings } from "../workload/workload.ts";
 
 type TimelineOf = NonNullable<PriceSettings["timelineOf"]>;
@@ -16,9 +17,19 @@ export async function loadTimelines(stacks: Iterable<StackId>): Promise<void> {
   planned = plannedTimeline;
 }
 
+/** The stacks that a model is priced for, those of its budgets among them. */
+export function stacksOf({ stack, budgets }: Pick<ResolvedSettings, "stack" | "budgets">): StackId[] {
+  return [stack, ...budgets.map((budget) => budget.stack)];
+}
+
 /** Settings of a lint run, with its stack's own account. */
 export function settingsOf(model: Model, request: LintRequest): LintSettings {
-  return { ...lintSettings(model, request), timelineOf: timelineFor(request.settings.stack) };
+  const settings = lintSettings(model, request);
+  const budgets = (settings.budgets ?? []).map((budget) => ({
+    ...budget,
+    timelineOf: timelineFor(budget.target.stack.id),
+  }));
+  return { ...settings, budgets, timelineOf: timelineFor(request.settings.stack) };
 }
 
 /** Undefined where the cost model's account is the stack's. Throws where it has not been loaded. */

@@ -1,7 +1,8 @@
 /** @file What a command exits with, and what the user sees of a failure: decided in one place. */
 import { counted } from "../ir/format.ts";
-import type { LintReport } from "../lint/result.ts";
+import type { BudgetReport, LintReport } from "../lint/result.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
+import { budgetText } from "../report/budget-text.ts";
 import { complain, complainOfBug } from "./stderr.ts";
 import { StdoutError } from "./stdout.ts";
 
@@ -39,9 +40,24 @@ export function verdictOf(
     return { exitCode: exitCodes.findings, why };
   }
   if (failOn === "error" && summary.errors > 0) return { exitCode: exitCodes.findings };
+  const exceeded = exceededBudgets(models);
+  if (exceeded !== undefined) return { exitCode: exitCodes.findings, why: exceeded };
   if (maxWarnings === undefined || summary.warnings <= maxWarnings) return { exitCode: exitCodes.clean };
   const why = `${counted(summary.warnings, "warning")}, more than --max-warnings ${maxWarnings} allows`;
   return { exitCode: exitCodes.findings, why };
+}
+
+/** The first in words, for formats that have no place for budgets; undefined where none is exceeded. */
+export function exceededBudgets(
+  models: readonly { readonly path: string; readonly budgets?: readonly BudgetReport[] }[],
+): string | undefined {
+  const exceeded = models.flatMap(({ path, budgets = [] }) =>
+    budgets.filter(({ verdict }) => verdict === "exceeded").map((budget) => `${path}: ${budgetText(budget)}`),
+  );
+  const [first] = exceeded;
+  if (first === undefined) return undefined;
+  const more = exceeded.length - 1;
+  return more === 0 ? first : `${first}; and ${counted(more, "more budget")} exceeded`;
 }
 
 /** A bad input is its message; anything else is a bug in tc-lint, said so with its stack. Returns the exit code. */

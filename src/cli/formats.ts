@@ -4,8 +4,8 @@ import { InputError } from "../ir/errors.ts";
 import { type LintFormat, lintFormatNames } from "../report/registry.ts";
 import { parseChoice } from "../settings/values.ts";
 
-export interface ReportRequest {
-  readonly format: LintFormat;
+export interface ReportRequest<Format extends string = LintFormat> {
+  readonly format: Format;
   /** Undefined is stdout. */
   readonly path: string | undefined;
 }
@@ -15,10 +15,20 @@ export function parseFormats(
   texts: readonly string[],
   output: string | undefined,
 ): ReportRequest[] | undefined {
-  const requests = texts.map(parseFormat);
-  if (output !== undefined) return [outputRequest(requests, output)];
+  return parseFormatsOf(lintFormatNames, texts, output, "text");
+}
+
+/** The same of other formats; `standard` is the one of `-o` alone. */
+export function parseFormatsOf<Format extends string>(
+  names: readonly Format[],
+  texts: readonly string[],
+  output: string | undefined,
+  standard: Format,
+): ReportRequest<Format>[] | undefined {
+  const requests = texts.map((text) => parseFormat(text, names));
+  if (output !== undefined) return [outputRequest(requests, output, standard)];
   if (requests.length === 0) return undefined;
-  const onStdout = requests.filter(({ path }) => path === undefined).map(({ format }) => format);
+  const onStdout: string[] = requests.filter(({ path }) => path === undefined).map(({ format }) => format);
   // Annotations are lines of their own, made to stand among other text.
   const clash = onStdout.filter((format) => format !== "github" || !onStdout.includes("text"));
   if (clash.length > 1) {
@@ -32,25 +42,29 @@ export function parseFormats(
   return requests;
 }
 
-function parseFormat(text: string): ReportRequest {
+function parseFormat<Format extends string>(text: string, names: readonly Format[]): ReportRequest<Format> {
   const at = text.indexOf("=");
   const name = at < 0 ? text : text.slice(0, at);
   const path = at < 0 ? undefined : text.slice(at + 1);
-  const format = parseChoice(name, "--format", lintFormatNames);
+  const format = parseChoice(name, "--format", names);
   if (path === "")
     throw new InputError("usage", `--format: "${text}" names no file; expected ${format}=PATH`);
   return { format, path };
 }
 
-function outputRequest(requests: readonly ReportRequest[], output: string): ReportRequest {
-  const [request = { format: "text", path: undefined } as const, ...more] = requests;
+function outputRequest<Format extends string>(
+  requests: readonly ReportRequest<Format>[],
+  output: string,
+  standard: Format,
+): ReportRequest<Format> {
+  const [request = { format: standard, path: undefined }, ...more] = requests;
   if (more.length > 0 || request.path !== undefined) {
     throw new InputError("usage", "-o: goes with one format; several are written -f json=PATH -f sarif=PATH");
   }
   return { ...request, path: output };
 }
 
-function checkDistinct(requests: readonly ReportRequest[]): void {
+function checkDistinct(requests: readonly ReportRequest<string>[]): void {
   const paths = requests.flatMap(({ path }) => path ?? []);
   const places = paths.map((path) => resolve(path));
   const twice = paths.find((_, index) => places.indexOf(places[index] ?? "") < index);

@@ -7,6 +7,7 @@ import { closest } from "../settings/closest.ts";
 import { version } from "../version.ts";
 import { addBench } from "./commands/bench.ts";
 import { addCalibrate } from "./commands/calibrate.ts";
+import { addCompare } from "./commands/compare.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addExplain } from "./commands/explain.ts";
 import { addGpus } from "./commands/gpus.ts";
@@ -15,6 +16,7 @@ import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { addValidate } from "./commands/validate.ts";
 import { addVerify } from "./commands/verify.ts";
+import { compareOptions } from "./compare-options.ts";
 import { reportFailure } from "./exit.ts";
 import { fixOptions } from "./fix-options.ts";
 import { benchOptions, validateOptions } from "./gpu-options.ts";
@@ -30,6 +32,7 @@ Examples:
   tc-lint models/ --gpu l4 -f sarif=out.sarif
   tc-lint model.onnx --dim batch=32 --table
   tc-lint model.onnx --dim batch=1,8,32 --gpu l4,h200
+  tc-lint compare --base main models/     what a change costs
   tc-lint explain TC102`;
 
 /** Runs a command and returns its exit code. `workerUrl` is the script of worker threads. */
@@ -47,6 +50,7 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     addGpus(parser, done);
     addPredict(parser, done);
     addPrintConfig(parser, done);
+    addCompare(parser, done);
     addVerify(parser, done);
     addValidate(parser, done);
     addBench(parser, done);
@@ -86,7 +90,14 @@ function checkPaths(args: readonly string[]): void {
   }
 }
 
-const options = { ...lintOptions, ...fixOptions, ...verifyOptions, ...benchOptions, ...validateOptions };
+const options = {
+  ...lintOptions,
+  ...fixOptions,
+  ...compareOptions,
+  ...verifyOptions,
+  ...benchOptions,
+  ...validateOptions,
+};
 
 function takesValue(flag: string): boolean {
   const name = flag.replace(/^--?/, "");

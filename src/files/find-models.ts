@@ -65,6 +65,16 @@ function modelsOf(pattern: string, walkFrom: (root: string) => Iterable<WalkedFi
     .map(found);
 }
 
+/** Whether a pattern of the command line stands for a path, be it there or not. */
+export function standsFor(pattern: string, path: string): boolean {
+  const plain = toDisplayPath(pattern).replace(/\/+$/, "");
+  if (plain === path) return true;
+  const isBelow = plain === "." || path.startsWith(`${plain}/`);
+  if (!hasMagic(pattern)) return isBelow && isModelName(path);
+  const namesSuffix = (pattern.split("/").at(-1) ?? "").includes(".");
+  return patternMatcher(pattern, staticPrefix(pattern))(path) && (namesSuffix || isModelName(path));
+}
+
 /** Unlike in a configuration, a pattern without folders is about this folder only. */
 function patternMatcher(pattern: string, root: string): (path: string) => boolean {
   const below = root === "." ? pattern.replace(/^\.\//, "") : pattern.slice(root.length).replace(/^\/+/, "");

@@ -22,7 +22,7 @@ export interface Limits {
 
 export interface Task extends Limits {
   readonly path: string;
-  readonly doing: "linting" | "fixing" | "planning";
+  readonly doing: "linting" | "comparing" | "fixing" | "planning";
 }
 
 const bytesInMebibyte = 2 ** 20;
@@ -34,6 +34,7 @@ const quickBytes = 16 * bytesInMebibyte;
 /** Far beyond what models of the zoo take on a slow machine (bench/results/scale.json). */
 const allowances = {
   linting: { seconds: 60, secondsPerMebibyte: 5, mostSeconds: 3600 },
+  comparing: { seconds: 120, secondsPerMebibyte: 10, mostSeconds: 2 * 3600 },
   planning: { seconds: 300, secondsPerMebibyte: 30, mostSeconds: 4 * 3600 },
   fixing: { seconds: 300, secondsPerMebibyte: 30, mostSeconds: 4 * 3600 },
 } as const;

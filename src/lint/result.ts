@@ -80,6 +80,23 @@ export interface NoticeReport {
   readonly message: string;
 }
 
+/** What a budget of the configuration limits. */
+export type BudgetName = "maxMicroseconds" | "minTensorCoreShare" | "maxRegression";
+
+/** A budget held against a prediction. */
+export interface BudgetReport {
+  readonly budget: BudgetName;
+  readonly target: ModelReport["target"];
+  /** Microseconds; of shares and regressions a part of the whole. `predicted`, `low` and `high` are in the same unit. */
+  readonly limit: number;
+  readonly predicted: number;
+  /** The truth lies between `low` and `high` in nine cases of ten. */
+  readonly low: number;
+  readonly high: number;
+  /** `exceeded`: all of the interval is beyond the limit, which fails a run; `may-exceed`: a part of it is. */
+  readonly verdict: "kept" | "may-exceed" | "exceeded";
+}
+
 /** One kernel of the predicted run: a product with what its stack fuses to it, or a memory-bound step. */
 export interface LayerReport {
   readonly node: string;
@@ -158,6 +175,8 @@ export interface ModelReport {
     readonly groups: readonly FindingGroup[];
     readonly findings: readonly Finding[];
   };
+  /** Of the configuration, in its order; absent where it has none for this model. */
+  readonly budgets?: readonly BudgetReport[];
   readonly skipped: readonly SkippedReport[];
   /** Odd but harmless: missing weights, an unsorted graph, a newer IR. */
   readonly notices: readonly NoticeReport[];

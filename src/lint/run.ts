@@ -4,6 +4,7 @@ import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import type { Step } from "../workload/timeline.ts";
 import { priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
+import { type Budget, budgetReports } from "./budgets.ts";
 import type { LintContext } from "./context.ts";
 import type { DecidedFix } from "./decision.ts";
 import { withDeclined } from "./declined.ts";
@@ -41,6 +42,7 @@ export interface LintSettings extends WorkloadSettings {
   readonly suppressed?: boolean | undefined;
   /** Whether all findings are listed, also those that save too little, or perhaps nothing. */
   readonly verbose?: boolean | undefined;
+  readonly budgets?: readonly Budget[];
   readonly notices: readonly NoticeReport[];
   /** Configuration files that decided about the model, the most general first. */
   readonly configFiles: readonly string[];
@@ -48,7 +50,11 @@ export interface LintSettings extends WorkloadSettings {
 
 /** Lints an open model. Throws InputError where shapes or symbols given by the user do not fit it. */
 export function lintModel(model: Model, settings: LintSettings): ModelReport {
-  const workload = priceModel(model, settings);
+  return lintWorkload(priceModel(model, settings), settings);
+}
+
+/** The same of a model that has been priced with these settings. */
+export function lintWorkload(workload: Workload, settings: LintSettings): ModelReport {
   const ladder = new Ladder(workload, settings.cost, settings.decide?.(workload));
   const { first } = ladder;
   const { found, suppressed } = findIn(first, first, settings);
@@ -170,11 +176,17 @@ function assemble(
           },
         }
       : {}),
+    ...budgetsOf(context, settings),
     skipped: skippedOf(context),
     notices: [...settings.notices, ...contradictionNotices(facts)],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),
     error: invalidNode(facts),
   };
+}
+
+function budgetsOf(context: LintContext, settings: LintSettings): Pick<ModelReport, "budgets"> {
+  const { budgets = [] } = settings;
+  return budgets.length === 0 ? {} : { budgets: budgetReports(budgets, context, settings) };
 }
 
 /** Elements of the main graph's initializers, and of subgraphs' and functions'. */

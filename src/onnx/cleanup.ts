@@ -6,6 +6,7 @@
  */
 import { rmSync } from "node:fs";
 import { constants } from "node:os";
+import { setImmediate } from "node:timers/promises";
 
 const signals = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
 
@@ -21,6 +22,15 @@ export function removeOnSignal(path: string): void {
 export function keepOnSignal(path: string): void {
   if (!provisional.delete(path) || provisional.size > 0) return;
   for (const signal of signals) process.off(signal, end);
+}
+
+/**
+ * Signals that came while something was done in one piece, as a program that is waited for, are answered before this resolves: the
+ * first turn of the event loop may be past its poll already. To be awaited before a guard's work, which loses them.
+ */
+export async function answerSignals(): Promise<void> {
+  await setImmediate();
+  await setImmediate();
 }
 
 /** 128 and the signal's number, as shells have it. */

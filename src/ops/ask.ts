@@ -44,6 +44,10 @@ export function loopKind(node: Node | undefined): "loop" | "scan" | undefined {
   return isOp(node, "Scan") ? "scan" : undefined;
 }
 
+export function isTranspose(node: Node): boolean {
+  return isOp(node, "Transpose");
+}
+
 /** The order of a Transpose, as its attribute says it; undefined for another operator, and for the reverse order. */
 export function permutationOf(node: Node): readonly number[] | undefined {
   return isOp(node, "Transpose") ? intsAttributeOf(node, "perm") : undefined;

@@ -1,6 +1,7 @@
 /** @file Which blocks the report in the terminal has: one a model, fewer of many models, and a table of them all. */
 import { assumedText, compact, counted, printable } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
+import { budgetLines } from "./budget-text.ts";
 import { closingTable } from "./closing-table.ts";
 import type { Palette } from "./color.ts";
 import { basisText } from "./entries.ts";
@@ -75,6 +76,7 @@ function scenarioLines(group: ModelGroup, palette: Palette): string[] {
     ...table.map((line, row) => `  ${row === 0 ? palette.bold(line) : line}`),
     "",
     ...errorLines(group, palette),
+    ...budgetNotes(group, palette),
     ...noteLines(group, palette),
   ];
 }
@@ -95,6 +97,10 @@ function errorLines(group: ModelGroup, palette: Palette): string[] {
     const head = `${palette.bad("error")}  ${palette.bold(error.code)}`;
     return [`  ${head}  ${printable(error.message)} ${palette.dim(`(${printable(scenario)})`)}`];
   });
+}
+
+function budgetNotes(group: ModelGroup, palette: Palette): string[] {
+  return group.flatMap(({ budgets }) => budgetLines(budgets, palette).map((line) => `  ${line}`));
 }
 
 /** What holds for every scenario, once, and on what their predictions rest. */

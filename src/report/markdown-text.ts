@@ -2,10 +2,13 @@
 import { counted, printable } from "../ir/format.ts";
 
 /** A step summary above 1 MiB is refused whole. */
-const maxBytes = 1_000_000;
+const summaryBytes = 1_000_000;
+
+/** A comment has at most 65,536 characters, some of them whoever posts it adds. */
+export const commentBytes = 60_000;
 
 /** Sections as long as they fit; what is left out is counted. */
-export function withinLimit(head: string, sections: readonly string[]): string {
+export function withinLimit(head: string, sections: readonly string[], maxBytes = summaryBytes): string {
   let text = head;
   for (const [index, section] of sections.entries()) {
     const next = `${text}\n${section}`;

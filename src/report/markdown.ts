@@ -11,6 +11,7 @@ import {
 } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { accountCells } from "./account-text.ts";
+import { budgetItems, exceededCount } from "./budget-text.ts";
 import { sizesText } from "./csv.ts";
 import { basisText, countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import { code, escaped, withinLimit } from "./markdown-text.ts";
@@ -21,12 +22,14 @@ import { statisticsOf } from "./summary.ts";
 
 export function renderMarkdown(report: LintReport, options: RenderOptions): string {
   const { errors, warnings, infos, fixable, failedModels } = report.summary;
+  const exceeded = exceededCount(report.models);
   const counts = [
     counted(errors, "error"),
     counted(warnings, "warning"),
     counted(infos, "info"),
     `${fixable} fixable with \`--fix\``,
     ...(failedModels > 0 ? [`**${counted(failedModels, "model")} failed**`] : []),
+    ...(exceeded > 0 ? [`**${counted(exceeded, "budget")} exceeded**`] : []),
   ];
   const head = ["# tc-lint", "", `${counts.join(", ")} in ${modelsText(report.models)}.`, ""];
   if (options.stats) for (const line of statistics(report)) head.push(line);
@@ -75,6 +78,7 @@ function section(model: ModelReport, options: RenderOptions): string[] {
   return [
     ...lines,
     ...predictionLines(model, options),
+    ...budgetItems(model.budgets),
     ...accountTable(model),
     ...body,
     ...layers,

@@ -1,6 +1,6 @@
 /** @file One model at several targets and sizes: its reports together, as a table, and as one report of findings that differ. */
 import { counted, duration, percent, printable, shortened } from "../ir/format.ts";
-import type { Finding, ModelReport, Severity } from "../lint/result.ts";
+import type { BudgetReport, Finding, ModelReport, Severity } from "../lint/result.ts";
 import { bestStepText, standingOf } from "./standing.ts";
 
 /** Reports of one model. */
@@ -135,9 +135,14 @@ export function countOf({ groups }: ModelReport, wanted: Severity): number {
   return groups.filter(({ severity }) => severity === wanted).length;
 }
 
+function isExceeded({ verdict }: BudgetReport): boolean {
+  return verdict === "exceeded";
+}
+
 /** Whether something of it fails a run. */
 export function hasErrors(model: ModelReport): boolean {
-  return model.error !== null || countOf(model, "error") > 0;
+  const { error, budgets = [] } = model;
+  return error !== null || countOf(model, "error") > 0 || budgets.some(isExceeded);
 }
 
 const rank = { error: 0, warn: 1, info: 2 } as const satisfies Record<Severity, number>;

@@ -13,6 +13,7 @@ import {
 import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
 import { accountLines } from "./account-text.ts";
 import { modelBlocks } from "./blocks.ts";
+import { budgetLines, exceededCount } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import {
   basisText,
@@ -128,6 +129,7 @@ function headerLines(model: ModelReport, options: RenderOptions, palette: Palett
     `${where}: ${time}, ${basisText[predicted.basis]}`,
   ];
   if (predicted.microseconds > 0) lines.push(timeLine(predicted));
+  for (const line of budgetLines(model.budgets, palette)) lines.push(line);
   return lines.map((line) => `  ${line}`);
 }
 
@@ -231,7 +233,13 @@ function statisticsLines(report: LintReport, palette: Palette): string[] {
 
 function footerLines(report: LintReport, palette: Palette): string[] {
   const { errors, warnings, infos, fixable, failedModels } = report.summary;
-  const failed = failedModels > 0 ? palette.bad(counted(failedModels, "model failed", "models failed")) : "";
+  const exceeded = exceededCount(report.models);
+  const failed = [
+    failedModels > 0 ? palette.bad(counted(failedModels, "model failed", "models failed")) : "",
+    exceeded > 0 ? palette.bad(`${counted(exceeded, "budget")} exceeded`) : "",
+  ]
+    .filter((part) => part !== "")
+    .join("; ");
   const linted = report.models.filter(({ error }) => error === null);
   if (errors + warnings + infos === 0) {
     const clean = linted.length > 0 ? palette.good(`no findings in ${modelsText(linted)}`) : "";

@@ -11,6 +11,7 @@ import type { Model, ValueType } from "../ir/model.ts";
 import type { NoticeReport } from "../lint/result.ts";
 import type { AnyRule } from "../lint/rule.ts";
 import type { LintSettings } from "../lint/run.ts";
+import type { BudgetTarget } from "./budgets.ts";
 import { anyNameMatcher, type NodeRules, type ResolvedSettings } from "./resolve.ts";
 
 export interface LintRequest {
@@ -45,11 +46,15 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
     layers,
     verbose,
     suppressed,
+    budgets: settings.budgets.map(({ gpu, stack, precision, ...limits }) => ({
+      target: targetOf({ gpu, stack, precision }),
+      ...limits,
+    })),
     notices: [...notices, ...missingRate(target)],
   };
 }
 
-function targetOf({ gpu, stack, precision }: ResolvedSettings): Target {
+function targetOf({ gpu, stack, precision }: BudgetTarget): Target {
   const row = findGpu(gpu);
   invariant(row !== undefined, `no row for the resolved GPU "${gpu}"`);
   return { gpu: row, stack: stacks[stack], precision };

@@ -7,3 +7,8 @@ export function toDisplayPath(path: string): string {
   const leaves = below === ".." || below.startsWith(`..${sep}`) || isAbsolute(below);
   return (leaves || below === "" ? path : below).replaceAll(sep, "/");
 }
+
+/** What patterns of a configuration are held against: relative to its folder, with `/`. */
+export function pathBelow(folder: string, path: string): string {
+  return relative(folder, resolve(path)).replaceAll(sep, "/");
+}

@@ -1,14 +1,15 @@
 /** @file What a chain of configurations and the command line together say of one model: plain data. */
-import { dirname, relative, resolve, sep } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { Config, Override, RuleSetting, RuleSettings } from "../config.ts";
 import { findGpu, gpus } from "../hardware/gpus.ts";
 import { findStack, type StackId, stackIds } from "../hardware/stacks.ts";
 import type { Precision } from "../hardware/target.ts";
 import { InputError } from "../ir/errors.ts";
+import { type BudgetTarget, budgetsFor, type ResolvedBudget } from "./budgets.ts";
 import type { ConfigChain, ConfigLayer } from "./chain.ts";
 import { suggestion } from "./closest.ts";
 import { compilePattern, nameMatcher, pathMatcher } from "./glob.ts";
-import { toDisplayPath } from "./paths.ts";
+import { pathBelow, toDisplayPath } from "./paths.ts";
 import { type RuleInfo, selectRules, specificity } from "./rule-selectors.ts";
 import { standard } from "./standard.ts";
 import { parseShare } from "./values.ts";
@@ -34,6 +35,8 @@ export interface ResolvedSettings {
   readonly dims: Readonly<Record<string, number>>;
   /** Path of a calibration file. */
   readonly calibration: string | null;
+  /** Those of this model. */
+  readonly budgets: readonly ResolvedBudget[];
   /** Of every rule, by code. */
   readonly severities: Readonly<Record<string, RuleSetting>>;
   readonly nodeRules: readonly NodeRules[];
@@ -68,15 +71,19 @@ export function resolveSettings(
     ...layers.map((layer) => withAbsolutePaths(layer.config, layer.file)),
   );
   const { severities, nodeRules } = severitiesOf(modelPath, chain, flags, rules);
-  return {
+  const target: BudgetTarget = {
     gpu: gpuId(flags.gpu ?? config.gpu ?? standard.gpu),
     stack: stackId(flags.stack ?? config.stack ?? standard.stack),
     precision: flags.precision ?? config.precision ?? standard.precision,
+  };
+  return {
+    ...target,
     minSaving: flags.minSaving ?? parseShare(config.minSaving ?? standard.minSaving, "minSaving"),
     errorShare: flags.errorShare ?? parseShare(config.errorShare ?? standard.errorShare, "errorShare"),
     shapes: merged([...layers.map(({ config: { shapes } }) => shapes), flags.shapes]),
     dims: merged([...layers.map(({ config: { dims } }) => dims), flags.dims]),
     calibration: flags.calibration ?? config.calibration ?? null,
+    budgets: budgetsFor(modelPath, chain, target),
     severities,
     nodeRules,
     configFiles: layers.map(({ file }) => toDisplayPath(file)),
@@ -86,7 +93,7 @@ export function resolveSettings(
 /** The configuration file that leaves a model out, where one does. */
 export function ignoringFile(modelPath: string, chain: ConfigChain | undefined): string | undefined {
   if (chain === undefined) return undefined;
-  const path = pathIn(chain.folder, modelPath);
+  const path = pathBelow(chain.folder, modelPath);
   const ignores = ({ config, file }: ConfigLayer) =>
     (config.ignores ?? []).some((pattern) =>
       compilePattern(pattern, pathMatcher, `${toDisplayPath(file)}: ignores`)(path),
@@ -171,12 +178,8 @@ function expand(
 
 function appliesTo({ files }: Override, modelPath: string, folder: string, shown: string): boolean {
   if (files === undefined) return true;
-  const path = pathIn(folder, modelPath);
+  const path = pathBelow(folder, modelPath);
   return files.some((pattern) => compilePattern(pattern, pathMatcher, `${shown}: overrides`)(path));
-}
-
-function pathIn(folder: string, path: string): string {
-  return relative(folder, resolve(path)).replaceAll(sep, "/");
 }
 
 function withAbsolutePaths(config: Config, file: string): Config {

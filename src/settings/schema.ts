@@ -1,5 +1,5 @@
 /** @file What a configuration may hold, as a JSON schema: the shipped file and the check at run time are this one. */
-import type { Config, Override, ScenarioConfig } from "../config.ts";
+import type { BudgetConfig, Config, Override, ScenarioConfig } from "../config.ts";
 import { gpus } from "../hardware/gpus.ts";
 import { stackIds } from "../hardware/stacks.ts";
 import { precisions, type RuleInfo, selectorsOf } from "./rule-selectors.ts";
@@ -33,9 +33,9 @@ const severities = ["off", "info", "warn", "error"] as const;
 const size: Schema = { type: "integer", minimum: 0 };
 const globs = (description: string): Schema => ({ type: "array", items: { type: "string" }, description });
 
-const share = (description: string, standard: string): Schema => ({
+const share = (description: string, standard?: string): Schema => ({
   description,
-  default: standard,
+  ...(standard === undefined ? {} : { default: standard }),
   anyOf: [
     { type: "number", minimum: 0, maximum: 1, description: "a part of the whole, 0 to 1" },
     { type: "string", pattern: String.raw`^\d+(\.\d+)?\s*%$`, description: 'a percentage such as "0.5%"' },
@@ -58,6 +58,26 @@ const scenario: Properties<ScenarioConfig> = {
   stack: { ...stack, description: "The libraries to predict for." },
   precision: { ...precision, description: "Data type that products are computed in." },
   dims: { ...dims, description: "Sizes of symbolic dimensions by name, above those of the configuration." },
+};
+
+const globOrGlobs: Schema = {
+  description: "A glob of model files, or several, relative to this file's folder. Left out: every file.",
+  anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }],
+};
+
+const budget: Properties<BudgetConfig> = {
+  gpu: { ...gpu, description: "The GPU that it is a budget for, whatever GPU the model is linted for." },
+  stack: { ...stack, description: "Left out: as the model is linted." },
+  precision: { ...precision, description: "Left out: as the model is linted." },
+  files: globOrGlobs,
+  maxMicroseconds: {
+    type: "number",
+    minimum: 1e-3,
+    maximum: 1e12,
+    description: "microseconds of one run, more than 0",
+  },
+  minTensorCoreShare: share("Least part of the time that products on Tensor Cores take."),
+  maxRegression: share("Most that a change may add to the time, of the time before; for tc-lint compare."),
 };
 
 export function configSchema(rules: readonly RuleInfo[]): Schema {
@@ -103,6 +123,17 @@ export function configSchema(rules: readonly RuleInfo[]): Schema {
         properties: { ...scenario },
         additionalProperties: false,
         required: ["name"],
+      },
+    },
+    budgets: {
+      type: "array",
+      description:
+        "What models may take on a target; a run fails where the whole interval of the prediction is beyond it.",
+      items: {
+        type: "object",
+        properties: { ...budget },
+        additionalProperties: false,
+        required: ["gpu"],
       },
     },
     calibration: { type: "string", description: "Path of a calibration file, relative to this file." },

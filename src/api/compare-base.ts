@@ -1,0 +1,197 @@
+/** @file The models of the working tree, each with what a commit has in its place. */
+import { join } from "node:path";
+import type { FileStatus } from "../compare/result.ts";
+import { materialize } from "../files/base-files.ts";
+import { type BaseFile, BaseRevision, type Differences } from "../files/base-revision.ts";
+import { findModels, isModelName, standsFor } from "../files/find-models.ts";
+import { look, statOf } from "../files/look.ts";
+import { InputError } from "../ir/errors.ts";
+import { groupBy } from "../ir/group.ts";
+import { inputErrorOf } from "../onnx/surroundings.ts";
+import { inTemporaryFolder } from "../onnx/temporary-folder.ts";
+import type { LintPlan } from "../settings/lint-plan.ts";
+import { toDisplayPath } from "../settings/paths.ts";
+import { type Compared, type CompareRequest, Comparisons, filesOf, planRequest } from "./compare-all.ts";
+import { failedPair, type Pair, type SidePlan } from "./compare-pair.ts";
+import { makePlans } from "./make-plans.ts";
+
+/** Models that have the same content at base are named, not compared. Throws InputError where nothing can be compared as asked. */
+export async function compareWithBase(
+  ref: string,
+  patterns: readonly string[],
+  request: CompareRequest,
+): Promise<Compared> {
+  const revision = new BaseRevision(ref, process.cwd());
+  const others = patterns.filter((path) => !isModelName(path) && isFile(path));
+  const differences = revision.differences(others.map((path) => revision.placeOf(path)));
+  const sources = new Set(differences.renamed.values());
+  const gone = new Map(
+    differences.deleted
+      .filter((place) => !sources.has(place))
+      .map((place) => [toDisplayPath(join(revision.root, place)), place] as const)
+      .filter(([path]) => patterns.some((pattern) => standsFor(pattern, path))),
+  );
+  const heads = await headPlans(patterns, [...gone.keys()], request);
+  request.checkFiles(filesOf(heads));
+  const run = new BaseRun(revision, differences, gone, request);
+  for (const [path, plans] of groupBy(heads, (plan) => plan.path)) await run.compareHead(path, plans);
+  await run.compareGone();
+  return run.result();
+}
+
+/** A pattern that stands for nothing but models that are gone is no slip. */
+async function headPlans(
+  patterns: readonly string[],
+  gone: readonly string[],
+  request: CompareRequest,
+): Promise<LintPlan[]> {
+  const search = { allFiles: request.allFiles, say: () => {} };
+  const kept = patterns.filter(
+    (pattern) =>
+      !gone.some((path) => standsFor(pattern, path)) ||
+      findModels([pattern], search).models.some(({ path }) => look(path) !== "absent"),
+  );
+  return kept.length === 0 ? [] : makePlans(kept, planRequest(request));
+}
+
+function isFile(path: string): boolean {
+  const seen = statOf(path);
+  return typeof seen !== "string" && seen.isFile();
+}
+
+/** What a model of the working tree was. */
+interface Origin {
+  readonly status: FileStatus;
+  readonly file: BaseFile | undefined;
+}
+
+class BaseRun {
+  readonly #revision: BaseRevision;
+  readonly #differences: Differences;
+  /** Paths as reports have them, and places in the commit. */
+  readonly #gone: Map<string, string>;
+  readonly #request: CompareRequest;
+  readonly #compared: Comparisons;
+  readonly #unchanged: string[] = [];
+
+  constructor(
+    revision: BaseRevision,
+    differences: Differences,
+    gone: Map<string, string>,
+    request: CompareRequest,
+  ) {
+    this.#revision = revision;
+    this.#differences = differences;
+    this.#gone = gone;
+    this.#request = request;
+    this.#compared = new Comparisons(request);
+  }
+
+  async compareHead(path: string, plans: readonly LintPlan[]): Promise<void> {
+    const head = (plan: LintPlan): SidePlan => ({ plan, file: path, notices: [] });
+    const pair = { path, mayLackBase: true };
+    let origin: Origin = { status: "added", file: undefined };
+    try {
+      origin = this.#originOf(path);
+    } catch (error) {
+      for (const plan of plans)
+        this.#compared.take(failedPair({ ...pair, status: "changed" }, "base", head(plan), error), plan);
+      return;
+    }
+    const { status, file } = origin;
+    if (status === "same") {
+      this.#unchanged.push(path);
+      return;
+    }
+    if (file === undefined) {
+      for (const plan of plans)
+        await this.#compared.add({ ...pair, status, base: undefined, head: head(plan) }, plan);
+      return;
+    }
+    // What was only moved is compared with itself: the content is here.
+    const here = status === "moved" ? { path, notices: [] } : undefined;
+    await this.#withBase(file, plans, here, (plan, base) => ({ ...pair, status, base, head: head(plan) }));
+  }
+
+  /** Models that the working tree has no more. */
+  async compareGone(): Promise<void> {
+    if (this.#gone.size === 0) return;
+    const plans = await this.#gonePlans();
+    for (const [path, ofPath] of groupBy(plans, (plan) => plan.path)) {
+      const place = this.#gone.get(path);
+      const file = place === undefined ? undefined : this.#revision.fileAt(place);
+      if (file === undefined) continue;
+      const pair = { path, status: "deleted", head: undefined, mayLackBase: true } as const;
+      await this.#withBase(file, ofPath, undefined, (_, base) => ({ ...pair, base }));
+    }
+  }
+
+  async #gonePlans(): Promise<LintPlan[]> {
+    try {
+      return await makePlans([...this.#gone.keys()], { ...planRequest(this.#request), forceExclude: true });
+    } catch (error) {
+      if (error instanceof InputError && error.code === "all-ignored") return [];
+      throw error;
+    }
+  }
+
+  result(): Compared {
+    const { ref, commit } = this.#revision;
+    return this.#compared.result({ base: { ref, commit }, unchanged: this.#unchanged });
+  }
+
+  /** The model of the commit as a file, for as long as its pairs take. */
+  async #withBase(
+    file: BaseFile,
+    plans: readonly LintPlan[],
+    here: { readonly path: string; readonly notices: SidePlan["notices"] } | undefined,
+    pairOf: (plan: LintPlan, base: SidePlan) => Pair,
+  ): Promise<void> {
+    const named = this.#revision.named(file.path);
+    const sideOf = (plan: LintPlan, opens: string, notices: SidePlan["notices"]): SidePlan => ({
+      plan: { ...plan, path: named },
+      file: opens,
+      notices,
+    });
+    await inTemporaryFolder("compare", async (folder) => {
+      let found = here;
+      try {
+        found ??= await materialize(this.#revision, file, folder, this.#request.limits);
+      } catch (error) {
+        if (inputErrorOf(error) === undefined) throw error;
+        for (const plan of plans) {
+          const pair = pairOf(plan, sideOf(plan, named, []));
+          this.#compared.take(failedPair(pair, "base", sideOf(plan, named, []), error), plan);
+        }
+        return;
+      }
+      for (const plan of plans)
+        await this.#compared.add(pairOf(plan, sideOf(plan, found.path, found.notices)), plan);
+    });
+  }
+
+  #originOf(path: string): Origin {
+    const { renamed, changed } = this.#differences;
+    const place = this.#revision.placeOf(path);
+    const from = renamed.get(place);
+    const file = this.#revision.fileAt(from ?? place);
+    if (file === undefined) return this.#movedOf(path);
+    if (from !== undefined) return { status: this.#revision.isSame(file, path) ? "moved" : "changed", file };
+    const seen = statOf(path);
+    const bytes = typeof seen === "string" ? undefined : seen.size;
+    // Git is believed that a file is as it was where its size says so too; a pointer in its place is the same pointer.
+    const isUntouched = !changed.has(place) && (bytes === file.bytes || bytes === file.pointer?.bytes);
+    return { status: isUntouched || this.#revision.isSame(file, path) ? "same" : "changed", file };
+  }
+
+  /** Git knows nothing of a file that was moved and not added. */
+  #movedOf(path: string): Origin {
+    for (const [goneAs, place] of this.#gone) {
+      const file = this.#revision.fileAt(place);
+      if (file === undefined || !this.#revision.isSame(file, path)) continue;
+      this.#gone.delete(goneAs);
+      return { status: "moved", file };
+    }
+    return { status: "added", file: undefined };
+  }
+}

@@ -1,0 +1,154 @@
+/** @file Opens the two models of a comparison, prices and lints each as `tc-lint` does, and compares them. */
+import { rules } from "../../rules/index.ts";
+import { compareSides, failedComparison, type Side } from "../compare/compare.ts";
+import type { FileStatus, ModelComparison } from "../compare/result.ts";
+import { readCalibration } from "../files/read-calibration.ts";
+import { invariant } from "../ir/errors.ts";
+import { Guard, type Limits } from "../limits/guard.ts";
+import type { NoticeReport } from "../lint/result.ts";
+import { lintWorkload } from "../lint/run.ts";
+import { missingWeights } from "../onnx/missing-weights.ts";
+import { type OpenModel, openModel } from "../onnx/open.ts";
+import type { LintPlan } from "../settings/lint-plan.ts";
+import { priceModel } from "../workload/workload.ts";
+import { failureOf } from "./failed-report.ts";
+import { decidedBy } from "./fix-settings.ts";
+import { inMemory } from "./lint-file.ts";
+import { refuse } from "./refuse.ts";
+import { settingsOf } from "./timelines.ts";
+
+export interface SidePlan {
+  /** Its path is what reports call it. */
+  readonly plan: LintPlan;
+  /** Opens. */
+  readonly file: string;
+  readonly notices: readonly NoticeReport[];
+}
+
+/** One of the sides is there. */
+export interface Pair {
+  readonly path: string;
+  readonly status: FileStatus;
+  readonly base: SidePlan | undefined;
+  readonly head: SidePlan | undefined;
+  /** What is the matter with the base alone fails nothing: a broken file may be repaired. */
+  readonly mayLackBase: boolean;
+}
+
+export interface PairOutcome {
+  readonly comparison: ModelComparison;
+  /** Inputs and dimensions of the plan that one of the models has. */
+  readonly bound: readonly string[];
+  /** A bug in tc-lint, with its stack. */
+  readonly bug?: string;
+}
+
+/** Never throws for what is wrong with a model. Timelines of all stacks are loaded before. */
+export function comparePair(pair: Pair, limits: Limits): PairOutcome {
+  const side = pair.head ?? pair.base;
+  invariant(side !== undefined, "a pair of no models is to be compared");
+  const guard = new Guard({ path: side.file, doing: "comparing", ...limits });
+  const work = new PairWork(pair, side);
+  try {
+    return guard.runRepeatable(() => work.outcome());
+  } catch (error) {
+    const failed = work.failure(error);
+    const withoutBase = work.repaired(failed);
+    return withoutBase === undefined ? failed : comparePair(withoutBase, limits);
+  } finally {
+    work.close();
+  }
+}
+
+/** Knows at which side it is, for whoever is told of a failure. */
+class PairWork {
+  readonly #pair: Pair;
+  readonly #opened: OpenModel[] = [];
+  #at: { readonly name: "base" | "head"; readonly side: SidePlan };
+
+  constructor(pair: Pair, side: SidePlan) {
+    this.#pair = pair;
+    this.#at = { name: pair.head === undefined ? "base" : "head", side };
+  }
+
+  outcome(): PairOutcome {
+    const { base, head, path, status } = this.#pair;
+    const before = this.#sideOf("base", base);
+    const after = this.#sideOf("head", head);
+    const notices = [base, head].flatMap((each) => each?.notices ?? []);
+    const comparison = compareSides(before, after, { path, status, notices });
+    return { comparison, bound: [before, after].flatMap(boundOf) };
+  }
+
+  #sideOf(name: "base" | "head", side: SidePlan | undefined): Side | undefined {
+    if (side === undefined) return undefined;
+    this.#at = { name, side };
+    const { plan, file } = side;
+    refuse(plan);
+    const model = openModel(file, inMemory);
+    this.#opened.push(model);
+    const calibration = readCalibration(plan.settings.calibration);
+    return lintedSide(model, plan, { calibration, notices: [...model.notices, ...missingWeights(model)] });
+  }
+
+  failure(thrown: unknown): PairOutcome {
+    return failedPair(this.#pair, this.#at.name, this.#at.side, thrown);
+  }
+
+  /** The pair without a base that is broken in itself. */
+  repaired({ comparison: { error } }: PairOutcome): Pair | undefined {
+    const { head, mayLackBase } = this.#pair;
+    if (error?.side !== "base" || head === undefined || !mayLackBase || isOfSurroundings(error.code))
+      return undefined;
+    const message = `base cannot be read, so that all is new: ${error.message}`;
+    const notices = [...head.notices, { code: error.code, message }];
+    return { ...this.#pair, status: "added", base: undefined, head: { ...head, notices } };
+  }
+
+  close(): void {
+    for (const model of this.#opened) model[Symbol.dispose]();
+  }
+}
+
+/** Of a model that is deleted, its content is no matter. */
+export function failedPair(
+  pair: Pick<Pair, "path" | "status">,
+  name: "base" | "head",
+  { plan, file, notices }: SidePlan,
+  thrown: unknown,
+): PairOutcome {
+  const { report, bug } = failureOf(plan, thrown);
+  const { code, message: said } = report.error ?? { code: "internal-error", message: String(thrown) };
+  const message = said.replaceAll(file, plan.path);
+  const isGone = pair.status === "deleted" && bug === undefined;
+  const place = { path: pair.path, status: pair.status };
+  const comparison = isGone
+    ? failedComparison({ ...place, notices: [...notices, { code, message }] }, report, null)
+    : failedComparison({ ...place, notices }, report, { side: name, code, message });
+  return { comparison, bound: [], ...(bug === undefined ? {} : { bug }) };
+}
+
+/** Of a file that is not fetched, or beyond the limits, nothing is known. */
+function isOfSurroundings(code: string): boolean {
+  return ["lfs-pointer", "timeout", "out-of-memory", "unreadable", "internal-error"].includes(code);
+}
+
+/** A model priced and linted by its plan. */
+export function lintedSide(
+  model: OpenModel,
+  plan: LintPlan,
+  given: Pick<Parameters<typeof settingsOf>[1], "calibration" | "notices">,
+): Side {
+  const settings = decidedBy(
+    model,
+    settingsOf(model, { ...plan, rules, ...given, layers: false, verbose: true }),
+  );
+  const workload = priceModel(model, settings);
+  return { model, settings, workload, report: lintWorkload(workload, settings) };
+}
+
+function boundOf(side: Side | undefined): string[] {
+  if (side === undefined) return [];
+  const { shapes, dims } = side.settings;
+  return [...(shapes?.keys() ?? []), ...(dims?.keys() ?? [])];
+}

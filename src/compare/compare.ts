@@ -1,0 +1,150 @@
+/** @file Two models, each priced and linted, to what differs between them. */
+import type { Model } from "../ir/model.ts";
+import { type Budget, regressionReports } from "../lint/budgets.ts";
+import type { BudgetReport, ModelReport, NoticeReport } from "../lint/result.ts";
+import type { LintSettings } from "../lint/run.ts";
+import { externalRanges } from "../onnx/weights.ts";
+import type { Workload } from "../workload/workload.ts";
+import { compareFindings, noFindings } from "./findings.ts";
+import { compareGraphs, nodeNames } from "./graph.ts";
+import type { FileStatus, ModelComparison, SideReport } from "./result.ts";
+import { compareTimes } from "./time.ts";
+
+/** One of the two, with what it was priced and linted with. */
+export interface Side {
+  readonly model: Model;
+  readonly settings: LintSettings;
+  readonly workload: Workload;
+  /** With its unlisted findings. */
+  readonly report: ModelReport;
+}
+
+/** At least one side is there. `isSame`: their files have the same content. */
+export function compareSides(
+  base: Side | undefined,
+  head: Side | undefined,
+  place: Pick<ModelComparison, "path" | "status"> & { readonly notices: readonly NoticeReport[] },
+): ModelComparison {
+  const { report } = head ?? base ?? absent();
+  const both = base !== undefined && head !== undefined ? compareBoth(base, head) : undefined;
+  const budgets = budgetsOf(base, head);
+  const fresh = head === undefined ? noFindings : { ...noFindings, new: head.report.findings };
+  return {
+    path: place.path,
+    status: place.status,
+    target: report.target,
+    configFiles: report.configFiles,
+    base: sideReport(base),
+    head: sideReport(head),
+    time: both?.time ?? null,
+    kernels: both?.kernels ?? [],
+    findings: both?.findings ?? fresh,
+    graph: both?.graph ?? null,
+    ...(budgets.length > 0 ? { budgets } : {}),
+    notices: [...place.notices, ...(both?.notices ?? [])],
+    error: errorOf(head),
+  };
+}
+
+function absent(): never {
+  throw new Error("tc-lint bug: neither side of a comparison is there");
+}
+
+type Both = Pick<ModelComparison, "kernels" | "findings" | "graph" | "time" | "notices">;
+
+function compareBoth(base: Side, head: Side): Both {
+  const isPriced = base.report.error === null && head.report.error === null;
+  const times = isPriced
+    ? compareTimes(base.workload, head.workload, head.settings.cost)
+    : { time: null, kernels: [] };
+  return {
+    ...times,
+    findings: compareFindings(base.report, head.report, {
+      base: nodeNames(base.model),
+      head: nodeNames(head.model),
+    }),
+    graph: compareGraphs(base.model, head.model),
+    notices: [...invalidBase(base), ...otherSizes(base.report, head.report)],
+  };
+}
+
+/** A model that was broken may be repaired: that fails nothing, but its time is no time to compare with. */
+function invalidBase({ report: { error } }: Side): NoticeReport[] {
+  if (error === null) return [];
+  return [
+    { code: error.code, message: `base contradicts itself, so that its time says nothing: ${error.message}` },
+  ];
+}
+
+/** What is priced at another size does other work: said, for the difference is not the graph's alone. */
+function otherSizes(base: ModelReport, head: ModelReport): NoticeReport[] {
+  const names = [...new Set([...Object.keys(base.symbols), ...Object.keys(head.symbols)])];
+  const text = (size: number | undefined) => (size === undefined ? "not a symbol" : String(size));
+  const differing = names.filter((name) => base.symbols[name] !== head.symbols[name]);
+  if (differing.length === 0) return [];
+  const listed = differing
+    .slice(0, 3)
+    .map((name) => `${name}: ${text(base.symbols[name])} → ${text(head.symbols[name])}`)
+    .join(", ");
+  const more = differing.length > 3 ? ` and ${differing.length - 3} more` : "";
+  return [{ code: "other-sizes", message: `base and head are priced at other sizes (${listed}${more})` }];
+}
+
+/** Head's own, then those of the step to it. */
+function budgetsOf(base: Side | undefined, head: Side | undefined): BudgetReport[] {
+  if (head === undefined) return [];
+  const own = head.report.budgets ?? [];
+  const isPriced = base?.report.error === null && head.report.error === null;
+  const budgets: readonly Budget[] = head.settings.budgets ?? [];
+  return base !== undefined && isPriced ? [...own, ...regressionReports(budgets, base, head)] : [...own];
+}
+
+function errorOf(head: Side | undefined): ModelComparison["error"] {
+  const error = head?.report.error ?? null;
+  return error === null ? null : { side: "head", code: error.code, message: error.message };
+}
+
+function sideReport(side: Side | undefined): SideReport | null {
+  if (side === undefined) return null;
+  const { path, nodes, parameters, predicted, symbols, assumed, skipped, notices } = side.report;
+  return {
+    path,
+    fileBytes: side.model.bytes,
+    externalBytes: externalBytes(side.model),
+    nodes,
+    parameters,
+    predicted,
+    symbols,
+    assumed,
+    skipped: skipped.length,
+    notices,
+  };
+}
+
+function externalBytes(model: Model): number {
+  let bytes = 0;
+  for (const ranges of externalRanges(model).values()) for (const length of ranges.values()) bytes += length;
+  return bytes;
+}
+
+/** Of a comparison that could not be made: figures are not known. */
+export function failedComparison(
+  { path, status, notices }: { path: string; status: FileStatus; notices: readonly NoticeReport[] },
+  { target, configFiles }: Pick<ModelReport, "target" | "configFiles">,
+  error: ModelComparison["error"],
+): ModelComparison {
+  return {
+    path,
+    status,
+    target,
+    configFiles,
+    base: null,
+    head: null,
+    time: null,
+    kernels: [],
+    findings: noFindings,
+    graph: null,
+    notices,
+    error,
+  };
+}

@@ -1,0 +1,28 @@
+/** @file Counts over comparisons, and the whole report from its parts. */
+import type { Severity } from "../lint/result.ts";
+import type { CompareReport, CompareSummary, ModelComparison } from "./result.ts";
+
+export function compareReportOf(
+  parts: Pick<CompareReport, "base" | "models" | "unchanged">,
+  version: string,
+): CompareReport {
+  const { base, models, unchanged } = parts;
+  const tool = { name: "tc-lint", version } as const;
+  return { version: 1, tool, base, models, unchanged, summary: summarize(models) };
+}
+
+function summarize(models: readonly ModelComparison[]): CompareSummary {
+  const fresh = models.flatMap(({ findings }) => [...findings.new, ...findings.worse]);
+  const count = (wanted: Severity) => fresh.filter(({ severity }) => severity === wanted).length;
+  const budgets = models.flatMap((model) => model.budgets ?? []);
+  return {
+    newErrors: count("error"),
+    newWarnings: count("warn"),
+    newInfos: count("info"),
+    fixed: models.reduce((sum, { findings }) => sum + findings.fixed.length, 0),
+    slower: models.filter(({ time }) => time?.verdict === "slower").length,
+    faster: models.filter(({ time }) => time?.verdict === "faster").length,
+    budgetsExceeded: budgets.filter(({ verdict }) => verdict === "exceeded").length,
+    failedModels: models.filter(({ error }) => error !== null).length,
+  };
+}

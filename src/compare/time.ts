@@ -1,0 +1,54 @@
+/** @file The difference of two models' times: of the whole, and kernel by kernel. */
+import type { CostModel, Saving } from "../cost/model.ts";
+import { siteOf } from "../facts/nhwc-body.ts";
+import { labelOf, operatorOf } from "../ir/model.ts";
+import { regressionOf } from "../lint/budgets.ts";
+import { changeBetween, type StepChange } from "../workload/change.ts";
+import type { Workload } from "../workload/workload.ts";
+import type { ChangeVerdict, Difference, KernelChange, TimeChange } from "./result.ts";
+
+/** Kernels of both have errors in common, which cancel: the interval is the difference's own. */
+export function compareTimes(
+  base: Workload,
+  head: Workload,
+  cost: CostModel,
+): { readonly time: TimeChange; readonly kernels: KernelChange[] } {
+  const change = changeBetween(base, head, cost);
+  const difference = added(change.saves);
+  const share = regressionOf(base, change);
+  const verdict = change.steps.length === 0 ? "same" : verdictOf(difference);
+  const time = {
+    ...difference,
+    verdict,
+    share: share.predicted,
+    shareLow: share.low,
+    shareHigh: share.high,
+  };
+  const kernels = change.steps.map(kernelChange);
+  const size = ({ change: { microseconds } }: KernelChange) => Math.abs(microseconds);
+  return { time, kernels: kernels.sort((a, b) => size(b) - size(a)) };
+}
+
+/** What is saved, counted the other way round. */
+function added({ microseconds, low, high }: Saving): Difference {
+  return { microseconds: 0 - microseconds, low: 0 - high, high: 0 - low };
+}
+
+function verdictOf({ low, high }: Difference): ChangeVerdict {
+  if (low > 0) return "slower";
+  return high < 0 ? "faster" : "unclear";
+}
+
+function kernelChange({ before, after, saves }: StepChange): KernelChange {
+  const step = after ?? before;
+  const [node] = step?.nodes ?? [];
+  const site = node && step && siteOf(node, step.scope);
+  return {
+    node: site === undefined ? "" : labelOf(site.node),
+    op: node === undefined ? (step?.family ?? "") : operatorOf(node),
+    graph: site?.scope.path ?? "graph",
+    base: before?.microseconds ?? null,
+    head: after?.microseconds ?? null,
+    change: added(saves),
+  };
+}

@@ -1,0 +1,56 @@
+/** @file Budgets in words: the limit, what is predicted, its interval, and what that comes to. */
+import { duration, durationRange, percent } from "../ir/format.ts";
+import type { BudgetReport } from "../lint/result.ts";
+import type { Palette } from "./color.ts";
+
+const verdicts = {
+  kept: "kept",
+  "may-exceed": "may exceed: a part of the interval is beyond",
+  exceeded: "exceeded",
+} as const satisfies Record<BudgetReport["verdict"], string>;
+
+/** `budget on l4 (ort-cuda, fp16): at most 500 µs; predicted 612 µs (540 to 690 µs): exceeded`. */
+export function budgetText(report: BudgetReport): string {
+  return `${claimOf(report)}: ${verdicts[report.verdict]}`;
+}
+
+function claimOf({ budget, target, limit, predicted, low, high }: BudgetReport): string {
+  const where = `budget on ${target.gpu} (${target.stack}, ${target.precision})`;
+  switch (budget) {
+    case "maxMicroseconds":
+      return `${where}: at most ${duration(limit)}; predicted ${duration(predicted)} (${durationRange(low, high)})`;
+    case "minTensorCoreShare":
+      return `${where}: at least ${percent(limit)} of the time on Tensor Cores; predicted ${percent(predicted)} (${percent(low)} to ${percent(high)})`;
+    case "maxRegression":
+      return `${where}: at most ${percent(limit)} slower; predicted ${signedPercent(predicted)} (${signedPercent(low)} to ${signedPercent(high)})`;
+  }
+}
+
+/** `+4.2 %`, `-63 %`, `0 %`. */
+export function signedPercent(share: number): string {
+  return share > 0 ? `+${percent(share)}` : percent(share);
+}
+
+/** Budgets of models that fail a run. */
+export function exceededCount(models: readonly { readonly budgets?: readonly BudgetReport[] }[]): number {
+  return models.flatMap(({ budgets = [] }) => budgets).filter(({ verdict }) => verdict === "exceeded").length;
+}
+
+/** In the terminal: one line each. */
+export function budgetLines(budgets: readonly BudgetReport[] | undefined, palette: Palette): string[] {
+  return (budgets ?? []).map((report) => {
+    const verdict = verdicts[report.verdict];
+    const shown = report.verdict === "exceeded" ? palette.bad(verdict) : verdict;
+    return `${claimOf(report)}: ${shown}`;
+  });
+}
+
+/** In Markdown: a list, and the line that ends it. Names are of the tool's own rows. */
+export function budgetItems(budgets: readonly BudgetReport[] | undefined): string[] {
+  if (budgets === undefined || budgets.length === 0) return [];
+  const items = budgets.map((report) => {
+    const verdict = verdicts[report.verdict];
+    return `- ${claimOf(report)}: ${report.verdict === "exceeded" ? `**${verdict}**` : verdict}`;
+  });
+  return [...items, ""];
+}

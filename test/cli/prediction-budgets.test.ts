@@ -1,0 +1,130 @@
+/** Budgets of the configuration: what models may take, held against what is predicted of them. */
+import { createRequire } from "node:module";
+import { Ajv } from "ajv";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { BudgetReport } from "../../src/lint/result.ts";
+import { bytesOf, headModel } from "./models.ts";
+import { useWorkbench } from "./workbench.ts";
+
+const require = createRequire(import.meta.url);
+const isReport = new Ajv({ allowUnionTypes: true }).compile(require("../../schemas/report.schema.json"));
+const bench = useWorkbench();
+/** Findings are not what is looked at here. */
+const alone = ["--ignore", "TC"];
+
+function configure(...budgets: readonly object[]): void {
+  bench.folder.write("tc-lint.config.json", JSON.stringify({ budgets }));
+}
+
+async function budgetsOf(args: readonly string[]): Promise<readonly BudgetReport[]> {
+  const { stdout } = await bench.tcLint([...args, ...alone, "-f", "json"]);
+  const report = JSON.parse(stdout);
+  expect(isReport(report), JSON.stringify(isReport.errors)).toBe(true);
+  return report.models.flatMap(
+    ({ budgets }: { readonly budgets?: readonly BudgetReport[] }) => budgets ?? [],
+  );
+}
+
+describe("budgets", () => {
+  beforeEach(() => {
+    bench.folder.write("a.onnx", bytesOf(headModel({ rows: "batch" })));
+  });
+
+  test("fail only where the whole interval is beyond, and say limit, prediction and interval", async () => {
+    const { predicted } = (await bench.jsonOf(["a.onnx", ...alone])).models[0] ?? {};
+    const { low, high, microseconds } = predicted ?? { low: 0, high: 0, microseconds: 0 };
+    const cases = [
+      [high * 1.01, "kept", 0],
+      [(microseconds + high) / 2, "may-exceed", 0],
+      [(microseconds + low) / 2, "may-exceed", 0],
+      [low * 0.99, "exceeded", 1],
+    ] as const;
+    for (const [maxMicroseconds, verdict, exitCode] of cases) {
+      configure({ gpu: "h200", maxMicroseconds });
+      const run = await bench.tcLint(["a.onnx", ...alone]);
+      expect(run.exitCode).toBe(exitCode);
+      expect(run.stdout).toContain("budget on h200 (ort-cuda, fp16): at most");
+      expect(run.stdout.includes("1 budget exceeded")).toBe(verdict === "exceeded");
+      expect(await budgetsOf(["a.onnx"])).toEqual([
+        {
+          budget: "maxMicroseconds",
+          target: { gpu: "h200", stack: "ort-cuda", precision: "fp16" },
+          limit: maxMicroseconds,
+          predicted: microseconds,
+          low,
+          high,
+          verdict,
+        },
+      ]);
+    }
+  });
+
+  test("of another GPU are what a run for that GPU says", async () => {
+    configure({ gpu: "l4", stack: "tensorrt", maxMicroseconds: 1, minTensorCoreShare: "10 %" });
+    const target = ["--gpu", "l4", "--stack", "tensorrt"];
+    const { models } = JSON.parse((await bench.tcLint(["a.onnx", ...alone, ...target, "-f", "json"])).stdout);
+    const { microseconds, low, high, tensorCoreShare } = models[0].predicted;
+    const found = await budgetsOf(["a.onnx", "--gpu", "a100"]);
+    expect(found).toMatchObject([
+      { budget: "maxMicroseconds", predicted: microseconds, low, high, verdict: "exceeded" },
+      { budget: "minTensorCoreShare", limit: 0.1, predicted: tensorCoreShare, verdict: "kept" },
+    ]);
+    expect(found).toEqual(models[0].budgets);
+    expect(found[1]?.low).toBeLessThanOrEqual(tensorCoreShare);
+    expect(found[1]?.high).toBeGreaterThanOrEqual(tensorCoreShare);
+  });
+
+  test("of the bundled runtime's stack are priced by its planner, whatever stack is linted for", async () => {
+    configure({ gpu: "h200", stack: "tc-runtime", maxMicroseconds: 1 });
+    const own = await bench.jsonOf(["a.onnx", ...alone, "--stack", "tc-runtime", "--no-config"]);
+    expect(await budgetsOf(["a.onnx"])).toMatchObject([{ predicted: own.models[0]?.predicted.microseconds }]);
+  });
+
+  test("are there once in a run of several targets, and at every size of theirs", async () => {
+    configure({ gpu: "l4", maxMicroseconds: 1 }, { gpu: "a100", maxMicroseconds: 1 });
+    const gpusOf = async (args: readonly string[]) =>
+      (await budgetsOf(["a.onnx", ...args])).map(({ target }) => target.gpu);
+    expect(await gpusOf(["--gpu", "h200,l4"])).toEqual(["a100", "l4"]);
+    expect(await gpusOf(["--gpu", "l4", "--dim", "batch=1,8"])).toEqual(["l4", "a100", "l4"]);
+    const table = await bench.tcLint(["a.onnx", ...alone, "--gpu", "h200,l4"]);
+    expect(table.exitCode).toBe(1);
+    expect(table.stdout).toContain("budget on a100 (ort-cuda, fp16): at most 1 µs");
+  });
+
+  test("are of the files that they name", async () => {
+    bench.folder.write("sub/b.onnx", bytesOf(headModel()));
+    configure({ gpu: "h200", files: ["sub/**"], maxMicroseconds: 1 });
+    expect(await budgetsOf(["a.onnx"])).toEqual([]);
+    expect(await budgetsOf(["sub/b.onnx"])).toHaveLength(1);
+    configure({ gpu: "h200", files: "a.*", maxMicroseconds: 1 });
+    expect(await budgetsOf(["a.onnx", "sub/b.onnx"])).toHaveLength(1);
+  });
+
+  test("stand in Markdown, and in one line on stderr beside formats without a place for them", async () => {
+    configure({ gpu: "h200", maxMicroseconds: 1 });
+    const markdown = await bench.tcLint(["a.onnx", ...alone, "-f", "markdown"]);
+    expect(markdown.stdout).toMatch(/- budget on h200 .*: \*\*exceeded\*\*/);
+    expect(markdown.stdout).toContain("**1 budget exceeded**");
+    const csv = await bench.tcLint(["a.onnx", ...alone, "-f", "csv"]);
+    expect(csv.exitCode).toBe(1);
+    expect(csv.stderr).toMatch(/^tc-lint: a\.onnx: budget on h200 .*: exceeded$/m);
+    expect((await bench.tcLint(["a.onnx", ...alone, "--exit-zero"])).exitCode).toBe(0);
+  });
+
+  test.each<[object, RegExp]>([
+    [{ gpu: "h20", maxMicroseconds: 1 }, /budgets\[0\]\.gpu: found "h20", expected one of/],
+    [{ maxMicroseconds: 1 }, /budgets\[0\]: lacks "gpu"/],
+    [{ gpu: "h200" }, /budgets\[0\]: limits nothing; expected maxMicroseconds, minTensorCoreShare or/],
+    [{ gpu: "h200", maxMicroSeconds: 1 }, /budgets\[0\]\.maxMicroSeconds: unknown key; did you mean "maxMic/],
+    [{ gpu: "h200", maxMicroseconds: 0 }, /maxMicroseconds: found 0, expected microseconds of one run/],
+    [{ gpu: "h200", maxMicroseconds: "5 ms" }, /maxMicroseconds: found "5 ms", expected/],
+    [{ gpu: "h200", minTensorCoreShare: 80 }, /minTensorCoreShare: found 80, expected a part of the whole/],
+    [{ gpu: "h200", maxRegression: "5" }, /maxRegression: found "5", expected a part of the whole/],
+    [{ gpu: "h200", files: 5, maxRegression: "5%" }, /budgets\[0\]\.files: found 5, expected/],
+  ])("that are wrong are named: %j", async (budget, message) => {
+    configure(budget);
+    const { exitCode, stderr } = await bench.tcLint(["a.onnx", ...alone]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(message);
+  });
+});
