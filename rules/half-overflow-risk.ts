@@ -42,6 +42,7 @@ export default defineRule({
   name: "half-overflow-risk",
   severity: "warn",
   fix: "none",
+  saves: "nothing",
   messages: {
     mask: "mask of {value} (at {op}, {count} times) becomes -inf in half, NaN where it meets 0 or fills a row: use -65504",
     overflow: "constant {value} (at {op}, {count} times) is beyond ±65504: infinite in half",

@@ -32,6 +32,7 @@ export default defineRule({
   name: "unresolved-shape",
   severity: "warn",
   fix: "none",
+  saves: "nothing",
   messages: {
     unresolved: "skipped, not clean: {reason}",
   },

@@ -63,7 +63,7 @@ async function lintAlone(
   const memoryBytes = Math.min(allowed, own);
   const guard = new Guard({ path: plan.path, doing: "linting", ...limits, memoryBytes });
   try {
-    return guard.runRepeatable(() => lintFile(plan, onPhase));
+    return guard.runReading((onRead) => lintFile(plan, onPhase, onRead));
   } catch (error) {
     const isFull = error instanceof InputError && error.code === "out-of-memory";
     const isMore = isFull && own < allowed && !isHeapLimitGiven();

@@ -2,29 +2,34 @@
 import { rules } from "../../rules/index.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import { samplesOf } from "../ir/symbols.ts";
+import { type OnRead, ReadTooMuch } from "../limits/reading.ts";
 import { lintModel } from "../lint/run.ts";
 import { BlockSource, keptBytes } from "../onnx/block-source.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { openModel } from "../onnx/open.ts";
 import { presentWeights, weightFiles } from "../onnx/weights.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
-import type { ByteSource } from "../wire/source.ts";
+import { type ByteSource, CountedSource } from "../wire/source.ts";
 import { failureOf } from "./failed-report.ts";
 import { decidedBy } from "./fix-settings.ts";
 import { refuse } from "./refuse.ts";
 import { settingsOf } from "./timelines.ts";
 
 /** Safe fixes look at small tensors one by one. Of a larger file, blocks would be mostly weights that nobody asks for. */
-export function inMemory(file: ByteSource): ByteSource {
-  return file.size <= keptBytes ? new BlockSource(file) : file;
+export function inMemory(file: ByteSource, onRead?: OnRead): ByteSource {
+  if (file.size <= keptBytes) return new BlockSource(file);
+  return onRead === undefined ? file : new CountedSource(file, onRead);
 }
 
-/** Never throws: what goes wrong with one model is in its report. `onPhase` is told what begins. */
-export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): LintOutcome {
+/**
+ * Never throws, but for what `onRead` throws: what goes wrong with one model is in its report. `onPhase` is told what begins, `onRead`
+ * what is read of a large file.
+ */
+export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void, onRead?: OnRead): LintOutcome {
   try {
     refuse(plan);
     onPhase?.("reading");
-    using model = openModel(plan.path, inMemory);
+    using model = openModel(plan.path, (file) => inMemory(file, onRead));
     const files = weightFiles(model);
     const notices = [...model.notices, ...missingWeights(model, files)];
     const calibration = readCalibration(plan.settings.calibration);
@@ -39,6 +44,7 @@ export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void): Lin
       weights: presentWeights(model, files),
     };
   } catch (error) {
+    if (error instanceof ReadTooMuch) throw error;
     return failureOf(plan, error);
   }
 }

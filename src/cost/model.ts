@@ -3,7 +3,7 @@ import type { Target } from "../hardware/target.ts";
 import { flopsOf, type Work } from "../ops/work.ts";
 import type { Calibration } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
-import { Fitted } from "./fitted.ts";
+import { type FamilyResidual, Fitted } from "./fitted.ts";
 import { combineSavings, savingOfOne, type Timed } from "./saving.ts";
 import type { Sketch } from "./sketch.ts";
 import { sketch, type WorkDetail } from "./terms.ts";
@@ -121,7 +121,7 @@ class FittedCostModel implements CostModel {
 
   estimate(work: Work<number>, target: Target, detail: WorkDetail = {}): Estimate {
     const evaluation = this.#evaluate(work, target, detail);
-    evaluation.estimate ??= estimateOf(evaluation, work);
+    evaluation.estimate ??= new LazyEstimate(evaluation, work);
     return evaluation.estimate;
   }
 
@@ -181,6 +181,50 @@ class FittedCostModel implements CostModel {
   }
 }
 
+/** What a residual makes of a sketch. Its interval is worked out when somebody asks for it: a search for sizes goes by times alone. */
+class FittedEvaluation implements Evaluation {
+  readonly sketch: Sketch;
+  readonly microseconds: number;
+  readonly once: number;
+  readonly widening: number;
+  estimate?: Estimate;
+  readonly #residual: FamilyResidual;
+  #spread: number | undefined;
+
+  constructor(sketched: Sketch, residual: FamilyResidual, widening: number) {
+    this.sketch = sketched;
+    this.microseconds = sketched.microseconds * Math.exp(residual.mean.predict(sketched.features));
+    this.once = this.microseconds;
+    this.widening = widening;
+    this.#residual = residual;
+  }
+
+  get above(): number {
+    return this.#spreadOf() * this.#residual.range.high;
+  }
+
+  get below(): number {
+    return -this.#spreadOf() * this.#residual.range.low;
+  }
+
+  get shared(): number {
+    return this.#residual.shared;
+  }
+
+  get savingScale(): number {
+    return this.#residual.savingScale;
+  }
+
+  get change(): ChangeModel | undefined {
+    return this.#residual.change;
+  }
+
+  #spreadOf(): number {
+    this.#spread ??= Math.exp(this.#residual.spread.predict(this.sketch.features)) * this.widening;
+    return this.#spread;
+  }
+}
+
 function evaluate(sketched: Sketch, fit: Fitted): Evaluation {
   const residual = fit.residual(sketched.family);
   if (residual === undefined) {
@@ -190,34 +234,41 @@ function evaluate(sketched: Sketch, fit: Fitted): Evaluation {
     const alone = { shared: 0.5, savingScale: 1, change: undefined, widening: fit.widening };
     return { sketch: sketched, microseconds, above, below, once: microseconds, ...alone };
   }
-  const microseconds = sketched.microseconds * Math.exp(residual.mean.predict(sketched.features));
-  const spread = Math.exp(residual.spread.predict(sketched.features)) * fit.widening;
-  const { range, shared, savingScale, change } = residual;
-  return {
-    sketch: sketched,
-    microseconds,
-    above: spread * range.high,
-    below: -spread * range.low,
-    shared,
-    savingScale,
-    change,
-    widening: fit.widening,
-    once: microseconds,
-  };
+  return new FittedEvaluation(sketched, residual, fit.widening);
 }
 
-function estimateOf({ sketch, microseconds, above, below }: Evaluation, work: Work<number>): Estimate {
-  const { bound, tensorCore, bytes } = sketch;
-  return {
-    microseconds,
-    low: microseconds * Math.exp(-below),
-    high: microseconds * Math.exp(above),
-    bound,
-    tensorCore,
-    flops: flopsOf(work),
-    bytes,
-    biasMicroseconds: (sketch.biasMicroseconds / sketch.microseconds) * microseconds,
-  };
+/** Low and high are worked out when somebody asks for them. They are the prototype's: a copy by spreading has to name them. */
+class LazyEstimate implements Estimate {
+  readonly microseconds: number;
+  readonly bound: Bound;
+  readonly tensorCore: boolean;
+  readonly flops: number;
+  readonly bytes: number;
+  readonly biasMicroseconds: number;
+  readonly #evaluation: Evaluation;
+  #low: number | undefined;
+  #high: number | undefined;
+
+  constructor(evaluation: Evaluation, work: Work<number>) {
+    const { sketch, microseconds } = evaluation;
+    this.microseconds = microseconds;
+    this.bound = sketch.bound;
+    this.tensorCore = sketch.tensorCore;
+    this.flops = flopsOf(work);
+    this.bytes = sketch.bytes;
+    this.biasMicroseconds = (sketch.biasMicroseconds / sketch.microseconds) * microseconds;
+    this.#evaluation = evaluation;
+  }
+
+  get low(): number {
+    this.#low ??= this.microseconds * Math.exp(-this.#evaluation.below);
+    return this.#low;
+  }
+
+  get high(): number {
+    this.#high ??= this.microseconds * Math.exp(this.#evaluation.above);
+    return this.#high;
+  }
 }
 
 function isSame(

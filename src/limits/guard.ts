@@ -13,6 +13,7 @@ import { bytesText, memoryShare } from "../ir/memory.ts";
 import { timerMilliseconds } from "../ir/time.ts";
 import { liveBound } from "./heap.ts";
 import { type WatchData, watchBytes, watchStates } from "./memory-watch.ts";
+import { type OnRead, ReadTooMuch } from "./reading.ts";
 
 /** What the user allows; undefined leaves it to what the file justifies. */
 export interface Limits {
@@ -101,17 +102,38 @@ export class Guard {
    * theirs is started for those that are not.
    */
   runRepeatable<T>(work: () => T): T {
-    const isLikelyQuick = sizeOf(this.#task.path) <= quickBytes && this.#memoryBytes >= quickMemoryBytes;
+    if (sizeOf(this.#task.path) > quickBytes) return this.run(work);
+    return this.#quickly(work, work);
+  }
+
+  /**
+   * The same of work that says what it reads: of a larger file, most is weights, which nobody reads. What reads more than a quick model
+   * has is ended by what `onRead` throws, which the work must let pass.
+   */
+  runReading<T>(work: (onRead: OnRead | undefined) => T): T {
+    let read = 0;
+    const onRead = (bytes: number) => {
+      read += bytes;
+      if (read > quickBytes) throw new ReadTooMuch();
+    };
+    return this.#quickly(
+      () => work(onRead),
+      () => work(undefined),
+    );
+  }
+
+  /** `first` without the thread that watches memory; `again` with it, where that was not quick. */
+  #quickly<T>(first: () => T, again: () => T): T {
     const left = Math.min(this.#millisecondsLeft, quickMilliseconds);
-    if (!isLikelyQuick || left <= 0) return this.run(work);
+    if (this.#memoryBytes < quickMemoryBytes || left <= 0) return this.run(again);
     try {
-      return stoppable(work, left);
+      return stoppable(first, left);
     } catch (error) {
       if (hasCode(error, stops.signal)) return interrupted(error);
-      if (!hasCode(error, stops.timer)) throw error;
+      if (!hasCode(error, stops.timer) && !(error instanceof ReadTooMuch)) throw error;
     }
     collectGarbage();
-    return this.run(work);
+    return this.run(again);
   }
 
   /** What `work` returns or throws; InputError `timeout` or `out-of-memory` where it is stopped. Not within itself. */

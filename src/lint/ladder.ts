@@ -10,6 +10,7 @@ import type { Workload } from "../workload/workload.ts";
 import { LintContext } from "./context.ts";
 import { type DecidedFix, Decision, LayoutStep } from "./decision.ts";
 import { type RawFinding, standingOf, stepOf } from "./group.ts";
+import type { AnyRule } from "./rule.ts";
 
 export class Ladder {
   /** The file. */
@@ -70,6 +71,11 @@ export function replaced(found: readonly RawFinding[], later: readonly RawFindin
     return at === undefined ? finding : { ...finding, raw: { ...finding.raw, at } };
   });
   return [...early, ...remaining];
+}
+
+/** Whether findings of a rule may be later steps: half precision comes before, and what saves nothing is no step. */
+export function mayBeLater({ saves, changes }: AnyRule): boolean {
+  return saves !== "nothing" && changes !== "precision";
 }
 
 function isLater(finding: RawFinding): boolean {

@@ -49,8 +49,10 @@ export interface Rule<M extends Messages = Messages> {
   readonly severity: "warn" | "info";
   /** Whether `--fix` repairs it: safely, only when asked for by name, or not at all. */
   readonly fix: Fixability;
-  /** What an unsafe fix changes; the layout, unless said. */
+  /** What an unsafe fix changes, in every finding; the layout, unless said. */
   readonly changes?: "precision";
+  /** Said of a rule that no finding of has a saving: it speaks of risks and of sizes. */
+  readonly saves?: "nothing";
   readonly messages: M;
   readonly check: (context: LintContext) => Iterable<RuleFinding<M>>;
 }

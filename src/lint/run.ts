@@ -11,7 +11,7 @@ import { withDeclined } from "./declined.ts";
 import { fill } from "./describe.ts";
 import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
-import { Ladder, replaced } from "./ladder.ts";
+import { Ladder, mayBeLater, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
 import { contradictionNotices } from "./notices.ts";
 import type { Fixability, ModelReport, NoticeReport, SavingReport, Severity } from "./result.ts";
@@ -59,7 +59,8 @@ export function lintWorkload(workload: Workload, settings: LintSettings): ModelR
   const { first } = ladder;
   const { found, suppressed } = findIn(first, first, settings);
   const later = ladder.after(found, settings.minSaving);
-  const both = later === first ? found : replaced(found, findIn(later, first, settings).found);
+  const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
+  const both = later === first ? found : replaced(found, findIn(later, first, laterRules).found);
   const all = withDeclined(both, first, settings.minSaving);
   const groups = new Groups();
   for (const finding of all) groups.add(finding);

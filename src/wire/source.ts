@@ -89,6 +89,30 @@ export class FileSource implements ByteSource {
   }
 }
 
+/** A source that tells how many bytes are asked of it. Closing it closes `source`. */
+export class CountedSource implements ByteSource {
+  readonly name: string;
+  readonly size: number;
+  readonly #source: ByteSource;
+  readonly #onRead: (bytes: number) => void;
+
+  constructor(source: ByteSource, onRead: (bytes: number) => void) {
+    this.name = source.name;
+    this.size = source.size;
+    this.#source = source;
+    this.#onRead = onRead;
+  }
+
+  readInto(offset: number, target: Uint8Array): void {
+    this.#onRead(target.length);
+    this.#source.readInto(offset, target);
+  }
+
+  close(): void {
+    this.#source.close();
+  }
+}
+
 export class BufferSource implements ByteSource {
   readonly name: string;
   readonly size: number;

@@ -33,7 +33,9 @@ export const noChange: WorkloadChange = { saves: { microseconds: 0, low: 0, high
  * they do.
  */
 export function changeBetween(before: Workload, after: Workload, cost: CostModel): WorkloadChange {
-  const named = paired(before.timeline.steps, after.timeline.steps, nameOf);
+  const named =
+    pairedInPlace(before.timeline.steps, after.timeline.steps) ??
+    paired(before.timeline.steps, after.timeline.steps, nameOf);
   const sharing = pairedByNodes(named.gone, named.fresh);
   const alike = paired(sharing.gone, sharing.fresh, timeOf);
   const renamed = paired(alike.gone, alike.fresh, productKey(alike));
@@ -62,6 +64,19 @@ interface Paired {
   readonly pairs: readonly Pair[];
   readonly gone: readonly Step[];
   readonly fresh: readonly Step[];
+}
+
+/** Where the same kernels are priced anew: what pairs by name would be, without the names. */
+function pairedInPlace(before: readonly Step[], after: readonly Step[]): Paired | undefined {
+  if (before.length !== after.length) return undefined;
+  const pairs: Pair[] = [];
+  for (const [index, step] of before.entries()) {
+    const other = after[index];
+    if (other?.nodes !== step.nodes || other.scope !== step.scope || other.family !== step.family)
+      return undefined;
+    pairs.push({ before: step, after: other });
+  }
+  return { pairs, gone: [], fresh: [] };
 }
 
 /** Steps with equal keys, the first with the first; those without a key stay alone. */

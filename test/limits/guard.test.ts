@@ -58,6 +58,21 @@ describe("guarded work", () => {
     });
     expect([result, calls]).toEqual(["done", 2]);
   });
+
+  it("that reads little of a large file is done at once; what reads much is begun again, and not counted then", () => {
+    const limits = { ...task, timeoutSeconds: 60, memoryBytes: 2 ** 40 };
+    const counted: boolean[] = [];
+    const reading = (bytes: number) =>
+      new Guard(limits).runReading((onRead) => {
+        counted.push(onRead !== undefined);
+        for (let read = 0; read < bytes; read += 2 ** 20) onRead?.(2 ** 20);
+        return bytes;
+      });
+    expect(reading(2 ** 22)).toBe(2 ** 22);
+    expect(counted).toEqual([true]);
+    expect(reading(2 ** 25)).toBe(2 ** 25);
+    expect(counted).toEqual([true, true, false]);
+  });
 });
 
 describe("the deadline", () => {

@@ -69,6 +69,7 @@ export class Problem {
   readonly #relations: Relations;
   readonly #atoms: readonly Atom[];
   readonly #products: readonly CostedProduct[];
+  readonly #atomsOf: ReadonlyMap<CostedProduct, readonly Atom[]>;
   readonly #around: Surroundings;
   readonly #pricing: Pricing;
   readonly #times: ItemTimes;
@@ -94,6 +95,7 @@ export class Problem {
     this.#relations = relations;
     this.#atoms = [...atoms].sort((a, b) => a.id - b.id);
     this.#products = [...products.keys()];
+    this.#atomsOf = products;
     this.#around = around;
     this.#pricing = pricing;
     this.#times = times;
@@ -141,13 +143,16 @@ export class Problem {
   /** The next multiple (of what is one already, none), unless a larger size saves more beyond doubt. */
   #plainest(best: Map<Atom, number>): Map<Atom, number> {
     let kept = best;
+    let keptCost: number | undefined;
     for (const [atom, size] of best) {
       const next = Math.ceil(atom.size / vector) * vector;
       if (size <= next) continue;
       const plain = new Map(kept);
       if (next === atom.size) plain.delete(atom);
       else plain.set(atom, next);
-      if (this.#cost(plain) - this.#cost(kept) <= this.#uncertainty(plain, kept)) kept = plain;
+      const plainCost = this.#cost(plain);
+      keptCost ??= this.#cost(kept);
+      if (plainCost - keptCost <= this.#uncertainty(plain, kept)) [kept, keptCost] = [plain, plainCost];
     }
     return kept;
   }
@@ -155,14 +160,22 @@ export class Problem {
   /** Of what one choice saves beside another: errors of the passes between products are small beside those of the products. */
   #uncertainty(from: PaddedSizes, to: PaddedSizes): number {
     const { bindings, uncertainty } = this.#pricing;
+    const isMoved = (atom: Atom) => (from.get(atom) ?? atom.size) !== (to.get(atom) ?? atom.size);
     return uncertainty(
       this.#products.flatMap((product) => {
+        // Work that stays as it is adds nothing to what is not certain.
+        if (!this.#followsOthers(product) && !this.#atomsOf.get(product)?.some(isMoved)) return [];
         const [before, after] = [from, to].map((sizes) =>
           paddedWork(product, this.#relations, sizes, bindings),
         );
         return before === undefined || after === undefined ? [] : [{ before, after, runs: product.runs }];
       }),
     );
+  }
+
+  /** Whether a product's sizes may follow more than the atoms that it is said to have. */
+  #followsOthers({ node, decomposed }: CostedProduct): boolean {
+    return decomposed !== undefined || this.#relations.rewritesOf(node).length > 0;
   }
 
   /** The most that a wider search finds, whatever is worth making: what the choice is measured by. Slow. */

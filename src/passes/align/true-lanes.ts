@@ -24,17 +24,32 @@ export class TrueLanes {
   readonly #lanes = new Map<Value, Lane>();
   readonly #read = new Map<TensorRef, Lane>();
 
+  /** How many nodes of the graph were looked at: as many as lead to what was asked for. */
+  #visited = 0;
+
   constructor(scope: Scope) {
     this.#scope = scope;
-    for (const node of scope.graph.nodes) this.#visit(node);
   }
 
   /** @param isWhole Whether a stored tensor is read whatever its size. */
   of(value: Value, isWhole: boolean): Lane {
+    if (value.producer !== undefined) this.#visitUpTo(value.producer);
     const known = this.#lanes.get(value);
     if (known !== undefined) return known;
     if (isStored(value, this.#scope)) return this.#stored(value, isWhole);
     return this.#unless(value, given);
+  }
+
+  #visitUpTo(last: Node): void {
+    const { nodes } = this.#scope.graph;
+    for (
+      let node = nodes[this.#visited];
+      node !== undefined && node.id <= last.id;
+      node = nodes[this.#visited]
+    ) {
+      this.#visited += 1;
+      this.#visit(node);
+    }
   }
 
   #visit(node: Node): void {
