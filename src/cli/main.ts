@@ -23,7 +23,7 @@ import { writeStdout } from "./stdout.ts";
 import { verifyOptions } from "./verify-options.ts";
 
 const epilogue = `Exit codes: 0 clean; 1 findings at error level (--fail-on), or more warnings than --max-warnings;
-2 wrong usage, a bad configuration, or a model that cannot be read.
+2 wrong usage, a bad configuration, a model that cannot be read, or suppressions of what is found no more.
 
 Examples:
   tc-lint model.onnx                       what wastes Tensor Cores on an H200
@@ -66,7 +66,7 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
 
 const pathFlags: ReadonlySet<string> = new Set([
   ...["--config", "--calibration", "--samples", "--fix-output", "--output", "-o"],
-  ...["--inputs", "--save-inputs", "--against"],
+  ...["--inputs", "--save-inputs", "--against", "--suppressions-location"],
 ]);
 
 /** What yargs passes over, or hands on without a name: an argument that is empty, and a lone hyphen. */

@@ -39,8 +39,11 @@ export interface Finding {
 
 /** A finding that somebody switched off. */
 export interface SuppressedFinding extends Finding {
-  /** `model`: by the metadata of the model or of the node; `configuration`: by overrides at nodes or operators. */
-  readonly by: "model" | "configuration";
+  /**
+   * `model`: by the metadata of the model or of the node; `configuration`: by overrides at nodes or operators; `suppressions`: by
+   * tc-lint-suppressions.json.
+   */
+  readonly by: "model" | "configuration" | "suppressions";
   /** What the model's metadata says of it; null where nothing does. */
   readonly reason: string | null;
 }
