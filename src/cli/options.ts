@@ -115,6 +115,7 @@ export interface LintFlags {
   readonly verbose: boolean;
   readonly suppressed: boolean;
   readonly suppressions: SuppressFlags;
+  readonly reportUnused: boolean;
   readonly stats: boolean;
   readonly quiet: boolean;
   readonly color: boolean | undefined;
@@ -202,6 +203,7 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     verbose: argv.verbose ?? false,
     suppressed: argv["show-suppressed"] ?? false,
     suppressions: readSuppressFlags(argv),
+    reportUnused: argv["report-unused-suppressions"] ?? false,
     stats: argv.stats ?? false,
     quiet: argv.quiet ?? false,
     color: argv.color,

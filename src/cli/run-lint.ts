@@ -13,6 +13,7 @@ import type { LintFlags } from "./options.ts";
 import { complain, complainOfBug } from "./stderr.ts";
 import { openBaseline } from "./suppressions.ts";
 import { ProgressLine } from "./terminal.ts";
+import { sayUnused, withoutLists } from "./unused-suppressions.ts";
 import {
   checkReportsOf,
   filesOf,
@@ -42,13 +43,15 @@ export async function runLint(
   const { outcomes, isStale } = baseline.apply(all, plans);
   const { reports, skipped } = applyPointerPolicy(outcomes, flags.lfsPointers);
   for (const message of new Set(skipped)) complain(message);
-  const report = reportOf(reports, version);
+  const isUnused = flags.reportUnused && sayUnused(reports, plans);
+  const report = reportOf(flags.suppressed ? reports : withoutLists(reports), version);
   sayConfigurations(plans, flags.reports ?? standardRequests());
   // `--quiet` hides, it does not forgive: the exit code counts what is hidden.
   await (write ?? writeReports)(flags.quiet ? errorsOnly(report) : report, flags);
   const { exitCode, why } = verdictOf(report, flags);
   if (why !== undefined) complain(why);
-  return isStale ? exitCodes.failure : exitCode;
+  if (isStale) return exitCodes.failure;
+  return isUnused && !flags.exitZero ? Math.max(exitCode, exitCodes.findings) : exitCode;
 }
 
 /** Reports are written at the end and in one piece, so stopping before leaves nothing half done. */

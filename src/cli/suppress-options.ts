@@ -36,6 +36,12 @@ export const suppressOptions = {
     group,
     describe: "Do not fail (exit code 2) where it suppresses what is found no more",
   },
+  "report-unused-suppressions": {
+    type: "boolean",
+    group,
+    describe:
+      "Fail (exit code 1) where a model's metadata or an override at nodes switches off what is not found",
+  },
 } as const;
 
 /** What to write; `rules` undefined: of all. */

@@ -44,7 +44,7 @@ export interface SuppressedFinding extends Finding {
    * tc-lint-suppressions.json.
    */
   readonly by: "model" | "configuration" | "suppressions";
-  /** What the model's metadata says of it; null where nothing does. */
+  /** What the model's metadata or the override says of it; null where nothing does. */
   readonly reason: string | null;
 }
 
