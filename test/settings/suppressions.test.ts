@@ -1,7 +1,13 @@
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { jsonText } from "../../src/report/json-text.ts";
-import { parseSuppressions, type Suppressions, suppressionsValue } from "../../src/settings/suppressions.ts";
+import {
+  parseSuppressions,
+  type Suppressions,
+  suppressionsSchema,
+  suppressionsValue,
+} from "../../src/settings/suppressions.ts";
 
 const names = fc.oneof(
   fc.constantFrom("__proto__", "constructor", "toString", "../a.onnx", "a\u202eb", '"\n\\', ""),
@@ -41,4 +47,9 @@ test("a file written by hand needs counts only", () => {
   const text = '{"version": 1, "models": {"a.onnx": {"rules": {"TC102": {"count": 2}}}}}';
   const read = parseSuppressions(text, "file.json");
   expect(read).toEqual(new Map([["a.onnx", { at: [], digest: "", rules: new Map([["TC102", 2]]) }]]));
+});
+
+test("the shipped schema is the one that is checked by (npm run schemas)", () => {
+  const shipped = readFileSync(new URL("../../schemas/suppressions.schema.json", import.meta.url), "utf8");
+  expect(JSON.parse(shipped)).toEqual(suppressionsSchema);
 });
