@@ -2,10 +2,12 @@
 import { writeFile } from "node:fs/promises";
 import { rules } from "../rules/index.ts";
 import { configSchema } from "../src/settings/schema.ts";
+import { suppressionsSchema } from "../src/settings/suppressions.ts";
 import { calibrationSchema } from "./calibration-schema.ts";
 
 const schemas = {
   "schemas/config.schema.json": configSchema(rules),
+  "schemas/suppressions.schema.json": suppressionsSchema,
   "schemas/calibration.schema.json": calibrationSchema(),
 };
 

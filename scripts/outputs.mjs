@@ -28,7 +28,7 @@ if (folder === undefined || out === undefined) throw new Error("--models and --o
 const tool = path.resolve(options.tool);
 
 const stacks = ["cudnn", "tensorrt", "ort-cuda", "tc-runtime"];
-const formats = ["text", "sarif", "markdown", "csv", "github"];
+const formats = ["text", "sarif", "markdown", "csv", "github", "gitlab", "junit", "checkstyle", "rdjson"];
 const lints = [
   ...stacks.map((stack) => [`lint-${stack}.json`, ["-f", "json", "--stack", stack, "--table"]]),
   ...["t4", "a100", "h100"].map((gpu) => [

@@ -21,6 +21,8 @@ export interface Override {
   /** Operators: `Conv`, `com.microsoft::FusedConv`. Left out: every operator. */
   readonly ops?: readonly string[];
   readonly rules: RuleSettings;
+  /** Why: reports say it of what is switched off (`--show-suppressed`). */
+  readonly reason?: string;
 }
 
 /** One of several targets or sizes that every model is linted at; what it leaves out is as the configuration says. */

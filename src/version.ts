@@ -5,8 +5,12 @@ export const version: string = manifest.version;
 
 export const homepage: string = manifest.homepage;
 
+const repository = manifest.repository.url.replace(/^git\+/, "").replace(/\.git$/, "");
+
+/** The schema of configurations, as it is in this version; for editors. */
+export const schemaPage = `${repository}/raw/v${version}/schemas/config.schema.json`;
+
 /** A rule's page, as it is in this version. */
 export function pageOf(code: string): string {
-  const repository = manifest.repository.url.replace(/^git\+/, "").replace(/\.git$/, "");
   return `${repository}/blob/v${version}/docs/rules/${code}.md`;
 }

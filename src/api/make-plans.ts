@@ -40,6 +40,8 @@ export interface PlanRequest {
   readonly verbose: boolean;
   /** Whether they list what was switched off. */
   readonly suppressed?: boolean;
+  /** Whether they say what is switched off in vain. */
+  readonly reportUnused?: boolean;
   /** Leaves out what a configuration ignores, also where it is named. */
   readonly forceExclude: boolean;
   /** Of folders also what Git ignores, and what is hidden. */
@@ -66,7 +68,9 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
       ignoredBy.add(ignoring);
       continue;
     }
-    const { table: layers, verbose, suppressed = false } = flags;
+    const { table: layers, verbose, reportUnused = false } = flags;
+    // What overrides switch off in vain is told from what they do switch off.
+    const suppressed = flags.suppressed === true || reportUnused;
     const scenarios = scenariosFor(chain);
     const resolved = scenarios.map((scenario) =>
       resolveSettings(path, chain, withScenario(flags.settings, scenario), rules),
@@ -79,6 +83,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
         layers,
         verbose,
         suppressed,
+        reportUnused,
         mustHave: [],
         refused: unnamed ?? refused,
       });

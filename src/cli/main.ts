@@ -8,15 +8,18 @@ import { version } from "../version.ts";
 import { addBench } from "./commands/bench.ts";
 import { addCalibrate } from "./commands/calibrate.ts";
 import { addCompare } from "./commands/compare.ts";
+import { addCompletion } from "./commands/completion.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addExplain } from "./commands/explain.ts";
 import { addGpus } from "./commands/gpus.ts";
+import { addInit } from "./commands/init.ts";
 import { addLint } from "./commands/lint.ts";
 import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { addValidate } from "./commands/validate.ts";
 import { addVerify } from "./commands/verify.ts";
 import { compareOptions } from "./compare-options.ts";
+import { completionArguments, isCompletionRequest } from "./completion.ts";
 import { reportFailure } from "./exit.ts";
 import { fixOptions } from "./fix-options.ts";
 import { benchOptions, validateOptions } from "./gpu-options.ts";
@@ -25,7 +28,7 @@ import { writeStdout } from "./stdout.ts";
 import { verifyOptions } from "./verify-options.ts";
 
 const epilogue = `Exit codes: 0 clean; 1 findings at error level (--fail-on), or more warnings than --max-warnings;
-2 wrong usage, a bad configuration, or a model that cannot be read.
+2 wrong usage, a bad configuration, a model that cannot be read, or suppressions of what is found no more.
 
 Examples:
   tc-lint model.onnx                       what wastes Tensor Cores on an H200
@@ -43,22 +46,12 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     exitCode = code;
   };
   try {
-    checkPaths(args);
-    const parser = baseParser(args);
-    addLint(parser, workerUrl, done);
-    addExplain(parser, done);
-    addGpus(parser, done);
-    addPredict(parser, done);
-    addPrintConfig(parser, done);
-    addCompare(parser, done);
-    addVerify(parser, done);
-    addValidate(parser, done);
-    addBench(parser, done);
-    addDoctor(parser, done);
-    addCalibrate(parser, done);
+    const isCompletion = isCompletionRequest(args);
+    if (!isCompletion) checkPaths(args);
+    const asked = isCompletion ? await completionArguments(args, parserOf(args, workerUrl, done)) : args;
     // What yargs would print itself comes back as text: help, and the version.
     let printed = "";
-    await parser.parseAsync([...args], {}, (_error, _argv, output) => {
+    await parserOf(asked, workerUrl, done).parseAsync([...asked], {}, (_error, _argv, output) => {
       printed = output;
     });
     if (printed !== "") await writeStdout(`${printed}\n`);
@@ -68,9 +61,27 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
   return exitCode;
 }
 
+function parserOf(args: readonly string[], workerUrl: URL, done: (code: number) => void): Argv {
+  const parser = baseParser(args);
+  addLint(parser, workerUrl, done);
+  addExplain(parser, done);
+  addGpus(parser, done);
+  addPredict(parser, done);
+  addPrintConfig(parser, done);
+  addCompare(parser, done);
+  addVerify(parser, done);
+  addValidate(parser, done);
+  addBench(parser, done);
+  addDoctor(parser, done);
+  addCalibrate(parser, done);
+  addInit(parser, done);
+  addCompletion(parser, done);
+  return parser;
+}
+
 const pathFlags: ReadonlySet<string> = new Set([
   ...["--config", "--calibration", "--samples", "--fix-output", "--output", "-o"],
-  ...["--inputs", "--save-inputs", "--against"],
+  ...["--inputs", "--save-inputs", "--against", "--suppressions-location"],
 ]);
 
 /** What yargs passes over, or hands on without a name: an argument that is empty, and a lone hyphen. */

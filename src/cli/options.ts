@@ -25,6 +25,7 @@ import {
 import { mapped, parseMemory, single } from "./arguments.ts";
 import { type FailOn, failOns } from "./exit.ts";
 import { parseFormats, type ReportRequest } from "./formats.ts";
+import { readSuppressFlags, type SuppressFlags, suppressOptions } from "./suppress-options.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
@@ -74,11 +75,12 @@ export const lintOptions = {
   verbose: flag("Report:", "Every place of a finding, and findings that save too little, or perhaps nothing"),
   "show-suppressed": flag(
     "Report:",
-    "In JSON and SARIF also what the model's metadata or overrides switched off (GitHub shows SARIF's suppressed results as open alerts)",
+    "In JSON and SARIF also what the model's metadata, overrides or suppressions switched off (GitHub shows SARIF's suppressed results as open alerts)",
   ),
   stats: flag("Report:", "Counts by rule"),
   quiet: { ...flag("Report:", "Report errors only; the exit code counts warnings all the same"), alias: "q" },
   color: flag("Report:", "Colour or not (--no-color); else FORCE_COLOR, NO_COLOR and the terminal decide"),
+  ...suppressOptions,
   "max-warnings": text("Exit code:", "Exit with 1 where there are more warnings than this"),
   "fail-on": text(
     "Exit code:",
@@ -112,6 +114,8 @@ export interface LintFlags {
   readonly table: boolean;
   readonly verbose: boolean;
   readonly suppressed: boolean;
+  readonly suppressions: SuppressFlags;
+  readonly reportUnused: boolean;
   readonly stats: boolean;
   readonly quiet: boolean;
   readonly color: boolean | undefined;
@@ -198,6 +202,8 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     table: argv.table ?? false,
     verbose: argv.verbose ?? false,
     suppressed: argv["show-suppressed"] ?? false,
+    suppressions: readSuppressFlags(argv),
+    reportUnused: argv["report-unused-suppressions"] ?? false,
     stats: argv.stats ?? false,
     quiet: argv.quiet ?? false,
     color: argv.color,

@@ -8,10 +8,12 @@ import { layerFormats } from "../report/registry.ts";
 import { errorsOnly, reportOf } from "../report/summary.ts";
 import type { LintOutcome } from "../settings/lint-plan.ts";
 import { version } from "../version.ts";
-import { verdictOf } from "./exit.ts";
+import { exitCodes, verdictOf } from "./exit.ts";
 import type { LintFlags } from "./options.ts";
 import { complain, complainOfBug } from "./stderr.ts";
+import { openBaseline } from "./suppressions.ts";
 import { ProgressLine } from "./terminal.ts";
+import { sayUnused, withoutLists } from "./unused-suppressions.ts";
 import {
   checkReportsOf,
   filesOf,
@@ -32,20 +34,24 @@ export async function runLint(
   checkReportsOf(flags);
   const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => layerFormats.has(format));
   const plans = await makePlans(patterns, { ...flags, table: wantsLayers, onNotice: complain });
-  checkReportsOf(flags, { inputs: filesOf(plans) });
-  const outcomes = await withInterrupt(flags, workerUrl, (options) => lintAll(plans, options));
-  checkReportsOf(flags, { inputs: outcomes.flatMap(({ weights }) => weights) });
-  checkSizesUsed(outcomes, sizeNames(flags));
-  for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
+  const baseline = openBaseline(flags);
+  checkReportsOf(flags, { inputs: [...filesOf(plans), ...baseline.files] });
+  const all = await withInterrupt(flags, workerUrl, (options) => lintAll(plans, options));
+  checkReportsOf(flags, { inputs: all.flatMap(({ weights }) => weights) });
+  checkSizesUsed(all, sizeNames(flags));
+  for (const { bug } of all) if (bug !== undefined) complainOfBug(bug);
+  const { outcomes, isStale } = baseline.apply(all, plans);
   const { reports, skipped } = applyPointerPolicy(outcomes, flags.lfsPointers);
   for (const message of new Set(skipped)) complain(message);
-  const report = reportOf(reports, version);
+  const isUnused = flags.reportUnused && sayUnused(reports, plans);
+  const report = reportOf(flags.suppressed ? reports : withoutLists(reports), version);
   sayConfigurations(plans, flags.reports ?? standardRequests());
   // `--quiet` hides, it does not forgive: the exit code counts what is hidden.
   await (write ?? writeReports)(flags.quiet ? errorsOnly(report) : report, flags);
   const { exitCode, why } = verdictOf(report, flags);
   if (why !== undefined) complain(why);
-  return exitCode;
+  if (isStale) return exitCodes.failure;
+  return isUnused && !flags.exitZero ? Math.max(exitCode, exitCodes.findings) : exitCode;
 }
 
 /** Reports are written at the end and in one piece, so stopping before leaves nothing half done. */

@@ -17,7 +17,7 @@ import { look } from "./look.ts";
 const stem = "tc-lint.config";
 const codeEndings = [".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"] as const;
 const dataEndings = [".json", ".jsonc"] as const;
-const configNames = [...codeEndings, ...dataEndings].map((ending) => `${stem}${ending}`);
+export const configNames = [...codeEndings, ...dataEndings].map((ending) => `${stem}${ending}`);
 
 /** What other tools would read by such names. */
 const unreadNames = [
@@ -150,7 +150,7 @@ function hasOwnKey(manifest: string): boolean {
   }
 }
 
-interface Project {
+export interface Project {
   readonly root: string;
   /** From the working directory up to the root; none where it is in no project. */
   readonly folders: ReadonlySet<string>;
@@ -165,7 +165,7 @@ export function foreignOwner(file: string, owners: ReadonlySet<number>): number 
 }
 
 /** Up to the nearest repository, else the nearest package. A folder that is in neither is nobody's project. */
-function projectAround(workingFolder: string): Project {
+export function projectAround(workingFolder: string): Project {
   const start = resolve(workingFolder);
   const above: string[] = [];
   for (let folder = start; ; folder = dirname(folder)) {

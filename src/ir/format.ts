@@ -91,9 +91,9 @@ export function printable(text: string): string {
   return plain(shortened(text, longestText)).replace(/^(\s*)(::|##\[)/, "$1\\$2");
 }
 
-/** Control characters, line breaks and marks of direction, each spelt out. */
+/** Control characters, line breaks, marks of direction and halves of characters, each spelt out. */
 export function plain(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return `\\u${code.toString(16).padStart(4, "0")}`;
   });

@@ -39,9 +39,12 @@ export interface Finding {
 
 /** A finding that somebody switched off. */
 export interface SuppressedFinding extends Finding {
-  /** `model`: by the metadata of the model or of the node; `configuration`: by overrides at nodes or operators. */
-  readonly by: "model" | "configuration";
-  /** What the model's metadata says of it; null where nothing does. */
+  /**
+   * `model`: by the metadata of the model or of the node; `configuration`: by overrides at nodes or operators; `suppressions`: by
+   * tc-lint-suppressions.json.
+   */
+  readonly by: "model" | "configuration" | "suppressions";
+  /** What the model's metadata or the override says of it; null where nothing does. */
   readonly reason: string | null;
 }
 

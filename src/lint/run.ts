@@ -16,7 +16,7 @@ import { layersOf } from "./layers.ts";
 import { contradictionNotices } from "./notices.ts";
 import type { Fixability, ModelReport, NoticeReport, SavingReport, Severity } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
-import { ignoredBy, Suppressed } from "./suppressed.ts";
+import { type Ignored, InModel, Suppressed } from "./suppressed.ts";
 
 export interface LintSettings extends WorkloadSettings {
   readonly rules: readonly AnyRule[];
@@ -34,12 +34,20 @@ export interface LintSettings extends WorkloadSettings {
     readonly node: string;
     readonly op: string;
   }) => Severity | "off" | undefined;
+  /** Why the configuration has a rule off there; null where it does not say. */
+  readonly reasonAt?: (place: {
+    readonly code: string;
+    readonly node: string;
+    readonly op: string;
+  }) => string | null;
   /** What `--fix` makes of it; without an answer, findings say what their rule can repair. */
   readonly decide?: ((workload: Workload) => DecidedFix | undefined) | undefined;
   /** Whether the report lists every layer. */
   readonly layers?: boolean | undefined;
   /** Whether what was switched off is listed. */
   readonly suppressed?: boolean | undefined;
+  /** Whether metadata that switches off what is not found has a notice. */
+  readonly reportUnused?: boolean | undefined;
   /** Whether all findings are listed, also those that save too little, or perhaps nothing. */
   readonly verbose?: boolean | undefined;
   readonly budgets?: readonly Budget[];
@@ -57,30 +65,48 @@ export function lintModel(model: Model, settings: LintSettings): ModelReport {
 export function lintWorkload(workload: Workload, settings: LintSettings): ModelReport {
   const ladder = new Ladder(workload, settings.cost, settings.decide?.(workload));
   const { first } = ladder;
-  const { found, suppressed } = findIn(first, first, settings);
+  const inModel = new InModel();
+  const { found, suppressed } = findIn(first, first, settings, inModel);
   const later = ladder.after(found, settings.minSaving);
   const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
-  const both = later === first ? found : replaced(found, findIn(later, first, laterRules).found);
+  const both = later === first ? found : replaced(found, findIn(later, first, laterRules, inModel).found);
   const all = withDeclined(both, first, settings.minSaving);
   const groups = new Groups();
   for (const finding of all) groups.add(finding);
   const states = { context: first, later };
-  return assemble(first, settings, judged([...groups.all()], states, settings), suppressed);
+  const report = assemble(first, settings, judged([...groups.all()], states, settings), suppressed);
+  if (settings.reportUnused !== true) return report;
+  return {
+    ...report,
+    notices: [...report.notices, ...inModel.unused(workload.model, wasLookedFor(settings))],
+  };
+}
+
+/** A name that no rule has is looked for in vain, whatever is switched on. */
+function wasLookedFor({ rules, severities }: LintSettings): (name: string) => boolean {
+  const byName = new Map(rules.flatMap((rule) => [[rule.code, rule] as const, [rule.name, rule] as const]));
+  return (name) => {
+    const rule = byName.get(name);
+    return rule === undefined || (severities.get(rule.code) ?? rule.severity) !== "off";
+  };
 }
 
 /** What rules say of a context; shares are of `whole`. */
-function findIn(context: LintContext, whole: LintContext, settings: LintSettings) {
+function findIn(context: LintContext, whole: LintContext, settings: LintSettings, inModel: InModel) {
   const found: RawFinding[] = [];
   const suppressed = new Suppressed(settings.suppressed === true);
   for (const rule of settings.rules) {
     const ofRule = settings.severities.get(rule.code) ?? rule.severity;
     if (ofRule === "off") continue;
     for (const raw of rule.check(context)) {
-      const base = settings.severityAt(placeOf(raw, rule)) ?? ofRule;
-      const ignored = base === "off" ? undefined : ignoredBy(raw, rule, raw.at.scope.model);
-      if (base === "off" || ignored !== undefined)
-        suppressed.add(() => rawFinding(raw, rule, ofRule, context, whole), ignored);
-      else found.push(rawFinding(raw, rule, base, context, whole));
+      const place = placeOf(raw, rule);
+      const base = settings.severityAt(place) ?? ofRule;
+      const ignored: Ignored | undefined =
+        base === "off"
+          ? { by: "configuration", reason: settings.reasonAt?.(place) ?? null }
+          : inModel.ignoring(raw, rule, raw.at.scope.model);
+      if (ignored !== undefined) suppressed.add(() => rawFinding(raw, rule, ofRule, context, whole), ignored);
+      else if (base !== "off") found.push(rawFinding(raw, rule, base, context, whole));
     }
   }
   return { found, suppressed };

@@ -2,6 +2,7 @@
 
 import { counted, plain, printable } from "../ir/format.ts";
 import type { Finding, LintReport, Severity } from "../lint/result.ts";
+import { type Place, placeOf } from "./finding-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { acrossScenarios } from "./scenarios.ts";
 import { savedText } from "./share.ts";
@@ -14,10 +15,8 @@ const shownAtMost = { error: 10, warning: 10, notice: 9 } as const satisfies Rec
 
 const levels = { error: "error", warn: "warning", info: "notice" } as const satisfies Record<Severity, Level>;
 
-interface Annotation {
+interface Annotation extends Place {
   readonly level: Level;
-  readonly file: string;
-  readonly line: number;
   readonly title: string;
   readonly message: string;
 }
@@ -55,7 +54,7 @@ function failures({ models }: LintReport, { repositoryPath }: RenderOptions): An
 
 /** One annotation a file and rule: a hundred layers with one flaw are one thing to read. */
 function groups({ models }: LintReport, options: RenderOptions): Annotation[] {
-  const byPlace = new Map<string, { place: Pick<Annotation, "file" | "line">; findings: Finding[] }>();
+  const byPlace = new Map<string, { place: Place; findings: Finding[] }>();
   const all = models.flatMap(({ path, findings }) => findings.map((finding) => ({ path, finding })));
   all.sort((a, b) => byImportance(a.finding, b.finding));
   for (const { path, finding } of all) {
@@ -71,24 +70,7 @@ function groups({ models }: LintReport, options: RenderOptions): Annotation[] {
   });
 }
 
-/** A line of Python that made the layer, where it is part of this checkout; else the model's first line. */
-function placeOf(
-  finding: Finding,
-  path: string,
-  { localPath, repositoryPath }: RenderOptions,
-): Pick<Annotation, "file" | "line"> {
-  const { source } = finding;
-  const file = source === null ? undefined : localPath(source.file);
-  return file === undefined || source === null
-    ? { file: repositoryPath(path), line: 1 }
-    : { file, line: Math.max(1, source.line) };
-}
-
-function annotationOf(
-  worst: Finding,
-  others: readonly Finding[],
-  place: Pick<Annotation, "file" | "line">,
-): Annotation {
+function annotationOf(worst: Finding, others: readonly Finding[], place: Place): Annotation {
   const { code, rule, severity, node, op, saves, message } = worst;
   const saving = saves === null ? "" : `; saves ${savedText(saves)}`;
   const more = others.length === 0 ? "" : `\nand ${counted(others.length, "more finding")} of this rule here`;

@@ -18,7 +18,7 @@ import { code, escaped, withinLimit } from "./markdown-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
-import { statisticsOf } from "./summary.ts";
+import { statisticsOf, suppressedText } from "./summary.ts";
 
 export function renderMarkdown(report: LintReport, options: RenderOptions): string {
   const { errors, warnings, infos, fixable, failedModels } = report.summary;
@@ -30,7 +30,8 @@ export function renderMarkdown(report: LintReport, options: RenderOptions): stri
     `${fixable} fixable with \`--fix\``,
     ...(failedModels > 0 ? [`**${counted(failedModels, "model")} failed**`] : []),
     ...(exceeded > 0 ? [`**${counted(exceeded, "budget")} exceeded**`] : []),
-  ];
+    suppressedText(report),
+  ].filter((part) => part !== "");
   const head = ["# tc-lint", "", `${counts.join(", ")} in ${modelsText(report.models)}.`, ""];
   if (options.stats) for (const line of statistics(report)) head.push(line);
   return withinLimit(

@@ -4,15 +4,19 @@ import type { PlanReport } from "../gpu/plan-report.ts";
 import type { ValidateReport } from "../gpu/validate/report.ts";
 import type { VerifyReport } from "../verify/index.ts";
 import { type RunText, renderBenchText, renderPlanText } from "./bench-text.ts";
+import { renderCheckstyle } from "./checkstyle.ts";
 import { renderCsv } from "./csv.ts";
 import { renderFixCsv } from "./fix-csv.ts";
 import { renderFixMarkdown } from "./fix-markdown.ts";
 import { renderFixSarif } from "./fix-sarif.ts";
 import type { FixReportView } from "./fix-view.ts";
 import { renderGithub } from "./github.ts";
+import { renderGitlab } from "./gitlab.ts";
 import { renderJson } from "./json.ts";
 import { jsonText } from "./json-text.ts";
+import { renderJunit } from "./junit.ts";
 import { renderMarkdown } from "./markdown.ts";
+import { renderRdjson } from "./rdjson.ts";
 import type { Renderer, RenderOptions } from "./render.ts";
 import { renderSarif } from "./sarif.ts";
 import { renderText } from "./text.ts";
@@ -25,6 +29,10 @@ export const lintFormats = {
   json: renderJson,
   sarif: renderSarif,
   github: renderGithub,
+  gitlab: renderGitlab,
+  junit: renderJunit,
+  checkstyle: renderCheckstyle,
+  rdjson: renderRdjson,
   markdown: renderMarkdown,
   csv: renderCsv,
 } as const satisfies Record<string, Renderer>;
@@ -45,6 +53,10 @@ export const namesConfiguration = {
   sarif: true,
   markdown: true,
   github: false,
+  gitlab: false,
+  junit: false,
+  checkstyle: false,
+  rdjson: false,
   csv: false,
 } as const satisfies Record<LintFormat, boolean>;
 
@@ -52,7 +64,7 @@ export const namesConfiguration = {
 export const layerFormats: ReadonlySet<LintFormat> = new Set(["csv"]);
 
 /** Formats that carry the rules' documentation, which is loaded for them alone. */
-export const docFormats: ReadonlySet<LintFormat> = new Set(["sarif"]);
+export const docFormats: ReadonlySet<LintFormat> = new Set(["sarif", "rdjson"]);
 
 /** Formats that people read: other text may stand above them. */
 export const proseFormats: ReadonlySet<LintFormat> = new Set(["text", "github", "markdown"]);

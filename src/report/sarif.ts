@@ -14,11 +14,11 @@ import type {
   Severity,
   SuppressedFinding,
 } from "../lint/result.ts";
+import { sentenceOf } from "./finding-text.ts";
 import { jsonText } from "./json-text.ts";
 import type { RenderOptions, RuleDoc } from "./render.ts";
 import { driverOf, encoded, logOf, mostResults, quoted, uriOf } from "./sarif-parts.ts";
 import { acrossScenarios } from "./scenarios.ts";
-import { savedText } from "./share.ts";
 import { byImportance } from "./summary.ts";
 
 /** GitHub's longest description. */
@@ -109,7 +109,7 @@ function resultOf(located: Located, ruleIndex: number, options: RenderOptions) {
     ruleId: code,
     ruleIndex,
     level: levels[severity],
-    message: { text: messageOf(finding) },
+    message: { text: sentenceOf(finding, quoted) },
     locations: [locationOf(finding, model, options)],
     ...relatedOf(source, options),
     ...suppressionsOf(located),
@@ -126,12 +126,6 @@ function suppressionsOf({ finding, model }: Located) {
   return {
     suppressions: [{ kind, ...(reason === null || reason === "" ? {} : { justification: quoted(reason) }) }],
   };
-}
-
-function messageOf({ node, op, message, saves, module }: Finding): string {
-  const saving = saves === null ? "" : ` Saves ${savedText(saves)}.`;
-  const where = module === null ? "" : ` in ${quoted(module)}`;
-  return `${quoted(node)} (${quoted(op)})${where}: ${quoted(message)}${/[.!?]$/.test(message) ? "" : "."}${saving}`;
 }
 
 function locationOf({ node, op, graph }: Finding, { path }: ModelReport, options: RenderOptions) {

@@ -161,9 +161,17 @@ function merged(group: ModelGroup): ModelReport {
   return {
     ...first,
     findings: mergedFindings(group),
+    ...mergedSuppressions(group),
     notices: [...notices.values()],
     error: mergedError(group),
   };
+}
+
+/** What is switched off in one of them is listed once; where nobody asked for a list, there is none. */
+function mergedSuppressions(group: ModelGroup): Pick<ModelReport, "suppressions"> {
+  if (group.every(({ suppressions }) => suppressions === undefined)) return {};
+  const all = group.flatMap(({ suppressions = [] }) => suppressions);
+  return { suppressions: [...new Map(all.map((each) => [each.fingerprint, each])).values()] };
 }
 
 function mergedFindings(group: ModelGroup): Finding[] {

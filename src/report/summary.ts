@@ -27,6 +27,12 @@ export function errorsOnly(report: LintReport): LintReport {
   return { ...report, models, summary: summarize(models) };
 }
 
+/** `3 suppressed`: what somebody switched off, in any scenario; empty where nobody did. */
+export function suppressedText({ models }: LintReport): string {
+  const count = models.reduce((sum, { suppressed }) => sum + suppressed, 0);
+  return count === 0 ? "" : `${count} suppressed`;
+}
+
 export interface RuleStatistics {
   readonly code: string;
   readonly rule: string;

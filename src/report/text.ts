@@ -27,7 +27,7 @@ import {
 } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
 import { modelsText } from "./scenarios.ts";
-import { statisticsOf } from "./summary.ts";
+import { statisticsOf, suppressedText } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
 
 export function renderText(report: LintReport, options: RenderOptions): string {
@@ -191,7 +191,10 @@ function noteLines(model: ModelReport, { verbose }: RenderOptions, palette: Pale
   const { skipped, suppressed, assumed, notices } = model;
   const unlisted = countedNotes(model);
   if (unlisted.length > 0) notes.push(`${unlisted.join("; ")}${verbose ? "" : ": --verbose lists them"}`);
-  if (suppressed > 0) notes.push(`${counted(suppressed, "finding")} suppressed by configuration or metadata`);
+  if (suppressed > 0)
+    notes.push(
+      `${counted(suppressed, "finding")} suppressed by configuration, metadata or tc-lint-suppressions.json`,
+    );
   if (assumed.length > 0) {
     notes.push(
       `${printable(assumedText(assumed, model.symbols))}: bind with --dim ${printable(assumed[0] ?? "")}=N`,
@@ -241,9 +244,10 @@ function footerLines(report: LintReport, palette: Palette): string[] {
     .filter((part) => part !== "")
     .join("; ");
   const linted = report.models.filter(({ error }) => error === null);
+  const hidden = suppressedText(report);
   if (errors + warnings + infos === 0) {
     const clean = linted.length > 0 ? palette.good(`no findings in ${modelsText(linted)}`) : "";
-    return [[clean, failed].filter((part) => part !== "").join("; ") || "no models"];
+    return [[clean, failed, hidden].filter((part) => part !== "").join("; ") || "no models"];
   }
   const counts = [
     [errors, "error", "error"],
@@ -255,7 +259,9 @@ function footerLines(report: LintReport, palette: Palette): string[] {
     .map(([count, noun, severity]) => palette.severity[severity](counted(count, noun)));
   const fixes = fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : "";
   const first = report.models.flatMap(({ findings }) => findings)[0];
-  const lines = [`${parts.join(", ")} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}`];
+  const lines = [
+    `${parts.join(", ")} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}${hidden && `; ${hidden}`}`,
+  ];
   if (first !== undefined) lines.push(palette.dim(`tc-lint explain ${first.code} says what it is about`));
   return lines;
 }

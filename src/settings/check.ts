@@ -10,10 +10,10 @@ interface Problem {
   readonly what: string;
 }
 
-/** Throws InputError `bad-config` naming the file and the key. */
-export function checkConfig(value: unknown, schema: Schema, file: string): void {
+/** Throws InputError `code` naming the file and the key. */
+export function checkConfig(value: unknown, schema: Schema, file: string, code = "bad-config"): void {
   for (const { key, what } of problemsOf(value, schema, "")) {
-    throw new InputError("bad-config", `${file}: ${key === "" ? "" : `${key}: `}${what}`);
+    throw new InputError(code, `${file}: ${key === "" ? "" : `${key}: `}${what}`);
   }
 }
 

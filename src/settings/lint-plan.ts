@@ -15,6 +15,8 @@ export interface LintPlan {
   readonly verbose: boolean;
   /** Whether it lists what was switched off. */
   readonly suppressed?: boolean;
+  /** Whether metadata that switches off what is not found has a notice. */
+  readonly reportUnused?: boolean;
   /** Inputs and dimensions that this model must have; other sizes of the settings are passed over where it lacks them. */
   readonly mustHave: readonly string[];
   /** Why nothing is done with it: its configuration, where others of the run have one of their own. */

@@ -25,13 +25,15 @@ export interface LintRequest {
   /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
   readonly verbose: boolean;
   readonly suppressed?: boolean;
+  /** Whether metadata that switches off what is not found has a notice. */
+  readonly reportUnused?: boolean;
   /** Inputs and dimensions that this model must have; other sizes of the settings are passed over where it lacks them. */
   readonly mustHave: readonly string[];
   readonly notices: readonly NoticeReport[];
 }
 
 export function lintSettings(model: Model, request: LintRequest): LintSettings {
-  const { settings, rules, calibration, path, layers, verbose, suppressed, notices } = request;
+  const { settings, rules, calibration, path, layers, verbose, suppressed, reportUnused, notices } = request;
   const target = targetOf(settings);
   return {
     target,
@@ -50,6 +52,7 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
       target: targetOf({ gpu, stack, precision }),
       ...limits,
     })),
+    reportUnused,
     notices: [...notices, ...missingRate(target)],
   };
 }
@@ -64,7 +67,7 @@ function targetOf({ gpu, stack, precision }: BudgetTarget): Target {
 function severityRules({
   severities,
   nodeRules,
-}: ResolvedSettings): Pick<LintSettings, "severities" | "severityAt"> {
+}: ResolvedSettings): Pick<LintSettings, "severities" | "severityAt" | "reasonAt"> {
   const ofRules = new Map<string, RuleSetting>(Object.entries(severities));
   // A rule that is off but for some nodes has to run; it is then off at every other node.
   const off = new Set<string>();
@@ -75,25 +78,35 @@ function severityRules({
       ofRules.set(code, setting);
     }
   }
-  const places = nodeRules.map(placeMatcher);
+  const rulesAt = nodeRulesAt(nodeRules);
   return {
     severities: ofRules,
-    severityAt({ code, node, op }) {
-      const last = places.findLast(
-        ({ rules: { severities: atNodes }, matches }) => Object.hasOwn(atNodes, code) && matches(node, op),
-      );
-      return last?.rules.severities[code] ?? (off.has(code) ? "off" : undefined);
-    },
+    severityAt: (place) =>
+      rulesAt(place)?.severities[place.code] ?? (off.has(place.code) ? "off" : undefined),
+    reasonAt: (place) => rulesAt(place)?.reason ?? null,
   };
 }
 
-function placeMatcher(nodeRules: NodeRules) {
-  const { nodes, ops } = nodeRules;
-  const matchesName = nodes === undefined ? () => true : anyNameMatcher(nodes);
-  return {
-    rules: nodeRules,
-    matches: (node: string, op: string) => (ops === undefined || ops.includes(op)) && matchesName(node),
-  };
+interface RulePlace {
+  readonly code: string;
+  readonly node: string;
+  readonly op: string;
+}
+
+/** Those that decide about a rule at a node: the last ones that speak of both. */
+export function nodeRulesAt<Rules extends NodeRules>(
+  nodeRules: readonly Rules[],
+): (place: RulePlace) => Rules | undefined {
+  const places = nodeRules.map((rules) => {
+    const { nodes, ops } = rules;
+    const matchesName = nodes === undefined ? () => true : anyNameMatcher(nodes);
+    const matches = (node: string, op: string) =>
+      (ops === undefined || ops.includes(op)) && matchesName(node);
+    return { rules, matches };
+  });
+  return ({ code, node, op }) =>
+    places.findLast(({ rules, matches }) => Object.hasOwn(rules.severities, code) && matches(node, op))
+      ?.rules;
 }
 
 type Sizes = Required<Pick<LintSettings, "shapes" | "dims">>;

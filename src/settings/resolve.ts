@@ -22,6 +22,10 @@ export interface NodeRules {
   readonly ops: readonly string[] | undefined;
   /** By rule code. */
   readonly severities: Readonly<Record<string, RuleSetting>>;
+  /** Why, where the configuration says so. */
+  readonly reason?: string;
+  /** Where it stands: `tc-lint.config.json: overrides[0]`. */
+  readonly from: string;
 }
 
 /** Everything decided for one model, for `--print-config` and for a worker. */
@@ -127,13 +131,21 @@ function severitiesOf(
     Object.assign(severities, expand(config.rules ?? {}, rules, toDisplayPath(file)));
   }
   for (const { config, file } of layers) {
-    for (const override of config.overrides ?? []) {
-      const shown = toDisplayPath(file);
+    const shown = toDisplayPath(file);
+    for (const [index, override] of (config.overrides ?? []).entries()) {
       if (!appliesTo(override, modelPath, chain?.folder ?? dirname(file), shown)) continue;
-      const { nodes, ops } = override;
+      const { nodes, ops, reason } = override;
+      const because = reason === undefined ? {} : { reason };
       const expanded = expand(override.rules, rules, shown);
       if (nodes === undefined && ops === undefined) Object.assign(severities, expanded);
-      else nodeRules.push({ nodes, ops, severities: expanded });
+      else
+        nodeRules.push({
+          nodes,
+          ops,
+          severities: expanded,
+          ...because,
+          from: `${shown}: overrides[${index}]`,
+        });
     }
   }
   return selected({ severities, nodeRules }, flags, rules);

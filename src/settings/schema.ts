@@ -87,6 +87,7 @@ export function configSchema(rules: readonly RuleInfo[]): Schema {
     nodes: globs('Globs of node names; "*" also matches "/". Left out: every node.'),
     ops: globs('Operators, such as "Conv" or "com.microsoft::FusedConv". Left out: every operator.'),
     rules: ruleSettings,
+    reason: { type: "string", description: "Why; --show-suppressed says it." },
   };
   const properties: Properties<Config> = {
     $schema: { type: "string", description: "Where this schema is; for editors." },

@@ -9,6 +9,7 @@ import { InputError } from "../ir/errors.ts";
 import { pushAll } from "../ir/lists.ts";
 import type { Model, Node, Value } from "../ir/model.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
+import { nodesIn } from "../ir/nodes.ts";
 import { exposeValues } from "../onnx/expose.ts";
 import { modelInMemory } from "../onnx/in-memory.ts";
 import type { OpenModel } from "../onnx/open.ts";
@@ -16,7 +17,6 @@ import { compareTensors, type Difference, type Lanes, trueLanes } from "./compar
 import { openSession, type SessionOptions } from "./ort.ts";
 import { drawText, type Run } from "./plan.ts";
 import type { DivergenceReport } from "./report.ts";
-import { nodesIn } from "./signature.ts";
 import type { Tensor, Tensors } from "./tensor.ts";
 
 /** Values looked at in one run: memory for all of them is needed at once. */

@@ -2,7 +2,8 @@
 import { hasAttribute } from "../ir/attributes.ts";
 import { dtypes } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
-import { type Graph, labelOf, type Model, type Node, type Value } from "../ir/model.ts";
+import { labelOf, type Model, type Value } from "../ir/model.ts";
+import { nodesOf } from "../ir/nodes.ts";
 import { requiredInputs } from "../ir/symbols.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import { isRandom } from "../ops/ask.ts";
@@ -25,34 +26,6 @@ export function checkRunnable(model: Model): void {
       `${model.path}: ${node.opType} "${labelOf(node)}" draws random numbers, other ones in every run; such models cannot be compared`,
     );
   }
-}
-
-/** Every node, subgraphs and functions included. */
-export function* nodesOf(model: Model): Iterable<Node> {
-  const graphs = [model.graph, ...[...model.functions.values()].map(({ graph }) => graph)];
-  for (const { nodes } of graphs) {
-    for (const node of nodes) {
-      yield node;
-      yield* nodesIn(node);
-    }
-  }
-}
-
-/** Every node in the subgraphs of a node, and in theirs. */
-export function* nodesIn(node: Node): Iterable<Node> {
-  for (const { nodes } of subgraphs(node)) {
-    for (const inner of nodes) {
-      yield inner;
-      yield* nodesIn(inner);
-    }
-  }
-}
-
-function subgraphs(node: Node): readonly Graph[] {
-  return node.attributes.flatMap(({ value }) => {
-    if (value.type === "graph") return [value.graph];
-    return value.type === "graphs" ? value.graphs : [];
-  });
 }
 
 /** Differences of inputs and outputs, as sentences. Under a half budget, floats may be of another width. */

@@ -149,7 +149,12 @@ describe("resolved settings", () => {
     const chain = chainOf({ overrides: [{ nodes: ["/head/*"], rules: { "misaligned-gemm": "off" } }] });
     const settings = resolveSettings("/repo/a.onnx", chain, {}, rules);
     expect(settings.nodeRules).toEqual([
-      { nodes: ["/head/*"], ops: undefined, severities: { TC102: "off" } },
+      {
+        nodes: ["/head/*"],
+        ops: undefined,
+        severities: { TC102: "off" },
+        from: expect.stringMatching(/: overrides\[0\]$/),
+      },
     ]);
     expect(
       resolveSettings("/repo/a.onnx", chain, { ignore: ["TC102"] }, rules).nodeRules[0]?.severities,

@@ -129,6 +129,7 @@ describe("configuration", () => {
     ["markdown", ["-f", "markdown", "a.onnx"], "stdout"],
     ["github", ["-f", "github", "a.onnx"], "stderr"],
     ["csv", ["-f", "csv", "a.onnx", "b.onnx"], "stderr"],
+    ["junit", ["-f", "junit", "a.onnx"], "stderr"],
     ["a model that fails", ["-f", "json", "none.onnx"], "stdout"],
     ["--diff", ["--diff", "plain.onnx"], "stderr"],
     ["--diff as JSON", ["--diff", "-f", "json", "plain.onnx"], "stdout"],

@@ -5,6 +5,7 @@ import path from "node:path";
 import AjvDraft04 from "ajv-draft-04";
 import addFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
+import type { LintReport } from "../../src/lint/result.ts";
 import { contentsOf, writeExternal, writeInline } from "../fix/models.ts";
 import { fixJson, plain } from "./fixing.ts";
 import { useWorkbench } from "./workbench.ts";
@@ -54,14 +55,17 @@ describe("--diff", () => {
     expect(stderr).toContain("not written");
   });
 
-  test("annotations are not made of it, which is said", async () => {
-    writeInline(bench.folder.path);
-    const { exitCode, stderr } = await bench.tcLint(["--diff", "model.onnx", "-f", "github"]);
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain(
-      "expected text on stdout, or json, sarif, markdown, csv, which have the repairs",
-    );
-  });
+  test.each(["github", "gitlab", "junit", "checkstyle", "rdjson"])(
+    "what is shown at findings is not made of it, which is said: %s",
+    async (format) => {
+      writeInline(bench.folder.path);
+      const { exitCode, stderr } = await bench.tcLint(["--diff", "model.onnx", "-f", format]);
+      expect(exitCode).toBe(2);
+      expect(stderr).toContain(
+        "expected text on stdout, or json, sarif, markdown, csv, which have the repairs",
+      );
+    },
+  );
 
   test("of what cannot be repaired says so in each", async () => {
     writeExternal(bench.folder.path);
@@ -75,6 +79,25 @@ describe("--diff", () => {
     expect(log.runs[0].invocations[0]).toMatchObject({ executionSuccessful: false });
     expect(readFileSync(at("out.markdown"), "utf8")).toContain("**truncated**");
   });
+});
+
+test("--fix with a report for CI has in it what is left in the repaired model", async () => {
+  writeInline(bench.folder.path);
+  const files = ["-f", "gitlab=gl.json", "-f", "junit=junit.xml", "-f", "json=out.json"];
+  const { exitCode } = await bench.tcLint([
+    "--fix",
+    "--no-verify",
+    "model.onnx",
+    "--min-saving",
+    "0",
+    ...files,
+  ]);
+  const left: LintReport = JSON.parse(readFileSync(at("out.json"), "utf8")).lint;
+  const issues: { fingerprint: string }[] = JSON.parse(readFileSync(at("gl.json"), "utf8"));
+  const findings = left.models.flatMap((model) => model.findings.map(({ fingerprint }) => fingerprint));
+  expect(issues.map(({ fingerprint }) => fingerprint).sort()).toEqual([...findings].sort());
+  expect(readFileSync(at("junit.xml"), "utf8")).toContain('<testsuite name="model.onnx"');
+  expect(exitCode).toBeLessThan(2);
 });
 
 describe("a repair in place of a model with external data", () => {

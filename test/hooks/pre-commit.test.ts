@@ -131,6 +131,17 @@ describe.skipIf(missing !== undefined)("a repository named in .pre-commit-config
     return command(preCommit, ["run", "--all-files", "--color=never"], project);
   }
 
+  test("tc-lint passes what the baseline has, and fails on what is new", () => {
+    writeInline(project);
+    must(process.execPath, [inBase("staged/dist/bin/tc-lint.js"), "model.onnx", "--suppress-all"], project);
+    const known = runHook("tc-lint");
+    expect(known.text).toMatch(/tc-lint\.+Passed/);
+    mkdirSync(path.join(project, "copy"));
+    copyFileSync(path.join(project, "model.onnx"), path.join(project, "copy/model.onnx"));
+    const copied = runHook("tc-lint");
+    expect([copied.status, copied.text]).toEqual([1, expect.stringContaining("copy/model.onnx")]);
+  }, 600_000);
+
   test("tc-lint fails on what is off, and not on what is repaired", () => {
     copyFileSync(path.join(root, "fixtures/models/aligned-mlp.onnx"), path.join(project, "aligned.onnx"));
     const clean = runHook("tc-lint");

@@ -20,6 +20,7 @@ import type { FixFlags } from "../fix-options.ts";
 import type { ReportRequest } from "../formats.ts";
 import type { LintFlags } from "../options.ts";
 import { complain } from "../stderr.ts";
+import { refuseAction } from "../suppress-options.ts";
 import { reportColor, withProgress } from "../terminal.ts";
 import {
   checkReportsOf,
@@ -50,7 +51,10 @@ export async function runFix(
     throw new InputError("usage", `--fix-output: takes one model, found ${plans.length}`);
   }
   checkOutput(fix.output, plans[0]);
-  if (fix.only || fix.dryRun) checkFormats(flags, fix);
+  if (fix.only || fix.dryRun) {
+    checkFormats(flags, fix);
+    refuseAction(flags.suppressions, fix.dryRun ? "--diff" : "--fix-only");
+  }
   const models = plans.map(({ path }) => path);
   checkReportsOf(flags, {
     inputs: filesOf(plans),

@@ -1,0 +1,134 @@
+/** @file tc-lint-suppressions.json as a run of the command line uses it: read before the work, applied to its outcomes, written. */
+import { rules } from "../../rules/index.ts";
+import { type StaleSuppression, type SuppressAction, suppress } from "../api/suppress.ts";
+import { checkReportFile, writeReportFile } from "../files/report-file.ts";
+import {
+  isSuppressedThere,
+  readSuppressions,
+  type SuppressionsFile,
+  suppressedPath,
+} from "../files/suppressions-file.ts";
+import { InputError } from "../ir/errors.ts";
+import { counted } from "../ir/format.ts";
+import { jsonText } from "../report/json-text.ts";
+import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
+import { selectRules } from "../settings/rule-selectors.ts";
+import { type Suppressions, suppressionsValue } from "../settings/suppressions.ts";
+import type { LintFlags } from "./options.ts";
+import { complain } from "./stderr.ts";
+import type { SuppressFlags } from "./suppress-options.ts";
+
+export interface Baseline {
+  /** Files that no report may replace. */
+  readonly files: readonly string[];
+  /** Outcomes without what is suppressed, and whether the run fails for what is suppressed in vain. */
+  readonly apply: (
+    outcomes: readonly LintOutcome[],
+    plans: readonly LintPlan[],
+  ) => { readonly outcomes: readonly LintOutcome[]; readonly isStale: boolean };
+}
+
+const none: Baseline = { files: [], apply: (outcomes) => ({ outcomes, isStale: false }) };
+
+/** Throws InputError, before any work, where the file cannot be read, or could not be written. */
+export function openBaseline(flags: LintFlags): Baseline {
+  const { location, isRead } = flags.suppressions;
+  if (!isRead) return none;
+  const config = flags.config.kind === "file" ? flags.config.path : undefined;
+  const file = readSuppressions({ location, config }, complain);
+  const action = actionOf(flags.suppressions);
+  if (file.content === undefined && action?.kind !== "suppress") {
+    if (location === undefined && action === undefined) return none;
+    const how = "no such file; --suppress-all or --suppress-rule writes it";
+    throw new InputError("bad-suppressions", `${file.shown}: ${how}`);
+  }
+  if (action !== undefined) checkReportFile(file.path);
+  return {
+    files: [file.path],
+    apply: (outcomes, plans) => applied(file, action, { outcomes, plans, flags }),
+  };
+}
+
+interface Run {
+  readonly outcomes: readonly LintOutcome[];
+  readonly plans: readonly LintPlan[];
+  readonly flags: LintFlags;
+}
+
+function applied(
+  file: SuppressionsFile,
+  action: SuppressAction | undefined,
+  { outcomes, plans, flags }: Run,
+): ReturnType<Baseline["apply"]> {
+  const before = file.content ?? new Map();
+  const settings = new Map(plans.map((plan) => [plan.path, plan.settings]));
+  const isOn = (path: string, code: string) => {
+    const { severities = {}, nodeRules = [] } = settings.get(path) ?? {};
+    const isSomewhere = nodeRules.some((each) => (each.severities[code] ?? "off") !== "off");
+    return !Object.hasOwn(severities, code) || severities[code] !== "off" || isSomewhere;
+  };
+  const result = suppress(outcomes, before, action, {
+    file: file.shown,
+    keyOf: (path) => suppressedPath(file.path, path),
+    isThere: (key) => isSuppressedThere(file.path, key),
+    isOn,
+    isListed: flags.suppressed,
+  });
+  if (action === undefined) sayMoved(file, result.moved, result.gone);
+  else write(file, before, result.next);
+  sayStale(file, result.stale);
+  return {
+    outcomes: result.outcomes,
+    isStale: result.stale.length > 0 && !flags.suppressions.passOnUnpruned,
+  };
+}
+
+/** Throws InputError where a rule is unknown. */
+function actionOf({ action }: SuppressFlags): SuppressAction | undefined {
+  if (action?.kind !== "suppress" || action.rules === undefined) return action;
+  const codes = action.rules.flatMap((name) => selectRules(name, rules, "--suppress-rule"));
+  return { kind: "suppress", codes: new Set(codes) };
+}
+
+function write({ path, shown, content }: SuppressionsFile, before: Suppressions, next: Suppressions): void {
+  const text = jsonText(suppressionsValue(next));
+  if (content !== undefined && text === jsonText(suppressionsValue(before))) {
+    complain(`${shown}: nothing to change`);
+    return;
+  }
+  writeReportFile(path, text);
+  const findings = [...next.values()].flatMap(({ rules }) => [...rules.values()]);
+  const total = findings.reduce((sum, count) => sum + count, 0);
+  complain(`${shown}: written; it suppresses ${counted(total, "finding")} in ${counted(next.size, "model")}`);
+}
+
+/** Lines of stderr about one thing. */
+const mostLines = 20;
+
+function sayEach(lines: readonly string[]): void {
+  for (const line of lines.slice(0, mostLines)) complain(line);
+  if (lines.length > mostLines) complain(`and ${lines.length - mostLines} more`);
+}
+
+function sayMoved(
+  { shown }: SuppressionsFile,
+  moved: readonly { readonly from: string; readonly to: string }[],
+  gone: readonly string[],
+): void {
+  sayEach([
+    ...moved.map(({ from, to }) => `${shown}: "${from}" is "${to}" now`),
+    ...gone.map((path) => `${shown}: "${path}" is not there any more`),
+  ]);
+  if (moved.length + gone.length > 0) complain(`${shown}: --prune-suppressions brings it up to date`);
+}
+
+function sayStale({ shown }: SuppressionsFile, stale: readonly StaleSuppression[]): void {
+  sayEach(
+    stale.map(
+      ({ path, code, suppressed, found }) =>
+        `${shown}: ${path}: ${code}: suppresses ${suppressed}, found ${found}`,
+    ),
+  );
+  if (stale.length > 0)
+    complain(`${shown}: suppresses what is found no more; --prune-suppressions takes it out`);
+}

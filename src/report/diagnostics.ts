@@ -1,0 +1,63 @@
+/** @file A report as a list of things to say at a place: what formats of code quality tools have in common. */
+import { createHash } from "node:crypto";
+import { printable } from "../ir/format.ts";
+import type { LintReport, ModelReport, Severity } from "../lint/result.ts";
+import { type Place, placeOf, sentenceOf } from "./finding-text.ts";
+import type { RenderOptions } from "./render.ts";
+import { acrossScenarios } from "./scenarios.ts";
+import { byImportance } from "./summary.ts";
+
+/** `failure`: the model could not be linted, whatever else is said of it. */
+export type Level = Severity | "failure";
+
+export interface Diagnostic {
+  readonly level: Level;
+  readonly place: Place;
+  /** Of a rule, such as TC102; of what failed, such as `truncated`. */
+  readonly code: string;
+  /** The rule's name; of what failed, its code again. */
+  readonly rule: string;
+  readonly message: string;
+  /** The finding's own, as every other format has it. */
+  readonly fingerprint: string;
+}
+
+export interface DiagnosedModel {
+  /** From the repository's root. */
+  readonly path: string;
+  /** What failed, then the worst first. */
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** By model, in the order of the report; a finding of several scenarios is there once. */
+export function diagnosedModels(
+  { models }: LintReport,
+  options: Pick<RenderOptions, "localPath" | "repositoryPath">,
+): DiagnosedModel[] {
+  return acrossScenarios(models).map((model) => {
+    const path = wellFormed(options.repositoryPath(model.path));
+    const findings = [...model.findings].sort(byImportance).map((finding): Diagnostic => {
+      const { file, line } = placeOf(finding, model.path, options);
+      const { severity: level, code, rule, fingerprint } = finding;
+      const place = { file: wellFormed(file), line };
+      return { level, place, code, rule, message: sentenceOf(finding), fingerprint };
+    });
+    return { path, diagnostics: [...failureOf(model, path), ...findings] };
+  });
+}
+
+function failureOf({ error }: ModelReport, path: string): Diagnostic[] {
+  if (error === null) return [];
+  const { code, message } = error;
+  const fingerprint = createHash("sha256")
+    .update(["failure", code].join("\u0000"))
+    .digest("hex")
+    .slice(0, 32);
+  const place = { file: path, line: 1 };
+  return [{ level: "failure", place, code, rule: code, message: printable(message), fingerprint }];
+}
+
+/** Half a character of two units is in no other language a string: readers of JSON and XML refuse the whole file for it. */
+function wellFormed(text: string): string {
+  return text.replaceAll(/\p{Cs}/gu, "\ufffd");
+}

@@ -1,0 +1,71 @@
+/** @file JUnit's XML: a suite a model, a case a rule that found something there. */
+import { counted, headOf } from "../ir/format.ts";
+import type { LintReport } from "../lint/result.ts";
+import { type DiagnosedModel, type Diagnostic, diagnosedModels } from "./diagnostics.ts";
+import type { RenderOptions } from "./render.ts";
+import { type XmlElement, xmlText } from "./xml.ts";
+
+type Diagnostics = readonly [Diagnostic, ...Diagnostic[]];
+
+interface Suite {
+  readonly path: string;
+  readonly cases: readonly Diagnostics[];
+}
+
+export function renderJunit(report: LintReport, options: RenderOptions): string {
+  const suites = diagnosedModels(report, options).map(suiteOf);
+  return xmlText({
+    name: "testsuites",
+    attributes: { name: "tc-lint", ...countsOf(suites) },
+    children: suites.map(elementOf),
+  });
+}
+
+/** The worst of a rule comes first, and says what its case is. */
+function suiteOf({ path, diagnostics }: DiagnosedModel): Suite {
+  const byCode = new Map<string, [Diagnostic, ...Diagnostic[]]>();
+  for (const diagnostic of diagnostics) {
+    const before = byCode.get(diagnostic.code);
+    if (before === undefined) byCode.set(diagnostic.code, [diagnostic]);
+    else before.push(diagnostic);
+  }
+  return { path, cases: [...byCode.values()] };
+}
+
+function countsOf(suites: readonly Suite[]) {
+  const levels = suites.flatMap(({ cases }) => cases.map(([{ level }]) => level));
+  const clean = suites.filter(({ cases }) => cases.length === 0).length;
+  return {
+    tests: levels.length + clean,
+    failures: levels.filter((level) => level === "error" || level === "warn").length,
+    errors: levels.filter((level) => level === "failure").length,
+  };
+}
+
+function elementOf(suite: Suite): XmlElement {
+  const { path, cases } = suite;
+  // A suite without a case is left out by readers, as if nobody had linted the model.
+  const clean: XmlElement = {
+    name: "testcase",
+    attributes: { name: "tc-lint", classname: path, file: path },
+  };
+  const children = cases.length === 0 ? [clean] : cases.map((each) => caseOf(each, path));
+  return { name: "testsuite", attributes: { name: path, ...countsOf([suite]), skipped: 0 }, children };
+}
+
+/** What is for information passes, and is said all the same. */
+function caseOf(diagnostics: Diagnostics, path: string): XmlElement {
+  const [{ level, code, rule, place, message }, ...others] = diagnostics;
+  const name = code === rule ? code : `${code} ${rule}`;
+  const attributes = { name, classname: path, file: place.file, line: place.line };
+  const { shown, more } = headOf(diagnostics);
+  const text = [...shown.map((each) => `${each.place.file}:${each.place.line}: ${each.message}`), ...more];
+  const summary = others.length === 0 ? message : `${message} And ${counted(others.length, "more finding")}.`;
+  const results = {
+    failure: { name: "error", attributes: { type: code, message: summary }, text },
+    error: { name: "failure", attributes: { type: "error", message: summary }, text },
+    warn: { name: "failure", attributes: { type: "warning", message: summary }, text },
+    info: { name: "system-out", attributes: {}, text },
+  } as const satisfies Record<Diagnostic["level"], XmlElement>;
+  return { name: "testcase", attributes, children: [results[level]] };
+}

@@ -1,0 +1,126 @@
+/** @file What a file of suppressions does to any run: laws that hold whatever is found where. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type SuppressAction, type SuppressContext, suppress } from "../../src/api/suppress.ts";
+import type { ModelReport } from "../../src/lint/result.ts";
+import type { LintOutcome } from "../../src/settings/lint-plan.ts";
+import type { Suppressions } from "../../src/settings/suppressions.ts";
+import { finding, modelReport } from "../report/sample.ts";
+
+const findings = fc
+  .uniqueArray(
+    fc.record({
+      code: fc.constantFrom("TC101", "TC102", "TC301"),
+      severity: fc.constantFrom("error", "warn", "info"),
+      fingerprint: fc.constantFrom(..."abcdefgh"),
+    }),
+    { selector: ({ fingerprint }) => fingerprint, maxLength: 6 },
+  )
+  .map((all) =>
+    all.map(({ fingerprint, code, severity }) =>
+      finding({ code, severity, fingerprint: code + fingerprint }),
+    ),
+  );
+
+/** Models by path, each in a scenario or two. */
+const runs = fc
+  .uniqueArray(fc.tuple(fc.constantFrom("a", "b", "c", "d"), findings, fc.option(findings)), {
+    selector: ([path]) => path,
+    maxLength: 4,
+  })
+  .map((models) =>
+    models.flatMap(([path, first, second]) =>
+      second === null
+        ? [outcomeOf({ path, findings: first })]
+        : [
+            outcomeOf({ path, scenario: "l4", findings: first }),
+            outcomeOf({ path, scenario: "h200", findings: second }),
+          ],
+    ),
+  );
+
+function outcomeOf(parts: Partial<ModelReport>): LintOutcome {
+  return { report: modelReport(parts), bound: [], weights: [] };
+}
+
+const context: SuppressContext = {
+  file: "file.json",
+  keyOf: (path) => path,
+  isThere: () => true,
+  isOn: () => true,
+  isListed: true,
+};
+const all: SuppressAction = { kind: "suppress" };
+const none: Suppressions = new Map();
+const shown = (outcomes: readonly LintOutcome[]) =>
+  outcomes.flatMap(({ report }) => report.findings.filter(({ severity }) => severity !== "info"));
+
+test("what is suppressed is shown by nobody, and stale for nobody; findings for information stay", () => {
+  fc.assert(
+    fc.property(runs, (run) => {
+      const { next, outcomes, stale } = suppress(run, none, all, context);
+      expect([shown(outcomes), stale]).toEqual([[], []]);
+      const again = suppress(run, next, undefined, context);
+      expect([shown(again.outcomes), again.stale, again.next]).toEqual([[], [], next]);
+      for (const [index, { report }] of again.outcomes.entries()) {
+        const before = run[index]?.report;
+        expect(report.findings.length + report.suppressed).toBe(before?.findings.length);
+        expect(report.suppressions?.length ?? 0).toBe(report.suppressed);
+        const known = new Set(report.findings.map(({ fingerprint }) => fingerprint));
+        expect(report.groups.every((group) => group.findings.every((each) => known.has(each)))).toBe(true);
+      }
+      expect(suppress(run, next, all, context).next).toEqual(next);
+    }),
+  );
+});
+
+test("of each rule of a model all is shown, or nothing; nothing but what a count covers is hidden", () => {
+  fc.assert(
+    fc.property(runs, runs, (before, after) => {
+      const { next } = suppress(before, none, all, context);
+      const { outcomes } = suppress(after, next, undefined, context);
+      for (const [index, { report }] of outcomes.entries()) {
+        const hidden = new Set(report.suppressions?.map(({ code }) => code));
+        const open = shown([{ report, bound: [], weights: [] }]).map(({ code }) => code);
+        expect(open.filter((code) => hidden.has(code))).toEqual([]);
+        const distinct = after
+          .filter((each) => each.report.path === report.path)
+          .flatMap((each) => each.report.findings.filter(({ severity }) => severity !== "info"));
+        for (const code of hidden) {
+          const places = new Set(
+            distinct.filter((each) => each.code === code).map((each) => each.fingerprint),
+          );
+          expect(places.size).toBeLessThanOrEqual(next.get(report.path)?.rules.get(code) ?? 0);
+        }
+        expect(report.path).toBe(after[index]?.report.path);
+      }
+    }),
+  );
+});
+
+test("pruned once, nothing is stale, nothing more is shown, and pruning again changes nothing", () => {
+  fc.assert(
+    fc.property(runs, runs, (before, after) => {
+      const { next } = suppress(before, none, all, context);
+      const unpruned = suppress(after, next, undefined, context);
+      const pruned = suppress(after, next, { kind: "prune" }, context);
+      expect(pruned.stale).toEqual([]);
+      expect(shown(pruned.outcomes)).toEqual(shown(unpruned.outcomes));
+      const again = suppress(after, pruned.next, { kind: "prune" }, context);
+      expect(again.next).toEqual(pruned.next);
+    }),
+  );
+});
+
+test("models that all moved, and changed nothing, are suppressed as before", () => {
+  fc.assert(
+    fc.property(runs, (run) => {
+      const { next } = suppress(run, none, all, context);
+      const elsewhere = { ...context, keyOf: (path: string) => `moved/${path}`, isThere: () => false };
+      const moved = suppress(run, next, undefined, elsewhere);
+      expect([shown(moved.outcomes), moved.stale, moved.gone]).toEqual([[], [], []]);
+      const pruned = suppress(run, next, { kind: "prune" }, elsewhere).next;
+      expect([...pruned.keys()].sort()).toEqual([...next.keys()].map((key) => `moved/${key}`).sort());
+    }),
+  );
+});
