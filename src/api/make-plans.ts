@@ -35,6 +35,8 @@ export interface PlanRequest {
   readonly config: ConfigChoice;
   /** Whether reports list every layer. */
   readonly table: boolean;
+  /** Whether they have what is drawn: the graph around findings, and what the target could reach. */
+  readonly drawings?: boolean;
   /** Whether they list all findings, also those that save too little, or perhaps nothing. */
   readonly verbose: boolean;
   /** Whether they list what was switched off. */
@@ -65,7 +67,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
       ignoredBy.add(ignoring);
       continue;
     }
-    const { table: layers, verbose, suppressed = false } = flags;
+    const { table: layers, drawings = false, verbose, suppressed = false } = flags;
     for (const scenario of scenariosFor(chain)) {
       const settings = resolveSettings(path, chain, withScenario(flags.settings, scenario), rules);
       plans.push({
@@ -73,6 +75,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
         settings,
         scenario,
         layers,
+        drawings,
         verbose,
         suppressed,
         mustHave: [],

@@ -21,6 +21,8 @@ export interface LintRequest {
   readonly path: string;
   /** Whether the report lists every layer. */
   readonly layers: boolean;
+  /** Whether it has what is drawn: the graph around findings, and what the target could reach. */
+  readonly drawings?: boolean;
   /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
   readonly verbose: boolean;
   readonly suppressed?: boolean;
@@ -30,7 +32,7 @@ export interface LintRequest {
 }
 
 export function lintSettings(model: Model, request: LintRequest): LintSettings {
-  const { settings, rules, calibration, path, layers, verbose, suppressed, notices } = request;
+  const { settings, rules, calibration, path, layers, drawings, verbose, suppressed, notices } = request;
   const target = targetOf(settings);
   return {
     target,
@@ -43,6 +45,7 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
     displayPath: path,
     configFiles: settings.configFiles,
     layers,
+    drawings,
     verbose,
     suppressed,
     notices: [...notices, ...missingRate(target)],

@@ -1,0 +1,204 @@
+/** @file Layers under the roofs of their target: arithmetic intensity against the rate that is predicted, on logarithmic axes. */
+import { compact, counted, duration, percent, significant } from "../../ir/format.ts";
+import type { CeilingsReport, LayerReport } from "../../lint/result.ts";
+import { sizesText } from "../csv.ts";
+import { boundText } from "./layer-columns.ts";
+import { at, html, type Markup } from "./markup.ts";
+import { decades } from "./scale.ts";
+
+const frame = { width: 720, height: 440, left: 62, right: 16, top: 16, bottom: 46 } as const;
+/** Points with a number and a line in the list beside. */
+const mostNumbered = 6;
+/** Points; the largest first. */
+const mostPoints = 600;
+const flopsPerTera = 1e12;
+
+/** Layers of one place in the plot. */
+interface Point {
+  readonly layer: LayerReport;
+  /** FLOPs a byte, TFLOP/s. */
+  readonly intensity: number;
+  readonly rate: number;
+  readonly count: number;
+  readonly microseconds: number;
+  readonly share: number;
+}
+
+interface Roof {
+  readonly name: string;
+  readonly rate: number;
+}
+
+export function rooflineMarkup(layers: readonly LayerReport[], ceilings: CeilingsReport): Markup {
+  const points = pointsOf(layers);
+  if (points.length === 0) return html``;
+  const roofs = roofsOf(layers, ceilings);
+  const axes = axesOf(points, roofs, ceilings);
+  const numbered = points.slice(0, mostNumbered);
+  const drawn = points.slice(0, mostPoints);
+  // The largest first would hide the others.
+  const circles = drawn.map((point, index) => pointMarkup(point, index, axes)).reverse();
+  return html`<figure class="roofline"><div class="plot"><div class="scroll" tabindex="0" role="region" aria-label="Roofline"
+><svg role="img" aria-label="Roofline: arithmetic intensity against predicted rate" viewBox="0 0 ${frame.width} ${frame.height}">
+${gridMarkup(axes)}${roofsMarkup(roofs, ceilings, axes)}<g class="points">${circles}</g></svg></div>
+<ol class="points">${numbered.map(itemMarkup)}</ol></div>
+<figcaption>${captionOf(layers, points, drawn.length, ceilings)}
+<span class="legend">${bounds.map((bound) => html`<span class="key ${bound}"></span>${boundText(bound)} `)}</span></figcaption></figure>`;
+}
+
+const bounds = [
+  "tensor-core",
+  "cuda-core",
+  "dram",
+  "l2",
+  "launch",
+] as const satisfies readonly LayerReport["bound"][];
+
+function pointsOf(layers: readonly LayerReport[]): Point[] {
+  const byPlace = new Map<string, Point>();
+  for (const layer of layers) {
+    const { flops, microseconds, intensity, share, op, sizes, bound, compute } = layer;
+    if (!(flops > 0) || !(microseconds > 0) || !(intensity > 0)) continue;
+    const key = JSON.stringify([op, sizes, bound, compute, microseconds, intensity]);
+    const before = byPlace.get(key);
+    const rate = (flops / microseconds) * (1e6 / flopsPerTera);
+    byPlace.set(key, {
+      layer: before?.layer ?? layer,
+      intensity,
+      rate,
+      count: (before?.count ?? 0) + 1,
+      microseconds: (before?.microseconds ?? 0) + microseconds,
+      share: (before?.share ?? 0) + share,
+    });
+  }
+  return [...byPlace.values()].sort((a, b) => b.microseconds - a.microseconds);
+}
+
+/** Of the formats that products are computed in here, and of the CUDA cores. */
+function roofsOf(layers: readonly LayerReport[], { tensorTflops, cudaTflops }: CeilingsReport): Roof[] {
+  const formats = new Set(layers.flatMap(({ tensorCore, compute }) => (tensorCore ? [compute] : [])));
+  const tensor = [...formats].flatMap((format): Roof[] => {
+    const rate = tensorTflops[format];
+    return rate === undefined ? [] : [{ name: `Tensor Cores, ${format.toUpperCase()}`, rate }];
+  });
+  return [...tensor, { name: "CUDA cores, FP32", rate: cudaTflops }];
+}
+
+interface Axes {
+  readonly xs: readonly number[];
+  readonly ys: readonly number[];
+  readonly x: (intensity: number) => number;
+  readonly y: (rate: number) => number;
+}
+
+function axesOf(points: readonly Point[], roofs: readonly Roof[], { dramGBps }: CeilingsReport): Axes {
+  const most = Math.max(...roofs.map(({ rate }) => rate));
+  const ridge = (most * 1000) / dramGBps;
+  const intensities = points.map(({ intensity }) => intensity);
+  const xs = decades(Math.max(1e-3, min(intensities)), Math.max(max(intensities), 3 * ridge));
+  const lowest = Math.max(most * 1e-7, min(points.map(({ rate }) => rate)));
+  const ys = decades(lowest, 1.2 * most);
+  const along = (ticks: readonly number[]) => {
+    const [first = 1, last = 10] = [ticks[0], ticks.at(-1)];
+    const [low, high] = [Math.log10(first), Math.log10(last)];
+    return (value: number) => Math.min(1, Math.max(0, (Math.log10(value) - low) / (high - low)));
+  };
+  const [alongX, alongY] = [along(xs), along(ys)];
+  const { width, height, left, right, top, bottom } = frame;
+  return {
+    xs,
+    ys,
+    x: (value) => left + alongX(value) * (width - left - right),
+    y: (value) => height - bottom - alongY(value) * (height - top - bottom),
+  };
+}
+
+/** Of more numbers than a call takes as arguments. */
+function min(values: readonly number[]): number {
+  return values.reduce((least, value) => Math.min(least, value), Number.POSITIVE_INFINITY);
+}
+
+function max(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), 0);
+}
+
+function gridMarkup({ xs, ys, x, y }: Axes): Markup {
+  const { width, height, left, right, top, bottom } = frame;
+  const [floor, end] = [height - bottom, width - right];
+  return html`<g class="grid">${xs.map((tick) => html`<path d="M${at(x(tick))} ${top}V${floor}"/>`)}${ys.map(
+    (tick) => html`<path d="M${left} ${at(y(tick))}H${end}"/>`,
+  )}</g><g class="ticks">${xs.map(
+    (tick) => html`<text x="${at(x(tick))}" y="${floor + 16}" text-anchor="middle">${compact(tick)}</text>`,
+  )}${ys.map(
+    (tick) => html`<text x="${left - 6}" y="${at(y(tick) + 4)}" text-anchor="end">${compact(tick)}</text>`,
+  )}</g><text class="title" x="${at((left + end) / 2)}" y="${height - 8}" text-anchor="middle">FLOPs a byte</text
+><text class="title" transform="translate(14 ${at((top + floor) / 2)}) rotate(-90)" text-anchor="middle">TFLOP/s</text>`;
+}
+
+function roofsMarkup(roofs: readonly Roof[], { dramGBps }: CeilingsReport, { xs, ys, x, y }: Axes): Markup {
+  const [firstX = 1, lowest = 1] = [xs[0], ys[0]];
+  const lastX = xs.at(-1) ?? 1;
+  const slope = dramGBps / 1000;
+  const most = Math.max(...roofs.map(({ rate }) => rate));
+  const start = Math.max(firstX, lowest / slope);
+  const ridge = most / slope;
+  const lines = roofs.map(
+    ({ rate, name }) =>
+      html`<path d="M${at(x(rate / slope))} ${at(y(rate))}H${at(x(lastX))}"/><text x="${at(
+        x(lastX) - 4,
+      )}" y="${at(y(rate) - 5)}" text-anchor="end">${name}: ${significant(rate)} TFLOP/s</text>`,
+  );
+  const [fromX, fromY, toX, toY] = [x(start), y(start * slope), x(ridge), y(most)];
+  const angle = (Math.atan2(toY - fromY, toX - fromX) * 180) / Math.PI;
+  const [midX, midY] = [fromX + 0.5 * (toX - fromX), fromY + 0.5 * (toY - fromY)];
+  return html`<g class="roofs"><path d="M${at(fromX)} ${at(fromY)}L${at(toX)} ${at(toY)}"/>${lines}<text transform="translate(${at(
+    midX,
+  )} ${at(midY)}) rotate(${at(angle)})" y="-6" text-anchor="middle">DRAM: ${significant(dramGBps)} GB/s</text></g>`;
+}
+
+function radiusOf({ share }: Point): number {
+  return Math.min(22, 3 + 32 * Math.sqrt(share));
+}
+
+function pointMarkup(point: Point, index: number, { x, y }: Axes): Markup {
+  const { layer, intensity, rate, count } = point;
+  const isNumbered = index < mostNumbered;
+  const radius = isNumbered ? Math.max(8, radiusOf(point)) : radiusOf(point);
+  const [cx, cy] = [at(x(intensity)), at(y(rate))];
+  const name = count > 1 ? `${counted(count, "layer")} such as ${layer.node}` : layer.node;
+  const number = isNumbered
+    ? html`<text x="${cx}" y="${at(y(rate) + 4)}" text-anchor="middle">${index + 1}</text>`
+    : "";
+  return html`<g class="${layer.bound}"><title>${name}
+${layer.op} ${sizesText(layer.sizes)}
+${duration(point.microseconds)}, ${percent(point.share)}, bound by ${boundText(layer.bound)}</title><circle cx="${cx}" cy="${cy}" r="${at(
+    radius,
+  )}"/>${number}</g>`;
+}
+
+function itemMarkup({ layer, count, microseconds, share }: Point): Markup {
+  const what = count > 1 ? `${layer.node} and ${count - 1} alike` : layer.node;
+  return html`<li><strong>${layer.op}</strong> ${duration(microseconds)}, ${percent(share)}<br><span class="name">${what}</span><br><span class="dim">${sizesText(
+    layer.sizes,
+  )}; ${boundText(layer.bound)}</span></li>`;
+}
+
+function captionOf(
+  layers: readonly LayerReport[],
+  points: readonly Point[],
+  drawn: number,
+  { kind, source }: CeilingsReport,
+): string {
+  const shown = points.reduce((sum, { count }) => sum + count, 0);
+  const without = layers.length - shown;
+  const left = points.length - drawn;
+  const parts = [
+    "Layers by predicted rate; areas grow with their share of the time.",
+    kind === "measured"
+      ? `Roofs as measured on one machine (${source}).`
+      : `Roofs by the datasheet (${source}).`,
+    without > 0 ? `${counted(without, "layer")} without arithmetic are not drawn.` : "",
+    left > 0 ? `${left} smaller points are not drawn.` : "",
+  ];
+  return parts.filter((part) => part !== "").join(" ");
+}
