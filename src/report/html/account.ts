@@ -22,7 +22,7 @@ export function accountMarkup(account: readonly AccountStep[]): Markup {
 ><td class="num"><strong>${time}</strong></td><td class="num dim">${durationRange(step.low, step.high)}</td
 ><td>${index === 0 ? "" : saving}</td><td class="how">${how}</td></tr>`;
   });
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Account"><table class="account">
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Account"><table class="account">
 <thead><tr><th scope="col">Step</th><th scope="col" class="axis">${axis(most)}</th><th scope="col" class="num">One run</th
 ><th scope="col" class="num">90 % interval</th><th scope="col">Of the step before</th><th scope="col">How</th></tr></thead>
 <tbody>${rows}</tbody></table></div>

@@ -132,7 +132,7 @@ function placesMarkup(findings: readonly Finding[], options: RenderOptions): Mar
     (finding) =>
       html`<tr>${columns.map((column) => html`<td${classOf(column)}>${column.text(finding)}</td>`)}</tr>`,
   );
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Places"><table class="places"><thead><tr>${columns.map(
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Places"><table class="places"><thead><tr>${columns.map(
     (column) => html`<th scope="col"${classOf(column)}>${column.title}</th>`,
   )}</tr></thead><tbody>${rows}</tbody></table></div>${
     left > 0 ? html`<p class="dim">${counted(left, "more place")}: -f json has all of them.</p>` : ""

@@ -53,7 +53,7 @@ function diffMarkup({ diff }: FixView): Markup {
     );
   const left = Math.max(0, nodes.length - mostChanges) + Math.max(0, tensors.length - mostChanges);
   return html`<details open><summary>${summary} changed, ${significant(addedElements)} elements added</summary>
-<div class="scroll" tabindex="0" role="region" aria-label="Changes"><table class="changes"><thead><tr><th scope="col">Change</th><th scope="col">Name</th
+<div class="scroll" tabindex="0" role="group" aria-label="Changes"><table class="changes"><thead><tr><th scope="col">Change</th><th scope="col">Name</th
 ><th scope="col">Operator</th><th scope="col">Before → after</th></tr></thead><tbody>${nodeRows}${tensorRows}</tbody></table></div>${
     left > 0 ? html`<p class="dim">${counted(left, "more change")}: -f json has all of them.</p>` : ""
   }</details>`;

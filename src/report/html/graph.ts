@@ -39,7 +39,7 @@ export function graphMarkup(surroundings: SurroundingsReport, found: ReadonlySet
     );
   });
   const label = `Graph around ${boxes[0]?.node.node ?? ""}`;
-  return html`<figure class="graph"><div class="scroll" tabindex="0" role="region" aria-label="${label}"
+  return html`<figure class="graph"><div class="scroll" tabindex="0" role="group" aria-label="${label}"
 ><svg role="img" aria-label="${label}" width="${at(width)}" height="${at(height)}" viewBox="0 0 ${at(width)} ${at(height)}">
 <g class="edges">${edges}</g>${nodes}</svg></div></figure>`;
 }

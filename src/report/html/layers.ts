@@ -20,7 +20,7 @@ export function layersMarkup(layers: readonly LayerReport[], id: string): Markup
   return html`<div class="layers" data-layers="${id}-layers"><div class="tools"><label>Filter
 <input type="search" placeholder="node, operator, shape, code …" spellcheck="false" autocomplete="off"></label>
 <span class="count" role="status">${countText(shown.length, layers.length)}</span></div>
-<div class="scroll tall" tabindex="0" role="region" aria-label="Layers"><table><thead><tr>${layerColumns.map(
+<div class="scroll tall" tabindex="0" role="group" aria-label="Layers"><table><thead><tr>${layerColumns.map(
     (column, index) => headMarkup(column, index === timeColumn),
   )}</tr></thead>
 <tbody>${shown.map((layer) => rowMarkup(layer, longest))}</tbody></table></div>

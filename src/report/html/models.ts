@@ -54,7 +54,7 @@ function tableMarkup(models: readonly ModelReport[]): Markup {
       })}</tr>`,
   );
   return html`<section aria-labelledby="models"><h2 id="models">${modelsText(models)}, the worst first</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Models"><table class="models"><thead><tr>${columns.map(
+<div class="scroll" tabindex="0" role="group" aria-label="Models"><table class="models"><thead><tr>${columns.map(
     ({ title, alignment }) =>
       html`<th scope="col"${alignment === "right" ? html` class="num"` : ""}>${title}</th>`,
   )}</tr></thead><tbody>${rows}</tbody></table></div></section>`;

@@ -13,15 +13,13 @@ const mostNumbered = 6;
 const mostPoints = 600;
 const flopsPerTera = 1e12;
 
-/** Layers of one place in the plot. */
+/** Layers that are alike but for their names. */
 interface Point {
+  /** The first of them, with the figures of each. */
   readonly layer: LayerReport;
-  /** FLOPs a byte, TFLOP/s. */
-  readonly intensity: number;
+  /** TFLOP/s. */
   readonly rate: number;
   readonly count: number;
-  readonly microseconds: number;
-  readonly share: number;
 }
 
 interface Roof {
@@ -38,7 +36,7 @@ export function rooflineMarkup(layers: readonly LayerReport[], ceilings: Ceiling
   const drawn = points.slice(0, mostPoints);
   // The largest first would hide the others.
   const circles = drawn.map((point, index) => pointMarkup(point, index, axes)).reverse();
-  return html`<figure class="roofline"><div class="plot"><div class="scroll" tabindex="0" role="region" aria-label="Roofline"
+  return html`<figure class="roofline"><div class="plot"><div class="scroll" tabindex="0" role="group" aria-label="Roofline"
 ><svg role="img" aria-label="Roofline: arithmetic intensity against predicted rate" viewBox="0 0 ${frame.width} ${frame.height}">
 ${gridMarkup(axes)}${roofsMarkup(roofs, ceilings, axes)}<g class="points">${circles}</g></svg></div>
 <ol class="points">${numbered.map(itemMarkup)}</ol></div>
@@ -54,24 +52,26 @@ const bounds = [
   "launch",
 ] as const satisfies readonly LayerReport["bound"][];
 
+/** What takes longest together first. */
 function pointsOf(layers: readonly LayerReport[]): Point[] {
   const byPlace = new Map<string, Point>();
   for (const layer of layers) {
-    const { flops, microseconds, intensity, share, op, sizes, bound, compute } = layer;
+    const { flops, microseconds, intensity, op, sizes, bound, compute } = layer;
     if (!(flops > 0) || !(microseconds > 0) || !(intensity > 0)) continue;
     const key = JSON.stringify([op, sizes, bound, compute, microseconds, intensity]);
-    const before = byPlace.get(key);
-    const rate = (flops / microseconds) * (1e6 / flopsPerTera);
+    const { layer: first, count } = byPlace.get(key) ?? { layer, count: 0 };
     byPlace.set(key, {
-      layer: before?.layer ?? layer,
-      intensity,
-      rate,
-      count: (before?.count ?? 0) + 1,
-      microseconds: (before?.microseconds ?? 0) + microseconds,
-      share: (before?.share ?? 0) + share,
+      layer: first,
+      rate: (flops / microseconds) * (1e6 / flopsPerTera),
+      count: count + 1,
     });
   }
-  return [...byPlace.values()].sort((a, b) => b.microseconds - a.microseconds);
+  return [...byPlace.values()].sort((a, b) => weightOf(b) - weightOf(a));
+}
+
+/** Orders points and sizes them; it is no figure of the report. */
+function weightOf({ layer, count }: Point): number {
+  return layer.share * count;
 }
 
 /** Of the formats that products are computed in here, and of the CUDA cores. */
@@ -94,7 +94,7 @@ interface Axes {
 function axesOf(points: readonly Point[], roofs: readonly Roof[], { dramGBps }: CeilingsReport): Axes {
   const most = Math.max(...roofs.map(({ rate }) => rate));
   const ridge = (most * 1000) / dramGBps;
-  const intensities = points.map(({ intensity }) => intensity);
+  const intensities = points.map(({ layer }) => layer.intensity);
   const xs = decades(Math.max(1e-3, min(intensities)), Math.max(max(intensities), 3 * ridge));
   const lowest = Math.max(most * 1e-7, min(points.map(({ rate }) => rate)));
   const ys = decades(lowest, 1.2 * most);
@@ -156,31 +156,38 @@ function roofsMarkup(roofs: readonly Roof[], { dramGBps }: CeilingsReport, { xs,
   )} ${at(midY)}) rotate(${at(angle)})" y="-6" text-anchor="middle">DRAM: ${significant(dramGBps)} GB/s</text></g>`;
 }
 
-function radiusOf({ share }: Point): number {
-  return Math.min(22, 3 + 32 * Math.sqrt(share));
+function radiusOf(point: Point): number {
+  return Math.min(22, 3 + 32 * Math.sqrt(weightOf(point)));
 }
 
 function pointMarkup(point: Point, index: number, { x, y }: Axes): Markup {
-  const { layer, intensity, rate, count } = point;
+  const { layer, rate } = point;
   const isNumbered = index < mostNumbered;
   const radius = isNumbered ? Math.max(8, radiusOf(point)) : radiusOf(point);
-  const [cx, cy] = [at(x(intensity)), at(y(rate))];
-  const name = count > 1 ? `${counted(count, "layer")} such as ${layer.node}` : layer.node;
+  const [cx, cy] = [at(x(layer.intensity)), at(y(rate))];
   const number = isNumbered
     ? html`<text x="${cx}" y="${at(y(rate) + 4)}" text-anchor="middle">${index + 1}</text>`
     : "";
-  return html`<g class="${layer.bound}"><title>${name}
+  return html`<g class="${layer.bound}"><title>${namesOf(point)}
 ${layer.op} ${sizesText(layer.sizes)}
-${duration(point.microseconds)}, ${percent(point.share)}, bound by ${boundText(layer.bound)}</title><circle cx="${cx}" cy="${cy}" r="${at(
-    radius,
-  )}"/>${number}</g>`;
+${timeOf(point)}, bound by ${boundText(layer.bound)}</title><circle cx="${cx}" cy="${cy}" r="${at(radius)}"/>${number}</g>`;
 }
 
-function itemMarkup({ layer, count, microseconds, share }: Point): Markup {
-  const what = count > 1 ? `${layer.node} and ${count - 1} alike` : layer.node;
-  return html`<li><strong>${layer.op}</strong> ${duration(microseconds)}, ${percent(share)}<br><span class="name">${what}</span><br><span class="dim">${sizesText(
-    layer.sizes,
-  )}; ${boundText(layer.bound)}</span></li>`;
+function namesOf({ layer, count }: Point): string {
+  return count > 1 ? `${layer.node} and ${count - 1} alike` : layer.node;
+}
+
+/** Of each. */
+function timeOf({ layer, count }: Point): string {
+  const each = `${duration(layer.microseconds)}, ${percent(layer.share)}`;
+  return count > 1 ? `${count} × ${each}` : each;
+}
+
+function itemMarkup(point: Point): Markup {
+  const { op, sizes, bound } = point.layer;
+  return html`<li><strong>${op}</strong> ${timeOf(point)}<br><span class="name">${namesOf(point)}</span><br><span class="dim">${sizesText(
+    sizes,
+  )}; ${boundText(bound)}</span></li>`;
 }
 
 function captionOf(

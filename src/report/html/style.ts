@@ -66,7 +66,7 @@ tbody tr:hover{background:var(--panel)}
 .num{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 th button{background:none;border:0;padding:0;font-weight:600;white-space:nowrap}
 th button::after{content:"";display:inline-block;width:.75em;text-align:right;color:var(--dim)}
-th[aria-sort=ascending] button::after{content:"▴"}th[aria-sort=descending] button::after{content:"▾"}
+th[aria-sort=ascending] button::after{content:"▴"/""}th[aria-sort=descending] button::after{content:"▾"/""}
 table.account th[scope=row]{font-weight:600;white-space:nowrap}
 table.account tbody>tr>*{vertical-align:middle}table.account .bar,table.account .axis{min-width:220px;width:38%;display:table-cell;padding-left:0;padding-right:0;max-width:none}
 table.account svg{display:block;width:100%;height:28px}
@@ -79,7 +79,7 @@ svg .range{stroke:var(--range);stroke-width:1.3px;fill:none;vector-effect:non-sc
 .layers input{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--dim);border-radius:4px;padding:.2rem .5rem;width:19rem;max-width:70vw}
 .layers .count{color:var(--dim)}.layers .more{margin:.5rem 0}
 .layers td:first-child,.places td:first-child,.changes td:nth-child(2){font-family:ui-monospace,Menlo,Consolas,"Liberation Mono",monospace;font-size:12px;min-width:13rem;max-width:26rem;overflow-wrap:anywhere}
-.layers td:nth-child(3){min-width:20rem;font-size:12px}
+.layers td:nth-child(3){min-width:17rem;font-size:12px}
 .layers td:nth-child(8),.layers td:nth-child(11){white-space:nowrap}
 .layers td[style]{background:linear-gradient(var(--green-soft),var(--green-soft)) left/var(--share) 100% no-repeat}
 .models td:first-child{overflow-wrap:anywhere;min-width:14rem}

@@ -23,6 +23,7 @@ export function showLayers(element: HTMLElement): void {
 }
 
 class LayerTable {
+  readonly #element: HTMLElement;
   readonly #heads: readonly HTMLTableCellElement[];
   readonly #body: HTMLTableSectionElement;
   readonly #input: HTMLInputElement;
@@ -42,6 +43,7 @@ class LayerTable {
       if (found === null) throw new Error(`the table of layers has no ${selector}`);
       return found;
     };
+    this.#element = element;
     this.#heads = [...element.querySelectorAll<HTMLTableCellElement>("thead th")];
     this.#body = find("tbody");
     this.#input = find("input");
@@ -61,6 +63,7 @@ class LayerTable {
       this.#layers = unpackLayers(JSON.parse(this.#data.textContent));
       this.#shown = this.#sorted(this.#layers);
       this.#longest = this.#shown[0]?.share ?? 0;
+      this.#element.dataset["ready"] = "";
       this.#say();
     }
     return this.#layers;
