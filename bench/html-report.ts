@@ -61,7 +61,7 @@ async function opened(url: string, browser: Browser): Promise<readonly number[]>
     const start = performance.now();
     await page.goto(url);
     const open = performance.now() - start;
-    await page.waitForFunction("document.querySelector('.layers[data-ready]') !== null");
+    await page.locator(".layers[data-ready]").first().waitFor({ state: "attached" });
     const ready = performance.now() - start;
     const head = page.locator(".layers").first().getByRole("columnheader", { name: "Node", exact: true });
     const sorting = performance.now();
