@@ -1,6 +1,6 @@
 /** @file The graph around a finding, laid out in layers from top to bottom and drawn as SVG: nothing is left to do in the browser. */
 import { Graph, layout } from "@dagrejs/dagre";
-import { duration, shortened } from "../../ir/format.ts";
+import { counted, duration, shortened } from "../../ir/format.ts";
 import type { SurroundingNode, SurroundingsReport } from "../../lint/result.ts";
 import { at, html, type Markup } from "./markup.ts";
 
@@ -48,7 +48,7 @@ function boxOf(node: SurroundingNode): Box {
   const { op, microseconds, constants, more } = node;
   const time = microseconds === null ? "" : `  ${duration(microseconds)}`;
   const shown = constants.slice(0, mostConstants).map((type) => shortened(type, longestName));
-  const rest = constants.length > shown.length ? [`+${constants.length - shown.length} constants`] : [];
+  const rest = constants.length > shown.length ? [`+${counted(constants.length - shown.length, "constant")}`] : [];
   const lines = [
     `${shortened(op, longestName)}${time}`,
     shortened(node.node, longestName),

@@ -38,7 +38,7 @@ export function rooflineMarkup(layers: readonly LayerReport[], ceilings: Ceiling
   const circles = drawn.map((point, index) => pointMarkup(point, index, axes)).reverse();
   return html`<figure class="roofline"><div class="plot"><div class="scroll" tabindex="0" role="group" aria-label="Roofline"
 ><svg role="img" aria-label="Roofline: arithmetic intensity against predicted rate" viewBox="0 0 ${frame.width} ${frame.height}">
-${gridMarkup(axes)}${roofsMarkup(roofs, ceilings, axes)}<g class="points">${circles}</g></svg></div>
+${gridMarkup(axes)}${roofsMarkup(roofs, ceilings, axes)}<g class="points">${circles}</g>${labelsMarkup(roofs, ceilings, axes)}</svg></div>
 <ol class="points">${numbered.map(itemMarkup)}</ol></div>
 <figcaption>${captionOf(layers, points, drawn.length, ceilings)}
 <span class="legend">${bounds.map((bound) => html`<span class="key ${bound}"></span>${boundText(bound)} `)}</span></figcaption></figure>`;
@@ -135,25 +135,42 @@ function gridMarkup({ xs, ys, x, y }: Axes): Markup {
 ><text class="title" transform="translate(14 ${at((top + floor) / 2)}) rotate(-90)" text-anchor="middle">TFLOP/s</text>`;
 }
 
-function roofsMarkup(roofs: readonly Roof[], { dramGBps }: CeilingsReport, { xs, ys, x, y }: Axes): Markup {
-  const [firstX = 1, lowest = 1] = [xs[0], ys[0]];
-  const lastX = xs.at(-1) ?? 1;
+/** Where the slope of the DRAM reaches the highest roof, and where it comes into sight. */
+function slopeOf(roofs: readonly Roof[], { dramGBps }: CeilingsReport, { xs, ys, x, y }: Axes) {
   const slope = dramGBps / 1000;
   const most = Math.max(...roofs.map(({ rate }) => rate));
-  const start = Math.max(firstX, lowest / slope);
-  const ridge = most / slope;
-  const lines = roofs.map(
-    ({ rate, name }) =>
-      html`<path d="M${at(x(rate / slope))} ${at(y(rate))}H${at(x(lastX))}"/><text x="${at(
-        x(lastX) - 4,
-      )}" y="${at(y(rate) - 5)}" text-anchor="end">${name}: ${significant(rate)} TFLOP/s</text>`,
-  );
-  const [fromX, fromY, toX, toY] = [x(start), y(start * slope), x(ridge), y(most)];
+  const start = Math.max(xs[0] ?? 1, (ys[0] ?? 1) / slope);
+  return { slope, from: [x(start), y(start * slope)], to: [x(most / slope), y(most)] } as const;
+}
+
+function roofsMarkup(roofs: readonly Roof[], ceilings: CeilingsReport, axes: Axes): Markup {
+  const { x, y } = axes;
+  const { slope, from, to } = slopeOf(roofs, ceilings, axes);
+  const end = at(x(axes.xs.at(-1) ?? 1));
+  const lines = roofs.map(({ rate }) => html`<path d="M${at(x(rate / slope))} ${at(y(rate))}H${end}"/>`);
+  return html`<g class="roofs"><path d="M${from.map(at).join(" ")}L${to.map(at).join(" ")}"/>${lines}</g>`;
+}
+
+/** Lines of text that stand no closer. */
+const leading = 14;
+
+/** Above the points, which would hide them. */
+function labelsMarkup(roofs: readonly Roof[], ceilings: CeilingsReport, axes: Axes): Markup {
+  const { from, to } = slopeOf(roofs, ceilings, axes);
+  const end = at(axes.x(axes.xs.at(-1) ?? 1) - 4);
+  let above = Number.NEGATIVE_INFINITY;
+  const labels = [...roofs]
+    .sort((a, b) => b.rate - a.rate)
+    .map(({ rate, name }) => {
+      above = Math.max(axes.y(rate) - 5, above + leading);
+      return html`<text x="${end}" y="${at(above)}" text-anchor="end">${name}: ${significant(rate)} TFLOP/s</text>`;
+    });
+  const [[fromX, fromY], [toX, toY]] = [from, to];
   const angle = (Math.atan2(toY - fromY, toX - fromX) * 180) / Math.PI;
-  const [midX, midY] = [fromX + 0.5 * (toX - fromX), fromY + 0.5 * (toY - fromY)];
-  return html`<g class="roofs"><path d="M${at(fromX)} ${at(fromY)}L${at(toX)} ${at(toY)}"/>${lines}<text transform="translate(${at(
-    midX,
-  )} ${at(midY)}) rotate(${at(angle)})" y="-6" text-anchor="middle">DRAM: ${significant(dramGBps)} GB/s</text></g>`;
+  const middle = [(fromX + toX) / 2, (fromY + toY) / 2].map(at).join(" ");
+  return html`<g class="roofs">${labels}<text transform="translate(${middle}) rotate(${at(
+    angle,
+  )})" y="-6" text-anchor="middle">DRAM: ${significant(ceilings.dramGBps)} GB/s</text></g>`;
 }
 
 function radiusOf(point: Point): number {
@@ -204,8 +221,8 @@ function captionOf(
     kind === "measured"
       ? `Roofs as measured on one machine (${source}).`
       : `Roofs by the datasheet (${source}).`,
-    without > 0 ? `${counted(without, "layer")} without arithmetic are not drawn.` : "",
-    left > 0 ? `${left} smaller points are not drawn.` : "",
+    without > 0 ? `Not drawn: ${counted(without, "layer")} without arithmetic.` : "",
+    left > 0 ? `Not drawn: ${counted(left, "smaller point")}.` : "",
   ];
   return parts.filter((part) => part !== "").join(" ");
 }

@@ -79,7 +79,7 @@ svg .range{stroke:var(--range);stroke-width:1.3px;fill:none;vector-effect:non-sc
 .layers input{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--dim);border-radius:4px;padding:.2rem .5rem;width:19rem;max-width:70vw}
 .layers .count{color:var(--dim)}.layers .more{margin:.5rem 0}
 .layers td:first-child,.places td:first-child,.changes td:nth-child(2){font-family:ui-monospace,Menlo,Consolas,"Liberation Mono",monospace;font-size:12px;min-width:13rem;max-width:26rem;overflow-wrap:anywhere}
-.layers td:nth-child(3){min-width:17rem;font-size:12px}
+.layers td:nth-child(3){min-width:17rem;font-size:11.5px}.layers th,.layers td{padding-left:.42rem;padding-right:.42rem}
 .layers td:nth-child(8),.layers td:nth-child(11){white-space:nowrap}
 .layers td[style]{background:linear-gradient(var(--green-soft),var(--green-soft)) left/var(--share) 100% no-repeat}
 .models td:first-child{overflow-wrap:anywhere;min-width:14rem}
@@ -105,7 +105,7 @@ figure{margin:.6rem 0}
 .node rect{fill:var(--bg);stroke:var(--dim)}.node text{fill:var(--text);font-size:11px;text-anchor:middle}.node text.op{font-weight:700}.node text.type{fill:var(--dim)}
 .node.found rect{fill:var(--found);stroke:var(--found-line);stroke-width:2}
 .edges path{fill:none;stroke:var(--dim)}.edges path.head{fill:var(--dim);stroke:none}
-.edges text{font-size:11px;fill:var(--dim);text-anchor:middle;stroke:var(--panel);stroke-width:4px;paint-order:stroke;stroke-linejoin:round}
+.edges text{font-size:11px;fill:var(--dim);text-anchor:middle;stroke:var(--panel);stroke-width:7px;paint-order:stroke;stroke-linejoin:round}
 .plot{display:grid;grid-template-columns:minmax(0,5fr) minmax(0,3fr);gap:1rem;align-items:start}
 .roofline svg{display:block;width:100%;min-width:560px;height:auto}
 .roofline figcaption{font-size:12.5px;color:var(--dim);margin-top:.4rem}.roofline figcaption .legend{display:block;margin-top:.2rem}
@@ -123,14 +123,15 @@ pre{background:var(--panel);border:1px solid var(--line);border-radius:5px;paddi
 
 const narrow = `
 @media (max-width:900px){.tiles{grid-template-columns:repeat(2,minmax(0,1fr))}.tile.wide{grid-column:1/-1}.plot{grid-template-columns:minmax(0,1fr)}}
-@media (max-width:560px){main,footer,.bar{padding-left:.7rem;padding-right:.7rem}
+@media (max-width:560px){header{position:static}main,footer,.bar{padding-left:.7rem;padding-right:.7rem}
 .finding>summary{grid-template-columns:auto minmax(0,1fr)}.finding .message,.finding .where{grid-column:1/-1}.finding .saving{grid-column:1/-1;text-align:left}
 .facts div{grid-template-columns:minmax(0,1fr)}.tiles{grid-template-columns:minmax(0,1fr)}}
 `;
 
 const printed = `
 @media print{html,html[data-theme=dark]{color-scheme:light;${light}}
-body{font-size:10.5px}header{position:static}#theme,.skip,.tools,.more{display:none}
+body{font-size:10.5px}header{position:static}#theme,.skip,.layers .tools,.layers .more{display:none}
+.tiles{grid-template-columns:repeat(3,minmax(0,1fr)) minmax(0,2fr)}.tile.wide{grid-column:auto}.tile .value{font-size:15px}.tile .dim,.legend,figcaption,ol.points,ol.points .name,code,span.name,.code,.account .how,.account td:nth-child(5),.account .ticks{font-size:9px!important}h2.name{font-size:13px!important}.plot{grid-template-columns:minmax(0,5fr) minmax(0,3fr)}
 main,footer,.bar{max-width:none;padding-left:0;padding-right:0}
 .scroll,.scroll.tall,.graph .scroll{max-height:none;overflow:visible;border:0}thead th{position:static}
 table{font-size:9.5px}th,td{padding:.15rem .3rem}.layers td:first-child,.layers td:nth-child(3),.places td,.places td:nth-child(4),.places td:last-child{min-width:0;font-size:9px;overflow-wrap:anywhere}
