@@ -1,5 +1,5 @@
 /** @file `-f html` from the command line: the page has its script, and tells of repairs. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, it } from "vitest";
 import { writeInline } from "../fix/models.ts";
@@ -53,4 +53,18 @@ it("goes to stdout, too, and only text of the report goes there", async () => {
   expect(stderr).toBe("");
   expect(stdout.startsWith("<!doctype html>")).toBe(true);
   parsePage(stdout);
+});
+
+it("is loaded by those who ask for it alone", () => {
+  const folder = path.join(path.dirname(bench.script), "..", "chunks");
+  const chunks = readdirSync(folder).map((name) => ({
+    name,
+    text: readFileSync(path.join(folder, name), "utf8"),
+  }));
+  const [layout, ...others] = chunks.filter(({ text }) => text.includes("network-simplex"));
+  expect(others).toEqual([]);
+  const name = layout?.name ?? "";
+  const readers = chunks.filter(({ text }) => text.includes(name));
+  expect(readers.length).toBeGreaterThan(0);
+  for (const { text } of readers) expect(text).not.toMatch(new RegExp(`(from|import)\\s*"\\./${name}"`));
 });

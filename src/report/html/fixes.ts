@@ -29,10 +29,11 @@ function fixMarkup(fix: FixView): Markup {
   }${notes.length === 0 ? "" : html`<ul class="notes">${notes.map(({ pass, kind, message }) => html`<li><span class="code">${pass}</span> <span class="dim">${kind}</span> ${message}</li>`)}</ul>`}${diffMarkup(fix)}</article>`;
 }
 
-function stateOf({ error, changed, written }: FixView): string {
+function stateOf({ error, changed, written, proof }: FixView): string {
   if (error !== null) return "Not repaired.";
   if (!changed) return "Nothing to change.";
-  return written ? "Written and verified." : "Not written: what a repair would change.";
+  if (!written) return "Not written: what a repair would change.";
+  return proof == null ? "Written." : `Written; ${proof.kind}: ${proof.summary}`;
 }
 
 function diffMarkup({ diff }: FixView): Markup {

@@ -48,7 +48,8 @@ function boxOf(node: SurroundingNode): Box {
   const { op, microseconds, constants, more } = node;
   const time = microseconds === null ? "" : `  ${duration(microseconds)}`;
   const shown = constants.slice(0, mostConstants).map((type) => shortened(type, longestName));
-  const rest = constants.length > shown.length ? [`+${counted(constants.length - shown.length, "constant")}`] : [];
+  const rest =
+    constants.length > shown.length ? [`+${counted(constants.length - shown.length, "constant")}`] : [];
   const lines = [
     `${shortened(op, longestName)}${time}`,
     shortened(node.node, longestName),

@@ -57,7 +57,7 @@ export const layerColumns: readonly LayerColumn[] = [
     hint: ({ node, fused }) => [node, ...fused.slice(0, 20)].join(", "),
   },
   words("Operator", ({ op }) => op),
-  words("Shape", ({ sizes }) => sizesText(sizes)),
+  words("Sizes", ({ sizes }) => sizesText(sizes)),
   words("Type", ({ compute }) => compute),
   figure("FLOPs", ({ flops }) => flops, compact),
   figure("Bytes", ({ bytes }) => bytes, compact),

@@ -227,9 +227,13 @@ describe("odd reports", () => {
       },
       error: null,
     };
-    const page = parsePage(renderFixHtml({ tool: { name: "tc-lint", version: "1" }, fixes: [fix] }, options));
+    const tool = { name: "tc-lint", version: "1" };
+    const page = parsePage(renderFixHtml({ tool, fixes: [fix] }, options));
     balanced(page);
     const wanted = ["100 µs", "80 µs", "padded <conv>", "group 116 → 128", "float32[3] → float32[4]"];
     expect(missing(wanted, page)).toEqual([]);
+    const proof = { kind: "unverified", summary: "--no-verify" } as const;
+    const written = renderFixHtml({ tool, fixes: [{ ...fix, written: true, proof }] }, options);
+    expect(written).toContain("Written; unverified: --no-verify");
   });
 });
