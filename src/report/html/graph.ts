@@ -1,6 +1,6 @@
 /** @file The graph around a finding, laid out in layers from top to bottom and drawn as SVG: nothing is left to do in the browser. */
 import { Graph, layout } from "@dagrejs/dagre";
-import { counted, duration, shortened } from "../../ir/format.ts";
+import { counted, duration, plain, shortened } from "../../ir/format.ts";
 import type { SurroundingNode, SurroundingsReport } from "../../lint/result.ts";
 import { at, html, type Markup } from "./markup.ts";
 
@@ -51,8 +51,8 @@ function boxOf(node: SurroundingNode): Box {
   const rest =
     constants.length > shown.length ? [`+${counted(constants.length - shown.length, "constant")}`] : [];
   const lines = [
-    `${shortened(op, longestName)}${time}`,
-    shortened(node.node, longestName),
+    `${shortened(plain(op), longestName)}${time}`,
+    shortened(plain(node.node), longestName),
     ...shown,
     ...rest,
     ...(more > 0 ? [`+${more === 999 ? "999 or more" : more} not shown`] : []),

@@ -34,11 +34,11 @@ export function rooflineMarkup(layers: readonly LayerReport[], ceilings: Ceiling
   const axes = axesOf(points, roofs, ceilings);
   const numbered = points.slice(0, mostNumbered);
   const drawn = points.slice(0, mostPoints);
-  // The largest first would hide the others.
-  const circles = drawn.map((point, index) => pointMarkup(point, index, axes)).reverse();
+  // The largest first: smaller ones lie upon them.
+  const circles = drawn.map((point) => pointMarkup(point, axes));
   return html`<figure class="roofline"><div class="plot"><div class="scroll" tabindex="0" role="group" aria-label="Roofline"
 ><svg role="img" aria-label="Roofline: arithmetic intensity against predicted rate" viewBox="0 0 ${frame.width} ${frame.height}">
-${gridMarkup(axes)}${roofsMarkup(roofs, ceilings, axes)}<g class="points">${circles}</g>${labelsMarkup(roofs, ceilings, axes)}</svg></div>
+${gridMarkup(axes)}${roofsMarkup(roofs, ceilings, axes)}<g class="points">${circles}${numbersMarkup(numbered, axes)}</g>${labelsMarkup(roofs, ceilings, axes)}</svg></div>
 <ol class="points">${numbered.map(itemMarkup)}</ol></div>
 <figcaption>${captionOf(layers, points, drawn.length, ceilings)}
 <span class="legend">${bounds.map((bound) => html`<span class="key ${bound}"></span>${boundText(bound)} `)}</span></figcaption></figure>`;
@@ -177,17 +177,33 @@ function radiusOf(point: Point): number {
   return Math.min(22, 3 + 32 * Math.sqrt(weightOf(point)));
 }
 
-function pointMarkup(point: Point, index: number, { x, y }: Axes): Markup {
+function pointMarkup(point: Point, { x, y }: Axes): Markup {
   const { layer, rate } = point;
-  const isNumbered = index < mostNumbered;
-  const radius = isNumbered ? Math.max(8, radiusOf(point)) : radiusOf(point);
-  const [cx, cy] = [at(x(layer.intensity)), at(y(rate))];
-  const number = isNumbered
-    ? html`<text x="${cx}" y="${at(y(rate) + 4)}" text-anchor="middle">${index + 1}</text>`
-    : "";
   return html`<g class="${layer.bound}"><title>${namesOf(point)}
 ${layer.op} ${sizesText(layer.sizes)}
-${timeOf(point)}, bound by ${boundText(layer.bound)}</title><circle cx="${cx}" cy="${cy}" r="${at(radius)}"/>${number}</g>`;
+${timeOf(point)}, bound by ${boundText(layer.bound)}</title><circle cx="${at(x(layer.intensity))}" cy="${at(
+    y(rate),
+  )}" r="${at(radiusOf(point))}"/></g>`;
+}
+
+/** Numbers stand no closer. */
+const digitRoom = 13;
+const around = [0, 1, -1, 2, -2].flatMap((down) => [0, 1, -1, 2, -2].map((right) => [right, down] as const));
+
+/** Above all points; where some are at one place, their numbers stand beside each other. */
+function numbersMarkup(points: readonly Point[], { x, y }: Axes): Markup[] {
+  const taken: { readonly x: number; readonly y: number }[] = [];
+  return points.map(({ layer, rate }, index) => {
+    const [cx, cy] = [x(layer.intensity), y(rate) + 4];
+    const places = around.map(([right, down]) => ({ x: cx + right * digitRoom, y: cy + down * digitRoom }));
+    const isFree = (place: { readonly x: number; readonly y: number }) =>
+      taken.every(
+        (each) => Math.max(Math.abs(each.x - place.x), Math.abs(each.y - place.y)) >= digitRoom - 1,
+      );
+    const place = places.find(isFree) ?? { x: cx, y: cy };
+    taken.push(place);
+    return html`<text x="${at(place.x)}" y="${at(place.y)}" text-anchor="middle">${index + 1}</text>`;
+  });
 }
 
 function namesOf({ layer, count }: Point): string {

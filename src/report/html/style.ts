@@ -3,12 +3,12 @@
 const light = `--bg:#fff;--panel:#f6f7f8;--line:#d5d9dd;--text:#15191c;--dim:#525a61;--link:#0b57a4;--focus:#0b57a4;
 --green:#76b900;--green-soft:#c6e08f;--error:#b3261e;--error-bg:#fdecea;--warn:#7a4d00;--warn-bg:#fdf1d8;--info:#0b57a4;--info-bg:#e6f0fa;
 --cost:#d9534f;--range:#15191c;--roof:#15191c;--grid:#e3e6e9;--found:#eaf5d0;--found-line:#568200;
---c1:#76b900;--c2:#8e5bd0;--c3:#1e7fd0;--c4:#12a19a;--c5:#8a9299;--on-point:#0b0d0e`;
+--c1:#76b900;--c2:#8e5bd0;--c3:#1e7fd0;--c4:#12a19a;--c5:#8a9299`;
 
 const dark = `--bg:#101315;--panel:#181c1f;--line:#343b40;--text:#e6e9eb;--dim:#a3adb5;--link:#7db8f2;--focus:#9fd134;
 --green:#76b900;--green-soft:#3d5a0c;--error:#ff9d96;--error-bg:#43191a;--warn:#f3c15f;--warn-bg:#3c2d0d;--info:#8fc3f7;--info-bg:#13304b;
 --cost:#e0625d;--range:#e6e9eb;--roof:#e6e9eb;--grid:#262c30;--found:#26380b;--found-line:#9fd134;
---c1:#85c91c;--c2:#ab82e8;--c3:#4aa3ef;--c4:#2fc2ba;--c5:#8a949c;--on-point:#0b0d0e`;
+--c1:#85c91c;--c2:#ab82e8;--c3:#4aa3ef;--c4:#2fc2ba;--c5:#8a949c`;
 
 const frame = `
 *{box-sizing:border-box}
@@ -111,7 +111,7 @@ figure{margin:.6rem 0}
 .roofline figcaption{font-size:12.5px;color:var(--dim);margin-top:.4rem}.roofline figcaption .legend{display:block;margin-top:.2rem}
 .grid path{stroke:var(--grid)}.ticks text,svg text.title{font-size:11.5px;fill:var(--dim)}
 .roofs path{stroke:var(--roof);stroke-width:1.6;fill:none}.roofs text{font-size:11.5px;fill:var(--text);stroke:var(--bg);stroke-width:4px;paint-order:stroke;stroke-linejoin:round}
-.points circle{fill-opacity:.75;stroke:var(--bg);stroke-width:1}.points text{font-size:11px;font-weight:700;fill:var(--on-point)}
+.points circle{fill-opacity:.75;stroke:var(--bg);stroke-width:1}.points text{font-size:12px;font-weight:700;fill:var(--text);stroke:var(--bg);stroke-width:3.5px;paint-order:stroke;stroke-linejoin:round;pointer-events:none}
 .points .tensor-core circle{fill:var(--c1)}.points .cuda-core circle{fill:var(--c2)}.points .dram circle{fill:var(--c3)}.points .l2 circle{fill:var(--c4)}.points .launch circle{fill:var(--c5)}
 ol.points{margin:0;padding-left:1.6rem;font-size:12.5px}ol.points li{margin-bottom:.35rem;overflow-wrap:anywhere}ol.points .name{font-size:12px}
 .notes{margin:.3rem 0;padding-left:1.2rem;overflow-wrap:anywhere}
