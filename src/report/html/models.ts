@@ -78,7 +78,7 @@ function sectionMarkup(model: ModelReport, { id, options, hasRoom, isOpen }: Sec
 <h3>Account</h3>${accountMarkup(model.account)}
 <h3>Findings</h3>${findingsMarkup(model, options)}
 ${layers === undefined || ceilings === undefined || !hasRoom ? "" : html`<h3>Roofline</h3>${rooflineMarkup(layers, ceilings)}`}
-${layers === undefined ? "" : html`<h3>Layers by time</h3>${hasRoom ? layersMarkup(layers, id) : html`<p class="dim">${counted(layers.length, "layer")}, too many beside the other models': -f csv has them.</p>`}`}`;
+${layers === undefined ? "" : html`<h3>Layers by time</h3>${hasRoom ? layersMarkup(layers, id) : html`<p class="dim">${counted(layers.length, "layer")}, too many beside the other models: -f csv has them.</p>`}`}`;
   return html`<details class="model" id="${id}"${isOpen ? html` open` : ""}><summary><h2 class="name">${model.path}</h2></summary>
 ${failure}${body}${notesMarkup(model)}</details>`;
 }
