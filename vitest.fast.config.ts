@@ -13,6 +13,7 @@ export default defineConfig({
       "test/passes/{half-overflow,half-evidence,fold,emitters-modes,align-relations}.test.ts",
       "test/onnx/{bad-inputs,write}.test.ts",
       "test/report/formats.test.ts",
+      "test/report/html/**",
       "test/cuda-runtime/{session,patterns}/**",
       "test/cuda-runtime/{ptx/chain,kernels/gemm,plan/scale,plan/control}.test.ts",
     ],

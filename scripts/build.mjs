@@ -13,6 +13,7 @@ import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { buildFewChunks } from "./few-chunks.mjs";
+import { buildReportPage } from "./report-page.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { values: options } = parseArgs({
@@ -66,6 +67,7 @@ const { metafile } = await buildFewChunks(
     shared: ["src/cli/main.ts", "src/cli/run-lint.ts"],
   },
 );
+await writeFile(join(dist, "report-page.js"), (await buildReportPage()).text);
 await chmod(join(dist, "bin/tc-lint.js"), 0o755);
 await licenses();
 if (options.types) await declarations();

@@ -36,6 +36,8 @@ export interface LintOptions extends ModelOptions {
   readonly name?: string;
   /** Whether the report lists every layer. */
   readonly layers?: boolean;
+  /** Whether it has what pages draw: the graph around findings, and what the target could reach. */
+  readonly drawings?: boolean;
   /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
   readonly verbose?: boolean;
   /** Coefficients of a machine that someone measured. */
@@ -53,13 +55,13 @@ export async function lint(
   input: string | Uint8Array | ModelProto,
   options: LintOptions = {},
 ): Promise<ModelReport> {
-  const { name, layers = false, verbose = false, calibration, ...config } = options;
+  const { name, layers = false, drawings = false, verbose = false, calibration, ...config } = options;
   checkConfig(options, { type: "object" }, "options");
   const path = name ?? (typeof input === "string" ? input : "model.onnx");
   const { settings, mustHave } = planOf(path, config);
   using model = await openInput(input, path);
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
-  const request = { settings, rules, calibration, path, layers, verbose, mustHave, notices };
+  const request = { settings, rules, calibration, path, layers, drawings, verbose, mustHave, notices };
   await loadTimelines(stacksOf(settings));
   return lintModel(model, decidedBy(model, settingsOf(model, request)));
 }

@@ -36,6 +36,8 @@ export interface PlanRequest {
   readonly config: ConfigChoice;
   /** Whether reports list every layer. */
   readonly table: boolean;
+  /** Whether they have what is drawn: the graph around findings, and what the target could reach. */
+  readonly drawings?: boolean;
   /** Whether they list all findings, also those that save too little, or perhaps nothing. */
   readonly verbose: boolean;
   /** Whether they list what was switched off. */
@@ -68,7 +70,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
       ignoredBy.add(ignoring);
       continue;
     }
-    const { table: layers, verbose, reportUnused = false } = flags;
+    const { table: layers, drawings = false, verbose, reportUnused = false } = flags;
     // What overrides switch off in vain is told from what they do switch off.
     const suppressed = flags.suppressed === true || reportUnused;
     const scenarios = scenariosFor(chain);
@@ -81,6 +83,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
         settings,
         scenario: scenarios[index],
         layers,
+        drawings,
         verbose,
         suppressed,
         reportUnused,

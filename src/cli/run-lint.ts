@@ -4,7 +4,7 @@ import { type LintAllOptions, lintAll } from "../api/lint-all.ts";
 import { makePlans, sizeNames } from "../api/make-plans.ts";
 import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
-import { layerFormats } from "../report/registry.ts";
+import { drawnFormats, layerFormats } from "../report/registry.ts";
 import { errorsOnly, reportOf } from "../report/summary.ts";
 import type { LintOutcome } from "../settings/lint-plan.ts";
 import { version } from "../version.ts";
@@ -33,7 +33,8 @@ export async function runLint(
 ): Promise<number> {
   checkReportsOf(flags);
   const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => layerFormats.has(format));
-  const plans = await makePlans(patterns, { ...flags, table: wantsLayers, onNotice: complain });
+  const drawings = (flags.reports ?? []).some(({ format }) => drawnFormats.has(format));
+  const plans = await makePlans(patterns, { ...flags, table: wantsLayers, drawings, onNotice: complain });
   const baseline = openBaseline(flags);
   checkReportsOf(flags, { inputs: [...filesOf(plans), ...baseline.files] });
   const all = await withInterrupt(flags, workerUrl, (options) => lintAll(plans, options));

@@ -10,6 +10,7 @@ import type { LintReport } from "../lint/result.ts";
 import { jsonText } from "../report/json-text.ts";
 import {
   docFormats,
+  drawnFormats,
   fixFormats,
   lintFormats,
   namesConfiguration,
@@ -17,6 +18,7 @@ import {
   type RunFormat,
   type RunReports,
   renderRun,
+  wholeFormats,
 } from "../report/registry.ts";
 import type { RenderOptions } from "../report/render.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
@@ -30,17 +32,29 @@ import { reportColor } from "./terminal.ts";
 /** Files first: what is on stdout then says how it went. */
 export async function writeReports(report: LintReport, flags: LintFlags): Promise<void> {
   const requests = flags.reports ?? standardRequests();
-  const docs = requests.some(({ format }) => docFormats.has(format))
-    ? (await import("../../rules/docs.ts")).ruleDocs
-    : [];
+  const assets = await assetsOf(requests);
   const render = ({ format, path }: ReportRequest) =>
-    lintFormats[format](report, { ...renderOptions(flags, path === undefined), docs });
+    lintFormats[format](report, { ...renderOptions(flags, path === undefined), ...assets });
   for (const request of requests) {
-    if (request.path !== undefined) writeReportFile(request.path, render(request));
+    if (request.path !== undefined) writeReportFile(request.path, await render(request));
   }
   if (flags.reports === undefined) addStepSummary(report, flags);
-  const onStdout = requests.filter(({ path }) => path === undefined).map(render);
+  const onStdout = await Promise.all(requests.filter(({ path }) => path === undefined).map(render));
   await writeStdout(onStdout.filter((text) => text !== "").join("\n"));
+}
+
+type Assets = Pick<RenderOptions, "docs" | "script">;
+
+const noAssets: Assets = { docs: [], script: "" };
+
+/** What few formats carry, and is loaded for them alone. */
+async function assetsOf(requests: readonly ReportRequest[]): Promise<Assets> {
+  const has = (formats: ReadonlySet<ReportRequest["format"]>) =>
+    requests.some(({ format }) => formats.has(format));
+  return {
+    docs: has(docFormats) ? (await import("../../rules/docs.ts")).ruleDocs : [],
+    script: has(drawnFormats) ? (await import("../files/page-script.ts")).pageScript() : "",
+  };
 }
 
 /** In a GitHub workflow annotations come with the text, unless `-f` says what is wanted. */
@@ -57,10 +71,10 @@ function inGithubActions(): boolean {
 function addStepSummary(report: LintReport, flags: LintFlags): void {
   const { GITHUB_STEP_SUMMARY: path } = process.env;
   if (!inGithubActions() || path === undefined || path === "") return;
-  appendReportFile(path, lintFormats.markdown(report, { ...renderOptions(flags, false), docs: [] }));
+  appendReportFile(path, lintFormats.markdown(report, { ...renderOptions(flags, false), ...noAssets }));
 }
 
-function renderOptions(flags: LintFlags, toStdout: boolean): Omit<RenderOptions, "docs"> {
+function renderOptions(flags: LintFlags, toStdout: boolean): Omit<RenderOptions, keyof Assets> {
   const { GITHUB_WORKSPACE } = process.env;
   const repository = new Repository(process.cwd(), GITHUB_WORKSPACE);
   const isTerminal = toStdout && process.stdout.isTTY === true;
@@ -111,19 +125,20 @@ export async function writeFixReports(
 ): Promise<void> {
   const report = fixReportOf(entries, lint);
   const json = jsonText(report);
+  const assets = await assetsOf(flags.reports ?? []);
   for (const { format, path } of flags.reports ?? []) {
-    const options = { ...renderOptions(flags, path === undefined), docs: [] };
+    const options = { ...renderOptions(flags, path === undefined), ...assets };
     const text = isJson({ format })
       ? json
-      : lint === undefined
-        ? fixFormats[format]?.(report, options)
+      : lint === undefined || wholeFormats.has(format)
+        ? await fixFormats[format]?.(report, options)
         : undefined;
     if (text === undefined) continue;
     if (path === undefined) await writeStdout(text);
     else writeReportFile(path, text);
   }
   if (lint === undefined) return;
-  const reports = flags.reports?.filter((request) => !isJson(request));
+  const reports = flags.reports?.filter((request) => !isJson(request) && !wholeFormats.has(request.format));
   await writeReports(lint, { ...flags, reports });
 }
 

@@ -130,6 +130,45 @@ export interface LayerReport {
   readonly findings: readonly string[];
 }
 
+/** What one machine of the target's reached, or what its datasheet promises. */
+export interface CeilingsReport {
+  readonly kind: "measured" | "datasheet";
+  /** TFLOP/s of products on Tensor Cores, by the format of their operands. */
+  readonly tensorTflops: Readonly<Partial<Record<string, number>>>;
+  /** TFLOP/s of FP32 on CUDA cores. */
+  readonly cudaTflops: number;
+  readonly dramGBps: number;
+  readonly source: string;
+}
+
+export interface SurroundingNode {
+  readonly node: string;
+  readonly op: string;
+  /** Of the kernel that it gives its name; null where it runs in another node's, or in none. */
+  readonly microseconds: number | null;
+  /** Types of its constant inputs: `float32[64,3,7,7]`. */
+  readonly constants: readonly string[];
+  /** Neighbours that are left out, up to 999. */
+  readonly more: number;
+}
+
+/** A value that one node makes and another reads, by their places in `nodes`. */
+export interface SurroundingEdge {
+  readonly from: number;
+  readonly to: number;
+  readonly type: string;
+}
+
+/** The graph around one finding. */
+export interface SurroundingsReport {
+  /** Its fingerprint. */
+  readonly finding: string;
+  readonly graph: string;
+  /** Nearest first: the node of the finding is at the head. */
+  readonly nodes: readonly SurroundingNode[];
+  readonly edges: readonly SurroundingEdge[];
+}
+
 export interface ModelReport {
   readonly path: string;
   /** Which of several targets and sizes this is of; absent where the model was linted once. */
@@ -185,6 +224,10 @@ export interface ModelReport {
   readonly notices: readonly NoticeReport[];
   /** In graph order; only where they were asked for (`--table`). */
   readonly layers?: readonly LayerReport[];
+  /** What the target could reach; only where a report draws it. */
+  readonly ceilings?: CeilingsReport;
+  /** Around the first place of entries, those that matter most; only where a report draws it. */
+  readonly surroundings?: readonly SurroundingsReport[];
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 

@@ -5,6 +5,7 @@ import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import type { Step } from "../workload/timeline.ts";
 import { priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
 import { type Budget, budgetReports } from "./budgets.ts";
+import { ceilingsReport } from "./ceilings.ts";
 import type { LintContext } from "./context.ts";
 import type { DecidedFix } from "./decision.ts";
 import { withDeclined } from "./declined.ts";
@@ -17,6 +18,7 @@ import { contradictionNotices } from "./notices.ts";
 import type { Fixability, ModelReport, NoticeReport, SavingReport, Severity } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
 import { type Ignored, InModel, Suppressed } from "./suppressed.ts";
+import { surroundingsOf } from "./surroundings.ts";
 
 export interface LintSettings extends WorkloadSettings {
   readonly rules: readonly AnyRule[];
@@ -44,6 +46,8 @@ export interface LintSettings extends WorkloadSettings {
   readonly decide?: ((workload: Workload) => DecidedFix | undefined) | undefined;
   /** Whether the report lists every layer. */
   readonly layers?: boolean | undefined;
+  /** Whether it has what is drawn: the graph around findings, and what the target could reach. */
+  readonly drawings?: boolean | undefined;
   /** Whether what was switched off is listed. */
   readonly suppressed?: boolean | undefined;
   /** Whether metadata that switches off what is not found has a notice. */
@@ -207,6 +211,9 @@ function assemble(
     skipped: skippedOf(context),
     notices: [...settings.notices, ...contradictionNotices(facts)],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),
+    ...(settings.drawings === true
+      ? drawingsOf(context, settings.verbose === true ? [...listed, ...unlisted] : listed)
+      : {}),
     error: invalidNode(facts),
   };
 }
@@ -214,6 +221,18 @@ function assemble(
 function budgetsOf(context: LintContext, settings: LintSettings): Pick<ModelReport, "budgets"> {
   const { budgets = [] } = settings;
   return budgets.length === 0 ? {} : { budgets: budgetReports(budgets, context, settings) };
+}
+
+function drawingsOf(
+  context: LintContext,
+  listed: Judged["listed"],
+): Pick<ModelReport, "ceilings" | "surroundings"> {
+  const groups = listed.map(({ group }) => group);
+  const findings = listed.flatMap((entry) => entry.findings);
+  return {
+    ceilings: ceilingsReport(context.target.gpu),
+    surroundings: surroundingsOf(context, groups, findings),
+  };
 }
 
 /** Elements of the main graph's initializers, and of subgraphs' and functions'. */

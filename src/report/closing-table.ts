@@ -10,7 +10,7 @@ import { alignColumns } from "./table.ts";
 const mostRows = 60;
 const longestName = 64;
 
-const columns: readonly Column[] = [
+export const closingColumns: readonly Column[] = [
   {
     title: "model",
     alignment: "left",
@@ -32,11 +32,10 @@ function known({ nodes }: ModelReport, count: number): string {
 
 /** Lines, a title first. */
 export function closingTable(models: readonly ModelReport[], palette: Palette): string[] {
-  const sorted = models.map((model) => ({ model, key: keyOf(model) })).sort((a, b) => compare(a.key, b.key));
-  const shown = sorted.slice(0, mostRows).map(({ model }) => model);
+  const shown = worstFirst(models).slice(0, mostRows);
   // Nodes that could not be judged are rare, and never passed over.
   const isSkipped = models.some(({ skipped }) => skipped.length > 0);
-  const kept = columns.filter(({ title }) => title !== "skipped" || isSkipped);
+  const kept = closingColumns.filter(({ title }) => title !== "skipped" || isSkipped);
   const cells = [
     kept.map(({ title }) => title),
     ...shown.map((model) => kept.map(({ text }) => text(model))),
@@ -48,6 +47,11 @@ export function closingTable(models: readonly ModelReport[], palette: Palette): 
   const left = models.length - shown.length;
   const rest = left > 0 ? [`  ${palette.dim(`${counted(left, "more line")}: -f json has all of them`)}`] : [];
   return [`${modelsText(models)}, the worst first`, ...lines, ...rest];
+}
+
+export function worstFirst(models: readonly ModelReport[]): ModelReport[] {
+  const keyed = models.map((model) => ({ model, key: keyOf(model) }));
+  return keyed.sort((a, b) => compare(a.key, b.key)).map(({ model }) => model);
 }
 
 /** What failed, then errors, then the share of its time that `--fix` saves, then that every step saves. */

@@ -1,6 +1,8 @@
 /** @file What formats show of a repair, done or not: the part of its report that they read. */
 import type { ModelDiff } from "../fix/diff.ts";
-import type { AccountStep } from "../lint/result.ts";
+import type { Proof } from "../fix/fix.ts";
+import type { Measurement } from "../fix/measured.ts";
+import type { AccountStep, LintReport } from "../lint/result.ts";
 
 export interface FixView {
   readonly path: string;
@@ -11,10 +13,16 @@ export interface FixView {
   readonly account: readonly AccountStep[] | null;
   readonly notes: readonly { readonly pass: string; readonly kind: string; readonly message: string }[];
   readonly diff: ModelDiff | null;
+  /** Null where nothing was proven: nothing changed, or nothing was written. */
+  readonly proof?: Proof | null;
+  /** What the changes were measured to gain on a GPU; null where nothing was measured. */
+  readonly measurement?: Measurement | null;
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
 export interface FixReportView {
   readonly tool: { readonly name: string; readonly version: string };
   readonly fixes: readonly FixView[];
+  /** Of the repaired models; null where nothing was linted. */
+  readonly lint?: LintReport | null;
 }

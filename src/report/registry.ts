@@ -2,6 +2,7 @@
 import type { BenchReport } from "../gpu/bench-report.ts";
 import type { PlanReport } from "../gpu/plan-report.ts";
 import type { ValidateReport } from "../gpu/validate/report.ts";
+import type { LintReport } from "../lint/result.ts";
 import type { VerifyReport } from "../verify/index.ts";
 import { type RunText, renderBenchText, renderPlanText } from "./bench-text.ts";
 import { renderCheckstyle } from "./checkstyle.ts";
@@ -35,12 +36,22 @@ export const lintFormats = {
   rdjson: renderRdjson,
   markdown: renderMarkdown,
   csv: renderCsv,
+  html: async (report: LintReport, options: RenderOptions) =>
+    (await import("./html/page.ts")).renderHtml(report, options),
 } as const satisfies Record<string, Renderer>;
 
 /** What a repair changes, for runs that lint nothing after it: `--diff` and `--fix-only`. JSON and text are apart. */
 export const fixFormats: Partial<
-  Record<LintFormat, (report: FixReportView, options: RenderOptions) => string>
-> = { sarif: renderFixSarif, markdown: renderFixMarkdown, csv: renderFixCsv };
+  Record<LintFormat, (report: FixReportView, options: RenderOptions) => string | Promise<string>>
+> = {
+  sarif: renderFixSarif,
+  markdown: renderFixMarkdown,
+  csv: renderFixCsv,
+  html: async (report, options) => (await import("./html/page.ts")).renderFixHtml(report, options),
+};
+
+/** Formats that hold repairs and the lint report of what came of them together. JSON is apart. */
+export const wholeFormats: ReadonlySet<LintFormat> = new Set(["html"]);
 
 export type LintFormat = keyof typeof lintFormats;
 
@@ -58,13 +69,17 @@ export const namesConfiguration = {
   checkstyle: false,
   rdjson: false,
   csv: false,
+  html: true,
 } as const satisfies Record<LintFormat, boolean>;
 
 /** Formats that list every layer, whether or not --table asks for them. */
-export const layerFormats: ReadonlySet<LintFormat> = new Set(["csv"]);
+export const layerFormats: ReadonlySet<LintFormat> = new Set(["csv", "html"]);
+
+/** Formats that draw: the graph around findings, and what the target could reach. They have a script, too. */
+export const drawnFormats: ReadonlySet<LintFormat> = new Set(["html"]);
 
 /** Formats that carry the rules' documentation, which is loaded for them alone. */
-export const docFormats: ReadonlySet<LintFormat> = new Set(["sarif", "rdjson"]);
+export const docFormats: ReadonlySet<LintFormat> = new Set(["sarif", "rdjson", "html"]);
 
 /** Formats that people read: other text may stand above them. */
 export const proseFormats: ReadonlySet<LintFormat> = new Set(["text", "github", "markdown"]);

@@ -25,6 +25,8 @@ export interface RenderOptions {
   /** Whether counts by rule are added. */
   readonly stats: boolean;
   readonly docs: readonly RuleDoc[];
+  /** What pages run in the browser, for formats that are pages. */
+  readonly script: string;
   /** A file of the exporter's machine as a path below the repository's root, where it exists here. */
   readonly localPath: (file: string) => string | undefined;
   /** A path of the run, relative to the repository's root where it lies there: what CI looks for. */
@@ -37,4 +39,5 @@ export interface RenderOptions {
   readonly describeTarget: (target: { readonly gpu: string; readonly stack: string }) => string;
 }
 
-export type Renderer = (report: LintReport, options: RenderOptions) => string;
+/** Formats that few ask for are loaded when they are. */
+export type Renderer = (report: LintReport, options: RenderOptions) => string | Promise<string>;

@@ -11,6 +11,8 @@ export interface LintPlan {
   readonly scenario?: Scenario | undefined;
   /** Whether the report lists every layer. */
   readonly layers: boolean;
+  /** Whether it has what is drawn: the graph around findings, and what the target could reach. */
+  readonly drawings?: boolean;
   /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
   readonly verbose: boolean;
   /** Whether it lists what was switched off. */

@@ -22,6 +22,8 @@ export interface LintRequest {
   readonly path: string;
   /** Whether the report lists every layer. */
   readonly layers: boolean;
+  /** Whether it has what is drawn: the graph around findings, and what the target could reach. */
+  readonly drawings?: boolean;
   /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
   readonly verbose: boolean;
   readonly suppressed?: boolean;
@@ -33,7 +35,8 @@ export interface LintRequest {
 }
 
 export function lintSettings(model: Model, request: LintRequest): LintSettings {
-  const { settings, rules, calibration, path, layers, verbose, suppressed, reportUnused, notices } = request;
+  const { settings, rules, calibration, path, layers, drawings, verbose, suppressed, reportUnused, notices } =
+    request;
   const target = targetOf(settings);
   return {
     target,
@@ -46,6 +49,7 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
     displayPath: path,
     configFiles: settings.configFiles,
     layers,
+    drawings,
     verbose,
     suppressed,
     budgets: settings.budgets.map(({ gpu, stack, precision, ...limits }) => ({

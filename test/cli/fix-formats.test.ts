@@ -62,7 +62,7 @@ describe("--diff", () => {
       const { exitCode, stderr } = await bench.tcLint(["--diff", "model.onnx", "-f", format]);
       expect(exitCode).toBe(2);
       expect(stderr).toContain(
-        "expected text on stdout, or json, sarif, markdown, csv, which have the repairs",
+        "expected text on stdout, or json, sarif, markdown, csv, html, which have the repairs",
       );
     },
   );

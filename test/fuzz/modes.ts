@@ -43,15 +43,16 @@ export async function runMode(mode: Mode, bytes: Uint8Array, folder: string): Pr
 }
 
 async function lintAndReport(path: string): Promise<string> {
-  const model = await lint(path, { layers: true });
+  const model = await lint(path, { layers: true, drawings: true });
   const report = reportOf([model], "0.0.0");
   for (const render of Object.values(lintFormats)) {
-    const text = render(report, {
+    const text = await render(report, {
       color: 0,
       columns: 100,
       verbose: true,
       stats: true,
       docs: ruleDocs,
+      script: "",
       localPath: () => undefined,
       repositoryPath: (path) => path,
       pages: { home: "https://example.com", rule: (code) => `https://example.com/${code}.md` },

@@ -179,6 +179,7 @@ export const options: RenderOptions = {
   color: 0,
   stats: false,
   docs,
+  script: "",
   localPath: (file) => (file.endsWith("/models/gpt.py") ? "models/gpt.py" : undefined),
   repositoryPath: (path) => path,
   pages: { home: "https://example.com", rule: (code) => `https://example.com/${code}.md` },

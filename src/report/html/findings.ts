@@ -1,0 +1,140 @@
+/** @file What is found in a model: an entry a cause, with its figures, its places, the graph around it, and what mends it. */
+import { counted, duration, durationRange, percent } from "../../ir/format.ts";
+import type { Finding, FindingGroup, ModelReport, Severity } from "../../lint/result.ts";
+import { type Entry, entriesOf, moreText, unlistedOf } from "../entries.ts";
+import type { RenderOptions } from "../render.ts";
+import { savedText } from "../share.ts";
+import { fixCommand } from "./command.ts";
+import { graphMarkup } from "./graph.ts";
+import { html, type Markup } from "./markup.ts";
+
+/** Places of an entry that are listed; the rest is counted. */
+const mostPlaces = 100;
+/** Entries that stand open. */
+const mostOpen = 3;
+/** Entries that are listed at all: a large model has thousands that save nothing. */
+const mostEntries = 500;
+
+export function findingsMarkup(model: ModelReport, options: RenderOptions): Markup {
+  const [listed, unlisted] = [entriesOf(model), unlistedOf(model)];
+  const head = listed.length === 0 ? html`<p class="clean">No findings.</p>` : "";
+  return html`${head}${entriesMarkup(listed, mostOpen, model, options)}${
+    unlisted.length === 0
+      ? ""
+      : html`<h3>Counted, not listed: too little, or perhaps nothing</h3>${entriesMarkup(unlisted, 0, model, options)}`
+  }`;
+}
+
+function entriesMarkup(
+  entries: readonly Entry[],
+  open: number,
+  model: ModelReport,
+  options: RenderOptions,
+): Markup {
+  const shown = entries.slice(0, mostEntries);
+  const graphs = new Map(model.surroundings?.map((each) => [each.finding, each]));
+  const markup = shown.map((entry, index) => {
+    const around = graphs.get(entry.group.findings[0] ?? "");
+    const found = new Set(entry.findings.map(({ node }) => node));
+    const graph = around === undefined ? undefined : graphMarkup(around, found);
+    return entryMarkup(entry, { model, options, graph, isOpen: index < open });
+  });
+  const left = entries.length - shown.length;
+  return html`${markup}${left > 0 ? html`<p class="dim">${counted(left, "more entry", "more entries")}: -f json has all of them.</p>` : ""}`;
+}
+
+interface Surroundings {
+  readonly model: ModelReport;
+  readonly options: RenderOptions;
+  readonly graph: Markup | undefined;
+  readonly isOpen: boolean;
+}
+
+function entryMarkup(entry: Entry, { model, options, graph, isOpen }: Surroundings): Markup {
+  const { group, findings } = entry;
+  const [{ node, op }] = findings;
+  const saving = group.saves === null || model.predicted.microseconds === 0 ? "" : savedText(group.saves);
+  return html`<details class="finding ${group.severity}"${isOpen ? html` open` : ""}><summary>
+<span class="chip ${group.severity}">${severityText[group.severity]}</span>
+<span class="code">${group.code}</span> <span class="message">${group.message}</span>
+<span class="saving">${saving === "" ? "" : html`${verbOf(group)} <strong>${saving}</strong>`}</span>
+<span class="where"><span class="name">${node}</span>${moreText(entry)} (${op})</span></summary>
+<div class="body">${factsMarkup(group, model, options)}${graph}${placesMarkup(findings, options)}</div></details>`;
+}
+
+const severityText = { error: "error", warn: "warning", info: "info" } as const satisfies Record<
+  Severity,
+  string
+>;
+
+/** What may also cost is no saving. */
+function verbOf({ saves }: FindingGroup): string {
+  return (saves?.low ?? 0) > 0 ? "saves" : "may save";
+}
+
+function factsMarkup(group: FindingGroup, model: ModelReport, { docs }: RenderOptions): Markup {
+  const { saves, fix, left, code, rule } = group;
+  const hasPage = docs.some((doc) => doc.code === code);
+  const rows: (readonly [string, Markup | string])[] = [
+    ["Rule", hasPage ? html`<a href="#rule-${code}">${code} ${rule}</a>` : `${code} ${rule}`],
+  ];
+  if (saves !== null) {
+    const share = saves.share > 1 ? "" : `, ${percent(saves.share)} of the run`;
+    rows.push([
+      verbOf(group) === "saves" ? "Saves" : "May save",
+      `${duration(saves.microseconds)} (${durationRange(saves.low, saves.high)})${share}`,
+    ]);
+    rows.push(["Of", `${duration(saves.of)}, which its kernels take now`]);
+  }
+  if (fix !== "none") rows.push(["Fix", html`<code>${fixCommand(model, fix)}</code>`]);
+  else if (left !== null) rows.push(["--fix leaves it", left]);
+  return html`<dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+interface PlaceColumn {
+  readonly title: string;
+  readonly isNumber?: boolean;
+  readonly text: (finding: Finding) => string;
+}
+
+function placeColumns({ localPath }: RenderOptions): readonly PlaceColumn[] {
+  return [
+    { title: "Node", text: ({ node, graph }) => (graph === "graph" ? node : `${node} in ${graph}`) },
+    { title: "Operator", text: ({ op }) => op },
+    { title: "Module", text: ({ module }) => module ?? "" },
+    {
+      title: "Python",
+      text: ({ source }) =>
+        source === null ? "" : `${localPath(source.file) ?? source.file}:${source.line}`,
+    },
+    {
+      title: "Saves",
+      isNumber: true,
+      text: ({ saves }) => (saves === null ? "" : duration(saves.microseconds)),
+    },
+    {
+      title: "Figures",
+      text: ({ data }) =>
+        Object.entries(data)
+          .map(([name, value]) => `${name}=${String(value)}`)
+          .join(" "),
+    },
+  ];
+}
+
+function placesMarkup(findings: readonly Finding[], options: RenderOptions): Markup {
+  const shown = findings.slice(0, mostPlaces);
+  const left = findings.length - shown.length;
+  // Columns that say nothing are left out: not every exporter leaves lines of Python.
+  const columns = placeColumns(options).filter(({ text }) => shown.some((finding) => text(finding) !== ""));
+  const classOf = ({ isNumber }: PlaceColumn) => (isNumber ? html` class="num"` : "");
+  const rows = shown.map(
+    (finding) =>
+      html`<tr>${columns.map((column) => html`<td${classOf(column)}>${column.text(finding)}</td>`)}</tr>`,
+  );
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Places"><table class="places"><thead><tr>${columns.map(
+    (column) => html`<th scope="col"${classOf(column)}>${column.title}</th>`,
+  )}</tr></thead><tbody>${rows}</tbody></table></div>${
+    left > 0 ? html`<p class="dim">${counted(left, "more place")}: -f json has all of them.</p>` : ""
+  }`;
+}

@@ -1,0 +1,139 @@
+/** @file The table of several models, the worst first, and each model's own section. */
+import { assumedText, compact, counted, duration, durationRange, percent } from "../../ir/format.ts";
+import type { ModelReport } from "../../lint/result.ts";
+import { closingColumns, worstFirst } from "../closing-table.ts";
+import { basisText, countedNotes } from "../entries.ts";
+import type { RenderOptions } from "../render.ts";
+import { modelsText, titled } from "../scenarios.ts";
+import { accountMarkup } from "./account.ts";
+import { findingsMarkup } from "./findings.ts";
+import { layersMarkup } from "./layers.ts";
+import { at, html, type Markup } from "./markup.ts";
+import { rooflineMarkup } from "./roofline.ts";
+
+/** Models with a section of their own; the others stand in the table. */
+const mostSections = 200;
+/** Sections that stand open. */
+const mostOpen = 2;
+/** Layers on one page, of all its models: what a browser reads in a second or two. */
+const mostLayers = 300_000;
+const mostListed = 20;
+
+export function modelsMarkup(models: readonly ModelReport[], options: RenderOptions): Markup {
+  const sorted = worstFirst(models);
+  let room = mostLayers;
+  const sections = sorted.slice(0, mostSections).map((model, index) => {
+    const count = model.layers?.length ?? 0;
+    const hasRoom = count <= room;
+    if (hasRoom) room -= count;
+    return sectionMarkup(titled(model), {
+      id: `model-${index + 1}`,
+      options,
+      hasRoom,
+      isOpen: index < mostOpen,
+    });
+  });
+  const left = sorted.length - sections.length;
+  return html`${sorted.length > 1 ? tableMarkup(sorted) : ""}${sections}${
+    left > 0
+      ? html`<p class="dim">${counted(left, "more model")} in the table alone: -f json has all of them.</p>`
+      : ""
+  }`;
+}
+
+function tableMarkup(models: readonly ModelReport[]): Markup {
+  const isSkipped = models.some(({ skipped }) => skipped.length > 0);
+  const columns = closingColumns.filter(({ title }) => title !== "skipped" || isSkipped);
+  const rows = models.map(
+    (model, index) =>
+      html`<tr>${columns.map(({ text, alignment }, at) => {
+        const shown = text(model);
+        const cell =
+          at === 0 && index < mostSections ? html`<a href="#model-${index + 1}">${shown}</a>` : shown;
+        return alignment === "right" ? html`<td class="num">${cell}</td>` : html`<td>${cell}</td>`;
+      })}</tr>`,
+  );
+  return html`<section aria-labelledby="models"><h2 id="models">${modelsText(models)}, the worst first</h2>
+<div class="scroll" tabindex="0" role="group" aria-label="Models"><table class="models"><thead><tr>${columns.map(
+    ({ title, alignment }) =>
+      html`<th scope="col"${alignment === "right" ? html` class="num"` : ""}>${title}</th>`,
+  )}</tr></thead><tbody>${rows}</tbody></table></div></section>`;
+}
+
+interface Section {
+  readonly id: string;
+  readonly options: RenderOptions;
+  readonly hasRoom: boolean;
+  readonly isOpen: boolean;
+}
+
+function sectionMarkup(model: ModelReport, { id, options, hasRoom, isOpen }: Section): Markup {
+  const { error, layers, ceilings, nodes } = model;
+  const failure =
+    error === null ? "" : html`<p class="failure"><strong>${error.code}</strong> ${error.message}</p>`;
+  const body =
+    nodes === 0
+      ? ""
+      : html`${headMarkup(model, options)}
+<h3>Account</h3>${accountMarkup(model.account)}
+<h3>Findings</h3>${findingsMarkup(model, options)}
+${layers === undefined || ceilings === undefined || !hasRoom ? "" : html`<h3>Roofline</h3>${rooflineMarkup(layers, ceilings)}`}
+${layers === undefined ? "" : html`<h3>Layers by time</h3>${hasRoom ? layersMarkup(layers, id) : html`<p class="dim">${counted(layers.length, "layer")}, too many beside the other models: -f csv has them.</p>`}`}`;
+  return html`<details class="model" id="${id}"${isOpen ? html` open` : ""}><summary><h2 class="name">${model.path}</h2></summary>
+${failure}${body}${notesMarkup(model)}</details>`;
+}
+
+function headMarkup(model: ModelReport, { describeTarget, bytesOf }: RenderOptions): Markup {
+  const { predicted, target, producer, opset, nodes, parameters } = model;
+  const { microseconds, low, high, tensorCoreShare, basis } = predicted;
+  const bytes = bytesOf(model.path);
+  const opsets = Object.entries(opset).map(([domain, version]) =>
+    domain === "ai.onnx" ? `opset ${version}` : `${domain} ${version}`,
+  );
+  const facts = [
+    producer,
+    ...opsets,
+    counted(nodes, "node"),
+    `${compact(parameters)} parameters`,
+    bytes === undefined ? "" : `${compact(bytes)}B`,
+  ];
+  return html`<p class="dim">${facts.filter((fact) => fact !== "").join(" · ")}</p>
+<div class="tiles">${tile("Predicted, one run", duration(microseconds), `${durationRange(low, high)}; ${basisText[basis]}`)}${tile(
+    "On Tensor Cores",
+    percent(tensorCoreShare),
+    "of the time",
+  )}${tile("Target", describeTarget(target), target.precision, true)}${familiesMarkup(model)}</div>`;
+}
+
+function tile(title: string, value: string, note: string, isText = false): Markup {
+  return html`<div class="tile"><div class="title">${title}</div><div class="${isText ? "words" : "value"}">${value}</div><div class="dim">${note}</div></div>`;
+}
+
+function familiesMarkup({ predicted: { families, microseconds } }: ModelReport): Markup {
+  const shown = Object.entries(families).filter(([, each]) => each > 0);
+  const share = (each: number) => (microseconds > 0 ? each / microseconds : 0);
+  return html`<div class="tile wide"><div class="title">By work</div><div class="stack" aria-hidden="true">${shown.map(
+    ([family, each]) => html`<span class="${family}" style="width:${at(100 * share(each))}%"></span>`,
+  )}</div><div class="legend">${shown.map(
+    ([family, each]) =>
+      html`<span class="entry"><span class="key ${family}"></span>${family} ${duration(each)} (${percent(share(each))})</span> `,
+  )}</div></div>`;
+}
+
+function notesMarkup(model: ModelReport): Markup {
+  const { suppressed, assumed, symbols, configFiles, notices, skipped } = model;
+  const lines = [
+    ...countedNotes(model),
+    ...(suppressed > 0 ? [`${counted(suppressed, "finding")} suppressed`] : []),
+    ...(assumed.length > 0 ? [assumedText(assumed, symbols)] : []),
+    ...(configFiles.length > 0 ? [`configured by ${configFiles.join(", ")}`] : []),
+    ...notices.map(({ message }) => message),
+    ...skipped
+      .slice(0, mostListed)
+      .map(({ node, op, reason }) => `not looked at: ${node} (${op}): ${reason}`),
+    ...(skipped.length > mostListed ? [`${skipped.length - mostListed} more nodes not looked at`] : []),
+  ];
+  return lines.length === 0
+    ? html``
+    : html`<h3>Notes</h3><ul class="notes">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
+}
