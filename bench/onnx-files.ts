@@ -33,7 +33,7 @@ const text = `# Predicted and measured time of whole files
 \`node scripts/run.mjs bench/onnx-files.ts --out bench/results/truth.md\`
 
 Zoo exports in FP16 on an H200, stack \`cudnn\` (cuBLAS and cuDNN, a kernel a node), batch as exported, symbolic axes at 1:
-median of graph replays of the file itself by ../shared/peers/onnx_torch.py. Nothing was fitted to these rows.
+geometric mean of two runs of ../shared/peers/onnx_torch.py over the files, on two days. Nothing was fitted to these rows.
 
 ${rows.length} files: median error ${percent(median)}, nine of ten within ${percent(ninetieth)}; ${inside} inside the 90 % interval.
 

@@ -1,4 +1,4 @@
-/** What is claimed of changes that nothing was fitted to: bench/results/pairs-h200-seed12.jsonl and -seed15, measured by bench/gpu/pairs.py. */
+/** What is claimed of changes that nothing was fitted to: bench/results/pairs-h200-seed12.jsonl, -seed15 and -seed17, measured by bench/gpu/pairs.py. */
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -14,15 +14,19 @@ function outcomesOf(seed: number): Outcome[] {
   return pairs.filter((pair) => !isFitted(pair, shapes)).map((pair) => judged(pair, targetOf(gpu)));
 }
 
-describe.each([12, 15])("savings of fresh pairs, seed %i,", (seed) => {
+describe.each([
+  [12, 1900],
+  [15, 1900],
+  [17, 900],
+])("savings of fresh pairs, seed %i,", (seed, atLeast) => {
   const outcomes = outcomesOf(seed);
   const ofKinds = (...kinds: readonly string[]) =>
     figuresOf(outcomes.filter(({ kind }) => kinds.includes(kind)));
 
   test("are claimed with the right sign, and next to none loses", () => {
-    expect(outcomes.length).toBeGreaterThan(1900);
+    expect(outcomes.length).toBeGreaterThan(atLeast);
     const { gated, covered } = figuresOf(outcomes);
-    expect(gated.count).toBeGreaterThan(1000);
+    expect(gated.count).toBeGreaterThan(atLeast / 2);
     expect(gated.signRight).toBeGreaterThanOrEqual(97);
     expect(gated.losses).toBeLessThanOrEqual(1);
     expect(covered).toBeGreaterThanOrEqual(85);
@@ -30,8 +34,10 @@ describe.each([12, 15])("savings of fresh pairs, seed %i,", (seed) => {
   });
 
   test.each(["conv", "gemm", "grouped", "layout", "sdpa"])("of %s: intervals hold", (kind) => {
-    expect(ofKinds(kind).covered).toBeGreaterThanOrEqual(85);
-    expect(ofKinds(kind).covered).toBeLessThanOrEqual(95);
+    const { pairs, covered } = ofKinds(kind);
+    expect(covered).toBeGreaterThanOrEqual(85);
+    // Of a hundred draws of a share of 95 %, one and a half standard deviations.
+    expect(covered).toBeLessThanOrEqual(95 + 150 * Math.sqrt((0.95 * 0.05) / pairs));
   });
 
   test("of layout and precision, too", () => {

@@ -14,7 +14,7 @@ export interface NetworkOptions {
 /** Three convolutions in half precision, of widths that are multiples of 8 unless they are said to be others. */
 export function network({
   widths = [256, 256, 512],
-  batch = 32,
+  batch = 1,
   detours = false,
   weights,
 }: NetworkOptions = {}): Uint8Array {

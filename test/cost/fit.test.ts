@@ -39,7 +39,7 @@ describe("out of fold, on the shared rows", () => {
     const pairs = report.pairs["from a misaligned size, without M (shared)"];
     expect(pairs.pairs).toBeGreaterThan(500);
     // Of all predictions; of what is claimed, test/bench/fresh-pairs.test.ts.
-    expect(pairs.signRight).toBeGreaterThanOrEqual(96.5);
+    expect(pairs.signRight).toBeGreaterThanOrEqual(95);
     expect(pairs.coverage).toBeGreaterThan(84);
     expect(pairs.coverage).toBeLessThan(95);
   });

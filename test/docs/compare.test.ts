@@ -16,8 +16,8 @@ async function example(): Promise<CompareReport> {
     gpu: "h200",
     stack: "cudnn",
     budgets: [
-      { gpu: "h200", maxMicroseconds: 1500, maxRegression: "5 %" },
-      { gpu: "l4", maxMicroseconds: 20_000 },
+      { gpu: "h200", maxMicroseconds: 100, maxRegression: "5 %" },
+      { gpu: "l4", maxMicroseconds: 500 },
     ],
   });
   // Where the options came from is not what the page is about; nor are weights that nobody ships.

@@ -1,0 +1,41 @@
+/** README.md shows what the tool says of a model; its first screens are made here. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
+import { isWholeZoo, zooModel } from "../zoo.ts";
+
+const root = path.join(import.meta.dirname, "..", "..");
+const page = readFileSync(path.join(root, "README.md"), "utf8");
+
+let cli: BuiltCli;
+beforeAll(() => {
+  cli = buildCli();
+});
+afterAll(() => cli[Symbol.dispose]());
+
+/** The block of the page that begins with this line; the page leaves out what follows its last line. */
+function block(first: string): string {
+  const text = page.split("```").find((each) => each.trimStart().startsWith(`${first}\n`));
+  return text?.trim() ?? `no block of README.md begins with "${first}"`;
+}
+
+/** As it is printed, the model by its name alone. */
+async function said(...args: readonly string[]): Promise<string> {
+  const { stdout } = await runCli(cli, ["--no-color", "--no-config", "--exit-zero", ...args]);
+  return stdout.replace(/^\S*\/(\w+\.onnx)$/m, "$1");
+}
+
+describe("README's example of", () => {
+  test("one model is what is said of it", async () => {
+    const model = path.join(root, "fixtures", "zoo", "seg_unet.onnx");
+    const expected = block("seg_unet.onnx");
+    expect((await said(model)).slice(0, expected.length)).toBe(expected);
+  });
+
+  test.skipIf(!isWholeZoo)("several sizes and GPUs is what is said of them", async () => {
+    const text = await said(zooModel("resnet50"), "--dim", "batch=1,32", "--gpu", "l4,h200");
+    const expected = block("resnet50.onnx");
+    expect(text.slice(0, expected.length)).toBe(expected);
+  });
+});
