@@ -9,12 +9,14 @@ const find = (code: string, build: (graph: GraphBuilder) => void, options?: Lint
 
 describe("TC108", () => {
   /** The positional convolution of wav2vec 2.0. */
-  const positional = (kernel: number) => (graph: GraphBuilder) => {
-    const x = graph.input("x", [1, 768, 499]);
-    const inputs = [x, graph.weight([768, 48, kernel]), graph.weight([768])];
-    const pads = [Math.floor(kernel / 2), Math.floor(kernel / 2)];
-    graph.output(graph.node("Conv", inputs, { group: 16, pads }, { name: "positional" }));
-  };
+  const positional =
+    (kernel: number, positions = 499) =>
+    (graph: GraphBuilder) => {
+      const x = graph.input("x", [1, 768, positions]);
+      const inputs = [x, graph.weight([768, 48, kernel]), graph.weight([768])];
+      const pads = [Math.floor(kernel / 2), Math.floor(kernel / 2)];
+      graph.output(graph.node("Conv", inputs, { group: 16, pads }, { name: "positional" }));
+    };
   const grouped =
     (width: number, batch = 1) =>
     (graph: GraphBuilder) => {
@@ -32,6 +34,11 @@ describe("TC108", () => {
     const [finding] = find("TC108", positional(128));
     expect(finding?.data).toEqual({ groups: 16, width: 48, padded: 64, kernel: "128" });
     expect(finding?.saves?.low).toBeGreaterThan(0);
+  });
+
+  it("leaves short sequences alone, which measured slower", () => {
+    expect(find("TC108", positional(128, 200))).toEqual([]);
+    expect(find("TC108", positional(128, 400))).toHaveLength(1);
   });
 
   it("leaves alone kernels of 19 to 64, where 64 a group measured slower than 48", () => {
