@@ -35,6 +35,7 @@ export default defineRule({
   name: "foldable-nodes",
   severity: "warn",
   fix: "safe",
+  about: "model",
   messages: {
     foldable: "kernels that change nothing, or are known before the model runs: {count} ({named})",
   },

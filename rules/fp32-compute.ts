@@ -41,6 +41,7 @@ export default defineRule({
   severity: "warn",
   fix: "unsafe",
   changes: "precision",
+  about: "model",
   messages: {
     fp32: "FP32 in the file: {count} of {products} products; in {format} the model takes {percent} % less time",
   },

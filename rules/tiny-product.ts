@@ -63,6 +63,7 @@ export default defineRule({
   severity: "info",
   fix: "none",
   saves: "nothing",
+  about: "model",
   messages: {
     tiny: "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch is nearly free for them; its {kernels} kernels are priced as a CUDA graph runs them, without gaps",
     priced:

@@ -8,7 +8,7 @@ import type { Workload } from "../workload/workload.ts";
 import { compareFindings, noFindings } from "./findings.ts";
 import { compareGraphs, nodeNames } from "./graph.ts";
 import type { FileStatus, ModelComparison, SideReport } from "./result.ts";
-import { compareTimes } from "./time.ts";
+import { compareTimes, storedTimes } from "./time.ts";
 
 /** One of the two, with what it was priced and linted with. */
 export interface Side {
@@ -37,6 +37,7 @@ export function compareSides(
     base: sideReport(base),
     head: sideReport(head),
     time: both?.time ?? null,
+    stored: both?.stored ?? null,
     kernels: both?.kernels ?? [],
     findings: both?.findings ?? fresh,
     graph: both?.graph ?? null,
@@ -50,15 +51,17 @@ function absent(): never {
   throw new Error("tc-lint bug: neither side of a comparison is there");
 }
 
-type Both = Pick<ModelComparison, "kernels" | "findings" | "graph" | "time" | "notices">;
+type Both = Pick<ModelComparison, "kernels" | "findings" | "graph" | "time" | "stored" | "notices">;
 
 function compareBoth(base: Side, head: Side): Both {
   const isPriced = base.report.error === null && head.report.error === null;
   const times = isPriced
     ? compareTimes(base.workload, head.workload, head.settings.cost)
     : { time: null, kernels: [] };
+  const stored = isPriced ? storedTimes(base.workload, head.workload, head.settings.cost) : null;
   return {
     ...times,
+    stored,
     findings: compareFindings(base.report, head.report, {
       base: nodeNames(base.model),
       head: nodeNames(head.model),
@@ -141,6 +144,7 @@ export function failedComparison(
     base: null,
     head: null,
     time: null,
+    stored: null,
     kernels: [],
     findings: noFindings,
     graph: null,

@@ -23,6 +23,14 @@ export interface TimeChange extends Difference {
   readonly shareHigh: number;
 }
 
+/** The same of both files computed in the types that they store. */
+export interface StoredChange {
+  /** Microseconds of one run. */
+  readonly base: number;
+  readonly head: number;
+  readonly time: TimeChange;
+}
+
 /** A kernel that takes another time, one that is new, or one that is gone; named by its first node. */
 export interface KernelChange {
   readonly node: string;
@@ -105,6 +113,8 @@ export interface ModelComparison {
   readonly head: SideReport | null;
   /** Null where one of the two is not there or contradicts itself. */
   readonly time: TimeChange | null;
+  /** Null where both store their products in the same types, and where `time` is of these. */
+  readonly stored: StoredChange | null;
   /** The largest change first. */
   readonly kernels: readonly KernelChange[];
   readonly findings: FindingChange;

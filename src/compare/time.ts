@@ -3,9 +3,10 @@ import type { CostModel, Saving } from "../cost/model.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
 import { regressionOf } from "../lint/budgets.ts";
-import { changeBetween, type StepChange } from "../workload/change.ts";
+import { pricedAt } from "../workload/account.ts";
+import { differenceBetween, type StepChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
-import type { ChangeVerdict, Difference, KernelChange, TimeChange } from "./result.ts";
+import type { ChangeVerdict, Difference, KernelChange, StoredChange, TimeChange } from "./result.ts";
 
 /** Kernels of both have errors in common, which cancel: the interval is the difference's own. */
 export function compareTimes(
@@ -13,7 +14,7 @@ export function compareTimes(
   head: Workload,
   cost: CostModel,
 ): { readonly time: TimeChange; readonly kernels: KernelChange[] } {
-  const change = changeBetween(base, head, cost);
+  const change = differenceBetween(base, head, cost);
   const difference = added(change.saves);
   const share = regressionOf(base, change);
   const verdict = change.steps.length === 0 ? "same" : verdictOf(difference);
@@ -27,6 +28,22 @@ export function compareTimes(
   const kernels = change.steps.map(kernelChange);
   const size = ({ change: { microseconds } }: KernelChange) => Math.abs(microseconds);
   return { time, kernels: kernels.sort((a, b) => size(b) - size(a)) };
+}
+
+/** What the files take as they are stored, where their products are not of the same types; else that is `time` in other words. */
+export function storedTimes(base: Workload, head: Workload, cost: CostModel): StoredChange | null {
+  if (base.target.precision === "as-is" || typesOf(base) === typesOf(head)) return null;
+  const [before, after] = [base, head].map((each) => pricedAt(each, "as-is", cost));
+  if (before === undefined || after === undefined) return null;
+  return {
+    base: before.timeline.microseconds,
+    head: after.timeline.microseconds,
+    time: compareTimes(before, after, cost).time,
+  };
+}
+
+function typesOf({ products }: Workload): string {
+  return [...new Set(products.map(({ sizes }) => sizes.dtype))].sort().join();
 }
 
 /** What is saved, counted the other way round. */

@@ -27,7 +27,10 @@ export function readSuppressions(
   const beside = config === undefined ? undefined : join(dirname(resolve(config)), suppressionsName);
   const path = location === undefined ? (beside ?? nearest(process.cwd(), say)) : resolve(location);
   const shown = toDisplayPath(path);
-  if (look(path) === "absent") return { path, shown, content: undefined };
+  const seen = look(path);
+  // Nobody named it, and a configuration in such a place is passed over, too: what it would let off is shown.
+  const isPassedOver = seen === "hidden" && location === undefined;
+  if (seen === "absent" || isPassedOver) return { path, shown, content: undefined };
   return { path, shown, content: parseSuppressions(textOf(path), shown) };
 }
 

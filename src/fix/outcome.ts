@@ -93,12 +93,14 @@ export function outcomeOf(
 /** Undefined where the account is of the types that are stored, or the repair changes them: then the account tells it all. */
 function storedOf(
   account: readonly AccountStep[],
-  { model, changed, parts }: FixedModel,
+  { model, changed }: FixedModel,
   settings: FixSettings,
 ): FixOutcome["stored"] {
   const exported = account.find(({ step }) => step === "exported");
   const isAsStored = !account.some(({ step }) => step === "precision");
-  if (exported === undefined || isAsStored || !changed || parts.has("half")) return null;
+  // Where half was asked for, the account begins and ends with stored types, whether or not it was made.
+  const isOfStored = isAsStored || changesTypes(settings);
+  if (exported === undefined || isOfStored || !changed) return null;
   const after = pricedAt(priced(model, settings), "as-is", settings.cost);
   return { before: exported.microseconds, after: after.timeline.microseconds };
 }
@@ -109,13 +111,13 @@ function assumedOf({ facts, bindings }: Workload): FixOutcome["assumed"] {
 }
 
 /** Where a repair begins: with the file as it is where it changes types, else with what the target makes of that. */
-function startOf(
-  account: readonly AccountStep[],
-  { passes }: FixSettings,
-): { readonly microseconds: number } {
-  const changesTypes = passes.some(({ name }) => name === "half");
+function startOf(account: readonly AccountStep[], settings: FixSettings): { readonly microseconds: number } {
   const inPrecision = account.find(({ step }) => step === "precision");
-  return (changesTypes ? undefined : inPrecision) ?? account[0] ?? { microseconds: 0 };
+  return (changesTypes(settings) ? undefined : inPrecision) ?? account[0] ?? { microseconds: 0 };
+}
+
+function changesTypes({ passes }: FixSettings): boolean {
+  return passes.some(({ name }) => name === "half");
 }
 
 function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[] {

@@ -1,6 +1,6 @@
 /** @file Budgets of a configuration held against predictions: each says limit, prediction and interval. */
 import type { Target } from "../hardware/target.ts";
-import { changeBetween, type WorkloadChange } from "../workload/change.ts";
+import { differenceBetween, type WorkloadChange } from "../workload/change.ts";
 import { tensorCoreRange } from "../workload/tensor-core-range.ts";
 import {
   type PriceSettings,
@@ -56,7 +56,7 @@ export function regressionReports(budgets: readonly Budget[], before: Priced, af
     if (limit === undefined) return [];
     const from = pricedFor(budget, before.workload, before.settings);
     const to = pricedFor(budget, after.workload, after.settings);
-    const change = changeBetween(from, to, after.settings.cost);
+    const change = differenceBetween(from, to, after.settings.cost);
     return [heldAgainst("maxRegression", budget, { limit, ...regressionOf(from, change) })];
   });
 }

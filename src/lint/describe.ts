@@ -11,11 +11,12 @@ import { originOf } from "./source.ts";
  * before it. Nothing of where the model lies: a copy, and a model that was moved, has the same findings.
  */
 export function identityOf(
-  { raw: { at, kind, message }, rule: { code } }: RawFinding,
+  { raw: { at, kind, message }, rule: { code, about } }: RawFinding,
   occurrences: Map<string, number>,
 ): string {
   const { node, scope } = siteOf(at.node, at.scope);
-  const identity = [code, scope.path, operatorOf(at.node), labelOf(node), kind ?? message].join("\u0000");
+  const place = about === "model" ? [] : [scope.path, operatorOf(at.node), labelOf(node)];
+  const identity = [code, ...place, kind ?? message].join("\u0000");
   const occurrence = occurrences.get(identity) ?? 0;
   occurrences.set(identity, occurrence + 1);
   return `${identity}\u0000${occurrence}`;

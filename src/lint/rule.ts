@@ -53,6 +53,8 @@ export interface Rule<M extends Messages = Messages> {
   readonly changes?: "precision";
   /** Said of a rule that no finding of has a saving: it speaks of risks and of sizes. */
   readonly saves?: "nothing";
+  /** Said of a rule that speaks of the whole model, at a node that stands for it: another one is no other finding. */
+  readonly about?: "model";
   readonly messages: M;
   readonly check: (context: LintContext) => Iterable<RuleFinding<M>>;
 }

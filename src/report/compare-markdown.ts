@@ -14,6 +14,7 @@ import {
   nodesText,
   sizeText,
   statusText,
+  storedText,
   timeText,
   titleOf,
 } from "./compare-prose.ts";
@@ -54,7 +55,10 @@ function rowOf(model: ModelComparison): string[] {
     side === null ? "" : duration(side.predicted.microseconds);
   const status = escaped(statusText(model));
   const verdict = time === null ? "" : timeText(time);
-  const said = error === null ? [status, verdict] : [`**not compared**: ${escaped(error.code)}`];
+  const said =
+    error === null
+      ? [status, verdict, storedText(model) ?? ""]
+      : [`**not compared**: ${escaped(error.code)}`];
   return [
     code(titleOf(model)),
     escaped(`${target.gpu}, ${target.stack}, ${target.precision}`),

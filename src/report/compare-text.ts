@@ -15,6 +15,7 @@ import {
   nodesText,
   sizeText,
   statusText,
+  storedText,
   timeText,
   titleOf,
 } from "./compare-prose.ts";
@@ -76,6 +77,7 @@ function timeLines(model: ModelComparison, options: CompareOptions, palette: Pal
   return [
     `${where}${basis}`,
     `${palette.bold(times.join(" → "))} predicted${verdict}`,
+    ...[storedText(model)].filter((line) => line !== undefined),
     ...table.map((line) => `  ${line}`),
     ...moreLine(kernels.length - listed.length, "kernels", palette),
   ];

@@ -64,7 +64,7 @@ export function parseDims(texts: readonly string[]): Record<string, number> {
 
 /** `batch=1,32`, once a dimension: sizes to take in turn. */
 export function parseSizes(texts: readonly string[]): Record<string, readonly number[]> {
-  const expected = "a dimension's name and one or more sizes, such as batch=1,32";
+  const expected = "a dimension's name and one or more sizes, whole numbers, such as batch=1,32";
   return collect(texts, "--dim", expected, (sizes) =>
     /^\d+(,\d+)*$/.test(sizes) ? sizes.split(",").map(Number) : undefined,
   );

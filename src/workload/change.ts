@@ -214,3 +214,19 @@ function around(microseconds: number, saving: Saving): Saving {
   const shift = microseconds - saving.microseconds;
   return { microseconds, low: saving.low + shift, high: saving.high + shift };
 }
+
+/** Priced as the change that gains: a repair, and its revert, differ by as much and are as sure. */
+export function differenceBetween(before: Workload, after: Workload, cost: CostModel): WorkloadChange {
+  if (after.timeline.microseconds <= before.timeline.microseconds) return changeBetween(before, after, cost);
+  const { saves, steps } = changeBetween(after, before, cost);
+  return {
+    saves: negated(saves),
+    steps: steps.map((step) => ({
+      ...{ before: step.after, after: step.before, saves: negated(step.saves), isRemoved: step.isRemoved },
+    })),
+  };
+}
+
+function negated({ microseconds, low, high }: Saving): Saving {
+  return { microseconds: 0 - microseconds, low: 0 - high, high: 0 - low };
+}

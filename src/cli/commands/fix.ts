@@ -77,7 +77,7 @@ export async function runFix(
   }
   // Names that a file system takes for the same, or a link to what was not there before.
   checkReportsOf(flags, { inputs: entries.flatMap(writtenFiles) });
-  const fixed = fixCode(entries, failed, fix);
+  const fixed = fixCode(entries, failed, { ...fix, exitZero: flags.exitZero });
   const results = entries.filter(({ error }) => error === null).map(({ destination }) => destination);
   if (fix.only || fix.dryRun || results.length === 0) {
     // Of the formats that tell of repairs, JSON alone names configurations.
@@ -140,8 +140,13 @@ function writtenFiles({ destination, dataFiles }: FixEntry): string[] {
   return [destination, ...dataFiles.map(({ path }) => path)];
 }
 
-function fixCode(entries: readonly FixEntry[], failed: boolean, { dryRun, exitNonZero }: FixFlags): number {
+function fixCode(
+  entries: readonly FixEntry[],
+  failed: boolean,
+  { dryRun, exitNonZero, exitZero }: FixFlags & Pick<LintFlags, "exitZero">,
+): number {
   if (failed) return exitCodes.failure;
+  if (exitZero) return exitCodes.clean;
   const changed = entries.some((entry) => entry.changed);
   return changed && (dryRun || exitNonZero) ? exitCodes.findings : exitCodes.clean;
 }

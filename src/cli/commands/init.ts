@@ -1,7 +1,9 @@
 /** @file `tc-lint init`: files that a team begins with; what is there stays. */
+
 import { mkdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { Argv } from "yargs";
+import { pushAll } from "../../ir/lists.ts";
 import type { InitFile } from "../init-files.ts";
 import { settingOptions } from "../options.ts";
 
@@ -58,7 +60,7 @@ async function init({ gpu, stack, hook, workflow, force }: InitFlags): Promise<v
     const other = file.others.find((name) => look(join(folder, name)) === "there");
     const isThere = look(path) !== "absent";
     if (other !== undefined) lines.push(`left: ${other} configures this folder already`);
-    else if (isThere && !force) lines.push(...leftLines(shown, file));
+    else if (isThere && !force) pushAll(lines, leftLines(shown, file));
     else {
       mkdirSync(dirname(path), { recursive: true });
       writeReportFile(path, file.text);

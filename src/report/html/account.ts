@@ -1,5 +1,7 @@
 /** @file A model's account as a waterfall: a bar a step, what it saves of the one before, and how far the truth may be. */
+
 import { duration, durationRange } from "../../ir/format.ts";
+import { maxOf } from "../../ir/lists.ts";
 import type { AccountStep } from "../../lint/result.ts";
 import { accountCells } from "../account-text.ts";
 import { at, html, type Markup } from "./markup.ts";
@@ -13,8 +15,8 @@ const furthest = 1.6;
 
 export function accountMarkup(account: readonly AccountStep[]): Markup {
   if (account.length === 0) return html``;
-  const longest = Math.max(...account.map(({ microseconds }) => microseconds));
-  const highest = Math.max(...account.map(({ high }) => high));
+  const longest = maxOf(account.map(({ microseconds }) => microseconds));
+  const highest = maxOf(account.map(({ high }) => high));
   const most = Math.min(highest, furthest * longest);
   const rows = account.map((step, index) => {
     const [name, time, saving, how] = accountCells(step, account);

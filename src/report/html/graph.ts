@@ -1,6 +1,8 @@
 /** @file The graph around a finding, laid out in layers from top to bottom and drawn as SVG: nothing is left to do in the browser. */
+
 import { Graph, layout } from "@dagrejs/dagre";
 import { counted, duration, plain, shortened } from "../../ir/format.ts";
+import { maxOf } from "../../ir/lists.ts";
 import type { SurroundingNode, SurroundingsReport } from "../../lint/result.ts";
 import { at, html, type Markup } from "./markup.ts";
 
@@ -57,7 +59,7 @@ function boxOf(node: SurroundingNode): Box {
     ...rest,
     ...(more > 0 ? [`+${more === 999 ? "999 or more" : more} not shown`] : []),
   ];
-  const letters = Math.max(...lines.map(({ length }) => length));
+  const letters = maxOf(lines.map(({ length }) => length));
   return {
     node,
     lines,

@@ -1,5 +1,7 @@
 /** @file Layers under the roofs of their target: arithmetic intensity against the rate that is predicted, on logarithmic axes. */
+
 import { compact, counted, duration, percent, significant } from "../../ir/format.ts";
+import { maxOf } from "../../ir/lists.ts";
 import type { CeilingsReport, LayerReport } from "../../lint/result.ts";
 import { sizesText } from "../csv.ts";
 import { boundText } from "./layer-columns.ts";
@@ -92,7 +94,7 @@ interface Axes {
 }
 
 function axesOf(points: readonly Point[], roofs: readonly Roof[], { dramGBps }: CeilingsReport): Axes {
-  const most = Math.max(...roofs.map(({ rate }) => rate));
+  const most = maxOf(roofs.map(({ rate }) => rate));
   const ridge = (most * 1000) / dramGBps;
   const intensities = points.map(({ layer }) => layer.intensity);
   const xs = decades(Math.max(1e-3, min(intensities)), Math.max(max(intensities), 3 * ridge));
@@ -138,7 +140,7 @@ function gridMarkup({ xs, ys, x, y }: Axes): Markup {
 /** Where the slope of the DRAM reaches the highest roof, and where it comes into sight. */
 function slopeOf(roofs: readonly Roof[], { dramGBps }: CeilingsReport, { xs, ys, x, y }: Axes) {
   const slope = dramGBps / 1000;
-  const most = Math.max(...roofs.map(({ rate }) => rate));
+  const most = maxOf(roofs.map(({ rate }) => rate));
   const start = Math.max(xs[0] ?? 1, (ys[0] ?? 1) / slope);
   return { slope, from: [x(start), y(start * slope)], to: [x(most / slope), y(most)] } as const;
 }
