@@ -115,6 +115,8 @@ export interface ModelComparison {
   readonly time: TimeChange | null;
   /** Null where both store their products in the same types, and where `time` is of these. */
   readonly stored: StoredChange | null;
+  /** By the types that the files store, where these differ: that is what runs. Null where `time` is. */
+  readonly verdict: ChangeVerdict | null;
   /** The largest change first. */
   readonly kernels: readonly KernelChange[];
   readonly findings: FindingChange;

@@ -11,11 +11,6 @@ export function compareReportOf(
   return { version: 1, tool, base, models, unchanged, summary: summarize(models) };
 }
 
-/** By the types that the files store, where these differ: that is what runs. */
-export function verdictOf({ time, stored }: Pick<ModelComparison, "time" | "stored">) {
-  return (stored?.time ?? time)?.verdict;
-}
-
 function summarize(models: readonly ModelComparison[]): CompareSummary {
   const fresh = models.flatMap(({ findings }) => [...findings.new, ...findings.worse]);
   const count = (wanted: Severity) => fresh.filter(({ severity }) => severity === wanted).length;
@@ -25,8 +20,8 @@ function summarize(models: readonly ModelComparison[]): CompareSummary {
     newWarnings: count("warn"),
     newInfos: count("info"),
     fixed: models.reduce((sum, { findings }) => sum + findings.fixed.length, 0),
-    slower: models.filter((model) => verdictOf(model) === "slower").length,
-    faster: models.filter((model) => verdictOf(model) === "faster").length,
+    slower: models.filter((model) => model.verdict === "slower").length,
+    faster: models.filter((model) => model.verdict === "faster").length,
     budgetsExceeded: budgets.filter(({ verdict }) => verdict === "exceeded").length,
     failedModels: models.filter(({ error }) => error !== null).length,
   };

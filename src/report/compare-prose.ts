@@ -8,7 +8,6 @@ import type {
   SideReport,
   TimeChange,
 } from "../compare/result.ts";
-import { verdictOf } from "../compare/summary.ts";
 import { compact, counted, duration, durationRange, percent } from "../ir/format.ts";
 import { bytesText } from "../ir/memory.ts";
 import type { Finding } from "../lint/result.ts";
@@ -55,9 +54,8 @@ export function differenceText({ microseconds, low, high }: Difference): string 
 
 /** Whether something of it is worth a look. */
 export function isNews(model: ModelComparison): boolean {
-  const { status, findings, budgets = [], error } = model;
+  const { status, verdict, findings, budgets = [], error } = model;
   const { new: fresh, worse, fixed } = findings;
-  const verdict = verdictOf(model);
   return (
     error !== null ||
     status === "added" ||

@@ -1,0 +1,36 @@
+/** What two files take as they are stored, and that a repair and its revert are one difference. */
+import { describe, expect, test } from "vitest";
+import { model } from "../../fixtures/builder.ts";
+import { compare } from "../../src/index.ts";
+import { network } from "./models.ts";
+
+function product(dtype: "float32" | "float16"): Uint8Array {
+  return model({ name: "product" }, (graph) => {
+    const x = graph.input("x", [4096, 1024], dtype);
+    graph.output(graph.node("MatMul", [x, graph.weight([1024, 4096], { dtype })]), dtype);
+  });
+}
+
+describe("compare", () => {
+  test("of a file and itself in half tells them apart by what they store", async () => {
+    const options = { gpu: "h200", stack: "cudnn" } as const;
+    const { time, stored, verdict } = await compare(product("float32"), product("float16"), options);
+    expect(time?.verdict).toBe("same");
+    expect(stored?.time.verdict).toBe("faster");
+    expect(verdict).toBe("faster");
+    expect(stored?.time.microseconds).toBeCloseTo((stored?.head ?? 0) - (stored?.base ?? 0), 9);
+    const asStored = { ...options, precision: "as-is" } as const;
+    const { time: alone, stored: none } = await compare(product("float32"), product("float16"), asStored);
+    expect(none).toBeNull();
+    expect(stored?.time).toEqual(alone);
+    expect((await compare(network(), network(), options)).stored).toBeNull();
+  });
+
+  test("is as sure of a revert as of the repair", async () => {
+    const [base, head] = [network({ widths: [256, 250, 512] }), network()];
+    const [repair, revert] = [await compare(base, head), await compare(head, base)];
+    expect(revert.time?.low).toBeCloseTo(-(repair.time?.high ?? 0), 9);
+    expect(revert.time?.high).toBeCloseTo(-(repair.time?.low ?? 0), 9);
+    expect(revert.kernels.length).toBe(repair.kernels.length);
+  });
+});
