@@ -1,10 +1,10 @@
 /** @file The difference of two models' times: of the whole, and kernel by kernel. */
-import type { CostModel, Saving } from "../cost/model.ts";
+import type { CostModel } from "../cost/model.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
 import { regressionOf } from "../lint/budgets.ts";
 import { pricedAt } from "../workload/account.ts";
-import { differenceBetween, type StepChange } from "../workload/change.ts";
+import { differenceBetween, negated, type StepChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { ChangeVerdict, Difference, KernelChange, StoredChange, TimeChange } from "./result.ts";
 
@@ -15,7 +15,7 @@ export function compareTimes(
   cost: CostModel,
 ): { readonly time: TimeChange; readonly kernels: KernelChange[] } {
   const change = differenceBetween(base, head, cost);
-  const difference = added(change.saves);
+  const difference = negated(change.saves);
   const share = regressionOf(base, change);
   const verdict = change.steps.length === 0 ? "same" : verdictOf(difference);
   const time = {
@@ -46,11 +46,6 @@ function typesOf({ products }: Workload): string {
   return [...new Set(products.map(({ sizes }) => sizes.dtype))].sort().join();
 }
 
-/** What is saved, counted the other way round. */
-function added({ microseconds, low, high }: Saving): Difference {
-  return { microseconds: 0 - microseconds, low: 0 - high, high: 0 - low };
-}
-
 function verdictOf({ low, high }: Difference): ChangeVerdict {
   if (low > 0) return "slower";
   return high < 0 ? "faster" : "unclear";
@@ -66,6 +61,6 @@ function kernelChange({ before, after, saves }: StepChange): KernelChange {
     graph: site?.scope.path ?? "graph",
     base: before?.microseconds ?? null,
     head: after?.microseconds ?? null,
-    change: added(saves),
+    change: negated(saves),
   };
 }

@@ -227,6 +227,7 @@ export function differenceBetween(before: Workload, after: Workload, cost: CostM
   };
 }
 
-function negated({ microseconds, low, high }: Saving): Saving {
+/** What is saved, as what is added, and the other way round. */
+export function negated({ microseconds, low, high }: Saving): Saving {
   return { microseconds: 0 - microseconds, low: 0 - high, high: 0 - low };
 }

@@ -7,6 +7,7 @@ import type { Scope } from "../facts/scope.ts";
 import { attributeOf } from "../ir/attributes.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isOp } from "../ops/ask.ts";
+import { clampedBounds } from "../ops/movement/slice-extent.ts";
 import { extentOf, passOver } from "./extent.ts";
 import { type Bound, constantElements } from "./values.ts";
 import { WrittenGraph, type WrittenOut } from "./written-out.ts";
@@ -67,9 +68,8 @@ function partOf(node: Node, of: Value, scope: Scope): Part | undefined {
   const axis = range.axis < 0 ? range.axis + shape.length : range.axis;
   const size = shape[axis];
   if (typeof size !== "number") return undefined;
-  const within = (bound: number) => Math.min(size, Math.max(0, bound < 0 ? bound + size : bound));
-  const from = within(range.start);
-  const to = range.end === undefined ? from + 1 : within(range.end);
+  const [from, end] = clampedBounds(size, range.start, range.end ?? size, 1);
+  const to = range.end === undefined ? from + 1 : end;
   return from < to && to <= size ? { axis, size, from, to } : undefined;
 }
 
