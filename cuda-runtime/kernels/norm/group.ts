@@ -8,6 +8,7 @@ import { bytesOfType, isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { groupNormStruct } from "./params.table.ts";
 import { typeNames } from "./rows.ts";
+import { chooseSlab, emitSlabs, hasAlignedRuns } from "./slabs.ts";
 
 export interface GroupNormRequest {
   /** [samples, channels, positions] of a float type; channels or positions contiguous. */
@@ -49,6 +50,14 @@ export function emitGroupNorm(emitter: Emitter, request: GroupNormRequest): void
   const [samples = 0, channels = 0, positions = 0] = x.shape;
   if (samples * channels * positions === 0) return;
   if (!isFloatStorage(x.type)) throw new TypeError(`tc-lint bug: groups of ${x.type} are not normalized`);
+  const slab =
+    innerOf(x) === "channels" && [x, y].every(hasAlignedRuns)
+      ? chooseSlab({ samples, channels, positions, groups, type: x.type })
+      : undefined;
+  if (slab !== undefined) {
+    emitSlabs(emitter, request, x.type, slab);
+    return;
+  }
   const layout = layoutOf(request, channels / groups);
   const elements = (channels / groups) * positions;
   const ofThread = layout.width === 8 ? 32 : 16;

@@ -2,4 +2,5 @@
 // Statistics in FP32: the mean first, then the centred squares.
 #include "rows.cuh"
 #include "groups.cuh"
+#include "slabs.cuh"
 #include "axes.cuh"

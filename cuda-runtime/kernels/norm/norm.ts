@@ -5,7 +5,7 @@ import { writeParams } from "../../ir/param-table.ts";
 import { isFloatStorage, type StorageType, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { rowNormStruct } from "./params.table.ts";
-import { chooseRows, widthOf } from "./rows.ts";
+import { chooseRows, cutOf } from "./rows.ts";
 
 export interface RowNormRequest {
   /** [rows, cols], columns contiguous, of a float type. */
@@ -33,11 +33,11 @@ export function emitRowNorm(emitter: Emitter, request: RowNormRequest): void {
   const [rows = 0, cols = 0] = x.shape;
   if (rows * cols === 0) return;
   if (!isFloatStorage(x.type)) throw new TypeError(`tc-lint bug: rows of ${x.type} are not normalized`);
-  const width = widthOf(cols, [x, y, skip, skipBias, scale, bias, sum]);
+  const cut = cutOf(cols, [x, y, skip, sum], [skipBias, scale, bias]);
   const stride = (view: View | undefined) => view?.strides[0] ?? 0;
   const given = [x, skip, skipBias, scale, bias].filter((view) => view !== undefined);
   const written = [y, sum, mean, invStd].filter((view) => view !== undefined);
-  const size = { rows, cols, width };
+  const size = { rows, cols, cut };
   const { launch, microseconds } = chooseRows(
     "rownorm",
     x.type,

@@ -1,5 +1,6 @@
 /** @file The parameters of the kernels of norm/. */
-import { f32, flag, i32, i32s, pointer, StructTable } from "../../ir/param-table.ts";
+import { f32, flag, i32, i32s, nested, pointer, StructTable } from "../../ir/param-table.ts";
+import { divisorStruct } from "../common/params.table.ts";
 
 export const rowNormStruct = new StructTable(
   "RowNormParams",
@@ -50,6 +51,34 @@ export const groupNormStruct = new StructTable(
     yGroup: i32(),
     chunk: i32("Elements of a chunk."),
     chunks: i32("Of a group."),
+    parameterPerGroup: flag("Scale and bias have one element a group, else one a channel."),
+    yType: i32(),
+    epsilon: f32(),
+    silu: flag("1: y sigmoid(y) is stored."),
+  },
+);
+
+export const groupSlabStruct = new StructTable(
+  "GroupSlabParams",
+  "Groups of innermost channels normalized. Strides are in elements.",
+  {
+    x: pointer("const void"),
+    scale: pointer("const float", "May be null."),
+    bias: pointer("const float", "May be null."),
+    y: pointer("void"),
+    partial: pointer("float", "[groups of all samples, chunks, 2]: mean and centred squares of each chunk."),
+    columns: nested(divisorStruct, "Runs of eight channels of a slab."),
+    rows: nested(divisorStruct, "Positions that a block takes at a time."),
+    channels: nested(divisorStruct, "Of one group."),
+    slab: i32("Channels of a slab: whole groups, a multiple of 8."),
+    slabGroups: i32("Groups of a slab."),
+    positions: i32(),
+    xSample: i32(),
+    xPosition: i32(),
+    ySample: i32(),
+    yPosition: i32(),
+    chunk: i32("Positions of a block."),
+    chunks: i32("Blocks of a slab."),
     parameterPerGroup: flag("Scale and bias have one element a group, else one a channel."),
     yType: i32(),
     epsilon: f32(),

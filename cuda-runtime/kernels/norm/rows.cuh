@@ -4,35 +4,45 @@
 #include "vector.cuh"
 #include "params.generated.cuh"
 
-// x + skip + skipBias at columns from `col`; what is read is written to `sum` where there is one.
-template <typename T, int WIDTH>
-__device__ __forceinline__ void loadSum(const RowNormParams& p, int row, int col, float* v) {
-  loadRun<T, WIDTH>(static_cast<const T*>(p.x) + static_cast<int64_t>(row) * p.xStride + col, v);
-  if (p.skip == nullptr) return;
+// Of the columns from `col`: zeros where there are none.
+template <int WIDTH, bool PHASED>
+__device__ __forceinline__ void loadParameters(const float* row, int col, int cols, float* out) {
+  if constexpr (!PHASED) {
+    loadRun<float, WIDTH>(row + col, out);
+  } else {
+#pragma unroll
+    for (int i = 0; i < WIDTH; i++) out[i] = static_cast<unsigned>(col + i) < static_cast<unsigned>(cols) ? row[col + i] : 0.0f;
+  }
+}
+
+// x + skip + skipBias at columns from `col`, zeros for what is not the row's.
+template <typename T, int WIDTH, bool PHASED>
+__device__ __forceinline__ void loadSum(const RowNormParams& p, const RowCut<T, WIDTH, PHASED>& cut, int row, int col, float* v) {
+  cut.load(static_cast<const T*>(p.x) + static_cast<int64_t>(row) * p.xStride, col, 0.0f, v);
+  if (p.skip == nullptr || !cut.has(col)) return;
   float other[WIDTH];
-  const T* skip = static_cast<const T*>(p.skip) + static_cast<int64_t>(row % p.skipRows) * p.skipStride;
-  loadRun<T, WIDTH>(skip + col, other);
+  cut.load(static_cast<const T*>(p.skip) + static_cast<int64_t>(row % p.skipRows) * p.skipStride, col, 0.0f, other);
 #pragma unroll
   for (int i = 0; i < WIDTH; i++) v[i] += other[i];
   if (p.skipBias == nullptr) return;
-  loadRun<float, WIDTH>(p.skipBias + col, other);
+  loadParameters<WIDTH, PHASED>(p.skipBias, col, p.cols, other);
 #pragma unroll
   for (int i = 0; i < WIDTH; i++) v[i] += other[i];
 }
 
-template <int WIDTH>
-__device__ __forceinline__ void storeNormalized(const RowNormParams& p, int row, int col, float mean, float invStd,
-                                                const float* v) {
+template <typename T, int WIDTH, bool PHASED>
+__device__ __forceinline__ void storeNormalized(const RowNormParams& p, const RowCut<T, WIDTH, PHASED>& cut, int row, int col,
+                                                float mean, float invStd, const float* v) {
   float scale[WIDTH], bias[WIDTH], out[WIDTH];
-  if (p.scale != nullptr) loadRun<float, WIDTH>(p.scale + col, scale);
-  if (p.bias != nullptr) loadRun<float, WIDTH>(p.bias + col, bias);
+  if (p.scale != nullptr) loadParameters<WIDTH, PHASED>(p.scale, col, p.cols, scale);
+  if (p.bias != nullptr) loadParameters<WIDTH, PHASED>(p.bias, col, p.cols, bias);
 #pragma unroll
   for (int i = 0; i < WIDTH; i++) {
     out[i] = (v[i] - mean) * invStd;
     if (p.scale != nullptr) out[i] *= scale[i];
     if (p.bias != nullptr) out[i] += bias[i];
   }
-  storeRunOf<WIDTH>(p.y, static_cast<int64_t>(row) * p.yStride + col, p.yType, out);
+  cut.store(p.y, static_cast<int64_t>(row) * p.yStride, p.yType, col, out);
 }
 
 __device__ __forceinline__ void storeStatistics(const RowNormParams& p, int row, float mean, float invStd) {
@@ -41,25 +51,19 @@ __device__ __forceinline__ void storeStatistics(const RowNormParams& p, int row,
 }
 
 // CHUNKS × 8 elements a thread, in runs of WIDTH.
-template <typename T, int WIDTH, int CHUNKS, bool WARP>
+template <typename T, int WIDTH, int CHUNKS, int LANES, bool PHASED>
 __device__ __forceinline__ void normalizeRow(const RowNormParams& p) {
   __shared__ float scratch[32];
-  const RowThreads<WARP> threads{scratch};
-  const int row = threads.row(), lane = threads.lane(), count = threads.count();
-  if (row >= p.rows) return;
+  const RowThreads<LANES> threads{scratch};
+  // Threads of no row take the last one, for the sake of those that they reduce with.
+  const int row = min(threads.row(), p.rows - 1), lane = threads.lane(), count = threads.count();
+  const bool isRow = threads.row() < p.rows;
   constexpr int runs = CHUNKS * 8 / WIDTH;
-  float v[runs][WIDTH];
+  const RowCut<T, WIDTH, PHASED> cut(static_cast<const T*>(p.x) + static_cast<int64_t>(row) * p.xStride, p.cols,
+                                     row == p.rows - 1);
+  float v[runs][WIDTH], total = 0.0f;
 #pragma unroll
-  for (int j = 0; j < runs; j++) {
-    const int col = (j * count + lane) * WIDTH;
-    if (col < p.cols) {
-      loadSum<T, WIDTH>(p, row, col, v[j]);
-    } else {
-#pragma unroll
-      for (int i = 0; i < WIDTH; i++) v[j][i] = 0.0f;
-    }
-  }
-  float total = 0.0f;
+  for (int j = 0; j < runs; j++) loadSum<T, WIDTH, PHASED>(p, cut, row, cut.column(j * count + lane), v[j]);
 #pragma unroll
   for (int j = 0; j < runs; j++) {
 #pragma unroll
@@ -69,68 +73,78 @@ __device__ __forceinline__ void normalizeRow(const RowNormParams& p) {
   float squares = 0.0f;
 #pragma unroll
   for (int j = 0; j < runs; j++) {
-    const bool inside = (j * count + lane) * WIDTH < p.cols;
+    const int col = cut.column(j * count + lane);
 #pragma unroll
     for (int i = 0; i < WIDTH; i++) {
-      const float centred = inside ? v[j][i] - mean : 0.0f;
+      const float centred = cut.has(col) && cut.owns(col + i) ? v[j][i] - mean : 0.0f;
       squares += centred * centred;
     }
   }
   const float invStd = 1.0f / sqrtf(threads.reduce(squares, 0.0f, Add()) / p.cols + p.epsilon);
+  if (!isRow) return;
 #pragma unroll
   for (int j = 0; j < runs; j++) {
-    const int col = (j * count + lane) * WIDTH;
-    if (col >= p.cols) continue;
-    if (p.sum != nullptr) storeRunOf<WIDTH>(p.sum, static_cast<int64_t>(row) * p.sumStride + col, p.sumType, v[j]);
-    storeNormalized<WIDTH>(p, row, col, mean, invStd, v[j]);
+    const int col = cut.column(j * count + lane);
+    if (!cut.has(col)) continue;
+    if (p.sum != nullptr) cut.store(p.sum, static_cast<int64_t>(row) * p.sumStride, p.sumType, col, v[j]);
+    storeNormalized<T, WIDTH, PHASED>(p, cut, row, col, mean, invStd, v[j]);
   }
   if (lane == 0) storeStatistics(p, row, mean, invStd);
 }
 
 // Rows of any length: read three times, the second and third time from the cache.
-template <typename T, int WIDTH> __device__ __forceinline__ void normalizeLongRow(const RowNormParams& p) {
+template <typename T, int WIDTH, bool PHASED> __device__ __forceinline__ void normalizeLongRow(const RowNormParams& p) {
   __shared__ float scratch[32];
   const int row = blockIdx.x, step = blockDim.x * WIDTH;
+  const RowCut<T, WIDTH, PHASED> cut(static_cast<const T*>(p.x) + static_cast<int64_t>(row) * p.xStride, p.cols,
+                                     row == p.rows - 1);
+  const int first = cut.column(threadIdx.x);
   float v[WIDTH], total = 0.0f, squares = 0.0f;
-  for (int col = threadIdx.x * WIDTH; col < p.cols; col += step) {
-    loadSum<T, WIDTH>(p, row, col, v);
-    if (p.sum != nullptr) storeRunOf<WIDTH>(p.sum, static_cast<int64_t>(row) * p.sumStride + col, p.sumType, v);
+  for (int col = first; col < p.cols; col += step) {
+    loadSum<T, WIDTH, PHASED>(p, cut, row, col, v);
+    if (p.sum != nullptr) cut.store(p.sum, static_cast<int64_t>(row) * p.sumStride, p.sumType, col, v);
 #pragma unroll
     for (int i = 0; i < WIDTH; i++) total += v[i];
   }
   const float mean = p.rms ? 0.0f : reduceBlock(total, 0.0f, scratch, Add()) / p.cols;
-  for (int col = threadIdx.x * WIDTH; col < p.cols; col += step) {
-    loadSum<T, WIDTH>(p, row, col, v);
+  for (int col = first; col < p.cols; col += step) {
+    loadSum<T, WIDTH, PHASED>(p, cut, row, col, v);
 #pragma unroll
-    for (int i = 0; i < WIDTH; i++) squares += (v[i] - mean) * (v[i] - mean);
+    for (int i = 0; i < WIDTH; i++) squares += cut.owns(col + i) ? (v[i] - mean) * (v[i] - mean) : 0.0f;
   }
   const float invStd = 1.0f / sqrtf(reduceBlock(squares, 0.0f, scratch, Add()) / p.cols + p.epsilon);
-  for (int col = threadIdx.x * WIDTH; col < p.cols; col += step) {
-    loadSum<T, WIDTH>(p, row, col, v);
-    storeNormalized<WIDTH>(p, row, col, mean, invStd, v);
+  for (int col = first; col < p.cols; col += step) {
+    loadSum<T, WIDTH, PHASED>(p, cut, row, col, v);
+    storeNormalized<T, WIDTH, PHASED>(p, cut, row, col, mean, invStd, v);
   }
   if (threadIdx.x == 0) storeStatistics(p, row, mean, invStd);
 }
 
-#define ROW_NORM_ENTRY(T, TYPE, WIDTH, FORM, THREADS, CHUNKS, WARP)                              \
-  extern "C" __global__ void __launch_bounds__(THREADS) rownorm_##TYPE##_w##WIDTH##_##FORM(     \
-      const __grid_constant__ RowNormParams p) { beginKernel(); normalizeRow<T, WIDTH, CHUNKS, WARP>(p); }
+#define ROW_NORM_ENTRY(T, TYPE, CUT, WIDTH, PHASED, FORM, THREADS, CHUNKS, LANES)               \
+  extern "C" __global__ void __launch_bounds__(THREADS) rownorm_##TYPE##_##CUT##_##FORM(        \
+      const __grid_constant__ RowNormParams p) { beginKernel(); normalizeRow<T, WIDTH, CHUNKS, LANES, PHASED>(p); }
 
-#define ROW_NORM_LONG(T, TYPE, WIDTH)                                                           \
-  extern "C" __global__ void __launch_bounds__(1024) rownorm_##TYPE##_w##WIDTH##_long(          \
-      const __grid_constant__ RowNormParams p) { beginKernel(); normalizeLongRow<T, WIDTH>(p); }
+#define ROW_NORM_LONG(T, TYPE, CUT, WIDTH, PHASED)                                              \
+  extern "C" __global__ void __launch_bounds__(1024) rownorm_##TYPE##_##CUT##_long(             \
+      const __grid_constant__ RowNormParams p) { beginKernel(); normalizeLongRow<T, WIDTH, PHASED>(p); }
 
-// The rows of norm.ts' table.
-#define ROW_NORM(T, TYPE)                                    \
-  ROW_NORM_ENTRY(T, TYPE, 8, warp1, 256, 1, true)            \
-  ROW_NORM_ENTRY(T, TYPE, 8, warp2, 256, 2, true)            \
-  ROW_NORM_ENTRY(T, TYPE, 8, warp4, 256, 4, true)            \
-  ROW_NORM_ENTRY(T, TYPE, 8, block1, 1024, 1, false)         \
-  ROW_NORM_ENTRY(T, TYPE, 8, block4, 384, 4, false)          \
-  ROW_NORM_LONG(T, TYPE, 8)                                  \
-  ROW_NORM_ENTRY(T, TYPE, 1, warp1, 256, 1, true)            \
-  ROW_NORM_ENTRY(T, TYPE, 1, block1, 1024, 1, false)         \
-  ROW_NORM_LONG(T, TYPE, 1)
+// The forms of rows.ts.
+#define ROW_NORM_RUNS(T, TYPE, CUT, PHASED)                                  \
+  ROW_NORM_ENTRY(T, TYPE, CUT, 8, PHASED, lanes16, 256, 2, 16)               \
+  ROW_NORM_ENTRY(T, TYPE, CUT, 8, PHASED, warp2, 256, 2, 32)                 \
+  ROW_NORM_ENTRY(T, TYPE, CUT, 8, PHASED, block1, 1024, 1, kBlock)           \
+  ROW_NORM_ENTRY(T, TYPE, CUT, 8, PHASED, block4, 384, 4, kBlock)            \
+  ROW_NORM_LONG(T, TYPE, CUT, 8, PHASED)
+
+#define ROW_NORM(T, TYPE)                                                    \
+  ROW_NORM_RUNS(T, TYPE, w8, false)                                          \
+  ROW_NORM_ENTRY(T, TYPE, w8, 8, false, lanes8, 256, 2, 8)                   \
+  ROW_NORM_ENTRY(T, TYPE, w8, 8, false, warp1, 256, 1, 32)                   \
+  ROW_NORM_ENTRY(T, TYPE, w8, 8, false, warp4, 256, 4, 32)                   \
+  ROW_NORM_RUNS(T, TYPE, p8, true)                                           \
+  ROW_NORM_ENTRY(T, TYPE, w1, 1, false, warp1, 256, 1, 32)                   \
+  ROW_NORM_ENTRY(T, TYPE, w1, 1, false, block1, 1024, 1, kBlock)             \
+  ROW_NORM_LONG(T, TYPE, w1, 1, false)
 
 ROW_NORM(float, f32)
 ROW_NORM(__half, f16)

@@ -3,38 +3,46 @@
 import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
 import type { Dim3, PlanTarget } from "../../ir/step.ts";
-import type { FloatStorage } from "../../ir/storage.ts";
+import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import { alignmentOf, type View } from "../../ir/view.ts";
 
-/** Elements of one access: 8 where everything is aligned to 16 bytes, else 1. */
-export type RowWidth = 8 | 1;
+/**
+ * How rows are cut into accesses: w8, of eight elements, every row at a multiple of 16 bytes; p8, the same, where packed rows start
+ * anywhere; w1, one by one.
+ */
+export type RowCut = "w8" | "p8" | "w1";
 
 interface FormRow {
   readonly name: string;
-  /** Threads of a row: one warp, or a block of at most this many; `chunks` times 8 elements each. */
-  readonly threads: "warp" | number;
+  /** Threads of a row: so many lanes of a warp, or a block of at most this many; `chunks` times 8 elements each. */
+  readonly threads: { readonly lanes: number } | { readonly block: number };
   readonly chunks: number;
-  readonly widths: readonly RowWidth[];
+  readonly cuts: readonly RowCut[];
 }
 
 /** Time over memory against a plain pass: a row is loaded, reduced and stored one after the other. */
-const passes = { 8: 1.4, 1: 3, long: 4.2 } as const;
-/** What a row costs a multiprocessor beside its bytes. Like the passes from bench/results/gpu-norm-fp16.json. */
-const rowClocks = 30;
+const passes = { w8: 1.4, p8: 1.8, w1: 3 } as const;
+const longPasses = { w8: 1.8, p8: 2.2, w1: 4.2 } as const;
+/** What a warp, or a block of them, costs a multiprocessor beside its bytes. Like the passes from bench/results/gpu-norm-fp16.json. */
+const warpClocks = 30;
 /** More where bytes are too few to hide one row's loads behind another's stores: half of it from `fewBytes` on. */
 const waitMicroseconds = 1.2;
 const fewBytes = 1.5e6;
 
-/** The entries of norm.cu and softmax.cu, `family_type_wWIDTH_NAME`. `long` takes rows of any length. */
+/** The entries of norm.cu and softmax.cu, `family_type_CUT_NAME`. `long` takes rows of any length. */
 const forms: readonly FormRow[] = [
-  { name: "warp1", threads: "warp", chunks: 1, widths: [8, 1] },
-  { name: "warp2", threads: "warp", chunks: 2, widths: [8] },
-  { name: "warp4", threads: "warp", chunks: 4, widths: [8] },
-  { name: "block1", threads: 1024, chunks: 1, widths: [8, 1] },
-  { name: "block4", threads: 384, chunks: 4, widths: [8] },
+  { name: "lanes8", threads: { lanes: 8 }, chunks: 2, cuts: ["w8"] },
+  { name: "lanes16", threads: { lanes: 16 }, chunks: 2, cuts: ["w8", "p8"] },
+  { name: "warp1", threads: { lanes: 32 }, chunks: 1, cuts: ["w8", "w1"] },
+  { name: "warp2", threads: { lanes: 32 }, chunks: 2, cuts: ["w8", "p8"] },
+  { name: "warp4", threads: { lanes: 32 }, chunks: 4, cuts: ["w8"] },
+  { name: "block1", threads: { block: 1024 }, chunks: 1, cuts: ["w8", "p8", "w1"] },
+  { name: "block4", threads: { block: 384 }, chunks: 4, cuts: ["w8", "p8"] },
 ];
 
-const warpRows = 8;
+const blockWarps = 8;
+/** Below, a row is hardly more than the two accesses at its ends. */
+const fewestPhased = 64;
 const longThreads = 1024;
 /** A chunk is as many elements as one 8-wide access. */
 const chunkElements = 8;
@@ -55,7 +63,7 @@ export const typeNames: Readonly<Record<FloatStorage, string>> = {
 interface Rows {
   readonly rows: number;
   readonly cols: number;
-  readonly width: RowWidth;
+  readonly cut: RowCut;
 }
 
 /**
@@ -86,53 +94,80 @@ export function chooseRows(...wanted: Parameters<typeof rowCandidates>): Candida
 function launchOf(
   kernel: string,
   type: FloatStorage,
-  { rows, cols, width }: Rows,
+  { rows, cols, cut }: Rows,
   form: FormRow | undefined,
   target: PlanTarget,
 ): RowLaunch {
-  const entry = `${kernel}_${typeNames[type]}_w${width}_${form?.name ?? "long"}`;
+  const entry = `${kernel}_${typeNames[type]}_${cut}_${form?.name ?? "long"}`;
   const detail = `${rows}x${cols}`;
   if (form === undefined) return { entry, grid: [rows, 1, 1], block: [longThreads, 1, 1], detail };
-  if (form.threads !== "warp") {
-    const threads = 32 * Math.ceil(cols / (form.chunks * chunkElements) / 32);
+  if ("block" in form.threads) {
+    const threads = 32 * Math.ceil((cols + slackOf(cut)) / (form.chunks * chunkElements) / 32);
     return { entry, grid: [rows, 1, 1], block: [threads, 1, 1], detail };
   }
+  const warps = Math.ceil((rows * form.threads.lanes) / 32);
   // Few rows are spread over more multiprocessors.
-  const inBlock = rows <= 2 * target.multiprocessors ? 1 : rows <= 8 * target.multiprocessors ? 4 : warpRows;
-  return { entry, grid: [Math.ceil(rows / inBlock), 1, 1], block: [32, inBlock, 1], detail };
+  const inBlock =
+    warps <= 2 * target.multiprocessors ? 1 : warps <= 8 * target.multiprocessors ? 4 : blockWarps;
+  return { entry, grid: [Math.ceil(warps / inBlock), 1, 1], block: [32, inBlock, 1], detail };
 }
 
 function rowMicroseconds(
-  { rows, width }: Rows,
+  { rows, cut }: Rows,
   form: FormRow | undefined,
   bytes: number,
   target: PlanTarget,
 ): number {
-  const pass = passMicroseconds({ bytes, passes: passes[form === undefined ? "long" : width] }, target);
-  const clocks = (rows / target.multiprocessors) * rowClocks;
+  const pass = passMicroseconds({ bytes, passes: (form === undefined ? longPasses : passes)[cut] }, target);
+  // Few rows leave most of a multiprocessor idle, however they share its warps.
+  const isShared = form !== undefined && "lanes" in form.threads && !isFew(rows, target);
+  const warps = isShared ? (rows * form.threads.lanes) / 32 : rows;
+  const clocks = (warps / target.multiprocessors) * warpClocks;
   const wait = (waitMicroseconds * bytes) / (bytes + fewBytes);
   return pass + clocks / target.clocksPerMicrosecond + wait;
+}
+
+function isFew(rows: number, { multiprocessors }: PlanTarget): boolean {
+  return rows <= 2 * multiprocessors;
+}
+
+/** Elements that a row's accesses may hold beside its own. */
+function slackOf(cut: RowCut): number {
+  return cut === "p8" ? chunkElements - 1 : 0;
 }
 
 /**
  * Those that hold the row, first the one that leaves the fewest bytes in flight unasked for: many rows take few threads with
  * many elements each, few rows many threads.
  */
-function formsFor({ rows, cols, width }: Rows, target: PlanTarget): readonly FormRow[] {
+function formsFor({ rows, cols, cut }: Rows, target: PlanTarget): readonly FormRow[] {
   const fitting = forms.filter((form) => {
-    const threads = form.threads === "warp" ? 32 : form.threads;
-    return form.widths.includes(width) && cols <= threads * form.chunks * chunkElements;
+    const threads = "lanes" in form.threads ? form.threads.lanes : form.threads.block;
+    return form.cuts.includes(cut) && cols + slackOf(cut) <= threads * form.chunks * chunkElements;
   });
-  const isFew = rows <= 2 * target.multiprocessors;
-  const warps = fitting.filter(({ threads }) => threads === "warp");
-  const blocks = fitting.filter(({ threads }) => threads !== "warp");
-  const [first] = warps;
-  if (first !== undefined && (!isFew || first.chunks === 1)) return [...warps, ...blocks];
-  return [...(isFew ? blocks : blocks.toReversed()), ...warps];
+  const lanes = fitting.filter(({ threads }) => "lanes" in threads);
+  const blocks = fitting.filter(({ threads }) => "block" in threads);
+  if (!isFew(rows, target)) return lanes.length > 0 ? [...lanes, ...blocks] : blocks.toReversed();
+  const single = lanes.filter(({ chunks }) => chunks === 1);
+  return [...single, ...blocks, ...lanes];
 }
 
-/** `views` are [rows, cols] with contiguous columns. */
-export function widthOf(cols: number, views: readonly (View | undefined)[]): RowWidth {
-  const isAligned = views.every((view) => view === undefined || alignmentOf(view) === 16);
-  return cols % chunkElements === 0 && isAligned ? 8 : 1;
+/** `views` are [rows, cols] with contiguous columns; `shared` are one row for all. */
+export function cutOf(
+  cols: number,
+  views: readonly (View | undefined)[],
+  shared: readonly (View | undefined)[] = [],
+): RowCut {
+  const given = views.filter((view) => view !== undefined);
+  const all = [...given, ...shared.filter((view) => view !== undefined)];
+  if (cols % chunkElements === 0 && all.every((view) => alignmentOf(view) === 16)) return "w8";
+  const [first] = given;
+  const isPacked = given.every(
+    ({ shape: [rows = 1], strides: [stride = 0], offset, type }) =>
+      type === first?.type &&
+      rows === first.shape[0] &&
+      (rows === 1 || stride === cols) &&
+      (offset * bytesOfType(type)) % 16 === 0,
+  );
+  return isPacked && cols >= fewestPhased ? "p8" : "w1";
 }

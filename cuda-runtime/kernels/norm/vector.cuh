@@ -38,27 +38,61 @@ template <> __device__ __forceinline__ uint32_t packPair<__nv_bfloat16>(float a,
   return word;
 }
 
-// WIDTH is 8, 2 or 1; for 8 and 2 the address is a multiple of the run's bytes, at most 16.
-template <typename T, int WIDTH> __device__ __forceinline__ void loadRun(const T* at, float* out) {
-  if constexpr (WIDTH == 1) {
-    out[0] = toFloat(at[0]);
-  } else if constexpr (sizeof(T) == 4 && WIDTH == 8) {
-    const float4 low = reinterpret_cast<const float4*>(at)[0], high = reinterpret_cast<const float4*>(at)[1];
-    out[0] = low.x; out[1] = low.y; out[2] = low.z; out[3] = low.w;
-    out[4] = high.x; out[5] = high.y; out[6] = high.z; out[7] = high.w;
-  } else if constexpr (sizeof(T) == 4) {
-    const float2 pair = reinterpret_cast<const float2*>(at)[0];
-    out[0] = pair.x; out[1] = pair.y;
-  } else {
-    uint32_t words[WIDTH / 2];
-    const typename HalfRun<WIDTH>::Words run = *reinterpret_cast<const typename HalfRun<WIDTH>::Words*>(at);
-    memcpy(words, &run, sizeof(run));
-#pragma unroll
-    for (int i = 0; i < WIDTH / 2; i++) {
-      const float2 pair = unpackPair<T>(words[i]);
-      out[2 * i] = pair.x; out[2 * i + 1] = pair.y;
+// A run as it is stored. WIDTH is 8, 2 or 1; for 8 and 2 its address is a multiple of its bytes, at most 16.
+template <typename T, int WIDTH> struct Run {
+  static constexpr int kWords = WIDTH * sizeof(T) < 4 ? 1 : WIDTH * sizeof(T) / 4;
+  uint32_t words[kWords];
+
+  __device__ __forceinline__ void load(const T* at) {
+    if constexpr (WIDTH == 1) {
+      memcpy(words, at, sizeof(T));
+    } else if constexpr (kWords == 8) {
+      const uint4 low = reinterpret_cast<const uint4*>(at)[0], high = reinterpret_cast<const uint4*>(at)[1];
+      words[0] = low.x; words[1] = low.y; words[2] = low.z; words[3] = low.w;
+      words[4] = high.x; words[5] = high.y; words[6] = high.z; words[7] = high.w;
+    } else if constexpr (kWords == 4) {
+      const uint4 all = *reinterpret_cast<const uint4*>(at);
+      words[0] = all.x; words[1] = all.y; words[2] = all.z; words[3] = all.w;
+    } else if constexpr (kWords == 2) {
+      const uint2 all = *reinterpret_cast<const uint2*>(at);
+      words[0] = all.x; words[1] = all.y;
+    } else {
+      words[0] = *reinterpret_cast<const uint32_t*>(at);
     }
   }
+  // Elements from `from` to `to` alone; zeros for the others.
+  __device__ __forceinline__ void loadPart(const T* at, int from, int to) {
+#pragma unroll
+    for (int i = 0; i < kWords; i++) words[i] = 0;
+#pragma unroll
+    for (int i = 0; i < WIDTH; i++) {
+      if (i < from || i >= to) continue;
+      if constexpr (sizeof(T) == 4) words[i] = reinterpret_cast<const uint32_t*>(at)[i];
+      else words[i / 2] |= static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(at)[i]) << (i % 2 * 16);
+    }
+  }
+  __device__ __forceinline__ void widen(float* out) const {
+    if constexpr (WIDTH == 1) {
+      T one;
+      memcpy(&one, words, sizeof(T));
+      out[0] = toFloat(one);
+    } else if constexpr (sizeof(T) == 4) {
+#pragma unroll
+      for (int i = 0; i < WIDTH; i++) out[i] = __uint_as_float(words[i]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < WIDTH / 2; i++) {
+        const float2 pair = unpackPair<T>(words[i]);
+        out[2 * i] = pair.x; out[2 * i + 1] = pair.y;
+      }
+    }
+  }
+};
+
+template <typename T, int WIDTH> __device__ __forceinline__ void loadRun(const T* at, float* out) {
+  Run<T, WIDTH> run;
+  run.load(at);
+  run.widen(out);
 }
 
 template <typename T, int WIDTH> __device__ __forceinline__ void storeRun(T* at, const float* values) {
@@ -100,11 +134,13 @@ struct Max {
   __device__ __forceinline__ float operator()(float a, float b) const { return a > b || a != a ? a : b; }
 };
 
-template <typename Op> __device__ __forceinline__ float reduceWarp(float x, Op op) {
+// Over LANES neighbouring lanes, a power of two, the same in each.
+template <int LANES, typename Op> __device__ __forceinline__ float reduceLanes(float x, Op op) {
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) x = op(x, __shfl_xor_sync(0xffffffffu, x, offset));
+  for (int offset = LANES / 2; offset > 0; offset /= 2) x = op(x, __shfl_xor_sync(0xffffffffu, x, offset));
   return x;
 }
+template <typename Op> __device__ __forceinline__ float reduceWarp(float x, Op op) { return reduceLanes<32>(x, op); }
 
 // Over all threads of the block (whole warps, at most 1,024), the same in each; `scratch` has 32 floats.
 template <typename Op> __device__ __forceinline__ float reduceBlock(float x, float neutral, float* scratch, Op op) {
@@ -117,16 +153,67 @@ template <typename Op> __device__ __forceinline__ float reduceBlock(float x, flo
   return reduceWarp(lane < warps ? scratch[lane] : neutral, op);
 }
 
-// The threads of one row: a warp (blockDim.y rows in a block), or the whole block.
-template <bool WARP> struct RowThreads {
+constexpr int kBlock = 0;
+
+// The threads of one row: LANES of a warp (blockDim.y warps in a block), or the whole block (kBlock).
+template <int LANES> struct RowThreads {
   float* scratch;
-  __device__ __forceinline__ int lane() const { return threadIdx.x; }
-  __device__ __forceinline__ int count() const { return WARP ? 32 : static_cast<int>(blockDim.x); }
+  __device__ __forceinline__ int lane() const {
+    return LANES == kBlock ? static_cast<int>(threadIdx.x) : static_cast<int>(threadIdx.x) % LANES;
+  }
+  __device__ __forceinline__ int count() const { return LANES == kBlock ? static_cast<int>(blockDim.x) : LANES; }
   __device__ __forceinline__ int row() const {
-    return WARP ? static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y) : static_cast<int>(blockIdx.x);
+    if constexpr (LANES == kBlock) return static_cast<int>(blockIdx.x);
+    else return static_cast<int>((blockIdx.x * blockDim.y + threadIdx.y) * (32 / LANES) + threadIdx.x / LANES);
   }
   template <typename Op> __device__ __forceinline__ float reduce(float x, float neutral, Op op) const {
-    if constexpr (WARP) return reduceWarp(x, op);
-    else return reduceBlock(x, neutral, scratch, op);
+    if constexpr (LANES == kBlock) return reduceBlock(x, neutral, scratch, op);
+    else return reduceLanes<LANES>(x, op);
+  }
+};
+
+// How a row is cut into runs. PHASED: rows follow each other from a multiple of 16 bytes on and start anywhere, runs start at
+// multiples of 16 bytes, so that the first and the last run of a row hold elements that are not its own.
+template <typename T, int WIDTH, bool PHASED> struct RowCut {
+  int phase, cols;
+  bool isLast;  // Behind the last row there is nothing to be read.
+
+  __device__ __forceinline__ RowCut(const T* row, int cols, bool isLast) : phase(0), cols(cols), isLast(isLast) {
+    if constexpr (PHASED) phase = static_cast<int>(reinterpret_cast<uintptr_t>(row) % 16 / sizeof(T));
+  }
+  __device__ __forceinline__ int column(int run) const { return run * WIDTH - phase; }
+  // Whether the run at a column holds any element of the row.
+  __device__ __forceinline__ bool has(int col) const { return col < cols; }
+  __device__ __forceinline__ bool owns(int col) const {
+    return !PHASED || static_cast<unsigned>(col) < static_cast<unsigned>(cols);
+  }
+  __device__ __forceinline__ bool isWhole(int col) const { return !PHASED || (col >= 0 && col + WIDTH <= cols); }
+  // Nothing is loaded where there is nothing of the row; what is loaded may be others'.
+  __device__ __forceinline__ void loadSome(const T* row, int col, Run<T, WIDTH>& out) const {
+    if (PHASED && isLast && !isWhole(col)) out.loadPart(row + col, -col, cols - col);
+    else if (has(col)) out.load(row + col);
+  }
+  // `fill` for what is not the row's.
+  __device__ __forceinline__ void widen(const Run<T, WIDTH>& run, int col, float fill, float* out) const {
+    run.widen(out);
+#pragma unroll
+    for (int i = 0; i < WIDTH; i++) {
+      if (!has(col) || !owns(col + i)) out[i] = fill;
+    }
+  }
+  __device__ __forceinline__ void load(const T* row, int col, float fill, float* out) const {
+    Run<T, WIDTH> run;
+    loadSome(row, col, run);
+    widen(run, col, fill, out);
+  }
+  __device__ __forceinline__ void store(void* base, int64_t index, int type, int col, const float* values) const {
+    if (isWhole(col)) {
+      storeRunOf<WIDTH>(base, index + col, type, values);
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < WIDTH; i++) {
+      if (owns(col + i)) storeFloat(base, index + col + i, type, values[i]);
+    }
   }
 };

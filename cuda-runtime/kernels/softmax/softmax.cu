@@ -10,55 +10,59 @@ constexpr int kNoIndex = 0x7fffffff;
 struct Min { __device__ __forceinline__ float operator()(float a, float b) const { return a < b ? a : b; } };
 
 // What a row's elements are made of once its maximum is known.
-struct RowFinish {
+template <typename T> struct RowFinish {
   float maximum;
   float term;  // softmax: 1 / sum; log: log(sum)
   int mode;
+  // For halves the fast power is exact enough: 2 units of FP32 and 2^-22 of the exponent.
+  __device__ __forceinline__ float power(float x) const {
+    return sizeof(T) == 2 ? __expf(x - maximum) : expf(x - maximum);
+  }
   __device__ __forceinline__ float operator()(float x) const {
-    return mode == kSoftmax ? expf(x - maximum) * term : x - maximum - term;
+    return mode == kSoftmax ? power(x) * term : x - maximum - term;
   }
 };
 
 // The index of the first maximum as a float would not be exact: it is reduced in two parts.
-template <bool WARP> __device__ __forceinline__ int firstIndex(const RowThreads<WARP>& threads, int index) {
+template <int LANES> __device__ __forceinline__ int firstIndex(const RowThreads<LANES>& threads, int index) {
   const float high = static_cast<float>(index >> 12);
   const float least = threads.reduce(high, 1e9f, Min());
   const float low = high == least ? static_cast<float>(index & 0xfff) : 4096.0f;
   return (static_cast<int>(least) << 12) + static_cast<int>(threads.reduce(low, 4096.0f, Min()));
 }
 
-template <typename T, int WIDTH, int CHUNKS, bool WARP>
+// CHUNKS × 8 elements a thread, in runs of WIDTH, kept as they are stored.
+template <typename T, int WIDTH, int CHUNKS, int LANES, bool PHASED>
 __device__ __forceinline__ void softmaxRow(const RowSoftmaxParams& p) {
   __shared__ float scratch[32];
-  const RowThreads<WARP> threads{scratch};
-  const int row = threads.row(), lane = threads.lane(), count = threads.count();
-  if (row >= p.rows) return;
+  const RowThreads<LANES> threads{scratch};
+  // Threads of no row take the last one, for the sake of those that they reduce with.
+  const int row = min(threads.row(), p.rows - 1), lane = threads.lane(), count = threads.count();
+  const bool isRow = threads.row() < p.rows;
   constexpr int runs = CHUNKS * 8 / WIDTH;
   const T* x = static_cast<const T*>(p.x) + static_cast<int64_t>(row) * p.xStride;
-  float v[runs][WIDTH];
-  float maximum = -INFINITY;
+  const RowCut<T, WIDTH, PHASED> cut(x, p.cols, row == p.rows - 1);
+  Run<T, WIDTH> kept[runs];
+  float v[WIDTH], maximum = -INFINITY;
+#pragma unroll
+  for (int j = 0; j < runs; j++) cut.loadSome(x, cut.column(j * count + lane), kept[j]);
 #pragma unroll
   for (int j = 0; j < runs; j++) {
-    const int col = (j * count + lane) * WIDTH;
-    if (col < p.cols) {
-      loadRun<T, WIDTH>(x + col, v[j]);
-    } else {
+    cut.widen(kept[j], cut.column(j * count + lane), -INFINITY, v);
 #pragma unroll
-      for (int i = 0; i < WIDTH; i++) v[j][i] = -INFINITY;
-    }
-#pragma unroll
-    for (int i = 0; i < WIDTH; i++) maximum = Max()(maximum, v[j][i]);
+    for (int i = 0; i < WIDTH; i++) maximum = Max()(maximum, v[i]);
   }
   maximum = threads.reduce(maximum, -INFINITY, Max());
   int hot = kNoIndex;
-  RowFinish finish{maximum, 0.0f, p.mode};
+  RowFinish<T> finish{maximum, 0.0f, p.mode};
   if (p.mode == kHardmax) {
 #pragma unroll
     for (int j = runs - 1; j >= 0; j--) {
+      const int col = cut.column(j * count + lane);
+      cut.widen(kept[j], col, -INFINITY, v);
 #pragma unroll
       for (int i = WIDTH - 1; i >= 0; i--) {
-        const int col = (j * count + lane) * WIDTH + i;
-        if (col < p.cols && v[j][i] == maximum) hot = col;
+        if (cut.has(col) && cut.owns(col + i) && v[i] == maximum) hot = col + i;
       }
     }
     hot = firstIndex(threads, hot);
@@ -66,85 +70,115 @@ __device__ __forceinline__ void softmaxRow(const RowSoftmaxParams& p) {
     float total = 0.0f;
 #pragma unroll
     for (int j = 0; j < runs; j++) {
-      if ((j * count + lane) * WIDTH >= p.cols) continue;
-#pragma unroll
-      for (int i = 0; i < WIDTH; i++) total += expf(v[j][i] - maximum);
+      const int col = cut.column(j * count + lane);
+      if (!cut.has(col)) continue;
+      cut.widen(kept[j], col, -INFINITY, v);
+  #pragma unroll
+      for (int i = 0; i < WIDTH; i++) total += cut.owns(col + i) ? finish.power(v[i]) : 0.0f;
     }
     total = threads.reduce(total, 0.0f, Add());
     finish.term = p.mode == kSoftmax ? 1.0f / total : logf(total);
   }
+  if (!isRow) return;
 #pragma unroll
   for (int j = 0; j < runs; j++) {
-    const int col = (j * count + lane) * WIDTH;
-    if (col >= p.cols) continue;
-    float out[WIDTH];
+    const int col = cut.column(j * count + lane);
+    if (!cut.has(col)) continue;
+    cut.widen(kept[j], col, -INFINITY, v);
 #pragma unroll
-    for (int i = 0; i < WIDTH; i++) out[i] = p.mode == kHardmax ? (col + i == hot ? 1.0f : 0.0f) : finish(v[j][i]);
-    storeRunOf<WIDTH>(p.y, static_cast<int64_t>(row) * p.yStride + col, p.yType, out);
+    for (int i = 0; i < WIDTH; i++) v[i] = p.mode == kHardmax ? (col + i == hot ? 1.0f : 0.0f) : finish(v[i]);
+    cut.store(p.y, static_cast<int64_t>(row) * p.yStride, p.yType, col, v);
   }
 }
 
-// One block a row, read three times.
-template <typename T, int WIDTH> __device__ __forceinline__ void softmaxLongRow(const RowSoftmaxParams& p) {
-  __shared__ float scratch[32];
-  const RowThreads<false> threads{scratch};
-  const T* x = static_cast<const T*>(p.x) + static_cast<int64_t>(blockIdx.x) * p.xStride;
-  const int step = blockDim.x * WIDTH, first = threadIdx.x * WIDTH;
-  float v[WIDTH], maximum = -INFINITY;
+// The index of a long row's first maximum.
+template <typename T, int WIDTH, bool PHASED>
+__device__ __forceinline__ int hottest(const T* x, const RowCut<T, WIDTH, PHASED>& cut, const RowThreads<kBlock>& threads) {
+  const int step = blockDim.x * WIDTH, first = cut.column(threadIdx.x);
+  float v[WIDTH], own = -INFINITY;
   int hot = kNoIndex;
-  for (int col = first; col < p.cols; col += step) {
-    loadRun<T, WIDTH>(x + col, v);
+  for (int col = first; col < cut.cols; col += step) {
+    cut.load(x, col, -INFINITY, v);
 #pragma unroll
     for (int i = 0; i < WIDTH; i++) {
-      if (v[i] > maximum) hot = col + i;
-      maximum = Max()(maximum, v[i]);
+      if (v[i] > own) hot = col + i;
+      own = Max()(own, v[i]);
     }
   }
-  const float own = maximum;
-  maximum = threads.reduce(maximum, -INFINITY, Max());
-  RowFinish finish{maximum, 0.0f, p.mode};
-  if (p.mode == kHardmax) {
-    // A row of -inf alone has its first element hot.
-    if (hot == kNoIndex && maximum == -INFINITY) hot = first;
-    hot = firstIndex(threads, own == maximum ? hot : kNoIndex);
-  } else {
-    float total = 0.0f;
-    for (int col = first; col < p.cols; col += step) {
-      loadRun<T, WIDTH>(x + col, v);
+  const float maximum = threads.reduce(own, -INFINITY, Max());
+  // A row of -inf alone has its first element hot.
+  if (hot == kNoIndex && maximum == -INFINITY) hot = max(first, 0);
+  return firstIndex(threads, own == maximum ? hot : kNoIndex);
+}
+
+// Maximum and sum of a long row at once: the sum is of powers of what a thread has seen as its maximum.
+template <typename T, int WIDTH, bool PHASED>
+__device__ __forceinline__ RowFinish<T> finishOf(const RowSoftmaxParams& p, const T* x, const RowCut<T, WIDTH, PHASED>& cut,
+                                                 const RowThreads<kBlock>& threads) {
+  const int step = blockDim.x * WIDTH;
+  float v[WIDTH], own = -INFINITY, total = 0.0f;
+#pragma unroll 2
+  for (int col = cut.column(threadIdx.x); col < p.cols; col += step) {
+    cut.load(x, col, -INFINITY, v);
+    float maximum = own;
 #pragma unroll
-      for (int i = 0; i < WIDTH; i++) total += expf(v[i] - maximum);
-    }
-    total = threads.reduce(total, 0.0f, Add());
-    finish.term = p.mode == kSoftmax ? 1.0f / total : logf(total);
+    for (int i = 0; i < WIDTH; i++) maximum = Max()(maximum, v[i]);
+    if (maximum == -INFINITY) continue;
+    const RowFinish<T> finish{maximum, 0.0f, p.mode};
+    total *= finish.power(own);
+#pragma unroll
+    for (int i = 0; i < WIDTH; i++) total += finish.power(v[i]);
+    own = maximum;
   }
-  for (int col = first; col < p.cols; col += step) {
-    loadRun<T, WIDTH>(x + col, v);
-    float out[WIDTH];
+  RowFinish<T> finish{threads.reduce(own, -INFINITY, Max()), 0.0f, p.mode};
+  total = threads.reduce(own == -INFINITY ? 0.0f : total * finish.power(own), 0.0f, Add());
+  finish.term = p.mode == kSoftmax ? 1.0f / total : logf(total);
+  return finish;
+}
+
+// One block a row, read twice.
+template <typename T, int WIDTH, bool PHASED> __device__ __forceinline__ void softmaxLongRow(const RowSoftmaxParams& p) {
+  __shared__ float scratch[32];
+  const RowThreads<kBlock> threads{scratch};
+  const T* x = static_cast<const T*>(p.x) + static_cast<int64_t>(blockIdx.x) * p.xStride;
+  const RowCut<T, WIDTH, PHASED> cut(x, p.cols, blockIdx.x == p.rows - 1);
+  const bool isHard = p.mode == kHardmax;
+  const int hot = isHard ? hottest(x, cut, threads) : kNoIndex;
+  const RowFinish<T> finish = isHard ? RowFinish<T>{} : finishOf(p, x, cut, threads);
+  float v[WIDTH];
+  for (int col = cut.column(threadIdx.x); col < p.cols; col += blockDim.x * WIDTH) {
+    if (!isHard) cut.load(x, col, -INFINITY, v);
 #pragma unroll
-    for (int i = 0; i < WIDTH; i++) out[i] = p.mode == kHardmax ? (col + i == hot ? 1.0f : 0.0f) : finish(v[i]);
-    storeRunOf<WIDTH>(p.y, static_cast<int64_t>(blockIdx.x) * p.yStride + col, p.yType, out);
+    for (int i = 0; i < WIDTH; i++) v[i] = isHard ? (col + i == hot ? 1.0f : 0.0f) : finish(v[i]);
+    cut.store(p.y, static_cast<int64_t>(blockIdx.x) * p.yStride, p.yType, col, v);
   }
 }
 
-#define SOFTMAX_ENTRY(T, TYPE, WIDTH, FORM, THREADS, CHUNKS, WARP)                               \
-  extern "C" __global__ void __launch_bounds__(THREADS) softmax_##TYPE##_w##WIDTH##_##FORM(     \
-      const __grid_constant__ RowSoftmaxParams p) { beginKernel(); softmaxRow<T, WIDTH, CHUNKS, WARP>(p); }
+#define SOFTMAX_ENTRY(T, TYPE, CUT, WIDTH, PHASED, FORM, THREADS, CHUNKS, LANES)                  \
+  extern "C" __global__ void __launch_bounds__(THREADS) softmax_##TYPE##_##CUT##_##FORM(          \
+      const __grid_constant__ RowSoftmaxParams p) { beginKernel(); softmaxRow<T, WIDTH, CHUNKS, LANES, PHASED>(p); }
 
-#define SOFTMAX_LONG(T, TYPE, WIDTH)                                                            \
-  extern "C" __global__ void __launch_bounds__(1024) softmax_##TYPE##_w##WIDTH##_long(          \
-      const __grid_constant__ RowSoftmaxParams p) { beginKernel(); softmaxLongRow<T, WIDTH>(p); }
+#define SOFTMAX_LONG(T, TYPE, CUT, WIDTH, PHASED)                                                 \
+  extern "C" __global__ void __launch_bounds__(1024) softmax_##TYPE##_##CUT##_long(               \
+      const __grid_constant__ RowSoftmaxParams p) { beginKernel(); softmaxLongRow<T, WIDTH, PHASED>(p); }
 
 // The forms of norm/rows.ts.
-#define ROW_SOFTMAX(T, TYPE)                                \
-  SOFTMAX_ENTRY(T, TYPE, 8, warp1, 256, 1, true)            \
-  SOFTMAX_ENTRY(T, TYPE, 8, warp2, 256, 2, true)            \
-  SOFTMAX_ENTRY(T, TYPE, 8, warp4, 256, 4, true)            \
-  SOFTMAX_ENTRY(T, TYPE, 8, block1, 1024, 1, false)         \
-  SOFTMAX_ENTRY(T, TYPE, 8, block4, 384, 4, false)          \
-  SOFTMAX_LONG(T, TYPE, 8)                                  \
-  SOFTMAX_ENTRY(T, TYPE, 1, warp1, 256, 1, true)            \
-  SOFTMAX_ENTRY(T, TYPE, 1, block1, 1024, 1, false)         \
-  SOFTMAX_LONG(T, TYPE, 1)
+#define SOFTMAX_RUNS(T, TYPE, CUT, PHASED)                                   \
+  SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, lanes8, 256, 2, 8)                  \
+  SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, lanes16, 256, 2, 16)                \
+  SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, warp2, 256, 2, 32)                  \
+  SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, block1, 1024, 1, kBlock)            \
+  SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, block4, 384, 4, kBlock)             \
+  SOFTMAX_LONG(T, TYPE, CUT, 8, PHASED)
+
+#define ROW_SOFTMAX(T, TYPE)                                                 \
+  SOFTMAX_RUNS(T, TYPE, w8, false)                                           \
+  SOFTMAX_ENTRY(T, TYPE, w8, 8, false, warp1, 256, 1, 32)                    \
+  SOFTMAX_ENTRY(T, TYPE, w8, 8, false, warp4, 256, 4, 32)                    \
+  SOFTMAX_RUNS(T, TYPE, p8, true)                                            \
+  SOFTMAX_ENTRY(T, TYPE, w1, 1, false, warp1, 256, 1, 32)                    \
+  SOFTMAX_ENTRY(T, TYPE, w1, 1, false, block1, 1024, 1, kBlock)              \
+  SOFTMAX_LONG(T, TYPE, w1, 1, false)
 
 ROW_SOFTMAX(float, f32)
 ROW_SOFTMAX(__half, f16)

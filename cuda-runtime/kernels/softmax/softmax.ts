@@ -5,7 +5,7 @@ import { writeParams } from "../../ir/param-table.ts";
 import { isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import { elementCount, permuted, reshaped, type View } from "../../ir/view.ts";
 import { axesOf } from "../norm/axes.ts";
-import { chooseRows, widthOf } from "../norm/rows.ts";
+import { chooseRows, cutOf } from "../norm/rows.ts";
 import { axisSoftmaxStruct, rowSoftmaxStruct } from "./params.table.ts";
 
 /** Codes are `SoftmaxMode`. */
@@ -51,8 +51,7 @@ function rowsOf({ x, y, axis }: SoftmaxRequest): Rows | undefined {
 function emitRowSoftmax(emitter: Emitter, request: SoftmaxRequest, { x, y }: Rows): void {
   const [rows = 1, cols = 1] = x.shape;
   if (!isFloatStorage(x.type)) throw new TypeError(`tc-lint bug: no softmax of ${x.type}`);
-  const width = widthOf(cols, [x, y]);
-  const size = { rows, cols, width };
+  const size = { rows, cols, cut: cutOf(cols, [x, y]) };
   const { launch, microseconds } = chooseRows("softmax", x.type, size, [x, y], emitter.target);
   const { entry, grid, block, detail } = launch;
   emitter.launch({

@@ -1,5 +1,6 @@
 /** @file Normalizations and softmax: forms of rows, layouts of groups, packing of parameters. */
 import { readFileSync } from "node:fs";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
 import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
@@ -9,10 +10,12 @@ import { emitGroupNorm } from "../../../cuda-runtime/kernels/norm/group.ts";
 import {
   axesNormStruct,
   groupNormStruct,
+  groupSlabStruct,
   lrnStruct,
   rowNormStruct,
 } from "../../../cuda-runtime/kernels/norm/params.table.ts";
-import { chooseRows } from "../../../cuda-runtime/kernels/norm/rows.ts";
+import { chooseRows, cutOf, type RowCut } from "../../../cuda-runtime/kernels/norm/rows.ts";
+import { chooseSlab } from "../../../cuda-runtime/kernels/norm/slabs.ts";
 import { axisSoftmaxStruct, rowSoftmaxStruct } from "../../../cuda-runtime/kernels/softmax/params.table.ts";
 import { emitSoftmax } from "../../../cuda-runtime/kernels/softmax/softmax.ts";
 import { lowerGroups } from "../../../cuda-runtime/lower/normalization-groups.ts";
@@ -51,39 +54,96 @@ function entriesOf(launches: readonly Launch[]): string[] {
 const plainRows = { isRms: false, epsilon: 1e-5 } as const;
 
 describe("forms of rows", () => {
-  const entry = (rows: number, cols: number, width: 8 | 1) =>
-    chooseRows("rownorm", "float16", { rows, cols, width }, [view("float16", [rows, cols])], h200).launch
-      .entry;
+  const entry = (rows: number, cols: number, cut: RowCut) =>
+    chooseRows("rownorm", "float16", { rows, cols, cut }, [view("float16", [rows, cols])], h200).launch.entry;
 
   it("are entries of norm.cu and softmax.cu", () => {
     const names = new Set<string>();
     for (const rows of [1, 1000, 100_000]) {
-      for (const cols of [8, 200, 256, 300, 512, 1000, 1024, 4096, 8192, 12_288, 20_000]) {
-        for (const width of [8, 1] as const) names.add(entry(rows, cols, width).replace("rownorm_f16_", ""));
+      for (const cols of [8, 90, 200, 256, 300, 512, 1000, 1024, 4096, 8192, 12_288, 20_000]) {
+        for (const cut of ["w8", "p8", "w1"] as const)
+          names.add(entry(rows, cols, cut).replace("rownorm_f16_", ""));
       }
     }
-    const rows = source("norm/rows.cuh");
-    const softmax = source("softmax/softmax.cu");
-    for (const name of names) {
-      const [, width, form] = /^w(\d)_(\w+)$/.exec(name) ?? [];
-      const [row, soft] =
-        form === "long"
-          ? [`ROW_NORM_LONG(T, TYPE, ${width})`, `SOFTMAX_LONG(T, TYPE, ${width})`]
-          : [`ROW_NORM_ENTRY(T, TYPE, ${width}, ${form}`, `SOFTMAX_ENTRY(T, TYPE, ${width}, ${form}`];
-      expect(rows).toContain(row);
-      expect(softmax).toContain(soft);
+    expect(names.size).toBeGreaterThan(12);
+    for (const [kernel, text] of [
+      ["ROW_NORM", source("norm/rows.cuh")],
+      ["SOFTMAX", source("softmax/softmax.cu")],
+    ] as const) {
+      for (const name of names) {
+        const [, cut = "", width = "", form = ""] = /^(\w(\d))_(\w+)$/.exec(name) ?? [];
+        const isPhased = cut === "p8";
+        const wanted = [cut, "CUT"].flatMap((own) => [
+          `${kernel}_ENTRY(T, TYPE, ${own}, ${width}, ${own === "CUT" ? "PHASED" : isPhased}, ${form},`,
+          `${kernel}_LONG(T, TYPE, ${own}, ${width}, ${own === "CUT" ? "PHASED" : isPhased})`,
+        ]);
+        const found = wanted.filter(
+          (each) => text.includes(each) && (form === "long") === each.includes("_LONG"),
+        );
+        expect(found, name).not.toEqual([]);
+      }
     }
   });
 
   it("hold the row", () => {
-    expect(entry(100_000, 768, 8)).toBe("rownorm_f16_w8_warp4");
-    expect(entry(100, 768, 8)).toBe("rownorm_f16_w8_block1");
-    expect(entry(100_000, 4096, 8)).toBe("rownorm_f16_w8_block4");
-    expect(entry(100_000, 300, 1)).toBe("rownorm_f16_w1_block1");
-    expect(entry(1, 100_000, 8)).toBe("rownorm_f16_w8_long");
-    const odd = { rows: 5, cols: 1025, width: 1 } as const;
+    expect(entry(100_000, 96, "w8")).toBe("rownorm_f16_w8_lanes8");
+    expect(entry(100_000, 768, "w8")).toBe("rownorm_f16_w8_warp4");
+    expect(entry(100, 64, "w8")).toBe("rownorm_f16_w8_warp1");
+    expect(entry(100, 768, "w8")).toBe("rownorm_f16_w8_block1");
+    expect(entry(100_000, 4096, "w8")).toBe("rownorm_f16_w8_block4");
+    expect(entry(100_000, 300, "w1")).toBe("rownorm_f16_w1_block1");
+    expect(entry(1, 100_000, "w8")).toBe("rownorm_f16_w8_long");
+    const odd = { rows: 5, cols: 1025, cut: "w1" } as const;
     const { launch } = chooseRows("softmax", "float32", odd, [view("float32", [5, 1025])], h200);
     expect(launch.block).toEqual([160, 1, 1]);
+  });
+
+  it("of packed rows that start anywhere have room for the elements before and behind them", () => {
+    expect(entry(12_288, 249, "p8")).toBe("rownorm_f16_p8_lanes16");
+    expect(entry(12_288, 250, "p8")).toBe("rownorm_f16_p8_warp2");
+    const cut = (view: View) => cutOf(view.shape[1] ?? 0, [view]);
+    expect(cut(view("float16", [4, 96]))).toBe("w8");
+    expect(cut(view("float16", [4, 97]))).toBe("p8");
+    expect(cut({ ...view("float16", [4, 97]), offset: 8 })).toBe("p8");
+    expect(cut({ ...view("float16", [4, 97]), offset: 4 })).toBe("w1");
+    expect(cut({ ...view("float16", [4, 97]), strides: [100, 1] })).toBe("w1");
+    expect(cut(view("float16", [4, 33]))).toBe("w1");
+    expect(cutOf(97, [view("float16", [4, 97]), view("float32", [4, 97])])).toBe("w1");
+    expect(cutOf(97, [view("float16", [4, 97]), view("float16", [2, 97])])).toBe("w1");
+  });
+});
+
+describe("slabs of channels", () => {
+  const extent = { samples: 2, channels: 320, positions: 4096, groups: 32, type: "float16" } as const;
+
+  it("are whole groups and whole runs, and their chunks all positions", () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          ...{ samples: fc.integer({ min: 1, max: 70_000 }), groups: fc.integer({ min: 1, max: 128 }) },
+          ...{ ofGroup: fc.integer({ min: 1, max: 600 }), positions: fc.integer({ min: 1, max: 100_000 }) },
+          type: fc.constantFrom("float16" as const, "float32" as const),
+        }),
+        ({ ofGroup, ...rest }) => {
+          const channels = rest.groups * ofGroup;
+          const choice = chooseSlab({ ...rest, channels });
+          if (choice === undefined) return;
+          const { slabChannels, threads, rows, chunk, chunks } = choice;
+          expect([slabChannels % 8, slabChannels % ofGroup, channels % slabChannels]).toEqual([0, 0, 0]);
+          expect(slabChannels / ofGroup).toBeLessThanOrEqual(64);
+          expect(rows).toBeGreaterThan(0);
+          expect(rows * (slabChannels / 8)).toBeLessThanOrEqual(threads);
+          expect(Math.ceil(chunk / rows)).toBeLessThanOrEqual(rest.type === "float32" ? 2 : 4);
+          expect(Math.ceil(rest.positions / chunk)).toBe(chunks);
+        },
+      ),
+    );
+  });
+
+  it("are one block where that holds them, else as many as fill the GPU", () => {
+    expect(chooseSlab({ ...extent, positions: 64 })).toMatchObject({ slabChannels: 40, chunks: 1 });
+    expect(chooseSlab(extent)).toMatchObject({ slabChannels: 80, chunks: 41 });
+    expect(chooseSlab({ ...extent, channels: 36, groups: 3 })).toBeUndefined();
   });
 });
 
@@ -136,11 +196,12 @@ describe("groups", () => {
 
   it("pack the struct of the kernels, and stay in their layout", () => {
     const nhwc = groups([2, 320, 32, 32], channelsLastOrder(4), 32);
-    expect(entriesOf(nhwc)).toEqual(["groupnorm_f16_w2_statistics", "groupnorm_f16_w2_apply"]);
+    expect(entriesOf(nhwc)).toEqual(["groupslab_f16_s2_statistics", "groupslab_f16_apply"]);
     expect(nhwc.at(-1)?.writes[0]?.strides[1]).toBe(1);
-    expect(nhwc.every(({ params }) => params.bytes.length === groupNormStruct.bytes)).toBe(true);
+    expect(nhwc.every(({ params }) => params.bytes.length === groupSlabStruct.bytes)).toBe(true);
     const nchw = groups([2, 320, 16, 16], [0, 1, 2, 3], 32);
     expect(entriesOf(nchw)).toEqual(["groupnorm_f16_w8_whole"]);
+    expect(nchw[0]?.params.bytes.length).toBe(groupNormStruct.bytes);
     expect(nchw.at(-1)?.writes[0]?.strides[2]).toBe(1);
   });
 

@@ -346,9 +346,9 @@ function emptyCase(): KernelCase {
 export const cases: readonly KernelCase[] = [
   // Every form of the row kernels, both widths, all types: few rows and many.
   ...halves.flatMap((type) =>
-    [8, 7, 64, 200, 256, 300, 384, 768, 1000, 1024, 1536, 3000, 8200].flatMap((cols) => [
+    [8, 7, 64, 97, 197, 200, 256, 300, 301, 384, 768, 1000, 1001, 1024, 1536, 3000, 8200].flatMap((cols) => [
       rowCase({ type, shape: [5, cols] }),
-      ...(cols <= 1536 ? [rowCase({ type, shape: [1100, cols], isRms: cols % 3 === 0 })] : []),
+      ...(cols <= 1536 ? [rowCase({ type, shape: [1103, cols], isRms: cols % 3 === 0 })] : []),
     ]),
   ),
   ...[13000, 16384, 20001].map((cols) => rowCase({ type: "float16", shape: [3, cols], hasStatistics: true })),
@@ -363,6 +363,8 @@ export const cases: readonly KernelCase[] = [
   rowCase({ type: "bfloat16", shape: [2, 20, 96], skip: [2, 20, 96] }),
   rowCase({ type: "float16", shape: [3, 20, 96], skip: [1, 20, 96] }),
   rowCase({ type: "float16", shape: [3, 20, 97], skip: [20, 97], isRms: true }),
+  rowCase({ type: "float16", shape: [3, 20, 97], skip: [3, 20, 97] }),
+  rowCase({ type: "bfloat16", shape: [4, 9001], skip: [4, 9001] }),
   rowCase({ type: "float32", shape: [3, 7], isBare: true, isRms: true }),
   ...halves.flatMap((type) =>
     [false, true].flatMap((isChannelsLast) => [
@@ -374,18 +376,40 @@ export const cases: readonly KernelCase[] = [
       groupCase({ type, shape: [1, 20, 61, 67], groups: 2, isChannelsLast }),
     ]),
   ),
+  // Slabs of innermost channels: groups of every size against runs of eight, of one block and of several.
+  ...[1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 20, 36, 40].flatMap((size) =>
+    [37, 700].map((positions) =>
+      groupCase({
+        ...({ type: halves[size % halves.length] ?? "float16", shape: [2, 8 * size, positions] } as const),
+        ...{ groups: 8, isChannelsLast: true, isSilu: size % 2 === 0 },
+      }),
+    ),
+  ),
+  groupCase({ type: "float16", shape: [1, 2560, 50], groups: 1, isChannelsLast: true }),
+  groupCase({
+    type: "float16",
+    shape: [3, 72, 30],
+    groups: 6,
+    isParameterPerGroup: true,
+    isChannelsLast: true,
+  }),
+  groupCase({ type: "float16", to: "float32", shape: [2, 48, 900], groups: 4, isChannelsLast: true }),
+  groupCase({ type: "float32", shape: [2, 24, 5000], groups: 3, shift: 1000, isChannelsLast: true }),
   groupCase({ type: "float16", shape: [2, 12, 9], groups: 3, isParameterPerGroup: true }),
   groupCase({ type: "float16", to: "float32", shape: [2, 12, 9], groups: 3, isChannelsLast: true }),
   groupCase({ type: "float32", shape: [2, 12, 40, 40], groups: 3, shift: 1000 }),
   groupCase({ type: "float32", shape: [2, 12], groups: 3 }),
   groupCase({ type: "float32", shape: [1, 1, 9], groups: 1, isChannelsLast: true }),
   ...halves.flatMap((type) =>
-    [7, 64, 100, 256, 500, 512, 1024, 2048, 5000].flatMap((cols) => [
+    [7, 64, 97, 100, 197, 256, 301, 500, 512, 1001, 1024, 2048, 5000, 20_003].flatMap((cols) => [
       softmaxCase({ type, shape: [6, cols] }),
-      ...(cols <= 1024 ? [softmaxCase({ type, shape: [1100, cols] })] : []),
+      ...(cols <= 1024 ? [softmaxCase({ type, shape: [1103, cols] })] : []),
     ]),
   ),
-  softmaxCase({ type: "float16", shape: [2, 33001] }),
+  softmaxCase({ type: "float16", shape: [3, 33_001] }),
+  softmaxCase({ type: "bfloat16", shape: [3, 70_001], mode: "logSoftmax" }),
+  softmaxCase({ type: "float16", shape: [5, 20_001], mode: "hardmax", scale: 1 }),
+  softmaxCase({ type: "float16", shape: [50, 99], mode: "hardmax", scale: 1 }),
   softmaxCase({ type: "float32", shape: [2, 30522], mode: "logSoftmax" }),
   softmaxCase({ type: "float32", shape: [3, 17000], mode: "hardmax", scale: 1 }),
   ...(["softmax", "logSoftmax", "hardmax"] as const).flatMap((mode) => [

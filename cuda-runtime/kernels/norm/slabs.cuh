@@ -1,0 +1,282 @@
+// GroupNorm where channels are innermost. A slab is whole groups and whole runs of eight channels of one sample; a block takes
+// some of its positions. A thread keeps to one run of channels, so that what belongs to a channel stays in its registers.
+#pragma once
+#include "../common/divisor.cuh"
+#include "../common/launch.cuh"
+#include "vector.cuh"
+#include "params.generated.cuh"
+
+constexpr int kSlabThreads = 512, kRunChannels = 8, kSlabGroups = 64;
+
+// The part of a slab that a block has, and of it a thread. grid: chunks of positions, slabs, samples.
+struct SlabPlace {
+  int columns, column;  // Runs of channels: of the slab, and the thread's.
+  int rows, row;        // Positions that the block takes at a time, and the thread's first; a thread from `rows` on has none.
+  int first, count;     // Of positions: the block's.
+  int each, more;       // Positions of a row's threads: `each`, and one more of the first `more` rows.
+
+  __device__ __forceinline__ explicit SlabPlace(const GroupSlabParams& p) : columns(p.columns.size), rows(p.rows.size) {
+    row = quotientOf(threadIdx.x, p.columns);
+    column = static_cast<int>(threadIdx.x) - row * columns;
+    first = blockIdx.x * p.chunk;
+    count = countOf(p, blockIdx.x);
+    each = quotientOf(count, p.rows);
+    more = count - each * rows;
+  }
+  // Positions of the slab's block `chunk`.
+  __device__ __forceinline__ static int countOf(const GroupSlabParams& p, int chunk) {
+    return max(0, min(p.chunk, p.positions - chunk * p.chunk));
+  }
+  __device__ __forceinline__ int countOfRow(int of) const { return of < rows ? each + (of < more) : 0; }
+  __device__ __forceinline__ int channel(const GroupSlabParams& p) const {
+    return static_cast<int>(blockIdx.y) * p.slab + column * kRunChannels;
+  }
+};
+
+// Channels of a run that belong to a group, both counted within the slab.
+__device__ __forceinline__ int sharedChannels(int column, int group, int channels) {
+  return min((column + 1) * kRunChannels, (group + 1) * channels) - max(column * kRunChannels, group * channels);
+}
+
+// Runs of channels of one thread, kept as they are stored.
+template <typename T, int RUNS> struct SlabRuns {
+  Run<T, kRunChannels> runs[RUNS];
+  int count;
+
+  __device__ __forceinline__ void load(const GroupSlabParams& p, const SlabPlace& at) {
+    count = at.countOfRow(at.row);
+    const int64_t step = static_cast<int64_t>(at.rows) * p.xPosition;
+    const T* from = static_cast<const T*>(p.x) + static_cast<int64_t>(blockIdx.z) * p.xSample +
+                    static_cast<int64_t>(at.first + at.row) * p.xPosition + at.channel(p);
+#pragma unroll
+    for (int j = 0; j < RUNS; j++, from += step) {
+      if (j < count) runs[j].load(from);
+    }
+  }
+  __device__ __forceinline__ void get(int run, float* out) const {
+    runs[run].widen(out);
+  }
+};
+
+// What a thread's channels are to their groups: up to SIDES groups meet in a run.
+template <int SIDES> struct Sides {
+  int firstGroup;        // Of the slab's, that of the run's first channel.
+  int of[kRunChannels];  // The side of a channel.
+
+  __device__ __forceinline__ Sides(const GroupSlabParams& p, int column) {
+    firstGroup = quotientOf(column * kRunChannels, p.channels);
+    int within = column * kRunChannels - firstGroup * p.channels.size, side = 0;
+#pragma unroll
+    for (int c = 0; c < kRunChannels; c++) {
+      of[c] = side;
+      if (++within == p.channels.size) within = 0, side++;
+    }
+  }
+  // Sums of the channels of each side.
+  __device__ __forceinline__ void fold(const float* perChannel, float* perSide) const {
+#pragma unroll
+    for (int s = 0; s < SIDES; s++) {
+      perSide[s] = 0.0f;
+#pragma unroll
+      for (int c = 0; c < kRunChannels; c++) perSide[s] += of[c] == s ? perChannel[c] : 0.0f;
+    }
+  }
+  __device__ __forceinline__ float pick(const float* perSide, int channel) const {
+    float value = perSide[0];
+#pragma unroll
+    for (int s = 1; s < SIDES; s++) value = of[channel] == s ? perSide[s] : value;
+    return value;
+  }
+};
+
+// Mean and centred squares of each side over a thread's positions.
+template <typename T, int RUNS, int SIDES>
+__device__ __forceinline__ void threadMoments(const GroupSlabParams& p, const SlabPlace& at, const SlabRuns<T, RUNS>& runs,
+                                              float* mean, float* squares) {
+  const Sides<SIDES> sides(p, at.column);
+  float perChannel[kRunChannels] = {}, centre[kRunChannels], v[kRunChannels];
+#pragma unroll
+  for (int j = 0; j < RUNS; j++) {
+    if (j >= runs.count) continue;
+    runs.get(j, v);
+#pragma unroll
+    for (int c = 0; c < kRunChannels; c++) perChannel[c] += v[c];
+  }
+  sides.fold(perChannel, mean);
+#pragma unroll
+  for (int s = 0; s < SIDES; s++) {
+    const int elements = runs.count * sharedChannels(at.column, sides.firstGroup + s, p.channels.size);
+    mean[s] = elements > 0 ? __fdividef(mean[s], static_cast<float>(elements)) : 0.0f;
+  }
+#pragma unroll
+  for (int c = 0; c < kRunChannels; c++) {
+    centre[c] = sides.pick(mean, c);
+    perChannel[c] = 0.0f;
+  }
+#pragma unroll
+  for (int j = 0; j < RUNS; j++) {
+    if (j >= runs.count) continue;
+    runs.get(j, v);
+#pragma unroll
+    for (int c = 0; c < kRunChannels; c++) perChannel[c] += (v[c] - centre[c]) * (v[c] - centre[c]);
+  }
+  sides.fold(perChannel, squares);
+}
+
+// Mean and centred squares of a group over the block's positions, by a warp, the same in each of its threads.
+template <int SIDES>
+__device__ __forceinline__ float2 groupMoments(const GroupSlabParams& p, const SlabPlace& at,
+                                               const float2 (*ofThreads)[kSlabThreads], int group) {
+  const int channels = p.channels.size, lane = threadIdx.x % 32;
+  const int from = group * channels / kRunChannels, width = ((group + 1) * channels - 1) / kRunChannels + 1 - from;
+  const float oneByWidth = 1.0f / static_cast<float>(width), elements = static_cast<float>(at.count * channels);
+  const auto countAndMoments = [&](int i) {
+    const int row = static_cast<int>((static_cast<float>(i) + 0.5f) * oneByWidth), column = from + i - row * width;
+    const float2 of = ofThreads[group - quotientOf(column * kRunChannels, p.channels)][row * at.columns + column];
+    const int count = at.countOfRow(row) * sharedChannels(column, group, channels);
+    return make_float3(static_cast<float>(count), of.x, of.y);
+  };
+  float sum = 0.0f, squares = 0.0f;
+#pragma unroll 4
+  for (int i = lane; i < width * at.rows; i += 32) {
+    const float3 of = countAndMoments(i);
+    sum += of.x * of.y;
+  }
+  const float mean = reduceWarp(sum, Add()) / fmaxf(elements, 1.0f);
+#pragma unroll 4
+  for (int i = lane; i < width * at.rows; i += 32) {
+    const float3 of = countAndMoments(i);
+    squares += of.z + of.x * (of.y - mean) * (of.y - mean);
+  }
+  return make_float2(mean, reduceWarp(squares, Add()));
+}
+
+// Of each group over the block's positions, to `ofGroups` in shared memory.
+template <typename T, int RUNS, int SIDES>
+__device__ __forceinline__ void blockMoments(const GroupSlabParams& p, const SlabPlace& at, const SlabRuns<T, RUNS>& runs,
+                                             float2* ofGroups) {
+  __shared__ float2 ofThreads[SIDES][kSlabThreads];
+  float mean[SIDES], squares[SIDES];
+  threadMoments<T, RUNS, SIDES>(p, at, runs, mean, squares);
+#pragma unroll
+  for (int s = 0; s < SIDES; s++) ofThreads[s][threadIdx.x] = make_float2(mean[s], squares[s]);
+  __syncthreads();
+  for (int group = threadIdx.x / 32; group < p.slabGroups; group += blockDim.x / 32) {
+    const float2 of = groupMoments<SIDES>(p, at, ofThreads, group);
+    if (threadIdx.x % 32 == 0) ofGroups[group] = of;
+  }
+}
+
+// What a channel's elements are multiplied by and what is added then, of the groups' mean and inverse deviation.
+__device__ __forceinline__ void factorsOf(const GroupSlabParams& p, const SlabPlace& at, const float2* statistics, float* a,
+                                          float* b) {
+  const int firstOfSlab = blockIdx.y * p.slabGroups;
+  int group = quotientOf(at.column * kRunChannels, p.channels);
+  int within = at.column * kRunChannels - group * p.channels.size;
+#pragma unroll
+  for (int c = 0; c < kRunChannels; c++) {
+    const float2 of = statistics[group];
+    const int parameter = p.parameterPerGroup ? firstOfSlab + group : at.channel(p) + c;
+    a[c] = p.scale == nullptr ? of.y : of.y * p.scale[parameter];
+    b[c] = (p.bias == nullptr ? 0.0f : p.bias[parameter]) - of.x * a[c];
+    if (++within == p.channels.size) within = 0, group++;
+  }
+}
+
+template <typename T, int RUNS>
+__device__ __forceinline__ void storeSlab(const GroupSlabParams& p, const SlabPlace& at, const SlabRuns<T, RUNS>& runs,
+                                          const float2* statistics) {
+  if (runs.count == 0) return;
+  float a[kRunChannels], b[kRunChannels];
+  factorsOf(p, at, statistics, a, b);
+  const int64_t step = static_cast<int64_t>(at.rows) * p.yPosition;
+  int64_t to = static_cast<int64_t>(blockIdx.z) * p.ySample + static_cast<int64_t>(at.first + at.row) * p.yPosition + at.channel(p);
+#pragma unroll
+  for (int j = 0; j < RUNS; j++, to += step) {
+    if (j >= runs.count) continue;
+    float v[kRunChannels];
+    runs.get(j, v);
+#pragma unroll
+    for (int c = 0; c < kRunChannels; c++) {
+      const float y = v[c] * a[c] + b[c];
+      v[c] = p.silu ? __fdividef(y, 1.0f + __expf(-y)) : y;
+    }
+    storeRunOf<kRunChannels>(p.y, to, p.yType, v);
+  }
+}
+
+__device__ __forceinline__ float2 statisticsOf(const GroupSlabParams& p, float2 moments) {
+  const float elements = static_cast<float>(p.positions) * static_cast<float>(p.channels.size);
+  return make_float2(moments.x, rsqrtf(moments.y / elements + p.epsilon));
+}
+
+// A block has all positions of its slab, which is read once.
+template <typename T, int RUNS, int SIDES> __device__ __forceinline__ void normalizeSlab(const GroupSlabParams& p) {
+  __shared__ float2 ofGroups[kSlabGroups];
+  const SlabPlace at(p);
+  SlabRuns<T, RUNS> runs;
+  runs.load(p, at);
+  blockMoments<T, RUNS, SIDES>(p, at, runs, ofGroups);
+  __syncthreads();
+  if (threadIdx.x < p.slabGroups) ofGroups[threadIdx.x] = statisticsOf(p, ofGroups[threadIdx.x]);
+  __syncthreads();
+  storeSlab<T, RUNS>(p, at, runs, ofGroups);
+}
+
+template <typename T, int RUNS, int SIDES> __device__ __forceinline__ void slabStatistics(const GroupSlabParams& p) {
+  __shared__ float2 ofGroups[kSlabGroups];
+  const SlabPlace at(p);
+  SlabRuns<T, RUNS> runs;
+  runs.load(p, at);
+  blockMoments<T, RUNS, SIDES>(p, at, runs, ofGroups);
+  __syncthreads();
+  const int64_t first = (static_cast<int64_t>(blockIdx.z) * gridDim.y + blockIdx.y) * p.slabGroups;
+  for (int group = threadIdx.x; group < p.slabGroups; group += blockDim.x) {
+    reinterpret_cast<float2*>(p.partial)[(first + group) * p.chunks + blockIdx.x] = ofGroups[group];
+  }
+}
+
+// The same grid. What chunks found is joined in every block, always in the same order.
+template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const GroupSlabParams& p) {
+  __shared__ float2 statistics[kSlabGroups];
+  const SlabPlace at(p);
+  SlabRuns<T, RUNS> runs;
+  runs.load(p, at);
+  const int lane = threadIdx.x % 32;
+  const int64_t first = (static_cast<int64_t>(blockIdx.z) * gridDim.y + blockIdx.y) * p.slabGroups;
+  const float channels = static_cast<float>(p.channels.size), elements = static_cast<float>(p.positions) * channels;
+  for (int group = threadIdx.x / 32; group < p.slabGroups; group += blockDim.x / 32) {
+    const float2* partial = reinterpret_cast<const float2*>(p.partial) + (first + group) * p.chunks;
+    float sum = 0.0f, squares = 0.0f;
+#pragma unroll 4
+    for (int chunk = lane; chunk < p.chunks; chunk += 32)
+      sum += static_cast<float>(SlabPlace::countOf(p, chunk)) * channels * partial[chunk].x;
+    const float mean = reduceWarp(sum, Add()) / elements;
+#pragma unroll 4
+    for (int chunk = lane; chunk < p.chunks; chunk += 32) {
+      const float2 of = partial[chunk];
+      squares += of.y + static_cast<float>(SlabPlace::countOf(p, chunk)) * channels * (of.x - mean) * (of.x - mean);
+    }
+    squares = reduceWarp(squares, Add());
+    if (lane == 0) statistics[group] = statisticsOf(p, make_float2(mean, squares));
+  }
+  __syncthreads();
+  storeSlab<T, RUNS>(p, at, runs, statistics);
+}
+
+// Sides: two where groups have four channels or at least eight, else as many as a run has channels.
+#define GROUP_SLAB_SIDES(T, TYPE, RUNS, SIDES)                                                              \
+  extern "C" __global__ void __launch_bounds__(kSlabThreads, 2) groupslab_##TYPE##_s##SIDES##_whole(        \
+      const __grid_constant__ GroupSlabParams p) { beginKernel(); normalizeSlab<T, RUNS, SIDES>(p); }       \
+  extern "C" __global__ void __launch_bounds__(kSlabThreads, 2) groupslab_##TYPE##_s##SIDES##_statistics(   \
+      const __grid_constant__ GroupSlabParams p) { beginKernel(); slabStatistics<T, RUNS, SIDES>(p); }
+#define GROUP_SLAB(T, TYPE, RUNS)                                                                           \
+  GROUP_SLAB_SIDES(T, TYPE, RUNS, 2)                                                                        \
+  GROUP_SLAB_SIDES(T, TYPE, RUNS, 8)                                                                        \
+  extern "C" __global__ void __launch_bounds__(kSlabThreads, 2) groupslab_##TYPE##_apply(                   \
+      const __grid_constant__ GroupSlabParams p) { beginKernel(); applySlab<T, RUNS>(p); }
+
+// Runs of a thread: what fits the registers of two blocks an SM.
+GROUP_SLAB(float, f32, 2)
+GROUP_SLAB(__half, f16, 4)
+GROUP_SLAB(__nv_bfloat16, bf16, 4)
