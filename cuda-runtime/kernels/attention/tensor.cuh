@@ -122,23 +122,27 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
     }
   }
 
-  // Calls `change(score, element)` with what `mask` holds for the score. Queries beyond the last one repeat it, keys
-  // beyond the last one are left out: stores and limits leave both out.
+  // Calls `change(score, element)` with what `mask` holds for the score. Queries beyond the last one repeat it, and so do
+  // keys: stores and limits leave both out. All of a row's elements are asked for before the first is waited for.
   template <typename M, typename Change>
   __device__ __forceinline__ void forMask(const M* mask, int queryStride, int keyStride, int firstKey, Change change) {
+    const int key = firstKey + lane % 4 * 2, last = p.keys - 1 - key;
 #pragma unroll
     for (int m = 0; m < M_TILES; m++) {
 #pragma unroll
       for (int half = 0; half < 2; half++) {
-        const int key = firstKey + lane % 4 * 2;
         const M* at = mask + static_cast<int64_t>(min(queryOf(m, 2 * half), p.queries - 1)) * queryStride +
                       static_cast<int64_t>(key) * keyStride;
+        M elements[BK / 8][2];
 #pragma unroll
         for (int n = 0; n < BK / 8; n++) {
 #pragma unroll
-          for (int i = 0; i < 2; i++) {
-            if (key + n * 8 + i < p.keys) change(scores[m][n][2 * half + i], at[(n * 8 + i) * keyStride]);
-          }
+          for (int i = 0; i < 2; i++) elements[n][i] = at[min(n * 8 + i, last) * keyStride];
+        }
+#pragma unroll
+        for (int n = 0; n < BK / 8; n++) {
+#pragma unroll
+          for (int i = 0; i < 2; i++) change(scores[m][n][2 * half + i], elements[n][i]);
         }
       }
     }

@@ -97,23 +97,21 @@ struct Part {
       for (int i = 0; i < 4; ++i) v[j][i] = clipOf(v[j][i], low, high);
   }
 
-  // Four elements at a time move to the front: the formulas are long, and registers have no run-time index.
+  // Each formula is a chain of slow instructions: those of all elements are in flight together.
   __device__ __forceinline__ void activateAll(const Activation& f) {
-#pragma unroll 1
-    for (int round = 0; round < kBlocks; ++round) {
-      float done[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float x = v[0][i];
-        done[i] = f.kind == kGelu ? geluOf(x) : x * sigmoidFast(f.kind == kSilu ? f.a * x : geluTanhSlope(x));
-      }
-#pragma unroll
-      for (int j = 0; j + 1 < kBlocks; ++j)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) v[j][i] = v[j + 1][i];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) v[kBlocks - 1][i] = done[i];
+    if (f.kind == kGelu) {
+      forAll([](float x) { return geluOf(x); });
+    } else {
+      const bool isSilu = f.kind == kSilu;
+      forAll([&](float x) { return x * sigmoidFast(isSilu ? f.a * x : geluTanhSlope(x)); });
     }
+  }
+
+  template <typename Formula> __device__ __forceinline__ void forAll(Formula formula) {
+#pragma unroll
+    for (int j = 0; j < kBlocks; ++j)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) v[j][i] = formula(v[j][i]);
   }
 
   __device__ __forceinline__ void addResidual(const GemmParams& p, const Place& at, int m0, int n0) {
