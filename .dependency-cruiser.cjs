@@ -195,7 +195,8 @@ module.exports = {
     },
     {
       name: "cli-is-the-root",
-      comment: "Nothing depends on the command line but the Action, which is another way to run its commands.",
+      comment:
+        "Nothing depends on the command line but the Action, which is another way to run its commands.",
       severity: "error",
       from: { path: shipped, pathNot: "^src/(cli|action)/" },
       to: { path: "^src/cli/" },
