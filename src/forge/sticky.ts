@@ -31,9 +31,10 @@ export type Wanted =
 
 export type Done = "created" | "updated" | "unchanged" | "deleted" | "none";
 
-/** Invisible where Markdown is shown. `name` tells the comments of several runs on one pull request apart. */
+/** Invisible where Markdown is shown. `name` tells the comments of several runs on one pull request apart; it ends no mark. */
 export function markOf(name: string): string {
-  return `<!-- tc-lint comment: ${name.replaceAll(/[^\w.+/ ]/g, "_")} -->`;
+  const plain = name.replaceAll(/[^\w.+/:,=()[\] -]/g, "_").replaceAll("--", "__");
+  return `<!-- tc-lint comment: ${plain} -->`;
 }
 
 const mostCreations = 3;

@@ -2,7 +2,7 @@
 import type { CompareReport } from "../compare/result.ts";
 import { renderCompareMarkdown } from "./compare-markdown.ts";
 import { type CompareOptions, movedTexts } from "./compare-prose.ts";
-import { code, commentBytes, escaped } from "./markdown-text.ts";
+import { code, commentBytes } from "./markdown-text.ts";
 
 export interface CommentOptions extends Pick<CompareOptions, "describeTarget"> {
   /** The commit that was looked at; empty where nobody says. */
@@ -41,7 +41,10 @@ function firstOf(text: string): string {
 }
 
 function footerOf({ head, run }: CommentOptions): string {
-  const commit = head === "" ? "" : ` of ${code(head.slice(0, 12))}`;
-  const link = run === "" ? "" : `; [the run](${run}) has the rest`;
-  return `<sub>${escaped("Predicted, not measured")}${commit}, by tc-lint${link}.</sub>\n`;
+  const parts = [
+    "Times are predicted, not measured",
+    ...(head === "" ? [] : [`commit ${code(head.slice(0, 12))}`]),
+    ...(run === "" ? [] : [`[the run](${run}) has the rest`]),
+  ];
+  return `<sub>${parts.join("; ")}.</sub>\n`;
 }
