@@ -17,7 +17,6 @@ export function lintFlagsOf(inputs: ActionInputs, hasBase: boolean): LintFlags {
     // A change that repairs what the baseline lets off is no failure of the change.
     "pass-on-unpruned-suppressions": failOn === "never" || failOn === "new",
     "force-exclude": true,
-    "error-on-unmatched-pattern": false,
   });
   return {
     ...flags,
@@ -29,16 +28,12 @@ export function lintFlagsOf(inputs: ActionInputs, hasBase: boolean): LintFlags {
 }
 
 export function compareFlagsOf({ gpu, stack, failOn }: ActionInputs, base: string): CompareFlags {
-  const flags = readCompareFlags({
-    base,
-    gpu,
-    stack,
-    "exit-zero": failOn === "never",
-    "error-on-unmatched-pattern": false,
-  });
+  const flags = readCompareFlags({ base, gpu, stack, "exit-zero": failOn === "never" });
   return { ...flags, reports: [] };
 }
 
-export function planRequestOf(inputs: ActionInputs): PlanRequest {
-  return { ...lintFlagsOf(inputs, true), table: false, onNotice: () => {} };
+/** A comparison has looked already whether the paths stand for anything, gone models among it. */
+export function planRequestOf(inputs: ActionInputs, hasBase: boolean): PlanRequest {
+  const flags = lintFlagsOf(inputs, hasBase);
+  return { ...flags, table: false, errorOnUnmatchedPattern: !hasBase, onNotice: () => {} };
 }

@@ -2,6 +2,8 @@
 import { resolve } from "node:path";
 import { complainOfBug } from "../cli/stderr.ts";
 import { guardStdout, writeStdout } from "../cli/stdout.ts";
+import { statOf } from "../files/look.ts";
+import { InputError } from "../ir/errors.ts";
 import { limitMemoryBy } from "../ir/memory.ts";
 import { groupMemoryBytes } from "../limits/control-group.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
@@ -21,8 +23,7 @@ async function run(): Promise<number> {
     const inputs = readInputs(env);
     // Whatever the run starts, or a model's configuration does, has no use for it.
     Reflect.deleteProperty(env, "INPUT_TOKEN");
-    const { GITHUB_WORKSPACE: workspace = process.cwd() } = env;
-    process.chdir(resolve(workspace, inputs.workingDirectory ?? "."));
+    enterFolder(env["GITHUB_WORKSPACE"], inputs.workingDirectory);
     const step = { inputs, event: readEvent(env), env };
     if (inputs.mode === "review") return await review(step, new URL("../worker.js", import.meta.url));
     await postCarried(step);
@@ -36,4 +37,13 @@ async function run(): Promise<number> {
     );
     return 2;
   }
+}
+
+/** Throws InputError. */
+function enterFolder(workspace = process.cwd(), below = "."): void {
+  const folder = resolve(workspace, below);
+  const seen = statOf(folder);
+  if (typeof seen === "string" || !seen.isDirectory())
+    throw new InputError("usage", `working-directory: found "${below}", expected a folder of the checkout`);
+  process.chdir(folder);
 }

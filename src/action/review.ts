@@ -40,8 +40,9 @@ export async function review(step: Step, workerUrl: URL): Promise<number> {
   if (revision !== undefined) fetchLfsObjects(revision);
   const compared = revision === undefined ? undefined : await compareWith(revision.commit, inputs);
   const wanted = inputs.models === "all" ? undefined : revision;
-  const models = await changedModels(inputs.paths, wanted, planRequestOf(inputs));
-  const linted = await lint(models, inputs, { hasBase: compared !== undefined, workerUrl });
+  const hasBase = compared !== undefined;
+  const models = await changedModels(inputs.paths, wanted, planRequestOf(inputs, hasBase));
+  const linted = await lint(models, inputs, { hasBase, workerUrl });
   await report(step, { compared: compared?.report, linted: linted.report, models });
   return Math.max(compared?.exitCode ?? 0, linted.exitCode);
 }

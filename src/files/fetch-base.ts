@@ -36,6 +36,8 @@ export function pullRequestBase(folder: string, { base, head }: { base: string; 
   const lines = gitOutput(folder, ["cat-file", "commit", "HEAD"]).toString("utf8").split("\n\n", 1)[0];
   const [first, second] = [...(lines ?? "").matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, oid]) => oid);
   if (first !== undefined && second === head) return fetchedCommit(folder, first);
+  if (commitHere(folder, "HEAD") === base)
+    throw new InputError("wrong-checkout", "what is checked out is the pull request's base, not its change");
   const commit = fetchedCommit(folder, base);
   return gitLine(folder, ["merge-base", commit, "HEAD"]) ?? commit;
 }

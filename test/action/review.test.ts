@@ -324,6 +324,33 @@ describe("a push", () => {
   });
 });
 
+describe("what is asked for", () => {
+  test("is below a folder of the checkout, at lines that another machine called otherwise", async () => {
+    const base = team.main();
+    const head = team.commit("wider", 7, () => team.write("models/detector.onnx", detectors.misaligned));
+    const { annotations } = await review(7, head, base, {
+      inputs: {
+        "working-directory": "models",
+        "source-root": "",
+        "path-mapping": "elsewhere=x\nmodels=../src/models",
+      },
+    });
+    expect(annotations[0]).toMatch(/^::error file=src\/models\/backbones\.py,line=\d+,title=TC101/);
+  });
+
+  test.each([
+    [{ paths: "nowhere" }, /nowhere: .*(not there|no such|cannot be)/],
+    [{ gpu: "h2000" }, /found "h2000"/],
+    [{ "working-directory": "nowhere" }, /expected a folder of the checkout/],
+    [{ base: "no-such-branch" }, /base no-such-branch: is not here, and cannot be fetched/],
+  ])("is named where it is wrong: %j", async (inputs, message) => {
+    const workspace = team.checkout("main");
+    const result = await step({ workspace, event: "workflow_dispatch", payload: {}, inputs });
+    expect([result.exitCode, result.annotations]).toEqual([2, [expect.stringMatching(message)]]);
+    expect(result.annotations[0]).toMatch(/^::error .*title=tc-lint/);
+  });
+});
+
 describe("what a change is about", () => {
   test("a configuration's models are linted with it; weights' models too, and what else is there is not", async () => {
     team.commitToMain(() => {

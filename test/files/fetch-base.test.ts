@@ -81,6 +81,14 @@ describe("a pull request's base", () => {
   });
 });
 
+test("a checkout of the base itself is no change, and is not taken for one that is clean", () => {
+  const base = head();
+  const clone = shallow("main");
+  expect(() => pullRequestBase(clone, { base, head: "f".repeat(40) })).toThrow(
+    /the pull request's base, not its change/,
+  );
+});
+
 test("Git LFS is asked for what the commit has of changed models, and is not here; its lack is not hidden", () => {
   const content = Buffer.from("weights of base");
   folder.write("origin/a, b.onnx", lfsPointerOf(origin, content, false));
