@@ -37,6 +37,14 @@ describe("action.yml", () => {
     expect([...entriesOf("outputs").keys()]).toEqual([...outputs]);
   });
 
+  test("is what docs/action.md explains, name by name", () => {
+    const page = readFileSync(path.join(root, "docs", "action.md"), "utf8");
+    const named = [...page.matchAll(/^\| ((?:`[\w-]+`(?:, )?)+) \|/gm)].flatMap(([, names = ""]) =>
+      [...names.matchAll(/`([\w-]+)`/g)].map(([, name]) => name),
+    );
+    expect(named).toEqual([...Object.keys(inputs), ...outputs]);
+  });
+
   test("runs by Node what the build makes, from the package as it is published", () => {
     expect(lines.join("\n")).toContain("runs:\n  using: node20\n  main: dist/action/index.js\n");
     const manifest = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
