@@ -1,6 +1,6 @@
 /** @file The comment on a pull request: posted where the token may, else handed to a run that may. */
 import { existsSync, mkdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { describeTarget } from "../cli/run-compare.ts";
 import { writeStdout } from "../cli/stdout.ts";
 import type { CompareReport } from "../compare/result.ts";
@@ -40,7 +40,9 @@ async function carry(
   why: string,
   level: Level = "notice",
 ): Promise<void> {
-  const path = inputs.commentFile ?? join(runnerVariable(env, "RUNNER_TEMP"), "tc-lint", "comment.json");
+  const path = resolve(
+    inputs.commentFile ?? join(runnerVariable(env, "RUNNER_TEMP"), "tc-lint", "comment.json"),
+  );
   mkdirSync(dirname(path), { recursive: true });
   writeCarried(path, { version: 1, pullRequest, comparison });
   setOutput(env, "comment-file", path);

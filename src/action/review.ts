@@ -1,6 +1,6 @@
 /** @file The first half: lints what a change is about, compares it with its base, and says so everywhere that a step can. */
 import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { describeTarget, runCompare } from "../cli/run-compare.ts";
 import { runLint } from "../cli/run-lint.ts";
 import { complain } from "../cli/stderr.ts";
@@ -10,7 +10,6 @@ import type { CompareReport } from "../compare/result.ts";
 import { BaseRevision } from "../files/base-revision.ts";
 import { fetchedCommit, fetchLfsObjects, pullRequestBase } from "../files/fetch-base.ts";
 import { InputError } from "../ir/errors.ts";
-import { counted } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
 import { compareFormats } from "../report/compare-formats.ts";
 import { movedTexts } from "../report/compare-prose.ts";
@@ -141,8 +140,7 @@ function setOutputs({ inputs, env }: Step, { compared, linted }: Outcome): void 
   setOutput(env, "findings", String(found));
   setOutput(env, "new-findings", String(newErrors + newWarnings + newInfos));
   setOutput(env, "regressions", String(slower));
-  setOutput(env, "sarif-file", inputs.sarifFile ?? "");
-  setOutput(env, "html", inputs.html ?? "");
-  const failed = linted.summary.failedModels;
-  if (failed > 0) complain(`${counted(failed, "model")} could not be linted`);
+  // Whole paths: other steps stand in the checkout, wherever this one stood.
+  setOutput(env, "sarif-file", inputs.sarifFile === undefined ? "" : resolve(inputs.sarifFile));
+  setOutput(env, "html", inputs.html === undefined ? "" : resolve(inputs.html));
 }

@@ -81,12 +81,15 @@ describe("a pull request that misaligns a layer", () => {
     );
     expect(first.summary).toContain("## `models/detector.onnx`");
     expect(first.summary).not.toContain("segmenter");
-    expect(first.outputs).toMatchObject({ regressions: "1", "sarif-file": "reports/tc-lint.sarif" });
+    expect(first.outputs).toMatchObject({ regressions: "1" });
+    expect(first.outputs["sarif-file"]).toMatch(/^\/.*\/checkout-\d+\/reports\/tc-lint\.sarif$/);
+    expect(existsSync(first.outputs["html"] ?? "")).toBe(true);
     expect(Number(first.outputs["new-findings"])).toBeGreaterThan(0);
     expect(Number(first.outputs["findings"])).toBeGreaterThanOrEqual(Number(first.outputs["new-findings"]));
     expect(server.comments).toHaveLength(1);
     const [comment] = server.comments;
     expect(comment?.body).toMatch(/^<!-- tc-lint comment: models -->\n\*\*.*1 slower/);
+    expect(comment?.body).toMatch(/new error\*\* TC101 .*; `models\/backbones\.py:\d+`$/m);
     expect(comment?.body).toContain("https://github.example/octo/models/actions/runs/4242");
     expect(comment?.body).toContain(first.outputs["comment-body"]);
     expect(head.ref).toBe("wider");
