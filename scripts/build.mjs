@@ -43,6 +43,7 @@ const { metafile } = await buildFewChunks(
       "gpu-child": "src/api/gpu-child.ts",
       "lib/index": "src/index.ts",
       "lib/config": "src/config.ts",
+      "action/index": "src/action/index.ts",
     },
     outdir: dist,
     chunkNames: "chunks/[name]-[hash]",

@@ -10,6 +10,9 @@ const repository = manifest.repository.url.replace(/^git\+/, "").replace(/\.git$
 /** The schema of configurations, as it is in this version; for editors. */
 export const schemaPage = `${repository}/raw/v${version}/schemas/config.schema.json`;
 
+/** `owner/name` of the repository with this version built, for hooks and the Action; undefined where a release filled in none. */
+export const builtRepository: string | undefined = manifest.builtRepository || undefined;
+
 /** A rule's page, as it is in this version. */
 export function pageOf(code: string): string {
   return `${repository}/blob/v${version}/docs/rules/${code}.md`;

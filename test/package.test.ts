@@ -83,6 +83,7 @@ describe("The package", () => {
     const staged = path.join(folder, "staged");
     for (const name of [
       "package.json",
+      "action.yml",
       "README.md",
       "LICENSE",
       "CHANGELOG.md",

@@ -4,12 +4,15 @@ import type { PlanRequest } from "../api/make-plans.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Limits } from "../limits/guard.ts";
 import { type CompareFormat, compareFormatNames } from "../report/compare-formats.ts";
-import { parseCount, parsePositive } from "../settings/values.ts";
+import { parseChoice, parseCount, parsePositive } from "../settings/values.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
 import { parseFormatsOf, type ReportRequest } from "./formats.ts";
 import { lintOptions, readConfigChoice, readSettings, settingOptions } from "./options.ts";
 
 const { color, output, timeout } = lintOptions;
+
+/** Where a note can be kept. GitHub's is the Action's to keep. */
+const forges = ["gitlab"] as const;
 
 export const compareOptions = {
   base: {
@@ -30,6 +33,12 @@ export const compareOptions = {
   output,
   verbose: { type: "boolean", group: "Report:", describe: "Every kernel, node and weight that changed" },
   color,
+  post: {
+    type: "string",
+    requiresArg: true,
+    group: "Report:",
+    describe: `Keep one note on the merge request of this pipeline up to date: ${forges.join(", ")}`,
+  },
   "max-warnings": {
     type: "string",
     requiresArg: true,
@@ -49,6 +58,7 @@ export interface CompareFlags
   readonly reports: readonly ReportRequest<CompareFormat>[] | undefined;
   readonly verbose: boolean;
   readonly color: boolean | undefined;
+  readonly post: (typeof forges)[number] | undefined;
   readonly maxWarnings: number | undefined;
   readonly exitZero: boolean;
   readonly limits: Limits;
@@ -62,7 +72,7 @@ function parseBase(ref: string): string {
 
 /** Throws InputError `usage` naming the flag, what was found and what was expected. */
 export function readCompareFlags(argv: Partial<InferredOptionTypes<typeof compareOptions>>): CompareFlags {
-  const one = (name: "base" | "output" | "max-warnings" | "timeout" | "memory-gb") =>
+  const one = (name: "base" | "output" | "post" | "max-warnings" | "timeout" | "memory-gb") =>
     single(argv[name], `--${name}`);
   return {
     ...readSettings(argv),
@@ -71,6 +81,7 @@ export function readCompareFlags(argv: Partial<InferredOptionTypes<typeof compar
     reports: parseFormatsOf(compareFormatNames, argv.format ?? [], one("output"), "text"),
     verbose: argv.verbose ?? false,
     color: argv.color,
+    post: mapped(one("post"), (value) => parseChoice(value, "--post", forges)),
     maxWarnings: mapped(one("max-warnings"), (value) => parseCount(value, "--max-warnings")),
     exitZero: argv["exit-zero"] ?? false,
     allFiles: argv["all-files"] ?? false,

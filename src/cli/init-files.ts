@@ -17,6 +17,8 @@ export interface InitChoice {
   readonly workflow: boolean;
   /** Whether tc-lint is among the packages of the folder. */
   readonly isInstalled: boolean;
+  /** `owner/name` of the Action's repository; without it the workflow runs the command. */
+  readonly action: string | undefined;
 }
 
 export function initFiles(choice: InitChoice, configNames: readonly string[]): InitFile[] {
@@ -28,7 +30,7 @@ export function initFiles(choice: InitChoice, configNames: readonly string[]): I
       ? [{ path: ".pre-commit-config.yaml", at: "root", others: [], text: hook } as const]
       : []),
     ...(choice.workflow
-      ? [{ path: ".github/workflows/tc-lint.yml", at: "root", others: [], text: workflow } as const]
+      ? [{ path: ".github/workflows/tc-lint.yml", at: "root", others: [], text: workflowOf(choice) } as const]
       : []),
   ];
 }
@@ -52,7 +54,52 @@ const hook = `repos:
         require_serial: true
 `;
 
-const workflow = `name: tc-lint
+function workflowOf({ action }: InitChoice): string {
+  return action === undefined ? commandWorkflow : actionWorkflow(action);
+}
+
+const checkout = `      - uses: actions/checkout@v4
+        with:
+          # A pointer of Git LFS is no model, and fails.
+          lfs: true
+`;
+
+function actionWorkflow(action: string): string {
+  return `name: tc-lint
+on:
+  pull_request:
+  push:
+    branches: [main]
+permissions:
+  contents: read
+  # The comment. Pull requests of forks have no such right: docs/action.md has a second workflow for theirs.
+  pull-requests: write
+concurrency:
+  group: tc-lint-\${{ github.ref }}
+  cancel-in-progress: \${{ github.event_name == 'pull_request' }}
+jobs:
+  tc-lint:
+    runs-on: ubuntu-latest
+    steps:
+${checkout}      - uses: ${action}@v${version}
+        id: tc-lint
+        with:
+          html: tc-lint.html
+      - uses: actions/upload-artifact@v4
+        if: \${{ !cancelled() }}
+        with:
+          name: tc-lint
+          path: tc-lint.html
+          if-no-files-found: ignore
+      - uses: actions/upload-artifact@v4
+        if: \${{ !cancelled() && steps.tc-lint.outputs.comment-file != '' }}
+        with:
+          name: tc-lint-comment
+          path: \${{ steps.tc-lint.outputs.comment-file }}
+`;
+}
+
+const commandWorkflow = `name: tc-lint
 on:
   pull_request:
   push:
@@ -63,11 +110,7 @@ jobs:
   tc-lint:
     runs-on: ubuntu-latest
     steps:
-      - uses: actions/checkout@v4
-        with:
-          # A pointer of Git LFS is no model, and fails.
-          lfs: true
-      - uses: actions/setup-node@v4
+${checkout}      - uses: actions/setup-node@v4
         with:
           node-version: 24
       # As the hook: what --fix repairs fails. Annotations and a summary of the step come with the text.

@@ -2,6 +2,7 @@
 import type { InferredOptionTypes } from "yargs";
 import type { LfsPointers } from "../api/lfs-pointers.ts";
 import type { ConfigChoice } from "../api/make-plans.ts";
+import type { SourcePlaces } from "../files/repository.ts";
 import { findGpu, gpus } from "../hardware/gpus.ts";
 import { stackIds } from "../hardware/stacks.ts";
 import { InputError } from "../ir/errors.ts";
@@ -103,6 +104,11 @@ export const lintOptions = {
   jobs: { ...text("Files:", "Models linted at once (default: one a core)"), alias: "j" },
   timeout: text("Limits:", "Seconds that a model may take (default: by its size, a minute and more)"),
   "memory-gb": text("Limits:", "Memory that a model may take (default: three quarters of the machine's)"),
+  "source-root": text("Report:", "Folder that exporters' relative paths of Python sources are below"),
+  "path-mapping": texts(
+    "Report:",
+    "FROM=TO: what the exporter's machine called FROM is TO here, for lines of Python; repeatable",
+  ),
   "print-config": flag("Configuration:", "Print what was decided for each model, and stop"),
 } as const;
 
@@ -126,6 +132,7 @@ export interface LintFlags {
   readonly allFiles: boolean;
   readonly errorOnUnmatchedPattern: boolean;
   readonly lfsPointers: LfsPointers;
+  readonly sources: SourcePlaces;
   readonly jobs: number | undefined;
   /** Of each model. */
   readonly limits: Limits;
@@ -215,8 +222,19 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
     lfsPointers: parseChoice(pointers, "--lfs-pointers", ["error", "warn", "skip"]),
     jobs: mapped(jobs, (value) => parseCount(value, "--jobs", 1, 4096)),
+    sources: {
+      root: single(argv["source-root"], "--source-root"),
+      mapping: (argv["path-mapping"] ?? []).map(parseMapping),
+    },
     limits: readLimits(argv),
   };
+}
+
+/** The last `=` parts the two: paths of other machines may have one. */
+function parseMapping(text: string): readonly [from: string, to: string] {
+  const at = text.lastIndexOf("=");
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1) || "."];
+  throw new InputError("usage", `--path-mapping: found "${text}", expected FROM=TO, such as /build/src=src`);
 }
 
 function readLimits({ timeout, "memory-gb": memory }: LintArguments): Limits {

@@ -16,8 +16,12 @@ import { complain, complainOfBug } from "./stderr.ts";
 import { writeStdout } from "./stdout.ts";
 import { reportColor, withProgress } from "./terminal.ts";
 
-/** Returns the exit code. Throws InputError where nothing can be compared as asked. */
-export async function runCompare(paths: readonly string[], flags: CompareFlags): Promise<number> {
+/** Returns the exit code; `write` is given the report. Throws InputError where nothing can be compared as asked. */
+export async function runCompare(
+  paths: readonly string[],
+  flags: CompareFlags,
+  write: (report: CompareReport, flags: CompareFlags) => Promise<void> = writeReports,
+): Promise<number> {
   const { base, config, settings } = flags;
   const reportPaths = (flags.reports ?? []).map(({ path }) => path);
   const named = [config.kind === "file" ? config.path : undefined, settings.calibration];
@@ -35,7 +39,8 @@ export async function runCompare(paths: readonly string[], flags: CompareFlags):
       : compareWithBase(base, paths.length === 0 ? ["."] : paths, request);
   });
   for (const bug of bugs) complainOfBug(bug);
-  await writeReports(report, flags);
+  await write(report, flags);
+  if (flags.post !== undefined) await (await import("./post-note.ts")).postNote(report, describeTarget);
   const { exitCode, why } = compareVerdict(report, flags);
   if (why !== undefined) complain(why);
   return exitCode;
@@ -71,6 +76,10 @@ export function compareVerdict(
   return { exitCode: exitCodes.findings, why };
 }
 
+export function describeTarget({ gpu, stack }: { readonly gpu: string; readonly stack: string }): string {
+  return `${findGpu(gpu)?.name ?? gpu} with ${findStack(stack)?.name ?? stack}`;
+}
+
 /** Files first: what is on stdout then says how it went. */
 async function writeReports(report: CompareReport, flags: CompareFlags): Promise<void> {
   const requests: readonly ReportRequest<CompareFormat>[] = flags.reports ?? [
@@ -80,8 +89,7 @@ async function writeReports(report: CompareReport, flags: CompareFlags): Promise
     compareFormats[format](report, {
       color: reportColor(flags.color, toStdout),
       verbose: flags.verbose,
-      describeTarget: ({ gpu, stack }) =>
-        `${findGpu(gpu)?.name ?? gpu} with ${findStack(stack)?.name ?? stack}`,
+      describeTarget,
     });
   for (const { format, path } of requests)
     if (path !== undefined) writeReportFile(path, render(format, false));

@@ -12,6 +12,7 @@ import {
   docFormats,
   drawnFormats,
   fixFormats,
+  type LintFormat,
   lintFormats,
   namesConfiguration,
   proseFormats,
@@ -35,12 +36,21 @@ export async function writeReports(report: LintReport, flags: LintFlags): Promis
   const assets = await assetsOf(requests);
   const render = ({ format, path }: ReportRequest) =>
     lintFormats[format](report, { ...renderOptions(flags, path === undefined), ...assets });
-  for (const request of requests) {
+  for (const request of requests)
     if (request.path !== undefined) writeReportFile(request.path, await render(request));
-  }
   if (flags.reports === undefined) addStepSummary(report, flags);
   const onStdout = await Promise.all(requests.filter(({ path }) => path === undefined).map(render));
   await writeStdout(onStdout.filter((text) => text !== "").join("\n"));
+}
+
+/** As it would stand in a file, for whoever puts it somewhere else. */
+export async function renderedReport(
+  format: LintFormat,
+  report: LintReport,
+  flags: LintFlags,
+): Promise<string> {
+  const assets = await assetsOf([{ format, path: undefined }]);
+  return lintFormats[format](report, { ...renderOptions(flags, false), ...assets });
 }
 
 type Assets = Pick<RenderOptions, "docs" | "script">;
@@ -76,7 +86,7 @@ function addStepSummary(report: LintReport, flags: LintFlags): void {
 
 function renderOptions(flags: LintFlags, toStdout: boolean): Omit<RenderOptions, keyof Assets> {
   const { GITHUB_WORKSPACE } = process.env;
-  const repository = new Repository(process.cwd(), GITHUB_WORKSPACE);
+  const repository = new Repository(process.cwd(), GITHUB_WORKSPACE, flags.sources);
   const isTerminal = toStdout && process.stdout.isTTY === true;
   return {
     color: reportColor(flags.color, toStdout),

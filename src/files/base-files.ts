@@ -42,8 +42,8 @@ export async function materialize(
   };
 }
 
-/** None of a model that cannot be read: who opens it next says why. */
-function locationsOf(path: string): string[] {
+/** Of its weights, as the model names them; none of one that cannot be read: who opens it next says why. */
+export function locationsOf(path: string): string[] {
   try {
     using model = openModel(path);
     return weightFiles(model).map(({ location }) => location);

@@ -88,9 +88,9 @@ export class BaseRevision {
     return { path, oid, bytes, pointer };
   }
 
-  /** `main:models/a.onnx`, as Git calls it. */
+  /** `main:models/a.onnx`, as Git calls it; of a whole hash as much as tells it from others. */
   named(path: string): string {
-    return `${this.ref}:${path}`;
+    return `${this.ref === this.commit ? this.commit.slice(0, 12) : this.ref}:${path}`;
   }
 
   /** Models whose content or place differs; `more`: files that are none by their name, and are compared all the same. */

@@ -3,15 +3,25 @@ import { realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { look, statOf } from "./look.ts";
 
+/** What the user says of where sources lie; the first mapping whose beginning fits counts. */
+export interface SourcePlaces {
+  /** The folder that relative paths of exporters are below. */
+  readonly root?: string | undefined;
+  /** A beginning of the exporter's paths, and what is here in its place. */
+  readonly mapping?: readonly (readonly [from: string, to: string])[];
+}
+
 export class Repository {
   readonly #root: string;
   readonly #here: string;
+  readonly #places: SourcePlaces;
   readonly #sources = new Map<string, string | undefined>();
 
   /** `workspace`: where a workflow says that the checkout is (GITHUB_WORKSPACE); passed over by who stands elsewhere. */
-  constructor(here: string, workspace: string | undefined) {
+  constructor(here: string, workspace: string | undefined, places: SourcePlaces = {}) {
     this.#here = here;
     this.#root = rootAround(here, workspace);
+    this.#places = places;
   }
 
   /** A path of this run, relative to the root, with `/`; as it is where it lies outside. */
@@ -29,9 +39,12 @@ export class Repository {
     return this.#sources.get(file);
   }
 
-  #findSource(file: string): string | undefined {
-    if (installed.test(file)) return undefined;
-    const folders = new Set([this.#here, this.#root]);
+  #findSource(exported: string): string | undefined {
+    if (installed.test(exported)) return undefined;
+    const { root, mapping = [] } = this.#places;
+    const file = mapped(exported, mapping);
+    const named = root === undefined ? [] : [resolve(this.#here, root)];
+    const folders = new Set([...named, this.#here, this.#root]);
     for (const folder of folders) {
       const path = resolve(folder, file);
       const below = isFile(path) ? this.#below(path) : undefined;
@@ -54,7 +67,17 @@ export class Repository {
   }
 }
 
-const installed = /[\\/](site|dist)-packages[\\/]/;
+const installed = /(?:^|[\\/])(site|dist)-packages[\\/]/;
+
+/** Either kind of slash, for models come from either kind of machine. */
+function mapped(file: string, mapping: NonNullable<SourcePlaces["mapping"]>): string {
+  const plain = file.replaceAll("\\", "/");
+  for (const [from, to] of mapping) {
+    const start = from.replaceAll("\\", "/").replace(/\/+$/, "");
+    if (plain === start || plain.startsWith(`${start}/`)) return `${to}${plain.slice(start.length)}`;
+  }
+  return file;
+}
 
 /** The checkout of a workflow, else the nearest repository upward, else where the user stands. */
 function rootAround(here: string, workspace: string | undefined): string {

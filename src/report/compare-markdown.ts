@@ -125,8 +125,9 @@ function findingItems(findings: FindingChange): string[] {
       finding.saves === null
         ? ""
         : `; costs ${duration(finding.saves.microseconds)}${count > 1 ? " each" : ""}`;
-    const { severity, code: rule, rule: name, node, op, message } = finding;
-    return `- ${marks[severity]} **${what} ${severity}** ${rule} ${escaped(name)}: ${code(node)}${more} (${escaped(op)}): ${escaped(message)}${cost}`;
+    const { severity, code: rule, rule: name, node, op, message, source } = finding;
+    const line = source === null ? "" : `; ${code(`${source.file}:${source.line}`)}`;
+    return `- ${marks[severity]} **${what} ${severity}** ${rule} ${escaped(name)}: ${code(node)}${more} (${escaped(op)}): ${escaped(message)}${cost}${line}`;
   };
   const items = [
     ...alike(findings.new).map(({ first, count }) => item("new", first, count)),

@@ -142,7 +142,9 @@ function bytesOf({ fileBytes, externalBytes }: SideReport): number {
 
 /** `main (1a2b3c4d5e6f)`; empty for two files. */
 export function baseText({ base }: CompareReport): string {
-  return base === null ? "" : `${base.ref} (${base.commit.slice(0, 12)})`;
+  if (base === null) return "";
+  const short = base.commit.slice(0, 12);
+  return base.ref === base.commit ? short : `${base.ref} (${short})`;
 }
 
 /** What fails or pleases, the worst first; empty where nothing moved beyond its interval. */

@@ -21,12 +21,21 @@ export function withinLimit(head: string, sections: readonly string[], maxBytes 
   return text;
 }
 
-/** Names come from the model: nothing in them may end a cell, open a tag, link an issue or mention a person. */
+/**
+ * Names come from the model: nothing in them may end a cell, open a tag, link an issue or another site, or mention a person. Forges look
+ * for these in what Markdown has become, where an entity is its character again: something without width parts them.
+ */
 export function escaped(text: string): string {
   return printable(text)
     .replaceAll(/[&<>|@#]/g, (character) => `&#${character.codePointAt(0)};`)
-    .replaceAll(/[\\`*_[\]~]/g, "\\$&");
+    .replaceAll(/[\\`*_[\]~]/g, "\\$&")
+    .replaceAll(/&#(?:64|35);(?=\w)/g, `$&${nothing}`)
+    .replaceAll(/:\/\//g, `:${nothing}//`)
+    .replaceAll(/\b(www)\./gi, `$1${nothing}.`);
 }
+
+/** A space of no width. */
+const nothing = "&#8203;";
 
 /** Code in a table: a pipe ends the cell even inside backticks. */
 export function code(text: string): string {

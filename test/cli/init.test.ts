@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { Ajv } from "ajv";
 import { beforeEach, describe, expect, test } from "vitest";
+import { initFiles } from "../../src/cli/init-files.ts";
 import { version } from "../../src/version.ts";
 import { bytesOf, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
@@ -49,6 +50,17 @@ describe("tc-lint init", () => {
       gpu: "l4",
       stack: "tensorrt",
     });
+  });
+
+  test("of a release that has the Action, the workflow uses it, and hands on what a fork may not post", async () => {
+    const own = { hook: false, workflow: true, isInstalled: false, action: "octo/tc-lint-built" };
+    const [, file] = initFiles({ gpu: "l4", stack: "ort-cuda", ...own }, [config]);
+    expect(file?.path).toBe(workflow);
+    await expect(file?.text.replaceAll(version, "VERSION")).toMatchFileSnapshot(
+      "__snapshots__/init-action-workflow.yaml",
+    );
+    const outputs = [...(file?.text.matchAll(/outputs\.([\w-]+)/g) ?? [])].map(([, name]) => name);
+    expect(outputs).toEqual(["comment-file", "comment-file"]);
   });
 
   test("leaves what is there, and shows what goes into it; --force replaces it", async () => {

@@ -73,6 +73,7 @@ describe.skipIf(missing !== undefined)("a repository named in .pre-commit-config
     const staged = inBase("staged");
     for (const name of [
       "package.json",
+      "action.yml",
       "README.md",
       "LICENSE",
       "CHANGELOG.md",
@@ -99,6 +100,10 @@ describe.skipIf(missing !== undefined)("a repository named in .pre-commit-config
       root,
     );
     expect(readdirSync(tree)).not.toContain("stale.js");
+    expect(readdirSync(tree)).toEqual(
+      expect.arrayContaining(["action.yml", "dist", ".pre-commit-hooks.yaml"]),
+    );
+    expect(readdirSync(path.join(tree, "dist/action"))).toEqual(["index.js"]);
     must("git", ["add", "--all"], tree);
     must("git", ["commit", "-q", "-m", "0.1.0"], tree);
     must("git", ["tag", "v0.1.0"], tree);

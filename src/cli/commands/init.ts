@@ -4,6 +4,7 @@ import { mkdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { Argv } from "yargs";
 import { pushAll } from "../../ir/lists.ts";
+import { builtRepository } from "../../version.ts";
 import type { InitFile } from "../init-files.ts";
 import { settingOptions } from "../options.ts";
 
@@ -51,7 +52,8 @@ async function init({ gpu, stack, hook, workflow, force }: InitFlags): Promise<v
   });
   const target = { gpu: gpu ?? "h200", stack: stack ?? "ort-cuda", ...resolved?.settings };
   const isInstalled = look(join(here, "node_modules/tc-lint")) === "there";
-  const choice = { gpu: target.gpu, stack: target.stack, hook, workflow, isInstalled };
+  const own = { hook, workflow, isInstalled, action: builtRepository };
+  const choice = { gpu: target.gpu, stack: target.stack, ...own };
   const lines: string[] = [];
   for (const file of initFiles(choice, configNames)) {
     const folder = file.at === "here" ? here : root;

@@ -1,0 +1,49 @@
+/** @file The Action's executable: reads what the runner hands over, does one of its two halves, and says how it went. */
+import { resolve } from "node:path";
+import { complainOfBug } from "../cli/stderr.ts";
+import { guardStdout, writeStdout } from "../cli/stdout.ts";
+import { statOf } from "../files/look.ts";
+import { InputError } from "../ir/errors.ts";
+import { limitMemoryBy } from "../ir/memory.ts";
+import { groupMemoryBytes } from "../limits/control-group.ts";
+import { inputErrorOf } from "../onnx/surroundings.ts";
+import { postCarried } from "./comment.ts";
+import { readEvent } from "./event.ts";
+import { readInputs } from "./inputs.ts";
+import { command } from "./protocol.ts";
+import { review } from "./review.ts";
+
+guardStdout();
+process.exitCode = await run();
+
+async function run(): Promise<number> {
+  limitMemoryBy(groupMemoryBytes);
+  try {
+    const { env } = process;
+    const inputs = readInputs(env);
+    // Whatever the run starts, or a model's configuration does, has no use for it.
+    Reflect.deleteProperty(env, "INPUT_TOKEN");
+    enterFolder(env["GITHUB_WORKSPACE"], inputs.workingDirectory);
+    const step = { inputs, event: readEvent(env), env };
+    if (inputs.mode === "review") return await review(step, new URL("../worker.js", import.meta.url));
+    await postCarried(step);
+    return 0;
+  } catch (error) {
+    const input = inputErrorOf(error);
+    if (input === undefined)
+      complainOfBug(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    await writeStdout(
+      command("error", input === undefined ? "a bug in tc-lint: see the log" : input.message),
+    );
+    return 2;
+  }
+}
+
+/** Throws InputError. */
+function enterFolder(workspace = process.cwd(), below = "."): void {
+  const folder = resolve(workspace, below);
+  const seen = statOf(folder);
+  if (typeof seen === "string" || !seen.isDirectory())
+    throw new InputError("usage", `working-directory: found "${below}", expected a folder of the checkout`);
+  process.chdir(folder);
+}
