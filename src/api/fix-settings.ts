@@ -1,5 +1,4 @@
 /** @file From a model's plan and what is asked of its repair to what the passes are told. */
-import { rules } from "../../rules/index.ts";
 import { invalidNode } from "../facts/invalid-node.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import type { FixChoice } from "../fix/choice.ts";
@@ -23,6 +22,7 @@ import type { Pass, Ranges } from "../passes/pass.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { noChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
+import { rulesOf } from "./plugins.ts";
 import { refuse } from "./refuse.ts";
 import { settingsOf } from "./timelines.ts";
 
@@ -45,12 +45,15 @@ export function fixSettings(plan: LintPlan, fix: FixChoice): FixSettings {
   refuse(plan);
   using model = openModel(plan.path);
   const calibration = readCalibration(plan.settings.calibration);
-  return repairOf(settingsOf(model, { ...plan, rules, calibration, notices: [] }), fix);
+  return repairOf(
+    settingsOf(model, { ...plan, rules: rulesOf(plan.settings), calibration, notices: [] }),
+    fix,
+  );
 }
 
 /** A repair of a model that is linted with `settings`. */
 function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
-  const { target, cost, shapes, dims, minSaving, severities, timelineOf } = settings;
+  const { target, cost, shapes, dims, minSaving, rules, severities, timelineOf } = settings;
   const asked = rules.filter(({ code }) => severities.get(code) !== "off");
   return {
     target,

@@ -1,0 +1,154 @@
+/** @file Rules of plugins as the run takes them: with codes of their own, checked, and what they throw laid to them. */
+import { combineSavings } from "../../cost/saving.ts";
+import type { Scope } from "../../facts/scope.ts";
+import type { Edits } from "../../ir/edits.ts";
+import type { Node } from "../../ir/model.ts";
+import type { LintContext, Saving } from "../context.ts";
+import { type Match, matchesIn } from "../pattern/match.ts";
+import { type Pattern, patterns, rootTypes } from "../pattern/pattern.ts";
+import type { AnyRule, RuleFinding, Site } from "../rule.ts";
+import { Blame, type PluginOrigin } from "./blame.ts";
+import { checkPlugin } from "./check.ts";
+import { MatchCost } from "./cost.ts";
+import { checkedFinding } from "./finding.ts";
+import { immutable } from "./immutable.ts";
+import type { CheckRule, PatternRule, Plugin } from "./rule.ts";
+
+/** What a fix makes of one match. */
+export interface FoundRewrite {
+  readonly root: Node;
+  readonly nodes: readonly Node[];
+  readonly edit: (edits: Edits) => void;
+}
+
+/** A rule that a plugin brought. */
+export interface CustomRule extends AnyRule {
+  readonly plugin: string;
+  /** Where the plugin is from. */
+  readonly from: string;
+  readonly description: string | undefined;
+  readonly url: string | undefined;
+  /** Undefined where the rule looks at the model itself. */
+  readonly pattern: Pattern | undefined;
+  /** What its fix would do in one instance of a graph; undefined where it has none. */
+  readonly rewrites:
+    | ((scope: Scope, sizes: ReadonlyMap<string, number>) => Iterable<FoundRewrite>)
+    | undefined;
+}
+
+export function isCustom(rule: AnyRule): rule is CustomRule {
+  return "plugin" in rule;
+}
+
+/** Throws InputError `bad-plugin` naming `from` and what is wrong. */
+export function rulesOfPlugin(value: unknown, from: string, isOurs: PluginOrigin["isOurs"]): CustomRule[] {
+  const plugin: Plugin = checkPlugin(value, from);
+  return plugin.rules.map((rule) => {
+    const code = `${plugin.name}/${rule.name}`;
+    const blame = new Blame({ plugin: plugin.name, from, isOurs }, code);
+    return rule.check === undefined
+      ? patternRule(rule, { plugin, from, code, blame })
+      : checkRule(rule, { plugin, from, code, blame });
+  });
+}
+
+interface Compiled {
+  readonly plugin: Plugin;
+  readonly from: string;
+  readonly code: string;
+  readonly blame: Blame;
+}
+
+function commonOf({ severity, messages, description, url }: PatternRule | CheckRule, compiled: Compiled) {
+  const { plugin, from, code } = compiled;
+  return { code, name: code, severity, messages, description, url, plugin: plugin.name, from };
+}
+
+function checkRule(rule: CheckRule, compiled: Compiled): CustomRule {
+  const { blame } = compiled;
+  return {
+    ...commonOf(rule, compiled),
+    fix: "none",
+    pattern: undefined,
+    rewrites: undefined,
+    *check(context) {
+      const { path } = context.model;
+      immutable(context.model);
+      const findings = blame.run(path, undefined, () => rule.check(context)[Symbol.iterator]());
+      for (;;) {
+        const next = blame.run(path, undefined, () => findings.next());
+        if (next.done === true) return;
+        yield checkedFinding(next.value, rule.messages, (node, what) => blame.error(path, node, what));
+      }
+    },
+  };
+}
+
+function patternRule(rule: PatternRule, compiled: Compiled): CustomRule {
+  const { blame, from } = compiled;
+  const pattern = blame.run(from, undefined, () => {
+    const made = rule.match(patterns);
+    // Says what is wrong with a pattern that ends in none.
+    rootTypes(made);
+    return made;
+  });
+  const { fix } = rule;
+  const found = (model: string, scope: Scope, sizes: ReadonlyMap<string, number>) =>
+    matchesIn(pattern, scope, sizes, (node, work) => blame.run(model, node, work));
+  return {
+    ...commonOf(rule, compiled),
+    fix: fix === undefined ? "none" : "safe",
+    pattern,
+    *check(context) {
+      const { path } = context.model;
+      immutable(context.model);
+      for (const scope of context.facts.scopes()) {
+        for (const match of found(path, scope, context.bindings)) {
+          const finding = blame.run(path, match.root, () => findingOf(rule, match, context));
+          if (finding !== undefined)
+            yield checkedFinding(finding, rule.messages, (node, what) => blame.error(path, node, what));
+        }
+      }
+    },
+    rewrites:
+      fix &&
+      function* (scope, sizes) {
+        const { path } = scope.model;
+        immutable(scope.model);
+        for (const match of found(path, scope, sizes)) {
+          if (blame.run(path, match.root, () => reportOf(rule, match)) === undefined) continue;
+          const edit = (edits: Edits) => blame.run(path, match.root, () => fix(match, edits));
+          yield { root: match.root, nodes: match.nodes, edit };
+        }
+      },
+  };
+}
+
+function reportOf({ report, messages }: PatternRule, match: Match) {
+  return report === undefined ? { message: Object.keys(messages)[0] ?? "" } : report(match);
+}
+
+function findingOf(rule: PatternRule, match: Match, context: LintContext): RuleFinding | undefined {
+  const report = reportOf(rule, match);
+  if (report === undefined) return undefined;
+  const { root, scope, nodes } = match;
+  const covers = nodes.map((node): Site => ({ node, scope }));
+  return {
+    at: { node: rule.at === undefined ? root : match.node(rule.at), scope },
+    message: report.message,
+    data: report.data ?? {},
+    covers,
+    saves: (rule.fix && decidedSaving(covers, context)) ?? rule.cost?.(match, new MatchCost(context, match)),
+    // Rewrites are of the main graph: a function's body is shared by its calls, a loop's by its runs.
+    ...(rule.fix !== undefined && !scope.isMain ? { fix: "none" } : {}),
+  };
+}
+
+/** What the fix saves where it is made: the decision is about the whole model, and so is this. */
+function decidedSaving(covers: readonly Site[], { decision, timeline }: LintContext): Saving | undefined {
+  const steps = new Set(covers.flatMap(({ node, scope }) => timeline.stepOf(node, scope) ?? []));
+  const changes = new Set(covers.flatMap(({ node, scope }) => decision?.changeAt(node, scope) ?? []));
+  const own = [...changes].filter(({ before }) => before !== undefined && steps.has(before));
+  const saves = combineSavings(own.map((change) => change.saves));
+  return saves.microseconds > 0 ? saves : undefined;
+}
