@@ -3,7 +3,7 @@ import { rules as builtIn } from "../../rules/index.ts";
 import { runModule } from "../files/run-module.ts";
 import { InputError, invariant } from "../ir/errors.ts";
 import { ReadTooMuch } from "../limits/reading.ts";
-import type { CustomRule } from "../lint/plugin/compile.ts";
+import type { CustomRule } from "../lint/plugin/custom-rule.ts";
 import type { AnyRule } from "../lint/rule.ts";
 import { checkConfig } from "../settings/check.ts";
 import { toDisplayPath } from "../settings/paths.ts";

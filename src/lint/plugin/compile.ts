@@ -1,44 +1,17 @@
 /** @file Rules of plugins as the run takes them: with codes of their own, checked, and what they throw laid to them. */
-import { combineSavings } from "../../cost/saving.ts";
 import type { Scope } from "../../facts/scope.ts";
 import type { Edits } from "../../ir/edits.ts";
-import type { Node } from "../../ir/model.ts";
 import type { LintContext, Saving } from "../context.ts";
 import { type Match, matchesIn } from "../pattern/match.ts";
-import { type Pattern, patterns, rootTypes } from "../pattern/pattern.ts";
-import type { AnyRule, RuleFinding, Site } from "../rule.ts";
+import { patterns, rootTypes } from "../pattern/pattern.ts";
+import type { RuleFinding, Site } from "../rule.ts";
 import { Blame, type PluginOrigin } from "./blame.ts";
 import { checkPlugin } from "./check.ts";
 import { MatchCost } from "./cost.ts";
+import type { CustomRule } from "./custom-rule.ts";
 import { checkedFinding } from "./finding.ts";
 import { immutable } from "./immutable.ts";
 import type { CheckRule, PatternRule, Plugin } from "./rule.ts";
-
-/** What a fix makes of one match. */
-export interface FoundRewrite {
-  readonly root: Node;
-  readonly nodes: readonly Node[];
-  readonly edit: (edits: Edits) => void;
-}
-
-/** A rule that a plugin brought. */
-export interface CustomRule extends AnyRule {
-  readonly plugin: string;
-  /** Where the plugin is from. */
-  readonly from: string;
-  readonly description: string | undefined;
-  readonly url: string | undefined;
-  /** Undefined where the rule looks at the model itself. */
-  readonly pattern: Pattern | undefined;
-  /** What its fix would do in one instance of a graph; undefined where it has none. */
-  readonly rewrites:
-    | ((scope: Scope, sizes: ReadonlyMap<string, number>) => Iterable<FoundRewrite>)
-    | undefined;
-}
-
-export function isCustom(rule: AnyRule): rule is CustomRule {
-  return "plugin" in rule;
-}
 
 /** Throws InputError `bad-plugin` naming `from` and what is wrong. */
 export function rulesOfPlugin(value: unknown, from: string, isOurs: PluginOrigin["isOurs"]): CustomRule[] {
@@ -70,7 +43,7 @@ function checkRule(rule: CheckRule, compiled: Compiled): CustomRule {
     ...commonOf(rule, compiled),
     fix: "none",
     pattern: undefined,
-    rewrites: undefined,
+    rewriter: undefined,
     *check(context) {
       const { path } = context.model;
       immutable(context.model);
@@ -110,18 +83,18 @@ function patternRule(rule: PatternRule, compiled: Compiled): CustomRule {
         }
       }
     },
-    rewrites:
-      fix &&
-      function* (scope, sizes) {
-        const { path } = scope.model;
-        immutable(scope.model);
-        for (const match of found(path, scope, sizes)) {
-          if (blame.run(path, match.root, () => reportOf(rule, match)) === undefined) continue;
-          const edit = (edits: Edits) => blame.run(path, match.root, () => fix(match, edits));
-          yield { root: match.root, nodes: match.nodes, edit };
-        }
-      },
+    rewriter: fix && { code: compiled.code, failed: blame.error.bind(blame), rewrites },
   };
+
+  function* rewrites(scope: Scope, sizes: ReadonlyMap<string, number>) {
+    const { path } = scope.model;
+    immutable(scope.model);
+    for (const match of found(path, scope, sizes)) {
+      if (blame.run(path, match.root, () => reportOf(rule, match)) === undefined) continue;
+      const edit = (edits: Edits) => blame.run(path, match.root, () => fix?.(match, edits));
+      yield { root: match.root, nodes: match.nodes, edit };
+    }
+  }
 }
 
 function reportOf({ report, messages }: PatternRule, match: Match) {
@@ -138,17 +111,20 @@ function findingOf(rule: PatternRule, match: Match, context: LintContext): RuleF
     message: report.message,
     data: report.data ?? {},
     covers,
-    saves: (rule.fix && decidedSaving(covers, context)) ?? rule.cost?.(match, new MatchCost(context, match)),
+    saves: savingOf(rule, match, covers, context),
     // Rewrites are of the main graph: a function's body is shared by its calls, a loop's by its runs.
     ...(rule.fix !== undefined && !scope.isMain ? { fix: "none" } : {}),
   };
 }
 
-/** What the fix saves where it is made: the decision is about the whole model, and so is this. */
-function decidedSaving(covers: readonly Site[], { decision, timeline }: LintContext): Saving | undefined {
-  const steps = new Set(covers.flatMap(({ node, scope }) => timeline.stepOf(node, scope) ?? []));
-  const changes = new Set(covers.flatMap(({ node, scope }) => decision?.changeAt(node, scope) ?? []));
-  const own = [...changes].filter(({ before }) => before !== undefined && steps.has(before));
-  const saves = combineSavings(own.map((change) => change.saves));
-  return saves.microseconds > 0 ? saves : undefined;
+/** What the fix saves where it is made: the decision is about the whole model, and so is this. Else what the rule makes of it. */
+function savingOf(
+  { fix, cost }: PatternRule,
+  match: Match,
+  covers: readonly Site[],
+  context: LintContext,
+): Saving | undefined {
+  const decided = fix && context.decision?.savingOver(covers);
+  if (decided !== undefined && decided.microseconds > 0) return decided;
+  return cost?.(match, new MatchCost(context, match));
 }

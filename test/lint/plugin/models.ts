@@ -4,7 +4,7 @@ import { model } from "../../../fixtures/builder.ts";
 /** x · HardSigmoid(x), `times` over, as exporters of mobile networks write HardSwish. */
 export function hardSwishModel(times = 1, alpha = 1 / 6): Uint8Array {
   return model({ name: "hard-swish" }, (graph) => {
-    let x = graph.input("x", [8, 64, 112, 112]);
+    let x = graph.input("x", [1, 16, 56, 56]);
     for (let layer = 0; layer < times; layer++) {
       const gate = graph.node("HardSigmoid", [x], { alpha: { float: alpha } }, { name: `gate_${layer}` });
       x = graph.node(
@@ -14,7 +14,7 @@ export function hardSwishModel(times = 1, alpha = 1 / 6): Uint8Array {
         { name: `mul_${layer}`, outputs: [layer === times - 1 ? "y" : `sum_${layer}`] },
       );
     }
-    graph.output("y", "float32", [8, 64, 112, 112]);
+    graph.output("y", "float32", [1, 16, 56, 56]);
   });
 }
 
@@ -33,6 +33,7 @@ const hardSwish = defineRule({
     }, { commute: true }),
   report: (match) => ({ message: "written", data: { nodes: match.nodes.length } }),
   cost: (match, cost) => cost.fused(),
+  fix: (match, edits) => edits.replace(match.root, { op: "HardSwish", inputs: [match.value("x")] }),
 });
 
 export default definePlugin({ name: "acme", rules: [hardSwish] });
