@@ -5,6 +5,7 @@ import { type FoundModel, findModels, isModelName } from "../files/find-models.t
 import { ConfigLoader } from "../files/load-config.ts";
 import { look } from "../files/look.ts";
 import { InputError } from "../ir/errors.ts";
+import type { AnyRule } from "../lint/rule.ts";
 import { withBudgetsOnce } from "../settings/budgets.ts";
 import type { ConfigChain } from "../settings/chain.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
@@ -124,6 +125,13 @@ async function chainOf(path: string, configOf: ConfigOf, isOneOfMany: boolean) {
     if (!isOneOfMany || !(error instanceof InputError)) throw error;
     return { chain: undefined, rules: builtIn, refused: { code: error.code, message: error.message } };
   }
+}
+
+/** The rules of a model in the current folder. */
+export async function rulesHere(
+  request: Pick<PlanRequest, "config" | "onNotice">,
+): Promise<readonly AnyRule[]> {
+  return loadPlugins(pluginsOf(await configFinder(request)("model.onnx")));
 }
 
 /** What holds for a model in the current folder, in each scenario. */

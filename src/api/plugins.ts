@@ -45,6 +45,11 @@ export async function rulesWith(plugins: unknown): Promise<readonly AnyRule[]> {
   );
 }
 
+/** Of all plugins that were loaded for runs of this process. */
+export function loadedRules(): readonly CustomRule[] {
+  return [...loaded.values()].flat();
+}
+
 /** Says which rules a program gave with these settings. */
 export function giveRules(settings: ResolvedSettings, rules: readonly AnyRule[]): void {
   given.set(settings, rules);

@@ -3,7 +3,7 @@ import type { Node, Value } from "../../ir/model.ts";
 import { Bindings } from "./bindings.ts";
 import { boundShape, checks, wrongAttribute, wrongCondition, wrongDtype } from "./constraints.ts";
 import type { GraphFacts } from "./graph-facts.ts";
-import { describeValue, type Path, type Trace } from "./miss.ts";
+import { describeNodeOf, describeValue, type Path, type Trace } from "./miss.ts";
 import type { Operand, OpForm, Pattern, PatternForm, TensorOptions } from "./pattern.ts";
 
 /** Parts that one node is tried with: what takes more is no pattern but a search, and whoever wrote it is told. */
@@ -127,13 +127,11 @@ export class Matcher {
   *#node(form: OpForm, node: Node, value: Value | undefined, found: Bindings, at: At): Generator<Bindings> {
     const { options } = form;
     if (!this.#isType(form, node))
-      return this.#miss(found, at, listed(form.types), () => describeNodeOf(this.#facts, node));
+      return this.#miss(found, at, listed(form.types), () => describeNodeOf(node));
     if (options.as !== undefined) {
       const known = found.node(options.as);
       if (known !== undefined && known !== node)
-        return this.#miss(found, at, `the same node as "${options.as}"`, () =>
-          describeNodeOf(this.#facts, node),
-        );
+        return this.#miss(found, at, `the same node as "${options.as}"`, () => describeNodeOf(node));
     }
     const taken = found.with({ kind: "node", name: options.as, node });
     const attribute = wrongAttribute(options.attributes, node, this.#facts);
@@ -242,10 +240,6 @@ export class Matcher {
 
 function listed(types: readonly string[]): string {
   return types.includes("*") ? "a node" : types.join(" or ");
-}
-
-function describeNodeOf(facts: GraphFacts, node: Node): string {
-  return `${facts.operator(node)} "${facts.label(node)}"`;
 }
 
 function describeConstant(value: Value, elements: readonly number[] | undefined): string {

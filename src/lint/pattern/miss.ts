@@ -1,5 +1,5 @@
 /** @file Why a pattern does not fit: of everything that was tried, what came nearest. */
-import { labelOf, operatorOf, type Value } from "../../ir/model.ts";
+import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { Bindings } from "./bindings.ts";
 
 /** A part of a pattern, below others. */
@@ -38,9 +38,13 @@ export function partsOf(at: Path): readonly string[] {
   return parts;
 }
 
+/** `Mul "mul_0"`. */
+export function describeNodeOf(node: Node): string {
+  return `${operatorOf(node)} "${labelOf(node)}"`;
+}
+
 export function describeValue(value: Value): string {
-  if (value.producer !== undefined)
-    return `"${value.name}" of ${operatorOf(value.producer)} "${labelOf(value.producer)}"`;
+  if (value.producer !== undefined) return `"${value.name}" of ${describeNodeOf(value.producer)}`;
   if (value.initializer !== undefined) return `the constant "${value.name}"`;
   return value.isInput ? `the input "${value.name}"` : `"${value.name}" from outside`;
 }
