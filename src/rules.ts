@@ -1,5 +1,14 @@
 /** @file `tc-lint/rules`: what rules of one's own are written with. docs/custom-rules.md has three of them. */
 
+export {
+  type ExpectedFinding,
+  type InvalidCase,
+  type RuleCases,
+  RuleTester,
+  type RuleTesterOptions,
+  type TestCase,
+} from "./api/rule-tester.ts";
+export { type TestGraph, type TestNode, type TestTensor, testModel } from "./api/test-model.ts";
 export type { Dim, Shape } from "./ir/dim.ts";
 export type { DType } from "./ir/dtype.ts";
 export type { Edits, NewAttribute, NewNode, NewTensor } from "./ir/edits.ts";

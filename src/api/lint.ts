@@ -88,7 +88,8 @@ export async function openInput(input: string | Uint8Array | ModelProto, name: s
   return modelFromBytes(await encode(input), name);
 }
 
-async function encode(model: ModelProto): Promise<Uint8Array> {
+/** Its bytes. */
+export async function encode(model: ModelProto): Promise<Uint8Array> {
   // A lot of generated code, for those who hold a ModelProto.
   const proto = await import("onnx-proto");
   return proto.default.onnx.ModelProto.encode(model as onnx.IModelProto).finish();
