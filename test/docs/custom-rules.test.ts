@@ -118,7 +118,7 @@ describe("docs/custom-rules.md", () => {
     const text = files.find(({ name }) => name.endsWith(".test.mjs"))?.text ?? "";
     const registered = text
       .replace(/^/, 'import { describe, it } from "node:test";\n')
-      .replace('{ gpu: "l4" }', '{ gpu: "l4", describe, it }');
+      .replace("new RuleTester()", "new RuleTester({ describe, it })");
     folder.write("lint/runner.test.mjs", registered);
     const { status, stdout } = node("--test", "--test-reporter=tap", "lint/runner.test.mjs");
     expect(status).toBe(0);

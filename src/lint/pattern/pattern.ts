@@ -129,10 +129,31 @@ function operandsOf(operands: Operands): Operand[] {
     // Numbers would come first, whatever order they are written in.
     if (/^\d+$/.test(name)) throw new TypeError(`an operand is named, found "${name}"`);
     if (!(pattern instanceof Pattern)) throw new TypeError(`operand "${name}" is no pattern`);
+    if (namesIn(pattern).has(name))
+      throw new TypeError(`operand "${name}" is named as what it is computed of: one name is one value`);
     if (pattern.form.kind === "variadic" && index < found.length - 1)
       throw new TypeError(`operand "${name}": variadic is the last operand`);
   }
   return found;
+}
+
+/** Names that a pattern captures values under; those in `variadic` stay inside. */
+function namesIn({ form }: Pattern): ReadonlySet<string> {
+  switch (form.kind) {
+    case "op": {
+      const above = [...form.operands.map(({ pattern }) => pattern), form.previous?.pattern ?? []].flat();
+      return new Set([
+        ...form.operands.map(({ name }) => name),
+        ...above.flatMap((each) => [...namesIn(each)]),
+      ]);
+    }
+    case "anyOf":
+      return new Set(form.choices.flatMap((choice) => [...namesIn(choice)]));
+    case "optional":
+      return namesIn(form.of);
+    default:
+      return new Set();
+  }
 }
 
 /** What patterns are written with. */

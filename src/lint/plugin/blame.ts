@@ -27,7 +27,7 @@ export class Blame {
     } catch (error) {
       throw error instanceof InputError || this.#origin.isOurs(error)
         ? error
-        : this.error(model, node, messageOf(error), error);
+        : this.error(model, node, messageOf(error, this.#origin.from), error);
     }
   }
 
@@ -39,10 +39,11 @@ export class Blame {
   }
 }
 
-/** With the line that threw it: what an author looks for. */
-function messageOf(error: unknown): string {
+/** With the line of the plugin's own that led there: what its author looks for. */
+function messageOf(error: unknown, from: string): string {
   if (!(error instanceof Error)) return `it threw ${String(error)}`;
-  const [, place] = /^\s+at (?:.*\()?(?:file:\/\/)?([^\s()]+:\d+:\d+)\)?$/m.exec(error.stack ?? "") ?? [];
+  const places = [...(error.stack ?? "").matchAll(/^\s+at (?:.*\()?(?:file:\/\/)?([^\s()]+:\d+:\d+)\)?$/gm)];
+  const [, place] = places.find(([, each = ""]) => each.includes(from)) ?? places[0] ?? [];
   const [first = ""] = error.message.split("\n");
   return `${error.name}: ${first}${place === undefined ? "" : ` (${place})`}`;
 }

@@ -1,7 +1,7 @@
 /** @file Rules of plugins as the run takes them: with codes of their own, checked, and what they throw laid to them. */
 import type { Scope } from "../../facts/scope.ts";
 import type { Edits } from "../../ir/edits.ts";
-import type { LintContext, Saving } from "../context.ts";
+import type { LintContext } from "../context.ts";
 import { type Match, matchesIn } from "../pattern/match.ts";
 import { patterns, rootTypes } from "../pattern/pattern.ts";
 import type { RuleFinding, Site } from "../rule.ts";
@@ -71,6 +71,8 @@ function patternRule(rule: PatternRule, compiled: Compiled): CustomRule {
   return {
     ...commonOf(rule, compiled),
     fix: fix === undefined ? "none" : "safe",
+    // What claims no time is about the file, not about what repairs leave of it.
+    ...(fix === undefined && rule.cost === undefined ? { saves: "nothing" } : {}),
     pattern,
     *check(context) {
       const { path } = context.model;
@@ -111,20 +113,26 @@ function findingOf(rule: PatternRule, match: Match, context: LintContext): RuleF
     message: report.message,
     data: report.data ?? {},
     covers,
-    saves: savingOf(rule, match, covers, context),
+    ...savingOf(rule, match, covers, context),
     // Rewrites are of the main graph: a function's body is shared by its calls, a loop's by its runs.
     ...(rule.fix !== undefined && !scope.isMain ? { fix: "none" } : {}),
   };
 }
 
-/** What the fix saves where it is made: the decision is about the whole model, and so is this. Else what the rule makes of it. */
+/**
+ * What the fix saves where it is made: the decision is about the whole model, and so is this. Where it could be made and is not, it may save
+ * nothing, whatever the rule makes of it: that is nobody's to do by hand.
+ */
 function savingOf(
   { fix, cost }: PatternRule,
   match: Match,
   covers: readonly Site[],
   context: LintContext,
-): Saving | undefined {
-  const decided = fix && context.decision?.savingOver(covers);
-  if (decided !== undefined && decided.microseconds > 0) return decided;
-  return cost?.(match, new MatchCost(context, match));
+): Pick<RuleFinding, "saves" | "left"> {
+  const isDecided = fix !== undefined && context.decision !== undefined && match.scope.isMain;
+  const decided = isDecided ? context.decision?.savingOver(covers) : undefined;
+  if (decided !== undefined && decided.microseconds > 0) return { saves: decided };
+  const saves = cost?.(match, new MatchCost(context, match));
+  if (!isDecided || saves === undefined) return { saves };
+  return { saves: { ...saves, low: Math.min(0, saves.low) }, left: "its fix may save no time" };
 }

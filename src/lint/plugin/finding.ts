@@ -9,7 +9,7 @@ export function checkedFinding(
   messages: Readonly<Record<string, string>>,
   error: (node: Node | undefined, what: string) => InputError,
 ): RuleFinding {
-  const { at, message, saves, covers, cause, kind, fix } = finding;
+  const { at, message, saves, covers, cause, kind, fix, left } = finding;
   const data: RuleFinding["data"] = finding.data ?? {};
   const node: Node | undefined = at?.node;
   if (node === undefined || at.scope === undefined)
@@ -27,8 +27,7 @@ export function checkedFinding(
     if (!isSaving)
       throw error(node, `found a saving of ${microseconds} µs between ${low} and ${high}, which is none`);
   }
-  const optional = { covers, cause, kind, fix };
+  const optional = { covers, cause, kind, fix, left };
   const said = Object.fromEntries(Object.entries(optional).filter(([, each]) => each !== undefined));
-  // What saves nothing is no saving: it claims no time, and is not said to be one that is too small.
   return { at, message, data, saves, ...said };
 }

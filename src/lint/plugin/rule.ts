@@ -56,12 +56,12 @@ export interface Plugin {
   readonly rules: readonly PluginRule[];
 }
 
-/** A rule with its messages, and the names of its pattern, checked by the compiler. */
+/** A rule with its messages, and the names of its pattern, checked by the compiler; what it gives back has forgotten them. */
 export function defineRule<const M extends Messages, Nodes extends string, Values extends string>(
   rule: PatternRule<M, Nodes, Values>,
-): PatternRule<M>;
-export function defineRule<const M extends Messages>(rule: CheckRule<M>): CheckRule<M>;
-export function defineRule(rule: PluginRule): PluginRule {
+): PatternRule;
+export function defineRule<const M extends Messages>(rule: CheckRule<M>): CheckRule;
+export function defineRule(rule: unknown): unknown {
   return rule;
 }
 

@@ -183,6 +183,7 @@ describe("A pattern", () => {
     expect(() => p.op("Concat", { all: p.variadic(p.any()), last: p.any() })).toThrow(
       "variadic is the last operand",
     );
+    expect(() => p.op("Neg", { x: p.op("Neg", { x: p.any() }) })).toThrow("one name is one value");
   });
 
   test("of many choices within each other comes to an end", () => {
