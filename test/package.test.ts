@@ -142,7 +142,7 @@ describe("The package", () => {
     const wrong = typeCheck("wrong.ts", consumer.replace('gpu: "l4", rules', 'gpus: "l4", rules'));
     expect(wrong.stdout).toContain("'gpus' does not exist");
     const misnamed = typeCheck("misnamed.ts", consumer.replace('match.value("x")', 'match.value("y")'));
-    expect(misnamed.stdout).toContain(`'"y"' is not assignable to parameter of type '"x" | "w"'`);
+    expect(misnamed.stdout).toMatch(/misnamed\.ts\(16.*'"y"' is not assignable/);
   });
 
   it("type-checks where there are no types of Node and no libraries of ESNext, its own declarations too", () => {
