@@ -239,6 +239,7 @@ describe("The package", () => {
         "fix",
         "verify",
         "compare",
+        "rules",
         "plan",
         "bench",
         "validate",
