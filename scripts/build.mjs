@@ -44,6 +44,7 @@ const { metafile } = await buildFewChunks(
       "lib/index": "src/index.ts",
       "lib/config": "src/config.ts",
       "action/index": "src/action/index.ts",
+      "lib/rules": "src/rules.ts",
     },
     outdir: dist,
     chunkNames: "chunks/[name]-[hash]",
@@ -63,7 +64,7 @@ const { metafile } = await buildFewChunks(
     logLevel: "warning",
   },
   {
-    alone: ["src/cli/bin.ts", "src/config.ts", "src/limits/memory-watch.ts"],
+    alone: ["src/cli/bin.ts", "src/config.ts", "src/rules.ts", "src/limits/memory-watch.ts"],
     most: "src/api/lint-file.ts",
     shared: ["src/cli/main.ts", "src/cli/run-lint.ts"],
   },
@@ -123,7 +124,9 @@ async function declarations() {
   const project = ["-p", join(root, "tsconfig.build.json"), "--outDir", types];
   const { status } = spawnSync(process.execPath, [compiler, ...project], { stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
-  const reached = await reachable(["src/index.d.ts", "src/config.d.ts"].map((name) => join(types, name)));
+  const reached = await reachable(
+    ["src/index.d.ts", "src/config.d.ts", "src/rules.d.ts"].map((name) => join(types, name)),
+  );
   for (const name of await readdir(types, { recursive: true })) {
     const file = join(types, name);
     if (!(await stat(file)).isFile()) continue;

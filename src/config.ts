@@ -6,7 +6,7 @@ import type { Severity } from "./lint/result.ts";
 /** "off" switches a rule off; a severity replaces the rule's own. */
 export type RuleSetting = Severity | "off";
 
-/** By code (`TC102`), by name (`misaligned-gemm`), or by the start of codes (`TC1`). The more specific key wins. */
+/** By code (`TC102`, `acme/no-big-softmax`), by name (`misaligned-gemm`), or by the start of codes (`TC1`, `acme/`). The more specific key wins. */
 export type RuleSettings = Readonly<Record<string, RuleSetting>>;
 
 /** Part of a run's time: 0.005, or "0.5%". */
@@ -58,6 +58,8 @@ export interface Config {
   readonly $schema?: string;
   /** Configurations to start from: paths relative to this file, or packages. */
   readonly extends?: string | readonly string[];
+  /** Modules with rules of your own: paths relative to this file, or packages. They are run, so only configurations that may run code have any. */
+  readonly plugins?: readonly string[];
   readonly rules?: RuleSettings;
   /** A row of `tc-lint gpus`. */
   readonly gpu?: string;

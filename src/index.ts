@@ -33,6 +33,7 @@ export type { BenchReport } from "./gpu/bench-report.ts";
 export type { PlanReport } from "./gpu/plan-report.ts";
 export type { ValidateReport } from "./gpu/validate/report.ts";
 export { InputError } from "./ir/errors.ts";
+export type { Plugin } from "./lint/plugin/rule.ts";
 export type {
   BudgetReport,
   Finding,
@@ -45,7 +46,7 @@ export type {
   Severity,
   SkippedReport,
 } from "./lint/result.ts";
-export { type AnyRule, defineRule, type Rule, type RuleFinding } from "./lint/rule.ts";
+export type { AnyRule, Rule, RuleFinding } from "./lint/rule.ts";
 export type { VerifyReport } from "./verify/report.ts";
 export type { Tensor, Tensors } from "./verify/tensor.ts";
 export { version } from "./version.ts";

@@ -24,6 +24,23 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const consumer = `
 import { InputError, lint, type ModelReport } from "tc-lint";
 import { defineConfig } from "tc-lint/config";
+import { definePlugin, defineRule, RuleTester } from "tc-lint/rules";
+
+export const plugin = definePlugin({
+  name: "acme",
+  rules: [
+    defineRule({
+      name: "twice",
+      severity: "warn",
+      messages: { found: "{op} twice" },
+      match: (p) => p.op("Conv", { x: p.any(), w: p.const() }, { as: "conv" }).then("Relu", { only: true }),
+      report: (match) => ({ message: "found", data: { op: match.node("conv").opType } }),
+      cost: (match, cost) => cost.removed(match.root),
+      fix: (match, edits) => edits.replace(match.root, { op: "Relu", inputs: [match.value("x")] }),
+    }),
+  ],
+});
+export const tested = (path: string) => new RuleTester().run(plugin.rules[0]!, { valid: [path] });
 
 export const config = defineConfig({ gpu: "l4", rules: { TC102: "off" } });
 
@@ -125,6 +142,8 @@ describe("The package", () => {
     expect(checked.status).toBe(0);
     const wrong = typeCheck("wrong.ts", consumer.replace('gpu: "l4", rules', 'gpus: "l4", rules'));
     expect(wrong.stdout).toContain("'gpus' does not exist");
+    const misnamed = typeCheck("misnamed.ts", consumer.replace('match.value("x")', 'match.value("y")'));
+    expect(misnamed.stdout).toMatch(/misnamed\.ts\(16.*'"y"' is not assignable/);
   });
 
   it("type-checks where there are no types of Node and no libraries of ESNext, its own declarations too", () => {
@@ -221,6 +240,7 @@ describe("The package", () => {
         "fix",
         "verify",
         "compare",
+        "rules",
         "plan",
         "bench",
         "validate",

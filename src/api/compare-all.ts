@@ -10,7 +10,7 @@ import { scenarioName } from "../settings/scenarios.ts";
 import { version } from "../version.ts";
 import { comparePair, type Pair, type PairOutcome } from "./compare-pair.ts";
 import { makePlans, type PlanRequest, sizeNames } from "./make-plans.ts";
-import { loadTimelines, stacksOf } from "./timelines.ts";
+import { prepare } from "./prepare.ts";
 
 export interface CompareRequest
   extends Pick<
@@ -85,7 +85,7 @@ export class Comparisons {
     this.#request.onProgress(`${pair.path}: comparing …`);
     // A signal that came while git ran is answered now, not after minutes of work.
     await answerSignals();
-    await loadTimelines(stacksOf(plan.settings));
+    await prepare(plan);
     const { base, head } = pair;
     // Of two models a size may be of one alone; that it is of neither is said at the end.
     const without = (side: Pair["base"]) => side && { ...side, plan: { ...side.plan, mustHave: [] } };

@@ -1,5 +1,4 @@
 /** @file Opens the two models of a comparison, prices and lints each as `tc-lint` does, and compares them. */
-import { rules } from "../../rules/index.ts";
 import { compareSides, failedComparison, type Side } from "../compare/compare.ts";
 import type { FileStatus, ModelComparison } from "../compare/result.ts";
 import { readCalibration } from "../files/read-calibration.ts";
@@ -14,6 +13,7 @@ import { priceModel } from "../workload/workload.ts";
 import { failureOf } from "./failed-report.ts";
 import { decidedBy } from "./fix-settings.ts";
 import { inMemory } from "./lint-file.ts";
+import { rulesOf } from "./plugins.ts";
 import { refuse } from "./refuse.ts";
 import { settingsOf } from "./timelines.ts";
 
@@ -141,7 +141,7 @@ export function lintedSide(
 ): Side {
   const settings = decidedBy(
     model,
-    settingsOf(model, { ...plan, rules, ...given, layers: false, verbose: true }),
+    settingsOf(model, { ...plan, rules: rulesOf(plan.settings), ...given, layers: false, verbose: true }),
   );
   const workload = priceModel(model, settings);
   return { model, settings, workload, report: lintWorkload(workload, settings) };

@@ -9,11 +9,12 @@ import type { OpenModel } from "../onnx/open.ts";
 import { checkConfig } from "../settings/check.ts";
 import { lintedSide } from "./compare-pair.ts";
 import { type ModelProto, openInput } from "./lint.ts";
-import { type ModelOptions, planOf } from "./options.ts";
+import { type ModelOptions, type PluginOptions, planOf } from "./options.ts";
+import { rulesWith } from "./plugins.ts";
 import { loadTimelines, stacksOf } from "./timelines.ts";
 
 /** What a configuration file may say of the models, and what only a caller can. */
-export interface CompareOptions extends ModelOptions {
+export interface CompareOptions extends ModelOptions, PluginOptions {
   /** How reports name models that are held in memory. Default `base.onnx` and `head.onnx`. */
   readonly baseName?: string;
   readonly headName?: string;
@@ -37,9 +38,10 @@ export async function compare(
   options: CompareOptions = {},
 ): Promise<ModelComparison> {
   checkConfig(options, { type: "object" }, "options");
-  const { baseName, headName, calibration, ...config } = options;
+  const { baseName, headName, calibration, plugins = [], ...config } = options;
   const names = { base: nameOf(base, baseName, "base.onnx"), head: nameOf(head, headName, "head.onnx") };
-  const plans = { base: planOf(names.base, config), head: planOf(names.head, config) };
+  const rules = await rulesWith(plugins);
+  const plans = { base: planOf(names.base, config, rules), head: planOf(names.head, config, rules) };
   using before = await openInput(base, names.base);
   using after = await openInput(head, names.head);
   await loadTimelines(stacksOf(plans.head.settings));

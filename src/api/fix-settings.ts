@@ -1,5 +1,4 @@
 /** @file From a model's plan and what is asked of its repair to what the passes are told. */
-import { rules } from "../../rules/index.ts";
 import { invalidNode } from "../facts/invalid-node.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import type { FixChoice } from "../fix/choice.ts";
@@ -7,14 +6,18 @@ import { decideSafe } from "../fix/decide.ts";
 import { decideLayout } from "../fix/decide-layout.ts";
 import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
+import { labelOf } from "../ir/model.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
 import { fixableProducts } from "../lint/fixable.ts";
+import { isCustom } from "../lint/plugin/custom-rule.ts";
+import type { AnyRule } from "../lint/rule.ts";
 import type { LintSettings } from "../lint/run.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { align } from "../passes/align/align.ts";
 import type { Reason } from "../passes/align/remainder.ts";
 import { rebatch } from "../passes/batch/batch.ts";
 import { channelsLast } from "../passes/channels-last/channels-last.ts";
+import { customPass } from "../passes/custom/custom.ts";
 import { fold } from "../passes/fold/fold.ts";
 import { half } from "../passes/half/half.ts";
 import { raiseOpset } from "../passes/half/raise-opset.ts";
@@ -23,6 +26,7 @@ import type { Pass, Ranges } from "../passes/pass.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { noChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
+import { rulesOf } from "./plugins.ts";
 import { refuse } from "./refuse.ts";
 import { settingsOf } from "./timelines.ts";
 
@@ -45,12 +49,15 @@ export function fixSettings(plan: LintPlan, fix: FixChoice): FixSettings {
   refuse(plan);
   using model = openModel(plan.path);
   const calibration = readCalibration(plan.settings.calibration);
-  return repairOf(settingsOf(model, { ...plan, rules, calibration, notices: [] }), fix);
+  return repairOf(
+    settingsOf(model, { ...plan, rules: rulesOf(plan.settings), calibration, notices: [] }),
+    fix,
+  );
 }
 
 /** A repair of a model that is linted with `settings`. */
 function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
-  const { target, cost, shapes, dims, minSaving, severities, timelineOf } = settings;
+  const { target, cost, shapes, dims, minSaving, rules, severities, timelineOf } = settings;
   const asked = rules.filter(({ code }) => severities.get(code) !== "off");
   return {
     target,
@@ -61,7 +68,7 @@ function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
     minSaving,
     onlyWhereFaster: true,
     remaining: (workload) => fixableProducts(asked, workload, cost),
-    passes: passesOf(fix),
+    passes: [...customPasses(asked), ...passesOf(fix)],
     rebatch: fix.batch === undefined ? undefined : rebatch,
     options: {
       halfType: fix.half === "bf16" ? "bfloat16" : "float16",
@@ -85,7 +92,13 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
   // Nobody knows what a broken model should compute.
   if (invalidNode(workload.facts) !== null) {
     const reasonFor = () => ({ message: "the model is invalid" });
-    return { after: workload, change: noChange, reasonFor, layoutOf: () => undefined };
+    return {
+      after: workload,
+      change: noChange,
+      reasonFor,
+      isRewritten: () => false,
+      layoutOf: () => undefined,
+    };
   }
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
@@ -93,6 +106,7 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
   return {
     after,
     change,
+    isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
     reasonFor: (product) => {
       reasonOf ??= reasons(workload, settings, []);
       return leftReason(reasonOf(product), declined);
@@ -135,6 +149,12 @@ export function proposing(settings: FixSettings): FixSettings {
 
 export function withRanges(settings: FixSettings, ranges: Ranges | undefined): FixSettings {
   return { ...settings, options: { ...settings.options, ranges } };
+}
+
+/** Fixes of plugins come first: what they leave is folded and padded. */
+function customPasses(asked: readonly AnyRule[]): readonly Pass[] {
+  const rewriters = asked.flatMap((rule) => (isCustom(rule) ? (rule.rewriter ?? []) : []));
+  return rewriters.length === 0 ? [] : [customPass(rewriters)];
 }
 
 function passesOf(fix: FixChoice): readonly Pass[] {

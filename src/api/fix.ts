@@ -10,15 +10,17 @@ import {
   type ModelOptions,
   modelSchemas,
   type OptionSchemas,
+  type PluginOptions,
   planOf,
   schemas,
 } from "./options.ts";
+import { rulesWith } from "./plugins.ts";
 
 /**
  * Without more said, padding and folding alone. A half type or `nhwc` that is asked for is taken wherever it can be; with
  * `halfOnlyWhereFaster`, `nhwcOnlyWhereFaster`, only where it is predicted to save time.
  */
-export interface FixOptions extends ModelOptions, CallOptions, Partial<FixChoice> {
+export interface FixOptions extends ModelOptions, PluginOptions, CallOptions, Partial<FixChoice> {
   /** Where the result goes. Without it the model itself is replaced, in one step, once the result has been compared. */
   readonly output?: string;
   /** Says what would change, and writes nothing. */
@@ -34,6 +36,7 @@ export interface FixOptions extends ModelOptions, CallOptions, Partial<FixChoice
 type Own = Omit<FixOptions, keyof ModelOptions | keyof CallOptions>;
 
 const ownSchemas: OptionSchemas<Own> = {
+  plugins: { type: "array" },
   output: schemas.path,
   dryRun: schemas.flag,
   verify: schemas.flag,
@@ -78,9 +81,10 @@ export async function fix(path: string, options: FixOptions = {}): Promise<FixEn
     memoryBytes,
     onProgress,
     onNotice,
+    plugins = [],
     ...config
   } = options;
-  const plan = planOf(path, config);
+  const plan = planOf(path, config, await rulesWith(plugins));
   const { Guard } = await import("../limits/guard.ts");
   const { repair } = await import("./repair.ts");
   const choice = { half, halfOnlyWhereFaster, halfIo, nhwc, nhwcOnlyWhereFaster, nhwcIo, nhwcForm, batch };

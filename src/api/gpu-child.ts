@@ -6,7 +6,8 @@ import { proveFix } from "../gpu/prove/prove.ts";
 import { runModels } from "../gpu/run.ts";
 import { runSweep } from "../gpu/sweep-run.ts";
 import { fixSettings, proposing, safeFixSettings, withRanges } from "./fix-settings.ts";
-import { loadTimelines, stacksOf } from "./timelines.ts";
+import { prepare } from "./prepare.ts";
+import { loadTimelines } from "./timelines.ts";
 
 serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
   switch (task.kind) {
@@ -15,11 +16,15 @@ serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
     case "sweep":
       return runSweep(task, onProgress);
     case "prove":
-      return loadTimelines(stacksOf(task.plan.settings)).then(() => {
+      return prepare(task.plan).then(() => {
         const settings = withRanges(fixSettings(task.plan, task.choice), task.ranges);
         return proveFix(task, proposing(settings), onProgress);
       });
     case "run":
-      return loadTimelines(["tc-runtime"]).then(() => runModels(task, safeFixSettings, onProgress));
+      return loadTimelines(["tc-runtime"])
+        .then(() =>
+          Promise.all(task.runs.flatMap(({ model }) => (model.fix === undefined ? [] : prepare(model.fix)))),
+        )
+        .then(() => runModels(task, safeFixSettings, onProgress));
   }
 });

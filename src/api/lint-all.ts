@@ -6,8 +6,8 @@ import { Guard, type Limits } from "../limits/guard.ts";
 import { heapBound, isHeapLimitGiven } from "../limits/heap.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { failureOf } from "./failed-report.ts";
+import { prepare } from "./prepare.ts";
 import { scenarioOutcomes } from "./scenario-outcomes.ts";
-import { loadTimelines, stacksOf } from "./timelines.ts";
 import { lintInPool } from "./worker-pool.ts";
 
 export interface LintAllOptions {
@@ -57,7 +57,7 @@ async function lintAlone(
 ): Promise<LintOutcome | "needs-thread"> {
   // All of the linter, which the thread that waits for others does without.
   const { lintFile } = await import("./lint-file.ts");
-  await loadTimelines(stacksOf(plan.settings));
+  await prepare(plan);
   const allowed = limits.memoryBytes ?? memoryShare();
   const own = heapBound();
   const memoryBytes = Math.min(allowed, own);

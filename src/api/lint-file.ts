@@ -1,5 +1,4 @@
 /** @file Opens one model and lints it by its plan: in the main thread for one model, in workers for several. */
-import { rules } from "../../rules/index.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import { samplesOf } from "../ir/symbols.ts";
 import { type OnRead, ReadTooMuch } from "../limits/reading.ts";
@@ -12,6 +11,7 @@ import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { type ByteSource, CountedSource } from "../wire/source.ts";
 import { failureOf } from "./failed-report.ts";
 import { decidedBy } from "./fix-settings.ts";
+import { rulesOf } from "./plugins.ts";
 import { refuse } from "./refuse.ts";
 import { settingsOf } from "./timelines.ts";
 
@@ -33,7 +33,7 @@ export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void, onRe
     const files = weightFiles(model);
     const notices = [...model.notices, ...missingWeights(model, files)];
     const calibration = readCalibration(plan.settings.calibration);
-    const settings = settingsOf(model, { ...plan, rules, calibration, notices });
+    const settings = settingsOf(model, { ...plan, rules: rulesOf(plan.settings), calibration, notices });
     const bound = [...(settings.shapes?.keys() ?? []), ...(settings.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
     const report = lintModel(model, decidedBy(model, settings));

@@ -1,6 +1,5 @@
 /** @file `lint` for programs: one model in, its report out. */
 import type { onnx } from "onnx-proto";
-import { rules } from "../../rules/index.ts";
 import type { Calibration } from "../cost/calibration.ts";
 import { InputError } from "../ir/errors.ts";
 import type { ModelReport } from "../lint/result.ts";
@@ -9,7 +8,8 @@ import { missingWeights } from "../onnx/missing-weights.ts";
 import { modelFromBytes, type OpenModel, openModel } from "../onnx/open.ts";
 import { checkConfig } from "../settings/check.ts";
 import { decidedBy } from "./fix-settings.ts";
-import { type ModelOptions, planOf } from "./options.ts";
+import { type ModelOptions, type PluginOptions, planOf } from "./options.ts";
+import { rulesWith } from "./plugins.ts";
 import { loadTimelines, settingsOf, stacksOf } from "./timelines.ts";
 
 /**
@@ -31,7 +31,7 @@ export interface ModelProto {
 }
 
 /** What a configuration file may say of one model, and what only a caller can. */
-export interface LintOptions extends ModelOptions {
+export interface LintOptions extends ModelOptions, PluginOptions {
   /** How reports name a model that is held in memory. Default `model.onnx`. */
   readonly name?: string;
   /** Whether the report lists every layer. */
@@ -55,10 +55,19 @@ export async function lint(
   input: string | Uint8Array | ModelProto,
   options: LintOptions = {},
 ): Promise<ModelReport> {
-  const { name, layers = false, drawings = false, verbose = false, calibration, ...config } = options;
+  const {
+    name,
+    layers = false,
+    drawings = false,
+    verbose = false,
+    calibration,
+    plugins = [],
+    ...config
+  } = options;
   checkConfig(options, { type: "object" }, "options");
   const path = name ?? (typeof input === "string" ? input : "model.onnx");
-  const { settings, mustHave } = planOf(path, config);
+  const rules = await rulesWith(plugins);
+  const { settings, mustHave } = planOf(path, config, rules);
   using model = await openInput(input, path);
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
   const request = { settings, rules, calibration, path, layers, drawings, verbose, mustHave, notices };
@@ -79,7 +88,8 @@ export async function openInput(input: string | Uint8Array | ModelProto, name: s
   return modelFromBytes(await encode(input), name);
 }
 
-async function encode(model: ModelProto): Promise<Uint8Array> {
+/** Its bytes. */
+export async function encode(model: ModelProto): Promise<Uint8Array> {
   // A lot of generated code, for those who hold a ModelProto.
   const proto = await import("onnx-proto");
   return proto.default.onnx.ModelProto.encode(model as onnx.IModelProto).finish();

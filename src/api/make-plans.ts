@@ -1,15 +1,17 @@
 /** @file Which models are linted, and how: configurations, flags and ignores come together here. */
-import { rules } from "../../rules/index.ts";
+import { rules as builtIn } from "../../rules/index.ts";
 import { ConfigFinder } from "../files/find-config.ts";
 import { type FoundModel, findModels, isModelName } from "../files/find-models.ts";
 import { ConfigLoader } from "../files/load-config.ts";
 import { look } from "../files/look.ts";
 import { InputError } from "../ir/errors.ts";
+import type { AnyRule } from "../lint/rule.ts";
 import { withBudgetsOnce } from "../settings/budgets.ts";
 import type { ConfigChain } from "../settings/chain.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import {
   ignoringFile,
+  pluginsOf,
   type ResolvedSettings,
   resolveSettings,
   type SettingFlags,
@@ -21,6 +23,7 @@ import {
   type ScenarioChoice,
 } from "../settings/scenarios.ts";
 import { configSchema } from "../settings/schema.ts";
+import { loadPlugins } from "./plugins.ts";
 
 /** The configuration nearest to each model, one file for all, or none. */
 export type ConfigChoice =
@@ -63,7 +66,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
   // One folder's configuration must not keep the rest from being looked at; one that the user named is his own mistake.
   const isOneOfMany = flags.config.kind === "nearest" && models.length > 1;
   for (const { path, explicit, refused: unnamed } of models) {
-    const { chain, refused } = await chainOf(path, configOf, isOneOfMany);
+    const { chain, rules, refused } = await chainOf(path, configOf, isOneOfMany);
     const mayIgnore = !explicit || flags.forceExclude;
     const ignoring = mayIgnore ? ignoringFile(path, chain) : undefined;
     if (ignoring !== undefined) {
@@ -116,11 +119,19 @@ type ConfigOf = ReturnType<typeof configFinder>;
 
 async function chainOf(path: string, configOf: ConfigOf, isOneOfMany: boolean) {
   try {
-    return { chain: await configOf(path), refused: undefined };
+    const chain = await configOf(path);
+    return { chain, rules: await loadPlugins(pluginsOf(chain)), refused: undefined };
   } catch (error) {
     if (!isOneOfMany || !(error instanceof InputError)) throw error;
-    return { chain: undefined, refused: { code: error.code, message: error.message } };
+    return { chain: undefined, rules: builtIn, refused: { code: error.code, message: error.message } };
   }
+}
+
+/** The rules of a model in the current folder. */
+export async function rulesHere(
+  request: Pick<PlanRequest, "config" | "onNotice">,
+): Promise<readonly AnyRule[]> {
+  return loadPlugins(pluginsOf(await configFinder(request)("model.onnx")));
 }
 
 /** What holds for a model in the current folder, in each scenario. */
@@ -129,6 +140,7 @@ export async function settingsHere(
 ): Promise<{ readonly scenario: Scenario | undefined; readonly settings: ResolvedSettings }[]> {
   const path = "model.onnx";
   const chain = await configFinder(request)(path);
+  const rules = await loadPlugins(pluginsOf(chain));
   return scenarioFinder(request)(chain).map((scenario) => ({
     scenario,
     settings: resolveSettings(path, chain, withScenario(request.settings, scenario), rules),
@@ -171,7 +183,7 @@ function configFinder({
   config,
   onNotice,
 }: Pick<PlanRequest, "config" | "onNotice">): (modelPath: string) => Promise<ConfigChain | undefined> {
-  const loader = new ConfigLoader(configSchema(rules), new ConfigFinder(process.cwd(), onNotice));
+  const loader = new ConfigLoader(configSchema(builtIn), new ConfigFinder(process.cwd(), onNotice));
   switch (config.kind) {
     case "none":
       return () => Promise.resolve(undefined);

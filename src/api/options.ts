@@ -1,13 +1,18 @@
 /** @file What programs say of a model and of a call, checked, and how it becomes the plan that commands make of flags and files. */
-import { rules } from "../../rules/index.ts";
+import { rules as builtIn } from "../../rules/index.ts";
 import type { Config } from "../config.ts";
+import type { Plugin } from "../lint/plugin/rule.ts";
 import { checkConfig } from "../settings/check.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { resolveSettings } from "../settings/resolve.ts";
 import { configSchema, type Schema } from "../settings/schema.ts";
+import { giveRules } from "./plugins.ts";
 
 /** What a configuration file may say of one model. Configuration files themselves are not looked for. */
-export type ModelOptions = Omit<Config, "$schema" | "extends" | "ignores" | "calibration" | "scenarios">;
+export type ModelOptions = Omit<
+  Config,
+  "$schema" | "extends" | "plugins" | "ignores" | "calibration" | "scenarios"
+>;
 
 /** What a call may take, and what it says meanwhile. */
 export interface CallOptions {
@@ -62,8 +67,8 @@ export function checkPath(path: unknown, what = "model"): void {
 
 /** Of ModelOptions, for functions that have others beside them. */
 export function modelSchemas(): Readonly<Record<string, Schema>> {
-  const ofFiles = ["$schema", "extends", "ignores", "calibration", "scenarios"];
-  const { properties = {} } = configSchema(rules);
+  const ofFiles = ["$schema", "extends", "plugins", "ignores", "calibration", "scenarios"];
+  const { properties = {} } = configSchema(builtIn);
   return Object.fromEntries(Object.entries(properties).filter(([name]) => !ofFiles.includes(name)));
 }
 
@@ -99,11 +104,21 @@ export async function listening<T>(
   return result;
 }
 
-/** Sizes that a program names, the model must have a place for. Throws InputError naming an option that is wrong. */
-export function planOf(path: string, config: ModelOptions): LintPlan {
+/** For functions that run rules. */
+export interface PluginOptions {
+  /** Rules of your own, beside the built-in ones. */
+  readonly plugins?: readonly Plugin[];
+}
+
+/**
+ * Sizes that a program names, the model must have a place for. The rules are known again by the plan's settings. Throws InputError naming
+ * an option that is wrong.
+ */
+export function planOf(path: string, config: ModelOptions, rules = builtIn): LintPlan {
   checkConfig(config, { type: "object", properties: modelSchemas(), additionalProperties: false }, "options");
   const chain = { folder: process.cwd(), layers: [{ file: "options", config }] };
   const settings = resolveSettings(path, chain, {}, rules);
+  giveRules(settings, rules);
   const mustHave = [...Object.keys(settings.shapes), ...Object.keys(settings.dims)];
   return { path, settings, layers: false, verbose: false, mustHave };
 }

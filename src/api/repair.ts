@@ -8,7 +8,7 @@ import type { Guard } from "../limits/guard.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { verifyChildUrl } from "../verify/child-url.ts";
 import { type FixChoice, fixSettings, proposing, withRanges } from "./fix-settings.ts";
-import { loadTimelines, stacksOf } from "./timelines.ts";
+import { prepare } from "./prepare.ts";
 
 export interface RepairOptions extends FixChoice {
   /** Where the result goes; undefined repairs in place. */
@@ -50,7 +50,7 @@ export async function repair(
       `${path}: --prove measures a model beside its original, which takes another batch; give it its batch (--batch) first`,
     );
   const { guard } = limits;
-  await loadTimelines(stacksOf(plan.settings));
+  await prepare(plan);
   const within = <T>(work: () => T): T => guard.run(work);
   const settings = within(() => fixSettings(plan, options));
   const sizes = Object.fromEntries(Object.entries(plan.settings.dims).map(([name, size]) => [name, [size]]));

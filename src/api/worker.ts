@@ -2,11 +2,15 @@
 import { parentPort } from "node:worker_threads";
 import { invariant } from "../ir/errors.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
+import { failureOf } from "./failed-report.ts";
 import { lintFile } from "./lint-file.ts";
-import { loadTimelines, stacksOf } from "./timelines.ts";
+import { prepare } from "./prepare.ts";
 
 invariant(parentPort !== null, "worker.ts runs in a worker thread only");
 const port = parentPort;
 port.on("message", (plan: LintPlan) => {
-  void loadTimelines(stacksOf(plan.settings)).then(() => port.postMessage(lintFile(plan)));
+  void prepare(plan)
+    .then(() => lintFile(plan))
+    .catch((error: unknown) => failureOf(plan, error))
+    .then((outcome) => port.postMessage(outcome));
 });

@@ -11,6 +11,7 @@ import { addCompare } from "./commands/compare.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addExplain } from "./commands/explain.ts";
+import { addExplainMatch } from "./commands/explain-match.ts";
 import { addGpus } from "./commands/gpus.ts";
 import { addInit } from "./commands/init.ts";
 import { addLint } from "./commands/lint.ts";
@@ -65,6 +66,7 @@ function parserOf(args: readonly string[], workerUrl: URL, done: (code: number) 
   const parser = baseParser(args);
   addLint(parser, workerUrl, done);
   addExplain(parser, done);
+  addExplainMatch(parser, done);
   addGpus(parser, done);
   addPredict(parser, done);
   addPrintConfig(parser, done);

@@ -2,6 +2,7 @@
 import { applyPointerPolicy } from "../api/lfs-pointers.ts";
 import { type LintAllOptions, lintAll } from "../api/lint-all.ts";
 import { makePlans, sizeNames } from "../api/make-plans.ts";
+import { rulesOfAll } from "../api/plugins.ts";
 import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
 import { drawnFormats, layerFormats } from "../report/registry.ts";
@@ -35,7 +36,7 @@ export async function runLint(
   const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => layerFormats.has(format));
   const drawings = (flags.reports ?? []).some(({ format }) => drawnFormats.has(format));
   const plans = await makePlans(patterns, { ...flags, table: wantsLayers, drawings, onNotice: complain });
-  const baseline = openBaseline(flags);
+  const baseline = openBaseline(flags, rulesOfAll(plans));
   checkReportsOf(flags, { inputs: [...filesOf(plans), ...baseline.files] });
   const all = await withInterrupt(flags, workerUrl, (options) => lintAll(plans, options));
   checkReportsOf(flags, { inputs: all.flatMap(({ weights }) => weights) });

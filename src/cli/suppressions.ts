@@ -1,5 +1,4 @@
 /** @file tc-lint-suppressions.json as a run of the command line uses it: read before the work, applied to its outcomes, written. */
-import { rules } from "../../rules/index.ts";
 import { type StaleSuppression, type SuppressAction, suppress } from "../api/suppress.ts";
 import { checkReportFile, writeReportFile } from "../files/report-file.ts";
 import {
@@ -12,7 +11,7 @@ import { InputError } from "../ir/errors.ts";
 import { counted } from "../ir/format.ts";
 import { jsonText } from "../report/json-text.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
-import { selectRules } from "../settings/rule-selectors.ts";
+import { type RuleInfo, selectRules } from "../settings/rule-selectors.ts";
 import { type Suppressions, suppressionsValue } from "../settings/suppressions.ts";
 import type { LintFlags } from "./options.ts";
 import { complain } from "./stderr.ts";
@@ -31,12 +30,12 @@ export interface Baseline {
 const none: Baseline = { files: [], apply: (outcomes) => ({ outcomes, isStale: false }) };
 
 /** Throws InputError, before any work, where the file cannot be read, or could not be written. */
-export function openBaseline(flags: LintFlags): Baseline {
+export function openBaseline(flags: LintFlags, rules: readonly RuleInfo[]): Baseline {
   const { location, isRead } = flags.suppressions;
   if (!isRead) return none;
   const config = flags.config.kind === "file" ? flags.config.path : undefined;
   const file = readSuppressions({ location, config }, complain);
-  const action = actionOf(flags.suppressions);
+  const action = actionOf(flags.suppressions, rules);
   if (file.content === undefined && action?.kind !== "suppress") {
     if (location === undefined && action === undefined) return none;
     const how = "no such file; --suppress-all or --suppress-rule writes it";
@@ -84,7 +83,7 @@ function applied(
 }
 
 /** Throws InputError where a rule is unknown. */
-function actionOf({ action }: SuppressFlags): SuppressAction | undefined {
+function actionOf({ action }: SuppressFlags, rules: readonly RuleInfo[]): SuppressAction | undefined {
   if (action?.kind !== "suppress" || action.rules === undefined) return action;
   const codes = action.rules.flatMap((name) => selectRules(name, rules, "--suppress-rule"));
   return { kind: "suppress", codes: new Set(codes) };

@@ -1,6 +1,8 @@
 /** @file Renders a run's report in every format asked for, and writes each where it belongs. */
 import { statSync } from "node:fs";
+import { customDocs } from "../api/custom-docs.ts";
 import { type FixEntry, fixReportOf } from "../api/fix-report.ts";
+import { loadedRules } from "../api/plugins.ts";
 import { appendReportFile, checkReportFiles, type RunFiles, writeReportFile } from "../files/report-file.ts";
 import { Repository } from "../files/repository.ts";
 import { findGpu } from "../hardware/gpus.ts";
@@ -62,9 +64,16 @@ async function assetsOf(requests: readonly ReportRequest[]): Promise<Assets> {
   const has = (formats: ReadonlySet<ReportRequest["format"]>) =>
     requests.some(({ format }) => formats.has(format));
   return {
-    docs: has(docFormats) ? (await import("../../rules/docs.ts")).ruleDocs : [],
+    docs: has(docFormats) ? await allDocs() : [],
     script: has(drawnFormats) ? (await import("../files/page-script.ts")).pageScript() : "",
   };
+}
+
+/** Pages of the built-in rules, and what plugins say of theirs. */
+async function allDocs(): Promise<Assets["docs"]> {
+  const { ruleDocs } = await import("../../rules/docs.ts");
+  const custom = loadedRules();
+  return custom.length === 0 ? ruleDocs : [...ruleDocs, ...customDocs(custom)];
 }
 
 /** In a GitHub workflow annotations come with the text, unless `-f` says what is wanted. */

@@ -22,7 +22,7 @@ import {
   type Trust,
 } from "./find-config.ts";
 import { look } from "./look.ts";
-import { runConfig } from "./run-config.ts";
+import { runModule } from "./run-module.ts";
 
 /** Reads each file once. */
 export class ConfigLoader {
@@ -73,7 +73,8 @@ export class ConfigLoader {
       const extended = resolveExtends(base, file, trust);
       pushAll(layers, await this.#layersOf(extended, trust, [...extendedBy, file]));
     }
-    return [...layers, { file, config }];
+    const plugins = (config.plugins ?? []).map((plugin) => resolvePlugin(plugin, file, trust));
+    return [...layers, { file, config, plugins }];
   }
 }
 
@@ -85,22 +86,42 @@ function extendedError(error: unknown, extendedBy: readonly string[]): unknown {
   return new InputError(error.code, `${error.message} (extended by ${chain})`, { cause: error });
 }
 
+/** A module, which is run: what a configuration beside a model may not name. */
+function resolvePlugin(plugin: string, file: string, trust: Trust): string {
+  const shown = toDisplayPath(file);
+  if (!trust.code) {
+    const why = "is code, which a configuration beside a model may not have run; name it with --config";
+    throw new InputError("bad-config", `${shown}: plugins: "${plugin}" ${why}`);
+  }
+  const resolved = resolvePath(plugin, file, "plugins");
+  if (look(resolved) === "absent")
+    throw new InputError("bad-config", `${shown}: plugins: "${plugin}": no such file`);
+  const owner = trust.owners === undefined ? undefined : foreignOwner(resolved, trust.owners);
+  if (owner === undefined) return resolved;
+  const why = `is code of another user (${owner}), which a configuration that was found may not have run`;
+  throw new InputError("bad-config", `${shown}: plugins: "${plugin}" ${why}; name it with --config`);
+}
+
 /** `./base.json` beside the file, or a package that the file's folder can import. */
+function resolvePath(path: string, file: string, key: string): string {
+  const isPath = path.startsWith(".") || isAbsolute(path);
+  return isPath ? resolve(dirname(file), path) : resolvePackage(path, file, key);
+}
+
 function resolveExtends(base: string, file: string, trust: Trust): string {
-  const isPath = base.startsWith(".") || isAbsolute(base);
-  const resolved = isPath ? resolve(dirname(file), base) : resolvePackage(base, file);
+  const resolved = resolvePath(base, file, "extends");
   checkReach(resolved, file, trust, `extends: "${base}"`);
   return resolved;
 }
 
-function resolvePackage(base: string, file: string): string {
+function resolvePackage(base: string, file: string, key: string): string {
   try {
     return createRequire(file).resolve(base);
   } catch (error) {
     const where = toDisplayPath(file);
     throw new InputError(
       "bad-config",
-      `${where}: extends: "${base}" is no installed package; a file is written "./${base}"`,
+      `${where}: ${key}: "${base}" is no installed package; a file is written "./${base}"`,
       { cause: error },
     );
   }
@@ -120,7 +141,7 @@ async function readConfig(file: string, trust: Trust, schema: Schema): Promise<C
     throw new InputError("bad-config", `${shown}: ${why}; name it with --config`);
   }
   if (!isData) readBounded(file);
-  const value = isData ? readJson(file, shown) : await runConfig(file, shown);
+  const value = isData ? readJson(file, shown) : await runModule(file, shown, "bad-config");
   assertConfig(value, schema, shown);
   return value;
 }

@@ -50,6 +50,9 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
  */
 function mostSaved(original: OpenModel, before: Workload, settings: FixSettings, enough: number): number {
   if (settings.remaining === undefined) return Number.POSITIVE_INFINITY;
+  // What plugins change was priced by their pass.
+  const custom = settings.passes.filter(({ name }) => name === "plugins");
+  if (custom.some((pass) => !proposalOf(pass, original, settings).isEmpty)) return Number.POSITIVE_INFINITY;
   let microseconds = 0;
   for (const { microseconds: saved, isCertain } of settings.remaining(before))
     if (isCertain) microseconds += saved;

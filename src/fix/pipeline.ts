@@ -20,7 +20,7 @@ import type {
 } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
-import { uncertaintyOf } from "../workload/change.ts";
+import { changeBetween, uncertaintyOf } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import {
   priceFacts,
@@ -86,6 +86,8 @@ export interface FixedModel {
   /** Where it takes another batch: how a run of it is made of runs of the original. */
   readonly stacked?: Stacked | undefined;
   readonly parts: PassParts;
+  /** Labels of nodes of the main graph that plugins rewrote. */
+  readonly rewritten: ReadonlySet<string>;
   /** Of passes that decide place by place. */
   readonly regions: readonly FixRegion[];
   /** Its bytes, with everything the patches made in one data file of this name. */
@@ -100,6 +102,7 @@ export function unchanged(model: OpenModel): FixedModel {
     notes: [],
     permutations: new Map(),
     parts: new Map(),
+    rewritten: new Set(),
     regions: [],
     render: (location) => render(model, location),
   };
@@ -119,6 +122,7 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   const notes: FixNote[] = [];
   const permutations = new Map<string, readonly number[]>();
   const parts = new Map<PassName, Set<string>>();
+  const rewritten = new Set<string>();
   const regions: FixRegion[] = [];
   let stacked: Stacked | undefined;
   for (const pass of settings.passes) {
@@ -141,6 +145,7 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
     if (!isPreviewed) lastPreviews.delete(settings);
     if (patch.isEmpty) continue;
     parts.set(pass.name, new Set([...(parts.get(pass.name) ?? []), ...made]));
+    for (const label of result.rewritten ?? []) rewritten.add(label);
     for (const place of places ?? []) regions.push({ ...place, pass: pass.name });
     model = isPreviewed ? preview.model : patched(model, patch, location);
   }
@@ -152,6 +157,7 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
     permutations,
     stacked,
     parts,
+    rewritten,
     regions,
     render: (location) => render(model, location),
   };
@@ -252,6 +258,11 @@ export function contextOf(
     leftOut: leaveOut && ((part) => leaveOut(pass, part)),
     open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
     preview: (patch) => previewOf(model, patch, location, settings),
+    patched: (patch) => patched(model, patch, "tc-lint.preview.data"),
+    savingOf: (patch) => {
+      const after = priceModel(patched(model, patch, "tc-lint.preview.data"), settings);
+      return changeBetween(workload, after, settings.cost).saves;
+    },
   };
 }
 

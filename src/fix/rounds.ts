@@ -14,6 +14,7 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
   const notes = [...fixed.notes];
   const permutations = new Map(fixed.permutations);
   const parts = new Map([...fixed.parts].map(([pass, names]) => [pass, new Set(names)]));
+  const rewritten = new Set(fixed.rewritten);
   const regions = [...fixed.regions];
   for (let round = 1; fixed.changed; round++) {
     if (round >= maxRounds) {
@@ -27,10 +28,11 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
     if (!next.changed) break;
     for (const [name, permutation] of next.permutations) permutations.set(name, permutation);
     for (const [pass, names] of next.parts) parts.set(pass, new Set([...(parts.get(pass) ?? []), ...names]));
+    for (const label of next.rewritten) rewritten.add(label);
     pushAll(regions, next.regions);
     fixed = next;
   }
-  return { ...fixed, changed: fixed.model !== original, notes, permutations, parts, regions };
+  return { ...fixed, changed: fixed.model !== original, notes, permutations, parts, rewritten, regions };
 }
 
 /** Two runs, the second over the first one's result. */
@@ -45,6 +47,7 @@ export function inTurn(first: FixedModel, second: FixedModel): FixedModel {
     permutations: new Map([...first.permutations, ...second.permutations]),
     stacked: first.stacked ?? second.stacked,
     parts,
+    rewritten: new Set([...first.rewritten, ...second.rewritten]),
     regions: [...first.regions, ...second.regions],
   };
 }

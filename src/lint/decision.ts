@@ -20,6 +20,8 @@ export interface LeftReason {
 export interface DecidedFix {
   readonly after: Workload;
   readonly change: WorkloadChange;
+  /** Whether a plugin has the node rewritten. */
+  readonly isRewritten: (node: Node) => boolean;
   /** Why a product that could be padded is left as it is. */
   readonly reasonFor: (product: CostedProduct) => LeftReason;
   /**
@@ -100,15 +102,17 @@ export class Decision {
   readonly after: Workload;
   readonly change: WorkloadChange;
   readonly #reasonFor: DecidedFix["reasonFor"];
+  readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
   readonly #before: Workload;
   /** Passes whose time a product's padding changes, by the product. */
   readonly #passes: ReadonlyMap<Step, readonly StepChange[]>;
 
-  constructor(before: Workload, { after, change, reasonFor }: DecidedFix) {
+  constructor(before: Workload, { after, change, reasonFor, isRewritten }: DecidedFix) {
     this.after = after;
     this.change = change;
     this.#reasonFor = reasonFor;
+    this.#isRewritten = isRewritten;
     this.#before = before;
     for (const each of change.steps) if (each.before !== undefined) this.#changes.set(each.before, each);
     this.#passes = passesBehind(this.#changes, before.timeline);
@@ -129,6 +133,14 @@ export class Decision {
       : combineSavings([change, ...passes].map(({ saves }) => saves));
   }
 
+  /** What becomes of several kernels, in all; undefined where all of them stay as they are. */
+  savingOver(sites: readonly { readonly node: Node; readonly scope: Scope }[]): Saving | undefined {
+    const [first, ...more] = sites;
+    if (first !== undefined && more.length === 0) return this.savingAt(first.node, first.scope);
+    const changes = new Set(sites.flatMap(({ node, scope }) => this.changeAt(node, scope) ?? []));
+    return changes.size === 0 ? undefined : combineSavings([...changes].map(({ saves }) => saves));
+  }
+
   /** Those passes. */
   passesOf(step: Step): readonly Step[] {
     return (this.#passes.get(step) ?? []).flatMap(({ before }) => before ?? []);
@@ -145,6 +157,10 @@ export class Decision {
     return saves === undefined || work === undefined || !isOfKind<W>(work, kind)
       ? undefined
       : { work, saves };
+  }
+
+  isRewritten(node: Node): boolean {
+    return this.#isRewritten(node);
   }
 
   reasonFor(product: CostedProduct): LeftReason {

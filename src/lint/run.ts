@@ -144,10 +144,14 @@ function rawFinding(
 }
 
 /** What `--fix` is said to repair it does repair: where it was asked, its answer counts. */
-function fixOf({ fix, at }: RuleFinding, rule: AnyRule, { decision }: LintContext): Fixability {
+function fixOf(
+  { fix, at, covers = [at] }: RuleFinding,
+  rule: AnyRule,
+  { decision }: LintContext,
+): Fixability {
   const known = fix ?? rule.fix;
   if (known !== "safe" || decision === undefined) return known;
-  const saves = decision.savingAt(at.node, at.scope);
+  const saves = decision.savingOver(covers);
   return saves !== undefined && saves.microseconds > 0 ? "safe" : "none";
 }
 

@@ -1,5 +1,5 @@
 /** @file A folder for models that nobody keeps. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { keepOnSignal, removeOnSignal } from "./cleanup.ts";
@@ -17,4 +17,17 @@ export async function inTemporaryFolder<T>(
     rmSync(folder, { recursive: true, force: true });
     keepOnSignal(folder);
   }
+}
+
+/** The same with a file `model.onnx` of these bytes in it. */
+export function withTemporaryModel<T>(
+  purpose: string,
+  bytes: Uint8Array,
+  work: (path: string, folder: string) => Promise<T>,
+): Promise<T> {
+  return inTemporaryFolder(purpose, (folder) => {
+    const path = join(folder, "model.onnx");
+    writeFileSync(path, bytes);
+    return work(path, folder);
+  });
 }

@@ -1,4 +1,5 @@
 /** @file What a pass is: a model and its facts in, a patch and an account of it out. It reads no file and writes none. */
+import type { Saving } from "../cost/model.ts";
 import type { WorkDetail } from "../cost/terms.ts";
 import type { Facts } from "../facts/infer.ts";
 import type { Target } from "../hardware/target.ts";
@@ -13,7 +14,7 @@ import type { TrafficStep } from "../workload/timeline.ts";
 import type { FreshNames } from "./names.ts";
 
 /** In the order they run. */
-export const passNames = ["batch", "fold", "align", "half", "channels-last"] as const;
+export const passNames = ["batch", "plugins", "fold", "align", "half", "channels-last"] as const;
 export type PassName = (typeof passNames)[number];
 
 /** The cost model as a pass asks it, for one target. */
@@ -90,6 +91,10 @@ export interface PassContext {
   readonly leftOut?: ((part: string) => string | undefined) | undefined;
   /** What inference makes of the model with a patch applied, at no size in particular; nothing is kept. */
   readonly preview: (patch: Patch) => Facts;
+  /** The model with a patch applied; nothing is kept. */
+  readonly patched: (patch: Patch) => Model;
+  /** What a patch saves in a run of the model, at the target's precision. */
+  readonly savingOf: (patch: Patch) => Saving;
 }
 
 /** Something a pass did, or found it could not do; `failed` is what it did wrong, and is not in the result. */
@@ -119,6 +124,8 @@ export interface PassResult {
   readonly notes: readonly PassNote[];
   /** What the patch is made of, each of which can be left out by itself; none where it is all or nothing. */
   readonly parts?: readonly string[] | undefined;
+  /** Labels of nodes that a plugin stands for: no other rule is to say that they go. */
+  readonly rewritten?: readonly string[] | undefined;
   /** Sets of parts that were decided by themselves; none where all were decided together. */
   readonly regions?: readonly PassRegion[] | undefined;
   /** Of inputs and outputs that the patch transposes, by name: the new axis i is the old axis p[i]. */

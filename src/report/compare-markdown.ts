@@ -1,4 +1,5 @@
 /** @file A comparison as a pull request's comment: the verdict first, a row a model, details folded; one line where nothing moved. */
+
 import type { CompareReport, FindingChange, KernelChange, ModelComparison } from "../compare/result.ts";
 import { counted, duration } from "../ir/format.ts";
 import type { Finding } from "../lint/result.ts";
@@ -20,6 +21,7 @@ import {
 } from "./compare-prose.ts";
 import { basisText } from "./entries.ts";
 import { code, commentBytes, escaped, withinLimit } from "./markdown-text.ts";
+import { ruleTitle } from "./rule-title.ts";
 
 export function renderCompareMarkdown(report: CompareReport, options: CompareOptions): string {
   const moved = movedTexts(report);
@@ -127,14 +129,14 @@ function findingItems(findings: FindingChange): string[] {
         : `; costs ${duration(finding.saves.microseconds)}${count > 1 ? " each" : ""}`;
     const { severity, code: rule, rule: name, node, op, message, source } = finding;
     const line = source === null ? "" : `; ${code(`${source.file}:${source.line}`)}`;
-    return `- ${marks[severity]} **${what} ${severity}** ${rule} ${escaped(name)}: ${code(node)}${more} (${escaped(op)}): ${escaped(message)}${cost}${line}`;
+    return `- ${marks[severity]} **${what} ${severity}** ${escaped(ruleTitle(rule, name))}: ${code(node)}${more} (${escaped(op)}): ${escaped(message)}${cost}${line}`;
   };
   const items = [
     ...alike(findings.new).map(({ first, count }) => item("new", first, count)),
     ...alike(findings.worse).map(({ first, count }) => item("worse", first, count)),
     ...alike(findings.fixed).map(({ first, count }) => {
       const more = count > 1 ? ` and ${count - 1} more` : "";
-      return `- fixed: ${first.code} ${escaped(first.rule)}: ${code(first.node)}${more}`;
+      return `- fixed: ${escaped(ruleTitle(first.code, first.rule))}: ${code(first.node)}${more}`;
     }),
   ];
   const left = items.length - mostRows;

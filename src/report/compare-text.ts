@@ -1,4 +1,5 @@
 /** @file A comparison in the terminal: a block a model, what moved first. */
+
 import type { CompareReport, KernelChange, ModelComparison } from "../compare/result.ts";
 import type { TensorChange } from "../fix/diff.ts";
 import { duration, printable } from "../ir/format.ts";
@@ -20,6 +21,7 @@ import {
   titleOf,
 } from "./compare-prose.ts";
 import { basisText } from "./entries.ts";
+import { nameBehind } from "./rule-title.ts";
 import { alignColumns } from "./table.ts";
 
 /** Kernels, nodes and weights of each model that are listed without --verbose. */
@@ -112,7 +114,7 @@ function findingLines({ findings }: ModelComparison, palette: Palette): string[]
     ...linesOf("new", findings.new, palette),
     ...linesOf("worse", findings.worse, palette),
     ...alike(findings.fixed).map(({ first, count }) => {
-      const what = `${palette.bold(first.code)} ${first.rule}  ${palette.code(printable(first.node))}${andMore(count)}`;
+      const what = `${palette.bold(first.code)}${nameBehind(first.code, first.rule)}  ${palette.code(printable(first.node))}${andMore(count)}`;
       return `${palette.good("fixed")}  ${what}`;
     }),
     ...(rest.length > 0 ? [palette.dim(`findings: ${rest.join(", ")}`)] : []),
@@ -125,7 +127,7 @@ function linesOf(what: "new" | "worse", findings: readonly Finding[], palette: P
     const each = count > 1 ? " each" : "";
     const saved = saves === null ? "" : `  ${palette.bold(`costs ${duration(saves.microseconds)}${each}`)}`;
     return [
-      `${palette.severity[severity](`${what} ${severity}`)}  ${palette.bold(code)} ${rule}  ${palette.code(printable(node))}${andMore(count)} ${palette.dim(`(${printable(op)})`)}${saved}`,
+      `${palette.severity[severity](`${what} ${severity}`)}  ${palette.bold(code)}${nameBehind(code, rule)}  ${palette.code(printable(node))}${andMore(count)} ${palette.dim(`(${printable(op)})`)}${saved}`,
       `       ${printable(message)}`,
     ];
   });

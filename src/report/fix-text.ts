@@ -123,12 +123,15 @@ function failedLines({ notes }: FixOutcome, palette: Palette): string[] {
   const groups = [...groupBy(failed, ({ message }) => message).values()].slice(0, named);
   const more = failed.length > groups.length ? [`  left   and ${failed.length - groups.length} more`] : [];
   const lines = groups.map(([first]) => palette.bad(`  left   ${printable(first?.message ?? "")}`));
-  return [...lines, ...more, `  ${palette.bad(failureAdvice)}`];
+  return [...lines, ...more, `  ${palette.bad(failureAdvice(failed))}`];
 }
 
 /** Of parts of a fix that verification refuted. */
-export const failureAdvice =
-  "What is written is verified. What failed on infinite inputs alone is beyond what a fix assumes (docs/fixing.md), and what crashes ONNX Runtime is a defect of it; anything else is a defect of tc-lint: please report it.";
+export function failureAdvice(failed: readonly Pick<FixOutcome["notes"][number], "pass">[]): string {
+  const isPlugins = failed.every(({ pass }) => pass === "plugins");
+  const whose = isPlugins ? "the plugin's own" : "a defect of tc-lint: please report it";
+  return `What is written is verified. What failed on infinite inputs alone is beyond what a fix assumes (docs/fixing.md), and what crashes ONNX Runtime is a defect of it; anything else is ${whose}.`;
+}
 
 /** Reasons repeat from layer to layer: each once, with its count, or with the layers that a rule still finds. */
 function blockedText({ notes }: FixOutcome, palette: Palette): string {

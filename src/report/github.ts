@@ -4,6 +4,7 @@ import { counted, plain, printable } from "../ir/format.ts";
 import type { Finding, LintReport, Severity } from "../lint/result.ts";
 import { type Place, placeOf } from "./finding-text.ts";
 import type { RenderOptions } from "./render.ts";
+import { ruleTitle } from "./rule-title.ts";
 import { acrossScenarios } from "./scenarios.ts";
 import { savedText } from "./share.ts";
 import { byImportance } from "./summary.ts";
@@ -77,7 +78,7 @@ function annotationOf(worst: Finding, others: readonly Finding[], place: Place):
   return {
     level: levels[severity],
     ...place,
-    title: `${code} ${rule}`,
+    title: ruleTitle(code, rule),
     message: `${printable(`${node} (${op}): ${message}`)}${saving}${more}`,
   };
 }

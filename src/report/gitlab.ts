@@ -1,8 +1,10 @@
 /** @file GitLab's code quality report: a list of issues, each known by a fingerprint of its own. */
+
 import type { LintReport } from "../lint/result.ts";
 import { type Diagnostic, diagnosedModels, type Level } from "./diagnostics.ts";
 import { jsonText } from "./json-text.ts";
 import type { RenderOptions } from "./render.ts";
+import { ruleTitle } from "./rule-title.ts";
 
 /** GitLab has five; `critical` is left to nobody. */
 const severities = {
@@ -25,7 +27,7 @@ export function renderGitlab(report: LintReport, options: RenderOptions): string
 function issueOf({ level, place, code, rule, message }: Diagnostic, fingerprint: string) {
   return {
     description: message,
-    check_name: code === rule ? code : `${code} ${rule}`,
+    check_name: ruleTitle(code, rule),
     fingerprint,
     severity: severities[level],
     location: { path: place.file, lines: { begin: place.line } },

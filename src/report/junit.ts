@@ -1,8 +1,10 @@
 /** @file JUnit's XML: a suite a model, a case a rule that found something there. */
+
 import { counted, headOf } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
 import { type DiagnosedModel, type Diagnostic, diagnosedModels } from "./diagnostics.ts";
 import type { RenderOptions } from "./render.ts";
+import { ruleTitle } from "./rule-title.ts";
 import { type XmlElement, xmlText } from "./xml.ts";
 
 type Diagnostics = readonly [Diagnostic, ...Diagnostic[]];
@@ -56,7 +58,7 @@ function elementOf(suite: Suite): XmlElement {
 /** What is for information passes, and is said all the same. */
 function caseOf(diagnostics: Diagnostics, path: string): XmlElement {
   const [{ level, code, rule, place, message }, ...others] = diagnostics;
-  const name = code === rule ? code : `${code} ${rule}`;
+  const name = ruleTitle(code, rule);
   const attributes = { name, classname: path, file: place.file, line: place.line };
   const { shown, more } = headOf(diagnostics);
   const text = [...shown.map((each) => `${each.place.file}:${each.place.line}: ${each.message}`), ...more];

@@ -2,7 +2,7 @@
 import type { LintReport } from "../lint/result.ts";
 import { type Diagnostic, diagnosedModels, type Level } from "./diagnostics.ts";
 import { jsonText } from "./json-text.ts";
-import type { RenderOptions } from "./render.ts";
+import type { RenderOptions, RuleDoc } from "./render.ts";
 
 const severities = {
   failure: "ERROR",
@@ -12,16 +12,21 @@ const severities = {
 } as const satisfies Record<Level, string>;
 
 export function renderRdjson(report: LintReport, options: RenderOptions): string {
-  const documented = new Set(options.docs.map(({ code }) => code));
+  const docs = new Map(options.docs.map((doc) => [doc.code, doc]));
   const diagnosticOf = ({ level, place, code, message }: Diagnostic) => ({
     message,
     location: { path: place.file, range: { start: { line: place.line } } },
     severity: severities[level],
-    code: { value: code, ...(documented.has(code) ? { url: options.pages.rule(code) } : {}) },
+    code: { value: code, ...linkOf(docs.get(code), options) },
   });
   const models = diagnosedModels(report, options);
   return jsonText({
     source: { name: "tc-lint", url: options.pages.home },
     diagnostics: models.flatMap(({ diagnostics }) => diagnostics.map(diagnosticOf)),
   });
+}
+
+function linkOf(doc: RuleDoc | undefined, { pages }: RenderOptions): { readonly url?: string } {
+  if (doc === undefined || doc.url === null) return {};
+  return { url: doc.url ?? pages.rule(doc.code) };
 }

@@ -11,6 +11,8 @@ export interface RuleDoc {
   readonly summary: string;
   /** The page, without its title. */
   readonly markdown: string;
+  /** Of a plugin's rule: where its page is, or null. Of built-in ones by `pages`. */
+  readonly url?: string | null;
 }
 
 /** How much colour: none, or the 16 colours that every terminal has. */

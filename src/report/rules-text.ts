@@ -1,6 +1,8 @@
 /** @file Rules and their pages in the terminal. */
+
 import { type Palette, paletteOf } from "./color.ts";
 import type { ColorLevel, RuleDoc } from "./render.ts";
+import { ruleTitle } from "./rule-title.ts";
 import { alignColumns } from "./table.ts";
 
 const fixText = { safe: "--fix", unsafe: "--fix --unsafe-fixes", none: "" } as const;
@@ -9,7 +11,7 @@ const fixText = { safe: "--fix", unsafe: "--fix --unsafe-fixes", none: "" } as c
 export function renderRuleList(docs: readonly RuleDoc[]): string {
   const rows = docs.map(({ code, name, severity, fix, summary }) => [
     code,
-    name,
+    code === name ? "" : name,
     severity,
     fixText[fix],
     summary,
@@ -25,7 +27,7 @@ export function renderRulePage({ code, name, severity, fix, markdown }: RuleDoc,
   const palette = paletteOf(color);
   const fixed = fix === "none" ? "no automatic fix" : `fixed by ${fixText[fix]}`;
   const facts = `${severity} by default; ${fixed}`;
-  return `${palette.heading(`${code} ${name}`)}\n${palette.dim(facts)}\n\n${styled(markdown, palette)}\n`;
+  return `${palette.heading(ruleTitle(code, name))}\n${palette.dim(facts)}\n\n${styled(markdown, palette)}\n`;
 }
 
 /** Headings, code and emphasis; everything else stays as it is written. */

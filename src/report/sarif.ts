@@ -92,7 +92,7 @@ function rulesOf(shown: readonly Located[], { docs, pages }: RenderOptions) {
     shortDescription: { text: cut(doc.summary) },
     fullDescription: { text: cut(doc.summary) },
     help: { text: doc.markdown, markdown: doc.markdown },
-    ...(known.has(doc.code) ? { helpUri: pages.rule(doc.code) } : {}),
+    ...helpOf(doc, known, pages),
     defaultConfiguration: { level: levels[doc.severity] },
     properties: {
       precision: "high",
@@ -100,6 +100,11 @@ function rulesOf(shown: readonly Located[], { docs, pages }: RenderOptions) {
       tags: ["performance", "tensor-cores"],
     },
   }));
+}
+
+function helpOf({ code, url }: RuleDoc, known: ReadonlySet<string>, pages: RenderOptions["pages"]): object {
+  if (url === null || !known.has(code)) return {};
+  return { helpUri: url ?? pages.rule(code) };
 }
 
 function resultOf(located: Located, ruleIndex: number, options: RenderOptions) {

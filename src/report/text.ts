@@ -26,6 +26,7 @@ import {
   unlistedOf,
 } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
+import { nameBehind } from "./rule-title.ts";
 import { modelsText } from "./scenarios.ts";
 import { statisticsOf, suppressedText } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
@@ -150,7 +151,7 @@ function entryLines(entry: Entry, model: ModelReport, options: RenderOptions, pa
   const where = graph === "graph" ? "" : palette.dim(` in ${printable(graph)}`);
   const saved =
     group.saves === null ? "" : `  ${palette.bold(`saves ${duration(group.saves.microseconds)}`)}`;
-  const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)} ${rule}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}${saved}`;
+  const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)}${nameBehind(code, rule)}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}${saved}`;
   const details = [shareText(group, model), fixText(group, palette)].filter((text) => text !== "");
   const isEach = options.verbose && findings.length > 1;
   const origins = isEach
@@ -224,7 +225,7 @@ function skippedNotes({ skipped }: ModelReport): string[] {
 function statisticsLines(report: LintReport, palette: Palette): string[] {
   const rows = statisticsOf(report).map(({ code, rule, count, fixable, microseconds }) => [
     code,
-    rule,
+    code === rule ? "" : rule,
     String(count),
     fixable > 0 ? `${fixable} fixable` : "",
     microseconds > 0 ? `up to ${duration(microseconds)}` : "",

@@ -6,6 +6,8 @@ export interface ConfigLayer {
   /** Absolute. */
   readonly file: string;
   readonly config: Config;
+  /** Files of its plugins, absolute. */
+  readonly plugins?: readonly string[];
 }
 
 /** A configuration with what it extends: the most general layer first. */

@@ -55,10 +55,12 @@ function* numberProblems(value: number, schema: Schema, key: string): Generator<
 function* objectProblems(value: object, schema: Schema, key: string): Generator<Problem> {
   // Nothing is said of what it holds.
   if (schema.properties === undefined && schema.additionalProperties === undefined) return;
-  const { properties = {}, additionalProperties, required = [] } = schema;
+  const { properties = {}, patternProperties = {}, additionalProperties, required = [] } = schema;
+  const byPattern = Object.entries(patternProperties);
   for (const [name, entry] of Object.entries(value)) {
     const path = key === "" ? name : `${key}.${name}`;
-    const inner = Object.hasOwn(properties, name) ? properties[name] : additionalProperties;
+    const [, matching] = byPattern.find(([pattern]) => new RegExp(pattern).test(name)) ?? [];
+    const inner = Object.hasOwn(properties, name) ? properties[name] : (matching ?? additionalProperties);
     if (inner === false || inner === undefined) {
       const known = Object.keys(properties);
       yield {

@@ -41,6 +41,8 @@ export interface ResolvedSettings {
   readonly calibration: string | null;
   /** Those of this model. */
   readonly budgets: readonly ResolvedBudget[];
+  /** Files of plugins, absolute, in the order that their configurations name them. */
+  readonly plugins: readonly string[];
   /** Of every rule, by code. */
   readonly severities: Readonly<Record<string, RuleSetting>>;
   readonly nodeRules: readonly NodeRules[];
@@ -88,10 +90,16 @@ export function resolveSettings(
     dims: merged([...layers.map(({ config: { dims } }) => dims), flags.dims]),
     calibration: flags.calibration ?? config.calibration ?? null,
     budgets: budgetsFor(modelPath, chain, target),
+    plugins: pluginsOf(chain),
     severities,
     nodeRules,
     configFiles: layers.map(({ file }) => toDisplayPath(file)),
   };
+}
+
+/** Each once: a base and what extends it may name the same. */
+export function pluginsOf(chain: ConfigChain | undefined): string[] {
+  return [...new Set((chain?.layers ?? []).flatMap(({ plugins = [] }) => plugins))];
 }
 
 /** The configuration file that leaves a model out, where one does. */

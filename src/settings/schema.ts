@@ -2,7 +2,7 @@
 import type { BudgetConfig, Config, Override, ScenarioConfig } from "../config.ts";
 import { gpus } from "../hardware/gpus.ts";
 import { stackIds } from "../hardware/stacks.ts";
-import { precisions, type RuleInfo, selectorsOf } from "./rule-selectors.ts";
+import { customSelector, precisions, type RuleInfo, selectorsOf } from "./rule-selectors.ts";
 import { mostScenarios } from "./scenarios.ts";
 
 /** The part of JSON schema (draft 7) that configurations need. */
@@ -21,6 +21,7 @@ export interface Schema {
   readonly maxItems?: number;
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: Schema | false;
   readonly required?: readonly string[];
   readonly anyOf?: readonly Schema[];
@@ -94,6 +95,12 @@ export function configSchema(rules: readonly RuleInfo[]): Schema {
     extends: {
       description: "Configurations to start from: paths relative to this file, or packages.",
       anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }],
+    },
+    plugins: {
+      type: "array",
+      items: { type: "string" },
+      description:
+        "Modules with rules of your own: paths relative to this file, or packages. Not in a configuration beside a model.",
     },
     rules: ruleSettings,
     gpu: { ...gpu, default: "h200", description: "The GPU to predict for." },
@@ -176,6 +183,13 @@ function ruleSettingsSchema(rules: readonly RuleInfo[]): Schema {
   return {
     type: "object",
     properties,
+    patternProperties: {
+      [customSelector]: {
+        type: "string",
+        enum: severities,
+        description: "A rule of a plugin, or all of its rules.",
+      },
+    },
     additionalProperties: false,
     description:
       'Severity by rule code, rule name, or start of codes; "off" switches off. The more specific key wins.',

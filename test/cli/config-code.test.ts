@@ -48,7 +48,7 @@ describe("the README's configuration", () => {
   });
 
   test("hides no other package that is missing", async () => {
-    bench.folder.write(name, 'import "tc-lint/rules";\nexport default {};');
+    bench.folder.write(name, 'import "tc-lint/other";\nexport default {};');
     const { exitCode, stderr } = await bench.tcLint(["head.onnx"]);
     expect(exitCode).toBe(2);
     expect(stderr).toContain("tc-lint.config.mjs: cannot be loaded: Cannot find package 'tc-lint'");

@@ -1,7 +1,9 @@
 /** @file `tc-lint explain [rule]` */
 import type { Argv } from "yargs";
+import type { ConfigChoice } from "../../api/make-plans.ts";
 import { InputError } from "../../ir/errors.ts";
 import type { RuleDoc } from "../../report/render.ts";
+import { readConfigChoice } from "../options.ts";
 
 export function addExplain(parser: Argv, done: (exitCode: number) => void): Argv {
   return parser.command(
@@ -16,19 +18,34 @@ export function addExplain(parser: Argv, done: (exitCode: number) => void): Argv
           default: "text" as const,
           describe: "How to write it",
         })
+        .option("config", {
+          type: "string",
+          describe: "Configuration file whose plugins are asked; --no-config asks none",
+        })
         .option("color", { type: "boolean", describe: "Colour or not" }),
-    async ({ rule, format, color }) => {
-      const { ruleDocs } = await import("../../../rules/docs.ts");
+    async (argv) => {
+      const { rule, format, color } = argv;
+      const docs = await docsOf(rule, readConfigChoice(argv));
       const { renderRuleList, renderRulePage } = await import("../../report/rules-text.ts");
       const { writeStdout } = await import("../stdout.ts");
       const { reportColor } = await import("../terminal.ts");
-      const doc = rule === undefined ? undefined : await findDoc(rule, ruleDocs);
-      if (format === "json") await writeStdout(`${JSON.stringify(doc ?? ruleDocs, undefined, 2)}\n`);
-      else if (doc === undefined) await writeStdout(renderRuleList(ruleDocs));
+      const doc = rule === undefined ? undefined : await findDoc(rule, docs);
+      if (format === "json") await writeStdout(`${JSON.stringify(doc ?? docs, undefined, 2)}\n`);
+      else if (doc === undefined) await writeStdout(renderRuleList(docs));
       else await writeStdout(renderRulePage(doc, reportColor(color, true)));
       done(0);
     },
   );
+}
+
+/** Rules of plugins are asked for where one may be meant. */
+async function docsOf(rule: string | undefined, config: ConfigChoice): Promise<readonly RuleDoc[]> {
+  const { ruleDocs } = await import("../../../rules/docs.ts");
+  if (rule !== undefined && !rule.includes("/")) return ruleDocs;
+  const { rulesHere } = await import("../../api/make-plans.ts");
+  const { customDocs } = await import("../../api/custom-docs.ts");
+  const { complain } = await import("../stderr.ts");
+  return [...ruleDocs, ...customDocs(await rulesHere({ config, onNotice: complain }))];
 }
 
 async function findDoc(rule: string, docs: readonly RuleDoc[]): Promise<RuleDoc> {

@@ -154,11 +154,12 @@ function fixCode(
 async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promise<FixEntry> {
   const { outcome, ranges } = await repaired(plan, flags, fix);
   const color = reportColor(flags.color, true);
-  const failed = outcome.notes.filter(({ kind }) => kind === "failed").length;
+  const failures = outcome.notes.filter(({ kind }) => kind === "failed");
+  const failed = failures.length;
   if (failed > 0) {
     const what = counted(failed, "part");
     const left = failed === 1 ? "was left out" : "were left out";
-    complain(`${plan.path}: ${what} of the fix failed verification and ${left}. ${failureAdvice}`);
+    complain(`${plan.path}: ${what} of the fix failed verification and ${left}. ${failureAdvice(failures)}`);
   }
   await writeFixText(
     renderFixText(outcome, { color, diff: fix.dryRun, ranges }),

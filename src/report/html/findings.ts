@@ -1,8 +1,10 @@
 /** @file What is found in a model: an entry a cause, with its figures, its places, the graph around it, and what mends it. */
+
 import { counted, duration, durationRange, percent } from "../../ir/format.ts";
 import type { Finding, FindingGroup, ModelReport, Severity } from "../../lint/result.ts";
 import { type Entry, entriesOf, moreText, unlistedOf } from "../entries.ts";
 import type { RenderOptions } from "../render.ts";
+import { ruleTitle } from "../rule-title.ts";
 import { savedText } from "../share.ts";
 import { fixCommand } from "./command.ts";
 import { graphMarkup } from "./graph.ts";
@@ -76,7 +78,7 @@ function factsMarkup(group: FindingGroup, model: ModelReport, { docs }: RenderOp
   const { saves, fix, left, code, rule } = group;
   const hasPage = docs.some((doc) => doc.code === code);
   const rows: (readonly [string, Markup | string])[] = [
-    ["Rule", hasPage ? html`<a href="#rule-${code}">${code} ${rule}</a>` : `${code} ${rule}`],
+    ["Rule", hasPage ? html`<a href="#rule-${code}">${ruleTitle(code, rule)}</a>` : ruleTitle(code, rule)],
   ];
   if (saves !== null) {
     const share = saves.share > 1 ? "" : `, ${percent(saves.share)} of the run`;

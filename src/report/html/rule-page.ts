@@ -1,12 +1,13 @@
 /** @file A rule's page: the Markdown that pages of rules are written in, and no more of it. */
 import type { RuleDoc } from "../render.ts";
+import { ruleTitle } from "../rule-title.ts";
 import { html, type Markup, type Part } from "./markup.ts";
 
 export function rulePages(docs: readonly RuleDoc[]): Markup {
   if (docs.length === 0) return html``;
   return html`<section class="rules" aria-labelledby="rules"><h2 id="rules">Rules</h2>${docs.map(
     ({ code, name, summary, markdown }) =>
-      html`<details id="rule-${code}"><summary><h3>${code} ${name}</h3> <span class="dim">${summary}</span></summary><div class="prose">${markdownMarkup(
+      html`<details id="rule-${code}"><summary><h3>${ruleTitle(code, name)}</h3> <span class="dim">${summary}</span></summary><div class="prose">${markdownMarkup(
         markdown,
       )}</div></details>`,
   )}</section>`;

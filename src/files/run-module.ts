@@ -1,18 +1,17 @@
-/** @file A configuration that is code: run, with what it imports of tc-lint, and what it exports taken. */
+/** @file A configuration that is code, or a plugin: run, with what it imports of tc-lint, and what it exports taken. */
 import * as modules from "node:module";
 import { pathToFileURL } from "node:url";
 import { InputError } from "../ir/errors.ts";
 
-/** Throws InputError `bad-config`. */
-export async function runConfig(file: string, shown: string): Promise<unknown> {
-  const fail = (what: string, cause?: unknown) =>
-    new InputError("bad-config", `${shown}: ${what}`, { cause });
+/** The default export. Throws InputError `code`. */
+export async function runModule(file: string, shown: string, code: string): Promise<unknown> {
+  const fail = (what: string, cause?: unknown) => new InputError(code, `${shown}: ${what}`, { cause });
   const { typescript } = process.features as { readonly typescript?: unknown };
   if (/\.[cm]?ts$/.test(file) && (typescript === undefined || typescript === false))
     throw fail(
-      `is TypeScript, which Node reads from version 22.18 on, and this is ${process.version}: write it as .mjs or .json`,
+      `is TypeScript, which Node reads from version 22.18 on, and this is ${process.version}: write it as .mjs${code === "bad-config" ? " or .json" : ""}`,
     );
-  lendOwnConfigModule();
+  lendOwnModules();
   let module: { readonly default?: unknown };
   try {
     module = await import(pathToFileURL(file).href);
@@ -30,27 +29,26 @@ function hintOf(error: unknown, file: string): string {
   return ` (name it .m${ending}, or set "type": "module" in its package.json)`;
 }
 
-const ownSpecifier = "tc-lint/config";
 let isLent = false;
 
 /**
- * `import { defineConfig } from "tc-lint/config"` where the project has no tc-lint among its packages, as with `npx` or a global
- * installation: the one that runs stands in. One that is there comes first.
+ * `import { defineConfig } from "tc-lint/config"`, or rules' `tc-lint/rules`, where the project has no tc-lint among its packages, as with
+ * `npx` or a global installation: the one that runs stands in. One that is there comes first.
  */
-function lendOwnConfigModule(): void {
+function lendOwnModules(): void {
   if (isLent) return;
   isLent = true;
-  const own = ownConfigModule();
   const { registerHooks } = modules as typeof modules & InThread;
   // Node 20 has hooks in a thread of their own alone, which take their code from a URL.
   if (registerHooks === undefined)
-    return modules.register(`data:text/javascript,${encodeURIComponent(threadHook(own))}`);
+    return modules.register(`data:text/javascript,${encodeURIComponent(threadHook())}`);
   registerHooks({
     resolve(specifier, context, next) {
       try {
         return next(specifier, context);
       } catch (error) {
-        if (specifier === ownSpecifier && isNotFound(error)) return { url: own, shortCircuit: true };
+        const url = ownModules.get(specifier);
+        if (url !== undefined && isNotFound(error)) return { url, shortCircuit: true };
         throw error;
       }
     },
@@ -74,10 +72,13 @@ interface InThread {
 }
 
 /** In the package the bundles lie beside `lib`; in a checkout that runs its sources there is the source. */
-function ownConfigModule(): string {
-  const isSource = import.meta.url.endsWith(".ts");
-  return new URL(isSource ? "../config.ts" : "../lib/config.js", import.meta.url).href;
-}
+const ownModules: ReadonlyMap<string, string> = new Map(
+  ["config", "rules"].map((name) => {
+    const isSource = import.meta.url.endsWith(".ts");
+    const path = isSource ? `../${name}.ts` : `../lib/${name}.js`;
+    return [`tc-lint/${name}`, new URL(path, import.meta.url).href];
+  }),
+);
 
 /** Of an import, and of a require. */
 const notFound: ReadonlySet<string> = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]);
@@ -86,13 +87,15 @@ function isNotFound(error: unknown): boolean {
   return error instanceof Error && "code" in error && notFound.has(String(error.code));
 }
 
-function threadHook(own: string): string {
-  return `export async function resolve(specifier, context, next) {
+function threadHook(): string {
+  return `const own = new Map(${JSON.stringify([...ownModules])});
+export async function resolve(specifier, context, next) {
   try {
     return await next(specifier, context);
   } catch (error) {
-    if (specifier !== ${JSON.stringify(ownSpecifier)} || error.code !== "ERR_MODULE_NOT_FOUND") throw error;
-    return { url: ${JSON.stringify(own)}, shortCircuit: true };
+    const url = own.get(specifier);
+    if (url === undefined || error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+    return { url, shortCircuit: true };
   }
 }`;
 }

@@ -1,0 +1,49 @@
+/** @file What goes wrong inside a rule of a plugin: said with the plugin, the rule, the model and the node, never passed over. */
+import { InputError } from "../../ir/errors.ts";
+import { describeNode, type Node } from "../../ir/model.ts";
+
+/** Whose code runs. */
+export interface PluginOrigin {
+  readonly plugin: string;
+  /** As messages name it: its file, or "given". */
+  readonly from: string;
+  /** Errors that are not the plugin's, though they come through it. */
+  readonly isOurs: (error: unknown) => boolean;
+}
+
+/** Runs a part of a rule. Throws InputError `plugin-failed` for what it throws. */
+export class Blame {
+  readonly #origin: PluginOrigin;
+  readonly #code: string;
+
+  constructor(origin: PluginOrigin, code: string) {
+    this.#origin = origin;
+    this.#code = code;
+  }
+
+  run<T>(model: string, node: Node | undefined, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw error instanceof InputError || this.#origin.isOurs(error)
+        ? error
+        : this.error(model, node, messageOf(error, this.#origin.from), error);
+    }
+  }
+
+  error(model: string, node: Node | undefined, what: string, cause?: unknown): InputError {
+    const where = node === undefined ? "" : ` at ${describeNode(node)}`;
+    const { plugin, from } = this.#origin;
+    const message = `${model}: plugin "${plugin}" (${from}): rule ${this.#code} failed${where}: ${what}`;
+    return new InputError("plugin-failed", message, { cause });
+  }
+}
+
+/** With the line of the plugin's own that led there: what its author looks for. */
+function messageOf(error: unknown, from: string): string {
+  if (!(error instanceof Error)) return `it threw ${String(error)}`;
+  const places = [...(error.stack ?? "").matchAll(/^\s+at (?:.*\()?(?:file:\/\/)?([^\s()]+:\d+:\d+)\)?$/gm)];
+  const [, place] = places.find(([, each = ""]) => each.includes(from)) ?? places[0] ?? [];
+  const [first = ""] = error.message.split("\n");
+  return `${error.name}: ${first}${place === undefined ? "" : ` (${place})`}`;
+}
