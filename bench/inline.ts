@@ -5,7 +5,8 @@ import { tensorFields } from "../src/onnx/fields.ts";
 import { openModel } from "../src/onnx/open.ts";
 import { tensorsOf } from "../src/onnx/weights.ts";
 import { Cursor } from "../src/wire/cursor.ts";
-import { type ByteSource, FileSource } from "../src/wire/source.ts";
+import { FileSource } from "../src/wire/file-source.ts";
+import type { ByteSource } from "../src/wire/source.ts";
 import { type Edit, lengthPrefixed, type Segment, splice } from "../src/wire/splice.ts";
 
 const chunkBytes = 8 << 20;

@@ -2,10 +2,11 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { resolveExternal } from "../../src/onnx/external.ts";
+import { resolveExternal } from "../../src/onnx/external-file.ts";
 import { openModel } from "../../src/onnx/open.ts";
 import { weightFiles } from "../../src/onnx/weights.ts";
-import { FileSource, readRange } from "../../src/wire/source.ts";
+import { FileSource } from "../../src/wire/file-source.ts";
+import { readRange } from "../../src/wire/source.ts";
 import { int64, modelBytes, node } from "./build.ts";
 
 describe("External data", () => {

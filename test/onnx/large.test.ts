@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openModel } from "../../src/onnx/open.ts";
 import { weightFiles } from "../../src/onnx/weights.ts";
 import { Cursor } from "../../src/wire/cursor.ts";
-import { FileSource } from "../../src/wire/source.ts";
+import { FileSource } from "../../src/wire/file-source.ts";
 import { segmentsLength, splice } from "../../src/wire/splice.ts";
 import { CountingSource } from "../wire/sources.ts";
 import { field, float, info, int64, join, modelBytes, node, onnx, varint } from "./build.ts";
