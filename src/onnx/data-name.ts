@@ -1,4 +1,5 @@
 /** @file What the data file of a written model is called. */
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 
 /** Longest file name of common file systems. */

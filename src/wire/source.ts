@@ -1,4 +1,5 @@
 /** @file Where bytes come from: whatever can be read by ranges. A buffer can; files are in file-source.ts. */
+import { Buffer } from "node:buffer";
 import { WireError } from "./error.ts";
 
 export interface ByteSource {
