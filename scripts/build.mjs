@@ -109,10 +109,12 @@ async function declarations() {
   for (const name of await readdir(types, { recursive: true })) {
     const file = join(types, name);
     if (!(await stat(file)).isFile()) continue;
-    const text = reached.get(file);
+    const declared = reached.get(file);
     // The compiler writes what code needs; the types of the entries need less.
-    if (text === undefined) await rm(file);
+    if (declared === undefined) await rm(file);
     else {
+      // A module of Node's, which a consumer's types may lack: what it declares is stated below.
+      const text = declared.replace(/^import .* from "node:buffer";\n/gm, "");
       const stated = lacking.filter(([pattern]) => pattern.test(text)).map(([, line]) => `${line}\n`);
       await writeFile(file, stated.join("") + text.replace(specifiers, '$1"$2.js"'));
     }
