@@ -1,4 +1,7 @@
 /** @file The worker of the page: one job at a time, answered as it goes; cancelled by ending the worker. */
+// First: the modules behind it have methods of that name.
+import "./dispose.ts";
+
 import { inputErrorOf } from "../../onnx/surroundings.ts";
 import type { Answer, Job } from "../protocol.ts";
 import { fixJob } from "./fix.ts";

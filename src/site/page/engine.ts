@@ -51,9 +51,6 @@ export class Engine {
 
 function started(): Worker {
   const code = element("engine", HTMLScriptElement).textContent ?? "";
-  const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-  const worker = new Worker(address);
-  // Once it has been asked for, nothing needs the address.
-  URL.revokeObjectURL(address);
-  return worker;
+  // Its address stays: not every browser has read the code when the worker is made.
+  return new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
 }
