@@ -188,9 +188,9 @@ module.exports = {
     {
       name: "rules-come-as-arguments",
       comment:
-        "The engine is handed its rules; only the composition roots (api, cli, the public entries) know them.",
+        "The engine is handed its rules; only the composition roots (api, cli, site, the public entries) know them.",
       severity: "error",
-      from: { path: "^src/", pathNot: "^src/((api|cli)/|[^/]+\\.ts$)" },
+      from: { path: "^src/", pathNot: "^src/((api|cli|site)/|[^/]+\\.ts$)" },
       to: { path: "^rules/" },
     },
     {
@@ -209,17 +209,32 @@ module.exports = {
       to: { path: "^src/action/" },
     },
     {
-      name: "api-is-what-commands-do",
-      comment: "Below the command line and the library: what a command does, without arguments and streams.",
+      name: "site-is-a-root",
+      comment: "Nothing depends on the page but the page.",
       severity: "error",
-      from: { path: shipped, pathNot: "^src/(api|cli|action|(index|rules)\\.ts)" },
+      from: { path: shipped, pathNot: "^src/site/" },
+      to: { path: "^src/site/" },
+    },
+    {
+      name: "site-has-no-disk-and-no-gpu",
+      comment: "A browser has neither: what the page needs of the engine is a function of bytes.",
+      severity: "error",
+      from: { path: "^src/site/" },
+      to: { path: "^(cuda-runtime|src/(cli|files|gpu|limits))/", dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "api-is-what-commands-do",
+      comment:
+        "Below the command line, the library and the page: what a command does, without arguments and streams.",
+      severity: "error",
+      from: { path: shipped, pathNot: "^src/(api|cli|action|site|(index|rules)\\.ts)" },
       to: { path: "^src/api/" },
     },
     {
       name: "src-has-layers",
       comment: "Every folder of src is in the table, or is a composition root.",
       severity: "error",
-      from: { path: "^src/[^/]+/", pathNot: oneOf([...Object.keys(layers), "api", "cli", "action"]) },
+      from: { path: "^src/[^/]+/", pathNot: oneOf([...Object.keys(layers), "api", "cli", "action", "site"]) },
       to: {},
     },
     {

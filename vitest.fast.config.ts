@@ -14,6 +14,7 @@ export default defineConfig({
       "test/onnx/{bad-inputs,write}.test.ts",
       "test/report/formats.test.ts",
       "test/report/html/**",
+      "test/site/{results,use}.test.ts",
       "test/cuda-runtime/{session,patterns}/**",
       "test/cuda-runtime/{ptx/chain,kernels/gemm,plan/scale,plan/control}.test.ts",
     ],

@@ -1,12 +1,20 @@
 /** @file A model with its external data moved inside, written in constant memory. */
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import path from "node:path";
 import { tensorFields } from "../src/onnx/fields.ts";
-import { openModel } from "../src/onnx/open.ts";
+import { type OpenModel, openModel } from "../src/onnx/open.ts";
 import { tensorsOf } from "../src/onnx/weights.ts";
 import { Cursor } from "../src/wire/cursor.ts";
-import { type ByteSource, FileSource } from "../src/wire/source.ts";
-import { type Edit, lengthPrefixed, type Segment, splice } from "../src/wire/splice.ts";
+import { FileSource } from "../src/wire/file-source.ts";
+import type { ByteSource } from "../src/wire/source.ts";
+import {
+  type Edit,
+  joinSegments,
+  lengthPrefixed,
+  type Segment,
+  segmentsLength,
+  splice,
+} from "../src/wire/splice.ts";
 
 const chunkBytes = 8 << 20;
 
@@ -14,16 +22,41 @@ const chunkBytes = 8 << 20;
 export function inlineWeights(file: string, target: string): void {
   using model = openModel(file);
   const data = new Map<string, FileSource>();
+  const segments = inlined(model, (location) => {
+    const source = data.get(location) ?? FileSource.open(path.join(path.dirname(file), location));
+    data.set(location, source);
+    return source;
+  });
+  writeSegments(segments, target);
+  for (const source of data.values()) source.close();
+}
+
+/** The same with zeros for weights, which are holes in the file: no disk holds them, and nobody has to have them. */
+export function inlineHoles(file: string, target: string): void {
+  using model = openModel(file);
+  const hole: ByteSource = { name: "zeros", size: Number.MAX_SAFE_INTEGER, readInto() {}, close() {} };
+  const descriptor = openSync(target, "w");
+  let offset = 0;
+  for (const segment of inlined(model, () => hole)) {
+    const isHole = segment.kind === "copy" && segment.source === hole;
+    const bytes = isHole ? undefined : joinSegments([segment]);
+    if (bytes !== undefined) writeSync(descriptor, bytes, 0, bytes.length, offset);
+    offset += segmentsLength([segment]);
+  }
+  ftruncateSync(descriptor, offset);
+  closeSync(descriptor);
+}
+
+function inlined(model: OpenModel, sourceOf: (location: string) => ByteSource): Segment[] {
   const edits: Edit[] = [];
   for (const { data: place, span } of tensorsOf(model)) {
     if (place.kind !== "external" || place.length === undefined) continue;
     const { location, offset, length } = place;
-    const source = data.get(location) ?? FileSource.open(path.join(path.dirname(file), location));
-    data.set(location, source);
-    edits.push(...tensorEdits(model.source, span, { kind: "copy", source, offset, length }));
+    edits.push(
+      ...tensorEdits(model.source, span, { kind: "copy", source: sourceOf(location), offset, length }),
+    );
   }
-  writeSegments(splice(model.source, edits), target);
-  for (const source of data.values()) source.close();
+  return splice(model.source, edits);
 }
 
 /** Takes out where the data was, and puts the data behind everything else. */

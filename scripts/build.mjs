@@ -3,7 +3,7 @@
 //
 //   node scripts/build.mjs [--no-types] [--outdir=FOLDER]
 //
-// What build-cuda.mjs and pack-gpu.mjs put there stays.
+// What build-cuda.mjs, pack-gpu.mjs and build-site.mjs put there stays.
 //
 // The scripts of threads and processes lie in dist/ itself, all other JavaScript one folder below, so that `new URL("../worker.js",
 // import.meta.url)` names the worker from an entry and from any chunk alike.
@@ -13,6 +13,7 @@ import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { buildFewChunks } from "./few-chunks.mjs";
+import { licensesOf } from "./licenses.mjs";
 import { buildReportPage } from "./report-page.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -71,37 +72,19 @@ const { metafile } = await buildFewChunks(
 );
 await writeFile(join(dist, "report-page.js"), (await buildReportPage()).text);
 await chmod(join(dist, "bin/tc-lint.js"), 0o755);
-await licenses();
+const { texts, names } = await licensesOf(metafile);
+await writeFile(join(dist, "THIRD-PARTY-LICENSES.txt"), texts);
+await writeFile(join(dist, "bundled.json"), `${JSON.stringify(names, null, 2)}\n`);
 if (options.types) await declarations();
 for (const [file, { bytes }] of Object.entries(metafile.outputs)) {
   if (!file.includes("/chunks/")) console.log(`${file} ${(bytes / 1024).toFixed(1)} KiB`);
 }
 
-/** All but what other scripts build there: kernels and programs for a GPU host. */
+/** All but what other scripts build there: kernels, programs for a GPU host, the page. */
 async function clear() {
   await mkdir(dist, { recursive: true });
-  const old = (await readdir(dist)).filter((name) => name !== "cuda" && name !== "gpu");
+  const old = (await readdir(dist)).filter((name) => !["cuda", "gpu", "site"].includes(name));
   for (const name of old) await rm(join(dist, name), { recursive: true, force: true });
-}
-
-/** The licenses of the packages that are in the bundles, as they ask, and their names, for the bill of materials. */
-async function licenses() {
-  const outputs = Object.values(metafile.outputs);
-  const inputs = new Set(outputs.flatMap((output) => Object.keys(output.inputs)));
-  const packages = new Set(
-    [...inputs].flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []),
-  );
-  const bundled = [];
-  const texts = [...packages].sort().map(async (folder) => {
-    const { name, version } = JSON.parse(await readFile(join(root, folder, "package.json"), "utf8"));
-    bundled.push(`${name}@${version}`);
-    const file = (await readdir(join(root, folder))).find((entry) => /^licen[cs]e/i.test(entry));
-    if (file === undefined) throw new Error(`${folder} is bundled, but has no license file`);
-    return `${name} ${version}\n\n${(await readFile(join(root, folder, file), "utf8")).trim()}\n`;
-  });
-  const rule = `\n${"-".repeat(80)}\n\n`;
-  await writeFile(join(dist, "THIRD-PARTY-LICENSES.txt"), (await Promise.all(texts)).join(rule));
-  await writeFile(join(dist, "bundled.json"), `${JSON.stringify(bundled.sort(), null, 2)}\n`);
 }
 
 /** Declarations that these need, themselves among them, with their texts. */
@@ -130,10 +113,12 @@ async function declarations() {
   for (const name of await readdir(types, { recursive: true })) {
     const file = join(types, name);
     if (!(await stat(file)).isFile()) continue;
-    const text = reached.get(file);
+    const declared = reached.get(file);
     // The compiler writes what code needs; the types of the entries need less.
-    if (text === undefined) await rm(file);
+    if (declared === undefined) await rm(file);
     else {
+      // A module of Node's, which a consumer's types may lack: what it declares is stated below.
+      const text = declared.replace(/^import .* from "node:buffer";\n/gm, "");
       const stated = lacking.filter(([pattern]) => pattern.test(text)).map(([, line]) => `${line}\n`);
       await writeFile(file, stated.join("") + text.replace(specifiers, '$1"$2.js"'));
     }

@@ -1,6 +1,5 @@
-/** @file From a model's plan and what is asked of its repair to what the passes are told. */
+/** @file From the settings of a lint and what is asked of a repair to what the passes are told. */
 import { invalidNode } from "../facts/invalid-node.ts";
-import { readCalibration } from "../files/read-calibration.ts";
 import type { FixChoice } from "../fix/choice.ts";
 import { decideSafe } from "../fix/decide.ts";
 import { decideLayout } from "../fix/decide-layout.ts";
@@ -12,7 +11,7 @@ import { fixableProducts } from "../lint/fixable.ts";
 import { isCustom } from "../lint/plugin/custom-rule.ts";
 import type { AnyRule } from "../lint/rule.ts";
 import type { LintSettings } from "../lint/run.ts";
-import { type OpenModel, openModel } from "../onnx/open.ts";
+import type { OpenModel } from "../onnx/read-model.ts";
 import { align } from "../passes/align/align.ts";
 import type { Reason } from "../passes/align/remainder.ts";
 import { rebatch } from "../passes/batch/batch.ts";
@@ -23,17 +22,13 @@ import { half } from "../passes/half/half.ts";
 import { raiseOpset } from "../passes/half/raise-opset.ts";
 import { rescale } from "../passes/half/rescale.ts";
 import type { Pass, Ranges } from "../passes/pass.ts";
-import type { LintPlan } from "../settings/lint-plan.ts";
 import { noChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
-import { rulesOf } from "./plugins.ts";
-import { refuse } from "./refuse.ts";
-import { settingsOf } from "./timelines.ts";
 
 export type { FixChoice };
 
 /** Padding and folding alone. */
-const safeFix: FixChoice = {
+export const safeFix: FixChoice = {
   half: undefined,
   halfOnlyWhereFaster: true,
   halfIo: false,
@@ -44,19 +39,8 @@ const safeFix: FixChoice = {
   batch: undefined,
 };
 
-/** All but what is seen of the model's values. Throws InputError. */
-export function fixSettings(plan: LintPlan, fix: FixChoice): FixSettings {
-  refuse(plan);
-  using model = openModel(plan.path);
-  const calibration = readCalibration(plan.settings.calibration);
-  return repairOf(
-    settingsOf(model, { ...plan, rules: rulesOf(plan.settings), calibration, notices: [] }),
-    fix,
-  );
-}
-
 /** A repair of a model that is linted with `settings`. */
-function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
+export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
   const { target, cost, shapes, dims, minSaving, rules, severities, timelineOf } = settings;
   const asked = rules.filter(({ code }) => severities.get(code) !== "off");
   return {
@@ -135,11 +119,6 @@ const declinedBy: Readonly<Record<Reason["kind"], LeftReason["declined"]>> = {
   elsewhere: undefined,
   edges: undefined,
 };
-
-/** For a model that the bundled runtime is to run. */
-export function safeFixSettings(plan: LintPlan): FixSettings {
-  return fixSettings(plan, safeFix);
-}
 
 /** Of a repair that measures: what the user lets it do is proposed, whatever is predicted of it. */
 export function proposing(settings: FixSettings): FixSettings {

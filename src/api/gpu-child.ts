@@ -5,7 +5,8 @@ import type { GpuResult, GpuTask } from "../gpu/protocol.ts";
 import { proveFix } from "../gpu/prove/prove.ts";
 import { runModels } from "../gpu/run.ts";
 import { runSweep } from "../gpu/sweep-run.ts";
-import { fixSettings, proposing, safeFixSettings, withRanges } from "./fix-settings.ts";
+import { proposing, withRanges } from "./fix-settings.ts";
+import { fixSettings, safeFixSettings } from "./plan-fix.ts";
 import { prepare } from "./prepare.ts";
 import { loadTimelines } from "./timelines.ts";
 

@@ -7,7 +7,8 @@ import { InputError } from "../ir/errors.ts";
 import type { Guard } from "../limits/guard.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { verifyChildUrl } from "../verify/child-url.ts";
-import { type FixChoice, fixSettings, proposing, withRanges } from "./fix-settings.ts";
+import { type FixChoice, proposing, withRanges } from "./fix-settings.ts";
+import { fixSettings } from "./plan-fix.ts";
 import { prepare } from "./prepare.ts";
 
 export interface RepairOptions extends FixChoice {

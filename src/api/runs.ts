@@ -17,8 +17,8 @@ import { Guard } from "../limits/guard.ts";
 import { openModel } from "../onnx/open.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
-import { safeFixSettings } from "./fix-settings.ts";
 import type { ConfigChoice } from "./make-plans.ts";
+import { safeFixSettings } from "./plan-fix.ts";
 import { runtimeFix } from "./runtime-fix.ts";
 import { loadTimelines } from "./timelines.ts";
 

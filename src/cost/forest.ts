@@ -1,5 +1,6 @@
 /** @file Boosted regression trees as a compact table: two bytes a node, in preorder. */
 
+import { Buffer } from "node:buffer";
 import { inflateRawSync } from "node:zlib";
 
 /** As `npm run fit` writes it. Byte strings are base64. */

@@ -3,6 +3,7 @@
  * small tensors of the model that the round before made: through the pieces, each of which may be computed from pieces
  * of the model before, every read would do again what all earlier rounds have done.
  */
+import { Buffer } from "node:buffer";
 import { readRange } from "../wire/source.ts";
 import type { Segment } from "../wire/splice.ts";
 

@@ -3,21 +3,16 @@
  * then put in place.
  */
 import { basename, dirname, join, resolve } from "node:path";
-import { invalidNode } from "../facts/invalid-node.ts";
 import { InputError } from "../ir/errors.ts";
-import { BlockSource } from "../onnx/block-source.ts";
 import { clearLeftovers, lockModel, type ModelLock } from "../onnx/lock.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { causeOf, checkSource, type SourceState, sourceState } from "../onnx/source-state.ts";
-import { weightFiles } from "../onnx/weights.ts";
 import { stageModel } from "../onnx/write.ts";
-import type { ByteSource } from "../wire/source.ts";
 import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
+import { checkNodes, checkWeights, inBlocks, runFix, signedAs } from "./make.ts";
 import type { Measurement } from "./measured.ts";
 import { type Fix, type FixOutcome, type JudgedFix, outcomeOf, type Placed, type Proof } from "./outcome.ts";
-import { type FixedModel, type FixSettings, priced, rebatched, render } from "./pipeline.ts";
-import { inTurn } from "./rounds.ts";
-import { runStages } from "./stages.ts";
+import type { FixedModel, FixSettings } from "./pipeline.ts";
 import { unreferencedBy } from "./unreferenced.ts";
 
 /** The result is another function than the original. */
@@ -75,8 +70,6 @@ export type { DataFileEntry, FixOutcome, Proof } from "./outcome.ts";
 
 export type Within = <T>(work: () => T) => T;
 const unlimited: Within = (work) => work();
-
-const metadataKey = "tc-lint.fix";
 
 export async function fixModel(request: FixRequest): Promise<FixOutcome> {
   const { within = unlimited } = request;
@@ -143,12 +136,6 @@ function unwritten({ bytes }: OpenModel): Placed {
   return { written: false, proof: null, bytes, dataFiles: [], unreferenced: [] };
 }
 
-function runFix(original: OpenModel, settings: FixSettings): Fix {
-  const first = rebatched(original, settings);
-  const staged = runStages(first.model, settings);
-  return { settings, ...staged, fixed: first.changed ? inTurn(first, staged.fixed) : staged.fixed };
-}
-
 /** Puts the result in place once it is proven, unless it is only a `trial`; the difference where it is another function. */
 async function place(
   { fixed }: Fix,
@@ -182,11 +169,6 @@ function isPadded({ notes }: FixedModel): boolean {
   return notes.some(({ kind, pass }) => kind === "changed" && pass === "align");
 }
 
-/** Passes read small tensors by the thousand, and the nodes between them. */
-function inBlocks(file: ByteSource): ByteSource {
-  return new BlockSource(file);
-}
-
 /** Throws anything but a difference. */
 async function differenceOr<T>(verification: Promise<T>): Promise<T | InputError> {
   try {
@@ -212,34 +194,4 @@ async function soundPartOf(whole: JudgedFix, difference: InputError, site: Site)
 
 function reasonOf(difference: InputError): string {
   return difference instanceof DifferenceError ? difference.detail : difference.message;
-}
-
-/** What linting calls broken is not repaired: nobody knows what it should compute. Throws InputError. */
-function checkNodes(model: OpenModel, settings: FixSettings): void {
-  const error = invalidNode(priced(model, settings).facts);
-  if (error !== null) throw new InputError(error.code, `${error.message}; it is not repaired`);
-}
-
-/** Without its weights a model cannot be repaired, and would be proven to be nothing. Throws InputError. */
-function checkWeights(model: OpenModel): void {
-  const absent = weightFiles(model).find(({ present }) => !present);
-  if (absent === undefined) return;
-  throw new InputError(
-    "weights-missing",
-    `${model.path}: its weights are in "${absent.location}", which is not there; repairing it needs them`,
-  );
-}
-
-/** What was done, and what is known of it, goes into the model's own metadata: in place only once it is true. */
-function signedAs(fixed: FixedModel, original: OpenModel, promise: string): Pick<FixedModel, "render"> {
-  if (!fixed.changed) return fixed;
-  const passes = [...new Set(fixed.notes.filter(({ kind }) => kind === "changed").map(({ pass }) => pass))];
-  const done = `${passes.join(", ")}; ${promise}`;
-  const metadata = new Map([[metadataKey, [...earlier(original), done].join(" | ")]]);
-  return { render: (location) => render(fixed.model, location, metadata) };
-}
-
-function earlier(model: OpenModel): readonly string[] {
-  const before = model.metadata.get(metadataKey);
-  return before === undefined ? [] : [before];
 }

@@ -3,8 +3,7 @@ import { type Facts, inferFacts } from "../facts/infer.ts";
 import { Patch, type PatchSnapshot } from "../ir/patch.ts";
 import type { Stacked } from "../ir/stacked.ts";
 import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
-import { DataFiles } from "../onnx/data-files.ts";
-import { modelFromSource, type OpenModel } from "../onnx/open.ts";
+import { modelFromSource, type OpenModel } from "../onnx/read-model.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { FreshNames } from "../passes/names.ts";
 import type {
@@ -321,7 +320,7 @@ export function patched(model: OpenModel, patch: Patch, dataLocation: string): O
   const segments = compact(whole);
   const made = new Map(model.files.made);
   if (data !== undefined) made.set(dataLocation, new SegmentSource(dataLocation, data));
-  return modelFromSource(new SegmentSource(model.path, segments), new DataFiles(model.path, made));
+  return modelFromSource(new SegmentSource(model.path, segments), model.files.with(made));
 }
 
 /** Brings what the patches made into one data file, and sets `metadata`. */

@@ -4,12 +4,12 @@
  * Names come from the model, which is untrusted: a copy of `.git/hooks/post-commit` or `.bashrc` would be planted where
  * somebody runs it. So a copy is called by the model's own new name and the hash of its content, whatever it was called.
  */
+import { FileSource } from "../wire/file-source.ts";
 import { SegmentSource } from "../wire/segments.ts";
-import { FileSource } from "../wire/source.ts";
 import type { Segment } from "../wire/splice.ts";
 import { DataFiles } from "./data-files.ts";
-import { type ExternalFile, resolveExternal, resolveFromNew } from "./external.ts";
-import { modelFromSource, type OpenModel } from "./open.ts";
+import { type ExternalFile, resolveExternal, resolveFromNew } from "./external-file.ts";
+import { modelFromSource, type OpenModel } from "./read-model.ts";
 import { relocated } from "./relocate.ts";
 import { weightFiles } from "./weights.ts";
 

@@ -1,16 +1,26 @@
-/** @file The external data files of one open model: resolved and opened when first read, closed with the model. */
-import { type ByteSource, FileSource } from "../wire/source.ts";
-import { resolveExternal } from "./external.ts";
+/** @file The external data files of one open model: found and opened when first read, closed with the model. */
+import type { ByteSource } from "../wire/source.ts";
+
+/** Where a model's external data is looked for: a folder of the disk, or files that somebody gave. */
+export interface DataFolder {
+  /** Undefined where there is no such file. Throws WireError where it may not be read. */
+  find(location: string): FoundData | undefined;
+}
+
+export interface FoundData {
+  readonly bytes: number;
+  open(): ByteSource;
+}
 
 export class DataFiles {
-  readonly #modelPath: string | undefined;
+  readonly #folder: DataFolder | undefined;
   /** Data that a patch has made and nobody has written yet, by location. */
   readonly #made: ReadonlyMap<string, ByteSource>;
   readonly #open = new Map<string, ByteSource | undefined>();
 
-  /** `modelPath` is where files are looked for; undefined means nowhere. */
-  constructor(modelPath: string | undefined, made: ReadonlyMap<string, ByteSource> = new Map()) {
-    this.#modelPath = modelPath;
+  /** Without a folder there is no data but what is made. */
+  constructor(folder: DataFolder | undefined, made: ReadonlyMap<string, ByteSource> = new Map()) {
+    this.#folder = folder;
     this.#made = made;
   }
 
@@ -18,14 +28,21 @@ export class DataFiles {
     return this.#made;
   }
 
+  /** The files of the same folder, for a model that a patch has made. */
+  with(made: ReadonlyMap<string, ByteSource>): DataFiles {
+    return new DataFiles(this.#folder, made);
+  }
+
+  /** What lies in the folder, unopened. Throws as `DataFolder.find` does. */
+  find(location: string): FoundData | undefined {
+    return this.#folder?.find(location);
+  }
+
   /** The bytes at a location, or undefined where there is no such file. Throws WireError where it may not be read. */
   at(location: string): ByteSource | undefined {
     const made = this.#made.get(location);
-    if (made !== undefined || this.#modelPath === undefined) return made;
-    if (!this.#open.has(location)) {
-      const found = resolveExternal(this.#modelPath, location);
-      this.#open.set(location, found === undefined ? undefined : FileSource.openExactly(found));
-    }
+    if (made !== undefined) return made;
+    if (!this.#open.has(location)) this.#open.set(location, this.find(location)?.open());
     return this.#open.get(location);
   }
 

@@ -1,4 +1,5 @@
 /** @file Elements of small tensors as numbers: shapes, axes, scales, scalar constants. */
+import type { Buffer } from "node:buffer";
 import { type DType, dtypes } from "../ir/dtype.ts";
 import type { TensorRef, TypedField, TypedSpan } from "../ir/model.ts";
 import { Cursor, type NumberEncoding } from "../wire/cursor.ts";

@@ -7,7 +7,7 @@ import { type Segment, splice } from "../wire/splice.ts";
 import { applyPatch } from "./apply.ts";
 import { bytesSegment, field, valueInfoMessage } from "./encode.ts";
 import { graphFields } from "./fields.ts";
-import { modelFromSource, type OpenModel } from "./open.ts";
+import { modelFromSource, type OpenModel } from "./read-model.ts";
 
 /** The bytes of `model` with more outputs of its main graph, by name; their types are left to whoever runs it. */
 export function exposeValues(model: Model, source: ByteSource, names: readonly string[]): Segment[] {

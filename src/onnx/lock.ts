@@ -16,6 +16,7 @@ import { basename, dirname, join } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { pushAll } from "../ir/lists.ts";
 import { keepOnSignal, removeOnSignal } from "./cleanup.ts";
+import { isDataName } from "./data-name.ts";
 import {
   isStale,
   type LockRecord,
@@ -26,14 +27,7 @@ import {
   unwrittenAfterMilliseconds,
 } from "./lock-record.ts";
 import { openModel } from "./open.ts";
-import {
-  hasLeftovers,
-  isDataName,
-  neighbourName,
-  processStart,
-  removeLeftovers,
-  temporaryName,
-} from "./temporary.ts";
+import { hasLeftovers, neighbourName, processStart, removeLeftovers, temporaryName } from "./temporary.ts";
 import { weightFiles } from "./weights.ts";
 import { atStep, hasCode, type OnWriteStep } from "./write-step.ts";
 

@@ -1,10 +1,9 @@
 /** @file Says which external data files are not there: linting needs none of them. */
-import type { Model } from "../ir/model.ts";
-import type { Notice } from "./open.ts";
-import { weightFiles } from "./weights.ts";
+import type { Notice } from "./read-model.ts";
+import { type ModelWithFiles, weightFiles } from "./weights.ts";
 
 /** At most one notice. Throws InputError where a file that is there cannot be right. */
-export function missingWeights(model: Model, files = weightFiles(model)): Notice[] {
+export function missingWeights(model: ModelWithFiles, files = weightFiles(model)): Notice[] {
   const names = files.filter(({ present }) => !present).map(({ location }) => location);
   if (names.length === 0) return [];
   const listed = names.slice(0, 3).join(", ");

@@ -1,4 +1,5 @@
 /** @file Files that are not ONNX but are named so: said by name, with what to do. */
+import { Buffer } from "node:buffer";
 import { WireError } from "../wire/error.ts";
 import { type ByteSource, readRange } from "../wire/source.ts";
 

@@ -3,8 +3,9 @@ import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { InputError } from "../ir/errors.ts";
 import { WireError } from "../wire/error.ts";
-import { type ByteSource, FileSource } from "../wire/source.ts";
-import { resolveExternal } from "./external.ts";
+import { FileSource } from "../wire/file-source.ts";
+import type { ByteSource } from "../wire/source.ts";
+import { resolveExternal } from "./external-file.ts";
 import type { OpenModel } from "./open.ts";
 import { weightFiles } from "./weights.ts";
 

@@ -2,10 +2,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { isDataName, maxNameBytes } from "./data-name.ts";
 import { hasCode } from "./write-step.ts";
 
-/** Longest file name of common file systems. */
-const maxNameBytes = 255;
 /** A writer touches its file all the time: one untouched for this long has none, whoever has its process id now. */
 const abandonedAfterMilliseconds = 3_600_000;
 
@@ -19,22 +18,6 @@ export function neighbourName(modelName: string, suffix: string): string {
 /** A name nobody can guess, which says whose it is. */
 export function temporaryName(modelName: string): string {
   return neighbourName(modelName, `-${process.pid}-${randomBytes(8).toString("hex")}.tmp`);
-}
-
-const dataHashDigits = 16;
-
-/** `<model>.<hash of the content>.data`: of the same length for every content. */
-export function dataName(modelName: string, sha256: string): string {
-  const suffix = `.${sha256.slice(0, dataHashDigits)}.data`;
-  const base = modelName.replace(/\.onnx$/i, "");
-  if (Buffer.byteLength(base + suffix) <= maxNameBytes) return base + suffix;
-  return createHash("sha256").update(modelName).digest("hex").slice(0, 32) + suffix;
-}
-
-/** Whether `dataName` may have made it. */
-export function isDataName(modelName: string, name: string): boolean {
-  const [hash] = /(?<=\.)[0-9a-f]{16}(?=\.data$)/.exec(name) ?? [];
-  return hash !== undefined && dataName(modelName, hash) === name;
 }
 
 /** Whether writing a model makes a file of that name beside it, for good or for a while: itself, its data, a lock, a temporary file. */

@@ -4,7 +4,12 @@ import { bytesOf } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Graph, Model, TensorRef } from "../ir/model.ts";
 import { WireError } from "../wire/error.ts";
-import { resolveExternal } from "./external.ts";
+import type { DataFiles } from "./data-files.ts";
+
+/** A model, and where its external data is. */
+export interface ModelWithFiles extends Model {
+  readonly files: DataFiles;
+}
 
 export interface WeightFile {
   /** As the model names it. */
@@ -18,7 +23,7 @@ export interface WeightFile {
  * Looks at every external data file without reading it. A missing one is stated, not an error: shapes are enough to
  * lint. Throws InputError where one lies outside the model's folder or is too short.
  */
-export function weightFiles(model: Model): readonly WeightFile[] {
+export function weightFiles(model: ModelWithFiles): readonly WeightFile[] {
   const needed = new Map<string, { bytes: number; tensor: string }>();
   for (const tensor of tensorsOf(model)) {
     const { data } = tensor;
@@ -54,13 +59,13 @@ export function externalRanges(model: Model): ReadonlyMap<string, ReadonlyMap<nu
 }
 
 /** Paths of the files that are there. */
-export function presentWeights(model: Model, files = weightFiles(model)): string[] {
+export function presentWeights(model: ModelWithFiles, files = weightFiles(model)): string[] {
   return files.filter(({ present }) => present).map(({ location }) => join(dirname(model.path), location));
 }
 
-function resolve(model: Model, location: string): { bytes: number } | undefined {
+function resolve(model: ModelWithFiles, location: string): { bytes: number } | undefined {
   try {
-    return resolveExternal(model.path, location);
+    return model.files.find(location);
   } catch (error) {
     if (error instanceof WireError) throw new InputError(error.code, error.message, { cause: error });
     throw error;

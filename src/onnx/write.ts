@@ -22,6 +22,7 @@ import type { Segment } from "../wire/splice.ts";
 import type { PatchedModel } from "./apply.ts";
 import { carryData } from "./carry-data.ts";
 import { keepOnSignal, removeOnSignal } from "./cleanup.ts";
+import { dataName } from "./data-name.ts";
 import type { ModelLock } from "./lock.ts";
 import { type OpenModel, openModel } from "./open.ts";
 import { isSameFile } from "./same-file.ts";
@@ -33,7 +34,7 @@ import {
   type SourceState,
   stateOf,
 } from "./source-state.ts";
-import { dataName, temporaryName } from "./temporary.ts";
+import { temporaryName } from "./temporary.ts";
 import { weightFiles } from "./weights.ts";
 import { type Access, type NewFile, writeNewFile } from "./write-file.ts";
 import { atStep } from "./write-step.ts";

@@ -5,12 +5,12 @@ import { InputError } from "../ir/errors.ts";
 import { labelOf, type Model, type Value } from "../ir/model.ts";
 import { nodesOf } from "../ir/nodes.ts";
 import { requiredInputs } from "../ir/symbols.ts";
-import { weightFiles } from "../onnx/weights.ts";
+import { type ModelWithFiles, weightFiles } from "../onnx/weights.ts";
 import { isRandom } from "../ops/ask.ts";
 import type { Budget } from "./budget.ts";
 
 /** Throws InputError: `weights-missing`, or `random-operator`. */
-export function checkRunnable(model: Model): void {
+export function checkRunnable(model: ModelWithFiles): void {
   const absent = weightFiles(model).find(({ present }) => !present);
   if (absent !== undefined) {
     throw new InputError(

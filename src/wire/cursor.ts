@@ -5,7 +5,7 @@
  * payload, so that a model's metadata between gigabytes of weights costs a few kilobytes a tensor.
  * Encoding: protobuf.dev/programming-guides/encoding.
  */
-import { isUtf8 } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import { WireError } from "./error.ts";
 import type { ByteSource } from "./source.ts";
 

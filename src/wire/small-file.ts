@@ -1,7 +1,8 @@
 /** @file Files that are read whole: configurations, calibrations, lists. */
 
 import { WireError } from "./error.ts";
-import { FileSource, readRange } from "./source.ts";
+import { FileSource } from "./file-source.ts";
+import { readRange } from "./source.ts";
 
 const megabyte = 1 << 20;
 

@@ -4,6 +4,7 @@
  * An edit replaces whole fields of one message. The length prefixes of the messages around it are written anew; no
  * schema is needed for that, since a field that encloses an edit is a message.
  */
+import { Buffer } from "node:buffer";
 import { Cursor, wireTypes } from "./cursor.ts";
 import { WireError } from "./error.ts";
 import { type ByteSource, readRange } from "./source.ts";

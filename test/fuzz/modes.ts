@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { ruleDocs } from "../../rules/docs.ts";
 import { rules } from "../../rules/index.ts";
-import { safeFixSettings } from "../../src/api/fix-settings.ts";
+import { safeFixSettings } from "../../src/api/plan-fix.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { fixModel } from "../../src/fix/fix.ts";
 import type { FixSettings } from "../../src/fix/pipeline.ts";

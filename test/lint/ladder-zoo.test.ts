@@ -1,7 +1,7 @@
 /** Each step is priced from what the step before leaves: a file whose safe fixes were written shows what was predicted for it. */
 import { describe, expect } from "vitest";
-import { fixSettings } from "../../src/api/fix-settings.ts";
 import { planOf } from "../../src/api/options.ts";
+import { fixSettings } from "../../src/api/plan-fix.ts";
 import { decideSafe } from "../../src/fix/decide.ts";
 import { contextOf, patched, priced } from "../../src/fix/pipeline.ts";
 import { runStages } from "../../src/fix/stages.ts";

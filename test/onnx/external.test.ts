@@ -1,11 +1,22 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { resolveExternal } from "../../src/onnx/external.ts";
-import { openModel } from "../../src/onnx/open.ts";
+import { patched } from "../../src/fix/pipeline.ts";
+import { Patch } from "../../src/ir/patch.ts";
+import { resolveExternal } from "../../src/onnx/external-file.ts";
+import { modelFromBytes, openModel } from "../../src/onnx/open.ts";
 import { weightFiles } from "../../src/onnx/weights.ts";
-import { FileSource, readRange } from "../../src/wire/source.ts";
+import { FileSource } from "../../src/wire/file-source.ts";
+import { readRange } from "../../src/wire/source.ts";
 import { int64, modelBytes, node } from "./build.ts";
 
 describe("External data", () => {
@@ -42,6 +53,19 @@ describe("External data", () => {
     const k = model.graph.values.get("k")?.initializer;
     expect(k && model.reader.elements(k, 10)).toBeUndefined();
     expect(weightFiles(model)).toEqual([{ location: "data.bin", present: false, neededBytes: 16 }]);
+  });
+
+  it("is not looked for where a model of bytes has only a name, not even once a pass has changed it", () => {
+    const file = at("model", "model.onnx");
+    using model = modelFromBytes(readFileSync(file), file);
+    const patch = new Patch();
+    patch.metadata.set("changed", "yes");
+    using changed = patched(model, patch, "unused.data");
+    for (const each of [model, changed]) {
+      const k = each.graph.values.get("k")?.initializer;
+      expect(k && each.reader.elements(k, 10)).toBeUndefined();
+      expect(weightFiles(each)).toEqual([{ location: "data.bin", present: false, neededBytes: 16 }]);
+    }
   });
 
   it("37: swapped for another file between check and open is refused", () => {

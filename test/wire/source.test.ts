@@ -12,7 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FileSource, readRange } from "../../src/wire/source.ts";
+import { FileSource } from "../../src/wire/file-source.ts";
+import { readRange } from "../../src/wire/source.ts";
 
 describe("FileSource", () => {
   let folder = "";

@@ -24,10 +24,10 @@ export function fixCommand(
     ...(path.startsWith("-") ? ["--"] : []),
     path,
   ];
-  return words.map(quoted).join(" ");
+  return words.map(shellWord).join(" ");
 }
 
 /** Single quotes keep everything but themselves. */
-function quoted(word: string): string {
+export function shellWord(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
