@@ -2,7 +2,7 @@
  * @file Time, memory and bytes read of `tc-lint`, as ratios to starting Node in the same run: npm run bench.
  *
  * Prints each figure with its limit, writes bench/results/startup.json and exits with 1 where a limit is exceeded. Needs ../shared/zoo,
- * 2 GB of disk, a build (npm run build) and a machine that does nothing else: about a minute and a half on two cores. `-- --million`
+ * 2 GB of disk, a build (npm run build) and a machine that does nothing else: about a minute on two cores. `-- --million`
  * takes graphs of a hundred thousand and a million nodes in place of ten times fewer: a quarter of an hour.
  */
 import { execFileSync, spawnSync } from "node:child_process";
@@ -38,8 +38,8 @@ const cli = path.resolve("dist/bin/tc-lint.js");
 const zoo = path.resolve("..", "shared", "zoo");
 const probe = pathToFileURL(path.resolve("bench/probe.mjs")).href;
 const nodeArgs = ["-e", "0"];
-const shortRuns = 15;
-const zooRuns = 5;
+const shortRuns = 10;
+const zooRuns = 4;
 const smallGraphRuns = 3;
 /** The time of one graph over that of a tenth of it. */
 const maxGrowth = 12;
