@@ -6,7 +6,7 @@
  * ZOO holds the exports that bench/measurements/h200-runtime-models.jsonl names: `tc-lint bench --precision fp16 --no-fix` of each, one
  * H200. h200-runtime-steps.jsonl has their launches, each kind once, timed by itself.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { planFile } from "../src/api/runs.ts";
 import { medianOf } from "../src/gpu/prove/judge.ts";
@@ -18,25 +18,38 @@ interface Row {
   readonly microseconds: number;
 }
 
+const measured = "bench/measurements/h200-runtime-models.jsonl";
+const result = "bench/results/truth-runtime.md";
 const [zoo] = process.argv.slice(2);
 const gpu = findGpu("h200");
-if (zoo === undefined || gpu === undefined) throw new Error("the folder of the zoo is needed");
-const lines = readFileSync("bench/measurements/h200-runtime-models.jsonl", "utf8").trim().split("\n");
-const rows = lines.map((line): Row => JSON.parse(line));
+if (gpu === undefined) throw new Error("no row of GPUs is h200's");
+if (zoo === undefined) fail(`the folder of the exports that ${measured} names is needed`);
+if (!existsSync(measured)) fail(`${measured} is not here: it has what is compared with`);
+const rows = readFileSync(measured, "utf8")
+  .trim()
+  .split("\n")
+  .map((line): Row => JSON.parse(line));
+const fileOf = ({ model }: Row) => path.join(zoo, `${model}.onnx`);
+const missing = rows.map(fileOf).filter((file) => !existsSync(file));
+if (missing.length > 0)
+  fail(`${missing.length} of ${rows.length} models of ${measured} are not there: ${missing.join(", ")}`);
+console.log(`${measured}: ${rows.length} models measured; planning each from ${zoo}`);
 
 const judged: { readonly row: Row; readonly predicted: number }[] = [];
 for (const row of rows) {
   const choice = { precision: "fp16", fix: false, dims: {}, config: { kind: "none" } } as const;
   const limits = { timeoutSeconds: undefined, memoryBytes: undefined, onNotice: () => {} };
-  const plan = await planFile(path.join(zoo, `${row.model}.onnx`), gpu, choice, limits);
+  const plan = await planFile(fileOf(row), gpu, choice, limits);
   judged.push({ row, predicted: plan.predictedMicroseconds });
 }
 const errors = judged.map(({ row, predicted }) => Math.abs(predicted / row.microseconds - 1));
 const sorted = [...errors].sort((a, b) => a - b);
 const ninth = sorted[Math.ceil(0.9 * sorted.length) - 1] ?? Number.NaN;
 const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+const ratios = judged.map(({ row, predicted }) => predicted / row.microseconds);
+const summary = `${judged.length} models: median error ${percent(medianOf(errors))}, nine of ten within ${percent(ninth)}, predicted to measured ${medianOf(ratios).toFixed(3)} in the median.`;
 writeFileSync(
-  "bench/results/truth-runtime.md",
+  result,
   [
     "# The planner's account beside whole runs",
     "",
@@ -44,7 +57,7 @@ writeFileSync(
     "from a cold L2 on one H200. One constant, what of a launch's bytes nothing hides, was fitted to whole runs: 1.06 on one half of these",
     "models, 0.96 on the other. Prices of reductions, pools, GroupNorm and recurrent sequences come from their launches timed by themselves.",
     "",
-    `${judged.length} models: median error ${percent(medianOf(errors))}, nine of ten within ${percent(ninth)}, predicted to measured ${medianOf(judged.map(({ row, predicted }) => predicted / row.microseconds)).toFixed(3)} in the median.`,
+    summary,
     "",
     "| model | launches | predicted | measured | ratio |",
     "|---|---:|---:|---:|---:|",
@@ -55,3 +68,10 @@ writeFileSync(
     "",
   ].join("\n"),
 );
+console.log(summary);
+console.log(`${result} written`);
+
+function fail(message: string): never {
+  console.error(`runtime-truth: ${message}`);
+  process.exit(2);
+}

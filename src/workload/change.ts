@@ -3,10 +3,11 @@ import type { CostModel, Run, Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
 import type { Scope } from "../facts/scope.ts";
+import type { Target } from "../hardware/target.ts";
 import { push } from "../ir/group.ts";
 import { labelOf, type Node } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
-import type { Step } from "./timeline.ts";
+import type { Step, Timeline } from "./timeline.ts";
 import type { PriceSettings, Workload } from "./workload.ts";
 
 /** A kernel that takes another time, one that is gone, or one that is new. */
@@ -33,6 +34,26 @@ export const noChange: WorkloadChange = { saves: { microseconds: 0, low: 0, high
  * they do.
  */
 export function changeBetween(before: Workload, after: Workload, cost: CostModel): WorkloadChange {
+  const known = knownChanges.get(before.timeline)?.get(after.timeline);
+  if (known?.cost === cost && known.from === before.target && known.to === after.target) return known.change;
+  const change = compared(before, after, cost);
+  const ofBefore = knownChanges.get(before.timeline) ?? new WeakMap<Timeline, KnownChange>();
+  knownChanges.set(before.timeline, ofBefore);
+  ofBefore.set(after.timeline, { cost, from: before.target, to: after.target, change });
+  return change;
+}
+
+interface KnownChange {
+  readonly cost: CostModel;
+  readonly from: Target;
+  readonly to: Target;
+  readonly change: WorkloadChange;
+}
+
+/** The account of a model asks again for what rules and repairs asked. */
+const knownChanges = new WeakMap<Timeline, WeakMap<Timeline, KnownChange>>();
+
+function compared(before: Workload, after: Workload, cost: CostModel): WorkloadChange {
   const named =
     pairedInPlace(before.timeline.steps, after.timeline.steps) ??
     paired(before.timeline.steps, after.timeline.steps, nameOf);

@@ -1,6 +1,6 @@
 /** @file What padded lanes hold, atom by atom, and which atoms may therefore not be padded. */
 import { NodeContext } from "../../facts/context.ts";
-import { type Atom, atomsOf, hasAtom } from "../../ir/axis.ts";
+import { type Atom, atomsOf } from "../../ir/axis.ts";
 import { push } from "../../ir/group.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import { isConstantNode } from "../../ops/ask.ts";
@@ -56,6 +56,7 @@ export class LaneAnalysis {
   readonly #truth: TrueLanes;
   readonly #sources: SourceLane;
   readonly #nodes: ReadonlyMap<Atom, readonly Node[]>;
+  readonly #positions: Positions;
   readonly #sums: ReadonlyMap<Atom, readonly Contraction[]>;
 
   /** @param sources By default inputs of the model are padded with zeros, and constants with their fill. */
@@ -64,6 +65,7 @@ export class LaneAnalysis {
     this.#truth = new TrueLanes(relations.scope);
     this.#sources = sources ?? ((value, atom) => constantLane(fills.get(value)?.get(atom) ?? 0));
     this.#nodes = indexByAtom(relations);
+    this.#positions = new Positions(relations);
     this.#sums = sumsByAtom(relations);
   }
 
@@ -81,23 +83,56 @@ export class LaneAnalysis {
 
   /** The lanes of one atom in every value that has it. */
   lanesOf(atom: Atom): ReadonlyMap<Value, Lane> {
-    const relations = this.#relations;
+    const [relations, positions, truth] = [this.#relations, this.#positions, this.#truth];
     const lanes = new Map<Value, Lane>();
-    const has = (value: Value) => (relations.axesOf(value) ?? []).some((axis) => hasAtom(axis, atom));
     for (const node of this.#nodes.get(atom) ?? []) {
       for (const value of node.inputs) {
-        if (value === undefined || lanes.has(value) || !isSource(value) || !has(value)) continue;
+        if (value === undefined || lanes.has(value) || !isSource(value) || !positions.has(value, atom))
+          continue;
         lanes.set(value, this.#sources(value, atom));
       }
-      const context = new AtomContext(node, { atom, relations, lanes, truth: this.#truth });
+      if (!node.outputs.some((value) => value !== undefined && positions.has(value, atom))) continue;
+      const context = new AtomContext(node, { atom, relations, positions, lanes, truth });
       const rule = shuffleLaneAt(node, relations, lanes) ?? findOp(node.domain, node.opType)?.lanes;
       for (const [index, value] of node.outputs.entries()) {
-        if (value !== undefined && has(value)) lanes.set(value, rule?.(context, index) ?? unknownLane);
+        if (value !== undefined && positions.has(value, atom))
+          lanes.set(value, rule?.(context, index) ?? unknownLane);
       }
     }
     return lanes;
   }
 }
+
+/** On which axes of a value an atom is. Worked out once a value: every atom is asked for at every node that touches it. */
+class Positions {
+  readonly #relations: Relations;
+  readonly #known = new Map<Value, ReadonlyMap<Atom, readonly number[]>>();
+
+  constructor(relations: Relations) {
+    this.#relations = relations;
+  }
+
+  has(value: Value, atom: Atom): boolean {
+    return this.#of(value).has(atom);
+  }
+
+  /** Ascending. */
+  in(value: Value, atom: Atom): readonly number[] {
+    return this.#of(value).get(atom) ?? nowhere;
+  }
+
+  #of(value: Value): ReadonlyMap<Atom, readonly number[]> {
+    const known = this.#known.get(value);
+    if (known !== undefined) return known;
+    const positions = new Map<Atom, number[]>();
+    for (const [position, axis] of (this.#relations.axesOf(value) ?? []).entries())
+      for (const atom of atomsOf(axis)) push(positions, atom, position);
+    this.#known.set(value, positions);
+    return positions;
+  }
+}
+
+const nowhere: readonly number[] = [];
 
 function sumsByAtom({ contractions }: Relations): Map<Atom, Contraction[]> {
   const sums = new Map<Atom, Contraction[]>();
@@ -150,32 +185,28 @@ function shuffleLaneAt(
   return shuffle && (() => joinLanes([finiteLane, lanes.get(shuffle.data) ?? finiteLane]));
 }
 
+/** What the rules of a node are asked about. */
+interface Asked {
+  readonly atom: Atom;
+  readonly relations: Relations;
+  readonly positions: Positions;
+  readonly lanes: ReadonlyMap<Value, Lane>;
+  readonly truth: TrueLanes;
+}
+
 class AtomContext extends NodeContext implements LaneContext {
-  readonly #atom: Atom;
-  readonly #relations: Relations;
-  readonly #lanes: ReadonlyMap<Value, Lane>;
-  readonly #truth: TrueLanes;
+  readonly #asked: Asked;
   readonly ofTrueLanes = false;
 
-  constructor(
-    node: Node,
-    {
-      atom,
-      relations,
-      lanes,
-      truth,
-    }: { atom: Atom; relations: Relations; lanes: Map<Value, Lane>; truth: TrueLanes },
-  ) {
-    super(node, relations.scope, relations.scope.outputsOf(node));
-    this.#atom = atom;
-    this.#relations = relations;
-    this.#lanes = lanes;
-    this.#truth = truth;
+  constructor(node: Node, asked: Asked) {
+    const { scope } = asked.relations;
+    super(node, scope, scope.outputsOf(node));
+    this.#asked = asked;
   }
 
   trueLane(index: number, isWhole = false): Lane {
     const value = this.node.inputs[index];
-    return value === undefined ? finiteLane : this.#truth.of(value, isWhole);
+    return value === undefined ? finiteLane : this.#asked.truth.of(value, isWhole);
   }
 
   axesOfInput(index: number): readonly number[] {
@@ -187,15 +218,12 @@ class AtomContext extends NodeContext implements LaneContext {
   }
 
   #positionsIn(value: Value | undefined): readonly number[] {
-    const axes = value === undefined ? [] : (this.#relations.axesOf(value) ?? []);
-    return [...axes.keys()].filter((position) => {
-      const axis = axes[position];
-      return axis !== undefined && hasAtom(axis, this.#atom);
-    });
+    const { positions, atom } = this.#asked;
+    return value === undefined ? nowhere : positions.in(value, atom);
   }
 
   laneOf(index: number): Lane | undefined {
     const value = this.node.inputs[index];
-    return value === undefined ? undefined : this.#lanes.get(value);
+    return value === undefined ? undefined : this.#asked.lanes.get(value);
   }
 }
