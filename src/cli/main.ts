@@ -14,6 +14,7 @@ import { addExplain } from "./commands/explain.ts";
 import { addGpus } from "./commands/gpus.ts";
 import { addInit } from "./commands/init.ts";
 import { addLint } from "./commands/lint.ts";
+import { addMergeReports } from "./commands/merge-reports.ts";
 import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { addValidate } from "./commands/validate.ts";
@@ -64,6 +65,7 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
 function parserOf(args: readonly string[], workerUrl: URL, done: (code: number) => void): Argv {
   const parser = baseParser(args);
   addLint(parser, workerUrl, done);
+  addMergeReports(parser, done);
   addExplain(parser, done);
   addGpus(parser, done);
   addPredict(parser, done);

@@ -25,6 +25,7 @@ import {
 import { mapped, parseMemory, single } from "./arguments.ts";
 import { type FailOn, failOns } from "./exit.ts";
 import { parseFormats, type ReportRequest } from "./formats.ts";
+import { readShardFlags, type ShardFlags, shardOptions } from "./shard-options.ts";
 import { readSuppressFlags, type SuppressFlags, suppressOptions } from "./suppress-options.ts";
 
 const text = (group: string, describe: string) =>
@@ -66,7 +67,7 @@ export const lintOptions = {
   format: {
     ...texts(
       "Report:",
-      `${lintFormatNames.join(", ")}, to stdout or to a file with =PATH; repeatable (default text)`,
+      `${lintFormatNames.join(", ")}, to stdout or to a file with =PATH; or blob=PATH, for merge-reports; repeatable (default text)`,
     ),
     alias: "f",
   },
@@ -101,6 +102,7 @@ export const lintOptions = {
     "What a Git LFS pointer in a model's place is: error, warn, skip (default error)",
   ),
   jobs: { ...text("Files:", "Models linted at once (default: one a core)"), alias: "j" },
+  ...shardOptions,
   timeout: text("Limits:", "Seconds that a model may take (default: by its size, a minute and more)"),
   "memory-gb": text("Limits:", "Memory that a model may take (default: three quarters of the machine's)"),
   "print-config": flag("Configuration:", "Print what was decided for each model, and stop"),
@@ -127,6 +129,7 @@ export interface LintFlags {
   readonly errorOnUnmatchedPattern: boolean;
   readonly lfsPointers: LfsPointers;
   readonly jobs: number | undefined;
+  readonly shards: ShardFlags;
   /** Of each model. */
   readonly limits: Limits;
 }
@@ -195,10 +198,11 @@ export function readLintFlags(argv: LintArguments): LintFlags {
   const maxWarnings = single(argv["max-warnings"], "--max-warnings");
   const jobs = single(argv.jobs, "--jobs");
   const pointers = single(argv["lfs-pointers"], "--lfs-pointers") ?? "error";
+  const { reports, blob } = parseFormats(argv.format ?? [], single(argv.output, "--output"));
   return {
     ...readSettings(argv),
     config: readConfigChoice(argv),
-    reports: parseFormats(argv.format ?? [], single(argv.output, "--output")),
+    reports,
     table: argv.table ?? false,
     verbose: argv.verbose ?? false,
     suppressed: argv["show-suppressed"] ?? false,
@@ -215,6 +219,7 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
     lfsPointers: parseChoice(pointers, "--lfs-pointers", ["error", "warn", "skip"]),
     jobs: mapped(jobs, (value) => parseCount(value, "--jobs", 1, 4096)),
+    shards: readShardFlags(argv, blob),
     limits: readLimits(argv),
   };
 }
