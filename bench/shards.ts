@@ -1,7 +1,7 @@
 /**
  * @file Many models on several machines: ten thousand links to the exports of the zoo, linted in shards and merged, against one run of all.
  *
- *   npm run build && node scripts/run.mjs bench/shards.ts [--models 10000] [--shards 4] [--jobs 1] [--out bench/results/shards.json]
+ *   npm run build && node scripts/run.mjs bench/shards.ts [--models 10000] [--shards 4] [--jobs 1] [--largest BYTES] [--out bench/results/shards.json]
  *
  * Prints time a model and peak resident memory of each run, and fails where a merged report is not the unsharded one byte for byte, or
  * its exit code is another. With --out the figures go to FILE.json and a table to FILE.md.
@@ -29,6 +29,8 @@ const { values: options } = parseArgs({
     shards: { type: "string", default: "4" },
     jobs: { type: "string", default: "1" },
     zoo: { type: "string", default: "../shared/zoo" },
+    /** Only exports of no more bytes: on a machine that has little time. */
+    largest: { type: "string", default: "Infinity" },
     cli: { type: "string", default: "dist/bin/tc-lint.js" },
     out: { type: "string" },
   },
@@ -65,7 +67,7 @@ try {
 
 /** Hard links: discovery takes them for files, and ten thousand of them take no room. */
 function writeLinks(): void {
-  const names = readdirSync(options.zoo).filter((name) => name.endsWith(".onnx"));
+  const names = zooNames();
   for (const name of names) copyFileSync(path.join(options.zoo, name), path.join(folder, `${name}.copy`));
   for (let index = 0; index < models; index++) {
     const name = names[index % names.length] ?? "";
@@ -73,6 +75,12 @@ function writeLinks(): void {
     mkdirSync(below, { recursive: true });
     linkSync(path.join(folder, `${name}.copy`), path.join(below, `${index}-${name}`));
   }
+}
+
+function zooNames(): string[] {
+  const isTaken = (name: string) =>
+    name.endsWith(".onnx") && statSync(path.join(options.zoo, name)).size <= Number(options.largest);
+  return readdirSync(options.zoo).filter(isTaken);
 }
 
 async function measured(): Promise<Row[]> {
@@ -118,6 +126,12 @@ function isSame(one: string, other: string): boolean {
   return true;
 }
 
+function exportsText(): string {
+  const bound = Number(options.largest);
+  const which = Number.isFinite(bound) ? ` of no more than ${bound} bytes` : "";
+  return `the ${zooNames().length} exports of the zoo${which}`;
+}
+
 function report(rows: readonly Row[], differing: readonly string[]): void {
   const sizes = formats.map((format) => ({
     format,
@@ -144,7 +158,7 @@ function report(rows: readonly Row[], differing: readonly string[]): void {
   const head = [
     "# Many models, many machines",
     "",
-    `\`node scripts/run.mjs bench/shards.ts\`: ${models} links to the exports of the zoo, linted at once and in ${shards} shards that are merged.`,
+    `\`node scripts/run.mjs bench/shards.ts\`: ${models} links to ${exportsText()}, linted at once and in ${shards} shards that are merged.`,
     `${machine}; the machine was shared.`,
   ];
   writeFileSync(`${stem}.md`, `${[...head, "", ...lines, "", verdict].join("\n")}\n`);

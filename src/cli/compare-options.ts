@@ -7,7 +7,7 @@ import { type CompareFormat, compareFormatNames } from "../report/compare-format
 import { parseCount, parsePositive } from "../settings/values.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
 import { parseFormatsOf, type ReportRequest } from "./formats.ts";
-import { lintOptions, readConfigChoice, readSettings, settingOptions } from "./options.ts";
+import { lintOptions, parseJobs, readConfigChoice, readSettings, settingOptions } from "./options.ts";
 
 const { color, output, timeout } = lintOptions;
 
@@ -39,6 +39,7 @@ export const compareOptions = {
   "exit-zero": lintOptions["exit-zero"],
   "all-files": lintOptions["all-files"],
   "error-on-unmatched-pattern": lintOptions["error-on-unmatched-pattern"],
+  jobs: { ...lintOptions.jobs, describe: "Models compared at once (default: one a core)" },
   timeout,
   "memory-gb": lintOptions["memory-gb"],
 } as const;
@@ -51,6 +52,7 @@ export interface CompareFlags
   readonly color: boolean | undefined;
   readonly maxWarnings: number | undefined;
   readonly exitZero: boolean;
+  readonly jobs: number | undefined;
   readonly limits: Limits;
 }
 
@@ -62,7 +64,7 @@ function parseBase(ref: string): string {
 
 /** Throws InputError `usage` naming the flag, what was found and what was expected. */
 export function readCompareFlags(argv: Partial<InferredOptionTypes<typeof compareOptions>>): CompareFlags {
-  const one = (name: "base" | "output" | "max-warnings" | "timeout" | "memory-gb") =>
+  const one = (name: "base" | "output" | "max-warnings" | "jobs" | "timeout" | "memory-gb") =>
     single(argv[name], `--${name}`);
   return {
     ...readSettings(argv),
@@ -73,6 +75,7 @@ export function readCompareFlags(argv: Partial<InferredOptionTypes<typeof compar
     color: argv.color,
     maxWarnings: mapped(one("max-warnings"), (value) => parseCount(value, "--max-warnings")),
     exitZero: argv["exit-zero"] ?? false,
+    jobs: mapped(one("jobs"), parseJobs),
     allFiles: argv["all-files"] ?? false,
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
     limits: {

@@ -70,7 +70,7 @@ function parserOf(args: readonly string[], workerUrl: URL, done: (code: number) 
   addGpus(parser, done);
   addPredict(parser, done);
   addPrintConfig(parser, done);
-  addCompare(parser, done);
+  addCompare(parser, workerUrl, done);
   addVerify(parser, done);
   addValidate(parser, done);
   addBench(parser, done);
@@ -83,7 +83,7 @@ function parserOf(args: readonly string[], workerUrl: URL, done: (code: number) 
 
 const pathFlags: ReadonlySet<string> = new Set([
   ...["--config", "--calibration", "--samples", "--fix-output", "--output", "-o"],
-  ...["--inputs", "--save-inputs", "--against", "--suppressions-location"],
+  ...["--inputs", "--save-inputs", "--against", "--suppressions-location", "--cache-location"],
 ]);
 
 /** What yargs passes over, or hands on without a name: an argument that is empty, and a lone hyphen. */

@@ -23,6 +23,7 @@ import {
   parseValues,
 } from "../settings/values.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
+import { type CacheFlags, cacheOptions, readCacheFlags } from "./cache-options.ts";
 import { type FailOn, failOns } from "./exit.ts";
 import { parseFormats, type ReportRequest } from "./formats.ts";
 import { readShardFlags, type ShardFlags, shardOptions } from "./shard-options.ts";
@@ -103,6 +104,7 @@ export const lintOptions = {
   ),
   jobs: { ...text("Files:", "Models linted at once (default: one a core)"), alias: "j" },
   ...shardOptions,
+  ...cacheOptions,
   timeout: text("Limits:", "Seconds that a model may take (default: by its size, a minute and more)"),
   "memory-gb": text("Limits:", "Memory that a model may take (default: three quarters of the machine's)"),
   "print-config": flag("Configuration:", "Print what was decided for each model, and stop"),
@@ -130,6 +132,7 @@ export interface LintFlags {
   readonly lfsPointers: LfsPointers;
   readonly jobs: number | undefined;
   readonly shards: ShardFlags;
+  readonly cache: CacheFlags | undefined;
   /** Of each model. */
   readonly limits: Limits;
 }
@@ -194,6 +197,10 @@ export function readConfigChoice(argv: { readonly config?: unknown }): ConfigCho
   return path === undefined ? { kind: "nearest" } : { kind: "file", path };
 }
 
+export function parseJobs(text: string): number {
+  return parseCount(text, "--jobs", 1, 4096);
+}
+
 export function readLintFlags(argv: LintArguments): LintFlags {
   const maxWarnings = single(argv["max-warnings"], "--max-warnings");
   const jobs = single(argv.jobs, "--jobs");
@@ -218,8 +225,9 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     allFiles: argv["all-files"] ?? false,
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
     lfsPointers: parseChoice(pointers, "--lfs-pointers", ["error", "warn", "skip"]),
-    jobs: mapped(jobs, (value) => parseCount(value, "--jobs", 1, 4096)),
+    jobs: mapped(jobs, parseJobs),
     shards: readShardFlags(argv, blob),
+    cache: readCacheFlags(argv),
     limits: readLimits(argv),
   };
 }

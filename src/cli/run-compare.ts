@@ -17,7 +17,11 @@ import { writeStdout } from "./stdout.ts";
 import { reportColor, withProgress } from "./terminal.ts";
 
 /** Returns the exit code. Throws InputError where nothing can be compared as asked. */
-export async function runCompare(paths: readonly string[], flags: CompareFlags): Promise<number> {
+export async function runCompare(
+  paths: readonly string[],
+  flags: CompareFlags,
+  workerUrl: URL,
+): Promise<number> {
   const { base, config, settings } = flags;
   const reportPaths = (flags.reports ?? []).map(({ path }) => path);
   const named = [config.kind === "file" ? config.path : undefined, settings.calibration];
@@ -25,6 +29,7 @@ export async function runCompare(paths: readonly string[], flags: CompareFlags):
   const { report, bugs } = await withProgress((onProgress) => {
     const request = {
       ...flags,
+      workerUrl,
       onNotice: complain,
       onProgress,
       checkFiles: (inputs: readonly string[]) =>

@@ -3,7 +3,7 @@ import { type LintAllOptions, lintAll } from "../api/lint-all.ts";
 import { makePlans, sizeNames } from "../api/make-plans.ts";
 import type { LintReport } from "../lint/result.ts";
 import { drawnFormats, type LintFormat, layerFormats } from "../report/registry.ts";
-import type { LintOutcome } from "../settings/lint-plan.ts";
+import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { checkSizesUsed, finishLint } from "./finish-lint.ts";
 import type { LintFlags } from "./options.ts";
 import { isPart } from "./shard-options.ts";
@@ -34,12 +34,29 @@ export async function runLint(
   const plans = part?.plans ?? found;
   const baseline = openBaseline(flags);
   checkReportsOf(flags, { inputs: [...filesOf(found), ...baseline.files] });
-  const outcomes = await withInterrupt(flags, workerUrl, (options) => lintAll(plans, options));
+  const outcomes = await withCache(plans, flags, workerUrl, (planned) =>
+    withInterrupt(flags, workerUrl, (options) => lintAll(planned, options)),
+  );
   checkReportsOf(flags, { inputs: outcomes.flatMap(({ weights }) => weights) });
   if (isWhole) checkSizesUsed(outcomes, sizeNames(flags));
   for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
   if (part !== undefined) shards?.writeBlob(part, outcomes, baseline, flags);
   return finishLint({ plans, outcomes, baseline, isWhole }, flags, (report) => write(report, flags));
+}
+
+async function withCache(
+  plans: readonly LintPlan[],
+  flags: LintFlags,
+  workerUrl: URL,
+  lint: (plans: readonly LintPlan[]) => Promise<LintOutcome[]>,
+): Promise<LintOutcome[]> {
+  if (flags.cache === undefined) return lint(plans);
+  const { openCache, closeCache } = await import("./open-cache.ts");
+  const cache = openCache(flags.cache, workerUrl);
+  if (cache === undefined) return lint(plans);
+  const outcomes = await lint(plans.map((plan) => ({ ...plan, cache })));
+  closeCache(cache, outcomes, flags.verbose);
+  return outcomes.map(({ cache: _, ...outcome }) => outcome);
 }
 
 /** Reports are written at the end and in one piece, so stopping before leaves nothing half done. */

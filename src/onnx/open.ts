@@ -11,7 +11,7 @@ import {
 import { Cursor } from "../wire/cursor.ts";
 import { WireError } from "../wire/error.ts";
 import { BufferSource, type ByteSource, FileSource } from "../wire/source.ts";
-import { DataFiles } from "./data-files.ts";
+import { DataFiles, type ReadData } from "./data-files.ts";
 import { type DecodeState, decodeGraph, freshState } from "./decode.ts";
 import type { DraftGraph } from "./draft.ts";
 import { readElements } from "./elements.ts";
@@ -40,13 +40,20 @@ export interface Notice {
   readonly message: string;
 }
 
-/** Opens a model for as long as the result is not disposed; `read` may put itself between it and its file. Throws InputError. */
-export function openModel(path: string, read?: (file: ByteSource) => ByteSource): OpenModel {
+/**
+ * Opens a model for as long as the result is not disposed; `read` may put itself between it and its file, `readData` between it and its
+ * external data. Throws InputError.
+ */
+export function openModel(
+  path: string,
+  read?: (file: ByteSource) => ByteSource,
+  readData?: ReadData,
+): OpenModel {
   return reported(() => {
     const file = FileSource.open(path);
     const source = read?.(file) ?? file;
     try {
-      return readModel(source, new DataFiles(path));
+      return readModel(source, new DataFiles(path, undefined, readData));
     } catch (error) {
       source.close();
       throw error;
