@@ -1,12 +1,19 @@
 /** @file Renders a run's report in every format asked for, and writes each where it belongs. */
 import { statSync } from "node:fs";
 import { type FixEntry, fixReportOf } from "../api/fix-report.ts";
-import { appendReportFile, checkReportFiles, type RunFiles, writeReportFile } from "../files/report-file.ts";
+import {
+  appendReportFile,
+  checkReportFiles,
+  type RunFiles,
+  writeReportFile,
+  writeReportPieces,
+} from "../files/report-file.ts";
 import { Repository } from "../files/repository.ts";
 import { findGpu } from "../hardware/gpus.ts";
 import { findStack } from "../hardware/stacks.ts";
 import { counted } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
+import { jsonPieces } from "../report/json.ts";
 import { jsonText } from "../report/json-text.ts";
 import {
   docFormats,
@@ -46,10 +53,18 @@ export async function writeReports(
   const render = ({ format, path }: ReportRequest) =>
     lintFormats[format](report, { ...renderOptions(flags, path === undefined, places), ...assets });
   for (const request of requests) {
-    if (request.path !== undefined) writeReportFile(request.path, await render(request));
+    if (request.path === undefined) continue;
+    if (isJson(request)) writeReportPieces(request.path, jsonPieces(report));
+    else writeReportFile(request.path, await render(request));
   }
   if (flags.reports === undefined) addStepSummary(report, flags, places);
-  const onStdout = await Promise.all(requests.filter(({ path }) => path === undefined).map(render));
+  const toStdout = requests.filter(({ path }) => path === undefined);
+  // It stands there alone.
+  if (toStdout.some(isJson)) {
+    for (const piece of jsonPieces(report)) await writeStdout(piece);
+    return;
+  }
+  const onStdout = await Promise.all(toStdout.map(render));
   await writeStdout(onStdout.filter((text) => text !== "").join("\n"));
 }
 

@@ -62,7 +62,13 @@ export class LintRecord {
 
   /** Before the model is closed: keeps the outcome, and says how that went. */
   keep(locations: readonly string[], outcome: LintOutcome): LintOutcome["cache"] {
-    return keepEntry(this.#plan, this.#entry(locations, outcome));
+    try {
+      return keepEntry(this.#plan, this.#entry(locations, outcome));
+    } catch (error) {
+      // A file was cut or replaced since lint read it: what it found then is no longer true of it.
+      if (error instanceof WireError) return { isHit: false };
+      throw error;
+    }
   }
 
   /** Undefined where the file was written to while it was read. */
