@@ -37,7 +37,7 @@ export async function review(step: Step, workerUrl: URL): Promise<number> {
   const base = baseOf(step);
   const revision = base === undefined ? undefined : new BaseRevision(base, process.cwd());
   if (revision !== undefined) fetchLfsObjects(revision);
-  const compared = revision === undefined ? undefined : await compareWith(revision.commit, inputs);
+  const compared = revision === undefined ? undefined : await compareWith(revision.commit, inputs, workerUrl);
   const wanted = inputs.models === "all" ? undefined : revision;
   const hasBase = compared !== undefined;
   const models = await changedModels(inputs.paths, wanted, planRequestOf(inputs, hasBase));
@@ -62,11 +62,16 @@ function baseOf({ inputs, event }: Step): string | undefined {
   }
 }
 
-async function compareWith(commit: string, inputs: ActionInputs) {
+async function compareWith(commit: string, inputs: ActionInputs, workerUrl: URL) {
   let report: CompareReport | undefined;
-  const exitCode = await runCompare(inputs.paths, compareFlagsOf(inputs, commit), async (found) => {
-    report = found;
-  });
+  const exitCode = await runCompare(
+    inputs.paths,
+    compareFlagsOf(inputs, commit),
+    workerUrl,
+    async (found) => {
+      report = found;
+    },
+  );
   return report === undefined ? undefined : { report, exitCode };
 }
 

@@ -1,16 +1,15 @@
-/** @file Pairs of models compared one after another: two files, or the working tree with a commit. */
+/** @file Pairs of models compared, several at once: two files, or the working tree with a commit. */
 
 import type { CompareReport } from "../compare/result.ts";
 import { compareReportOf } from "../compare/summary.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Limits } from "../limits/guard.ts";
-import { answerSignals } from "../onnx/cleanup.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { scenarioName } from "../settings/scenarios.ts";
 import { version } from "../version.ts";
-import { comparePair, type Pair, type PairOutcome } from "./compare-pair.ts";
+import { inLanes } from "./compare-lanes.ts";
+import type { Pair, PairOutcome } from "./compare-pair.ts";
 import { makePlans, type PlanRequest, sizeNames } from "./make-plans.ts";
-import { prepare } from "./prepare.ts";
 
 export interface CompareRequest
   extends Pick<
@@ -19,6 +18,10 @@ export interface CompareRequest
   > {
   /** Of each pair. */
   readonly limits: Limits;
+  /** Pairs at once; one a core by default. */
+  readonly jobs: number | undefined;
+  /** The script of worker threads. */
+  readonly workerUrl: URL;
   readonly onProgress: (what: string) => void;
   /** Told what is read, before any of it is. */
   readonly checkFiles: (inputs: readonly string[]) => void;
@@ -48,8 +51,7 @@ export async function compareFiles(
       `${head}: expected a model; with --base REF, folders are compared with a commit`,
     );
   request.checkFiles([base, ...filesOf(plans)]);
-  const compared = new Comparisons(request);
-  for (const plan of plans) {
+  const taken = await inLanes(plans, request, (plan, compare) => {
     const pair: Pair = {
       path: plan.path,
       status: "changed",
@@ -57,9 +59,9 @@ export async function compareFiles(
       head: { plan, file: plan.path, notices: [] },
       mayLackBase: false,
     };
-    await compared.add(pair, plan);
-  }
-  return compared.result({ base: null, unchanged: [] });
+    return compare(pair, plan);
+  });
+  return comparedOf(taken, request, { base: null, unchanged: [] });
 }
 
 /** What the plans read. */
@@ -71,54 +73,45 @@ export function filesOf(plans: readonly LintPlan[]): string[] {
   ]);
 }
 
-/** Outcomes of pairs, each named by its scenario. */
-export class Comparisons {
-  readonly #request: CompareRequest;
-  readonly #outcomes: PairOutcome[] = [];
-  readonly #known = new Set<string>();
+/** The outcome of a pair, by the plan that it was compared by. */
+export interface Taken {
+  readonly outcome: PairOutcome;
+  readonly plan: Pick<LintPlan, "scenario">;
+}
 
-  constructor(request: CompareRequest) {
-    this.#request = request;
-  }
+/** Outcomes that are named by their scenarios. Throws InputError where no model has a place for a size that was given. */
+export function comparedOf(
+  taken: readonly Taken[],
+  request: CompareRequest,
+  parts: Pick<CompareReport, "base" | "unchanged">,
+): Compared {
+  const outcomes = named(taken);
+  const compared = outcomes.filter(({ comparison }) => comparison.error === null);
+  const bound = new Set(compared.flatMap((outcome) => outcome.bound));
+  const unused = sizeNames(request).find((name) => !bound.has(name));
+  if (compared.length > 0 && unused !== undefined)
+    throw new InputError(
+      "unknown-dimension",
+      `--shape, --dim: no model that is compared has an input or a dimension named "${unused}"`,
+    );
+  const models = outcomes.map(({ comparison }) => comparison);
+  return {
+    report: compareReportOf({ ...parts, models }, version),
+    bugs: outcomes.flatMap(({ bug }) => bug ?? []),
+  };
+}
 
-  async add(pair: Pair, plan: LintPlan): Promise<void> {
-    this.#request.onProgress(`${pair.path}: comparing …`);
-    // A signal that came while git ran is answered now, not after minutes of work.
-    await answerSignals();
-    await prepare(plan);
-    const { base, head } = pair;
-    // Of two models a size may be of one alone; that it is of neither is said at the end.
-    const without = (side: Pair["base"]) => side && { ...side, plan: { ...side.plan, mustHave: [] } };
-    this.take(comparePair({ ...pair, base: without(base), head: without(head) }, this.#request.limits), plan);
-    await answerSignals();
-  }
-
-  take(outcome: PairOutcome, { scenario }: Pick<LintPlan, "scenario">): void {
-    const has = (symbol: string) => outcome.comparison.error !== null || outcome.bound.includes(symbol);
-    const name = scenario === undefined ? "" : scenarioName(scenario, has);
-    const key = `${outcome.comparison.path}\u0000${name}`;
+function named(taken: readonly Taken[]): PairOutcome[] {
+  const outcomes = new Map<string, PairOutcome>();
+  for (const { outcome, plan } of taken) {
+    const { comparison, bound } = outcome;
+    const has = (symbol: string) => comparison.error !== null || bound.includes(symbol);
+    const name = plan.scenario === undefined ? "" : scenarioName(plan.scenario, has);
+    const key = `${comparison.path}\u0000${name}`;
     // What a size changes nothing about is there once.
-    if (this.#known.has(key)) return;
-    this.#known.add(key);
-    const { path, ...rest } = outcome.comparison;
-    const comparison = name === "" ? outcome.comparison : { path, scenario: name, ...rest };
-    this.#outcomes.push({ ...outcome, comparison });
+    if (outcomes.has(key)) continue;
+    const { path, ...rest } = comparison;
+    outcomes.set(key, name === "" ? outcome : { ...outcome, comparison: { path, scenario: name, ...rest } });
   }
-
-  /** Throws InputError where no model has a place for a size that was given. */
-  result(parts: Pick<CompareReport, "base" | "unchanged">): Compared {
-    const compared = this.#outcomes.filter(({ comparison }) => comparison.error === null);
-    const bound = new Set(compared.flatMap((outcome) => outcome.bound));
-    const unused = sizeNames(this.#request).find((name) => !bound.has(name));
-    if (compared.length > 0 && unused !== undefined)
-      throw new InputError(
-        "unknown-dimension",
-        `--shape, --dim: no model that is compared has an input or a dimension named "${unused}"`,
-      );
-    const models = this.#outcomes.map(({ comparison }) => comparison);
-    return {
-      report: compareReportOf({ ...parts, models }, version),
-      bugs: this.#outcomes.flatMap(({ bug }) => bug ?? []),
-    };
-  }
+  return [...outcomes.values()];
 }

@@ -1,6 +1,6 @@
 /** @file The models of the working tree, each with what a commit has in its place. */
 import { join } from "node:path";
-import type { FileStatus } from "../compare/result.ts";
+import type { CompareReport, FileStatus } from "../compare/result.ts";
 import { materialize } from "../files/base-files.ts";
 import { type BaseFile, BaseRevision, type Differences } from "../files/base-revision.ts";
 import { findModels, isModelName, standsFor } from "../files/find-models.ts";
@@ -11,7 +11,15 @@ import { inputErrorOf } from "../onnx/surroundings.ts";
 import { inTemporaryFolder } from "../onnx/temporary-folder.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { toDisplayPath } from "../settings/paths.ts";
-import { type Compared, type CompareRequest, Comparisons, filesOf, planRequest } from "./compare-all.ts";
+import {
+  type Compared,
+  type CompareRequest,
+  comparedOf,
+  filesOf,
+  planRequest,
+  type Taken,
+} from "./compare-all.ts";
+import { type Compare, inLanes } from "./compare-lanes.ts";
 import { failedPair, type Pair, type SidePlan } from "./compare-pair.ts";
 import { makePlans } from "./make-plans.ts";
 
@@ -34,9 +42,14 @@ export async function compareWithBase(
   const heads = await headPlans(patterns, [...gone.keys()], request);
   request.checkFiles(filesOf(heads));
   const run = new BaseRun(revision, differences, gone, request);
-  for (const [path, plans] of groupBy(heads, (plan) => plan.path)) await run.compareHead(path, plans);
-  await run.compareGone();
-  return run.result();
+  const byPath = [...groupBy(heads, (plan) => plan.path)];
+  const taken = await inLanes(byPath, request, ([path, plans], compare) =>
+    run.compareHead(path, plans, compare),
+  );
+  const ofGone = await inLanes(await run.gonePlans(), request, ([path, plans], compare) =>
+    run.compareGone(path, plans, compare),
+  );
+  return comparedOf([...taken, ...ofGone].flat(), request, run.parts);
 }
 
 /** A pattern that stands for nothing but models that are gone is no slip. */
@@ -65,13 +78,29 @@ interface Origin {
   readonly file: BaseFile | undefined;
 }
 
+interface WithBase {
+  /** Where the content of the commit is in the working tree. */
+  readonly here: { readonly path: string; readonly notices: SidePlan["notices"] } | undefined;
+  readonly pairOf: (plan: LintPlan, base: SidePlan) => Pair;
+  readonly compare: Compare;
+}
+
+/** One plan of a model after the other. */
+async function each(
+  plans: readonly LintPlan[],
+  compare: (plan: LintPlan) => Promise<Taken>,
+): Promise<Taken[]> {
+  const taken: Taken[] = [];
+  for (const plan of plans) taken.push(await compare(plan));
+  return taken;
+}
+
 class BaseRun {
   readonly #revision: BaseRevision;
   readonly #differences: Differences;
   /** Paths as reports have them, and places in the commit. */
   readonly #gone: Map<string, string>;
   readonly #request: CompareRequest;
-  readonly #compared: Comparisons;
   readonly #unchanged: string[] = [];
 
   constructor(
@@ -84,46 +113,48 @@ class BaseRun {
     this.#differences = differences;
     this.#gone = gone;
     this.#request = request;
-    this.#compared = new Comparisons(request);
   }
 
-  async compareHead(path: string, plans: readonly LintPlan[]): Promise<void> {
+  /** Asks what the model was before it first waits: which one was moved depends on those before. */
+  async compareHead(path: string, plans: readonly LintPlan[], compare: Compare): Promise<Taken[]> {
     const head = (plan: LintPlan): SidePlan => ({ plan, file: path, notices: [] });
     const pair = { path, mayLackBase: true };
     let origin: Origin = { status: "added", file: undefined };
     try {
       origin = this.#originOf(path);
     } catch (error) {
-      for (const plan of plans)
-        this.#compared.take(failedPair({ ...pair, status: "changed" }, "base", head(plan), error), plan);
-      return;
+      return plans.map((plan) => ({
+        outcome: failedPair({ ...pair, status: "changed" }, "base", head(plan), error),
+        plan,
+      }));
     }
     const { status, file } = origin;
     if (status === "same") {
       this.#unchanged.push(path);
-      return;
+      return [];
     }
-    if (file === undefined) {
-      for (const plan of plans)
-        await this.#compared.add({ ...pair, status, base: undefined, head: head(plan) }, plan);
-      return;
-    }
+    if (file === undefined)
+      return each(plans, (plan) => compare({ ...pair, status, base: undefined, head: head(plan) }, plan));
     // What was only moved is compared with itself: the content is here.
     const here = status === "moved" ? { path, notices: [] } : undefined;
-    await this.#withBase(file, plans, here, (plan, base) => ({ ...pair, status, base, head: head(plan) }));
+    const pairOf = (plan: LintPlan, base: SidePlan) => ({ ...pair, status, base, head: head(plan) });
+    return this.#withBase(file, plans, { here, pairOf, compare });
   }
 
-  /** Models that the working tree has no more. */
-  async compareGone(): Promise<void> {
-    if (this.#gone.size === 0) return;
-    const plans = await this.#gonePlans();
-    for (const [path, ofPath] of groupBy(plans, (plan) => plan.path)) {
-      const place = this.#gone.get(path);
-      const file = place === undefined ? undefined : this.#revision.fileAt(place);
-      if (file === undefined) continue;
-      const pair = { path, status: "deleted", head: undefined, mayLackBase: true } as const;
-      await this.#withBase(file, ofPath, undefined, (_, base) => ({ ...pair, base }));
-    }
+  /** A model that the working tree has no more. */
+  async compareGone(path: string, plans: readonly LintPlan[], compare: Compare): Promise<Taken[]> {
+    const place = this.#gone.get(path);
+    const file = place === undefined ? undefined : this.#revision.fileAt(place);
+    if (file === undefined) return [];
+    const pair = { path, status: "deleted", head: undefined, mayLackBase: true } as const;
+    const pairOf = (_: LintPlan, base: SidePlan) => ({ ...pair, base });
+    return this.#withBase(file, plans, { here: undefined, pairOf, compare });
+  }
+
+  /** After all heads: a model that was moved is not gone. */
+  async gonePlans(): Promise<(readonly [path: string, plans: readonly LintPlan[]])[]> {
+    if (this.#gone.size === 0) return [];
+    return [...groupBy(await this.#gonePlans(), (plan) => plan.path)];
   }
 
   async #gonePlans(): Promise<LintPlan[]> {
@@ -135,38 +166,36 @@ class BaseRun {
     }
   }
 
-  result(): Compared {
+  get parts(): Pick<CompareReport, "base" | "unchanged"> {
     const { ref, commit } = this.#revision;
-    return this.#compared.result({ base: { ref, commit }, unchanged: this.#unchanged });
+    return { base: { ref, commit }, unchanged: this.#unchanged };
   }
 
   /** The model of the commit as a file, for as long as its pairs take. */
-  async #withBase(
+  #withBase(
     file: BaseFile,
     plans: readonly LintPlan[],
-    here: { readonly path: string; readonly notices: SidePlan["notices"] } | undefined,
-    pairOf: (plan: LintPlan, base: SidePlan) => Pair,
-  ): Promise<void> {
+    { here, pairOf, compare }: WithBase,
+  ): Promise<Taken[]> {
     const named = this.#revision.named(file.path);
     const sideOf = (plan: LintPlan, opens: string, notices: SidePlan["notices"]): SidePlan => ({
       plan: { ...plan, path: named },
       file: opens,
       notices,
     });
-    await inTemporaryFolder("compare", async (folder) => {
+    return inTemporaryFolder("compare", async (folder) => {
       let found = here;
       try {
         found ??= await materialize(this.#revision, file, folder, this.#request.limits);
       } catch (error) {
         if (inputErrorOf(error) === undefined) throw error;
-        for (const plan of plans) {
-          const pair = pairOf(plan, sideOf(plan, named, []));
-          this.#compared.take(failedPair(pair, "base", sideOf(plan, named, []), error), plan);
-        }
-        return;
+        return plans.map((plan) => {
+          const side = sideOf(plan, named, []);
+          return { outcome: failedPair(pairOf(plan, side), "base", side, error), plan };
+        });
       }
-      for (const plan of plans)
-        await this.#compared.add(pairOf(plan, sideOf(plan, found.path, found.notices)), plan);
+      const { path, notices } = found;
+      return each(plans, (plan) => compare(pairOf(plan, sideOf(plan, path, notices)), plan));
     });
   }
 

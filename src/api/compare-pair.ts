@@ -3,7 +3,6 @@ import { compareSides, failedComparison, type Side } from "../compare/compare.ts
 import type { FileStatus, ModelComparison } from "../compare/result.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import { invariant } from "../ir/errors.ts";
-import { Guard, type Limits } from "../limits/guard.ts";
 import type { NoticeReport } from "../lint/result.ts";
 import { lintWorkload } from "../lint/run.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
@@ -43,18 +42,20 @@ export interface PairOutcome {
   readonly bug?: string;
 }
 
+/** Runs the work on a file within limits of time and memory. */
+export type Bounded = (path: string, work: () => PairOutcome) => PairOutcome;
+
 /** Never throws for what is wrong with a model. Timelines of all stacks are loaded before. */
-export function comparePair(pair: Pair, limits: Limits): PairOutcome {
+export function comparePair(pair: Pair, bounded: Bounded): PairOutcome {
   const side = pair.head ?? pair.base;
   invariant(side !== undefined, "a pair of no models is to be compared");
-  const guard = new Guard({ path: side.file, doing: "comparing", ...limits });
   const work = new PairWork(pair, side);
   try {
-    return guard.runRepeatable(() => work.outcome());
+    return bounded(side.file, () => work.outcome());
   } catch (error) {
     const failed = work.failure(error);
     const withoutBase = work.repaired(failed);
-    return withoutBase === undefined ? failed : comparePair(withoutBase, limits);
+    return withoutBase === undefined ? failed : comparePair(withoutBase, bounded);
   } finally {
     work.close();
   }

@@ -55,6 +55,10 @@ async function lintAlone(
   limits: Limits,
   onPhase: (phase: string) => void,
 ): Promise<LintOutcome | "needs-thread"> {
+  const cache = plan.cache && (await import("../files/lint-cache.ts"));
+  const known = cache?.knownOutcome(plan);
+  if (known !== undefined) return known;
+  const newRecord = cache?.newRecord;
   // All of the linter, which the thread that waits for others does without.
   const { lintFile } = await import("./lint-file.ts");
   await prepare(plan);
@@ -63,7 +67,7 @@ async function lintAlone(
   const memoryBytes = Math.min(allowed, own);
   const guard = new Guard({ path: plan.path, doing: "linting", ...limits, memoryBytes });
   try {
-    return guard.runReading((onRead) => lintFile(plan, onPhase, onRead));
+    return guard.runReading((onRead) => lintFile(plan, { onPhase, onRead, newRecord }));
   } catch (error) {
     const isFull = error instanceof InputError && error.code === "out-of-memory";
     const isMore = isFull && own < allowed && !isHeapLimitGiven();

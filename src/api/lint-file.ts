@@ -1,4 +1,5 @@
 /** @file Opens one model and lints it by its plan: in the main thread for one model, in workers for several. */
+import type { LintRecord } from "../files/lint-cache.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import { samplesOf } from "../ir/symbols.ts";
 import { type OnRead, ReadTooMuch } from "../limits/reading.ts";
@@ -21,15 +22,26 @@ export function inMemory(file: ByteSource, onRead?: OnRead): ByteSource {
   return onRead === undefined ? file : new CountedSource(file, onRead);
 }
 
-/**
- * Never throws, but for what `onRead` throws: what goes wrong with one model is in its report. `onPhase` is told what begins, `onRead`
- * what is read of a large file.
- */
-export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void, onRead?: OnRead): LintOutcome {
+export interface LintHooks {
+  /** Told what begins. */
+  readonly onPhase?: ((phase: string) => void) | undefined;
+  /** Told what is read of a large file. */
+  readonly onRead?: OnRead | undefined;
+  /** For a plan with a cache: records what is read, and keeps what comes of it. */
+  readonly newRecord?: ((plan: LintPlan) => LintRecord) | undefined;
+}
+
+/** Never throws, but for what `onRead` throws: what goes wrong with one model is in its report. */
+export function lintFile(plan: LintPlan, { onPhase, onRead, newRecord }: LintHooks = {}): LintOutcome {
   try {
     refuse(plan);
     onPhase?.("reading");
-    using model = openModel(plan.path, (file) => inMemory(file, onRead));
+    const record = newRecord?.(plan);
+    using model = openModel(
+      plan.path,
+      (file) => inMemory(record?.ofModel(file) ?? file, onRead),
+      record && ((location, file) => record.ofData(location, file)),
+    );
     const files = weightFiles(model);
     const notices = [...model.notices, ...missingWeights(model, files)];
     const calibration = readCalibration(plan.settings.calibration);
@@ -37,12 +49,15 @@ export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void, onRe
     const bound = [...(settings.shapes?.keys() ?? []), ...(settings.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
     const report = lintModel(model, decidedBy(model, settings));
-    return {
+    const outcome: LintOutcome = {
       report,
       bound,
       samples: plan.scenario && samplesOf(model, new Map(Object.entries(report.symbols))),
       weights: presentWeights(model, files),
     };
+    if (record === undefined) return outcome;
+    const locations = files.map(({ location }) => location);
+    return { ...outcome, cache: record.keep(locations, outcome) };
   } catch (error) {
     if (error instanceof ReadTooMuch) throw error;
     return failureOf(plan, error);

@@ -37,14 +37,18 @@ export async function lintInPool(plans: readonly LintPlan[], options: PoolOption
   let [next, done] = [0, 0];
   const report = () => options.onProgress({ done, total: plans.length, running: [...running.values()] });
   const lane = async () => {
-    const slot = new Slot(options, Math.min(options.size, plans.length));
+    const slot = new Slot<LintOutcome>(options, Math.min(options.size, plans.length));
     try {
       for (let index = next++; index < plans.length; index = next++) {
         const plan = plans[index];
         if (plan === undefined) break;
         running.set(index, labelOf(plan));
         report();
-        outcomes[index] = await slot.lint(plan);
+        outcomes[index] = await slot.run(plan, {
+          path: plan.path,
+          doing: "linting",
+          failed: (error) => failureOf(plan, error),
+        });
         running.delete(index);
         done += 1;
         report();
@@ -61,44 +65,47 @@ function labelOf({ path, scenario }: LintPlan): string {
   return scenario === undefined ? path : `${path} (${scenarioName(scenario)})`;
 }
 
+/** What a thread is asked, beside the message. */
+export interface ThreadTask<Answer> extends Pick<Task, "path" | "doing"> {
+  /** What stands for an answer that does not come. */
+  readonly failed: (error: unknown) => Answer;
+}
+
 /** One thread after another: a new one when the last was lost. */
-class Slot {
+export class Slot<Answer extends object> {
   readonly #url: URL;
   readonly #limits: Limits;
   readonly #heapBytes: number;
   #worker: Worker | undefined;
 
-  constructor({ workerUrl, limits = {} }: PoolOptions, lanes: number) {
+  /** `lanes`: how many there are, which share the memory. */
+  constructor({ workerUrl, limits = {} }: Pick<PoolOptions, "workerUrl" | "limits">, lanes: number) {
     this.#url = workerUrl;
     this.#limits = limits;
     const allowed = limits.memoryBytes ?? Math.max(memoryShare() / lanes, leastHeapBytes);
     this.#heapBytes = isHeapLimitGiven() ? Math.min(allowed, getHeapStatistics().heap_size_limit) : allowed;
   }
 
-  async lint(plan: LintPlan): Promise<LintOutcome> {
-    const task: Task = { path: plan.path, doing: "linting", ...this.#limits };
+  async run(message: unknown, { path, doing, failed }: ThreadTask<Answer>): Promise<Answer> {
+    const task: Task = { path, doing, ...this.#limits };
     const seconds = secondsFor(task);
     this.#worker ??= new Worker(this.#url, {
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#heapBytes / 2 ** 20) },
     });
     const worker = this.#worker;
-    const answer = await this.#answer(worker, plan, seconds);
-    if ("report" in answer) return answer;
+    const answer = await this.#answer(worker, message, seconds);
+    if (!("lost" in answer)) return answer;
     this.#worker = undefined;
     // What is late may go on for long, and run out of memory on its way down: that is no news, and an event that nobody listens to.
     worker.on("error", () => {});
     await worker.terminate();
     const { lost } = answer;
-    return failureOf(plan, lost === "late" ? tooLate(task, seconds) : lossOf(task, lost, this.#heapBytes));
+    return failed(lost === "late" ? tooLate(task, seconds) : lossOf(task, lost, this.#heapBytes));
   }
 
-  #answer(
-    worker: Worker,
-    plan: LintPlan,
-    seconds: number,
-  ): Promise<LintOutcome | { readonly lost: unknown }> {
+  #answer(worker: Worker, message: unknown, seconds: number): Promise<Answer | { readonly lost: unknown }> {
     return new Promise((resolve) => {
-      const finish = (answer: LintOutcome | { readonly lost: unknown }) => {
+      const finish = (answer: Answer | { readonly lost: unknown }) => {
         clearTimeout(timer);
         worker.off("message", finish).off("error", fail).off("exit", end);
         resolve(answer);
@@ -107,7 +114,7 @@ class Slot {
       const end = (code: number) => fail(new Error(`its worker thread ended with code ${code}`));
       const timer = setTimeout(() => fail("late"), timerMilliseconds(seconds));
       worker.on("message", finish).on("error", fail).on("exit", end);
-      worker.postMessage(plan);
+      worker.postMessage(message);
     });
   }
 
@@ -119,5 +126,5 @@ class Slot {
 /** Running out of memory is the model's doing, by its size; anything else is ours. */
 function lossOf(task: Task, error: unknown, heapBytes: number): unknown {
   const isMemory = error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
-  return isMemory ? tooLarge(task, heapBytes, `${memoryAdvice}, and so does linting it alone`) : error;
+  return isMemory ? tooLarge(task, heapBytes, `${memoryAdvice}, and so does ${task.doing} it alone`) : error;
 }

@@ -1,16 +1,44 @@
-/** @file A worker thread: lints the models it is sent, one at a time. */
+/** @file A worker thread: lints the models, or compares the pairs of models, that it is sent, one at a time. */
 import { parentPort } from "node:worker_threads";
 import { invariant } from "../ir/errors.ts";
-import type { LintPlan } from "../settings/lint-plan.ts";
+import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
+import type { Pair, PairOutcome } from "./compare-pair.ts";
 import { failureOf } from "./failed-report.ts";
 import { lintFile } from "./lint-file.ts";
 import { prepare } from "./prepare.ts";
 
+/** A pair, and the plan that it is compared by. */
+export interface PairRequest {
+  readonly pair: Pair;
+  readonly plan: LintPlan;
+}
+
 invariant(parentPort !== null, "worker.ts runs in a worker thread only");
 const port = parentPort;
-port.on("message", (plan: LintPlan) => {
-  void prepare(plan)
-    .then(() => lintFile(plan))
-    .catch((error: unknown) => failureOf(plan, error))
-    .then((outcome) => port.postMessage(outcome));
+port.on("message", (request: LintPlan | PairRequest) => {
+  void ("pair" in request ? compared(request) : linted(request)).then((answer) => port.postMessage(answer));
 });
+
+async function linted(plan: LintPlan): Promise<LintOutcome> {
+  try {
+    return await lintedBy(plan);
+  } catch (error) {
+    // Of a plugin that cannot be loaded.
+    return failureOf(plan, error);
+  }
+}
+
+async function lintedBy(plan: LintPlan): Promise<LintOutcome> {
+  const cache = plan.cache && (await import("../files/lint-cache.ts"));
+  const known = cache?.knownOutcome(plan);
+  if (known !== undefined) return known;
+  await prepare(plan);
+  return lintFile(plan, { newRecord: cache?.newRecord });
+}
+
+async function compared({ pair, plan }: PairRequest): Promise<PairOutcome> {
+  await prepare(plan);
+  const { comparePair } = await import("./compare-pair.ts");
+  // Whoever sent it ends the thread where it takes too much.
+  return comparePair(pair, (_, work) => work());
+}

@@ -7,7 +7,7 @@ import { type CompareFormat, compareFormatNames } from "../report/compare-format
 import { parseChoice, parseCount, parsePositive } from "../settings/values.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
 import { parseFormatsOf, type ReportRequest } from "./formats.ts";
-import { lintOptions, readConfigChoice, readSettings, settingOptions } from "./options.ts";
+import { lintOptions, parseJobs, readConfigChoice, readSettings, settingOptions } from "./options.ts";
 
 const { color, output, timeout } = lintOptions;
 
@@ -48,6 +48,7 @@ export const compareOptions = {
   "exit-zero": lintOptions["exit-zero"],
   "all-files": lintOptions["all-files"],
   "error-on-unmatched-pattern": lintOptions["error-on-unmatched-pattern"],
+  jobs: { ...lintOptions.jobs, describe: "Models compared at once (default: one a core)" },
   timeout,
   "memory-gb": lintOptions["memory-gb"],
 } as const;
@@ -61,6 +62,7 @@ export interface CompareFlags
   readonly post: (typeof forges)[number] | undefined;
   readonly maxWarnings: number | undefined;
   readonly exitZero: boolean;
+  readonly jobs: number | undefined;
   readonly limits: Limits;
 }
 
@@ -72,7 +74,7 @@ function parseBase(ref: string): string {
 
 /** Throws InputError `usage` naming the flag, what was found and what was expected. */
 export function readCompareFlags(argv: Partial<InferredOptionTypes<typeof compareOptions>>): CompareFlags {
-  const one = (name: "base" | "output" | "post" | "max-warnings" | "timeout" | "memory-gb") =>
+  const one = (name: "base" | "output" | "post" | "max-warnings" | "jobs" | "timeout" | "memory-gb") =>
     single(argv[name], `--${name}`);
   return {
     ...readSettings(argv),
@@ -84,6 +86,7 @@ export function readCompareFlags(argv: Partial<InferredOptionTypes<typeof compar
     post: mapped(one("post"), (value) => parseChoice(value, "--post", forges)),
     maxWarnings: mapped(one("max-warnings"), (value) => parseCount(value, "--max-warnings")),
     exitZero: argv["exit-zero"] ?? false,
+    jobs: mapped(one("jobs"), parseJobs),
     allFiles: argv["all-files"] ?? false,
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
     limits: {

@@ -10,12 +10,28 @@ export interface ReportRequest<Format extends string = LintFormat> {
   readonly path: string | undefined;
 }
 
-/** `-f json=report.json` and `-o PATH` to requests; undefined where neither is given. Throws InputError. */
-export function parseFormats(
-  texts: readonly string[],
-  output: string | undefined,
-): ReportRequest[] | undefined {
-  return parseFormatsOf(lintFormatNames, texts, output, "text");
+/** What `merge-reports` reads: no report for anybody else, so that it has no renderer. */
+export const shardFormat = "blob";
+
+export interface Requests {
+  /** Undefined where nothing says what is wanted. */
+  readonly reports: ReportRequest[] | undefined;
+  /** The file for `merge-reports`. */
+  readonly blob: string | undefined;
+}
+
+/** `-f json=report.json` and `-o PATH` to requests. Throws InputError. */
+export function parseFormats(texts: readonly string[], output: string | undefined): Requests {
+  const requests = parseFormatsOf([...lintFormatNames, shardFormat], texts, output, "text");
+  const reports: ReportRequest[] = [];
+  let blob: string | undefined;
+  for (const { format, path } of requests ?? []) {
+    if (format !== shardFormat) reports.push({ format, path });
+    else if (path === undefined || blob !== undefined)
+      throw new InputError("usage", `--format: ${shardFormat} goes to one file: -f ${shardFormat}=PATH`);
+    else blob = path;
+  }
+  return { reports: requests === undefined ? undefined : reports, blob };
 }
 
 /** The same of other formats; `standard` is the one of `-o` alone. */

@@ -15,6 +15,7 @@ import { addExplainMatch } from "./commands/explain-match.ts";
 import { addGpus } from "./commands/gpus.ts";
 import { addInit } from "./commands/init.ts";
 import { addLint } from "./commands/lint.ts";
+import { addMergeReports } from "./commands/merge-reports.ts";
 import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { addValidate } from "./commands/validate.ts";
@@ -65,12 +66,13 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
 function parserOf(args: readonly string[], workerUrl: URL, done: (code: number) => void): Argv {
   const parser = baseParser(args);
   addLint(parser, workerUrl, done);
+  addMergeReports(parser, done);
   addExplain(parser, done);
   addExplainMatch(parser, done);
   addGpus(parser, done);
   addPredict(parser, done);
   addPrintConfig(parser, done);
-  addCompare(parser, done);
+  addCompare(parser, workerUrl, done);
   addVerify(parser, done);
   addValidate(parser, done);
   addBench(parser, done);
@@ -83,7 +85,7 @@ function parserOf(args: readonly string[], workerUrl: URL, done: (code: number) 
 
 const pathFlags: ReadonlySet<string> = new Set([
   ...["--config", "--calibration", "--samples", "--fix-output", "--output", "-o"],
-  ...["--inputs", "--save-inputs", "--against", "--suppressions-location"],
+  ...["--inputs", "--save-inputs", "--against", "--suppressions-location", "--cache-location"],
 ]);
 
 /** What yargs passes over, or hands on without a name: an argument that is empty, and a lone hyphen. */

@@ -24,8 +24,10 @@ import {
   parseValues,
 } from "../settings/values.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
+import { type CacheFlags, cacheOptions, readCacheFlags } from "./cache-options.ts";
 import { type FailOn, failOns } from "./exit.ts";
 import { parseFormats, type ReportRequest } from "./formats.ts";
+import { readShardFlags, type ShardFlags, shardOptions } from "./shard-options.ts";
 import { readSuppressFlags, type SuppressFlags, suppressOptions } from "./suppress-options.ts";
 
 const text = (group: string, describe: string) =>
@@ -67,7 +69,7 @@ export const lintOptions = {
   format: {
     ...texts(
       "Report:",
-      `${lintFormatNames.join(", ")}, to stdout or to a file with =PATH; repeatable (default text)`,
+      `${lintFormatNames.join(", ")}, to stdout or to a file with =PATH; or blob=PATH, for merge-reports; repeatable (default text)`,
     ),
     alias: "f",
   },
@@ -102,6 +104,8 @@ export const lintOptions = {
     "What a Git LFS pointer in a model's place is: error, warn, skip (default error)",
   ),
   jobs: { ...text("Files:", "Models linted at once (default: one a core)"), alias: "j" },
+  ...shardOptions,
+  ...cacheOptions,
   timeout: text("Limits:", "Seconds that a model may take (default: by its size, a minute and more)"),
   "memory-gb": text("Limits:", "Memory that a model may take (default: three quarters of the machine's)"),
   "source-root": text("Report:", "Folder that exporters' relative paths of Python sources are below"),
@@ -134,6 +138,8 @@ export interface LintFlags {
   readonly lfsPointers: LfsPointers;
   readonly sources: SourcePlaces;
   readonly jobs: number | undefined;
+  readonly shards: ShardFlags;
+  readonly cache: CacheFlags | undefined;
   /** Of each model. */
   readonly limits: Limits;
 }
@@ -198,14 +204,19 @@ export function readConfigChoice(argv: { readonly config?: unknown }): ConfigCho
   return path === undefined ? { kind: "nearest" } : { kind: "file", path };
 }
 
+export function parseJobs(text: string): number {
+  return parseCount(text, "--jobs", 1, 4096);
+}
+
 export function readLintFlags(argv: LintArguments): LintFlags {
   const maxWarnings = single(argv["max-warnings"], "--max-warnings");
   const jobs = single(argv.jobs, "--jobs");
   const pointers = single(argv["lfs-pointers"], "--lfs-pointers") ?? "error";
+  const { reports, blob } = parseFormats(argv.format ?? [], single(argv.output, "--output"));
   return {
     ...readSettings(argv),
     config: readConfigChoice(argv),
-    reports: parseFormats(argv.format ?? [], single(argv.output, "--output")),
+    reports,
     table: argv.table ?? false,
     verbose: argv.verbose ?? false,
     suppressed: argv["show-suppressed"] ?? false,
@@ -221,7 +232,9 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     allFiles: argv["all-files"] ?? false,
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
     lfsPointers: parseChoice(pointers, "--lfs-pointers", ["error", "warn", "skip"]),
-    jobs: mapped(jobs, (value) => parseCount(value, "--jobs", 1, 4096)),
+    jobs: mapped(jobs, parseJobs),
+    shards: readShardFlags(argv, blob),
+    cache: readCacheFlags(argv),
     sources: {
       root: single(argv["source-root"], "--source-root"),
       mapping: (argv["path-mapping"] ?? []).map(parseMapping),

@@ -20,6 +20,7 @@ import { reportColor, withProgress } from "./terminal.ts";
 export async function runCompare(
   paths: readonly string[],
   flags: CompareFlags,
+  workerUrl: URL,
   write: (report: CompareReport, flags: CompareFlags) => Promise<void> = writeReports,
 ): Promise<number> {
   const { base, config, settings } = flags;
@@ -29,6 +30,7 @@ export async function runCompare(
   const { report, bugs } = await withProgress((onProgress) => {
     const request = {
       ...flags,
+      workerUrl,
       onNotice: complain,
       onProgress,
       checkFiles: (inputs: readonly string[]) =>

@@ -1,27 +1,17 @@
 /** @file A lint as the command line runs it: plans, outcomes, reports, exit code. Loaded whole: files of a few lines each take longer. */
-import { applyPointerPolicy } from "../api/lfs-pointers.ts";
 import { type LintAllOptions, lintAll } from "../api/lint-all.ts";
 import { makePlans, sizeNames } from "../api/make-plans.ts";
 import { rulesOfAll } from "../api/plugins.ts";
-import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
-import { drawnFormats, layerFormats } from "../report/registry.ts";
-import { errorsOnly, reportOf } from "../report/summary.ts";
-import type { LintOutcome } from "../settings/lint-plan.ts";
-import { version } from "../version.ts";
-import { exitCodes, verdictOf } from "./exit.ts";
+import { drawnFormats, type LintFormat, layerFormats } from "../report/registry.ts";
+import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
+import { checkSizesUsed, finishLint } from "./finish-lint.ts";
 import type { LintFlags } from "./options.ts";
+import { isPart } from "./shard-options.ts";
 import { complain, complainOfBug } from "./stderr.ts";
 import { openBaseline } from "./suppressions.ts";
 import { ProgressLine } from "./terminal.ts";
-import { sayUnused, withoutLists } from "./unused-suppressions.ts";
-import {
-  checkReportsOf,
-  filesOf,
-  sayConfigurations,
-  standardRequests,
-  writeReports,
-} from "./write-reports.ts";
+import { checkReportsOf, filesOf, writeReports } from "./write-reports.ts";
 
 type Write = (report: LintReport, flags: LintFlags) => Promise<void>;
 
@@ -30,30 +20,47 @@ export async function runLint(
   patterns: readonly string[],
   flags: LintFlags,
   workerUrl: URL,
-  write?: Write,
+  write: Write = writeReports,
 ): Promise<number> {
   checkReportsOf(flags);
-  const wantsLayers = flags.table || (flags.reports ?? []).some(({ format }) => layerFormats.has(format));
-  const drawings = (flags.reports ?? []).some(({ format }) => drawnFormats.has(format));
-  const plans = await makePlans(patterns, { ...flags, table: wantsLayers, drawings, onNotice: complain });
-  const baseline = openBaseline(flags, rulesOfAll(plans));
-  checkReportsOf(flags, { inputs: [...filesOf(plans), ...baseline.files] });
-  const all = await withInterrupt(flags, workerUrl, (options) => lintAll(plans, options));
-  checkReportsOf(flags, { inputs: all.flatMap(({ weights }) => weights) });
-  checkSizesUsed(all, sizeNames(flags));
-  for (const { bug } of all) if (bug !== undefined) complainOfBug(bug);
-  const { outcomes, isStale } = baseline.apply(all, plans);
-  const { reports, skipped } = applyPointerPolicy(outcomes, flags.lfsPointers);
-  for (const message of new Set(skipped)) complain(message);
-  const isUnused = flags.reportUnused && sayUnused(reports, plans);
-  const report = reportOf(flags.suppressed ? reports : withoutLists(reports), version);
-  sayConfigurations(plans, flags.reports ?? standardRequests());
-  // `--quiet` hides, it does not forgive: the exit code counts what is hidden.
-  await (write ?? writeReports)(flags.quiet ? errorsOnly(report) : report, flags);
-  const { exitCode, why } = verdictOf(report, flags);
-  if (why !== undefined) complain(why);
-  if (isStale) return exitCodes.failure;
-  return isUnused && !flags.exitZero ? Math.max(exitCode, exitCodes.findings) : exitCode;
+  const has = (formats: ReadonlySet<LintFormat>) =>
+    [...(flags.reports ?? []).map(({ format }) => format), ...flags.shards.mergeAs].some((format) =>
+      formats.has(format),
+    );
+  const [table, drawings] = [flags.table || has(layerFormats), has(drawnFormats)];
+  const found = await makePlans(patterns, { ...flags, table, drawings, onNotice: complain });
+  const isWhole = !isPart(flags.shards);
+  const shards = isWhole && flags.shards.blob === undefined ? undefined : await import("./write-blob.ts");
+  const part = shards?.selectShard(found, flags.shards.shard);
+  const plans = part?.plans ?? found;
+  const baseline = openBaseline(flags, rulesOfAll(found));
+  checkReportsOf(flags, { inputs: [...filesOf(found), ...baseline.files] });
+  const outcomes = await withCache(plans, flags, workerUrl, (planned) =>
+    withInterrupt(flags, workerUrl, (options) => lintAll(planned, options)),
+  );
+  checkReportsOf(flags, { inputs: outcomes.flatMap(({ weights }) => weights) });
+  if (isWhole) checkSizesUsed(outcomes, sizeNames(flags));
+  for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
+  if (part !== undefined) shards?.writeBlob(part, outcomes, baseline, flags);
+  return finishLint({ plans, outcomes, baseline, isWhole }, flags, (report) => write(report, flags));
+}
+
+async function withCache(
+  plans: readonly LintPlan[],
+  flags: LintFlags,
+  workerUrl: URL,
+  lint: (plans: readonly LintPlan[]) => Promise<LintOutcome[]>,
+): Promise<LintOutcome[]> {
+  if (flags.cache === undefined) return lint(plans);
+  const { openCache, closeCache } = await import("./open-cache.ts");
+  const cache = openCache(flags.cache, workerUrl);
+  if (cache === undefined) return lint(plans);
+  // What a plugin finds is of code that is not part of the key.
+  const outcomes = await lint(
+    plans.map((plan) => (plan.settings.plugins.length > 0 ? plan : { ...plan, cache })),
+  );
+  closeCache(cache, outcomes, flags.verbose);
+  return outcomes.map(({ cache: _, ...outcome }) => outcome);
 }
 
 /** Reports are written at the end and in one piece, so stopping before leaves nothing half done. */
@@ -87,17 +94,4 @@ async function withInterrupt(
   } finally {
     progress.erase();
   }
-}
-
-/** A size that no model has a place for is a typing slip. With one model, inference says so itself. */
-function checkSizesUsed(outcomes: readonly LintOutcome[], names: readonly string[]): void {
-  const read = outcomes.filter(({ report }) => report.error === null);
-  if (read.length === 0) return;
-  const bound = new Set(read.flatMap((outcome) => outcome.bound));
-  const unused = names.find((name) => !bound.has(name));
-  if (unused === undefined) return;
-  throw new InputError(
-    "unknown-dimension",
-    `--shape, --dim: no model has an input or a dimension named "${unused}"; where exports fix it, --fix --batch dynamic names the batch`,
-  );
 }

@@ -12,7 +12,8 @@ import { counted } from "../ir/format.ts";
 import { jsonText } from "../report/json-text.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { type RuleInfo, selectRules } from "../settings/rule-selectors.ts";
-import { type Suppressions, suppressionsValue } from "../settings/suppressions.ts";
+import type { CarriedSuppressions } from "../settings/shard-report.ts";
+import { parseSuppressions, type Suppressions, suppressionsValue } from "../settings/suppressions.ts";
 import type { LintFlags } from "./options.ts";
 import { complain } from "./stderr.ts";
 import type { SuppressFlags } from "./suppress-options.ts";
@@ -23,11 +24,22 @@ export interface Baseline {
   /** Outcomes without what is suppressed, and whether the run fails for what is suppressed in vain. */
   readonly apply: (
     outcomes: readonly LintOutcome[],
-    plans: readonly LintPlan[],
+    plans: readonly PlanSettings[],
   ) => { readonly outcomes: readonly LintOutcome[]; readonly isStale: boolean };
+  /** For a run that applies it later, where the file may not be. */
+  readonly carried: () => CarriedSuppressions | null;
+  /** What the file calls a model; null without a file. */
+  readonly keyOf: (path: string) => string | null;
 }
 
-const none: Baseline = { files: [], apply: (outcomes) => ({ outcomes, isStale: false }) };
+export type PlanSettings = Pick<LintPlan, "path" | "settings">;
+
+const none: Baseline = {
+  files: [],
+  apply: (outcomes) => ({ outcomes, isStale: false }),
+  carried: () => null,
+  keyOf: () => null,
+};
 
 /** Throws InputError, before any work, where the file cannot be read, or could not be written. */
 export function openBaseline(flags: LintFlags, rules: readonly RuleInfo[]): Baseline {
@@ -42,22 +54,59 @@ export function openBaseline(flags: LintFlags, rules: readonly RuleInfo[]): Base
     throw new InputError("bad-suppressions", `${file.shown}: ${how}`);
   }
   if (action !== undefined) checkReportFile(file.path);
+  const keyOf = (path: string) => suppressedPath(file.path, path);
+  const isThere = (key: string) => isSuppressedThere(file.path, key);
   return {
     files: [file.path],
-    apply: (outcomes, plans) => applied(file, action, { outcomes, plans, flags }),
+    apply: (outcomes, plans) => applied(file, action, { outcomes, plans, flags, keyOf, isThere }),
+    carried: () => carriedOf(file, isThere),
+    keyOf,
   };
 }
 
+function carriedOf(
+  { shown, content }: SuppressionsFile,
+  isThere: (key: string) => boolean,
+): CarriedSuppressions {
+  if (content === undefined) return { shown, text: null, absent: [] };
+  const absent = [...content.keys()].filter((key) => !isThere(key));
+  return { shown, text: jsonText(suppressionsValue(content)), absent };
+}
+
+/** The baseline of shards, as their runs saw it. */
+export function carriedBaseline(
+  carried: CarriedSuppressions | null,
+  keys: ReadonlyMap<string, string | null>,
+  flags: SuppressedFlags,
+): Pick<Baseline, "apply"> {
+  if (carried === null) return none;
+  const { shown, text, absent } = carried;
+  const content = text === null ? undefined : parseSuppressions(text, shown);
+  const gone = new Set(absent);
+  const keyOf = (path: string) => keys.get(path) ?? path;
+  const places = { keyOf, isThere: (key: string) => !gone.has(key) };
+  return {
+    apply: (outcomes, plans) =>
+      applied({ path: shown, shown, content }, undefined, { outcomes, plans, flags, ...places }),
+  };
+}
+
+export type SuppressedFlags = Pick<LintFlags, "suppressed"> & {
+  readonly suppressions: Pick<SuppressFlags, "passOnUnpruned">;
+};
+
 interface Run {
   readonly outcomes: readonly LintOutcome[];
-  readonly plans: readonly LintPlan[];
-  readonly flags: LintFlags;
+  readonly plans: readonly PlanSettings[];
+  readonly flags: SuppressedFlags;
+  readonly keyOf: (path: string) => string;
+  readonly isThere: (key: string) => boolean;
 }
 
 function applied(
   file: SuppressionsFile,
   action: SuppressAction | undefined,
-  { outcomes, plans, flags }: Run,
+  { outcomes, plans, flags, keyOf, isThere }: Run,
 ): ReturnType<Baseline["apply"]> {
   const before = file.content ?? new Map();
   const settings = new Map(plans.map((plan) => [plan.path, plan.settings]));
@@ -68,8 +117,8 @@ function applied(
   };
   const result = suppress(outcomes, before, action, {
     file: file.shown,
-    keyOf: (path) => suppressedPath(file.path, path),
-    isThere: (key) => isSuppressedThere(file.path, key),
+    keyOf,
+    isThere,
     isOn,
     isListed: flags.suppressed,
   });

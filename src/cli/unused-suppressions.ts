@@ -2,12 +2,12 @@
 import { counted } from "../ir/format.ts";
 import type { ModelReport } from "../lint/result.ts";
 import { unusedCode } from "../lint/suppressed.ts";
-import type { LintPlan } from "../settings/lint-plan.ts";
 import { nodeRulesAt } from "../settings/lint-settings.ts";
 import { complain } from "./stderr.ts";
+import type { PlanSettings } from "./suppressions.ts";
 
 /** Says each, and whether there are any. Reports hold what is suppressed, and a notice of what a model's metadata says in vain. */
-export function sayUnused(reports: readonly ModelReport[], plans: readonly LintPlan[]): boolean {
+export function sayUnused(reports: readonly ModelReport[], plans: readonly PlanSettings[]): boolean {
   const inModels = reports.filter(({ notices }) => notices.some(({ code }) => code === unusedCode));
   const overrides = unusedOverrides(reports, plans);
   for (const from of overrides) complain(`${from}: switches off what is found nowhere`);
@@ -19,7 +19,7 @@ export function sayUnused(reports: readonly ModelReport[], plans: readonly LintP
 }
 
 /** An override that has a rule off at nodes or operators, and of which no rule was found there in any model. */
-function unusedOverrides(reports: readonly ModelReport[], plans: readonly LintPlan[]): string[] {
+function unusedOverrides(reports: readonly ModelReport[], plans: readonly PlanSettings[]): string[] {
   const unused = new Set<string>();
   const used = new Set<string>();
   // A model that failed says nothing of what is found in it.

@@ -3,12 +3,19 @@ import { statSync } from "node:fs";
 import { customDocs } from "../api/custom-docs.ts";
 import { type FixEntry, fixReportOf } from "../api/fix-report.ts";
 import { loadedRules } from "../api/plugins.ts";
-import { appendReportFile, checkReportFiles, type RunFiles, writeReportFile } from "../files/report-file.ts";
+import {
+  appendReportFile,
+  checkReportFiles,
+  type RunFiles,
+  writeReportFile,
+  writeReportPieces,
+} from "../files/report-file.ts";
 import { Repository } from "../files/repository.ts";
 import { findGpu } from "../hardware/gpus.ts";
 import { findStack } from "../hardware/stacks.ts";
 import { counted } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
+import { jsonPieces } from "../report/json.ts";
 import { jsonText } from "../report/json-text.ts";
 import {
   docFormats,
@@ -32,16 +39,36 @@ import { complain } from "./stderr.ts";
 import { writeStdout } from "./stdout.ts";
 import { reportColor } from "./terminal.ts";
 
+/** What reports depend on of a command line. */
+export type ReportFlags = Pick<LintFlags, "reports" | "color" | "verbose" | "stats"> &
+  Partial<Pick<LintFlags, "sources">>;
+
+/** Where the models of a report are, and what is known of their files. */
+export type Places = Pick<RenderOptions, "localPath" | "repositoryPath" | "bytesOf">;
+
 /** Files first: what is on stdout then says how it went. */
-export async function writeReports(report: LintReport, flags: LintFlags): Promise<void> {
+export async function writeReports(
+  report: LintReport,
+  flags: ReportFlags,
+  places = placesHere(flags),
+): Promise<void> {
   const requests = flags.reports ?? standardRequests();
   const assets = await assetsOf(requests);
   const render = ({ format, path }: ReportRequest) =>
-    lintFormats[format](report, { ...renderOptions(flags, path === undefined), ...assets });
-  for (const request of requests)
-    if (request.path !== undefined) writeReportFile(request.path, await render(request));
-  if (flags.reports === undefined) addStepSummary(report, flags);
-  const onStdout = await Promise.all(requests.filter(({ path }) => path === undefined).map(render));
+    lintFormats[format](report, { ...renderOptions(flags, path === undefined, places), ...assets });
+  for (const request of requests) {
+    if (request.path === undefined) continue;
+    if (isJson(request)) writeReportPieces(request.path, jsonPieces(report));
+    else writeReportFile(request.path, await render(request));
+  }
+  if (flags.reports === undefined) addStepSummary(report, flags, places);
+  const toStdout = requests.filter(({ path }) => path === undefined);
+  // It stands there alone.
+  if (toStdout.some(isJson)) {
+    for (const piece of jsonPieces(report)) await writeStdout(piece);
+    return;
+  }
+  const onStdout = await Promise.all(toStdout.map(render));
   await writeStdout(onStdout.filter((text) => text !== "").join("\n"));
 }
 
@@ -52,7 +79,7 @@ export async function renderedReport(
   flags: LintFlags,
 ): Promise<string> {
   const assets = await assetsOf([{ format, path: undefined }]);
-  return lintFormats[format](report, { ...renderOptions(flags, false), ...assets });
+  return lintFormats[format](report, { ...renderOptions(flags, false, placesHere(flags)), ...assets });
 }
 
 type Assets = Pick<RenderOptions, "docs" | "script">;
@@ -87,37 +114,49 @@ function inGithubActions(): boolean {
   return GITHUB_ACTIONS === "true";
 }
 
-function addStepSummary(report: LintReport, flags: LintFlags): void {
+function addStepSummary(report: LintReport, flags: ReportFlags, places: Places): void {
   const { GITHUB_STEP_SUMMARY: path } = process.env;
   if (!inGithubActions() || path === undefined || path === "") return;
-  appendReportFile(path, lintFormats.markdown(report, { ...renderOptions(flags, false), ...noAssets }));
+  const options = { ...renderOptions(flags, false, places), ...noAssets };
+  appendReportFile(path, lintFormats.markdown(report, options));
 }
 
-function renderOptions(flags: LintFlags, toStdout: boolean): Omit<RenderOptions, keyof Assets> {
+/** As the disk has them. */
+export function placesHere({ sources }: Pick<ReportFlags, "sources">): Places {
   const { GITHUB_WORKSPACE } = process.env;
-  const repository = new Repository(process.cwd(), GITHUB_WORKSPACE, flags.sources);
+  const repository = new Repository(process.cwd(), GITHUB_WORKSPACE, sources);
+  return {
+    localPath: (file) => repository.sourceOf(file),
+    repositoryPath: (path) => repository.pathOf(path),
+    bytesOf: (path) => statSync(path, { throwIfNoEntry: false })?.size,
+  };
+}
+
+function renderOptions(
+  flags: ReportFlags,
+  toStdout: boolean,
+  places: Places,
+): Omit<RenderOptions, keyof Assets> {
   const isTerminal = toStdout && process.stdout.isTTY === true;
   return {
+    ...places,
     color: reportColor(flags.color, toStdout),
     columns: isTerminal ? process.stdout.columns : undefined,
     verbose: flags.verbose,
     stats: flags.stats,
-    localPath: (file) => repository.sourceOf(file),
-    repositoryPath: (path) => repository.pathOf(path),
     pages: { home: homepage, rule: pageOf },
-    bytesOf: (path) => statSync(path, { throwIfNoEntry: false })?.size,
     describeTarget: ({ gpu, stack }) =>
       `${findGpu(gpu)?.name ?? gpu} with ${findStack(stack)?.name ?? stack}`,
   };
 }
 
 /** Before any work: whether each report could go where it is to, which is none of the files of the run. */
-export function checkReportsOf({ reports, config, settings }: LintFlags, files: RunFiles = {}): void {
+export function checkReportsOf({ reports, shards, config, settings }: LintFlags, files: RunFiles = {}): void {
   const named = [config.kind === "file" ? config.path : undefined, settings.calibration];
-  checkReportFiles(
-    (reports ?? []).map(({ path }) => path),
-    { ...files, inputs: [...named, ...(files.inputs ?? [])] },
-  );
+  checkReportFiles([...(reports ?? []).map(({ path }) => path), shards.blob], {
+    ...files,
+    inputs: [...named, ...(files.inputs ?? [])],
+  });
 }
 
 /** Text on repairs: on stdout, unless a format for programs is there, or, where it `isAlone` with them, one that has the repairs itself. */
@@ -145,8 +184,9 @@ export async function writeFixReports(
   const report = fixReportOf(entries, lint);
   const json = jsonText(report);
   const assets = await assetsOf(flags.reports ?? []);
+  const places = placesHere(flags);
   for (const { format, path } of flags.reports ?? []) {
-    const options = { ...renderOptions(flags, path === undefined), ...assets };
+    const options = { ...renderOptions(flags, path === undefined, places), ...assets };
     const text = isJson({ format })
       ? json
       : lint === undefined || wholeFormats.has(format)
@@ -158,7 +198,7 @@ export async function writeFixReports(
   }
   if (lint === undefined) return;
   const reports = flags.reports?.filter((request) => !isJson(request) && !wholeFormats.has(request.format));
-  await writeReports(lint, { ...flags, reports });
+  await writeReports(lint, { ...flags, reports }, places);
 }
 
 /** Where the report of one run goes: `-f`, `-o` and `--color` of the commands that run models. */

@@ -1,10 +1,10 @@
 /** @file Files, folders and patterns of the command line to the models they stand for. */
 import { isUtf8 } from "node:buffer";
 import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
-import { isAbsolute, join, relative } from "node:path";
+import nodePath, { isAbsolute, join } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { compilePattern, hasMagic, pathMatcher, staticPrefix } from "../settings/glob.ts";
-import { toDisplayPath } from "../settings/paths.ts";
+import { type PathStyle, toDisplayPath, withSlashes } from "../settings/paths.ts";
 import { IgnoreRules } from "./git-ignore.ts";
 
 const skippedFolders = new Set(["node_modules", ".git"]);
@@ -51,10 +51,11 @@ export function findModels(patterns: readonly string[], search: Search): Found {
   return { models: [...models.values()], unmatched, passedOver: [...passedOver] };
 }
 
-function modelsOf(pattern: string, walkFrom: (root: string) => Iterable<WalkedFile>): FoundModel[] {
-  const stats = statsOf(pattern);
-  if (stats?.isDirectory()) return [...walkFrom(pattern)].filter(({ path }) => isModelName(path)).map(found);
-  if (stats !== undefined || !hasMagic(pattern)) return [{ path: toDisplayPath(pattern), explicit: true }];
+function modelsOf(given: string, walkFrom: (root: string) => Iterable<WalkedFile>): FoundModel[] {
+  const stats = statsOf(given);
+  if (stats?.isDirectory()) return [...walkFrom(given)].filter(({ path }) => isModelName(path)).map(found);
+  if (stats !== undefined || !hasMagic(given)) return [{ path: toDisplayPath(given), explicit: true }];
+  const pattern = withSlashes(given);
   const root = staticPrefix(pattern);
   if (statsOf(root)?.isDirectory() !== true) return [];
   const matches = patternMatcher(pattern, root);
@@ -66,7 +67,8 @@ function modelsOf(pattern: string, walkFrom: (root: string) => Iterable<WalkedFi
 }
 
 /** Whether a pattern of the command line stands for a path, be it there or not. */
-export function standsFor(pattern: string, path: string): boolean {
+export function standsFor(given: string, path: string): boolean {
+  const pattern = withSlashes(given);
   const plain = toDisplayPath(pattern).replace(/\/+$/, "");
   if (plain === path) return true;
   const isBelow = plain === "." || path.startsWith(`${plain}/`);
@@ -76,10 +78,14 @@ export function standsFor(pattern: string, path: string): boolean {
 }
 
 /** Unlike in a configuration, a pattern without folders is about this folder only. */
-function patternMatcher(pattern: string, root: string): (path: string) => boolean {
+export function patternMatcher(
+  pattern: string,
+  root: string,
+  style: PathStyle = nodePath,
+): (path: string) => boolean {
   const below = root === "." ? pattern.replace(/^\.\//, "") : pattern.slice(root.length).replace(/^\/+/, "");
   const matches = compilePattern(`/${below}`, pathMatcher, "the command line");
-  return (path) => matches(`/${relative(root, path)}`);
+  return (path) => matches(`/${withSlashes(style.relative(root, path), style)}`);
 }
 
 function found({ path, isText }: WalkedFile): FoundModel {

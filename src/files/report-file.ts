@@ -3,6 +3,7 @@ import {
   appendFileSync,
   closeSync,
   constants,
+  fsyncSync,
   openSync,
   readSync,
   realpathSync,
@@ -115,12 +116,24 @@ function holdsBytes(file: string): boolean {
 
 /** Replaces a file in one step: a temporary neighbour, then a rename. Throws InputError. */
 export function writeReportFile(path: string, text: string | Uint8Array): void {
+  writePieces(path, [text], typeof text !== "string");
+}
+
+/** The same of a report that is more than a string holds. */
+export function writeReportPieces(path: string, pieces: Iterable<string>): void {
+  writePieces(path, pieces, false);
+}
+
+function writePieces(path: string, pieces: Iterable<string | Uint8Array>, isArchive: boolean): void {
   try {
-    checkReportFile(path, { isArchive: typeof text !== "string" });
+    checkReportFile(path, { isArchive });
     const existing = statSync(path, { throwIfNoEntry: false });
-    if (existing?.isFIFO() === true) writePipe(path, Buffer.from(text));
-    else if (existing !== undefined && !existing.isFile()) writeFileSync(path, text);
-    else replaceFile(existing === undefined ? path : realpathSync(path), text);
+    if (existing?.isFile() !== false) replaceFile(existing === undefined ? path : realpathSync(path), pieces);
+    else {
+      const bytes = Buffer.concat([...pieces].map((piece) => Buffer.from(piece)));
+      if (existing.isFIFO()) writePipe(path, bytes);
+      else writeFileSync(path, bytes);
+    }
   } catch (error) {
     throw error instanceof InputError ? error : unwritable(path, error);
   }
@@ -129,12 +142,18 @@ export function writeReportFile(path: string, text: string | Uint8Array): void {
 const writable = 0o222;
 
 /** On the disk before it has the name: no loss of power leaves a report without its end. */
-function replaceFile(path: string, text: string | Uint8Array): void {
+function replaceFile(path: string, pieces: Iterable<string | Uint8Array>): void {
   const [folder, name] = [dirname(path), basename(path)];
   removeLeftovers(folder, name);
   const temporary = join(folder, temporaryName(name));
   try {
-    writeFileSync(temporary, text, { flag: "wx", flush: true });
+    const descriptor = openSync(temporary, "wx");
+    try {
+      for (const piece of pieces) writeFileSync(descriptor, piece);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });

@@ -1,7 +1,7 @@
 /** @file Where tc-lint-suppressions.json lies, and what it says. */
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import nodePath, { dirname, join, type PlatformPath, resolve } from "node:path";
 import { InputError } from "../ir/errors.ts";
-import { toDisplayPath } from "../settings/paths.ts";
+import { type PathStyle, toDisplayPath, withSlashes } from "../settings/paths.ts";
 import { parseSuppressions, type Suppressions, suppressionsName } from "../settings/suppressions.ts";
 import { WireError } from "../wire/error.ts";
 import { readSmallFile } from "../wire/small-file.ts";
@@ -64,9 +64,13 @@ function nearest(workingFolder: string, say: (notice: string) => void): string {
 }
 
 /** What the file calls a model; on another disk that is its whole path. */
-export function suppressedPath(file: string, model: string): string {
-  const below = relative(dirname(file), resolve(model));
-  return (isAbsolute(below) ? resolve(model) : below).replaceAll(sep, "/");
+export function suppressedPath(
+  file: string,
+  model: string,
+  style: PathStyle & Pick<PlatformPath, "dirname"> = nodePath,
+): string {
+  const below = style.relative(style.dirname(file), style.resolve(model));
+  return withSlashes(style.isAbsolute(below) ? style.resolve(model) : below, style);
 }
 
 /** Whether a model that the file names is there. */

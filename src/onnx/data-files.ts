@@ -12,16 +12,25 @@ export interface FoundData {
   open(): ByteSource;
 }
 
+/** May put itself between a file and its readers. */
+export type ReadData = (location: string, file: ByteSource) => ByteSource;
+
 export class DataFiles {
   readonly #folder: DataFolder | undefined;
   /** Data that a patch has made and nobody has written yet, by location. */
   readonly #made: ReadonlyMap<string, ByteSource>;
+  readonly #read: ReadData;
   readonly #open = new Map<string, ByteSource | undefined>();
 
   /** Without a folder there is no data but what is made. */
-  constructor(folder: DataFolder | undefined, made: ReadonlyMap<string, ByteSource> = new Map()) {
+  constructor(
+    folder: DataFolder | undefined,
+    made: ReadonlyMap<string, ByteSource> = new Map(),
+    read: ReadData = (_, file) => file,
+  ) {
     this.#folder = folder;
     this.#made = made;
+    this.#read = read;
   }
 
   get made(): ReadonlyMap<string, ByteSource> {
@@ -42,7 +51,10 @@ export class DataFiles {
   at(location: string): ByteSource | undefined {
     const made = this.#made.get(location);
     if (made !== undefined) return made;
-    if (!this.#open.has(location)) this.#open.set(location, this.find(location)?.open());
+    if (!this.#open.has(location)) {
+      const found = this.find(location)?.open();
+      this.#open.set(location, found && this.#read(location, found));
+    }
     return this.#open.get(location);
   }
 

@@ -2,7 +2,7 @@
 import { assumedText, compact, counted, printable } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { budgetLines } from "./budget-text.ts";
-import { closingTable } from "./closing-table.ts";
+import { closingTable, worstFirst } from "./closing-table.ts";
 import type { Palette } from "./color.ts";
 import { basisText } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
@@ -11,6 +11,8 @@ import { alignColumns } from "./table.ts";
 
 /** More models than this are read by their table: blocks are of those with errors. */
 const mostBlocks = 8;
+/** And of no more than these, the worst: the table has the next ones, JSON all. */
+const mostErrorBlocks = 20;
 
 /** Blocks of lines; `blockOf` is a model's own. */
 export function modelBlocks(
@@ -21,13 +23,25 @@ export function modelBlocks(
 ): (readonly string[])[] {
   const groups = groupsOf(report.models);
   const isWhole = options.verbose || groups.length <= mostBlocks;
-  const isShown = (group: ModelGroup) =>
-    isWhole || group.some((model) => hasErrors(model) || model.layers !== undefined);
+  const hasLayers = (group: ModelGroup) => group.some(({ layers }) => layers !== undefined);
+  const worst = new Set(isWhole ? [] : worstOf(groups.filter((group) => group.some(hasErrors))));
+  const isShown = (group: ModelGroup) => isWhole || hasLayers(group) || worst.has(group);
   const blocks = groups.filter(isShown).flatMap((group) => blocksOf(group, options, palette, blockOf));
   const hidden = groups.filter((group) => !isShown(group));
   const table = groups.length > 1 ? [closingTable(report.models, palette)] : [];
   const notes = hidden.length > 0 ? [hiddenLines(hidden, groups.length, palette)] : [];
   return [...blocks, ...notes, ...table];
+}
+
+/** In the order of the report. */
+function worstOf(failing: readonly ModelGroup[]): readonly ModelGroup[] {
+  if (failing.length <= mostErrorBlocks) return failing;
+  const groupOf = new Map(failing.flatMap((group) => group.map((model) => [model, group] as const)));
+  const byRank = worstFirst([...groupOf.keys()]).flatMap((model) => {
+    const group = groupOf.get(model);
+    return group === undefined ? [] : [group];
+  });
+  return [...new Set(byRank)].slice(0, mostErrorBlocks);
 }
 
 function blocksOf(
@@ -47,9 +61,12 @@ function blocksOf(
 function hiddenLines(hidden: readonly ModelGroup[], all: number, palette: Palette): string[] {
   const models = hidden.flat();
   const [has, stands] = hidden.length === 1 ? ["has", "stands"] : ["have", "stand"];
-  const notes = [
-    `${hidden.length} of ${counted(all, "model")} ${has} no errors and ${stands} in the table alone: --verbose shows what is found in each`,
-  ];
+  const failing = hidden.filter((group) => group.some(hasErrors)).length;
+  const which =
+    failing === 0
+      ? `${hidden.length} of ${counted(all, "model")} ${has} no errors and`
+      : `the ${mostErrorBlocks} worst are shown; ${failing} more with errors, and ${hidden.length - failing} without,`;
+  const notes = [`${which} ${stands} in the table alone: --verbose shows what is found in each`];
   const assumed = models.filter((model) => model.assumed.length > 0).length;
   if (assumed > 0) notes.push(`${assumed} of these ${assumed === 1 ? "is" : "are"} priced at assumed sizes`);
   const files = [...new Set(models.flatMap(({ configFiles }) => configFiles))];

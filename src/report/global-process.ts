@@ -5,3 +5,4 @@
  * the 270 ms that a small model takes, and again in every worker thread.
  */
 export default process;
+export const cwd = (): string => process.cwd();

@@ -4,6 +4,7 @@ import type { PlanReport } from "../gpu/plan-report.ts";
 import type { ValidateReport } from "../gpu/validate/report.ts";
 import type { LintReport } from "../lint/result.ts";
 import type { VerifyReport } from "../verify/index.ts";
+import { renderAgent } from "./agent.ts";
 import { type RunText, renderBenchText, renderPlanText } from "./bench-text.ts";
 import { renderCheckstyle } from "./checkstyle.ts";
 import { renderCsv } from "./csv.ts";
@@ -36,6 +37,7 @@ export const lintFormats = {
   rdjson: renderRdjson,
   markdown: renderMarkdown,
   csv: renderCsv,
+  agent: renderAgent,
   html: async (report: LintReport, options: RenderOptions) =>
     (await import("./html/page.ts")).renderHtml(report, options),
 } as const satisfies Record<string, Renderer>;
@@ -69,6 +71,7 @@ export const namesConfiguration = {
   checkstyle: false,
   rdjson: false,
   csv: false,
+  agent: false,
   html: true,
 } as const satisfies Record<LintFormat, boolean>;
 

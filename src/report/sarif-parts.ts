@@ -28,6 +28,9 @@ export function uriOf(path: string, { repositoryPath }: RenderOptions): string {
 }
 
 export function encoded(path: string): string {
-  const parts = path.split("/").map(encodeURIComponent).join("/");
+  // `C:/models/a.onnx`: a drive of Windows, which is no scheme.
+  const [drive = ""] = /^[A-Za-z]:(?=\/)/.exec(path) ?? [];
+  const parts = path.slice(drive.length).split("/").map(encodeURIComponent).join("/");
+  if (drive !== "") return `file:///${drive}${parts}`;
   return path.startsWith("/") ? `file://${parts}` : parts;
 }

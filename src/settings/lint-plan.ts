@@ -23,6 +23,18 @@ export interface LintPlan {
   readonly mustHave: readonly string[];
   /** Why nothing is done with it: its configuration, where others of the run have one of their own. */
   readonly refused?: { readonly code: string; readonly message: string } | undefined;
+  /** Where outcomes are kept; undefined: nowhere. */
+  readonly cache?: CachePlan | undefined;
+}
+
+export const cacheStrategies = ["content", "metadata"] as const;
+
+export interface CachePlan {
+  readonly folder: string;
+  /** `metadata`: a file of the same size and time is the same file. */
+  readonly strategy: (typeof cacheStrategies)[number];
+  /** Which tc-lint it is, to the byte. */
+  readonly build: string;
 }
 
 export interface LintOutcome {
@@ -35,4 +47,6 @@ export interface LintOutcome {
   readonly weights: readonly string[];
   /** A bug in tc-lint, with its stack; the report's `error` names it. */
   readonly bug?: string;
+  /** Whether it was known from a run before; absent where nothing is kept. `problem`: why it could not be. */
+  readonly cache?: { readonly isHit: boolean; readonly problem?: string } | undefined;
 }

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import type { ModelReport } from "../../src/lint/result.ts";
 import { renderCsv } from "../../src/report/csv.ts";
 import { renderGithub } from "../../src/report/github.ts";
-import { renderJson } from "../../src/report/json.ts";
+import { jsonPieces, renderJson } from "../../src/report/json.ts";
 import { renderMarkdown } from "../../src/report/markdown.ts";
 import { renderSarif } from "../../src/report/sarif.ts";
 import { errorsOnly, reportOf } from "../../src/report/summary.ts";
@@ -46,6 +46,12 @@ test("a narrow terminal shortens names of nodes", () => {
     );
   expect(widest(130)).toBeLessThanOrEqual(130);
   expect(widest(200)).toBeGreaterThan(widest(130));
+});
+
+test("JSON in pieces is the same text", () => {
+  const odd = modelReport({ path: hostile, producer: 'a\n"\u0000"\n\u2028\u202e', configFiles: ["\u0000"] });
+  for (const each of [report, reportOf([], "1"), reportOf([odd], "1"), reportOf([odd, ...models], "1")])
+    expect([...jsonPieces(each)].join("")).toBe(renderJson(each));
 });
 
 test("Markdown", () => {

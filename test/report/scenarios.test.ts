@@ -167,6 +167,16 @@ describe("the table of several models", () => {
     expect([rows.length, rows.at(-1)?.trim()]).toEqual([61, "15 more lines: -f json has all of them"]);
   });
 
+  test("stands in for all but the twenty worst of ten thousand models with errors", () => {
+    const text = textOf(many(10_000, (index) => (index % 2 === 0 ? { findings: [finding()] } : {})));
+    expect(text.match(/^m\d+\.onnx$/gm)?.length).toBe(20);
+    expect(text.split("\n").length).toBeLessThan(600);
+    expect(text).toContain(
+      "the 20 worst are shown; 4980 more with errors, and 5000 without, stand in the table alone: --verbose shows what is found in each",
+    );
+    expect(text).toContain("9940 more lines: -f json has all of them");
+  });
+
   test("stands in for the blocks of models without errors, where there are more than eight", () => {
     const blocksOf = (text: string) => text.match(/^m\d+\.onnx$/gm)?.length ?? 0;
     const oneBad = (index: number) => (index === 3 ? { findings: [finding()] } : { configFiles: ["c.json"] });

@@ -12,7 +12,7 @@ Examples:
   tc-lint compare --base origin/main models/ -f markdown=comment.md
   tc-lint compare --base HEAD~1 model.onnx --gpu l4,h200 --dim batch=1,8`;
 
-export function addCompare(parser: Argv, done: (exitCode: number) => void): Argv {
+export function addCompare(parser: Argv, workerUrl: URL, done: (exitCode: number) => void): Argv {
   return parser.command(
     "compare [paths..]",
     "Say what changed between two models, or since a commit: time, findings, graph, budgets",
@@ -28,7 +28,7 @@ export function addCompare(parser: Argv, done: (exitCode: number) => void): Argv
     async (argv) => {
       const flags = readCompareFlags(argv);
       const { runCompare } = await import("../run-compare.ts");
-      done(await runCompare(pathsOf(argv), flags));
+      done(await runCompare(pathsOf(argv), flags, workerUrl));
     },
   );
 }

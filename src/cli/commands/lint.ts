@@ -2,6 +2,7 @@
 import type { Argv } from "yargs";
 import { fixOptions, readFixFlags } from "../fix-options.ts";
 import { lintOptions, pathsOf, readLintFlags } from "../options.ts";
+import { checkShardFlags } from "../shard-options.ts";
 
 export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) => void): Argv {
   return parser.command(
@@ -25,6 +26,7 @@ export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) =
         return done(0);
       }
       const fix = readFixFlags(argv, argv.precision);
+      checkShardFlags(flags, fix !== undefined);
       const { runLint } = await import("../run-lint.ts");
       if (fix === undefined) return done(await runLint(paths, flags, workerUrl));
       const { runFix } = await import("./fix.ts");

@@ -1,0 +1,159 @@
+/** @file Where `--cache` keeps what lint found: a folder of the user's own, and the files in it. */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+import { InputError } from "../ir/errors.ts";
+import { temporaryName } from "../onnx/temporary.ts";
+import { toDisplayPath } from "../settings/paths.ts";
+import { foreignOwner, projectAround } from "./find-config.ts";
+import { statOf } from "./look.ts";
+
+/** Undefined where the user has none. Throws InputError where `location` is no folder. */
+export function cacheFolder(location: string | undefined, say: (notice: string) => void): string | undefined {
+  const folder = location === undefined ? (inProject(say) ?? ofUser()) : resolve(location);
+  if (folder === undefined) {
+    say("--cache: nothing is kept: the user has no home folder; --cache-location names one");
+    return undefined;
+  }
+  const seen = statOf(folder);
+  if (typeof seen !== "string" && !seen.isDirectory())
+    throw new InputError("usage", `--cache-location: "${toDisplayPath(folder)}" is no folder`);
+  const problem = made(folder);
+  if (problem === undefined) return folder;
+  say(`--cache: nothing is kept: ${problem}`);
+  return undefined;
+}
+
+/** What is wrong with a folder; undefined where it is there, and the user's own. */
+function made(folder: string): string | undefined {
+  const shown = toDisplayPath(folder);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const owner = foreignOwner(folder, ownersHere());
+    return owner === undefined ? undefined : `${shown} belongs to another user (${owner})`;
+  } catch (error) {
+    return `${shown} cannot be made (${codeOf(error)})`;
+  }
+}
+
+function ownersHere(): ReadonlySet<number> {
+  return new Set([process.getuid?.() ?? 0]);
+}
+
+/** Beside the nearest packages of the project; a link there may lead anywhere, and is not followed. */
+function inProject(say: (notice: string) => void): string | undefined {
+  for (const folder of projectAround(process.cwd()).folders) {
+    const packages = join(folder, "node_modules");
+    if (lookAt(packages) === "absent") continue;
+    const parts = [packages, join(packages, ".cache"), join(packages, ".cache", "tc-lint")];
+    const link = parts.find((part) => lookAt(part) === "other");
+    if (link === undefined) return parts.at(-1);
+    say(`--cache: ${toDisplayPath(link)} is a link, or no folder: the user's own cache is used`);
+    return undefined;
+  }
+  return undefined;
+}
+
+function lookAt(path: string): "absent" | "folder" | "other" {
+  const seen = lstatSync(path, { throwIfNoEntry: false });
+  if (seen === undefined) return "absent";
+  return seen.isDirectory() ? "folder" : "other";
+}
+
+function ofUser(): string | undefined {
+  const { XDG_CACHE_HOME: xdg = "", LOCALAPPDATA: local = "" } = process.env;
+  const base = [xdg, process.platform === "win32" ? local : ""].find((path) => isAbsolute(path));
+  const home = homedir();
+  if (base !== undefined) return join(base, "tc-lint", "lint");
+  return isAbsolute(home) ? join(home, ".cache", "tc-lint", "lint") : undefined;
+}
+
+const ending = ".lint";
+const mostEntryBytes = 64 << 20;
+/** Entries that are used are touched, but not with every run. */
+const freshMilliseconds = 86_400_000;
+
+/** The bytes of an entry, or undefined where there is none that is the user's own file. */
+export function readEntry(folder: string, key: string): Buffer | undefined {
+  const path = join(folder, key + ending);
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOFOLLOW ?? 0));
+  } catch (error) {
+    if (isSystem(error)) return undefined;
+    throw error;
+  }
+  try {
+    const stats = fstatSync(descriptor);
+    const isOwn = process.getuid === undefined || stats.uid === process.getuid();
+    if (!stats.isFile() || !isOwn || stats.size > mostEntryBytes) return undefined;
+    if (Date.now() - stats.mtimeMs > freshMilliseconds) touch(path);
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Another run may have removed it, or nothing may be written there: then it is as old as it looks. */
+function touch(path: string): void {
+  try {
+    utimesSync(path, new Date(), new Date());
+  } catch (error) {
+    if (!isSystem(error)) throw error;
+  }
+}
+
+/** In one step. Returns what kept it from being written. */
+export function writeEntry(folder: string, key: string, bytes: Buffer): string | undefined {
+  if (bytes.length > mostEntryBytes) return undefined;
+  const temporary = join(folder, temporaryName(key));
+  try {
+    writeFileSync(temporary, bytes, { flag: "wx", mode: 0o600 });
+    renameSync(temporary, join(folder, key + ending));
+    return undefined;
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    if (isSystem(error)) return `${toDisplayPath(folder)} cannot be written to (${codeOf(error)})`;
+    throw error;
+  }
+}
+
+const abandonedMilliseconds = 3_600_000;
+
+/** Takes out what was not used for longest until the rest fits, and what a run that was ended left behind. */
+export function pruneEntries(folder: string, mostBytes: number): void {
+  const entries = readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    const isOurs = name.endsWith(ending) || (name.startsWith(".") && name.endsWith(".tmp"));
+    return stats?.isFile() === true && isOurs ? [{ path, size: stats.size, time: stats.mtimeMs }] : [];
+  });
+  let total = 0;
+  for (const { path, size, time } of entries.sort((a, b) => b.time - a.time)) {
+    const isTemporary = path.endsWith(".tmp");
+    if (!isTemporary) total += size;
+    const isOver = isTemporary ? Date.now() - time > abandonedMilliseconds : total > mostBytes;
+    if (isOver) rmSync(path, { force: true });
+  }
+}
+
+function isSystem(error: unknown): boolean {
+  return error instanceof Error && "syscall" in error;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : String(error);
+}
