@@ -130,7 +130,7 @@ function launchTile(
     kernel: {
       kind: "built",
       family: "attention",
-      entry: `attention_${type}_d${tile.headDim}_m${tile.rowTiles}_${form}`,
+      entry: `attention_${type}_d${tile.headDim}_${tile.isApart ? "w4" : `m${tile.rowTiles}`}_${form}`,
     },
     grid: [Math.ceil(queries / tile.queries) * batch * heads * splits, 1, 1],
     block: [tile.threads, 1, 1],

@@ -33,7 +33,8 @@ function attentionCandidates(
   tiles: readonly TensorTile[],
   target: PlanTarget,
 ): Candidate<AttentionChoice>[] {
-  return tiles.flatMap((tile) =>
+  const possible = tiles.filter((tile) => !tile.isApart || isOneWave(work, tile, target));
+  return possible.flatMap((tile) =>
     splitsOf(work, tile, target).map((splits) => {
       const launch = {
         tile,
@@ -44,6 +45,15 @@ function attentionCandidates(
       return { launch, microseconds: launch.tileMicroseconds + launch.combineMicroseconds };
     }),
   );
+}
+
+/** Two stages of keys a warp leave room for one block an SM, whose steps nothing hides: a second wave takes longer than other tiles. */
+function isOneWave(
+  { blocks, queries }: AttentionSize,
+  tile: TensorTile,
+  { multiprocessors }: PlanTarget,
+): boolean {
+  return blocks * Math.ceil(queries / tile.queries) <= multiprocessors;
 }
 
 /** Undefined where there is no tile. */
@@ -57,6 +67,7 @@ export function chooseAttention(
 
 /** Splits where queries and heads leave more than half of the GPU idle: up to a block for each multiprocessor. */
 function splitsOf({ blocks, queries, keys }: AttentionSize, tile: TensorTile, target: PlanTarget): number[] {
+  if (tile.isApart) return [1];
   const unsplit = blocks * Math.ceil(queries / tile.queries);
   const most = Math.min(Math.floor(target.multiprocessors / unsplit), Math.floor(keys / minimumSplitKeys));
   return Array.from({ length: Math.max(1, most) }, (_, index) => index + 1);

@@ -18,6 +18,8 @@ export interface AttentionWork extends AttentionSize {
 const blockMicroseconds = 2.5;
 /** A step alone on its multiprocessor waits for memory and barriers: time over that of one among others. */
 const aloneFactor = 1.8;
+/** Of warps with keys of their own, until their sums are one. */
+const joinMicroseconds = 0.4;
 
 /** Of the launch alone, without the sum of its splits. */
 export function tileMicroseconds(
@@ -40,7 +42,8 @@ export function tileMicroseconds(
   const compute = Math.max(longest, together + waits + aloneFactor * (steps - meanSteps) * perStep);
   const written = splits > 1 ? partialBytes(work, splits) : work.outputBytes;
   const memory = (work.inputBytes + written) / target.bandwidth.dram;
-  return target.launchMicroseconds + blockMicroseconds + Math.max(compute, memory);
+  const join = tile.isApart ? joinMicroseconds : 0;
+  return target.launchMicroseconds + blockMicroseconds + join + Math.max(compute, memory);
 }
 
 /** Of the kernel that adds up the splits; 0 without. */

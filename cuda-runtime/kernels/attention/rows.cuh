@@ -19,11 +19,11 @@ __device__ __forceinline__ float tanhFast(float x) {
 }
 
 // ROWS rows of a matrix to shared memory, D + 8 elements apart; beyond `rows` and `dim` zeros. D is a multiple of 16;
-// addresses of rows are multiples of 16 bytes. A thread keeps its column, so that one pointer moves on.
+// addresses of rows are multiples of 16 bytes. By THREADS threads, of which each keeps its column, so that one pointer moves on.
 template <typename T, int ROWS, int D, int THREADS>
-__device__ __forceinline__ void copyRows(uint32_t to, const T* from, int rowStride, int rows, int dim) {
+__device__ __forceinline__ void copyRows(int thread, uint32_t to, const T* from, int rowStride, int rows, int dim) {
   constexpr int chunks = D / 8, pitch = (D + 8) * 2, rowsAtOnce = THREADS / chunks;
-  const int first = static_cast<int>(threadIdx.x) / chunks, col = static_cast<int>(threadIdx.x) % chunks * 8;
+  const int first = thread / chunks, col = thread % chunks * 8;
   if (first >= rowsAtOnce) return;
   const int bytes = min(max(dim - col, 0), 8) * 2;
   const T* at = from + static_cast<int64_t>(first) * rowStride + col;

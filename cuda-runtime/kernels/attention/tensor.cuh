@@ -4,9 +4,12 @@
 #include "params.cuh"
 #include "rows.cuh"
 
-// WARPS × 16 M_TILES queries, BK keys a step, head size up to D; two stages of K and V.
-template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool MASKED> struct TensorAttention {
-  static constexpr int threads = WARPS * 32, tileQueries = WARPS * 16 * M_TILES;
+// WARPS × 16 M_TILES queries, BK keys a step, head size up to D; two stages of K and V. APART: all warps have the same
+// 16 M_TILES queries and each its own keys, every WARPS-th step, in two stages of its own; what they sum is joined at the end.
+template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool MASKED, bool APART> struct TensorAttention {
+  static_assert(!APART || (KEEP_Q && M_TILES == 1), "queries of warps that go their own ways stay in registers");
+  static constexpr int threads = WARPS * 32, tileQueries = (APART ? 1 : WARPS) * 16 * M_TILES;
+  static constexpr int keyWarps = APART ? WARPS : 1, copyThreads = threads / keyWarps;
   static constexpr int pitchBytes = (D + 8) * 2;
   static constexpr int stageBytes = 2 * BK * pitchBytes;
 
@@ -42,19 +45,23 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
   __device__ __forceinline__ void copyQueries() const {
     const T* q = static_cast<const T*>(p.q) + static_cast<int64_t>(place.sample) * p.qBatch +
                  static_cast<int64_t>(place.head) * p.qHead + static_cast<int64_t>(place.firstQuery) * p.qRow;
-    copyRows<T, tileQueries, D, threads>(sharedQ, q, p.qRow, p.queries - place.firstQuery, p.dim);
+    copyRows<T, tileQueries, D, threads>(threadIdx.x, sharedQ, q, p.qRow, p.queries - place.firstQuery, p.dim);
   }
 
   __device__ __forceinline__ void copyKeys(int firstKey, int stage) const {
     const uint32_t to = sharedKv + stage * stageBytes;
     const int rows = p.keys - firstKey;
-    copyRows<T, BK, D, threads>(to, k + static_cast<int64_t>(firstKey) * p.kRow, p.kRow, rows, p.dim);
-    copyRows<T, BK, D, threads>(to + BK * pitchBytes, v + static_cast<int64_t>(firstKey) * p.vRow, p.vRow, rows,
-                                p.valueDim);
+    const int thread = threadIdx.x % copyThreads;
+    copyRows<T, BK, D, copyThreads>(thread, to, k + static_cast<int64_t>(firstKey) * p.kRow, p.kRow, rows, p.dim);
+    copyRows<T, BK, D, copyThreads>(thread, to + BK * pitchBytes, v + static_cast<int64_t>(firstKey) * p.vRow, p.vRow, rows,
+                                    p.valueDim);
   }
 
+  // Which of the block's queries the warp has.
+  __device__ __forceinline__ int rowWarp() const { return APART ? 0 : warp; }
+
   __device__ __forceinline__ void loadQueries(uint32_t (&a)[4], int m, int step) const {
-    const int row = (warp * M_TILES + m) * 16 + (lane & 15);
+    const int row = (rowWarp() * M_TILES + m) * 16 + (lane & 15);
     ldmatrix4(a, sharedQ + row * pitchBytes + (step * 16 + (lane >> 4) * 8) * 2);
   }
 
@@ -103,7 +110,7 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
 
   // Rows g and g + 8 of each tile, columns 2 t and 2 t + 1 of every 8.
   __device__ __forceinline__ int queryOf(int m, int i) const {
-    return place.firstQuery + (warp * M_TILES + m) * 16 + lane / 4 + i / 2 * 8;
+    return place.firstQuery + (rowWarp() * M_TILES + m) * 16 + lane / 4 + i / 2 * 8;
   }
 
   // To powers of two.
@@ -253,7 +260,7 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
 
   __device__ __forceinline__ void run(uint32_t shared) {
     sharedQ = shared;
-    sharedKv = shared + tileQueries * pitchBytes;
+    sharedKv = shared + tileQueries * pitchBytes + (APART ? warp * 2 * stageBytes : 0);
     const int lastQuery = min(place.firstQuery + tileQueries, p.queries) - 1;
     const int begin = limits.begin(place.firstQuery) / BK * BK, end = limits.end(lastQuery);
     const int steps = end > begin ? (end - begin + BK - 1) / BK : 0;
@@ -264,7 +271,7 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
     if (first < last) {
       copyQueries();
       cpAsyncCommit();
-      copyKeys(begin + first * BK, 0);
+      if (!APART || first + warp < last) copyKeys(begin + (first + (APART ? warp : 0)) * BK, 0);
       cpAsyncCommit();
       if constexpr (KEEP_Q) {
         cpAsyncWait<1>();
@@ -272,13 +279,15 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
         keepQueries();
       }
     }
+    int stage = 0;
 #pragma unroll 1
-    for (int step = first; step < last; step++) {
-      const int stage = step - first & 1, firstKey = begin + step * BK;
+    for (int step = first + (APART ? warp : 0); step < last; step += keyWarps, stage ^= 1) {
+      const int firstKey = begin + step * BK;
       cpAsyncWait<0>();
       // The copies of all threads are there, and nobody reads the other stage any more.
-      __syncthreads();
-      if (step + 1 < last) copyKeys(firstKey + BK, stage ^ 1);
+      if constexpr (APART) __syncwarp();
+      else __syncthreads();
+      if (step + keyWarps < last) copyKeys(firstKey + keyWarps * BK, stage ^ 1);
       cpAsyncCommit();
       const uint32_t keys = sharedKv + stage * stageBytes;
       multiplyKeys(keys);
@@ -287,10 +296,9 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
       exponentiate();
       multiplyValues(keys + BK * pitchBytes);
     }
-    finish(shared);
   }
 
-  __device__ __forceinline__ void finish(uint32_t) {
+  __device__ __forceinline__ void finish() {
 #pragma unroll
     for (int m = 0; m < M_TILES; m++) {
 #pragma unroll
@@ -303,6 +311,53 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
         if (p.splits > 1) storePartial(m, half, query, sum);
         else storeRow(m, half, query, sum == 0.0f && p.zeroEmpty ? 0.0f : 1.0f / sum);
       }
+    }
+  }
+
+  // Sums of the warps' own keys, each with its largest score, become the sums of all: 16 queries of the block, through `to`.
+  __device__ __forceinline__ void join(float* to) {
+    constexpr int pitch = D + 4, ofWarp = 16 * pitch;
+    __syncthreads();
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      float sum = total[0][half];
+      sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+      sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+      float* row = to + warp * ofWarp + (lane / 4 + 8 * half) * pitch;
+#pragma unroll
+      for (int n = 0; n < D / 8; n++) {
+        *reinterpret_cast<float2*>(row + n * 8 + lane % 4 * 2) = make_float2(sums[0][n][2 * half], sums[0][n][2 * half + 1]);
+      }
+      if (lane % 4 == 0) *reinterpret_cast<float2*>(row + D) = make_float2(maximum[0][half] * factor, sum);
+    }
+    __syncthreads();
+    constexpr int lanesOfRow = threads / 16;
+    const int query = place.firstQuery + static_cast<int>(threadIdx.x) / lanesOfRow;
+    if (query >= p.queries) return;
+    const float* row = to + static_cast<int>(threadIdx.x) / lanesOfRow * pitch;
+    float largest = minusInfinity(), sum = 0.0f, weight[WARPS];
+#pragma unroll
+    for (int w = 0; w < WARPS; w++) largest = fmaxf(largest, row[w * ofWarp + D]);
+    const float base = largest == minusInfinity() ? 0.0f : largest;
+#pragma unroll
+    for (int w = 0; w < WARPS; w++) {
+      weight[w] = exp2Fast(row[w * ofWarp + D] - base);
+      sum += weight[w] * row[w * ofWarp + D + 1];
+    }
+    const float inverse = sum == 0.0f && p.zeroEmpty ? 0.0f : 1.0f / sum;
+    T* out = static_cast<T*>(p.o) + static_cast<int64_t>(place.sample) * p.oBatch +
+             static_cast<int64_t>(place.head) * p.oHead + static_cast<int64_t>(query) * p.oRow;
+#pragma unroll
+    for (int i = 0; i < D / (2 * lanesOfRow); i++) {
+      const int col = (i * lanesOfRow + static_cast<int>(threadIdx.x) % lanesOfRow) * 2;
+      if (col >= p.valueDim) break;
+      float2 all = make_float2(0.0f, 0.0f);
+#pragma unroll
+      for (int w = 0; w < WARPS; w++) {
+        const float2 part = *reinterpret_cast<const float2*>(row + w * ofWarp + col);
+        all.x += weight[w] * part.x, all.y += weight[w] * part.y;
+      }
+      *reinterpret_cast<uint32_t*>(out + col) = packPair<T>(all.x * inverse, all.y * inverse);
     }
   }
 
@@ -334,9 +389,11 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
   }
 };
 
-template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool MASKED>
+template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool MASKED, bool APART>
 __device__ __forceinline__ void attendOnTensorCores(const AttentionParams& p) {
   extern __shared__ __align__(16) unsigned char attentionShared[];
-  TensorAttention<T, D, M_TILES, WARPS, BK, KEEP_Q, MASKED> attention(p);
+  TensorAttention<T, D, M_TILES, WARPS, BK, KEEP_Q, MASKED, APART> attention(p);
   attention.run(sharedAddress(attentionShared));
+  if constexpr (APART) attention.join(reinterpret_cast<float*>(attentionShared));
+  else attention.finish();
 }

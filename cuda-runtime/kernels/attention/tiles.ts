@@ -5,8 +5,10 @@ interface TileRow {
   readonly headDim: number;
   /** Tiles of 16 queries that a warp holds. */
   readonly rowTiles: 1 | 2;
-  /** Keys of a step. */
+  /** Keys of a step: of a block's warps together. */
   readonly keys: number;
+  /** All warps have the same queries, and each its own keys. */
+  readonly isApart?: boolean;
   /** Whether there is an entry for masks, caps and scales below zero, beside the plain one. */
   readonly isMasked: boolean;
   readonly isPlain: boolean;
@@ -35,6 +37,19 @@ const rows: readonly TileRow[] = [
 
 const tensorWarps = 4;
 
+/** For few queries and heads: four times as many blocks, and a quarter of the steps one after another. */
+const apart = (headDim: number, efficiency: number): TileRow => ({
+  ...{
+    headDim,
+    rowTiles: 1,
+    keys: 64 * tensorWarps,
+    isApart: true,
+    isPlain: true,
+    isMasked: true,
+    efficiency,
+  },
+});
+
 export interface TensorTile extends TileRow {
   /** Of one block. */
   readonly queries: number;
@@ -42,8 +57,8 @@ export interface TensorTile extends TileRow {
   readonly sharedBytes: number;
 }
 
-export const tensorTiles: readonly TensorTile[] = rows.map((row) => {
-  const queries = tensorWarps * 16 * row.rowTiles;
+export const tensorTiles: readonly TensorTile[] = [...rows, apart(32, 0.29), apart(64, 0.426)].map((row) => {
+  const queries = (row.isApart ? 1 : tensorWarps) * 16 * row.rowTiles;
   // Queries, and two stages of keys and values; rows are 16 bytes longer than the head, against bank conflicts.
   const sharedBytes = (queries + 4 * row.keys) * (row.headDim + 8) * 2;
   return { ...row, queries, threads: tensorWarps * 32, sharedBytes };

@@ -77,11 +77,14 @@ describe("tiles of attention", () => {
     const listed = [
       ...text.matchAll(/^TENSOR_ATTENTION\((\d+), (\d), (\d+), \w+, (plain|masked), \w+\)$/gm),
     ].map(([, headDim, rowTiles, keys, form]) => `${headDim} ${rowTiles} ${keys} ${form}`);
+    const apart = [...text.matchAll(/^APART_ATTENTION\((\d+), (plain|masked), \w+\)$/gm)];
+    listed.push(...apart.map(([, headDim, form]) => `${headDim} 1 256 ${form}`));
     const known = tensorTiles.flatMap(({ headDim, rowTiles, keys, isPlain, isMasked }) => [
       ...(isPlain ? [`${headDim} ${rowTiles} ${keys} plain`] : []),
       ...(isMasked ? [`${headDim} ${rowTiles} ${keys} masked`] : []),
     ]);
-    expect(listed.length).toBeGreaterThan(0);
+    expect(apart.length).toBeGreaterThan(0);
+    expect(listed.length).toBeGreaterThan(apart.length);
     expect(known.sort()).toEqual(listed.sort());
   });
 
@@ -104,6 +107,13 @@ describe("tiles of attention", () => {
     const size = { queries: 2048, keys: 500, dim: 64 };
     expect(chosen({ ...size, blocks: 64 }).tile.queries).toBe(128);
     expect(chosen({ ...size, blocks: 2 }).tile.queries).toBe(64);
+  });
+
+  it("give warps keys of their own where a wave of small tiles holds all queries", () => {
+    const size = { queries: 197, keys: 197, dim: 64 };
+    expect(chosen({ ...size, blocks: 3 }).tile).toMatchObject({ isApart: true, queries: 16 });
+    expect(chosen({ ...size, blocks: 12 }).tile.isApart).toBeUndefined();
+    expect(chosen({ ...size, blocks: 96 }).tile.isApart).toBeUndefined();
   });
 
   it("split keys for few queries alone", () => {

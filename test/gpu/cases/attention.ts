@@ -331,6 +331,7 @@ function weightsOf(scores: Float64Array, keys: number, emptyRows: "zero" | "nan"
 
 const dims = [8, 13, 16, 24, 32, 40, 48, 64, 72, 80, 96, 128, 160, 192, 250, 256];
 const low = Number.NEGATIVE_INFINITY;
+const halves = ["float16", "bfloat16"] as const;
 
 export const cases: readonly KernelCase[] = [
   // Every head size on every path; tails of queries and keys.
@@ -436,6 +437,23 @@ export const cases: readonly KernelCase[] = [
     bias: { type: "float16", shape: [1, 1, 1, 20, 1], blocks: 50 },
     isSoftInfinity: true,
   }),
+  // Few queries and heads: warps with keys of their own, some of which have none.
+  ...halves.flatMap((type) =>
+    [24, 32, 50, 64].flatMap((dim) => [
+      attentionCase({ type, queries: 197, dim }),
+      attentionCase({ type, queries: 17, keys: 130, dim }),
+      attentionCase({ type, queries: 33, keys: 700, dim, right: 0, position: 600 }),
+      attentionCase({ type, queries: 150, dim, right: 0 }),
+      attentionCase({
+        ...{ type, queries: 100, keys: 333, dim },
+        bias: { type: "float32", shape: [1, 1, 1, 100, 333] },
+      }),
+      attentionCase({
+        ...{ type, queries: 100, keys: 333, dim, emptyRows: "zero" },
+        keep: { shape: [1, 1, 1, 100, 333], fill: low },
+      }),
+    ]),
+  ),
   // Few queries, many keys: splits.
   attentionCase({ type: "float16", queries: 5, keys: 4000, dim: 64 }),
   attentionCase({ type: "bfloat16", queries: 1, keys: 5001, dim: 128, right: 0, position: 5000 }),
