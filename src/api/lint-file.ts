@@ -12,6 +12,7 @@ import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { type ByteSource, CountedSource } from "../wire/source.ts";
 import { failureOf } from "./failed-report.ts";
 import { decidedBy } from "./fix-settings.ts";
+import { withProfile } from "./profile.ts";
 import { refuse } from "./refuse.ts";
 import { settingsOf } from "./timelines.ts";
 
@@ -33,9 +34,10 @@ export function lintFile(plan: LintPlan, onPhase?: (phase: string) => void, onRe
     const files = weightFiles(model);
     const notices = [...model.notices, ...missingWeights(model, files)];
     const calibration = readCalibration(plan.settings.calibration);
-    const settings = settingsOf(model, { ...plan, rules, calibration, notices });
-    const bound = [...(settings.shapes?.keys() ?? []), ...(settings.dims?.keys() ?? [])];
+    const priced = settingsOf(model, { ...plan, rules, calibration, notices });
+    const bound = [...(priced.shapes?.keys() ?? []), ...(priced.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
+    const settings = withProfile(model, priced, plan.profiles ?? []);
     const report = lintModel(model, decidedBy(model, settings));
     return {
       report,

@@ -40,6 +40,7 @@ function layerOf(
     low: estimate.low * runs,
     high: estimate.high * runs,
     share: context.share(step.microseconds),
+    ...(step.measured === undefined ? {} : { predicted: step.measured.predicted }),
     findings: [...found].sort(),
   };
 }
