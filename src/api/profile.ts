@@ -5,7 +5,7 @@ import type { NoticeReport } from "../lint/result.ts";
 import type { LintSettings } from "../lint/run.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { matchLayers } from "../profile/match.ts";
-import { type ProfileTool, toolNames } from "../profile/profile.ts";
+import { type Profile, type ProfileTool, toolNames } from "../profile/profile.ts";
 import { profileOf } from "../profile/read.ts";
 import { checkMatched, profileReport } from "../profile/report.ts";
 import { measuredTimes } from "../profile/timeline.ts";
@@ -29,7 +29,7 @@ export function withProfile(
   const report = profileReport(profile, match, { files, predicted: predicted.timeline });
   checkMatched(report, settings.displayPath);
   const { cost, timelineOf } = measuredTimes(predicted, match, settings.cost);
-  const notices = [...settings.notices, ...noticesOf(profile.tool, settings)];
+  const notices = [...settings.notices, ...noticesOf(profile, settings)];
   return { ...settings, cost, timelineOf, profile: report, budgets: [], notices };
 }
 
@@ -40,7 +40,14 @@ const ownStacks: Readonly<Record<ProfileTool, readonly string[]>> = {
   pytorch: ["inductor", "cudnn"],
 };
 
-function* noticesOf(tool: ProfileTool, { target, budgets = [] }: LintSettings): Iterable<NoticeReport> {
+function* noticesOf(
+  { tool, onCpu }: Profile,
+  { target, budgets = [] }: LintSettings,
+): Iterable<NoticeReport> {
+  if (onCpu === true) {
+    const message = `the profile was run on a CPU: what is saved is the share of it that ${target.gpu.name} would save`;
+    yield { code: "profile-cpu", message };
+  }
   const own = ownStacks[tool];
   if (!own.includes(target.stack.id)) {
     const message = `the profile is ${toolNames[tool]}'s, and what runs as one kernel is that of --stack ${target.stack.id}: --stack ${own.join(" or ")} is how it was run`;

@@ -79,6 +79,11 @@ export class LintContext implements Workload {
     return this.#halfSaving;
   }
 
+  /** Whether a profile measured its times, or those that they follow from. */
+  get isMeasured(): boolean {
+    return this.timeline.steps.some(({ measured }) => measured !== undefined);
+  }
+
   /** Whether somebody knows what channels_last makes of this model. */
   get knowsLayout(): boolean {
     return this.#layout !== undefined;

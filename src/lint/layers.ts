@@ -24,7 +24,7 @@ function layerOf(
   const found = new Set(nodes.flatMap((node) => codes.get(keyOf(graph, nameOf(node))) ?? []));
   return {
     node: main === undefined ? "" : nameOf(main),
-    op: main === undefined ? "" : operatorOf(main),
+    op: main === undefined ? (step.measured === undefined ? "" : notMapped) : operatorOf(main),
     graph,
     fused: nodes.filter((node) => node !== main).map(nameOf),
     family,
@@ -44,6 +44,9 @@ function layerOf(
     findings: [...found].sort(),
   };
 }
+
+/** What ran and is no kernel's that was predicted. */
+const notMapped = "(not mapped)";
 
 function codesByNode(findings: readonly Finding[]): Map<string, string[]> {
   const codes = new Map<string, string[]>();

@@ -41,7 +41,12 @@ export function onnxRuntimeProfile({ path, value }: ProfileFile): Profile {
       op: ops.get(name) ?? "",
     }),
   );
-  return { tool: "onnxruntime", runs: counted.length, leftOut, statistic: "median", layers };
+  const onCpu = kernels.length === 0 && events.every(({ cat, args }) => cat !== "Node" || isOnCpu(args));
+  return { tool: "onnxruntime", runs: counted.length, leftOut, statistic: "median", layers, onCpu };
+}
+
+function isOnCpu({ provider }: Event["args"]): boolean {
+  return provider === undefined || provider === "CPUExecutionProvider";
 }
 
 const suffix = "_kernel_time";

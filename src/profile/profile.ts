@@ -32,6 +32,8 @@ export interface Profile {
   /** Over the runs, of each layer. */
   readonly statistic: "median" | "mean";
   readonly layers: readonly ProfileLayer[];
+  /** Whether it ran on a CPU, where the file says so. */
+  readonly onCpu?: boolean;
 }
 
 /** A file of `--profile`, read as JSON. */

@@ -56,7 +56,8 @@ export function pyTorchProfile({ path, value }: ProfileFile): Profile {
     const around = mentioned.get(name) ?? [];
     return { name, microseconds, mentions: around.map((each) => ({ kind: "module", path: each })) };
   });
-  return { tool: "pytorch", runs: counted.length, leftOut, statistic: "median", layers };
+  const onCpu = !events.some(({ cat }) => deviceWork.has(cat));
+  return { tool: "pytorch", runs: counted.length, leftOut, statistic: "median", layers, onCpu };
 }
 
 /** `profiler.step()` marks them. */
