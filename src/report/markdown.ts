@@ -136,6 +136,7 @@ function row(entry: Entry, { predicted }: ModelReport): string {
 }
 
 function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
+  const isMeasured = layers.some(({ predicted }) => predicted !== undefined);
   const rows = layers.slice(0, maxRows).map((layer) => {
     const cells = [
       code(layer.node),
@@ -146,6 +147,7 @@ function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
       significant(layer.intensity),
       layer.bound,
       duration(layer.microseconds),
+      ...(isMeasured ? [duration(layer.predicted ?? 0)] : []),
       percent(layer.share),
       layer.findings.join(" "),
     ];
@@ -154,8 +156,8 @@ function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
   return [
     `<details><summary>${counted(layers.length, "layer")}</summary>`,
     "",
-    "| node | op | sizes | FLOPs | bytes | FLOPs/B | bound | time | share | findings |",
-    "|---|---|---|---:|---:|---:|---|---:|---:|---|",
+    `| node | op | sizes | FLOPs | bytes | FLOPs/B | bound | ${isMeasured ? "measured | predicted" : "time"} | share | findings |`,
+    `|---|---|---|---:|---:|---:|---|---:|${isMeasured ? "---:|" : ""}---:|---|`,
     ...rows,
     "",
     ...(layers.length > rows.length

@@ -45,7 +45,7 @@ export function profileNotes({ profile }: Pick<ModelReport, "profile">): string[
   }
   if (untimed.nodes > 0)
     notes.push(
-      `${counted(untimed.nodes, "node")} (${percent(untimed.share)}) without a time of their own: no layer names them`,
+      `no layer names ${counted(untimed.nodes, "node")} (${percent(untimed.share)} of those with a kernel): no time is theirs`,
     );
   return notes;
 }
