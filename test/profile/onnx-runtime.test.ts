@@ -2,7 +2,9 @@
  * ONNX Runtime's profiles: one that it wrote (fixtures/profiles), one that it writes now, and events of its CUDA provider in their
  * shape (onnxruntime.ai/docs/performance/tune-performance/profiling-tools.html: `Kernel` events with the node that launched them).
  */
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { lint } from "../../src/api/lint.ts";
 import type { ModelReport } from "../../src/lint/result.ts";
@@ -77,6 +79,19 @@ describe("a profile that ONNX Runtime wrote", () => {
       message: expect.stringContaining("seg_unet.ort.json"),
     });
   });
+});
+
+describe("a profile that ONNX Runtime writes now", () => {
+  it("is read as the recorded one is", async () => {
+    const path = file("now.json", "");
+    const script = fixtureProfile("onnx-runtime.mjs");
+    await promisify(execFile)(process.execPath, [script, "misaligned_cnn", "3", path]);
+    const report = await lint(fixtureModel("misaligned_cnn"), { profile: [path], verbose: true });
+    expect(report.error).toBeNull();
+    expect(report.profile).toMatchObject({ tool: "onnxruntime", runs: 2, leftOut: 1, untimed: { nodes: 0 } });
+    expectSteps(report);
+    expectParts(report);
+  }, 60_000);
 });
 
 describe("a profile of the CUDA provider", () => {
