@@ -1,6 +1,7 @@
 /**
- * ONNX Runtime's profiles: one that it wrote (fixtures/profiles), one that it writes now, and events of its CUDA provider in their
- * shape (onnxruntime.ai/docs/performance/tune-performance/profiling-tools.html: `Kernel` events with the node that launched them).
+ * ONNX Runtime's profiles: one that it wrote (fixtures/profiles), and one that it writes now. Events of its CUDA provider are handwritten: the
+ * category `Kernel` is that of onnxruntime/core/common/profiler_common.h; that `parent_name` names the node's event was not seen in a
+ * profile of a GPU yet.
  */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";

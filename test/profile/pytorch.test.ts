@@ -1,6 +1,6 @@
 /**
- * PyTorch's traces, in the shape of `torch.profiler.profile().export_chrome_trace()` (pytorch.org/docs/stable/profiler.html; categories and
- * arguments: pytorch/kineto, libkineto/src/output_json.cpp): kernels name their operator by `External id` or their launch by `correlation`.
+ * PyTorch's traces, handwritten in the shape that pytorch/kineto writes (libkineto/src/output_json.cpp, `handleActivity`): a kernel has an
+ * `External id` where it is linked to an operator, and else its `correlation` alone.
  */
 import { describe, expect, it } from "vitest";
 import { lint } from "../../src/api/lint.ts";

@@ -1,6 +1,7 @@
 /**
- * TensorRT's profiles, in the shape that trtexec writes (NVIDIA/TensorRT, samples/common/sampleReporting.cpp, `exportJSONProfile`; names of
- * fused layers: TensorRT's documentation, "Layer fusion"; `Metadata`: "Engine inspector", with profilingVerbosity=detailed).
+ * TensorRT's profiles, handwritten. `name`, `timeMs`, `averageMs`, `percentage`, `count`: NVIDIA/TensorRT, samples/common/sampleReporting.cpp,
+ * `exportJSONProfile`; `medianMs`: tools/experimental/trt-engine-explorer/trex/engine_plan.py, which reads it. Names of fused layers and
+ * `Metadata`: as engines' layers are quoted publicly (NVIDIA/TensorRT issue 4020 for names; `[ONNX Layer: a]` parted by U+001F or U+001E).
  */
 import { describe, expect, it } from "vitest";
 import { lint } from "../../src/api/lint.ts";
