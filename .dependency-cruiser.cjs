@@ -20,6 +20,10 @@ const layers = {
     imports: ["workload", "facts", "cost", "ops", "ir", "hardware"],
     why: "Runs rules it is handed; it neither reads files nor prints.",
   },
+  profile: {
+    imports: ["lint", "workload", "facts", "cost", "ops", "ir", "hardware"],
+    why: "What somebody measured of a model, layer by layer; its file is read elsewhere.",
+  },
   passes: {
     imports: ["workload", "facts", "cost", "ops", "ir", "hardware"],
     why: "Proposes a patch; it never writes bytes.",

@@ -113,6 +113,10 @@ export const ruleDocs = [
     {
       "id": "depthwise",
       "text": "depthwise convolutions: {count}, {percent} % of the predicted time, with no Tensor Core work in them"
+    },
+    {
+      "id": "measured",
+      "text": "depthwise convolutions: {count}, {percent} % of the measured time, with no Tensor Core work in them"
     }
   ]
 },
@@ -331,6 +335,10 @@ export const ruleDocs = [
     {
       "id": "tiny",
       "text": "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch is nearly free for them; its {kernels} kernels are priced as a CUDA graph runs them, without gaps"
+    },
+    {
+      "id": "measured",
+      "text": "too small to use the GPU: {percent} % of the measured time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch is predicted to be nearly free for them"
     },
     {
       "id": "priced",

@@ -135,7 +135,10 @@ class Estimates {
   savingOf(region: LayoutRegion): Saving {
     const [first] = region.convolutions;
     return addSavings([
-      ...region.convolutions.map(({ sizes, runs }) => scale(this.#inChannelsLast(sizes), runs)),
+      ...region.convolutions.map((product) => {
+        const times = product.runs * this.#context.measure([product]);
+        return scale(this.#inChannelsLast(product.sizes), times);
+      }),
       // Borders are crossed as often as the region runs.
       ...conversionsOf(region, this.#context).map((work) =>
         scale(this.#context.savingOf([], [work]), first?.runs ?? 1),

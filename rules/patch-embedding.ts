@@ -81,7 +81,8 @@ function savingOf(
   const { microseconds, low, high } = context.savingOf(before, after);
   // Convolutions are priced with a bias, which some do not have.
   const bias = product.node.inputs[2] === undefined ? product.estimate.biasMicroseconds : 0;
-  return scale({ microseconds: microseconds - bias, low: low - bias, high: high - bias }, product.runs);
+  const times = product.runs * context.measure([product]);
+  return scale({ microseconds: microseconds - bias, low: low - bias, high: high - bias }, times);
 }
 
 function isChannelsLast({ sizes }: CostedProduct): boolean {

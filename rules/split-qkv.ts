@@ -60,7 +60,7 @@ export default defineRule({
       const together = merged(products);
       if (at === undefined || together === undefined) continue;
       const before = products.map(({ sizes }) => sizes);
-      const saves = scale(context.savingOf(before, [together]), at.runs);
+      const saves = scale(context.savingOf(before, [together]), at.runs * context.measure(products));
       if (!(saves.microseconds > 0)) continue;
       const outputs = before.map(outputsOf);
       const nodes = products.map(({ node }) => labelOf(node));

@@ -66,6 +66,8 @@ export default defineRule({
   about: "model",
   messages: {
     tiny: "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch is nearly free for them; its {kernels} kernels are priced as a CUDA graph runs them, without gaps",
+    measured:
+      "too small to use the GPU: {percent} % of the measured time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch is predicted to be nearly free for them",
     priced:
       "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch takes {twice} instead of {once}, {less} % less a sample; its {kernels} kernels are priced as a CUDA graph runs them, without gaps",
   },
@@ -99,6 +101,10 @@ export default defineRule({
       largest,
       kernels: context.timeline.steps.reduce((total, { runs }) => total + runs, 0),
     };
+    if (context.isMeasured) {
+      yield { at, message: "measured", kind: "tiny", data };
+      return;
+    }
     const twice = twiceTheBatch(context);
     yield twice === undefined
       ? { at, message: "tiny", data }

@@ -61,11 +61,11 @@ export default defineRule({
 });
 
 /** The pass over the activation, less the one that adds the bias which folding brings. */
-function savingOf(product: CostedProduct, { outputs }: Node, context: LintContext): Saving | undefined {
-  const pass = passOver(outputs[0], product.scope, "elementwise", context);
+function savingOf(product: CostedProduct, node: Node, context: LintContext): Saving | undefined {
+  const pass = passOver(node.outputs[0], product.scope, "elementwise", context);
   if (pass === undefined) return undefined;
   const { microseconds, low, high } = context.savingOf([pass], []);
   const bias = product.node.inputs[2] === undefined ? product.estimate.biasMicroseconds : 0;
   const once = { microseconds: microseconds - bias, low: low - bias, high: high - bias };
-  return scale(once, product.runs);
+  return scale(once, product.runs * context.measure([{ node, scope: product.scope }]));
 }

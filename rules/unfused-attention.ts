@@ -47,12 +47,12 @@ export default defineRule({
     for (const { node, scope, nodes, work, steps, runs } of writtenAttention(context)) {
       if (work.headDim > largest) continue;
       const now = steps.map((step) => step.work);
-      const saves = scale(context.savingOf(now, [work]), runs);
+      const covers = steps.flatMap((step) => step.nodes.map((each) => ({ node: each, scope })));
+      const saves = scale(context.savingOf(now, [work]), runs * context.measure(covers));
       if (!(saves.microseconds > 0)) continue;
       const { heads, headDim, queryLength, keyLength } = work;
       const sizes = { heads, headDim, queryLength, keyLength };
       const data = { ...sizes, nodes: nodes.length, kernels: steps.length, stack: stack.id };
-      const covers = steps.flatMap((step) => step.nodes.map((each) => ({ node: each, scope })));
       yield { at: { node, scope }, message: "unfused", data, saves, covers };
     }
   },

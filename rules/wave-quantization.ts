@@ -80,7 +80,7 @@ function lostTime(product: CostedProduct, { work, size, fits }: Smaller, context
   const lessWork = context.estimate(work).microseconds * (size / fits - 1);
   const { microseconds, low, high } = context.savingOf([product.sizes], [work]);
   const once = { microseconds: microseconds - lessWork, low: low - lessWork, high: high - lessWork };
-  return scale(once, product.runs);
+  return scale(once, product.runs * context.measure([product]));
 }
 
 interface Smaller {

@@ -13,6 +13,7 @@ import { type ByteSource, CountedSource } from "../wire/source.ts";
 import { failureOf } from "./failed-report.ts";
 import { decidedBy } from "./fix-settings.ts";
 import { rulesOf } from "./plugins.ts";
+import { withProfile } from "./profile.ts";
 import { refuse } from "./refuse.ts";
 import { settingsOf } from "./timelines.ts";
 
@@ -45,9 +46,10 @@ export function lintFile(plan: LintPlan, { onPhase, onRead, newRecord }: LintHoo
     const files = weightFiles(model);
     const notices = [...model.notices, ...missingWeights(model, files)];
     const calibration = readCalibration(plan.settings.calibration);
-    const settings = settingsOf(model, { ...plan, rules: rulesOf(plan.settings), calibration, notices });
-    const bound = [...(settings.shapes?.keys() ?? []), ...(settings.dims?.keys() ?? [])];
+    const priced = settingsOf(model, { ...plan, rules: rulesOf(plan.settings), calibration, notices });
+    const bound = [...(priced.shapes?.keys() ?? []), ...(priced.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
+    const settings = withProfile(model, priced, plan.profiles ?? []);
     const report = lintModel(model, decidedBy(model, settings));
     const outcome: LintOutcome = {
       report,

@@ -8,8 +8,9 @@ import { missingWeights } from "../onnx/missing-weights.ts";
 import { modelFromBytes, type OpenModel, openModel } from "../onnx/open.ts";
 import { checkConfig } from "../settings/check.ts";
 import { decidedBy } from "./fix-settings.ts";
-import { type ModelOptions, type PluginOptions, planOf } from "./options.ts";
+import { type ModelOptions, type PluginOptions, planOf, schemas } from "./options.ts";
 import { rulesWith } from "./plugins.ts";
+import { withProfile } from "./profile.ts";
 import { loadTimelines, settingsOf, stacksOf } from "./timelines.ts";
 
 /**
@@ -40,6 +41,8 @@ export interface LintOptions extends ModelOptions, PluginOptions {
   readonly drawings?: boolean;
   /** Whether it lists all findings, also those that save too little, or perhaps nothing. */
   readonly verbose?: boolean;
+  /** Files of one profile of it, whose times stand for predictions: as `--profile` takes them. */
+  readonly profile?: readonly string[];
   /** Coefficients of a machine that someone measured. */
   readonly calibration?: Calibration;
 }
@@ -62,17 +65,19 @@ export async function lint(
     verbose = false,
     calibration,
     plugins = [],
+    profile = [],
     ...config
   } = options;
   checkConfig(options, { type: "object" }, "options");
+  checkConfig(profile, { type: "array", items: schemas.path }, "profile");
   const path = name ?? (typeof input === "string" ? input : "model.onnx");
   const rules = await rulesWith(plugins);
-  const { settings, mustHave } = planOf(path, config, rules);
+  const { settings, mustHave } = planOf(path, config, rules, profile);
   using model = await openInput(input, path);
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
   const request = { settings, rules, calibration, path, layers, drawings, verbose, mustHave, notices };
   await loadTimelines(stacksOf(settings));
-  return lintModel(model, decidedBy(model, settingsOf(model, request)));
+  return lintModel(model, decidedBy(model, withProfile(model, settingsOf(model, request), profile)));
 }
 
 /** A model wherever it is. Throws InputError. */

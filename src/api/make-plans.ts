@@ -37,6 +37,8 @@ export interface PlanRequest {
   /** Several targets and sizes for each model; undefined: one, whatever a configuration lists. */
   readonly scenarios?: ScenarioChoice | undefined;
   readonly config: ConfigChoice;
+  /** Files of one profile, of the one model that is linted. */
+  readonly profiles?: readonly string[];
   /** Whether reports list every layer. */
   readonly table: boolean;
   /** Whether they have what is drawn: the graph around findings, and what the target could reach. */
@@ -73,18 +75,20 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
       ignoredBy.add(ignoring);
       continue;
     }
-    const { table: layers, drawings = false, verbose, reportUnused = false } = flags;
+    const { profiles = [], table: layers, drawings = false, verbose, reportUnused = false } = flags;
     // What overrides switch off in vain is told from what they do switch off.
     const suppressed = flags.suppressed === true || reportUnused;
     const scenarios = scenariosFor(chain);
+    const settingFlags = { ...flags.settings, profiled: profiles.length > 0 };
     const resolved = scenarios.map((scenario) =>
-      resolveSettings(path, chain, withScenario(flags.settings, scenario), rules),
+      resolveSettings(path, chain, withScenario(settingFlags, scenario), rules),
     );
     for (const [index, settings] of withBudgetsOnce(resolved).entries()) {
       plans.push({
         path,
         settings,
         scenario: scenarios[index],
+        profiles,
         layers,
         drawings,
         verbose,
@@ -96,8 +100,20 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
     }
   }
   if (plans.length === 0 && ignoredBy.size > 0) refuseNothing(models.length, [...ignoredBy], flags);
+  checkOneProfiled(plans);
   const isOneModel = new Set(plans.map(({ path }) => path)).size === 1;
   return isOneModel ? plans.map((plan) => ({ ...plan, mustHave: sizeNames(flags) })) : plans;
+}
+
+/** A profile is of one model, at one size and on one target. Throws InputError `usage`. */
+function checkOneProfiled(plans: readonly LintPlan[]): void {
+  const [first, second] = plans;
+  if (second === undefined || first?.profiles === undefined || first.profiles.length === 0) return;
+  const what = second.path === first.path ? "scenarios" : "models";
+  throw new InputError(
+    "usage",
+    `--profile: expected one model at one size and target, found ${plans.length} ${what}: a profile is of one`,
+  );
 }
 
 /** A report on nothing reads as if nothing were wrong. Throws InputError `all-ignored`, unless nothing to do is right. */

@@ -114,11 +114,16 @@ export interface PluginOptions {
  * Sizes that a program names, the model must have a place for. The rules are known again by the plan's settings. Throws InputError naming
  * an option that is wrong.
  */
-export function planOf(path: string, config: ModelOptions, rules = builtIn): LintPlan {
+export function planOf(
+  path: string,
+  config: ModelOptions,
+  rules = builtIn,
+  profiles: readonly string[] = [],
+): LintPlan {
   checkConfig(config, { type: "object", properties: modelSchemas(), additionalProperties: false }, "options");
   const chain = { folder: process.cwd(), layers: [{ file: "options", config }] };
-  const settings = resolveSettings(path, chain, {}, rules);
+  const settings = resolveSettings(path, chain, { profiled: profiles.length > 0 }, rules);
   giveRules(settings, rules);
   const mustHave = [...Object.keys(settings.shapes), ...Object.keys(settings.dims)];
-  return { path, settings, layers: false, verbose: false, mustHave };
+  return { path, settings, profiles, layers: false, verbose: false, mustHave };
 }

@@ -84,7 +84,7 @@ function parserOf(args: readonly string[], workerUrl: URL, done: (code: number) 
 }
 
 const pathFlags: ReadonlySet<string> = new Set([
-  ...["--config", "--calibration", "--samples", "--fix-output", "--output", "-o"],
+  ...["--config", "--calibration", "--profile", "--samples", "--fix-output", "--output", "-o"],
   ...["--inputs", "--save-inputs", "--against", "--suppressions-location", "--cache-location"],
 ]);
 

@@ -66,6 +66,10 @@ export const settingOptions = {
 
 export const lintOptions = {
   ...settingOptions,
+  profile: texts(
+    "Target:",
+    "What was measured, in place of predictions: trtexec --exportProfile (and --exportLayerInfo, a second --profile), ONNX Runtime's or PyTorch's trace",
+  ),
   format: {
     ...texts(
       "Report:",
@@ -121,6 +125,8 @@ export interface LintFlags {
   readonly scenarios: ScenarioChoice;
   readonly config: ConfigChoice;
   readonly reports: readonly ReportRequest[] | undefined;
+  /** Files of one profile of one model. */
+  readonly profiles: readonly string[];
   readonly table: boolean;
   readonly verbose: boolean;
   readonly suppressed: boolean;
@@ -217,6 +223,7 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     ...readSettings(argv),
     config: readConfigChoice(argv),
     reports,
+    profiles: argv.profile ?? [],
     table: argv.table ?? false,
     verbose: argv.verbose ?? false,
     suppressed: argv["show-suppressed"] ?? false,

@@ -245,8 +245,9 @@ export function sayConfigurations(
 
 /** What the plans of a run read. */
 export function filesOf(plans: readonly LintPlan[]): string[] {
-  return plans.flatMap(({ path, settings: { configFiles, calibration } }) => [
+  return plans.flatMap(({ path, profiles = [], settings: { configFiles, calibration } }) => [
     path,
+    ...profiles,
     ...configFiles,
     ...(calibration === null ? [] : [calibration]),
   ]);

@@ -9,6 +9,7 @@ import type { Region } from "../passes/channels-last/nhwc-regions.ts";
 import { changesLayout } from "../passes/channels-last/transposes.ts";
 import { turnedWorkload } from "../passes/channels-last/turned.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
+import { measuredFactor } from "../workload/measured.ts";
 import type { Workload } from "../workload/workload.ts";
 import { contextOf, type FixSettings, patched, priced } from "./pipeline.ts";
 
@@ -59,12 +60,13 @@ function written(model: OpenModel, { patch }: LayoutPlan): OpenModel {
 function mostSaved({ timeline, target }: Workload, { cost }: FixSettings): number {
   let microseconds = 0;
   const known = new Map<object, number>();
-  for (const { work, estimate, runs, detail, scope, nodes } of timeline.steps) {
+  for (const step of timeline.steps) {
+    const { work, estimate, runs, detail, scope, nodes } = step;
     if (!scope.isMain) continue;
     if (work.kind === "conv" && work.layout === "nchw") {
       const once = known.get(work) ?? cost.estimate({ ...work, layout: "nhwc" }, target, detail).microseconds;
       known.set(work, once);
-      microseconds += Math.max(0, estimate.microseconds - once) * runs;
+      microseconds += Math.max(0, estimate.microseconds - once * measuredFactor(step)) * runs;
     } else if (nodes.some(changesLayout)) microseconds += estimate.microseconds * runs;
   }
   return microseconds;

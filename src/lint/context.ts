@@ -10,10 +10,12 @@ import type { Work } from "../ops/work.ts";
 import { isHalf, pricedAt } from "../workload/account.ts";
 import { changeBetween } from "../workload/change.ts";
 import { atLargerBatch } from "../workload/larger-batch.ts";
+import { measuredFactor } from "../workload/measured.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { Decision, LayoutStep } from "./decision.ts";
+import type { Site } from "./rule.ts";
 
 export type { AttentionWork, ConvWork, GemmWork, ProductWork, TrafficWork, Work } from "../ops/work.ts";
 export type { CostedProduct } from "../workload/product.ts";
@@ -77,6 +79,11 @@ export class LintContext implements Workload {
     return this.#halfSaving;
   }
 
+  /** Whether a profile measured its times, or those that they follow from. */
+  get isMeasured(): boolean {
+    return this.timeline.steps.some(({ measured }) => measured !== undefined);
+  }
+
   /** Whether somebody knows what channels_last makes of this model. */
   get knowsLayout(): boolean {
     return this.#layout !== undefined;
@@ -115,10 +122,24 @@ export class LintContext implements Workload {
 
   /** What replacing a product's work by `after` saves over all its runs. */
   saving(product: CostedProduct, ...after: readonly Work<number>[]): Saving {
-    return scale(this.cost.savingOf([product.sizes], after, this.target), product.runs);
+    const saved = this.cost.savingOf([product.sizes], after, this.target);
+    return scale(saved, product.runs * this.measure([product]));
   }
 
-  /** The same for several works at once, run once. */
+  /** What the kernels of some nodes were measured to take, of what is predicted of them; 1 where nothing was measured. */
+  measure(places: readonly Site[]): number {
+    const steps = new Set(places.flatMap(({ node, scope }) => this.timeline.stepOf(node, scope) ?? []));
+    let [measured, predicted] = [0, 0];
+    for (const step of steps) {
+      const factor = measuredFactor(step);
+      if (factor === 1) predicted += step.microseconds;
+      else predicted += this.cost.estimate(step.work, this.target, step.detail).microseconds * step.runs;
+      measured += step.microseconds;
+    }
+    return predicted > 0 ? measured / predicted : 1;
+  }
+
+  /** The same for several works at once, run once; what was measured of their nodes is the caller's (`measure`). */
   savingOf(before: readonly Work<number>[], after: readonly Work<number>[]): Saving {
     return this.cost.savingOf(before, after, this.target);
   }

@@ -42,7 +42,8 @@ export function fusedSaving(
     if (others.length > 0 && rest !== undefined) after.push(rest);
   }
   const before = [...steps].filter((step) => step !== kept).map((step) => step.work);
-  return { kernels: steps.size, saves: scale(context.savingOf(before, after), first.runs) };
+  const times = first.runs * context.measure(nodes.map((node) => ({ node, scope })));
+  return { kernels: steps.size, saves: scale(context.savingOf(before, after), times) };
 }
 
 export { writtenGelus } from "../workload/written-gelu.ts";

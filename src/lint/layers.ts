@@ -24,7 +24,7 @@ function layerOf(
   const found = new Set(nodes.flatMap((node) => codes.get(keyOf(graph, nameOf(node))) ?? []));
   return {
     node: main === undefined ? "" : nameOf(main),
-    op: main === undefined ? "" : operatorOf(main),
+    op: main === undefined ? (step.measured === undefined ? "" : notMapped) : operatorOf(main),
     graph,
     fused: nodes.filter((node) => node !== main).map(nameOf),
     family,
@@ -40,9 +40,13 @@ function layerOf(
     low: estimate.low * runs,
     high: estimate.high * runs,
     share: context.share(step.microseconds),
+    ...(step.measured === undefined ? {} : { predicted: step.measured.predicted }),
     findings: [...found].sort(),
   };
 }
+
+/** What ran and is no kernel's that was predicted. */
+const notMapped = "(not mapped)";
 
 function codesByNode(findings: readonly Finding[]): Map<string, string[]> {
   const codes = new Map<string, string[]>();

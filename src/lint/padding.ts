@@ -86,7 +86,7 @@ const known = new WeakMap<Workload, Map<string, Padding | undefined>>();
  * Of sizes that save nearly the same, aligned ones first, then the smallest.
  */
 export function bestPadding<W extends ProductWork<number>>(
-  { runs }: CostedProduct,
+  product: CostedProduct,
   work: W,
   axes: readonly Axis<W>[],
   context: LintContext,
@@ -96,7 +96,7 @@ export function bestPadding<W extends ProductWork<number>>(
   const key = JSON.stringify([work, axes]);
   if (!cache.has(key)) cache.set(key, searchPadding(work, axes, context));
   const once = cache.get(key);
-  return once && { sizes: once.sizes, saves: scale(once.saves, runs) };
+  return once && { sizes: once.sizes, saves: scale(once.saves, product.runs * context.measure([product])) };
 }
 
 /** For one run. */

@@ -18,7 +18,7 @@ export function passesBehind(
 ): ReadonlyMap<Step, readonly StepChange[]> {
   const found = new Map<Step, StepChange[]>();
   for (const [step, change] of changes) {
-    const isOwnPrice = step.factor !== undefined;
+    const isOwnPrice = step.factor !== undefined && step.measured === undefined;
     if (!isOwnPrice || step.family !== "memory" || change.after === undefined) continue;
     const padded = (node: Node) => {
       const other = timeline.stepOf(node, step.scope);

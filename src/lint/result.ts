@@ -126,8 +126,36 @@ export interface LayerReport {
   readonly high: number;
   /** Of the model's predicted time, 0 to 1. */
   readonly share: number;
+  /** What the cost model says, where `microseconds` is measured. */
+  readonly predicted?: number;
   /** Codes of the findings at its nodes. */
   readonly findings: readonly string[];
+}
+
+export type ProfileTool = "tensorrt" | "onnxruntime" | "pytorch";
+
+/** Where measured times come from, and what of them belongs to no node. */
+export interface ProfileReport {
+  readonly tool: ProfileTool;
+  /** As the user named them. */
+  readonly files: readonly string[];
+  /** Runs that count, and first ones that were left out because they warm up. */
+  readonly runs: number;
+  readonly leftOut: number;
+  /** Of each layer over the runs. */
+  readonly statistic: "median" | "mean";
+  /** One run, all layers. */
+  readonly microseconds: number;
+  /** What the cost model says of the same. */
+  readonly predicted: { readonly microseconds: number; readonly low: number; readonly high: number };
+  /** What layers took that no node of the model is known to be in, and the largest of these. */
+  readonly unmapped: {
+    readonly microseconds: number;
+    readonly share: number;
+    readonly layers: readonly { readonly name: string; readonly microseconds: number }[];
+  };
+  /** Nodes that a kernel was predicted for and no layer computes; a share of those with a kernel. */
+  readonly untimed: { readonly nodes: number; readonly share: number };
 }
 
 /** What one machine of the target's reached, or what its datasheet promises. */
@@ -196,10 +224,13 @@ export interface ModelReport {
     readonly families: Readonly<Record<string, number>>;
     /**
      * `measured`: kernels fitted on this GPU, and whole files compared with it; `kernels`: kernels fitted on this GPU, what the
-     * stack fuses taken from its source or documentation; `planned`: by the runtime's own planner; `datasheet`: rates of the GPU's row.
+     * stack fuses taken from its source or documentation; `planned`: by the runtime's own planner; `datasheet`: rates of the GPU's row;
+     * `profile`: measured by whoever ran it, not predicted.
      */
-    readonly basis: "measured" | "kernels" | "planned" | "datasheet";
+    readonly basis: "measured" | "kernels" | "planned" | "datasheet" | "profile";
   };
+  /** Present where its times are a profile's (`--profile`): `predicted` and the account's first state are then what it measured. */
+  readonly profile?: ProfileReport;
   /** Where it stands as exported and after each step that could be taken: the steps' savings add up to the difference. */
   readonly account: readonly AccountStep[];
   readonly findings: readonly Finding[];

@@ -15,7 +15,14 @@ import { type Judged, judged } from "./judge.ts";
 import { Ladder, mayBeLater, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
 import { contradictionNotices } from "./notices.ts";
-import type { Fixability, ModelReport, NoticeReport, SavingReport, Severity } from "./result.ts";
+import type {
+  Fixability,
+  ModelReport,
+  NoticeReport,
+  ProfileReport,
+  SavingReport,
+  Severity,
+} from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
 import { type Ignored, InModel, Suppressed } from "./suppressed.ts";
 import { surroundingsOf } from "./surroundings.ts";
@@ -55,6 +62,8 @@ export interface LintSettings extends WorkloadSettings {
   /** Whether all findings are listed, also those that save too little, or perhaps nothing. */
   readonly verbose?: boolean | undefined;
   readonly budgets?: readonly Budget[];
+  /** Set where `timelineOf` is what a profile measured. */
+  readonly profile?: ProfileReport | undefined;
   readonly notices: readonly NoticeReport[];
   /** Configuration files that decided about the model, the most general first. */
   readonly configFiles: readonly string[];
@@ -181,7 +190,9 @@ function assemble(
   const { microseconds, low, high, tensorCoreShare, families } = timeline;
   const isFitted = settings.cost.measured(target);
   const fitted = target.stack.known === "measured" ? "measured" : "kernels";
-  const basis = settings.timelineOf !== undefined ? "planned" : isFitted ? fitted : "datasheet";
+  const { profile } = settings;
+  const planned = settings.timelineOf !== undefined ? "planned" : isFitted ? fitted : "datasheet";
+  const basis = profile === undefined ? planned : "profile";
   return {
     path: settings.displayPath,
     irVersion: model.irVersion,
@@ -196,6 +207,7 @@ function assemble(
     assumed: [...facts.symbols].sort(),
     configFiles: settings.configFiles,
     predicted: { microseconds, low, high, tensorCoreShare, families, basis },
+    ...(profile === undefined ? {} : { profile }),
     account,
     findings: listed.flatMap(({ findings }) => findings),
     groups: listed.map(({ group }) => group),

@@ -43,9 +43,13 @@ export function accountLines(account: readonly AccountStep[]): string[] {
 }
 
 /** `saves 268 µs, 25 % (126 to 479 µs)`: of the step before. */
-function savingOf({ saves, microseconds }: AccountStep, account: readonly AccountStep[]): string {
+function savingOf(
+  { saves, microseconds, measured: isMeasured }: AccountStep,
+  account: readonly AccountStep[],
+): string {
   if (saves === null) {
     const [first] = account;
+    if (first?.measured === true) return "(measured)";
     return first === undefined ? "" : `(${durationRange(first.low, first.high)})`;
   }
   const before = microseconds + saves.microseconds;
@@ -54,5 +58,6 @@ function savingOf({ saves, microseconds }: AccountStep, account: readonly Accoun
   const [low, high] = isCost ? [-saves.high, -saves.low] : [saves.low, saves.high];
   const claim = isCost ? "costs" : "saves";
   const verb = low > 0 || saves.microseconds === 0 ? claim : isCost ? "may cost" : "may save";
-  return `${verb} ${duration(Math.abs(saves.microseconds))}${share} (${durationRange(low, high)})`;
+  const measured = isMeasured === true ? "; measured" : "";
+  return `${verb} ${duration(Math.abs(saves.microseconds))}${share} (${durationRange(low, high)})${measured}`;
 }

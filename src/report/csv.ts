@@ -6,7 +6,7 @@ import type { LayerReport, LintReport } from "../lint/result.ts";
 export type Cell = string | number | boolean;
 
 /** One column: its name with its unit, and its value. */
-const columns: readonly (readonly [string, (layer: LayerReport) => Cell])[] = [
+const own: readonly (readonly [string, (layer: LayerReport) => Cell])[] = [
   ["graph", (layer) => layer.graph],
   ["node", (layer) => layer.node],
   ["op", (layer) => layer.op],
@@ -27,9 +27,17 @@ const columns: readonly (readonly [string, (layer: LayerReport) => Cell])[] = [
   ["fused", (layer) => layer.fused.join(" ")],
 ];
 
+/** The time is measured; what was predicted stands behind it. */
+const predictedColumn = [
+  "predicted_microseconds",
+  ({ predicted }: LayerReport) => (predicted === undefined ? "" : round(predicted)),
+] as const;
+
 export function renderCsv(report: LintReport): string {
   // A column that is there where something is in it: files of runs without scenarios are as they were.
   const hasScenarios = report.models.some(({ scenario }) => scenario !== undefined);
+  const isMeasured = report.models.some(({ profile }) => profile !== undefined);
+  const columns = isMeasured ? [...own, predictedColumn] : own;
   const titles = ["model", ...(hasScenarios ? ["scenario"] : [])];
   const lines = [[...titles, ...columns.map(([name]) => name)].join(",")];
   for (const { path, scenario = "", layers } of report.models) {

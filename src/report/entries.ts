@@ -48,6 +48,7 @@ export const basisText = {
   kernels: "kernels fitted to measurements, fusions not measured",
   planned: "by its own planner",
   datasheet: "not measured: from the datasheet",
+  profile: "measured",
 } as const satisfies Record<ModelReport["predicted"]["basis"], string>;
 
 /** What is counted, and why it is not listed. */

@@ -1,20 +1,13 @@
 /** @file The report as GitHub-flavoured Markdown: step summaries and pull request comments. */
 
-import {
-  assumedText,
-  compact,
-  counted,
-  duration,
-  durationRange,
-  percent,
-  significant,
-} from "../ir/format.ts";
+import { assumedText, compact, counted, duration, percent, significant } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { accountCells } from "./account-text.ts";
 import { budgetItems, exceededCount } from "./budget-text.ts";
 import { sizesText } from "./csv.ts";
-import { basisText, countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
+import { countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import { code, escaped, withinLimit } from "./markdown-text.ts";
+import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
@@ -87,16 +80,23 @@ function section(model: ModelReport, options: RenderOptions): string[] {
   ];
 }
 
-function accountTable({ account }: ModelReport): string[] {
+function accountTable({ account, profile }: ModelReport): string[] {
   if (account.length < 2) return [];
   const rows = account.map((step) => `| ${accountCells(step, account).map(escaped).join(" | ")} |`);
-  return ["| step | predicted | | by |", "|---|---:|---|---|", ...rows, ""];
+  return [
+    `| step | ${profile === undefined ? "predicted" : "time"} | | by |`,
+    "|---|---:|---|---|",
+    ...rows,
+    "",
+  ];
 }
 
-function predictionLines({ predicted, target }: ModelReport, { describeTarget }: RenderOptions): string[] {
-  const { microseconds, low, high, tensorCoreShare, basis } = predicted;
+function predictionLines(model: ModelReport, { describeTarget }: RenderOptions): string[] {
+  const { predicted, target } = model;
+  const { microseconds, tensorCoreShare } = predicted;
+  const { range, basis } = timeNote(model);
   const where = `${escaped(describeTarget(target))}, ${target.precision}`;
-  const time = `**${duration(microseconds)}** predicted (${durationRange(low, high)}, ${basisText[basis]})`;
+  const time = `**${duration(microseconds)}** ${timeWord(model)} (${range}, ${escaped(basis)})`;
   return [`${where}: ${time}, ${percent(tensorCoreShare)} on Tensor Cores.`, ""];
 }
 
@@ -136,6 +136,7 @@ function row(entry: Entry, { predicted }: ModelReport): string {
 }
 
 function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
+  const isMeasured = layers.some(({ predicted }) => predicted !== undefined);
   const rows = layers.slice(0, maxRows).map((layer) => {
     const cells = [
       code(layer.node),
@@ -146,6 +147,7 @@ function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
       significant(layer.intensity),
       layer.bound,
       duration(layer.microseconds),
+      ...(isMeasured ? [duration(layer.predicted ?? 0)] : []),
       percent(layer.share),
       layer.findings.join(" "),
     ];
@@ -154,8 +156,8 @@ function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
   return [
     `<details><summary>${counted(layers.length, "layer")}</summary>`,
     "",
-    "| node | op | sizes | FLOPs | bytes | FLOPs/B | bound | time | share | findings |",
-    "|---|---|---|---:|---:|---:|---|---:|---:|---|",
+    `| node | op | sizes | FLOPs | bytes | FLOPs/B | bound | ${isMeasured ? "measured | predicted" : "time"} | share | findings |`,
+    `|---|---|---|---:|---:|---:|---|---:|${isMeasured ? "---:|" : ""}---:|---|`,
     ...rows,
     "",
     ...(layers.length > rows.length
@@ -168,7 +170,7 @@ function layerDetails(layers: NonNullable<ModelReport["layers"]>): string[] {
 
 function notes(model: ModelReport): string[] {
   const { suppressed, assumed, configFiles, notices, skipped } = model;
-  const lines = countedNotes(model);
+  const lines = [...profileNotes(model).map(escaped), ...countedNotes(model)];
   if (suppressed > 0) lines.push(`${counted(suppressed, "finding")} suppressed`);
   if (assumed.length > 0) lines.push(escaped(assumedText(assumed, model.symbols)));
   if (configFiles.length > 0) lines.push(`configured by ${configFiles.map(code).join(", ")}`);

@@ -44,7 +44,7 @@ const boundNames = {
   launch: "launch",
 } as const satisfies Record<LayerReport["bound"], string>;
 
-const columns: readonly Column[] = [
+const all: readonly Column[] = [
   { title: "op", alignment: "left", text: ({ op }) => shortened(printable(op), 24) },
   {
     title: "sizes",
@@ -62,6 +62,20 @@ const columns: readonly Column[] = [
   { title: "findings", alignment: "left", text: ({ findings }) => findings.join(" ") },
 ];
 
+/** Behind the time, where that was measured. */
+const predictedColumn: Column = {
+  title: "predicted",
+  alignment: "right",
+  text: ({ predicted }) => (predicted === undefined ? "" : duration(predicted)),
+};
+
+function columnsOf(layers: readonly LayerReport[]): readonly Column[] {
+  if (layers.every(({ predicted }) => predicted === undefined)) return all;
+  return all.flatMap((column) =>
+    column.title === "time" ? [{ ...column, title: "measured" }, predictedColumn] : column,
+  );
+}
+
 const nodeWidth = { least: 16, standard: 48 };
 
 /** Every layer in graph order. Node names take what the terminal leaves. */
@@ -70,6 +84,7 @@ export function layerTable(
   { columns: terminal }: RenderOptions,
   palette: Palette,
 ): string[] {
+  const columns = columnsOf(layers);
   const cells = [
     columns.map(({ title }) => title),
     ...layers.map((layer) => columns.map(({ text }) => text(layer))),

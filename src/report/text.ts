@@ -15,16 +15,8 @@ import { accountLines } from "./account-text.ts";
 import { modelBlocks } from "./blocks.ts";
 import { budgetLines, exceededCount } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
-import {
-  basisText,
-  countedNotes,
-  type Entry,
-  entriesOf,
-  moreText,
-  originOf,
-  originsOf,
-  unlistedOf,
-} from "./entries.ts";
+import { countedNotes, type Entry, entriesOf, moreText, originOf, originsOf, unlistedOf } from "./entries.ts";
+import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { nameBehind } from "./rule-title.ts";
 import { modelsText } from "./scenarios.ts";
@@ -123,12 +115,9 @@ function headerLines(model: ModelReport, options: RenderOptions, palette: Palett
     `${compact(model.parameters)} parameters`,
   ].filter((fact) => fact !== "");
   const where = `${options.describeTarget(target)}, ${target.precision}`;
-  const range = durationRange(predicted.low, predicted.high);
-  const time = `${palette.bold(`${duration(predicted.microseconds)} predicted`)} (${range})`;
-  const lines = [
-    palette.dim(printable(facts.join(", "))),
-    `${where}: ${time}, ${basisText[predicted.basis]}`,
-  ];
+  const { range, basis } = timeNote(model);
+  const time = `${palette.bold(`${duration(predicted.microseconds)} ${timeWord(model)}`)} (${range})`;
+  const lines = [palette.dim(printable(facts.join(", "))), `${where}: ${time}, ${printable(basis)}`];
   if (predicted.microseconds > 0) lines.push(timeLine(predicted));
   for (const line of budgetLines(model.budgets, palette)) lines.push(line);
   return lines.map((line) => `  ${line}`);
@@ -190,6 +179,7 @@ function fixText({ fix, left }: FindingGroup, palette: Palette): string {
 function noteLines(model: ModelReport, { verbose }: RenderOptions, palette: Palette): string[] {
   const notes: string[] = [];
   const { skipped, suppressed, assumed, notices } = model;
+  for (const note of profileNotes(model)) notes.push(printable(note));
   const unlisted = countedNotes(model);
   if (unlisted.length > 0) notes.push(`${unlisted.join("; ")}${verbose ? "" : ": --verbose lists them"}`);
   if (suppressed > 0)

@@ -9,6 +9,8 @@ export interface LintPlan {
   readonly settings: ResolvedSettings;
   /** Which of several this is; undefined where the model is linted once. */
   readonly scenario?: Scenario | undefined;
+  /** Files of one profile, whose times stand for predictions. */
+  readonly profiles?: readonly string[];
   /** Whether the report lists every layer. */
   readonly layers: boolean;
   /** Whether it has what is drawn: the graph around findings, and what the target could reach. */

@@ -55,6 +55,8 @@ export interface SettingFlags {
   readonly gpu?: string | undefined;
   readonly stack?: string | undefined;
   readonly precision?: Precision | undefined;
+  /** Whether its times were measured: then of what ran, which is the file in its own types unless it is said. */
+  readonly profiled?: boolean;
   readonly minSaving?: number | undefined;
   readonly errorShare?: number | undefined;
   readonly shapes?: Readonly<Record<string, readonly number[]>> | undefined;
@@ -80,7 +82,8 @@ export function resolveSettings(
   const target: BudgetTarget = {
     gpu: gpuId(flags.gpu ?? config.gpu ?? standard.gpu),
     stack: stackId(flags.stack ?? config.stack ?? standard.stack),
-    precision: flags.precision ?? config.precision ?? standard.precision,
+    precision:
+      flags.precision ?? config.precision ?? (flags.profiled === true ? "as-is" : standard.precision),
   };
   return {
     ...target,

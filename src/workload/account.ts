@@ -5,6 +5,7 @@
 import type { CostModel, Saving } from "../cost/model.ts";
 import type { Precision } from "../hardware/target.ts";
 import { changeBetween } from "./change.ts";
+import { asMeasured, isMeasured } from "./measured.ts";
 import { summarize } from "./timeline.ts";
 import type { Workload } from "./workload.ts";
 
@@ -26,6 +27,8 @@ export interface AccountStep {
   readonly saves: Saving | null;
   /** What its values are computed in: that of the target, or `as-is` for the types that the file stores. */
   readonly precision: Precision;
+  /** Set where a profile measured it, and it is no prediction. */
+  readonly measured?: true;
 }
 
 /** A model as it would stand after a step. */
@@ -47,7 +50,8 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
     if (change !== undefined && change.steps.length === 0) continue;
     const { microseconds, low, high } = workload.timeline;
     const { precision } = workload.target;
-    steps.push({ step, microseconds, low, high, saves: change?.saves ?? null, precision });
+    const measured = isMeasured(workload.timeline.steps) ? ({ measured: true } as const) : {};
+    steps.push({ step, microseconds, low, high, saves: change?.saves ?? null, precision, ...measured });
     last = workload;
   }
   return steps;
@@ -58,13 +62,7 @@ export function pricedAt(workload: Workload, precision: Precision, cost: CostMod
   if (workload.target.precision === precision) return workload;
   const target = { ...workload.target, precision };
   const steps = workload.timeline.steps.map((step) => {
-    const { factor = 1 } = step;
-    const own = cost.estimate(step.work, target, step.detail);
-    const { microseconds, low, high } = own;
-    const estimate =
-      factor === 1
-        ? own
-        : { ...own, microseconds: microseconds * factor, low: low * factor, high: high * factor };
+    const estimate = asMeasured(step, cost.estimate(step.work, target, step.detail));
     return { ...step, estimate, microseconds: estimate.microseconds * step.runs };
   });
   return { ...workload, target, timeline: summarize(steps) };

@@ -1,12 +1,14 @@
 /** @file What becomes of a workload's kernels when the model, the precision or the layout changes. */
 import type { CostModel, Run, Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
+import { scaledSaving } from "../cost/scaled.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Target } from "../hardware/target.ts";
 import { push } from "../ir/group.ts";
 import { labelOf, type Node } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
+import { isMeasured, measuredFactor } from "./measured.ts";
 import type { Step, Timeline } from "./timeline.ts";
 import type { PriceSettings, Workload } from "./workload.ts";
 
@@ -209,10 +211,24 @@ class Savings {
     const known = from && this.#known.get(from.work);
     if (known !== undefined && isAlike(from, known.before) && isAlike(to, known.after)) return known.saves;
     const saves = this.#cost.savingOfRuns(runOf(from, this.#before), runOf(to, this.#after));
-    const exact = around((from?.microseconds ?? 0) - (to?.microseconds ?? 0), saves);
+    const exact =
+      inMeasure(from, to, saves) ?? around((from?.microseconds ?? 0) - (to?.microseconds ?? 0), saves);
     if (from !== undefined) this.#known.set(from.work, { before: from, after: to, saves: exact });
     return exact;
   }
+}
+
+/**
+ * Of a measured kernel: its saving is in the measure of its own time, which is known, so that it saves no more than that, and exactly
+ * that where it is gone. Undefined where nothing was measured.
+ */
+function inMeasure(from: Step | undefined, to: Step | undefined, saves: Saving): Saving | undefined {
+  if (from?.measured === undefined && to?.measured === undefined) return undefined;
+  const [before, after] = [from?.microseconds ?? 0, to?.microseconds ?? 0];
+  if (to === undefined && isMeasured(from === undefined ? [] : [from]))
+    return { microseconds: before, low: before, high: before };
+  const scaled = around(before - after, scaledSaving(saves, measuredFactor(from ?? to ?? {})));
+  return { ...scaled, high: Math.min(scaled.high, before) };
 }
 
 function isAlike(a: Step | undefined, b: Step | undefined): boolean {

@@ -13,6 +13,7 @@ import type { Node } from "../ir/model.ts";
 import { own } from "../ir/own.ts";
 import type { TrafficWork, Work } from "../ops/work.ts";
 import { type Kernel, kernelsOf } from "./kernels.ts";
+import type { Measured } from "./measured.ts";
 import type { CostedProduct } from "./product.ts";
 
 export type Family = "conv" | "gemm" | "attention" | "recurrent" | "memory";
@@ -34,6 +35,8 @@ export interface Step {
   readonly product: CostedProduct | undefined;
   /** Of the cost model's own estimate, where another account stands in for it. */
   readonly factor?: number | undefined;
+  /** Set where its time is measured, or follows from what was: `factor` is then of that. */
+  readonly measured?: Measured | undefined;
 }
 
 /** A step that only moves memory: a chain of elementwise nodes, a pool, a concatenation. */

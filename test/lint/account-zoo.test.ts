@@ -3,15 +3,13 @@ import { describe, expect } from "vitest";
 import { fix } from "../../src/api/fix.ts";
 import { lint } from "../../src/api/lint.ts";
 import { stackIds } from "../../src/hardware/stacks.ts";
-import type { AccountStep, AccountStepName, ModelReport } from "../../src/lint/result.ts";
+import type { AccountStep } from "../../src/lint/result.ts";
 import { eachModel, zooModel, zooNames } from "../zoo.ts";
+import { expectParts, expectSteps, rounding } from "./sums.ts";
 
 /** Planning takes longer than pricing; every kind of layer is in these. */
 const planned = ["crnn", "mobilenet_v2", "llama", "sd_unet", "misaligned_cnn", "resnet50"];
 const namesFor = (stack: string) => (stack === "tc-runtime" ? planned : zooNames);
-
-/** Of sums of microseconds that are added up in another order. */
-const rounding = 1e-6;
 
 describe.each(stackIds)("on %s", (stack) => {
   eachModel(namesFor(stack))(
@@ -37,40 +35,4 @@ function expectAlike(step: AccountStep | undefined, predicted: AccountStep): voi
   const found = step === undefined ? [] : sizes(step);
   for (const [index, size] of sizes(predicted).entries())
     expect(Math.abs(size - (found[index] ?? Number.NaN)), predicted.step).toBeLessThan(rounding);
-}
-
-function expectSteps({ account, predicted }: ModelReport): void {
-  let before: number | undefined;
-  for (const { microseconds, low, high, saves } of account) {
-    expect(low).toBeLessThanOrEqual(microseconds);
-    expect(high).toBeGreaterThanOrEqual(microseconds);
-    if (saves === null) expect(before).toBeUndefined();
-    else expect(Math.abs((before ?? 0) - saves.microseconds - microseconds)).toBeLessThan(rounding);
-    before = microseconds;
-  }
-  const inPrecision = account.find(({ step }) => step === "precision") ?? account[0];
-  expect(inPrecision?.microseconds ?? 0).toBe(predicted.microseconds);
-}
-
-function expectParts({ account, groups, unlisted, findings }: ModelReport): void {
-  const parts = new Map<AccountStepName, number>();
-  for (const { step, saves, code } of groups) {
-    if (step === null || saves === null) continue;
-    parts.set(step, (parts.get(step) ?? 0) + saves.microseconds);
-    // Nothing that may be nothing is claimed.
-    expect(saves.low, code).toBeGreaterThan(0);
-  }
-  for (const [step, sum] of parts) {
-    const whole = account.find((each) => each.step === step)?.saves?.microseconds;
-    expect(whole, step).toBeDefined();
-    expect(sum).toBeLessThanOrEqual((whole ?? 0) + rounding);
-  }
-  const layout = groups.filter(({ step }) => step === "layout");
-  const step = account.find((each) => each.step === "layout");
-  expect(layout.length > 0, "the layout step has its findings").toBe(step !== undefined);
-  const [only] = layout;
-  if (layout.length === 1 && only?.code === "TC301")
-    expect(only.saves?.microseconds).toBeCloseTo(step?.saves?.microseconds ?? 0, 6);
-  for (const { saves } of [...groups, ...findings, ...(unlisted?.groups ?? [])])
-    if (saves !== null) expect(saves.microseconds).toBeLessThanOrEqual(saves.of + rounding);
 }

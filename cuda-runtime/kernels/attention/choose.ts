@@ -33,8 +33,7 @@ function attentionCandidates(
   tiles: readonly TensorTile[],
   target: PlanTarget,
 ): Candidate<AttentionChoice>[] {
-  const possible = tiles.filter((tile) => !tile.isApart || isOneWave(work, tile, target));
-  return possible.flatMap((tile) =>
+  return tiles.flatMap((tile) =>
     splitsOf(work, tile, target).map((splits) => {
       const launch = {
         tile,
@@ -45,15 +44,6 @@ function attentionCandidates(
       return { launch, microseconds: launch.tileMicroseconds + launch.combineMicroseconds };
     }),
   );
-}
-
-/** Two stages of keys a warp leave room for one block an SM, whose steps nothing hides: a second wave takes longer than other tiles. */
-function isOneWave(
-  { blocks, queries }: AttentionSize,
-  tile: TensorTile,
-  { multiprocessors }: PlanTarget,
-): boolean {
-  return blocks * Math.ceil(queries / tile.queries) <= multiprocessors;
 }
 
 /** Undefined where there is no tile. */

@@ -39,7 +39,10 @@ export function tileMicroseconds(
   // Two blocks hide little of each other's waits, many nearly all.
   const waits = perProcessor === 1 ? 0 : (2 * (aloneFactor - 1) * meanSteps * perStep) / perProcessor;
   const together = perProcessor * (meanSteps * perStep + edgeMicroseconds(tile, target));
-  const compute = Math.max(longest, together + waits + aloneFactor * (steps - meanSteps) * perStep);
+  const beside = Math.max(longest, together + waits + aloneFactor * (steps - meanSteps) * perStep);
+  // Two stages of keys a warp leave room for one block an SM: what a wave waits for, nothing hides.
+  const waves = longest + (perProcessor - 1) * (longest + blockMicroseconds);
+  const compute = tile.isApart ? waves : beside;
   const written = splits > 1 ? partialBytes(work, splits) : work.outputBytes;
   const memory = (work.inputBytes + written) / target.bandwidth.dram;
   const join = tile.isApart ? joinMicroseconds : 0;

@@ -1,8 +1,17 @@
 /** @file `tc-lint [lint] <files, folders or patterns…>`: its arguments; and who does what they ask for. */
 import type { Argv } from "yargs";
+import { InputError } from "../../ir/errors.ts";
 import { fixOptions, readFixFlags } from "../fix-options.ts";
-import { lintOptions, pathsOf, readLintFlags } from "../options.ts";
+import { type LintFlags, lintOptions, pathsOf, readLintFlags } from "../options.ts";
 import { checkShardFlags } from "../shard-options.ts";
+
+/** What a fix makes of a model nobody has measured. Throws InputError `usage`. */
+function refuseProfile({ profiles }: LintFlags): void {
+  if (profiles.length === 0) return;
+  const instead =
+    "a repair is decided by predictions; lint with --profile says what it saves of what was measured";
+  throw new InputError("usage", `--profile: found beside --fix, --diff or --fix-only: ${instead}`);
+}
 
 export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) => void): Argv {
   return parser.command(
@@ -28,6 +37,7 @@ export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) =
       const fix = readFixFlags(argv, argv.precision);
       checkShardFlags(flags, fix !== undefined);
       const { runLint } = await import("../run-lint.ts");
+      if (fix !== undefined) refuseProfile(flags);
       if (fix === undefined) return done(await runLint(paths, flags, workerUrl));
       const { runFix } = await import("./fix.ts");
       return done(await runFix(paths, flags, fix, (fixed, write) => runLint(fixed, flags, workerUrl, write)));

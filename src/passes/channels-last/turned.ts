@@ -10,6 +10,7 @@ import { emitted } from "../../ops/emitted.ts";
 import { nhwcDomain } from "../../ops/nhwc.ts";
 import { bindWork, type ConvWork, type Work } from "../../ops/work.ts";
 import { extentOf, layoutPass, passOver } from "../../workload/extent.ts";
+import { asMeasured } from "../../workload/measured.ts";
 import { type Step, summarize } from "../../workload/timeline.ts";
 import { memoryWork, patternOf } from "../../workload/traffic.ts";
 import type { Workload } from "../../workload/workload.ts";
@@ -135,7 +136,8 @@ class Turning {
   }
 }
 
-function withPrice(step: Step, { work, estimate }: Priced): Step {
+function withPrice(step: Step, { work, estimate: own }: Priced): Step {
+  const estimate = asMeasured(step, own);
   return { ...step, work, estimate, microseconds: estimate.microseconds * step.runs };
 }
 

@@ -21,7 +21,7 @@ export function accountMarkup(account: readonly AccountStep[]): Markup {
   const rows = account.map((step, index) => {
     const [name, time, saving, how] = accountCells(step, account);
     return html`<tr><th scope="row">${name}</th><td class="bar">${bar(step, account[index - 1], most)}</td
-><td class="num"><strong>${time}</strong></td><td class="num dim">${durationRange(step.low, step.high)}</td
+><td class="num"><strong>${time}</strong></td><td class="num dim">${step.measured === true ? "measured" : durationRange(step.low, step.high)}</td
 ><td>${index === 0 ? "" : saving}</td><td class="how">${how}</td></tr>`;
   });
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Account"><table class="account">

@@ -65,6 +65,7 @@ export const layerColumns: readonly LayerColumn[] = [
   words("Bound by", ({ bound }) => boundText(bound)),
   {
     ...figure("Time", ({ microseconds }) => microseconds, duration),
+    note: ({ predicted }) => (predicted === undefined ? "" : `measured; predicted ${duration(predicted)}`),
     hint: ({ low, high }) => durationRange(low, high),
   },
   { ...figure("Share", ({ share }) => share, percent), bar: ({ share }) => share },

@@ -1,8 +1,9 @@
 /** @file The table of several models, the worst first, and each model's own section. */
-import { assumedText, compact, counted, duration, durationRange, percent } from "../../ir/format.ts";
+import { assumedText, compact, counted, duration, percent } from "../../ir/format.ts";
 import type { ModelReport } from "../../lint/result.ts";
 import { closingColumns, worstFirst } from "../closing-table.ts";
-import { basisText, countedNotes } from "../entries.ts";
+import { countedNotes } from "../entries.ts";
+import { profileNotes, timeNote } from "../profile-text.ts";
 import type { RenderOptions } from "../render.ts";
 import { modelsText, titled } from "../scenarios.ts";
 import { accountMarkup } from "./account.ts";
@@ -85,7 +86,8 @@ ${failure}${body}${notesMarkup(model)}</details>`;
 
 function headMarkup(model: ModelReport, { describeTarget, bytesOf }: RenderOptions): Markup {
   const { predicted, target, producer, opset, nodes, parameters } = model;
-  const { microseconds, low, high, tensorCoreShare, basis } = predicted;
+  const { microseconds, tensorCoreShare } = predicted;
+  const { range, basis } = timeNote(model);
   const bytes = bytesOf(model.path);
   const opsets = Object.entries(opset).map(([domain, version]) =>
     domain === "ai.onnx" ? `opset ${version}` : `${domain} ${version}`,
@@ -98,7 +100,7 @@ function headMarkup(model: ModelReport, { describeTarget, bytesOf }: RenderOptio
     bytes === undefined ? "" : `${compact(bytes)}B`,
   ];
   return html`<p class="dim">${facts.filter((fact) => fact !== "").join(" · ")}</p>
-<div class="tiles">${tile("Predicted, one run", duration(microseconds), `${durationRange(low, high)}; ${basisText[basis]}`)}${tile(
+<div class="tiles">${tile(`${model.profile === undefined ? "Predicted" : "Measured"}, one run`, duration(microseconds), `${range}; ${basis}`)}${tile(
     "On Tensor Cores",
     percent(tensorCoreShare),
     "of the time",
@@ -123,6 +125,7 @@ function familiesMarkup({ predicted: { families, microseconds } }: ModelReport):
 function notesMarkup(model: ModelReport): Markup {
   const { suppressed, assumed, symbols, configFiles, notices, skipped } = model;
   const lines = [
+    ...profileNotes(model),
     ...countedNotes(model),
     ...(suppressed > 0 ? [`${counted(suppressed, "finding")} suppressed`] : []),
     ...(assumed.length > 0 ? [assumedText(assumed, symbols)] : []),

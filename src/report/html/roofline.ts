@@ -39,7 +39,7 @@ export function rooflineMarkup(layers: readonly LayerReport[], ceilings: Ceiling
   // The largest first: smaller ones lie upon them.
   const circles = drawn.map((point) => pointMarkup(point, axes));
   return html`<figure class="roofline"><div class="plot"><div class="scroll" tabindex="0" role="group" aria-label="Roofline"
-><svg role="img" aria-label="Roofline: arithmetic intensity against predicted rate" viewBox="0 0 ${frame.width} ${frame.height}">
+><svg role="img" aria-label="Roofline: arithmetic intensity against ${rateWord(layers)} rate" viewBox="0 0 ${frame.width} ${frame.height}">
 ${gridMarkup(axes)}${roofsMarkup(roofs, ceilings, axes)}<g class="points">${circles}${numbersMarkup(numbered, axes)}</g>${labelsMarkup(roofs, ceilings, axes)}</svg></div>
 <ol class="points">${numbered.map(itemMarkup)}</ol></div>
 <figcaption>${captionOf(layers, points, drawn.length, ceilings)}
@@ -54,12 +54,17 @@ const bounds = [
   "launch",
 ] as const satisfies readonly LayerReport["bound"][];
 
+function rateWord(layers: readonly LayerReport[]): string {
+  return layers.some(({ predicted }) => predicted !== undefined) ? "measured" : "predicted";
+}
+
 /** What takes longest together first. */
 function pointsOf(layers: readonly LayerReport[]): Point[] {
   const byPlace = new Map<string, Point>();
   for (const layer of layers) {
     const { flops, microseconds, intensity, op, sizes, bound, compute } = layer;
-    if (!(flops > 0) || !(microseconds > 0) || !(intensity > 0)) continue;
+    // What ran and is no layer of the model has no arithmetic that is known.
+    if (layer.predicted === 0 || !(flops > 0) || !(microseconds > 0) || !(intensity > 0)) continue;
     const key = JSON.stringify([op, sizes, bound, compute, microseconds, intensity]);
     const { layer: first, count } = byPlace.get(key) ?? { layer, count: 0 };
     byPlace.set(key, {
@@ -235,7 +240,7 @@ function captionOf(
   const without = layers.length - shown;
   const left = points.length - drawn;
   const parts = [
-    "Layers by predicted rate; areas grow with their share of the time.",
+    `Layers by ${rateWord(layers)} rate; areas grow with their share of the time.`,
     kind === "measured"
       ? `Roofs as measured on one machine (${source}).`
       : `Roofs by the datasheet (${source}).`,

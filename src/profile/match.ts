@@ -1,0 +1,121 @@
+/** @file Layers of a profile as nodes of the model. */
+import type { Node } from "../ir/model.ts";
+import type { Workload } from "../workload/workload.ts";
+import { NodeNames, type Place } from "./nodes.ts";
+import type { Mention, Profile, ProfileLayer } from "./profile.ts";
+
+export interface MatchedLayer {
+  readonly layer: ProfileLayer;
+  /** Empty where no node of the model is known to be in it. */
+  readonly places: ReadonlySet<Place>;
+}
+
+export interface Match {
+  readonly layers: readonly MatchedLayer[];
+  /** Of every instance of every graph. */
+  readonly places: readonly Place[];
+  /** Those that some layer computes. */
+  readonly timed: ReadonlySet<Place>;
+}
+
+export function matchLayers(profile: Profile, workload: Workload): Match {
+  const names = new NodeNames(workload);
+  const claims = new Claims(names, profile.layers);
+  claims.named();
+  claims.wide();
+  if (profile.tool === "onnxruntime") claims.absorb();
+  return { layers: claims.layers, places: names.places, timed: claims.timed };
+}
+
+class Claims {
+  readonly layers: readonly { readonly layer: ProfileLayer; readonly places: Set<Place> }[];
+  readonly timed = new Set<Place>();
+  readonly #names: NodeNames;
+  readonly #placeOf = new Map<Node, Place>();
+  readonly #layerOf = new Map<Place, Set<Place>>();
+
+  constructor(names: NodeNames, layers: readonly ProfileLayer[]) {
+    this.#names = names;
+    this.layers = layers.map((layer) => ({ layer, places: new Set<Place>() }));
+    for (const place of names.places) this.#placeOf.set(place.node, place);
+  }
+
+  /** What layers call by its own name. */
+  named(): void {
+    for (const { layer, places } of this.layers)
+      for (const mention of layer.mentions) {
+        const found = this.#own(mention);
+        for (const place of found) this.#claim(place, places);
+        // The innermost module that the model knows.
+        if (mention.kind === "module" && found.length > 0) break;
+      }
+  }
+
+  /** Then parts of the graph, for what is in them and nobody else's. */
+  wide(): void {
+    for (const { layer, places } of this.layers)
+      for (const mention of layer.mentions) {
+        if (mention.kind === "module" && places.size > 0) break;
+        for (const place of this.#inside(mention)) if (!this.timed.has(place)) this.#claim(place, places);
+      }
+  }
+
+  /**
+   * ONNX Runtime names a fused node after one of its nodes. Where that is another operator than the one that runs, what leads to it runs
+   * with it; what is left behind a node that runs, and is no product, does too.
+   */
+  absorb(): void {
+    for (const { layer, places } of this.layers) {
+      const op = (layer.op ?? "").replace(/^Fused/, "");
+      const [named] = places;
+      if (named !== undefined && op !== "" && named.node.opType !== op) this.#absorbBefore(named, op, places);
+    }
+    for (const place of this.#names.places) {
+      if (this.timed.has(place) || place.step?.product?.node === place.node) continue;
+      const before = this.#producers(place.node).find((each) => this.timed.has(each));
+      const places = before && this.#layerOf.get(before);
+      if (places !== undefined) this.#claim(place, places);
+    }
+  }
+
+  #absorbBefore(named: Place, op: string, places: Set<Place>): void {
+    const open = [named];
+    for (let place = open.pop(); place !== undefined; place = open.pop()) {
+      if (place !== named && place.node.opType === op) continue;
+      for (const before of this.#producers(place.node)) {
+        const isOther = before.step?.product?.node === before.node && before.node.opType !== op;
+        if (this.timed.has(before) || isOther) continue;
+        this.#claim(before, places);
+        open.push(before);
+      }
+    }
+  }
+
+  #producers({ inputs }: Node): Place[] {
+    return inputs.flatMap((value) => {
+      const place = value?.producer && this.#placeOf.get(value.producer);
+      return place === undefined ? [] : [place];
+    });
+  }
+
+  #own(mention: Mention): readonly Place[] {
+    if (mention.kind === "module") return this.#names.ofModule(mention.path);
+    if (mention.kind === "range") return [];
+    for (const name of mention.names) {
+      const found = this.#names.named(name);
+      if (found.length > 0) return found;
+    }
+    return [];
+  }
+
+  #inside(mention: Mention): readonly Place[] {
+    if (mention.kind === "range") return this.#names.between(mention.from, mention.to);
+    return mention.kind === "module" ? this.#names.insideModule(mention.path) : [];
+  }
+
+  #claim(place: Place, places: Set<Place>): void {
+    places.add(place);
+    this.timed.add(place);
+    if (!this.#layerOf.has(place)) this.#layerOf.set(place, places);
+  }
+}

@@ -1,0 +1,51 @@
+/** @file Measured times in words: whose they are, and what of them is no node's. */
+import { counted, duration, durationRange, percent } from "../ir/format.ts";
+import type { ModelReport, ProfileReport } from "../lint/result.ts";
+import { basisText } from "./entries.ts";
+
+const tools: Readonly<Record<ProfileReport["tool"], string>> = {
+  tensorrt: "TensorRT",
+  onnxruntime: "ONNX Runtime",
+  pytorch: "PyTorch",
+};
+
+/** What a time of the model is: `predicted`, or `measured`. */
+export function timeWord({ profile }: Pick<ModelReport, "profile">): "predicted" | "measured" {
+  return profile === undefined ? "predicted" : "measured";
+}
+
+/** What stands beside the model's time: its interval and what it rests on, or who measured it and where. */
+export function timeNote({ predicted, profile }: Pick<ModelReport, "predicted" | "profile">): {
+  readonly range: string;
+  readonly basis: string;
+} {
+  const { low, high, basis } = predicted;
+  if (profile === undefined) return { range: durationRange(low, high), basis: basisText[basis] };
+  return { range: runsText(profile), basis: `by ${tools[profile.tool]}: ${profile.files.join(", ")}` };
+}
+
+/** `median of 3 runs, the first left out`. */
+function runsText({ runs, leftOut, statistic }: ProfileReport): string {
+  const over = runs === 1 ? "1 run" : `${statistic} of ${counted(runs, "run")}`;
+  return leftOut === 0 ? over : `${over}, the first left out`;
+}
+
+/** What was predicted, and what is not mapped; nothing where nothing was measured. */
+export function profileNotes({ profile }: Pick<ModelReport, "profile">): string[] {
+  if (profile === undefined) return [];
+  const { predicted, unmapped, untimed } = profile;
+  const notes = [
+    `predicted were ${duration(predicted.microseconds)} (${durationRange(predicted.low, predicted.high)}); savings are predictions in the measure of what was measured`,
+  ];
+  if (unmapped.layers.length > 0) {
+    const names = unmapped.layers.slice(0, 3).map(({ name }) => name);
+    const more = unmapped.layers.length > names.length ? ", …" : "";
+    const share = `${percent(unmapped.share)} of the measured time (${duration(unmapped.microseconds)})`;
+    notes.push(`${share} is of layers that are no node of the model: ${names.join(", ")}${more}`);
+  }
+  if (untimed.nodes > 0)
+    notes.push(
+      `no layer names ${counted(untimed.nodes, "node")} (${percent(untimed.share)} of those with a kernel): no time is theirs`,
+    );
+  return notes;
+}
