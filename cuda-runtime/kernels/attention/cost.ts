@@ -18,8 +18,13 @@ export interface AttentionWork extends AttentionSize {
 const blockMicroseconds = 2.5;
 /** A step alone on its multiprocessor waits for memory and barriers: time over that of one among others. */
 const aloneFactor = 1.8;
-/** Of warps with keys of their own, until their sums are one. */
-const joinMicroseconds = 0.4;
+/**
+ * Warps with keys of their own share no key that was read: time of their step over that of others alone; a block's filling and joining, and
+ * what a wave of them waits before (bench/gpu/attention.ts on an H200, ten sizes).
+ */
+const apartFactor = 2;
+const apartBlockMicroseconds = 1.2;
+const apartWaveMicroseconds = 1.4;
 
 /** Of the launch alone, without the sum of its splits. */
 export function tileMicroseconds(
@@ -39,14 +44,16 @@ export function tileMicroseconds(
   // Two blocks hide little of each other's waits, many nearly all.
   const waits = perProcessor === 1 ? 0 : (2 * (aloneFactor - 1) * meanSteps * perStep) / perProcessor;
   const together = perProcessor * (meanSteps * perStep + edgeMicroseconds(tile, target));
-  const beside = Math.max(longest, together + waits + aloneFactor * (steps - meanSteps) * perStep);
-  // Two stages of keys a warp leave room for one block an SM: what a wave waits for, nothing hides.
-  const waves = longest + (perProcessor - 1) * (longest + blockMicroseconds);
-  const compute = tile.isApart ? waves : beside;
+  const compute = Math.max(longest, together + waits + aloneFactor * (steps - meanSteps) * perStep);
   const written = splits > 1 ? partialBytes(work, splits) : work.outputBytes;
   const memory = (work.inputBytes + written) / target.bandwidth.dram;
-  const join = tile.isApart ? joinMicroseconds : 0;
-  return target.launchMicroseconds + blockMicroseconds + join + Math.max(compute, memory);
+  if (tile.isApart) {
+    // Two stages of keys a warp leave room for one block an SM: what a wave waits for, nothing hides.
+    const wave = apartFactor * longest;
+    const waves = wave + (perProcessor - 1) * (wave + apartWaveMicroseconds);
+    return target.launchMicroseconds + apartBlockMicroseconds + Math.max(waves, memory);
+  }
+  return target.launchMicroseconds + blockMicroseconds + Math.max(compute, memory);
 }
 
 /** Of the kernel that adds up the splits; 0 without. */
