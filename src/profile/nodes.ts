@@ -1,6 +1,7 @@
 /** @file The nodes of a model by what a profile calls them. */
 import { siteOf } from "../facts/nhwc-body.ts";
 import { push } from "../ir/group.ts";
+import { pushAll } from "../ir/lists.ts";
 import { labelOf, type Node } from "../ir/model.ts";
 import { originOf } from "../lint/source.ts";
 import type { Step } from "../workload/timeline.ts";
@@ -63,7 +64,8 @@ export class NodeNames {
 
   insideModule(path: string): readonly Place[] {
     const inside: Place[] = [];
-    for (const [module, places] of this.#modules()) if (module.startsWith(`${path}.`)) inside.push(...places);
+    for (const [module, places] of this.#modules())
+      if (module.startsWith(`${path}.`)) pushAll(inside, places);
     return inside;
   }
 

@@ -1,5 +1,7 @@
 /** @file `--shard 2/4`: which of the models of a run one of several machines lints. */
+
 import { InputError } from "../ir/errors.ts";
+import { minOf } from "../ir/lists.ts";
 
 export interface Shard {
   /** From 1. */
@@ -35,7 +37,7 @@ export function shardOf(models: readonly SizedModel[], { index, count }: Shard):
   const own = new Set<string>();
   const byName = (a: SizedModel, b: SizedModel) => (a.path < b.path ? -1 : Number(a.path > b.path));
   for (const { path, bytes } of [...models].sort((a, b) => b.bytes - a.bytes || byName(a, b))) {
-    const least = loads.indexOf(Math.min(...loads));
+    const least = loads.indexOf(minOf(loads));
     // An empty file takes time too, and would all go to one.
     loads[least] = (loads[least] ?? 0) + bytes + costBytes;
     if (least === index - 1) own.add(path);

@@ -4,8 +4,6 @@ import { NotInBrowserError } from "./missing.ts";
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
-/** As many arguments as every engine takes. */
-const mostArguments = 8192;
 
 export class Buffer extends Uint8Array {
   static alloc(size: number): Buffer {
@@ -114,7 +112,6 @@ function totalOf(parts: readonly Uint8Array[]): number {
 
 function latin1(bytes: Uint8Array): string {
   let text = "";
-  for (let start = 0; start < bytes.length; start += mostArguments)
-    text += String.fromCharCode(...bytes.subarray(start, start + mostArguments));
+  for (const byte of bytes) text += String.fromCharCode(byte);
   return text;
 }

@@ -46,7 +46,7 @@ class Sha256 {
     view.setUint32(padding.length - 4, bits >>> 0);
     this.update(padding);
     const bytes = [...this.#state].flatMap((word) => [24, 16, 8, 0].map((shift) => (word >>> shift) & 255));
-    if (encoding === "base64") return btoa(String.fromCharCode(...bytes));
+    if (encoding === "base64") return btoa(bytes.map((byte) => String.fromCharCode(byte)).join(""));
     return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
