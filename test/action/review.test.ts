@@ -203,6 +203,19 @@ describe("what is asked for", () => {
   });
 });
 
+test("a path that is not there is named, and the comment stays as it is", async () => {
+  const base = bench.team.main();
+  const head = bench.team.commit("align", 8, () =>
+    bench.team.write("models/segmenter.onnx", segmenters.aligned),
+  );
+  await bench.review(8, head, base);
+  const before = bench.server.comments.map(({ body }) => body);
+  const { exitCode, annotations } = await bench.review(8, head, base, { inputs: { paths: "nodir" } });
+  expect([exitCode, annotations]).toEqual([2, [expect.stringMatching(/^::error .*"nodir": not there/)]]);
+  expect(before).toHaveLength(1);
+  expect(bench.server.comments.map(({ body }) => body)).toEqual(before);
+});
+
 describe("what a change is about", () => {
   test("a configuration that brings budgets fails where they are exceeded, with one number everywhere", async () => {
     const base = bench.team.main();
