@@ -10,7 +10,8 @@ export function onlyNew(
   reasons: ReadonlyMap<string, Reason>,
 ): LintReport {
   const fresh = new Map<string, Set<string>>();
-  for (const { path, findings } of compared) {
+  for (const { path, findings, status } of compared) {
+    if (status === "same") continue;
     const known = fresh.get(path) ?? new Set();
     for (const { fingerprint } of [...findings.new, ...findings.worse]) known.add(fingerprint);
     fresh.set(path, known);

@@ -1,7 +1,7 @@
 /** @file The first half: lints what a change is about, compares it with its base, and says so everywhere that a step can. */
 import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { describeTarget, runCompare } from "../cli/run-compare.ts";
+import { compareVerdict, describeTarget, runCompare } from "../cli/run-compare.ts";
 import { runLint } from "../cli/run-lint.ts";
 import { complain } from "../cli/stderr.ts";
 import { writeStdout } from "../cli/stdout.ts";
@@ -22,6 +22,7 @@ import { compareFlagsOf, lintFlagsOf, planRequestOf } from "./flags.ts";
 import type { ActionInputs } from "./inputs.ts";
 import { onlyNew } from "./new-findings.ts";
 import { addSummary, command, inert, setOutput } from "./protocol.ts";
+import { withUnchangedBudgets } from "./unchanged-budgets.ts";
 
 export interface Step {
   readonly inputs: ActionInputs;
@@ -42,8 +43,13 @@ export async function review(step: Step, workerUrl: URL): Promise<number> {
   const hasBase = compared !== undefined;
   const models = await changedModels(inputs.paths, wanted, planRequestOf(inputs, hasBase));
   const linted = await lint(models, inputs, { hasBase, workerUrl });
-  await report(step, { compared: compared?.report, linted: linted.report, models });
-  return Math.max(compared?.exitCode ?? 0, linted.exitCode);
+  const whole = compared === undefined ? undefined : withUnchangedBudgets(compared.report, linted.report);
+  await report(step, { compared: whole, linted: linted.report, models });
+  const { exitCode } =
+    whole === undefined || base === undefined
+      ? { exitCode: 0 }
+      : compareVerdict(whole, compareFlagsOf(inputs, base));
+  return Math.max(exitCode, compared?.exitCode ?? 0, linted.exitCode);
 }
 
 /** The commit that the change is compared with; undefined where there is none. */
@@ -128,7 +134,7 @@ async function report(step: Step, outcome: Outcome): Promise<void> {
   if (compared !== undefined) await offerComment(step, compared);
 }
 
-/** A budget has no line of its own to be annotated. */
+/** Those of the step from the base are in no lint, whose annotations have the others. */
 function verdictCommand(compared: CompareReport | undefined): string {
   if (compared === undefined || compared.summary.budgetsExceeded === 0) return "";
   return command("error", `${movedTexts(compared).join(", ")}: the step's summary has the budgets`);

@@ -9,6 +9,7 @@ import { InputError } from "../ir/errors.ts";
 import { groupBy } from "../ir/group.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
 import { inTemporaryFolder } from "../onnx/temporary-folder.ts";
+import { hasMagic } from "../settings/glob.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { toDisplayPath } from "../settings/paths.ts";
 import {
@@ -39,6 +40,7 @@ export async function compareWithBase(
       .map((place) => [toDisplayPath(join(revision.root, place)), place] as const)
       .filter(([path]) => patterns.some((pattern) => standsFor(pattern, path))),
   );
+  if (request.errorOnUnmatchedPattern) refuseNowhere(patterns, [...gone.keys()], ref);
   const heads = await headPlans(patterns, [...gone.keys()], request);
   request.checkFiles(filesOf(heads));
   const run = new BaseRun(revision, differences, gone, request);
@@ -50,6 +52,17 @@ export async function compareWithBase(
     run.compareGone(path, plans, compare),
   );
   return comparedOf([...taken, ...ofGone].flat(), request, run.parts);
+}
+
+/** A slip must not read as a new model. Throws InputError `unmatched-pattern`. */
+function refuseNowhere(patterns: readonly string[], gone: readonly string[], ref: string): void {
+  const nowhere = patterns.filter(
+    (pattern) =>
+      !hasMagic(pattern) && look(pattern) === "absent" && !gone.some((path) => standsFor(pattern, path)),
+  );
+  if (nowhere.length === 0) return;
+  const listed = nowhere.map((pattern) => `"${pattern}"`).join(", ");
+  throw new InputError("unmatched-pattern", `${listed}: not there, and no model of it in ${ref}`);
 }
 
 /** A pattern that stands for nothing but models that are gone is no slip. */

@@ -1,4 +1,5 @@
 /** @file Budgets in words: the limit, what is predicted, its interval, and what that comes to. */
+import { createHash } from "node:crypto";
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { BudgetReport } from "../lint/result.ts";
 import type { Palette } from "./color.ts";
@@ -31,9 +32,27 @@ export function signedPercent(share: number): string {
   return share > 0 ? `+${percent(share)}` : percent(share);
 }
 
+export function exceededOf({ budgets = [] }: { readonly budgets?: readonly BudgetReport[] }): BudgetReport[] {
+  return budgets.filter(({ verdict }) => verdict === "exceeded");
+}
+
 /** Budgets of models that fail a run. */
 export function exceededCount(models: readonly { readonly budgets?: readonly BudgetReport[] }[]): number {
-  return models.flatMap(({ budgets = [] }) => budgets).filter(({ verdict }) => verdict === "exceeded").length;
+  return models.flatMap(exceededOf).length;
+}
+
+/** What stands in a rule's place in formats that list findings: a code, and a name that no other limit of a model has. */
+export const budgetCode = "budget";
+export function budgetName({ budget, target }: BudgetReport): string {
+  return `${budget}/${target.gpu}/${target.stack}/${target.precision}`;
+}
+
+/** Of the limit's name, not of its figures: it is known from run to run as fingerprints of findings are. */
+export function budgetFingerprint(report: BudgetReport): string {
+  return createHash("sha256")
+    .update([budgetCode, budgetName(report)].join("\u0000"))
+    .digest("hex")
+    .slice(0, 32);
 }
 
 /** In the terminal: one line each. */

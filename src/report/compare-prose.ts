@@ -151,7 +151,8 @@ export function baseText({ base }: CompareReport): string {
 export function movedTexts({ summary, models }: CompareReport): string[] {
   const { newErrors, newWarnings, newInfos, fixed, slower, faster, budgetsExceeded, failedModels } = summary;
   const ofStatus = (status: FileStatus) =>
-    new Set(models.filter((model) => model.status === status).map(({ path }) => path)).size;
+    new Set(models.filter((model) => model.status === status && model.error === null).map(({ path }) => path))
+      .size;
   const [added, deleted] = [ofStatus("added"), ofStatus("deleted")];
   const parts: readonly (readonly [number, string])[] = [
     [failedModels, `${failedModels} not compared`],

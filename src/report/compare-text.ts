@@ -48,7 +48,7 @@ function modelLines(model: ModelComparison, options: CompareOptions, palette: Pa
     ...(error === null
       ? []
       : [`  ${palette.bad("error")}  ${palette.bold(error.code)}  ${printable(error.message)}`]),
-    ...(model.base === null && model.head === null ? [] : bodyLines(model, options, palette)),
+    ...(model.base === null && model.head === null ? budgetNotes : bodyLines)(model, options, palette),
     ...notes.map((note) => `  ${palette.dim("note")}   ${printable(note)}`),
   ];
 }
@@ -57,11 +57,15 @@ function bodyLines(model: ModelComparison, options: CompareOptions, palette: Pal
   const facts = [nodesText(model), sizeText(model)].filter((text) => text !== "").map(printable);
   return [
     ...timeLines(model, options, palette).map((line) => `  ${line}`),
-    ...budgetLines(model.budgets, palette).map((line) => `  ${line}`),
+    ...budgetNotes(model, options, palette),
     ...findingLines(model, palette).map((line) => `  ${line}`),
     ...facts.map((fact) => `  ${fact}`),
     ...graphLines(model, options, palette).map((line) => `  ${line}`),
   ];
+}
+
+function budgetNotes({ budgets }: ModelComparison, _: CompareOptions, palette: Palette): string[] {
+  return budgetLines(budgets, palette).map((line) => `  ${line}`);
 }
 
 function timeLines(model: ModelComparison, options: CompareOptions, palette: Palette): string[] {

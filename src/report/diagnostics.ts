@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { printable } from "../ir/format.ts";
 import type { LintReport, ModelReport, Severity } from "../lint/result.ts";
+import { budgetCode, budgetFingerprint, budgetName, budgetText, exceededOf } from "./budget-text.ts";
 import { type Place, placeOf, sentenceOf } from "./finding-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { acrossScenarios } from "./scenarios.ts";
@@ -13,9 +14,9 @@ export type Level = Severity | "failure";
 export interface Diagnostic {
   readonly level: Level;
   readonly place: Place;
-  /** Of a rule, such as TC102; of what failed, such as `truncated`. */
+  /** Of a rule, such as TC102; of what failed, such as `truncated`; `budget`. */
   readonly code: string;
-  /** The rule's name; of what failed, its code again. */
+  /** The rule's name; of what failed, its code again; what a budget limits, and where. */
   readonly rule: string;
   readonly message: string;
   /** The finding's own, as every other format has it. */
@@ -25,7 +26,7 @@ export interface Diagnostic {
 export interface DiagnosedModel {
   /** From the repository's root. */
   readonly path: string;
-  /** What failed, then the worst first. */
+  /** What failed, budgets that are exceeded, then the worst first. */
   readonly diagnostics: readonly Diagnostic[];
 }
 
@@ -42,7 +43,7 @@ export function diagnosedModels(
       const place = { file: wellFormed(file), line };
       return { level, place, code, rule, message: sentenceOf(finding), fingerprint };
     });
-    return { path, diagnostics: [...failureOf(model, path), ...findings] };
+    return { path, diagnostics: [...failureOf(model, path), ...budgetsOf(model, path), ...findings] };
   });
 }
 
@@ -55,6 +56,18 @@ function failureOf({ error }: ModelReport, path: string): Diagnostic[] {
     .slice(0, 32);
   const place = { file: path, line: 1 };
   return [{ level: "failure", place, code, rule: code, message: printable(message), fingerprint }];
+}
+
+/** A budget fails a run as an error does; what may exceed it fails nothing, and is for reports that show every budget. */
+function budgetsOf(model: ModelReport, path: string): Diagnostic[] {
+  return exceededOf(model).map((report) => ({
+    level: "error",
+    place: { file: path, line: 1 },
+    code: budgetCode,
+    rule: budgetName(report),
+    message: budgetText(report),
+    fingerprint: budgetFingerprint(report),
+  }));
 }
 
 /** Half a character of two units is in no other language a string: readers of JSON and XML refuse the whole file for it. */

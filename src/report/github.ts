@@ -2,6 +2,7 @@
 
 import { counted, plain, printable } from "../ir/format.ts";
 import type { Finding, LintReport, Severity } from "../lint/result.ts";
+import { budgetCode, budgetName, budgetText, exceededOf } from "./budget-text.ts";
 import { type Place, placeOf } from "./finding-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { ruleTitle } from "./rule-title.ts";
@@ -24,7 +25,7 @@ interface Annotation extends Place {
 
 export function renderGithub(whole: LintReport, options: RenderOptions): string {
   const report = { ...whole, models: acrossScenarios(whole.models) };
-  const annotations = [...failures(report, options), ...groups(report, options)];
+  const annotations = [...failures(report, options), ...budgets(report, options), ...groups(report, options)];
   const lines: string[] = [];
   const count = { error: 0, warning: 0, notice: 0 };
   for (const annotation of annotations) {
@@ -50,6 +51,18 @@ function failures({ models }: LintReport, { repositoryPath }: RenderOptions): An
             message: printable(error.message),
           },
         ],
+  );
+}
+
+function budgets({ models }: LintReport, { repositoryPath }: RenderOptions): Annotation[] {
+  return models.flatMap((model) =>
+    exceededOf(model).map((report) => ({
+      level: "error" as const,
+      file: repositoryPath(model.path),
+      line: 1,
+      title: `tc-lint ${ruleTitle(budgetCode, budgetName(report))}`,
+      message: budgetText(report),
+    })),
   );
 }
 

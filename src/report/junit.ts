@@ -1,4 +1,4 @@
-/** @file JUnit's XML: a suite a model, a case a rule that found something there. */
+/** @file JUnit's XML: a suite a model, a case a rule that found something there, and one a budget that is exceeded. */
 
 import { counted, headOf } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
@@ -25,13 +25,14 @@ export function renderJunit(report: LintReport, options: RenderOptions): string 
 
 /** The worst of a rule comes first, and says what its case is. */
 function suiteOf({ path, diagnostics }: DiagnosedModel): Suite {
-  const byCode = new Map<string, [Diagnostic, ...Diagnostic[]]>();
+  const byTitle = new Map<string, [Diagnostic, ...Diagnostic[]]>();
   for (const diagnostic of diagnostics) {
-    const before = byCode.get(diagnostic.code);
-    if (before === undefined) byCode.set(diagnostic.code, [diagnostic]);
+    const title = ruleTitle(diagnostic.code, diagnostic.rule);
+    const before = byTitle.get(title);
+    if (before === undefined) byTitle.set(title, [diagnostic]);
     else before.push(diagnostic);
   }
-  return { path, cases: [...byCode.values()] };
+  return { path, cases: [...byTitle.values()] };
 }
 
 function countsOf(suites: readonly Suite[]) {

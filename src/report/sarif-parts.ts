@@ -27,6 +27,19 @@ export function uriOf(path: string, { repositoryPath }: RenderOptions): string {
   return encoded(repositoryPath(path));
 }
 
+/**
+ * With a region, GitHub's uploader hashes the whole file as text, about a second for ten megabytes; above this size
+ * results name the file only.
+ */
+const maxBytesWithRegion = 64 * 1024 * 1024;
+
+/** Of a model, as results have it. */
+export function fileLocation(path: string, options: RenderOptions): object {
+  const isLarge = (options.bytesOf(path) ?? 0) > maxBytesWithRegion;
+  const region = { startLine: 1, startColumn: 1, endLine: 1, endColumn: 1 };
+  return { artifactLocation: { uri: uriOf(path, options) }, ...(isLarge ? {} : { region }) };
+}
+
 export function encoded(path: string): string {
   // `C:/models/a.onnx`: a drive of Windows, which is no scheme.
   const [drive = ""] = /^[A-Za-z]:(?=\/)/.exec(path) ?? [];

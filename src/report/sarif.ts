@@ -17,18 +17,13 @@ import type {
 import { sentenceOf } from "./finding-text.ts";
 import { jsonText } from "./json-text.ts";
 import type { RenderOptions, RuleDoc } from "./render.ts";
-import { driverOf, encoded, logOf, mostResults, quoted, uriOf } from "./sarif-parts.ts";
+import { budgetResults, budgetRule } from "./sarif-budgets.ts";
+import { driverOf, encoded, fileLocation, logOf, mostResults, quoted, uriOf } from "./sarif-parts.ts";
 import { acrossScenarios } from "./scenarios.ts";
 import { byImportance } from "./summary.ts";
 
 /** GitHub's longest description. */
 const maxDescription = 1024;
-
-/**
- * With a region, GitHub's uploader hashes the whole file as text, about a second for ten megabytes; above this size
- * results name the file only.
- */
-const maxBytesWithRegion = 64 * 1024 * 1024;
 
 const levels = { error: "error", warn: "warning", info: "note" } as const satisfies Record<Severity, string>;
 
@@ -43,9 +38,11 @@ export function renderSarif(whole: LintReport, options: RenderOptions): string {
     [...model.findings, ...(model.suppressions ?? [])].map((finding) => ({ finding, model })),
   );
   all.sort((a, b) => byImportance(a.finding, b.finding));
-  const shown = all.slice(0, mostResults);
-  const rules = rulesOf(shown, options);
-  const indexOf = new Map(rules.map(({ id }, index) => [id, index]));
+  const known = rulesOf(all.slice(0, mostResults), options);
+  const budgets = report.models.flatMap((model) => budgetResults(model, known.length, options));
+  const shown = all.slice(0, Math.max(0, mostResults - budgets.length));
+  const rules = budgets.length === 0 ? known : [...known, budgetRule];
+  const indexOf = new Map(known.map(({ id }, index) => [id, index]));
   const run = {
     tool: { driver: driverOf(report.tool.version, rules, options) },
     automationDetails: { id: categoryOf(report) },
@@ -55,7 +52,10 @@ export function renderSarif(whole: LintReport, options: RenderOptions): string {
       location: { uri: uriOf(path, options) },
       roles: ["analysisTarget"],
     })),
-    results: shown.map((located) => resultOf(located, indexOf.get(located.finding.code) ?? -1, options)),
+    results: [
+      ...budgets,
+      ...shown.map((located) => resultOf(located, indexOf.get(located.finding.code) ?? -1, options)),
+    ],
   };
   return jsonText(logOf(run));
 }
@@ -134,10 +134,8 @@ function suppressionsOf({ finding, model }: Located) {
 }
 
 function locationOf({ node, op, graph }: Finding, { path }: ModelReport, options: RenderOptions) {
-  const isLarge = (options.bytesOf(path) ?? 0) > maxBytesWithRegion;
-  const region = { startLine: 1, startColumn: 1, endLine: 1, endColumn: 1 };
   return {
-    physicalLocation: { artifactLocation: { uri: uriOf(path, options) }, ...(isLarge ? {} : { region }) },
+    physicalLocation: fileLocation(path, options),
     logicalLocations: [
       { name: node, fullyQualifiedName: `${graph}/${node}`, kind: "node", decoratedName: op },
     ],

@@ -162,9 +162,16 @@ function merged(group: ModelGroup): ModelReport {
     ...first,
     findings: mergedFindings(group),
     ...mergedSuppressions(group),
+    ...mergedBudgets(group),
     notices: [...notices.values()],
     error: mergedError(group),
   };
+}
+
+/** Each scenario has budgets of its own. */
+function mergedBudgets(group: ModelGroup): Pick<ModelReport, "budgets"> {
+  const budgets = group.flatMap((model) => model.budgets ?? []);
+  return budgets.length === 0 ? {} : { budgets };
 }
 
 /** What is switched off in one of them is listed once; where nobody asked for a list, there is none. */

@@ -203,7 +203,42 @@ describe("what is asked for", () => {
   });
 });
 
+test("a path that is not there is named, and the comment stays as it is", async () => {
+  const base = bench.team.main();
+  const head = bench.team.commit("align", 8, () =>
+    bench.team.write("models/segmenter.onnx", segmenters.aligned),
+  );
+  await bench.review(8, head, base);
+  const before = bench.server.comments.map(({ body }) => body);
+  const { exitCode, annotations } = await bench.review(8, head, base, { inputs: { paths: "nodir" } });
+  expect([exitCode, annotations]).toEqual([2, [expect.stringMatching(/^::error .*"nodir": not there/)]]);
+  expect(before).toHaveLength(1);
+  expect(bench.server.comments.map(({ body }) => body)).toEqual(before);
+});
+
 describe("what a change is about", () => {
+  test("a configuration that brings budgets fails where they are exceeded, with one number everywhere", async () => {
+    const base = bench.team.main();
+    const configured = (...budgets: readonly object[]) =>
+      bench.team.commit("budgets", 5, () =>
+        bench.team.write(
+          "models/tc-lint.config.json",
+          JSON.stringify({ gpu: "h200", stack: "cudnn", budgets }),
+        ),
+      );
+    const exceeded = await bench.review(5, configured({ gpu: "h200", maxMicroseconds: 1 }), base);
+    expect(exceeded.exitCode, exceeded.stderr).toBe(1);
+    expect(exceeded.annotations.filter((line) => line.includes("title=tc-lint budget"))).toHaveLength(5);
+    expect(exceeded.annotations.join("\n")).toContain("::error title=tc-lint::5 budgets exceeded");
+    expect(exceeded.stdout.match(/\d+ budgets? exceeded/g)).toEqual(Array(3).fill("5 budgets exceeded"));
+    expect(exceeded.summary.match(/\d+ budgets? exceeded/g)).toEqual(Array(2).fill("5 budgets exceeded"));
+    const [comment] = bench.server.comments;
+    expect(comment?.body).toMatch(/^\*\*5 budgets exceeded\*\*; 5 models compared/m);
+    expect(comment?.body.match(/at most 1 µs; predicted/g)).toHaveLength(5);
+    const kept = await bench.review(5, configured({ gpu: "h200", maxMicroseconds: 1e9 }), base);
+    expect([kept.exitCode, bench.server.comments]).toEqual([0, []]);
+  }, 120_000);
+
   test("a configuration's models are linted with it; weights' models too, and what else is there is not", async () => {
     bench.team.commitToMain(() => {
       bench.team.write("half/tc-lint.config.json", '{ "gpu": "a100" }\n');

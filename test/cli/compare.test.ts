@@ -262,6 +262,16 @@ describe("the working tree and a commit", () => {
     expect(stdout).toMatch(/^\*\*.*1 new model, 1 model deleted\*\*/);
   });
 
+  test("what is not there, or is no model, is named and is no new model", async () => {
+    const absent = await bench.tcLint(["compare", "--base", "HEAD", "models", "nowhere.onnx", "nodir"]);
+    expect([absent.exitCode, absent.stdout]).toEqual([2, ""]);
+    expect(absent.stderr).toContain('"nowhere.onnx", "nodir": not there, and no model of it in HEAD');
+    write("README.txt", "no model");
+    const text = await bench.tcLint(["compare", "--base", "HEAD", "README.txt"]);
+    expect([text.exitCode, text.stdout]).toEqual([2, expect.stringMatching(/not-onnx +README\.txt: /)]);
+    expect(text.stdout).not.toContain("new model");
+  });
+
   test("models that a configuration ignores are left out, deleted ones too", async () => {
     write("tc-lint.config.json", '{"ignores": ["models/a*"]}');
     rmSync(place("models/a.onnx"));

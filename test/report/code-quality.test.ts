@@ -177,6 +177,58 @@ test("every format says the same of the same findings, at the same place", () =>
   );
 });
 
+test("a budget that is exceeded is in every format what fails the run, and one that is not is in none", () => {
+  const target = { gpu: "l4", stack: "ort-cuda", precision: "fp16" } as const;
+  const held = (predicted: number, verdict: "exceeded" | "may-exceed" | "kept") =>
+    ({ budget: "maxMicroseconds", target, limit: 500, predicted, low: 540, high: 690, verdict }) as const;
+  const share = { ...held(0.1, "exceeded"), budget: "minTensorCoreShare", limit: 0.5 } as const;
+  const budgets = [held(612, "exceeded"), share, held(9999, "may-exceed"), held(8888, "kept")];
+  const parts = { path: "a.onnx", budgets };
+  const scenarios = [
+    modelReport({ path: "a.onnx", scenario: "h200" }),
+    modelReport({ ...parts, scenario: "l4" }),
+  ];
+  for (const each of [reportOf([modelReport(parts)], "1"), reportOf(scenarios, "1")]) {
+    const root = readXml(renderJunit(each, options));
+    expect(root.attributes).toMatchObject({ tests: "2", failures: "2", errors: "0" });
+    expect(root.children[0]?.children.map(({ attributes }) => attributes["name"])).toEqual([
+      "budget maxMicroseconds/l4/ort-cuda/fp16",
+      "budget minTensorCoreShare/l4/ort-cuda/fp16",
+    ]);
+    expect(issuesOf(each).map(({ severity }) => severity)).toEqual(["major", "major"]);
+    const [run] = JSON.parse(renderSarif(each, options)).runs;
+    expect(
+      run.results.map((result: { ruleId: string; ruleIndex: number; level: string }) => [
+        run.tool.driver.rules[result.ruleIndex].id,
+        result.level,
+      ]),
+    ).toEqual([
+      ["budget", "error"],
+      ["budget", "error"],
+    ]);
+    for (const render of [
+      renderJunit,
+      renderGitlab,
+      renderRdjson,
+      renderCheckstyle,
+      renderSarif,
+      renderGithub,
+    ]) {
+      const text = render(each, options);
+      expect(text).toContain("budget on l4 (ort-cuda, fp16): at most 500 µs; predicted 612 µs");
+      expect(text).not.toMatch(/may exceed|8.9 ms|kept/);
+    }
+    isGitlab(issuesOf(each));
+    isRdjson(JSON.parse(renderRdjson(each, options)));
+    expect([isGitlab.errors, isRdjson.errors]).toEqual([null, null]);
+    for (const [name, render] of [
+      ["junit", renderJunit],
+      ["checkstyle", renderCheckstyle],
+    ] as const)
+      if (xmllint[name] !== undefined) expect(xmllint[name](render(each, options))).toBe("");
+  }
+});
+
 test("a finding of several scenarios is there once", () => {
   const scenarios = ["l4", "h200"].map((scenario) => modelReport({ scenario, findings: [finding()] }));
   const several = reportOf(scenarios, "1");

@@ -1,6 +1,7 @@
 /** @file The table of several models, the worst first, and each model's own section. */
 import { assumedText, compact, counted, duration, percent } from "../../ir/format.ts";
 import type { ModelReport } from "../../lint/result.ts";
+import { budgetText } from "../budget-text.ts";
 import { closingColumns, worstFirst } from "../closing-table.ts";
 import { countedNotes } from "../entries.ts";
 import { profileNotes, timeNote } from "../profile-text.ts";
@@ -81,7 +82,15 @@ function sectionMarkup(model: ModelReport, { id, options, hasRoom, isOpen }: Sec
 ${layers === undefined || ceilings === undefined || !hasRoom ? "" : html`<h3>Roofline</h3>${rooflineMarkup(layers, ceilings)}`}
 ${layers === undefined ? "" : html`<h3>Layers by time</h3>${hasRoom ? layersMarkup(layers, id) : html`<p class="dim">${counted(layers.length, "layer")}, too many beside the other models: -f csv has them.</p>`}`}`;
   return html`<details class="model" id="${id}"${isOpen ? html` open` : ""}><summary><h2 class="name">${model.path}</h2></summary>
-${failure}${body}${notesMarkup(model)}</details>`;
+${failure}${budgetsMarkup(model)}${body}${notesMarkup(model)}</details>`;
+}
+
+/** Before all else that is said of a model: the exceeded ones are why its run fails. */
+function budgetsMarkup({ budgets = [] }: ModelReport): Markup {
+  return html`${budgets.map(
+    (report) =>
+      html`<p class="${report.verdict === "exceeded" ? "failure" : "dim"}">${budgetText(report)}</p>`,
+  )}`;
 }
 
 function headMarkup(model: ModelReport, { describeTarget, bytesOf }: RenderOptions): Markup {

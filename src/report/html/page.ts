@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { counted } from "../../ir/format.ts";
 import type { LintReport } from "../../lint/result.ts";
+import { exceededCount } from "../budget-text.ts";
 import type { FixReportView } from "../fix-view.ts";
 import type { RenderOptions } from "../render.ts";
 import { fixesMarkup } from "./fixes.ts";
@@ -47,14 +48,16 @@ function pageOf({ tool, fixes, lint = null }: FixReportView, options: RenderOpti
   return page.text;
 }
 
-function summaryMarkup({ summary }: LintReport): Markup {
+function summaryMarkup({ summary, models }: LintReport): Markup {
   const { errors, warnings, infos, fixable, failedModels } = summary;
   const chips: readonly (readonly [string, string])[] = [
     ["error", counted(errors, "error")],
     ["warn", counted(warnings, "warning")],
     ["info", counted(infos, "info")],
   ];
+  const exceeded = exceededCount(models);
   const rest = [
+    exceeded > 0 ? `${counted(exceeded, "budget")} exceeded` : "",
     fixable > 0 ? `${fixable} fixable with --fix` : "",
     failedModels > 0 ? `${counted(failedModels, "model")} failed` : "",
   ].filter((part) => part !== "");

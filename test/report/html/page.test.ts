@@ -237,3 +237,21 @@ describe("odd reports", () => {
     expect(written).toContain("Written; unverified: --no-verify");
   });
 });
+
+it("says what budgets come to, where each model begins and above all", () => {
+  const target = { gpu: "l4", stack: "ort-cuda", precision: "fp16" } as const;
+  const figures = { budget: "maxMicroseconds", target, predicted: 612, low: 540, high: 690 } as const;
+  const budgets = [
+    { ...figures, limit: 500, verdict: "exceeded" },
+    { ...figures, limit: 700, verdict: "kept" },
+  ] as const;
+  const text = pageOf(reportOf([modelReport({ budgets }), modelReport({ path: "b.onnx" })], "0.0.0-test"));
+  expect(text).toContain("1 budget exceeded");
+  for (const [limit, verdict] of [
+    [500, "exceeded"],
+    [700, "kept"],
+  ] as const)
+    expect(text).toMatch(
+      new RegExp(`budget on l4 \\(ort-cuda, fp16\\): at most ${limit} µs; .*: ${verdict}`),
+    );
+});
