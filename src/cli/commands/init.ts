@@ -1,6 +1,5 @@
 /** @file `tc-lint init`: files that a team begins with; what is there stays. */
 
-import { mkdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { Argv } from "yargs";
 import { pushAll } from "../../ir/lists.ts";
@@ -39,6 +38,7 @@ interface InitFlags {
 async function init({ gpu, stack, hook, workflow, force }: InitFlags): Promise<void> {
   const { settingsHere } = await import("../../api/make-plans.ts");
   const { configNames, projectAround } = await import("../../files/find-config.ts");
+  const { makeFolder } = await import("../../files/make-folder.ts");
   const { look } = await import("../../files/look.ts");
   const { writeReportFile } = await import("../../files/report-file.ts");
   const { initFiles } = await import("../init-files.ts");
@@ -64,7 +64,7 @@ async function init({ gpu, stack, hook, workflow, force }: InitFlags): Promise<v
     if (other !== undefined) lines.push(`left: ${other} configures this folder already`);
     else if (isThere && !force) pushAll(lines, leftLines(shown, file));
     else {
-      mkdirSync(dirname(path), { recursive: true });
+      makeFolder(dirname(path));
       writeReportFile(path, file.text);
       lines.push(`${isThere ? "replaced" : "wrote"}: ${shown}`);
     }
