@@ -28,6 +28,7 @@ import {
   type RunFormat,
   type RunReports,
   renderRun,
+  silentFormats,
   wholeFormats,
 } from "../report/registry.ts";
 import type { RenderOptions } from "../report/render.ts";
@@ -241,6 +242,17 @@ export function sayConfigurations(
     const others = more.length === 0 ? "" : ` and ${counted(more.length, "more model")}`;
     if (files !== "") complain(`${first}${others}: configured by ${files}`);
   }
+}
+
+/** Why a run fails, where no report on stdout says it: files may be read by nobody. */
+export function sayFailures({ models }: LintReport, reports: readonly ReportRequest[]): void {
+  if (reports.some(({ format, path }) => path === undefined && !silentFormats.has(format))) return;
+  const failed = models.flatMap(({ path, error }) =>
+    error === null ? [] : [error.message.startsWith(path) ? error.message : `${path}: ${error.message}`],
+  );
+  const [first, ...more] = new Set(failed);
+  if (first === undefined) return;
+  complain(more.length === 0 ? first : `${first}; and ${counted(more.length, "more model")} failed`);
 }
 
 /** What the plans of a run read. */

@@ -75,6 +75,9 @@ export const namesConfiguration = {
   html: true,
 } as const satisfies Record<LintFormat, boolean>;
 
+/** Formats that say nothing of a model that failed; where all reports on stdout are such, a line on stderr does. */
+export const silentFormats: ReadonlySet<LintFormat> = new Set(["csv"]);
+
 /** Formats that list every layer, whether or not --table asks for them. */
 export const layerFormats: ReadonlySet<LintFormat> = new Set(["csv", "html"]);
 
