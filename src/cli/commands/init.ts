@@ -2,10 +2,24 @@
 
 import { dirname, join, relative } from "node:path";
 import type { Argv } from "yargs";
+import { gpus } from "../../hardware/gpus.ts";
+import { stackIds } from "../../hardware/stacks.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { builtRepository } from "../../version.ts";
 import type { InitFile } from "../init-files.ts";
 import { settingOptions } from "../options.ts";
+
+/** One target, which a configuration begins with; lint takes several. */
+const targetOptions = {
+  gpu: {
+    ...settingOptions.gpu,
+    describe: `One GPU to predict for: ${[...gpus.keys()].join(", ")} (default h200)`,
+  },
+  stack: {
+    ...settingOptions.stack,
+    describe: `Libraries to predict for, one of: ${stackIds.join(", ")} (default ort-cuda)`,
+  },
+} as const;
 
 const flag = (describe: string) => ({ type: "boolean", describe }) as const;
 
@@ -15,7 +29,7 @@ export function addInit(parser: Argv, done: (exitCode: number) => void): Argv {
     "Write a configuration, a pre-commit hook and a GitHub workflow to begin with",
     (command) =>
       command
-        .options({ gpu: settingOptions.gpu, stack: settingOptions.stack })
+        .options(targetOptions)
         .option("hook", { ...flag("A hook for pre-commit; not with --no-hook"), default: true })
         .option("workflow", { ...flag("A GitHub workflow; not with --no-workflow"), default: true })
         .option("force", { ...flag("Replace what is there"), default: false }),
