@@ -1,9 +1,10 @@
 /** @file The comment on a pull request: posted where the token may, else handed to a run that may. */
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describeTarget } from "../cli/run-compare.ts";
 import { writeStdout } from "../cli/stdout.ts";
 import type { CompareReport } from "../compare/result.ts";
+import { makeFolder } from "../files/make-folder.ts";
 import { Github } from "../forge/github.ts";
 import { ForgeError } from "../forge/http.ts";
 import { type Done, keepComment } from "../forge/sticky.ts";
@@ -43,7 +44,7 @@ async function carry(
   const path = resolve(
     inputs.commentFile ?? join(runnerVariable(env, "RUNNER_TEMP"), "tc-lint", "comment.json"),
   );
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   writeCarried(path, { version: 1, pullRequest, comparison });
   setOutput(env, "comment-file", path);
   await writeStdout(command(level, `no comment is posted: ${why}. ${path} has what a workflow_run may post`));

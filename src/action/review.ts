@@ -1,5 +1,4 @@
 /** @file The first half: lints what a change is about, compares it with its base, and says so everywhere that a step can. */
-import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { compareVerdict, describeTarget, runCompare } from "../cli/run-compare.ts";
 import { runLint } from "../cli/run-lint.ts";
@@ -9,6 +8,7 @@ import { renderedReport, writeReports } from "../cli/write-reports.ts";
 import type { CompareReport } from "../compare/result.ts";
 import { BaseRevision } from "../files/base-revision.ts";
 import { fetchedCommit, fetchLfsObjects, pullRequestBase } from "../files/fetch-base.ts";
+import { makeFolder } from "../files/make-folder.ts";
 import { InputError } from "../ir/errors.ts";
 import type { LintReport } from "../lint/result.ts";
 import { compareFormats } from "../report/compare-formats.ts";
@@ -33,8 +33,7 @@ export interface Step {
 /** Returns the exit code. Throws InputError where nothing can be said. */
 export async function review(step: Step, workerUrl: URL): Promise<number> {
   const { inputs } = step;
-  for (const path of [inputs.sarifFile, inputs.html])
-    if (path !== undefined) mkdirSync(dirname(path), { recursive: true });
+  for (const path of [inputs.sarifFile, inputs.html]) if (path !== undefined) makeFolder(dirname(path));
   const base = baseOf(step);
   const revision = base === undefined ? undefined : new BaseRevision(base, process.cwd());
   if (revision !== undefined) fetchLfsObjects(revision);

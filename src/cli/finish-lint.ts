@@ -10,7 +10,7 @@ import type { LintFlags } from "./options.ts";
 import { complain } from "./stderr.ts";
 import type { Baseline, PlanSettings, SuppressedFlags } from "./suppressions.ts";
 import { sayUnused, withoutLists } from "./unused-suppressions.ts";
-import { type ReportFlags, sayConfigurations, standardRequests } from "./write-reports.ts";
+import { type ReportFlags, sayConfigurations, sayFailures, standardRequests } from "./write-reports.ts";
 
 export type FinishFlags = ReportFlags &
   SuppressedFlags &
@@ -41,6 +41,7 @@ export async function finishLint(
   if (requests.length > 0) sayConfigurations(plans, requests);
   // `--quiet` hides, it does not forgive: the exit code counts what is hidden.
   await write(flags.quiet ? errorsOnly(report) : report);
+  sayFailures(report, requests);
   const { exitCode, why } = verdictOf(report, flags);
   if (why !== undefined) complain(why);
   if (isStale) return exitCodes.failure;

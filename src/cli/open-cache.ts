@@ -21,15 +21,23 @@ export function openCache({ location, strategy }: CacheFlags, workerUrl: URL): C
 const mebibyte = 2 ** 20;
 const standardMebibytes = 512;
 
+interface CacheNotes {
+  readonly isVerbose: boolean;
+  /** Outcomes that rules of plugins have a part in. */
+  readonly passedOver: number;
+}
+
 /** Says what there is to say, and keeps the folder within its bound. */
 export function closeCache(
   { folder }: CachePlan,
   outcomes: readonly LintOutcome[],
-  isVerbose: boolean,
+  { isVerbose, passedOver }: CacheNotes,
 ): void {
   const hits = outcomes.filter(({ cache }) => cache?.isHit === true).length;
   const all = counted(outcomes.length, "model");
   if (isVerbose) complain(`--cache: ${hits} of ${all} known from ${toDisplayPath(folder)}`);
+  if (isVerbose && passedOver > 0)
+    complain(`--cache: ${counted(passedOver, "model")} linted anew in every run: rules of plugins are asked`);
   const problem = outcomes.map(({ cache }) => cache?.problem).find((text) => text !== undefined);
   if (problem !== undefined) complain(`--cache: not all is kept: ${problem}`);
   const limit = Number(process.env["TC_LINT_CACHE_MB"] ?? standardMebibytes);

@@ -56,10 +56,12 @@ async function withCache(
   const cache = openCache(flags.cache, workerUrl);
   if (cache === undefined) return lint(plans);
   // What a plugin finds is of code that is not part of the key.
-  const outcomes = await lint(
-    plans.map((plan) => (plan.settings.plugins.length > 0 ? plan : { ...plan, cache })),
-  );
-  closeCache(cache, outcomes, flags.verbose);
+  const isKept = ({ settings }: LintPlan) => settings.plugins.length === 0;
+  const outcomes = await lint(plans.map((plan) => (isKept(plan) ? { ...plan, cache } : plan)));
+  closeCache(cache, outcomes, {
+    isVerbose: flags.verbose,
+    passedOver: plans.filter((plan) => !isKept(plan)).length,
+  });
   return outcomes.map(({ cache: _, ...outcome }) => outcome);
 }
 

@@ -47,6 +47,7 @@ export function mergedFlags(
   return {
     reports,
     color,
+    table: options["--table"],
     verbose: options["--verbose"],
     suppressed: options["--show-suppressed"],
     reportUnused: options["--report-unused-suppressions"],

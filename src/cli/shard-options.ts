@@ -18,10 +18,10 @@ export const shardOptions = {
   },
   "merge-as": {
     type: "string",
-    array: true,
     requiresArg: true,
     group,
-    describe: "Formats that -f blob is merged to and that need more of each model: csv, html",
+    describe:
+      "Formats that -f blob is merged to and that need more of each model, with commas or repeated: html,csv",
   },
 } as const;
 

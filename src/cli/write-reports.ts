@@ -28,6 +28,8 @@ import {
   type RunFormat,
   type RunReports,
   renderRun,
+  reportFor,
+  silentFormats,
   wholeFormats,
 } from "../report/registry.ts";
 import type { RenderOptions } from "../report/render.ts";
@@ -40,7 +42,7 @@ import { writeStdout } from "./stdout.ts";
 import { reportColor } from "./terminal.ts";
 
 /** What reports depend on of a command line. */
-export type ReportFlags = Pick<LintFlags, "reports" | "color" | "verbose" | "stats"> &
+export type ReportFlags = Pick<LintFlags, "reports" | "color" | "verbose" | "stats" | "table"> &
   Partial<Pick<LintFlags, "sources">>;
 
 /** Where the models of a report are, and what is known of their files. */
@@ -55,7 +57,10 @@ export async function writeReports(
   const requests = flags.reports ?? standardRequests();
   const assets = await assetsOf(requests);
   const render = ({ format, path }: ReportRequest) =>
-    lintFormats[format](report, { ...renderOptions(flags, path === undefined, places), ...assets });
+    lintFormats[format](reportFor(format, report, flags), {
+      ...renderOptions(flags, path === undefined, places),
+      ...assets,
+    });
   for (const request of requests) {
     if (request.path === undefined) continue;
     if (isJson(request)) writeReportPieces(request.path, jsonPieces(report));
@@ -79,7 +84,8 @@ export async function renderedReport(
   flags: LintFlags,
 ): Promise<string> {
   const assets = await assetsOf([{ format, path: undefined }]);
-  return lintFormats[format](report, { ...renderOptions(flags, false, placesHere(flags)), ...assets });
+  const options = { ...renderOptions(flags, false, placesHere(flags)), ...assets };
+  return lintFormats[format](reportFor(format, report, flags), options);
 }
 
 type Assets = Pick<RenderOptions, "docs" | "script">;
@@ -241,6 +247,17 @@ export function sayConfigurations(
     const others = more.length === 0 ? "" : ` and ${counted(more.length, "more model")}`;
     if (files !== "") complain(`${first}${others}: configured by ${files}`);
   }
+}
+
+/** Why a run fails, where no report on stdout says it: files may be read by nobody. */
+export function sayFailures({ models }: LintReport, reports: readonly ReportRequest[]): void {
+  if (reports.some(({ format, path }) => path === undefined && !silentFormats.has(format))) return;
+  const failed = models.flatMap(({ path, error }) =>
+    error === null ? [] : [error.message.startsWith(path) ? error.message : `${path}: ${error.message}`],
+  );
+  const [first, ...more] = new Set(failed);
+  if (first === undefined) return;
+  complain(more.length === 0 ? first : `${first}; and ${counted(more.length, "more model")} failed`);
 }
 
 /** What the plans of a run read. */

@@ -1,5 +1,4 @@
 /** @file A model of a commit as files that can be opened, with the weights that lie beside it there. */
-import { mkdirSync } from "node:fs";
 import { basename, dirname, join, posix } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { Guard, type Limits } from "../limits/guard.ts";
@@ -7,6 +6,7 @@ import { answerSignals } from "../onnx/cleanup.ts";
 import { openModel } from "../onnx/open.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import type { BaseFile, BaseRevision } from "./base-revision.ts";
+import { makeFolder } from "./make-folder.ts";
 
 export interface Materialized {
   /** Opens. */
@@ -56,7 +56,7 @@ export function locationsOf(path: string): string[] {
 /** Weights that are not here are said, as of any model: shapes are enough to price it. */
 function written(revision: BaseRevision, file: BaseFile, to: string): Materialized["notices"] {
   try {
-    mkdirSync(dirname(to), { recursive: true });
+    makeFolder(dirname(to));
     revision.write(file, to);
     return [];
   } catch (error) {

@@ -4,7 +4,6 @@ import {
   constants,
   fstatSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -20,6 +19,7 @@ import { temporaryName } from "../onnx/temporary.ts";
 import { toDisplayPath } from "../settings/paths.ts";
 import { foreignOwner, projectAround } from "./find-config.ts";
 import { statOf } from "./look.ts";
+import { makeFolder } from "./make-folder.ts";
 
 /** Undefined where the user has none. Throws InputError where `location` is no folder. */
 export function cacheFolder(location: string | undefined, say: (notice: string) => void): string | undefined {
@@ -41,7 +41,7 @@ export function cacheFolder(location: string | undefined, say: (notice: string) 
 function made(folder: string): string | undefined {
   const shown = toDisplayPath(folder);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     const owner = foreignOwner(folder, ownersHere());
     return owner === undefined ? undefined : `${shown} belongs to another user (${owner})`;
   } catch (error) {

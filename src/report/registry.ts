@@ -75,11 +75,27 @@ export const namesConfiguration = {
   html: true,
 } as const satisfies Record<LintFormat, boolean>;
 
+/** Formats that say nothing of a model that failed; where all reports on stdout are such, a line on stderr does. */
+export const silentFormats: ReadonlySet<LintFormat> = new Set(["csv"]);
+
 /** Formats that list every layer, whether or not --table asks for them. */
 export const layerFormats: ReadonlySet<LintFormat> = new Set(["csv", "html"]);
 
 /** Formats that draw: the graph around findings, and what the target could reach. They have a script, too. */
 export const drawnFormats: ReadonlySet<LintFormat> = new Set(["html"]);
+
+/**
+ * What a format shows of a report: without --table, no layers that another format of the run lists. JSON has all that a page beside it
+ * has (docs/html-report.md).
+ */
+export function reportFor(
+  format: LintFormat,
+  report: LintReport,
+  { table }: { readonly table: boolean },
+): LintReport {
+  if (table || format === "json" || layerFormats.has(format)) return report;
+  return { ...report, models: report.models.map(({ layers: _, ...model }) => model) };
+}
 
 /** Formats that carry the rules' documentation, which is loaded for them alone. */
 export const docFormats: ReadonlySet<LintFormat> = new Set(["sarif", "rdjson", "html"]);

@@ -27,7 +27,12 @@ export interface Linted {
   readonly page: Blob;
   readonly json: Blob;
   /** Entries of the report. */
-  readonly summary: { readonly errors: number; readonly warnings: number; readonly infos: number };
+  readonly summary: {
+    readonly errors: number;
+    readonly warnings: number;
+    readonly infos: number;
+    readonly failedModels: number;
+  };
   /** Names of models that safe fixes would change. */
   readonly fixable: readonly string[];
 }

@@ -175,6 +175,14 @@ describe("the cache lies", () => {
     expect(left.length).toBeLessThan(4);
   });
 
+  // Where mkdir fails with ENOENT in a folder that is there.
+  test.skipIf(!existsSync("/proc/self"))("in no file system that has no place for it", async () => {
+    bench.folder.write("a.onnx", bytesOf(cleanModel()));
+    const refused = await bench.tcLint(["a.onnx", "--cache", "--cache-location", "/proc/nope/below"]);
+    expect(refused.exitCode).toBe(0);
+    expect(refused.stderr).toMatch(/--cache: nothing is kept: \S+ cannot be made \(ENOENT\)/);
+  });
+
   test("where nothing can be written, nothing is kept, and that is said", async () => {
     bench.folder.write("a.onnx", bytesOf(cleanModel()));
     bench.folder.write("file", "");

@@ -36,6 +36,31 @@ describe("failures", () => {
     ["an unwritable report", ["a.onnx", "-o", "a.onnx/report"], /a\.onnx\/report: "a\.onnx" is no folder/],
   ];
 
+  test.each([
+    [["-f", "blob=x.blob"]],
+    [["-f", "json=x.json"]],
+    [["-f", "sarif=x.sarif", "-f", "junit=x.xml"]],
+    [["-f", "csv"]],
+    [["--fix", "-f", "json=x.json"]],
+  ])("a model that %j says nothing of on stdout is named on stderr, once", async (args) => {
+    const one = await bench.tcLint(["gone.onnx", ...args]);
+    expect({ exitCode: one.exitCode, stderr: one.stderr }).toEqual({
+      exitCode: 2,
+      stderr: "tc-lint: gone.onnx: no such file\n",
+    });
+  });
+
+  test("models that fail are counted on stderr, where no report on stdout says it", async () => {
+    const two = await bench.tcLint(["gone.onnx", "lost.onnx", "--gpu", "l4,h200", "-f", "json=x.json"]);
+    expect(two).toMatchObject({
+      exitCode: 2,
+      stdout: "",
+      stderr: "tc-lint: gone.onnx: no such file; and 1 more model failed\n",
+    });
+    for (const format of ["text", "json", "sarif", "github", "agent"])
+      expect(await bench.tcLint(["gone.onnx", "-f", format])).toMatchObject({ exitCode: 2, stderr: "" });
+  });
+
   test.each(failures)("%s exits with 2 and says so", async (_, args, expected) => {
     bench.folder.write("a.onnx", bytesOf(cleanModel()));
     bench.folder.write("empty/readme.md", "");

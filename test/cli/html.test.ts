@@ -68,3 +68,15 @@ it("is loaded by those who ask for it alone", () => {
   expect(readers.length).toBeGreaterThan(0);
   for (const { text } of readers) expect(text).not.toMatch(new RegExp(`(from|import)\\s*"\\./${name}"`));
 });
+
+it("changes no other report of its run", async () => {
+  writeInline(bench.folder.path);
+  const args = ["model.onnx", "--exit-zero", "--no-color"];
+  for (const format of ["text", "markdown"]) {
+    const without = await bench.tcLint([...args, "-f", format]);
+    expect(await bench.tcLint([...args, "-f", format, "-f", "html=x.html"])).toEqual(without);
+    const table = await bench.tcLint([...args, "-f", format, "--table"]);
+    expect(await bench.tcLint([...args, "-f", format, "--table", "-f", "html=x.html"])).toEqual(table);
+    expect(table.stdout).not.toBe(without.stdout);
+  }
+});

@@ -28,6 +28,14 @@ describe("tc-lint init", () => {
     bench.folder.write("sub/a.onnx", bytesOf(headModel()));
   });
 
+  test("takes one target, as its help says", async () => {
+    const { exitCode } = await bench.tcLint(["init", "--gpu", "l4,a100"]);
+    expect(exitCode).toBe(2);
+    const { stdout } = await bench.tcLint(["init", "--help"]);
+    expect(stdout).toContain("--gpu");
+    expect(stdout).not.toMatch(/several|in turn/);
+  });
+
   test("writes a configuration, a hook and a workflow, and says so", async () => {
     const { exitCode, stdout, stderr } = await bench.tcLint(["init", "--gpu", "l4", "--stack", "tensorrt"]);
     expect([exitCode, stderr]).toEqual([0, ""]);

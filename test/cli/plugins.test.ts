@@ -37,6 +37,16 @@ describe("A plugin of the configuration", () => {
     expect(stdout).toContain("HardSwish is written as 2 nodes");
   });
 
+  test("is asked in every run with --cache, which --verbose says", async () => {
+    project();
+    for (let run = 0; run < 2; run++) {
+      const { stderr } = await bench.tcLint(["m.onnx", "--cache", "--verbose"]);
+      expect(stderr).toContain("--cache: 0 of 1 model known from ");
+      expect(stderr).toContain("--cache: 1 model linted anew in every run: rules of plugins are asked");
+    }
+    expect((await bench.tcLint(["m.onnx", "--cache"])).stderr).not.toContain("--cache:");
+  });
+
   test("is asked in worker threads, and changes nothing about other models", async () => {
     project();
     bench.folder.write("n.onnx", hardSwishModel(2));

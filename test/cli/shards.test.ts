@@ -145,6 +145,27 @@ describe("shards", () => {
     expect(stdout).toContain("no findings in 1 model\n");
   });
 
+  test.each([["html,csv"], ["html", "csv"]])(
+    "are merged to what --merge-as %s %s names",
+    async (...formats) => {
+      bench.folder.write("models/a.onnx", bytesOf(cleanModel()));
+      const mergeAs = formats.flatMap((format) => ["--merge-as", format]);
+      await bench.tcLint(["models", "-f", "blob=1.blob", ...mergeAs]);
+      const merged = await bench.tcLint(["merge-reports", "1.blob", "-f", "html=x.html", "-f", "csv=x.csv"]);
+      expect(merged).toMatchObject({ exitCode: 0, stderr: "" });
+    },
+  );
+
+  test("--merge-as takes one value, as its help says", async () => {
+    bench.folder.write("models/a.onnx", bytesOf(cleanModel()));
+    const { stderr } = await bench.tcLint(["-f", "blob=1.blob", "--merge-as", "html", "csv", "models"]);
+    expect(stderr).toBe("tc-lint: csv: no such file\n");
+    const { stdout } = await bench.tcLint(["--help"]);
+    const [, help = ""] = /--merge-as([\s\S]*?)\n\s*(?:--|\n)/.exec(stdout) ?? [];
+    expect(help).toContain("html,csv");
+    expect(help).not.toContain("[array]");
+  });
+
   test.each([
     ["0/4", 'found "0/4", expected I/N'],
     ["5/4", 'found "5/4", expected I/N'],

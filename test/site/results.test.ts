@@ -134,6 +134,7 @@ describe.skipIf(chromium === undefined)("The page (skipped where no Chromium is 
     const broken = path.join(site.folder, "broken.onnx");
     writeFileSync(broken, "no model at all");
     await give(site.page, [fixture("misaligned-cnn.onnx"), fixture("aligned-mlp.onnx"), broken]);
+    expect(await site.status()).toMatch(/^0 errors, 1 warning, \d+ infos?, 1 model failed, in /);
     const frame = await site.report();
     expect(await frame.locator("table.models tbody tr").count()).toBe(3);
     expect(await frame.locator(".failure").textContent()).toContain("not-onnx");

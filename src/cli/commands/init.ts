@@ -1,12 +1,25 @@
 /** @file `tc-lint init`: files that a team begins with; what is there stays. */
 
-import { mkdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { Argv } from "yargs";
+import { gpus } from "../../hardware/gpus.ts";
+import { stackIds } from "../../hardware/stacks.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { builtRepository } from "../../version.ts";
 import type { InitFile } from "../init-files.ts";
 import { settingOptions } from "../options.ts";
+
+/** One target, which a configuration begins with; lint takes several. */
+const targetOptions = {
+  gpu: {
+    ...settingOptions.gpu,
+    describe: `One GPU to predict for: ${[...gpus.keys()].join(", ")} (default h200)`,
+  },
+  stack: {
+    ...settingOptions.stack,
+    describe: `Libraries to predict for, one of: ${stackIds.join(", ")} (default ort-cuda)`,
+  },
+} as const;
 
 const flag = (describe: string) => ({ type: "boolean", describe }) as const;
 
@@ -16,7 +29,7 @@ export function addInit(parser: Argv, done: (exitCode: number) => void): Argv {
     "Write a configuration, a pre-commit hook and a GitHub workflow to begin with",
     (command) =>
       command
-        .options({ gpu: settingOptions.gpu, stack: settingOptions.stack })
+        .options(targetOptions)
         .option("hook", { ...flag("A hook for pre-commit; not with --no-hook"), default: true })
         .option("workflow", { ...flag("A GitHub workflow; not with --no-workflow"), default: true })
         .option("force", { ...flag("Replace what is there"), default: false }),
@@ -39,6 +52,7 @@ interface InitFlags {
 async function init({ gpu, stack, hook, workflow, force }: InitFlags): Promise<void> {
   const { settingsHere } = await import("../../api/make-plans.ts");
   const { configNames, projectAround } = await import("../../files/find-config.ts");
+  const { makeFolder } = await import("../../files/make-folder.ts");
   const { look } = await import("../../files/look.ts");
   const { writeReportFile } = await import("../../files/report-file.ts");
   const { initFiles } = await import("../init-files.ts");
@@ -64,7 +78,7 @@ async function init({ gpu, stack, hook, workflow, force }: InitFlags): Promise<v
     if (other !== undefined) lines.push(`left: ${other} configures this folder already`);
     else if (isThere && !force) pushAll(lines, leftLines(shown, file));
     else {
-      mkdirSync(dirname(path), { recursive: true });
+      makeFolder(dirname(path));
       writeReportFile(path, file.text);
       lines.push(`${isThere ? "replaced" : "wrote"}: ${shown}`);
     }

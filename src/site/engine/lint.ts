@@ -33,12 +33,12 @@ export function lintJob({ files, target }: Job, onProgress: OnProgress): Linted 
   });
   onProgress("drawing the report");
   const report = reportOf(reports, version);
-  const { errors, warnings, infos } = report.summary;
+  const { errors, warnings, infos, failedModels } = report.summary;
   return {
     kind: "linted",
     page: pageOf({ lint: report, fixes: [] }, files),
     json: jsonBlob(renderJson(report)),
-    summary: { errors, warnings, infos },
+    summary: { errors, warnings, infos, failedModels },
     fixable: reports.filter(isFixable).map(({ path }) => path),
   };
 }

@@ -106,8 +106,9 @@ function show(answer: Settled, seconds: number): void {
 }
 
 function showReport({ page, json, summary, fixable }: Linted, seconds: number): void {
-  const { errors, warnings, infos } = summary;
-  const entries = [counted(errors, "error"), counted(warnings, "warning"), counted(infos, "info")];
+  const { errors, warnings, infos, failedModels } = summary;
+  const failed = failedModels > 0 ? [counted(failedModels, "model failed", "models failed")] : [];
+  const entries = [counted(errors, "error"), counted(warnings, "warning"), counted(infos, "info"), ...failed];
   status.textContent = `${entries.join(", ")}, in ${seconds.toFixed(1)} s`;
   const address = reports.of(page);
   offer(element("page", HTMLAnchorElement), address, "tc-lint.html");
