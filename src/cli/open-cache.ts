@@ -37,7 +37,9 @@ export function closeCache(
   const all = counted(outcomes.length, "model");
   if (isVerbose) complain(`--cache: ${hits} of ${all} known from ${toDisplayPath(folder)}`);
   if (isVerbose && passedOver > 0)
-    complain(`--cache: ${counted(passedOver, "model")} linted anew in every run: rules of plugins are asked`);
+    complain(
+      `--cache: ${counted(passedOver, "model")} linted anew in every run, because of rules of plugins`,
+    );
   const problem = outcomes.map(({ cache }) => cache?.problem).find((text) => text !== undefined);
   if (problem !== undefined) complain(`--cache: not all is kept: ${problem}`);
   const limit = Number(process.env["TC_LINT_CACHE_MB"] ?? standardMebibytes);

@@ -42,7 +42,7 @@ describe("A plugin of the configuration", () => {
     for (let run = 0; run < 2; run++) {
       const { stderr } = await bench.tcLint(["m.onnx", "--cache", "--verbose"]);
       expect(stderr).toContain("--cache: 0 of 1 model known from ");
-      expect(stderr).toContain("--cache: 1 model linted anew in every run: rules of plugins are asked");
+      expect(stderr).toContain("--cache: 1 model linted anew in every run, because of rules of plugins");
     }
     expect((await bench.tcLint(["m.onnx", "--cache"])).stderr).not.toContain("--cache:");
   });
