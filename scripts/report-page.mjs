@@ -5,23 +5,26 @@ import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** One script for a page, which imports nothing. */
+/** How a script is built that stands in a page: it imports nothing, and nothing in it ends its script element. */
+export const inPage = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: "browser",
+  format: "iife",
+  target: "es2022",
+  minify: true,
+  supported: { "inline-script": false },
+  charset: "ascii",
+  legalComments: "none",
+  logLevel: "warning",
+  write: false,
+  metafile: true,
+};
+
 export async function buildReportPage() {
   const { outputFiles, metafile } = await build({
-    absWorkingDir: root,
+    ...inPage,
     entryPoints: [join(root, "src/report/html/browser/main.ts")],
-    bundle: true,
-    platform: "browser",
-    format: "iife",
-    target: "es2022",
-    minify: true,
-    // What stands in a page inside a script element cannot end it.
-    supported: { "inline-script": false },
-    charset: "ascii",
-    legalComments: "none",
-    logLevel: "warning",
-    write: false,
-    metafile: true,
   });
   return { text: outputFiles[0].text, metafile };
 }

@@ -5,26 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
-import { buildReportPage } from "./report-page.mjs";
+import { buildReportPage, inPage } from "./report-page.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const nodeFolder = join(root, "src/site/node");
-
-/** What stands inside a script element cannot end it. */
-const inPage = {
-  absWorkingDir: root,
-  bundle: true,
-  platform: "browser",
-  format: "iife",
-  target: "es2022",
-  minify: true,
-  supported: { "inline-script": false },
-  charset: "ascii",
-  legalComments: "none",
-  logLevel: "warning",
-  write: false,
-  metafile: true,
-};
 
 /** Of Node's modules what src/site/node has; whatever else somebody imports ends the build, naming who. */
 const nodeModules = {

@@ -1,5 +1,5 @@
 /** @file Budgets of models whose file is the same at base: a changed configuration exceeds them all the same. */
-import { noFindings } from "../compare/findings.ts";
+import { withoutFigures } from "../compare/compare.ts";
 import type { CompareReport, ModelComparison } from "../compare/result.ts";
 import { compareReportOf } from "../compare/summary.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
@@ -20,23 +20,19 @@ export function withUnchangedBudgets(compared: CompareReport, linted: LintReport
 }
 
 /** Of a model that was not compared: neither side, and what it may take. */
-function comparisonOf({ path, scenario, target, configFiles, budgets }: ModelReport): ModelComparison {
+function comparisonOf(model: ModelReport): ModelComparison {
+  const { scenario, budgets } = model;
+  const { path, notices, error, ...rest } = withoutFigures(
+    { path: model.path, status: "same", notices: [] },
+    model,
+    null,
+  );
   return {
     path,
     ...(scenario === undefined ? {} : { scenario }),
-    status: "same",
-    target,
-    configFiles,
-    base: null,
-    head: null,
-    time: null,
-    stored: null,
-    verdict: null,
-    kernels: [],
-    findings: noFindings,
-    graph: null,
+    ...rest,
     ...(budgets === undefined ? {} : { budgets }),
-    notices: [],
-    error: null,
+    notices,
+    error,
   };
 }

@@ -1,5 +1,5 @@
 /** @file Opens the two models of a comparison, prices and lints each as `tc-lint` does, and compares them. */
-import { compareSides, failedComparison, type Side } from "../compare/compare.ts";
+import { compareSides, type Side, withoutFigures } from "../compare/compare.ts";
 import type { FileStatus, ModelComparison } from "../compare/result.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import { invariant } from "../ir/errors.ts";
@@ -124,8 +124,8 @@ export function failedPair(
   const isGone = pair.status === "deleted" && bug === undefined;
   const place = { path: pair.path, status: pair.status };
   const comparison = isGone
-    ? failedComparison({ ...place, notices: [...notices, { code, message }] }, report, null)
-    : failedComparison({ ...place, notices }, report, { side: name, code, message });
+    ? withoutFigures({ ...place, notices: [...notices, { code, message }] }, report, null)
+    : withoutFigures({ ...place, notices }, report, { side: name, code, message });
   return { comparison, bound: [], ...(bug === undefined ? {} : { bug }) };
 }
 

@@ -131,8 +131,8 @@ function externalBytes(model: Model): number {
   return bytes;
 }
 
-/** Of a comparison that could not be made: figures are not known. */
-export function failedComparison(
+/** Of a comparison that was not made, or could not be: figures are not known. */
+export function withoutFigures(
   { path, status, notices }: { path: string; status: FileStatus; notices: readonly NoticeReport[] },
   { target, configFiles }: Pick<ModelReport, "target" | "configFiles">,
   error: ModelComparison["error"],
