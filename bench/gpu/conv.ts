@@ -1,15 +1,16 @@
 /**
  * @file Convolutions beside PyTorch's: layers of the zoo at batch 1 and 32, and misaligned ones; channels last, with bias.
  *
- *     node dist/gpu/conv.js [--dtype fp16,bf16,tf32,fp32] [--only PART,…] [--sweep] [--peers FOLDER]
+ *     node dist/gpu/conv.js [--dtype fp16,bf16,tf32,fp32] [--only PART,…] [--sweep [--family NAME,…]] [--peers FOLDER]
  *
  * Writes $OUT/conv.json and $OUT/conv-misaligned.json. With --peers (the folder of torch_ops.py) its times stand beside
- * ours. --only takes rows whose name has one of these parts. --sweep times every kernel of the table on every row, with
- * the time that the cost model predicts in the name: what choose.ts is checked against.
+ * ours. --only takes rows whose name has one of these parts. --sweep times every kernel of the table (of these families) on every row,
+ * with the time that the cost model predicts in the name: what choose.ts is checked against.
  */
 
 import { parseArgs } from "node:util";
 import { predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
+import { OperandError } from "../../cuda-runtime/ir/operand-error.ts";
 import type { Step } from "../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../cuda-runtime/ir/storage.ts";
 import { elementCount, type View } from "../../cuda-runtime/ir/view.ts";
@@ -109,6 +110,7 @@ const { values: options } = parseArgs({
     dtype: { type: "string", default: "fp16" },
     only: { type: "string" },
     sweep: { type: "boolean", default: false },
+    family: { type: "string", default: "conv,conv-hopper,conv-tma" },
     peers: { type: "string" },
     device: { type: "string", default: "0" },
   },
@@ -275,11 +277,12 @@ function unravelled(index: number, sizes: readonly number[]): number[] {
 
 /** Every kernel of the table that takes the layer. */
 function* sweep(host: HarnessHost, layer: NamedLayer, batch: number, dtype: Dtype): Generator<TimedRow> {
-  for (const tile of convTiles) {
+  const families = options.family.split(",");
+  for (const tile of convTiles.filter(({ family }) => families.includes(family))) {
     try {
       yield measure(host, layer, batch, dtype, tile);
     } catch (error) {
-      if (!(error instanceof Error && error.name === "PlanError")) throw error;
+      if (!(error instanceof OperandError)) throw error;
     }
   }
 }

@@ -2,7 +2,7 @@
 
 import { type Action, type PlanTarget, touched } from "../ir/step.ts";
 import { bytesOfType } from "../ir/storage.ts";
-import type { View } from "../ir/view.ts";
+import { distinctCount, type View } from "../ir/view.ts";
 
 export interface PassWork {
   /** Read and written, each byte once. */
@@ -68,10 +68,10 @@ export function movedBytes(action: Action): number {
 /** Elements that repeat count once, and so does a view that is named twice. */
 export function bytesMoved(views: readonly View[]): number {
   const sizes = new Map<string, number>();
-  for (const { buffer, offset, shape, strides, type } of views) {
-    const own = shape.filter((_, axis) => strides[axis] !== 0);
-    const count = own.reduce((total, size) => total * size, 1);
-    sizes.set(`${buffer.id} ${offset} ${shape.join(",")} ${strides.join(",")}`, count * bytesOfType(type));
+  for (const view of views) {
+    const { buffer, offset, shape, strides, type } = view;
+    const name = `${buffer.id} ${offset} ${shape.join(",")} ${strides.join(",")}`;
+    sizes.set(name, distinctCount(view) * bytesOfType(type));
   }
   return [...sizes.values()].reduce((total, each) => total + each, 0);
 }

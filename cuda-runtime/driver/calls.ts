@@ -82,6 +82,24 @@ export const driverCalls = {
     "i32",
     "i32",
   ],
+  /** The map, type, rank, address, sizes, strides, corners of the walk, channels, positions, element strides, and as above. */
+  cuTensorMapEncodeIm2col: [
+    "host",
+    "i32",
+    "u32",
+    "u64",
+    "host",
+    "host",
+    "host",
+    "host",
+    "u32",
+    "u32",
+    "host",
+    "i32",
+    "i32",
+    "i32",
+    "i32",
+  ],
 
   cuLinkCreate_v2: ["u32", "host", "host", "host"],
   /** State, type, data, bytes, name, number of options, options, values. */

@@ -1,4 +1,6 @@
 /** @file Descriptors of tensors for TMA (sm_90 and later). */
+import type { ImageWalk } from "../ir/params.ts";
+import { bytesOfType } from "../ir/storage.ts";
 import type { Driver } from "./driver.ts";
 
 const mapBytes = 128;
@@ -7,7 +9,8 @@ const mapAlignment = 64;
 const dataTypes = { float16: 6, float32: 7, bfloat16: 9 } as const;
 // CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill.
 const noInterleave = 0;
-const swizzle128 = 3;
+/** By the bytes of a box' row. */
+const swizzles: Readonly<Record<number, number>> = { 32: 1, 64: 2, 128: 3 };
 const promote256 = 3;
 const fillZeros = 0;
 
@@ -21,19 +24,33 @@ export interface EncodedTensor {
   readonly strides: readonly number[];
   /** What one copy takes, in elements. */
   readonly box: readonly number[];
+  readonly walk?: ImageWalk | undefined;
 }
 
 /**
- * The 128 bytes of a CUtensorMap, rows of a box swizzled over 128 bytes. Throws CudaError for sizes and strides that the
+ * The 128 bytes of a CUtensorMap, rows of a box (of 32, 64 or 128 bytes) swizzled over their length. Throws CudaError for sizes and strides that the
  * TMA does not take.
  */
 export function encodeTensorMap(driver: Driver, tensor: EncodedTensor): Uint8Array {
-  const { type, address, sizes, strides, box } = tensor;
   using block = driver.allocate(mapBytes + mapAlignment);
   const offset = (mapAlignment - Number(block.address % BigInt(mapAlignment))) % mapAlignment;
+  const to = block.address + BigInt(offset);
+  if (tensor.walk === undefined) encodeTiled(driver, to, tensor);
+  else encodeWalk(driver, to, tensor, tensor.walk);
+  return block.bytes.slice(offset, offset + mapBytes);
+}
+
+function swizzleOf({ type, box }: EncodedTensor): number {
+  const swizzle = swizzles[(box[0] ?? 0) * bytesOfType(type)];
+  if (swizzle === undefined) throw new Error(`tc-lint bug: rows of ${box[0]} elements in a box`);
+  return swizzle;
+}
+
+function encodeTiled(driver: Driver, to: bigint, tensor: EncodedTensor): void {
+  const { type, address, sizes, strides, box } = tensor;
   driver.call(
     "cuTensorMapEncodeTiled",
-    block.address + BigInt(offset),
+    to,
     dataTypes[type],
     sizes.length,
     address,
@@ -42,9 +59,32 @@ export function encodeTensorMap(driver: Driver, tensor: EncodedTensor): Uint8Arr
     Uint32Array.from(box),
     new Uint32Array(sizes.length).fill(1),
     noInterleave,
-    swizzle128,
+    swizzleOf(tensor),
     promote256,
     fillZeros,
   );
-  return block.bytes.slice(offset, offset + mapBytes);
+}
+
+function encodeWalk(driver: Driver, to: bigint, tensor: EncodedTensor, walk: ImageWalk): void {
+  const { type, address, sizes, strides, box } = tensor;
+  const [channels = 0, positions = 0] = box;
+  driver.call(
+    "cuTensorMapEncodeIm2col",
+    to,
+    dataTypes[type],
+    sizes.length,
+    address,
+    BigUint64Array.from(sizes, BigInt),
+    BigUint64Array.from(strides, BigInt),
+    Int32Array.from(walk.lower),
+    Int32Array.from(walk.upper),
+    channels,
+    positions,
+    // Along channels and batch by one.
+    Uint32Array.from([1, ...walk.strides, 1]),
+    noInterleave,
+    swizzleOf(tensor),
+    promote256,
+    fillZeros,
+  );
 }

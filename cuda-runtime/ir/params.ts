@@ -19,6 +19,17 @@ export interface TensorMap {
   /** In elements, of the axes behind the innermost; multiples of 16 bytes. */
   readonly strides: readonly number[];
   readonly box: readonly number[];
+  /** Of a map of images (channels, spatial axes, batch), whose boxes are [channels, positions] of a sliding window. */
+  readonly walk?: ImageWalk | undefined;
+}
+
+/** How TMA goes through an image for the positions of a convolution's output; an entry a spatial axis, the innermost first. */
+export interface ImageWalk {
+  /** Where a window's first tap is first; negative in the padding. */
+  readonly lower: readonly number[];
+  /** Where it is last, counted from the axis' last element. */
+  readonly upper: readonly number[];
+  readonly strides: readonly number[];
 }
 
 export interface TensorMapSlot extends TensorMap {

@@ -100,6 +100,14 @@ export function sliced(view: View, axis: number, start: number, count: number, s
   };
 }
 
+/** Elements of memory that it reaches: those that repeat count once, and so do those between which windows overlap. */
+export function distinctCount({ shape, strides }: View): number {
+  const axes = shape.map((size, axis) => ({ size, stride: Math.abs(strides[axis] ?? 0) }));
+  const count = axes.reduce((product, { size, stride }) => (stride === 0 ? product : product * size), 1);
+  const reach = axes.reduce((total, { size, stride }) => total + (size - 1) * stride, 1);
+  return Math.max(0, Math.min(count, reach));
+}
+
 /** One slice of `axis`, without that axis. */
 export function picked(view: View, axis: number, index: number): View {
   const { shape, strides, offset } = view;

@@ -93,11 +93,11 @@ export class StepRunner implements Disposable {
   }
 }
 
-function tensorOf({ view, sizes, strides, box }: TensorMap, addressOf: AddressOf): EncodedTensor {
+function tensorOf({ view, sizes, strides, box, walk }: TensorMap, addressOf: AddressOf): EncodedTensor {
   const { type } = view;
   if (!isFloatStorage(type)) throw new Error(`tc-lint bug: no tensor map of ${type}`);
   const address = addressOfView(view, addressOf);
-  return { type, address, sizes, strides: strides.map((stride) => stride * bytesOfType(type)), box };
+  return { type, address, sizes, strides: strides.map((stride) => stride * bytesOfType(type)), box, walk };
 }
 
 /** An error of the driver, with the step that it came from. */

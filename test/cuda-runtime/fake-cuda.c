@@ -173,6 +173,21 @@ int cuTensorMapEncodeTiled(char* map, int type, unsigned rank, Handle address, c
   return kSuccess;
 }
 
+int cuTensorMapEncodeIm2col(char* map, int type, unsigned rank, Handle address, const uint64_t* sizes, const uint64_t* strides,
+                            const int* lower, const int* upper, unsigned channels, unsigned positions, const unsigned* steps,
+                            int interleave, int swizzle, int promotion, int fill) {
+  if ((uint64_t)map % 64 != 0 || address % 16 != 0 || rank < 4 || rank > 5 || interleave != 0) return kInvalidValue;
+  if (channels == 0 || channels > 64 || positions == 0 || positions > 1024 || steps[0] != 1 || steps[rank - 1] != 1) return kInvalidValue;
+  const int reach = rank == 4 ? 128 : 16;
+  for (unsigned i = 0; i < rank; ++i) if (sizes[i] == 0 || steps[i] == 0 || steps[i] > 8) return kInvalidValue;
+  for (unsigned i = 0; i + 1 < rank; ++i) if (strides[i] == 0 || strides[i] % 16 != 0) return kInvalidValue;
+  for (unsigned i = 0; i + 2 < rank; ++i) {
+    if (lower[i] < -reach || lower[i] >= reach || upper[i] < -reach || upper[i] >= reach) return kInvalidValue;
+  }
+  memset(map, type + swizzle + promotion + fill, 128);
+  return kSuccess;
+}
+
 // As cuda.h lays them out.
 typedef struct { int id; char pad[4]; union { int overlaps; char pad[64]; } value; } Attribute;
 typedef struct { unsigned grid[3], block[3], shared; Handle stream; Attribute* attributes; unsigned count; } Config;

@@ -29,3 +29,25 @@ __device__ __forceinline__ void copyBox5(uint32_t to, const TensorMap& map, uint
                ::"r"(to), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z[0]), "r"(z[1]), "r"(z[2]) : "memory");
 #endif
 }
+
+// Rows of a product that are positions of an image, from (x, y, image) on, as many as the map says, in the order of the
+// output: TMA steps on by the map's strides and wraps at the borders of its bounding box. Each is read (byX, byY) further.
+__device__ __forceinline__ void copyPositions4(uint32_t to, const TensorMap& map, uint32_t barrier, int channel, int x, int y,
+                                               int image, int byX, int byY) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};"
+               ::"r"(to), "l"(&map), "r"(barrier), "r"(channel), "r"(x), "r"(y), "r"(image), "h"(uint16_t(byX)), "h"(uint16_t(byY))
+               : "memory");
+#endif
+}
+
+__device__ __forceinline__ void copyPositions5(uint32_t to, const TensorMap& map, uint32_t barrier, int channel, int x, int y, int z,
+                                               int image, int byX, int byY, int byZ) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};"
+               ::"r"(to), "l"(&map), "r"(barrier), "r"(channel), "r"(x), "r"(y), "r"(z), "r"(image), "h"(uint16_t(byX)),
+                 "h"(uint16_t(byY)), "h"(uint16_t(byZ)) : "memory");
+#endif
+}

@@ -9,12 +9,14 @@
 #define TC_LINT_WGMMA 1
 #endif
 
-// Rows of 128 bytes (64 halves along k), 16-byte chunks swizzled by the row's last three bits; `tile` is a multiple of
-// 1024, rows of a tile lie one after another. PTX ISA, "Matrix-descriptor": stride 1024 bytes between groups of eight rows.
+// Rows of BYTES (128: 64 halves along k), 16-byte chunks swizzled over them; `tile` is a multiple of 8 rows, rows of a tile
+// lie one after another. PTX ISA, "Matrix-descriptor": the stride between groups of eight rows, and how wide the swizzle is.
+template <int BYTES = 128>
 __device__ __forceinline__ uint64_t describeTile(uint32_t tile) {
-  const uint64_t strideOfEightRows = 1024 >> 4;
-  const uint64_t swizzle128 = uint64_t(1) << 62;
-  return uint64_t((tile & 0x3FFFF) >> 4) | uint64_t(1) << 16 | strideOfEightRows << 32 | swizzle128;
+  static_assert(BYTES == 128 || BYTES == 64 || BYTES == 32, "a swizzle");
+  const uint64_t strideOfEightRows = 8 * BYTES >> 4;
+  const uint64_t swizzle = uint64_t(BYTES == 128 ? 1 : BYTES == 64 ? 2 : 3) << 62;
+  return uint64_t((tile & 0x3FFFF) >> 4) | uint64_t(1) << 16 | strideOfEightRows << 32 | swizzle;
 }
 
 // Shared memory written by ordinary or asynchronous copies of this thread becomes visible to the Tensor Cores.
@@ -82,9 +84,15 @@ __device__ __forceinline__ void takeRegisters() {
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define NUMBERS_32 \
   NUMBERS_16 ", " "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define NUMBERS_48 \
+  NUMBERS_32 ", " "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define NUMBERS_64 \
   NUMBERS_32 ", " "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define NUMBERS_80 \
+  NUMBERS_64 ", " "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define NUMBERS_96 \
+  NUMBERS_80 ", " "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define NUMBERS_128 \
   NUMBERS_64 ", " "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
   "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
@@ -94,17 +102,23 @@ __device__ __forceinline__ void takeRegisters() {
 #if defined(TC_LINT_WGMMA)
 WGMMA_BOTH(32, NUMBERS_16, "%16, %17", "%18", SUMS_OF_4(0))
 WGMMA_BOTH(64, NUMBERS_32, "%32, %33", "%34", SUMS_OF_4(0), SUMS_OF_4(4))
+WGMMA_BOTH(96, NUMBERS_48, "%48, %49", "%50", SUMS_OF_4(0), SUMS_OF_4(4), SUMS_OF_4(8))
 WGMMA_BOTH(128, NUMBERS_64, "%64, %65", "%66", SUMS_OF_16(0))
+WGMMA_BOTH(160, NUMBERS_80, "%80, %81", "%82", SUMS_OF_16(0), SUMS_OF_4(16))
+WGMMA_BOTH(192, NUMBERS_96, "%96, %97", "%98", SUMS_OF_16(0), SUMS_OF_4(16), SUMS_OF_4(20))
 WGMMA_BOTH(256, NUMBERS_128, "%128, %129", "%130", SUMS_OF_16(0), SUMS_OF_16(16))
 #endif
 
 template <int N, typename T>
 __device__ __forceinline__ void wgmma64(float (&d)[N / 8][4], uint64_t a, uint64_t b, int adds) {
-  static_assert(N == 32 || N == 64 || N == 128 || N == 256, "an instruction above");
+  static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 160 || N == 192 || N == 256, "an instruction above");
 #if defined(TC_LINT_WGMMA)
   if constexpr (N == 32) wgmma64x32(d, a, b, adds, T());
   else if constexpr (N == 64) wgmma64x64(d, a, b, adds, T());
+  else if constexpr (N == 96) wgmma64x96(d, a, b, adds, T());
   else if constexpr (N == 128) wgmma64x128(d, a, b, adds, T());
+  else if constexpr (N == 160) wgmma64x160(d, a, b, adds, T());
+  else if constexpr (N == 192) wgmma64x192(d, a, b, adds, T());
   else wgmma64x256(d, a, b, adds, T());
 #else
   __trap();

@@ -2,7 +2,15 @@
 import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { type ConvCut, type ConvProblem, chunksOf, productMicroseconds, sumMicroseconds } from "./cost.ts";
-import { type ConvTile, convTiles, elementBytes, isWgmma, sharedBytesOf } from "./table.ts";
+import {
+  type ConvTile,
+  channelsOfBox,
+  convTiles,
+  elementBytes,
+  isWgmma,
+  sharedBytesOf,
+  type Walk,
+} from "./table.ts";
 
 /** How x can be read as it lies: `grain` bytes at a time (0 where channels are no neighbours). */
 export interface ConvSource {
@@ -10,6 +18,8 @@ export interface ConvSource {
   readonly grain: 16 | 8 | 4 | 0;
   /** Whether tables of offsets can name all of its taps. */
   readonly canGather: boolean;
+  /** Whether TMA can walk through x for all positions, and y and the residual are matrices of them. */
+  readonly canWalk: boolean;
   /** Predicted, of copying x to channels last, those of each of so many groups padded to 16 bytes. */
   readonly copyMicroseconds: (groups: number) => number;
 }
@@ -50,8 +60,10 @@ export function convCandidates(
     for (const tile of convTiles) {
       if (tile.math !== problem.math || sharedBytesOf(tile) > target.sharedBytesPerBlock) continue;
       if (isWgmma(tile) && !target.features.wgmma) continue;
+      if (tile.walk === undefined ? merged.isUneven : !walksThrough(tile, tile.walk, source, merged))
+        continue;
       const copies = !readsDirectly(tile, source, merged);
-      if (copies && !canCopy(tile)) continue;
+      if (copies && !canCopy(tile, merged)) continue;
       if (copies) copyMicroseconds ??= source.copyMicroseconds(merged.groups);
       const before = copies ? (copyMicroseconds ?? 0) : 0;
       for (const cut of cutsOf(merged, tile)) {
@@ -66,17 +78,28 @@ export function convCandidates(
 }
 
 function mergesOf({ groups, channels, filters }: ConvProblem): number[] {
+  const most = Math.min(groups, Math.max(1, Math.floor(maxMerged / Math.max(channels, filters))));
   const counts: number[] = [];
-  for (let merge = 1; merge <= Math.min(groups, maxMerged); merge++) {
-    const isSmall = merge * channels <= maxMerged && merge * filters <= maxMerged;
-    if (merge === 1 || (groups % merge === 0 && isSmall)) counts.push(merge);
+  for (let merge = 1; merge <= most; merge++) {
+    if (groups % merge === 0 || merge === most) counts.push(merge);
   }
   return counts;
 }
 
-function mergedProblem(problem: ConvProblem, merge: number): ConvProblem {
+interface MergedProblem extends ConvProblem {
+  /** The last group holds fewer than all others. */
+  readonly isUneven: boolean;
+}
+
+function mergedProblem(problem: ConvProblem, merge: number): MergedProblem {
   const { channels, filters, groups } = problem;
-  return { ...problem, channels: channels * merge, filters: filters * merge, groups: groups / merge };
+  return {
+    ...problem,
+    channels: channels * merge,
+    filters: filters * merge,
+    groups: Math.ceil(groups / merge),
+    isUneven: groups % merge !== 0,
+  };
 }
 
 function readsDirectly(tile: ConvTile, source: ConvSource, { groups, channels }: ConvProblem): boolean {
@@ -86,9 +109,20 @@ function readsDirectly(tile: ConvTile, source: ConvSource, { groups, channels }:
   return source.grain >= tile.grain && groupBytes % tile.grain === 0;
 }
 
-/** A copy may convert, too. */
-function canCopy(tile: ConvTile): boolean {
-  return tile.grain === 16;
+/** A copy may convert, too. It moves groups apart, where TMA has them side by side. */
+function canCopy(tile: ConvTile, { groups }: ConvProblem): boolean {
+  return tile.grain === 16 && (tile.walk === undefined || groups === 1);
+}
+
+/** Of several groups, boxes and tiles must not reach into the next one. */
+function walksThrough(
+  { filters: columns }: ConvTile,
+  walk: Walk,
+  { canWalk }: ConvSource,
+  { groups, channels, filters }: ConvProblem,
+): boolean {
+  if (!canWalk) return false;
+  return groups === 1 || (channels % channelsOfBox(walk) === 0 && filters % columns === 0);
 }
 
 /** Splits of the sum, none of which has nothing to do. */
@@ -102,8 +136,9 @@ function* cutsOf(problem: ConvProblem, tile: ConvTile): Generator<ConvCut> {
 
 /** For the printed plan. */
 export function describeConv({ tile, splits, merge, copies }: ConvChoice): string {
-  const how = isWgmma(tile) ? "wgmma " : "";
+  const how = tile.walk !== undefined ? "TMA, wgmma " : isWgmma(tile) ? "wgmma " : "";
   const parts = [`${how}${tile.math} ${tile.rows}x${tile.filters}`, `${tile.stages} stages`];
+  if (tile.walk !== undefined && tile.walk.panels > 1) parts.push(`boxes of ${channelsOfBox(tile.walk)}`);
   if (tile.grain === 0) parts.push("gathered");
   else if (tile.grain < 16) parts.push(`by ${tile.grain} bytes`);
   if (splits > 1) parts.push(`${splits} splits`);

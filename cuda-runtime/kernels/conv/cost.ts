@@ -6,7 +6,17 @@
  */
 import { maxOf } from "../../../src/ir/lists.ts";
 import type { PlanTarget } from "../../ir/step.ts";
-import { type ConvMath, type ConvTile, elementBytes, isWgmma, sharedBytesOf, threadsOf } from "./table.ts";
+import { oddStoreClocks, stayingClocks } from "../gemm/cost.ts";
+import {
+  type ConvMath,
+  type ConvTile,
+  channelsOfBox,
+  elementBytes,
+  isWgmma,
+  sharedBytesOf,
+  threadsOf,
+  type Walk,
+} from "./table.ts";
 
 /** A convolution as a product: `rows` output positions times `filters` of each group, over `channels` × `taps`. */
 export interface ConvProblem {
@@ -56,6 +66,7 @@ const storeClocks = { 8: 134, 2: 515, 1: 824 } as const;
 /** Of the product's own launch. `problem` has merged groups. */
 export function productMicroseconds(problem: ConvProblem, cut: ConvCut, target: PlanTarget): number {
   const { tile, splits } = cut;
+  if (tile.walk !== undefined) return walkMicroseconds(problem, tile, tile.walk, splits, target);
   const start = target.launchMicroseconds + startMicroseconds;
   const { perProcessor, together } = blocksOf(problem, cut, target);
   const modelled = overlapped([
@@ -68,6 +79,50 @@ export function productMicroseconds(problem: ConvProblem, cut: ConvCut, target: 
   const epilogues = ((perProcessor / together) * perThread * clocks) / target.clocksPerMicrosecond;
   const stored = modelled + Math.max(0, epilogues - drainMicroseconds);
   return start + (tile.grain > 0 ? stored : Math.max(stored, gatherFactor * modelled));
+}
+
+/**
+ * Of the kernels that TMA feeds from images, as they come out on an H200 (bench/results/gpu-conv.json): as a product's of matrices, and clocks
+ * until the first tile is there, of the copy engine for a row of a box, the share of DRAM's rate, and what splits cost beside their sum.
+ */
+const walking = {
+  efficiency: 1,
+  step: { together: 152, turns: 178 },
+  end: 2170,
+  endOfElement: 0.516,
+  copies: 0.9,
+  start: 80,
+  rowClocks: 3.2,
+  dramShare: 0.85,
+  splitMicroseconds: 0.7,
+} as const;
+
+function walkMicroseconds(
+  problem: ConvProblem,
+  tile: ConvTile,
+  { product, panels }: Walk,
+  splits: number,
+  target: PlanTarget,
+): number {
+  const { rows, groups, inputBytes, outputBytes } = problem;
+  const filters = problem.filters * groups;
+  const chunks = chunksOf(problem, tile);
+  const work = {
+    ...{ m: rows, n: filters, k: chunks * 8, batch: 1, splits },
+    // A residual is read at the same places.
+    stored: splits > 1 ? 1 : outputBytes / (2 * rows * filters),
+    rowClocks: panels * walking.rowClocks,
+  };
+  const compute = stayingClocks(product, work, walking, target);
+  const perProcessor =
+    (Math.ceil(rows / product.m) * Math.ceil(filters / product.n)) / target.multiprocessors;
+  const stores =
+    splits > 1 ? 0 : perProcessor * product.m * product.n * oddStoreClocks[storeWidthOf(problem)];
+  const moved = inputBytes + outputBytes + filters * chunks * 16;
+  const memory = moved / (walking.dramShare * target.bytesPerClock.dram * target.multiprocessors);
+  const clocks = walking.start + Math.max(compute + stores, memory);
+  const split = splits > 1 ? walking.splitMicroseconds : 0;
+  return target.launchMicroseconds + split + clocks / target.clocksPerMicrosecond;
 }
 
 /** Of the kernel that adds up the splits: through the cache, where it holds them. 0 without splits. */
@@ -83,6 +138,10 @@ export function sumMicroseconds(problem: ConvProblem, splits: number, target: Pl
 /** Pieces of 16 bytes that a filter has. */
 export function chunksOf({ taps, channels }: Pick<ConvProblem, "taps" | "channels">, tile: ConvTile): number {
   const perChunk = 16 / elementBytes(tile.math);
+  if (tile.walk !== undefined) {
+    const boxes = taps * Math.ceil(channels / channelsOfBox(tile.walk));
+    return Math.ceil(boxes / tile.walk.panels) * tile.chunks;
+  }
   return tile.grain === 0 ? Math.ceil((taps * channels) / perChunk) : taps * Math.ceil(channels / perChunk);
 }
 

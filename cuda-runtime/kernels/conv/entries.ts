@@ -1,16 +1,18 @@
 /**
- * @file What conv.cu and conv-hopper.cu instantiate, a macro's invocation for each row of the table: written to
+ * @file What conv.cu, conv-hopper.cu and conv-tma.cu instantiate, a macro's invocation for each row of the table: written to
  * <family>/entries.generated.cuh by `npm run kernels`.
  */
+import { productSizes } from "../gemm/entries.ts";
 import { type ConvTile, convTiles, threadsOf } from "./table.ts";
 
 const maths = { f16: "HalfMath", bf16: "Bfloat16Math", tf32: "Tf32Math", f32: "Float32Math" } as const;
 const cTypes = { float16: "__half", bfloat16: "__nv_bfloat16", float32: "float" } as const;
+const rowTypes = { 1: "WholeRows", 2: "HalfRows", 4: "QuarterRows" } as const;
 
 /** By family. */
 export function convEntries(): ReadonlyMap<string, readonly string[]> {
   return new Map(
-    (["conv", "conv-hopper"] as const).map((family) => [
+    (["conv", "conv-hopper", "conv-tma"] as const).map((family) => [
       family,
       convTiles.filter((tile) => tile.family === family).map(lineOf),
     ]),
@@ -18,7 +20,10 @@ export function convEntries(): ReadonlyMap<string, readonly string[]> {
 }
 
 function lineOf(tile: ConvTile): string {
-  const { family, entry, rows, filters, chunks, stages, warps, grain } = tile;
+  const { family, entry, rows, filters, chunks, stages, warps, grain, walk } = tile;
+  if (walk !== undefined) {
+    return `CONV(${entry}, ${rowTypes[walk.panels]}, ${cTypes[tile.source]}, ${productSizes(walk.product)})`;
+  }
   const math = maths[tile.math];
   const sizes = [rows, filters, chunks, stages, ...warps].join(", ");
   const bound = boundOf(tile);

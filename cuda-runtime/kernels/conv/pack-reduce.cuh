@@ -26,6 +26,38 @@ extern "C" __global__ void __launch_bounds__(256) conv_pack(const __grid_constan
   storeFloat(p.to, at, p.toType, v);
 }
 
+// One column of one row a thread. PITCH: channels of a column that are stored at once; 0 for one by one.
+template <int PITCH> __device__ __forceinline__ void widenRows(const WidenParams& p) {
+  const unsigned at = blockIdx.x * 256 + threadIdx.x;
+  if (at >= static_cast<unsigned>(p.count)) return;
+  const unsigned row = quotientOf(at, p.columns), slice = quotientOf(row, p.height), image = quotientOf(slice, p.depth);
+  const int column = static_cast<int>(at - row * p.columns.size) - p.pad;
+  const int64_t from = static_cast<int64_t>(image) * p.xBatch + static_cast<int64_t>(slice - image * p.depth.size) * p.xAxes[0] +
+                       static_cast<int64_t>(row - slice * p.height.size) * p.xAxes[1] + static_cast<int64_t>(column) * p.xAxes[2];
+  const bool isInside = column >= 0 && column < p.width;
+  const auto channel = [&](int c) {
+    return isInside && c < p.channels ? loadFloat(p.x, from + static_cast<int64_t>(c) * p.xChannel, p.type) : 0.0f;
+  };
+  if constexpr (PITCH == 0) {
+    for (int c = 0; c < p.pitch; ++c) storeFloat(p.to, static_cast<int64_t>(at) * p.pitch + c, p.toType, channel(c));
+  } else {
+    union { uint16_t halves[PITCH]; uint2 fours[PITCH / 4]; } all;
+#pragma unroll
+    for (int c = 0; c < PITCH; ++c) storeFloat(all.halves, c, p.toType, channel(c));
+#pragma unroll
+    for (int i = 0; i < PITCH / 4; ++i) static_cast<uint2*>(p.to)[static_cast<int64_t>(at) * (PITCH / 4) + i] = all.fours[i];
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256) conv_widen_any(const __grid_constant__ WidenParams p) {
+  beginKernel();
+  widenRows<0>(p);
+}
+extern "C" __global__ void __launch_bounds__(256) conv_widen_4(const __grid_constant__ WidenParams p) {
+  beginKernel();
+  widenRows<4>(p);
+}
+
 template <int WIDTH> __device__ __forceinline__ void sumSplits(const ConvParams& p) {
   const int perRow = (p.filters + WIDTH - 1) / WIDTH;
   const int padded = (p.filters + 7) / 8 * 8;

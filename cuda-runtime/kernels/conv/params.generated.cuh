@@ -69,3 +69,23 @@ struct PackParams {
   int wAxes[3];
 };
 static_assert(sizeof(PackParams) == 88, "what the planner writes");
+
+// Rows of an image with zeros before and behind them, and few channels side by side.
+struct WidenParams {
+  const void* x;
+  void* to;  // [batch, depth, height, columns, pitch].
+  int type;
+  int toType;
+  int count;  // Columns of all rows.
+  int channels;
+  int pitch;  // Channels with those that are zero.
+  int pad;
+  int width;  // Of x.
+  Divisor columns;
+  Divisor height;
+  Divisor depth;
+  int xBatch;
+  int xAxes[3];
+  int xChannel;
+};
+static_assert(sizeof(WidenParams) == 104, "what the planner writes");

@@ -79,3 +79,25 @@ export const packStruct = new StructTable(
     wAxes: i32s(3),
   },
 );
+
+export const widenStruct = new StructTable(
+  "WidenParams",
+  "Rows of an image with zeros before and behind them, and few channels side by side.",
+  {
+    x: pointer("const void"),
+    to: pointer("void", "[batch, depth, height, columns, pitch]."),
+    type: i32(),
+    toType: i32(),
+    count: i32("Columns of all rows."),
+    channels: i32(),
+    pitch: i32("Channels with those that are zero."),
+    pad: i32(),
+    width: i32("Of x."),
+    columns: nested(divisorStruct),
+    height: nested(divisorStruct),
+    depth: nested(divisorStruct),
+    xBatch: i32(),
+    xAxes: i32s(3),
+    xChannel: i32(),
+  },
+);

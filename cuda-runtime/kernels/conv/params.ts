@@ -31,6 +31,8 @@ export interface ConvFields {
   readonly filters: number;
   readonly channels: number;
   readonly groups: number;
+  /** As they are computed together; `filters` unless one product has all groups. */
+  readonly filtersOfGroup: number;
   /** Elements of x between one group and the next. */
   readonly groupStride: number;
   readonly chunks: number;

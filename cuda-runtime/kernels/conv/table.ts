@@ -1,10 +1,16 @@
-/** @file The convolution kernels there are: one row an entry of conv.cu or conv-hopper.cu. */
+/** @file The convolution kernels there are: one row an entry of conv.cu, conv-hopper.cu or conv-tma.cu. */
+import {
+  gemmTable,
+  type HopperRow,
+  hopperThreads,
+  sharedBytesOf as sharedBytesOfProduct,
+} from "../gemm/table.ts";
 
 /** How a product is computed. Halves and TF32 on Tensor Cores (sm_80 and later; float16 sm_75 too), float32 on CUDA cores. */
 export type ConvMath = "f16" | "bf16" | "tf32" | "f32";
 
 export interface ConvTile {
-  readonly family: "conv" | "conv-hopper";
+  readonly family: "conv" | "conv-hopper" | "conv-tma";
   readonly entry: string;
   readonly math: ConvMath;
   /** Output positions and filters of a block. */
@@ -22,6 +28,20 @@ export interface ConvTile {
   readonly source: "float16" | "bfloat16" | "float32";
   /** Share of the instructions' peak that its inner loop gets to, with warps enough. */
   readonly efficiency: number;
+  readonly walk?: Walk | undefined;
+}
+
+/** Of conv-tma: the product that it is, but for where the rows come from; and how many boxes of channels are a step. */
+export interface Walk {
+  readonly product: HopperRow;
+  readonly panels: Panels;
+}
+
+type Panels = 1 | 2 | 4;
+
+/** A box of one tap holds so many, filled up with zeros. */
+export function channelsOfBox({ panels, product }: Walk): number {
+  return product.k / panels;
 }
 
 type Shape = readonly [
@@ -103,8 +123,36 @@ function tiles(math: ConvMath, shapes: readonly Shape[], { grain, source, suffix
   }));
 }
 
+/** What few channels do not fill whole rows of is worth kernels of its own: for these products. */
+const narrowest: Readonly<Record<Panels, number>> = { 1: 256, 2: 128, 4: 64 };
+
+/** Blocks that stay, fed by TMA: tiles of the products of matrices. */
+function walkingTiles(math: "f16" | "bf16", source: ConvTile["source"]): ConvTile[] {
+  const products = gemmTable.filter((row) => row.kind === "hopper");
+  return ([1, 2, 4] as const).flatMap((panels) =>
+    products
+      .filter(({ m, n }) => n <= narrowest[panels] && m <= narrowest[panels] * 2)
+      .map((product) => ({
+        family: "conv-tma" as const,
+        entry: `conv_${math}_w${product.m}x${product.n}${panels === 1 ? "" : `_p${panels}`}`,
+        math,
+        rows: product.m,
+        filters: product.n,
+        chunks: product.k / 8,
+        stages: product.stages,
+        warps: [8, 1] as const,
+        blocks: 1,
+        grain: 16,
+        source,
+        efficiency: 1,
+        walk: { product, panels },
+      })),
+  );
+}
+
 function halfTiles(math: "f16" | "bf16", source: "float16" | "bfloat16"): ConvTile[] {
   return [
+    ...walkingTiles(math, source),
     ...tiles(math, hopper, { grain: 16, source, suffix: "" }).map((tile) => ({
       ...tile,
       family: "conv-hopper" as const,
@@ -130,7 +178,7 @@ export const convTiles: readonly ConvTile[] = [
 ];
 
 export function isWgmma({ family }: ConvTile): boolean {
-  return family === "conv-hopper";
+  return family !== "conv";
 }
 
 /** Bytes of an operand's element. */
@@ -138,12 +186,13 @@ export function elementBytes(math: ConvMath): 2 | 4 {
   return math === "f16" || math === "bf16" ? 2 : 4;
 }
 
-export function threadsOf({ warps }: ConvTile): number {
-  return 32 * warps[0] * warps[1];
+export function threadsOf({ warps, walk }: ConvTile): number {
+  return walk === undefined ? 32 * warps[0] * warps[1] : hopperThreads;
 }
 
 /** Stages of both operands, and afterwards a strip of 16 rows of sums for each warp. */
-export function sharedBytesOf({ rows, filters, chunks, stages, warps }: ConvTile): number {
+export function sharedBytesOf({ rows, filters, chunks, stages, warps, walk }: ConvTile): number {
+  if (walk !== undefined) return sharedBytesOfProduct(walk.product);
   const strip = 16 * (filters / warps[1] + 8) * 4;
   return Math.max(stages * (rows + filters) * chunks * 16, warps[0] * warps[1] * strip);
 }

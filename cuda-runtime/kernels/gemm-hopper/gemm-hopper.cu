@@ -1,266 +1,51 @@
-// Products of halves on Hopper's Tensor Cores: wgmma from a ring of tiles in shared memory, which one warp has the copy
-// engine fill. Both operands have their unit stride along k, rows at multiples of 16 bytes.
-//
-// Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored.
+// Products of halves on Hopper's Tensor Cores. Both operands have their unit stride along k, rows at multiples of 16 bytes.
 // only: 90a
 // hot: h*
-#include "../common/barrier.cuh"
-#include "../common/copy.cuh"
 #include "../common/launch.cuh"
-#include "../common/tensor-copy.cuh"
-#include "../common/wgmma.cuh"
-#include "register-epilogue.cuh"
+#include "../core/hopper-product.cuh"
 #include "params.generated.cuh"
 
-// Counts through the ring.
-template <int STAGES>
-struct Turn {
-  int stage = 0;
-  int parity = 0;
+// Both lie as matrices.
+template <int BM, int BN>
+struct TiledOperands {
+  using Params = HopperParams;
+  static constexpr int kPanels = 1;
+  const Params& params;
+  const bool isWide;
+  const int m, n;
+  int k;
+  int za[3], zb[3];
 
-  __device__ __forceinline__ void next() {
-    stage = stage + 1 == STAGES ? 0 : stage + 1;
-    if (stage == 0) parity ^= 1;
+  static __device__ __forceinline__ void prefetch(const Params& params) {
+    prefetchMap(params.a);
+    prefetchMap(params.b);
   }
 
-  __device__ __forceinline__ void skip(int tiles) {
-    const int at = stage + tiles;
-    parity ^= at / STAGES & 1;
-    stage = at % STAGES;
-  }
-};
-
-// Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
-// one tile, one below the other; else they take turns, and one multiplies while the other stores.
-template <typename T, bool TOGETHER, int BLOCKS_M, int BN, int STAGES>
-struct HopperProduct {
-  static constexpr int kGroups = 2;
-  static constexpr int BM = (TOGETHER ? kGroups : 1) * BLOCKS_M * 64;
-  static constexpr int BK = 64;
-  static constexpr int kBytesA = BM * BK * sizeof(T);
-  static constexpr int kBytesB = BN * BK * sizeof(T);
-  static constexpr int kStageBytes = kBytesA + kBytesB;
-  // What a warp stores one after another: 16 rows each; fewer columns where that takes floats through shared memory.
-  static constexpr int kColumns = BN < 64 ? BN : 64;
-  static constexpr int kSlabColumns = 32;
-  using Wide = Part<T, kColumns>;
-  using Narrow = Part<T, kSlabColumns>;
-  static constexpr int kSlabsAt = STAGES * kStageBytes;
-  static constexpr int kSlabBytes = Slab<kSlabColumns>::kFloats * 4;
-  static constexpr int kBarriersAt = kSlabsAt + kGroups * 4 * kSlabBytes;
-  static_assert(kSlabBytes >= Wide::kBytes, "a part of a warp");
-  using Ring = Turn<STAGES>;
-
-  const HopperParams& params;
-  const GemmParams& p;
-  unsigned char* shared;
-  uint32_t ring;
-
-  __device__ __forceinline__ HopperProduct(const HopperParams& params, unsigned char* shared)
-      : params(params), p(params.p), shared(shared), ring(sharedAddress(shared)) {}
-
-  __device__ __forceinline__ uint32_t full(int stage) const { return ring + kBarriersAt + stage * 8; }
-  __device__ __forceinline__ uint32_t empty(int stage) const { return ring + kBarriersAt + (STAGES + stage) * 8; }
-  // Where groups take turns: this one has seen all of its tile's stages arrive.
-  __device__ __forceinline__ uint32_t passed(int group) const { return ring + kBarriersAt + (2 * STAGES + group) * 8; }
-
-  __device__ __forceinline__ void run() {
-    if (threadIdx.x == 0) {
-      prefetchMap(params.a);
-      prefetchMap(params.b);
-      for (int stage = 0; stage < STAGES; ++stage) {
-        initBarrier(full(stage), 1);
-        initBarrier(empty(stage), TOGETHER ? kGroups : 1);
-      }
-      for (int group = 0; group < kGroups; ++group) initBarrier(passed(group), 128);
-      fenceBarrierInit();
-    }
-    __syncthreads();
-    beginKernel();
-    if (threadIdx.x >= kGroups * 128) {
-      keepRegisters<40>();
-      copyAll();
-    } else {
-      takeRegisters<232>();
-      computeAll();
-    }
-  }
-
-  // `work` gets the tile's index, and how many of this block came before.
-  template <typename Work>
-  __device__ __forceinline__ void forEachTile(Work work) const {
-    const int works = p.tilesM * p.tilesN * p.splits * p.batch[0] * p.batch[1] * p.batch[2];
-#pragma unroll 1
-    for (int index = blockIdx.x, count = 0; index < works; index += gridDim.x, ++count) work(index, count);
-  }
-
-  // Tiles along k of tile `index`.
-  __device__ __forceinline__ int stepsOf(int index) const {
-    if (p.splits == 1) return (p.k + BK - 1) / BK;
-    const int begin = index / (p.tilesM * p.tilesN) % p.splits * p.kPerSplit;
-    return (min(p.kPerSplit, p.k - begin) + BK - 1) / BK;
-  }
-
-  __device__ __forceinline__ void copyAll() const {
-    if (threadIdx.x != kGroups * 128) return;
-    Ring turn;
-    forEachTile([&](int index, int) {
-      const Place at = placeOf(p, index);
-      const int end = kEnd(p, at);
-#pragma unroll 1
-      for (int k = kBegin(p, at); k < end; k += BK) {
-        // The first round finds the ring empty: the phase before the first one counts as over.
-        waitBarrier(empty(turn.stage), turn.parity ^ 1);
-        copyTiles(at, k, turn.stage);
-        turn.next();
-      }
-    });
-  }
-
-  __device__ __forceinline__ void copyTiles(const Place& at, int k, int stage) const {
-    const uint32_t toA = ring + stage * kStageBytes;
-    const uint32_t toB = toA + kBytesA;
-    const uint32_t barrier = full(stage);
-    const int m = at.tileM * BM, n = at.tileN * BN;
-    int za[3], zb[3];
+  __device__ __forceinline__ TiledOperands(const Params& params, const Place& at, int k)
+      : params(params), isWide(params.p.batch[0] > 1 || params.p.batch[1] > 1), m(at.tileM * BM), n(at.tileN * BN), k(k) {
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
-      za[i] = p.aBatch[2 - i] == 0 ? 0 : at.batch[2 - i];
-      zb[i] = p.bBatch[2 - i] == 0 ? 0 : at.batch[2 - i];
+      za[i] = params.p.aBatch[2 - i] == 0 ? 0 : at.batch[2 - i];
+      zb[i] = params.p.bBatch[2 - i] == 0 ? 0 : at.batch[2 - i];
     }
-    arriveExpecting(barrier, kStageBytes);
-    if (p.batch[0] == 1 && p.batch[1] == 1) {
-      copyBox3(toA, params.a, barrier, k, m, za[0]);
-      copyBox3(toB, params.b, barrier, k, n, zb[0]);
-    } else {
+  }
+
+  __device__ __forceinline__ void copy(uint32_t toA, uint32_t toB, uint32_t barrier) {
+    if (isWide) {
       copyBox5(toA, params.a, barrier, k, m, za);
       copyBox5(toB, params.b, barrier, k, n, zb);
+    } else {
+      copyBox3(toA, params.a, barrier, k, m, za[0]);
+      copyBox3(toB, params.b, barrier, k, n, zb[0]);
     }
-  }
-
-  __device__ __forceinline__ void computeAll() const {
-    Ring turn;
-    const int group = threadIdx.x / 128;
-    forEachTile([&](int index, int count) {
-      const int steps = stepsOf(index);
-      if (!TOGETHER && count % kGroups != group) {
-        turn.skip(steps);
-        return;
-      }
-      // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
-      if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
-      float sums[BLOCKS_M][BN / 8][4];
-      multiply(sums, steps, turn);
-      finish(sums, placeOf(p, index));
-    });
-  }
-
-  __device__ __forceinline__ void multiply(float (&sums)[BLOCKS_M][BN / 8][4], int tiles, Ring& turn) const {
-    int before = 0;
-#pragma unroll 1
-    for (int tile = 0; tile < tiles; ++tile) {
-      waitBarrier(full(turn.stage), turn.parity);
-      multiplyTile(sums, ring + turn.stage * kStageBytes, tile > 0);
-      // The products of the tile before are done, and nobody reads it any more.
-      warpgroupWait<1>();
-      if (tile > 0) release(before);
-      before = turn.stage;
-      turn.next();
-    }
-    if constexpr (!TOGETHER) arrive(passed(threadIdx.x / 128));
-    warpgroupWait<0>();
-    release(before);
-  }
-
-  __device__ __forceinline__ void release(int stage) const {
-    if (threadIdx.x % 128 == 0) arrive(empty(stage));
-  }
-
-  __device__ __forceinline__ void multiplyTile(float (&sums)[BLOCKS_M][BN / 8][4], uint32_t stage, int adds) const {
-    const int group = TOGETHER ? threadIdx.x / 128 : 0;
-    const uint64_t a = describeTile(stage + group * BLOCKS_M * 64 * BK * sizeof(T));
-    const uint64_t b = describeTile(stage + kBytesA);
-    warpgroupArrive();
-#pragma unroll
-    for (int step = 0; step < BK / 16; ++step) {
-#pragma unroll
-      for (int i = 0; i < BLOCKS_M; ++i) {
-        // In units of 16 bytes: 16 halves along k, 64 rows of 128 bytes.
-        wgmma64<BN, T>(sums[i], a + step * 2 + i * (64 * 128 / 16), b + step * 2, step > 0 ? 1 : adds);
-      }
-    }
-    warpgroupCommit();
-  }
-
-  __device__ __forceinline__ void finish(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at) const {
-    const int group = TOGETHER ? threadIdx.x / 128 : 0;
-    const int warp = threadIdx.x / 32;
-    const int row = at.tileM * BM + group * BLOCKS_M * 64 + warp % 4 * 16;
-    unsigned char* own = shared + kSlabsAt + warp * kSlabBytes;
-    if (Wide::suits(p) && p.first.kind == kNone) finishPlain(sums, at, row, own);
-    else finishOther(sums, at, row, own);
-    __syncwarp();
-  }
-
-  __device__ __forceinline__ void finishPlain(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at, int row,
-                                              unsigned char* own) const {
-#pragma unroll
-    for (int i = 0; i < BLOCKS_M; ++i) {
-#pragma unroll
-      for (int column = 0; column < BN; column += kColumns) {
-        Wide part;
-#pragma unroll
-        for (int j = 0; j < Wide::kBlocks; ++j)
-#pragma unroll
-          for (int q = 0; q < 4; ++q) part.v[j][q] = sums[i][column / 8 + j][q];
-        part.template finish<false>(p, at, row + i * 64, at.tileN * BN + column, own);
-      }
-    }
-  }
-
-  // One copy of the code for all parts: it is long, and would be fetched anew for each.
-  __device__ __forceinline__ void finishOther(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at, int row,
-                                              unsigned char* own) const {
-    constexpr int kPartsOfRow = BN / kSlabColumns;
-    const bool isUsual = Narrow::suits(p);
-#pragma unroll 1
-    for (int i = 0; i < BLOCKS_M * kPartsOfRow; ++i) {
-      const int m = row + i / kPartsOfRow * 64;
-      const int n = at.tileN * BN + i % kPartsOfRow * kSlabColumns;
-      Narrow part = partOf(sums, i);
-      if (isUsual) part.template finish<true>(p, at, m, n, own);
-      else finishFloats(part, at, m, n, own);
-    }
-  }
-
-  // Registers have no run-time index.
-  static __device__ __forceinline__ Narrow partOf(const float (&sums)[BLOCKS_M][BN / 8][4], int index) {
-    constexpr int kPartsOfRow = BN / kSlabColumns;
-    Narrow part;
-#pragma unroll
-    for (int i = 0; i < BLOCKS_M * kPartsOfRow; ++i) {
-      if (i != index) continue;
-#pragma unroll
-      for (int j = 0; j < Narrow::kBlocks; ++j)
-#pragma unroll
-        for (int q = 0; q < 4; ++q) part.v[j][q] = sums[i / kPartsOfRow][i % kPartsOfRow * Narrow::kBlocks + j][q];
-    }
-    return part;
-  }
-
-  __device__ __forceinline__ void finishFloats(const Narrow& part, const Place& at, int m, int n, unsigned char* own) const {
-    const Slab<kSlabColumns> slab{reinterpret_cast<float*>(own), static_cast<int>(threadIdx.x & 31)};
-    slab.put(part.v);
-    __syncwarp();
-    slab.finishAll(p, at, m, n);
-    __syncwarp();
+    k += 64;
   }
 };
 
-#define HOPPER(NAME, T, TOGETHER, BLOCKS_M, BN, STAGES)                                          \
+#define HOPPER(NAME, T, TOGETHER, BLOCKS_M, BN, STAGES)                                                    \
   extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ HopperParams params) { \
-    extern __shared__ __align__(1024) unsigned char shared[];                                    \
-    HopperProduct<T, TOGETHER, BLOCKS_M, BN, STAGES>(params, shared).run();                \
+    extern __shared__ __align__(1024) unsigned char shared[];                                              \
+    HopperProduct<TiledOperands, T, TOGETHER, BLOCKS_M, BN, STAGES>(params, shared).run();                 \
   }
 
 #include "entries.generated.cuh"

@@ -41,18 +41,20 @@ const startMicroseconds = 0.9;
 /** Clocks before a kernel's first multiply and after its last. */
 const fillClocks = 1500;
 /**
- * Of the kernels that TMA feeds, as they come out on an H200 over 26 shapes (bench/gpu/gemm.ts --sweep):
+ * Of the kernels that TMA feeds, as they come out on an H200 over 28 shapes (bench/gpu/gemm.ts --sweep):
  * the share of wgmma's rate; clocks of a step along k beside its products, of a tile's end, and of that for an element;
- * until the first tile is there, beside the launch; the share of DRAM's rate that few long rows get.
+ * until the first tile is there, beside the launch; what the copy engine fetches of what it was thought to; the share of
+ * DRAM's rate that few long rows get.
  */
-const hopper = {
-  efficiency: 0.977,
-  step: 235,
-  end: 1200,
-  endOfElement: 0.22,
-  start: 75,
-  dramShare: 0.7,
-} as const;
+const hopper: StayingRates & { readonly start: number; readonly dramShare: number } = {
+  efficiency: 1,
+  step: { together: 170, turns: 200 },
+  end: 1270,
+  endOfElement: 0.165,
+  start: 0,
+  copies: 1.22,
+  dramShare: 0.53,
+};
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
@@ -65,6 +67,8 @@ const storeClocks = {
   // Few warps store what many tiles' products wait for; the model of these kernels has the usual end in it.
   hopper: { 8: 0, 2: 0.6, 1: 0.95 },
 } as const;
+/** The same for what else ends as these do. */
+export const oddStoreClocks = storeClocks.hopper;
 
 /** Of the launch alone: without the sum of its splits, and what packing operands takes. */
 export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
@@ -116,13 +120,17 @@ function dramClocks({ m, n, k, batch, type, ...size }: GemmSize, target: PlanTar
   return (a + b + m * n * batch * size.outputBytes) / (target.bytesPerClock.dram * target.multiprocessors);
 }
 
+/** Beside its launch, of the kernel that adds splits up; and what partial sums get of the cache's rate: as above, 65 products. */
+const sumStartMicroseconds = 1.3;
+const sumShare = 0.33;
+
 /** Partial sums written and read again, in L2 where it holds them, and a second launch. */
 export function splitMicroseconds(size: GemmSize, splits: number, target: PlanTarget): number {
   const bytes = 2 * splits * size.m * size.n * size.batch * 4;
   const latency = target.memoryLatencyClocks / target.clocksPerMicrosecond;
   const { l2, dram } = target.bandwidth;
-  const rate = bytes / 2 <= target.l2Bytes ? l2 : dram;
-  return target.launchMicroseconds + startMicroseconds + bytes / rate + latency;
+  const rate = bytes / 2 <= target.l2Bytes ? sumShare * l2 : dram;
+  return target.launchMicroseconds + sumStartMicroseconds + bytes / rate + latency;
 }
 
 function blocksOf(size: GemmSize, m: number, n: number, splits: number): number {
@@ -180,17 +188,50 @@ function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, target: Pl
   );
 }
 
-/** Blocks stay and take tile after tile; the next one's operands come in while this one is stored. */
 function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
-  const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
-  const tiles = blocksOf(size, row.m, row.n, splits);
+  const stored = (size.outputBytes * size.storeFactor) / 2;
+  return stayingClocks(row, { ...size, splits, stored, rowClocks: 0 }, hopper, target);
+}
+
+/** What a product costs whose blocks stay, in clocks of a multiprocessor unless it says otherwise. */
+export interface StayingRates {
+  /** Share of wgmma's rate. */
+  readonly efficiency: number;
+  /** Of a step along k, beside its products. */
+  readonly step: { readonly together: number; readonly turns: number };
+  /** Of a tile's end, and of that for an element of two bytes. */
+  readonly end: number;
+  readonly endOfElement: number;
+  /** What the copy engine fetches of what it was thought to. */
+  readonly copies: number;
+}
+
+export interface StayingWork extends Pick<GemmSize, "m" | "n" | "k" | "batch"> {
+  readonly splits: number;
+  /** Halves that are written and read for an element of the result. */
+  readonly stored: number;
+  /** Of the copy engine, for what it does for each row of a tile in a step, however short. */
+  readonly rowClocks: number;
+}
+
+/** Blocks stay and take tile after tile; the next one's operands come in while this one is stored. */
+export function stayingClocks(
+  row: HopperRow,
+  work: StayingWork,
+  rates: StayingRates,
+  target: PlanTarget,
+): number {
+  const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
+  const tiles = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
   const rounds = Math.ceil(tiles / target.multiprocessors);
-  const multiply = (2 * row.m * row.n * row.k) / (hopper.efficiency * target.flopPerClock.wgmma);
+  const multiply = (2 * row.m * row.n * row.k) / (rates.efficiency * target.flopPerClock.wgmma);
   const share = Math.min(1, tiles / target.multiprocessors);
-  const fetch = (stageBytes(row) * share) / target.bytesPerClock.copyEngine;
-  const product = steps * Math.max(multiply + hopper.step, fetch);
+  const bytes = (stageBytes(row) * share) / (rates.copies * target.bytesPerClock.copyEngine);
+  const fetch = Math.max(bytes, row.m * work.rowClocks);
+  const step = row.together ? rates.step.together : rates.step.turns;
+  const product = steps * Math.max(multiply + step, fetch);
   const elements = (row.m * row.n) / (row.together ? 2 : 1);
-  const end = hopper.end + (hopper.endOfElement * elements * size.outputBytes * size.storeFactor) / 2;
+  const end = rates.end + rates.endOfElement * elements * work.stored;
   // Groups that take turns: one multiplies while the other stores.
   const perTile = row.together ? product + end : Math.max(product, (product + end) / 2);
   return rounds * perTile + (row.together ? 0 : end);

@@ -80,10 +80,13 @@ function tensorInvocations(row: TensorRow, type: FloatStorage): Invocation[] {
   });
 }
 
-/** A group of warps takes 64 rows at a time, of its own tile or of its half of one. */
-function hopperLine({ m, n, stages, together }: HopperRow, entry: string, type: FloatStorage): string {
-  const blocksOfRows = m / (together ? 128 : 64);
-  return `HOPPER(${entry}, ${cTypes[type]}, ${together}, ${blocksOfRows}, ${n}, ${stages})`;
+function hopperLine(row: HopperRow, entry: string, type: FloatStorage): string {
+  return `HOPPER(${entry}, ${cTypes[type]}, ${productSizes(row)})`;
+}
+
+/** Arguments of HopperProduct: a group of warps takes 64 rows at a time, of its own tile or of its half of one. */
+export function productSizes({ m, n, stages, together }: HopperRow): string {
+  return [together, m / (together ? 128 : 64), n, stages].join(", ");
 }
 
 function skinnyLine(row: SkinnyRow, entry: string, type: FloatStorage): string {

@@ -110,7 +110,10 @@ function hopper([m, n, stages]: HopperSizes, together: boolean): HopperRow {
 export const gemmTable: readonly GemmRow[] = [
   hopper([256, 128, 4], true),
   hopper([128, 256, 4], true),
+  hopper([128, 192, 5], true),
+  hopper([128, 160, 5], false),
   hopper([128, 128, 6], false),
+  hopper([128, 96, 7], false),
   hopper([64, 256, 5], false),
   hopper([128, 64, 8], false),
   hopper([64, 128, 8], false),

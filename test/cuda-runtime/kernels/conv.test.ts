@@ -6,6 +6,7 @@ import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
 import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
 import { channelsLastOrder, sliced, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import {
+  type ConvChoice,
   type ConvSource,
   chooseConv,
   convCandidates,
@@ -68,9 +69,9 @@ function requestOf(changes: Partial<ConvRequest> = {}): ConvRequest {
   };
 }
 
-function emitted(changes: Partial<ConvRequest> = {}) {
+function emitted(changes: Partial<ConvRequest> = {}, accepts?: (choice: ConvChoice) => boolean) {
   const { launches, copies, emitter } = recorder();
-  emitConv(emitter, requestOf(changes));
+  emitConv(emitter, requestOf(changes), accepts);
   return { entries: launches.map(({ kernel }) => kernel.entry), launches, copies };
 }
 
@@ -89,7 +90,9 @@ describe("parameters fill the structs of the kernels", () => {
 
   it("of products, weights and depthwise kernels", () => {
     const { launches } = emitted();
-    expect(entryOf(launches, "conv_f16")).toBe(declaredBytes("conv", "ConvParams"));
+    expect(entryOf(launches, "conv_f16_w")).toBe(declaredBytes("conv-tma", "ConvTmaParams"));
+    const staying = (choice: ConvChoice) => choice.tile.family === "conv";
+    expect(entryOf(emitted({}, staying).launches, "conv_f16")).toBe(declaredBytes("conv", "ConvParams"));
     expect(entryOf(launches, "conv_pack")).toBe(declaredBytes("conv", "PackParams"));
     const depthwise = emitted({
       w: view("float16", [64, 1, 3, 3]),
@@ -148,7 +151,7 @@ describe("parameters fill the structs of the kernels", () => {
 
 describe("the table", () => {
   it("has its rows as entries of the kernels", () => {
-    for (const family of ["conv", "conv-hopper"]) {
+    for (const family of ["conv", "conv-hopper", "conv-tma"]) {
       const list = new URL(`../../../cuda-runtime/kernels/${family}/entries.generated.cuh`, import.meta.url);
       const names = [...readFileSync(list, "utf8").matchAll(/^[A-Z]+\((\w+),/gm)].map(([, name]) => name);
       const rows = convTiles.filter((tile) => tile.family === family);
@@ -165,7 +168,13 @@ describe("the table", () => {
 /** No kernels of its own: what every architecture from sm_80 on has. */
 const ampere = machineNamed("a100");
 const turing = machineNamed("t4");
-const aligned: ConvSource = { type: "float16", grain: 16, canGather: true, copyMicroseconds: () => 20 };
+const aligned: ConvSource = {
+  type: "float16",
+  grain: 16,
+  canGather: true,
+  canWalk: false,
+  copyMicroseconds: () => 20,
+};
 
 function problem(rows: number, filters: number, channels: number, taps: number, groups = 1): ConvProblem {
   const inputBytes = 2 * rows * channels * groups;

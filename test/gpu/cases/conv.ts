@@ -16,7 +16,7 @@ import {
   type View,
 } from "../../../cuda-runtime/ir/view.ts";
 import type { ConvChoice } from "../../../cuda-runtime/kernels/conv/choose.ts";
-import { type ConvRequest, emitConv } from "../../../cuda-runtime/kernels/conv/conv.ts";
+import { type ConvRequest, emitConv, emitConvWidened } from "../../../cuda-runtime/kernels/conv/conv.ts";
 import { triple } from "../../../cuda-runtime/kernels/conv/spatial.ts";
 import {
   type ConvMath,
@@ -65,6 +65,8 @@ interface Spec {
   readonly accepts?: (choice: ConvChoice) => boolean;
   /** The depthwise kernel that it is for. */
   readonly tile?: TileRow;
+  /** With taps of a row as channels. */
+  readonly widens?: boolean;
   /** Skipped where the GPU has none. */
   readonly needsWgmma?: boolean | undefined;
 }
@@ -162,6 +164,7 @@ function check(spec: Spec): (harness: Harness) => void {
     };
     const emitter = { ...harness.emitter, tf32: math === "tf32" };
     if (spec.tile !== undefined) emitTile(emitter, request, spec.tile);
+    else if (spec.widens === true) emitConvWidened(emitter, request);
     else if (spec.transposedTo === undefined) emitConv(emitter, request, accepts);
     else emitConvTranspose(emitter, request);
     harness.execute();
@@ -237,6 +240,89 @@ function tileSpecs(tile: ConvTile): Spec[] {
   }));
   if (grain !== 0) return specs;
   return [...specs, { ...spec, name: `${tile.entry}, planar`, layout: "nchw", accepts: accepts(1) }];
+}
+
+/** What TMA's walk through an image has to know, in boxes of each number of channels. */
+function walkSpecs(math: "f16" | "bf16"): Spec[] {
+  return ([1, 2, 4] as const).flatMap((panels) => {
+    const of = (name: string, spec: Omit<Spec, "name" | "math">): Spec => ({
+      name: `walk, boxes of ${64 / panels}, ${name}, ${math}`,
+      math,
+      affine: "bias",
+      needsWgmma: true,
+      accepts: ({ tile: { walk }, copies }) => walk?.panels === panels && !copies,
+      ...spec,
+    });
+    return [
+      of("strides and dilations", {
+        ...{ x: [3, 40, 23, 29], w: [72, 40, 3, 3], strides: [2, 1], dilations: [1, 3], pads: [0, 2, 1, 3] },
+        residual: { type: storage[math], layout: "wide" },
+        outputLayout: "wide",
+      }),
+      of("stride 3", { x: [2, 56, 19, 17], w: [40, 56, 4, 2], strides: [3, 3] }),
+      of("padding in front alone", { x: [1, 80, 9, 9], w: [32, 80, 5, 5], pads: [4, 4, 0, 0] }),
+      of("one axis", { x: [3, 24, 301], w: [96, 24, 7], pads: [6, 0], dilations: [1] }),
+      of("a volume", {
+        x: [2, 24, 5, 9, 7],
+        w: [40, 24, 2, 3, 3],
+        pads: [1, 1, 1, 0, 1, 1],
+        strides: [1, 2, 1],
+      }),
+      of("splits", {
+        ...{ x: [2, 72, 9, 9], w: [44, 72, 3, 3], pads: [1, 1, 1, 1] },
+        accepts: ({ tile: { walk }, copies, splits }) => walk?.panels === panels && !copies && splits > 1,
+      }),
+      of("3 groups", { x: [2, 3 * 64, 11, 9], w: [3 * 64, 64, 3, 3], groups: 3, pads: [1, 1, 1, 1] }),
+      of("13 groups of 8, not evenly together", {
+        ...{ x: [2, 13 * 8, 11, 9], w: [13 * 8, 8, 3, 3], groups: 13, pads: [1, 1, 1, 1] },
+        accepts: ({ tile: { walk }, merge }) => walk?.panels === panels && merge === 8,
+      }),
+    ];
+  });
+}
+
+/** Few channels, taps of a row as channels. */
+function widenedSpecs(math: "f16" | "bf16"): Spec[] {
+  const of = (name: string, spec: Omit<Spec, "name" | "math">): Spec => ({
+    name: `widened, ${name}, ${math}`,
+    math,
+    affine: "bias",
+    widens: true,
+    ...spec,
+  });
+  return [
+    of("stem", { x: [2, 3, 37, 41], w: [24, 3, 7, 7], strides: [2, 2], pads: [3, 3, 3, 3] }),
+    of("stem, planar", {
+      x: [2, 3, 37, 41],
+      w: [24, 3, 7, 7],
+      strides: [2, 2],
+      pads: [3, 3, 3, 3],
+      layout: "nchw",
+    }),
+    of("stem of float32", {
+      x: [2, 3, 30, 30],
+      w: [40, 3, 3, 3],
+      strides: [2, 2],
+      source: "float32",
+      layout: "nchw",
+    }),
+    of("patches", { x: [2, 3, 48, 48], w: [72, 3, 16, 16], strides: [16, 16], layout: "nchw" }),
+    of("patches that leave a rest", { x: [2, 3, 30, 31], w: [72, 3, 14, 14], strides: [14, 14] }),
+    of("stride 1", { x: [1, 3, 20, 21], w: [16, 3, 3, 3], pads: [1, 1, 1, 1] }),
+    of("one channel of one axis", { x: [2, 1, 400], w: [48, 1, 64], strides: [8], pads: [20, 20] }),
+    of("a volume", {
+      x: [1, 3, 6, 20, 20],
+      w: [16, 3, 3, 5, 5],
+      strides: [1, 2, 2],
+      pads: [1, 2, 2, 1, 2, 2],
+    }),
+    of("padding that is cut off", {
+      x: [1, 4, 16, 19],
+      w: [16, 4, 3, 3],
+      strides: [2, 2],
+      pads: [-1, -2, 1, 0],
+    }),
+  ];
 }
 
 const maths: readonly ConvMath[] = ["f16", "bf16", "tf32", "f32"];
@@ -525,6 +611,7 @@ const activationSpecs: readonly Spec[] = (
 
 export const cases: readonly KernelCase[] = [
   ...convTiles.flatMap(tileSpecs),
+  ...(["f16", "bf16"] as const).flatMap((math) => [...walkSpecs(math), ...widenedSpecs(math)]),
   ...maths.flatMap(shapeSpecs),
   ...tileRows.flatMap((tile) =>
     (["f16", "bf16", "f32"] as const).flatMap((math) => depthwiseTileSpecs(tile, math)),

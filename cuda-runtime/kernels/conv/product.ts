@@ -1,0 +1,169 @@
+/** @file Emits a convolution as one product: operands copied and packed first, the kernel, and the sum of its splits. */
+import type { Candidate } from "../../cost/candidate.ts";
+import type { Emitter } from "../../ir/emitter.ts";
+import { OperandError } from "../../ir/operand-error.ts";
+import type { Launch, PlanTarget } from "../../ir/step.ts";
+import { bytesOfType, isFloatStorage } from "../../ir/storage.ts";
+import { distinctCount, type View } from "../../ir/view.ts";
+import { type ConvChoice, type ConvSource, chooseConv, describeConv } from "./choose.ts";
+import { type ConvProblem, chunksOf } from "./cost.ts";
+import {
+  copied,
+  copyMicrosecondsOf,
+  gatherTable,
+  type Parts,
+  packed,
+  storageOf,
+  tapsOf,
+} from "./operands.ts";
+import { type ConvFields, convParams } from "./params.ts";
+import { channelAlignment, isChannelsLast, type Spatial, spatialOf, vectorWidth } from "./spatial.ts";
+import { elementBytes, sharedBytesOf, threadsOf } from "./table.ts";
+import { canWalk, walkParams } from "./walk.ts";
+
+/** `accepts` narrows the choice among the kernels of this family. Throws OperandError where none takes the operands. */
+export function emitProduct(emitter: Emitter, parts: Parts, accepts?: (choice: ConvChoice) => boolean): void {
+  const { request, math, y } = parts;
+  const x = spatialOf(request.x);
+  const choice = choiceOf(parts, emitter.target, accepts)?.launch;
+  if (choice === undefined) {
+    throw new OperandError(`there is no convolution in ${math} for sm_${emitter.target.computeCapability}`);
+  }
+  const { tile, merge } = choice;
+  const { walk } = tile;
+  // TMA has the groups side by side: one product, whose tiles know theirs.
+  const groups = walk === undefined ? request.groups / merge : 1;
+  const channels = parts.channels * merge;
+  const source = choice.copies
+    ? copied(emitter, request.x, groups, storageOf[math])
+    : { x, groupStride: channels * (x.channelStride || 1) };
+  const planar = tile.grain === 0 && !isChannelsLast(source.x);
+  const chunks = chunksOf({ taps: tapsOf(parts), channels }, tile);
+  // TMA counts channels itself: a tap's need no filling up to a step.
+  const chunksOfWeights = walk === undefined ? chunks : tapsOf(parts) * Math.ceil(channels / 8);
+  const rows = y.batch * y.size[0] * y.size[1] * y.size[2];
+  const filters = walk === undefined ? parts.filters * merge : parts.w.batch;
+  const padded = Math.ceil(filters / 8) * 8;
+  const fields: ConvFields = {
+    x: source.x,
+    w: packed(emitter, parts, choice, { chunks: chunksOfWeights, planar }),
+    y,
+    residual: request.epilogue.residual && spatialOf(request.epilogue.residual),
+    epilogue: request.epilogue,
+    partial:
+      choice.splits > 1 ? emitter.temporary("float32", [choice.splits, groups, rows, padded]) : undefined,
+    table: tile.grain === 0 ? gatherTable(emitter, parts, { x: source.x, channels, planar }) : undefined,
+    rows,
+    filters,
+    channels,
+    groups,
+    filtersOfGroup: parts.filters * merge,
+    groupStride: source.groupStride,
+    chunks,
+    chunksPerTap: Math.max(1, Math.ceil((channels * elementBytes(math)) / 16)),
+    splits: choice.splits,
+    chunksPerSplit: choice.stepsPerSplit * tile.chunks,
+    tilesOfFilters: Math.ceil(filters / tile.filters),
+    window: parts.window,
+  };
+  launchProduct(emitter, parts, choice, fields);
+  if (fields.partial !== undefined) launchSum(emitter, fields, fields.partial, choice.sumMicroseconds);
+}
+
+/** The best kernel for it, and what it is predicted to take with all that goes before and after; undefined for none. */
+export function choiceOf(
+  parts: Parts,
+  target: PlanTarget,
+  accepts?: (choice: ConvChoice) => boolean,
+): Candidate<ConvChoice> | undefined {
+  return chooseConv(problemOf(parts), sourceOf(parts, spatialOf(parts.request.x), target), target, accepts);
+}
+
+function problemOf(parts: Parts): ConvProblem {
+  const { request, y, channels, filters, math } = parts;
+  const { x, to, epilogue } = request;
+  const { residual } = epilogue;
+  const bytesOf = (view: View) => distinctCount(view) * bytesOfType(view.type);
+  return {
+    math,
+    rows: y.batch * y.size[0] * y.size[1] * y.size[2],
+    filters,
+    channels,
+    groups: request.groups,
+    taps: tapsOf(parts),
+    inputBytes: bytesOf(x),
+    outputBytes: bytesOf(to) + (residual === undefined ? 0 : bytesOf(residual)),
+    storeWidth: vectorWidth(y, 8),
+  };
+}
+
+/** Ten bits of a table's entry name a tap along an axis. */
+const maxGatheredReach = 1023;
+const maxTable = 32_768;
+
+function sourceOf({ window, math, channels, y, request }: Parts, x: Spatial, target: PlanTarget): ConvSource {
+  const { type } = x.view;
+  const { residual } = request.epilogue;
+  const alignment = isChannelsLast(x) ? channelAlignment(x) : 0;
+  const reach = (axis: number) => ((window.kernel[axis] ?? 1) - 1) * (window.dilation[axis] ?? 1);
+  const taps = window.kernel[0] * window.kernel[1] * window.kernel[2];
+  return {
+    type: isFloatStorage(type) ? type : "float32",
+    grain: type !== storageOf[math] ? 0 : alignment >= 16 ? 16 : alignment >= 8 ? 8 : alignment >= 4 ? 4 : 0,
+    canGather: [0, 1, 2].every((axis) => reach(axis) <= maxGatheredReach) && taps * channels <= maxTable,
+    canWalk: canWalk(window, x, [y, ...(residual === undefined ? [] : [spatialOf(residual)])]),
+    copyMicroseconds: (groups) => copyMicrosecondsOf(x.view, groups, storageOf[math], target),
+  };
+}
+
+function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, fields: ConvFields): void {
+  const { tile } = choice;
+  const { x, w, y, epilogue, partial, table, rows, filters, groups } = fields;
+  const after = [epilogue.scale, epilogue.bias, epilogue.residual];
+  emitter.launch({
+    kernel: { kind: "built", family: tile.family, entry: tile.entry },
+    grid: gridOf(choice, fields, emitter.target),
+    block: [threadsOf(tile), 1, 1],
+    sharedBytes: sharedBytesOf(tile),
+    params: tile.walk === undefined ? convParams(fields) : walkParams(fields, tile.walk),
+    reads: present([x.view, w, table, ...(partial === undefined ? after : [])]),
+    writes: [partial ?? y.view],
+    flops: 2 * rows * parts.w.batch * parts.channels * tapsOf(parts),
+    predictedMicroseconds: choice.productMicroseconds,
+    detail: `${describeConv(choice)}; ${rows} x ${filters * groups} x ${fields.channels * tapsOf(parts)}`,
+  });
+}
+
+/** Blocks that walk stay: one to a multiprocessor, where there are tiles for all. */
+function gridOf({ tile, splits }: ConvChoice, fields: ConvFields, target: PlanTarget): Launch["grid"] {
+  const tiles = Math.ceil(fields.rows / tile.rows) * fields.tilesOfFilters;
+  if (tile.walk === undefined) return [tiles, fields.groups, splits];
+  return [Math.min(tiles * splits, target.multiprocessors), 1, 1];
+}
+
+function launchSum(emitter: Emitter, fields: ConvFields, partial: View, predictedMicroseconds: number): void {
+  const { y, epilogue, rows, filters, groups } = fields;
+  const threads = 128;
+  // As the kernel decides: 4 filters a thread where they can be stored at once.
+  const params = convParams(fields);
+  const perThread = canStoreEights(fields) ? 4 : 1;
+  emitter.launch({
+    kernel: { kind: "built", family: "conv", entry: "conv_sum_splits" },
+    grid: [Math.ceil((rows * Math.ceil(filters / perThread)) / threads), groups, 1],
+    block: [threads, 1, 1],
+    sharedBytes: 0,
+    params,
+    reads: present([partial, epilogue.scale, epilogue.bias, epilogue.residual]),
+    writes: [y.view],
+    predictedMicroseconds,
+    detail: `sum of ${fields.splits} splits`,
+  });
+}
+
+function canStoreEights({ y, filters }: ConvFields): boolean {
+  return vectorWidth(y, filters) === 8;
+}
+
+function present(views: readonly (View | undefined)[]): View[] {
+  return views.filter((view) => view !== undefined);
+}

@@ -1,0 +1,255 @@
+// One product of halves after another on Hopper's Tensor Cores: wgmma from a ring of tiles in shared memory, which one thread
+// has the copy engine fill. What the tiles are copied from is up to `Operands`:
+//
+//   prefetch(params)              the maps
+//   Operands(params, place, k)    of one tile of the result, from k on
+//   copy(toA, toB, barrier)       the operands of the next 64 along k: BM and BN rows, swizzled
+//   kPanels                       how many pieces rows come in, all first pieces before all second ones: of 128 bytes, 64, 32
+//
+// Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored.
+#pragma once
+#include "../common/barrier.cuh"
+#include "../common/copy.cuh"
+#include "../common/tensor-copy.cuh"
+#include "../common/wgmma.cuh"
+#include "register-epilogue.cuh"
+
+// Counts through the ring.
+template <int STAGES>
+struct Turn {
+  int stage = 0;
+  int parity = 0;
+
+  __device__ __forceinline__ void next() {
+    stage = stage + 1 == STAGES ? 0 : stage + 1;
+    if (stage == 0) parity ^= 1;
+  }
+
+  __device__ __forceinline__ void skip(int tiles) {
+    const int at = stage + tiles;
+    parity ^= at / STAGES & 1;
+    stage = at % STAGES;
+  }
+};
+
+// Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
+// one tile, one below the other; else they take turns, and one multiplies while the other stores.
+template <template <int, int> class OperandsOf, typename T, bool TOGETHER, int BLOCKS_M, int BN, int STAGES>
+struct HopperProduct {
+  static constexpr int kGroups = 2;
+  static constexpr int BM = (TOGETHER ? kGroups : 1) * BLOCKS_M * 64;
+  static constexpr int BK = 64;
+  using Operands = OperandsOf<BM, BN>;
+  using Params = typename Operands::Params;
+  static constexpr int kPanels = Operands::kPanels;
+  static constexpr int kRowBytes = BK * sizeof(T) / kPanels;
+  static constexpr int kBytesA = BM * BK * sizeof(T);
+  static constexpr int kBytesB = BN * BK * sizeof(T);
+  static constexpr int kStageBytes = kBytesA + kBytesB;
+  // What a warp stores one after another: 16 rows each; fewer columns where that takes floats through shared memory.
+  static constexpr int kColumns = BN < 64 ? BN : 64;
+  static constexpr int kSlabColumns = 32;
+  using Wide = Part<T, kColumns>;
+  using Narrow = Part<T, kSlabColumns>;
+  static constexpr int kSlabsAt = STAGES * kStageBytes;
+  static constexpr int kSlabBytes = Slab<kSlabColumns>::kFloats * 4;
+  static constexpr int kBarriersAt = kSlabsAt + kGroups * 4 * kSlabBytes;
+  static_assert(kSlabBytes >= Wide::kBytes, "a part of a warp");
+  using Ring = Turn<STAGES>;
+
+  const Params& params;
+  const GemmParams& p;
+  unsigned char* shared;
+  uint32_t ring;
+
+  __device__ __forceinline__ HopperProduct(const Params& params, unsigned char* shared)
+      : params(params), p(params.p), shared(shared), ring(sharedAddress(shared)) {}
+
+  __device__ __forceinline__ uint32_t full(int stage) const { return ring + kBarriersAt + stage * 8; }
+  __device__ __forceinline__ uint32_t empty(int stage) const { return ring + kBarriersAt + (STAGES + stage) * 8; }
+  // Where groups take turns: this one has seen all of its tile's stages arrive.
+  __device__ __forceinline__ uint32_t passed(int group) const { return ring + kBarriersAt + (2 * STAGES + group) * 8; }
+
+  __device__ __forceinline__ void run() {
+    if (threadIdx.x == 0) {
+      Operands::prefetch(params);
+      for (int stage = 0; stage < STAGES; ++stage) {
+        initBarrier(full(stage), 1);
+        initBarrier(empty(stage), TOGETHER ? kGroups : 1);
+      }
+      for (int group = 0; group < kGroups; ++group) initBarrier(passed(group), 128);
+      fenceBarrierInit();
+    }
+    __syncthreads();
+    beginKernel();
+    if (threadIdx.x >= kGroups * 128) {
+      keepRegisters<24>();
+      copyAll();
+    } else {
+      takeRegisters<240>();
+      computeAll();
+    }
+  }
+
+  // `work` gets the index of the tile, and how many of this block came before.
+  template <typename Work>
+  __device__ __forceinline__ void forEachTile(Work work) const {
+    const int works = p.tilesM * p.tilesN * p.splits * p.batch[0] * p.batch[1] * p.batch[2];
+#pragma unroll 1
+    for (int index = blockIdx.x, count = 0; index < works; index += gridDim.x, ++count) work(index, count);
+  }
+
+  // Tiles along k of tile `index`.
+  __device__ __forceinline__ int stepsOf(int index) const {
+    if (p.splits == 1) return (p.k + BK - 1) / BK;
+    const int begin = index / (p.tilesM * p.tilesN) % p.splits * p.kPerSplit;
+    return (min(p.kPerSplit, p.k - begin) + BK - 1) / BK;
+  }
+
+  __device__ __forceinline__ void copyAll() const {
+    if (threadIdx.x != kGroups * 128) return;
+    Ring turn;
+    forEachTile([&](int index, int) {
+      const Place at = placeOf(p, index);
+      const int begin = kBegin(p, at), end = kEnd(p, at);
+      Operands operands(params, at, begin);
+#pragma unroll 1
+      for (int k = begin; k < end; k += BK) {
+        // The first round finds the ring empty: the phase before the first one counts as over.
+        waitBarrier(empty(turn.stage), turn.parity ^ 1);
+        arriveExpecting(full(turn.stage), kStageBytes);
+        const uint32_t toA = ring + turn.stage * kStageBytes;
+        operands.copy(toA, toA + kBytesA, full(turn.stage));
+        turn.next();
+      }
+    });
+  }
+
+  __device__ __forceinline__ void computeAll() const {
+    Ring turn;
+    const int group = threadIdx.x / 128;
+    forEachTile([&](int index, int count) {
+      const int steps = stepsOf(index);
+      if (!TOGETHER && count % kGroups != group) {
+        turn.skip(steps);
+        return;
+      }
+      // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
+      if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
+      float sums[BLOCKS_M][BN / 8][4];
+      multiply(sums, steps, turn);
+      finish(sums, placeOf(p, index));
+    });
+  }
+
+  __device__ __forceinline__ void multiply(float (&sums)[BLOCKS_M][BN / 8][4], int tiles, Ring& turn) const {
+    int before = 0;
+#pragma unroll 1
+    for (int tile = 0; tile < tiles; ++tile) {
+      waitBarrier(full(turn.stage), turn.parity);
+      multiplyTile(sums, ring + turn.stage * kStageBytes, tile > 0);
+      // The products of the tile before are done, and nobody reads it any more.
+      warpgroupWait<1>();
+      if (tile > 0) release(before);
+      before = turn.stage;
+      turn.next();
+    }
+    if constexpr (!TOGETHER) arrive(passed(threadIdx.x / 128));
+    warpgroupWait<0>();
+    release(before);
+  }
+
+  __device__ __forceinline__ void release(int stage) const {
+    if (threadIdx.x % 128 == 0) arrive(empty(stage));
+  }
+
+  __device__ __forceinline__ void multiplyTile(float (&sums)[BLOCKS_M][BN / 8][4], uint32_t stage, int adds) const {
+    const int group = TOGETHER ? threadIdx.x / 128 : 0;
+    const uint64_t a = describeTile<kRowBytes>(stage + group * BLOCKS_M * 64 * kRowBytes);
+    const uint64_t b = describeTile<kRowBytes>(stage + kBytesA);
+    constexpr int kStepsOfPanel = BK / 16 / kPanels;
+    warpgroupArrive();
+#pragma unroll
+    for (int step = 0; step < BK / 16; ++step) {
+      // In units of 16 bytes: 16 halves along k.
+      const int panel = step / kStepsOfPanel, within = step % kStepsOfPanel * 2;
+      const uint64_t fromB = b + panel * (BN * kRowBytes / 16) + within;
+#pragma unroll
+      for (int i = 0; i < BLOCKS_M; ++i) {
+        const uint64_t fromA = a + (panel * BM + i * 64) * (kRowBytes / 16) + within;
+        wgmma64<BN, T>(sums[i], fromA, fromB, step > 0 ? 1 : adds);
+      }
+    }
+    warpgroupCommit();
+  }
+
+  __device__ __forceinline__ void finish(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at) const {
+    const int group = TOGETHER ? threadIdx.x / 128 : 0;
+    const int warp = threadIdx.x / 32;
+    const int row = at.tileM * BM + group * BLOCKS_M * 64 + warp % 4 * 16;
+    unsigned char* own = shared + kSlabsAt + warp * kSlabBytes;
+    if (Wide::suits(p) && p.first.kind == kNone) finishPlain(sums, at, row, own);
+    else finishOther(sums, at, row, own);
+    __syncwarp();
+  }
+
+  __device__ __forceinline__ void finishPlain(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at, int row,
+                                              unsigned char* own) const {
+#pragma unroll
+    for (int i = 0; i < BLOCKS_M; ++i) {
+      constexpr int kWide = BN / kColumns * kColumns;
+#pragma unroll
+      for (int column = 0; column < kWide; column += kColumns) finishPart<Wide>(sums[i], column, at, row + i * 64, own);
+      if constexpr (kWide < BN) finishPart<Narrow>(sums[i], kWide, at, row + i * 64, own);
+    }
+  }
+
+  template <typename Columns>
+  __device__ __forceinline__ void finishPart(const float (&sums)[BN / 8][4], int column, const Place& at, int row,
+                                             unsigned char* own) const {
+    Columns part;
+#pragma unroll
+    for (int j = 0; j < Columns::kBlocks; ++j)
+#pragma unroll
+      for (int q = 0; q < 4; ++q) part.v[j][q] = sums[column / 8 + j][q];
+    part.template finish<false>(p, at, row, at.tileN * BN + column, own);
+  }
+
+  // One copy of the code for all parts: it is long, and would be fetched anew for each.
+  __device__ __forceinline__ void finishOther(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at, int row,
+                                              unsigned char* own) const {
+    constexpr int kPartsOfRow = BN / kSlabColumns;
+    const bool isUsual = Narrow::suits(p);
+#pragma unroll 1
+    for (int i = 0; i < BLOCKS_M * kPartsOfRow; ++i) {
+      const int m = row + i / kPartsOfRow * 64;
+      const int n = at.tileN * BN + i % kPartsOfRow * kSlabColumns;
+      Narrow part = partOf(sums, i);
+      if (isUsual) part.template finish<true>(p, at, m, n, own);
+      else finishFloats(part, at, m, n, own);
+    }
+  }
+
+  // Registers have no run-time index.
+  static __device__ __forceinline__ Narrow partOf(const float (&sums)[BLOCKS_M][BN / 8][4], int index) {
+    constexpr int kPartsOfRow = BN / kSlabColumns;
+    Narrow part;
+#pragma unroll
+    for (int i = 0; i < BLOCKS_M * kPartsOfRow; ++i) {
+      if (i != index) continue;
+#pragma unroll
+      for (int j = 0; j < Narrow::kBlocks; ++j)
+#pragma unroll
+        for (int q = 0; q < 4; ++q) part.v[j][q] = sums[i / kPartsOfRow][i % kPartsOfRow * Narrow::kBlocks + j][q];
+    }
+    return part;
+  }
+
+  __device__ __forceinline__ void finishFloats(const Narrow& part, const Place& at, int m, int n, unsigned char* own) const {
+    const Slab<kSlabColumns> slab{reinterpret_cast<float*>(own), static_cast<int>(threadIdx.x & 31)};
+    slab.put(part.v);
+    __syncwarp();
+    slab.finishAll(p, at, m, n);
+    __syncwarp();
+  }
+};
