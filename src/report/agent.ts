@@ -4,7 +4,7 @@ import type { LintReport, ModelReport } from "../lint/result.ts";
 import { type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import { titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
-import { suppressedText } from "./summary.ts";
+import { findingsText, suppressedText } from "./summary.ts";
 
 export function renderAgent(report: LintReport): string {
   const lines = report.models.flatMap((model) => linesOf(titled(model)));
@@ -43,7 +43,7 @@ function entryText(entry: Entry): string {
 function summaryLine(report: LintReport): string {
   const { errors, warnings, infos, fixable, failedModels } = report.summary;
   const parts = [
-    `${counted(errors, "error")}, ${counted(warnings, "warning")}, ${counted(infos, "info")} in ${counted(report.models.length, "model")}`,
+    `${counted(errors, "error")}, ${counted(warnings, "warning")}, ${counted(infos, "info")}${findingsText(report)} in ${counted(report.models.length, "model")}`,
     fixable > 0 ? `${fixable} fixable with --fix` : "",
     failedModels > 0 ? counted(failedModels, "model failed", "models failed") : "",
     suppressedText(report),

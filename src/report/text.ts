@@ -20,7 +20,7 @@ import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { nameBehind } from "./rule-title.ts";
 import { modelsText } from "./scenarios.ts";
-import { statisticsOf, suppressedText } from "./summary.ts";
+import { findingsText, statisticsOf, suppressedText } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
 
 export function renderText(report: LintReport, options: RenderOptions): string {
@@ -251,7 +251,7 @@ function footerLines(report: LintReport, palette: Palette): string[] {
   const fixes = fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : "";
   const first = report.models.flatMap(({ findings }) => findings)[0];
   const lines = [
-    `${parts.join(", ")} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}${hidden && `; ${hidden}`}`,
+    `${parts.join(", ")}${findingsText(report)} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}${hidden && `; ${hidden}`}`,
   ];
   if (first !== undefined) lines.push(palette.dim(`tc-lint explain ${first.code} says what it is about`));
   return lines;
