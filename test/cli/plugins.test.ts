@@ -257,4 +257,22 @@ describe("tc-lint explain-match", () => {
     const { stderr, exitCode } = await bench.tcLint(["explain-match", ...args, "m.onnx"]);
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(message)]);
   });
+
+  test("names the configuration that does not hold for the model", async () => {
+    project();
+    bench.folder.write("apart/package.json", "{}");
+    const script = 'export default { plugins: ["../lint/acme.mjs"] };';
+    bench.folder.write("apart/tc-lint.config.mjs", script);
+    bench.folder.write("away/tc-lint.config.json", "{}");
+    bench.folder.write("away/m.onnx", hardSwishModel());
+    const cwd = `${bench.folder.path}/apart`;
+    const asked = ["explain-match", code, "mul_0", "../away/m.onnx"];
+    const found = await bench.tcLint(asked, { cwd });
+    expect(found.exitCode).toBe(2);
+    expect(found.stderr).toMatch(
+      /^tc-lint: tc-lint\.config\.mjs: not used: it holds for models below its folder, and \.\.\/away\/m\.onnx has another or none; --config tc-lint\.config\.mjs uses it\n/,
+    );
+    const named = await bench.tcLint([...asked, "--config", "tc-lint.config.mjs"], { cwd });
+    expect([named.exitCode, named.stderr]).toEqual([0, ""]);
+  });
 });
