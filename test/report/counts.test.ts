@@ -2,6 +2,7 @@
 import path from "node:path";
 import { expect, test } from "vitest";
 import { lint } from "../../src/index.ts";
+import { duration, percent } from "../../src/ir/format.ts";
 import { renderAgent } from "../../src/report/agent.ts";
 import { renderCheckstyle } from "../../src/report/checkstyle.ts";
 import { renderGitlab } from "../../src/report/gitlab.ts";
@@ -67,4 +68,17 @@ test.each([
   ).toEqual(expected);
   // A line each, those of a passing case among its output.
   expect(timesIn(renderJunit(report, options), /seg_unet\.onnx:1: /g)).toBe(findings.length);
+});
+
+test("what half precision saves is the same share of the same time in the account and in its finding", async () => {
+  const report = await lint(path.join(import.meta.dirname, "../../fixtures/zoo/bert.onnx"));
+  const [exported, half] = report.account;
+  const group = report.groups.find(({ code }) => code === "TC201");
+  const share = (half?.saves?.microseconds ?? 0) / (exported?.microseconds ?? 0);
+  expect(group?.saves?.share).toBeCloseTo(share, 6);
+  expect(group?.saves?.of).toBeCloseTo(exported?.microseconds ?? 0, 6);
+  const shown = `${percent(share)} of ${duration(exported?.microseconds ?? 0)}`;
+  const text = renderText(reportOf([report], "0.0.0-test"), options);
+  expect(text).toContain(`${shown}, between`);
+  expect(text).toMatch(new RegExp(`in FP16 .* ${percent(share)} `));
 });
