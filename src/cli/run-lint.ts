@@ -38,6 +38,7 @@ export async function runLint(
   const isWhole = !isPart(flags.shards);
   const shards = isWhole && flags.shards.blob === undefined ? undefined : await import("./write-blob.ts");
   const part = shards?.selectShard(found, flags.shards.shard);
+  if (part !== undefined) shards?.refusePlugins(part, flags);
   const plans = part?.plans ?? found;
   const baseline = openBaseline(flags, rulesOfAll(found));
   checkReportsOf(flags, { inputs: [...filesOf(found), ...baseline.files] });
@@ -76,8 +77,9 @@ async function withCache(
   const { openCache, closeCache } = await import("./open-cache.ts");
   const cache = openCache(flags.cache, workerUrl);
   if (cache === undefined) return lint(plans);
-  // What a plugin finds is of code that is not part of the key.
-  const isKept = ({ settings }: LintPlan) => settings.plugins.length === 0;
+  // What a plugin finds is of code, and what was measured of files, that no key has.
+  const isKept = ({ settings, profiles = [] }: LintPlan) =>
+    settings.plugins.length === 0 && profiles.length === 0;
   const outcomes = await lint(plans.map((plan) => (isKept(plan) ? { ...plan, cache } : plan)));
   closeCache(cache, outcomes, {
     isVerbose: flags.verbose,

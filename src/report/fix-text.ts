@@ -101,7 +101,7 @@ function resultLines(
 ): string[] {
   if (!written) return [`  ${palette.dim("not written")}`];
   const said = proof === null ? [] : [`  ${proof.kind}: ${printable(proof.summary)}`];
-  const file = (path: string, size: number) => `  written to ${printable(path)} (${compact(size)} bytes)`;
+  const file = (path: string, size: number) => `  written to ${printable(path)} (${compact(size)}B)`;
   const name = printable(destination);
   return [
     ...said,
@@ -111,7 +111,7 @@ function resultLines(
     ...unreferenced.map(({ path, bytes: left, isWhole }) =>
       isWhole
         ? `  ${printable(path)}: nothing in ${name} refers to it any more`
-        : `  ${printable(path)}: ${compact(left)} of its bytes are none of ${name} any more`,
+        : `  ${printable(path)}: ${compact(left)}B of it are nothing of ${name} any more`,
     ),
   ];
 }

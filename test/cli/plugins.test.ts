@@ -42,7 +42,9 @@ describe("A plugin of the configuration", () => {
     for (let run = 0; run < 2; run++) {
       const { stderr } = await bench.tcLint(["m.onnx", "--cache", "--verbose"]);
       expect(stderr).toContain("--cache: 0 of 1 model known from ");
-      expect(stderr).toContain("--cache: 1 model linted anew in every run, because of rules of plugins");
+      expect(stderr).toContain(
+        "--cache: 1 model linted anew in every run, because of rules of plugins or a profile",
+      );
     }
     expect((await bench.tcLint(["m.onnx", "--cache"])).stderr).not.toContain("--cache:");
   });
@@ -224,6 +226,15 @@ describe("A fix of a plugin", () => {
     expect(said).toMatch(message);
   });
 });
+
+test("a part for merge-reports is refused before anything is linted", async () => {
+  project(undefined, pluginOf('match: (p) => p.op("Mul"), report() { for (;;); }'));
+  const { exitCode, stderr } = await bench.tcLint(["m.onnx", "--timeout", "60", "-f", "blob=a.blob"]);
+  expect([exitCode, stderr]).toEqual([
+    2,
+    expect.stringContaining("m.onnx has rules of plugins, which merge-reports does not know"),
+  ]);
+}, 20_000);
 
 describe("tc-lint explain-match", () => {
   test("says what a pattern took in", async () => {
