@@ -9,7 +9,8 @@ RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build && npm pack --ignore-scripts --pack-destination /tmp
 
-FROM node:20-slim
+# The first Node that reads tc-lint.config.ts by itself is 22.18.
+FROM node:24-slim
 # git: for `compare --base`, in checkouts that belong to whoever runs the container.
 RUN apt-get update && apt-get install -y --no-install-recommends git && rm -rf /var/lib/apt/lists/*
 COPY --from=build /tmp/tc-lint-*.tgz /tmp/tc-lint.tgz

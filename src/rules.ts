@@ -1,5 +1,6 @@
 /** @file `tc-lint/rules`: what rules of one's own are written with. docs/custom-rules.md has three of them. */
 
+export { encode as encodeModel } from "./api/lint.ts";
 export {
   type ExpectedFinding,
   type InvalidCase,

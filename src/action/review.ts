@@ -97,9 +97,11 @@ async function lint(
     await writeReports(report, flags);
     return { report, exitCode: 0 };
   }
-  const exitCode = await runLint([...models.keys()], flags, workerUrl, async (found) => {
-    report = found;
-    await writeReports(found, flags);
+  const exitCode = await runLint([...models.keys()], flags, workerUrl, {
+    write: async (found) => {
+      report = found;
+      await writeReports(found, flags);
+    },
   });
   return { report, exitCode };
 }

@@ -7,6 +7,7 @@ import { findModels, isModelName, standsFor } from "../files/find-models.ts";
 import { look, statOf } from "../files/look.ts";
 import { InputError } from "../ir/errors.ts";
 import { groupBy } from "../ir/group.ts";
+import { openModel } from "../onnx/open.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
 import { inTemporaryFolder } from "../onnx/temporary-folder.ts";
 import { hasMagic } from "../settings/glob.ts";
@@ -32,7 +33,8 @@ export async function compareWithBase(
 ): Promise<Compared> {
   const revision = new BaseRevision(ref, process.cwd());
   const others = patterns.filter((path) => !isModelName(path) && isFile(path));
-  const differences = revision.differences(others.map((path) => revision.placeOf(path)));
+  const asked = others.map((path) => revision.placeOf(path));
+  const differences = { ...revision.differences(asked), asked };
   const sources = new Set(differences.renamed.values());
   const gone = new Map(
     differences.deleted
@@ -111,6 +113,8 @@ async function each(
 class BaseRun {
   readonly #revision: BaseRevision;
   readonly #differences: Differences;
+  /** Files that are no models by their name, and that the differences are of all the same. */
+  readonly #asked: ReadonlySet<string>;
   /** Paths as reports have them, and places in the commit. */
   readonly #gone: Map<string, string>;
   readonly #request: CompareRequest;
@@ -118,11 +122,12 @@ class BaseRun {
 
   constructor(
     revision: BaseRevision,
-    differences: Differences,
+    { asked, ...differences }: Differences & { readonly asked: readonly string[] },
     gone: Map<string, string>,
     request: CompareRequest,
   ) {
     this.#revision = revision;
+    this.#asked = new Set(asked);
     this.#differences = differences;
     this.#gone = gone;
     this.#request = request;
@@ -142,16 +147,25 @@ class BaseRun {
       }));
     }
     const { status, file } = origin;
-    if (status === "same") {
-      this.#unchanged.push(path);
-      return [];
-    }
+    if (status === "same") return this.#sameOf(path, plans, head);
     if (file === undefined)
       return each(plans, (plan) => compare({ ...pair, status, base: undefined, head: head(plan) }, plan));
     // What was only moved is compared with itself: the content is here.
     const here = status === "moved" ? { path, notices: [] } : undefined;
     const pairOf = (plan: LintPlan, base: SidePlan) => ({ ...pair, status, base, head: head(plan) });
     return this.#withBase(file, plans, { here, pairOf, compare });
+  }
+
+  /** What is none by its name is looked at: that something that is no model did not change is nothing to be glad of. */
+  #sameOf(path: string, plans: readonly LintPlan[], head: (plan: LintPlan) => SidePlan): Taken[] {
+    try {
+      if (!isModelName(path)) openModel(path)[Symbol.dispose]();
+    } catch (error) {
+      const pair = { path, status: "same" } as const;
+      return plans.map((plan) => ({ outcome: failedPair(pair, "head", head(plan), error), plan }));
+    }
+    this.#unchanged.push(path);
+    return [];
   }
 
   /** A model that the working tree has no more. */
@@ -222,7 +236,9 @@ class BaseRun {
     const seen = statOf(path);
     const bytes = typeof seen === "string" ? undefined : seen.size;
     // Git is believed that a file is as it was where its size says so too; a pointer in its place is the same pointer.
-    const isUntouched = !changed.has(place) && (bytes === file.bytes || bytes === file.pointer?.bytes);
+    const isAsked = isModelName(path) || this.#asked.has(place);
+    const isUntouched =
+      isAsked && !changed.has(place) && (bytes === file.bytes || bytes === file.pointer?.bytes);
     return { status: isUntouched || this.#revision.isSame(file, path) ? "same" : "changed", file };
   }
 

@@ -14,6 +14,8 @@ const scripts: Readonly<Record<Shell, string>> = {
 _tc_lint_completions() {
   local current="\${COMP_WORDS[COMP_CWORD]}" words
   words="$(SHELL=bash ZSH_NAME= tc-lint ${key} "\${COMP_WORDS[@]:0:COMP_CWORD+1}" 2>/dev/null)"
+  # Behind --gpu= bash takes the = for the word.
+  [[ "$current" == "=" ]] && current=
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 # Where none of the words fits, files do.
@@ -50,14 +52,25 @@ export function isCompletionRequest([flag]: readonly string[]): boolean {
   return flag === key;
 }
 
-/** A request as yargs needs it. Without a command the default one is meant, whose flags yargs would not offer. */
+/** The command that a request is about, and its words; "lint" where there is none. */
+function wordsOf(words: readonly string[], commands: readonly (string | undefined)[]) {
+  const [first = ""] = words;
+  return commands.includes(first)
+    ? { command: first, words }
+    : { command: "lint", words: ["lint", ...words] };
+}
+
+/** A request as yargs needs it, or what is offered. Without a command the default one is meant, whose flags yargs would not offer. */
 export async function completionArguments(
   [, program = "tc-lint", ...words]: readonly string[],
   parser: Pick<Argv, "getCompletion">,
-): Promise<string[]> {
+): Promise<{ readonly asked: string[] } | { readonly offered: readonly string[] }> {
   const [first = ""] = words;
   const isFirst = words.length === 1 && !first.startsWith("-");
   // With descriptions behind colons where the shell is zsh.
   const commands = (await parser.getCompletion([""])).map((line) => line.split(":")[0]);
-  return [key, program, ...(isFirst || commands.includes(first) ? words : ["lint", ...words])];
+  const whole = wordsOf(words, commands);
+  const { offeredValues } = await import("./completion-values.ts");
+  const offered = isFirst ? undefined : await offeredValues(whole.command, whole.words);
+  return offered === undefined ? { asked: [key, program, ...(isFirst ? words : whole.words)] } : { offered };
 }

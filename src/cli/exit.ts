@@ -36,7 +36,7 @@ export function verdictOf(
   const groups = models.flatMap((model) => model.groups);
   const fixable = groups.filter(({ fix, severity }) => fix === "safe" && severity !== "info").length;
   if (failOn === "fixable" && fixable > 0) {
-    const why = `${counted(fixable, "finding")} that --fix repairs, which --fail-on fixable fails`;
+    const why = `${counted(fixable, "entry", "entries")} that --fix repairs, which --fail-on fixable fails`;
     return { exitCode: exitCodes.findings, why };
   }
   if (failOn === "error" && summary.errors > 0) return { exitCode: exitCodes.findings };

@@ -21,17 +21,19 @@ export interface LintedRun {
   /** In the order of the plans, nothing suppressed yet. */
   readonly outcomes: readonly LintOutcome[];
   readonly baseline: Pick<Baseline, "apply">;
+  /** Paths of models that the run repaired before it linted them. */
+  readonly repaired?: ReadonlySet<string> | undefined;
   /** Whether these are all models: of a part nothing can be said to be found nowhere. */
   readonly isWhole: boolean;
 }
 
 /** Returns the exit code. */
 export async function finishLint(
-  { plans, outcomes: all, baseline, isWhole }: LintedRun,
+  { plans, outcomes: all, baseline, repaired, isWhole }: LintedRun,
   flags: FinishFlags,
   write: (report: LintReport) => Promise<void>,
 ): Promise<number> {
-  const { outcomes, isStale } = baseline.apply(all, plans);
+  const { outcomes, isStale } = baseline.apply(all, plans, repaired);
   const { reports, skipped } = applyPointerPolicy(outcomes, flags.lfsPointers);
   for (const message of new Set(skipped)) complain(message);
   const isUnused = isWhole && flags.reportUnused && sayUnused(reports, plans);

@@ -13,7 +13,13 @@ const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
 const texts = (group: string, describe: string) => ({ ...text(group, describe), array: true }) as const;
 
-const runPrecisions = ["fp16", "bf16", "tf32", "fp32", "model"] as const satisfies readonly Precision[];
+export const runPrecisions = [
+  "fp16",
+  "bf16",
+  "tf32",
+  "fp32",
+  "model",
+] as const satisfies readonly Precision[];
 
 const common = {
   dim: texts(

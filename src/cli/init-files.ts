@@ -46,7 +46,7 @@ const hook = `repos:
       - id: tc-lint
         name: tc-lint
         # Fails on what --fix would repair.
-        entry: tc-lint --force-exclude --no-error-on-unmatched-pattern
+        entry: tc-lint --force-exclude --no-error-on-unmatched-pattern --fail-on-untracked-data
         args: [--fail-on, fixable]
         language: node
         additional_dependencies: ["tc-lint@${version}", --ignore-scripts]

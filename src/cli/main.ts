@@ -50,7 +50,14 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
   try {
     const isCompletion = isCompletionRequest(args);
     if (!isCompletion) checkPaths(args);
-    const asked = isCompletion ? await completionArguments(args, parserOf(args, workerUrl, done)) : args;
+    const completion = isCompletion
+      ? await completionArguments(args, parserOf(args, workerUrl, done))
+      : { asked: args };
+    if ("offered" in completion) {
+      await writeStdout(completion.offered.map((value) => `${value}\n`).join(""));
+      return exitCode;
+    }
+    const { asked } = completion;
     // What yargs would print itself comes back as text: help, and the version.
     let printed = "";
     await parserOf(asked, workerUrl, done).parseAsync([...asked], {}, (_error, _argv, output) => {

@@ -23,7 +23,7 @@ const standardMebibytes = 512;
 
 interface CacheNotes {
   readonly isVerbose: boolean;
-  /** Outcomes that rules of plugins have a part in. */
+  /** Outcomes that rules of plugins, or profiles, have a part in. */
   readonly passedOver: number;
 }
 
@@ -38,7 +38,7 @@ export function closeCache(
   if (isVerbose) complain(`--cache: ${hits} of ${all} known from ${toDisplayPath(folder)}`);
   if (isVerbose && passedOver > 0)
     complain(
-      `--cache: ${counted(passedOver, "model")} linted anew in every run, because of rules of plugins`,
+      `--cache: ${counted(passedOver, "model")} linted anew in every run, because of rules of plugins or a profile`,
     );
   const problem = outcomes.map(({ cache }) => cache?.problem).find((text) => text !== undefined);
   if (problem !== undefined) complain(`--cache: not all is kept: ${problem}`);

@@ -93,6 +93,10 @@ export const lintOptions = {
     "Exit code:",
     "What exits with 1: error (default), or fixable, which is errors and warnings that --fix repairs",
   ),
+  "fail-on-untracked-data": flag(
+    "Exit code:",
+    "Exit with 1 where Git tracks a model and neither tracks nor ignores its external data: for hooks",
+  ),
   "exit-zero": flag("Exit code:", "Exit with 0 whatever is found; a failure is still 2"),
   "force-exclude": flag("Files:", "Leave out what a configuration ignores, even where it is named here"),
   "all-files": flag("Files:", "Of folders and patterns also what Git ignores, and what is hidden"),
@@ -137,6 +141,7 @@ export interface LintFlags {
   readonly color: boolean | undefined;
   readonly maxWarnings: number | undefined;
   readonly failOn: FailOn;
+  readonly failOnUntracked: boolean;
   readonly exitZero: boolean;
   readonly forceExclude: boolean;
   readonly allFiles: boolean;
@@ -234,6 +239,7 @@ export function readLintFlags(argv: LintArguments): LintFlags {
     color: argv.color,
     maxWarnings: mapped(maxWarnings, (value) => parseCount(value, "--max-warnings")),
     failOn: parseChoice(single(argv["fail-on"], "--fail-on") ?? "error", "--fail-on", failOns),
+    failOnUntracked: argv["fail-on-untracked-data"] ?? false,
     exitZero: argv["exit-zero"] ?? false,
     forceExclude: argv["force-exclude"] ?? false,
     allFiles: argv["all-files"] ?? false,

@@ -5,6 +5,7 @@ import { rulesOfAll } from "../api/plugins.ts";
 import type { LintReport } from "../lint/result.ts";
 import { drawnFormats, type LintFormat, layerFormats } from "../report/registry.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
+import { exitCodes } from "./exit.ts";
 import { checkSizesUsed, finishLint } from "./finish-lint.ts";
 import type { LintFlags } from "./options.ts";
 import { isPart } from "./shard-options.ts";
@@ -13,14 +14,19 @@ import { openBaseline } from "./suppressions.ts";
 import { ProgressLine } from "./terminal.ts";
 import { checkReportsOf, filesOf, writeReports } from "./write-reports.ts";
 
-type Write = (report: LintReport, flags: LintFlags) => Promise<void>;
+export interface RunParts {
+  /** Is given the report. */
+  readonly write?: (report: LintReport, flags: LintFlags) => Promise<void>;
+  /** Paths of models that this run repaired. */
+  readonly repaired?: ReadonlySet<string>;
+}
 
-/** Returns the exit code; `write` is given the report. Throws InputError where nothing can be linted as asked. */
+/** Returns the exit code. Throws InputError where nothing can be linted as asked. */
 export async function runLint(
   patterns: readonly string[],
   flags: LintFlags,
   workerUrl: URL,
-  write: Write = writeReports,
+  { write = writeReports, repaired }: RunParts = {},
 ): Promise<number> {
   checkReportsOf(flags);
   const has = (formats: ReadonlySet<LintFormat>) =>
@@ -32,6 +38,7 @@ export async function runLint(
   const isWhole = !isPart(flags.shards);
   const shards = isWhole && flags.shards.blob === undefined ? undefined : await import("./write-blob.ts");
   const part = shards?.selectShard(found, flags.shards.shard);
+  if (part !== undefined) shards?.refusePlugins(part, flags);
   const plans = part?.plans ?? found;
   const baseline = openBaseline(flags, rulesOfAll(found));
   checkReportsOf(flags, { inputs: [...filesOf(found), ...baseline.files] });
@@ -42,7 +49,22 @@ export async function runLint(
   if (isWhole) checkSizesUsed(outcomes, sizeNames(flags));
   for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
   if (part !== undefined) shards?.writeBlob(part, outcomes, baseline, flags);
-  return finishLint({ plans, outcomes, baseline, isWhole }, flags, (report) => write(report, flags));
+  const exitCode = await finishLint({ plans, outcomes, baseline, repaired, isWhole }, flags, (report) =>
+    write(report, flags),
+  );
+  return Math.max(exitCode, await untrackedCode(outcomes, flags));
+}
+
+async function untrackedCode(
+  outcomes: readonly LintOutcome[],
+  { failOnUntracked, exitZero }: LintFlags,
+): Promise<number> {
+  if (!failOnUntracked) return exitCodes.clean;
+  const { sayUntracked } = await import("./untracked.ts");
+  // A model at several targets is one.
+  const data = new Map(outcomes.map(({ report, weights }) => [report.path, weights]));
+  const isLacking = sayUntracked([...data].map(([path, weights]) => ({ path, data: weights })));
+  return isLacking && !exitZero ? exitCodes.findings : exitCodes.clean;
 }
 
 async function withCache(
@@ -55,8 +77,9 @@ async function withCache(
   const { openCache, closeCache } = await import("./open-cache.ts");
   const cache = openCache(flags.cache, workerUrl);
   if (cache === undefined) return lint(plans);
-  // What a plugin finds is of code that is not part of the key.
-  const isKept = ({ settings }: LintPlan) => settings.plugins.length === 0;
+  // What a plugin finds is of code, and what was measured of files, that no key has.
+  const isKept = ({ settings, profiles = [] }: LintPlan) =>
+    settings.plugins.length === 0 && profiles.length === 0;
   const outcomes = await lint(plans.map((plan) => (isKept(plan) ? { ...plan, cache } : plan)));
   closeCache(cache, outcomes, {
     isVerbose: flags.verbose,

@@ -21,10 +21,11 @@ import type { SuppressFlags } from "./suppress-options.ts";
 export interface Baseline {
   /** Files that no report may replace. */
   readonly files: readonly string[];
-  /** Outcomes without what is suppressed, and whether the run fails for what is suppressed in vain. */
+  /** Outcomes without what is suppressed, and whether the run fails for what is suppressed in vain: not for what it repaired itself. */
   readonly apply: (
     outcomes: readonly LintOutcome[],
     plans: readonly PlanSettings[],
+    repaired?: ReadonlySet<string>,
   ) => { readonly outcomes: readonly LintOutcome[]; readonly isStale: boolean };
   /** For a run that applies it later, where the file may not be. */
   readonly carried: () => CarriedSuppressions | null;
@@ -58,7 +59,8 @@ export function openBaseline(flags: LintFlags, rules: readonly RuleInfo[]): Base
   const isThere = (key: string) => isSuppressedThere(file.path, key);
   return {
     files: [file.path],
-    apply: (outcomes, plans) => applied(file, action, { outcomes, plans, flags, keyOf, isThere }),
+    apply: (outcomes, plans, repaired) =>
+      applied(file, action, { outcomes, plans, repaired, flags, keyOf, isThere }),
     carried: () => carriedOf(file, isThere),
     keyOf,
   };
@@ -98,6 +100,8 @@ export type SuppressedFlags = Pick<LintFlags, "suppressed"> & {
 interface Run {
   readonly outcomes: readonly LintOutcome[];
   readonly plans: readonly PlanSettings[];
+  /** Paths of models that this run repaired. */
+  readonly repaired?: ReadonlySet<string> | undefined;
   readonly flags: SuppressedFlags;
   readonly keyOf: (path: string) => string;
   readonly isThere: (key: string) => boolean;
@@ -106,7 +110,7 @@ interface Run {
 function applied(
   file: SuppressionsFile,
   action: SuppressAction | undefined,
-  { outcomes, plans, flags, keyOf, isThere }: Run,
+  { outcomes, plans, repaired, flags, keyOf, isThere }: Run,
 ): ReturnType<Baseline["apply"]> {
   const before = file.content ?? new Map();
   const settings = new Map(plans.map((plan) => [plan.path, plan.settings]));
@@ -124,10 +128,13 @@ function applied(
   });
   if (action === undefined) sayMoved(file, result.moved, result.gone);
   else write(file, before, result.next);
-  sayStale(file, result.stale);
+  const isOwn = ({ path }: StaleSuppression) => repaired?.has(path) === true;
+  const vain = result.stale.filter((each) => !isOwn(each));
+  sayStale(file, result.stale.filter(isOwn), "what this run repaired");
+  sayStale(file, vain, "what is found no more");
   return {
     outcomes: result.outcomes,
-    isStale: result.stale.length > 0 && !flags.suppressions.passOnUnpruned,
+    isStale: vain.length > 0 && !flags.suppressions.passOnUnpruned,
   };
 }
 
@@ -170,13 +177,12 @@ function sayMoved(
   if (moved.length + gone.length > 0) complain(`${shown}: --prune-suppressions brings it up to date`);
 }
 
-function sayStale({ shown }: SuppressionsFile, stale: readonly StaleSuppression[]): void {
+function sayStale({ shown }: SuppressionsFile, stale: readonly StaleSuppression[], what: string): void {
   sayEach(
     stale.map(
       ({ path, code, suppressed, found }) =>
         `${shown}: ${path}: ${code}: suppresses ${suppressed}, found ${found}`,
     ),
   );
-  if (stale.length > 0)
-    complain(`${shown}: suppresses what is found no more; --prune-suppressions takes it out`);
+  if (stale.length > 0) complain(`${shown}: suppresses ${what}; --prune-suppressions takes it out`);
 }

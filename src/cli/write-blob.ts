@@ -11,6 +11,16 @@ import { placesHere } from "./write-reports.ts";
 
 export { selectShard } from "../api/shards.ts";
 
+/** Before any work: what plugins find has no account where their code is not. Throws InputError `usage`. */
+export function refusePlugins({ plans }: ShardPlans, { shards: { blob } }: LintFlags): void {
+  const custom = plans.find(({ settings }) => settings.plugins.length > 0);
+  if (blob === undefined || custom === undefined) return;
+  throw new InputError(
+    "usage",
+    `-f blob: ${custom.path} has rules of plugins, which merge-reports does not know; lint what has them in one run`,
+  );
+}
+
 export function writeBlob(
   part: ShardPlans,
   outcomes: readonly LintOutcome[],
@@ -19,12 +29,6 @@ export function writeBlob(
 ): void {
   const { blob } = flags.shards;
   if (blob === undefined) return;
-  const custom = part.plans.find(({ settings }) => settings.plugins.length > 0);
-  if (custom !== undefined)
-    throw new InputError(
-      "usage",
-      `-f blob: ${custom.path} has rules of plugins, which merge-reports does not know; lint what has them in one run`,
-    );
   const options = carriedOptions(flags, sizeNames(flags));
   const report = shardReport(part, outcomes, {
     ...placesHere(flags),

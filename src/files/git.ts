@@ -24,7 +24,10 @@ export function runGit(folder: string, args: readonly string[], into?: number): 
     maxBuffer: mostBytes,
   });
   if (error !== undefined && "code" in error && error.code === "ENOENT")
-    throw new InputError("no-git", "git cannot be run: --base reads models from the repository's history");
+    throw new InputError(
+      "no-git",
+      "git cannot be run: --base and --fail-on-untracked-data ask it what a repository has",
+    );
   if (error !== undefined || status === null)
     throw failed(args, error?.message ?? `it was ended by ${signal ?? "a signal"}`);
   return { status, stdout: stdout ?? Buffer.alloc(0), stderr: String(stderr) };

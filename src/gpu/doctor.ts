@@ -61,7 +61,8 @@ function checkKernels(folder: URL): Check {
     ? {
         what,
         ok: false,
-        detail: "none are there: in a checkout, npm run build:cuda makes them (it needs nvcc 13)",
+        detail:
+          "none are there: a release's package has them; in a checkout, npm run build:cuda makes them (it needs nvcc 13), and npm pack takes them along",
       }
     : { what, ok: true, detail: `${counted(built.length, "family", "families")}: ${built.join(", ")}` };
 }

@@ -13,7 +13,7 @@ export interface SavingReport {
   readonly microseconds: number;
   readonly low: number;
   readonly high: number;
-  /** `microseconds` of the model's predicted time, whatever the saving is a part of. */
+  /** `microseconds` of the model's predicted time; of the time in the types that it stores where another precision saves it. */
   readonly share: number;
   /** What the kernels it is about take now, in microseconds: no saving is more. */
   readonly of: number;

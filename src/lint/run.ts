@@ -170,10 +170,9 @@ function savingReport(
   whole: LintContext,
 ): SavingReport | null {
   if (saves === undefined) return null;
-  // A part of another run of the whole model has no kernels of this one.
-  const ofWhole = whole.share(saves.microseconds);
-  if (share !== undefined) return { ...saves, share: ofWhole, of: saves.microseconds / share };
-  return capped({ ...saves, share: ofWhole, of: 0 }, timeOf(covers));
+  // A part of another run of the whole model has no kernels of this one, and is a share of that one's time, as in the account.
+  if (share !== undefined) return { ...saves, share, of: saves.microseconds / share };
+  return capped({ ...saves, share: whole.share(saves.microseconds), of: 0 }, timeOf(covers));
 }
 
 function placeOf({ at: { node, scope } }: RuleFinding, { code }: AnyRule) {

@@ -1,10 +1,11 @@
 /** @file A line an entry, with what to do: for programs that read text and pay by the word. No colours, no tables, nothing left out. */
 import { counted, printable } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
+import { budgetText } from "./budget-text.ts";
 import { type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import { titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
-import { suppressedText } from "./summary.ts";
+import { findingsText, suppressedText } from "./summary.ts";
 
 export function renderAgent(report: LintReport): string {
   const lines = report.models.flatMap((model) => linesOf(titled(model)));
@@ -16,10 +17,17 @@ function linesOf(model: ModelReport): string[] {
   const path = printable(model.path);
   const failed =
     error === null ? [] : [`${path}: failed ${printable(error.code)}: ${printable(error.message)}`];
+  const budgets = (model.budgets ?? []).map((report) => `${path}: ${budgetText(report)}`);
   const unseen =
     skipped.length === 0 ? [] : [`${path}: note: ${counted(skipped.length, "node")} not looked at`];
   const notes = notices.map(({ message }) => `${path}: note: ${printable(message)}`);
-  return [...failed, ...entriesOf(model).map((entry) => `${path}: ${entryText(entry)}`), ...unseen, ...notes];
+  return [
+    ...failed,
+    ...budgets,
+    ...entriesOf(model).map((entry) => `${path}: ${entryText(entry)}`),
+    ...unseen,
+    ...notes,
+  ];
 }
 
 /** `error TC102 misaligned-gemm /head/MatMul (MatMul): N is 50257 …. Saves 1.96 ms (63 %). Fix: --fix. At: model.py:12`. */
@@ -43,7 +51,7 @@ function entryText(entry: Entry): string {
 function summaryLine(report: LintReport): string {
   const { errors, warnings, infos, fixable, failedModels } = report.summary;
   const parts = [
-    `${counted(errors, "error")}, ${counted(warnings, "warning")}, ${counted(infos, "info")} in ${counted(report.models.length, "model")}`,
+    `${counted(errors, "error")}, ${counted(warnings, "warning")}, ${counted(infos, "info")}${findingsText(report)} in ${counted(report.models.length, "model")}`,
     fixable > 0 ? `${fixable} fixable with --fix` : "",
     failedModels > 0 ? counted(failedModels, "model failed", "models failed") : "",
     suppressedText(report),

@@ -4,15 +4,26 @@ import { duration, durationRange, percent } from "../ir/format.ts";
 import type { BudgetReport } from "../lint/result.ts";
 import type { Palette } from "./color.ts";
 
-const verdicts = {
+const ofMost = {
   kept: "kept",
   "may-exceed": "may exceed: a part of the interval is beyond",
   exceeded: "exceeded",
 } as const satisfies Record<BudgetReport["verdict"], string>;
 
+/** What is to be reached is not exceeded. */
+const ofLeast: Record<BudgetReport["verdict"], string> = {
+  kept: "kept",
+  "may-exceed": "may fall short: a part of the interval is below",
+  exceeded: "not reached",
+};
+
+function verdictText({ budget, verdict }: BudgetReport): string {
+  return (budget === "minTensorCoreShare" ? ofLeast : ofMost)[verdict];
+}
+
 /** `budget on l4 (ort-cuda, fp16): at most 500 µs; predicted 612 µs (540 to 690 µs): exceeded`. */
 export function budgetText(report: BudgetReport): string {
-  return `${claimOf(report)}: ${verdicts[report.verdict]}`;
+  return `${claimOf(report)}: ${verdictText(report)}`;
 }
 
 function claimOf({ budget, target, limit, predicted, low, high }: BudgetReport): string {
@@ -58,7 +69,7 @@ export function budgetFingerprint(report: BudgetReport): string {
 /** In the terminal: one line each. */
 export function budgetLines(budgets: readonly BudgetReport[] | undefined, palette: Palette): string[] {
   return (budgets ?? []).map((report) => {
-    const verdict = verdicts[report.verdict];
+    const verdict = verdictText(report);
     const shown = report.verdict === "exceeded" ? palette.bad(verdict) : verdict;
     return `${claimOf(report)}: ${shown}`;
   });
@@ -68,7 +79,7 @@ export function budgetLines(budgets: readonly BudgetReport[] | undefined, palett
 export function budgetItems(budgets: readonly BudgetReport[] | undefined): string[] {
   if (budgets === undefined || budgets.length === 0) return [];
   const items = budgets.map((report) => {
-    const verdict = verdicts[report.verdict];
+    const verdict = verdictText(report);
     return `- ${claimOf(report)}: ${report.verdict === "exceeded" ? `**${verdict}**` : verdict}`;
   });
   return [...items, ""];

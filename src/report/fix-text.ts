@@ -65,6 +65,10 @@ function timeText(outcome: FixOutcome, palette: Palette): string {
   return `predicted ${duration(before)} → ${palette.bold(duration(after))}${change}${precisionText(outcome)}${asStored}`;
 }
 
+function fileSize(bytes: number): string {
+  return bytes < 1000 ? `${bytes} bytes` : `${compact(bytes)}B`;
+}
+
 /** What the account is of, where that is not what the file stores. */
 function precisionText({ account, stored }: FixOutcome): string {
   const step = account.find((each) => each.step === "precision");
@@ -101,7 +105,7 @@ function resultLines(
 ): string[] {
   if (!written) return [`  ${palette.dim("not written")}`];
   const said = proof === null ? [] : [`  ${proof.kind}: ${printable(proof.summary)}`];
-  const file = (path: string, size: number) => `  written to ${printable(path)} (${compact(size)} bytes)`;
+  const file = (path: string, size: number) => `  written to ${printable(path)} (${fileSize(size)})`;
   const name = printable(destination);
   return [
     ...said,
@@ -111,7 +115,7 @@ function resultLines(
     ...unreferenced.map(({ path, bytes: left, isWhole }) =>
       isWhole
         ? `  ${printable(path)}: nothing in ${name} refers to it any more`
-        : `  ${printable(path)}: ${compact(left)} of its bytes are none of ${name} any more`,
+        : `  ${printable(path)}: ${fileSize(left)} of it is nothing of ${name} any more`,
     ),
   ];
 }

@@ -11,7 +11,7 @@ import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
-import { statisticsOf, suppressedText } from "./summary.ts";
+import { findingsText, statisticsOf, suppressedText } from "./summary.ts";
 
 export function renderMarkdown(report: LintReport, options: RenderOptions): string {
   const { errors, warnings, infos, fixable, failedModels } = report.summary;
@@ -19,7 +19,7 @@ export function renderMarkdown(report: LintReport, options: RenderOptions): stri
   const counts = [
     counted(errors, "error"),
     counted(warnings, "warning"),
-    counted(infos, "info"),
+    `${counted(infos, "info")}${findingsText(report)}`,
     `${fixable} fixable with \`--fix\``,
     ...(failedModels > 0 ? [`**${counted(failedModels, "model")} failed**`] : []),
     ...(exceeded > 0 ? [`**${counted(exceeded, "budget")} exceeded**`] : []),

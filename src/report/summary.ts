@@ -1,4 +1,5 @@
 /** @file Counts over models, and the whole report from its parts. */
+import { counted } from "../ir/format.ts";
 import type { Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
 
 export function reportOf(models: readonly ModelReport[], version: string): LintReport {
@@ -31,6 +32,20 @@ export function errorsOnly(report: LintReport): LintReport {
 export function suppressedText({ models }: LintReport): string {
   const count = models.reduce((sum, { suppressed }) => sum + suppressed, 0);
   return count === 0 ? "" : `${count} suppressed`;
+}
+
+/** Findings as formats count them that have each: one is of a place, in however many scenarios. */
+export function findingCount({ models }: Pick<LintReport, "models">): number {
+  return new Set(
+    models.flatMap(({ path, findings }) => findings.map(({ fingerprint }) => `${path}\0${fingerprint}`)),
+  ).size;
+}
+
+/** ` (10 findings)` behind the counts of entries; empty where these are as many. */
+export function findingsText(report: LintReport): string {
+  const { errors, warnings, infos } = report.summary;
+  const count = findingCount(report);
+  return count === errors + warnings + infos ? "" : ` (${counted(count, "finding")})`;
 }
 
 export interface RuleStatistics {

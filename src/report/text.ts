@@ -20,7 +20,8 @@ import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { nameBehind } from "./rule-title.ts";
 import { modelsText } from "./scenarios.ts";
-import { statisticsOf, suppressedText } from "./summary.ts";
+import { shareOfText } from "./share.ts";
+import { findingsText, statisticsOf, suppressedText } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
 
 export function renderText(report: LintReport, options: RenderOptions): string {
@@ -44,13 +45,8 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
   const head = [title, ...error, ...headerLines(model, options, palette), ...spaced(account)];
   const notes = spaced(noteLines(model, options, palette));
   const room = options.verbose ? undefined : screenLines - head.length - notes.length - footerHeight;
-  const findings = listLines(
-    entriesOf(model),
-    room,
-    (entry) => entryLines(entry, model, options, palette),
-    palette,
-  );
-  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, model, options, palette));
+  const findings = listLines(entriesOf(model), room, (entry) => entryLines(entry, options, palette), palette);
+  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, options, palette));
   return [
     ...head,
     ...table,
@@ -133,7 +129,7 @@ function timeLine({ tensorCoreShare, families, microseconds }: ModelReport["pred
 }
 
 /** The first line says all by itself; what to do stands below. */
-function entryLines(entry: Entry, model: ModelReport, options: RenderOptions, palette: Palette): string[] {
+function entryLines(entry: Entry, options: RenderOptions, palette: Palette): string[] {
   const { group, findings } = entry;
   const { severity, code, rule, message } = group;
   const [{ node, op, graph }] = findings;
@@ -141,7 +137,7 @@ function entryLines(entry: Entry, model: ModelReport, options: RenderOptions, pa
   const saved =
     group.saves === null ? "" : `  ${palette.bold(`saves ${duration(group.saves.microseconds)}`)}`;
   const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)}${nameBehind(code, rule)}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}${saved}`;
-  const details = [shareText(group, model), fixText(group, palette)].filter((text) => text !== "");
+  const details = [shareText(group), fixText(group, palette)].filter((text) => text !== "");
   const isEach = options.verbose && findings.length > 1;
   const origins = isEach
     ? findings.map((finding) => [finding.node, ...originOf(finding)].join("  "))
@@ -160,13 +156,10 @@ function isSame(origin: string, node: string): boolean {
 }
 
 /** `15 % of 50.7 µs, between 4.17 and 13.6 µs`. */
-function shareText({ saves }: FindingGroup, { predicted }: ModelReport): string {
+function shareText({ saves }: FindingGroup): string {
   if (saves === null) return "";
-  const { low, high, share } = saves;
-  const between = `between ${durationRange(low, high).replace(" to ", " and ")}`;
-  // Another precision may save more than what is left with it: no part of that.
-  if (share > 1) return between;
-  return `${percent(share)} of ${duration(predicted.microseconds)}, ${between}`;
+  const between = `between ${durationRange(saves.low, saves.high).replace(" to ", " and ")}`;
+  return `${shareOfText(saves)}, ${between}`;
 }
 
 function fixText({ fix, left }: FindingGroup, palette: Palette): string {
@@ -251,7 +244,7 @@ function footerLines(report: LintReport, palette: Palette): string[] {
   const fixes = fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : "";
   const first = report.models.flatMap(({ findings }) => findings)[0];
   const lines = [
-    `${parts.join(", ")} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}${hidden && `; ${hidden}`}`,
+    `${parts.join(", ")}${findingsText(report)} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}${hidden && `; ${hidden}`}`,
   ];
   if (first !== undefined) lines.push(palette.dim(`tc-lint explain ${first.code} says what it is about`));
   return lines;

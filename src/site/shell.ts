@@ -61,7 +61,7 @@ function formMarkup(): Markup {
   const priced = Object.values(stacks).filter(({ id }) => id !== "tc-runtime");
   const gpuRows = [...gpus.values()].map(({ id, name }) => ({ id, name }));
   const types = precisions.map((id) => ({ id, name: id }));
-  return html`<form id="form"><div class="drop" id="drop"><label for="files">Drop an ONNX model here, together with its external data, or choose the files</label><input type="file" id="files" multiple><p class="dim" id="chosen">No files yet.</p></div>
+  return html`<form id="form"><div class="drop" id="drop"><label for="files">Drop an ONNX model here, together with its external data, or choose the files</label><input type="file" id="files" multiple><p class="dim" id="chosen">It is linted as soon as it is there; weights may be left out, and are needed for a fixed model alone.</p></div>
 <fieldset><legend class="sr">Target</legend>${select("gpu", "GPU", gpuRows, standard.gpu)}${select("stack", "Runs on", priced, standard.stack)}${select("precision", "Precision", types, standard.precision)}
 <div class="field"><label for="dims">Sizes of dimensions</label><input type="text" id="dims" name="dims" placeholder="batch=8 sequence=128" autocomplete="off" spellcheck="false"></div>
 <button type="submit" class="main" id="lint" disabled>Lint</button></fieldset></form>`;

@@ -9,6 +9,7 @@ body.site header{position:static}
 .site fieldset{border:0;margin:0;padding:0;min-width:0;display:flex;gap:.9rem;flex-wrap:wrap;align-items:end}
 .site .field{display:grid;gap:.15rem;font-size:12.5px}.site .field label{color:var(--dim)}
 .site select,.site input[type=text]{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--dim);border-radius:4px;padding:.25rem .5rem;min-height:1.9rem;max-width:100%}
+@media(max-width:600px){.site .field{flex:1 1 auto}.site .field select,.site .field input{width:100%}.site #theme{margin-left:auto}}
 .site .drop{border:2px dashed var(--dim);border-radius:6px;background:var(--panel);padding:1.1rem 1.25rem;display:grid;gap:.5rem}
 .site .drop.over{border-color:var(--green);border-style:solid}
 .site .drop label{font-size:16px;font-weight:600}

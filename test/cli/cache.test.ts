@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
+import { fixtureModel } from "../profile/files.ts";
 import { zoo } from "../zoo.ts";
 import { bytesOf, cleanModel, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
@@ -72,6 +73,24 @@ describe("what is kept is passed over", () => {
     expect(stdout).toBe((await bench.tcLint(["."])).stdout);
     bench.folder.write("tc-lint.config.json", JSON.stringify({ rules: { TC102: "off" } }));
     expect(await hitsOf([".", ...cached])).toBe("0 of 2");
+  });
+
+  test("where what was measured changed", async () => {
+    copyFileSync(fixtureModel("misaligned_cnn"), at("c.onnx"));
+    const args = ["c.onnx", "--profile", "p.json", "--exit-zero", "--table"];
+    for (const averageMs of [0.12, 0.24]) {
+      bench.folder.write(
+        "p.json",
+        Buffer.from(JSON.stringify([{ count: 9 }, { name: "/b/b.0/Conv", averageMs }])),
+      );
+      const plain = await bench.tcLint(args);
+      for (let run = 0; run < 2; run++)
+        expect((await bench.tcLint([...args, "--cache"])).stdout).toBe(plain.stdout);
+    }
+    const { stderr } = await bench.tcLint([...args, "--cache", "--verbose"]);
+    expect(stderr).toContain(
+      "--cache: 1 model linted anew in every run, because of rules of plugins or a profile",
+    );
   });
 
   test("whatever the time says, but with --cache-strategy metadata", async () => {

@@ -464,3 +464,22 @@ describe("Git LFS", () => {
     expect(only(await compare("--base", "HEAD"))).toMatchObject({ time: { verdict: "slower" } });
   });
 });
+
+test("what is no model is named, be it changed or not, and is no unchanged model", async () => {
+  git(bench.folder.path, "init", "-q");
+  bench.folder.write("m.onnx", aligned);
+  bench.folder.write("m.bin", aligned);
+  bench.folder.write("notes.md", Buffer.from("one"));
+  commitAll(bench.folder.path);
+  const same = await compare("--base", "HEAD", "notes.md", "m.onnx", "m.bin");
+  expect(only(same)).toMatchObject({
+    path: "notes.md",
+    status: "same",
+    error: { side: "head", code: "not-onnx" },
+  });
+  expect([same.exitCode, same.report.unchanged]).toEqual([2, ["m.onnx", "m.bin"]]);
+  // Of the same size: Git's word is for what it was asked about.
+  bench.folder.write("notes.md", Buffer.from("two"));
+  const changed = await compare("--base", "HEAD", "*.md");
+  expect(only(changed)).toMatchObject({ path: "notes.md", error: { code: "not-onnx" } });
+});

@@ -122,13 +122,72 @@ describe("tc-lint completion", () => {
     expect(await offered("completion", "")).toEqual(expect.arrayContaining(["bash", "zsh", "fish"]));
   });
 
+  test.each([
+    [
+      ["--format", ""],
+      ["text", "gitlab", "blob"],
+    ],
+    [
+      ["compare", "-f", ""],
+      ["text", "markdown"],
+    ],
+    [
+      ["validate", "--format", ""],
+      ["text", "json"],
+    ],
+    [
+      ["explain", "-f", ""],
+      ["text", "json"],
+    ],
+    [
+      ["model.onnx", "--gpu", ""],
+      ["h200", "l4"],
+    ],
+    [
+      ["--gpu", "l4,a"],
+      ["l4,a100", "l4,h200"],
+    ],
+    [["--gpu=l4,a"], ["--gpu=l4,a100"]],
+    // As bash parts it.
+    [["--stack", "=", "ten"], ["tensorrt"]],
+    [
+      ["--stack", "="],
+      ["tensorrt", "cudnn"],
+    ],
+    [
+      ["--select", "TC1"],
+      ["TC101", "misaligned-gemm"],
+    ],
+    [
+      ["explain", ""],
+      ["TC101", "misaligned-gemm"],
+    ],
+    [
+      ["bench", "--precision", ""],
+      ["fp16", "fp32"],
+    ],
+    [
+      ["--fail-on", ""],
+      ["error", "fixable"],
+    ],
+    [["--layout", ""], ["nhwc"]],
+  ])("offers values: %j", async (words, values) => {
+    const found = await offered(...words);
+    expect(found).toEqual(expect.arrayContaining(values));
+    expect(found).not.toContain("--fix");
+    const taken = words.at(-1) === "l4,a" ? ["l4,l4"] : ["lint"];
+    for (const each of taken) expect(found).not.toContain(each);
+  });
+
   test("refuses other shells", async () => {
     const { exitCode, stderr } = await bench.tcLint(["completion", "tcsh"]);
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining("Choices")]);
   });
 
   const questions = {
-    bash: `source "$1"; COMP_WORDS=(tc-lint --supp); COMP_CWORD=1; _tc_lint_completions; echo "\${COMPREPLY[@]}"`,
+    bash: `source "$1"; COMP_WORDS=(tc-lint --supp); COMP_CWORD=1; _tc_lint_completions; echo "\${COMPREPLY[@]}"
+COMP_WORDS=(tc-lint --gpu = l4,b); COMP_CWORD=3; _tc_lint_completions; echo "\${COMPREPLY[@]}"
+COMP_WORDS=(tc-lint --stack =); COMP_CWORD=2; _tc_lint_completions; echo "\${COMPREPLY[@]}"`,
     fish: 'source "$argv[1]"; complete -C "tc-lint --supp"',
     // What zsh's own completion does needs a terminal: the script is read, not asked.
     zsh: 'zsh -n "$1" && echo --suppress-all',
@@ -148,5 +207,6 @@ describe("tc-lint completion", () => {
       encoding: "utf8",
     });
     expect(stdout).toContain("--suppress-all");
+    if (shell === "bash") expect(stdout).toMatch(/l4,b200.*tensorrt/s);
   });
 });

@@ -42,7 +42,9 @@ describe("A plugin of the configuration", () => {
     for (let run = 0; run < 2; run++) {
       const { stderr } = await bench.tcLint(["m.onnx", "--cache", "--verbose"]);
       expect(stderr).toContain("--cache: 0 of 1 model known from ");
-      expect(stderr).toContain("--cache: 1 model linted anew in every run, because of rules of plugins");
+      expect(stderr).toContain(
+        "--cache: 1 model linted anew in every run, because of rules of plugins or a profile",
+      );
     }
     expect((await bench.tcLint(["m.onnx", "--cache"])).stderr).not.toContain("--cache:");
   });
@@ -225,6 +227,15 @@ describe("A fix of a plugin", () => {
   });
 });
 
+test("a part for merge-reports is refused before anything is linted", async () => {
+  project(undefined, pluginOf('match: (p) => p.op("Mul"), report() { for (;;); }'));
+  const { exitCode, stderr } = await bench.tcLint(["m.onnx", "--timeout", "60", "-f", "blob=a.blob"]);
+  expect([exitCode, stderr]).toEqual([
+    2,
+    expect.stringContaining("m.onnx has rules of plugins, which merge-reports does not know"),
+  ]);
+}, 20_000);
+
 describe("tc-lint explain-match", () => {
   test("says what a pattern took in", async () => {
     project();
@@ -256,5 +267,23 @@ describe("tc-lint explain-match", () => {
     project();
     const { stderr, exitCode } = await bench.tcLint(["explain-match", ...args, "m.onnx"]);
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(message)]);
+  });
+
+  test("names the configuration that does not hold for the model", async () => {
+    project();
+    bench.folder.write("apart/package.json", "{}");
+    const script = 'export default { plugins: ["../lint/acme.mjs"] };';
+    bench.folder.write("apart/tc-lint.config.mjs", script);
+    bench.folder.write("away/tc-lint.config.json", "{}");
+    bench.folder.write("away/m.onnx", hardSwishModel());
+    const cwd = `${bench.folder.path}/apart`;
+    const asked = ["explain-match", code, "mul_0", "../away/m.onnx"];
+    const found = await bench.tcLint(asked, { cwd });
+    expect(found.exitCode).toBe(2);
+    expect(found.stderr).toMatch(
+      /^tc-lint: tc-lint\.config\.mjs: not used: it holds for models below its folder, and \.\.\/away\/m\.onnx has another or none; --config tc-lint\.config\.mjs uses it\n/,
+    );
+    const named = await bench.tcLint([...asked, "--config", "tc-lint.config.mjs"], { cwd });
+    expect([named.exitCode, named.stderr]).toEqual([0, ""]);
   });
 });

@@ -1,4 +1,5 @@
 /** Budgets of the configuration: what models may take, held against what is predicted of them. */
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { Ajv } from "ajv";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -109,6 +110,25 @@ describe("budgets", () => {
     expect(csv.exitCode).toBe(1);
     expect(csv.stderr).toMatch(/^tc-lint: a\.onnx: budget on h200 .*: exceeded$/m);
     expect((await bench.tcLint(["a.onnx", ...alone, "--exit-zero"])).exitCode).toBe(0);
+  });
+
+  test("that something is to reach are not exceeded, but missed; programs that read text are told too", async () => {
+    bench.folder.write(
+      "b.onnx",
+      readFileSync(new URL("../../fixtures/models/aligned-mlp.onnx", import.meta.url)),
+    );
+    for (const [minTensorCoreShare, said] of [
+      ["99 %", "not reached"],
+      ["0.1 %", "kept"],
+    ] as const) {
+      configure({ gpu: "h200", minTensorCoreShare });
+      for (const format of ["text", "agent"]) {
+        const { stdout } = await bench.tcLint(["b.onnx", ...alone, "-f", format]);
+        expect(stdout).toMatch(
+          new RegExp(`budget on h200 .*: at least ${minTensorCoreShare} of the time on .*: ${said}\n`),
+        );
+      }
+    }
   });
 
   test.each<[object, RegExp]>([

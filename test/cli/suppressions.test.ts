@@ -248,6 +248,24 @@ test("a repair takes out what it repaired, where it is told to", async () => {
   expect(countsOf()).toEqual([]);
 });
 
+test("what a repair itself made stale is named, and fails the next run, not this one", async () => {
+  writeInline(bench.folder.path);
+  const one = ["model.onnx", ...plain];
+  await bench.tcLint([...one, "--suppress-all"]);
+  const fixed = await bench.tcLint([...one, "--fix"]);
+  expect([fixed.exitCode, fixed.stderr]).toEqual([
+    0,
+    expect.stringMatching(
+      /model\.onnx: TC101: suppresses 1, found 0\n.*suppresses what this run repaired; --prune-suppressions takes it out\n$/,
+    ),
+  ]);
+  // Nothing to repair any more: as any other run, which lints what is there.
+  for (const again of [["--fix"], []]) {
+    const { exitCode, stderr } = await bench.tcLint([...one, ...again]);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining("suppresses what is found no more")]);
+  }
+});
+
 describe("is refused", () => {
   const wrong = [
     ["no JSON", "{", "is not valid JSON"],

@@ -69,7 +69,7 @@ async function findingsOf(name: string) {
 }
 
 describe("docs/custom-rules.md", () => {
-  test("prints a configuration, a plugin, three rules and a test", () => {
+  test("prints a configuration, a plugin, three rules, a test and a model", () => {
     expect(files.map(({ name }) => name)).toEqual([
       "tc-lint.config.mjs",
       "lint/acme.mjs",
@@ -77,6 +77,7 @@ describe("docs/custom-rules.md", () => {
       "lint/no-big-softmax.mjs",
       "lint/joined-products.mjs",
       "lint/written-hard-swish.test.mjs",
+      "lint/write-model.mjs",
     ]);
   });
 
@@ -127,15 +128,8 @@ describe("docs/custom-rules.md", () => {
 
   test("shows what explain-match says", async () => {
     const [, command = "", said = ""] = /^\$ tc-lint (.*)\n([\s\S]*?)^```$/m.exec(page) ?? [];
-    folder.write(
-      "model.onnx",
-      model({ name: "other" }, (graph) => {
-        const x = graph.input("x", [4]);
-        const gate = graph.node("HardSigmoid", [x], { alpha: { float: 0.2 } }, { name: "gate" });
-        graph.node("Mul", [gate, x], {}, { name: "mul", outputs: ["y"] });
-        graph.output("y", "float32", [4]);
-      }),
-    );
+    const { status, stderr } = node("lint/write-model.mjs");
+    expect([stderr, status]).toEqual(["", 0]);
     const { stdout, exitCode } = await run(cli, command.split(" "), { cwd: folder.path });
     expect([stdout, exitCode]).toEqual([said, 1]);
   });

@@ -1,5 +1,5 @@
 /** README.md shows what the tool says of a model; its first screens are made here. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
@@ -38,4 +38,18 @@ describe("README's example of", () => {
     const expected = block("resnet50.onnx");
     expect(text.slice(0, expected.length)).toBe(expected);
   });
+});
+
+test("no example runs whatever version is newest", () => {
+  const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+  const docs = readdirSync(path.join(root, "docs")).filter((name) => name.endsWith(".md"));
+  const pages = [page, ...docs.map((name) => readFileSync(path.join(root, "docs", name), "utf8"))];
+  const commands = pages.flatMap((text) => text.match(/^(?!.*`npx tc-lint`).*\bnpx .*tc-lint.*$/gm) ?? []);
+  expect(commands.length).toBeGreaterThan(5);
+  for (const command of commands)
+    expect(command).toMatch(
+      new RegExp(`npx (--no tc-lint\\b|--yes tc-lint@${version.replaceAll(".", "\\.")} )`),
+    );
+  for (const [, named] of pages.join("\n").matchAll(/tc-lint(?:@|-)v?(\d+\.\d+\.\d+)/g))
+    expect(named).toBe(version);
 });

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { writeInline } from "../fix/models.ts";
+import { writeExternal, writeInline } from "../fix/models.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..", "..");
 
@@ -129,10 +129,10 @@ describe.skipIf(missing !== undefined)("a repository named in .pre-commit-config
   });
 
   /** Runs the hook over what is staged, as a commit does. */
-  function runHook(id: string) {
+  function runHook(id: string, add: readonly string[] = ["add", "--all"]) {
     const config = `repos:\n  - repo: ${inBase("hooks.git")}\n    rev: v0.1.0\n    hooks: [{ id: ${id} }]\n`;
     writeFileSync(path.join(project, ".pre-commit-config.yaml"), config);
-    must("git", ["add", "--all"], project);
+    must("git", add, project);
     return command(preCommit, ["run", "--all-files", "--color=never"], project);
   }
 
@@ -174,6 +174,20 @@ describe.skipIf(missing !== undefined)("a repository named in .pre-commit-config
     // What is new is still found.
     writeFileSync(path.join(project, "new.onnx"), before);
     expect(runHook("tc-lint").status).toBe(1);
+  }, 600_000);
+
+  test("a repaired model whose new data nobody added stops the commit", () => {
+    writeExternal(project);
+    must("git", ["add", "--all"], project);
+    expect(runHook("tc-lint-fix", ["add", "-u"]).text).toContain("files were modified by this hook");
+    for (const id of ["tc-lint-fix", "tc-lint"]) {
+      const { text, status } = runHook(id, ["add", "-u"]);
+      expect([status, text]).toEqual([
+        1,
+        expect.stringMatching(/its data is not in Git: git add model\.\w+\.data/),
+      ]);
+    }
+    expect(runHook("tc-lint").status).toBe(0);
   }, 600_000);
 
   test("a Git LFS pointer is named", () => {

@@ -127,4 +127,69 @@ describe("a model written to another folder", () => {
     expect(weightsOf(destination)).toEqual({ inner: 1, outer: 1 });
     expect(readdirSync(snapshot)).toContainEqual(expect.stringMatching(/^fixed\.[0-9a-f]{16}\.data$/));
   });
+
+  describe("takes what it refers to of a larger file", () => {
+    const page = 65536;
+    const bytes = 4 * weightSize;
+    /** By name, the place in `big.weights`. */
+    const places = {
+      w0: 3 * page + 128,
+      w1: 3 * page + 128 + bytes,
+      w2: 7 * page + 4096,
+      w3: 7 * page + 4096,
+    };
+    const fileBytes = 9 * page;
+
+    function writeShared(extra: readonly { key: string; value: string }[] = []): string {
+      const data = Buffer.alloc(fileBytes, 0xff);
+      for (const [index, at] of Object.values(places).entries())
+        data.set(new Uint8Array(new Float32Array(weightSize).fill(index + 1).buffer), at);
+      writeFileSync(path.join(folder, "big.weights"), data);
+      const initializer = Object.entries(places).map(([name, at]) => ({
+        name,
+        dims: [weightSize],
+        dataType: float,
+        dataLocation: 1,
+        externalData: [
+          { key: "location", value: "big.weights" },
+          { key: "offset", value: String(at) },
+          ...(name === "w0" ? extra : []),
+        ],
+      }));
+      const sums = initializer.map(({ name }, index) =>
+        node("Add", [index === 0 ? "x" : `s${index - 1}`, name], [index === 3 ? "y" : `s${index}`]),
+      );
+      const graph = {
+        node: sums,
+        input: [info("x", [weightSize])],
+        output: [info("y", [weightSize])],
+        initializer,
+      };
+      writeFileSync(path.join(folder, "model.onnx"), modelBytes(graph));
+      return path.join(folder, "model.onnx");
+    }
+
+    function carried() {
+      const [data = ""] = readdirSync(target).filter((name) => name.endsWith(".data"));
+      using model = openModel(path.join(target, "fixed.onnx"));
+      const tensors = Object.keys(places).map((name) => model.graph.values.get(name)?.initializer);
+      const first = tensors.map((tensor) => tensor && model.reader.elements(tensor, weightSize)?.[0]);
+      const offsets = tensors.map((tensor) => (tensor?.data.kind === "external" ? tensor.data.offset : -1));
+      return { first, offsets, bytes: statSync(path.join(target, data)).size };
+    }
+
+    it("page by page, so that nothing is aligned otherwise", async () => {
+      await copyTo(path.join(target, "fixed.onnx"), writeShared());
+      const { first, offsets, bytes: size } = carried();
+      expect(first).toEqual([1, 2, 4, 4]);
+      expect(offsets.map((offset) => offset % page)).toEqual(Object.values(places).map((at) => at % page));
+      expect(size).toBeLessThan(3 * page);
+    });
+
+    it.each(["checksum", "prepacked_0"])("all of it where %s is of the whole file", async (key) => {
+      await copyTo(path.join(target, "fixed.onnx"), writeShared([{ key, value: "1" }]));
+      const { first, offsets, bytes: size } = carried();
+      expect([first, offsets, size]).toEqual([[1, 2, 4, 4], Object.values(places), fileBytes]);
+    });
+  });
 });

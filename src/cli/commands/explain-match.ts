@@ -1,7 +1,20 @@
 /** @file `tc-lint explain-match <rule> <node> <model>` */
+import { resolve } from "node:path";
 import type { Argv } from "yargs";
+import { ConfigFinder } from "../../files/find-config.ts";
 import { InputError } from "../../ir/errors.ts";
+import { toDisplayPath } from "../../settings/paths.ts";
 import { readConfigChoice, readLintFlags, readSettings, settingOptions } from "../options.ts";
+
+/** Whoever asks stands beside a configuration with the rule, and the model may be no part of that project. */
+function sayUnused(used: readonly string[], model: string, say: (message: string) => void): void {
+  const here = new ConfigFinder(process.cwd(), () => {}).nearest("model.onnx")?.file;
+  if (here === undefined || used.some((file) => resolve(file) === here)) return;
+  const shown = toDisplayPath(here);
+  say(
+    `${shown}: not used: it holds for models below its folder, and ${model} has another or none; --config ${shown} uses it`,
+  );
+}
 
 export function addExplainMatch(parser: Argv, done: (exitCode: number) => void): Argv {
   const { config, dim, shape, calibration } = settingOptions;
@@ -39,6 +52,7 @@ export function addExplainMatch(parser: Argv, done: (exitCode: number) => void):
       const [plan, another] = await makePlans([model], { ...flags, onNotice: complain });
       if (plan === undefined || (another !== undefined && another.path !== plan.path))
         throw new InputError("usage", `explain-match: expected one model, found "${model}"`);
+      if (flags.config.kind === "nearest") sayUnused(plan.settings.configFiles, model, complain);
       const found = await explainMatch(plan, { rule, node }, {});
       await writeStdout(format === "json" ? jsonText(found) : renderMatch(found, reportColor(color, true)));
       done(found.fits ? exitCodes.clean : exitCodes.findings);

@@ -19,6 +19,7 @@ import { exitCodes } from "../exit.ts";
 import type { FixFlags } from "../fix-options.ts";
 import type { ReportRequest } from "../formats.ts";
 import type { LintFlags } from "../options.ts";
+import type { RunParts } from "../run-lint.ts";
 import { complain } from "../stderr.ts";
 import { refuseAction } from "../suppress-options.ts";
 import { reportColor, withProgress } from "../terminal.ts";
@@ -31,11 +32,8 @@ import {
   writeFixText,
 } from "../write-reports.ts";
 
-/** Lints the repaired models, hands the report to `write`, and returns the exit code. */
-export type Lint = (
-  paths: readonly string[],
-  write: (report: LintReport, flags: LintFlags) => Promise<void>,
-) => Promise<number>;
+/** Lints the models after their repair, and returns the exit code. */
+export type Lint = (paths: readonly string[], parts: RunParts) => Promise<number>;
 
 /** Repairs every model, then lets `lint` report on the results. Returns the exit code. */
 export async function runFix(
@@ -78,15 +76,25 @@ export async function runFix(
   // Names that a file system takes for the same, or a link to what was not there before.
   checkReportsOf(flags, { inputs: entries.flatMap(writtenFiles) });
   const fixed = fixCode(entries, failed, { ...fix, exitZero: flags.exitZero });
-  const results = entries.filter(({ error }) => error === null).map(({ destination }) => destination);
+  const done = entries.filter(({ error }) => error === null);
+  const results = done.map(({ destination }) => destination);
   if (fix.only || fix.dryRun || results.length === 0) {
     // Of the formats that tell of repairs, JSON alone names configurations.
     sayConfigurations(plans, (flags.reports ?? []).filter(isJson));
     await writeFixReports(entries, undefined, flags);
-    return fixed;
+    return Math.max(fixed, await untrackedCode(fix.dryRun ? done.map(({ path }) => path) : results, flags));
   }
   await writeFixText("\n", flags, false);
-  return Math.max(fixed, await lint(results, (report, shown) => writeFixReports(entries, report, shown)));
+  const repaired = new Set(entries.flatMap(({ written, destination }) => (written ? destination : [])));
+  const write = (report: LintReport, shown: LintFlags) => writeFixReports(entries, report, shown);
+  return Math.max(fixed, await lint(results, { write, repaired }));
+}
+
+/** As the lint says it, where there is none. */
+async function untrackedCode(models: readonly string[], { failOnUntracked, exitZero }: LintFlags) {
+  if (!failOnUntracked) return exitCodes.clean;
+  const { dataOf, sayUntracked } = await import("../untracked.ts");
+  return sayUntracked(dataOf(models)) && !exitZero ? exitCodes.findings : exitCodes.clean;
 }
 
 /** Which layers a fix pads depends on the target and the sizes it is decided for. Throws InputError `usage`. */

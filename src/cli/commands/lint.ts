@@ -40,7 +40,7 @@ export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) =
       if (fix !== undefined) refuseProfile(flags);
       if (fix === undefined) return done(await runLint(paths, flags, workerUrl));
       const { runFix } = await import("./fix.ts");
-      return done(await runFix(paths, flags, fix, (fixed, write) => runLint(fixed, flags, workerUrl, write)));
+      return done(await runFix(paths, flags, fix, (fixed, parts) => runLint(fixed, flags, workerUrl, parts)));
     },
   );
 }

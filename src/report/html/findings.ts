@@ -1,11 +1,11 @@
 /** @file What is found in a model: an entry a cause, with its figures, its places, the graph around it, and what mends it. */
 
-import { counted, duration, durationRange, percent } from "../../ir/format.ts";
+import { counted, duration, durationRange } from "../../ir/format.ts";
 import type { Finding, FindingGroup, ModelReport, Severity } from "../../lint/result.ts";
 import { type Entry, entriesOf, moreText, unlistedOf } from "../entries.ts";
 import type { RenderOptions } from "../render.ts";
 import { ruleTitle } from "../rule-title.ts";
-import { savedText } from "../share.ts";
+import { savedText, shareOfText } from "../share.ts";
 import { fixCommand } from "./command.ts";
 import { graphMarkup } from "./graph.ts";
 import { html, type Markup } from "./markup.ts";
@@ -81,10 +81,9 @@ function factsMarkup(group: FindingGroup, model: ModelReport, { docs }: RenderOp
     ["Rule", hasPage ? html`<a href="#rule-${code}">${ruleTitle(code, rule)}</a>` : ruleTitle(code, rule)],
   ];
   if (saves !== null) {
-    const share = saves.share > 1 ? "" : `, ${percent(saves.share)} of the run`;
     rows.push([
       verbOf(group) === "saves" ? "Saves" : "May save",
-      `${duration(saves.microseconds)} (${durationRange(saves.low, saves.high)})${share}`,
+      `${duration(saves.microseconds)} (${durationRange(saves.low, saves.high)}), ${shareOfText(saves)}`,
     ]);
     rows.push(["Of", `${duration(saves.of)}, which its kernels take now`]);
   }

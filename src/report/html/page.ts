@@ -50,16 +50,16 @@ function pageOf({ tool, fixes, lint = null }: FixReportView, options: RenderOpti
 
 function summaryMarkup({ summary, models }: LintReport): Markup {
   const { errors, warnings, infos, fixable, failedModels } = summary;
-  const chips: readonly (readonly [string, string])[] = [
-    ["error", counted(errors, "error")],
-    ["warn", counted(warnings, "warning")],
-    ["info", counted(infos, "info")],
-  ];
+  const chips = [
+    ["error", errors, counted(errors, "error")],
+    ["warn", warnings, counted(warnings, "warning")],
+    ["info", infos, counted(infos, "info")],
+  ] as const;
   const exceeded = exceededCount(models);
   const rest = [
     exceeded > 0 ? `${counted(exceeded, "budget")} exceeded` : "",
     fixable > 0 ? `${fixable} fixable with --fix` : "",
     failedModels > 0 ? `${counted(failedModels, "model")} failed` : "",
   ].filter((part) => part !== "");
-  return html`<div class="summary">${chips.map(([kind, text]) => html`<span class="chip ${kind}">${text}</span> `)}<span class="dim">${rest.join(", ")}</span></div>`;
+  return html`<div class="summary">${chips.map(([kind, count, text]) => html`<span class="chip ${count === 0 ? "none" : kind}">${text}</span> `)}<span class="dim">${rest.join(", ")}</span></div>`;
 }

@@ -37,8 +37,9 @@ button:hover{border-color:var(--dim)}
 .skip{position:absolute;left:-9999px}.skip:focus{left:.5rem;top:.5rem;background:var(--bg);padding:.3rem .6rem;z-index:9}
 .sr{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .summary{display:flex;gap:.4rem;align-items:center;flex-wrap:wrap}
+#theme[aria-pressed=true]{color:var(--bg);background:var(--text);border-color:var(--text)}
 .chip{display:inline-block;padding:0 .5rem;border-radius:3px;font-size:12px;font-weight:600;line-height:1.6;white-space:nowrap}
-.chip.error{color:var(--error);background:var(--error-bg)}.chip.warn{color:var(--warn);background:var(--warn-bg)}.chip.info{color:var(--info);background:var(--info-bg)}
+.chip.error{color:var(--error);background:var(--error-bg)}.chip.warn{color:var(--warn);background:var(--warn-bg)}.chip.info{color:var(--info);background:var(--info-bg)}.chip.none{color:var(--dim);background:var(--panel)}
 .failure{color:var(--error);background:var(--error-bg);padding:.4rem .7rem;border-left:3px solid var(--error);overflow-wrap:anywhere}
 .clean{color:var(--dim)}
 summary{cursor:pointer}summary>h2,summary>h3{display:inline;text-transform:none;letter-spacing:0;color:inherit}

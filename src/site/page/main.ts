@@ -1,5 +1,5 @@
 /** @file What the page does: takes files and a target, has them linted, and shows the report that comes of it. */
-import { counted, plain } from "../../ir/format.ts";
+import { counted, duration, plain } from "../../ir/format.ts";
 import { addThemes } from "../../report/html/browser/theme.ts";
 import type { Fixed, Job, Linted, Target } from "../protocol.ts";
 import { Addresses, offer } from "./downloads.ts";
@@ -109,7 +109,8 @@ function showReport({ page, json, summary, fixable }: Linted, seconds: number): 
   const { errors, warnings, infos, failedModels } = summary;
   const failed = failedModels > 0 ? [counted(failedModels, "model failed", "models failed")] : [];
   const entries = [counted(errors, "error"), counted(warnings, "warning"), counted(infos, "info"), ...failed];
-  status.textContent = `${entries.join(", ")}, in ${seconds.toFixed(1)} s`;
+  const isClean = errors + warnings + infos + failedModels === 0;
+  status.textContent = `${isClean ? "No findings" : entries.join(", ")}, in ${duration(seconds * 1e6)}`;
   const address = reports.of(page);
   offer(element("page", HTMLAnchorElement), address, "tc-lint.html");
   offer(element("json", HTMLAnchorElement), reports.of(json), "tc-lint.json");
@@ -123,7 +124,7 @@ function showFixed({ page, downloads, verify }: Fixed, seconds: number): void {
   const address = models.of(page);
   offer(element("page", HTMLAnchorElement), address, "tc-lint.html");
   frame.show(address);
-  status.textContent = `fixed in ${seconds.toFixed(1)} s`;
+  status.textContent = `Fixed in ${duration(seconds * 1e6)}.`;
   const links = downloads.map(({ name, content }) => {
     const link = made("a", plain(name));
     offer(link, models.of(content), name);
