@@ -81,7 +81,6 @@ function rowsTaken({ data, sizes, axis, picks, index, isElementwise }: Gather): 
     return undefined;
   const target = isElementwise ? (picks[axis] ?? 1) : elementCount(picks);
   const batches = isShared ? (picks[inside.indexOf("batch")] ?? 1) : elementCount(before);
-  const roles: Role[] = [];
   const rows = {
     ...{ data, axis, lookup },
     batch: batches,
@@ -95,7 +94,6 @@ function rowsTaken({ data, sizes, axis, picks, index, isElementwise }: Gather): 
       ...before.map((size) => (size === 1 ? undefined : ("batch" as const))),
       ...inside,
       ...behind.map((size) => (size === 1 ? undefined : ("features" as const))),
-      ...roles,
     ],
   };
 }

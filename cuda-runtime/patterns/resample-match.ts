@@ -13,7 +13,15 @@ import {
   seenFrom,
   throughView,
 } from "./resample-roles.ts";
-import { type Meaning, sameIndex, sameRows, shifted, type Term, type Weight } from "./resample-terms.ts";
+import {
+  type Meaning,
+  sameIndex,
+  sameRows,
+  sameWeight,
+  shifted,
+  type Term,
+  type Weight,
+} from "./resample-terms.ts";
 import { castWeight, chosen, divided, isEmptySpan, limitedBy, weightNear } from "./resample-weight.ts";
 
 export type Terms = ReadonlyMap<Value, Term>;
@@ -88,18 +96,17 @@ function rolesOf(
   if (meaning.kind === "compared") return new Array<undefined>(rank).fill(undefined);
   let roles: Roles | undefined = aligned([], rank);
   for (const value of node.inputs) {
-    const term = value && terms.get(value);
-    const seen = value && term === undefined ? targetRoles(value, meaning, graph) : undefined;
-    const own = term?.roles ?? seen;
-    if (roles !== undefined && own !== undefined) roles = combinedRoles(roles, own, rank);
+    if (value === undefined) return undefined;
+    const own = terms.get(value)?.roles ?? otherRoles(value, meaning, graph);
+    roles = roles && own && combinedRoles(roles, own, rank);
   }
   return roles as Roles<Role> | undefined;
 }
 
-function targetRoles(value: Value, meaning: Meaning, graph: PatternGraph): Roles | undefined {
-  return meaning.kind === "passed"
-    ? rolesOfSeen(seenFrom(value, graph), meaning.lookup.targets.roles, graph)
-    : undefined;
+/** Of targets, or of a number. */
+function otherRoles(value: Value, meaning: Meaning, graph: PatternGraph): Roles | undefined {
+  if (meaning.kind !== "passed") return [];
+  return rolesOfSeen(seenFrom(value, graph), meaning.lookup.targets.roles, graph);
 }
 
 function summed(
@@ -258,17 +265,4 @@ function sumOf(a: Term, b: Term): Meaning | undefined {
     sameIndex(a.index, a.weight.low) &&
     sameIndex(b.index, a.weight.high);
   return isOne ? { kind: "result", rows: a.rows, weight: a.weight, blend: "twoProducts" } : undefined;
-}
-
-export function sameWeight(a: Weight, b: Weight): boolean {
-  return (
-    sameLookup(a.lookup, b.lookup) &&
-    sameIndex(a.low, b.low) &&
-    sameIndex(a.high, b.high) &&
-    JSON.stringify(a.rule, infinities) === JSON.stringify(b.rule, infinities)
-  );
-}
-
-function infinities(_: string, value: unknown): unknown {
-  return typeof value === "number" ? String(value) : value;
 }

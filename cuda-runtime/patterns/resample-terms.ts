@@ -1,7 +1,7 @@
 /** @file What a value is in a resampling that is written out: a place among source times, a weight, a part of the result. */
 import type { Node, Value } from "../../src/ir/model.ts";
 import type { Blend, SourceIndex, WeightRule } from "../kernels/resample/resample.ts";
-import type { Compared, Lookup, Role } from "./resample-lookup.ts";
+import { type Compared, type Lookup, type Role, sameLookup } from "./resample-lookup.ts";
 import type { Roles } from "./resample-roles.ts";
 
 /** Which rows are taken of which data. */
@@ -95,4 +95,17 @@ export function shifted({ shift, least, most }: SourceIndex, by: number): Source
 
 export function sameRows(a: Rows, b: Rows): boolean {
   return a.data === b.data && a.axis === b.axis && a.batch === b.batch && a.isBatched === b.isBatched;
+}
+
+export function sameWeight(a: Weight, b: Weight): boolean {
+  return (
+    sameLookup(a.lookup, b.lookup) &&
+    sameIndex(a.low, b.low) &&
+    sameIndex(a.high, b.high) &&
+    JSON.stringify(a.rule, infinities) === JSON.stringify(b.rule, infinities)
+  );
+}
+
+function infinities(_: string, value: unknown): unknown {
+  return typeof value === "number" ? String(value) : value;
 }

@@ -10,6 +10,7 @@ import {
   type Span,
   sameIndex,
   sameRows,
+  sameWeight,
   type Term,
   type TermOf,
 } from "./resample-terms.ts";
@@ -55,7 +56,10 @@ export function limitedBy(node: Node, given: Given, graph: PatternGraph): Meanin
   if (limits === undefined) return undefined;
   const { term, least, most } = limits;
   const within = (value: number) => Math.min(Math.max(value, least), most);
-  if (term.kind === "index") return { ...term, index: limited(term.index, least, most) };
+  if (term.kind === "index") {
+    const isWhole = [least, most].every((limit) => Number.isInteger(limit) || !Number.isFinite(limit));
+    return isWhole ? { ...term, index: limited(term.index, least, most) } : undefined;
+  }
   if (term.kind === "span") {
     const { rule } = term.span;
     if (most !== Infinity || rule.spanLeast !== -Infinity || rule.zeroSpan !== 0) return undefined;
@@ -121,7 +125,7 @@ function withoutEmpty(condition: TermOf<"empty">, term: Term, number: number): M
 function nearer({ weight }: TermOf<"near">, a: Term | undefined, b: Term | undefined): Meaning | undefined {
   const isLerp =
     a?.kind === "result" && a.blend === "oneProduct" && b?.kind === "fromHigh" && sameRows(a.rows, b.rows);
-  return isLerp && a.weight === weight && b.weight === weight
+  return isLerp && sameWeight(a.weight, weight) && sameWeight(b.weight, weight)
     ? { kind: "result", rows: a.rows, weight, blend: "nearerEnd" }
     : undefined;
 }

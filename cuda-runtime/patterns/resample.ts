@@ -3,13 +3,14 @@
  * counted, the count limited to two indices, times and rows gathered, the rows blended by the time that has passed.
  */
 import type { Scope } from "../../src/facts/scope.ts";
-import type { Value } from "../../src/ir/model.ts";
+import type { Node, Value } from "../../src/ir/model.ts";
 import { elementCount, expanded, reshaped, type View } from "../ir/view.ts";
 import { emitResample } from "../kernels/resample/resample.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
 import type { Role, Root } from "./resample-lookup.ts";
 import { termsOf } from "./resample-match.ts";
+import { isViewNode } from "./resample-roles.ts";
 import type { TermOf } from "./resample-terms.ts";
 
 export function recogniseResample(scope: Scope): readonly Macro[] {
@@ -17,12 +18,24 @@ export function recogniseResample(scope: Scope): readonly Macro[] {
   const macros: Macro[] = [];
   for (const [output, term] of termsOf(graph)) {
     if (term.kind !== "result" || !isWhole(term, output, graph)) continue;
-    const nodes = graph.closed(term.nodes, output);
+    const nodes = graph.closed(withViews(term, graph), output);
     if (nodes === undefined) continue;
     macros.push({ name: "Resample", nodes, output, lower: (context) => lowerResample(context, term) });
   }
   // What is part of a longer form (a cast behind, the other half of torch.lerp) is found with it.
   return macros.toReversed();
+}
+
+/** With the nodes that show times and targets in the shape that they are compared in, where nothing else reads them. */
+function withViews({ nodes }: TermOf<"result">, graph: PatternGraph): ReadonlySet<Node> {
+  const all = new Set(nodes);
+  for (const node of [...graph.nodes()].reverse()) {
+    const [value, ...more] = node.outputs;
+    if (value === undefined || more.length > 0 || value.isOutput || !isViewNode(node)) continue;
+    const readers = graph.readersOf(value);
+    if (readers.length > 0 && readers.every((reader) => all.has(reader))) all.add(node);
+  }
+  return all;
 }
 
 /** The result has the rows' type and the axes of what was gathered, in their order. */
