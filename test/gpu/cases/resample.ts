@@ -50,7 +50,7 @@ interface Drawn {
 }
 
 function randomNumbers(seed: number): () => number {
-  let state = seed;
+  let state = Math.imul(seed, 0x9e37_79b1) >>> 0;
   return () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return (state >>> 8) / 2 ** 24;
