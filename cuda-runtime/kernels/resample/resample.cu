@@ -9,6 +9,12 @@
 
 // Accesses of a thread at a time, two loads each.
 constexpr int kAccesses = 2;
+// On a multiprocessor: their accesses together hide memory's latency. The compiler wants more registers for the later ones.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr int kBlocks = 3;
+#else
+constexpr int kBlocks = 4;
+#endif
 
 template <typename T, int WIDTH> __device__ __forceinline__ void storeWide(T* at, const float* values) {
   if constexpr (sizeof(T) == 4 && WIDTH == 4) {
@@ -37,6 +43,7 @@ __device__ __forceinline__ void moveRows(const ResampleParams& p, const Piece& p
   T* y = static_cast<T*>(p.y) + static_cast<int64_t>(piece.batch) * p.strideYBatch +
          static_cast<int64_t>(piece.first) * p.strideYRow;
   const unsigned total = static_cast<unsigned>(piece.rows) * p.slice.size;
+#pragma unroll 1
   for (unsigned from = threadIdx.x; from < total; from += kThreads * kAccesses) {
     Run<T, WIDTH> low[kAccesses], high[kAccesses];
 #pragma unroll
@@ -85,7 +92,7 @@ template <typename T, int WIDTH> __device__ __forceinline__ void resample(const 
 }
 
 #define RESAMPLE(NAME, T, WIDTH)                                                                             \
-  extern "C" __global__ void __launch_bounds__(kThreads, 4) NAME(const __grid_constant__ ResampleParams p) { \
+  extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) NAME(const __grid_constant__ ResampleParams p) { \
     beginKernel();                                                                                           \
     resample<T, WIDTH>(p);                                                                                   \
   }

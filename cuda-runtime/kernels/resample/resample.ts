@@ -4,7 +4,7 @@ import { passMicroseconds } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { OperandError } from "../../ir/operand-error.ts";
 import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
-import type { KernelRef } from "../../ir/step.ts";
+import type { KernelRef, PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage, isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import { alignmentOf, type View } from "../../ir/view.ts";
 import { divisorFields } from "../conv/spatial.ts";
@@ -78,8 +78,6 @@ export interface ResampleTuning {
 }
 
 const threads = 256;
-/** As many as its registers leave room for. */
-const blocksPerMultiprocessor = 4;
 const bulkBlocks = 3;
 const bulkSharedBytes = 64 * 1024;
 /** Four rounds find one of 4,096 times, and a block finds 32 rows at once. */
@@ -97,7 +95,8 @@ export function emitResample(emitter: Emitter, request: ResampleRequest, tuning:
   const { isBulk = false, lanes = defaultLanes } = tuning;
   if (isBulk && width * bytesOfType(type) !== 16) throw new OperandError("rows off multiples of 16 bytes");
   const chunks = features / width;
-  const perMultiprocessor = tuning.blocksPerMultiprocessor ?? (isBulk ? bulkBlocks : blocksPerMultiprocessor);
+  const perMultiprocessor =
+    tuning.blocksPerMultiprocessor ?? (isBulk ? bulkBlocks : blocksFor(emitter.target));
   const { blocks, slices } = cutOf(
     batch * target,
     chunks,
@@ -123,6 +122,11 @@ export function emitResample(emitter: Emitter, request: ResampleRequest, tuning:
     predictedMicroseconds: passMicroseconds({ bytes, rounds: search + 2 }, emitter.target),
     detail: `${batch}x${source}->${target}x${features}`,
   });
+}
+
+/** As many as the registers of the kernel leave room for. */
+function blocksFor({ computeCapability }: PlanTarget): number {
+  return computeCapability < 100 ? 4 : 3;
 }
 
 function kernelOf(type: FloatStorage, width: number, isBulk: boolean): KernelRef {

@@ -68,6 +68,7 @@ __device__ __forceinline__ int countSorted(const ResampleParams& p, int64_t time
 // The same of times in any order.
 __device__ __forceinline__ int countAll(const ResampleParams& p, int64_t times, float target, int lane) {
   int count = 0;
+#pragma unroll 2
   for (int at = lane; at < p.source; at += p.lanes) count += isCounted(p, timeAt(p, times, at), target);
   for (int width = p.lanes / 2; width > 0; width /= 2) count += __shfl_xor_sync(~0u, count, width);
   return count;
