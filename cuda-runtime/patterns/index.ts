@@ -3,6 +3,12 @@
 import { recogniseAttention } from "./attention.ts";
 import { recogniseGroupNorm } from "./group-norm.ts";
 import type { Recogniser } from "./macro.ts";
+import { recogniseResample } from "./resample.ts";
 import { recogniseRowNorm } from "./row-norm.ts";
 
-export const recognisers: readonly Recogniser[] = [recogniseAttention, recogniseGroupNorm, recogniseRowNorm];
+export const recognisers: readonly Recogniser[] = [
+  recogniseAttention,
+  recogniseGroupNorm,
+  recogniseRowNorm,
+  recogniseResample,
+];

@@ -3,11 +3,19 @@
 import { OperandError, OperandSizeError } from "../ir/operand-error.ts";
 import { type Action, PlanError, PlanSizeError, type Step, touched, type Upload } from "../ir/step.ts";
 import { bytesOfType, type StorageType } from "../ir/storage.ts";
-import { type BufferKind, type DeviceBuffer, elementCount, stridesOf, type View } from "../ir/view.ts";
+import {
+  type BufferKind,
+  type DeviceBuffer,
+  elementCount,
+  isPacked,
+  stridesOf,
+  type View,
+} from "../ir/view.ts";
 import { withoutDuplicates } from "./duplicates.ts";
 
 interface DraftBuffer extends DeviceBuffer {
   kind: BufferKind;
+  name: string;
 }
 
 /** The node that steps are for: `labelOf` of it, and its operator. */
@@ -92,6 +100,17 @@ export class PlanDraft {
   /** As far as is known now: a buffer that nothing has written yet is not constant. */
   isConstant({ buffer }: View): boolean {
     return buffer.kind !== "output" && this.#written.has(buffer) && !this.#variable.has(buffer);
+  }
+
+  /** The view's memory becomes an output's, where a kernel has written all of it for nobody else, row-major. */
+  handOut({ buffer, type, shape, offset, ...view }: View, name: string): boolean {
+    const draft = this.#buffers[buffer.id];
+    const isAll = buffer.bytes === elementCount(shape) * bytesOfType(type) && offset === 0;
+    const isMine = draft?.kind === "temporary" && this.#variable.has(buffer);
+    if (!isMine || !isAll || !isPacked({ buffer, type, shape, offset, ...view })) return false;
+    draft.kind = "output";
+    draft.name = name;
+    return true;
   }
 
   finish(): { buffers: DeviceBuffer[]; uploads: Upload[]; prepare: Step[]; steps: Step[] } {

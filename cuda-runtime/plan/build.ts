@@ -111,13 +111,33 @@ function portView(value: Value, fact: Fact | undefined, kind: "input" | "output"
 
 function outputPort(value: Value, frame: Frame, values: PlanValues, draft: PlanDraft): PlanPort {
   const { name } = value;
-  const view = portView(value, frame.scope.fact(value), "output", draft);
   const slot = values.slotOf(value, frame);
+  const settled = slot.state.kind === "stored" ? slot.state.view : undefined;
+  const shape = sizesOfFact(frame.scope.fact(value));
+  if (settled !== undefined && isOfPort(settled, value, shape, frame) && draft.handOut(settled, name))
+    return { name, view: settled };
+  const view = portView(value, frame.scope.fact(value), "output", draft);
   const { emitter } = values;
   const isMine = slot.type === view.type || (isFloatStorage(slot.type) && isFloatStorage(view.type));
   if (!isMine)
     throw new PlanError("output", `output "${name}" is computed as ${slot.type}, expected ${view.type}`);
-  const settled = slot.state.kind === "lazy" ? values.deferred.settle(slot, view) : values.rawViewOf(slot);
-  if (settled !== view) emitter.copy(settled, view);
+  const written = slot.state.kind === "lazy" ? values.deferred.settle(slot, view) : values.rawViewOf(slot);
+  if (written !== view) emitter.copy(written, view);
   return { name, view };
+}
+
+/** Whether the view is as the caller reads it: of the model's type and shape. */
+function isOfPort(
+  { type, shape }: View,
+  value: Value,
+  wanted: readonly number[] | undefined,
+  { scope }: Frame,
+): boolean {
+  const fact = scope.fact(value);
+  return (
+    fact?.kind === "tensor" &&
+    fact.dtype === type &&
+    wanted?.length === shape.length &&
+    wanted.every((size, axis) => size === shape[axis])
+  );
 }

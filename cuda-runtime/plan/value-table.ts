@@ -30,6 +30,9 @@ export interface ValueOptions {
 const maxEpilogueNodes = 40;
 /** An expression of more nodes is not computed again for every element that it is broadcast to. */
 const maxRepeatedNodes = 3;
+/** The same where many elements share it: about as many instructions as a thread has while its loads are under way. */
+const maxSharedNodes = 8;
+const leastRepeats = 64;
 
 export class ValueTable implements PlanValues {
   readonly emitter: PlanEmitter;
@@ -106,7 +109,7 @@ export class ValueTable implements PlanValues {
     if (state.kind === "lazy") {
       const isRepeated =
         count > 2 * elementCount(slot.shape) && nodesOf(state.expr).length > maxRepeatedNodes;
-      if (!isRepeated) return state.expr;
+      if (!isRepeated || this.#isCheaperRepeated(slot, state.expr, count)) return state.expr;
       return load(this.deferred.settle(slot));
     }
     const elements = state.kind === "known" ? state.elements : this.#scalarOf(state);
@@ -116,6 +119,21 @@ export class ValueTable implements PlanValues {
       return { kind: "constant", type: scalar, value: only };
     }
     return load(this.rawViewOf(slot));
+  }
+
+  /**
+   * Of a few elements that repeat along the last axis, so that the elements of a thread share them: less than a launch.
+   * What comes from weights alone is computed once, at load.
+   */
+  #isCheaperRepeated({ shape }: Slot, expr: Expr, count: number): boolean {
+    const nodes = nodesOf(expr);
+    const isShared = (shape.at(-1) ?? 1) === 1 && count >= leastRepeats * elementCount(shape);
+    return (
+      isShared &&
+      nodes.length <= maxSharedNodes &&
+      nodes.every(({ kind }) => kind !== "product") &&
+      nodes.some((node) => node.kind === "load" && !this.emitter.isConstant(node.view))
+    );
   }
 
   /** The one element of a stored scalar. */

@@ -8,7 +8,7 @@ import { bytesOfType, isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { groupNormStruct } from "./params.table.ts";
 import { typeNames } from "./rows.ts";
-import { chooseSlab, emitSlabs, hasAlignedRuns } from "./slabs.ts";
+import { chooseSlab, emitSlabs, hasAlignedRuns, sampleStride } from "./slabs.ts";
 
 export interface GroupNormRequest {
   /** [samples, channels, positions] of a float type; channels or positions contiguous. */
@@ -150,8 +150,8 @@ function layoutOf({ x, y }: GroupNormRequest, channels: number): GroupLayout {
 function isAligned(view: View, width: GroupWidth, channels: number, outerAxis: 1 | 2): boolean {
   const bytes = bytesOfType(view.type);
   const alignment = Math.min(16, width * bytes);
-  const [sample = 0, channel = 0] = view.strides;
-  const steps = [view.offset, sample, channel * channels, view.strides[outerAxis] ?? 0];
+  const [, channel = 0] = view.strides;
+  const steps = [view.offset, sampleStride(view), channel * channels, view.strides[outerAxis] ?? 0];
   return steps.every((step) => (step * bytes) % alignment === 0);
 }
 

@@ -89,9 +89,19 @@ function chunkedSlab({ samples, channels, groups, positions, type }: Extent, lea
 }
 
 /** Whether every run of eight channels starts at a multiple of 16 bytes. */
-export function hasAlignedRuns({ type, offset, strides }: View): boolean {
-  const [sample = 0, channel = 0, position = 0] = strides;
-  return channel === 1 && [offset, sample, position].every((step) => (step * bytesOfType(type)) % 16 === 0);
+export function hasAlignedRuns({ type, offset, shape, strides }: View): boolean {
+  const [, channel = 0, position = 0] = strides;
+  return (
+    channel === 1 &&
+    [offset, sampleStride({ shape, strides }), position].every(
+      (step) => (step * bytesOfType(type)) % 16 === 0,
+    )
+  );
+}
+
+/** A single sample may have any stride. */
+export function sampleStride({ shape, strides }: Pick<View, "shape" | "strides">): number {
+  return shape[0] === 1 ? 0 : (strides[0] ?? 0);
 }
 
 export function emitSlabs(

@@ -205,6 +205,16 @@ describe("groups", () => {
     expect(nchw.at(-1)?.writes[0]?.strides[2]).toBe(1);
   });
 
+  it("of one sample are read as wide as those of several", () => {
+    for (const samples of [1, 2]) {
+      const shape = [samples, 64, 32, 32];
+      const nhwc = entriesOf(groups(shape, channelsLastOrder(4), 8));
+      const nchw = entriesOf(groups(shape, [0, 1, 2, 3], 8));
+      expect(nhwc.filter((entry) => !entry.startsWith("groupslab"))).toEqual([]);
+      expect(nchw.filter((entry) => !entry.startsWith("groupnorm_f16_w8"))).toEqual([]);
+    }
+  });
+
   it("are copied where neither channels nor positions are contiguous", () => {
     const launches = launchesOf((emitter) => {
       const x = permuted(given(emitter, "float16", [6, 6, 4, 2]), [3, 2, 0, 1]);
