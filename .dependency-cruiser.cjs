@@ -114,7 +114,7 @@ const runtimeLayers = {
     why: "Computes on the CPU what no kernel does; it knows neither the graph nor the GPU.",
   },
   plan: {
-    imports: ["host", "patterns", "lower", "kernels", "ptx", "graph", "ir"],
+    imports: ["host", "cost", "patterns", "lower", "kernels", "ptx", "graph", "ir"],
     src: ["ir", "ops", "facts"],
     why: "Decides what is stored, fused and launched, without a GPU: it knows neither the driver nor a session.",
   },

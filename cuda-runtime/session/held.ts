@@ -26,6 +26,7 @@ export interface SegmentDevice extends Disposable {
   upload(to: number, bytes: Uint8Array): void;
   /** Waits for all that was given before. */
   download(from: number, bytes: number): Uint8Array;
+  synchronize(): void;
 }
 
 /** A value while a program runs: on the device, in the host's memory, or both. Row-major. */

@@ -1,4 +1,5 @@
 /** @file Programs on a GPU: each segment a session, all on one stream. */
+import type { Node } from "../../src/ir/model.ts";
 import type { DeviceContext } from "../driver/context.ts";
 import type { DeviceMemory } from "../driver/memory.ts";
 import { type Owned, owning } from "../driver/owned.ts";
@@ -155,6 +156,29 @@ export class ProgramSession implements Disposable {
   /** From inputs on the GPU to outputs there; the end is not waited for. */
   launch(): void {
     this.#runner.run();
+  }
+
+  /** Waits for all that was queued. */
+  synchronize(): void {
+    this.device.synchronize();
+  }
+
+  /** Of the segments of the last run. */
+  sessionsOfRun(): DeviceSession[] {
+    return this.#runner.segmentsOfRun().flatMap((segment) => {
+      const session = this.device.sessions.get(segment);
+      return session === undefined ? [] : [session];
+    });
+  }
+
+  /** One run, during which `onWork` is told what each piece of the host's work takes. */
+  launchTelling(onWork: (node: Node, microseconds: number) => void): void {
+    this.#runner.onWork = onWork;
+    try {
+      this.#runner.run();
+    } finally {
+      this.#runner.onWork = undefined;
+    }
   }
 
   readOutputs(): Map<string, OutputBytes> {

@@ -4,7 +4,7 @@
  */
 
 import { invariant } from "../../src/ir/errors.ts";
-import { describeNode, type Value } from "../../src/ir/model.ts";
+import { describeNode, type Node, type Value } from "../../src/ir/model.ts";
 import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import { HostError, type HostTensor } from "../host/operator.ts";
 import { encodeValues } from "../ir/encode.ts";
@@ -39,6 +39,8 @@ export class ProgramRunner implements ProgramMachine, Disposable {
   readonly #loaded = new Map<Segment, Kept>();
   readonly #inputs: HeldValues = new Map();
   #run = 0;
+  /** Told what each piece of the host's work took, the GPU having been waited for before. */
+  onWork: ((node: Node, microseconds: number) => void) | undefined;
   #results: { readonly held: HeldValues; readonly last: Stage } | undefined;
 
   /** The device is the runner's from now on. */
@@ -78,7 +80,7 @@ export class ProgramRunner implements ProgramMachine, Disposable {
       this.#runSegment(stage, held, isMain);
       if (stage.work.length === 0) return { held, last: stage };
       const results = new Map<Value, Computed>();
-      for (const work of stage.work) this.#work(work, stage, held, results);
+      for (const work of stage.work) this.#timed(work, () => this.#work(work, stage, held, results));
       stage = stage.after(results);
     }
   }
@@ -124,6 +126,23 @@ export class ProgramRunner implements ProgramMachine, Disposable {
       this.#loaded.delete(segment);
       loaded[Symbol.dispose]();
     }
+  }
+
+  /** Of a graph or a loop the parts inside are told. */
+  #timed({ kind, node }: HostWork, work: () => void): void {
+    if (this.onWork === undefined || kind === "graph" || kind === "loop") {
+      work();
+      return;
+    }
+    this.device.synchronize();
+    const start = performance.now();
+    work();
+    this.onWork(node, 1000 * (performance.now() - start));
+  }
+
+  /** Segments that the last run used. */
+  segmentsOfRun(): Segment[] {
+    return [...this.#loaded].flatMap(([segment, { run }]) => (run === this.#run ? [segment] : []));
   }
 
   #work(work: HostWork, stage: Stage, held: HeldValues, results: Map<Value, Computed>): void {

@@ -71,6 +71,8 @@ export class CpuDevice implements SegmentDevice {
     return this.#bytesAt(from, bytes);
   }
 
+  synchronize(): void {}
+
   #bytesAt(address: number, bytes: number): Uint8Array {
     return this.#memory.slice(address, address + bytes);
   }
