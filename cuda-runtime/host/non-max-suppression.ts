@@ -48,7 +48,7 @@ function requestOf(inputs: HostInputs): Request {
   const isFitting = scores.shape.length === 3 && String(boxes.shape) === String([batches, count, 4]);
   if (!isFitting)
     throw new HostError(
-      textOf`boxes are [${boxes.shape}] and scores [${scores.shape}], expected [batches, boxes, 4] and [batches, classes, boxes]`,
+      textOf`boxes are ${boxes.shape} and scores ${scores.shape}, expected [batches, boxes, 4] and [batches, classes, boxes]`,
     );
   const overlap = scalarAt(inputs, 3) ?? 0;
   if (!(overlap >= 0 && overlap <= 1))

@@ -10,6 +10,7 @@ import type { Target } from "../hardware/target.ts";
 import { InputError } from "../ir/errors.ts";
 import { labelOf, type Model } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
+import { inputSymbols } from "../verify/sizes.ts";
 import { type Step, summarize, type Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { type Planned, planSizes, plansOf } from "./plan.ts";
@@ -29,7 +30,11 @@ export function plannedTimeline(workload: Workload): Timeline | undefined {
   const precision = planPrecisions[target.precision];
   if (target.stack.id !== "tc-runtime" || precision === undefined || !isOpen(model)) return undefined;
   const machine = machineOf(target.gpu);
-  const sizes = Object.fromEntries([...bindings].map(([name, size]) => [name, [size]]));
+  // Of symbols that no input has data decides.
+  const ofInputs = new Set(inputSymbols(model));
+  const sizes = Object.fromEntries(
+    [...bindings].flatMap(([name, size]) => (ofInputs.has(name) ? [[name, [size]]] : [])),
+  );
   const planned = attempt(() =>
     planSizes(model, sizes, { precision, target: machine }, { memoryBytes: undefined }),
   );
