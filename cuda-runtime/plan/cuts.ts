@@ -2,7 +2,7 @@
 import type { Scope } from "../../src/facts/scope.ts";
 import { functionKey, type Graph, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
-import { isOp, loopKind } from "../../src/ops/ask.ts";
+import { isBranching, loopKind } from "../../src/ops/ask.ts";
 import { maxFoldedElements } from "../../src/ops/op.ts";
 import { isCall } from "../graph/calls.ts";
 import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
@@ -76,7 +76,7 @@ export class Demands {
   /** A graph inside a node that is run by itself. */
   #inside(node: Node, scope: Scope): HostWork | undefined {
     if (loopKind(node) === "loop") return { kind: "loop", node };
-    const isChosen = isOp(node, "If") || isCall(node, scope);
+    const isChosen = isBranching(node) || isCall(node, scope);
     const [child, ...more] = isChosen ? (scope.children.get(node) ?? []) : [];
     return child === undefined || more.length > 0 ? undefined : { kind: "graph", node, graph: child.graph };
   }
@@ -85,7 +85,7 @@ export class Demands {
   #deciding(node: Node, scope: Scope): readonly Value[] {
     const [condition] = node.inputs;
     if (isCall(node, scope) || loopKind(node) !== undefined) return [];
-    if (isOp(node, "If")) return condition === undefined ? [] : [condition];
+    if (isBranching(node)) return condition === undefined ? [] : [condition];
     const open = node.inputs.flatMap((value, index) =>
       value !== undefined && isOpen(value, scope) ? [{ value, index }] : [],
     );

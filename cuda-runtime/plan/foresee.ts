@@ -5,13 +5,14 @@
 
 import { graphAttributeOf } from "../../src/ir/attributes.ts";
 import type { Node, Value } from "../../src/ir/model.ts";
-import { isOp } from "../../src/ops/ask.ts";
+import { isBranching } from "../../src/ops/ask.ts";
 import { running } from "../../src/ops/control/unroll.ts";
 import type { TensorFact } from "../../src/ops/op.ts";
 import { tensor } from "../../src/ops/shape.ts";
 import { predictedMicroseconds } from "../cost/predict.ts";
+import { nodeError } from "../graph/check.ts";
 import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
-import { h200, type Plan, PlanError } from "../ir/step.ts";
+import { h200, type Plan } from "../ir/step.ts";
 import { bytesOfType, isStorageType } from "../ir/storage.ts";
 import { elementCount } from "../ir/view.ts";
 import type { HostWork } from "./cuts.ts";
@@ -73,7 +74,7 @@ class Foresight {
     for (let stage = first; ; ) {
       if (stage.segment !== undefined) parts.push({ kind: "segment", plan: stage.segment.plan });
       if (stage.work.length === 0) return { parts, last: stage };
-      const branch = stage.work.find(({ kind, node }) => kind === "read" && isOp(node, "If"));
+      const branch = stage.work.find(({ kind, node }) => kind === "read" && isBranching(node));
       const results = new Map<Value, Computed>();
       for (const work of stage.work) if (work !== branch) parts.push(...this.#work(work, stage, results));
       if (parts.at(-1)?.kind === "open") return { parts, last: undefined };
@@ -142,7 +143,7 @@ class Foresight {
   #loop(work: Extract<HostWork, { kind: "loop" }>, stage: Stage, results: Map<Value, Computed>): Part[] {
     const { node } = work;
     const body = graphAttributeOf(node, "body");
-    if (body === undefined) throw new PlanError("Loop", "has no body");
+    if (body === undefined) throw nodeError(node, "has no body");
     const entering = new Map<Value, Computed>();
     for (const [index, value] of body.inputs.entries()) {
       const given = node.inputs[index];

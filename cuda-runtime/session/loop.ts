@@ -1,10 +1,10 @@
 /** @file A Loop that data ends: its body runs as a program of its own, as often as the host finds that it goes on. */
 import { graphAttributeOf } from "../../src/ir/attributes.ts";
 import { invariant } from "../../src/ir/errors.ts";
-import { describeNode, type Graph, type Node, type Value } from "../../src/ir/model.ts";
+import type { Graph, Node, Value } from "../../src/ir/model.ts";
 import { running } from "../../src/ops/control/unroll.ts";
 import { tensor } from "../../src/ops/shape.ts";
-import { PlanError } from "../ir/step.ts";
+import { nodeError } from "../graph/check.ts";
 import { isStorageType } from "../ir/storage.ts";
 import type { HostWork } from "../plan/cuts.ts";
 import { type Computed, dtypeOf, type Stage } from "../plan/program.ts";
@@ -37,8 +37,7 @@ export class LoopRun {
     this.#stage = stage;
     this.#held = held;
     this.#carried = node.inputs.slice(2).map((value) => {
-      if (value === undefined)
-        throw new PlanError("Loop", `${describeNode(node)}: leaves out a carried value`);
+      if (value === undefined) throw nodeError(node, `leaves out a carried value`);
       return runner.resultOf(value, stage, held);
     });
     this.#slices = body.outputs.slice(this.#carried.length + 1).map(() => []);
@@ -127,10 +126,7 @@ export class LoopRun {
     const address = this.#runner.device.allocate(bytesOf(first.type, shape));
     for (const [index, slice] of slices.entries()) {
       if (String(slice.shape) !== String(first.shape))
-        throw new PlanError(
-          "Loop",
-          `${describeNode(this.#node)}: slices of "${value.name}" are [${first.shape}] and [${slice.shape}]`,
-        );
+        throw nodeError(this.#node, `slices of "${value.name}" are [${first.shape}] and [${slice.shape}]`);
       this.#runner.place(slice, address + index * bytesOf(first.type, first.shape));
     }
     return { type: first.type, shape, address, host: undefined, moves: true };
@@ -142,7 +138,7 @@ export class LoopRun {
     const type = dtypeOf(fact);
     const sizes = fact?.kind === "tensor" ? fact.shape : undefined;
     if (!isStorageType(type) || sizes === undefined)
-      throw new PlanError("Loop", `${describeNode(this.#node)}: "${value.name}" has no known type`);
+      throw nodeError(this.#node, `"${value.name}" has no known type`);
     const shape = [0, ...sizes.slice(1).map((size) => (typeof size === "number" ? size : 0))];
     return { type, shape, address: undefined, host: { type, shape, values: [] } };
   }

@@ -54,8 +54,8 @@ export function planReportOf(
     gpu,
     precision,
     sizes: sizesOf(sizes),
-    inputs: portsOf(plans, "inputs"),
-    outputs: portsOf(plans, "outputs"),
+    inputs: portsOf(planned, "inputs"),
+    outputs: portsOf(planned, "outputs"),
     prepare: plans.flatMap(({ prepare }) => prepare.map(described)),
     steps,
     weightBytes: sumOf(plans, (plan) =>
@@ -70,14 +70,17 @@ export function planReportOf(
   };
 }
 
-/** What parts hand to each other is neither: each input and output once, by its name. */
-function portsOf(plans: readonly Plan[], role: "inputs" | "outputs"): string[] {
-  const other = role === "inputs" ? "outputs" : "inputs";
-  const inner = new Set(plans.length < 2 ? [] : plans.flatMap((plan) => plan[other].map(({ name }) => name)));
-  const texts = plans.flatMap((plan) =>
-    plan[role].flatMap(({ name, view }) => (inner.has(name) ? [] : [`${name} ${describeView(view)}`])),
-  );
-  return [...new Set(texts)];
+/** Of the model: what its parts hand to each other is neither. A size that data decides is the largest that it may be. */
+function portsOf(planned: PlannedSizes, role: "inputs" | "outputs"): string[] {
+  const plans = plansOf(planned);
+  const ports = plans.flatMap((plan) => plan[role]);
+  if (planned.staged === undefined) return ports.map(({ name, view }) => `${name} ${describeView(view)}`);
+  const { entering, source } = planned.staged.program;
+  const values = role === "inputs" ? [...entering.keys()] : source.outputs;
+  return values.map(({ name }) => {
+    const port = ports.findLast((own) => own.name === name);
+    return port === undefined ? `${name}, of the host` : `${name} ${describeView(port.view)}`;
+  });
 }
 
 function sumOf(plans: readonly Plan[], of: (plan: Plan) => number): number {

@@ -23,7 +23,7 @@ import { drawInputs } from "../../src/verify/inputs.ts";
 import { openSession } from "../../src/verify/ort.ts";
 import { arrays, numbersOf, type Tensor, type Tensors } from "../../src/verify/tensor.ts";
 import { compareDetections, type Detection } from "./detect-compare.ts";
-import { detectorOf, usual } from "./detector.ts";
+import { detectorOf, livelyWeights, usual } from "./detector.ts";
 import { weightsOf } from "./node-tests-data.ts";
 
 const { values: options } = parseArgs({
@@ -47,6 +47,8 @@ async function compared(): Promise<number> {
     throw new Error(`--precision ${options.precision}: there are ${precisions.join(", ")}`);
   // Beside the weights that it names.
   const file = path.join(path.dirname(options.model), "detector.onnx");
+  const weights = path.join(path.dirname(file), "detector.weights");
+  writeFileSync(weights, livelyWeights(options.model, options.model.replace(/\.onnx$/, ".weights")));
   writeFileSync(file, detectorOf(options.model, { ...usual, threshold: 0 }));
   const threshold = await thresholdFor(file);
   writeFileSync(file, detectorOf(options.model, { ...usual, threshold }));

@@ -31,6 +31,30 @@ export const usual: DetectorOptions = {
 
 const [float, int64] = [1, 7];
 
+/**
+ * Weights for the detector: those that the zoo draws, scaled so that signals neither die nor grow on their way. As drawn, all places of an image
+ * get the same scores but for the last bits, and what is suppressed is a matter of rounding.
+ */
+export function livelyWeights(file: string, weights: string): Uint8Array {
+  const { graph } = onnx.ModelProto.decode(readFileSync(file));
+  const bytes = new Uint8Array(readFileSync(weights));
+  for (const { dims, externalData } of graph?.initializer ?? []) {
+    const sizes = (dims ?? []).map(Number);
+    const of = (key: string) => Number(externalData?.find((entry) => entry.key === key)?.value ?? Number.NaN);
+    const [offset, length] = [of("offset"), of("length")];
+    if (sizes.length !== 4 || !Number.isFinite(offset + length)) continue;
+    const values = new Float32Array(bytes.buffer, offset, length / 4);
+    const square = values.reduce((total, value) => total + value * value, 0) / values.length;
+    const inputs = sizes.slice(1).reduce((total, size) => total * size, 1);
+    const scale = gain / Math.sqrt(inputs * square);
+    for (let at = 0; at < values.length; at++) values[at] = (values[at] ?? 0) * scale;
+  }
+  return bytes;
+}
+
+/** Of SiLU: scores of the zoo's YOLO are then spread over dozens of classes. */
+const gain = 1.4;
+
 /** Outputs `boxes` [found, 4], `scores` [found], `classes` [found] and `kept` [selected, 3] in place of the raw predictions. */
 export function detectorOf(file: string, options: DetectorOptions): Uint8Array {
   const model = onnx.ModelProto.decode(readFileSync(file));
@@ -39,6 +63,8 @@ export function detectorOf(file: string, options: DetectorOptions): Uint8Array {
   if (graph == null || raw == null) throw new Error(`${file} has no output`);
   const build = new Builder();
   detections(build, raw, options);
+  for (const { externalData } of graph.initializer ?? [])
+    for (const entry of externalData ?? []) if (entry.key === "location") entry.value = "detector.weights";
   graph.node = [...(graph.node ?? []), ...build.nodes];
   graph.initializer = [...(graph.initializer ?? []), ...build.tensors];
   graph.output = [
@@ -52,10 +78,13 @@ export function detectorOf(file: string, options: DetectorOptions): Uint8Array {
 
 function detections(build: Builder, raw: string, options: DetectorOptions): void {
   const { add, slice, floats, whole } = build;
-  const [image, two] = [floats([], [options.image]), floats([], [2])];
-  // Predictions are sigmoids: centers in the image, and sizes as anchors of 16 pixels, quartered to four times as large.
-  const center = add("Mul", [slice(raw, 0, 2), image]);
-  const size = add("Mul", [add("Pow", [add("Mul", [slice(raw, 2, 4), two]), two]), floats([], [16])]);
+  const two = floats([], [2]);
+  // Predictions are sigmoids: offsets from a cell's corner in cells, and sizes by the square, up to four times an anchor's.
+  const { corners: cells, strides, anchors } = gridOf(options.image);
+  const table = (values: readonly number[]) => floats([1, values.length / 2, 2], values);
+  const offset = add("Sub", [add("Mul", [slice(raw, 0, 2), two]), floats([], [0.5])]);
+  const center = add("Mul", [add("Add", [offset, table(cells)]), table(strides)]);
+  const size = add("Mul", [add("Pow", [add("Mul", [slice(raw, 2, 4), two]), two]), table(anchors)]);
   const half = add("Div", [size, two]);
   const corners = add("Concat", [add("Sub", [center, half]), add("Add", [center, half])], { axis: 2 });
   const scores = add("Mul", [slice(raw, 4, 5), slice(raw, 5, 85)]);
@@ -82,6 +111,24 @@ function detections(build: Builder, raw: string, options: DetectorOptions): void
   const final = add("Gather", [picked, order]);
   add("Gather", [add("Squeeze", [boxes, whole([1], [0])]), final], {}, "boxes");
   add("Gather", [add("Squeeze", [kinds, whole([1], [0])]), final], {}, "classes");
+}
+
+/** Of every prediction x and y: its cell, pixels of a cell, pixels of its anchor. By level, anchor, row and column. */
+function gridOf(image: number): { corners: number[]; strides: number[]; anchors: number[] } {
+  const grid = { corners: [] as number[], strides: [] as number[], anchors: [] as number[] };
+  for (const stride of [8, 16, 32])
+    for (const shape of [
+      [1.5, 2],
+      [3, 2.5],
+      [4, 6],
+    ])
+      for (let y = 0; y < image / stride; y++)
+        for (let x = 0; x < image / stride; x++) {
+          grid.corners.push(x, y);
+          grid.strides.push(stride, stride);
+          grid.anchors.push(...shape.map((side) => side * stride));
+        }
+  return grid;
 }
 
 type Attributes = Readonly<Record<string, number | readonly number[]>>;

@@ -1,6 +1,9 @@
 /** @file Models that data decides about: segments, and the host's work between them. */
 import { describe, expect, test, vi } from "vitest";
+import { programOf as programOfModel } from "../../../cuda-runtime/plan/build.ts";
+import { foresee } from "../../../cuda-runtime/plan/foresee.ts";
 import { modelFromBytes } from "../../../src/onnx/open.ts";
+import { weightsOf } from "../../gpu/node-tests-data.ts";
 import { floats, info, int64, integers, modelBytes, node, type types } from "../../onnx/build.ts";
 import { attribute } from "../small-plan.ts";
 import { CpuProgram } from "./program-machine.ts";
@@ -83,7 +86,6 @@ describe("an If that data decides", () => {
     graphOf(name, { node: nodes, output: [info("out", ["n"])] });
   const graph: types.IGraphProto = {
     node: [
-      node("ReduceMax", ["x"], ["largest"], { attribute: [attribute("keepdims", 0)] }),
       node("Mul", ["x", "two"], ["h"]),
       node("Greater", ["c", "zero"], ["isLarge"]),
       node("If", ["isLarge"], ["picked"], {
@@ -94,7 +96,7 @@ describe("an If that data decides", () => {
         ],
       }),
       node("Neg", ["picked"], ["y"]),
-    ].slice(1),
+    ],
     initializer: [floats("one", [], [1]), floats("two", [], [2]), floats("zero", [], [0])],
     input: [info("x", [2]), info("c", [])],
     output: [info("y", ["n"])],
@@ -195,5 +197,34 @@ describe("a Loop that data ends", () => {
       p: { values: [1, 2] },
       q: { values: [-1, -2] },
     });
+  });
+});
+
+describe("what a program will take", () => {
+  test("is told without data: sizes at their largest, the host's work between the graphs", () => {
+    using model = modelFromBytes(
+      modelBytes({
+        node: [node("Relu", ["x"], ["r"]), node("NonZero", ["r"], ["at"]), node("Neg", ["at"], ["y"])],
+        input: [info("x", [2, 3])],
+        output: [info("y", [2, "n"], int64)],
+      }),
+    );
+    const parts = foresee(programOfModel({ model, precision: "fp32", weights: weightsOf(model) }));
+    expect(
+      parts.map((part) => (part.kind === "segment" ? part.plan.outputs[0]?.view.shape : part.kind)),
+    ).toEqual([[2, 3], "host", [2, 6]]);
+    expect(parts[1]).toMatchObject({ bytes: 24, detail: "computed by the host" });
+  });
+
+  test("ends where elements decide that nobody can tell", () => {
+    using model = modelFromBytes(
+      modelBytes({
+        node: [node("Add", ["k", "k"], ["twice"]), node("Expand", ["x", "twice"], ["y"])],
+        input: [info("k", [1], int64), info("x", [1])],
+        output: [info("y", ["n"])],
+      }),
+    );
+    const parts = foresee(programOfModel({ model, precision: "fp32", weights: weightsOf(model) }));
+    expect(parts.at(-1)).toMatchObject({ kind: "open", reason: 'reads "twice", which data decides' });
   });
 });
