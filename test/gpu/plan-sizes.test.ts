@@ -1,7 +1,6 @@
 /** @file Plans without a GPU: from shapes alone, and refused by their own size. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Plan } from "../../cuda-runtime/ir/step.ts";
 import { h200 } from "../../cuda-runtime/ir/step.ts";
 import { memoryUseOf, peakBytesOf } from "../../cuda-runtime/session/memory.ts";
 import { model as build, type GraphBuilder } from "../../fixtures/builder.ts";
