@@ -108,15 +108,20 @@ const runtimeLayers = {
     src: ["ir", "ops", "facts"],
     why: "Several nodes become one piece of work, through their context alone.",
   },
+  host: {
+    imports: ["ir"],
+    src: ["ir", "ops"],
+    why: "Computes on the CPU what no kernel does; it knows neither the graph nor the GPU.",
+  },
   plan: {
-    imports: ["patterns", "lower", "kernels", "ptx", "graph", "ir"],
+    imports: ["host", "cost", "patterns", "lower", "kernels", "ptx", "graph", "ir"],
     src: ["ir", "ops", "facts"],
     why: "Decides what is stored, fused and launched, without a GPU: it knows neither the driver nor a session.",
   },
   session: {
-    imports: ["plan", "driver", "ir"],
-    src: ["ir", "hardware"],
-    why: "Runs a plan that is made; it knows no operator and no kernel.",
+    imports: ["plan", "host", "graph", "driver", "ir"],
+    src: ["ir", "ops", "hardware"],
+    why: "Runs a plan that is made, and what the host does between its graphs; it knows no kernel.",
   },
 };
 

@@ -99,7 +99,7 @@ export function nodeError(node: Node, reason: string): PlanError {
   return new PlanError(operatorOf(node), `${describeNode(node)}: ${reason}`);
 }
 
-/** As `nodeError`, where what is missing are values. */
-export function dataError(node: Node, reason: string): DataError {
-  return new DataError(operatorOf(node), `${describeNode(node)}: ${reason}`);
+/** As `nodeError`, where what is missing are elements of `values`. */
+export function dataError(node: Node, reason: string, values?: readonly Value[]): DataError {
+  return new DataError(operatorOf(node), `${describeNode(node)}: ${reason}`, node, values);
 }

@@ -6,12 +6,21 @@ import { knownElementsOf } from "./known.ts";
 /** What a graph's outputs (`wanted` of them, where not all are) need of it, values known while planning left out. */
 export class LiveNodes {
   readonly #scope: Scope;
+  readonly #wanted: ReadonlySet<Value>;
+  readonly #computed: ReadonlySet<Value>;
   readonly #live = new Set<Value>();
   readonly #nodes = new Set<Node>();
   readonly #readers = new Map<Value, Node[]>();
 
-  constructor(scope: Scope, wanted: readonly Value[] = scope.graph.outputs) {
+  /** `computed`: values that are in memory already, with all that makes them. */
+  constructor(
+    scope: Scope,
+    wanted: readonly Value[] = scope.graph.outputs,
+    computed: ReadonlySet<Value> = new Set(),
+  ) {
     this.#scope = scope;
+    this.#wanted = new Set(wanted);
+    this.#computed = computed;
     for (const output of wanted) this.#live.add(output);
     for (const node of [...scope.graph.nodes].reverse()) this.#visit(node);
     for (const readers of this.#readers.values()) readers.reverse();
@@ -30,9 +39,23 @@ export class LiveNodes {
     return this.#live.has(value);
   }
 
+  /** Whether somebody outside of the graph reads the value. */
+  isSeen(value: Value): boolean {
+    return value.isOutput || this.#wanted.has(value);
+  }
+
+  /** Whether the value is in memory before the graph runs. */
+  isComputed(value: Value): boolean {
+    return this.#computed.has(value);
+  }
+
   #visit(node: Node): void {
     const isNeeded = node.outputs.some(
-      (output) => output !== undefined && this.#live.has(output) && !this.#isKnown(output),
+      (output) =>
+        output !== undefined &&
+        this.#live.has(output) &&
+        !this.#computed.has(output) &&
+        !this.#isKnown(output),
     );
     if (!isNeeded) return;
     this.#nodes.add(node);

@@ -1,5 +1,7 @@
 /** @file What a plan is: buffers, and steps over them in order. Plain data, so that it can be printed and sent to a process. */
+
 import { type Machine, machineNamed } from "../../src/hardware/machine.ts";
+import type { Node, Value } from "../../src/ir/model.ts";
 import type { ParamBlock } from "./params.ts";
 import type { DeviceBuffer, View } from "./view.ts";
 
@@ -93,4 +95,15 @@ export class PlanError extends Error {
 export class PlanSizeError extends PlanError {}
 
 /** Values decide what they may not: elements of an input that are not known while planning. */
-export class DataError extends PlanError {}
+export class DataError extends PlanError {
+  /** The node that asks for elements, or whose result has a size that data decides. */
+  readonly node: Node | undefined;
+  /** The values whose elements it asks for; undefined where that is not known. */
+  readonly values: readonly Value[] | undefined;
+
+  constructor(operator: string, message: string, node?: Node, values?: readonly Value[]) {
+    super(operator, message);
+    this.node = node;
+    this.values = values;
+  }
+}

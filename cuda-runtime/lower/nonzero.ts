@@ -1,4 +1,4 @@
-/** @file NonZero: its result has as many elements as are found, so the input has to be known. Unique is folded by facts. */
+/** @file NonZero: its result has as many elements as are found, so the input has to be known: of others the host finds them, between graphs. */
 
 import { stridesOf } from "../ir/view.ts";
 import type { Lower, LowerTable } from "./context.ts";

@@ -99,7 +99,7 @@ export function settleCaptured(node: Node, frame: Frame, values: PlanValues, onl
 }
 
 /** Values of all graphs around that the graphs inside the node read. */
-function capturedBy(node: Node): Set<Value> {
+export function capturedBy(node: Node): Set<Value> {
   const inner = new Set<Graph>();
   const read = new Set<Value>();
   const visit = (graph: Graph): void => {
@@ -114,7 +114,7 @@ function capturedBy(node: Node): Set<Value> {
   return new Set([...read].filter((value) => !inner.has(value.graph)));
 }
 
-function graphsOf(node: Node): Graph[] {
+export function graphsOf(node: Node): Graph[] {
   return node.attributes.flatMap(({ value }) => {
     if (value.type === "graph") return [value.graph];
     return value.type === "graphs" ? value.graphs : [];

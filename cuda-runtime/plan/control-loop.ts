@@ -93,7 +93,7 @@ class LoopLowering {
         const stack = this.#stacks[index];
         stack?.finish();
         if (stack === undefined && isWanted(output, this.#frame))
-          throw this.#error(`"${output.name}" has a shape that depends on data`);
+          throw dataError(this.#node, `"${output.name}" has a shape that depends on data`);
       }
       const slots = this.#carried.map(({ slot }, index) =>
         isWanted(this.#node.outputs[index], this.#frame) ? slot() : undefined,
@@ -131,7 +131,10 @@ class LoopLowering {
     if (this.#condition === undefined) return;
     const { value, frame } = this.#condition;
     const refuse = (why: string) =>
-      this.#error(`${this.#conditionName()} has to be known while planning, and depends on data: ${why}`);
+      dataError(
+        this.#node,
+        `${this.#conditionName()} has to be known while planning, and depends on data: ${why}`,
+      );
     const [scanned] = this.#scanned().filter((output) => isWanted(output, this.#frame));
     if (scanned !== undefined) throw refuse(`it decides how many slices "${scanned.name}" has`);
     if (this.#limit === Infinity) throw refuse("nothing else ends the loop");
@@ -226,7 +229,8 @@ class LoopLowering {
   #choose(mask: Slot, after: Carried, before: Carried): Carried {
     const [sizes, old] = [sizesOfFact(after.fact), sizesOfFact(before.fact)];
     if (sizes === undefined || old === undefined || String(sizes) !== String(old)) {
-      throw this.#error(
+      throw dataError(
+        this.#node,
         `${this.#conditionName()} has to be known while planning, and depends on data: it decides whether "${after.name}" is ${describeFact(before.fact)} or ${describeFact(after.fact)}`,
       );
     }

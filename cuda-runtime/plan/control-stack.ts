@@ -1,7 +1,7 @@
 /** @file An output of a loop that is made slice by slice: each is written where it belongs, where that is possible. */
 import type { Node, Value } from "../../src/ir/model.ts";
 import { isIdentity } from "../../src/ops/ask.ts";
-import { nodeError } from "../graph/check.ts";
+import { dataError } from "../graph/check.ts";
 import { sizesOfFact } from "../graph/known.ts";
 import type { View } from "../ir/view.ts";
 import type { Frame } from "./frame.ts";
@@ -22,7 +22,7 @@ export class Stack {
   /** `axes`: those that slices are taken of. They are the outermost in memory, so that a slice is packed. */
   constructor(node: Node, output: Value, axes: readonly number[], frame: Frame, values: PlanValues) {
     const shape = sizesOfFact(frame.scope.fact(output));
-    if (shape === undefined) throw nodeError(node, `"${output.name}" has a shape that depends on data`);
+    if (shape === undefined) throw dataError(node, `"${output.name}" has a shape that depends on data`);
     this.shape = shape;
     this.#output = output;
     this.#order = [...axes, ...Array.from(shape.keys()).filter((axis) => !axes.includes(axis))];

@@ -5,7 +5,7 @@ import { graphAttributeOf } from "../../src/ir/attributes.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
 import type { Fact } from "../../src/ops/op.ts";
-import { nodeError } from "../graph/check.ts";
+import { dataError, nodeError } from "../graph/check.ts";
 import { describeFact, elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import {
   bindInputs,
@@ -105,9 +105,10 @@ function refuseDifferent(
     const facts = [onTrue, onFalse].map((branch) => factOfOutput(branch, index));
     if (isSameTensor(facts[0], facts[1])) continue;
     const [a, b] = facts.map(describeFact);
-    throw nodeError(
+    throw dataError(
       node,
       `its condition ("${condition.name}") has to be known while planning, and depends on data: "${output.name}" is ${a} in one branch, ${b} in the other`,
+      [condition],
     );
   }
 }

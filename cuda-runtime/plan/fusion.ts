@@ -9,9 +9,14 @@ import type { Frame } from "./frame.ts";
 import { type FusionGraph, listOperators } from "./fused.ts";
 import { fuseHorizontally } from "./horizontal-fusion.ts";
 
-/** `wanted`: the outputs that somebody reads, all unless given. */
-export function frameOf(scope: Scope, parent: Frame | undefined, wanted?: readonly Value[]): Frame {
-  const live = new LiveNodes(scope, wanted);
+/** `wanted`: the outputs that somebody reads, all unless given; `computed`: values that are in memory already. */
+export function frameOf(
+  scope: Scope,
+  parent: Frame | undefined,
+  wanted?: readonly Value[],
+  computed?: ReadonlySet<Value>,
+): Frame {
+  const live = new LiveNodes(scope, wanted, computed);
   const graph: FusionGraph = { scope, live, macros: macrosOf(scope, live) };
   const operators = fuseHorizontally(listOperators(graph), graph);
   return {
@@ -27,12 +32,31 @@ export function frameOf(scope: Scope, parent: Frame | undefined, wanted?: readon
   };
 }
 
+/** Around a graph that is planned by itself: its values have places, and none of its nodes is lowered. */
+export function frameAround(scope: Scope, parent: Frame | undefined): Frame {
+  return {
+    scope,
+    live: new LiveNodes(scope, []),
+    macros: new Map(),
+    slots: new Map(),
+    parent,
+    operators: [],
+    places: new Map(),
+    concats: new Map(),
+    done: new Set(),
+    inside: new Set(),
+    homes: new Map(),
+  };
+}
+
 /** Of those that overlap the first that is found. */
 function macrosOf(scope: Scope, live: LiveNodes): ReadonlyMap<Node, Macro> {
   const macros = new Map<Node, Macro>();
   for (const recognise of recognisers) {
     for (const macro of recognise(scope)) {
       if (macro.nodes.some((node) => macros.has(node)) || !live.isLive(macro.output)) continue;
+      if (macro.nodes.some(({ outputs }) => outputs.some((value) => value && live.isComputed(value))))
+        continue;
       for (const node of macro.nodes) macros.set(node, macro);
     }
   }

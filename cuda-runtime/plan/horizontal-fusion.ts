@@ -62,7 +62,7 @@ function memberOf(node: Node, activation: Value, graph: FusionGraph): ProductMem
   const [output] = node.outputs;
   if (left !== activation || weight?.initializer === undefined || output === undefined || macros.has(node))
     return undefined;
-  if (isCall(node, scope) || node.graph !== scope.graph || !live.has(node) || output.isOutput)
+  if (isCall(node, scope) || node.graph !== scope.graph || !live.has(node) || live.isSeen(output))
     return undefined;
   const isTransposed = orientationOf(node);
   const sizes = sizesOfFact(scope.fact(weight));
@@ -87,7 +87,7 @@ function memberOf(node: Node, activation: Value, graph: FusionGraph): ProductMem
     return { ...bare, bias: undefined, result: output, nodes: [node] };
   }
   const other = add.inputs.find((input) => input !== output);
-  if (other === undefined || !isBias(other, columns, graph) || sum.isOutput) {
+  if (other === undefined || !isBias(other, columns, graph) || graph.live.isSeen(sum)) {
     return { ...bare, bias: undefined, result: output, nodes: [node] };
   }
   return { ...bare, bias: other, result: sum, nodes: [node, add] };

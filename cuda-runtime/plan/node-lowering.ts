@@ -116,7 +116,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
       const limit = maxFoldedElements.toLocaleString("en-US");
       return this.fail(`${what}, and has ${count.toLocaleString("en-US")} elements: at most ${limit} can be`);
     }
-    throw dataError(this.node, `${what}, and depends on data`);
+    throw dataError(this.node, `${what}, and depends on data`, [value]);
   }
 
   outputShape(index: number): readonly number[] {

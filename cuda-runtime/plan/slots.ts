@@ -45,7 +45,8 @@ export function newSlot(value: Value, scope: Scope, precision: Precision): Slot 
   const type = storageOf({ dtype, shape, isWeight, producer: value.producer }, precision);
   const [operator, subject] = subjectOf(value, isWeight);
   if (type === undefined) throw new PlanError(operator, `${subject} ${notStored(fact)}`);
-  if (shape === undefined) throw new DataError(operator, `${subject} has a shape that depends on data`);
+  if (shape === undefined)
+    throw new DataError(operator, `${subject} has a shape that depends on data`, value.producer);
   refuseTooLarge(shape, operator, subject);
   const elements = value.initializer === undefined ? elementsOfFact(fact) : undefined;
   const state: Slot["state"] =

@@ -167,7 +167,7 @@ export class ValueTable implements PlanValues {
   /** What is no epilogue yet may become one: 2 GELU(x) is halved by the node behind it. */
   #continues(value: Value, expr: Expr, frame: Frame): boolean {
     const [reader, ...more] = frame.live.readersOf(value);
-    if (reader === undefined || more.length > 0 || value.isOutput || !isElementwise(reader, frame))
+    if (reader === undefined || more.length > 0 || frame.live.isSeen(value) || !isElementwise(reader, frame))
       return false;
     const [output] = reader.outputs;
     if (output === undefined || reader.graph !== value.graph || nodesOf(expr).length > maxEpilogueNodes)
@@ -183,7 +183,7 @@ export class ValueTable implements PlanValues {
     if (frame.inside.has(value)) return true;
     if (isLargeChain(expr)) return false;
     const readers = frame.live.readersOf(value);
-    if (value.isOutput) return readers.length === 0;
+    if (frame.live.isSeen(value)) return readers.length === 0;
     if (readers.length <= 1 || nodesOf(expr).every(({ kind }) => kind === "constant")) return true;
     const region = this.#regionOf(value, frame);
     if (region === undefined) return false;
@@ -194,7 +194,7 @@ export class ValueTable implements PlanValues {
   #regionOf(value: Value, frame: Frame): Region | undefined {
     return regionFrom(value, frame.scope, {
       isElementwise: (node) => isElementwise(node, frame),
-      isSeen: ({ isOutput }) => isOutput,
+      isSeen: (read) => frame.live.isSeen(read),
       readersOf: (read) => frame.live.readersOf(read),
     });
   }

@@ -27,6 +27,15 @@ export interface SessionOptions {
   readonly stepwise?: boolean | undefined;
   /** Fills all memory that a run writes, and all that loading writes, with 0xFF before: NaN, if somebody reads it. */
   readonly poison?: boolean | undefined;
+  /** What several sessions have in common: their work is done in the order in which it was given. */
+  readonly shared?: SharedTransfer | undefined;
+  /** Inputs that lie in memory of somebody else, who writes them. */
+  readonly bound?: ReadonlyMap<DeviceBuffer, number> | undefined;
+}
+
+export interface SharedTransfer {
+  readonly stream: Stream;
+  readonly transfer: Transfer;
 }
 
 const poisonByte = 0xff;
@@ -71,19 +80,23 @@ export class DeviceSession implements Disposable {
     this.plan = plan;
     this.#options = options;
     this.#owned = owned;
-    this.stream = owned.use(new Stream(context.driver));
-    this.#transfer = owned.use(new Transfer(context.driver, this.stream, movedBytes(plan)));
+    const { shared, bound = new Map<DeviceBuffer, number>() } = options;
+    this.stream = shared?.stream ?? owned.use(new Stream(context.driver));
+    this.#transfer =
+      shared?.transfer ?? owned.use(new Transfer(context.driver, this.stream, movedBytes(plan)));
     this.runner = owned.use(new StepRunner(context, store));
     const groups = groupsOf(plan);
     const constants = owned.use(packed(context, groups.constants, options));
-    const inputs = owned.use(packed(context, groups.inputs, options));
+    const own = new Set([...groups.inputs].filter((buffer) => !bound.has(buffer)));
+    const inputs = owned.use(packed(context, own, options));
     const outputs = owned.use(packed(context, groups.outputs, options));
     this.#poison([constants]);
     const loadBytes = this.#prepare(context, groups, constants);
     const isTemporary = (buffer: DeviceBuffer) => buffer.kind === "temporary";
     const temporaries = owned.use(arena(context, plan.steps, isTemporary, options));
     this.#written = [outputs, temporaries];
-    this.#addressOf = addressIn([constants, inputs, outputs, temporaries]);
+    const addressOf = addressIn([constants, inputs, outputs, temporaries]);
+    this.#addressOf = (buffer) => bound.get(buffer) ?? addressOf(buffer);
     this.ready = plan.steps.map((step) => this.runner.ready(step, this.#addressOf));
     this.memory = {
       constantBytes: constants.bytes,
@@ -97,7 +110,7 @@ export class DeviceSession implements Disposable {
   /** Throws CudaError where a kernel goes wrong. The result's arrays are the caller's. */
   run(inputs: PortBytes): Map<string, Uint8Array> {
     this.writeInputs(inputs);
-    this.#poison(this.#written);
+    this.poison();
     this.launch();
     this.synchronize();
     return this.readOutputs();
@@ -108,7 +121,7 @@ export class DeviceSession implements Disposable {
       const bytes = inputs.get(port.name);
       const size = bytesOfPort(port);
       invariant(bytes?.length === size, `input "${port.name}" is given ${bytes?.length} bytes, not ${size}`);
-      this.#transfer.uploadBytes(this.#addressOfPort(port), bytes);
+      this.#transfer.uploadBytes(this.addressOfPort(port), bytes);
     }
     this.#transfer.flush();
   }
@@ -117,9 +130,14 @@ export class DeviceSession implements Disposable {
     return new Map(
       this.plan.outputs.map((port) => [
         port.name,
-        this.#transfer.download(this.#addressOfPort(port), bytesOfPort(port)),
+        this.#transfer.download(this.addressOfPort(port), bytesOfPort(port)),
       ]),
     );
+  }
+
+  /** Fills what a run writes, where the options say so. */
+  poison(): void {
+    this.#poison(this.#written);
   }
 
   /** Queues all steps. */
@@ -186,7 +204,8 @@ export class DeviceSession implements Disposable {
       this.stream.fill(address, poisonByte, bytes);
   }
 
-  #addressOfPort({ view }: PlanPort): number {
+  /** Where the port is in the device's memory. */
+  addressOfPort({ view }: PlanPort): number {
     return addressOfView(view, this.#addressOf);
   }
 

@@ -17,6 +17,7 @@ import { Guard } from "../limits/guard.ts";
 import { openModel } from "../onnx/open.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
+import { inputSymbols } from "../verify/sizes.ts";
 import type { ConfigChoice } from "./make-plans.ts";
 import { safeFixSettings } from "./plan-fix.ts";
 import { runtimeFix } from "./runtime-fix.ts";
@@ -154,7 +155,9 @@ export function priceSizes(path: string, dims: RunChoice["dims"]): PriceSizes {
   const facts = inferFacts(model, { dims: new Map(Object.entries(dims)) });
   const broken = invalidNode(facts);
   if (broken !== null) throw new InputError(broken.code, broken.message);
-  const sizes = listed({ ...Object.fromEntries(plausibleSizes(model, facts.symbols)), ...dims });
+  // Of other symbols data decides.
+  const free = inputSymbols(model).filter((symbol) => facts.symbols.has(symbol));
+  const sizes = listed({ ...Object.fromEntries(plausibleSizes(model, free)), ...dims });
   return { sizes, absent: weightFiles(model).find(({ present }) => !present)?.location };
 }
 

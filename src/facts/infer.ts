@@ -38,6 +38,8 @@ export interface InferOptions extends BindOptions {
   readonly useDeclared?: boolean | undefined;
   /** Elements of graph inputs that are known to the caller, by input name. */
   readonly inputs?: ReadonlyMap<string, Fact> | undefined;
+  /** What is known of values of the main graph beside what inference finds: they have been computed. */
+  readonly computed?: ReadonlyMap<Value, Fact> | undefined;
 }
 
 export interface Facts {
@@ -55,9 +57,16 @@ export interface Facts {
   readonly contradictions: readonly Contradiction[];
   /**
    * One more instance of a subgraph of `owner`, with facts of its own: an iteration of a loop, for those who unroll it.
-   * `parent` is the instance around, which does not get to know of it. Throws InputError as `inferFacts` does.
+   * `parent` is the instance around, which does not get to know of it; a function's body is an instance for this call.
+   * `computed`: as for `inferFacts`, of the graph's own values. Throws InputError as `inferFacts` does.
    */
-  inferBody(graph: Graph, inputs: readonly (Fact | undefined)[], owner: Node, parent: Scope): Scope;
+  inferBody(
+    graph: Graph,
+    inputs: readonly (Fact | undefined)[],
+    owner: Node,
+    parent: Scope,
+    computed?: ReadonlyMap<Value, Fact>,
+  ): Scope;
 }
 
 /**
@@ -83,10 +92,12 @@ function inferNamed(model: Model, options: InferOptions): Facts {
   const bindings = bindSymbols(model, options);
   const useDeclared = options.useDeclared ?? true;
   const inference = new Inference(model, bindings, useDeclared);
+  inference.computed = options.computed ?? nothingComputed;
   const root = new Scope({ model, graph: model.graph, opsets: model.opsets });
   for (const input of model.graph.inputs) {
     if (isConstant(input, model)) continue;
-    const fact = options.inputs?.get(input.name) ?? inputFact(input, options, bindings);
+    const fact =
+      options.computed?.get(input) ?? options.inputs?.get(input.name) ?? inputFact(input, options, bindings);
     root.setFact(input, fact);
     collectFactSymbols(fact, inference.symbols);
   }
@@ -123,7 +134,8 @@ function collect(root: Scope, { symbols, bindings }: Inference, bodies: Inferenc
     isBound,
     skipped,
     contradictions,
-    inferBody: (graph, inputs, owner, parent) => bodies.inferBody(graph, inputs, owner, parent),
+    inferBody: (graph, inputs, owner, parent, computed) =>
+      bodies.inferBody(graph, inputs, owner, parent, computed),
   };
 }
 
@@ -144,8 +156,12 @@ function* childrenOf(scope: Scope): Generator<Scope> {
   for (const instances of scope.children.values()) yield* instances;
 }
 
+const nothingComputed: ReadonlyMap<Value, Fact> = new Map();
+
 class Inference implements GraphInference {
   readonly bindings: Bindings;
+  /** Values that were computed: what is known of them goes before what their operators tell. */
+  computed = nothingComputed;
   readonly #model: Model;
   readonly #useDeclared: boolean;
   /** Names of the symbols in graph inputs and in declarations that were used. */
@@ -195,9 +211,20 @@ class Inference implements GraphInference {
   }
 
   /** Each has the whole allowance for the loops inside it; all together end at `instantiationLimit`. */
-  inferBody(graph: Graph, inputs: readonly (Fact | undefined)[], owner: Node, parent: Scope): Scope {
+  inferBody(
+    graph: Graph,
+    inputs: readonly (Fact | undefined)[],
+    owner: Node,
+    parent: Scope,
+    computed = nothingComputed,
+  ): Scope {
     this.#unrolledNodes = 0;
-    return this.inferSubgraph(graph, inputs, owner, parent).scope;
+    this.computed = computed;
+    const definition = this.#functionOf(owner);
+    if (definition?.graph !== graph) return this.inferSubgraph(graph, inputs, owner, parent).scope;
+    const scope = this.#enter(this.#scopeOfCall(definition, owner, parent));
+    this.#body(scope, inputs);
+    return scope;
   }
 
   #infer(node: Node, scope: Scope): readonly (Fact | undefined)[] {
@@ -230,11 +257,15 @@ class Inference implements GraphInference {
   }
 
   #call(definition: FunctionDefinition, node: Node, parent: Scope): readonly (Fact | undefined)[] {
-    const { graph, opsets, name, defaults } = definition;
-    const call = { name, attributes: callAttributes(node, defaults, parent) };
-    const scope = this.#enter(new Scope({ model: this.#model, graph, opsets, parent, owner: node, call }));
+    const scope = this.#enter(this.#scopeOfCall(definition, node, parent));
     parent.setChildren(node, [scope]);
     return this.#body(scope, parent.inputsOf(node));
+  }
+
+  #scopeOfCall(definition: FunctionDefinition, node: Node, parent: Scope): Scope {
+    const { graph, opsets, name, defaults } = definition;
+    const call = { name, attributes: callAttributes(node, defaults, parent) };
+    return new Scope({ model: this.#model, graph, opsets, parent, owner: node, call });
   }
 
   /** Counts an instance before it is run. */
@@ -258,6 +289,11 @@ class Inference implements GraphInference {
   }
 
   #store(value: Value, found: Fact | undefined, scope: Scope): void {
+    const known = this.computed.size === 0 ? undefined : this.computed.get(value);
+    if (known !== undefined) {
+      scope.setFact(value, known);
+      return;
+    }
     const inferred = this.#pool.share(found);
     if (!this.#useDeclared || value.declared === undefined) {
       scope.setFact(value, inferred);

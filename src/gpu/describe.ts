@@ -3,8 +3,10 @@
 import { movedBytes, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
 import type { PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
 import { describeView, type View } from "../../cuda-runtime/ir/view.ts";
+import type { HostPart } from "../../cuda-runtime/plan/foresee.ts";
 import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import type { ComputeType } from "../hardware/target.ts";
+import { labelOf, operatorOf } from "../ir/model.ts";
 import type { StepFacts } from "./protocol.ts";
 
 export function describedStep(
@@ -28,6 +30,27 @@ export function describedStep(
   const shapes = `${reads.map(describeView).join(" ")} -> ${writes.map(describeView).join(" ")}`;
   const compute = computeOf(reads, tensor !== null);
   return { ...common, shapes, kernel: name, detail, flops, tensor, compute };
+}
+
+/** What the host does between graphs, as a step. */
+export function describedHost({
+  node,
+  detail,
+  bytes,
+  predictedMicroseconds: predicted,
+}: HostPart): StepFacts {
+  return {
+    operator: operatorOf(node),
+    label: labelOf(node),
+    kernel: "host",
+    detail,
+    shapes: "",
+    flops: 0,
+    bytes,
+    tensor: null,
+    compute: "fp32",
+    predictedMicroseconds: predicted,
+  };
 }
 
 /** Entries of compiled text are named by its hash: a few digits tell them apart. */

@@ -22,16 +22,38 @@ interface Fit {
   readonly excess: string | undefined;
 }
 
-function fitOf(plan: Plan, { memoryBytes }: PlanLimits): Fit {
+/** Parts of a model are loaded beside each other. */
+function fitOf(plans: readonly Plan[], { memoryBytes }: PlanLimits): Fit {
   let largest: PlanPort | undefined;
-  for (const ports of [plan.inputs, plan.outputs])
+  for (const ports of plans.flatMap(({ inputs, outputs }) => [inputs, outputs]))
     for (const port of ports)
       if (largest === undefined || bytesOfPort(port) > bytesOfPort(largest)) largest = port;
   const portShare = largest === undefined ? 0 : bytesOfPort(largest) / maxPortBytes;
-  const memory = memoryBytes === undefined ? undefined : memoryFit(memoryUseOf(plan), memoryBytes);
+  const memory =
+    memoryBytes === undefined
+      ? undefined
+      : memoryFit(plans.map(memoryUseOf).reduce(both, nothing), memoryBytes);
   const share = Math.max(portShare, memory?.share ?? 0);
-  if (largest !== undefined && portShare > 1) return { share, excess: portExcess(plan, largest) };
+  if (largest !== undefined && portShare > 1) return { share, excess: portExcess(plans, largest) };
   return { share, excess: memory?.excess };
+}
+
+const nothing: MemoryUse = {
+  constantBytes: 0,
+  inputBytes: 0,
+  outputBytes: 0,
+  arenaBytes: 0,
+  loadBytes: 0,
+};
+
+function both(a: MemoryUse, b: MemoryUse): MemoryUse {
+  return {
+    constantBytes: a.constantBytes + b.constantBytes,
+    inputBytes: a.inputBytes + b.inputBytes,
+    outputBytes: a.outputBytes + b.outputBytes,
+    arenaBytes: a.arenaBytes + b.arenaBytes,
+    loadBytes: Math.max(a.loadBytes, b.loadBytes),
+  };
 }
 
 function memoryFit(use: MemoryUse, memoryBytes: number): Fit {
@@ -50,9 +72,9 @@ function memoryExcess(use: MemoryUse, memoryBytes: number): string {
   return `${found}; the GPU has ${bytesText(memoryBytes)} free`;
 }
 
-function portExcess({ inputs }: Plan, port: PlanPort): string {
+function portExcess(plans: readonly Plan[], port: PlanPort): string {
   const { shape, type } = port.view;
-  const role = inputs.includes(port) ? "input" : "output";
+  const role = plans.some(({ inputs }) => inputs.includes(port)) ? "input" : "output";
   const size = `${role} "${port.name}" (${type}[${shape.join(",")}]) takes ${bytesText(bytesOfPort(port))}`;
   return `${size}; one array holds up to ${bytesText(maxPortBytes)}`;
 }
@@ -61,7 +83,7 @@ function portExcess({ inputs }: Plan, port: PlanPort): string {
  * The plan at these sizes. Throws InputError `plan-too-large` where it does not fit, with the largest size of the symbol
  * at fault (of those that the user gave) that does: found by planning at others.
  */
-export function planWithin<Planned extends { readonly plan: Plan }>(
+export function planWithin<Planned extends { readonly plans: readonly Plan[] }>(
   model: OpenModel,
   given: GivenSizes,
   sizes: Bindings,
@@ -81,13 +103,13 @@ interface Sized<Planned> extends Fit {
   readonly planned: Planned | undefined;
 }
 
-function sized<Planned extends { readonly plan: Plan }>(
+function sized<Planned extends { readonly plans: readonly Plan[] }>(
   limits: PlanLimits,
   plan: () => Planned,
 ): Sized<Planned> {
   try {
     const planned = plan();
-    return { ...fitOf(planned.plan, limits), planned };
+    return { ...fitOf(planned.plans, limits), planned };
   } catch (error) {
     if (!(error instanceof PlanSizeError)) throw error;
     return { share: Number.POSITIVE_INFINITY, excess: error.message, planned: undefined };
@@ -95,7 +117,7 @@ function sized<Planned extends { readonly plan: Plan }>(
 }
 
 /** At most 1 where a plan of the size fits; infinite where the model does not take it. */
-function shareAt(limits: PlanLimits, plan: () => { readonly plan: Plan }): number {
+function shareAt(limits: PlanLimits, plan: () => { readonly plans: readonly Plan[] }): number {
   try {
     return sized(limits, plan).share;
   } catch (error) {

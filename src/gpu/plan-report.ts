@@ -1,10 +1,11 @@
 /** @file A plan as `bench --plan` reports it. */
-import type { PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
+import type { Plan, PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
 import { describeView } from "../../cuda-runtime/ir/view.ts";
 import { groupsOf, placementOf } from "../../cuda-runtime/session/memory.ts";
 import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
-import { describedStep } from "./describe.ts";
-import { type PlannedSizes, sizesOf } from "./plan.ts";
+import { describeNode } from "../ir/model.ts";
+import { describedHost, describedStep } from "./describe.ts";
+import { type PlannedSizes, plansOf, sizesOf } from "./plan.ts";
 import type { StepFacts } from "./protocol.ts";
 
 /** Sizes in bytes; times are predictions. */
@@ -21,6 +22,10 @@ export interface PlanReport {
   readonly weightBytes: number;
   readonly arenaBytes: number;
   readonly predictedMicroseconds: number;
+  /** CUDA graphs that a run replays; between them the host works (steps of the kernel "host"). */
+  readonly graphs: number;
+  /** What cannot be planned before there is data, by node. */
+  readonly open: readonly string[];
 }
 
 export interface PlanFor {
@@ -33,22 +38,51 @@ export interface PlanFor {
 }
 
 export function planReportOf(
-  { plan, sizes }: PlannedSizes,
+  planned: PlannedSizes,
   { model, gpu, precision, target, manifest }: PlanFor,
 ): PlanReport {
   const described = (step: Step) => describedStep(step, manifest, target);
-  const steps = plan.steps.map(described);
+  const { sizes, staged } = planned;
+  const plans = plansOf(planned);
+  const parts = staged?.parts ?? plans.map((plan) => ({ kind: "segment", plan }) as const);
+  const steps = parts.flatMap((part) => {
+    if (part.kind === "segment") return part.plan.steps.map(described);
+    return part.kind === "host" ? [describedHost(part)] : [];
+  });
   return {
     model,
     gpu,
     precision,
     sizes: sizesOf(sizes),
-    inputs: plan.inputs.map(({ name, view }) => `${name} ${describeView(view)}`),
-    outputs: plan.outputs.map(({ name, view }) => `${name} ${describeView(view)}`),
-    prepare: plan.prepare.map(described),
+    inputs: portsOf(planned, "inputs"),
+    outputs: portsOf(planned, "outputs"),
+    prepare: plans.flatMap(({ prepare }) => prepare.map(described)),
     steps,
-    weightBytes: [...groupsOf(plan).constants].reduce((total, { bytes }) => total + bytes, 0),
-    arenaBytes: placementOf(plan).bytes,
+    weightBytes: sumOf(plans, (plan) =>
+      [...groupsOf(plan).constants].reduce((total, { bytes }) => total + bytes, 0),
+    ),
+    arenaBytes: sumOf(plans, (plan) => placementOf(plan).bytes),
     predictedMicroseconds: steps.reduce((total, step) => total + step.predictedMicroseconds, 0),
+    graphs: plans.length,
+    open: parts.flatMap((part) =>
+      part.kind === "open" ? [`${describeNode(part.node)} ${part.reason}`] : [],
+    ),
   };
+}
+
+/** Of the model: what its parts hand to each other is neither. A size that data decides is the largest that it may be. */
+function portsOf(planned: PlannedSizes, role: "inputs" | "outputs"): string[] {
+  const plans = plansOf(planned);
+  const ports = plans.flatMap((plan) => plan[role]);
+  if (planned.staged === undefined) return ports.map(({ name, view }) => `${name} ${describeView(view)}`);
+  const { entering, source } = planned.staged.program;
+  const values = role === "inputs" ? [...entering.keys()] : source.outputs;
+  return values.map(({ name }) => {
+    const port = ports.findLast((own) => own.name === name);
+    return port === undefined ? `${name}, of the host` : `${name} ${describeView(port.view)}`;
+  });
+}
+
+function sumOf(plans: readonly Plan[], of: (plan: Plan) => number): number {
+  return plans.reduce((total, plan) => total + of(plan), 0);
 }

@@ -7,11 +7,13 @@ import {
   PlanSizeError,
   type PlanTarget,
 } from "../../cuda-runtime/ir/step.ts";
-import { planModel } from "../../cuda-runtime/plan/build.ts";
+import { type PlanOptions, planModel, programOf } from "../../cuda-runtime/plan/build.ts";
+import { foresee, type Part } from "../../cuda-runtime/plan/foresee.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
+import type { Program } from "../../cuda-runtime/plan/program.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { InputError } from "../ir/errors.ts";
-import type { Value } from "../ir/model.ts";
+import type { TensorRef, Value } from "../ir/model.ts";
 import { requiredInputs } from "../ir/symbols.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { Fact } from "../ops/op.ts";
@@ -28,9 +30,24 @@ export interface PlanRequest {
 }
 
 export interface Planned {
+  /** Where data decides what follows, the first part alone. */
   readonly plan: Plan;
+  /** Where data decides: the parts of the model, and what the host does between them. */
+  readonly staged: StagedPlan | undefined;
   /** Inputs whose elements the plan holds for: sizes, axes, numbers of rounds. */
   readonly known: readonly string[];
+}
+
+/** A model that is no single graph. */
+export interface StagedPlan {
+  readonly program: Program;
+  /** As far as they can be told without data. */
+  readonly parts: readonly Part[];
+}
+
+/** All plans that are known before there is data. */
+export function plansOf({ plan, staged }: Planned): readonly Plan[] {
+  return staged?.parts.flatMap((part) => (part.kind === "segment" ? [part.plan] : [])) ?? [plan];
 }
 
 /** Elements of an input that a plan may depend on. */
@@ -52,7 +69,7 @@ export function planFor(model: OpenModel, inputs: Tensors, request: PlanRequest)
 }
 
 /** What the runtime cannot do is the model's affair. */
-function asInputError({ path }: OpenModel, error: unknown): unknown {
+export function asInputError({ path }: OpenModel, error: unknown): unknown {
   if (!(error instanceof PlanError)) return error;
   return new InputError("gpu-unsupported", `${path}: ${error.message}`, { cause: error });
 }
@@ -65,15 +82,11 @@ function planShapes(
   { precision, target }: PlanRequest,
 ): Planned {
   const absent = missingWeights(model);
+  const weights = (tensor: TensorRef) => weightOf(model, tensor, absent);
+  const options = { model, precision, target, shapes, weights };
   const attempt = (known: ReadonlyMap<string, Fact>): Planned => ({
-    plan: planModel({
-      model,
-      precision,
-      target,
-      shapes,
-      known,
-      weights: (tensor) => weightOf(model, tensor, absent),
-    }),
+    plan: planModel({ ...options, known }),
+    staged: undefined,
     known: [...known.keys()],
   });
   try {
@@ -81,8 +94,31 @@ function planShapes(
   } catch (error) {
     if (!(error instanceof PlanError) || error instanceof PlanSizeError) throw error;
     const known = knownOf();
-    if (known.size === 0) throw error;
-    return retried(() => attempt(known), error);
+    const inStages = () => retried(() => stagedPlan(options), error);
+    if (known.size === 0) return inStages();
+    return error instanceof DataError
+      ? unlessRefused(() => attempt(known), inStages)
+      : retried(() => attempt(known), error);
+  }
+}
+
+/** Throws PlanError. */
+function stagedPlan(options: PlanOptions): Planned {
+  const program = programOf(options);
+  const parts = foresee(program);
+  const [first] = parts.flatMap((part) => (part.kind === "segment" ? [part.plan] : []));
+  return { plan: first ?? nothingPlanned, staged: { program, parts }, known: [] };
+}
+
+/** The host does all of it. */
+const nothingPlanned: Plan = { buffers: [], uploads: [], prepare: [], steps: [], inputs: [], outputs: [] };
+
+function unlessRefused<Result>(attempt: () => Result, otherwise: () => Result): Result {
+  try {
+    return attempt();
+  } catch (error) {
+    if (!(error instanceof PlanError)) throw error;
+    return otherwise();
   }
 }
 
@@ -131,7 +167,11 @@ export function planSizes(
   for (const [sizes] of sizeAttempts(model, given)) {
     if (sizes === undefined) continue;
     try {
-      return planWithin(model, given, sizes, limits, (own) => planAt(model, own, request));
+      const planned = (own: Bindings) => {
+        const found = planAt(model, own, request);
+        return { ...found, plans: plansOf(found) };
+      };
+      return planWithin(model, given, sizes, limits, planned);
     } catch (error) {
       const isRefusal = error instanceof PlanError || error instanceof InputError;
       if (!isRefusal) throw error;

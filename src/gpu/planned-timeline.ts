@@ -10,9 +10,10 @@ import type { Target } from "../hardware/target.ts";
 import { InputError } from "../ir/errors.ts";
 import { labelOf, type Model } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
+import { inputSymbols } from "../verify/sizes.ts";
 import { type Step, summarize, type Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
-import { planSizes } from "./plan.ts";
+import { type Planned, planSizes, plansOf } from "./plan.ts";
 
 /** What the runtime computes in where a target says so. */
 export const planPrecisions: Readonly<Partial<Record<Target["precision"], PlanPrecision>>> = {
@@ -29,12 +30,16 @@ export function plannedTimeline(workload: Workload): Timeline | undefined {
   const precision = planPrecisions[target.precision];
   if (target.stack.id !== "tc-runtime" || precision === undefined || !isOpen(model)) return undefined;
   const machine = machineOf(target.gpu);
-  const sizes = Object.fromEntries([...bindings].map(([name, size]) => [name, [size]]));
+  // Of symbols that no input has data decides.
+  const ofInputs = new Set(inputSymbols(model));
+  const sizes = Object.fromEntries(
+    [...bindings].flatMap(([name, size]) => (ofInputs.has(name) ? [[name, [size]]] : [])),
+  );
   const planned = attempt(() =>
     planSizes(model, sizes, { precision, target: machine }, { memoryBytes: undefined }),
   );
   if (planned === undefined) return undefined;
-  const rest = timesByLabel(planned.plan, (action) => predictedMicroseconds(action, machine));
+  const rest = timesByLabel(planned, (action) => predictedMicroseconds(action, machine));
   const steps = workload.timeline.steps.map((step): Step => {
     const microseconds = step.nodes.reduce((sum, node) => sum + taken(rest, labelOf(node)), 0);
     return rescaled(step, microseconds);
@@ -68,12 +73,16 @@ function attempt<T>(plan: () => T): T | undefined {
   }
 }
 
+/** What the host takes between graphs counts for the node that it works at. */
 function timesByLabel(
-  { steps }: Plan,
+  planned: Planned,
   timeOf: (action: Plan["steps"][number]["action"]) => number,
 ): Map<string, number> {
   const times = new Map<string, number>();
-  for (const { label, action } of steps) times.set(label, (times.get(label) ?? 0) + timeOf(action));
+  const add = (label: string, time: number) => times.set(label, (times.get(label) ?? 0) + time);
+  for (const { steps } of plansOf(planned)) for (const { label, action } of steps) add(label, timeOf(action));
+  for (const part of planned.staged?.parts ?? [])
+    if (part.kind === "host") add(labelOf(part.node), part.predictedMicroseconds);
   return times;
 }
 

@@ -1,18 +1,31 @@
 /** @file In the GPU's process: models planned, loaded, run and timed. */
 import type { DeviceContext } from "../../cuda-runtime/driver/context.ts";
 import type { Plan } from "../../cuda-runtime/ir/step.ts";
+import { isStorageType, type StorageType } from "../../cuda-runtime/ir/storage.ts";
+import type { HostPart, Part } from "../../cuda-runtime/plan/foresee.ts";
 import { lockOfGpu } from "../../cuda-runtime/session/cubin-folder.ts";
 import { exclusively } from "../../cuda-runtime/session/exclusive.ts";
 import { openDevice } from "../../cuda-runtime/session/open.ts";
+import { type OutputBytes, ProgramSession } from "../../cuda-runtime/session/program-device.ts";
+import { timeHost, timeProgram } from "../../cuda-runtime/session/program-timing.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { KernelManifest, KernelStore } from "../../cuda-runtime/session/store.ts";
-import { timeRuns, timeSteps } from "../../cuda-runtime/session/timing.ts";
+import { type Times, timeRuns, timeSteps } from "../../cuda-runtime/session/timing.ts";
 import { machineOfDevice } from "../hardware/machine.ts";
 import { InputError } from "../ir/errors.ts";
+import type { Node } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { arrays, convert, type Tensor, type Tensors } from "../verify/tensor.ts";
-import { describedStep } from "./describe.ts";
-import { drawPlanned, planFor, planSizes, sizesOf } from "./plan.ts";
+import { describedHost, describedStep } from "./describe.ts";
+import {
+  asInputError,
+  drawPlanned,
+  type Planned,
+  planFor,
+  planSizes,
+  type StagedPlan,
+  sizesOf,
+} from "./plan.ts";
 import { type FixSettingsOf, prepareModel } from "./prepare.ts";
 import type { GpuTask, ModelRun, RunReport, RunsReport, StepReport } from "./protocol.ts";
 
@@ -78,10 +91,12 @@ class ModelRunner {
         planSizes(model, inputs.sizes, planRequest, limits),
       );
       const drawn = this.#timed("run", "drawing inputs", () => drawPlanned(model, planned));
-      const report = this.#runPlan(planned.plan, [drawn]);
+      const report = this.#runPlanned(model, planned, [drawn]);
       return { ...report, sizes: sizesOf(planned.sizes), compiled: this.#store.compiled - compiled };
     }
-    const reports = this.#groups(model, inputs.sets).map(({ plan, sets }) => this.#runPlan(plan, sets));
+    const reports = this.#groups(model, inputs.sets).map(({ planned, sets }) =>
+      this.#runPlanned(model, planned, sets),
+    );
     const [first] = reports;
     if (first === undefined)
       throw new InputError("cannot-run", `${model.path}: there is nothing to run it on`);
@@ -90,12 +105,12 @@ class ModelRunner {
   }
 
   /** Sets of inputs that share a plan, in order. */
-  #groups(model: OpenModel, sets: readonly Tensors[]): { plan: Plan; sets: Tensors[] }[] {
+  #groups(model: OpenModel, sets: readonly Tensors[]): { planned: Planned; sets: Tensors[] }[] {
     const planRequest = {
       precision: this.#run.model.precision,
       target: machineOfDevice(this.#context.device),
     };
-    const groups: { key: string; plan: Plan; sets: Tensors[] }[] = [];
+    const groups: { key: string; planned: Planned; sets: Tensors[] }[] = [];
     for (const set of sets) {
       const key = [...set].map(([name, { dims }]) => `${name} ${dims.join(",")}`).join(";");
       const last = groups.at(-1);
@@ -103,11 +118,62 @@ class ModelRunner {
         last.sets.push(set);
         continue;
       }
-      const { plan, known } = this.#timed("plan", "planning", () => planFor(model, set, planRequest));
+      const planned = this.#timed("plan", "planning", () => planFor(model, set, planRequest));
       // A plan for known elements is for this set alone.
-      groups.push({ key: known.length > 0 ? "" : key, plan, sets: [set] });
+      groups.push({ key: planned.known.length > 0 ? "" : key, planned, sets: [set] });
     }
     return groups;
+  }
+
+  #runPlanned(
+    model: OpenModel,
+    { plan, staged }: Planned,
+    sets: readonly Tensors[],
+  ): Omit<RunReport, "sizes" | "compiled"> {
+    if (staged === undefined) return this.#runPlan(plan, sets);
+    try {
+      return this.#runStaged(staged, sets);
+    } catch (error) {
+      throw asInputError(model, error);
+    }
+  }
+
+  /** Plans what data decides as it goes: that is in the first run. */
+  #runStaged(
+    { program, parts }: StagedPlan,
+    sets: readonly Tensors[],
+  ): Omit<RunReport, "sizes" | "compiled"> {
+    using session = new ProgramSession(this.#context, this.#store, program, { poison: true });
+    const ports = [...program.entering].flatMap(
+      ([
+        { name },
+        {
+          fact: { dtype },
+        },
+      ]) => (isStorageType(dtype) ? [{ name, type: dtype }] : []),
+    );
+    const outputs = sets.map((set) =>
+      this.#timed("run", "running", () => tensorsOf(session.run(bytesOfPorts(ports, set)))),
+    );
+    const { time, steps } = this.#run;
+    const [first] = sets;
+    if ((time !== undefined || steps === true) && first !== undefined)
+      session.run(bytesOfPorts(ports, first));
+    const sessions = session.sessionsOfRun();
+    const timed = () => this.#timed("run", "timing", () => this.#alone(() => timeProgram(session, time)));
+    const host = (): StepReport[] =>
+      timeHost(session).map(({ node, times }) => hostReport(node, times, parts));
+    return {
+      outputs,
+      launches: sessions.reduce((total, own) => total + own.plan.steps.length, 0),
+      memory: session.memory,
+      times: time === undefined ? undefined : timed(),
+      steps:
+        steps === true
+          ? this.#alone(() => [...sessions.flatMap((own) => this.#stepReports(own, own.plan)), ...host()])
+          : undefined,
+      seconds: this.#seconds,
+    };
   }
 
   #runPlan(plan: Plan, sets: readonly Tensors[]): Omit<RunReport, "sizes" | "compiled"> {
@@ -171,9 +237,35 @@ function outputsOf(session: DeviceSession, plan: Plan, inputs: Tensors): Tensors
   );
 }
 
-export function bytesOf(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
+/** What the host took, beside what was predicted of it. */
+function hostReport(node: Node, times: Times, parts: readonly Part[]): StepReport {
+  const part = parts.find((own): own is HostPart => own.kind === "host" && own.node === node);
+  const unforeseen = { kind: "host", node, detail: "", bytes: 0, predictedMicroseconds: 0 } as const;
+  return { ...describedHost(part ?? unforeseen), times };
+}
+
+function tensorsOf(outputs: ReadonlyMap<string, OutputBytes>): Tensors {
   return new Map(
-    plan.inputs.map(({ name, view: { type } }) => {
+    [...outputs].map(([name, { type, shape, bytes }]): [string, Tensor] => [
+      name,
+      { dtype: type, dims: shape, data: new arrays[type](bytes.slice().buffer) },
+    ]),
+  );
+}
+
+export function bytesOf(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
+  return bytesOfPorts(
+    plan.inputs.map(({ name, view: { type } }) => ({ name, type })),
+    inputs,
+  );
+}
+
+export function bytesOfPorts(
+  ports: readonly { readonly name: string; readonly type: StorageType }[],
+  inputs: Tensors,
+): Map<string, Uint8Array> {
+  return new Map(
+    ports.map(({ name, type }) => {
       const tensor = inputs.get(name);
       if (tensor === undefined) throw new InputError("usage", `input "${name}" is not given`);
       const { data } = convert(tensor, type, `input "${name}"`);

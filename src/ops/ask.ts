@@ -44,6 +44,11 @@ export function loopKind(node: Node | undefined): "loop" | "scan" | undefined {
   return isOp(node, "Scan") ? "scan" : undefined;
 }
 
+/** Whether a condition chooses between graphs. */
+export function isBranching(node: Node): boolean {
+  return isOp(node, "If");
+}
+
 export function isTranspose(node: Node): boolean {
   return isOp(node, "Transpose");
 }

@@ -129,10 +129,13 @@ export function renderPlanText(plan: PlanReport, { color, verbose }: RunText): s
   const palette = paletteOf(color);
   const { model, gpu, precision, sizes, prepare, steps, weightBytes, arenaBytes } = plan;
   const listing = { columns: [], about: plannedText, microsecondsOf: predictedOf, verbose, palette };
-  const predicted = `predicted ${duration(plan.predictedMicroseconds)} in ${counted(steps.length, "launch", "launches")}`;
+  const ofHost = steps.filter(({ kernel }) => kernel === hostKernel);
+  const launches = counted(steps.length - ofHost.length, "launch", "launches");
+  const predicted = `predicted ${duration(plan.predictedMicroseconds)} in ${launches}`;
   const lines = [
     ...modelText(model, ` for ${gpu}, ${precision}`, sizes).map((line) => palette.heading(line)),
     `${palette.bold(predicted)}; weights ${compact(weightBytes)}B, arena ${compact(arenaBytes)}B`,
+    ...hostLines(plan, ofHost),
     ...portLines("input   ", plan.inputs, verbose),
     ...portLines("output  ", plan.outputs, verbose),
     ...loadingLines(prepare),
@@ -144,6 +147,21 @@ export function renderPlanText(plan: PlanReport, { color, verbose }: RunText): s
     ...stepLines(steps, listing),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** As `describedHost` names it. */
+const hostKernel = "host";
+
+/** What data decides: how many graphs there are, what the host between them costs, and what nobody can tell yet. */
+function hostLines({ graphs, open }: PlanReport, ofHost: readonly StepFacts[]): string[] {
+  const time = duration(sum(ofHost, predictedOf));
+  const cost = `${counted(graphs, "graph")}; between them the host works ${counted(ofHost.length, "time")}, predicted ${time} with copies and waiting, sizes at their largest`;
+  return [
+    ...(ofHost.length === 0 ? [] : wrapped(cost, textWidth, "  ")),
+    ...open.flatMap((text) =>
+      wrapped(`what follows is planned when there is data: ${printable(text)}`, textWidth, "  "),
+    ),
+  ];
 }
 
 /** Inputs that the head names: caches of a decoder are dozens. */

@@ -4,6 +4,7 @@ import { type Plan, PlanError } from "../../cuda-runtime/ir/step.ts";
 import { isStorageType } from "../../cuda-runtime/ir/storage.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import type { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import { type OutputBytes, ProgramSession } from "../../cuda-runtime/session/program-device.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { InputError } from "../../src/ir/errors.ts";
 import type { OpenModel } from "../../src/onnx/open.ts";
@@ -11,7 +12,7 @@ import type { HalfType } from "../../src/verify/budget.ts";
 import { arrays, convert, isFloatTensor, type Tensor, type Tensors } from "../../src/verify/tensor.ts";
 import { type Comparison, compareExact, compareHalf } from "./node-tests-compare.ts";
 import { openTest, readSets, reasonToSkip, type TestSet, UnreadableError } from "./node-tests-data.ts";
-import { planTest } from "./node-tests-plan.ts";
+import { type PlannedTest, planTest } from "./node-tests-plan.ts";
 
 export type Status =
   | "passed"
@@ -51,6 +52,8 @@ export interface RunOptions {
   readonly twice: boolean;
   /** Waits after each step, so that a fault has a name. */
   readonly stepwise: boolean;
+  /** In stages, whether or not one graph would do: what data decides is left to the run. */
+  readonly staged: boolean;
 }
 
 const nothing = {
@@ -96,10 +99,11 @@ function failure(error: unknown): TestResult {
 
 function runSet(model: OpenModel, set: TestSet, options: RunOptions): TestResult {
   const { host, precision } = options;
-  const { plan, known } = planTest(model, set, { precision, target: host?.target });
-  const about = { ...nothing, known, steps: familiesOf(plan) };
+  const planned = planTest(model, set, { precision, target: host?.target, staged: options.staged });
+  const { plan, known } = planned;
+  const about = { ...nothing, known, steps: plan === undefined ? { staged: 1 } : familiesOf(plan) };
   if (host === undefined) return { ...about, status: "planned" };
-  const outputs = execute(plan, set.inputs, host, options);
+  const outputs = execute(planned, set.inputs, host, options);
   if (typeof outputs === "string") return { ...about, status: "wrong", reason: outputs };
   const half = halfOf(precision);
   const rounded = half === undefined ? undefined : lazily(() => roundedRun(model, set, half, host, options));
@@ -144,31 +148,49 @@ function roundedRun(
         : tensor,
     ]),
   );
-  const { plan } = planTest(model, { ...set, inputs }, { precision: "fp32", target: host.target });
-  const outputs = execute(plan, inputs, host, { ...options, twice: false });
+  const planned = planTest(model, { ...set, inputs }, { precision: "fp32", target: host.target });
+  const outputs = execute(planned, inputs, host, { ...options, twice: false });
   return typeof outputs === "string" ? new Map() : outputs;
 }
 
 /** Outputs by name, or what is wrong with them already. */
 function execute(
-  plan: Plan,
+  { plan, program }: PlannedTest,
   inputs: Tensors,
   { context, store }: HarnessHost,
   { twice, stepwise }: Pick<RunOptions, "twice" | "stepwise">,
 ): Map<string, Tensor> | string {
-  using session = DeviceSession.load(context, store, plan, { poison: true, stepwise });
+  const options = { poison: true, stepwise };
   const bytes = new Map([...inputs].map(([name, tensor]) => [name, bytesOfTensor(tensor)]));
-  const first = session.run(bytes);
+  if (program !== undefined) {
+    using session = new ProgramSession(context, store, program, options);
+    return twoRuns(() => session.run(bytes), twice);
+  }
+  if (plan === undefined) throw new Error("a test is planned one way or the other");
+  using session = DeviceSession.load(context, store, plan, options);
+  const once = () => {
+    const outputs = session.run(bytes);
+    const named = plan.outputs.map(({ name, view: { type, shape } }): [string, OutputBytes] => [
+      name,
+      { type, shape, bytes: outputs.get(name) ?? new Uint8Array() },
+    ]);
+    return new Map(named);
+  };
+  return twoRuns(once, twice);
+}
+
+function twoRuns(run: () => Map<string, OutputBytes>, twice: boolean): Map<string, Tensor> | string {
+  const first = run();
   if (twice) {
-    const second = session.run(bytes);
-    for (const [name, own] of first) {
-      if (!Buffer.from(own).equals(second.get(name) ?? new Uint8Array()))
+    const second = run();
+    for (const [name, { bytes }] of first) {
+      if (!Buffer.from(bytes).equals(second.get(name)?.bytes ?? new Uint8Array()))
         return `${name}: a second run gives other bytes`;
     }
   }
   return new Map(
-    plan.outputs.map(({ name, view: { type, shape } }) => {
-      const data = new Uint8Array(first.get(name) ?? new Uint8Array());
+    [...first].map(([name, { type, shape, bytes }]) => {
+      const data = new Uint8Array(bytes);
       return [name, { dtype: type, dims: shape, data: new arrays[type](data.buffer) }];
     }),
   );

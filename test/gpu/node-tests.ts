@@ -1,10 +1,10 @@
 /**
  * @file ONNX's operator tests on the GPU, or, with --plan-only, planned here.
  *
- *     node dist/gpu/node-tests.js --tests FOLDER [--precision fp32,fp16] [--twice] [--only REGEX] [--jobs N] [--verbose]
+ *     node dist/gpu/node-tests.js --tests FOLDER [--precision fp32,fp16] [--twice] [--staged] [--only REGEX] [--jobs N] [--verbose]
  *     node scripts/run.mjs test/gpu/node-tests.ts --tests FOLDER --plan-only
  *
- * FOLDER holds one folder a test. Everything is also written to $OUT/node-tests-PRECISION.json. Exit code 1 where a
+ * FOLDER holds one folder a test. --staged leaves what elements of inputs decide to the run, as for a model whose GPU computes them. Everything is also written to $OUT/node-tests-PRECISION.json. Exit code 1 where a
  * result is wrong, a kernel faults, or planning ends in a bug.
  */
 import { writeFileSync } from "node:fs";
@@ -29,6 +29,7 @@ const { values: options } = parseArgs({
     "plan-only": { type: "boolean", default: false },
     twice: { type: "boolean", default: false },
     stepwise: { type: "boolean", default: false },
+    staged: { type: "boolean", default: false },
     only: { type: "string", default: "" },
     batch: { type: "string", default: "100" },
     jobs: { type: "string", default: "4" },
@@ -71,7 +72,14 @@ function jsonOf(precision: Precision, results: Results): string {
 }
 
 function planAll(names: readonly string[], precision: Precision): Results {
-  const run = { folder: options.tests, precision, host: undefined, twice: false, stepwise: false };
+  const run = {
+    folder: options.tests,
+    precision,
+    host: undefined,
+    twice: false,
+    stepwise: false,
+    staged: options.staged,
+  };
   return new Map(names.map((name) => [name, runTest(name, run)]));
 }
 
@@ -107,7 +115,11 @@ function superviseTests(
   stepwise: boolean,
   results: Map<string, TestResult>,
 ): Promise<void> {
-  const flags = [...(options.twice ? ["--twice"] : []), ...(stepwise ? ["--stepwise"] : [])];
+  const flags = [
+    ...(options.twice ? ["--twice"] : []),
+    ...(stepwise ? ["--stepwise"] : []),
+    ...(options.staged ? ["--staged"] : []),
+  ];
   return supervise<TestResult>({
     script,
     args: ["--tests", options.tests, "--precision", precision, ...flags],
@@ -134,10 +146,10 @@ const lost: TestResult = {
 async function runChild(names: readonly string[]): Promise<void> {
   const host = await HarnessHost.open({ kernels });
   const [precision = "fp32"] = precisionsOf(options.precision);
-  const { twice, stepwise } = options;
+  const { twice, stepwise, staged } = options;
   for (const name of names) {
     await tell<TestResult>({ kind: "starting", item: name });
-    const result = runTest(name, { folder: options.tests, precision, host, twice, stepwise });
+    const result = runTest(name, { folder: options.tests, precision, host, twice, stepwise, staged });
     await tell({ kind: "done", item: name, result });
     // After a fault the context answers every call with the same error.
     if (result.status === "fault") process.exit(lostContext);

@@ -31,6 +31,8 @@ function plan(count: number): PlanReport {
     prepare: [],
     steps: new Array<typeof step>(count).fill(step),
     weightBytes: 0,
+    graphs: 1,
+    open: [],
     arenaBytes: 0,
     predictedMicroseconds: count,
   };

@@ -15,6 +15,7 @@ import type { Difference, MeasuredChange, Measurement } from "../../fix/measured
 import type { FixSettings } from "../../fix/pipeline.ts";
 import { runStages } from "../../fix/stages.ts";
 import { machineOfDevice } from "../../hardware/machine.ts";
+import { InputError } from "../../ir/errors.ts";
 import { duration } from "../../ir/format.ts";
 import { type OpenModel, openModel } from "../../onnx/open.ts";
 import { drawPlanned, type PlannedSizes, planSizes, sizesOf } from "../plan.ts";
@@ -133,6 +134,11 @@ class Prover {
     const request = { precision, target: machineOfDevice(this.#context.device) };
     const limits = { memoryBytes: this.#context.memory().freeBytes };
     const planned = planSizes(model, sizes, request, limits);
+    if (planned.staged !== undefined)
+      throw new InputError(
+        "gpu-unsupported",
+        `${model.path}: data decides what runs, and changes are proven of models that are one graph`,
+      );
     const steps = this.#times.of(planned.plan, (measure) =>
       this.#alone(() => {
         using session = this.#session(model, planned);

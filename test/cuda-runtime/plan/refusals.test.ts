@@ -22,12 +22,14 @@ const manyAxes = new Array<number>(18).fill(2);
 const shuffled = manyAxes.map((_, axis) => (axis % 2 === 0 ? axis / 2 : 9 + (axis - 1) / 2));
 
 describe("A plan that cannot be made names", () => {
-  it("the file, the node and its operator, where there is no kernel for one", () => {
+  it("the file, the node and its operator, where no plan can hold one", () => {
     const found = refusal((graph) => {
-      graph.node("Unique", [graph.input("x", [8])], {}, { name: "distinct", outputs: ["y"] });
+      graph.node("Bernoulli", [graph.input("x", [8])], {}, { name: "drawn", outputs: ["y"] });
       graph.output("y");
     });
-    expect(found).toBe('model.onnx: node "distinct" (Unique): the runtime has no kernel for this operator');
+    expect(found).toBe(
+      'model.onnx: node "drawn" (Bernoulli): draws random numbers: no two runs compute the same',
+    );
   });
 
   it("the node that makes a value which the GPU does not store, and what it does store", () => {
