@@ -1,4 +1,6 @@
 /** @file A model and its sizes to a plan. No GPU is needed: what is to run on one can be printed anywhere. */
+
+import { cachesOf } from "../../src/facts/caches.ts";
 import { alwaysPlanned, expandedNodes, maxPlannedPerNode, writtenNodes } from "../../src/facts/expansion.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
 import { isConstant } from "../../src/facts/scope.ts";
@@ -32,6 +34,11 @@ export interface PlanOptions {
   readonly weights: (tensor: TensorRef) => TensorBytes;
   /** An H200 unless given. */
   readonly target?: PlanTarget | undefined;
+  /**
+   * Caches that are long enough take the new rows in their own memory: the input's bytes are the output's then, and a run changes
+   * them. Else a run leaves its inputs as they are.
+   */
+  readonly shareCaches?: boolean | undefined;
 }
 
 /** Throws PlanError for what the runtime cannot do, InputError for sizes that contradict the model. */
@@ -52,6 +59,7 @@ export function planModel(options: PlanOptions): Plan {
     .filter((value) => !isConstant(value, model))
     .map((value) => inputPort(value, frame, precision, draft));
   return draft.naming(() => {
+    giveHomes(frame, values, draft, options.shareCaches === true);
     new Planner(values, facts.inferBody).lowerGraph(frame);
     const outputs = model.graph.outputs.map((value) => outputPort(value, frame, values, draft));
     return { ...draft.finish(), inputs, outputs };
@@ -109,9 +117,25 @@ function portView(value: Value, fact: Fact | undefined, kind: "input" | "output"
   return draft.allocate(kind, dtype, shape);
 }
 
+/** Present caches are written where the caller reads them: they are the largest outputs, and copies of them cost as much again. */
+function giveHomes(frame: Frame, values: PlanValues, draft: PlanDraft, shares: boolean): void {
+  for (const { past, present, kind } of cachesOf(frame.scope.graph)) {
+    if (!frame.live.isLive(present)) continue;
+    const slot = values.slotOf(present, frame);
+    const before = values.slotOf(past, frame);
+    const isOwn = past.consumers.length === 1 && before.state.kind === "stored";
+    const isAlike = slot.shape.every((size, axis) => size === before.shape[axis]);
+    const shared = shares && kind === "buffer" && isOwn && isAlike ? before.state : undefined;
+    const home =
+      shared?.kind === "stored" ? shared.view : portView(present, frame.scope.fact(present), "output", draft);
+    // Rounded on the way out, it is another tensor.
+    if (home.type === slot.type) frame.homes.set(present, home);
+  }
+}
+
 function outputPort(value: Value, frame: Frame, values: PlanValues, draft: PlanDraft): PlanPort {
   const { name } = value;
-  const view = portView(value, frame.scope.fact(value), "output", draft);
+  const view = frame.homes.get(value) ?? portView(value, frame.scope.fact(value), "output", draft);
   const slot = values.slotOf(value, frame);
   const { emitter } = values;
   const isMine = slot.type === view.type || (isFloatStorage(slot.type) && isFloatStorage(view.type));
