@@ -59,7 +59,8 @@ function operandMap(
   };
 }
 
-function gemmFields(launch: GemmLaunch): ValuesOf<typeof gemmStruct> {
+/** For structs that hold these fields among others. */
+export function gemmFields(launch: GemmLaunch): ValuesOf<typeof gemmStruct> {
   const { problem } = launch;
   const { a, b, d, residual, scale, bias, m, n, k } = problem;
   const first = limitsOf(problem.first);

@@ -7,21 +7,29 @@ export interface Fields {
   int(name: string): number;
   float(name: string): number;
   view(name: string): View | undefined;
+  /** Of a struct within this one. */
+  within(name: string, struct: StructLayout): Fields;
 }
 
 export function fieldsOf(launch: Launch, struct: StructLayout): Fields {
-  const { bytes, pointers } = launch.params;
+  const { bytes } = launch.params;
   if (bytes.length !== struct.bytes)
     throw new Error(`a struct of ${bytes.length} bytes, not ${struct.bytes}`);
+  return fieldsAt(launch, struct, 0);
+}
+
+function fieldsAt(launch: Launch, struct: StructLayout, start: number): Fields {
+  const { bytes, pointers } = launch.params;
   const data = new DataView(bytes.buffer, bytes.byteOffset);
   const place = (name: string) => {
     const member = struct.members.find((each) => each.name === name);
     if (member === undefined) throw new Error(`${struct.name} has no ${name}`);
-    return member.offset;
+    return start + member.offset;
   };
   return {
     int: (name) => data.getInt32(place(name), true),
     float: (name) => data.getFloat32(place(name), true),
     view: (name) => pointers.find(({ at }) => at === place(name))?.view,
+    within: (name, inner) => fieldsAt(launch, inner, place(name)),
   };
 }
