@@ -1,11 +1,11 @@
 /** @file A model and its sizes to a plan. No GPU is needed: what is to run on one can be printed anywhere. */
 
-import { cachesOf } from "../../src/facts/caches.ts";
 import { alwaysPlanned, expandedNodes, maxPlannedPerNode, writtenNodes } from "../../src/facts/expansion.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
 import { isConstant } from "../../src/facts/scope.ts";
 import type { Model, TensorRef, Value } from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
+import { cachesOf } from "../../src/ops/caches.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { notStored, sizesOfFact } from "../graph/known.ts";
 import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "../ir/step.ts";

@@ -25,6 +25,8 @@ import { missingWeights, weightOf } from "./prepare.ts";
 export interface PlanRequest {
   readonly precision: Precision;
   readonly target: PlanTarget;
+  /** As `PlanOptions.shareCaches`. */
+  readonly shareCaches?: boolean | undefined;
 }
 
 export interface Planned {
@@ -62,7 +64,7 @@ function planShapes(
   model: OpenModel,
   shapes: Shapes,
   knownOf: () => ReadonlyMap<string, Fact>,
-  { precision, target }: PlanRequest,
+  { precision, target, shareCaches }: PlanRequest,
 ): Planned {
   const absent = missingWeights(model);
   const attempt = (known: ReadonlyMap<string, Fact>): Planned => ({
@@ -70,6 +72,7 @@ function planShapes(
       model,
       precision,
       target,
+      shareCaches,
       shapes,
       known,
       weights: (tensor) => weightOf(model, tensor, absent),

@@ -162,18 +162,25 @@ class ModelRunner {
 }
 
 function outputsOf(session: DeviceSession, plan: Plan, inputs: Tensors): Tensors {
-  const bytes = session.run(bytesOf(plan, inputs));
+  return tensorsOf(plan, session.run(bytesOf(plan, inputs)));
+}
+
+/** Of the outputs that there are bytes of. */
+export function tensorsOf(plan: Plan, bytes: ReadonlyMap<string, Uint8Array>): Tensors {
   return new Map(
-    plan.outputs.map(({ name, view: { type, shape } }): [string, Tensor] => {
-      const own = bytes.get(name) ?? new Uint8Array();
-      return [name, { dtype: type, dims: shape, data: new arrays[type](own.slice().buffer) }];
+    plan.outputs.flatMap(({ name, view: { type, shape } }): [string, Tensor][] => {
+      const own = bytes.get(name);
+      if (own === undefined) return [];
+      return [[name, { dtype: type, dims: shape, data: new arrays[type](own.slice().buffer) }]];
     }),
   );
 }
 
-export function bytesOf(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
+/** `some`: not all inputs have to be given. */
+export function bytesOf(plan: Plan, inputs: Tensors, some = false): Map<string, Uint8Array> {
+  const ports = some ? plan.inputs.filter(({ name }) => inputs.has(name)) : plan.inputs;
   return new Map(
-    plan.inputs.map(({ name, view: { type } }) => {
+    ports.map(({ name, view: { type } }) => {
       const tensor = inputs.get(name);
       if (tensor === undefined) throw new InputError("usage", `input "${name}" is not given`);
       const { data } = convert(tensor, type, `input "${name}"`);

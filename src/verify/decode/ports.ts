@@ -1,9 +1,10 @@
 /** @file What of a decoder takes tokens, what takes lengths and caches, and what gives the next token's scores. */
-import { type CachePair, cachesOf } from "../../facts/caches.ts";
+
 import { type Dim, evaluateDim } from "../../ir/dim.ts";
 import { InputError } from "../../ir/errors.ts";
 import type { Model, Value } from "../../ir/model.ts";
 import { requiredInputs } from "../../ir/symbols.ts";
+import { type CachePair, cachesOf } from "../../ops/caches.ts";
 import { type ArrayType, isArrayType } from "../tensor.ts";
 
 export interface CachePort {

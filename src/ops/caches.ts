@@ -1,7 +1,7 @@
 /** @file Keys and values that a decoder takes as inputs and gives as outputs, longer by what it has just seen. */
 import { intAttributeOf } from "../ir/attributes.ts";
 import { type Graph, type Node, operatorOf, type Value } from "../ir/model.ts";
-import { isConcat } from "../ops/ask.ts";
+import { isConcat } from "./ask.ts";
 
 export interface CachePair {
   readonly past: Value;
