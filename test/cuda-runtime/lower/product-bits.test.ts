@@ -1,16 +1,13 @@
 /** @file MatMulNBits with few rows: its launch run by its meaning, beside ONNX Runtime on the CPU. */
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { describe, expect, test } from "vitest";
-import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
-import { gemmStruct } from "../../../cuda-runtime/kernels/gemm/params.table.ts";
-import { nbitsStruct } from "../../../cuda-runtime/kernels/gemm-nbits/params.table.ts";
 import { bitsLowerings } from "../../../cuda-runtime/lower/product-bits.ts";
 import { model } from "../../../fixtures/builder.ts";
 import { Random } from "../../../src/verify/random.ts";
 import { attributesOf, Machine, nodeOf } from "./movement-machine.ts";
+import { runNBits } from "./nbits-machine.ts";
 import { ProductContext, runProduct } from "./product-machine.ts";
-import { fieldsOf } from "./struct-reader.ts";
 
 interface Case {
   readonly m: number;
@@ -61,33 +58,6 @@ async function byOnnxRuntime(each: Case): Promise<number[]> {
   const session = await InferenceSession.create(bytes, { logSeverityLevel: 4 });
   const { y } = await session.run({ a: new Tensor("float32", a, [1, m, k]) });
   return Array.from(y?.data as Float32Array);
-}
-
-/** What gemm-nbits.cu computes, without its tiles. */
-function runNBits(launch: Launch, machine: Machine): void {
-  const fields = fieldsOf(launch, nbitsStruct);
-  const product = fields.within("p", gemmStruct);
-  const read = (view: View | undefined) => view && machine.read(view);
-  const [m, n, k, blocks] = [product.int("m"), product.int("n"), product.int("k"), fields.int("blocks")];
-  const block = 2 ** fields.int("blockShift");
-  const [codes, scales, zeros] = ["codes", "scales", "zeros"].map((name) => read(fields.view(name)));
-  const [a, bias, to] = [read(product.view("a")), read(product.view("bias")), product.view("d")];
-  if (to === undefined || codes === undefined || scales === undefined)
-    throw new Error("an operand is missing");
-  const nibble = (bytes: ArrayLike<number>, row: number, width: number, at: number) =>
-    ((bytes[row * width + Math.floor(at / 2)] ?? 0) >> (4 * (at % 2))) & 15;
-  const result = Array.from({ length: m * n }, (_, index) => {
-    const [i, j] = [Math.floor(index / n), index % n];
-    let sum = 0;
-    for (let q = 0; q < k; q++) {
-      const own = Math.floor(q / block);
-      const zero = zeros === undefined ? 8 : nibble(zeros, j, Math.ceil(blocks / 2), own);
-      const code = nibble(codes, j, (blocks * block) / 2, q);
-      sum += (a?.[i * product.int("aM") + q] ?? 0) * (code - zero) * (scales[j * blocks + own] ?? 0);
-    }
-    return sum + (bias?.[j] ?? 0);
-  });
-  machine.write({ ...to, shape: [m, n], strides: [product.int("dM"), product.int("dN")] }, result);
 }
 
 function byLaunches(each: Case): { values: number[]; entries: string[] } {
