@@ -3,15 +3,15 @@ import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
 import { attentionStruct } from "../../../cuda-runtime/kernels/attention/params.table.ts";
 import { cacheStruct } from "../../../cuda-runtime/kernels/cache/params.table.ts";
-import type { Machine } from "./movement-machine.ts";
+import type { ElementMemory } from "./struct-reader.ts";
 import { type Fields, fieldsOf } from "./struct-reader.ts";
 
 /** Elements of a buffer from a view's first one on, at any distance from it. */
 class Cells {
-  readonly #machine: Machine;
+  readonly #machine: ElementMemory;
   readonly #view: View;
 
-  constructor(machine: Machine, view: View | undefined) {
+  constructor(machine: ElementMemory, view: View | undefined) {
     if (view === undefined) throw new Error("an operand is missing");
     this.#machine = machine;
     this.#view = view;
@@ -46,7 +46,7 @@ function* places(...sizes: readonly number[]): Generator<readonly number[]> {
   }
 }
 
-export function runCacheAppend(launch: Launch, machine: Machine): void {
+export function runCacheAppend(launch: Launch, machine: ElementMemory): void {
   const fields = fieldsOf(launch, cacheStruct);
   const { int } = fields;
   const cells = (name: string) => new Cells(machine, fields.view(name));
@@ -91,7 +91,7 @@ type Turn = (
 /** Elements of a head's vector, turned where that is asked for. */
 function turning(
   fields: Fields,
-  machine: Machine,
+  machine: ElementMemory,
   samples: readonly { valid: number; past: number }[],
 ): Turn {
   const { int } = fields;
@@ -119,7 +119,7 @@ function turning(
 }
 
 /** Plain attention; masks, caps and splits are other tests' affair. */
-export function runAttention(launch: Launch, machine: Machine): void {
+export function runAttention(launch: Launch, machine: ElementMemory): void {
   const fields = fieldsOf(launch, attentionStruct);
   const { int } = fields;
   const cells = (name: string) => new Cells(machine, fields.view(name));

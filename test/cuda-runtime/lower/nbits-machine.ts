@@ -3,11 +3,11 @@ import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
 import { gemmStruct } from "../../../cuda-runtime/kernels/gemm/params.table.ts";
 import { nbitsStruct } from "../../../cuda-runtime/kernels/gemm-nbits/params.table.ts";
-import type { Machine } from "./movement-machine.ts";
+import type { ElementMemory } from "./struct-reader.ts";
 import { fieldsOf } from "./struct-reader.ts";
 
 /** What gemm-nbits.cu computes, without its tiles. */
-export function runNBits(launch: Launch, machine: Machine): void {
+export function runNBits(launch: Launch, machine: ElementMemory): void {
   const fields = fieldsOf(launch, nbitsStruct);
   const product = fields.within("p", gemmStruct);
   const read = (view: View | undefined) => view && machine.read(view);

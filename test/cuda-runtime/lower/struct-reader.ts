@@ -3,6 +3,12 @@ import type { StructLayout } from "../../../cuda-runtime/ir/param-table.ts";
 import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
 
+/** Where operands are: row-major elements of views. */
+export interface ElementMemory {
+  read(view: View): ArrayLike<number>;
+  write(view: View, values: ArrayLike<number>): void;
+}
+
 export interface Fields {
   int(name: string): number;
   float(name: string): number;
