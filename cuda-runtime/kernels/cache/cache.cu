@@ -47,10 +47,9 @@ struct Sample {
 };
 
 // Of a new key or value; `index` counts samples, heads and new positions.
-__device__ __forceinline__ void append(const CacheParams& p, int64_t index, bool isKey) {
-  const int at = static_cast<int>(index % p.length);
-  const int head = static_cast<int>(index / p.length % p.kvHeads);
-  const int sample = static_cast<int>(index / p.length / p.kvHeads);
+__device__ __forceinline__ void append(const CacheParams& p, unsigned index, bool isKey) {
+  const int at = index % static_cast<unsigned>(p.length), heads = index / static_cast<unsigned>(p.length);
+  const int head = heads % p.kvHeads, sample = heads / p.kvHeads;
   const Sample own(p, sample);
   const int row = own.past + at;
   if (row >= p.presentLength) return;
@@ -62,24 +61,22 @@ __device__ __forceinline__ void append(const CacheParams& p, int64_t index, bool
   else copyRow(vector, p.dim, 0);
 }
 
-__device__ __forceinline__ void turnQuery(const CacheParams& p, int64_t index) {
-  const int at = static_cast<int>(index % p.length);
-  const int head = static_cast<int>(index / p.length % p.heads);
-  const int sample = static_cast<int>(index / p.length / p.heads);
+__device__ __forceinline__ void turnQuery(const CacheParams& p, unsigned index) {
+  const int at = index % static_cast<unsigned>(p.length), heads = index / static_cast<unsigned>(p.length);
+  const int head = heads % p.heads, sample = heads / p.heads;
   const int64_t from = static_cast<int64_t>(sample) * p.qBatch + static_cast<int64_t>(head) * p.qHead + static_cast<int64_t>(at) * p.qRow;
-  const HeadRow vector = {p.q, from, p.qType, p.turnedQ, index * p.dim, p.qType};
+  const HeadRow vector = {p.q, from, p.qType, p.turnedQ, static_cast<int64_t>(index) * p.dim, p.qType};
   turnRow(p, vector, Sample(p, sample).position(p, sample, at));
 }
 
 // A row of present that is not new: the past's, or zeros.
-__device__ __forceinline__ void carry(const CacheParams& p, int64_t index, bool isKey) {
-  const int row = static_cast<int>(index % p.presentLength);
-  const int64_t head = index / p.presentLength;
-  const Sample own(p, static_cast<int>(head / p.kvHeads));
+__device__ __forceinline__ void carry(const CacheParams& p, unsigned index, bool isKey) {
+  const int row = index % static_cast<unsigned>(p.presentLength), head = index / static_cast<unsigned>(p.presentLength);
+  const Sample own(p, head / p.kvHeads);
   if (row >= own.past && row < own.past + p.length) return;
   const int bytes = p.dim * (p.cacheType == kFloat32 ? 4 : 2);
-  char* to = static_cast<char*>(isKey ? p.presentK : p.presentV) + index * bytes;
-  const char* from = static_cast<const char*>(isKey ? p.pastK : p.pastV) + (head * p.pastLength + row) * bytes;
+  char* to = static_cast<char*>(isKey ? p.presentK : p.presentV) + static_cast<int64_t>(index) * bytes;
+  const char* from = static_cast<const char*>(isKey ? p.pastK : p.pastV) + (static_cast<int64_t>(head) * p.pastLength + row) * bytes;
   const bool isPast = row < own.past;
   if (bytes % 16 == 0) {
     for (int i = threadIdx.x * 16; i < bytes; i += 32 * 16) {
@@ -95,18 +92,19 @@ __device__ __forceinline__ void carry(const CacheParams& p, int64_t index, bool 
 // hot: cache_append
 extern "C" __global__ void __launch_bounds__(32 * kWarps) cache_append(const __grid_constant__ CacheParams p) {
   beginKernel();
-  int64_t index = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.y;
+  // Vectors are fewer than elements, of which a tensor has less than 2^31.
+  unsigned index = blockIdx.x * kWarps + threadIdx.y;
   if (blockIdx.x == 0 && threadIdx.y == 0) {
     for (int sample = threadIdx.x; sample < p.batch; sample += 32) {
       p.counts[sample] = min(max(p.lengths[sample] + 1, 0), p.presentLength);
     }
   }
-  const int64_t queries = p.q == nullptr ? 0 : static_cast<int64_t>(p.batch) * p.heads * p.length;
+  const unsigned queries = p.q == nullptr ? 0 : p.batch * p.heads * p.length;
   if (index < queries) return turnQuery(p, index);
   index -= queries;
-  const int64_t fresh = static_cast<int64_t>(p.batch) * p.kvHeads * p.length;
+  const unsigned fresh = p.batch * p.kvHeads * p.length;
   if (index < 2 * fresh) return append(p, index % fresh, index < fresh);
   index -= 2 * fresh;
-  const int64_t rows = p.fillsPresent ? static_cast<int64_t>(p.batch) * p.kvHeads * p.presentLength : 0;
+  const unsigned rows = p.fillsPresent ? p.batch * p.kvHeads * p.presentLength : 0;
   if (index < 2 * rows) carry(p, index % rows, index < rows);
 }

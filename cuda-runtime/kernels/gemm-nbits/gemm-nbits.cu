@@ -13,8 +13,8 @@ constexpr int kWarps = 8;
 constexpr int kRows = 16;
 // k of a warp's step: four lanes of 32 codes.
 constexpr int kChunk = 128;
-// Steps whose weights are asked for together.
-constexpr int kBatch = 4;
+// Steps whose weights are asked for together: sums of many rows leave registers for fewer.
+template <int TILES> constexpr int batchOf = TILES == 4 ? 3 : 4;
 
 __device__ __forceinline__ uint32_t maskedOr(uint32_t word, uint32_t mask, uint32_t bits) { return (word & mask) | bits; }
 
@@ -119,6 +119,7 @@ __device__ __forceinline__ void multiply(float (&sums)[TILES][4], const NBitsPar
 
 template <typename T, int TILES> __device__ __forceinline__ void fewRows(const NBitsParams& q) {
   __shared__ float partial[kWarps][TILES * 8][kRows];
+  constexpr int kBatch = batchOf<TILES>;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int n0 = blockIdx.x * kRows, row = n0 + lane / 4;
   const int codes = q.blocks << q.blockShift;
@@ -161,7 +162,7 @@ template <typename T, int TILES> __device__ __forceinline__ void fewRows(const N
 }
 
 #define NBITS(TYPE, NAME, TILES)                                                                     \
-  extern "C" __global__ void __launch_bounds__(32 * kWarps, TILES == 1 ? 3 : 2) nbits4_##NAME##_m##TILES(                \
+  extern "C" __global__ void __launch_bounds__(32 * kWarps, TILES == 1 ? 3 : TILES == 2 ? 2 : 1) nbits4_##NAME##_m##TILES(                \
       const __grid_constant__ NBitsParams q) { fewRows<TYPE, TILES>(q); }
 
 // hot: nbits4_*
