@@ -99,7 +99,13 @@ function presentOf(context: LowerContext, index: number): View {
 function pastOf(context: LowerContext, index: number): View {
   const home = context.home(index - 2);
   const past = context.input(index);
-  return home?.buffer === past.buffer ? past : context.packed(past, { type: context.outputType(index - 2) });
+  if (home?.buffer === past.buffer) return past;
+  const packed = context.packed(past, { type: context.outputType(index - 2) });
+  // Rows are copied 16 bytes at a time: a slice may begin anywhere.
+  if (packed.offset % 8 === 0) return packed;
+  const own = context.temporary(packed.type, packed.shape);
+  context.copy(packed, own);
+  return own;
 }
 
 function contiguous(context: LowerContext, view: View): View {
