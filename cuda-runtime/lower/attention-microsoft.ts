@@ -1,11 +1,12 @@
-/** @file MultiHeadAttention, Attention and GroupQueryAttention of com.microsoft. */
+/** @file MultiHeadAttention and Attention of com.microsoft; GroupQueryAttention has a file of its own. */
 
 import { plainEpilogue } from "../ir/epilogue.ts";
 import type { Expr } from "../ir/expr.ts";
 import { isFloatStorage } from "../ir/storage.ts";
-import { elementCount, expanded, permuted, reshaped, sliced, type View } from "../ir/view.ts";
+import { expanded, permuted, reshaped, sliced, type View } from "../ir/view.ts";
 import { type AttentionRequest, unlimited } from "../kernels/attention/attention.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
+import { groupQueryAttention } from "./attention-grouped.ts";
 import {
   asOneType,
   attend,
@@ -230,54 +231,6 @@ const selfAttention: Lower = (context) => {
     },
   });
 };
-
-/** query (or Q, K and V in one), key, value, past K, past V, lengths - 1, total length; without a cache. */
-const groupQueryAttention: Lower = (context) => {
-  if ((context.int("do_rotary") ?? 0) !== 0) context.fail("do_rotary is set, expected 0");
-  if (context.int("smooth_softmax") === 1) context.fail("smooth_softmax is set, expected 0");
-  for (const index of [3, 4]) {
-    if (context.hasInput(index) && elementCount(context.inputShape(index)) > 0)
-      context.fail("has a KV cache, whose length depends on data");
-  }
-  refuse(context, [9, 11, 12, 13], [3]);
-  const heads = context.int("num_heads") ?? context.fail("the attribute num_heads is missing");
-  const kvHeads = context.int("kv_num_heads") ?? context.fail("the attribute kv_num_heads is missing");
-  const [q, k, v] = asOneType(context, groupedOperands(context, heads, kvHeads));
-  if (q === undefined || k === undefined || v === undefined) return context.fail("expected Q, K and V");
-  const [batch = 1, , queries = 1, dim = 1] = q.shape;
-  const keys = k.shape[2] ?? 0;
-  context.setOutput(1, k);
-  context.setOutput(2, v);
-  const window = context.int("local_window_size") ?? -1;
-  const request: Omit<AttentionRequest, "o"> = {
-    q,
-    k,
-    v,
-    bias: context.hasInput(10) ? maskView(context.input(10), [batch, heads, queries, keys]) : undefined,
-    scale: scaleOf(context, dim),
-    softcap: context.float("softcap") ?? 0,
-    position: keys - queries,
-    left: window < 0 ? unlimited : window - 1,
-    right: 0,
-    emptyRows: "nan",
-  };
-  setResult(context, attend(context, request, context.outputType(0)));
-};
-
-function groupedOperands(context: LowerContext, heads: number, kvHeads: number): View[] {
-  const query = context.input(0);
-  if (context.hasInput(1)) {
-    const rest = [1, 2].map((index) => headsApart(context, context.input(index), kvHeads));
-    return [headsApart(context, query, heads), ...rest];
-  }
-  const size = (query.shape[2] ?? 0) / (heads + 2 * kvHeads);
-  let start = 0;
-  return [heads, kvHeads, kvHeads].map((count) => {
-    const part = headsApart(context, sliced(query, 2, start, count * size), count);
-    start += count * size;
-    return part;
-  });
-}
 
 export const microsoftAttentionLowerings: LowerTable = {
   "com.microsoft::MultiHeadAttention": multiHeadAttention,

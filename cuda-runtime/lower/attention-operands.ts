@@ -86,8 +86,13 @@ function withoutRepeats(view: View): View {
   return { ...view, shape: view.shape.map((size, axis) => (view.strides[axis] === 0 ? 1 : size)) };
 }
 
-/** Attention into new memory, or the reason why there is no kernel for it. */
-export function attend(context: LowerContext, request: Omit<AttentionRequest, "o">, type: StorageType): View {
+/** Attention into `to`, or new memory, or the reason why there is no kernel for it. */
+export function attend(
+  context: LowerContext,
+  request: Omit<AttentionRequest, "o">,
+  type: StorageType,
+  to?: View,
+): View {
   const { q, k, v } = request;
   const [batch = 1, heads = 1, queries = 1, dim = 1] = q.shape;
   const [kvHeads = 1, keys = 1] = k.shape.slice(1);
@@ -96,7 +101,8 @@ export function attend(context: LowerContext, request: Omit<AttentionRequest, "o
     context.fail(`heads of ${Math.max(dim, valueDim)} elements, at most ${maxHeadDim} are supported`);
   }
   if (heads % kvHeads !== 0) context.fail(`${heads} heads do not share ${kvHeads} heads of keys`);
-  const o = resultView(context, isFloatStorage(type) ? type : "float32", [batch, heads, queries, valueDim]);
+  const o =
+    to ?? resultView(context, isFloatStorage(type) ? type : "float32", [batch, heads, queries, valueDim]);
   if (keys === 0 && elementCount(o.shape) > 0) context.fail("attends over no keys");
   emitAttention(context, { ...request, o });
   return o;

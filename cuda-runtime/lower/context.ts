@@ -53,6 +53,8 @@ export interface LowerContext extends Attributes, Emitter {
   outputType(index: number): StorageType;
   /** New memory for an output, which a launch has to fill. Row-major unless an order of axes is given. */
   output(index: number, order?: readonly number[]): View;
+  /** Memory that the output has already, row-major and of its type: whoever has the choice writes there. */
+  home(index: number): View | undefined;
   /** The output is this view: same shape as `outputShape`; where its type is not `outputType`, it is converted. */
   setOutput(index: number, view: View): void;
   /** The output is this expression, over `outputShape`. */

@@ -1,9 +1,13 @@
-/** @file MatMulNBits: weights of 4 or 8 bits in blocks along k, expanded once where they are constants. */
-
+/**
+ * @file MatMulNBits: weights of 4 or 8 bits in blocks along k. For few rows those of 4 bits are expanded in the product's own loop; else
+ * they are expanded to floats, once where they are constants.
+ */
+import type { Epilogue, PendingProduct } from "../ir/epilogue.ts";
 import type { Expr } from "../ir/expr.ts";
 import { add, binary, constant, convert, load, multiply, subtract } from "../ir/expr-build.ts";
 import { isFloatStorage, type StorageType } from "../ir/storage.ts";
-import { permuted, reshaped, sliced, type View } from "../ir/view.ts";
+import { elementCount, expanded, permuted, reshaped, sliced, type View } from "../ir/view.ts";
+import { emitNBits, type NBitsWeights, takesNBits } from "../kernels/gemm-nbits/gemm-nbits.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { stacksOf } from "./product-matmul.ts";
 import { alike, pendingOf, setAfter } from "./product-pending.ts";
@@ -31,17 +35,59 @@ const matMulNBits: Lower = (context) => {
   const blocks = blocksOf(context);
   const a = context.input(0);
   if (!isFloatStorage(a.type)) context.fail(`multiplies ${a.type}`);
-  const weights = expandedWeights(context, blocks, a.type);
+  const product = fewRows(context, blocks, a) ?? expandedProduct(context, blocks, a);
+  setAfter(context, product, context.hasInput(5) ? (sum) => add(sum, context.expr(5)) : undefined);
+};
+
+/** Weights of 4 bits that are read as they are stored. Undefined where expanding them at load is what there is. */
+function fewRows(context: LowerContext, blocks: Blocks, a: View): PendingProduct | undefined {
+  const { n, k, bits, blockSize, count } = blocks;
+  const rows =
+    reshaped(a, [elementCount(a.shape) / k, k]) ??
+    reshaped(context.packed(a), [elementCount(a.shape) / k, k]);
+  const [codes, scales] = [context.input(1), context.input(2)];
+  const zeros = context.hasInput(3) ? context.input(3) : undefined;
+  const isConstant = [codes, scales, ...(zeros === undefined ? [] : [zeros])].every((view) =>
+    context.isConstant(view),
+  );
+  if (rows === undefined || bits !== 4 || !isConstant || !isFloatStorage(scales.type)) return undefined;
+  if (zeros !== undefined && zeros.type !== "uint8") return undefined;
+  if (!takesNBits(rows, blocks, context.target)) return undefined;
+  const weights: NBitsWeights = {
+    codes: viewAs(context, codes, [n, (count * blockSize) / 2]),
+    scales: viewAs(context, context.packed(scales, { type: rows.type }), [n, count]),
+    zeros: zeros && viewAs(context, zeros, [n, Math.ceil(count / 2)]),
+    ...{ n, blockSize, blocks: count },
+  };
+  const shape = context.outputShape(0);
+  const flat = (view: View) => reshaped(view, [rows.shape[0] ?? 1, n]);
+  return {
+    shape,
+    type: context.outputType(0),
+    channelAxis: shape.length - 1,
+    order: shape.map((_, axis) => axis),
+    acceptsOutput: (view) => isFloatStorage(view.type) && flat(view) !== undefined,
+    acceptsResidual: (view) => isFloatStorage(view.type) && flat(expanded(view, shape)) !== undefined,
+    emit(epilogue: Epilogue, to: View) {
+      const residual = epilogue.residual && flat(expanded(epilogue.residual, shape));
+      const target = flat(to) ?? context.fail("tc-lint bug: an output that was not accepted");
+      emitNBits(context, { a: rows, weights, to: target, epilogue: { ...epilogue, residual } });
+    },
+  };
+}
+
+function expandedProduct(context: LowerContext, blocks: Blocks, a: View): PendingProduct {
+  const type = isFloatStorage(a.type) ? a.type : "float32";
+  const weights = expandedWeights(context, blocks, type);
   const stacks = stacksOf(...alike(context, a, permuted(weights, [1, 0])));
   const shape = context.outputShape(0);
-  const product = pendingOf(context, {
+  return pendingOf(context, {
     ...stacks,
     shape,
     type: context.outputType(0),
     channelAxis: shape.length - 1,
   });
-  setAfter(context, product, context.hasInput(5) ? (sum) => add(sum, context.expr(5)) : undefined);
-};
+}
 
 /** [N, K] = (code - zero) scale. */
 function expandedWeights(context: LowerContext, blocks: Blocks, type: StorageType): View {

@@ -1,4 +1,5 @@
 /** @file A model and its sizes to a plan. No GPU is needed: what is to run on one can be printed anywhere. */
+
 import { alwaysPlanned, expandedNodes, maxPlannedPerNode, writtenNodes } from "../../src/facts/expansion.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
 import { isConstant } from "../../src/facts/scope.ts";

@@ -9,6 +9,7 @@ import { elementCount, permuted, reshaped, sliced, type View } from "../ir/view.
 import { emitGemm } from "../kernels/gemm/gemm.ts";
 import type { Frame } from "./frame.ts";
 import type { FusedProducts, ProductMember } from "./fused.ts";
+import { lowerBits } from "./fused-bits.ts";
 import type { PlanValues } from "./values.ts";
 
 /** Lowers `node` and the products beside it as one, and says which nodes are done with; undefined where it stands alone. */
@@ -24,6 +25,11 @@ export function lowerProducts(group: FusedProducts, frame: Frame, values: PlanVa
   const depth = a.shape.at(-1) ?? 1;
   const flat = reshaped(a, [rows, depth]);
   if (flat === undefined || rows === 0) return false;
+  if (first.bits !== undefined) {
+    const result = lowerBits(members, first.bits, flat, frame, values);
+    if (result !== undefined) setResults(members, result, frame, values);
+    return result !== undefined;
+  }
   const { emitter } = values;
   const total = members.reduce((sum, { columns }) => sum + columns, 0);
   const weightType = type === "float32" ? "float32" : type;

@@ -27,6 +27,16 @@ export interface ProductMember {
   /** The weight is stored [N, K]. */
   readonly isTransposed: boolean;
   readonly columns: number;
+  /** Of a weight of 4-bit codes in blocks along k: its sizes, a scale a block, and zero points. */
+  readonly bits:
+    | {
+        readonly n: number;
+        readonly k: number;
+        readonly blockSize: number;
+        readonly scales: Value;
+        readonly zeros: Value | undefined;
+      }
+    | undefined;
   readonly bias: Value | undefined;
   /** What the member makes: the Add's output where there is a bias, else the product's. */
   readonly result: Value;

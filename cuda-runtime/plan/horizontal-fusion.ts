@@ -4,6 +4,7 @@
  *
  * Biases that follow as an Add are taken along; any other tail stays a chain of its own.
  */
+import { intAttributeOf } from "../../src/ir/attributes.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { isCall } from "../graph/calls.ts";
 import { sizesOfFact } from "../graph/known.ts";
@@ -51,7 +52,9 @@ function isAligned({ columns }: ProductMember): boolean {
   return columns % columnAlignment === 0;
 }
 
-function depthOf({ weight, isTransposed }: ProductMember, { scope }: FusionGraph): unknown {
+/** What members have to have in common. */
+function depthOf({ weight, isTransposed, bits }: ProductMember, { scope }: FusionGraph): unknown {
+  if (bits !== undefined) return `${bits.k} in ${bits.blockSize}${bits.zeros === undefined ? "" : ", zeros"}`;
   return scope.shape(weight)?.[isTransposed ? 1 : 0];
 }
 
@@ -66,10 +69,11 @@ function memberOf(node: Node, activation: Value, graph: FusionGraph): ProductMem
     return undefined;
   const isTransposed = orientationOf(node);
   const sizes = sizesOfFact(scope.fact(weight));
-  if (isTransposed === undefined || sizes?.length !== 2) return undefined;
-  const columns = sizes[isTransposed ? 0 : 1] ?? 0;
-  const bare = { product: node, weight, isTransposed, columns };
-  if (third !== undefined) {
+  const bits = bitsOf(node);
+  if (bits === undefined && (isTransposed === undefined || sizes?.length !== 2)) return undefined;
+  const columns = bits?.n ?? sizes?.[isTransposed === true ? 0 : 1] ?? 0;
+  const bare = { product: node, weight, isTransposed: isTransposed ?? true, columns, bits };
+  if (third !== undefined && bits === undefined) {
     return isBias(third, columns, graph)
       ? { ...bare, bias: third, result: output, nodes: [node] }
       : undefined;
@@ -111,6 +115,18 @@ function orientationOf(node: Node): boolean | undefined {
     return undefined;
   }
   return (numbers.get("transB") ?? 0) !== 0;
+}
+
+/** Of weights in blocks of 4 bits, all of them tensors of the file; undefined for other products. */
+function bitsOf(node: Node): ProductMember["bits"] {
+  if (operatorOf(node) !== "com.microsoft::MatMulNBits") return undefined;
+  const [, codes, scales, zeros, ...more] = node.inputs;
+  const [n, k, blockSize] = ["N", "K", "block_size"].map((name) => intAttributeOf(node, name));
+  const isStored = [codes, scales, zeros].every((input) => input === undefined || input.initializer);
+  if (!isStored || scales === undefined || more.some((input) => input !== undefined)) return undefined;
+  if (n === undefined || k === undefined || blockSize === undefined) return undefined;
+  if ((intAttributeOf(node, "bits") ?? 4) !== 4) return undefined;
+  return { n, k, blockSize, scales, zeros };
 }
 
 function isBias(value: Value, columns: number, { scope }: FusionGraph): boolean {

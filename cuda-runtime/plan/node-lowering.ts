@@ -140,6 +140,11 @@ export class NodeLowering extends BaseContext implements LowerContext {
     return view;
   }
 
+  home(index: number): View | undefined {
+    const value = this.node.outputs[index];
+    return value === undefined ? undefined : this.frame.homes.get(value);
+  }
+
   setOutput(index: number, view: View): void {
     if (!this.hasOutput(index)) return;
     this.values.setView(this.#outputValue(index), view, this.frame);

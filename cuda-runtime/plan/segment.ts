@@ -3,6 +3,7 @@ import type { Facts } from "../../src/facts/infer.ts";
 import type { Scope } from "../../src/facts/scope.ts";
 import type { Model, TensorRef, Value } from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
+import { cachesOf } from "../../src/ops/caches.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { notStored, sizesOfFact } from "../graph/known.ts";
 import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "../ir/step.ts";
@@ -26,6 +27,11 @@ export interface SegmentOptions {
   readonly weights: (tensor: TensorRef) => TensorBytes;
   /** An H200 unless given. */
   readonly target?: PlanTarget | undefined;
+  /**
+   * Caches that are long enough take the new rows in their own memory: the input's bytes are the output's then, and a run changes
+   * them. Else a run leaves its inputs as they are.
+   */
+  readonly shareCaches?: boolean | undefined;
 }
 
 export interface SegmentRequest {
@@ -64,6 +70,7 @@ export function planSegment(request: SegmentRequest, options: SegmentOptions): S
     if (owner !== undefined) takes.set(value, takePort(value, type, owner, precision, draft));
   }
   return draft.naming(() => {
+    giveHomes(request, frame, values, options.shareCaches === true);
     new Planner(values, request.inferBody).lowerGraph(frame);
     const outputs = wanted.map((value) => {
       const type = request.isPort(value) ? undefined : values.slotOf(value, frame).type;
@@ -130,16 +137,37 @@ function portView(
   return draft.allocate(kind, type ?? dtype, shape);
 }
 
+/** Present caches are written where the caller reads them: they are the largest outputs, and copies of them cost as much again. */
+function giveHomes(request: SegmentRequest, frame: Frame, values: PlanValues, shares: boolean): void {
+  const { draft } = values.emitter;
+  const wanted = new Set(request.wanted.filter(request.isPort));
+  for (const { past, present, kind } of cachesOf(frame.scope.graph)) {
+    if (!frame.live.isLive(present) || !wanted.has(present)) continue;
+    const slot = values.slotOf(present, frame);
+    const before = values.slotOf(past, frame);
+    const isOwn = past.consumers.length === 1 && before.state.kind === "stored";
+    const isAlike = slot.shape.every((size, axis) => size === before.shape[axis]);
+    const shared = shares && kind === "buffer" && isOwn && isAlike ? before.state : undefined;
+    const home =
+      shared?.kind === "stored"
+        ? shared.view
+        : portView(present, frame.scope.fact(present), undefined, "output", draft);
+    // Rounded on the way out, it is another tensor.
+    if (home.type === slot.type) frame.homes.set(present, home);
+  }
+}
+
 function givePort(value: Value, type: StorageType | undefined, frame: Frame, values: PlanValues): PlanPort {
   const { name } = value;
   const { emitter } = values;
   const { draft } = emitter;
   const fact = frame.scope.fact(value);
   const slot = values.slotOf(value, frame);
+  const home = frame.homes.get(value);
   const settled = slot.state.kind === "stored" ? slot.state.view : undefined;
-  if (settled !== undefined && isOfPort(settled, type, fact) && draft.handOut(settled, name))
-    return { name, view: settled };
-  const view = portView(value, fact, type, "output", draft);
+  const isFree = home === undefined && settled !== undefined;
+  if (isFree && isOfPort(settled, type, fact) && draft.handOut(settled, name)) return { name, view: settled };
+  const view = home ?? portView(value, fact, type, "output", draft);
   const isMine = slot.type === view.type || (isFloatStorage(slot.type) && isFloatStorage(view.type));
   if (!isMine)
     throw new PlanError("output", `output "${name}" is computed as ${slot.type}, expected ${view.type}`);

@@ -117,7 +117,19 @@ export class DeviceSession implements Disposable {
   }
 
   writeInputs(inputs: PortBytes): void {
-    for (const port of this.plan.inputs) {
+    this.#write(this.plan.inputs, inputs);
+  }
+
+  /** These inputs alone; the others keep what they hold: what was written, or what steps have made of it. */
+  updateInputs(inputs: PortBytes): void {
+    this.#write(
+      this.plan.inputs.filter(({ name }) => inputs.has(name)),
+      inputs,
+    );
+  }
+
+  #write(ports: readonly PlanPort[], inputs: PortBytes): void {
+    for (const port of ports) {
       const bytes = inputs.get(port.name);
       const size = bytesOfPort(port);
       invariant(bytes?.length === size, `input "${port.name}" is given ${bytes?.length} bytes, not ${size}`);
@@ -126,12 +138,11 @@ export class DeviceSession implements Disposable {
     this.#transfer.flush();
   }
 
-  readOutputs(): Map<string, Uint8Array> {
+  /** All of them, or those that are named. */
+  readOutputs(names?: ReadonlySet<string>): Map<string, Uint8Array> {
+    const ports = this.plan.outputs.filter(({ name }) => names?.has(name) ?? true);
     return new Map(
-      this.plan.outputs.map((port) => [
-        port.name,
-        this.#transfer.download(this.addressOfPort(port), bytesOfPort(port)),
-      ]),
+      ports.map((port) => [port.name, this.#transfer.download(this.addressOfPort(port), bytesOfPort(port))]),
     );
   }
 

@@ -1,5 +1,6 @@
 /** @file The script of the GPU's process. */
 import { serveTask } from "../../cuda-runtime/session/child.ts";
+import { runDecode } from "../gpu/decode/run.ts";
 import { examine } from "../gpu/doctor.ts";
 import type { GpuResult, GpuTask } from "../gpu/protocol.ts";
 import { proveFix } from "../gpu/prove/prove.ts";
@@ -16,6 +17,8 @@ serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
       return examine(task.kernels);
     case "sweep":
       return runSweep(task, onProgress);
+    case "decode":
+      return runDecode(task, safeFixSettings, onProgress);
     case "prove":
       return prepare(task.plan).then(() => {
         const settings = withRanges(fixSettings(task.plan, task.choice), task.ranges);

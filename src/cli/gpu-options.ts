@@ -79,6 +79,11 @@ export const validateOptions = {
   inputs: text("Inputs:", "NumPy archive (.npz) of inputs by name, instead of drawn ones"),
   batch: text("Inputs:", "Size of every axis that holds the batch; short for --dim"),
   seeds: text("Inputs:", "Draws of normal inputs, beside negative and zero ones (default 1)"),
+  decode: text(
+    "Decoding:",
+    "Tokens that a decoder with caches says behind a prompt, each as ONNX Runtime says it",
+  ),
+  prompt: text("Decoding:", "With --decode, tokens of the drawn prompt (default 32)"),
   layers: {
     type: "boolean",
     group: "Report:",
@@ -90,6 +95,8 @@ export const validateOptions = {
 export const mostDraws = 1000;
 const mostRuns = 1_000_000;
 const mostSamples = 2 ** 31 - 1;
+/** Of a prompt, and behind it: each is a run of the model on the CPU. */
+const mostTokens = 100_000;
 
 interface CommonFlags {
   readonly dims: Readonly<Record<string, number>>;
@@ -123,6 +130,9 @@ export interface ValidateFlags extends CommonFlags {
   readonly batch: number | undefined;
   readonly seeds: number;
   readonly layers: boolean;
+  /** Tokens to decode; undefined: outputs of single runs are compared. */
+  readonly decode: number | undefined;
+  readonly prompt: number;
 }
 
 type CommonArguments = Partial<InferredOptionTypes<typeof common>>;
@@ -149,8 +159,9 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
 }
 
 export function readValidateFlags(argv: Partial<InferredOptionTypes<typeof validateOptions>>): ValidateFlags {
-  const one = (name: "against" | "inputs" | "batch" | "seeds" | "precision") =>
+  const one = (name: "against" | "inputs" | "batch" | "seeds" | "precision" | "decode" | "prompt") =>
     single(argv[name], `--${name}`);
+  refuseBesideDecode(argv);
   return {
     ...readCommon(argv),
     against: one("against"),
@@ -159,7 +170,22 @@ export function readValidateFlags(argv: Partial<InferredOptionTypes<typeof valid
     batch: mapped(one("batch"), (value) => parseCount(value, "--batch", 1, mostSamples)),
     seeds: mapped(one("seeds"), (value) => parseCount(value, "--seeds", 1, mostDraws)) ?? 1,
     layers: argv.layers ?? false,
+    decode: mapped(one("decode"), (value) => parseCount(value, "--decode", 2, mostTokens)),
+    prompt: mapped(one("prompt"), (value) => parseCount(value, "--prompt", 1, mostTokens)) ?? 32,
   };
+}
+
+/** Decoding has sizes and inputs of its own. */
+function refuseBesideDecode(argv: Partial<InferredOptionTypes<typeof validateOptions>>): void {
+  const needs = "says nothing without --decode";
+  if (argv.decode === undefined && argv.prompt !== undefined)
+    throw new InputError("usage", `--prompt: ${needs}`);
+  if (argv.decode === undefined) return;
+  const others = (["against", "batch", "seeds", "layers", "dim"] as const).filter(
+    (name) => argv[name] !== undefined,
+  );
+  const [other] = others;
+  if (other !== undefined) throw new InputError("usage", `--${other}: says nothing beside --decode`);
 }
 
 function readCommon(argv: CommonArguments): CommonFlags {

@@ -20,6 +20,9 @@ export interface GemmCoefficients extends MemoryCoefficients, TileCoefficients {
   readonly cudaShare: number;
 }
 
+/** So few rows by weights of few bits have kernels without tiles, which expand weights as they arrive. */
+const streamedRows = 8;
+
 /** The work as kernels see it: batches of one weight folded into rows. */
 interface Folded {
   readonly batch: number;
@@ -44,21 +47,25 @@ export function sketchGemm(work: GemmWork<number>, target: Target, c: GemmCoeffi
     (each) => each * width,
   );
   const bytes = sizes.reduce((sum, each) => sum + each, 0);
+  // The residual knows products of plain operands: of one whose weights are stored in few bits it reads what that would be.
+  const stored = bytes - (sizes[1] ?? 0) * (1 - Math.min(1, (work.weightBits ?? 8 * width) / (8 * width)));
   const product = { batch, m, n, k, width };
   const coefficients = machine.tensorCore ? c : { ...c, peakShare: c.cudaShare };
   const { narrowest } = folded;
   const perClock = machine.tensorCore ? perClockOf(narrowest, width, c) : Number.POSITIVE_INFINITY;
   const plan = planTiles(product, machine, coefficients, slowdownAt(perClock, c.peakShare, machine));
-  const memory = memoryTime(bytes, machine, c);
-  const microseconds = c.launch + overlapped(plan.microseconds, memory);
+  const memory = memoryTime(stored, machine, c);
+  const isStreamed = work.weightBits !== undefined && batch * m <= streamedRows;
+  const compute = isStreamed ? 0 : plan.microseconds;
+  const microseconds = c.launch + overlapped(compute, memory);
   const flops = flopsOf(work);
   return {
     family: "gemm",
     microseconds,
-    bound: boundOf(plan.microseconds, memory, c.launch, machine.tensorCore, bytes < machine.l2Bytes),
+    bound: boundOf(compute, memory, c.launch, machine.tensorCore, stored < machine.l2Bytes),
     tensorCore: machine.tensorCore,
     format: type,
-    bytes,
+    bytes: stored,
     biasMicroseconds: 0,
     features: [
       log2(batch),

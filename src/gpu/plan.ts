@@ -27,6 +27,8 @@ import { missingWeights, weightOf } from "./prepare.ts";
 export interface PlanRequest {
   readonly precision: Precision;
   readonly target: PlanTarget;
+  /** As `PlanOptions.shareCaches`. */
+  readonly shareCaches?: boolean | undefined;
 }
 
 export interface Planned {
@@ -79,11 +81,11 @@ function planShapes(
   model: OpenModel,
   shapes: Shapes,
   knownOf: () => ReadonlyMap<string, Fact>,
-  { precision, target }: PlanRequest,
+  { precision, target, shareCaches }: PlanRequest,
 ): Planned {
   const absent = missingWeights(model);
   const weights = (tensor: TensorRef) => weightOf(model, tensor, absent);
-  const options = { model, precision, target, shapes, weights };
+  const options = { model, precision, target, shareCaches, shapes, weights };
   const attempt = (known: ReadonlyMap<string, Fact>): Planned => ({
     plan: planModel({ ...options, known }),
     staged: undefined,

@@ -11,6 +11,7 @@ import type { ComputeType } from "../hardware/target.ts";
 import type { Ranges } from "../passes/pass.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import type { HalfType } from "../verify/budget.ts";
+import type { Decoded } from "../verify/decode/greedy.ts";
 import type { GivenSizes } from "../verify/sizes.ts";
 import type { Tensors } from "../verify/tensor.ts";
 import type { SweepItem } from "./sweep.ts";
@@ -41,7 +42,43 @@ export interface ModelRun {
   readonly steps?: boolean | undefined;
 }
 
+/** Greedy decoding of tokens that are known: each step is given the reference's, so that steps compare one by one. */
+export interface DecodeTask {
+  readonly kind: "decode";
+  readonly device: number;
+  readonly kernels: string;
+  readonly path: string;
+  readonly precision: Precision;
+  readonly prompt: readonly number[];
+  /** What the reference says behind the prompt. */
+  readonly tokens: readonly number[];
+  readonly time: TimeOptions;
+}
+
+/** One of the two plans that decoding runs. */
+export interface DecodePhase {
+  /** Of one run, from a cold L2. */
+  readonly times: Times;
+  readonly launches: number;
+  readonly memory: MemoryUse;
+  /** Weights that a run reads, every byte once. */
+  readonly weightBytes: number;
+}
+
+export interface DecodeRun extends Decoded {
+  readonly kind: "decode";
+  readonly device: DeviceInfo;
+  readonly driverVersion: number;
+  /** The whole prompt, and one token behind it. */
+  readonly prefill: DecodePhase;
+  readonly step: DecodePhase;
+  /** Whether caches stay where they are between steps; else they go by way of the host. */
+  readonly isInPlace: boolean;
+  readonly cacheProblem: string | undefined;
+}
+
 export type GpuTask =
+  | DecodeTask
   | { readonly kind: "doctor"; readonly kernels: string }
   | {
       readonly kind: "sweep";
@@ -158,4 +195,4 @@ export interface SweepReport {
   readonly cacheProblem: string | undefined;
 }
 
-export type GpuResult = RunsReport | DoctorReport | SweepReport | ProveReport;
+export type GpuResult = DecodeRun | RunsReport | DoctorReport | SweepReport | ProveReport;

@@ -153,7 +153,7 @@ class ModelRunner {
       ]) => (isStorageType(dtype) ? [{ name, type: dtype }] : []),
     );
     const outputs = sets.map((set) =>
-      this.#timed("run", "running", () => tensorsOf(session.run(bytesOfPorts(ports, set)))),
+      this.#timed("run", "running", () => stagedTensors(session.run(bytesOfPorts(ports, set)))),
     );
     const { time, steps } = this.#run;
     const [first] = sets;
@@ -228,11 +228,16 @@ class ModelRunner {
 }
 
 function outputsOf(session: DeviceSession, plan: Plan, inputs: Tensors): Tensors {
-  const bytes = session.run(bytesOf(plan, inputs));
+  return tensorsOf(plan, session.run(bytesOf(plan, inputs)));
+}
+
+/** Of the outputs that there are bytes of. */
+export function tensorsOf(plan: Plan, bytes: ReadonlyMap<string, Uint8Array>): Tensors {
   return new Map(
-    plan.outputs.map(({ name, view: { type, shape } }): [string, Tensor] => {
-      const own = bytes.get(name) ?? new Uint8Array();
-      return [name, { dtype: type, dims: shape, data: new arrays[type](own.slice().buffer) }];
+    plan.outputs.flatMap(({ name, view: { type, shape } }): [string, Tensor][] => {
+      const own = bytes.get(name);
+      if (own === undefined) return [];
+      return [[name, { dtype: type, dims: shape, data: new arrays[type](own.slice().buffer) }]];
     }),
   );
 }
@@ -244,7 +249,7 @@ function hostReport(node: Node, times: Times, parts: readonly Part[]): StepRepor
   return { ...describedHost(part ?? unforeseen), times };
 }
 
-function tensorsOf(outputs: ReadonlyMap<string, OutputBytes>): Tensors {
+function stagedTensors(outputs: ReadonlyMap<string, OutputBytes>): Tensors {
   return new Map(
     [...outputs].map(([name, { type, shape, bytes }]): [string, Tensor] => [
       name,
@@ -253,9 +258,11 @@ function tensorsOf(outputs: ReadonlyMap<string, OutputBytes>): Tensors {
   );
 }
 
-export function bytesOf(plan: Plan, inputs: Tensors): Map<string, Uint8Array> {
+/** `some`: not all inputs have to be given. */
+export function bytesOf(plan: Plan, inputs: Tensors, some = false): Map<string, Uint8Array> {
+  const given = some ? plan.inputs.filter(({ name }) => inputs.has(name)) : plan.inputs;
   return bytesOfPorts(
-    plan.inputs.map(({ name, view: { type } }) => ({ name, type })),
+    given.map(({ name, view: { type } }) => ({ name, type })),
     inputs,
   );
 }

@@ -21,6 +21,8 @@ export interface GemmWork<D = Dim> {
   /** B does not depend on the batch index (weights): one product of batch·M rows. */
   readonly sharedB: boolean;
   readonly dtype: DType;
+  /** Of an element of B as it is stored, scales included, where that is fewer than `dtype` has: expanded on the way. */
+  readonly weightBits?: number;
 }
 
 /** A convolution over 1 to 3 spatial axes, or its transpose. `channels` and `filters` count all groups. */

@@ -1,5 +1,6 @@
 /** @file What commands report, and every format that each report has: a format is rows of this file and the file that writes it. */
 import type { BenchReport } from "../gpu/bench-report.ts";
+import type { DecodeReport } from "../gpu/decode/report.ts";
 import type { PlanReport } from "../gpu/plan-report.ts";
 import type { ValidateReport } from "../gpu/validate/report.ts";
 import type { LintReport } from "../lint/result.ts";
@@ -8,6 +9,7 @@ import { renderAgent } from "./agent.ts";
 import { type RunText, renderBenchText, renderPlanText } from "./bench-text.ts";
 import { renderCheckstyle } from "./checkstyle.ts";
 import { renderCsv } from "./csv.ts";
+import { renderDecodeText } from "./decode-text.ts";
 import { renderFixCsv } from "./fix-csv.ts";
 import { renderFixMarkdown } from "./fix-markdown.ts";
 import { renderFixSarif } from "./fix-sarif.ts";
@@ -107,6 +109,8 @@ export const proseFormats: ReadonlySet<LintFormat> = new Set(["text", "github", 
 export interface RunReports {
   readonly verify: VerifyReport;
   readonly validate: ValidateReport;
+  /** Of `validate --decode`. */
+  readonly decode: DecodeReport;
   readonly bench: BenchReport;
   /** Of `bench --plan`: one a model. */
   readonly plan: readonly PlanReport[];
@@ -119,6 +123,7 @@ type Texts = { readonly [Kind in keyof RunReports]: (report: RunReports[Kind], o
 const texts: Texts = {
   verify: (report, { color }) => renderVerifyText(report, color),
   validate: (report, { color }) => renderValidateText(report, color),
+  decode: (report, { color }) => renderDecodeText(report, color),
   bench: renderBenchText,
   plan: (plans, options) => plans.map((plan) => renderPlanText(plan, options)).join("\n"),
 };

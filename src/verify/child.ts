@@ -5,6 +5,7 @@
  */
 import { isWatching, startWatch } from "../ir/memory-watch.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
+import { decodeHere } from "./decode/decode-here.ts";
 import type { ChildAnswer, ChildRequest, ChildResult, Work } from "./protocol.ts";
 import { observeHere } from "./ranges-here.ts";
 import { referenceHere } from "./reference-here.ts";
@@ -34,6 +35,8 @@ async function run(work: Work, onProgress: (what: string) => void): Promise<Chil
       return { kind: "observed", ranges: await observeHere(work.task, onProgress) };
     case "reference":
       return { kind: "referenced", reference: await referenceHere(work.task, onProgress) };
+    case "decode":
+      return { kind: "decoded", decoded: await decodeHere(work.task, onProgress) };
   }
 }
 

@@ -1,4 +1,5 @@
 /** @file What the child process is sent, and what it answers. */
+import type { DecodeReference, DecodeTask } from "./decode/decode-here.ts";
 import type { RangesTask } from "./ranges-here.ts";
 import type { Reference, ReferenceTask } from "./reference-here.ts";
 import type { VerifyOutcome, VerifyTask } from "./verify-here.ts";
@@ -6,7 +7,8 @@ import type { VerifyOutcome, VerifyTask } from "./verify-here.ts";
 export type Work =
   | { readonly kind: "compare"; readonly task: VerifyTask }
   | { readonly kind: "observe"; readonly task: RangesTask }
-  | { readonly kind: "reference"; readonly task: ReferenceTask };
+  | { readonly kind: "reference"; readonly task: ReferenceTask }
+  | { readonly kind: "decode"; readonly task: DecodeTask };
 
 export interface ChildRequest {
   readonly work: Work;
@@ -18,7 +20,8 @@ export interface ChildRequest {
 export type ChildResult =
   | { readonly kind: "compared"; readonly outcome: VerifyOutcome }
   | { readonly kind: "observed"; readonly ranges: ReadonlyMap<string, number> }
-  | { readonly kind: "referenced"; readonly reference: Reference };
+  | { readonly kind: "referenced"; readonly reference: Reference }
+  | { readonly kind: "decoded"; readonly decoded: DecodeReference };
 
 export type ChildAnswer =
   | ChildResult

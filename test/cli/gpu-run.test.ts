@@ -6,8 +6,11 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { genaiDecoder } from "../../fixtures/decoder/genai.ts";
+import { decoderSizes, plainForm } from "../../fixtures/decoder/sizes.ts";
 import type { FixReport } from "../../src/api/fix-report.ts";
 import type { BenchReport } from "../../src/gpu/bench-report.ts";
+import type { DecodeReport } from "../../src/gpu/decode/report.ts";
 import type { ValidateReport } from "../../src/gpu/validate/report.ts";
 import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
@@ -56,6 +59,37 @@ describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
     expect(report.runs.map(({ name }) => name)).toEqual(["before, fp32", "after, fp16"]);
     expect(report.layers?.first?.value).toMatch(/./);
     expect(exitCode).toBe(1);
+  });
+
+  it("validate --decode says that every token is another one, and what a token takes", async () => {
+    const form = { ...plainForm, dtype: "float16", block: 32 } as const;
+    const { bytes } = genaiDecoder({ name: "decoder", sizes: decoderSizes["llama-small"], form });
+    const file = path.join(path.dirname(cli.script), "decoder.onnx");
+    writeFileSync(file, bytes);
+    const args = ["validate", "--decode", "4", "--prompt", "6", "--repeats", "3", "-f", "json", file];
+    const { exitCode, stdout, stderr } = await run(args);
+    expect(stderr).toBe("");
+    const report: DecodeReport = JSON.parse(stdout);
+    expect(report).toMatchObject({ same: false, isInPlace: true, largestError: null, precision: "model" });
+    expect([report.prompt.length, report.tokens.length, report.others.length]).toEqual([6, 4, 4]);
+    expect(report.step).toMatchObject({ times: { median: 250, repeats: 3 } });
+    // Codes and scales of 4 bits, norms, and the rows of a table that are looked up.
+    expect(report.step.weightBytes).toBeLessThan(120_000);
+    expect(exitCode).toBe(1);
+    const text = await run(args.toSpliced(-3, 2));
+    expect(text.stdout).toMatch(/says something else.*\n {2}0 of 4 tokens equal; scores are no numbers/);
+    expect(text.stdout).toMatch(/caches stay where they are/);
+  });
+
+  it("validate refuses what says nothing beside --decode, and models without caches", async () => {
+    for (const [args, message] of [
+      [["--decode", "4", "--seeds", "2", model], "--seeds: says nothing beside --decode"],
+      [["--prompt", "4", model], "--prompt: says nothing without --decode"],
+      [["--decode", "4", model], "has no input that comes back as an output"],
+    ] as const) {
+      const { exitCode, stderr } = await run(["validate", ...args]);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)]);
+    }
   });
 
   it("says once that compiled kernels cannot be kept, and goes on", async () => {

@@ -27,6 +27,10 @@ export function fittingTiles(
 
 /** Of a split: fewer are done before the sum of splits has been launched. */
 const minimumSplitKeys = 512;
+/** So few queries of a long cache leave a sum of splits next to nothing to read: steps are nothing but their wait for keys. */
+const fewQueries = 16;
+const longCacheKeys = 1024;
+const minimumSplitKeysOfFew = 128;
 
 function attentionCandidates(
   work: AttentionWork,
@@ -59,6 +63,8 @@ export function chooseAttention(
 function splitsOf({ blocks, queries, keys }: AttentionSize, tile: TensorTile, target: PlanTarget): number[] {
   if (tile.isApart) return [1];
   const unsplit = blocks * Math.ceil(queries / tile.queries);
-  const most = Math.min(Math.floor(target.multiprocessors / unsplit), Math.floor(keys / minimumSplitKeys));
+  const isLongCache = queries <= fewQueries && keys >= longCacheKeys;
+  const least = isLongCache ? minimumSplitKeysOfFew : minimumSplitKeys;
+  const most = Math.min(Math.floor(target.multiprocessors / unsplit), Math.floor(keys / least));
   return Array.from({ length: Math.max(1, most) }, (_, index) => index + 1);
 }

@@ -59,6 +59,7 @@ function operandMap(
   };
 }
 
+/** For structs that hold these fields among others. */
 export function gemmFields(launch: GemmLaunch): ValuesOf<typeof gemmStruct> {
   const { problem } = launch;
   const { a, b, d, residual, scale, bias, m, n, k } = problem;

@@ -5,6 +5,7 @@
  */
 
 import { type Dim, mulDims, product, type Shape } from "../../ir/dim.ts";
+import { dtypes } from "../../ir/dtype.ts";
 import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { dimAt, multiplyType, sharedOr } from "../product/operands.ts";
@@ -26,11 +27,13 @@ interface Form {
   readonly type: string;
   readonly traits: Traits;
   readonly sizesOf: (context: OpContext) => Sizes;
+  /** Of a weight as it is stored, with its share of scales and zero points. */
+  readonly bitsOf: (context: OpContext) => number;
   /** Outputs, each with the product that gives its columns; default one each. */
   readonly outputs?: (context: OpContext, columns: readonly Dim[]) => readonly Dim[];
 }
 
-function weightOnly({ type, traits, sizesOf, outputs }: Form): OpDefinition {
+function weightOnly({ type, traits, sizesOf, bitsOf, outputs }: Form): OpDefinition {
   return defineOp({
     domain: microsoft,
     type,
@@ -49,7 +52,8 @@ function weightOnly({ type, traits, sizesOf, outputs }: Form): OpDefinition {
       if (computeType === undefined || shape === undefined) return undefined;
       const { k, columns, transB } = sizesOf(context);
       const m = product(shape.slice(0, -1));
-      const common = { kind: "gemm", batch: 1, m, k, transA: false, transB, sharedB: true } as const;
+      const stored = { sharedB: true, weightBits: bitsOf(context) } as const;
+      const common = { kind: "gemm", batch: 1, m, k, transA: false, transB, ...stored } as const;
       return columns.map((n): GemmWork => ({ ...common, n, dtype: computeType }));
     },
   });
@@ -65,6 +69,17 @@ function required(context: OpContext, name: string): number {
     throw new ShapeError(textOf`the attribute ${name} is ${value ?? "missing"}`);
   return value;
 }
+
+/** Codes, and of each block a scale and perhaps a zero point of as many bits as a code. */
+function blockBits(context: OpContext): number {
+  const bits = context.int("bits") ?? 4;
+  const scale = dtypes[tensorAt(context, 2).dtype ?? "float16"].bits;
+  const zero = context.inputs[3] === undefined ? 0 : bits;
+  return bits + (scale + zero) / Math.max(1, context.int("block_size") ?? 32);
+}
+
+/** Codes alone: scales of large blocks are next to nothing. */
+const codeBits = (bits: number) => () => bits;
 
 function stated(context: OpContext): Sizes {
   return { k: required(context, "K"), columns: [required(context, "N")], transB: true };
@@ -94,21 +109,33 @@ function fpQ4Sizes(context: OpContext): Sizes {
 }
 
 export const weightOnlyOps: readonly OpDefinition[] = [
-  weightOnly({ type: "MatMulNBits", traits: computes(half(1, 1)), sizesOf: stated }),
-  weightOnly({ type: "MatMulBnb4", traits: computed, sizesOf: bnb4Sizes }),
-  weightOnly({ type: "MatMulFpQ4", traits: computed, sizesOf: fpQ4Sizes }),
-  weightOnly({ type: "MatMulBlockQuantizedFp4Weight", traits: computed, sizesOf: blobSizes(2) }),
-  weightOnly({ type: "MatMulBlockQuantizedFp8Weight", traits: computed, sizesOf: blobSizes(1) }),
+  weightOnly({ type: "MatMulNBits", traits: computes(half(1, 1)), sizesOf: stated, bitsOf: blockBits }),
+  weightOnly({ type: "MatMulBnb4", traits: computed, sizesOf: bnb4Sizes, bitsOf: codeBits(4) }),
+  weightOnly({ type: "MatMulFpQ4", traits: computed, sizesOf: fpQ4Sizes, bitsOf: codeBits(4) }),
+  weightOnly({
+    type: "MatMulBlockQuantizedFp4Weight",
+    traits: computed,
+    sizesOf: blobSizes(2),
+    bitsOf: codeBits(4),
+  }),
+  weightOnly({
+    type: "MatMulBlockQuantizedFp8Weight",
+    traits: computed,
+    sizesOf: blobSizes(1),
+    bitsOf: codeBits(8),
+  }),
   // Gate and up projection become one output; behind it the residual sum, as wide as A.
   weightOnly({
     type: "MatMulNBitsMlp",
     traits: computed,
+    bitsOf: (context) => context.int("bits") ?? 4,
     sizesOf: (context) => ({ ...stated(context), columns: [required(context, "N"), required(context, "N")] }),
     outputs: (context, columns) => [...columns.slice(0, 1), required(context, "K")],
   }),
   weightOnly({
     type: "MatMulNBitsQkv",
     traits: computed,
+    bitsOf: (context) => context.int("bits") ?? 4,
     sizesOf: (context) => {
       const [q, kv] = [required(context, "Nq"), required(context, "Nkv")];
       return { k: required(context, "K"), columns: [q, kv, kv], transB: true };

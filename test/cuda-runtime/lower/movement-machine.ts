@@ -262,6 +262,10 @@ export class MachineContext implements LowerContext {
     this.results[index] = view;
     return view;
   }
+  /** Undefined: outputs get memory of their own. */
+  home(_index: number): View | undefined {
+    return undefined;
+  }
   setOutput(index: number, view: View): void {
     const expected = this.outputShape(index);
     if (view.shape.join() !== expected.join()) {

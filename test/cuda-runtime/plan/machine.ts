@@ -30,10 +30,26 @@ export function rememberingChains(real: typeof compileChain): typeof compileChai
   };
 }
 
+/** Elements in memory by the views of a plan. */
+export interface PlanMemory {
+  bytesOf(buffer: DeviceBuffer): Uint8Array;
+  /** Row-major. */
+  read(view: View): number[];
+  write(view: View, values: ArrayLike<number>): void;
+}
+
+/** Runs what is no chain. */
+export type OtherRunner = (launch: Launch, memory: PlanMemory) => void;
+
+const noOther: OtherRunner = ({ kernel }) => {
+  throw new Error(`no definition of ${kernel.entry}`);
+};
+
 /** Outputs by name, for inputs by name, all as numbers in row-major order. */
 export function runPlan(
   plan: Plan,
   inputs: Readonly<Record<string, readonly number[]>>,
+  other = noOther,
 ): Record<string, number[]> {
   const memory = new Memory();
   for (const { buffer, offsetBytes, sizeBytes, readInto } of plan.uploads) {
@@ -46,11 +62,11 @@ export function runPlan(
     if (values?.length !== elementCount(view.shape)) throw new Error(`${name} needs ${view.shape} elements`);
     memory.write(view, values);
   }
-  for (const step of [...plan.prepare, ...plan.steps]) run(step, memory);
+  for (const step of [...plan.prepare, ...plan.steps]) run(step, memory, other);
   return Object.fromEntries(plan.outputs.map(({ name, view }) => [name, memory.read(view)]));
 }
 
-class Memory {
+class Memory implements PlanMemory {
   readonly #buffers = new Map<DeviceBuffer, Uint8Array>();
 
   bytesOf(buffer: DeviceBuffer): Uint8Array {
@@ -71,7 +87,7 @@ class Memory {
     });
   }
 
-  write(view: View, values: readonly number[]): void {
+  write(view: View, values: ArrayLike<number>): void {
     const size = bytesOfType(view.type);
     const encoded = encodeValues(view.type, values);
     const bytes = this.bytesOf(view.buffer);
@@ -80,13 +96,13 @@ class Memory {
   }
 }
 
-function run({ action }: Step, memory: Memory): void {
+function run({ action }: Step, memory: Memory, other: OtherRunner): void {
   if (action.kind === "clear") {
     memory.write(action.view, new Array<number>(elementCount(action.view.shape)).fill(0));
     return;
   }
   const { launch } = action;
-  if (!isChain(launch)) throw new Error(`no definition of ${launch.kernel.entry}`);
+  if (!isChain(launch)) return other(launch, memory);
   const shared = new Map(launch.asked.map(({ buffer }, index) => [buffer, launch.reads[index]?.buffer]));
   for (const { expr, to } of launch.request.outputs) {
     const strides = stridesOf(to.shape);
