@@ -13,7 +13,6 @@ import { PlanDraft } from "./buffers.ts";
 import { refuseSkipped } from "./control-body.ts";
 import { PlanEmitter } from "./emitter.ts";
 import type { Frame } from "./frame.ts";
-import { frameOf } from "./fusion.ts";
 import { Planner } from "./planner.ts";
 import { type Precision, storageOf } from "./precision.ts";
 import { refuseTooLarge, type Slot } from "./slots.ts";
@@ -47,12 +46,13 @@ export function planModel(options: PlanOptions): Plan {
     weights,
     readElements: (tensor, limit) => model.reader.elements(tensor, limit),
   });
-  const frame = frameOf(facts.root, undefined);
+  const planner = new Planner(values, facts.inferBody, precision === "model" ? target : undefined);
+  const frame = planner.frameOf(facts.root, undefined);
   const inputs = model.graph.inputs
     .filter((value) => !isConstant(value, model))
     .map((value) => inputPort(value, frame, precision, draft));
   return draft.naming(() => {
-    new Planner(values, facts.inferBody).lowerGraph(frame);
+    planner.lowerGraph(frame);
     const outputs = model.graph.outputs.map((value) => outputPort(value, frame, values, draft));
     return { ...draft.finish(), inputs, outputs };
   });
