@@ -174,10 +174,7 @@ function addBehind(value: Value, columns: number, graph: PatternGraph) {
   if (node === undefined || result === undefined || operatorOf(node) !== "Add") return undefined;
   const other = node.inputs[0] === value ? node.inputs[1] : node.inputs[0];
   const bias = other === value ? undefined : biasOf(other, columns, graph);
-  // What is computed behind the product is not there yet when it is launched.
-  const isConstant = other?.producer === undefined || operatorOf(other.producer) === "DequantizeLinear";
-  if (bias === undefined || !isConstant) return undefined;
-  return { value: result, nodes: [node], bias };
+  return bias && { value: result, nodes: [node], bias };
 }
 
 /** A QuantizeLinear to one scale, a Relu before it taken along where the zero point is known. */
