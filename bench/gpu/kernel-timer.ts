@@ -45,7 +45,9 @@ const blocks = new Map<StorageType, Block>();
 function blockOf(host: HarnessHost, type: StorageType): Block {
   const known = blocks.get(type);
   if (known !== undefined) return known;
-  const bytes = encodeValues(type, randomValues(type, blockElements, 1, 0.2));
+  // Codes of every size: power, and with it the clock, depends on the bits that change.
+  const largest = bytesOfType(type) === 1 ? 100 : 0.2;
+  const bytes = encodeValues(type, randomValues(type, blockElements, 1, largest));
   const memory = new DeviceMemory(host.context.driver, bytes.length);
   host.transfer.uploadBytes(memory.address, bytes);
   host.transfer.flush();

@@ -6,7 +6,7 @@ import type { Driver } from "./driver.ts";
 const mapBytes = 128;
 const mapAlignment = 64;
 /** CUtensorMapDataType. */
-const dataTypes = { float16: 6, float32: 7, bfloat16: 9 } as const;
+const dataTypes = { uint8: 0, float16: 6, float32: 7, bfloat16: 9 } as const;
 // CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill.
 const noInterleave = 0;
 /** By the bytes of a box' row. */

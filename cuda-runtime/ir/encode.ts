@@ -8,6 +8,9 @@ type Encode = (values: Values) => ArrayBufferView;
 const integer = (value: number) => BigInt(Math.trunc(value));
 const one = (value: number): number => (value === 0 ? 0 : 1);
 
+/** Floats that registers hold as their codes. */
+const codes: Encode = (values) => new Uint8Array(values);
+
 const encoders: Readonly<Record<StorageType, Encode>> = {
   float32: (values) => new Float32Array(values),
   float16: (values) => mapped(values, new Uint16Array(values.length), halfBits),
@@ -22,6 +25,16 @@ const encoders: Readonly<Record<StorageType, Encode>> = {
   int64: (values) => mapped(values, new BigInt64Array(values.length), integer),
   uint64: (values) => mapped(values, new BigUint64Array(values.length), integer),
   bool: (values) => mapped(values, new Uint8Array(values.length), one),
+  int4: (values) => new Int8Array(values),
+  uint4: (values) => new Uint8Array(values),
+  int2: (values) => new Int8Array(values),
+  uint2: (values) => new Uint8Array(values),
+  float8e4m3fn: codes,
+  float8e4m3fnuz: codes,
+  float8e5m2: codes,
+  float8e5m2fnuz: codes,
+  float8e8m0: codes,
+  float4e2m1: codes,
 };
 
 export function encodeValues(type: StorageType, values: Values): Uint8Array {

@@ -3,6 +3,7 @@ import type { PendingProduct } from "./epilogue.ts";
 import type { BinaryOp, CompareOp, Expr, ScalarType, TestOp, UnaryOp } from "./expr.ts";
 import {
   binaryValue,
+  bitsValue,
   compareValue,
   isFloatScalar,
   type NarrowType,
@@ -169,6 +170,13 @@ export function narrow(to: NarrowType, arg: Expr): Expr {
   if (arg.kind === "narrow" && arg.to === to) return arg;
   if (arg.kind === "load" && arg.view.type === to && arg.type === scalarOf(to)) return arg;
   return { kind: "narrow", type: arg.type, to, arg };
+}
+
+/** The bits of a float as a number, and back. */
+export function bits(type: "f32" | "u32", arg: Expr): Expr {
+  if (arg.type === type) return arg;
+  if (arg.kind === "constant") return constant(type, bitsValue(type, arg.value));
+  return { kind: "bits", type, arg };
 }
 
 export function add(a: Expr, b: Expr): Expr {

@@ -1,6 +1,14 @@
 /** @file The value of an expression for given values of its leaves, in JavaScript's numbers. */
 import type { Expr } from "./expr.ts";
-import { binaryValue, compareValue, narrowValue, testValue, unaryValue, valueAs } from "./expr-value.ts";
+import {
+  binaryValue,
+  bitsValue,
+  compareValue,
+  narrowValue,
+  testValue,
+  unaryValue,
+  valueAs,
+} from "./expr-value.ts";
 
 /**
  * `leaf` is asked for every node, the whole expression first: a number is the node's value; undefined or NaN leaves it
@@ -42,5 +50,7 @@ function computed(node: Expr, visit: (node: Expr) => number): number {
       return valueAs(node.type, visit(node.arg));
     case "narrow":
       return narrowValue(node.to, visit(node.arg));
+    case "bits":
+      return bitsValue(node.type, visit(node.arg));
   }
 }

@@ -20,6 +20,10 @@ const narrowIntegers = {
   uint8: { bits: 8, signed: false },
   int16: { bits: 16, signed: true },
   uint16: { bits: 16, signed: false },
+  int4: { bits: 4, signed: true },
+  uint4: { bits: 4, signed: false },
+  int2: { bits: 2, signed: true },
+  uint2: { bits: 2, signed: false },
 } as const satisfies Partial<Record<NarrowType, { bits: number; signed: boolean }>>;
 
 /** Two's complement of a whole number. Beyond 2^53 as exact as a double can be. */
@@ -43,6 +47,17 @@ export function narrowValue(to: NarrowType, value: number): number {
   if (to === "float16") return toBinary(value, 10, 15);
   if (to === "bfloat16") return toBinary(value, 7, 127);
   return wrapped(Math.trunc(value), narrowIntegers[to]);
+}
+
+const scratch = new DataView(new ArrayBuffer(4));
+
+export function bitsValue(to: "f32" | "u32", value: number): number {
+  if (to === "u32") {
+    scratch.setFloat32(0, value);
+    return scratch.getUint32(0);
+  }
+  scratch.setUint32(0, value);
+  return scratch.getFloat32(0);
 }
 
 /** Rounds to nearest, ties to even, with so many bits of fraction and such an exponent bias. */

@@ -14,6 +14,7 @@ export function argumentsOf(expr: Expr): readonly Expr[] {
     case "test":
     case "convert":
     case "narrow":
+    case "bits":
       return [expr.arg];
     case "binary":
     case "compare":
@@ -84,6 +85,7 @@ function rebuilt(node: Expr, map: (arg: Expr) => Expr): Expr {
     case "test":
     case "convert":
     case "narrow":
+    case "bits":
       return { ...node, arg: map(node.arg) };
     case "binary":
     case "compare":

@@ -5,6 +5,7 @@
  * broadcast to that shape as ONNX does, axes aligned from the right.
  */
 import type { PendingProduct } from "./epilogue.ts";
+import type { SmallInteger } from "./storage.ts";
 import type { View } from "./view.ts";
 
 /** Registers that arithmetic runs in. Halves and bfloat16 are computed in f32, small integers in i32 or u32. */
@@ -102,6 +103,8 @@ export type Expr =
   | {
       readonly kind: "narrow";
       readonly type: ScalarType;
-      readonly to: "float16" | "bfloat16" | "int8" | "uint8" | "int16" | "uint16";
+      readonly to: "float16" | "bfloat16" | SmallInteger;
       readonly arg: Expr;
-    };
+    }
+  /** The register's bits read as another type of the same width. */
+  | { readonly kind: "bits"; readonly type: "f32" | "u32"; readonly arg: Expr };

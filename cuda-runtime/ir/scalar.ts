@@ -16,6 +16,16 @@ const scalars: Readonly<Record<StorageType, ScalarType>> = {
   int64: "i64",
   uint64: "u64",
   bool: "bool",
+  int4: "i32",
+  uint4: "u32",
+  int2: "i32",
+  uint2: "u32",
+  float8e4m3fn: "u32",
+  float8e4m3fnuz: "u32",
+  float8e5m2: "u32",
+  float8e5m2fnuz: "u32",
+  float8e8m0: "u32",
+  float4e2m1: "u32",
 };
 
 export function scalarOf(type: StorageType): ScalarType {

@@ -4,7 +4,7 @@
 interface StorageRow {
   readonly code: number;
   readonly bytes: number;
-  readonly kind: "float" | "int" | "uint" | "bool";
+  readonly kind: "float" | "int" | "uint" | "bool" | "code";
   readonly ptx: string;
 }
 
@@ -23,6 +23,17 @@ export const storageTypes = {
   uint64: { code: 11, bytes: 8, kind: "uint", ptx: "u64" },
   /** One byte, 0 or 1. */
   bool: { code: 12, bytes: 1, kind: "bool", ptx: "u8" },
+  /** Below: a byte for each element, also of those that a file packs; floats as their codes, which kernels move alone. */
+  int4: { code: 13, bytes: 1, kind: "int", ptx: "s8" },
+  uint4: { code: 14, bytes: 1, kind: "uint", ptx: "u8" },
+  int2: { code: 15, bytes: 1, kind: "int", ptx: "s8" },
+  uint2: { code: 16, bytes: 1, kind: "uint", ptx: "u8" },
+  float8e4m3fn: { code: 17, bytes: 1, kind: "code", ptx: "u8" },
+  float8e4m3fnuz: { code: 18, bytes: 1, kind: "code", ptx: "u8" },
+  float8e5m2: { code: 19, bytes: 1, kind: "code", ptx: "u8" },
+  float8e5m2fnuz: { code: 20, bytes: 1, kind: "code", ptx: "u8" },
+  float8e8m0: { code: 21, bytes: 1, kind: "code", ptx: "u8" },
+  float4e2m1: { code: 22, bytes: 1, kind: "code", ptx: "u8" },
 } as const satisfies Record<string, StorageRow>;
 
 export type StorageType = keyof typeof storageTypes;
@@ -36,6 +47,23 @@ export function isStorageType(name: string | undefined): name is StorageType {
 
 export function bytesOfType(type: StorageType): number {
   return storageTypes[type].bytes;
+}
+
+/** Integers whose registers are wider than they are: results wrap. */
+export type SmallInteger = "int8" | "uint8" | "int16" | "uint16" | "int4" | "uint4" | "int2" | "uint2";
+
+export function isSmallInteger(type: StorageType): type is SmallInteger {
+  const { kind, bytes } = storageTypes[type];
+  return (kind === "int" || kind === "uint") && bytes < 4;
+}
+
+/** A float that arithmetic knows only by its code. */
+export type CodeStorage = {
+  [Type in StorageType]: (typeof storageTypes)[Type]["kind"] extends "code" ? Type : never;
+}[StorageType];
+
+export function isCodeStorage(type: StorageType): type is CodeStorage {
+  return storageTypes[type].kind === "code";
 }
 
 export function isFloatStorage(type: StorageType): type is FloatStorage {

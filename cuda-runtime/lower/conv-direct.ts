@@ -5,10 +5,11 @@ import type { Expr } from "../ir/expr.ts";
 import { add, binary, convert, divide, like, load, multiply, narrow, unary } from "../ir/expr-build.ts";
 import { scalarOf } from "../ir/scalar.ts";
 import { isFloatStorage, type StorageType } from "../ir/storage.ts";
-import { elementCount, permuted, sliced, type View } from "../ir/view.ts";
+import { channelsLastOrder, elementCount, sliced, type View } from "../ir/view.ts";
 import { emitConv } from "../kernels/conv/conv.ts";
 import { maxSpatialRank } from "../kernels/conv/spatial.ts";
 import { emitDeformConv, emitIntegerConv } from "../kernels/directconv/directconv.ts";
+import { type CodeConvolution, channelsSecond, emitCodeConvolution, emitScales } from "./code-products.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
 import { rawView } from "./elementwise-operands.ts";
@@ -18,12 +19,6 @@ interface CodeInputs {
   readonly w: number;
   readonly xZero: number;
   readonly wZero: number;
-}
-
-/** [N, …spatial, C] as [N, C, …spatial]. */
-function channelsSecond(view: View): View {
-  const rank = view.shape.length;
-  return permuted(view, [0, rank - 1, ...Array.from({ length: rank - 2 }, (_, axis) => axis + 1)]);
 }
 
 /** The sums as int32, of the output's shape. */
@@ -58,8 +53,41 @@ function sumOfCodes(context: LowerContext, inputs: CodeInputs, channelsLast: boo
   return to;
 }
 
-const convInteger: Lower = (context) =>
-  context.setOutput(0, sumOfCodes(context, { x: 0, w: 1, xZero: 2, wZero: 3 }, false));
+/** On Tensor Cores, where they take it: what is launched, else undefined. */
+function onTensorCores(
+  context: LowerContext,
+  inputs: CodeInputs,
+  channelsLast: boolean,
+  rest: Pick<CodeConvolution, "addend" | "epilogue">,
+): View | undefined {
+  const turned = (view: View) => (channelsLast ? channelsSecond(view) : view);
+  const zeroOf = (index: number) => {
+    const isZero = context.elements(index)?.every((element) => element === 0);
+    return context.hasInput(index) && isZero !== true ? context.input(index) : undefined;
+  };
+  const [x, w] = [turned(context.input(inputs.x)), context.input(inputs.w)];
+  const { strides, dilations, padsBegin } = slidingWindow(context, w.shape.slice(2), x.shape.slice(2));
+  const shape = context.outputShape(0);
+  const order = channelsLast ? undefined : channelsLastOrder(shape.length);
+  let to: View | undefined;
+  const isTaken = emitCodeConvolution(context, {
+    ...{ x, w, strides, dilations, pads: padsBegin, groups: context.int("group") ?? 1, ...rest },
+    ...{ zeroA: zeroOf(inputs.xZero), zeroB: zeroOf(inputs.wZero) },
+    output: () => {
+      to = context.temporary(context.outputType(0), shape, order);
+      return turned(to);
+    },
+  });
+  return isTaken ? to : undefined;
+}
+
+const convInteger: Lower = (context) => {
+  const inputs = { x: 0, w: 1, xZero: 2, wZero: 3 };
+  context.setOutput(
+    0,
+    onTensorCores(context, inputs, false, { epilogue: {} }) ?? sumOfCodes(context, inputs, false),
+  );
+};
 
 const codeRanges: Readonly<Partial<Record<StorageType, readonly [number, number]>>> = {
   int8: [-128, 127],
@@ -78,6 +106,16 @@ function perChannel(context: LowerContext, index: number, axis: number, rank: nu
   });
 }
 
+function requantized(context: LowerContext): Pick<CodeConvolution, "addend" | "epilogue"> {
+  return {
+    addend: context.hasInput(8) ? context.packed(context.input(8)) : undefined,
+    epilogue: {
+      scale: emitScales(context, rawView(context, 1), rawView(context, 4), rawView(context, 6)),
+      zeroOut: context.hasInput(7) ? context.input(7) : undefined,
+    },
+  };
+}
+
 /** x, its scale and zero point; w, likewise; scale and zero point of y; a bias in units of both scales. */
 function qLinearConv(isLast: (context: LowerContext) => boolean): Lower {
   return (context) => {
@@ -86,7 +124,11 @@ function qLinearConv(isLast: (context: LowerContext) => boolean): Lower {
     const channelsLast = isLast(context);
     const rank = context.outputShape(0).length;
     const axis = channelsLast ? rank - 1 : 1;
-    const sum = load(sumOfCodes(context, { x: 0, w: 3, xZero: 2, wZero: 5 }, channelsLast));
+    const inputs = { x: 0, w: 3, xZero: 2, wZero: 5 };
+    const isScaled = elementCount(context.inputShape(1)) === 1 && elementCount(context.inputShape(6)) === 1;
+    const done = isScaled ? onTensorCores(context, inputs, channelsLast, requantized(context)) : undefined;
+    if (done !== undefined) return context.setOutput(0, done);
+    const sum = load(sumOfCodes(context, inputs, channelsLast));
     const biased = context.hasInput(8) ? add(sum, convert("i32", perChannel(context, 8, axis, rank))) : sum;
     const scaleOf = (index: number) => convert("f32", perChannel(context, index, axis, rank));
     const scale = divide(multiply(scaleOf(1), scaleOf(4)), scaleOf(6));

@@ -1,6 +1,6 @@
 /** @file The attributes of sliding windows as numbers: kernels, strides, dilations and what is padded. */
 import { samePads } from "../../src/ops/window.ts";
-import type { LowerContext } from "./context.ts";
+import type { Attributes } from "./context.ts";
 
 /** One entry a spatial axis. */
 export interface SlidingWindow {
@@ -11,14 +11,19 @@ export interface SlidingWindow {
   readonly padsEnd: readonly number[];
 }
 
-function listed(context: LowerContext, name: string, length: number, fallback: number): readonly number[] {
+function listed(
+  context: Pick<Attributes, "ints" | "string">,
+  name: string,
+  length: number,
+  fallback: number,
+): readonly number[] {
   const values = context.ints(name);
   return values === undefined || values.length === 0 ? new Array<number>(length).fill(fallback) : values;
 }
 
 /** `input`: spatial sizes. Inference has checked that lengths agree. */
 export function slidingWindow(
-  context: LowerContext,
+  context: Pick<Attributes, "ints" | "string">,
   kernel: readonly number[],
   input: readonly number[],
 ): SlidingWindow {
@@ -43,7 +48,7 @@ export function slidingWindow(
 
 /** What a transposed convolution cuts off in front of each spatial axis. */
 export function transposedPads(
-  context: LowerContext,
+  context: Pick<Attributes, "ints" | "string">,
   kernel: readonly number[],
   input: readonly number[],
   output: readonly number[],

@@ -4,6 +4,7 @@ import { textOf } from "../../src/ir/message.ts";
 import type { Expr } from "../ir/expr.ts";
 import { constant, convert, load, narrow } from "../ir/expr-build.ts";
 import { scalarOf } from "../ir/scalar.ts";
+import { isSmallInteger } from "../ir/storage.ts";
 import { elementCount, reshaped, type View } from "../ir/view.ts";
 import type { Lower, LowerContext } from "./context.ts";
 
@@ -29,8 +30,7 @@ export function setResult(context: LowerContext, expr: Expr, index = 0): void {
   if (!context.hasOutput(index)) return;
   const type = context.outputType(index);
   const value = convert(scalarOf(type), expr);
-  const isSmall = type === "int8" || type === "uint8" || type === "int16" || type === "uint16";
-  context.setExpr(index, isSmall ? narrow(type, value) : value);
+  context.setExpr(index, isSmallInteger(type) ? narrow(type, value) : value);
 }
 
 /** A lowering from the operands to the result. */

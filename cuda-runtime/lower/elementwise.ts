@@ -1,5 +1,4 @@
 /** @file Arithmetic, comparisons, logic, bits, casts and choices, element by element. */
-import { dtypeOfCode } from "../../src/ir/dtype.ts";
 import type { BinaryOp, CompareOp, Expr, UnaryOp } from "../ir/expr.ts";
 import {
   add,
@@ -11,7 +10,6 @@ import {
   like,
   load,
   multiply,
-  narrow,
   select,
   subtract,
   test,
@@ -20,7 +18,6 @@ import {
 } from "../ir/expr-build.ts";
 import { isFloatScalar } from "../ir/expr-value.ts";
 import { isLargeChain, productsIn } from "../ir/expr-walk.ts";
-import { scalarOf } from "../ir/scalar.ts";
 import { isHalfStorage } from "../ir/storage.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
@@ -139,15 +136,6 @@ const bitShift = onTwo((value, distance, context) => {
   return binary(direction === "LEFT" ? "shl" : "shr", value, distance);
 });
 
-/** Halves that are stored wider are rounded as the model's own would be. */
-const cast = onOne((x, context) => {
-  const to = dtypeOfCode(context.int("to") ?? 0);
-  const type = context.outputType(0);
-  const value = convert(scalarOf(type), x);
-  const isRounded = (to === "float16" || to === "bfloat16") && !isHalfStorage(type);
-  return isRounded ? narrow(to, value) : value;
-});
-
 const isInf = onOne((x, context) => {
   const whenSet = (name: string, op: "isposinf" | "isneginf") =>
     (context.int(name) ?? 1) === 0 ? constant("bool", 0) : test(op, x);
@@ -240,8 +228,6 @@ export const elementwiseOps: LowerTable = {
   Mod: onTwo((a, b, context) => binary(context.int("fmod") === 1 ? "fmod" : "mod", a, b)),
   Pow: pow,
   BitShift: bitShift,
-  Cast: cast,
-  CastLike: onOne((x) => x),
   IsInf: isInf,
   IsNaN: onOne((x) => test("isnan", x)),
   Clip: clip,

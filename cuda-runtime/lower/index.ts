@@ -2,6 +2,7 @@
 
 import { activationLowerings, splitActivationLowerings } from "./activation.ts";
 import { attentionLowerings } from "./attention.ts";
+import { castLowerings } from "./cast.ts";
 import type { Lower, LowerTable } from "./context.ts";
 import { convLowerings } from "./conv.ts";
 import { directConvLowerings } from "./conv-direct.ts";
@@ -26,6 +27,7 @@ import { rotaryLowerings } from "./rotary.ts";
 export const elementwiseLowerings: LowerTable = merged([
   elementwiseOps,
   activationLowerings,
+  castLowerings,
   quantizeLowerings,
   triluLowerings,
 ]);

@@ -6,6 +6,7 @@ import { scalarOf } from "../ir/scalar.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import { emitGenericGemm } from "../kernels/gemm/generic.ts";
+import { emitCodeMatMul, emitScales } from "./code-products.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { rawView } from "./elementwise-operands.ts";
 import { stacksOf } from "./product-matmul.ts";
@@ -77,24 +78,59 @@ function scaleOf(context: LowerContext, index: number, along: "rows" | "columns"
   return convert("f32", load(placed));
 }
 
+/** Undefined where it is left out, or known to be 0. */
+function zeroOf(context: LowerContext, index: number): View | undefined {
+  const isZero = context.elements(index)?.every((element) => element === 0);
+  return context.hasInput(index) && isZero !== true ? context.input(index) : undefined;
+}
+
 const matMulInteger: Lower = (context) => {
-  const sum = sumOfCodes(context, { codes: 0, zeros: 2 }, { codes: 1, zeros: 3 }, context.outputType(0));
-  context.setOutput(0, sum);
+  const [a, b] = [context.input(0), context.input(1)];
+  const to = context.temporary(context.outputType(0), context.outputShape(0));
+  const isTaken =
+    to.type === "int32" && emitCodeMatMul(context, { a, b, to, ...zeros(context, 2, 3), epilogue: {} });
+  context.setOutput(
+    0,
+    isTaken ? to : sumOfCodes(context, { codes: 0, zeros: 2 }, { codes: 1, zeros: 3 }, to.type),
+  );
 };
+
+function zeros(context: LowerContext, a: number, b: number) {
+  return { zeroA: zeroOf(context, a), zeroB: zeroOf(context, b) };
+}
 
 const codeRanges: Readonly<Partial<Record<StorageType, readonly [number, number]>>> = {
   int8: [-128, 127],
   uint8: [0, 255],
 };
 
+function isOne(context: LowerContext, ...indices: readonly number[]): boolean {
+  return indices.every((index) => elementCount(context.inputShape(index)) === 1);
+}
+
+/** Whether scales of b are one for all, or one a column. */
+function isColumns(context: LowerContext, scale: number, b: number): boolean {
+  const shape = context.inputShape(scale);
+  const count = elementCount(shape);
+  return count === 1 || (count === context.inputShape(b).at(-1) && count === shape.at(-1));
+}
+
 /** a, its scale and zero point; b, likewise; scale and zero point of y. */
 const qLinearMatMul: Lower = (context) => {
   const type = context.outputType(0);
   const range = codeRanges[type] ?? context.fail(`quantizes to ${type}, supported are int8 and uint8`);
+  if (isOne(context, 1, 6) && isColumns(context, 4, 3)) {
+    const [a, b] = [context.input(0), context.input(3)];
+    const to = context.temporary(type, context.outputShape(0));
+    const scale = emitScales(context, rawView(context, 1), rawView(context, 4), rawView(context, 6));
+    const epilogue = { scale, zeroOut: zeroOf(context, 7) };
+    if (emitCodeMatMul(context, { a, b, to, ...zeros(context, 2, 5), epilogue }))
+      return context.setOutput(0, to);
+  }
   const sum = sumOfCodes(context, { codes: 0, zeros: 2 }, { codes: 3, zeros: 5 }, "int32");
-  const scale = multiply(scaleOf(context, 1, "rows"), scaleOf(context, 4, "columns"));
-  const real = multiply(convert("f32", load(sum)), scale);
-  const code = unary("round", divide(real, scaleOf(context, 6, "rows")));
+  const both = multiply(scaleOf(context, 1, "rows"), scaleOf(context, 4, "columns"));
+  const real = multiply(convert("f32", load(sum)), divide(both, scaleOf(context, 6, "rows")));
+  const code = unary("round", real);
   const moved = context.hasInput(7) ? add(code, convert("f32", load(context.input(7)))) : code;
   const bounded = binary("min", binary("max", moved, like(moved, range[0])), like(moved, range[1]));
   const whole = convert(scalarOf(type), convert("i32", bounded));
@@ -103,6 +139,15 @@ const qLinearMatMul: Lower = (context) => {
 
 /** A, B, their scales, their zero points, a bias. */
 const matMulIntegerToFloat: Lower = (context) => {
+  if (isOne(context, 2) && isColumns(context, 3, 1)) {
+    const to = context.temporary(context.outputType(0), context.outputShape(0));
+    const scale = emitScales(context, rawView(context, 2), rawView(context, 3), undefined);
+    const bias = context.hasInput(6) ? context.packed(rawView(context, 6), { type: "float32" }) : undefined;
+    const [a, b] = [context.input(0), context.input(1)];
+    const epilogue = { scale, bias };
+    if (emitCodeMatMul(context, { a, b, to, ...zeros(context, 4, 5), epilogue }))
+      return context.setOutput(0, to);
+  }
   const sum = sumOfCodes(context, { codes: 0, zeros: 4 }, { codes: 1, zeros: 5 }, "int32");
   const scale = multiply(scaleOf(context, 2, "rows"), scaleOf(context, 3, "columns"));
   const real = multiply(convert("f32", load(sum)), scale);

@@ -17,7 +17,8 @@ import {
 } from "../ir/expr-build.ts";
 import { isFloatScalar } from "../ir/expr-value.ts";
 import { scalarOf } from "../ir/scalar.ts";
-import type { StorageType } from "../ir/storage.ts";
+import { decoded, encoded } from "../ir/small-float-expr.ts";
+import { isCodeStorage, type StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import { emitReduce } from "../kernels/reduce/reduce.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
@@ -29,6 +30,10 @@ const codeRanges: Readonly<Partial<Record<StorageType, readonly [number, number]
   uint8: [0, 255],
   int16: [-32768, 32767],
   uint16: [0, 65535],
+  int4: [-8, 7],
+  uint4: [0, 15],
+  int2: [-2, 1],
+  uint2: [0, 3],
 };
 
 /** Nearest code of x / scale + zero: halves to even, then the zero point, then into the type's range. */
@@ -39,6 +44,11 @@ function quantized(
   zero: Expr | undefined,
   type: StorageType,
 ): Expr {
+  if (isCodeStorage(type)) {
+    // Zero points of floats are 0.
+    const saturates = (context.int("saturate") ?? 1) !== 0;
+    return encoded(type, divide(convert("f32", x), convert("f32", scale)), saturates);
+  }
   const range = codeRanges[type];
   if (range === undefined)
     return context.fail(`quantizes to ${type}, supported are ${Object.keys(codeRanges).join(", ")}`);
@@ -83,7 +93,11 @@ type Convert = (context: LowerContext, x: Expr, scale: Expr, zero: Expr | undefi
 
 const quantize: Convert = (context, x, scale, zero) =>
   quantized(context, x, scale, zero, context.outputType(0));
-const dequantize: Convert = (_, x, scale, zero) => dequantized(x, scale, zero);
+const dequantize: Convert = (context, x, scale, zero) => {
+  const type = context.inputType(0);
+  if (!isCodeStorage(type)) return dequantized(x, scale, zero);
+  return multiply(decoded(type, x), convert("f32", scale));
+};
 
 function linear(f: Convert): Lower {
   return (context) => {

@@ -2,22 +2,30 @@
 import type { Scope } from "../../src/facts/scope.ts";
 import type { Node, Value } from "../../src/ir/model.ts";
 import { LiveNodes } from "../graph/liveness.ts";
+import type { PlanTarget } from "../ir/step.ts";
 import { recognisers } from "../patterns/index.ts";
 import type { Macro } from "../patterns/macro.ts";
+import { recogniseQuantized } from "../patterns/quantized.ts";
 import { placeInConcats } from "./concat-layout.ts";
 import type { Frame } from "./frame.ts";
 import { type FusionGraph, listOperators } from "./fused.ts";
 import { fuseHorizontally } from "./horizontal-fusion.ts";
 
-/** `wanted`: the outputs that somebody reads, all unless given; `computed`: values that are in memory already. */
+/**
+ * `wanted`: the outputs that somebody reads, all unless given; `computed`: values that are in memory already. `quantizedFor`: products of
+ * dequantized codes are products of codes on this GPU; undefined where what is dequantized is multiplied as floats.
+ */
 export function frameOf(
   scope: Scope,
   parent: Frame | undefined,
-  wanted?: readonly Value[],
+  wanted: readonly Value[] | undefined,
+  quantizedFor: PlanTarget | undefined,
   computed?: ReadonlySet<Value>,
 ): Frame {
   const live = new LiveNodes(scope, wanted, computed);
-  const graph: FusionGraph = { scope, live, macros: macrosOf(scope, live) };
+  const quantized = quantizedFor === undefined ? [] : recogniseQuantized(scope, quantizedFor);
+  const found = [quantized, ...recognisers.map((recognise) => recognise(scope))];
+  const graph: FusionGraph = { scope, live, macros: macrosOf(found.flat(), live) };
   const operators = fuseHorizontally(listOperators(graph), graph);
   return {
     ...graph,
@@ -50,15 +58,12 @@ export function frameAround(scope: Scope, parent: Frame | undefined): Frame {
 }
 
 /** Of those that overlap the first that is found. */
-function macrosOf(scope: Scope, live: LiveNodes): ReadonlyMap<Node, Macro> {
+function macrosOf(found: readonly Macro[], live: LiveNodes): ReadonlyMap<Node, Macro> {
   const macros = new Map<Node, Macro>();
-  for (const recognise of recognisers) {
-    for (const macro of recognise(scope)) {
-      if (macro.nodes.some((node) => macros.has(node)) || !live.isLive(macro.output)) continue;
-      if (macro.nodes.some(({ outputs }) => outputs.some((value) => value && live.isComputed(value))))
-        continue;
-      for (const node of macro.nodes) macros.set(node, macro);
-    }
+  for (const macro of found) {
+    if (macro.nodes.some((node) => macros.has(node)) || !live.isLive(macro.output)) continue;
+    if (macro.nodes.some(({ outputs }) => outputs.some((value) => value && live.isComputed(value)))) continue;
+    for (const node of macro.nodes) macros.set(node, macro);
   }
   return macros;
 }

@@ -2,12 +2,14 @@
 
 import { NodeContext } from "../../src/facts/context.ts";
 import type { Facts } from "../../src/facts/infer.ts";
+import type { Scope } from "../../src/facts/scope.ts";
 import { tensorAttributeOf } from "../../src/ir/attributes.ts";
 import { counted } from "../../src/ir/format.ts";
-import { describeNode, labelOf, type Node, operatorOf } from "../../src/ir/model.ts";
+import { describeNode, labelOf, type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
 import { isConcat, isConstantNode } from "../../src/ops/ask.ts";
 import { checkNode, checkOutputs, nodeError } from "../graph/check.ts";
+import type { PlanTarget } from "../ir/step.ts";
 import { lowerings } from "../lower/index.ts";
 import type { Macro } from "../patterns/macro.ts";
 import type { Origin } from "./buffers.ts";
@@ -27,11 +29,17 @@ export class Planner implements GraphLowering {
   readonly values: ValueTable;
   readonly inferBody: Facts["inferBody"];
   readonly unrolled = new UnrolledNodes();
-  readonly frameOf = frameOf;
+  readonly #quantizedFor: PlanTarget | undefined;
 
-  constructor(values: ValueTable, inferBody: Facts["inferBody"]) {
+  /** `quantizedFor`: as `frameOf` takes it. */
+  constructor(values: ValueTable, inferBody: Facts["inferBody"], quantizedFor: PlanTarget | undefined) {
     this.values = values;
     this.inferBody = inferBody;
+    this.#quantizedFor = quantizedFor;
+  }
+
+  frameOf(scope: Scope, parent: Frame | undefined, wanted?: readonly Value[]): Frame {
+    return frameOf(scope, parent, wanted, this.#quantizedFor);
   }
 
   /** Lowers an instance of a graph whose inputs have slots already. */

@@ -63,7 +63,9 @@ export function planSegment(request: SegmentRequest, options: SegmentOptions): S
     weights,
     readElements: (tensor, limit) => model.reader.elements(tensor, limit),
   });
-  const frame = frameOf(scope, framesAround(scope), wanted, new Set(given.keys()));
+  // What is dequantized stays what the file says where it is run as it is.
+  const quantizedFor = precision === "model" ? target : undefined;
+  const frame = frameOf(scope, framesAround(scope), wanted, quantizedFor, new Set(given.keys()));
   const takes = new Map<Value, PlanPort>();
   for (const [value, type] of given) {
     const owner = ownerOf(value, frame);
@@ -71,7 +73,7 @@ export function planSegment(request: SegmentRequest, options: SegmentOptions): S
   }
   return draft.naming(() => {
     giveHomes(request, frame, values, options.shareCaches === true);
-    new Planner(values, request.inferBody).lowerGraph(frame);
+    new Planner(values, request.inferBody, quantizedFor).lowerGraph(frame);
     const outputs = wanted.map((value) => {
       const type = request.isPort(value) ? undefined : values.slotOf(value, frame).type;
       return [value, givePort(value, type, frame, values)] as const;

@@ -181,14 +181,20 @@ export class ValueTable implements PlanValues {
     if (slot.state.kind !== "lazy") return true;
     const { expr } = slot.state;
     if (frame.inside.has(value)) return true;
-    if (isLargeChain(expr)) return false;
+    if (isLargeChain(expr) || this.#isQuantized(slot, expr)) return false;
     const readers = frame.live.readersOf(value);
     if (frame.live.isSeen(value)) return readers.length === 0;
+    if (isOfCodes(expr)) return true;
     if (readers.length <= 1 || nodesOf(expr).every(({ kind }) => kind === "constant")) return true;
     const region = this.#regionOf(value, frame);
     if (region === undefined) return false;
     for (const inner of region.inside) if (inner !== value) frame.inside.add(inner);
     return true;
+  }
+
+  /** Codes made of numbers, which the file means to be in memory. */
+  #isQuantized({ type }: Slot, expr: Expr): boolean {
+    return this.#precision === "model" && isCodeType(type) && !isOfCodes(expr);
   }
 
   #regionOf(value: Value, frame: Frame): Region | undefined {
@@ -220,4 +226,22 @@ export class ValueTable implements PlanValues {
     const isSame = view.type === slot.type || (isFloatStorage(view.type) && isFloatStorage(slot.type));
     slot.state = { kind: "stored", view: isSame ? view : this.emitter.packed(view, { type: slot.type }) };
   }
+}
+
+/** What a code is read as: cheaper to compute again from its byte than to store. */
+const maxDequantizingNodes = 8;
+
+function isOfCodes(expr: Expr): boolean {
+  const nodes = nodesOf(expr);
+  const loads = nodes.flatMap((node) => (node.kind === "load" ? [node.view] : []));
+  return (
+    nodes.length <= maxDequantizingNodes &&
+    nodes.every(({ kind }) => kind !== "product") &&
+    loads.some(({ type }) => isCodeType(type)) &&
+    loads.every(({ type, shape }) => isCodeType(type) || elementCount(shape) === 1)
+  );
+}
+
+function isCodeType(type: StorageType): boolean {
+  return type === "int8" || type === "uint8";
 }

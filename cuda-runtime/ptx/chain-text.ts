@@ -305,6 +305,8 @@ class LaneValues {
         return emitConvert(assembler, from, expr.type, a);
       case "narrow":
         return emitNarrow(assembler, expr.type, expr.to, a);
+      case "bits":
+        return assembler.op(expr.type === "f32" ? "f" : "r", "mov.b32", a);
       case "product":
         throw new Error("tc-lint bug: a product that was not launched is part of a chain");
     }

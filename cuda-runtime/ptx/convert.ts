@@ -2,6 +2,7 @@
 
 import type { ScalarType } from "../ir/expr.ts";
 import type { NarrowType } from "../ir/expr-value.ts";
+import type { SmallInteger } from "../ir/storage.ts";
 import { type Assembler, doubleImmediate, floatImmediate, type Operand } from "./assembler.ts";
 
 /** Types of cvt. */
@@ -79,7 +80,17 @@ function betweenIntegers(assembler: Assembler, from: ScalarType, to: ScalarType,
   return from === "i32" ? assembler.op("q", "cvt.s64.s32", a) : assembler.op("q", "cvt.u64.u32", a);
 }
 
-const narrowCvt = { int8: "s8", uint8: "u8", int16: "s16", uint16: "u16" } as const;
+/** Bits that are kept, and what fills those above. */
+const narrowFields = {
+  int8: { bits: 8, fill: "s" },
+  uint8: { bits: 8, fill: "u" },
+  int16: { bits: 16, fill: "s" },
+  uint16: { bits: 16, fill: "u" },
+  int4: { bits: 4, fill: "s" },
+  uint4: { bits: 4, fill: "u" },
+  int2: { bits: 2, fill: "s" },
+  uint2: { bits: 2, fill: "u" },
+} as const;
 
 /** Rounded or wrapped, in the register type it had. */
 export function emitNarrow(assembler: Assembler, type: ScalarType, to: NarrowType, a: Operand): Operand {
@@ -94,13 +105,18 @@ export function emitNarrow(assembler: Assembler, type: ScalarType, to: NarrowTyp
   const isFloat = type === "f32" || type === "f64";
   const whole = isFloat ? emitConvert(assembler, type, "i64", a) : a;
   const isWide = isFloat || type === "i64" || type === "u64";
-  const base = narrowCvt[to].startsWith("s") ? "s" : "u";
-  const result = assembler.op(
-    isWide ? "q" : "r",
-    `cvt.${base}${isWide ? 64 : 32}.${narrowCvt[to]}`,
-    isWide ? assembler.op("r", "cvt.u32.u64", whole) : whole,
-  );
+  const low = isWide ? assembler.op("r", "cvt.u32.u64", whole) : whole;
+  const result = wrapped(assembler, to, low, isWide);
   return isFloat ? emitConvert(assembler, "i64", type, result) : result;
+}
+
+/** The low bits of a word, as 32 or 64. */
+function wrapped(assembler: Assembler, to: SmallInteger, low: Operand, isWide: boolean): Operand {
+  const { bits, fill } = narrowFields[to];
+  if (bits >= 8)
+    return assembler.op(isWide ? "q" : "r", `cvt.${fill}${isWide ? 64 : 32}.${fill}${bits}`, low);
+  const field = assembler.op("r", `bfe.${fill}32`, low, "0", String(bits));
+  return isWide ? assembler.op("q", `cvt.${fill}64.${fill}32`, field) : field;
 }
 
 /** To the bits of a half in an h register, and back. */

@@ -85,6 +85,7 @@ function keyOf(expr: Expr): readonly (string | number)[] {
     case "index":
     case "select":
     case "convert":
+    case "bits":
       return [expr.kind, expr.type];
     case "constant":
       return [expr.kind, expr.type, Object.is(expr.value, -0) ? "-0" : expr.value];

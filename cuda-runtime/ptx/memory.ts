@@ -1,7 +1,7 @@
 /** @file Loads and stores of several neighbouring elements, and what they convert, as PTX. */
 import { pushAll } from "../../src/ir/lists.ts";
 import { scalarOf } from "../ir/scalar.ts";
-import { bytesOfType, type StorageType } from "../ir/storage.ts";
+import { bytesOfType, type StorageType, storageTypes } from "../ir/storage.ts";
 import type { Assembler, Operand, RegisterClass } from "./assembler.ts";
 import { bfloatToFloat, emitConvert, floatToBfloat, floatToHalf, halfToFloat } from "./convert.ts";
 
@@ -109,7 +109,7 @@ function rowOf(
 }
 
 function decodeByte(assembler: Assembler, type: StorageType, word: Operand, within: number): Operand {
-  const sign = type === "int8" ? "s" : "u";
+  const sign = storageTypes[type].kind === "int" ? "s" : "u";
   const value = assembler.op("r", `bfe.${sign}32`, word, String(8 * within), "8");
   return type === "bool" ? assembler.op("p", "setp.ne.s32", value, "0") : value;
 }

@@ -20,6 +20,16 @@ const decoders: Readonly<Record<StorageType, Decode>> = {
   int64: (bytes) => Float64Array.from(new BigInt64Array(own(bytes)), Number),
   uint64: (bytes) => Float64Array.from(new BigUint64Array(own(bytes)), Number),
   bool: (bytes) => bytes,
+  int4: (bytes) => new Int8Array(own(bytes)),
+  uint4: (bytes) => bytes,
+  int2: (bytes) => new Int8Array(own(bytes)),
+  uint2: (bytes) => bytes,
+  float8e4m3fn: (bytes) => bytes,
+  float8e4m3fnuz: (bytes) => bytes,
+  float8e5m2: (bytes) => bytes,
+  float8e5m2fnuz: (bytes) => bytes,
+  float8e8m0: (bytes) => bytes,
+  float4e2m1: (bytes) => bytes,
 };
 
 /** Elements in the order of memory; 64-bit integers rounded to the nearest double. */

@@ -19,6 +19,7 @@ export function randomValues(
     int: () => Math.floor((2 * most + 1) * next()) - most,
     uint: () => Math.floor((most + 1) * next()),
     bool: () => Math.floor(2 * next()),
+    code: () => Math.floor(120 * next()),
   }[kind];
   const values = new Float64Array(count);
   for (let index = 0; index < count; index++) values[index] = draw();

@@ -94,8 +94,9 @@ export class StepRunner implements Disposable {
 }
 
 function tensorOf({ view, sizes, strides, box, walk }: TensorMap, addressOf: AddressOf): EncodedTensor {
-  const { type } = view;
-  if (!isFloatStorage(type)) throw new Error(`tc-lint bug: no tensor map of ${type}`);
+  // Codes of a byte are moved as bytes.
+  const type = bytesOfType(view.type) === 1 ? "uint8" : view.type;
+  if (type !== "uint8" && !isFloatStorage(type)) throw new Error(`tc-lint bug: no tensor map of ${type}`);
   const address = addressOfView(view, addressOf);
   return { type, address, sizes, strides: strides.map((stride) => stride * bytesOfType(type)), box, walk };
 }

@@ -8,7 +8,7 @@ import type { TensorRef } from "../ir/model.ts";
 import type { TensorBytes } from "../ir/patch.ts";
 import { exposeValues } from "../onnx/expose.ts";
 import { modelFromSource, type OpenModel, openModel } from "../onnx/open.ts";
-import { tensorBytes } from "../onnx/tensor-bytes.ts";
+import { elementBytes } from "../onnx/tensor-bytes.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
@@ -70,9 +70,9 @@ export function missingWeights(model: OpenModel): InputError | undefined {
 /** A weight's bytes; where they are not there, whoever reads them is told so. */
 export function weightOf(model: OpenModel, tensor: TensorRef, absent: InputError | undefined): TensorBytes {
   if (absent === undefined || tensor.data.kind !== "external")
-    return tensorBytes(model.source, model.files, tensor, encodeNumbers);
+    return elementBytes(model.source, model.files, tensor, encodeNumbers);
   const { dtype, dims } = tensor;
-  const size = dtype === undefined ? 0 : bytesOf(dtype, countOf(dims));
+  const size = dtype === undefined ? 0 : countOf(dims) * Math.max(1, bytesOf(dtype, 1));
   return {
     size,
     readInto: () => {

@@ -2,6 +2,7 @@
 import type { Buffer } from "node:buffer";
 import { type DType, dtypes } from "../ir/dtype.ts";
 import type { TensorRef, TypedField, TypedSpan } from "../ir/model.ts";
+import { isSmallFloat } from "../ir/small-float.ts";
 import { Cursor, type NumberEncoding } from "../wire/cursor.ts";
 import { WireError } from "../wire/error.ts";
 import { type ByteSource, readRange } from "../wire/source.ts";
@@ -51,7 +52,8 @@ export function readElements(
 ): readonly number[] | undefined {
   const { dtype, dims, data } = tensor;
   const count = dims.reduce((total, dim) => total * dim, 1);
-  if (dtype === undefined || count > limit) return undefined;
+  // What a typed field holds of these is their codes.
+  if (dtype === undefined || count > limit || isSmallFloat(dtype) || dtype === "float8e8m0") return undefined;
   if (count === 0) return [];
   if (data.kind === "typed") return readTyped(source, tensor, dtype, count);
   const read = rawReaders[dtype];
@@ -93,6 +95,22 @@ function readTyped(source: ByteSource, tensor: TensorRef, dtype: DType, count: n
   }
   if (dtype === "float16") return values.map(halfToNumber);
   return dtype === "bfloat16" ? values.map(bfloatToNumber) : values;
+}
+
+/** The bytes that the entries of a typed field hold, one each: of types of 8 bits, and of those that share a byte. */
+export function readTypedBytes(source: ByteSource, tensor: TensorRef, bytes: number): Uint8Array {
+  const { data } = tensor;
+  const encoding = data.kind === "typed" ? encodings[data.field] : undefined;
+  const values: number[] = [];
+  if (data.kind === "typed" && encoding !== undefined)
+    for (const span of data.spans) walk(source, span, encoding, values);
+  if (values.length !== bytes) {
+    throw new WireError(
+      "typed-data-length",
+      `${source.name}: tensor "${tensor.name}": holds ${values.length} bytes, expected ${bytes}`,
+    );
+  }
+  return Uint8Array.from(values);
 }
 
 const unpackedTagBytes = 1;

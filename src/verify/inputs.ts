@@ -5,7 +5,7 @@ import { InputError } from "../ir/errors.ts";
 import type { Model, Value } from "../ir/model.ts";
 import { requiredInputs } from "../ir/symbols.ts";
 import { Random } from "./random.ts";
-import { type ArrayType, countOf, isArrayType, type Tensor, type Tensors, tensorOf } from "./tensor.ts";
+import { type ArrayType, countOf, isSharedType, type Tensor, type Tensors, tensorOf } from "./tensor.ts";
 import { addsToScores, type Bindings, type Use, useOf } from "./use.ts";
 
 /** What is drawn. Floats are normal unless it says otherwise; whole numbers and masks are uniform. */
@@ -96,7 +96,7 @@ function typeOf(model: Model, { name, declared }: Value, sizes: Bindings) {
   const dtype = declared?.kind === "tensor" ? declared.dtype : undefined;
   const shape = declared?.kind === "tensor" ? declared.shape : undefined;
   const dims = shape?.map((dim) => evaluateDim(dim, sizes));
-  if ((dtype !== "string" && !isArrayType(dtype)) || dims === undefined || dims.includes(undefined)) {
+  if ((dtype !== "string" && !isSharedType(dtype)) || dims === undefined || dims.includes(undefined)) {
     const what = `has type ${dtype ?? declared?.kind ?? "unknown"}`;
     throw new InputError(
       "unsupported-input",

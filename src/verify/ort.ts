@@ -8,7 +8,7 @@ import { runStacked } from "./stacked.ts";
 import {
   type ArrayType,
   arrays,
-  isArrayType,
+  isSharedType,
   type NumberArray,
   type Tensor,
   type Tensors,
@@ -84,10 +84,10 @@ export class Session implements AsyncDisposable {
   #toOrt({ dtype, dims, data }: Tensor): runtime.Tensor {
     const { Tensor } = this.#ort;
     if (dtype === "string") return new Tensor("string", data, dims);
-    if (dtype === "bfloat16") {
+    if (dtype === "bfloat16" || !isSharedType(dtype)) {
       throw new InputError(
         "unsupported-input",
-        `${this.#path}: inputs of bfloat16 cannot be given to ONNX Runtime from here`,
+        `${this.#path}: inputs of ${dtype} cannot be given to ONNX Runtime from here`,
       );
     }
     return new Tensor(dtype, data, dims);
@@ -95,7 +95,7 @@ export class Session implements AsyncDisposable {
 
   #fromOrt(name: string, { type, dims, data }: runtime.OnnxValue): Tensor {
     if (type === "string" && Array.isArray(data)) return { dtype: type, dims, data };
-    if (!isArrayType(type) || !ArrayBuffer.isView(data)) {
+    if (!isSharedType(type) || !ArrayBuffer.isView(data)) {
       throw new InputError(
         "unsupported-output",
         `${this.#path}: output "${name}" is ${type}, which is not compared`,

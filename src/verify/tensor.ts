@@ -3,6 +3,7 @@ import { type DType, dtypes } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";
 import { bfloatBits, halfBits } from "../ir/half.ts";
 import type { TensorSpec } from "../ir/patch.ts";
+import { exponentValue, isSmallFloat, type SmallFloatType, smallFloatValue } from "../ir/small-float.ts";
 import { bfloatToNumber, halfToNumber } from "../onnx/elements.ts";
 
 /** Of each type that can be given to a model or compared: halves as their bits, bool as 0 and 1. */
@@ -20,14 +21,45 @@ export const arrays = {
   uint32: Uint32Array,
   int64: BigInt64Array,
   uint64: BigUint64Array,
+  // A byte for each element: floats as their codes.
+  int4: Int8Array,
+  uint4: Uint8Array,
+  int2: Int8Array,
+  uint2: Uint8Array,
+  float8e4m3fn: Uint8Array,
+  float8e4m3fnuz: Uint8Array,
+  float8e5m2: Uint8Array,
+  float8e5m2fnuz: Uint8Array,
+  float8e8m0: Uint8Array,
+  float4e2m1: Uint8Array,
 } as const satisfies Partial<Record<DType, unknown>>;
 
 export type ArrayType = keyof typeof arrays;
+type SharedType = Exclude<ArrayType, "int4" | "uint4" | "int2" | "uint2" | SmallFloatType | "float8e8m0">;
 export type NumberArray = InstanceType<(typeof arrays)[ArrayType]>;
 
 export type Tensor =
   | { readonly dtype: ArrayType; readonly dims: readonly number[]; readonly data: NumberArray }
   | { readonly dtype: "string"; readonly dims: readonly number[]; readonly data: readonly string[] };
+
+/** Types that lie in memory a byte for each element, as no other runtime takes them. */
+const unpacked = new Set<string>([
+  "int4",
+  "uint4",
+  "int2",
+  "uint2",
+  "float8e4m3fn",
+  "float8e4m3fnuz",
+  "float8e5m2",
+  "float8e5m2fnuz",
+  "float8e8m0",
+  "float4e2m1",
+] satisfies ArrayType[]);
+
+/** Whether ONNX Runtime's arrays have the type too. */
+export function isSharedType(dtype: string | undefined): dtype is SharedType {
+  return isArrayType(dtype) && !unpacked.has(dtype);
+}
 
 /** By name of the input or output. */
 export type Tensors = ReadonlyMap<string, Tensor>;
@@ -55,9 +87,9 @@ export function numbersOf(tensor: Tensor): ArrayLike<number> {
     for (let i = 0; i < numbers.length; i++) numbers[i] = values[Number(data[i])] ?? Number.NaN;
     return numbers;
   }
-  return data instanceof BigInt64Array || data instanceof BigUint64Array
-    ? Float64Array.from(data, Number)
-    : data;
+  if (data instanceof BigInt64Array || data instanceof BigUint64Array) return Float64Array.from(data, Number);
+  if (isSmallFloat(dtype)) return Float64Array.from(data, (code) => smallFloatValue(dtype, code));
+  return dtype === "float8e8m0" ? Float64Array.from(data, exponentValue) : data;
 }
 
 const tables = new Map<string, Float32Array>();

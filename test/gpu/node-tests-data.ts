@@ -8,7 +8,7 @@ import type { TensorBytes } from "../../src/ir/patch.ts";
 import { DataFiles } from "../../src/onnx/data-files.ts";
 import { type OpenModel, openModel } from "../../src/onnx/open.ts";
 import { decodeTensor } from "../../src/onnx/tensor.ts";
-import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";
+import { elementBytes } from "../../src/onnx/tensor-bytes.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { maxFoldedElements } from "../../src/ops/op.ts";
 import { encodeNumbers } from "../../src/passes/tensors.ts";
@@ -34,7 +34,7 @@ export function openTest(folder: string, name: string): OpenModel {
 }
 
 export function weightsOf(model: OpenModel): (tensor: TensorRef) => TensorBytes {
-  return (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers);
+  return (tensor) => elementBytes(model.source, model.files, tensor, encodeNumbers);
 }
 
 /** Why the runtime need not run a test at all: what the contract of issue 5 leaves out. Undefined for a test to run. */
@@ -92,7 +92,7 @@ function readTensor(file: string): Tensor {
   const tensor = decodeTensor(cursor);
   const { dtype, dims } = tensor;
   if (!isArrayType(dtype)) throw new UnreadableError(`elements of ${dtype ?? tensor.dtypeCode}`);
-  const bytes = tensorBytes(source, new DataFiles(undefined), emptyAware(tensor), encodeNumbers);
+  const bytes = elementBytes(source, new DataFiles(undefined), emptyAware(tensor), encodeNumbers);
   const data = new Uint8Array(countOf(dims) * arrays[dtype].BYTES_PER_ELEMENT);
   if (data.length > 0) bytes.readInto(0, data);
   return { dtype, dims, data: new arrays[dtype](data.buffer) };

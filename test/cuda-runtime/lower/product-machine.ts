@@ -18,6 +18,7 @@ import { bytesOfType, type StorageType, storageTypes } from "../../../cuda-runti
 import { elementCount, expanded, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import { gemmStruct, genericStruct } from "../../../cuda-runtime/kernels/gemm/params.table.ts";
 import { decodeValues } from "../../../cuda-runtime/session/numbers.ts";
+import { runCodeKernel } from "../kernels/code-machine.ts";
 import { MachineContext, type Memory } from "./movement-machine.ts";
 
 /** Elements behind a pointer, of the type that the kernel was told. Reading outside of the buffer throws. */
@@ -233,7 +234,8 @@ export function runProduct(launch: Launch, memory: Memory): void {
   const { kernel } = launch;
   if (kernel.kind !== "built" || !kernel.family.startsWith("gemm"))
     throw new Error(`no definition of ${kernel.entry}`);
-  if (kernel.entry.startsWith("generic_")) runGeneric(launch, memory);
+  if (kernel.entry.startsWith("code")) runCodeKernel(launch, memory);
+  else if (kernel.entry.startsWith("generic_")) runGeneric(launch, memory);
   else runGemm(launch, memory);
 }
 

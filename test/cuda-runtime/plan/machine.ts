@@ -30,28 +30,16 @@ export function rememberingChains(real: typeof compileChain): typeof compileChai
   };
 }
 
-/** Elements in memory by the views of a plan. */
-export interface PlanMemory {
-  bytesOf(buffer: DeviceBuffer): Uint8Array;
-  /** Row-major. */
-  read(view: View): number[];
-  write(view: View, values: ArrayLike<number>): void;
-}
-
-/** Runs what is no chain. */
-export type OtherRunner = (launch: Launch, memory: PlanMemory) => void;
-
-const noOther: OtherRunner = ({ kernel }) => {
-  throw new Error(`no definition of ${kernel.entry}`);
-};
+/** Runs a launch of a built kernel by its meaning. */
+export type Definition = (launch: Launch, memory: PlanMemory) => void;
 
 /** Outputs by name, for inputs by name, all as numbers in row-major order. */
 export function runPlan(
   plan: Plan,
   inputs: Readonly<Record<string, readonly number[]>>,
-  other = noOther,
+  definition?: Definition,
 ): Record<string, number[]> {
-  const memory = new Memory();
+  const memory = new PlanMemory();
   for (const { buffer, offsetBytes, sizeBytes, readInto } of plan.uploads) {
     const bytes = new Uint8Array(sizeBytes);
     if (sizeBytes > 0) readInto(0, bytes);
@@ -62,11 +50,11 @@ export function runPlan(
     if (values?.length !== elementCount(view.shape)) throw new Error(`${name} needs ${view.shape} elements`);
     memory.write(view, values);
   }
-  for (const step of [...plan.prepare, ...plan.steps]) run(step, memory, other);
+  for (const step of [...plan.prepare, ...plan.steps]) run(step, memory, definition);
   return Object.fromEntries(plan.outputs.map(({ name, view }) => [name, memory.read(view)]));
 }
 
-class Memory implements PlanMemory {
+export class PlanMemory {
   readonly #buffers = new Map<DeviceBuffer, Uint8Array>();
 
   bytesOf(buffer: DeviceBuffer): Uint8Array {
@@ -96,13 +84,16 @@ class Memory implements PlanMemory {
   }
 }
 
-function run({ action }: Step, memory: Memory, other: OtherRunner): void {
+function run({ action }: Step, memory: PlanMemory, definition: Definition | undefined): void {
   if (action.kind === "clear") {
     memory.write(action.view, new Array<number>(elementCount(action.view.shape)).fill(0));
     return;
   }
   const { launch } = action;
-  if (!isChain(launch)) return other(launch, memory);
+  if (!isChain(launch)) {
+    if (definition === undefined) throw new Error(`no definition of ${launch.kernel.entry}`);
+    return definition(launch, memory);
+  }
   const shared = new Map(launch.asked.map(({ buffer }, index) => [buffer, launch.reads[index]?.buffer]));
   for (const { expr, to } of launch.request.outputs) {
     const strides = stridesOf(to.shape);

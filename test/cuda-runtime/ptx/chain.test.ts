@@ -7,8 +7,9 @@ import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { BinaryOp, CompareOp, Expr, ScalarType, UnaryOp } from "../../../cuda-runtime/ir/expr.ts";
 import * as build from "../../../cuda-runtime/ir/expr-build.ts";
+import { decoded, encoded } from "../../../cuda-runtime/ir/small-float-expr.ts";
 import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
-import { type StorageType, storageTypes } from "../../../cuda-runtime/ir/storage.ts";
+import { isCodeStorage, type StorageType, storageTypes } from "../../../cuda-runtime/ir/storage.ts";
 import {
   type DeviceBuffer,
   expanded,
@@ -130,10 +131,24 @@ describe.skipIf(isAbsent).each(targets)("ptxas for $architecture", ({ target, ar
   it.each(types)("takes conversions from %s", (from) => {
     const shape = [40];
     const x = build.load(view(from, shape));
-    const narrowed = (["float16", "bfloat16", "int8", "uint8", "int16", "uint16"] as const)
+    const narrowed = (
+      ["float16", "bfloat16", "int8", "uint8", "int16", "uint16", "int4", "uint4", "int2", "uint2"] as const
+    )
       .filter(() => from !== "bool")
       .map((to) => compile(build.narrow(to, x), view(from, shape), target));
     assemble([...types.map((to) => compile(x, view(to, shape), target)), ...narrowed], architecture);
+  });
+
+  it.each(types.filter(isCodeStorage))("takes %s to a number and back", (type) => {
+    const [x, code] = [build.load(view("float32", [40])), build.load(view(type, [40]))];
+    assemble(
+      [
+        compile(encoded(type, x, true), view(type, [40]), target),
+        compile(encoded(type, x, false), view(type, [40]), target),
+        compile(decoded(type, code), view("float16", [40]), target),
+      ],
+      architecture,
+    );
   });
 
   it.each(types)("takes %s in every width, alignment and order", (type) => {

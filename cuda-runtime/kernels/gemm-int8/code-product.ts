@@ -1,0 +1,276 @@
+/** @file Products of codes of a byte on Tensor Cores: which kernel, its operands as it takes them, and its launch. */
+import type { Emitter } from "../../ir/emitter.ts";
+import { constant, load, multiply, subtract } from "../../ir/expr-build.ts";
+import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
+import type { TensorMap } from "../../ir/params.ts";
+import type { PlanTarget } from "../../ir/step.ts";
+import { type StorageType, storageTypes } from "../../ir/storage.ts";
+import { elementCount, sliced, type View } from "../../ir/view.ts";
+import { cheapestTile, codeProductMicroseconds, type ProductSize } from "./cost.ts";
+import { codeMapsStruct, codeProductStruct, codeSumsStruct } from "./params.table.ts";
+
+/** As entries name them. */
+const codeNames: Readonly<Partial<Record<StorageType, string>>> = {
+  int8: "s8",
+  uint8: "u8",
+  float8e4m3fn: "e4m3",
+  float8e5m2: "e5m2",
+};
+
+/** What becomes of the sums. All views are packed and have float32 elements, one a column, unless said otherwise. */
+export interface CodeEpilogue {
+  /** Sums times this; of one element or one a column. Undefined: `to` takes the integer sums. */
+  readonly scale?: View | undefined;
+  readonly bias?: View | undefined;
+  /** One code of `to`'s type. */
+  readonly zeroOut?: View | undefined;
+  /** Codes that `to` may get; its type's unless given. */
+  readonly low?: number | undefined;
+  readonly high?: number | undefined;
+}
+
+export interface CodeProductRequest {
+  /** [m, k] or [batch, m, k]. */
+  readonly a: View;
+  /** [k, n] or [batch, k, n]. */
+  readonly b: View;
+  /** [m, n] or [batch, m, n], unit stride along n: codes, int32 without a scale, or floats. */
+  readonly to: View;
+  /** One element of a's type, and one or [n] of b's; undefined: 0. Of integers alone. */
+  readonly zeroA?: View | undefined;
+  readonly zeroB?: View | undefined;
+  /** int32, [n]: added to integer sums. */
+  readonly addend?: View | undefined;
+  readonly epilogue: CodeEpilogue;
+}
+
+/** A convolution of [N, C, H, W], as a product. */
+export interface CodeWindow {
+  /** Channels innermost, a multiple of 16 of them. */
+  readonly x: View;
+  /** [K, C, taps Y, taps X], of as many channels or fewer. */
+  readonly w: View;
+  /** [N, K, Y, X], channels innermost. */
+  readonly to: View;
+  readonly strides: readonly [number, number];
+  readonly dilations: readonly [number, number];
+  readonly pads: readonly [number, number];
+}
+
+/** Whether the GPU multiplies these, and sums them in int32 or float32. */
+export function multipliesCodes(a: StorageType, b: StorageType, target: PlanTarget): boolean {
+  const [first, second] = [codeNames[a], codeNames[b]];
+  if (first === undefined || second === undefined) return false;
+  const isFloat = (name: string) => name.startsWith("e");
+  if (isFloat(first) !== isFloat(second)) return false;
+  return target.computeCapability >= (isFloat(first) ? 89 : 75);
+}
+
+export function emitCodeProduct(emitter: Emitter, request: CodeProductRequest): void {
+  const { to } = request;
+  if (elementCount(to.shape) === 0) return;
+  const batched = (view: View): View =>
+    view.shape.length === 3 ? view : { ...view, shape: [1, ...view.shape], strides: [0, ...view.strides] };
+  const a = alongK(emitter, batched(request.a));
+  const b = alongK(emitter, turned(batched(request.b)));
+  const d = batched(to);
+  const [batch = 1, m = 1, k = 1] = a.shape;
+  const n = b.shape[1] ?? 1;
+  launchProduct(emitter, request, { a, b, d, size: { m, n, k, batch }, window: undefined });
+}
+
+/** Σ over taps and channels; positions outside of x are `zeroA`. */
+export function emitCodeConv(
+  emitter: Emitter,
+  window: CodeWindow,
+  request: Omit<CodeProductRequest, "a" | "b" | "to">,
+): void {
+  const { x, w, to } = window;
+  const [filters = 1, , tapsY = 1, tapsX = 1] = w.shape;
+  const [images = 1, channels = 1] = x.shape;
+  if (elementCount(to.shape) === 0) return;
+  const packed = packedFilters(emitter, w, channels);
+  const k = channels * tapsY * tapsX;
+  const b: View = { ...packed, shape: [1, filters, k], strides: [0, k, 1] };
+  const m = images * (to.shape[2] ?? 1) * (to.shape[3] ?? 1);
+  const d: View = { ...to, shape: [1, m, filters], strides: [0, to.strides[3] ?? 1, 1] };
+  launchProduct(emitter, { ...request, to }, { a: x, b, d, size: { m, n: filters, k, batch: 1 }, window });
+}
+
+/** [K, taps, C] with as many channels as x has, those beyond w's own zero. */
+function packedFilters(emitter: Emitter, w: View, channels: number): View {
+  const [filters = 1, own = 1, tapsY = 1, tapsX = 1] = w.shape;
+  const packed = emitter.temporary(w.type, [filters, channels, tapsY, tapsX], [0, 2, 3, 1]);
+  if (own < channels) emitter.clear({ ...packed });
+  emitter.copy(w, sliced(packed, 1, 0, own));
+  return packed;
+}
+
+interface Operands {
+  /** Unit stride along k, rows at multiples of 16 bytes: [batch, rows, k]; of a convolution its input. */
+  readonly a: View;
+  readonly b: View;
+  readonly d: View;
+  readonly size: ProductSize;
+  readonly window: CodeWindow | undefined;
+}
+
+function turned(view: View): View {
+  const [batch = 1, k = 1, n = 1] = view.shape;
+  const [stepBatch = 0, stepK = 0, stepN = 0] = view.strides;
+  return { ...view, shape: [batch, n, k], strides: [stepBatch, stepN, stepK] };
+}
+
+/** The view itself where a kernel takes it, else a copy whose rows begin at multiples of 16. */
+function alongK(emitter: Emitter, view: View): View {
+  const [batch = 1, rows = 1, k = 1] = view.shape;
+  const [stepBatch = 0, stepRow = 0, stepK = 0] = view.strides;
+  const isWhole = (step: number, count: number) => count === 1 || (step >= 0 && step % 16 === 0);
+  const isTaken = (stepK === 1 || k === 1) && isWhole(stepRow, rows) && isWhole(stepBatch, batch);
+  if (isTaken && view.offset % 16 === 0) return view;
+  const pitch = Math.ceil(k / 16) * 16;
+  const once = stepBatch === 0 ? 1 : batch;
+  const copy = sliced(emitter.temporary(view.type, [once, rows, pitch]), 2, 0, k);
+  emitter.copy({ ...view, shape: [once, rows, k] }, copy);
+  return { ...copy, shape: view.shape, strides: once === batch ? copy.strides : copy.strides.with(0, 0) };
+}
+
+function launchProduct(
+  emitter: Emitter,
+  request: Omit<CodeProductRequest, "a" | "b">,
+  operands: Operands,
+): void {
+  const { a, b, d, size, window } = operands;
+  const { scale, bias, zeroOut, low, high } = request.epilogue;
+  const zeroB = request.zeroB && wideZeros(emitter, request.zeroB, size.n);
+  const addend = addendOf(emitter, request, operands, zeroB);
+  const fill = window === undefined ? undefined : request.zeroA;
+  const mayFetch = window === undefined && zeroB === undefined && isFetched(a) && isFetched(b);
+  const tile = cheapestTile(size, request.to.type, { ...emitter.target, mayFetch });
+  const [tilesM, tilesN] = [Math.ceil(size.m / tile.m), Math.ceil(size.n / tile.n)];
+  const [least, most] = rangeOf(request.to.type);
+  const step = (view: View, axis: number) => ((view.shape[axis] ?? 1) === 1 ? 0 : (view.strides[axis] ?? 0));
+  const reads = [a, b, addend, zeroB, scale, bias, zeroOut, fill].filter((view) => view !== undefined);
+  const params: ValuesOf<typeof codeProductStruct> = {
+    ...{ a, b, d: request.to, addend, zeroB, scale, bias, zeroOut, fill },
+    ...{ m: size.m, n: size.n, k: size.k, batch: size.batch, tilesM, tilesN },
+    aBatch: window === undefined ? step(a, 0) : 0,
+    bBatch: step(b, 0),
+    dBatch: step(d, 0),
+    aM: window === undefined ? step(a, 1) : 0,
+    bN: step(b, 1),
+    dM: step(d, 1),
+    scaleStep: scale === undefined || elementCount(scale.shape) === 1 ? 0 : 1,
+    dType: storageTypes[request.to.type].code,
+    low: Math.max(low ?? least, least),
+    high: Math.min(high ?? most, most),
+    ...windowFields(window),
+  };
+  const isHopper = tile.kind === "hopper";
+  const name = `${codeNames[a.type]}${codeNames[b.type]}_${isHopper ? "h" : ""}${tile.m}x${tile.n}`;
+  const family = isHopper ? "gemm-int8-hopper" : "gemm-int8";
+  const blocks = tilesM * tilesN * size.batch;
+  emitter.launch({
+    kernel: { kind: "built", family, entry: `codes_${window === undefined ? "" : "conv_"}${name}` },
+    grid: [isHopper ? Math.min(blocks, emitter.target.multiprocessors) : blocks, 1, 1],
+    block: [tile.threads, 1, 1],
+    sharedBytes: tile.sharedBytes,
+    params: isHopper
+      ? writeParams(codeMapsStruct, { a: mapOf(a, tile.m), b: mapOf(b, tile.n), p: params })
+      : writeParams(codeProductStruct, params),
+    reads,
+    writes: [request.to],
+    flops: 2 * size.m * size.n * size.k * size.batch,
+    predictedMicroseconds: codeProductMicroseconds(size, tile, request.to.type, emitter.target),
+    detail: `${size.m}x${size.n}x${size.k}`,
+  });
+}
+
+/** Axes k, rows, batch; a box is one tile of 128 bytes a row. */
+function mapOf(view: View, rows: number): TensorMap {
+  const [batch = 1, count = 1, k = 1] = view.shape;
+  const [stepBatch = 0, stepRow = 0] = view.strides;
+  const packed = Math.ceil(k / 16) * 16;
+  return {
+    view,
+    sizes: [k, count, stepBatch === 0 ? 1 : batch],
+    strides: [count === 1 ? packed : stepRow, stepBatch === 0 || batch === 1 ? packed * count : stepBatch],
+    box: [128, rows, 1],
+  };
+}
+
+/** Whether TMA takes it: strides and address are multiples of 16 (`alongK` has seen to it), and rows do not repeat. */
+function isFetched({ shape, strides }: View): boolean {
+  return shape[1] === 1 || (strides[1] ?? 0) > 0;
+}
+
+function windowFields(window: CodeWindow | undefined) {
+  const none = [0, 0, 0, 0] as const;
+  const { shape, strides } = window?.x ?? { shape: none, strides: none };
+  const [outHeight = 1, outWidth = 1] = window?.to.shape.slice(2) ?? [];
+  const [strideY, strideX] = window?.strides ?? [1, 1];
+  const [dilationY, dilationX] = window?.dilations ?? [1, 1];
+  const [padY, padX] = window?.pads ?? [0, 0];
+  return {
+    ...{ channels: shape[1] ?? 0, height: shape[2] ?? 0, width: shape[3] ?? 0 },
+    ...{ outWidth, outPositions: outHeight * outWidth, tapsX: window?.w.shape[3] ?? 1 },
+    ...{ strideY, strideX, dilationY, dilationX, padY, padX },
+    ...{ xN: strides[0] ?? 0, xH: strides[2] ?? 0, xW: strides[3] ?? 0 },
+  };
+}
+
+function rangeOf(type: StorageType): readonly [number, number] {
+  return type === "uint8" ? [0, 255] : [-128, 127];
+}
+
+/** [n] of int32. */
+function wideZeros(emitter: Emitter, zero: View, n: number): View {
+  return emitter.evaluate(load(asList(zero), "i32"), [n], "int32");
+}
+
+function asList(view: View): View {
+  const count = elementCount(view.shape);
+  const axis = view.shape.findIndex((size) => size !== 1);
+  return { ...view, shape: [count], strides: [axis < 0 ? 1 : (view.strides[axis] ?? 1)] };
+}
+
+/**
+ * Σ (a - zeroA) (b - zeroB) is Σ a b - zeroB Σ a - zeroA Σ b + k zeroA zeroB: all but the first two of each column, with what
+ * is added to it; once, at load, where b and the zero points are constants.
+ */
+function addendOf(
+  emitter: Emitter,
+  { zeroA, addend }: Pick<CodeProductRequest, "zeroA" | "addend">,
+  { b, size }: Operands,
+  zeroB: View | undefined,
+): View | undefined {
+  if (zeroA === undefined) return addend;
+  const { n, k } = size;
+  const sums = codeSums(emitter, b);
+  const zero = load(asList(zeroA), "i32");
+  const taken = multiply(zero, load(sums));
+  const term =
+    zeroB === undefined ? taken : subtract(taken, multiply(multiply(zero, load(zeroB)), constant("i32", k)));
+  const own = addend === undefined ? constant("i32", 0) : load(addend);
+  return emitter.evaluate(subtract(own, term), [n], "int32");
+}
+
+/** [n] of int32: the sum of each of b's rows. One batch has as many. */
+function codeSums(emitter: Emitter, b: View): View {
+  const [, rows = 1, k = 1] = b.shape;
+  const sums = emitter.temporary("int32", [rows]);
+  emitter.launch({
+    kernel: { kind: "built", family: "gemm-int8", entry: "code_sums" },
+    grid: [Math.ceil(rows / 8), 1, 1],
+    block: [256, 1, 1],
+    sharedBytes: 0,
+    params: writeParams(codeSumsStruct, {
+      ...{ a: b, sums, rows, k },
+      pitch: b.strides[1] ?? 0,
+      isSigned: b.type === "int8",
+    }),
+    reads: [b],
+    writes: [sums],
+  });
+  return sums;
+}

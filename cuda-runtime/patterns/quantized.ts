@@ -1,0 +1,195 @@
+/**
+ * @file Products between DequantizeLinear and QuantizeLinear, which are products of codes: Conv, MatMul and Gemm, a bias, a
+ * Relu. What dequantizes is read through, and computed for its other readers alone.
+ */
+import {
+  floatAttributeIn,
+  intAttributeIn,
+  intsAttributeIn,
+  stringAttributeIn,
+} from "../../src/facts/attributes.ts";
+import type { Scope } from "../../src/facts/scope.ts";
+import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import type { PlanTarget } from "../ir/step.ts";
+import { isCodeStorage, isStorageType, type StorageType } from "../ir/storage.ts";
+import { elementCount } from "../ir/view.ts";
+import { multipliesCodes } from "../kernels/gemm-int8/code-product.ts";
+import { lowerQuantized, type Quantized, type Quantizer } from "../lower/quantized-products.ts";
+import { PatternGraph } from "./graph.ts";
+import type { Macro, MacroContext } from "./macro.ts";
+
+/** Codes with one scale and zero point, or one for each position of `axis`. */
+interface Codes extends Quantizer {
+  readonly codes: Value;
+  readonly type: StorageType;
+  readonly axis: number;
+}
+
+export function recogniseQuantized(scope: Scope, target: PlanTarget): readonly Macro[] {
+  const graph = PatternGraph.of(scope);
+  return graph.nodes().flatMap((node) => {
+    const operands = operandsOf(node, graph);
+    if (operands === undefined || !multipliesCodes(operands.x.type, operands.w.type, target)) return [];
+    return macroOf(node, operands, graph) ?? [];
+  });
+}
+
+interface Operands {
+  readonly x: Codes;
+  readonly w: Codes;
+  /** Elements of the output along the axis that scales of w run along. */
+  readonly columns: number;
+}
+
+function operandsOf(node: Node, graph: PatternGraph): Operands | undefined {
+  const operator = operatorOf(node);
+  if (operator !== "Conv" && operator !== "MatMul" && operator !== "Gemm") return undefined;
+  const [x, w] = [dequantized(node.inputs[0], graph), dequantized(node.inputs[1], graph)];
+  const [shapeX, shapeW] = [graph.shape(node.inputs[0]), graph.shape(node.inputs[1])];
+  if (x === undefined || w === undefined || shapeX === undefined || shapeW === undefined) return undefined;
+  const columnAxis = columnAxisOf(node, shapeW.length, graph.scope);
+  const columns = shapeW[columnAxis] ?? 0;
+  const scales = elementCount(graph.shape(w.scale) ?? [0]);
+  const isOfColumns = scales === 1 || (scales === columns && w.axis === columnAxis);
+  const isOne = elementCount(graph.shape(x.scale) ?? [0]) === 1;
+  const isTaken = isOne && isOfColumns && elementCount(shapeX) > 0 && columns > 0;
+  return isTaken && fits(node, operator, { x, w }, [shapeX, shapeW], graph) ? { x, w, columns } : undefined;
+}
+
+/** The axis of the weights that becomes the output's channels. */
+function columnAxisOf(node: Node, rank: number, scope: Scope): number {
+  if (operatorOf(node) === "Conv") return 0;
+  const isTurned = operatorOf(node) === "Gemm" && intAttributeIn(node, "transB", scope) === 1;
+  return isTurned ? 0 : rank - 1;
+}
+
+/** What the kernels do. */
+function fits(
+  node: Node,
+  operator: "Conv" | "MatMul" | "Gemm",
+  { x, w }: Pick<Operands, "x" | "w">,
+  [shapeX, shapeW]: readonly [readonly number[], readonly number[]],
+  graph: PatternGraph,
+): boolean {
+  const { scope } = graph;
+  if (operator === "Conv") {
+    const isPlain = (intAttributeIn(node, "group", scope) ?? 1) === 1 && !isCodeStorage(x.type);
+    const isWhole = (shapeX[1] ?? 0) % 16 === 0 || isZero(w, graph);
+    return isPlain && isWhole && (shapeX.length === 3 || shapeX.length === 4);
+  }
+  if (operator === "Gemm") {
+    const isOne = (name: string) => (floatAttributeIn(node, name, scope) ?? 1) === 1;
+    return isOne("alpha") && isOne("beta") && intAttributeIn(node, "transA", scope) !== 1;
+  }
+  const isShared = elementCount(shapeW.slice(0, -2)) === 1;
+  const isAlike = shapeX.slice(0, -2).join() === shapeW.slice(0, -2).join() && isZero(x, graph);
+  return shapeX.length >= 2 && shapeW.length >= 2 && (isShared || isAlike);
+}
+
+function isZero({ zero, type }: Codes, graph: PatternGraph): boolean {
+  return (
+    zero === undefined || isCodeStorage(type) || (graph.elements(zero)?.every((each) => each === 0) ?? false)
+  );
+}
+
+function dequantized(value: Value | undefined, graph: PatternGraph): Codes | undefined {
+  const node = graph.producerOf(value);
+  if (node === undefined || operatorOf(node) !== "DequantizeLinear") return undefined;
+  const [codes, scale, zero] = node.inputs;
+  const type = typeOf(codes, graph);
+  const [shape, scales] = [graph.shape(codes), graph.shape(scale)];
+  if (codes === undefined || scale === undefined || shape === undefined || scales === undefined)
+    return undefined;
+  if (!isStorageType(type) || scales.length > 1 || !graph.isFloat(scale)) return undefined;
+  const named = intAttributeIn(node, "axis", graph.scope) ?? 1;
+  return { codes, scale, zero, type, axis: named < 0 ? named + shape.length : named };
+}
+
+function typeOf(value: Value | undefined, graph: PatternGraph): string | undefined {
+  const fact = value === undefined ? undefined : graph.scope.fact(value);
+  return fact?.kind === "tensor" ? fact.dtype : undefined;
+}
+
+interface Tail {
+  readonly value: Value;
+  readonly nodes: readonly Node[];
+}
+
+function macroOf(node: Node, { x, w, columns }: Operands, graph: PatternGraph): Macro | undefined {
+  const [output] = node.outputs;
+  if (output === undefined) return undefined;
+  const own = biasOf(node.inputs[2], columns, graph);
+  if (node.inputs[2] !== undefined && own === undefined) return undefined;
+  const added = own === undefined ? addBehind(output, columns, graph) : undefined;
+  const bias = own ?? added?.bias;
+  const sum: Tail = added ?? { value: output, nodes: [] };
+  const codes = quantizedBehind(sum.value, graph);
+  const end: Tail = codes ?? { value: sum.value, nodes: [] };
+  const nodes = graph.closed([node, ...sum.nodes, ...end.nodes], end.value);
+  if (nodes === undefined) return undefined;
+  const attributes = {
+    ints: (name: string) => intsAttributeIn(node, name, graph.scope),
+    string: (name: string) => stringAttributeIn(node, name, graph.scope),
+  };
+  const isTurned = operatorOf(node) === "Gemm" && intAttributeIn(node, "transB", graph.scope) === 1;
+  const kind = operatorOf(node) === "Conv" ? "convolution" : "product";
+  const quantized: Quantized = {
+    ...{ kind, attributes, isTurned, bias },
+    x: withoutZero(x, graph),
+    w: withoutZero(w, graph),
+    to: codes?.to,
+    low: codes?.low,
+  };
+  const name = kind === "convolution" ? "QLinearConv" : "QLinearMatMul";
+  return {
+    name,
+    nodes,
+    output: end.value,
+    lower: (context: MacroContext) => lowerQuantized(context, quantized),
+  };
+}
+
+function withoutZero(codes: Codes, graph: PatternGraph): Codes {
+  return isZero(codes, graph) ? { ...codes, zero: undefined } : codes;
+}
+
+/** int32 in units of both scales, or floats: one a column. */
+function biasOf(value: Value | undefined, columns: number, graph: PatternGraph): Quantized["bias"] {
+  if (value === undefined) return undefined;
+  const isList = (each: Value | undefined) => {
+    const shape = graph.shape(each);
+    return (
+      shape !== undefined && elementCount(shape) === columns && (shape.at(-1) === columns || columns === 1)
+    );
+  };
+  const codes = dequantized(value, graph);
+  if (codes?.type === "int32" && isList(codes.codes)) return { kind: "codes", value: codes.codes };
+  return isList(value) && graph.isFloat(value) ? { kind: "floats", value } : undefined;
+}
+
+/** An Add of one number a column, which is all that reads the product. */
+function addBehind(value: Value, columns: number, graph: PatternGraph) {
+  const node = graph.onlyReader(value);
+  const [result] = node?.outputs ?? [];
+  if (node === undefined || result === undefined || operatorOf(node) !== "Add") return undefined;
+  const other = node.inputs[0] === value ? node.inputs[1] : node.inputs[0];
+  const bias = other === value ? undefined : biasOf(other, columns, graph);
+  return bias && { value: result, nodes: [node], bias };
+}
+
+/** A QuantizeLinear to one scale, a Relu before it taken along where the zero point is known. */
+function quantizedBehind(value: Value, graph: PatternGraph) {
+  const next = graph.onlyReader(value);
+  const relu = next !== undefined && operatorOf(next) === "Relu" ? next : undefined;
+  const node = relu === undefined ? next : graph.onlyReader(relu.outputs[0]);
+  const [result] = node?.outputs ?? [];
+  if (node === undefined || result === undefined || operatorOf(node) !== "QuantizeLinear") return undefined;
+  const [, scale, zero] = node.inputs;
+  const type = typeOf(result, graph);
+  const isOne = scale !== undefined && elementCount(graph.shape(scale) ?? [0]) === 1;
+  if (!isOne || (type !== "int8" && type !== "uint8")) return undefined;
+  const [least] = zero === undefined ? [0] : (graph.elements(zero) ?? []);
+  if (relu !== undefined && least === undefined) return undefined;
+  const nodes = relu === undefined ? [node] : [relu, node];
+  return { value: result, nodes, to: { scale, zero }, low: relu === undefined ? undefined : least };
+}
