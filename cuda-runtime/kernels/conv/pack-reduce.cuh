@@ -57,6 +57,10 @@ extern "C" __global__ void __launch_bounds__(256) conv_widen_4(const __grid_cons
   beginKernel();
   widenRows<4>(p);
 }
+extern "C" __global__ void __launch_bounds__(256) conv_widen_8(const __grid_constant__ WidenParams p) {
+  beginKernel();
+  widenRows<8>(p);
+}
 
 template <int WIDTH> __device__ __forceinline__ void sumSplits(const ConvParams& p) {
   const int perRow = (p.filters + WIDTH - 1) / WIDTH;

@@ -129,7 +129,7 @@ function emitWideRows(emitter: Emitter, rows: WideRows, pad: number): View {
   const to = emitter.temporary(type, wideShape(rows));
   const count = x.batch * x.size[0] * x.size[1] * columns;
   emitter.launch({
-    kernel: { kind: "built", family: "conv", entry: pitch === 4 ? "conv_widen_4" : "conv_widen_any" },
+    kernel: { kind: "built", family: "conv", entry: `conv_widen_${[4, 8].includes(pitch) ? pitch : "any"}` },
     grid: [Math.ceil(count / 256), 1, 1],
     block: [256, 1, 1],
     sharedBytes: 0,
