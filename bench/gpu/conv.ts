@@ -9,7 +9,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
+import { aloneMicroseconds } from "../../cuda-runtime/cost/predict.ts";
 import { OperandError } from "../../cuda-runtime/ir/operand-error.ts";
 import type { Step } from "../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../cuda-runtime/ir/storage.ts";
@@ -181,7 +181,7 @@ function measure(
     const [H = 1, W = 1] = size;
     const { target } = first.set.emitter;
     const predicted = first.set.steps
-      .map(({ step }) => predictedMicroseconds(step.action, target))
+      .map(({ step }) => aloneMicroseconds(step.action, target))
       .reduce((total, each) => total + each, 0);
     const row = {
       op: {

@@ -8,7 +8,7 @@
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { bytesMoved, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
+import { aloneMicroseconds, bytesMoved } from "../../cuda-runtime/cost/predict.ts";
 import type { Action } from "../../cuda-runtime/ir/step.ts";
 import { type HalfStorage, isHalfStorage } from "../../cuda-runtime/ir/storage.ts";
 import { ratesOf } from "../../src/gpu/roofline.ts";
@@ -142,7 +142,7 @@ function compared({ us, op: given, ...rest }: Measured): Compared {
   return {
     name: `${kind} ${sizes.join(" ")}: ${detail.join(" + ")}`,
     us,
-    predicted: sum((action) => predictedMicroseconds(action, target)),
+    predicted: sum((action) => aloneMicroseconds(action, target)),
     guessed: sum(guessedMicroseconds),
   };
 }
