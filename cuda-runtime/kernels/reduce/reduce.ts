@@ -20,6 +20,8 @@ import { reduceStruct } from "./params.table.ts";
 const threads = 256;
 /** Elements of a result below which another block does not pay. */
 const leastChunk = 4096;
+/** Elements that a thread reads one after another, where few threads share a result: below these another block does not pay. */
+const leastRounds = 8;
 /** The grid's second axis. */
 const mostChunks = 1024;
 
@@ -125,7 +127,11 @@ export function variantOf(
   // As many blocks as fill the GPU, each with enough to do.
   const blocks = gridOf(walk, kept, lanes, perVector);
   const wanted = Math.ceil((4 * multiprocessors) / blocks);
-  const share = walk === "columns" ? Math.max(32, leastChunk / (lanes * perVector)) : leastChunk;
+  const share = isSideBySide
+    ? lanes * leastRounds
+    : walk === "columns"
+      ? Math.max(32, leastChunk / (lanes * perVector))
+      : leastChunk;
   const most = Math.min(mostChunks, Math.floor(inner / share));
   if (blocks >= 2 * multiprocessors || most < 2 || outer === 0)
     return { walk, lanes, isSideBySide, chunk: inner, chunks: 1 };
