@@ -61,7 +61,7 @@ const types: readonly FloatStorage[] = ["float32", "float16", "bfloat16"];
 const blends: readonly Blend[] = ["oneProduct", "twoProducts", "nearerEnd"];
 const widths = [1, 2, 3, 6, 7, 8, 14, 16, 24, 32, 64, 96, 130, 256, 520, 1024, 2056];
 
-function drawn(seed: number): Drawn {
+export function drawn(seed: number): Drawn {
   const random = randomNumbers(seed);
   const upTo = (most: number) => 1 + Math.floor(random() * most);
   const pick = <Item>(items: readonly Item[], otherwise: Item) =>
