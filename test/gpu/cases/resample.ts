@@ -207,20 +207,25 @@ function caseOf(seed: number): KernelCase {
   };
 }
 
-/** The copy engine's form takes rows at multiples of 16 bytes. */
-function bulkCase(seed: number): KernelCase {
+/** Forms that take rows at multiples of 16 bytes; the copy engine's is Hopper's. */
+function wideCase(seed: number, form: string, tuning: ResampleTuning): KernelCase {
   const each = drawn(seed);
   const features = 8 * Math.ceil(each.features / 8);
-  const bulk: Drawn = { ...each, features, gap: 0, offset: 0, tuning: { isBulk: true, lanes: 8 } };
+  const wide: Drawn = { ...each, features, gap: 0, offset: 0, tuning };
   return {
-    name: `bulk ${seed}: ${bulk.type} ${bulk.batch}x${bulk.source}->${bulk.target}x${features}, ${bulk.kind}`,
+    name: `${form} ${seed}: ${wide.type} ${wide.batch}x${wide.source}->${wide.target}x${features}, ${wide.kind}`,
     run: (harness) => {
-      if (harness.emitter.target.computeCapability === 90) run(harness, bulk);
+      if (tuning.isBulk !== true || harness.emitter.target.computeCapability === 90) run(harness, wide);
     },
   };
 }
 
 export const cases: readonly KernelCase[] = [
   ...Array.from({ length: count }, (_, at) => caseOf(at + 1)),
-  ...Array.from({ length: 24 }, (_, at) => bulkCase(at + 301)),
+  ...Array.from({ length: 24 }, (_, at) => wideCase(at + 301, "bulk", { isBulk: true, lanes: 8 })),
+  ...Array.from({ length: 24 }, (_, at) => wideCase(at + 401, "deep", { isDeep: true })),
+  ...Array.from({ length: 24 }, (_, at) => wideCase(at + 501, "streamed", { isStreamed: true })),
+  ...Array.from({ length: 8 }, (_, at) =>
+    wideCase(at + 601, "deep, streamed", { isDeep: true, isStreamed: true }),
+  ),
 ];
