@@ -48,8 +48,12 @@ const sizes: readonly Size[] = [
 const planned: ResampleTuning = {};
 const sweep: readonly ResampleTuning[] = [
   planned,
-  ...[2, 3, 4].map((blocksPerMultiprocessor) => ({ blocksPerMultiprocessor })),
-  ...[4, 16, 32].map((lanes) => ({ lanes })),
+  ...[2, 3, 8, 16].map((blocksPerMultiprocessor) => ({ blocksPerMultiprocessor })),
+  ...[2, 4, 8, 16, 32].map((lanes) => ({ lanes })),
+  { isStreamed: true },
+  { isStreamed: true, blocksPerMultiprocessor: 8 },
+  ...[2, 3, 6, 12].map((blocksPerMultiprocessor) => ({ isDeep: true, blocksPerMultiprocessor })),
+  ...[3, 6].map((blocksPerMultiprocessor) => ({ isDeep: true, isStreamed: true, blocksPerMultiprocessor })),
   ...[1, 2, 3].map((blocksPerMultiprocessor) => ({ isBulk: true, blocksPerMultiprocessor })),
 ];
 

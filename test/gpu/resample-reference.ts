@@ -33,11 +33,28 @@ interface Operands {
   readonly targets: ArrayLike<number>;
 }
 
+type Round = (weight: number) => number;
+type Blended = (low: number, high: number, weight: number) => number;
+
 /** Round to the type that weights have; the identity unless given. */
-export function resampled(
+export function resampled(rule: Resampling, operands: Operands, round?: Round): Float64Array {
+  return overRows(rule, operands, round, (low, high, weight) => blended(rule.blend, low, high, weight));
+}
+
+/** Magnitudes of the products that each element is the sum of: where they cancel, float32 keeps little of it. */
+export function termsOf(rule: Resampling, operands: Operands, round?: Round): Float64Array {
+  return overRows(rule, operands, round, (low, high, weight) =>
+    rule.blend === 1
+      ? Math.abs((1 - weight) * low) + Math.abs(weight * high)
+      : Math.abs(low) + Math.abs(high) + Math.abs(weight * (high - low)),
+  );
+}
+
+function overRows(
   rule: Resampling,
   { x, times, targets }: Operands,
-  round: (weight: number) => number = (weight) => weight,
+  round: Round = (weight) => weight,
+  blend: Blended,
 ): Float64Array {
   const { batch, source, target, features } = rule;
   const y = new Float64Array(batch * target * features);
@@ -50,7 +67,7 @@ export function resampled(
       const weight = round(weightOf(rule, own[low ?? 0] ?? Number.NaN, own[high ?? 0] ?? Number.NaN, at));
       for (let f = 0; f < features; f++) {
         const rowAt = (row = 0) => x[(b * source + row) * features + f] ?? Number.NaN;
-        y[(b * target + t) * features + f] = blended(rule.blend, rowAt(low), rowAt(high), weight);
+        y[(b * target + t) * features + f] = blend(rowAt(low), rowAt(high), weight);
       }
     }
   }

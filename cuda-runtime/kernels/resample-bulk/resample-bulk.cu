@@ -9,7 +9,7 @@
 #include "../resample/rows.cuh"
 
 constexpr int kWarps = kThreads / 32;
-constexpr int kStages = 4;
+constexpr int kStages = 3;
 // Of a row at a time.
 constexpr int kPieceBytes = 1024;
 
@@ -83,18 +83,12 @@ template <typename T> __device__ __forceinline__ void resampleBulk(const Resampl
   const int pieces = (p.chunks * 16 + kPieceBytes - 1) / kPieceBytes;
   const int64_t all = static_cast<int64_t>(p.batch) * p.target;
   const int64_t end = all * (blockIdx.x + 1) / gridDim.x;
-  int64_t checked = -1;
-  bool isOrdered = false;
+  KnownTimes known;
   // Of the warp's stages, over all pieces.
   unsigned done = 0;
   for (int64_t row = all * blockIdx.x / gridDim.x; row < end;) {
     const Piece piece = pieceAt(p, row, end);
-    const int64_t times = static_cast<int64_t>(piece.batch) * p.strideTimesBatch;
-    if (times != checked) isOrdered = isSorted(p, times);
-    checked = times;
-    __syncthreads();
-    findRows(p, piece, isOrdered, table);
-    __syncthreads();
+    fillTable(p, piece, known, table);
     const Mover<T> mover = {p, table, piece, stages, own, pieces};
     const int items = piece.rows * pieces;
     if (isFirst) {

@@ -46,5 +46,6 @@ struct ResampleParams {
   float weightMost;
   int weightType;  // The weight is rounded to this type.
   int blend;  // BlendCode
+  int isStreamed;  // Rows are asked for once, and not read soon. Of accesses of 16 bytes.
 };
-static_assert(sizeof(ResampleParams) == 168, "what the planner writes");
+static_assert(sizeof(ResampleParams) == 176, "what the planner writes");

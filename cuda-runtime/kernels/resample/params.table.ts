@@ -48,5 +48,6 @@ export const resampleStruct = new StructTable(
     weightMost: f32(),
     weightType: i32("The weight is rounded to this type."),
     blend: i32("BlendCode"),
+    isStreamed: flag("Rows are asked for once, and not read soon. Of accesses of 16 bytes."),
   },
 );

@@ -7,24 +7,49 @@
 #include "../norm/vector.cuh"
 #include "rows.cuh"
 
-// Accesses of a thread at a time, two loads each.
+// Accesses of a thread at a time, two loads each, and blocks on a multiprocessor, as many as registers leave room for: together
+// they hide memory's latency. From sm_100 on the compiler wants more registers.
 constexpr int kAccesses = 2;
-// On a multiprocessor: their accesses together hide memory's latency. The compiler wants more registers for the later ones.
+constexpr int kDeepAccesses = 4;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
 constexpr int kBlocks = 3;
+constexpr int kDeepBlocks = 2;
 #else
 constexpr int kBlocks = 4;
+constexpr int kDeepBlocks = 3;
 #endif
 
-template <typename T, int WIDTH> __device__ __forceinline__ void storeWide(T* at, const float* values) {
-  if constexpr (sizeof(T) == 4 && WIDTH == 4) {
-    *reinterpret_cast<float4*>(at) = make_float4(values[0], values[1], values[2], values[3]);
-  } else {
-    storeRun<T, WIDTH>(at, values);
-  }
+// Sixteen bytes that no other load of the block asks for: they take no place in L1.
+template <typename T, int WIDTH> __device__ __forceinline__ void loadOnce(Run<T, WIDTH>& run, const T* at) {
+  static_assert(sizeof(run.words) == 16, "one access");
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(run.words[0]), "=r"(run.words[1]), "=r"(run.words[2]), "=r"(run.words[3]) : "l"(at));
 }
 
-// An access: of which row of the piece, and which of the row's; none behind the end.
+template <bool STREAM, typename T, int WIDTH> __device__ __forceinline__ void loadSource(Run<T, WIDTH>& run, const T* at) {
+  if constexpr (STREAM) loadOnce(run, at);
+  else run.load(at);
+}
+
+// Past the caches where STREAM says that what is written is not read soon.
+template <bool STREAM, typename T, int WIDTH> __device__ __forceinline__ void storeTarget(T* at, const float* values) {
+  if constexpr (sizeof(T) * WIDTH != 16) {
+    storeRun<T, WIDTH>(at, values);
+    return;
+  }
+  uint4 words;
+  if constexpr (sizeof(T) == 4) {
+    memcpy(&words, values, 16);
+  } else {
+    words = make_uint4(packPair<T>(values[0], values[1]), packPair<T>(values[2], values[3]), packPair<T>(values[4], values[5]),
+                       packPair<T>(values[6], values[7]));
+  }
+  if constexpr (STREAM) __stcs(reinterpret_cast<uint4*>(at), words);
+  else *reinterpret_cast<uint4*>(at) = words;
+}
+
+// An access: of which row of the piece, and which of the row's. Behind the end it is the last one again, so that loads need no
+// branch between them.
 struct Access {
   unsigned row;
   int chunk;
@@ -32,30 +57,29 @@ struct Access {
 };
 
 __device__ __forceinline__ Access accessAt(const ResampleParams& p, unsigned at, unsigned total) {
-  const unsigned row = quotientOf(at, p.slice);
-  const int chunk = blockIdx.y * p.slice.size + static_cast<int>(at - row * p.slice.size);
-  return {row, chunk, at < total && chunk < p.chunks};
+  const unsigned place = min(at, total - 1), row = quotientOf(place, p.slice);
+  const int chunk = blockIdx.y * p.slice.size + static_cast<int>(place - row * p.slice.size);
+  return {row, min(chunk, p.chunks - 1), at < total && chunk < p.chunks};
 }
 
-template <typename T, int WIDTH, int BLEND>
+template <typename T, int WIDTH, int ACCESSES, int BLEND, bool STREAM>
 __device__ __forceinline__ void moveRows(const ResampleParams& p, const Piece& piece, const RowTable& table) {
   const T* x = static_cast<const T*>(p.x) + static_cast<int64_t>(piece.batch) * p.strideXBatch;
   T* y = static_cast<T*>(p.y) + static_cast<int64_t>(piece.batch) * p.strideYBatch +
          static_cast<int64_t>(piece.first) * p.strideYRow;
   const unsigned total = static_cast<unsigned>(piece.rows) * p.slice.size;
 #pragma unroll 1
-  for (unsigned from = threadIdx.x; from < total; from += kThreads * kAccesses) {
-    Run<T, WIDTH> low[kAccesses], high[kAccesses];
+  for (unsigned from = threadIdx.x; from < total; from += kThreads * ACCESSES) {
+    Run<T, WIDTH> low[ACCESSES], high[ACCESSES];
 #pragma unroll
-    for (int i = 0; i < kAccesses; i++) {
+    for (int i = 0; i < ACCESSES; i++) {
       const Access access = accessAt(p, from + i * kThreads, total);
-      if (!access.isThere) continue;
       const T* column = x + access.chunk * WIDTH;
-      low[i].load(column + static_cast<int64_t>(table.low[access.row]) * p.strideXRow);
-      high[i].load(column + static_cast<int64_t>(table.high[access.row]) * p.strideXRow);
+      loadSource<STREAM>(low[i], column + static_cast<int64_t>(table.low[access.row]) * p.strideXRow);
+      loadSource<STREAM>(high[i], column + static_cast<int64_t>(table.high[access.row]) * p.strideXRow);
     }
 #pragma unroll
-    for (int i = 0; i < kAccesses; i++) {
+    for (int i = 0; i < ACCESSES; i++) {
       const Access access = accessAt(p, from + i * kThreads, total);
       if (!access.isThere) continue;
       float a[WIDTH], b[WIDTH];
@@ -64,38 +88,40 @@ __device__ __forceinline__ void moveRows(const ResampleParams& p, const Piece& p
       const float weight = table.weight[access.row];
 #pragma unroll
       for (int e = 0; e < WIDTH; e++) a[e] = blended<BLEND>(a[e], b[e], weight);
-      storeWide<T, WIDTH>(y + static_cast<int64_t>(access.row) * p.strideYRow + access.chunk * WIDTH, a);
+      storeTarget<STREAM, T, WIDTH>(y + static_cast<int64_t>(access.row) * p.strideYRow + access.chunk * WIDTH, a);
     }
   }
 }
 
-template <typename T, int WIDTH> __device__ __forceinline__ void resample(const ResampleParams& p) {
+template <typename T, int WIDTH, int ACCESSES, bool STREAM>
+__device__ __forceinline__ void moveBlended(const ResampleParams& p, const Piece& piece, const RowTable& table) {
+  if (p.blend == kOneProduct) moveRows<T, WIDTH, ACCESSES, kOneProduct, STREAM>(p, piece, table);
+  else if (p.blend == kTwoProducts) moveRows<T, WIDTH, ACCESSES, kTwoProducts, STREAM>(p, piece, table);
+  else moveRows<T, WIDTH, ACCESSES, kNearerEnd, STREAM>(p, piece, table);
+}
+
+template <typename T, int WIDTH, int ACCESSES> __device__ __forceinline__ void resample(const ResampleParams& p) {
   __shared__ RowTable table;
   const int64_t all = static_cast<int64_t>(p.batch) * p.target;
   const int64_t end = all * (blockIdx.x + 1) / gridDim.x;
-  int64_t checked = -1;
-  bool isOrdered = false;
+  KnownTimes known;
   for (int64_t row = all * blockIdx.x / gridDim.x; row < end;) {
     const Piece piece = pieceAt(p, row, end);
-    const int64_t times = static_cast<int64_t>(piece.batch) * p.strideTimesBatch;
-    if (times != checked) isOrdered = isSorted(p, times);
-    checked = times;
-    // The table of the piece before is read no more.
-    __syncthreads();
-    findRows(p, piece, isOrdered, table);
-    __syncthreads();
-    if (p.blend == kOneProduct) moveRows<T, WIDTH, kOneProduct>(p, piece, table);
-    else if (p.blend == kTwoProducts) moveRows<T, WIDTH, kTwoProducts>(p, piece, table);
-    else moveRows<T, WIDTH, kNearerEnd>(p, piece, table);
+    fillTable(p, piece, known, table);
+    constexpr bool kCanStream = sizeof(T) * WIDTH == 16;
+    if (kCanStream && p.isStreamed) moveBlended<T, WIDTH, ACCESSES, kCanStream>(p, piece, table);
+    else moveBlended<T, WIDTH, ACCESSES, false>(p, piece, table);
     row += piece.rows;
   }
 }
 
-#define RESAMPLE(NAME, T, WIDTH)                                                                             \
-  extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) NAME(const __grid_constant__ ResampleParams p) { \
-    beginKernel();                                                                                           \
-    resample<T, WIDTH>(p);                                                                                   \
+#define RESAMPLE_WITH(NAME, T, WIDTH, ACCESSES, BLOCKS)                                                                     \
+  extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) NAME(const __grid_constant__ ResampleParams p) {          \
+    beginKernel();                                                                                                        \
+    resample<T, WIDTH, ACCESSES>(p);                                                                                      \
   }
+#define RESAMPLE(NAME, T, WIDTH) RESAMPLE_WITH(NAME, T, WIDTH, kAccesses, kBlocks)
+#define RESAMPLE_DEEP(NAME, T, WIDTH) RESAMPLE_WITH(NAME, T, WIDTH, kDeepAccesses, kDeepBlocks)
 
 RESAMPLE(resample_f32_w4, float, 4)
 RESAMPLE(resample_f32_w2, float, 2)
@@ -106,3 +132,6 @@ RESAMPLE(resample_f16_w1, __half, 1)
 RESAMPLE(resample_bf16_w8, __nv_bfloat16, 8)
 RESAMPLE(resample_bf16_w2, __nv_bfloat16, 2)
 RESAMPLE(resample_bf16_w1, __nv_bfloat16, 1)
+RESAMPLE_DEEP(resample_deep_f32, float, 4)
+RESAMPLE_DEEP(resample_deep_f16, __half, 8)
+RESAMPLE_DEEP(resample_deep_bf16, __nv_bfloat16, 8)

@@ -72,16 +72,23 @@ export interface ResampleRequest {
 export interface ResampleTuning {
   /** By the copy engine (Hopper): rows at multiples of 16 bytes. */
   readonly isBulk?: boolean;
+  /** Twice the accesses of a thread at a time, and fewer blocks: rows at multiples of 16 bytes. */
+  readonly isDeep?: boolean;
+  /** Past the caches: rows at multiples of 16 bytes, that are asked for once, and not read soon. */
+  readonly isStreamed?: boolean;
   /** Of a warp, that look for one target together: a power of two. */
   readonly lanes?: number;
+  /** More than fit at once take turns. */
   readonly blocksPerMultiprocessor?: number;
 }
 
 const threads = 256;
 const bulkBlocks = 3;
-const bulkSharedBytes = 64 * 1024;
-/** Four rounds find one of 4,096 times, and a block finds 32 rows at once. */
-const defaultLanes = 8;
+const bulkSharedBytes = 48 * 1024;
+/** Of target rows that a block looks up at a time. */
+const pieceRows = 128;
+/** Source times that it searches in shared memory. */
+const stagedTimes = 4096;
 
 export function emitResample(emitter: Emitter, request: ResampleRequest, tuning: ResampleTuning = {}): void {
   const { x, y, times, targets } = request;
@@ -92,20 +99,23 @@ export function emitResample(emitter: Emitter, request: ResampleRequest, tuning:
   if (!isFloatStorage(type) || y.type !== type) throw new OperandError(`resampling of ${type} to ${y.type}`);
   if (source === 0) throw new OperandError("no source rows");
   const width = widthOf(request, type);
-  const { isBulk = false, lanes = defaultLanes } = tuning;
-  if (isBulk && width * bytesOfType(type) !== 16) throw new OperandError("rows off multiples of 16 bytes");
+  const { isBulk = false, isDeep = false, isStreamed = false } = tuning;
+  if ((isBulk || isDeep || isStreamed) && width * bytesOfType(type) !== 16)
+    throw new OperandError("rows off multiples of 16 bytes");
   const chunks = features / width;
-  const perMultiprocessor =
-    tuning.blocksPerMultiprocessor ?? (isBulk ? bulkBlocks : blocksFor(emitter.target));
+  const perMultiprocessor = tuning.blocksPerMultiprocessor ?? blocksFor(emitter.target, tuning);
   const { blocks, slices } = cutOf(
     batch * target,
     chunks,
     perMultiprocessor * emitter.target.multiprocessors,
   );
+  const rows = Math.min(pieceRows, target, Math.ceil((batch * target) / blocks));
+  const lanes = tuning.lanes ?? lanesFor(rows, source);
   const bytes = uniqueBytes(request, type);
-  const search = Math.ceil(Math.log(source + 1) / Math.log(lanes));
+  // The times, then the rows of features.
+  const rounds = 2 + (source > stagedTimes ? lookupRounds(rows, source, lanes) : 0);
   emitter.launch({
-    kernel: kernelOf(type, width, isBulk),
+    kernel: kernelOf(type, width, tuning),
     grid: [blocks, isBulk ? 1 : slices, 1],
     block: [threads, 1, 1],
     sharedBytes: isBulk ? bulkSharedBytes : 0,
@@ -114,26 +124,42 @@ export function emitResample(emitter: Emitter, request: ResampleRequest, tuning:
       ...ruleFields(request),
       chunks,
       slice: divisorFields(Math.ceil(chunks / slices)),
-      lanes,
+      ...{ lanes, isStreamed },
     }),
     reads: [x, times, targets],
     writes: [y],
     movedBytes: bytes,
-    predictedMicroseconds: passMicroseconds({ bytes, rounds: search + 2 }, emitter.target),
+    predictedMicroseconds: passMicroseconds({ bytes, rounds }, emitter.target),
     detail: `${batch}x${source}->${target}x${features}`,
   });
 }
 
 /** As many as the registers of the kernel leave room for. */
-function blocksFor({ computeCapability }: PlanTarget): number {
-  return computeCapability < 100 ? 4 : 3;
+function blocksFor({ computeCapability }: PlanTarget, { isBulk, isDeep }: ResampleTuning): number {
+  if (isBulk) return bulkBlocks;
+  return (computeCapability < 100 ? 4 : 3) - (isDeep ? 1 : 0);
 }
 
-function kernelOf(type: FloatStorage, width: number, isBulk: boolean): KernelRef {
+/** Those with which a block looks up its rows soonest. */
+function lanesFor(rows: number, source: number): number {
+  const rounds = (lanes: number) => lookupRounds(rows, source, lanes);
+  return [4, 8, 16, 32].reduce((best, lanes) => (rounds(lanes) < rounds(best) ? lanes : best), 2);
+}
+
+/** One after the other: all lanes ask one source time each, until those of every row know how many count. */
+function lookupRounds(rows: number, source: number, lanes: number): number {
+  let rounds = 0;
+  for (let span = source; span > 0; span = Math.ceil(span / lanes) - 1) rounds++;
+  return rounds * Math.ceil((rows * lanes) / threads);
+}
+
+function kernelOf(type: FloatStorage, width: number, { isBulk, isDeep }: ResampleTuning): KernelRef {
   const name = typeNames[type];
-  return isBulk
-    ? { kind: "built", family: "resample-bulk", entry: `resample_bulk_${name}` }
-    : { kind: "built", family: "resample", entry: `resample_${name}_w${width}` };
+  if (isBulk) return { kind: "built", family: "resample-bulk", entry: `resample_bulk_${name}` };
+  return {
+    ...{ kind: "built", family: "resample" },
+    entry: isDeep ? `resample_deep_${name}` : `resample_${name}_w${width}`,
+  };
 }
 
 /** Elements of an access. */

@@ -59,6 +59,8 @@ describe("resampling", () => {
       }
       const bulk = launchOf(type, { batch: 2, source: 9, target: 5, features: 64 }, { isBulk: true });
       expect(source("resample-bulk")).toContain(`RESAMPLE_BULK(${bulk?.kernel.entry}, `);
+      const deep = launchOf(type, { batch: 2, source: 9, target: 5, features: 64 }, { isDeep: true });
+      expect(source("resample")).toContain(`RESAMPLE_DEEP(${deep?.kernel.entry}, `);
     }
   });
 
