@@ -26,22 +26,23 @@ struct CodeProduct {
   static constexpr int kBlocksM = BM / WARPS_M / 16;
   static constexpr int kBlocksN = BN / WARPS_N / 8;
   static constexpr int kStageBytes = (BM + BN) * kDepth;
-  static_assert(kBlocksN % 4 == 0, "codes are stored 32 columns at a time");
+  static_assert(kBlocksN == 4, "what CodeColumns holds");
+  static_assert(kThreads / 32 * kCodeSlabBytes <= STAGES * kStageBytes, "results take the ring's place");
 
   const CodeProductParams& p;
   uint32_t shared;
-  int m0, n0, chunk, firstRow;
+  unsigned char* memory;
+  int batch, m0, n0, chunk, firstRow;
   const char* fromA[kLoadsA];
   // Of a convolution: where the window of a row begins. Rows beyond the last begin far outside.
   int top[kLoadsA], left[kLoadsA];
   const char* fromB[kLoadsB];
   uint32_t fill = 0;
-  int64_t outBase;
 
   __device__ __forceinline__ CodeProduct(const CodeProductParams& p, unsigned char* memory)
-      : p(p), shared(sharedAddress(memory)) {
+      : p(p), shared(sharedAddress(memory)), memory(memory) {
     const int tiles = p.tilesM * p.tilesN;
-    const int batch = blockIdx.x / tiles;
+    batch = blockIdx.x / tiles;
     const int tile = blockIdx.x % tiles;
     // Eight rows of tiles at a time share their columns in L2.
     constexpr int kGroup = 8;
@@ -52,12 +53,11 @@ struct CodeProduct {
     n0 = within / rowsOfGroup * BN;
     chunk = threadIdx.x % kChunks;
     firstRow = threadIdx.x / kChunks;
-    outBase = batch * p.dBatch;
     if (CONV && p.fill != nullptr) fill = *static_cast<const uint8_t*>(p.fill) * 0x01010101u;
-    findRows(batch);
+    findRows();
   }
 
-  __device__ __forceinline__ void findRows(int batch) {
+  __device__ __forceinline__ void findRows() {
     const char* a = static_cast<const char*>(p.a) + batch * p.aBatch;
     const char* b = static_cast<const char*>(p.b) + batch * p.bBatch;
 #pragma unroll
@@ -188,14 +188,23 @@ struct CodeProduct {
   }
 
   __device__ __forceinline__ void finish(const Sum (&sums)[kBlocksM][kBlocksN][4], const int (&rowSums)[kBlocksM][4]) const {
-    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    const int row = m0 + warp / WARPS_N * kBlocksM * 16 + lane / 4;
+    const int warp = threadIdx.x / 32;
+    const int row = m0 + warp / WARPS_N * kBlocksM * 16;
     const int n = n0 + warp % WARPS_N * kBlocksN * 8;
+    unsigned char* own = memory + warp * kCodeSlabBytes;
+    CodeColumns columns;
+    columns.load(p, n);
+    // The last tiles are multiplied, and what lies there is overwritten.
+    cpAsyncWait<0>();
+    __syncthreads();
+    withOutput(p, [&](const auto& output) {
+      const CodeRows rows(p, batch, output.kBytes);
 #pragma unroll
-    for (int i = 0; i < kBlocksM; ++i) {
-      const int ofRows[2] = {rowSums[i][0], rowSums[i][2]};
-      storeSums(p, outBase, row + i * 16, n, sums[i], ofRows);
-    }
+      for (int i = 0; i < kBlocksM; ++i) {
+        const int ofRows[2] = {rowSums[i][0], rowSums[i][2]};
+        storeSums(output, columns, rows, row + i * 16, n, sums[i], ofRows, own);
+      }
+    });
   }
 };
 
