@@ -218,10 +218,14 @@ struct CodeProduct {
   }
 };
 
-// 8-bit floats need more registers where they are multiplied as halves.
+// 8-bit floats need more registers where they are multiplied as halves; before sm_80, shared memory has room for one block.
 template <typename A>
 constexpr int residentBlocks(int threads) {
-  return sizeof(typename A::Sum) == 4 && typename A::Sum(0.5) == 0 ? 512 / threads : 1;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return typename A::Sum(0.5) == 0 ? 512 / threads : 1;
+#else
+  return 1;
+#endif
 }
 
 #define CODES(NAME, A, B, BM, BN, WARPS_M, WARPS_N, STAGES, CONV)                                                        \
