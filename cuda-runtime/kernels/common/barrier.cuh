@@ -42,3 +42,9 @@ __device__ __forceinline__ void waitBarrier(uint32_t barrier, int parity) {
   }
 #endif
 }
+
+// Until all THREADS of a group are here; `group` counts from 0. The barrier of the whole block is another one.
+template <int THREADS>
+__device__ __forceinline__ void syncGroup(int group) {
+  asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(THREADS) : "memory");
+}

@@ -13,24 +13,7 @@
 #include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
 #include "register-epilogue.cuh"
-
-// Counts through the ring.
-template <int STAGES>
-struct Turn {
-  int stage = 0;
-  int parity = 0;
-
-  __device__ __forceinline__ void next() {
-    stage = stage + 1 == STAGES ? 0 : stage + 1;
-    if (stage == 0) parity ^= 1;
-  }
-
-  __device__ __forceinline__ void skip(int tiles) {
-    const int at = stage + tiles;
-    parity ^= at / STAGES & 1;
-    stage = at % STAGES;
-  }
-};
+#include "turn.cuh"
 
 // Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
 // one tile, one below the other; else they take turns, and one multiplies while the other stores.

@@ -1,123 +1,178 @@
-// What becomes of the sums of products of codes: as ONNX Runtime requantizes, in its order of operations.
+// What becomes of the sums of products of codes: as ONNX Runtime requantizes, in its order of operations. What is stored is
+// known outside of all loops; a warp takes it through shared memory, and stores whole rows.
 #pragma once
 #include <cstdint>
+#include <type_traits>
 #include "../common/storage.cuh"
 #include "params.generated.cuh"
 
-// One column's part of it, in registers.
-struct CodeColumn {
-  int addend = 0;
-  int zeroB = 0;
-  float scale = 1.0f;
-  float bias = 0.0f;
+// Of the columns that a lane has of 32, as mma.m16n8k32 lays them out: 8 j + 2 t and the next one, at 2 j and 2 j + 1.
+struct CodeColumns {
+  int addend[8];
+  int zeroB[8];
+  float scale[8];
+  float bias[8];
 
-  __device__ __forceinline__ CodeColumn(const CodeProductParams& p, int n) {
-    if (n >= p.n) return;
-    if (p.addend != nullptr) addend = p.addend[n];
-    if (p.zeroB != nullptr) zeroB = p.zeroB[n];
-    if (p.scale != nullptr) scale = p.scale[static_cast<int64_t>(n) * p.scaleStep];
-    if (p.bias != nullptr) bias = p.bias[n];
+  __device__ __forceinline__ void load(const CodeProductParams& p, int n0) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int n = n0 + i / 2 * 8 + (threadIdx.x & 3) * 2 + i % 2;
+      const bool isInside = n < p.n;
+      addend[i] = isInside && p.addend != nullptr ? p.addend[n] : 0;
+      zeroB[i] = isInside && p.zeroB != nullptr ? p.zeroB[n] : 0;
+      scale[i] = isInside && p.scale != nullptr ? p.scale[n * p.scaleStep] : 1.0f;
+      bias[i] = isInside && p.bias != nullptr ? p.bias[n] : 0.0f;
+    }
   }
 
-  __device__ __forceinline__ int whole(int sum, int rowSum) const { return sum + addend - zeroB * rowSum; }
+  // Where a warp has no others.
+  __device__ __forceinline__ const CodeColumns& of32(int) const { return *this; }
+
+  __device__ __forceinline__ int whole(int i, int sum, int rowSum) const { return sum + addend[i] - zeroB[i] * rowSum; }
+  __device__ __forceinline__ int whole(int, float sum, int) const { return static_cast<int>(sum); }
 
   // Products and sums are rounded one by one, as processors do.
-  __device__ __forceinline__ float real(int sum, int rowSum) const {
-    return __fadd_rn(__fmul_rn(static_cast<float>(whole(sum, rowSum)), scale), bias);
+  __device__ __forceinline__ float real(int i, int sum, int rowSum) const {
+    return __fadd_rn(__fmul_rn(static_cast<float>(whole(i, sum, rowSum)), scale[i]), bias[i]);
   }
-  __device__ __forceinline__ float real(float sum, int) const { return __fadd_rn(__fmul_rn(sum, scale), bias); }
+  __device__ __forceinline__ float real(int i, float sum, int) const { return __fadd_rn(__fmul_rn(sum, scale[i]), bias[i]); }
 };
 
-__device__ __forceinline__ bool isCode(int type) { return type == kInt8 || type == kUint8; }
+// What is stored: elements of kBytes; `pair` makes two neighbours of one row of their sums.
+struct AsSums {
+  static constexpr int kBytes = 4;
+  template <typename Sum>
+  __device__ __forceinline__ int2 pair(const CodeColumns& of, int i, Sum first, Sum second, int rowSum) const {
+    return make_int2(of.whole(i, first, rowSum), of.whole(i + 1, second, rowSum));
+  }
+};
 
-__device__ __forceinline__ int zeroOutOf(const CodeProductParams& p) {
-  if (p.zeroOut == nullptr) return 0;
-  return p.dType == kInt8 ? static_cast<int>(*static_cast<const int8_t*>(p.zeroOut))
-                          : static_cast<int>(*static_cast<const uint8_t*>(p.zeroOut));
+__device__ __forceinline__ float2 pairOf(float first, float second, float) { return make_float2(first, second); }
+__device__ __forceinline__ __half2 pairOf(float first, float second, __half) { return __floats2half2_rn(first, second); }
+__device__ __forceinline__ __nv_bfloat162 pairOf(float first, float second, __nv_bfloat16) {
+  return __floats2bfloat162_rn(first, second);
 }
 
-// Bounded first, as floats, then to the nearest whole number, ties to even.
-__device__ __forceinline__ int codeOf(const CodeProductParams& p, float real, int zeroOut) {
-  const float bounded = fminf(fmaxf(real, static_cast<float>(p.low - zeroOut)), static_cast<float>(p.high - zeroOut));
-  return __float2int_rn(bounded) + zeroOut;
+template <typename T>
+struct AsFloats {
+  static constexpr int kBytes = sizeof(T);
+  template <typename Sum>
+  __device__ __forceinline__ auto pair(const CodeColumns& of, int i, Sum first, Sum second, int rowSum) const {
+    return pairOf(of.real(i, first, rowSum), of.real(i + 1, second, rowSum), T());
+  }
+};
+
+struct AsCodes {
+  static constexpr int kBytes = 1;
+  int zero = 0;
+  float low, high;
+
+  __device__ __forceinline__ AsCodes(const CodeProductParams& p) {
+    if (p.zeroOut != nullptr) {
+      zero = p.dType == kInt8 ? static_cast<int>(*static_cast<const int8_t*>(p.zeroOut))
+                              : static_cast<int>(*static_cast<const uint8_t*>(p.zeroOut));
+    }
+    low = static_cast<float>(p.low - zero);
+    high = static_cast<float>(p.high - zero);
+  }
+
+  // Bounded first, as floats, then to the nearest whole number, ties to even: floats from 3 * 2^22 on have no fraction, and
+  // their last bits count.
+  __device__ __forceinline__ int codeOf(float real) const {
+    return __float_as_int(__fadd_rn(fminf(fmaxf(real, low), high), 12582912.0f)) + zero;
+  }
+
+  template <typename Sum>
+  __device__ __forceinline__ uint16_t pair(const CodeColumns& of, int i, Sum first, Sum second, int rowSum) const {
+    const int codes[2] = {codeOf(of.real(i, first, rowSum)), codeOf(of.real(i + 1, second, rowSum))};
+    return static_cast<uint16_t>(__byte_perm(codes[0], codes[1], 0x40));
+  }
+};
+
+// `work` gets what a launch stores.
+template <typename Work>
+__device__ __forceinline__ void withOutput(const CodeProductParams& p, Work work) {
+  if (p.scale == nullptr) work(AsSums());
+  else if (p.dType == kFloat16) work(AsFloats<__half>());
+  else if (p.dType == kBFloat16) work(AsFloats<__nv_bfloat16>());
+  else if (p.dType == kFloat32) work(AsFloats<float>());
+  else work(AsCodes(p));
 }
 
-__device__ __forceinline__ int wholeOf(const CodeColumn& column, int sum, int rowSum) { return column.whole(sum, rowSum); }
-__device__ __forceinline__ int wholeOf(const CodeColumn&, float sum, int) { return static_cast<int>(sum); }
+// The result's rows as bytes. `grain`: what all of their ends are multiples of, 16 or less.
+struct CodeRows {
+  unsigned char* to;
+  int64_t pitch;
+  int rows;
+  int rowBytes;
+  int grain;
 
-// Two neighbouring columns n and n + 1 of one row, not codes.
-template <typename Sum>
-__device__ __forceinline__ void storePair(const CodeProductParams& p, int64_t at, int n, const CodeColumn (&column)[2],
-                                          Sum first, Sum second, int rowSum) {
-  const Sum sums[2] = {first, second};
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    if (n + i >= p.n) break;
-    if (p.scale == nullptr) static_cast<int*>(p.d)[at + i] = wholeOf(column[i], sums[i], rowSum);
-    else storeFloat(p.d, at + i, p.dType, column[i].real(sums[i], rowSum));
+  __device__ __forceinline__ CodeRows(const CodeProductParams& p, int batch, int bytes)
+      : to(static_cast<unsigned char*>(p.d) + batch * p.dBatch * bytes),
+        pitch(static_cast<int64_t>(p.dM) * bytes),
+        rows(p.m),
+        rowBytes(p.n * bytes) {
+    const int ends = static_cast<int>(reinterpret_cast<uintptr_t>(to)) | static_cast<int>(pitch) | rowBytes | 16;
+    grain = ends & -ends;
   }
-}
 
-// Codes of 32 neighbouring columns of one row, which four lanes hold in pairs, eight columns apart: each ends with eight
-// in a row, which it stores at once where they lie so. `pairs[j]`: columns 8 j + 2 t and the next in the low bytes.
-__device__ __forceinline__ void storeCodes(const CodeProductParams& p, int64_t row, int n, const uint32_t (&pairs)[4]) {
-  const int t = threadIdx.x & 3;
-  // Lane t wants block t of every lane: in round r it hands block t ^ r to lane t ^ r.
-  uint32_t words[2] = {0, 0};
-#pragma unroll
-  for (int round = 0; round < 4; ++round) {
-    const int other = t ^ round;
-    uint32_t mine = 0;
-#pragma unroll
-    for (int j = 0; j < 4; ++j) mine = other == j ? pairs[j] : mine;
-    const uint32_t theirs = __shfl_xor_sync(0xffffffffu, mine, round) & 0xffffu;
-    words[other >> 1] |= theirs << (16 * (other & 1));
+  // 16 rows from `row` on, BYTES of each from `column` on (in bytes), which lie PITCH apart in shared memory.
+  template <int ELEMENT, int BYTES, int PITCH>
+  __device__ __forceinline__ void store(const unsigned char* own, int row, int column) const {
+    if (grain == 16) storeBy<uint4, BYTES, PITCH>(own, row, column);
+    else if (grain == 8) storeBy<uint2, BYTES, PITCH>(own, row, column);
+    else if (ELEMENT == 4 || grain == 4) storeBy<uint32_t, BYTES, PITCH>(own, row, column);
+    else if (ELEMENT == 2 || grain == 2) storeBy<uint16_t, BYTES, PITCH>(own, row, column);
+    else storeBy<uint8_t, BYTES, PITCH>(own, row, column);
   }
-  if (row < 0) return;
-  const int column = n + 8 * t;
-  uint8_t* to = static_cast<uint8_t*>(p.d) + row + column;
-  if (column + 8 <= p.n && (reinterpret_cast<uintptr_t>(to) & 7) == 0) {
-    *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    if (column + i < p.n) to[i] = static_cast<uint8_t>(words[i >> 2] >> (8 * (i & 3)));
-  }
-}
 
-// 16 rows by 8 BLOCKS columns that a warp holds as mma.m16n8k32 lays them out: `row` and `row + 8` of this lane.
-template <typename Sum, int BLOCKS>
-__device__ __forceinline__ void storeSums(const CodeProductParams& p, int64_t base, int row, int n,
-                                          const Sum (&sums)[BLOCKS][4], const int (&rowSums)[2]) {
-  const int t = threadIdx.x & 3;
-  const bool toCodes = isCode(p.dType);
-  const int zeroOut = toCodes ? zeroOutOf(p) : 0;
-  const int64_t rows[2] = {row < p.m ? base + static_cast<int64_t>(row) * p.dM : -1,
-                           row + 8 < p.m ? base + static_cast<int64_t>(row + 8) * p.dM : -1};
+ private:
+  template <typename Word, int BYTES, int PITCH>
+  __device__ __forceinline__ void storeBy(const unsigned char* own, int row, int column) const {
+    constexpr int kWords = BYTES / sizeof(Word);
+    constexpr int kRounds = 16 * kWords / 32;
+#pragma unroll(kRounds < 4 ? kRounds : 4)
+    for (int round = 0; round < kRounds; ++round) {
+      const int index = round * 32 + (threadIdx.x & 31);
+      const int below = index / kWords, beside = index % kWords * static_cast<int>(sizeof(Word));
+      const Word word = *reinterpret_cast<const Word*>(own + below * PITCH + beside);
+      if (row + below >= rows || column + beside >= rowBytes) continue;
+      *reinterpret_cast<Word*>(to + (row + below) * pitch + column + beside) = word;
+    }
+  }
+};
+
+// Of a warp, for what it stores at once: 16 rows of 128 bytes, and what keeps them in banks of their own.
+constexpr int kCodeSlabBytes = 16 * (128 + 32);
+
+// 16 rows by 8 BLOCKS columns of one warp, from `row` and column n on. `columns.of32(c)`: those from n + c on. `own`: the
+// warp's slab.
+template <typename Output, typename Columns, typename Sum, int BLOCKS>
+__device__ __forceinline__ void storeSums(const Output& output, const Columns& columns, const CodeRows& rows, int row, int n,
+                                          const Sum (&sums)[BLOCKS][4], const int (&rowSums)[2], unsigned char* own) {
+  constexpr int kBytes = Output::kBytes;
+  constexpr int kColumns = BLOCKS * 8 < 128 / kBytes ? BLOCKS * 8 : 128 / kBytes;
+  constexpr int kPitch = kColumns * kBytes + (kBytes == 4 ? 32 : 16);
+  static_assert(BLOCKS % 4 == 0 && 16 * kPitch <= kCodeSlabBytes, "a slab");
+  const int g = threadIdx.x / 4 & 7, t = threadIdx.x & 3;
 #pragma unroll
-  for (int group = 0; group < BLOCKS / 4; ++group) {
-    uint32_t pairs[2][4];
+  for (int first = 0; first < BLOCKS * 8; first += kColumns) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const int column = n + 32 * group + 8 * j + 2 * t;
-      const CodeColumn columns[2] = {CodeColumn(p, column), CodeColumn(p, column + 1)};
-      const Sum(&own)[4] = sums[4 * group + j];
+    for (int column = 0; column < kColumns; column += 32) {
+      const CodeColumns& of = columns.of32(first + column);
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const Sum first = own[2 * half], second = own[2 * half + 1];
-        if (toCodes) {
-          const int low = codeOf(p, columns[0].real(first, rowSums[half]), zeroOut);
-          const int high = codeOf(p, columns[1].real(second, rowSums[half]), zeroOut);
-          pairs[half][j] = (low & 255) | (high & 255) << 8;
-        } else if (rows[half] >= 0) {
-          storePair(p, rows[half] + column, column, columns, first, second, rowSums[half]);
+      for (int j = 0; j < 4; ++j) {
+        const Sum(&block)[4] = sums[(first + column) / 8 + j];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const auto pair = output.pair(of, 2 * j, block[2 * half], block[2 * half + 1], rowSums[half]);
+          unsigned char* to = own + (g + 8 * half) * kPitch + (column + 8 * j + 2 * t) * kBytes;
+          *reinterpret_cast<std::remove_const_t<decltype(pair)>*>(to) = pair;
         }
       }
     }
-    if (toCodes) {
-      storeCodes(p, rows[0], n + 32 * group, pairs[0]);
-      storeCodes(p, rows[1], n + 32 * group, pairs[1]);
-    }
+    __syncwarp();
+    rows.store<kBytes, kColumns * kBytes, kPitch>(own, row, (n + first) * kBytes);
+    __syncwarp();
   }
 }

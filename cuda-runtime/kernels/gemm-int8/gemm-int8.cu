@@ -26,43 +26,51 @@ struct CodeProduct {
   static constexpr int kBlocksM = BM / WARPS_M / 16;
   static constexpr int kBlocksN = BN / WARPS_N / 8;
   static constexpr int kStageBytes = (BM + BN) * kDepth;
-  static_assert(kBlocksN % 4 == 0, "codes are stored 32 columns at a time");
+  static_assert(kBlocksN == 4, "what CodeColumns holds");
+  static_assert(kThreads / 32 * kCodeSlabBytes <= STAGES * kStageBytes, "results take the ring's place");
 
   const CodeProductParams& p;
   uint32_t shared;
-  int m0, n0, chunk, firstRow;
+  int chunk, firstRow;
   const char* fromA[kLoadsA];
   // Of a convolution: where the window of a row begins. Rows beyond the last begin far outside.
   int top[kLoadsA], left[kLoadsA];
   const char* fromB[kLoadsB];
   uint32_t fill = 0;
-  int64_t outBase;
 
   __device__ __forceinline__ CodeProduct(const CodeProductParams& p, unsigned char* memory)
       : p(p), shared(sharedAddress(memory)) {
+    chunk = threadIdx.x % kChunks;
+    firstRow = threadIdx.x / kChunks;
+    if (CONV && p.fill != nullptr) fill = *static_cast<const uint8_t*>(p.fill) * 0x01010101u;
+    findRows(tileOf());
+  }
+
+  struct Tile {
+    int m, n, batch;
+  };
+
+  // Found again at the end: no register holds it meanwhile.
+  __device__ __forceinline__ Tile tileOf() const {
+    int index;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index));
     const int tiles = p.tilesM * p.tilesN;
-    const int batch = blockIdx.x / tiles;
-    const int tile = blockIdx.x % tiles;
+    const int batch = CONV ? 0 : index / tiles;
+    const int tile = CONV ? index : index % tiles;
     // Eight rows of tiles at a time share their columns in L2.
     constexpr int kGroup = 8;
     const int group = tile / (kGroup * p.tilesN);
-    const int rowsOfGroup = min(kGroup, p.tilesM - group * kGroup);
+    const int rows = min(kGroup, p.tilesM - group * kGroup);
     const int within = tile - group * kGroup * p.tilesN;
-    m0 = (group * kGroup + within % rowsOfGroup) * BM;
-    n0 = within / rowsOfGroup * BN;
-    chunk = threadIdx.x % kChunks;
-    firstRow = threadIdx.x / kChunks;
-    outBase = batch * p.dBatch;
-    if (CONV && p.fill != nullptr) fill = *static_cast<const uint8_t*>(p.fill) * 0x01010101u;
-    findRows(batch);
+    return {(group * kGroup + within % rows) * BM, within / rows * BN, batch};
   }
 
-  __device__ __forceinline__ void findRows(int batch) {
-    const char* a = static_cast<const char*>(p.a) + batch * p.aBatch;
-    const char* b = static_cast<const char*>(p.b) + batch * p.bBatch;
+  __device__ __forceinline__ void findRows(const Tile& at) {
+    const char* a = static_cast<const char*>(p.a) + at.batch * p.aBatch;
+    const char* b = static_cast<const char*>(p.b) + at.batch * p.bBatch;
 #pragma unroll
     for (int i = 0; i < kLoadsA; ++i) {
-      const int m = m0 + firstRow + i * kRowsAtOnce;
+      const int m = at.m + firstRow + i * kRowsAtOnce;
       if constexpr (CONV) {
         const int image = m / p.outPositions;
         const int position = m - image * p.outPositions;
@@ -78,7 +86,7 @@ struct CodeProduct {
     }
 #pragma unroll
     for (int i = 0; i < kLoadsB; ++i) {
-      const int n = n0 + firstRow + i * kRowsAtOnce;
+      const int n = at.n + firstRow + i * kRowsAtOnce;
       fromB[i] = n < p.n ? b + static_cast<int64_t>(n) * p.bN : nullptr;
     }
   }
@@ -188,19 +196,40 @@ struct CodeProduct {
   }
 
   __device__ __forceinline__ void finish(const Sum (&sums)[kBlocksM][kBlocksN][4], const int (&rowSums)[kBlocksM][4]) const {
-    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    const int row = m0 + warp / WARPS_N * kBlocksM * 16 + lane / 4;
-    const int n = n0 + warp % WARPS_N * kBlocksN * 8;
+    const int warp = threadIdx.x / 32;
+    const Tile at = tileOf();
+    const int row = at.m + warp / WARPS_N * kBlocksM * 16;
+    const int n = at.n + warp % WARPS_N * kBlocksN * 8;
+    extern __shared__ __align__(128) unsigned char memory[];
+    unsigned char* own = memory + warp * kCodeSlabBytes;
+    CodeColumns columns;
+    columns.load(p, n);
+    // The last tiles are multiplied, and what lies there is overwritten.
+    cpAsyncWait<0>();
+    __syncthreads();
+    withOutput(p, [&](const auto& output) {
+      const CodeRows rows(p, at.batch, output.kBytes);
 #pragma unroll
-    for (int i = 0; i < kBlocksM; ++i) {
-      const int ofRows[2] = {rowSums[i][0], rowSums[i][2]};
-      storeSums(p, outBase, row + i * 16, n, sums[i], ofRows);
-    }
+      for (int i = 0; i < kBlocksM; ++i) {
+        const int ofRows[2] = {rowSums[i][0], rowSums[i][2]};
+        storeSums(output, columns, rows, row + i * 16, n, sums[i], ofRows, own);
+      }
+    });
   }
 };
 
+// 8-bit floats need more registers where they are multiplied as halves; before sm_80, shared memory has room for one block.
+template <typename A>
+constexpr int residentBlocks(int threads) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return typename A::Sum(0.5) == 0 ? 512 / threads : 1;
+#else
+  return 1;
+#endif
+}
+
 #define CODES(NAME, A, B, BM, BN, WARPS_M, WARPS_N, STAGES, CONV)                                                        \
-  extern "C" __global__ void __launch_bounds__(WARPS_M* WARPS_N * 32) NAME(const __grid_constant__ CodeProductParams p) { \
+  extern "C" __global__ void __launch_bounds__(WARPS_M* WARPS_N * 32, residentBlocks<A>(WARPS_M * WARPS_N * 32)) NAME(const __grid_constant__ CodeProductParams p) { \
     extern __shared__ __align__(128) unsigned char memory[];                                                            \
     beginKernel();                                                                                                      \
     CodeProduct<A, B, BM, BN, WARPS_M, WARPS_N, STAGES, CONV>(p, memory).run();                                         \

@@ -46,7 +46,7 @@ const fillClocks = 1500;
  * until the first tile is there, beside the launch; what the copy engine fetches of what it was thought to; the share of
  * DRAM's rate that few long rows get.
  */
-const hopper: StayingRates & { readonly start: number; readonly dramShare: number } = {
+export const hopperRates: StayingRates & { readonly start: number; readonly dramShare: number } = {
   efficiency: 1,
   step: { together: 170, turns: 200 },
   end: 1270,
@@ -91,7 +91,7 @@ function productMicroseconds(row: GemmRow, size: GemmSize, splits: number, targe
   const compute = computeClocks(row, size, splits, target);
   const memory = dramClocks(size, target);
   if (row.kind === "hopper") {
-    const clocks = hopper.start + Math.max(compute, memory / hopper.dramShare);
+    const clocks = hopperRates.start + Math.max(compute, memory / hopperRates.dramShare);
     return launchMicroseconds + clocks / clocksPerMicrosecond;
   }
   const clocks = Math.max(compute, memory);
@@ -190,7 +190,7 @@ function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, target: Pl
 
 function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const stored = (size.outputBytes * size.storeFactor) / 2;
-  return stayingClocks(row, { ...size, splits, stored, rowClocks: 0 }, hopper, target);
+  return stayingClocks(row, { ...size, splits, stored, rowClocks: 0 }, hopperRates, target);
 }
 
 /** What a product costs whose blocks stay, in clocks of a multiprocessor unless it says otherwise. */
@@ -242,7 +242,12 @@ function writeCost(row: TensorRow, grain: number): number {
   return row.odd ? 6 : 16 / grain;
 }
 
-function epilogueClocks(row: TensorRow, size: GemmSize, { bytesPerClock }: PlanTarget): number {
+/** Of a tile's results, through shared memory. */
+export function epilogueClocks(
+  row: Pick<TensorRow, "m" | "n">,
+  size: Pick<GemmSize, "outputBytes" | "storeFactor">,
+  { bytesPerClock }: PlanTarget,
+): number {
   const staged = (row.m * row.n * 4 * 3) / 128;
   return staged + (row.m * row.n * size.outputBytes * size.storeFactor) / bytesPerClock.l2 + 200;
 }

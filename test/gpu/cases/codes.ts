@@ -20,16 +20,28 @@ interface Product {
   readonly zeroA: number;
   readonly zeroB: number;
   /** Codes, or the sums themselves. */
-  readonly to: Code | "int32" | "float16";
+  readonly to: Code | Real | "int32";
   readonly isMma?: boolean;
+  /** Real numbers, added behind the scale. */
+  readonly hasBias?: boolean;
+  /** What the plan is for: few of them get large tiles, and compute several a block. */
+  readonly multiprocessors?: number;
 }
 
-/** Without Hopper's instructions. */
-function emitterOf(harness: Harness, isMma: boolean | undefined): Harness["emitter"] {
+type Real = "float16" | "bfloat16" | "float32";
+
+/** Without Hopper's instructions; for a GPU of fewer multiprocessors. */
+function emitterOf(
+  harness: Harness,
+  { isMma, multiprocessors }: Pick<Product, "isMma" | "multiprocessors">,
+): Harness["emitter"] {
   const { emitter } = harness;
-  if (isMma !== true) return emitter;
   const { target } = emitter;
-  return { ...emitter, target: { ...target, features: { ...target.features, wgmma: false } } };
+  const features = { ...target.features, wgmma: target.features.wgmma && isMma !== true };
+  return {
+    ...emitter,
+    target: { ...target, features, multiprocessors: multiprocessors ?? target.multiprocessors },
+  };
 }
 
 const most = { int8: 128, uint8: 255 } as const;
@@ -48,14 +60,25 @@ function codeOf(sum: number, scale: number, bias: number, zero: number, type: Co
   return roundToEven(Math.min(Math.max(real, low - zero), high - zero)) + zero;
 }
 
+const exact = { relative: 0, absolute: 0 };
+const allowed = {
+  int8: exact,
+  uint8: exact,
+  int32: exact,
+  float16: { relative: 1e-3, absolute: 1e-3 },
+  bfloat16: { relative: 8e-3, absolute: 8e-3 },
+  float32: { relative: 1e-6, absolute: 1e-6 },
+};
+
 function runProduct(harness: Harness, product: Product): void {
   const { batch, m, n, k, a: typeA, b: typeB, to, zeroA, zeroB } = product;
-  const emitter = emitterOf(harness, product.isMma);
+  const emitter = emitterOf(harness, product);
   const a = harness.tensor(typeA, [batch, m, k], { seed: 1, scale: most[typeA] - 1 });
   const b = harness.tensor(typeB, [batch, k, n], { seed: 2, scale: most[typeB] - 1 });
   const [valuesA, valuesB] = [harness.values(a), harness.values(b)];
   const scales = Array.from({ length: n }, (_, column) => Math.fround((0.4 + (column % 7) / 9) / (40 * k)));
   const addends = Array.from({ length: n }, (_, column) => column * 37 - 500);
+  const biases = Array.from({ length: n }, (_, column) => ((product.hasBias ? column : 0) % 5) / 4);
   const isSum = to === "int32";
   const out = harness.output(to, [batch, m, n]);
   const zeroOut = to === "uint8" ? 100 : to === "int8" ? -3 : 0;
@@ -69,7 +92,8 @@ function runProduct(harness: Harness, product: Product): void {
       ? {}
       : {
           scale: harness.tensor("float32", [n], { values: scales }),
-          zeroOut: to === "float16" ? undefined : scalar(to, zeroOut),
+          bias: product.hasBias ? harness.tensor("float32", [n], { values: biases }) : undefined,
+          zeroOut: to === "int8" || to === "uint8" ? scalar(to, zeroOut) : undefined,
         },
   });
   harness.execute();
@@ -82,25 +106,23 @@ function runProduct(harness: Harness, product: Product): void {
           const left = (valuesA[(z * m + i) * k + q] ?? 0) - zeroA;
           sum += left * ((valuesB[(z * k + q) * n + j] ?? 0) - zeroB);
         }
-        const scale = scales[j] ?? 0;
-        expected.push(isSum ? sum : to === "float16" ? sum * scale : codeOf(sum, scale, 0, zeroOut, to));
+        const [scale, bias] = [scales[j] ?? 0, biases[j] ?? 0];
+        if (to === "int32") expected.push(sum);
+        else if (to === "int8" || to === "uint8") expected.push(codeOf(sum, scale, bias, zeroOut, to));
+        else expected.push(sum * scale + bias);
       }
     }
   }
-  const exact = { relative: 0, absolute: 0 };
-  harness.expectClose(
-    out,
-    expected,
-    to === "float16" ? { relative: 1e-3, absolute: 1e-3 } : exact,
-    "product",
-  );
+  harness.expectClose(out, expected, allowed[to], "product");
 }
 
 function productCase(product: Product): KernelCase {
-  const { batch, m, n, k, a, b, to, zeroA, zeroB, isMma } = product;
+  const { batch, m, n, k, a, b, to, zeroA, zeroB, isMma, hasBias, multiprocessors } = product;
+  const few = multiprocessors === undefined ? "" : ` on ${multiprocessors} multiprocessors`;
+  const how = `${hasBias ? " bias" : ""}${isMma ? " mma" : ""}${few}`;
   const zeros = zeroA === 0 && zeroB === 0 ? "" : ` zeros ${zeroA} ${zeroB}`;
   return {
-    name: `${batch > 1 ? `${batch}x` : ""}${m}x${n}x${k} ${a} ${b} to ${to}${zeros}${isMma ? " mma" : ""}`,
+    name: `${batch > 1 ? `${batch}x` : ""}${m}x${n}x${k} ${a} ${b} to ${to}${zeros}${how}`,
     run: (harness) => runProduct(harness, product),
   };
 }
@@ -146,6 +168,36 @@ const withZeros: KernelCase[] = [
   productCase({ batch: 6, m: 70, n: 130, k: 64, a: "int8", b: "int8", zeroA: 0, zeroB: 0, to: "int32" }),
   productCase({ batch: 3, m: 7, n: 13, k: 50, a: "uint8", b: "int8", zeroA: 0, zeroB: 0, to: "int8" }),
 ];
+
+const plain = { batch: 1, a: "int8", b: "int8", zeroA: 0, zeroB: 0 } as const;
+const outputs = ["int32", "int8", "uint8", "float16", "bfloat16", "float32"] as const;
+
+/** Rows of every width modulo 16 bytes that stores tell apart, below a tile's and beyond it. */
+const widths: KernelCase[] = [1, 17, 24, 100, 134, 250, 272].flatMap((n) =>
+  outputs.flatMap((to) =>
+    [false, true].map((isMma) =>
+      productCase({ ...plain, m: 85, n, k: 96, to, isMma, hasBias: to !== "int32" }),
+    ),
+  ),
+);
+
+/** Every tile of Hopper, several of them a block, with more and fewer steps along k than the ring has stages. */
+const perBlock: KernelCase[] = (
+  [
+    [200, 264, 96, 1],
+    [520, 264, 1040, 1],
+    [600, 1000, 96, 3],
+    [300, 260, 640, 2],
+    [130, 70, 200, 2],
+    [130, 70, 200, 3],
+    [700, 300, 130, 8],
+    [1000, 130, 2100, 2],
+  ] as const
+).flatMap(([m, n, k, multiprocessors]) =>
+  outputs.map((to) =>
+    productCase({ ...plain, m, n, k, to, hasBias: to === "int8" || to === "float16", multiprocessors }),
+  ),
+);
 
 interface Conv {
   readonly shape: readonly [number, number, number, number];
@@ -212,7 +264,7 @@ function floatCase(a: SmallFloatType, b: SmallFloatType, isMma: boolean): Kernel
   return {
     name: `130x200x320 ${a} ${b}${isMma ? " mma" : ""}`,
     run(harness) {
-      const emitter = emitterOf(harness, isMma);
+      const emitter = emitterOf(harness, { isMma });
       if (a === "float4e2m1" || b === "float4e2m1" || !multipliesCodes(a, b, emitter.target)) return;
       const [m, n, k] = [130, 200, 320];
       // Codes of numbers around 1, of either sign.
@@ -255,4 +307,11 @@ const floats: KernelCase[] = (["float8e4m3fn", "float8e5m2"] as const).flatMap((
   ),
 );
 
-export const cases: readonly KernelCase[] = [...products, ...withZeros, ...convolutions, ...floats];
+export const cases: readonly KernelCase[] = [
+  ...products,
+  ...widths,
+  ...perBlock,
+  ...withZeros,
+  ...convolutions,
+  ...floats,
+];

@@ -1,0 +1,78 @@
+/** @file Products of codes: which kernel, and that the planner knows their memory as the sources lay it out. */
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { h200 } from "../../../cuda-runtime/ir/step.ts";
+import {
+  cheapestTile,
+  codeProductMicroseconds,
+  codeTiles,
+} from "../../../cuda-runtime/kernels/gemm-int8/cost.ts";
+
+const kernels = new URL("../../../cuda-runtime/kernels/", import.meta.url);
+const sourceOf = (file: string) => readFileSync(new URL(file, kernels), "utf8");
+const onHopper = { ...h200, mayFetch: true };
+
+describe("tiles", () => {
+  const source = sourceOf("gemm-int8-hopper/gemm-int8-hopper.cu");
+  const declared = [...source.matchAll(/_h(\d+)x(\d+), A, B, (true|false), (\d+), (\d+), (\d+)\)/g)].map(
+    ([, ...parts]) => parts,
+  );
+
+  test("of Hopper are those that the source declares, and divide as it says", () => {
+    const rows = codeTiles.flatMap((tile) => {
+      if (tile.kind !== "hopper") return [];
+      const { m, n, together, stages } = tile.likeHalves;
+      const blocks = m / 64 / (together ? 2 : 1);
+      return [[m, n, together, blocks, n, stages].map(String)];
+    });
+    expect(declared).toEqual(rows);
+  });
+
+  test("fit in a block's shared memory", () => {
+    for (const { sharedBytes } of codeTiles) expect(sharedBytes).toBeLessThanOrEqual(h200.sharedBytes - 1024);
+  });
+
+  test("have room for what warps store from", () => {
+    const [, rows, row, apart] =
+      /kCodeSlabBytes = (\d+) \* \((\d+) \+ (\d+)\)/.exec(sourceOf("gemm-int8/code-epilogue.cuh")) ?? [];
+    const slab = Number(rows) * (Number(row) + Number(apart));
+    for (const tile of codeTiles) {
+      if (tile.kind === "mma") expect((tile.threads / 32) * slab).toBeLessThanOrEqual(tile.sharedBytes);
+      else {
+        const { stages } = tile.likeHalves;
+        const ring = stages * (tile.m + tile.n) * 128;
+        expect(tile.sharedBytes).toBe(ring + 8 * slab + 2 * 3 * tile.n * 4 + 8 * (2 * stages + 2));
+      }
+    }
+  });
+});
+
+describe("what is chosen", () => {
+  const chosen = (m: number, n: number, k: number) => {
+    const tile = cheapestTile({ m, n, k, batch: 1 }, "int8", onHopper);
+    return `${tile.kind} ${tile.m}x${tile.n}`;
+  };
+
+  test("small tiles where large ones leave most multiprocessors idle", () => {
+    expect(chosen(128, 768, 768)).toBe("hopper 64x32");
+  });
+
+  test("large ones for large products", () => {
+    expect(["hopper 256x128", "hopper 128x256"]).toContain(chosen(8192, 8192, 8192));
+  });
+
+  test("mma where TMA does not take the operands", () => {
+    const tile = cheapestTile({ m: 4096, n: 768, k: 768, batch: 1 }, "int8", { ...h200, mayFetch: false });
+    expect(tile.kind).toBe("mma");
+  });
+
+  test("a product takes what one of halves does with half as many along k, and no less for fewer bytes", () => {
+    const [tile] = codeTiles.filter(({ kind }) => kind === "hopper");
+    if (tile === undefined) throw new Error("no tile");
+    const time = (k: number, type: "int8" | "float16" | "float32") =>
+      codeProductMicroseconds({ m: 8192, n: 8192, k, batch: 1 }, tile, type, h200);
+    expect(time(8192, "int8")).toBe(time(8192, "float16"));
+    expect(time(8192, "float32")).toBeGreaterThan(time(8192, "float16"));
+    expect(time(16384, "int8")).toBeGreaterThan(1.8 * time(8192, "int8"));
+  });
+});
