@@ -114,10 +114,9 @@ function walkMicroseconds(
     rowClocks: panels * walking.rowClocks,
   };
   const compute = stayingClocks(product, work, walking, target);
-  const perProcessor =
-    (Math.ceil(rows / product.m) * Math.ceil(filters / product.n)) / target.multiprocessors;
-  const stores =
-    splits > 1 ? 0 : perProcessor * product.m * product.n * oddStoreClocks[storeWidthOf(problem)];
+  const tiles = Math.ceil(rows / product.m) * Math.ceil(filters / product.n);
+  const odd = work.stored * product.m * product.n * oddStoreClocks[storeWidthOf(problem)];
+  const stores = splits > 1 ? 0 : Math.ceil(tiles / target.multiprocessors) * odd;
   const moved = inputBytes + outputBytes + filters * chunks * 16;
   const memory = moved / (walking.dramShare * target.bytesPerClock.dram * target.multiprocessors);
   const clocks = walking.start + Math.max(compute + stores, memory);
