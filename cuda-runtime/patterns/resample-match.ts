@@ -1,4 +1,5 @@
 /** @file One node after another of a graph: what each makes of what is known of its inputs. */
+import { maxOf } from "../../src/ir/lists.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
 import type { PatternGraph } from "./graph.ts";
@@ -142,7 +143,7 @@ function compared(node: Node, terms: Terms, graph: PatternGraph): Meaning | unde
   if (given.some((term) => term !== undefined))
     return isEmptySpan(node, given, graph) ?? weightNear(node, given, graph);
   const pair = comparedBy(node, graph);
-  return pair === undefined || pair.shape.length === 0 || Math.max(...pair.shape) > largestCount
+  return pair === undefined || pair.shape.length === 0 || maxOf(pair.shape) > largestCount
     ? undefined
     : { kind: "compared", compared: pair };
 }

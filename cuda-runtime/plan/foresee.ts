@@ -4,6 +4,7 @@
  */
 
 import { graphAttributeOf } from "../../src/ir/attributes.ts";
+import { pushAll } from "../../src/ir/lists.ts";
 import type { Node, Value } from "../../src/ir/model.ts";
 import { isBranching } from "../../src/ops/ask.ts";
 import { running } from "../../src/ops/control/unroll.ts";
@@ -76,7 +77,7 @@ class Foresight {
       if (stage.work.length === 0) return { parts, last: stage };
       const branch = stage.work.find(({ kind, node }) => kind === "read" && isBranching(node));
       const results = new Map<Value, Computed>();
-      for (const work of stage.work) if (work !== branch) parts.push(...this.#work(work, stage, results));
+      for (const work of stage.work) if (work !== branch) pushAll(parts, this.#work(work, stage, results));
       if (parts.at(-1)?.kind === "open") return { parts, last: undefined };
       if (branch?.kind === "read") {
         const rest = this.#dearer(branch, stage, results);

@@ -201,7 +201,7 @@ export class ProgramSession implements Disposable {
       ),
       outputBytes: sum(({ outputBytes }) => outputBytes),
       arenaBytes: sum(({ arenaBytes }) => arenaBytes),
-      loadBytes: Math.max(0, ...uses.map(({ loadBytes }) => loadBytes)),
+      loadBytes: uses.reduce((most, { loadBytes }) => Math.max(most, loadBytes), 0),
     };
   }
 

@@ -23,6 +23,9 @@ export interface Features {
   readonly overlap: boolean;
   /** wgmma, and with it TMA's tiles: one architecture's, later ones do not have it. */
   readonly wgmma: boolean;
+  /** mma.sync of 8-bit integers; of 8-bit floats. */
+  readonly int8: boolean;
+  readonly float8: boolean;
 }
 
 export interface Architecture {
@@ -52,8 +55,10 @@ const none: Features = {
   nanExtremes: false,
   overlap: false,
   wgmma: false,
+  int8: false,
+  float8: false,
 };
-const turing: Features = { ...none, half: true };
+const turing: Features = { ...none, half: true, int8: true };
 const ampere: Features = {
   ...turing,
   bf16: true,
@@ -61,7 +66,8 @@ const ampere: Features = {
   packedConversion: true,
   nanExtremes: true,
 };
-const overlapping: Features = { ...ampere, overlap: true };
+const ada: Features = { ...ampere, float8: true };
+const overlapping: Features = { ...ada, overlap: true };
 
 const oldPtx = { version: "7.0", target: "sm_75" };
 const amperePtx = { version: "7.0", target: "sm_80" };
@@ -111,7 +117,7 @@ const rows: readonly Architecture[] = [
   {
     name: "ada",
     from: 89,
-    features: ampere,
+    features: ada,
     ptx: amperePtx,
     cores: 128,
     threads: 1536,

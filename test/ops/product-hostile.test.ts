@@ -125,8 +125,11 @@ function tryBoth(
     const outputs = definition.infer(context);
     for (const output of outputs) expectIntegers(output?.kind === "tensor" ? (output.shape ?? []) : []);
     for (const work of definition.work?.({ ...context, outputs }) ?? []) {
+      // Of weights in few bits, with the scales of their blocks: a mean.
+      const { weightBits, ...sizes } = { weightBits: undefined, ...work };
+      expect(weightBits === undefined || (weightBits > 0 && Number.isFinite(weightBits))).toBe(true);
       expectIntegers(
-        Object.values(work)
+        Object.values(sizes)
           .flat()
           .filter((field) => typeof field === "number"),
       );

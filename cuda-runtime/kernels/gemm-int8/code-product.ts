@@ -63,7 +63,7 @@ export function multipliesCodes(a: StorageType, b: StorageType, target: PlanTarg
   if (first === undefined || second === undefined) return false;
   const isFloat = (name: string) => name.startsWith("e");
   if (isFloat(first) !== isFloat(second)) return false;
-  return target.computeCapability >= (isFloat(first) ? 89 : 75);
+  return isFloat(first) ? target.features.float8 : target.features.int8;
 }
 
 export function emitCodeProduct(emitter: Emitter, request: CodeProductRequest): void {

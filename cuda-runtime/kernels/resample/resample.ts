@@ -4,7 +4,7 @@ import { passMicroseconds } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { OperandError } from "../../ir/operand-error.ts";
 import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
-import type { KernelRef, PlanTarget } from "../../ir/step.ts";
+import type { KernelRef } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage, isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import { alignmentOf, type View } from "../../ir/view.ts";
 import { divisorFields } from "../conv/spatial.ts";
@@ -103,7 +103,7 @@ export function emitResample(emitter: Emitter, request: ResampleRequest, tuning:
   if ((isBulk || isDeep || isStreamed) && width * bytesOfType(type) !== 16)
     throw new OperandError("rows off multiples of 16 bytes");
   const chunks = features / width;
-  const perMultiprocessor = tuning.blocksPerMultiprocessor ?? blocksFor(emitter.target, tuning);
+  const perMultiprocessor = tuning.blocksPerMultiprocessor ?? blocksFor(tuning);
   const { blocks, slices } = cutOf(
     batch * target,
     chunks,
@@ -135,9 +135,9 @@ export function emitResample(emitter: Emitter, request: ResampleRequest, tuning:
 }
 
 /** As many as the registers of the kernel leave room for. */
-function blocksFor({ computeCapability }: PlanTarget, { isBulk, isDeep }: ResampleTuning): number {
+function blocksFor({ isBulk, isDeep }: ResampleTuning): number {
   if (isBulk) return bulkBlocks;
-  return (computeCapability < 100 ? 4 : 3) - (isDeep ? 1 : 0);
+  return isDeep ? 3 : 4;
 }
 
 /** Those with which a block looks up its rows soonest. */

@@ -70,9 +70,14 @@ function required(context: OpContext, name: string): number {
   return value;
 }
 
+/** ONNX Runtime takes 2 to 8; a file may say anything. */
+function statedBits(context: OpContext): number {
+  return Math.min(8, Math.max(1, context.int("bits") ?? 4));
+}
+
 /** Codes, and of each block a scale and perhaps a zero point of as many bits as a code. */
 function blockBits(context: OpContext): number {
-  const bits = context.int("bits") ?? 4;
+  const bits = statedBits(context);
   const scale = dtypes[tensorAt(context, 2).dtype ?? "float16"].bits;
   const zero = context.inputs[3] === undefined ? 0 : bits;
   return bits + (scale + zero) / Math.max(1, context.int("block_size") ?? 32);
@@ -128,14 +133,14 @@ export const weightOnlyOps: readonly OpDefinition[] = [
   weightOnly({
     type: "MatMulNBitsMlp",
     traits: computed,
-    bitsOf: (context) => context.int("bits") ?? 4,
+    bitsOf: statedBits,
     sizesOf: (context) => ({ ...stated(context), columns: [required(context, "N"), required(context, "N")] }),
     outputs: (context, columns) => [...columns.slice(0, 1), required(context, "K")],
   }),
   weightOnly({
     type: "MatMulNBitsQkv",
     traits: computed,
-    bitsOf: (context) => context.int("bits") ?? 4,
+    bitsOf: statedBits,
     sizesOf: (context) => {
       const [q, kv] = [required(context, "Nq"), required(context, "Nkv")];
       return { k: required(context, "K"), columns: [q, kv, kv], transB: true };
