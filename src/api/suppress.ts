@@ -129,12 +129,14 @@ function located(models: readonly FoundModel[], file: Suppressions, { isThere }:
     ruleSets.set([...rules.keys()].sort().join(), [...rules.keys()]);
     byDigest.set(digest, [...(byDigest.get(digest) ?? []), key]);
   }
+  // Of two that a model may have been, the one with more of its rules: the other is left for whom it fits alone.
+  const largestFirst = [...ruleSets.values()].sort((a, b) => b.length - a.length);
   const moved: { from: string; to: string }[] = [];
   for (const model of models) {
     const entry = file.get(model.key);
     if (entry !== undefined) entries.set(model.key, entry);
     if (entry !== undefined || !model.isWhole) continue;
-    const from = firstOf(ruleSets.values(), (codes) => byDigest.get(digestOf(model, codes))?.shift());
+    const from = firstOf(largestFirst, (codes) => byDigest.get(digestOf(model, codes))?.shift());
     const known = from === undefined ? undefined : file.get(from);
     if (from === undefined || known === undefined) continue;
     dead.delete(from);
