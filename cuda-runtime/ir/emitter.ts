@@ -1,5 +1,6 @@
 /** @file What kernels and lowerings emit their launches into. */
 import type { Expr } from "./expr.ts";
+import type { Question } from "./question.ts";
 import type { Launch, PlanTarget } from "./step.ts";
 import type { StorageType } from "./storage.ts";
 import type { View } from "./view.ts";
@@ -10,6 +11,8 @@ export interface Emitter {
   /** Products of float32 may round their operands to TF32. */
   readonly tf32: boolean;
   launch(launch: Launch): void;
+  /** Emits one of several ways to compute the same. False where there is none. */
+  choose<Way>(question: Question<Way>): boolean;
   /** Zeroes a packed view at this point of every run. */
   clear(view: View): void;
   /** Memory for the time it is used; row-major unless an order of axes (outermost first) is given. */

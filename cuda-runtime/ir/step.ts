@@ -41,11 +41,16 @@ export function touched(action: Action): readonly [readonly View[], readonly Vie
   return action.kind === "launch" ? [action.launch.reads, action.launch.writes] : [[], [action.view]];
 }
 
+/** How a launch was chosen among several: by the time that was predicted, or by one that was measured on a GPU. */
+export type ChosenBy = "predicted" | "measured";
+
 export interface Step {
   readonly action: Action;
   /** The node it is for, as `labelOf` prints it, and its operator. */
   readonly label: string;
   readonly operator: string;
+  /** Undefined where there was nothing to choose. */
+  readonly chosenBy?: ChosenBy | undefined;
 }
 
 /** A constant buffer's content. */

@@ -2,6 +2,7 @@
 
 import type { Emitter } from "../ir/emitter.ts";
 import type { Expr } from "../ir/expr.ts";
+import type { Question } from "../ir/question.ts";
 import type { Launch, PlanTarget } from "../ir/step.ts";
 import type { StorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
@@ -24,6 +25,10 @@ export abstract class BaseContext implements Emitter {
 
   launch(launch: Launch): void {
     this.values.emitter.launch(launch);
+  }
+
+  choose<Way>(question: Question<Way>): boolean {
+    return this.values.emitter.choose(question);
   }
 
   clear(view: View): void {

@@ -1,7 +1,15 @@
 /** @file Buffers and steps while a plan is made: which of them depend on nothing but weights is known at the end. */
 
 import { OperandError, OperandSizeError } from "../ir/operand-error.ts";
-import { type Action, PlanError, PlanSizeError, type Step, touched, type Upload } from "../ir/step.ts";
+import {
+  type Action,
+  type ChosenBy,
+  PlanError,
+  PlanSizeError,
+  type Step,
+  touched,
+  type Upload,
+} from "../ir/step.ts";
 import { bytesOfType, type StorageType } from "../ir/storage.ts";
 import {
   type BufferKind,
@@ -33,7 +41,14 @@ export class PlanDraft {
   /** Buffers that some step writes which reads what changes from run to run. */
   readonly #variable = new Set<DeviceBuffer>();
   readonly #written = new Set<DeviceBuffer>();
+  #chosenBy: ChosenBy | undefined;
+  readonly #outside: ((view: View) => boolean) | undefined;
   #origin: Origin = { label: "", operator: "", subject: "the model" };
+
+  /** `outside` says of buffers that are somebody else's whether they are constant: for steps of a plan by themselves. */
+  constructor(outside?: (view: View) => boolean) {
+    this.#outside = outside;
+  }
 
   buffer(kind: BufferKind, bytes: number, name: string): DeviceBuffer {
     const buffer: DraftBuffer = { id: this.#buffers.length, kind, bytes, name };
@@ -56,12 +71,31 @@ export class PlanDraft {
 
   add(action: Action): void {
     const { label, operator } = this.#origin;
-    this.#steps.push({ action, label, operator });
+    this.#steps.push({ action, label, operator, chosenBy: this.#chosenBy });
     const [reads, writes] = touched(action);
+    for (const view of [...reads, ...writes]) this.#meet(view);
     const varies = reads.some(({ buffer }) => this.#variable.has(buffer));
     for (const { buffer } of writes) {
       this.#written.add(buffer);
       if (varies) this.#variable.add(buffer);
+    }
+  }
+
+  /** What is somebody else's is constant or not before any step says so. */
+  #meet(view: View): void {
+    if (this.#outside === undefined || this.#buffers[view.buffer.id] === view.buffer) return;
+    if (this.#outside(view)) this.#written.add(view.buffer);
+    else this.#variable.add(view.buffer);
+  }
+
+  /** What `work` adds was chosen so. */
+  choosing<Result>(by: ChosenBy, work: () => Result): Result {
+    const before = this.#chosenBy;
+    this.#chosenBy = by;
+    try {
+      return work();
+    } finally {
+      this.#chosenBy = before;
     }
   }
 
@@ -98,7 +132,9 @@ export class PlanDraft {
   }
 
   /** As far as is known now: a buffer that nothing has written yet is not constant. */
-  isConstant({ buffer }: View): boolean {
+  isConstant(view: View): boolean {
+    const { buffer } = view;
+    this.#meet(view);
     return buffer.kind !== "output" && this.#written.has(buffer) && !this.#variable.has(buffer);
   }
 
@@ -124,7 +160,7 @@ export class PlanDraft {
     for (const step of prepare) {
       for (const { buffer } of touched(step.action)[1]) {
         const draft = this.#buffers[buffer.id];
-        if (draft !== undefined && draft.kind === "temporary" && used.has(buffer)) draft.kind = "constant";
+        if (draft === buffer && draft.kind === "temporary" && used.has(buffer)) draft.kind = "constant";
       }
     }
     return { buffers: this.#buffers, uploads: this.#uploads, prepare, steps };

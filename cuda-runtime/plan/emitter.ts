@@ -2,12 +2,14 @@
 
 import type { TensorRef } from "../../src/ir/model.ts";
 import type { TensorBytes } from "../../src/ir/patch.ts";
+import { predicting } from "../cost/candidate.ts";
 import { notStored } from "../graph/known.ts";
 import type { Emitter } from "../ir/emitter.ts";
 import { encodeValues } from "../ir/encode.ts";
 import type { Expr } from "../ir/expr.ts";
 import { nodesOf, productsIn } from "../ir/expr-walk.ts";
 import { OperandError } from "../ir/operand-error.ts";
+import type { Chooser, Question } from "../ir/question.ts";
 import { type Launch, PlanError, type PlanTarget } from "../ir/step.ts";
 import { bytesOfType, isStorageType, type StorageType } from "../ir/storage.ts";
 import { broadcastsTo, elementCount, expanded, isPacked, type View } from "../ir/view.ts";
@@ -27,11 +29,14 @@ export class PlanEmitter implements Emitter {
   readonly target: PlanTarget;
   readonly tf32: boolean;
   readonly draft: PlanDraft;
+  readonly #chooser: Chooser;
   readonly #constants = new Map<string, View>();
   /** By the hash of its text: a plan that copies a hundred thousand tensors holds the text of one copy. */
   readonly #kernels = new Map<string, Launch["kernel"]>();
 
-  constructor(draft: PlanDraft, target: PlanTarget, tf32: boolean) {
+  /** `chooser` answers where there is a choice: by prediction unless given. */
+  constructor(draft: PlanDraft, target: PlanTarget, tf32: boolean, chooser: Chooser = predicting) {
+    this.#chooser = chooser;
     this.draft = draft;
     this.target = target;
     this.tf32 = tf32;
@@ -39,6 +44,15 @@ export class PlanEmitter implements Emitter {
 
   launch(launch: Launch): void {
     this.draft.add({ kind: "launch", launch: { ...launch, kernel: this.#shared(launch.kernel) } });
+  }
+
+  choose<Way>(question: Question<Way>): boolean {
+    const { label, operator } = this.draft.origin;
+    const isConstant = (view: View) => this.isConstant(view);
+    const answer = this.#chooser.answer(question, { label, operator, isConstant });
+    if (answer === undefined) return false;
+    this.draft.choosing(answer.by, () => question.emit(this, answer.launch));
+    return true;
   }
 
   #shared(kernel: Launch["kernel"]): Launch["kernel"] {

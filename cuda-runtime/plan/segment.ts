@@ -6,6 +6,7 @@ import type { TensorBytes } from "../../src/ir/patch.ts";
 import { cachesOf } from "../../src/ops/caches.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { notStored, sizesOfFact } from "../graph/known.ts";
+import type { Chooser } from "../ir/question.ts";
 import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "../ir/step.ts";
 import { isFloatStorage, isStorageType, type StorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
@@ -32,6 +33,8 @@ export interface SegmentOptions {
    * them. Else a run leaves its inputs as they are.
    */
   readonly shareCaches?: boolean | undefined;
+  /** Answers where kernels can be chosen: by prediction unless given. */
+  readonly chooser?: Chooser | undefined;
 }
 
 export interface SegmentRequest {
@@ -57,7 +60,7 @@ export function planSegment(request: SegmentRequest, options: SegmentOptions): S
   const { model, precision = "model", target = h200, weights } = options;
   const { scope, given, wanted } = request;
   const draft = new PlanDraft();
-  const emitter = new PlanEmitter(draft, target, precision === "tf32");
+  const emitter = new PlanEmitter(draft, target, precision === "tf32", options.chooser);
   const values = new ValueTable(emitter, {
     precision,
     weights,

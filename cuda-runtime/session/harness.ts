@@ -131,6 +131,7 @@ class HarnessEmitter extends PlanEmitter {
       target: this.target,
       tf32: this.tf32,
       launch: (launch) => this.launch(launch),
+      choose: (question) => this.choose(question),
       clear: (view) => this.clear(view),
       temporary: (type, shape, order) => this.temporary(type, shape, order),
       constant: (type, shape, values) => this.constant(type, shape, values),

@@ -35,6 +35,8 @@ export interface BenchOptions extends RunOptions {
   readonly repeats?: number;
   /** Runs before these. Default 5. */
   readonly warmup?: number;
+  /** Chooses kernels by timing them, for so many seconds a configuration at the most. By default predictions choose. */
+  readonly autotuneSeconds?: number;
 }
 
 const runSchemas: OptionSchemas<Omit<RunOptions, keyof CallOptions>> = {
@@ -48,6 +50,7 @@ const benchSchemas: OptionSchemas<Omit<BenchOptions, keyof CallOptions>> = {
   device: schemas.count,
   repeats: schemas.positive,
   warmup: schemas.count,
+  autotuneSeconds: schemas.positive,
 };
 
 const planSchemas: OptionSchemas<Omit<PlanOptions, keyof CallOptions>> = {
@@ -82,10 +85,10 @@ export async function plan(path: string, options: PlanOptions = {}): Promise<Pla
 export async function bench(path: string, options: BenchOptions = {}): Promise<BenchReport> {
   checkPath(path);
   checkOptions(options, benchSchemas);
-  const { precision, fix = true, dims = {}, device = 0, repeats, warmup } = options;
+  const { precision, fix = true, dims = {}, device = 0, repeats, warmup, autotuneSeconds } = options;
   const { timeoutSeconds, memoryBytes, onProgress, onNotice } = options;
   const { benchModels } = await import("./runs.ts");
-  const request = { precision, fix, dims, device, repeats, warmup, compare: false };
+  const request = { precision, fix, dims, device, repeats, warmup, autotuneSeconds, compare: false };
   return listening({ onProgress, onNotice }, (listeners) =>
     benchModels(
       [path],

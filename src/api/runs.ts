@@ -41,6 +41,8 @@ export interface BenchRequest extends RunChoice {
   readonly device: number;
   readonly repeats: number | undefined;
   readonly warmup: number | undefined;
+  /** Chooses kernels by timing them, for so many seconds a configuration at the most; undefined: by prediction. */
+  readonly autotuneSeconds?: number | undefined;
 }
 
 /** Whom a run tells what is worth knowing. */
@@ -88,7 +90,7 @@ export async function benchModels(
   request: BenchRequest,
   limits: GpuLimits & RunListener,
 ): Promise<BenchReport> {
-  const { device, dims, warmup, repeats, config } = request;
+  const { device, dims, warmup, repeats, config, autotuneSeconds } = request;
   const runs: ModelRun[] = [];
   const names: { name: string; model: string }[] = [];
   for (const path of models) {
@@ -102,6 +104,7 @@ export async function benchModels(
         inputs: { kind: "drawn", sizes: listed(dims) },
         time: { warmup, repeats },
         steps,
+        autotuneSeconds,
       });
       names.push({ name, model: path });
     }

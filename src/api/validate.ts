@@ -26,6 +26,7 @@ const ownSchemas: OptionSchemas<Asked> = {
   device: schemas.count,
   repeats: schemas.positive,
   warmup: schemas.count,
+  autotuneSeconds: schemas.positive,
 };
 
 /**
@@ -50,6 +51,7 @@ export async function validate(path: string, options: ValidateOptions = {}): Pro
     device: 0,
     repeats: undefined,
     warmup: undefined,
+    autotuneSeconds: undefined,
   };
   return listening({ onProgress, onNotice }, (listeners) =>
     validateModel(path, { ...defaults, ...asked }, { timeoutSeconds, memoryBytes, ...listeners }),

@@ -23,6 +23,13 @@ const common = {
   device: text("GPU:", "Which GPU, as CUDA numbers them (default 0)"),
   repeats: text("Time:", "Runs that are timed (default 50)"),
   warmup: text("Time:", "Runs before these (default 5)"),
+  autotune: {
+    type: "boolean",
+    group: "Time:",
+    describe:
+      "Choose kernels by timing the best few of each step on this GPU; what wins is kept for the next time",
+  },
+  "autotune-seconds": text("Time:", "With --autotune, stop timing kernels after this (default 60)"),
   timeout: text("GPU:", "Stop after this many seconds (default 600)"),
   "memory-gb": text(
     "GPU:",
@@ -97,6 +104,8 @@ interface CommonFlags {
   readonly device: number;
   readonly repeats: number | undefined;
   readonly warmup: number | undefined;
+  /** Undefined: kernels are chosen by prediction. */
+  readonly autotuneSeconds: number | undefined;
   readonly timeoutSeconds: number | undefined;
   /** Of the host, not of the GPU. */
   readonly memoryBytes: number | undefined;
@@ -139,6 +148,8 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
       "usage",
       "--gpu: says nothing without --plan: what runs, runs on this machine's GPU",
     );
+  if (argv.autotune === true && argv.plan === true)
+    throw new InputError("usage", "--autotune: says nothing beside --plan, which prints what is predicted");
   const precision = mapped(single(argv.precision, "--precision"), parsePrecision);
   return {
     ...readCommon(argv),
@@ -175,7 +186,7 @@ function refuseBesideDecode(argv: Partial<InferredOptionTypes<typeof validateOpt
   if (argv.decode === undefined && argv.prompt !== undefined)
     throw new InputError("usage", `--prompt: ${needs}`);
   if (argv.decode === undefined) return;
-  const others = (["against", "batch", "seeds", "layers", "dim"] as const).filter(
+  const others = (["against", "batch", "seeds", "layers", "dim", "autotune"] as const).filter(
     (name) => argv[name] !== undefined,
   );
   const [other] = others;
@@ -183,18 +194,31 @@ function refuseBesideDecode(argv: Partial<InferredOptionTypes<typeof validateOpt
 }
 
 function readCommon(argv: CommonArguments): CommonFlags {
-  const one = (name: Exclude<keyof CommonArguments, "dim" | "color">) => single(argv[name], `--${name}`);
+  const one = (name: Exclude<keyof CommonArguments, "dim" | "color" | "autotune">) =>
+    single(argv[name], `--${name}`);
   return {
     dims: parseDims(argv.dim ?? []),
     device: mapped(one("device"), (value) => parseCount(value, "--device")) ?? 0,
     repeats: mapped(one("repeats"), (value) => parseCount(value, "--repeats", 1, mostRuns)),
     warmup: mapped(one("warmup"), (value) => parseCount(value, "--warmup", 0, mostRuns)),
+    autotuneSeconds: autotuneSecondsOf(argv),
     timeoutSeconds: mapped(one("timeout"), (value) => parsePositive(value, "--timeout")),
     memoryBytes: mapped(one("memory-gb"), parseMemory),
     format: parseChoice(one("format") ?? "text", "--format", runFormatNames),
     output: one("output"),
     color: argv.color,
   };
+}
+
+const defaultAutotuneSeconds = 60;
+
+function autotuneSecondsOf(argv: CommonArguments): number | undefined {
+  const given = single(argv["autotune-seconds"], "--autotune-seconds");
+  const seconds = mapped(given, (value) => parsePositive(value, "--autotune-seconds"));
+  if (argv.autotune === true) return seconds ?? defaultAutotuneSeconds;
+  if (seconds !== undefined)
+    throw new InputError("usage", "--autotune-seconds: says nothing without --autotune");
+  return undefined;
 }
 
 function parsePrecision(value: string): Precision {

@@ -10,13 +10,14 @@ import { labelOf, operatorOf } from "../ir/model.ts";
 import type { StepFacts } from "./protocol.ts";
 
 export function describedStep(
-  { action, label, operator }: Step,
+  { action, label, operator, chosenBy }: Step,
   manifest: KernelManifest,
   target: PlanTarget,
 ): StepFacts {
   const common = {
     operator,
     label,
+    chosenBy: chosenBy ?? null,
     bytes: movedBytes(action),
     predictedMicroseconds: predictedMicroseconds(action, target),
   };
@@ -43,6 +44,7 @@ export function describedHost({
     operator: operatorOf(node),
     label: labelOf(node),
     kernel: "host",
+    chosenBy: null,
     detail,
     shapes: "",
     flops: 0,

@@ -1,5 +1,6 @@
 /** @file A model to a plan, at sizes that it takes. */
 
+import type { Chooser } from "../../cuda-runtime/ir/question.ts";
 import {
   DataError,
   type Plan,
@@ -29,6 +30,8 @@ export interface PlanRequest {
   readonly target: PlanTarget;
   /** As `PlanOptions.shareCaches`. */
   readonly shareCaches?: boolean | undefined;
+  /** As `PlanOptions.chooser`. */
+  readonly chooser?: Chooser | undefined;
 }
 
 export interface Planned {
@@ -81,11 +84,11 @@ function planShapes(
   model: OpenModel,
   shapes: Shapes,
   knownOf: () => ReadonlyMap<string, Fact>,
-  { precision, target, shareCaches }: PlanRequest,
+  { precision, target, shareCaches, chooser }: PlanRequest,
 ): Planned {
   const absent = missingWeights(model);
   const weights = (tensor: TensorRef) => weightOf(model, tensor, absent);
-  const options = { model, precision, target, shareCaches, shapes, weights };
+  const options = { model, precision, target, shareCaches, chooser, shapes, weights };
   const attempt = (known: ReadonlyMap<string, Fact>): Planned => ({
     plan: planModel({ ...options, known }),
     staged: undefined,

@@ -1,5 +1,6 @@
 /** @file What the GPU's process is sent, and what it answers: plain data. */
 import type { DeviceInfo } from "../../cuda-runtime/driver/driver.ts";
+import type { ChosenBy } from "../../cuda-runtime/ir/step.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import type { MemoryUse } from "../../cuda-runtime/session/memory.ts";
 import type { EntryFacts } from "../../cuda-runtime/session/store.ts";
@@ -14,6 +15,7 @@ import type { HalfType } from "../verify/budget.ts";
 import type { Decoded } from "../verify/decode/greedy.ts";
 import type { GivenSizes } from "../verify/sizes.ts";
 import type { Tensors } from "../verify/tensor.ts";
+import type { AutotuneReport } from "./autotune/report.ts";
 import type { SweepItem } from "./sweep.ts";
 
 /** A model as it is to be run, made from a file. */
@@ -40,6 +42,8 @@ export interface ModelRun {
   readonly time?: TimeOptions | undefined;
   /** Times every step as well. */
   readonly steps?: boolean | undefined;
+  /** Chooses kernels by timing them, for so many seconds at the most. */
+  readonly autotuneSeconds?: number | undefined;
 }
 
 /** Greedy decoding of tokens that are known: each step is given the reference's, so that steps compare one by one. */
@@ -132,6 +136,8 @@ export interface StepFacts {
   readonly tensor: EntryFacts["tensor"];
   /** What a product multiplies in. */
   readonly compute: ComputeType;
+  /** How the kernel was chosen; null where there is only one. */
+  readonly chosenBy: ChosenBy | null;
   /** As part of the run of a model: by its kernel's own model from a cold L2, and what of its bytes nothing hides. */
   readonly predictedMicroseconds: number;
 }
@@ -155,6 +161,8 @@ export interface RunReport {
     readonly load: number;
     readonly run: number;
   };
+  /** Undefined where kernels were chosen by prediction alone. */
+  readonly autotune?: AutotuneReport | undefined;
   /** Kernels that the driver compiled now; others came from the cache or with tc-lint. */
   readonly compiled: number;
 }

@@ -1,5 +1,6 @@
 /** @file In the GPU's process: models planned, loaded, run and timed. */
 import type { DeviceContext } from "../../cuda-runtime/driver/context.ts";
+import type { Chooser } from "../../cuda-runtime/ir/question.ts";
 import type { Plan } from "../../cuda-runtime/ir/step.ts";
 import { isStorageType, type StorageType } from "../../cuda-runtime/ir/storage.ts";
 import type { HostPart, Part } from "../../cuda-runtime/plan/foresee.ts";
@@ -16,6 +17,8 @@ import { InputError } from "../ir/errors.ts";
 import type { Node } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { arrays, convert, type Tensor, type Tensors } from "../verify/tensor.ts";
+import { autotune } from "./autotune/autotune.ts";
+import type { AutotuneReport } from "./autotune/report.ts";
 import { describedHost, describedStep } from "./describe.ts";
 import {
   asInputError,
@@ -87,21 +90,49 @@ class ModelRunner {
     const planRequest = { precision: request.precision, target: machineOfDevice(this.#context.device) };
     if (inputs.kind === "drawn") {
       const limits = { memoryBytes: this.#context.memory().freeBytes };
-      const planned = this.#timed("plan", "planning", () =>
+      const first = this.#timed("plan", "planning", () =>
         planSizes(model, inputs.sizes, planRequest, limits),
       );
-      const drawn = this.#timed("run", "drawing inputs", () => drawPlanned(model, planned));
+      const drawn = this.#timed("run", "drawing inputs", () => drawPlanned(model, first));
+      const same = Object.fromEntries([...first.sizes].map(([name, size]) => [name, [size]]));
+      const { planned, autotune } = this.#tuned(first, drawn, (chooser) =>
+        planSizes(model, same, { ...planRequest, chooser }, limits),
+      );
       const report = this.#runPlanned(model, planned, [drawn]);
-      return { ...report, sizes: sizesOf(planned.sizes), compiled: this.#store.compiled - compiled };
+      const { compiled: all } = this.#store;
+      return { ...report, autotune, sizes: sizesOf(planned.sizes), compiled: all - compiled };
     }
-    const reports = this.#groups(model, inputs.sets).map(({ planned, sets }) =>
-      this.#runPlanned(model, planned, sets),
-    );
+    const reports = this.#groups(model, inputs.sets).map(({ planned: predicted, sets }) => {
+      const [set = new Map()] = sets;
+      const again = (chooser: Chooser) => planFor(model, set, { ...planRequest, chooser });
+      const { planned, autotune } = this.#tuned(predicted, set, again);
+      return { ...this.#runPlanned(model, planned, sets), autotune };
+    });
     const [first] = reports;
     if (first === undefined)
       throw new InputError("cannot-run", `${model.path}: there is nothing to run it on`);
     const outputs = reports.flatMap((report) => report.outputs);
     return { ...first, outputs, sizes: {}, compiled: this.#store.compiled - compiled };
+  }
+
+  /** With kernels chosen by measurement, where the run asks for it. */
+  #tuned<Own extends Planned>(
+    predicted: Own,
+    inputs: Tensors,
+    plan: (chooser: Chooser) => Own,
+  ): { readonly planned: Own; readonly autotune: AutotuneReport | undefined } {
+    const { autotuneSeconds: seconds, model } = this.#run;
+    if (seconds === undefined) return { planned: predicted, autotune: undefined };
+    const { planned, report } = autotune({
+      context: this.#context,
+      store: this.#store,
+      tf32: model.precision === "tf32",
+      seconds,
+      plan,
+      inputsOf: (own) => bytesOf(own.plan, inputs),
+      onProgress: this.#say,
+    });
+    return { planned, autotune: report };
   }
 
   /** Sets of inputs that share a plan, in order. */

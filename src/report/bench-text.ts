@@ -13,6 +13,7 @@ import {
   shortened,
   significant,
 } from "../ir/format.ts";
+import { autotuneLines } from "./autotune-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import type { ColorLevel } from "./render.ts";
 import { loadingLines, type StepColumn, stepLines, textWidth, wrapped } from "./steps-text.ts";
@@ -39,6 +40,9 @@ export function renderBenchText(report: BenchReport, { color, verbose }: RunText
       `${printable(gpu.name)}, driver ${driver}; medians of replays of one CUDA graph, from a cold L2`,
     ),
     ...configurationTable(configurations, palette),
+    ...configurations.flatMap(({ name, autotune }) =>
+      autotune === undefined ? [] : [palette.bold(name), ...autotuneLines(autotune)],
+    ),
   ];
   return `${lines.join("\n")}\n`;
 }

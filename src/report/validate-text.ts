@@ -4,6 +4,7 @@ import type { TimedRun, ValidateReport } from "../gpu/validate/report.ts";
 import { compact, counted, duration, percent, printable, significant } from "../ir/format.ts";
 import { halfName } from "../ir/half.ts";
 import type { Overflow } from "../passes/half/overflow.ts";
+import { autotuneLines } from "./autotune-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import type { ColorLevel } from "./render.ts";
 import { alignColumns } from "./table.ts";
@@ -26,6 +27,7 @@ export function renderValidateText(report: ValidateReport, color: ColorLevel): s
     "",
     ...timeTable(report.runs, palette),
     ...speedLines(report),
+    ...autotuneLines(report.autotune),
     ...report.notices.map((notice) => palette.dim(`  note   ${printable(notice)}`)),
     palette.dim(
       `  ${printable(gpu.name)} (${driver}) against ${reference}; ${counted(draws.length, "set")} of inputs; ${secondsText(report)}`,

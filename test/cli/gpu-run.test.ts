@@ -152,6 +152,66 @@ describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
     expect(text.stdout).toMatch(/^ {4}(kept|reverted) +(fold|align) /m);
   });
 
+  it("bench --autotune takes the kernels that are measured to be fastest; a second run measures none", async () => {
+    const clock = { ...env, FAKE_CUDA_CLOCK: "100" };
+    const args = ["bench", "--autotune", "--precision", "fp16", "--repeats", "3", "-f", "json", model];
+    const tuned = async () => {
+      const { exitCode, stdout, stderr } = await runCli(cli, args, { env: clock });
+      expect([exitCode, stderr]).toEqual([0, ""]);
+      const report: BenchReport = JSON.parse(stdout);
+      return report.configurations[0];
+    };
+    const first = await tuned();
+    expect(first?.autotune).toMatchObject({ known: 0, left: 0, kept: true, refused: null });
+    const { measured = 0, changed = [], microseconds } = first?.autotune ?? {};
+    expect(measured).toBeGreaterThan(0);
+    expect(changed.length).toBeGreaterThan(0);
+    for (const { predicted, chosen } of changed) {
+      expect(chosen.measuredMicroseconds).toBeLessThan(predicted.measuredMicroseconds);
+      expect(chosen.predictedMicroseconds).toBeGreaterThanOrEqual(predicted.predictedMicroseconds);
+    }
+    expect(microseconds?.after).toBeLessThan(microseconds?.before ?? 0);
+    expect(first?.steps.some(({ chosenBy }) => chosenBy === "measured")).toBe(true);
+    const second = await tuned();
+    expect(second?.autotune).toMatchObject({ known: measured, measured: 0, changed });
+    const text = await runCli(cli, args.toSpliced(-3, 2).concat("--no-color"), { env: clock });
+    expect(text.stdout).toMatch(
+      /autotune: \d+ kinds of steps with a choice, 0 timed in .*, \d+ known from before/,
+    );
+    expect(text.stdout).toMatch(/whole runs in turns: .* -> .*% less/);
+  });
+
+  it("bench --autotune keeps the predicted plan where the whole is not faster, and believes no other GPU's times", async () => {
+    const args = ["bench", "--autotune", "--precision", "fp16", "--repeats", "3", "-f", "json", model];
+    const tuned = async (more: Record<string, string>) => {
+      const { stdout } = await runCli(cli, args, { env: { ...env, ...more } });
+      const report: BenchReport = JSON.parse(stdout);
+      return report.configurations[0];
+    };
+    // Steps are known to be faster from the test above, whole runs all take the same here.
+    const same = await tuned({});
+    expect(same?.autotune).toMatchObject({
+      measured: 0,
+      kept: false,
+      microseconds: { before: 250, after: 250 },
+    });
+    expect(same?.steps.some(({ chosenBy }) => chosenBy === "measured")).toBe(false);
+    const other = await tuned({ FAKE_CUDA_NAME: "NVIDIA H100" });
+    expect(other?.autotune).toMatchObject({ known: 0, changed: [], microseconds: null });
+    expect(other?.autotune?.measured).toBeGreaterThan(0);
+  });
+
+  it("--autotune says nothing beside --plan, and --autotune-seconds nothing without it", async () => {
+    for (const [args, message] of [
+      [["bench", "--plan", "--autotune", model], "--autotune: says nothing beside --plan"],
+      [["bench", "--autotune-seconds", "5", model], "--autotune-seconds: says nothing without --autotune"],
+      [["validate", "--autotune", "--decode", "4", model], "--autotune: says nothing beside --decode"],
+    ] as const) {
+      const { exitCode, stderr } = await run(args);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)]);
+    }
+  });
+
   it("--prove says nothing without a fix, and --device nothing without --prove", async () => {
     const alone = await run(["--prove", model]);
     expect([alone.exitCode, alone.stderr]).toEqual([

@@ -2,7 +2,8 @@
 // functions below. It forces what a GPU does rarely: faults, hangs, crashes, too little memory, an old driver.
 //
 // Environment: FAKE_CUDA_VERSION (13000), FAKE_CUDA_BYTES (memory of the device), FAKE_CUDA_DEVICES (1), FAKE_CUDA_ANY (1:
-// takes all machine code, whose kernels do nothing), FAKE_CUDA_NAME (Fake GPU).
+// takes all machine code, whose kernels do nothing), FAKE_CUDA_NAME (Fake GPU), FAKE_CUDA_CLOCK (nanoseconds that a block
+// of a kernel takes, one after the other; without it any two events are 250 microseconds apart).
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,14 +85,17 @@ typedef struct Work {
   uint64_t bytes;
   int value;
   unsigned char params[4096];
+  int64_t blocks;
   struct Work* next;
 } Work;
 typedef struct { Work* first; Work** last; } Graph;
 static Graph* capturing = NULL;
+static int64_t blocksRun = 0;
 
 static float* floatAt(Work* work, int at) { float* p; memcpy(&p, work->params + at, 8); return p; }
 static void runKernel(Work* work) {
   int count;
+  blocksRun += work->blocks;
   switch (work->to) {
     case 1:  // fake_add: { const float* a; const float* b; float* c; int n; }
       memcpy(&count, work->params + 24, 4);
@@ -134,9 +138,13 @@ int cuStreamBeginCapture_v2(Handle stream, int mode) {
 int cuStreamEndCapture(Handle stream, Handle* graph) { (void)stream; *graph = (Handle)capturing; capturing = NULL; live++; return kSuccess; }
 int cuEventCreate(Handle* event, unsigned flags) { (void)flags; return make(event, (Handle)malloc(8)); }
 int cuEventDestroy_v2(Handle event) { free((void*)event); return drop(); }
-int cuEventRecord(Handle event, Handle stream) { (void)event; (void)stream; return sticky; }
+int cuEventRecord(Handle event, Handle stream) { (void)stream; *(int64_t*)event = blocksRun; return sticky; }
 int cuEventSynchronize(Handle event) { (void)event; return sticky; }
-int cuEventElapsedTime(float* milliseconds, Handle a, Handle b) { (void)a; (void)b; *milliseconds = 0.25f; return sticky; }
+int cuEventElapsedTime(float* milliseconds, Handle a, Handle b) {
+  const int64_t nanoseconds = setting("FAKE_CUDA_CLOCK", 0);
+  *milliseconds = nanoseconds == 0 ? 0.25f : (*(int64_t*)b - *(int64_t*)a) * nanoseconds / 1e6f;
+  return sticky;
+}
 int cuGraphDestroy(Handle graph) { (void)graph; return drop(); }
 int cuGraphInstantiateWithFlags(Handle* executable, Handle graph, uint64_t flags) { (void)flags; return make(executable, graph); }
 int cuGraphExecDestroy(Handle graph) { (void)graph; return drop(); }
@@ -198,6 +206,7 @@ int cuLaunchKernelEx(const Config* config, Handle function, void** params, void*
   Work work = {2, function};
   // How many there are, a driver knows from the kernel.
   memcpy(work.params, params[0], sizeof work.params);
+  work.blocks = (int64_t)config->grid[0] * config->grid[1] * config->grid[2];
   int at = snprintf(lastLaunch, sizeof lastLaunch, "grid %u %u %u block %u %u %u shared %u stream %llu",
     config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1], config->block[2],
     config->shared, (unsigned long long)config->stream);

@@ -15,6 +15,7 @@ const step = {
   bytes: 32,
   flops: 0,
   tensor: null,
+  chosenBy: null,
   compute: "fp32",
   predictedMicroseconds: 1,
 } as const;

@@ -1,13 +1,15 @@
 /** @file Launches of attention: which tile, and how many splits of the keys. */
 
+import { emitCheapest } from "../../cost/candidate.ts";
 import { bytesMoved } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
+import { type Question, questionKey } from "../../ir/question.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { isHalfStorage } from "../../ir/storage.ts";
 import { alignmentOf, elementCount, sliced, type View } from "../../ir/view.ts";
 import { typeNames } from "../norm/rows.ts";
 
-import { type AttentionChoice, chooseAttention, fittingTiles } from "./choose.ts";
+import { type AttentionChoice, attentionCandidates, fittingTiles } from "./choose.ts";
 import { attentionParams, type scoresModes } from "./params.ts";
 import type { TensorTile } from "./tiles.ts";
 
@@ -90,10 +92,22 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
     partialFloats: partialDim(valueDim) + 2,
     isCausal: isCausal(request),
   };
-  const choice = chooseAttention(work, tiles, emitter.target);
-  if (choice === undefined) throw new Error("tc-lint bug: no tile of attention");
-  launchTile(emitter, ready, choice.launch);
+  const question: Question<AttentionChoice> = {
+    key: () => questionKey("attention", { ...ready, isMasked, tiles: tiles.map(({ headDim }) => headDim) }),
+    candidates: () => attentionCandidates(work, tiles, emitter.target),
+    variantOf: ({ tile }) => tileName(tile),
+    nameOf: ({ tile, splits }) => `${tileName(tile)}${splits > 1 ? `, ${splits} splits` : ""}`,
+    emit: (to, choice) => launchTile(to, ready, choice),
+  };
+  // How long it takes is for the data to say where that counts the keys: nobody could measure it.
+  const isEmitted =
+    request.keyCounts === undefined ? emitter.choose(question) : emitCheapest(emitter, question);
+  if (!isEmitted) throw new Error("tc-lint bug: no tile of attention");
   if (ready.o !== o) emitter.copy(ready.o, o);
+}
+
+function tileName({ headDim, isApart, rowTiles }: TensorTile): string {
+  return `d${headDim}_${isApart ? "w4" : `m${rowTiles}`}`;
 }
 
 function isMaskedRequest({ bias, keep, softcap, scale }: AttentionRequest): boolean {
@@ -130,7 +144,7 @@ function launchTile(
     kernel: {
       kind: "built",
       family: "attention",
-      entry: `attention_${type}_d${tile.headDim}_${tile.isApart ? "w4" : `m${tile.rowTiles}`}_${form}`,
+      entry: `attention_${type}_${tileName(tile)}_${form}`,
     },
     grid: [Math.ceil(queries / tile.queries) * batch * heads * splits, 1, 1],
     block: [tile.threads, 1, 1],

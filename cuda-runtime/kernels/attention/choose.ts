@@ -32,7 +32,8 @@ const fewQueries = 16;
 const longCacheKeys = 1024;
 const minimumSplitKeysOfFew = 128;
 
-function attentionCandidates(
+/** All that are possible. */
+export function attentionCandidates(
   work: AttentionWork,
   tiles: readonly TensorTile[],
   target: PlanTarget,

@@ -2,10 +2,11 @@
 import type { Candidate } from "../../cost/candidate.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { OperandError } from "../../ir/operand-error.ts";
+import { questionKey } from "../../ir/question.ts";
 import type { Launch, PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, isFloatStorage } from "../../ir/storage.ts";
 import { distinctCount, type View } from "../../ir/view.ts";
-import { type ConvChoice, type ConvSource, chooseConv, describeConv } from "./choose.ts";
+import { type ConvChoice, type ConvSource, chooseConv, convCandidates, describeConv } from "./choose.ts";
 import { type ConvProblem, chunksOf } from "./cost.ts";
 import {
   copied,
@@ -23,12 +24,22 @@ import { canWalk, walkParams } from "./walk.ts";
 
 /** `accepts` narrows the choice among the kernels of this family. Throws OperandError where none takes the operands. */
 export function emitProduct(emitter: Emitter, parts: Parts, accepts?: (choice: ConvChoice) => boolean): void {
+  const { request, math, window } = parts;
+  const { target } = emitter;
+  const isEmitted = emitter.choose({
+    key: () => questionKey("conv", { request, math, window, constant: emitter.isConstant(request.w) }),
+    candidates: () => candidatesOf(parts, target).filter(({ launch }) => accepts?.(launch) ?? true),
+    variantOf: ({ tile, merge, copies }) => [tile.entry, merge, copies].join(" "),
+    nameOf: describeConv,
+    emit: (to, choice: ConvChoice) => emitChoice(to, parts, choice),
+  });
+  if (!isEmitted)
+    throw new OperandError(`there is no convolution in ${math} for sm_${target.computeCapability}`);
+}
+
+function emitChoice(emitter: Emitter, parts: Parts, choice: ConvChoice): void {
   const { request, math, y } = parts;
   const x = spatialOf(request.x);
-  const choice = choiceOf(parts, emitter.target, accepts)?.launch;
-  if (choice === undefined) {
-    throw new OperandError(`there is no convolution in ${math} for sm_${emitter.target.computeCapability}`);
-  }
   const { tile, merge } = choice;
   const { walk } = tile;
   // TMA has the groups side by side: one product, whose tiles know theirs.
@@ -77,6 +88,10 @@ export function choiceOf(
   accepts?: (choice: ConvChoice) => boolean,
 ): Candidate<ConvChoice> | undefined {
   return chooseConv(problemOf(parts), sourceOf(parts, spatialOf(parts.request.x), target), target, accepts);
+}
+
+function candidatesOf(parts: Parts, target: PlanTarget): Candidate<ConvChoice>[] {
+  return convCandidates(problemOf(parts), sourceOf(parts, spatialOf(parts.request.x), target), target);
 }
 
 function problemOf(parts: Parts): ConvProblem {

@@ -96,6 +96,16 @@ export function chooseDepthwise(
   return cheapest(tileCandidates(problem, target, accepts)) ?? untiled(problem, target);
 }
 
+/** Tiles where there are any, else the one kernel without. */
+export function depthwiseCandidates(
+  problem: DepthwiseProblem,
+  target: PlanTarget,
+  accepts: (row: TileRow) => boolean = () => true,
+): Candidate<DepthwiseChoice>[] {
+  const tiles = tileCandidates(problem, target, accepts);
+  return tiles.length > 0 ? tiles : [untiled(problem, target)];
+}
+
 /**
  * Tiles whose kernel knows taps and stride along the width. Those that wait for memory alone take the same time: first come
  * those that keep the GPU busy the shortest.

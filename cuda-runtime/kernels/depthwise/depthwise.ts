@@ -1,8 +1,10 @@
 /** @file Convolutions whose filters see one channel each. */
 
+import type { Candidate } from "../../cost/candidate.ts";
 import { bytesMoved } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
+import { questionKey } from "../../ir/question.ts";
 import { type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
 import { channelsLastOrder, permuted, type View } from "../../ir/view.ts";
 import type { ConvRequest } from "../conv/operands.ts";
@@ -17,9 +19,9 @@ import {
   vectorWidth,
 } from "../conv/spatial.ts";
 import {
-  chooseDepthwise,
   type DepthwiseChoice,
   type DepthwiseProblem,
+  depthwiseCandidates,
   maxThreads,
   type TileRow,
   tileCount,
@@ -50,19 +52,50 @@ export function emitDepthwise(
     ...{ kernel: window.kernel, stride: window.stride, dilation: window.dilation },
     ...{ alignment: channelAlignment(x), width: vectorWidth(y, 8), bytes: bytesMoved([...reads, y.view]) },
   };
-  const { launch: choice, microseconds } = chooseDepthwise(problem, emitter.target, accepts);
+  const { target } = emitter;
+  const about = { request, window };
+  emitter.choose({
+    key: () => questionKey("depthwise", { ...about, x: x.view, constant: emitter.isConstant(request.w) }),
+    candidates: () =>
+      depthwiseCandidates(problem, target, accepts).map((launch) => ({
+        launch,
+        microseconds: launch.microseconds,
+      })),
+    variantOf: ({ launch }) => launch.suffix,
+    nameOf: ({ launch }) => detailOf(window, launch),
+    emit: (to, candidate) =>
+      launchTiles(to, candidate, { ...about, problem, type, x, y, residual, w, reads }),
+  });
+}
+
+interface Emitted extends Omit<Fields, "choice" | "count"> {
+  readonly problem: DepthwiseProblem;
+  readonly type: FloatStorage;
+  readonly reads: readonly View[];
+}
+
+function detailOf({ kernel }: Window, { wide, high, vector }: DepthwiseChoice): string {
+  return `depthwise ${kernel.join("x")}, ${wide}x${high} positions of ${vector} channels`;
+}
+
+function launchTiles(
+  emitter: Emitter,
+  { launch: choice, microseconds }: Candidate<DepthwiseChoice>,
+  { problem, type, reads, ...fields }: Emitted,
+): void {
+  const { window, y } = fields;
   const positions = y.batch * y.size[0] * y.size[1] * y.size[2];
   const taps = window.kernel[0] * window.kernel[1] * window.kernel[2];
   const { count, grid, block } = launchShape(choice, problem);
   emitter.launch({
     kernel: { kind: "built", family: "depthwise", entry: `depthwise_${names[type]}_${choice.suffix}` },
     ...{ grid, block, sharedBytes: choice.sharedBytes },
-    params: depthwiseParams({ request, window, x, y, residual, w, choice, count }),
+    params: depthwiseParams({ ...fields, choice, count }),
     reads,
     writes: [y.view],
-    flops: 2 * positions * filters * taps,
+    flops: 2 * positions * problem.filters * taps,
     predictedMicroseconds: microseconds,
-    detail: `depthwise ${window.kernel.join("x")}, ${choice.wide}x${choice.high} positions of ${choice.vector} channels`,
+    detail: detailOf(window, choice),
   });
 }
 

@@ -63,7 +63,7 @@ export function chooseGemm(problem: Problem, options: ChooseOptions): Candidate<
 }
 
 /** Every way that is accepted. */
-function* gemmCandidates(problem: Problem, options: ChooseOptions): Generator<Candidate<Choice>> {
+export function* gemmCandidates(problem: Problem, options: ChooseOptions): Generator<Candidate<Choice>> {
   const rows = gemmTable.filter((row) => isAllowed(row, options));
   for (const isSwapped of [false, true]) {
     const oriented = isSwapped ? swapped(problem) : problem;

@@ -1,13 +1,14 @@
 /** @file Products of float matrices: D = epilogue(A · B), batched and strided. */
 import { minOf } from "../../../src/ir/lists.ts";
 import type { Emitter } from "../../ir/emitter.ts";
+import { questionKey } from "../../ir/question.ts";
 import type { Launch, PlanTarget } from "../../ir/step.ts";
 import { type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
-import { type Accepts, type Choice, chooseGemm, describeChoice } from "./choose.ts";
+import { type Accepts, type Choice, describeChoice, gemmCandidates } from "./choose.ts";
 import { packedOperand } from "./pack.ts";
 import { gemmParams, hopperParams, partialProblem, workspaceOperand } from "./params.ts";
-import { type GemmRequest, type Problem, problemOf } from "./problem.ts";
+import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
 import { type GemmRow, hopperThreads, kernelOf, sharedBytesOf, skinnyShape, threadsOf } from "./table.ts";
 
 export type { GemmRequest } from "./problem.ts";
@@ -32,13 +33,21 @@ export function emitGemm(emitter: Emitter, request: GemmRequest, accepts?: Accep
 
 function emitProblem(emitter: Emitter, problem: Problem, type: FloatStorage, accepts?: Accepts): void {
   if (problem.batch.length > maxBatchAxes) return emitSlices(emitter, problem, type);
-  const { launch: choice } = chooseGemm(problem, {
-    type,
-    tf32: emitter.tf32,
-    target: emitter.target,
-    isConstant: ({ view }) => emitter.isConstant(view),
-    accepts,
+  const { tf32, target } = emitter;
+  const isConstant = ({ view }: Operand) => emitter.isConstant(view);
+  const constants = () => [isConstant(problem.a), isConstant(problem.b)];
+  const isEmitted = emitter.choose({
+    key: () => questionKey("gemm", { problem, type, tf32, constants: constants() }),
+    candidates: () => gemmCandidates(problem, { type, tf32, target, isConstant, accepts }),
+    variantOf: ({ row, layout, isSwapped, packA, packB }) =>
+      [kernelOf(row, type, layout).entry, isSwapped, packA, packB].join(" "),
+    nameOf: describeChoice,
+    emit: (to, choice: Choice) => emitChoice(to, type, choice),
   });
+  if (!isEmitted) throw new Error("tc-lint bug: no kernel is accepted for this product");
+}
+
+function emitChoice(emitter: Emitter, type: FloatStorage, choice: Choice): void {
   const { m, n } = choice.problem;
   launchChoice(emitter, type, {
     ...choice,

@@ -1,5 +1,6 @@
 /** @file Times of single steps: each kind of launch once, whichever model it is in, and kept for the next process. */
 import type { DeviceContext } from "../../../cuda-runtime/driver/context.ts";
+import type { DeviceInfo } from "../../../cuda-runtime/driver/driver.ts";
 import type { Plan } from "../../../cuda-runtime/ir/step.ts";
 import type { CubinCache } from "../../../cuda-runtime/session/cubin-cache.ts";
 import { chooseCache } from "../../../cuda-runtime/session/cubin-folder.ts";
@@ -22,9 +23,7 @@ export class StepTimes {
 
   constructor({ device, driver }: DeviceContext, store: KernelStore) {
     this.#store = store;
-    const { name, computeCapability, multiprocessors, clockMegahertz, memoryBytesPerSecond } = device;
-    const own = { name, computeCapability, multiprocessors, clockMegahertz, memoryBytesPerSecond };
-    this.#machine = JSON.stringify({ formatVersion, ...own, driver: driver.version });
+    this.#machine = machineText(device, driver.version, formatVersion);
     const choice = chooseCache(undefined, process.env, undefined, "time");
     if ("cache" in choice) this.#cache = choice.cache;
   }
@@ -73,6 +72,13 @@ export class StepTimes {
       this.#cache?.write(key, Buffer.from(JSON.stringify(times)));
     }
   }
+}
+
+/** What times depend on beside a launch; `formatVersion` is of what is written about it. */
+export function machineText(device: DeviceInfo, driverVersion: number, formatVersion: number): string {
+  const { name, computeCapability, multiprocessors, clockMegahertz, memoryBytesPerSecond } = device;
+  const own = { name, computeCapability, multiprocessors, clockMegahertz, memoryBytesPerSecond };
+  return JSON.stringify({ formatVersion, ...own, driver: driverVersion });
 }
 
 /** What was written; undefined for anything else. */

@@ -1,4 +1,5 @@
 /** @file What a validation found, ready for JSON. */
+
 import type { DeviceInfo } from "../../../cuda-runtime/driver/driver.ts";
 import type { MemoryUse } from "../../../cuda-runtime/session/memory.ts";
 import type { Times } from "../../../cuda-runtime/session/timing.ts";
@@ -6,6 +7,7 @@ import type { Overflow } from "../../passes/half/overflow.ts";
 import type { Budget } from "../../verify/budget.ts";
 import type { Difference } from "../../verify/compare.ts";
 import type { DrawReport, OutputReport } from "../../verify/report.ts";
+import type { AutotuneReport } from "../autotune/report.ts";
 
 /** One model and precision, timed. */
 export interface TimedRun {
@@ -48,6 +50,8 @@ export interface ValidateReport {
   readonly speedup: number | undefined;
   /** Of the steps' time, what kernels with Tensor Core instructions take. */
   readonly tensorCoreShare: number | undefined;
+  /** Undefined where kernels were chosen by prediction alone. */
+  readonly autotune: AutotuneReport | undefined;
   readonly notices: readonly string[];
   readonly seconds: Readonly<Record<string, number>>;
 }

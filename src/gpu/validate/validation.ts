@@ -47,6 +47,8 @@ export interface ValidateOptions {
   readonly device: number;
   readonly repeats: number | undefined;
   readonly warmup: number | undefined;
+  /** Chooses the model's kernels by timing them, for so many seconds at the most; undefined: by prediction. */
+  readonly autotuneSeconds: number | undefined;
 }
 
 /** Whether a model computes on the GPU what it should. Throws InputError where that cannot be found out. */
@@ -161,7 +163,7 @@ class Validation {
 
   /** The candidate first; then what it is compared with, for its time alone. */
   #runs({ runs: draws }: Reference): ModelRun[] {
-    const { warmup, repeats } = this.#options;
+    const { warmup, repeats, autotuneSeconds } = this.#options;
     const { precision } = this.#judgement;
     const time = { warmup, repeats };
     const sets = draws.map(({ inputs }) => inputs);
@@ -174,7 +176,7 @@ class Validation {
     });
     const isOther = this.#model !== this.#original;
     return [
-      { ...run("after", this.#model, precision, sets), steps: true },
+      { ...run("after", this.#model, precision, sets), steps: true, autotuneSeconds },
       ...(precision === "fp32" && !isOther ? [] : [run("before", this.#original, "fp32", only)]),
       ...(isOther && precision !== "fp32" && precision !== "model"
         ? [run("before", this.#original, precision, only)]
@@ -196,6 +198,7 @@ class Validation {
       runs: [...timed.slice(1), ...timed.slice(0, 1)],
       speedup: a === undefined || b === undefined ? undefined : b / a,
       tensorCoreShare: tensorCoreShare(reports[0]?.steps ?? []),
+      autotune: reports[0]?.autotune,
     };
   }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { emitCheapest } from "../../../cuda-runtime/cost/candidate.ts";
 import type { Emitter } from "../../../cuda-runtime/ir/emitter.ts";
 import { plainEpilogue } from "../../../cuda-runtime/ir/epilogue.ts";
 import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
@@ -43,6 +44,7 @@ function recorder(target = h200): { launches: Launch[]; copies: [View, View][]; 
     target,
     tf32: false,
     launch: (launch) => void launches.push(launch),
+    choose: (question) => emitCheapest(emitter, question),
     temporary: (type, shape, order) => view(type, shape, order),
     constant: (type, shape) => view(type, shape),
     clear: () => {},

@@ -43,6 +43,7 @@ function recorder(): { launches: Launch[]; emitter: Emitter } {
     tf32: false,
     launch: (launch) => void launches.push(launch),
     temporary: (type, shape, order) => view(type, shape, order),
+    choose: unexpected,
     clear: unexpected,
     constant: unexpected,
     copy: unexpected,

@@ -3,8 +3,10 @@
  * and hands launches to whoever can run them.
  */
 
+import { emitCheapest } from "../../../cuda-runtime/cost/candidate.ts";
 import { encodeValues } from "../../../cuda-runtime/ir/encode.ts";
 import type { Expr } from "../../../cuda-runtime/ir/expr.ts";
+import type { Question } from "../../../cuda-runtime/ir/question.ts";
 import { scalarOf } from "../../../cuda-runtime/ir/scalar.ts";
 import { h200, type Launch, PlanError, type PlanTarget } from "../../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type StorageType } from "../../../cuda-runtime/ir/storage.ts";
@@ -186,6 +188,10 @@ export class MachineContext implements LowerContext {
   constructor(machine: Machine, spec: NodeSpec) {
     this.machine = machine;
     this.#spec = spec;
+  }
+
+  choose<Way>(question: Question<Way>): boolean {
+    return emitCheapest(this, question);
   }
 
   get node(): Node {
