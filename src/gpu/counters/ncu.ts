@@ -47,12 +47,9 @@ export async function countLaunches(task: CountedTask, options: NcuOptions): Pro
   }
 }
 
-async function runNcu(
-  task: CountedTask,
-  metrics: readonly string[],
-  { ncu, onProgress, ...limits }: NcuOptions,
-): Promise<WrappedRun<CountedRun>> {
-  const args = [
+/** Up to the command that it runs, which says by the driver's calls what is to be seen. */
+export function ncuArguments(metrics: readonly string[]): string[] {
+  return [
     // One replay of the graph, launch by launch; loading is not seen.
     ...["--profile-from-start", "off", "--graph-profiling", "node", "--target-processes", "all"],
     // The clocks are left as they are, and so is the L2: launches find there what a run leaves there.
@@ -60,6 +57,14 @@ async function runNcu(
     ...["--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "function"],
     ...["--metrics", metrics.join(",")],
   ];
+}
+
+async function runNcu(
+  task: CountedTask,
+  metrics: readonly string[],
+  { ncu, onProgress, ...limits }: NcuOptions,
+): Promise<WrappedRun<CountedRun>> {
+  const args = ncuArguments(metrics);
   const onLine = (line: string) => {
     const launch = /^==PROF== Profiling .* - (\d+)/.exec(line)?.[1];
     if (launch !== undefined) onProgress?.(`counting launch ${Number(launch) + 1}`);
