@@ -30,6 +30,9 @@ export const driverCalls = {
   cuDevicePrimaryCtxRelease_v2: ["i32"],
   cuCtxSetCurrent: ["u64"],
   cuCtxSynchronize: [],
+  /** Begin and end of what a profiler is to see; without one they do nothing. */
+  cuProfilerStart: [],
+  cuProfilerStop: [],
 
   cuMemGetInfo_v2: ["host", "host"],
   cuMemAlloc_v2: ["host", "u64"],

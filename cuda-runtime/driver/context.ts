@@ -31,6 +31,14 @@ export class DeviceContext implements Disposable {
     this.driver.call("cuCtxSynchronize");
   }
 
+  /** What a profiler that waits for it is to see, done when this returns. */
+  profiled(work: () => void): void {
+    this.driver.call("cuProfilerStart");
+    work();
+    this.synchronize();
+    this.driver.call("cuProfilerStop");
+  }
+
   [Symbol.dispose](): void {
     this.driver.release("cuDevicePrimaryCtxRelease_v2", this.#handle);
   }

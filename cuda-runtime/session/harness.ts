@@ -16,7 +16,7 @@ import { PlanDraft } from "../plan/buffers.ts";
 import { PlanEmitter } from "../plan/emitter.ts";
 import { decodeValues } from "./numbers.ts";
 import { randomValues } from "./random.ts";
-import { StepRunner } from "./steps.ts";
+import { type ReadyStep, StepRunner } from "./steps.ts";
 import { KernelStore, type StoreOptions } from "./store.ts";
 import { Transfer } from "./transfer.ts";
 
@@ -87,9 +87,9 @@ export class HarnessHost implements Disposable {
     return machineOfDevice(this.context.device);
   }
 
-  /** `poison` is the byte that memory is full of before it is written. */
-  harness(poison = 0xff): DeviceHarness {
-    return new DeviceHarness(this, poison);
+  /** `poison` is the byte that memory is full of before it is written; `onExecuted` is told steps that have just run, to run them again. */
+  harness(poison = 0xff, onExecuted?: (steps: readonly ReadyStep[]) => void): DeviceHarness {
+    return new DeviceHarness(this, poison, onExecuted);
   }
 
   [Symbol.dispose](): void {
@@ -148,15 +148,17 @@ class DeviceHarness implements Harness, Disposable {
   readonly emitter: Emitter;
   readonly #host: HarnessHost;
   readonly #poison: number;
+  readonly #onExecuted: ((steps: readonly ReadyStep[]) => void) | undefined;
   readonly #emitter: HarnessEmitter;
   readonly #owned = new Owned();
   readonly #memory = new Map<DeviceBuffer, DeviceMemory>();
   readonly #uploaded = new Map<DeviceBuffer, Uint8Array>();
   readonly #read = createHash("sha256");
 
-  constructor(host: HarnessHost, poison: number) {
+  constructor(host: HarnessHost, poison: number, onExecuted?: (steps: readonly ReadyStep[]) => void) {
     this.#host = host;
     this.#poison = poison;
+    this.#onExecuted = onExecuted;
     this.#emitter = new HarnessEmitter(host.target, (buffer, bytes) => this.#write(buffer, bytes));
     this.emitter = this.#emitter.plain();
   }
@@ -188,10 +190,12 @@ class DeviceHarness implements Harness, Disposable {
 
   execute(): void {
     const { runner, stream } = this.#host;
-    for (const step of this.#emitter.pending.splice(0)) {
+    const steps = this.#emitter.pending.splice(0).map((step) => {
       const ready = runner.ready(step, (buffer) => this.#memoryOf(buffer).address);
       runner.launchAlone(ready, stream);
-    }
+      return ready;
+    });
+    if (steps.length > 0) this.#onExecuted?.(steps);
   }
 
   read(view: View): Float64Array {

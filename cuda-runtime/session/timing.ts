@@ -86,12 +86,22 @@ export function timeStep(session: DeviceSession, step: ReadyStep): Times {
 }
 
 /** `groups` graphs of `copies` launches each, one at a time. */
-function measured({ stream, runner }: DeviceSession, step: ReadyStep, copies: number, groups: number): Times {
+function measured(session: DeviceSession, step: ReadyStep, copies: number, groups: number): Times {
+  return timeReplays(session, [step], copies, groups);
+}
+
+/** Steps one after another, `copies` times a graph: their operands may come from the L2. Times of one round of them. */
+export function timeReplays(
+  { stream, runner }: Pick<DeviceSession, "stream" | "runner">,
+  steps: readonly ReadyStep[],
+  copies: number,
+  groups: number,
+): Times {
   const { driver } = runner.context;
   using start = new TimingEvent(driver);
   using end = new TimingEvent(driver);
   using graph: Graph = stream.capture(() => {
-    for (let copy = 0; copy < copies; copy++) runner.launch(step, stream);
+    for (let copy = 0; copy < copies; copy++) for (const step of steps) runner.launch(step, stream);
   });
   graph.launch(stream);
   const samples = Array.from({ length: groups }, () => {

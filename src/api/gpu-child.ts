@@ -1,5 +1,6 @@
 /** @file The script of the GPU's process. */
 import { serveTask } from "../../cuda-runtime/session/child.ts";
+import { runCounted } from "../gpu/counters/run.ts";
 import { runDecode } from "../gpu/decode/run.ts";
 import { examine } from "../gpu/doctor.ts";
 import type { GpuResult, GpuTask } from "../gpu/protocol.ts";
@@ -17,6 +18,10 @@ serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
       return examine(task.kernels);
     case "sweep":
       return runSweep(task, onProgress);
+    case "counted":
+      return loadTimelines(["tc-runtime"])
+        .then(() => (task.model.fix === undefined ? undefined : prepare(task.model.fix)))
+        .then(() => runCounted(task, safeFixSettings));
     case "decode":
       return runDecode(task, safeFixSettings, onProgress);
     case "prove":

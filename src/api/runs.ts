@@ -75,7 +75,7 @@ function isFixed(
   return fix && !compare && own !== "fp32" && own !== "model";
 }
 
-function configurationsOf(request: BenchRequest): readonly Configuration[] {
+export function configurationsOf(request: BenchRequest): readonly Configuration[] {
   const { precision, compare } = request;
   if (precision === undefined && !compare) return four;
   const own = precision ?? "fp16";
@@ -164,6 +164,6 @@ export function priceSizes(path: string, dims: RunChoice["dims"]): PriceSizes {
   return { sizes, absent: weightFiles(model).find(({ present }) => !present)?.location };
 }
 
-function listed(dims: Readonly<Record<string, number>>): Record<string, readonly number[]> {
+export function listed(dims: Readonly<Record<string, number>>): Record<string, readonly number[]> {
   return Object.fromEntries(Object.entries(dims).map(([name, size]) => [name, [size]]));
 }

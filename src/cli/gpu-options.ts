@@ -63,6 +63,12 @@ export const benchOptions = {
     group: "Report:",
     describe: "Every step, in the order in which they run (else the worst first, repeats folded)",
   },
+  ncu: {
+    type: "boolean",
+    group: "Counters:",
+    describe: "Have Nsight Compute count one run, step by step (--precision, default fp16)",
+  },
+  "ncu-path": text("Counters:", "With --ncu, the program (default: on the PATH, or /usr/local/cuda/bin/ncu)"),
   plan: { type: "boolean", group: "Plan:", describe: "Print what would run, step by step; needs no GPU" },
   gpu: text("Plan:", `With --plan, for this GPU: ${[...gpus.keys()].join(", ")} (default h200)`),
 } as const;
@@ -120,6 +126,9 @@ export interface BenchFlags extends CommonFlags {
   readonly fix: boolean;
   readonly compare: boolean;
   readonly plan: boolean;
+  /** Counted by Nsight Compute. */
+  readonly ncu: boolean;
+  readonly ncuPath: string | undefined;
   readonly gpu: string | undefined;
   readonly config: ConfigChoice;
   readonly verbose: boolean;
@@ -150,6 +159,12 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
     );
   if (argv.autotune === true && argv.plan === true)
     throw new InputError("usage", "--autotune: says nothing beside --plan, which prints what is predicted");
+  const ncuPath = single(argv["ncu-path"], "--ncu-path");
+  if (ncuPath !== undefined && argv.ncu !== true)
+    throw new InputError("usage", "--ncu-path: says nothing without --ncu");
+  for (const other of ["plan", "compare", "autotune"] as const)
+    if (argv.ncu === true && argv[other] === true)
+      throw new InputError("usage", `--${other}: says nothing beside --ncu`);
   const precision = mapped(single(argv.precision, "--precision"), parsePrecision);
   return {
     ...readCommon(argv),
@@ -157,6 +172,8 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
     fix: argv.fix ?? true,
     compare: argv.compare ?? false,
     plan: argv.plan ?? false,
+    ncu: argv.ncu ?? false,
+    ncuPath,
     gpu,
     config: readConfigChoice(argv),
     verbose: argv.verbose ?? false,

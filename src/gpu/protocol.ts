@@ -81,7 +81,31 @@ export interface DecodeRun extends Decoded {
   readonly cacheProblem: string | undefined;
 }
 
+/** A model to be run once below a profiler, which sees one replay of its graph. */
+export interface CountedTask {
+  readonly kind: "counted";
+  readonly device: number;
+  readonly kernels: string;
+  readonly model: ModelRequest;
+  readonly sizes: GivenSizes;
+}
+
+export interface CountedStep extends StepFacts {
+  /** The kernel as it is launched; null for what is none. */
+  readonly entry: string | null;
+}
+
+export interface CountedRun {
+  readonly kind: "counted";
+  readonly device: DeviceInfo;
+  readonly driverVersion: number;
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly steps: readonly CountedStep[];
+  readonly cacheProblem: string | undefined;
+}
+
 export type GpuTask =
+  | CountedTask
   | DecodeTask
   | { readonly kind: "doctor"; readonly kernels: string }
   | {
@@ -203,4 +227,4 @@ export interface SweepReport {
   readonly cacheProblem: string | undefined;
 }
 
-export type GpuResult = DecodeRun | RunsReport | DoctorReport | SweepReport | ProveReport;
+export type GpuResult = CountedRun | DecodeRun | RunsReport | DoctorReport | SweepReport | ProveReport;

@@ -1,5 +1,6 @@
 /** @file What commands report, and every format that each report has: a format is rows of this file and the file that writes it. */
 import type { BenchReport } from "../gpu/bench-report.ts";
+import type { CountersReport } from "../gpu/counters/report.ts";
 import type { DecodeReport } from "../gpu/decode/report.ts";
 import type { PlanReport } from "../gpu/plan-report.ts";
 import type { ValidateReport } from "../gpu/validate/report.ts";
@@ -8,6 +9,7 @@ import type { VerifyReport } from "../verify/index.ts";
 import { renderAgent } from "./agent.ts";
 import { type RunText, renderBenchText, renderPlanText } from "./bench-text.ts";
 import { renderCheckstyle } from "./checkstyle.ts";
+import { renderCountersText } from "./counters-text.ts";
 import { renderCsv } from "./csv.ts";
 import { renderDecodeText } from "./decode-text.ts";
 import { renderFixCsv } from "./fix-csv.ts";
@@ -112,6 +114,8 @@ export interface RunReports {
   /** Of `validate --decode`. */
   readonly decode: DecodeReport;
   readonly bench: BenchReport;
+  /** Of `bench --ncu`. */
+  readonly counters: CountersReport;
   /** Of `bench --plan`: one a model. */
   readonly plan: readonly PlanReport[];
 }
@@ -125,6 +129,7 @@ const texts: Texts = {
   validate: (report, { color }) => renderValidateText(report, color),
   decode: (report, { color }) => renderDecodeText(report, color),
   bench: renderBenchText,
+  counters: renderCountersText,
   plan: (plans, options) => plans.map((plan) => renderPlanText(plan, options)).join("\n"),
 };
 

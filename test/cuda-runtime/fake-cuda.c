@@ -55,6 +55,8 @@ int cuDevicePrimaryCtxRetain(Handle* context, int device) { return make(context,
 int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return drop(); }
 int cuCtxSetCurrent(Handle context) { (void)context; return kSuccess; }
 int cuCtxSynchronize(void) { return sticky; }
+int cuProfilerStart(void) { return sticky; }
+int cuProfilerStop(void) { return sticky; }
 
 int cuMemGetInfo_v2(uint64_t* left, uint64_t* total) {
   *total = setting("FAKE_CUDA_BYTES", 1ll << 33);

@@ -1,20 +1,30 @@
 /**
  * @file Runs kernels on the GPU and checks their results: every case of test/gpu/cases, bundled by `npm run pack:gpu`.
  *
- *     node dist/gpu/run.js [--twice] [--jobs N] [--timeout SECONDS] [--list] [FILTER…]
+ *     node dist/gpu/run.js [--twice | --check | --time | --ncu] [--jobs N] [--timeout SECONDS] [--list] [FILTER…]
  *
- * A filter is a part of `family/case`. With --twice, each case runs a second time over memory filled with other bytes,
+ * A filter is a part of `family/case`. --check, which is what happens anyway, compares with the case's reference; --time also says what each
+ * group of launches takes by replays of a graph, with its rates; --ncu what Nsight Compute (--ncu-path) counts of one replay, and wants a filter. With --twice, each case runs a second time over memory filled with other bytes,
  * and has to read the same results. Each family runs in a process of its own, which is replaced where a case faults,
  * hangs or crashes. Results are also written to $OUT/kernels.json. Exit code 1 where a case fails.
  */
-import { fork } from "node:child_process";
+import { fork, spawnSync } from "node:child_process";
 import { readdirSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
+import { movedBytes } from "../../cuda-runtime/cost/predict.ts";
 import { CudaError } from "../../cuda-runtime/driver/errors.ts";
 import { HarnessHost, type KernelCase } from "../../cuda-runtime/session/harness.ts";
+import { openDevice } from "../../cuda-runtime/session/open.ts";
+import type { ReadyStep } from "../../cuda-runtime/session/steps.ts";
+import { timeReplays } from "../../cuda-runtime/session/timing.ts";
+import { launchesOf } from "../../src/gpu/counters/csv.ts";
+import { mixMetrics, stepMetrics } from "../../src/gpu/counters/metrics.ts";
+import { ncuArguments } from "../../src/gpu/counters/ncu.ts";
+import { architectureOf } from "../../src/hardware/architectures.ts";
+import { significant } from "../../src/ir/format.ts";
 import { lostContext, Watch } from "./supervise.ts";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -37,6 +47,11 @@ const { values: options, positionals: filters } = parseArgs({
   allowPositionals: true,
   options: {
     twice: { type: "boolean", default: false },
+    check: { type: "boolean", default: false },
+    time: { type: "boolean", default: false },
+    ncu: { type: "boolean", default: false },
+    "ncu-path": { type: "string", default: "ncu" },
+    profiled: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
     jobs: { type: "string" },
     timeout: { type: "string", default: "120" },
@@ -55,6 +70,15 @@ async function runParent(): Promise<number> {
     for (const family of families)
       for (const { name } of await casesOf(family)) console.log(`${family}/${name}`);
     return 0;
+  }
+  if (options.ncu) {
+    let failed = 0;
+    for (const family of families) {
+      const names = (await casesOf(family)).map(({ name }) => `${family}/${name}`);
+      if (names.some((name) => filters.some((part) => name.includes(part))))
+        failed += await runCounted(family);
+    }
+    return failed;
   }
   const results: CaseResult[] = [];
   const queue = [...families];
@@ -90,6 +114,7 @@ function runFrom(family: string, from: number, results: CaseResult[]): Promise<n
   const child = fork(fileURLToPath(import.meta.url), [
     ...args,
     ...(options.twice ? ["--twice"] : []),
+    ...(options.time ? ["--time"] : []),
     ...filters,
   ]);
   let current: { name: string; index: number } | undefined;
@@ -163,12 +188,66 @@ async function runChild(family: string, from: number): Promise<void> {
 async function runCase(host: HarnessHost, each: KernelCase): Promise<void> {
   const digests: string[] = [];
   for (const poison of options.twice ? [0xff, secondPoison] : [0xff]) {
-    using harness = host.harness(poison);
+    const executed: (readonly ReadyStep[])[] = [];
+    using harness = host.harness(poison, (steps) => void executed.push(steps));
     await each.run(harness);
+    // Of a result that is right, and not before it is looked at: a kernel may change what it reads.
+    for (const steps of executed) {
+      if (options.time) console.log(`TIME ${each.name}: ${timeText(host, steps)}`);
+      if (options.profiled) profileOnce(host, steps);
+    }
     digests.push(harness.digest());
   }
   if (new Set(digests).size > 1)
     throw new Error("a second run, over memory with other contents, gives other results");
+}
+
+/** Rounds in a graph, and graphs that are timed. */
+const replays = { copies: 10, groups: 9 };
+
+/** `12.3 µs, 650 TFLOP/s, 210 GB/s: conv_f16_w64x32`; sums over the launches that a case makes at once. */
+function timeText(host: HarnessHost, steps: readonly ReadyStep[]): string {
+  const { median } = timeReplays(host, steps, replays.copies, replays.groups);
+  const actions = steps.map(({ step }) => step.action);
+  const bytes = actions.reduce((total, action) => total + movedBytes(action), 0);
+  const launches = actions.flatMap((action) => (action.kind === "launch" ? [action.launch] : []));
+  const flops = launches.reduce((total, launch) => total + (launch.flops ?? 0), 0);
+  const rate = flops > 0 ? `${significant(flops / median / 1e6)} TFLOP/s, ` : "";
+  const kernels = launches.map(({ kernel }) => kernel.entry).join(", ");
+  return `${median.toFixed(2)} µs, ${rate}${significant(bytes / median / 1e3)} GB/s: ${kernels}`;
+}
+
+/** One replay, for a profiler to see. */
+function profileOnce({ context, stream, runner }: HarnessHost, steps: readonly ReadyStep[]): void {
+  using graph = stream.capture(() => {
+    for (const step of steps) runner.launch(step, stream);
+  });
+  graph.launch(stream);
+  stream.synchronize();
+  context.profiled(() => graph.launch(stream));
+}
+
+/** Below Nsight Compute, one family of cases; prints what it counted of each launch. */
+async function runCounted(family: string): Promise<number> {
+  using context = await openDevice(Number(options.device));
+  const mix = mixMetrics(architectureOf(context.device.computeCapability));
+  const own = [fileURLToPath(import.meta.url), "--family", family, "--profiled", "--device", options.device];
+  const args = [
+    ...ncuArguments([...Object.values(stepMetrics), ...Object.values(mix)]),
+    ...[process.execPath, ...own, ...filters],
+  ];
+  const { stdout, stderr, error } = spawnSync(options["ncu-path"], args, {
+    encoding: "utf8",
+    maxBuffer: 2 ** 28,
+  });
+  if (error !== undefined) throw error;
+  const launches = launchesOf(stdout);
+  for (const { kernel, values } of launches) {
+    console.log(kernel);
+    for (const [name, value] of values) console.log(`  ${name} ${significant(value)}`);
+  }
+  if (launches.length === 0) console.error(`ncu counted nothing:\n${stdout}\n${stderr}`);
+  return launches.length === 0 ? 1 : 0;
 }
 
 function textOf(error: unknown): string {
@@ -178,7 +257,11 @@ function textOf(error: unknown): string {
 
 function send(message: FromChild): Promise<void> {
   return new Promise((resolve) => {
-    process.send?.(message, () => resolve());
+    // Below a profiler there is nobody to tell but who reads.
+    if (process.send === undefined) {
+      if (message.kind === "done" && !message.ok) console.error(`FAIL ${message.name}: ${message.message}`);
+      resolve();
+    } else process.send(message, () => resolve());
   });
 }
 

@@ -36,20 +36,29 @@ async function runBench(models: readonly string[], flags: BenchFlags): Promise<v
   const { checkReportFiles } = await import("../../files/report-file.ts");
   const own = flags.config.kind === "file" ? flags.config.path : undefined;
   checkReportFiles([flags.output], { inputs: [...models, own], models });
-  await (flags.plan ? printPlans(models, flags) : measure(models, flags));
+  if (flags.plan) await printPlans(models, flags);
+  else await measure(models, flags);
 }
 
 async function measure(models: readonly string[], flags: BenchFlags): Promise<void> {
-  const { benchModels } = await import("../../api/runs.ts");
+  const [model = ""] = models;
   const { complain } = await import("../stderr.ts");
   const { withProgress } = await import("../terminal.ts");
   const { sayConfigurations, writeRun } = await import("../write-reports.ts");
   const { timeoutSeconds, memoryBytes } = flags;
   const listener = { onNotice: complain, onConfiguration: (plan: LintPlan) => sayConfigurations([plan], []) };
-  const report = await withProgress((say) => {
+  const limitsOf = (say: (what: string) => void) => {
     const onProgress = (what: string) => say(`${what} …`);
-    return benchModels(models, flags, { timeoutSeconds, memoryBytes, onProgress, ...listener });
-  });
+    return { timeoutSeconds, memoryBytes, onProgress, ...listener };
+  };
+  if (flags.ncu) {
+    const { countModel } = await import("../../api/counters.ts");
+    const request = { ...flags, ncu: flags.ncuPath };
+    await writeRun("counters", await withProgress((say) => countModel(model, request, limitsOf(say))), flags);
+    return;
+  }
+  const { benchModels } = await import("../../api/runs.ts");
+  const report = await withProgress((say) => benchModels(models, flags, limitsOf(say)));
   await writeRun("bench", report, flags);
 }
 
