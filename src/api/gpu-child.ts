@@ -2,6 +2,7 @@
 import { serveTask } from "../../cuda-runtime/session/child.ts";
 import { runDecode } from "../gpu/decode/run.ts";
 import { examine } from "../gpu/doctor.ts";
+import { runLadder } from "../gpu/ladder/run.ts";
 import type { GpuResult, GpuTask } from "../gpu/protocol.ts";
 import { proveFix } from "../gpu/prove/prove.ts";
 import { runModels } from "../gpu/run.ts";
@@ -17,6 +18,8 @@ serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
       return examine(task.kernels);
     case "sweep":
       return runSweep(task, onProgress);
+    case "ladder":
+      return runLadder(task, onProgress);
     case "decode":
       return runDecode(task, safeFixSettings, onProgress);
     case "prove":

@@ -14,6 +14,7 @@ import type { HalfType } from "../verify/budget.ts";
 import type { Decoded } from "../verify/decode/greedy.ts";
 import type { GivenSizes } from "../verify/sizes.ts";
 import type { Tensors } from "../verify/tensor.ts";
+import type { LadderRun, LadderTask } from "./ladder/report.ts";
 import type { SweepItem } from "./sweep.ts";
 
 /** A model as it is to be run, made from a file. */
@@ -79,6 +80,7 @@ export interface DecodeRun extends Decoded {
 
 export type GpuTask =
   | DecodeTask
+  | LadderTask
   | { readonly kind: "doctor"; readonly kernels: string }
   | {
       readonly kind: "sweep";
@@ -195,4 +197,4 @@ export interface SweepReport {
   readonly cacheProblem: string | undefined;
 }
 
-export type GpuResult = DecodeRun | RunsReport | DoctorReport | SweepReport | ProveReport;
+export type GpuResult = DecodeRun | LadderRun | RunsReport | DoctorReport | SweepReport | ProveReport;

@@ -1,6 +1,7 @@
 /** @file What commands report, and every format that each report has: a format is rows of this file and the file that writes it. */
 import type { BenchReport } from "../gpu/bench-report.ts";
 import type { DecodeReport } from "../gpu/decode/report.ts";
+import type { LadderReport } from "../gpu/ladder/report.ts";
 import type { PlanReport } from "../gpu/plan-report.ts";
 import type { ValidateReport } from "../gpu/validate/report.ts";
 import type { LintReport } from "../lint/result.ts";
@@ -19,6 +20,7 @@ import { renderGitlab } from "./gitlab.ts";
 import { renderJson } from "./json.ts";
 import { jsonText } from "./json-text.ts";
 import { renderJunit } from "./junit.ts";
+import { renderLadderText } from "./ladder-text.ts";
 import { renderMarkdown } from "./markdown.ts";
 import { renderRdjson } from "./rdjson.ts";
 import type { Renderer, RenderOptions } from "./render.ts";
@@ -112,6 +114,8 @@ export interface RunReports {
   /** Of `validate --decode`. */
   readonly decode: DecodeReport;
   readonly bench: BenchReport;
+  /** Of `bench --ladder`. */
+  readonly ladder: LadderReport;
   /** Of `bench --plan`: one a model. */
   readonly plan: readonly PlanReport[];
 }
@@ -125,6 +129,7 @@ const texts: Texts = {
   validate: (report, { color }) => renderValidateText(report, color),
   decode: (report, { color }) => renderDecodeText(report, color),
   bench: renderBenchText,
+  ladder: (report, { color }) => renderLadderText(report, color),
   plan: (plans, options) => plans.map((plan) => renderPlanText(plan, options)).join("\n"),
 };
 
