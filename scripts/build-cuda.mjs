@@ -13,7 +13,8 @@
 //
 //   // only: 90a
 //
-// is for these architectures alone. Warnings that wgmma runs serialized, or that setmaxnreg
+// is for these architectures alone. One that says `// on demand` is built where --family names it, and is no part of
+// what ships. Warnings that wgmma runs serialized, or that setmaxnreg
 // is ignored, fail the build wherever they appear. Exit codes: 0 built, 1 does not compile, 2 there is no compiler.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -40,6 +41,7 @@ const allArchitectures = ["75", "80", "86", "89", "90a", "100", "120"];
 const ptxArchitecture = "80";
 const flags = ["-std=c++17", "-O3", "-Xptxas", "-v"];
 const onlyPattern = /^\s*\/\/ only:(.*)$/m;
+const onDemandPattern = /^\s*\/\/ on demand$/m;
 const hotPattern = /^\s*\/\/ hot:(.*)$/gm;
 const fatalWarning = /C75(?:07|08|1\d)|wgmma\S* instructions are serialized|setmaxnreg ignored/i;
 
@@ -52,7 +54,7 @@ if (unknown.length > 0) fail(2, `--arch ${unknown.join(",")}: there are ${allArc
 
 const families = readdirSync(kernels)
   .filter((name) => existsSync(join(kernels, name, `${name}.cu`)))
-  .filter((name) => listOf(options.family)?.includes(name) ?? true)
+  .filter((name) => listOf(options.family)?.includes(name) ?? !isOnDemand(name))
   .sort();
 const tools = findTools();
 mkdirSync(dist, { recursive: true });
@@ -74,6 +76,10 @@ const seconds = ((performance.now() - start) / 1000).toFixed(1);
 for (const { message } of failures) console.error(message);
 console.log(`${families.length - broken.size} of ${families.length} kernel families built (${seconds} s)`);
 process.exitCode = broken.size > 0 ? 1 : 0;
+
+function isOnDemand(family) {
+  return onDemandPattern.test(readFileSync(join(kernels, family, `${family}.cu`), "utf8"));
+}
 
 /** The compiler, and the tools that lie beside it. */
 function findTools() {

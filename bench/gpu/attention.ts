@@ -12,8 +12,14 @@ import type { HalfStorage } from "../../cuda-runtime/ir/storage.ts";
 import type { View } from "../../cuda-runtime/ir/view.ts";
 import { type TensorTile, tensorTiles } from "../../cuda-runtime/kernels/attention/tiles.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import {
+  CallSet,
+  contentOf,
+  placesIn,
+  setCount,
+  timeCalls,
+} from "../../cuda-runtime/session/kernel-timer.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
-import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";
 import { type AttentionShape, emitHeads } from "./operations.ts";
 
 const shapes: readonly AttentionShape[] = [

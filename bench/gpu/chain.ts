@@ -7,8 +7,8 @@
  */
 import { parseArgs } from "node:util";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import { CallSet, contentOf, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
-import { CallSet, contentOf, setCount, timeCalls } from "./kernel-timer.ts";
 import { type ChainKind, chains, emitChain } from "./operations.ts";
 
 const { values: options } = parseArgs({

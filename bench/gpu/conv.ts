@@ -17,8 +17,14 @@ import { elementCount, type View } from "../../cuda-runtime/ir/view.ts";
 import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
 import { type ConvTile, convTiles } from "../../cuda-runtime/kernels/conv/table.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import {
+  CallSet,
+  contentOf,
+  placesIn,
+  setCount,
+  timeCalls,
+} from "../../cuda-runtime/session/kernel-timer.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
-import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";
 import { emitLayer, type Layer, outputSize } from "./operations.ts";
 
 interface NamedLayer extends Layer {

@@ -15,6 +15,7 @@ import { bytesOfType } from "../../cuda-runtime/ir/storage.ts";
 import { elementCount } from "../../cuda-runtime/ir/view.ts";
 import { planModel } from "../../cuda-runtime/plan/build.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import { setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
 import { randomValues } from "../../cuda-runtime/session/random.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { model } from "../../fixtures/builder.ts";
@@ -22,7 +23,6 @@ import { ddimStep, ddpmStep, flowStep, type StepSizes, temporalBlend } from "../
 import { type Sampling, samplingModel } from "../../fixtures/sampling.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { weightsOf } from "../../test/gpu/node-tests-data.ts";
-import { setCount, timeCalls } from "./kernel-timer.ts";
 import { convNormSilu, groupNormSilu, queriesKeysValues } from "./layer-models.ts";
 import { timesBeside } from "./torch-steps.ts";
 

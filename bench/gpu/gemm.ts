@@ -16,8 +16,14 @@ import type { View } from "../../cuda-runtime/ir/view.ts";
 import { type Choice, describeChoice } from "../../cuda-runtime/kernels/gemm/choose.ts";
 import { type GemmRow, gemmTable } from "../../cuda-runtime/kernels/gemm/table.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import {
+  CallSet,
+  contentOf,
+  placesIn,
+  setCount,
+  timeCalls,
+} from "../../cuda-runtime/session/kernel-timer.ts";
 import { geometricMean, peerTimes } from "./beside-torch.ts";
-import { CallSet, contentOf, placesIn, setCount, timeCalls } from "./kernel-timer.ts";
 import { emitProduct, type ProductSize } from "./operations.ts";
 
 interface Shape extends ProductSize {

@@ -14,7 +14,7 @@ import type { StorageType } from "../../cuda-runtime/ir/storage.ts";
 import { permuted } from "../../cuda-runtime/ir/view.ts";
 import { emitCodeProduct, multipliesCodes } from "../../cuda-runtime/kernels/gemm-int8/code-product.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
-import { CallSet, setCount, timeCalls } from "./kernel-timer.ts";
+import { CallSet, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
 import { emitProduct } from "./operations.ts";
 
 const listed: readonly (readonly [number, number, number, string])[] = [

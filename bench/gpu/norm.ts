@@ -11,8 +11,8 @@ import { bytesOfType, type FloatStorage } from "../../cuda-runtime/ir/storage.ts
 import { elementCount, permuted, type View } from "../../cuda-runtime/ir/view.ts";
 import { emitGroupNorm } from "../../cuda-runtime/kernels/norm/group.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import { CallSet, contentOf, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
-import { CallSet, contentOf, setCount, timeCalls } from "./kernel-timer.ts";
 import { emitRows, type RowKind } from "./operations.ts";
 
 /** Rows, columns. */

@@ -18,7 +18,7 @@ import {
   type ResampleTuning,
 } from "../../cuda-runtime/kernels/resample/resample.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
-import { CallSet, contentOf, setCount, timeCalls } from "./kernel-timer.ts";
+import { CallSet, contentOf, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
 import { timesBeside } from "./torch-steps.ts";
 
 const { values: options } = parseArgs({

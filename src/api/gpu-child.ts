@@ -3,6 +3,7 @@ import { serveTask } from "../../cuda-runtime/session/child.ts";
 import { runCounted } from "../gpu/counters/run.ts";
 import { runDecode } from "../gpu/decode/run.ts";
 import { examine } from "../gpu/doctor.ts";
+import { runLadder } from "../gpu/ladder/run.ts";
 import type { GpuResult, GpuTask } from "../gpu/protocol.ts";
 import { proveFix } from "../gpu/prove/prove.ts";
 import { runModels } from "../gpu/run.ts";
@@ -22,6 +23,8 @@ serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
       return loadTimelines(["tc-runtime"])
         .then(() => (task.model.fix === undefined ? undefined : prepare(task.model.fix)))
         .then(() => runCounted(task, safeFixSettings));
+    case "ladder":
+      return runLadder(task, onProgress);
     case "decode":
       return runDecode(task, safeFixSettings, onProgress);
     case "prove":

@@ -2,6 +2,7 @@
 import type { InferredOptionTypes } from "yargs";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import type { ConfigChoice } from "../api/make-plans.ts";
+import { type LadderName, ladderNames } from "../gpu/ladder/report.ts";
 import { gpus } from "../hardware/gpus.ts";
 import { InputError } from "../ir/errors.ts";
 import { type RunFormat, runFormatNames } from "../report/registry.ts";
@@ -70,6 +71,10 @@ export const benchOptions = {
   },
   "ncu-path": text("Counters:", "With --ncu, the program (default: on the PATH, or /usr/local/cuda/bin/ncu)"),
   plan: { type: "boolean", group: "Plan:", describe: "Print what would run, step by step; needs no GPU" },
+  ladder: text(
+    "Ladder:",
+    `Instead of a model, kernels for one piece of work, each better than the one before: ${ladderNames.join(", ")}`,
+  ),
   gpu: text("Plan:", `With --plan, for this GPU: ${[...gpus.keys()].join(", ")} (default h200)`),
 } as const;
 
@@ -131,6 +136,8 @@ export interface BenchFlags extends CommonFlags {
   readonly ncuPath: string | undefined;
   readonly gpu: string | undefined;
   readonly config: ConfigChoice;
+  /** Kernels of this ladder in the place of models. */
+  readonly ladder: LadderName | undefined;
   readonly verbose: boolean;
 }
 
@@ -166,8 +173,11 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
     if (argv.ncu === true && argv[other] === true)
       throw new InputError("usage", `--${other}: says nothing beside --ncu`);
   const precision = mapped(single(argv.precision, "--precision"), parsePrecision);
+  refuseBesideLadder(argv);
+  const ladder = single(argv.ladder, "--ladder");
   return {
     ...readCommon(argv),
+    ladder: mapped(ladder, (value) => parseChoice(value, "--ladder", ladderNames)),
     precision,
     fix: argv.fix ?? true,
     compare: argv.compare ?? false,
@@ -178,6 +188,16 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
     config: readConfigChoice(argv),
     verbose: argv.verbose ?? false,
   };
+}
+
+/** A ladder has sizes, a precision and repetitions of its own. */
+function refuseBesideLadder(argv: Partial<InferredOptionTypes<typeof benchOptions>>): void {
+  if (argv.ladder === undefined) return;
+  const others = (["precision", "compare", "plan", "dim", "repeats", "warmup", "verbose"] as const).filter(
+    (name) => argv[name] !== undefined,
+  );
+  const [other] = others;
+  if (other !== undefined) throw new InputError("usage", `--${other}: says nothing beside --ladder`);
 }
 
 export function readValidateFlags(argv: Partial<InferredOptionTypes<typeof validateOptions>>): ValidateFlags {

@@ -16,6 +16,7 @@ import type { Decoded } from "../verify/decode/greedy.ts";
 import type { GivenSizes } from "../verify/sizes.ts";
 import type { Tensors } from "../verify/tensor.ts";
 import type { AutotuneReport } from "./autotune/report.ts";
+import type { LadderRun, LadderTask } from "./ladder/report.ts";
 import type { SweepItem } from "./sweep.ts";
 
 /** A model as it is to be run, made from a file. */
@@ -107,6 +108,7 @@ export interface CountedRun {
 export type GpuTask =
   | CountedTask
   | DecodeTask
+  | LadderTask
   | { readonly kind: "doctor"; readonly kernels: string }
   | {
       readonly kind: "sweep";
@@ -227,4 +229,11 @@ export interface SweepReport {
   readonly cacheProblem: string | undefined;
 }
 
-export type GpuResult = CountedRun | DecodeRun | RunsReport | DoctorReport | SweepReport | ProveReport;
+export type GpuResult =
+  | CountedRun
+  | DecodeRun
+  | LadderRun
+  | RunsReport
+  | DoctorReport
+  | SweepReport
+  | ProveReport;

@@ -2,6 +2,7 @@
 import type { BenchReport } from "../gpu/bench-report.ts";
 import type { CountersReport } from "../gpu/counters/report.ts";
 import type { DecodeReport } from "../gpu/decode/report.ts";
+import type { LadderReport } from "../gpu/ladder/report.ts";
 import type { PlanReport } from "../gpu/plan-report.ts";
 import type { ValidateReport } from "../gpu/validate/report.ts";
 import type { LintReport } from "../lint/result.ts";
@@ -21,6 +22,7 @@ import { renderGitlab } from "./gitlab.ts";
 import { renderJson } from "./json.ts";
 import { jsonText } from "./json-text.ts";
 import { renderJunit } from "./junit.ts";
+import { renderLadderText } from "./ladder-text.ts";
 import { renderMarkdown } from "./markdown.ts";
 import { renderRdjson } from "./rdjson.ts";
 import type { Renderer, RenderOptions } from "./render.ts";
@@ -116,6 +118,8 @@ export interface RunReports {
   readonly bench: BenchReport;
   /** Of `bench --ncu`. */
   readonly counters: CountersReport;
+  /** Of `bench --ladder`. */
+  readonly ladder: LadderReport;
   /** Of `bench --plan`: one a model. */
   readonly plan: readonly PlanReport[];
 }
@@ -130,6 +134,7 @@ const texts: Texts = {
   decode: (report, { color }) => renderDecodeText(report, color),
   bench: renderBenchText,
   counters: renderCountersText,
+  ladder: (report, { color }) => renderLadderText(report, color),
   plan: (plans, options) => plans.map((plan) => renderPlanText(plan, options)).join("\n"),
 };
 

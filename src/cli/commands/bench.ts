@@ -1,5 +1,6 @@
 /** @file `tc-lint bench <model>`: layer by layer on the GPU, or the plan alone. */
 import type { Argv } from "yargs";
+import type { LadderName } from "../../gpu/ladder/report.ts";
 import { findGpu, gpus } from "../../hardware/gpus.ts";
 import { InputError } from "../../ir/errors.ts";
 import type { LintPlan } from "../../settings/lint-plan.ts";
@@ -7,27 +8,28 @@ import { type BenchFlags, benchOptions, readBenchFlags } from "../gpu-options.ts
 
 export function addBench(parser: Argv, done: (exitCode: number) => void): Argv {
   return parser.command(
-    "bench <models..>",
+    "bench [models..]",
     "Run a model on the GPU and time it, step by step, in four configurations; or print its plan (no GPU needed)",
     (command) =>
       command
         .positional("models", {
           type: "string",
           array: true,
-          demandOption: true,
-          describe: "The model; two with --compare",
+          describe: "The model; two with --compare, none with --ladder",
         })
         .options(benchOptions)
-        .epilogue("Exit codes: 0 measured, 2 wrong usage, no GPU, or a model that does not run."),
+        .epilogue(
+          "Exit codes: 0 measured, 1 a rung of a ladder is wrong, 2 wrong usage, no GPU, or a model that does not run.",
+        ),
     async (argv) => {
-      await runBench(argv.models, readBenchFlags(argv));
-      done(0);
+      done(await runBench(argv.models ?? [], readBenchFlags(argv)));
     },
   );
 }
 
-/** Throws InputError. */
-async function runBench(models: readonly string[], flags: BenchFlags): Promise<void> {
+/** The exit code. Throws InputError. */
+async function runBench(models: readonly string[], flags: BenchFlags): Promise<number> {
+  if (flags.ladder !== undefined) return climb(models, flags.ladder, flags);
   const wanted = flags.compare ? 2 : 1;
   if (models.length !== wanted) {
     const expected = flags.compare ? "two models with --compare" : "one model";
@@ -36,8 +38,29 @@ async function runBench(models: readonly string[], flags: BenchFlags): Promise<v
   const { checkReportFiles } = await import("../../files/report-file.ts");
   const own = flags.config.kind === "file" ? flags.config.path : undefined;
   checkReportFiles([flags.output], { inputs: [...models, own], models });
-  if (flags.plan) await printPlans(models, flags);
-  else await measure(models, flags);
+  await (flags.plan ? printPlans(models, flags) : measure(models, flags));
+  return 0;
+}
+
+/** 1 where a rung computes something else. */
+async function climb(models: readonly string[], ladder: LadderName, flags: BenchFlags): Promise<number> {
+  if (models.length > 0)
+    throw new InputError("usage", `bench --ladder takes no model, found ${models.length}`);
+  const { checkReportFiles } = await import("../../files/report-file.ts");
+  checkReportFiles([flags.output], {});
+  const { askGpu, kernelsUrl } = await import("../../gpu/process.ts");
+  const { isWhollyRight } = await import("../../gpu/ladder/report.ts");
+  const { complain } = await import("../stderr.ts");
+  const { withProgress } = await import("../terminal.ts");
+  const { writeRun } = await import("../write-reports.ts");
+  const { device, timeoutSeconds, memoryBytes } = flags;
+  const task = { kind: "ladder", device, kernels: kernelsUrl, ladder } as const;
+  const { report } = await withProgress((say) => {
+    const onProgress = (what: string) => say(`${what} …`);
+    return askGpu(task, { timeoutSeconds, memoryBytes, onProgress, onNotice: complain });
+  });
+  await writeRun("ladder", report, flags);
+  return isWhollyRight(report) ? 0 : 1;
 }
 
 async function measure(models: readonly string[], flags: BenchFlags): Promise<void> {

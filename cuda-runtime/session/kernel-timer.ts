@@ -2,18 +2,18 @@
  * @file Times kernels by themselves, the way ../shared/peers/torch_ops.py does: a CUDA graph of calls that rotate over
  * enough sets of buffers to leave the L2 cache, the median of its replays.
  */
-import { DeviceMemory } from "../../cuda-runtime/driver/memory.ts";
-import { Owned } from "../../cuda-runtime/driver/owned.ts";
-import { TimingEvent } from "../../cuda-runtime/driver/stream.ts";
-import { encodeValues } from "../../cuda-runtime/ir/encode.ts";
-import { bytesOfType, type StorageType } from "../../cuda-runtime/ir/storage.ts";
-import { type DeviceBuffer, elementCount, type View } from "../../cuda-runtime/ir/view.ts";
-import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
-import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
-import type { HarnessHost } from "../../cuda-runtime/session/harness.ts";
-import { decodeValues } from "../../cuda-runtime/session/numbers.ts";
-import { randomValues } from "../../cuda-runtime/session/random.ts";
-import type { ReadyStep } from "../../cuda-runtime/session/steps.ts";
+import { DeviceMemory } from "../driver/memory.ts";
+import { Owned } from "../driver/owned.ts";
+import { TimingEvent } from "../driver/stream.ts";
+import { encodeValues } from "../ir/encode.ts";
+import { bytesOfType, type StorageType } from "../ir/storage.ts";
+import { type DeviceBuffer, elementCount, type View } from "../ir/view.ts";
+import { PlanDraft } from "../plan/buffers.ts";
+import { PlanEmitter } from "../plan/emitter.ts";
+import type { HarnessHost } from "./harness.ts";
+import { decodeValues } from "./numbers.ts";
+import { randomValues } from "./random.ts";
+import type { ReadyStep } from "./steps.ts";
 
 /** Elements of random numbers, repeated over a tensor: prime, so that rows differ. */
 const blockElements = 1_000_003;
