@@ -6,8 +6,9 @@ import type { Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
 import type { Measurement } from "./measured.ts";
-import { type FixedModel, type FixNote, type FixSettings, priced } from "./pipeline.ts";
+import { changesTypes, type FixedModel, type FixNote, type FixSettings, priced } from "./pipeline.ts";
 import { remainderNotes } from "./remainder.ts";
+import { savedBy } from "./saved.ts";
 import type { Staged } from "./stages.ts";
 import type { UnreferencedFile } from "./unreferenced.ts";
 
@@ -65,8 +66,10 @@ export type Placed = Pick<FixOutcome, "written" | "proof" | "bytes" | "dataFiles
 export function outcomeOf(
   { path, destination }: Pick<FixOutcome, "path" | "destination">,
   original: OpenModel,
-  { fixed, padded, states, settings, left, reverted, measurement, declined }: JudgedFix,
+  fix: JudgedFix,
 ): Omit<FixOutcome, keyof Placed> {
+  const { fixed, padded, states, settings, left, reverted, measurement, declined } = fix;
+  const saved = savedBy(fix);
   const before = priced(original, settings);
   const account = accountOf(states, settings.cost);
   return {
@@ -74,7 +77,9 @@ export function outcomeOf(
     destination,
     changed: fixed.changed,
     notes: [
-      ...fixed.notes,
+      ...fixed.notes.map((note) =>
+        note.kind === "changed" ? { ...note, microseconds: saved.get(note) } : note,
+      ),
       ...failedNotes(left, original),
       ...remainderNotes(priced(padded, settings), settings, [...left, ...reverted], declined),
     ],
@@ -114,10 +119,6 @@ function assumedOf({ facts, bindings }: Workload): FixOutcome["assumed"] {
 function startOf(account: readonly AccountStep[], settings: FixSettings): { readonly microseconds: number } {
   const inPrecision = account.find(({ step }) => step === "precision");
   return (changesTypes(settings) ? undefined : inPrecision) ?? account[0] ?? { microseconds: 0 };
-}
-
-function changesTypes({ passes }: FixSettings): boolean {
-  return passes.some(({ name }) => name === "half");
 }
 
 function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[] {

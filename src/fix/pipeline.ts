@@ -1,5 +1,6 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
 import { type Facts, inferFacts } from "../facts/infer.ts";
+import { pushAll } from "../ir/lists.ts";
 import { Patch, type PatchSnapshot } from "../ir/patch.ts";
 import type { Stacked } from "../ir/stacked.ts";
 import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
@@ -47,6 +48,11 @@ export interface FixSettings extends WorkloadSettings {
   readonly leaveOut?: LeaveOut | undefined;
 }
 
+/** Whether floats are to be stored in half. */
+export function changesTypes({ passes }: FixSettings): boolean {
+  return passes.some(({ name }) => name === "half");
+}
+
 /** A product of the result that would be faster with its axes padded. */
 export interface RemainingProduct {
   /** Code of the rule that finds it. */
@@ -75,11 +81,20 @@ export interface FixNote extends PassNote {
   readonly rule?: string;
 }
 
+/** One run of a pass that changed the model. */
+export interface Applied {
+  /** What it did. */
+  readonly notes: readonly FixNote[];
+  readonly after: OpenModel;
+}
+
 /** A model with patches applied, not yet written. */
 export interface FixedModel {
   readonly model: OpenModel;
   readonly changed: boolean;
   readonly notes: readonly FixNote[];
+  /** In order. */
+  readonly applied: readonly Applied[];
   /** Of inputs and outputs that are transposed, by name: the new axis i is the old axis p[i]. */
   readonly permutations: ReadonlyMap<string, readonly number[]>;
   /** Where it takes another batch: how a run of it is made of runs of the original. */
@@ -99,6 +114,7 @@ export function unchanged(model: OpenModel): FixedModel {
     model,
     changed: false,
     notes: [],
+    applied: [],
     permutations: new Map(),
     parts: new Map(),
     rewritten: new Set(),
@@ -111,14 +127,16 @@ export function unchanged(model: OpenModel): FixedModel {
 export function rebatched(model: OpenModel, settings: FixSettings): FixedModel {
   const { rebatch } = settings;
   if (rebatch === undefined) return unchanged(model);
-  // All or nothing: no part of what follows stands without it.
-  return { ...runPasses(model, { ...settings, passes: [rebatch], leaveOut: undefined }), parts: new Map() };
+  const made = runPasses(model, { ...settings, passes: [rebatch], leaveOut: undefined });
+  // All or nothing: no part of what follows stands without it. The account begins behind it.
+  return { ...made, parts: new Map(), applied: [] };
 }
 
 /** Runs the passes over an open model. The result reads from it: keep it open. Throws InputError. */
 export function runPasses(original: OpenModel, settings: FixSettings): FixedModel {
   let model = original;
   const notes: FixNote[] = [];
+  const applied: Applied[] = [];
   const permutations = new Map<string, readonly number[]>();
   const parts = new Map<PassName, Set<string>>();
   const rewritten = new Set<string>();
@@ -138,7 +156,8 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
     } = resultOf(pass, model, settings, location);
     stacked = result.stacked ?? stacked;
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
-    for (const note of said) notes.push({ ...note, pass: pass.name });
+    const named = said.map((note): FixNote => ({ ...note, pass: pass.name }));
+    pushAll(notes, named);
     const preview = lastPreviews.get(settings);
     const isPreviewed = preview?.patch === patch && patch.isAsIn(preview.said);
     if (!isPreviewed) lastPreviews.delete(settings);
@@ -147,12 +166,14 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
     for (const label of result.rewritten ?? []) rewritten.add(label);
     for (const place of places ?? []) regions.push({ ...place, pass: pass.name });
     model = isPreviewed ? preview.model : patched(model, patch, location);
+    applied.push({ notes: named.filter(({ kind }) => kind === "changed"), after: model });
   }
   const changed = model !== original;
   return {
     model,
     changed,
     notes,
+    applied,
     permutations,
     stacked,
     parts,

@@ -12,6 +12,7 @@ const maxRounds = 10;
 export function runToFixedPoint(original: OpenModel, settings: FixSettings): FixedModel {
   let fixed = runPasses(original, settings);
   const notes = [...fixed.notes];
+  const applied = [...fixed.applied];
   const permutations = new Map(fixed.permutations);
   const parts = new Map([...fixed.parts].map(([pass, names]) => [pass, new Set(names)]));
   const rewritten = new Set(fixed.rewritten);
@@ -26,13 +27,15 @@ export function runToFixedPoint(original: OpenModel, settings: FixSettings): Fix
     const next = runPasses(fixed.model, settings);
     for (const note of next.notes) if (note.kind === "changed") notes.push(note);
     if (!next.changed) break;
+    pushAll(applied, next.applied);
     for (const [name, permutation] of next.permutations) permutations.set(name, permutation);
     for (const [pass, names] of next.parts) parts.set(pass, new Set([...(parts.get(pass) ?? []), ...names]));
     for (const label of next.rewritten) rewritten.add(label);
     pushAll(regions, next.regions);
     fixed = next;
   }
-  return { ...fixed, changed: fixed.model !== original, notes, permutations, parts, rewritten, regions };
+  const changed = fixed.model !== original;
+  return { ...fixed, changed, notes, applied, permutations, parts, rewritten, regions };
 }
 
 /** Two runs, the second over the first one's result. */
@@ -40,10 +43,12 @@ export function inTurn(first: FixedModel, second: FixedModel): FixedModel {
   const parts = new Map([...first.parts]);
   for (const [pass, names] of second.parts) parts.set(pass, new Set([...(parts.get(pass) ?? []), ...names]));
   const said = new Set(first.notes.map(textOf));
+  const isNews = (note: FixNote) => note.kind === "changed" || !said.has(textOf(note));
   return {
     ...second,
     changed: first.changed || second.changed,
-    notes: [...first.notes, ...second.notes.filter((note) => !said.has(textOf(note)))],
+    notes: [...first.notes, ...second.notes.filter(isNews)],
+    applied: [...first.applied, ...second.applied],
     permutations: new Map([...first.permutations, ...second.permutations]),
     stacked: first.stacked ?? second.stacked,
     parts,

@@ -103,7 +103,10 @@ export interface PassNote {
   /** Where; undefined for the model as a whole. */
   readonly node: Node | undefined;
   readonly message: string;
-  /** Predicted, for one run of the model: saved by a change, or not saved because of a block. */
+  /**
+   * Predicted, for one run of the model: saved by a change, or not saved because of a block. In a repair's report, changes add up to what
+   * it saves; where a pass prices its changes together, the first of them has it all.
+   */
   readonly microseconds?: number | undefined;
 }
 

@@ -29,16 +29,18 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
   }
   const account = accountLines(outcome.account).map((line) => `  ${line}`);
   const lines = [title, `  ${timeText(outcome, palette)}`, ...account, `  ${sizeText(outcome)}`];
-  for (const note of outcome.notes) {
-    if (note.kind !== "changed") continue;
-    lines.push(`  ${palette.bold(note.pass)}  ${printable(note.message)}${savesText(note.microseconds)}`);
+  const changes = outcome.notes.filter(({ kind }) => kind === "changed");
+  for (const [index, { pass, message, microseconds }] of changes.entries()) {
+    const next = changes[index + 1];
+    const isOfMore = next?.pass === pass && next.microseconds === undefined;
+    lines.push(`  ${palette.bold(pass)}  ${printable(message)}${savesText(microseconds, isOfMore)}`);
   }
   pushAll(lines, measured(outcome));
   const assumed = Object.keys(outcome.assumed);
   if (assumed.length > 0) lines.push(`  ${printable(assumedText(assumed, outcome.assumed))}`);
   if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
-  const changes = options.diff ? diffLines(outcome, palette) : [];
-  const all = [...lines, ...changes, ...resultLines(outcome, palette), ...failedLines(outcome, palette)];
+  const differences = options.diff ? diffLines(outcome, palette) : [];
+  const all = [...lines, ...differences, ...resultLines(outcome, palette), ...failedLines(outcome, palette)];
   return `${all.join("\n")}${blockedText(outcome, palette)}\n`;
 }
 
@@ -46,11 +48,13 @@ function measured({ measurement }: FixOutcome): string[] {
   return measurement === null ? [] : measuredLines(measurement);
 }
 
-function savesText(microseconds: number | undefined): string {
+/** `isOfMore`: the pass priced what follows together with it. */
+function savesText(microseconds: number | undefined, isOfMore: boolean): string {
   if (microseconds === undefined) return "";
+  const whose = isOfMore ? "with what follows " : "";
   return microseconds < 0
-    ? `, predicted to take ${duration(-microseconds)} more`
-    : `, saves ${duration(microseconds)}`;
+    ? `, ${whose}predicted to take ${duration(-microseconds)} more`
+    : `, ${whose}saves ${duration(microseconds)}`;
 }
 
 function timeText(outcome: FixOutcome, palette: Palette): string {

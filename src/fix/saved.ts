@@ -1,0 +1,58 @@
+/**
+ * @file What each change of a repair saves, on the basis of the model's account: from state to state, so that changes add up to what
+ * the repair saves. What a pass foresees of its changes, each by itself, only shares that out among them.
+ */
+import type { OpenModel } from "../onnx/open.ts";
+import { pricedAt } from "../workload/account.ts";
+import type { Fix } from "./outcome.ts";
+import { type Applied, changesTypes, type FixNote, type FixSettings, priced } from "./pipeline.ts";
+
+/** Microseconds of one run by note of a change; one that stands for nothing has none. */
+export function savedBy({ fixed, states, settings }: Fix): ReadonlyMap<FixNote, number> {
+  const [exported, inPrecision] = states.map(({ workload }) => workload.timeline.microseconds);
+  const toHalf = changesTypes(settings) ? fixed.applied.findIndex(isToHalf) : -1;
+  // A file that keeps its types is priced in them throughout where another type was asked for, as its account begins and ends.
+  const isStored = (index: number) => changesTypes(settings) && (toHalf < 0 || index >= toHalf);
+  const saved = new Map<FixNote, number>();
+  let last = (isStored(-1) ? exported : inPrecision) ?? 0;
+  for (const [index, { notes, after }] of fixed.applied.entries()) {
+    const microseconds = timeOf(after, isStored(index), settings);
+    // What the target's precision saves is half's doing, less what writing it costs.
+    const precision = index === toHalf ? (exported ?? 0) - (inPrecision ?? 0) : 0;
+    share(notes, precision + last - microseconds, saved);
+    last = microseconds;
+  }
+  return saved;
+}
+
+/** Where the types become others; what only prepares it has no price of its own. */
+function isToHalf({ notes }: Applied): boolean {
+  return notes.some(({ pass, microseconds }) => pass === "half" && microseconds !== undefined);
+}
+
+function timeOf(model: OpenModel, isStored: boolean, settings: FixSettings): number {
+  const workload = priced(model, settings);
+  return (isStored ? pricedAt(workload, "as-is", settings.cost) : workload).timeline.microseconds;
+}
+
+/**
+ * Of what was priced by itself each gets its own, and of the rest as much more as it is large; where nothing was, the first stands for
+ * all that follow.
+ */
+function share(notes: readonly FixNote[], microseconds: number, saved: Map<FixNote, number>): void {
+  const own = notes.flatMap((note) => (note.microseconds === undefined ? [] : [note.microseconds]));
+  const [sum, size] = [total(own), total(own.map(Math.abs))];
+  const [first] = notes;
+  if (size === 0) {
+    if (first !== undefined && microseconds !== 0) saved.set(first, microseconds);
+    return;
+  }
+  for (const note of notes) {
+    const { microseconds: alone } = note;
+    if (alone !== undefined) saved.set(note, alone + ((microseconds - sum) * Math.abs(alone)) / size);
+  }
+}
+
+function total(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
