@@ -193,9 +193,9 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
 /** A ladder has sizes, a precision and repetitions of its own. */
 function refuseBesideLadder(argv: Partial<InferredOptionTypes<typeof benchOptions>>): void {
   if (argv.ladder === undefined) return;
-  const others = (["precision", "compare", "plan", "dim", "repeats", "warmup", "verbose"] as const).filter(
-    (name) => argv[name] !== undefined,
-  );
+  const others = (
+    ["precision", "compare", "plan", "autotune", "ncu", "dim", "repeats", "warmup", "verbose"] as const
+  ).filter((name) => argv[name] !== undefined);
   const [other] = others;
   if (other !== undefined) throw new InputError("usage", `--${other}: says nothing beside --ladder`);
 }
