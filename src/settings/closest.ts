@@ -6,9 +6,15 @@ export function closest(word: string, candidates: Iterable<string>): string | un
   let least = Math.max(2, Math.floor(word.length / 3)) + 1;
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    if (distance > 1 && formOf(word) === formOf(candidate)) continue;
     if (distance < least) [best, least] = [candidate, distance];
   }
   return best;
+}
+
+/** Of a code: those that differ in several digits alone are other codes, not mistyped ones. */
+function formOf(word: string): string {
+  return word.toLowerCase().replaceAll(/\d/g, "0");
 }
 
 /** `; did you mean "x"?`, or nothing. */

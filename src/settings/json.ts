@@ -11,8 +11,10 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(plain);
   } catch (error) {
+    if (plain.trim() === "") throw new JsonError("is not valid JSON: it is empty");
     const [, digits] = /at position (\d+)/.exec(error instanceof Error ? error.message : "") ?? [];
-    throw new JsonError(`is not valid JSON${digits === undefined ? "" : placeOf(plain, Number(digits))}`);
+    // Without a position it is the end that comes too early.
+    throw new JsonError(`is not valid JSON${placeOf(plain, Number(digits ?? plain.length))}`);
   }
 }
 
