@@ -2,6 +2,7 @@
  * @file Several ways to compute the same, timed in turns, each as a model would run it: launches one behind another in a graph, weights
  * that have left the L2 (each launch reads another copy of them), activations that are still in it.
  */
+import { maxOf, minOf } from "../../src/ir/lists.ts";
 import type { DeviceContext } from "../driver/context.ts";
 import { Owned } from "../driver/owned.ts";
 import { type Graph, Stream, TimingEvent } from "../driver/stream.ts";
@@ -47,7 +48,7 @@ export class AlternativeTimer implements Disposable {
     const memory = owned.use(new AlternativeMemory(this.#context, this.#content));
     const tools = { stream: this.#stream, transfer: this.#transfer, runner: this.#runner };
     const sets = alternatives.map((alternative) => memory.setsOf(alternative, tools));
-    const most = Math.max(...sets.map(({ length }) => length));
+    const most = maxOf(sets.map(({ length }) => length));
     const wanted = Math.max(most, Math.ceil(graphMicroseconds / Math.max(1, microseconds)));
     const copies = Math.min(mostCopies, wanted);
     const graphs = sets.map((ready) =>
@@ -87,7 +88,7 @@ export class AlternativeTimer implements Disposable {
 }
 
 function stillIn(times: readonly (readonly number[])[]): boolean[] {
-  const least = times.map((own) => Math.min(...own));
-  const best = Math.min(...least);
+  const least = times.map((own) => minOf(own));
+  const best = minOf(least);
   return least.map((own, index) => index === 0 || own <= outFactor * best);
 }

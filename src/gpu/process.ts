@@ -2,7 +2,7 @@
 import { runOnGpu } from "../../cuda-runtime/session/process.ts";
 import type { GpuResult, GpuTask } from "./protocol.ts";
 
-export const childUrl = new URL("../gpu-child.js", import.meta.url);
+export const childUrl: URL = new URL("../gpu-child.js", import.meta.url);
 
 /** Where the build puts the kernels: dist/cuda/. */
 export const kernelsUrl = new URL("../cuda/", import.meta.url).href;

@@ -1,6 +1,6 @@
 /** @file What Nsight Compute counted of a model's steps, in the terminal. */
 import type { CountersReport, CountersStep, StepCounters } from "../gpu/counters/report.ts";
-import { compact, duration, percent, printable } from "../ir/format.ts";
+import { compact, counted as countOf, duration, percent, printable } from "../ir/format.ts";
 import type { RunText } from "./bench-text.ts";
 import { paletteOf } from "./color.ts";
 import { type StepColumn, stepLines, textWidth, wrapped } from "./steps-text.ts";
@@ -22,7 +22,7 @@ export function renderCountersText(report: CountersReport, { color, verbose }: R
       `Tensor Cores active ${shareText(tensorActive)} of the time, ${shareText(tensorNeeded)} needed for the FLOP at their peak${share}`,
     ),
     ...wrapped(
-      `${printable(gpu.name)}, driver ${driver}; ncu: ${duration(profiled)} in ${counted.length} launches, one at a time, clocks and caches as they are${own}`,
+      `${printable(gpu.name)}, driver ${driver}; ncu: ${duration(profiled)} in ${countOf(counted.length, "launch", "launches")}, one at a time, clocks and caches as they are${own}`,
       textWidth,
       "  ",
     ).map(palette.dim),

@@ -48,7 +48,7 @@ test("no example runs whatever version is newest", () => {
   expect(commands.length).toBeGreaterThan(5);
   for (const command of commands)
     expect(command).toMatch(
-      new RegExp(`npx (--no tc-lint\\b|--yes tc-lint@${version.replaceAll(".", "\\.")} )`),
+      new RegExp(`npx (--no -- tc-lint\\b|--yes tc-lint@${version.replaceAll(".", "\\.")} )`),
     );
   for (const [, named] of pages.join("\n").matchAll(/tc-lint(?:@|-)v?(\d+\.\d+\.\d+)/g))
     expect(named).toBe(version);

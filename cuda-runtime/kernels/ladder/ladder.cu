@@ -17,15 +17,15 @@ extern "C" __global__ void __launch_bounds__(256) ladder_conv_direct(const __gri
   const int row = at / p.width, column = at % p.width;
   float sum = 0;
   for (int c = 0; c < p.channels; c++) {
-    const __half* x = p.x + static_cast<int64_t>(n * p.channels + c) * pixels;
-    const __half* w = p.w + static_cast<int64_t>(k * p.channels + c) * 9;
+    const __half* x = static_cast<const __half*>(p.x) + static_cast<int64_t>(n * p.channels + c) * pixels;
+    const __half* w = static_cast<const __half*>(p.w) + static_cast<int64_t>(k * p.channels + c) * 9;
     for (int tap = 0; tap < 9; tap++) {
       const int r = row + tap / 3 - 1, q = column + tap % 3 - 1;
       if (r >= 0 && r < p.height && q >= 0 && q < p.width)
         sum += __half2float(x[r * p.width + q]) * __half2float(w[tap]);
     }
   }
-  p.y[static_cast<int64_t>(n * p.filters + k) * pixels + at] = __float2half_rn(sum);
+  static_cast<__half*>(p.y)[static_cast<int64_t>(n * p.filters + k) * pixels + at] = __float2half_rn(sum);
 }
 
 // Rungs 2 and 3: a block has a square of outputs, of OUTPUTS filters a thread, and stages its pixels in shared memory.
@@ -43,11 +43,11 @@ template <int OUTPUTS> __device__ __forceinline__ void convShared(const LadderCo
       const int y = top + r - 1, x = left + q - 1;
       const bool isThere = y >= 0 && y < p.height && x >= 0 && x < p.width;
       const int64_t place = static_cast<int64_t>(n * p.channels + from + c) * pixels + y * p.width + x;
-      image[c][r][q] = isThere ? __half2float(p.x[place]) : 0;
+      image[c][r][q] = isThere ? __half2float(static_cast<const __half*>(p.x)[place]) : 0;
     }
     for (int i = threadIdx.x; i < OUTPUTS * kDeep * 9; i += 256) {
       const int o = i / (kDeep * 9), rest = i % (kDeep * 9);
-      taps[o][rest / 9][rest % 9] = __half2float(p.w[static_cast<int64_t>((k + o) * p.channels + from) * 9 + rest]);
+      taps[o][rest / 9][rest % 9] = __half2float(static_cast<const __half*>(p.w)[static_cast<int64_t>((k + o) * p.channels + from) * 9 + rest]);
     }
     __syncthreads();
     for (int c = 0; c < kDeep; c++) {
@@ -63,7 +63,7 @@ template <int OUTPUTS> __device__ __forceinline__ void convShared(const LadderCo
   if (top + row >= p.height || left + column >= p.width) return;
   const int64_t at = static_cast<int64_t>(n * p.filters + k) * pixels + (top + row) * p.width + left + column;
 #pragma unroll
-  for (int o = 0; o < OUTPUTS; o++) p.y[at + static_cast<int64_t>(o) * pixels] = __float2half_rn(sums[o]);
+  for (int o = 0; o < OUTPUTS; o++) static_cast<__half*>(p.y)[at + static_cast<int64_t>(o) * pixels] = __float2half_rn(sums[o]);
 }
 
 extern "C" __global__ void __launch_bounds__(256) ladder_conv_shared(const __grid_constant__ LadderConvParams p) {

@@ -1,4 +1,5 @@
 /** @file Launches of the ladders' kernels, which are built on demand (docs/adr/0027-ladders.md). */
+import { maxOf } from "../../../src/ir/lists.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { OperandError } from "../../ir/operand-error.ts";
 import { writeParams } from "../../ir/param-table.ts";
@@ -53,5 +54,5 @@ function check({ x, w, y }: LadderConv, output: readonly number[]): void {
   if (!isRight) throw new OperandError("a ladder's convolution of other than packed halves");
   if (String(w.shape) !== String(filterShape) || String(y.shape) !== String(output))
     throw new OperandError(`a ladder's convolution of [${x.shape}] by [${w.shape}] to [${y.shape}]`);
-  if (Math.max(...output) > 65_535) throw new OperandError("a grid of more than 65,535 blocks along an axis");
+  if (maxOf(output) > 65_535) throw new OperandError("a grid of more than 65,535 blocks along an axis");
 }

@@ -4,9 +4,9 @@
 
 // y[n, k] = the 3x3 windows of x[n] times w[k], padded by one pixel; halves, channels first.
 struct LadderConvParams {
-  const __half* x;
-  const __half* w;
-  __half* y;
+  const void* x;
+  const void* w;
+  void* y;
   int channels;
   int filters;
   int height;

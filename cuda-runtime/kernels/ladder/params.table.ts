@@ -5,9 +5,9 @@ export const ladderConvStruct = new StructTable(
   "LadderConvParams",
   "y[n, k] = the 3x3 windows of x[n] times w[k], padded by one pixel; halves, channels first.",
   {
-    x: pointer("const __half"),
-    w: pointer("const __half"),
-    y: pointer("__half"),
+    x: pointer("const void"),
+    w: pointer("const void"),
+    y: pointer("void"),
     channels: i32(),
     filters: i32(),
     height: i32(),

@@ -1,6 +1,7 @@
 /** @file Nsight Compute around the GPU's process, and what is wrong with it said plainly. */
 import { runWrapped, type WrappedRun } from "../../../cuda-runtime/session/wrapped.ts";
 import { InputError } from "../../ir/errors.ts";
+import { pushAll } from "../../ir/lists.ts";
 import type { CountedRun, CountedTask } from "../protocol.ts";
 import { type CountedLaunch, launchesOf } from "./csv.ts";
 
@@ -31,7 +32,7 @@ export async function countLaunches(task: CountedTask, options: NcuOptions): Pro
     const ended = await runNcu(task, wanted, options);
     const missing = unknownMetrics(ended.output, wanted);
     if (missing.length > 0) {
-      absent.push(...missing);
+      pushAll(absent, missing);
       continue;
     }
     const problem = problemOf(ended, options);

@@ -4,6 +4,7 @@ import type { Times } from "../../../cuda-runtime/session/timing.ts";
 import type { Gpu } from "../../hardware/gpu.ts";
 import { promisedBy } from "../../hardware/machine.ts";
 import { InputError } from "../../ir/errors.ts";
+import { counted } from "../../ir/format.ts";
 import type { BenchConfiguration, BenchReport } from "../bench-report.ts";
 import type { CountedStep } from "../protocol.ts";
 import type { CountedLaunch } from "./csv.ts";
@@ -95,7 +96,8 @@ export function matched(
     }
     return launch;
   });
-  if (next < launches.length) throw mismatch(`it counted ${launches.length} launches, the plan has ${next}`);
+  if (next < launches.length)
+    throw mismatch(`it counted ${counted(launches.length, "launch", "launches")}, the plan has ${next}`);
   return rows;
 }
 
