@@ -84,6 +84,33 @@ export class TimingEvent implements Disposable {
   }
 }
 
+/** How long work on a stream takes, one piece of it at a time. */
+export class StreamClock implements Disposable {
+  readonly #stream: Stream;
+  readonly #start: TimingEvent;
+  readonly #end: TimingEvent;
+
+  constructor(driver: Driver, stream: Stream) {
+    this.#stream = stream;
+    this.#start = new TimingEvent(driver);
+    this.#end = new TimingEvent(driver);
+  }
+
+  /** Microseconds of what `work` gives to the stream; waits for it. */
+  microsecondsOf(work: () => void): number {
+    this.#stream.record(this.#start);
+    work();
+    this.#stream.record(this.#end);
+    this.#end.synchronize();
+    return this.#end.microsecondsSince(this.#start);
+  }
+
+  [Symbol.dispose](): void {
+    this.#end[Symbol.dispose]();
+    this.#start[Symbol.dispose]();
+  }
+}
+
 export class Graph implements Disposable {
   readonly #driver: Driver;
   readonly #handle: number;

@@ -9,6 +9,7 @@ import { isFloatStorage, type StorageType } from "../ir/storage.ts";
 import type { DeviceBuffer, View } from "../ir/view.ts";
 import type { StepsAlone } from "../plan/alone.ts";
 import { bufferAlignment } from "../plan/arena.ts";
+import { setsBeyondL2 } from "./l2-sets.ts";
 import { randomValues } from "./random.ts";
 import type { AddressOf, ReadyStep, StepRunner } from "./steps.ts";
 import type { Transfer } from "./transfer.ts";
@@ -16,8 +17,7 @@ import type { Transfer } from "./transfer.ts";
 /** Drawn once a type and repeated over a buffer: prime, so that rows differ. */
 const drawnElements = 131_071;
 const largest = 0.2;
-/** Copies of weights together, against the L2; and the most of them. */
-const flushFactor = 2;
+/** Copies of weights. */
 const mostSets = 48;
 
 export interface AlternativeTools {
@@ -87,7 +87,7 @@ export class AlternativeMemory implements Disposable {
     for (const view of viewsOf(prepare, 1)) written.add(view.buffer);
     const rotating = rotatingOf(steps, written);
     const { offsets, bytes } = inARow(rotating.keys());
-    const count = setCount(bytes, this.#context.device.l2Bytes);
+    const count = bytes === 0 ? 1 : setsBeyondL2(bytes, this.#context.device.l2Bytes, mostSets);
     const memory = this.#owned.use(this.#context.allocate(Math.max(1, count * bytes)));
     const addressOf =
       (set: number): AddressOf =>
@@ -143,8 +143,4 @@ function inARow(buffers: Iterable<DeviceBuffer>): { offsets: Map<DeviceBuffer, n
     bytes += Math.ceil(Math.max(1, buffer.bytes) / bufferAlignment) * bufferAlignment;
   }
   return { offsets, bytes };
-}
-
-function setCount(bytes: number, l2Bytes: number): number {
-  return bytes === 0 ? 1 : Math.max(1, Math.min(mostSets, Math.ceil((flushFactor * l2Bytes) / bytes)));
 }

@@ -5,7 +5,7 @@
 import { maxOf, minOf } from "../../src/ir/lists.ts";
 import type { DeviceContext } from "../driver/context.ts";
 import { Owned } from "../driver/owned.ts";
-import { type Graph, Stream, TimingEvent } from "../driver/stream.ts";
+import { type Graph, Stream, StreamClock } from "../driver/stream.ts";
 import type { StepsAlone } from "../plan/alone.ts";
 import { AlternativeMemory, RandomContent } from "./alternative-memory.ts";
 import { StepRunner } from "./steps.ts";
@@ -63,15 +63,8 @@ export class AlternativeTimer implements Disposable {
   }
 
   #turns(graphs: readonly Graph[]): number[][] {
-    using start = new TimingEvent(this.#context.driver);
-    using end = new TimingEvent(this.#context.driver);
-    const replay = (graph: Graph) => {
-      this.#stream.record(start);
-      graph.launch(this.#stream);
-      this.#stream.record(end);
-      end.synchronize();
-      return end.microsecondsSince(start);
-    };
+    using clock = new StreamClock(this.#context.driver, this.#stream);
+    const replay = (graph: Graph) => clock.microsecondsOf(() => graph.launch(this.#stream));
     for (const graph of graphs) for (let warmup = 0; warmup < warmups; warmup++) replay(graph);
     const times = graphs.map((): number[] => []);
     let isIn = graphs.map(() => true);

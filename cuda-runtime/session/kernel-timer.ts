@@ -4,13 +4,14 @@
  */
 import { DeviceMemory } from "../driver/memory.ts";
 import { Owned } from "../driver/owned.ts";
-import { TimingEvent } from "../driver/stream.ts";
+import { StreamClock } from "../driver/stream.ts";
 import { encodeValues } from "../ir/encode.ts";
 import { bytesOfType, type StorageType } from "../ir/storage.ts";
 import { type DeviceBuffer, elementCount, type View } from "../ir/view.ts";
 import { PlanDraft } from "../plan/buffers.ts";
 import { PlanEmitter } from "../plan/emitter.ts";
 import type { HarnessHost } from "./harness.ts";
+import { setsBeyondL2 } from "./l2-sets.ts";
 import { decodeValues } from "./numbers.ts";
 import { randomValues } from "./random.ts";
 import type { ReadyStep } from "./steps.ts";
@@ -158,26 +159,18 @@ export class CallSet implements Disposable {
 
 /** How many sets of `bytes` bytes leave an L2 cache of so many. */
 export function setCount(bytes: number, l2Bytes: number): number {
-  return Math.max(1, Math.min(maxSets, Math.ceil((2 * l2Bytes) / Math.max(1, bytes))));
+  return setsBeyondL2(Math.max(1, bytes), l2Bytes, maxSets);
 }
 
 /** Median microseconds of one call. */
 export function timeCalls(host: HarnessHost, sets: readonly Pick<CallSet, "launch">[]): number {
   const { stream } = host;
-  const { driver } = host.context;
-  using start = new TimingEvent(driver);
-  using end = new TimingEvent(driver);
+  using clock = new StreamClock(host.context.driver, stream);
   const rounds = Math.max(1, Math.ceil(minCalls / sets.length));
   using graph = stream.capture(() => {
     for (let round = 0; round < rounds; round++) for (const set of sets) set.launch();
   });
-  const replay = () => {
-    stream.record(start);
-    graph.launch(stream);
-    stream.record(end);
-    end.synchronize();
-    return end.microsecondsSince(start);
-  };
+  const replay = () => clock.microsecondsOf(() => graph.launch(stream));
   for (let spent = 0; spent < 1000 * warmMilliseconds; ) spent += replay();
   const samples: number[] = [];
   for (let spent = 0; samples.length < replays; ) {

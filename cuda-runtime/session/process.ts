@@ -80,7 +80,7 @@ function answerOf<Task extends object, Result>(
   return new Promise((resolve, reject) => {
     child.on("message", (answer: ChildAnswer<Result>) => {
       if (answer.kind === "done") resolve(answer.result);
-      else if (answer.kind === "failed") reject(errorOf(answer));
+      else if (answer.kind === "failed") reject(failureOf(answer));
       else {
         doing = answer.what;
         onProgress?.(answer.what);
@@ -111,6 +111,7 @@ function answerOf<Task extends object, Result>(
   });
 }
 
-function errorOf({ code, message }: Extract<ChildAnswer<never>, { kind: "failed" }>): Error {
+/** As the child threw it. */
+export function failureOf({ code, message }: Extract<ChildAnswer<never>, { kind: "failed" }>): Error {
   return code === undefined ? new Error(message) : new InputError(code, message);
 }

@@ -1,6 +1,6 @@
 /** @file How long a session's runs and steps take, by events on the GPU. */
 import { Owned } from "../driver/owned.ts";
-import { type Graph, TimingEvent } from "../driver/stream.ts";
+import { type Graph, StreamClock, TimingEvent } from "../driver/stream.ts";
 import type { DeviceSession } from "./session.ts";
 import type { ReadyStep } from "./steps.ts";
 
@@ -97,20 +97,15 @@ export function timeReplays(
   copies: number,
   groups: number,
 ): Times {
-  const { driver } = runner.context;
-  using start = new TimingEvent(driver);
-  using end = new TimingEvent(driver);
+  using clock = new StreamClock(runner.context.driver, stream);
   using graph: Graph = stream.capture(() => {
     for (let copy = 0; copy < copies; copy++) for (const step of steps) runner.launch(step, stream);
   });
   graph.launch(stream);
-  const samples = Array.from({ length: groups }, () => {
-    stream.record(start);
-    graph.launch(stream);
-    stream.record(end);
-    end.synchronize();
-    return end.microsecondsSince(start) / copies;
-  });
+  const samples = Array.from(
+    { length: groups },
+    () => clock.microsecondsOf(() => graph.launch(stream)) / copies,
+  );
   return timesOf(samples);
 }
 

@@ -1,5 +1,5 @@
 /** @file One model in one precision: planned, run, compared, timed. */
-import { TimingEvent } from "../../cuda-runtime/driver/stream.ts";
+import { StreamClock } from "../../cuda-runtime/driver/stream.ts";
 import { type Plan, PlanError } from "../../cuda-runtime/ir/step.ts";
 import { isStorageType } from "../../cuda-runtime/ir/storage.ts";
 import { planModel } from "../../cuda-runtime/plan/build.ts";
@@ -185,15 +185,8 @@ export function timed(
   session: DeviceSession,
   { context }: HarnessHost,
 ): Pick<ZooResult, "microseconds" | "spread"> {
-  using start = new TimingEvent(context.driver);
-  using end = new TimingEvent(context.driver);
-  const once = () => {
-    session.stream.record(start);
-    session.launch();
-    session.stream.record(end);
-    end.synchronize();
-    return end.microsecondsSince(start);
-  };
+  using clock = new StreamClock(context.driver, session.stream);
+  const once = () => clock.microsecondsOf(() => session.launch());
   for (let i = 0; i < warmUps; i++) once();
   const times: number[] = [];
   for (let total = 0; times.length < mostRuns && total < mostMicroseconds; ) {

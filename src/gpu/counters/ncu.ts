@@ -1,4 +1,5 @@
 /** @file Nsight Compute around the GPU's process, and what is wrong with it said plainly. */
+import { failureOf } from "../../../cuda-runtime/session/process.ts";
 import { runWrapped, type WrappedRun } from "../../../cuda-runtime/session/wrapped.ts";
 import { InputError } from "../../ir/errors.ts";
 import { pushAll } from "../../ir/lists.ts";
@@ -38,10 +39,7 @@ export async function countLaunches(task: CountedTask, options: NcuOptions): Pro
     const problem = problemOf(ended, options);
     if (problem !== undefined) throw problem;
     const { answer } = ended;
-    if (answer?.kind === "failed") {
-      if (answer.code === undefined) throw new Error(answer.message);
-      throw new InputError(answer.code, answer.message);
-    }
+    if (answer?.kind === "failed") throw failureOf(answer);
     const launches = launchesOf(ended.output);
     if (answer === undefined || launches.length === 0) throw failed(ended.output);
     return { run: answer.result, launches, absent };
