@@ -263,6 +263,17 @@ export class Cursor {
 
   /** Reads a varint at the position into #low and #high (unsigned 32-bit halves). */
   #readVarint(what: string): void {
+    const at = this.#position - this.#windowStart;
+    const first = this.#position < this.#end && at >= 0 ? (this.#window[at] ?? 0x80) : 0x80;
+    // Nearly every tag and most lengths are one byte.
+    if (first < 0x80) {
+      this.#low = first;
+      this.#high = 0;
+      this.#position += 1;
+    } else this.#readLongVarint(what);
+  }
+
+  #readLongVarint(what: string): void {
     let low = 0;
     let high = 0;
     const available = Math.min(10, this.#end - this.#position);
