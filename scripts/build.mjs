@@ -66,9 +66,8 @@ const { metafile } = await buildFewChunks(
     logLevel: "warning",
   },
   {
-    alone: ["src/cli/bin.ts", "src/config.ts", "src/rules.ts", "src/limits/memory-watch.ts"],
-    most: "src/api/lint-file.ts",
-    shared: ["src/cli/main.ts", "src/cli/run-lint.ts"],
+    alone: ["src/cli/bin.ts", "src/config.ts", "src/limits/memory-watch.ts"],
+    often: ["src/cli/main.ts", "src/cli/run-lint.ts", "src/api/lint-file.ts", "src/api/worker.ts"],
   },
 );
 await writeFile(join(dist, "report-page.js"), (await buildReportPage()).text);

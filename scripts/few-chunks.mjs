@@ -1,48 +1,48 @@
-// What several entries share, in few files. esbuild makes one of every set of entries that share something: a lint loaded 77 files,
+// What several entries share, in few files. esbuild makes one of every set of entries that share something: a lint loaded 98 files,
 // most of them of a few lines, and resolving one takes longer than reading it.
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { build } from "esbuild";
 
-/** Of what `most` loads: entries that load that much of it load all of it. */
-const nearlyAll = 0.75;
-/** Shared code smaller than that goes into one file, which every entry that needs some of it loads as a whole. */
-const smallBytes = 16_000;
+/** What a file costs beside its bytes: as long as reading and parsing this many more. */
+const fileBytes = 16_000;
+/** Of an entry that every run loads, beside others. */
+const oftenWeight = 50;
+
+const isOwn = (file) => file.endsWith(".ts") && !file.includes("node_modules/");
 
 /**
- * `build(options)`, with a metafile. `most` is the entry that loads nearly everything; small parts of it and of `shared` may be loaded
- * by all entries but `alone`, which stay as they are.
+ * `build(options)`, with a metafile. `often` are the entries that nearly every run loads. Others load more than they need where that
+ * spares these a file, but not those of `alone`, which stay as they are.
  */
-export async function buildFewChunks(options, { alone, most, shared }) {
+export async function buildFewChunks(options, { alone, often }) {
   const all = { ...options, metafile: true };
   const { metafile } = await build({ ...all, write: false });
   const graph = graphOf(metafile, options);
+  const needed = new Map([...graph.reached].map(([entry, files]) => [entry, new Set(files)]));
+  for (const [entry, files] of loadedBefore(graph)) graph.add(entry, files);
+  mergeChunks(graph, { alone, often });
   const added = new Map();
-  const wanted = graph.reached.get(most);
   for (const [entry, files] of graph.reached) {
-    if (
-      entry === most ||
-      graph.size([...wanted].filter((file) => files.has(file))) < nearlyAll * graph.size(wanted)
-    )
-      continue;
-    added.set(entry, [most]);
-    graph.reached.set(entry, new Set([...files, ...wanted]));
+    // Packages and JSON come along with whoever imports them.
+    const further = [...files].filter((file) => isOwn(file) && !needed.get(entry).has(file));
+    if (further.length > 0) added.set(entry, further);
   }
-  const small = smallModules(graph, [most, ...shared], alone);
-  for (const [entry, files] of graph.reached)
-    if (small.some((file) => files.has(file))) added.set(entry, [...(added.get(entry) ?? []), ...small]);
-  return build({ ...all, plugins: [adding(added, options.absWorkingDir)] });
+  return build({ ...all, plugins: [adding(added, graph.first, options.absWorkingDir)] });
 }
 
-/** Which files each entry reaches without `import()`, and what files come to in bytes. */
+/** Which files each entry reaches without `import()`, what these come to in bytes, and who imports an entry. */
 function graphOf({ inputs, outputs }, { entryPoints }) {
   const imported = (file, isDynamic) =>
     (inputs[file]?.imports ?? [])
       .filter(({ kind, external }) => !external && (kind === "dynamic-import") === isDynamic)
       .map(({ path }) => path);
+  const known = new Map();
   const reachable = (start) => {
-    const found = new Set([start]);
-    for (const file of found) for (const path of imported(file, false)) found.add(path);
+    const found = known.get(start) ?? new Set([start]);
+    if (!known.has(start))
+      for (const file of found) for (const path of imported(file, false)) found.add(path);
+    known.set(start, found);
     return found;
   };
   const bytes = new Map();
@@ -51,34 +51,117 @@ function graphOf({ inputs, outputs }, { entryPoints }) {
       bytes.set(file, (bytes.get(file) ?? 0) + bytesInOutput);
   const size = (files) => [...files].reduce((sum, file) => sum + (bytes.get(file) ?? 0), 0);
   const dynamic = Object.keys(inputs).flatMap((file) => imported(file, true));
-  const entries = new Set([...Object.values(entryPoints), ...dynamic]);
-  return { reached: new Map([...entries].map((entry) => [entry, reachable(entry)])), reachable, size };
+  const first = Object.values(entryPoints);
+  const importers = new Map();
+  for (const file of Object.keys(inputs))
+    for (const entry of imported(file, true)) importers.set(entry, [...(importers.get(entry) ?? []), file]);
+  const reached = new Map([...first, ...dynamic].map((entry) => [entry, reachable(entry)]));
+  const add = (entry, files) => {
+    // The first files run as they are loaded: no other loads them.
+    for (const file of files) if (!first.includes(file)) reached.get(entry).add(file);
+  };
+  return { first, importers, reached, reachable, size, add };
 }
 
-/** Of what the `shared` entries load, files that make small chunks; with each all that it needs. */
-function smallModules({ reached, reachable, size }, shared, alone) {
-  const chunks = new Map();
-  for (const file of new Set(shared.flatMap((entry) => [...reached.get(entry)]))) {
-    const readers = [...reached.keys()].filter((entry) => reached.get(entry).has(file));
-    if (readers.length < 2 || readers.some((entry) => alone.includes(entry))) continue;
-    chunks.set(readers.join(), [...(chunks.get(readers.join()) ?? []), file]);
+/**
+ * For each entry of an `import()`, what is loaded whoever imports it: esbuild looks at what an entry loads itself, and cuts the code
+ * of its importers where that begins.
+ */
+function loadedBefore({ reached, importers, first }) {
+  const everything = new Set([...reached.values()].flatMap((files) => [...files]));
+  const before = new Map([...reached.keys()].map((entry) => [entry, everything]));
+  for (const entry of first) before.set(entry, new Set());
+  const isLoaded = (file, entry) => reached.get(entry).has(file) || before.get(entry).has(file);
+  for (let isSettled = false; !isSettled; ) {
+    isSettled = true;
+    for (const [entry, old] of before) {
+      const loaders = [...reached.keys()].filter((each) =>
+        importers.get(entry)?.some((file) => reached.get(each).has(file)),
+      );
+      const files = [...old].filter((file) => loaders.every((loader) => isLoaded(file, loader)));
+      if (files.length === old.size) continue;
+      before.set(entry, new Set(files));
+      isSettled = false;
+    }
   }
-  const small = new Set([...chunks.values()].filter((files) => size(files) < smallBytes).flat());
-  const isWhole = (file) => [...reachable(file)].every((each) => small.has(each));
-  // Packages come along with whoever imports them.
-  return [...small].filter((file) => isWhole(file) && !file.includes("node_modules/"));
+  return before;
 }
 
-/** Lets entries import further files behind their own imports: nothing runs in another order. */
-function adding(added, root) {
-  const files = new Map([...added].map(([entry, paths]) => [join(root, entry), paths]));
+/** Lets entries reach more, so that chunks become one: the two that gain most, and again, until no two gain. */
+function mergeChunks(graph, { alone, often }) {
+  const weightOf = (entry) => (often.includes(entry) ? oftenWeight : 1);
+  for (;;) {
+    const chunks = chunksOf(graph).filter(({ readers }) => !readers.some((entry) => alone.includes(entry)));
+    const isOften = ({ readers }) => readers.some((entry) => often.includes(entry));
+    let best = { gain: 0 };
+    for (const left of chunks.filter((each) => each.bytes < fileBytes && isOften(each))) {
+      for (const right of chunks.filter((each) => each !== left && isOften(each))) {
+        const gain = gainOf(left, right, weightOf) + gainOf(right, left, weightOf);
+        if (gain > best.gain) best = { gain, left, right };
+      }
+    }
+    if (best.gain === 0) return;
+    const { left, right } = best;
+    for (const entry of new Set([...left.readers, ...right.readers]))
+      graph.add(entry, [...left.needs, ...right.needs]);
+  }
+}
+
+/** Files by the set of entries that reach them, with all that they need; not the first files, which stay in files of their own. */
+function chunksOf({ first, reached, reachable, size }) {
+  const readersOf = new Map();
+  for (const [entry, files] of reached)
+    for (const file of files) readersOf.set(file, [...(readersOf.get(file) ?? []), entry]);
+  const chunks = new Map();
+  for (const [file, readers] of readersOf) {
+    if (first.includes(file)) continue;
+    const chunk = chunks.get(readers.join()) ?? { readers, files: [], isReader: new Set(readers) };
+    chunk.files.push(file);
+    chunks.set(readers.join(), chunk);
+  }
+  for (const chunk of chunks.values()) {
+    chunk.bytes = size(chunk.files);
+    chunk.needs = new Set(chunk.files.flatMap((file) => [...reachable(file)]));
+    chunk.with = [...chunks.values()].filter(({ files }) => files.some((file) => chunk.needs.has(file)));
+  }
+  return [...chunks.values()];
+}
+
+/** In bytes, for the readers of `left`: half of the file spared to who reads both, less what the others would load of `right`. */
+function gainOf(left, right, weightOf) {
+  let gain = 0;
+  for (const entry of left.readers) {
+    const further = right.isReader.has(entry)
+      ? []
+      : right.with.filter(({ isReader }) => !isReader.has(entry));
+    const more = further.reduce((sum, { bytes }) => sum + bytes + fileBytes, 0);
+    gain += weightOf(entry) * (further.length === 0 ? fileBytes / 2 : fileBytes - more);
+  }
+  return gain;
+}
+
+/**
+ * Lets entries import further files behind their own imports: nothing runs in another order. What an `import()` names gets a module of
+ * its own for that, since others may import the same file at their start.
+ */
+function adding(added, first, root) {
+  const namespace = "imported-later";
+  const imports = (entry) => added.get(entry).map((file) => `import ${JSON.stringify(join(root, file))};\n`);
   return {
     name: "few-chunks",
     setup(plugin) {
+      plugin.onResolve({ filter: /\.ts$/ }, ({ kind, path, resolveDir }) => {
+        const entry = relative(root, resolve(resolveDir, path));
+        return kind === "dynamic-import" && added.has(entry) ? { path: entry, namespace } : undefined;
+      });
+      plugin.onLoad({ filter: /^/, namespace }, ({ path }) => {
+        const whole = `export * from ${JSON.stringify(join(root, path))};\n`;
+        return { contents: whole + imports(path).join(""), loader: "ts", resolveDir: root };
+      });
       plugin.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-        const imports = files.get(path)?.map((file) => `import ${JSON.stringify(join(root, file))};\n`);
-        if (imports === undefined) return undefined;
-        return { contents: `${await readFile(path, "utf8")}\n${imports.join("")}`, loader: "ts" };
+        const entry = relative(root, path);
+        if (!first.includes(entry) || !added.has(entry)) return undefined;
+        return { contents: [await readFile(path, "utf8"), ...imports(entry)].join("\n"), loader: "ts" };
       });
     },
   };

@@ -1,11 +1,15 @@
 /** @file The command line as a user runs it: built, in a process of its own, with what that process used. */
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const ownRoot = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const ownProbe = pathToFileURL(path.join(ownRoot, "bench", "probe.mjs")).href;
+
+/** Names the folder of a test run's one build. */
+export const sharedFolderVariable = "TC_LINT_TEST_BUILD";
+const sharedBuildSeconds = 120;
 
 export interface BuiltCli extends Disposable {
   /** The executable script. */
@@ -13,25 +17,55 @@ export interface BuiltCli extends Disposable {
 }
 
 /**
- * Builds the command line beside the checkout's packages, since the bundle imports them. `root` is the checkout: a script that is
- * itself bundled (scripts/run.mjs) says where it runs.
+ * The command line, built beside the checkout's packages, since the bundle imports them. A test run builds it once for all of its
+ * files (test/one-build.ts). `root` is the checkout: a script that is itself bundled (scripts/run.mjs) says where it runs.
  */
 export function buildCli(root = ownRoot): BuiltCli {
+  const shared = process.env[sharedFolderVariable];
+  if (shared !== undefined) return { script: sharedBuild(root, shared), [Symbol.dispose]: () => undefined };
   const out = path.join(root, "out");
   mkdirSync(out, { recursive: true });
   const folder = mkdtempSync(path.join(out, "cli-"));
-  const built = spawnSync(
-    process.execPath,
-    [path.join(root, "scripts", "build.mjs"), "--no-types", `--outdir=${folder}`],
-    {
-      encoding: "utf8",
-    },
-  );
-  if (built.status !== 0) throw new Error(`the command line does not build:\n${built.stderr}`);
   return {
-    script: path.join(folder, "bin", "tc-lint.js"),
+    script: build(root, folder),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+function build(root: string, folder: string): string {
+  const script = path.join(root, "scripts", "build.mjs");
+  const { status, stderr } = spawnSync(process.execPath, [script, "--no-types", `--outdir=${folder}`], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`the command line does not build:\n${stderr}`);
+  return path.join(folder, "bin", "tc-lint.js");
+}
+
+/** The first to come builds, the others wait for it. */
+function sharedBuild(root: string, shared: string): string {
+  const folder = path.join(shared, "dist");
+  const done = path.join(shared, "built");
+  if (isFirst(path.join(shared, "claimed"))) {
+    const built = build(root, folder);
+    writeFileSync(done, built);
+    return built;
+  }
+  const last = Date.now() + sharedBuildSeconds * 1000;
+  while (!existsSync(done)) {
+    if (Date.now() > last) throw new Error("the command line was not built by the test file that began to");
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+  }
+  return readFileSync(done, "utf8");
+}
+
+function isFirst(claim: string): boolean {
+  try {
+    mkdirSync(claim);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  }
 }
 
 export interface CliRun {

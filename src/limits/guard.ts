@@ -12,8 +12,8 @@ import { InputError } from "../ir/errors.ts";
 import { bytesText, memoryShare } from "../ir/memory.ts";
 import { timerMilliseconds } from "../ir/time.ts";
 import { liveBound } from "./heap.ts";
-import { type WatchData, watchBytes, watchStates } from "./memory-watch.ts";
 import { type OnRead, ReadTooMuch } from "./reading.ts";
+import { type WatchData, watchBytes, watchStates } from "./watched.ts";
 
 /** What the user allows; undefined leaves it to what the file justifies. */
 export interface Limits {

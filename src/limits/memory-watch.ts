@@ -5,19 +5,7 @@
 import type { Session } from "node:inspector";
 import { isMainThread, workerData } from "node:worker_threads";
 import { invariant } from "../ir/errors.ts";
-
-/** Of the first word of what both threads see. */
-export const watchStates = { idle: 0, watching: 1, exceeded: 2, signalled: 3 } as const;
-
-/** Places in `WatchData.bytes`. */
-export const watchBytes = { resident: 0, heap: 1, passed: 2 } as const;
-
-export interface WatchData {
-  /** One of `watchStates`. */
-  readonly state: Int32Array;
-  /** By `watchBytes`: limits of the process's resident memory and of the main thread's live objects, and which was passed. */
-  readonly bytes: Float64Array;
-}
+import { type WatchData, watchBytes, watchStates } from "./watched.ts";
 
 const watchMilliseconds = 20;
 

@@ -16,7 +16,7 @@ export interface Workbench {
   jsonOf(args: readonly string[]): Promise<LintReport>;
 }
 
-/** Called at the top of a test file: one build a file. */
+/** Called at the top of a test file. */
 export function useWorkbench(): Workbench {
   let cli: BuiltCli | undefined;
   let folder: Folder | undefined;

@@ -1,0 +1,17 @@
+/** @file Before and after a whole test run: the folder of the command line that its files share. */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { sharedFolderVariable } from "./cli-process.ts";
+
+/** The folder stays empty until a test file asks for the command line. */
+export default function setup(): () => void {
+  const out = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..", "out");
+  mkdirSync(out, { recursive: true });
+  const folder = mkdtempSync(path.join(out, "cli-"));
+  process.env[sharedFolderVariable] = folder;
+  return () => {
+    delete process.env[sharedFolderVariable];
+    rmSync(folder, { recursive: true, force: true });
+  };
+}
