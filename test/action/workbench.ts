@@ -25,7 +25,7 @@ export interface Workbench {
   hook(...files: readonly string[]): Promise<Run>;
 }
 
-/** Called at the top of a test file: one build a file. */
+/** Called at the top of a test file. */
 export function useWorkbench(): Workbench {
   let cli: BuiltCli | undefined;
   let made: { readonly team: Team; readonly server: ForgeServer } | undefined;
