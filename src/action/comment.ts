@@ -29,9 +29,12 @@ export async function offerComment(step: Step, comparison: CompareReport): Promi
     await say("notice", await keepComment(comments, inputs.commentName, wanted), event.number);
   } catch (error) {
     if (!(error instanceof ForgeError)) throw error;
-    const hint = error.failure === "forbidden" ? "; permissions: pull-requests: write lets it" : "";
-    await carry(step, event.number, comparison, `${error.message}${hint}`, "warning");
+    await carry(step, event.number, comparison, hinted(error), "warning");
   }
+}
+
+function hinted({ failure, message }: ForgeError): string {
+  return failure === "forbidden" ? `${message}; permissions: pull-requests: write lets it` : message;
 }
 
 async function carry(
@@ -50,8 +53,19 @@ async function carry(
   await writeStdout(command(level, `no comment is posted: ${why}. ${path} has what a workflow_run may post`));
 }
 
-/** The second half: posts what a run without rights left behind. Throws InputError where that is not what it says it is. */
+/**
+ * The second half: posts what a run without rights left behind. Throws InputError where that is not what it says it is, and where the
+ * forge refuses: nothing else is done here, and nobody would look for a comment that is missing.
+ */
 export async function postCarried(step: Step): Promise<void> {
+  try {
+    await post(step);
+  } catch (error) {
+    throw error instanceof ForgeError ? new InputError(error.code, hinted(error), { cause: error }) : error;
+  }
+}
+
+async function post(step: Step): Promise<void> {
   const { inputs, event, env } = step;
   if (event.kind !== "workflow-run" || event.event !== "pull_request")
     throw new InputError(

@@ -7,6 +7,7 @@ import { InputError } from "../ir/errors.ts";
 import { limitMemoryBy } from "../ir/memory.ts";
 import { groupMemoryBytes } from "../limits/control-group.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
+import { trustCheckout } from "./checkout.ts";
 import { postCarried } from "./comment.ts";
 import { readEvent } from "./event.ts";
 import { readInputs } from "./inputs.ts";
@@ -46,4 +47,5 @@ function enterFolder(workspace = process.cwd(), below = "."): void {
   if (typeof seen === "string" || !seen.isDirectory())
     throw new InputError("usage", `working-directory: found "${below}", expected a folder of the checkout`);
   process.chdir(folder);
+  trustCheckout(process.env, workspace, folder);
 }

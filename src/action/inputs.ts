@@ -75,9 +75,14 @@ export function readInputs(env: Environment): ActionInputs {
       .split(/\r?\n/)
       .map((line) => line.trim())
       .filter((line) => line !== "");
+  const someLines = (name: InputName) => {
+    const found = lines(name);
+    if (found.length > 0) return found;
+    throw new InputError("usage", `${name}: is empty, expected a line each: models, folders or patterns`);
+  };
   return {
     mode: parseChoice(text("mode"), "mode", modes),
-    paths: lines("paths"),
+    paths: someLines("paths"),
     models: parseChoice(text("models"), "models", selections),
     base: optional("base"),
     gpu: optional("gpu"),

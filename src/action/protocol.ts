@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { appendReportFile } from "../files/report-file.ts";
 import { InputError } from "../ir/errors.ts";
 import { plain } from "../ir/format.ts";
+import { summaryBytes } from "../report/markdown-text.ts";
 import type { OutputName } from "./inputs.ts";
 
 export type Level = "error" | "warning" | "notice";
@@ -42,8 +43,7 @@ export function setOutput(env: Environment, name: OutputName, value: string): vo
   appendReportFile(runnerVariable(env, "GITHUB_OUTPUT"), `${name}<<${end}\n${value}\n${end}\n`);
 }
 
-/** GitHub refuses what is larger, whole. */
-const summaryBytes = 1_000_000;
+const tooLarge = "\nThe rest is too large for a summary: the reports that the step writes have everything.\n";
 
 /** Parts as long as they fit: a summary that is refused says nothing at all. */
 export function addSummary(env: Environment, parts: readonly string[]): void {
@@ -52,8 +52,8 @@ export function addSummary(env: Environment, parts: readonly string[]): void {
   let text = "";
   for (const part of parts) {
     const next = text === "" ? part : `${text}\n${part}`;
-    if (Buffer.byteLength(next) > summaryBytes) {
-      text += "\nThe rest is too large for a summary: the reports that the step writes have everything.\n";
+    if (Buffer.byteLength(next) + tooLarge.length > summaryBytes) {
+      text += tooLarge;
       break;
     }
     text = next;

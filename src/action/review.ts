@@ -10,12 +10,14 @@ import { BaseRevision } from "../files/base-revision.ts";
 import { fetchedCommit, fetchLfsObjects, pullRequestBase } from "../files/fetch-base.ts";
 import { makeFolder } from "../files/make-folder.ts";
 import { InputError } from "../ir/errors.ts";
+import { headOf } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
 import { compareFormats } from "../report/compare-formats.ts";
 import { movedTexts } from "../report/compare-prose.ts";
 import { reportOf } from "../report/summary.ts";
 import { version } from "../version.ts";
 import { changedModels, type Reason } from "./changed-models.ts";
+import { requireCheckout } from "./checkout.ts";
 import { offerComment } from "./comment.ts";
 import type { WorkflowEvent } from "./event.ts";
 import { compareFlagsOf, lintFlagsOf, planRequestOf } from "./flags.ts";
@@ -34,7 +36,7 @@ export interface Step {
 export async function review(step: Step, workerUrl: URL): Promise<number> {
   const { inputs } = step;
   for (const path of [inputs.sarifFile, inputs.html]) if (path !== undefined) makeFolder(dirname(path));
-  const base = baseOf(step);
+  const base = await baseOf(step);
   const revision = base === undefined ? undefined : new BaseRevision(base, process.cwd());
   if (revision !== undefined) fetchLfsObjects(revision);
   const compared = revision === undefined ? undefined : await compareWith(revision.commit, inputs, workerUrl);
@@ -52,10 +54,16 @@ export async function review(step: Step, workerUrl: URL): Promise<number> {
 }
 
 /** The commit that the change is compared with; undefined where there is none. */
-function baseOf({ inputs, event }: Step): string | undefined {
+async function baseOf({ inputs, event }: Step): Promise<string | undefined> {
   const folder = process.cwd();
+  if (inputs.base !== undefined || event.kind === "pull-request" || event.kind === "push")
+    requireCheckout(folder);
   if (inputs.base !== undefined) return fetchedCommit(folder, inputs.base);
-  if (event.kind === "pull-request") return pullRequestBase(folder, event);
+  if (event.kind === "pull-request") {
+    const { commit, isExact } = pullRequestBase(folder, event);
+    if (!isExact) await writeStdout(command("warning", inexactBase));
+    return commit;
+  }
   if (event.kind !== "push" || event.base === undefined) return undefined;
   try {
     return fetchedCommit(folder, event.base);
@@ -66,6 +74,10 @@ function baseOf({ inputs, event }: Step): string | undefined {
     return undefined;
   }
 }
+
+const inexactBase =
+  "where the branch left its base is not in this checkout: it is compared with the base as that is now, and what others merged " +
+  "since may look like part of the change. actions/checkout without ref, or with fetch-depth: 0, has it";
 
 async function compareWith(commit: string, inputs: ActionInputs, workerUrl: URL) {
   let report: CompareReport | undefined;
@@ -123,8 +135,9 @@ async function report(step: Step, outcome: Outcome): Promise<void> {
   ];
   await writeStdout(inert(texts.filter((text) => text !== "").join("\n")));
   const fresh = compared === undefined ? linted : onlyNew(linted, compared, models);
+  // Before those of the findings: GitHub shows the first ten errors of a step.
+  await writeStdout(`${notComparedCommands(outcome)}${verdictCommand(compared)}`);
   await writeStdout(await renderedReport("github", fresh, flags));
-  await writeStdout(verdictCommand(compared));
   addSummary(env, [
     ...(compared === undefined
       ? []
@@ -133,6 +146,23 @@ async function report(step: Step, outcome: Outcome): Promise<void> {
   ]);
   setOutputs(step, outcome);
   if (compared !== undefined) await offerComment(step, compared);
+}
+
+const shownAtMost = 3;
+
+/** What the lint of the same model says is said there. */
+function notComparedCommands({ compared, linted }: Outcome): string {
+  const said = new Set(linted.models.flatMap(({ path, error }) => (error === null ? [] : [path])));
+  const messages = (compared?.models ?? []).flatMap(({ path, error }) =>
+    error === null || said.has(path) ? [] : [`${path} is not compared: ${error.message}${lfsHint(error)}`],
+  );
+  const unique = [...new Set(messages)];
+  const { shown, more } = headOf(unique, shownAtMost, "the summary has them all");
+  return unique.length === 0 ? "" : command("error", [...shown, ...more].join("\n"));
+}
+
+function lfsHint({ code }: { readonly code: string }): string {
+  return code === "lfs-not-fetched" ? "; this step fetches it itself where git lfs is installed" : "";
 }
 
 /** Those of the step from the base are in no lint, whose annotations have the others. */

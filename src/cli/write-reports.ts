@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { customDocs } from "../api/custom-docs.ts";
 import { type FixEntry, fixReportOf } from "../api/fix-report.ts";
 import { loadedRules } from "../api/plugins.ts";
+import { statOf } from "../files/look.ts";
 import {
   appendReportFile,
   checkReportFiles,
@@ -13,6 +14,7 @@ import {
 import { Repository } from "../files/repository.ts";
 import { findGpu } from "../hardware/gpus.ts";
 import { findStack } from "../hardware/stacks.ts";
+import { InputError } from "../ir/errors.ts";
 import { counted } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
 import { jsonPieces } from "../report/json.ts";
@@ -156,13 +158,28 @@ function renderOptions(
   };
 }
 
-/** Before any work: whether each report could go where it is to, which is none of the files of the run. */
-export function checkReportsOf({ reports, shards, config, settings }: LintFlags, files: RunFiles = {}): void {
+/**
+ * Before any work: whether each report could go where it is to, which is none of the files of the run, and whether sources are where they
+ * are said to be.
+ */
+export function checkReportsOf(
+  { reports, shards, config, settings, sources }: LintFlags,
+  files: RunFiles = {},
+): void {
+  requireFolder(sources.root, "--source-root");
   const named = [config.kind === "file" ? config.path : undefined, settings.calibration];
   checkReportFiles([...(reports ?? []).map(({ path }) => path), shards.blob], {
     ...files,
     inputs: [...named, ...(files.inputs ?? [])],
   });
+}
+
+/** A folder that is misspelt has no line of Python, and nobody would learn why. Throws InputError. */
+function requireFolder(path: string | undefined, flag: string): void {
+  if (path === undefined) return;
+  const seen = statOf(path);
+  if (typeof seen === "string" || !seen.isDirectory())
+    throw new InputError("usage", `${flag}: found "${path}", expected a folder`);
 }
 
 /** Text on repairs: on stdout, unless a format for programs is there, or, where it `isAlone` with them, one that has the repairs itself. */

@@ -4,7 +4,7 @@ import { closeSync, openSync, readSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { toDisplayPath } from "../settings/paths.ts";
-import { gitLine, gitOutput } from "./git.ts";
+import { gitLine, gitOutput, repositoryRoot } from "./git.ts";
 import { type LfsPointer, LfsStore, pointerIn } from "./lfs-store.ts";
 import { look, statOf } from "./look.ts";
 
@@ -36,13 +36,13 @@ export class BaseRevision {
   readonly root: string;
   readonly #lfs: LfsStore;
 
-  /** Throws InputError `not-a-repository` or `unknown-ref`. */
+  /** Throws InputError `not-a-repository`, `foreign-repository` or `unknown-ref`. */
   constructor(ref: string, folder: string) {
-    const root = gitLine(folder, ["rev-parse", "--show-toplevel"]);
+    const root = repositoryRoot(folder);
     if (root === undefined)
       throw new InputError(
         "not-a-repository",
-        `--base ${ref}: ${toDisplayPath(folder)} is in no repository that git may read`,
+        `--base ${ref}: ${toDisplayPath(folder)} is in no Git repository`,
       );
     this.ref = ref;
     this.root = realpathSync(root);

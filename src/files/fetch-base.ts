@@ -8,8 +8,10 @@ export function fetchedCommit(folder: string, ref: string): string {
   const commit = commitHere(folder, ref);
   if (commit !== undefined) return commit;
   if (!ref.startsWith("-")) {
-    const flags = ["--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1"];
-    const { status, stderr } = runGit(folder, ["fetch", ...flags, "origin", ref]);
+    const flags = ["--quiet", "--no-tags", "--no-recurse-submodules"];
+    // A depth would cut the history of a whole clone off where it is fetched.
+    const depth = isShallow(folder) ? ["--depth=1"] : [];
+    const { status, stderr } = runGit(folder, ["fetch", ...flags, ...depth, "origin", ref]);
     const fetched = status === 0 ? commitHere(folder, "FETCH_HEAD") : undefined;
     if (fetched !== undefined) return fetched;
     const [said = ""] = stderr.trim().split("\n");
@@ -21,9 +23,19 @@ export function fetchedCommit(folder: string, ref: string): string {
   throw new InputError("unknown-ref", `base ${ref}: is no name of a commit`);
 }
 
+function isShallow(folder: string): boolean {
+  return gitLine(folder, ["rev-parse", "--is-shallow-repository"]) !== "false";
+}
+
 function commitHere(folder: string, ref: string): string | undefined {
   if (ref.startsWith("-")) return undefined;
   return gitLine(folder, ["rev-parse", "--verify", "--quiet", `${ref}^{commit}`]);
+}
+
+export interface PullRequestBase {
+  readonly commit: string;
+  /** Where the branch left the base, or the base that it was merged onto; else what others merged since counts as the change's own. */
+  readonly isExact: boolean;
 }
 
 /**
@@ -31,15 +43,19 @@ function commitHere(folder: string, ref: string): string | undefined {
  * which is what GitHub checks out, was made onto its first parent: `base` may be older. Of the branch itself, it is where the branch left
  * `base`, as far as a shallow clone knows.
  */
-export function pullRequestBase(folder: string, { base, head }: { base: string; head: string }): string {
+export function pullRequestBase(
+  folder: string,
+  { base, head }: { base: string; head: string },
+): PullRequestBase {
   // Where history is cut off, the commit itself still names its parents.
   const lines = gitOutput(folder, ["cat-file", "commit", "HEAD"]).toString("utf8").split("\n\n", 1)[0];
   const [first, second] = [...(lines ?? "").matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, oid]) => oid);
-  if (first !== undefined && second === head) return fetchedCommit(folder, first);
+  if (first !== undefined && second === head) return { commit: fetchedCommit(folder, first), isExact: true };
   if (commitHere(folder, "HEAD") === base)
     throw new InputError("wrong-checkout", "what is checked out is the pull request's base, not its change");
   const commit = fetchedCommit(folder, base);
-  return gitLine(folder, ["merge-base", commit, "HEAD"]) ?? commit;
+  const left = gitLine(folder, ["merge-base", commit, "HEAD"]);
+  return { commit: left ?? commit, isExact: left !== undefined };
 }
 
 /** Files of the tracked working tree that differ from the commit, deleted ones too: relative to the root, with `/`. */

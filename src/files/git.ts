@@ -36,8 +36,30 @@ export function runGit(folder: string, args: readonly string[], into?: number): 
 /** Its output. Throws InputError `git-failed` with what git says where it fails. */
 export function gitOutput(folder: string, args: readonly string[], into?: number): Buffer {
   const { status, stdout, stderr } = runGit(folder, args, into);
-  if (status !== 0) throw failed(args, stderr);
-  return stdout;
+  if (status === 0) return stdout;
+  refuseForeign(stderr);
+  throw failed(args, stderr);
+}
+
+/** The root of the working tree that a folder is in; undefined where there is none. Throws InputError `foreign-repository`. */
+export function repositoryRoot(folder: string): string | undefined {
+  const { status, stdout, stderr } = runGit(folder, ["rev-parse", "--show-toplevel"]);
+  if (status !== 0) refuseForeign(stderr);
+  return status === 0 ? stdout.toString("utf8").replace(/\r?\n$/, "") : undefined;
+}
+
+/**
+ * Git reads no repository of another user, as that of a checkout is in a container. To whoever sees it there, "no repository" would be wrong.
+ * Throws InputError `foreign-repository`.
+ */
+export function refuseForeign(said: string): void {
+  const [, root] = /dubious ownership in repository at '(.+)'/.exec(said) ?? [];
+  if (root === undefined) return;
+  const allow = `git config --global --add safe.directory "${root}"`;
+  throw new InputError(
+    "foreign-repository",
+    `${root}: belongs to another user, and git reads it after: ${allow}`,
+  );
 }
 
 /** One line of output, or undefined where git has none. */

@@ -1,11 +1,14 @@
 /** @file What a commit of a model would leave behind: external data that Git neither tracks nor ignores. */
 import { basename, dirname, relative } from "node:path";
-import { runGit } from "./git.ts";
+import { refuseForeign, runGit } from "./git.ts";
 
 /** Names of one call: systems bound the length of a command line. */
 const mostNames = 500;
 
-/** Of the files, those that a commit would lack; none where Git does not track the model either, or there is no repository. */
+/**
+ * Of the files, those that a commit would lack; none where Git does not track the model either, or there is no repository. Throws
+ * InputError `foreign-repository` where Git may not look.
+ */
 export function untrackedData(model: string, data: readonly string[]): string[] {
   if (data.length === 0) return [];
   const folder = dirname(model);
@@ -21,7 +24,7 @@ export function untrackedData(model: string, data: readonly string[]): string[] 
 }
 
 function listed(folder: string, flags: readonly string[], names: readonly string[]): ReadonlySet<string> {
-  const { status, stdout } = runGit(folder, [
+  const { status, stdout, stderr } = runGit(folder, [
     "--literal-pathspecs",
     "ls-files",
     "-z",
@@ -29,6 +32,7 @@ function listed(folder: string, flags: readonly string[], names: readonly string
     "--",
     ...names,
   ]);
+  if (status !== 0) refuseForeign(stderr);
   const paths = status === 0 ? stdout.toString("utf8").split("\0") : [];
   return new Set(paths.filter((path) => path !== ""));
 }

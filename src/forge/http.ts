@@ -1,5 +1,6 @@
 /** @file Requests to a forge's REST API: page by page, tried again where that helps, with errors that name what was asked. */
 import { InputError } from "../ir/errors.ts";
+import { printable } from "../ir/format.ts";
 
 export interface ForgeAddress {
   /** Without a slash at its end. */
@@ -38,11 +39,18 @@ const standardPatience = { pauseMilliseconds: 1000, answerMilliseconds: 30_000 }
 const longestPauseSeconds = 60;
 /** Of a hundred entries each. */
 const mostPages = 100;
+const mostRedirects = 3;
 
 export class Forge {
   readonly #address: ForgeAddress;
 
+  /** Throws ForgeError where `api` is no address. */
   constructor(address: ForgeAddress) {
+    if (!URL.canParse(address.api) || !/^https?:/i.test(address.api))
+      throw new ForgeError(
+        "unreachable",
+        `the API's address is "${printable(address.api)}", expected https://…`,
+      );
     this.#address = address;
   }
 
@@ -82,13 +90,14 @@ export class Forge {
       const seconds = typeof again === "number" ? again : (2 ** (attempt - 1) * pauseMilliseconds) / 1000;
       if (isLast || seconds > longestPauseSeconds) {
         const tried = attempt > 1 ? ` (tried ${attempt} times)` : "";
-        throw new ForgeError(failure, `${what}: ${said}${tried}`);
+        const pause = typeof again === "number" ? `; it asks to wait ${Math.ceil(again)} s` : "";
+        throw new ForgeError(failure, `${what}: ${said}${pause}${tried}`);
       }
       await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
     }
   }
 
-  async #once(method: Method, url: string, body: unknown): Promise<Reply | Setback> {
+  async #once(method: Method, url: string, body: unknown, redirects = 0): Promise<Reply | Setback> {
     const { headers, patience = standardPatience } = this.#address;
     const json = body === undefined ? {} : { "content-type": "application/json" };
     let response: Response;
@@ -98,14 +107,31 @@ export class Forge {
         method,
         headers: { ...headers, ...json },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        redirect: "manual",
         signal: AbortSignal.timeout(patience.answerMilliseconds),
       });
       text = await response.text();
     } catch (error) {
       return { again: retryOf(method), failure: "unreachable", said: reasonOf(error) };
     }
+    const next = response.headers.get("location");
+    if (next !== null && response.status >= 300 && response.status < 400)
+      return this.#redirected(method, new URL(next, url), body, redirects);
     if (!response.ok) return setbackOf(method, response, text);
     return { value: parsed(text), headers: response.headers };
+  }
+
+  /** What a forge calls otherwise now, asked the same there: fetch itself makes a GET of a POST, and takes a token of GitLab's anywhere. */
+  #redirected(
+    method: Method,
+    { href, host, pathname }: URL,
+    body: unknown,
+    redirects: number,
+  ): Promise<Reply | Setback> | Setback {
+    if (href.startsWith(`${this.#address.api}/`) && redirects < mostRedirects)
+      return this.#once(method, href, body, redirects + 1);
+    const said = `leads to ${host}${pathname}, which is not of the API`;
+    return { again: "never", failure: "refused", said };
   }
 }
 
@@ -158,13 +184,21 @@ const mostSaidCharacters = 200;
 function messageIn(text: string): string {
   const value = parsed(text);
   if (typeof value !== "object" || value === null) return "";
-  const said =
-    ("message" in value && value.message) ||
-    ("error" in value && value.error) ||
-    ("error_description" in value && value.error_description);
-  return said
-    ? `, ${(typeof said === "string" ? said : JSON.stringify(said)).slice(0, mostSaidCharacters)}`
-    : "";
+  const {
+    message,
+    error,
+    error_description: description,
+    errors,
+  } = value as Readonly<Record<string, unknown>>;
+  const said = [message || description || error, ...(Array.isArray(errors) ? errors.map(reasonIn) : [])]
+    .filter(Boolean)
+    .map((part) => (typeof part === "string" ? part.replace(/\.$/, "") : JSON.stringify(part)));
+  return said.length === 0 ? "" : `, ${said.join(": ").slice(0, mostSaidCharacters)}`;
+}
+
+/** GitHub's 422 says why in a list. */
+function reasonIn(entry: unknown): unknown {
+  return typeof entry === "object" && entry !== null && "message" in entry ? entry.message : entry;
 }
 
 function parsed(text: string): unknown {

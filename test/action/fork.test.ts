@@ -125,6 +125,16 @@ describe("a pull request of a fork", () => {
     expect(bench.server.requests).toEqual([]);
   });
 
+  test("a token that may not post is an error of the run that is there to post, with the permission that it lacks", async () => {
+    const { follow, file } = await reviewed();
+    bench.server.fail("POST", [{ status: 403, body: { message: "Resource not accessible by integration" } }]);
+    const { exitCode, stdout } = await follow(file);
+    expect([exitCode, stdout]).toEqual([
+      2,
+      expect.stringMatching(/^::error .*HTTP 403, .*; permissions: pull-requests: write lets it/),
+    ]);
+  });
+
   test("a run that left nothing has nothing to post", async () => {
     const { follow } = await reviewed();
     expect(await follow(path.join(bench.team.folder, "absent.json"))).toMatchObject({

@@ -192,7 +192,9 @@ describe("what is asked for", () => {
 
   test.each([
     [{ paths: "nowhere" }, /nowhere: .*(not there|no such|cannot be)/],
+    [{ paths: " " }, /paths: is empty/],
     [{ gpu: "h2000" }, /found "h2000"/],
+    [{ "source-root": "nowhere" }, /--source-root: found "nowhere", expected a folder/],
     [{ "working-directory": "nowhere" }, /expected a folder of the checkout/],
     [{ base: "no-such-branch" }, /base no-such-branch: is not here, and cannot be fetched/],
   ])("is named where it is wrong: %j", async (inputs, message) => {

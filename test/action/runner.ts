@@ -25,6 +25,8 @@ export interface StepOptions {
   readonly inputs: Readonly<Partial<Record<InputName, string>>>;
   readonly api: string;
   readonly sha?: string;
+  /** More of the step's environment. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 let runs = 0;
@@ -60,6 +62,7 @@ export async function runStep(options: StepOptions): Promise<StepRun> {
     RUNNER_TEMP: folder,
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_CONFIG_SYSTEM: "/dev/null",
+    ...options.env,
   };
   const child = spawn(process.execPath, [options.script], {
     cwd: workspace,

@@ -361,10 +361,20 @@ describe("the working tree and a commit", () => {
       env: { GIT_CEILING_DIRECTORIES: path.dirname(bench.folder.path) },
     });
     expect(outside.exitCode).toBe(2);
-    expect(outside.stderr).toMatch(/is in no repository that git may read/);
+    expect(outside.stderr).toMatch(/is in no Git repository/);
     const none = await bench.tcLint(["compare", "--base", "HEAD"], { env: { PATH: "/nowhere" } });
     expect(none.exitCode).toBe(2);
     expect(none.stderr).toContain("git cannot be run");
+  });
+
+  test("a checkout of another user, which git does not read, is named with the setting that lets it", async () => {
+    const { exitCode, stderr } = await bench.tcLint(["compare", "--base", "HEAD"], {
+      env: { GIT_TEST_ASSUME_DIFFERENT_OWNER: "1", HOME: bench.folder.path },
+    });
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringMatching(/belongs to another user.*: git config --global --add safe\.directory "/),
+    ]);
   });
 
   test("a symbolic link in the commit, and a model in a repository of its own, are said", async () => {

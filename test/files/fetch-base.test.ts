@@ -68,8 +68,8 @@ describe("a pull request's base", () => {
     git(origin, "merge", "-q", "--no-ff", "-m", "merge", "change");
     git(origin, "branch", "merged");
     const clone = shallow("merged");
-    const base = pullRequestBase(clone, event);
-    expect(base).toBe(head("main"));
+    const { commit: base, isExact } = pullRequestBase(clone, event);
+    expect([base, isExact]).toEqual([head("main"), true]);
     expect([...changedFiles(clone, base)]).toEqual(["b.onnx"]);
   });
 
@@ -77,7 +77,22 @@ describe("a pull request's base", () => {
     const event = branched();
     const clone = shallow("change");
     git(clone, "fetch", "-q", "--unshallow", "origin", "change", "main");
-    expect(pullRequestBase(clone, { ...event, base: head("main") })).toBe(event.base);
+    const base = { commit: event.base, isExact: true };
+    expect(pullRequestBase(clone, { ...event, base: head("main") })).toEqual(base);
+  });
+
+  test("of a whole clone of the branch alone is where it left the other: what is fetched cuts no history off", () => {
+    const event = branched();
+    const clone = path.join(folder.path, "whole");
+    git(folder.path, "clone", "-q", "--single-branch", "--branch=change", `file://${origin}`, clone);
+    const base = { commit: event.base, isExact: true };
+    expect(pullRequestBase(clone, { ...event, base: head("main") })).toEqual(base);
+  });
+
+  test("of a branch whose history is cut off is not known exactly", () => {
+    const event = branched();
+    const base = { commit: head("main"), isExact: false };
+    expect(pullRequestBase(shallow("change"), { ...event, base: head("main") })).toEqual(base);
   });
 });
 

@@ -123,6 +123,54 @@ describe.each(["github", "gitlab"] as const)("on %s", (kind) => {
     await expect(keep(none)).rejects.toMatchObject({ failure: "refused" });
   });
 
+  test("what leads elsewhere is not followed there, with the token or without; what leads on is asked the same", async () => {
+    const { started, keep } = await start(kind);
+    const elsewhere = await forgeServer(kind);
+    try {
+      const to = (location: string) => [{ status: 302, headers: { location } }];
+      started.fail("GET", to(`${elsewhere.url}/users/sign_in`));
+      await expect(keep(news("one"))).rejects.toMatchObject({
+        failure: "refused",
+        message: expect.stringMatching(/leads to .*\/users\/sign_in, which is not of the API/),
+      });
+      expect(elsewhere.requests).toEqual([]);
+      const place =
+        kind === "github" ? "/repos/octo/models/issues/7/comments" : "/projects/1/merge_requests/7/notes";
+      started.fail("POST", [{ status: 301, headers: { location: place } }]);
+      expect(await keep(news("one"))).toBe("created");
+      expect(started.comments).toHaveLength(1);
+      started.fail("GET", Array(9).fill({ status: 302, headers: { location: place } }));
+      await expect(keep(news("one"))).rejects.toMatchObject({ failure: "refused" });
+    } finally {
+      await elsewhere.close();
+    }
+  });
+
+  test("why something is refused is said as far as the forge says it", async () => {
+    const { started, keep } = await start(kind);
+    const said = async (answer: Parameters<ForgeServer["fail"]>[1][number]) => {
+      started.fail("GET", [answer]);
+      return String(await keep(news("one")).catch((error: unknown) => error));
+    };
+    const reason = "Body is too long (maximum is 65536 characters)";
+    expect(
+      await said({
+        status: 422,
+        body: { message: "Validation Failed", errors: [{ field: "data", message: reason }] },
+      }),
+    ).toContain(`HTTP 422, Validation Failed: ${reason}`);
+    expect(
+      await said({ status: 401, body: { error: "invalid_token", error_description: "Token is expired." } }),
+    ).toMatch(/HTTP 401, Token is expired$/);
+    expect(
+      await said({
+        status: 403,
+        headers: { "retry-after": "300" },
+        body: { message: "secondary rate limit" },
+      }),
+    ).toMatch(/secondary rate limit; it asks to wait 300 s$/);
+  });
+
   test("a comment that is gone already is deleted", async () => {
     const { started, keep } = await start(kind);
     await keep(news("one"));
@@ -137,6 +185,11 @@ test("a person's token knows its comments by their author", async () => {
   expect(await keep(news("one"))).toBe("created");
   expect(await keep(none)).toBe("deleted");
   expect(started.comments.map(({ id }) => id)).toEqual([1]);
+});
+
+test.each(["gitlab", "", "ftp://gitlab.example/api/v4"])("%j is no API's address, and no bug", (api) => {
+  expect(() => new Github({ api, repository: "octo/models", token })).toThrow(ForgeError);
+  expect(() => gitlabNotes({ api, project: "1", mergeRequest: "7", token })).toThrow(/expected https:/);
 });
 
 test("no server is no answer", async () => {

@@ -14,6 +14,15 @@ test.each(["@octo/owners", "see #123 there", "https://evil.example", "www.evil.e
   },
 );
 
+test.each(["!7", "%12", "~bug", "&3", "$5", "see GH-12", ":tada: done", "a $`x`$ b", "$x^2$"])(
+  "%s is no merge request, milestone, label, epic, snippet, issue, picture or formula",
+  (text) => {
+    expect(escaped(text)).not.toContain("$");
+    expect(shown(text)).not.toMatch(/[!%~&$][a-z0-9]|GH-\d|:\w+:/);
+    expect(shown(text).replaceAll("\u200b", "").replaceAll("\\", "")).toBe(text);
+  },
+);
+
 test("layers' names are as they were", () => {
   expect(escaped("/model/layer.0/attn: q @ k, 64 # rows")).toBe(
     "/model/layer.0/attn: q &#64; k, 64 &#35; rows",
