@@ -1,7 +1,9 @@
 /** @file A configuration that is code, or a plugin: run, with what it imports of tc-lint, and what it exports taken. */
+import { Console } from "node:console";
 import * as modules from "node:module";
 import { pathToFileURL } from "node:url";
 import { InputError } from "../ir/errors.ts";
+import { ranModules } from "./ran-modules.ts";
 
 /** The default export. Throws InputError `code`. */
 export async function runModule(file: string, shown: string, code: string): Promise<unknown> {
@@ -12,6 +14,8 @@ export async function runModule(file: string, shown: string, code: string): Prom
       `is TypeScript, which Node reads from version 22.18 on, and this is ${process.version}: write it as .mjs${code === "bad-config" ? " or .json" : ""}`,
     );
   lendOwnModules();
+  keepStdout();
+  ranModules.add(shown);
   let module: { readonly default?: unknown };
   try {
     module = await import(pathToFileURL(file).href);
@@ -21,6 +25,16 @@ export async function runModule(file: string, shown: string, code: string): Prom
   if (module.default === undefined) throw fail("has no default export; expected: export default { … }");
   return module.default;
 }
+
+/** stdout is the report's: what such code prints (`console.log`) goes to stderr, in this thread. */
+function keepStdout(): void {
+  if (isKept) return;
+  isKept = true;
+  const { stderr } = process;
+  globalThis.console = new Console({ stdout: stderr, stderr });
+}
+
+let isKept = false;
 
 /** A package of CommonJS, as `npm init` makes one, takes `.js` and `.ts` for scripts. */
 function hintOf(error: unknown, file: string): string {
