@@ -227,15 +227,6 @@ describe("A fix of a plugin", () => {
   });
 });
 
-test("a part for merge-reports is refused before anything is linted", async () => {
-  project(undefined, pluginOf('match: (p) => p.op("Mul"), report() { for (;;); }'));
-  const { exitCode, stderr } = await bench.tcLint(["m.onnx", "--timeout", "60", "-f", "blob=a.blob"]);
-  expect([exitCode, stderr]).toEqual([
-    2,
-    expect.stringContaining("m.onnx has rules of plugins, which merge-reports does not know"),
-  ]);
-}, 20_000);
-
 describe("tc-lint explain-match", () => {
   test("says what a pattern took in", async () => {
     project();
