@@ -1,13 +1,15 @@
 /** @file What plugins say of their rules, in the form of the built-in rules' pages. */
-import { type CustomRule, isCustom } from "../lint/plugin/custom-rule.ts";
+import { isCustom } from "../lint/plugin/custom-rule.ts";
 import type { AnyRule } from "../lint/rule.ts";
 import type { RuleDoc } from "../report/render.ts";
+import type { CarriedRule } from "../settings/shard-report.ts";
 
 export function customDocs(rules: readonly AnyRule[]): RuleDoc[] {
   return rules.filter(isCustom).map(docOf);
 }
 
-function docOf(rule: CustomRule): RuleDoc {
+/** Of a rule whose code may be elsewhere. */
+export function docOf(rule: CarriedRule): RuleDoc {
   const { code, name, severity, fix, description, url, plugin, from, messages } = rule;
   const summary = description ?? Object.values(messages)[0] ?? name;
   const said = Object.values(messages).map((message) => `- ${message}`);

@@ -1,6 +1,6 @@
 /** @file Rules of a run: the built-in ones, and those of the plugins that its configurations name. */
 import { rules as builtIn } from "../../rules/index.ts";
-import { runModule } from "../files/run-module.ts";
+import { digestOfModule, runModule } from "../files/run-module.ts";
 import { InputError, invariant } from "../ir/errors.ts";
 import { ReadTooMuch } from "../limits/reading.ts";
 import type { CustomRule } from "../lint/plugin/custom-rule.ts";
@@ -8,6 +8,7 @@ import type { AnyRule } from "../lint/rule.ts";
 import { checkConfig } from "../settings/check.ts";
 import { toDisplayPath } from "../settings/paths.ts";
 import type { ResolvedSettings } from "../settings/resolve.ts";
+import type { CarriedPlugin, CarriedRule } from "../settings/shard-report.ts";
 
 const loading = new Map<string, Promise<readonly CustomRule[]>>();
 const loaded = new Map<string, readonly CustomRule[]>();
@@ -48,6 +49,20 @@ export async function rulesWith(plugins: unknown): Promise<readonly AnyRule[]> {
 /** Of all plugins that were loaded for runs of this process. */
 export function loadedRules(): readonly CustomRule[] {
   return [...loaded.values()].flat();
+}
+
+/** The plugins that were loaded for runs of this process, for whoever reports on them elsewhere. */
+export function loadedPlugins(): CarriedPlugin[] {
+  return [...loaded].map(([file, rules]) => ({
+    from: toDisplayPath(file),
+    code: digestOfModule(file),
+    rules: rules.map(carriedRule),
+  }));
+}
+
+function carriedRule(rule: CustomRule): CarriedRule {
+  const { code, name, severity, fix, messages, description, url, plugin, from } = rule;
+  return { code, name, severity, fix, messages, description, url, plugin, from };
 }
 
 /** Says which rules a program gave with these settings. */

@@ -6,9 +6,11 @@ import { InputError } from "../ir/errors.ts";
 import { groupBy } from "../ir/group.ts";
 import type { ModelReport } from "../lint/result.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
+import { toDisplayPath } from "../settings/paths.ts";
 import type { ResolvedSettings } from "../settings/resolve.ts";
 import { type Shard, shardOf } from "../settings/shard.ts";
 import {
+  type CarriedPlugin,
   type CarriedSuppressions,
   type ShardModel,
   type ShardReport,
@@ -40,8 +42,13 @@ export function selectShard(plans: readonly LintPlan[], shard: Shard): ShardPlan
     places: new Map(paths.map((path, place) => [path, place])),
     bytes,
     set: digestOf([...bytes]),
-    decided: digestOf(plans),
+    decided: digestOf(plans.map(wherever)),
   };
+}
+
+/** A plugin is its code, which is held against the other shards' by itself, wherever the checkout lies. */
+function wherever(plan: LintPlan): LintPlan {
+  return { ...plan, settings: { ...plan.settings, plugins: plan.settings.plugins.map(toDisplayPath) } };
 }
 
 function bytesAt(path: string): number | null {
@@ -59,6 +66,7 @@ function digestOf(values: readonly unknown[]): string {
 export interface ShardContext {
   readonly options: Readonly<Record<string, unknown>>;
   readonly suppressions: CarriedSuppressions | null;
+  readonly plugins: readonly CarriedPlugin[];
   /** What the file of suppressions calls a model. */
   readonly keyOf: (path: string) => string | null;
   readonly repositoryPath: (path: string) => string;
@@ -101,6 +109,7 @@ export function shardReport(
     commit: commitHere(),
     options: context.options,
     suppressions: context.suppressions,
+    plugins: context.plugins,
     settings: [...settings.values()].map(({ value }) => value),
   } as const;
   return { header, models, sources: sourcesOf(outcomes, context) };
@@ -202,6 +211,19 @@ function checkSameRun(one: ReadShard, other: ReadShard): void {
     const [x, y] = [JSON.stringify(a.options[name]), JSON.stringify(b.options[name])];
     if (x !== y) throw fail(`${name}: ${x ?? "not given"} and ${y ?? "not given"}`);
   }
+  const plugin = otherPlugin(a.plugins, b.plugins);
+  if (plugin !== undefined) throw fail(`the plugin ${plugin}`);
   if (a.plans !== b.plans) throw fail("configurations, targets or sizes differ");
   if (a.suppressions?.text !== b.suppressions?.text) throw fail("the files of suppressions differ");
+}
+
+/** The first that one of both had alone, or as other code. */
+function otherPlugin(a: readonly CarriedPlugin[], b: readonly CarriedPlugin[]): string | undefined {
+  const codes = [a, b].map((plugins) => new Map(plugins.map(({ from, code }) => [from, code])));
+  const [ofA, ofB] = codes;
+  const differing = [...a, ...b].find(({ from }) => ofA?.get(from) !== ofB?.get(from));
+  if (differing === undefined) return undefined;
+  const { from } = differing;
+  const isBoth = ofA?.has(from) === true && ofB?.has(from) === true;
+  return `${from} is ${isBoth ? "other code on one machine than on the other" : "one machine's alone"}`;
 }

@@ -8,6 +8,7 @@ import { isHeapLimitGiven } from "../limits/heap.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { scenarioName } from "../settings/scenarios.ts";
 import { failureOf } from "./failed-report.ts";
+import { laidToPlugins, ThreadEnded } from "./thread-end.ts";
 
 /** Of a thread, however many share the memory: most models take a tenth of it. */
 const leastHeapBytes = 2 ** 29;
@@ -47,7 +48,7 @@ export async function lintInPool(plans: readonly LintPlan[], options: PoolOption
         outcomes[index] = await slot.run(plan, {
           path: plan.path,
           doing: "linting",
-          failed: (error) => failureOf(plan, error),
+          failed: (error) => failureOf(plan, laidToPlugins(plan, error)),
         });
         running.delete(index);
         done += 1;
@@ -111,7 +112,7 @@ export class Slot<Answer extends object> {
         resolve(answer);
       };
       const fail = (error: unknown) => finish({ lost: error });
-      const end = (code: number) => fail(new Error(`its worker thread ended with code ${code}`));
+      const end = (code: number) => fail(new ThreadEnded(code));
       const timer = setTimeout(() => fail("late"), timerMilliseconds(seconds));
       worker.on("message", finish).on("error", fail).on("exit", end);
       worker.postMessage(message);

@@ -3,6 +3,7 @@
 import * as nodeModule from "node:module";
 import { setFlagsFromString } from "node:v8";
 import { version } from "../version.ts";
+import { commandIsOver, watchTheEnd } from "./last-words.ts";
 import { guardStdout, StdoutError, writeStdout } from "./stdout.ts";
 
 /**
@@ -13,6 +14,7 @@ import { guardStdout, StdoutError, writeStdout } from "./stdout.ts";
 const laterOptimizing = { v8: "11.3.", flag: "--interrupt-budget=1000000" };
 
 guardStdout();
+watchTheEnd();
 const args = process.argv.slice(2);
 try {
   if (args.length === 1 && args[0] === "--version") await writeStdout(`${version}\n`);
@@ -22,6 +24,7 @@ try {
   process.stderr.write(`tc-lint: ${error.message}\n`);
   process.exitCode = 2;
 }
+commandIsOver();
 
 async function run(rest: readonly string[]): Promise<number> {
   if (process.versions.v8.startsWith(laterOptimizing.v8)) setFlagsFromString(laterOptimizing.flag);

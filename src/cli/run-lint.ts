@@ -38,7 +38,6 @@ export async function runLint(
   const isWhole = !isPart(flags.shards);
   const shards = isWhole && flags.shards.blob === undefined ? undefined : await import("./write-blob.ts");
   const part = shards?.selectShard(found, flags.shards.shard);
-  if (part !== undefined) shards?.refusePlugins(part, flags);
   const plans = part?.plans ?? found;
   const baseline = openBaseline(flags, rulesOfAll(found));
   checkReportsOf(flags, { inputs: [...filesOf(found), ...baseline.files] });

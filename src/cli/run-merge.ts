@@ -37,7 +37,8 @@ export async function runMerge(paths: readonly string[], { reports, color }: Mer
   for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
   const keys = new Map(models.map(({ path, key }) => [path, key]));
   const baseline = carriedBaseline(header.suppressions, keys, flags);
-  const places = placesOf(models, merged.sources);
+  const pluginRules = header.plugins.flatMap(({ rules }) => rules);
+  const places = { ...placesOf(models, merged.sources), pluginRules };
   return finishLint({ plans: merged.plans, outcomes, baseline, isWhole: true }, flags, (report) =>
     writeReports(report, flags, places),
   );

@@ -1,8 +1,8 @@
 /** @file What a run leaves for merge-reports. Loaded by runs that are parted or merged later. */
 import { sizeNames } from "../api/make-plans.ts";
+import { loadedPlugins } from "../api/plugins.ts";
 import { type ShardPlans, shardReport } from "../api/shards.ts";
 import { writeShardFile } from "../files/shard-file.ts";
-import { InputError } from "../ir/errors.ts";
 import type { LintOutcome } from "../settings/lint-plan.ts";
 import type { LintFlags } from "./options.ts";
 import { carriedOptions } from "./shard-carried.ts";
@@ -10,16 +10,6 @@ import type { Baseline } from "./suppressions.ts";
 import { placesHere } from "./write-reports.ts";
 
 export { selectShard } from "../api/shards.ts";
-
-/** Before any work: what plugins find has no account where their code is not. Throws InputError `usage`. */
-export function refusePlugins({ plans }: ShardPlans, { shards: { blob } }: LintFlags): void {
-  const custom = plans.find(({ settings }) => settings.plugins.length > 0);
-  if (blob === undefined || custom === undefined) return;
-  throw new InputError(
-    "usage",
-    `-f blob: ${custom.path} has rules of plugins, which merge-reports does not know; lint what has them in one run`,
-  );
-}
 
 export function writeBlob(
   part: ShardPlans,
@@ -34,6 +24,7 @@ export function writeBlob(
     ...placesHere(flags),
     options,
     suppressions: carried(),
+    plugins: loadedPlugins(),
     keyOf,
   });
   writeShardFile(blob, report);

@@ -1,6 +1,6 @@
 /** @file Renders a run's report in every format asked for, and writes each where it belongs. */
 import { statSync } from "node:fs";
-import { customDocs } from "../api/custom-docs.ts";
+import { docOf } from "../api/custom-docs.ts";
 import { type FixEntry, fixReportOf } from "../api/fix-report.ts";
 import { loadedRules } from "../api/plugins.ts";
 import { statOf } from "../files/look.ts";
@@ -36,6 +36,7 @@ import {
 } from "../report/registry.ts";
 import type { RenderOptions } from "../report/render.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
+import type { CarriedRule } from "../settings/shard-report.ts";
 import { homepage, pageOf } from "../version.ts";
 import type { ReportRequest } from "./formats.ts";
 import type { LintFlags } from "./options.ts";
@@ -48,7 +49,10 @@ export type ReportFlags = Pick<LintFlags, "reports" | "color" | "verbose" | "sta
   Partial<Pick<LintFlags, "sources">>;
 
 /** Where the models of a report are, and what is known of their files. */
-export type Places = Pick<RenderOptions, "localPath" | "repositoryPath" | "bytesOf">;
+export type Places = Pick<RenderOptions, "localPath" | "repositoryPath" | "bytesOf"> & {
+  /** Rules of plugins that others ran; those of this process unless given. */
+  readonly pluginRules?: readonly CarriedRule[];
+};
 
 /** Files first: what is on stdout then says how it went. */
 export async function writeReports(
@@ -57,7 +61,7 @@ export async function writeReports(
   places = placesHere(flags),
 ): Promise<void> {
   const requests = flags.reports ?? standardRequests();
-  const assets = await assetsOf(requests);
+  const assets = await assetsOf(requests, places);
   const render = ({ format, path }: ReportRequest) =>
     lintFormats[format](reportFor(format, report, flags), {
       ...renderOptions(flags, path === undefined, places),
@@ -95,20 +99,22 @@ type Assets = Pick<RenderOptions, "docs" | "script">;
 const noAssets: Assets = { docs: [], script: "" };
 
 /** What few formats carry, and is loaded for them alone. */
-async function assetsOf(requests: readonly ReportRequest[]): Promise<Assets> {
+async function assetsOf(
+  requests: readonly ReportRequest[],
+  { pluginRules = loadedRules() }: Pick<Places, "pluginRules"> = {},
+): Promise<Assets> {
   const has = (formats: ReadonlySet<ReportRequest["format"]>) =>
     requests.some(({ format }) => formats.has(format));
   return {
-    docs: has(docFormats) ? await allDocs() : [],
+    docs: has(docFormats) ? await allDocs(pluginRules) : [],
     script: has(drawnFormats) ? (await import("../files/page-script.ts")).pageScript() : "",
   };
 }
 
 /** Pages of the built-in rules, and what plugins say of theirs. */
-async function allDocs(): Promise<Assets["docs"]> {
+async function allDocs(pluginRules: readonly CarriedRule[]): Promise<Assets["docs"]> {
   const { ruleDocs } = await import("../../rules/docs.ts");
-  const custom = loadedRules();
-  return custom.length === 0 ? ruleDocs : [...ruleDocs, ...customDocs(custom)];
+  return pluginRules.length === 0 ? ruleDocs : [...ruleDocs, ...pluginRules.map(docOf)];
 }
 
 /** In a GitHub workflow annotations come with the text, unless `-f` says what is wanted. */

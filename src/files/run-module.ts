@@ -1,7 +1,11 @@
 /** @file A configuration that is code, or a plugin: run, with what it imports of tc-lint, and what it exports taken. */
+import { Console } from "node:console";
 import * as modules from "node:module";
 import { pathToFileURL } from "node:url";
+import { MessageChannel } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
+import { loadedScripts, ModuleGraph } from "./module-graph.ts";
+import { ranModules } from "./ran-modules.ts";
 
 /** The default export. Throws InputError `code`. */
 export async function runModule(file: string, shown: string, code: string): Promise<unknown> {
@@ -12,21 +16,42 @@ export async function runModule(file: string, shown: string, code: string): Prom
       `is TypeScript, which Node reads from version 22.18 on, and this is ${process.version}: write it as .mjs${code === "bad-config" ? " or .json" : ""}`,
     );
   lendOwnModules();
+  keepStdout();
+  ranModules.add(shown);
+  const before = loadedScripts();
   let module: { readonly default?: unknown };
   try {
     module = await import(pathToFileURL(file).href);
   } catch (error) {
     throw fail(`cannot be loaded: ${messageOf(error)}${hintOf(error, file)}`, error);
   }
+  imports.noteScripts(file, before);
   if (module.default === undefined) throw fail("has no default export; expected: export default { … }");
   return module.default;
 }
+
+/** stdout is the report's: what such code prints (`console.log`) goes to stderr, in this thread. */
+function keepStdout(): void {
+  if (isKept) return;
+  isKept = true;
+  const { stderr } = process;
+  globalThis.console = new Console({ stdout: stderr, stderr });
+}
+
+let isKept = false;
 
 /** A package of CommonJS, as `npm init` makes one, takes `.js` and `.ts` for scripts. */
 function hintOf(error: unknown, file: string): string {
   const [, ending] = /\.([jt]s)$/.exec(file) ?? [];
   if (!(error instanceof SyntaxError) || ending === undefined) return "";
   return ` (name it .m${ending}, or set "type": "module" in its package.json)`;
+}
+
+const imports = new ModuleGraph();
+
+/** Of the code of a module that was run, with all that it imported: the same wherever the same files lie. */
+export function digestOfModule(file: string): string {
+  return imports.digestOf(file);
 }
 
 let isLent = false;
@@ -40,12 +65,14 @@ function lendOwnModules(): void {
   isLent = true;
   const { registerHooks } = modules as typeof modules & InThread;
   // Node 20 has hooks in a thread of their own alone, which take their code from a URL.
-  if (registerHooks === undefined)
-    return modules.register(`data:text/javascript,${encodeURIComponent(threadHook())}`);
+  if (registerHooks === undefined) return lendInThread();
   registerHooks({
     resolve(specifier, context, next) {
       try {
-        return next(specifier, context);
+        const found = next(specifier, context);
+        if (isNoted(specifier, found.url) && context.parentURL !== undefined)
+          imports.note([context.parentURL, found.url]);
+        return found;
       } catch (error) {
         const url = ownModules.get(specifier);
         if (url !== undefined && isNotFound(error)) return { url, shortCircuit: true };
@@ -53,6 +80,21 @@ function lendOwnModules(): void {
       }
     },
   });
+}
+
+function lendInThread(): void {
+  const { port1, port2 } = new MessageChannel();
+  imports.listen(port1);
+  modules.register(`data:text/javascript,${encodeURIComponent(threadHook())}`, {
+    parentURL: import.meta.url,
+    data: port2,
+    transferList: [port2],
+  });
+}
+
+/** What is Node's or tc-lint's own is of their versions. */
+function isNoted(specifier: string, url: string): boolean {
+  return !url.startsWith("node:") && !/^tc-lint(?:\/|$)/.test(specifier);
 }
 
 interface Resolved {
@@ -65,7 +107,7 @@ interface InThread {
   readonly registerHooks?: (hooks: {
     resolve(
       specifier: string,
-      context: unknown,
+      context: { readonly parentURL?: string | undefined },
       next: (specifier: string, context: unknown) => Resolved,
     ): Resolved;
   }) => void;
@@ -89,9 +131,16 @@ function isNotFound(error: unknown): boolean {
 
 function threadHook(): string {
   return `const own = new Map(${JSON.stringify([...ownModules])});
+const isNoted = ${isNoted.toString()};
+let port;
+export function initialize(given) {
+  port = given;
+}
 export async function resolve(specifier, context, next) {
   try {
-    return await next(specifier, context);
+    const found = await next(specifier, context);
+    if (context.parentURL !== undefined && isNoted(specifier, found.url)) port.postMessage([context.parentURL, found.url]);
+    return found;
   } catch (error) {
     const url = own.get(specifier);
     if (url === undefined || error.code !== "ERR_MODULE_NOT_FOUND") throw error;

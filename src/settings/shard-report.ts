@@ -1,4 +1,5 @@
 /** @file What one shard's run leaves for `tc-lint merge-reports`: everything that reports of all models are made of, as plain data. */
+import type { CustomRule } from "../lint/plugin/custom-rule.ts";
 import type { LintOutcome } from "./lint-plan.ts";
 import type { ResolvedSettings } from "./resolve.ts";
 import type { Shard } from "./shard.ts";
@@ -6,7 +7,7 @@ import type { Shard } from "./shard.ts";
 /** How such a file begins, whatever its version. */
 export const shardKind = "tc-lint shard report";
 /** Of the file's own shape. */
-export const shardFormat = 1;
+export const shardFormat = 2;
 
 /** tc-lint-suppressions.json as the run saw it. */
 export interface CarriedSuppressions {
@@ -16,6 +17,21 @@ export interface CarriedSuppressions {
   readonly text: string | null;
   /** Models that it names and that are not on the disk. */
   readonly absent: readonly string[];
+}
+
+/** What reports say of a rule of a plugin. */
+export type CarriedRule = Pick<
+  CustomRule,
+  "code" | "name" | "severity" | "fix" | "messages" | "description" | "url" | "plugin" | "from"
+>;
+
+/** A plugin that the run had: whoever merges has none of its code. */
+export interface CarriedPlugin {
+  /** As messages name it. */
+  readonly from: string;
+  /** A digest of its file and of all that it imports. */
+  readonly code: string;
+  readonly rules: readonly CarriedRule[];
 }
 
 /** What holds for a shard as a whole. */
@@ -34,6 +50,8 @@ export interface ShardHeader {
   /** By flag: what the report and the exit code depend on. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly suppressions: CarriedSuppressions | null;
+  /** Of all models of the run. */
+  readonly plugins: readonly CarriedPlugin[];
   /** Those of the shard's models, each once. */
   readonly settings: readonly ResolvedSettings[];
 }

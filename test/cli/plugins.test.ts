@@ -116,7 +116,7 @@ describe("A plugin beside a model", () => {
       'models/tc-lint.config.json: plugins: "./acme.mjs" is code, which a configuration beside a model may not have run; name it with --config',
     );
     const named = await bench.tcLint(["models/m.onnx", "--config", "models/tc-lint.config.json"]);
-    expect(named.exitCode).toBe(77);
+    expect(named.stderr).toContain("code that it ran called process.exit");
   });
 
   test("is not run where the working directory is in no project", async () => {
@@ -226,15 +226,6 @@ describe("A fix of a plugin", () => {
     expect(said).toMatch(message);
   });
 });
-
-test("a part for merge-reports is refused before anything is linted", async () => {
-  project(undefined, pluginOf('match: (p) => p.op("Mul"), report() { for (;;); }'));
-  const { exitCode, stderr } = await bench.tcLint(["m.onnx", "--timeout", "60", "-f", "blob=a.blob"]);
-  expect([exitCode, stderr]).toEqual([
-    2,
-    expect.stringContaining("m.onnx has rules of plugins, which merge-reports does not know"),
-  ]);
-}, 20_000);
 
 describe("tc-lint explain-match", () => {
   test("says what a pattern took in", async () => {

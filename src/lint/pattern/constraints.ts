@@ -2,6 +2,7 @@
 import { type Dim, type Shape, sameDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import type { Node } from "../../ir/model.ts";
+import { atOnce } from "./answers.ts";
 import type { Bindings } from "./bindings.ts";
 import type { GraphFacts } from "./graph-facts.ts";
 import type {
@@ -72,7 +73,7 @@ export function wrongAttribute(
 ): Wrong | undefined {
   for (const [name, pattern] of Object.entries(wanted ?? {})) {
     const value = facts.attribute(node, name);
-    if (isAttribute(pattern, value)) continue;
+    if (atOnce(`the condition of attribute "${name}"`, isAttribute(pattern, value))) continue;
     const expected = typeof pattern === "function" ? "another value" : JSON.stringify(pattern);
     return {
       expected: `attribute ${name}: ${expected}`,
@@ -105,6 +106,7 @@ export function wrongCondition<T>(
   subject: T,
   facts: GraphFacts,
 ): string | undefined {
-  for (const [name, holds] of Object.entries(where ?? {})) if (!holds(subject, facts)) return name;
+  for (const [name, holds] of Object.entries(where ?? {}))
+    if (!atOnce(`the condition "${name}"`, holds(subject, facts))) return name;
   return undefined;
 }

@@ -1,6 +1,7 @@
 /** @file What goes wrong inside a rule of a plugin: said with the plugin, the rule, the model and the node, never passed over. */
 import { InputError } from "../../ir/errors.ts";
 import { describeNode, type Node } from "../../ir/model.ts";
+import { quoted, WrongAnswer } from "../pattern/answers.ts";
 
 /** Whose code runs. */
 export interface PluginOrigin {
@@ -41,7 +42,8 @@ export class Blame {
 
 /** With the line of the plugin's own that led there: what its author looks for. */
 function messageOf(error: unknown, from: string): string {
-  if (!(error instanceof Error)) return `it threw ${String(error)}`;
+  if (error instanceof WrongAnswer) return error.message;
+  if (!(error instanceof Error)) return `it threw ${quoted(error)}`;
   const places = [...(error.stack ?? "").matchAll(/^\s+at (?:.*\()?(?:file:\/\/)?([^\s()]+:\d+:\d+)\)?$/gm)];
   const [, place] = places.find(([, each = ""]) => each.includes(from)) ?? places[0] ?? [];
   const [first = ""] = error.message.split("\n");

@@ -1,9 +1,10 @@
 /** @file Rules of plugins as the run takes them: with codes of their own, checked, and what they throw laid to them. */
 import type { Scope } from "../../facts/scope.ts";
 import type { Edits } from "../../ir/edits.ts";
-import type { LintContext } from "../context.ts";
+import type { LintContext, Saving } from "../context.ts";
+import { atOnce, quoted, WrongAnswer } from "../pattern/answers.ts";
 import { type Match, matchesIn } from "../pattern/match.ts";
-import { patterns, rootTypes } from "../pattern/pattern.ts";
+import { Pattern, patterns, rootTypes } from "../pattern/pattern.ts";
 import type { RuleFinding, Site } from "../rule.ts";
 import { Blame, type PluginOrigin } from "./blame.ts";
 import { checkPlugin } from "./check.ts";
@@ -11,7 +12,7 @@ import { MatchCost } from "./cost.ts";
 import type { CustomRule } from "./custom-rule.ts";
 import { checkedFinding } from "./finding.ts";
 import { immutable } from "./immutable.ts";
-import type { CheckRule, PatternRule, Plugin } from "./rule.ts";
+import type { CheckRule, PatternRule, Plugin, Report } from "./rule.ts";
 
 /** Throws InputError `bad-plugin` naming `from` and what is wrong. */
 export function rulesOfPlugin(value: unknown, from: string, isOurs: PluginOrigin["isOurs"]): CustomRule[] {
@@ -47,7 +48,7 @@ function checkRule(rule: CheckRule, compiled: Compiled): CustomRule {
     *check(context) {
       const { path } = context.model;
       immutable(context.model);
-      const findings = blame.run(path, undefined, () => rule.check(context)[Symbol.iterator]());
+      const findings = blame.run(path, undefined, () => iteratorOf(rule.check(context)));
       for (;;) {
         const next = blame.run(path, undefined, () => findings.next());
         if (next.done === true) return;
@@ -60,7 +61,9 @@ function checkRule(rule: CheckRule, compiled: Compiled): CustomRule {
 function patternRule(rule: PatternRule, compiled: Compiled): CustomRule {
   const { blame, from } = compiled;
   const pattern = blame.run(from, undefined, () => {
-    const made = rule.match(patterns);
+    const made: unknown = atOnce("match", rule.match(patterns));
+    if (!(made instanceof Pattern))
+      throw new WrongAnswer(`match gave ${quoted(made)}, expected a pattern, such as p.op("Conv")`);
     // Says what is wrong with a pattern that ends in none.
     rootTypes(made);
     return made;
@@ -93,14 +96,30 @@ function patternRule(rule: PatternRule, compiled: Compiled): CustomRule {
     immutable(scope.model);
     for (const match of found(path, scope, sizes)) {
       if (blame.run(path, match.root, () => reportOf(rule, match)) === undefined) continue;
-      const edit = (edits: Edits) => blame.run(path, match.root, () => fix?.(match, edits));
+      const edit = (edits: Edits) =>
+        blame.run(path, match.root, () => void atOnce("fix", fix?.(match, edits) as unknown));
       yield { root: match.root, nodes: match.nodes, edit };
     }
   }
 }
 
-function reportOf({ report, messages }: PatternRule, match: Match) {
-  return report === undefined ? { message: Object.keys(messages)[0] ?? "" } : report(match);
+/** Of `check`, or of a generator. */
+function iteratorOf(findings: unknown): Iterator<RuleFinding> {
+  const known = atOnce("check", findings);
+  if (typeof known === "object" && known !== null) {
+    if (Symbol.iterator in known) return (known as Iterable<RuleFinding>)[Symbol.iterator]();
+    if (Symbol.asyncIterator in known)
+      throw new WrongAnswer("check is async, and a rule answers at once: no async, no await");
+  }
+  throw new WrongAnswer(`check gave ${quoted(known)}, expected findings: a list, or a generator`);
+}
+
+function reportOf({ report, messages }: PatternRule, match: Match): Report | undefined {
+  if (report === undefined) return { message: Object.keys(messages)[0] ?? "" };
+  const said: unknown = atOnce("report", report(match));
+  if (said === undefined) return undefined;
+  if (typeof said === "object" && said !== null && "message" in said) return said as Report;
+  throw new WrongAnswer(`report gave ${quoted(said)}, expected { message, data }, or undefined`);
 }
 
 function findingOf(rule: PatternRule, match: Match, context: LintContext): RuleFinding | undefined {
@@ -132,7 +151,15 @@ function savingOf(
   const isDecided = fix !== undefined && context.decision !== undefined && match.scope.isMain;
   const decided = isDecided ? context.decision?.savingOver(covers) : undefined;
   if (decided !== undefined && decided.microseconds > 0) return { saves: decided };
-  const saves = cost?.(match, new MatchCost(context, match));
+  const saves = costOf(cost, match, context);
   if (!isDecided || saves === undefined) return { saves };
   return { saves: { ...saves, low: Math.min(0, saves.low) }, left: "its fix may save no time" };
+}
+
+function costOf(cost: PatternRule["cost"], match: Match, context: LintContext): Saving | undefined {
+  if (cost === undefined) return undefined;
+  const saves: unknown = atOnce("cost", cost(match, new MatchCost(context, match)));
+  if (saves === undefined || (typeof saves === "object" && saves !== null && "microseconds" in saves))
+    return saves as Saving | undefined;
+  throw new WrongAnswer(`cost gave ${quoted(saves)}, expected { microseconds, low, high }, or undefined`);
 }

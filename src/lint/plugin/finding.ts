@@ -1,6 +1,8 @@
 /** @file Findings of plugins, whose types nobody checked: what reports take for granted is asked here. */
 import type { InputError } from "../../ir/errors.ts";
 import type { Node } from "../../ir/model.ts";
+import { quoted } from "../pattern/answers.ts";
+import type { Datum } from "../result.ts";
 import type { RuleFinding } from "../rule.ts";
 
 /** The finding, without what only built-in rules may say. Throws what `error` makes of what is wrong with it. */
@@ -9,6 +11,8 @@ export function checkedFinding(
   messages: Readonly<Record<string, string>>,
   error: (node: Node | undefined, what: string) => InputError,
 ): RuleFinding {
+  if (typeof finding !== "object" || finding === null)
+    throw error(undefined, `found ${quoted(finding)} in place of a finding: { at, message, data }`);
   const { at, message, saves, covers, cause, kind, fix, left } = finding;
   const data: RuleFinding["data"] = finding.data ?? {};
   const node: Node | undefined = at?.node;
@@ -17,8 +21,14 @@ export function checkedFinding(
   const template = Object.hasOwn(messages, message) ? messages[message] : undefined;
   if (template === undefined) {
     const known = Object.keys(messages).join(", ");
-    throw error(node, `found the message ${JSON.stringify(message)}, expected one of ${known}`);
+    throw error(node, `found the message ${quoted(message)}, expected one of ${known}`);
   }
+  const odd = Object.keys(data).find((name) => !isDatum(data[name]));
+  if (odd !== undefined)
+    throw error(
+      node,
+      `data "${odd}" is ${quoted(data[odd])}, expected text, a number, true or false, or a list`,
+    );
   for (const [, name = ""] of template.matchAll(/\{(\w+)\}/g))
     if (data[name] === undefined) throw error(node, `the message "${message}" lacks its {${name}}`);
   if (saves !== undefined) {
@@ -30,4 +40,11 @@ export function checkedFinding(
   const optional = { covers, cause, kind, fix, left };
   const said = Object.fromEntries(Object.entries(optional).filter(([, each]) => each !== undefined));
   return { at, message, data, saves, ...said };
+}
+
+/** What reports can show, and JSON can hold. */
+function isDatum(value: unknown): value is Datum | undefined {
+  if (Array.isArray(value))
+    return value.every((each) => typeof each === "string") || value.every((each) => typeof each === "number");
+  return value === undefined || ["string", "number", "boolean"].includes(typeof value);
 }
