@@ -14,7 +14,7 @@ import { defineRule } from "../src/lint/rule.ts";
  * infinity: times 0 it is NaN, and a row that is masked everywhere is NaN behind Softmax. x² overflows above 256.
  *
  * Not reported: infinities (half has them), bounds of Clip, Min and Max, small numbers among larger ones in a tensor,
- * exp(x − max x). Contents of large weights are not read.
+ * exp(x − max x), and what the file keeps in FP32 between half-precision neighbours (TC202). Contents of large weights are not read.
  *
  * ## Example
  * ```onnx

@@ -1,5 +1,7 @@
 import { addSavings, type LintContext, type Saving, type Step } from "../src/lint/context.ts";
+import { type WrittenNorm, writtenNorms } from "../src/lint/fused-saving.ts";
 import { dtypeOf } from "../src/lint/graph.ts";
+import { halfRisks } from "../src/lint/half-risk.ts";
 import { findIslands, type Island } from "../src/lint/islands.ts";
 import { stepSavingAt, stepTimeAt } from "../src/lint/precision.ts";
 import { defineRule } from "../src/lint/rule.ts";
@@ -7,15 +9,16 @@ import { defineRule } from "../src/lint/rule.ts";
 /**
  * ## What it does
  * Finds a few FP32 nodes between half-precision neighbours: a Cast up, at most 32 nodes, a Cast back down. Also a Cast
- * up that is cast straight back.
+ * up that is cast straight back. Islands that hold what half cannot (TC203) are left alone, but for LayerNorm and RMSNorm written out,
+ * whose operators read half and sum in FP32.
  *
  * ## Why is this bad?
  * Each Cast is a pass over the activations unless the stack fuses it, and the nodes between move twice the bytes of
  * their half-precision neighbours. A product among them leaves the fast Tensor Core rate.
  *
- * Some islands are there for range or for accuracy. Kernels for LayerNormalization and Softmax accumulate in FP32 inside
- * whatever type they read and write, so an island around these alone protects nothing on a GPU; one around Pow, Exp or
- * a sum may (see TC203).
+ * Some islands are there for range or for accuracy. Kernels for LayerNormalization, RMSNormalization and Softmax accumulate in FP32
+ * inside whatever type they read and write, so an island around these alone protects nothing on a GPU; one around Pow, Exp or
+ * a sum of many terms does.
  *
  * ## Example
  * ```onnx
@@ -42,21 +45,44 @@ export default defineRule({
   fix: "none",
   messages: {
     island: "FP32 between half-precision neighbours: {ops} ({count} in all), with Casts: {casts}",
+    norm: "{kind} in FP32 between half-precision neighbours, as {count} nodes, with Casts: {casts}; {module} exported with opset {opset} or later is one operator that reads half and sums in FP32",
     pair: "Cast to FP32 and straight back to half",
   },
   *check(context) {
+    const norms = normsIn(context);
     for (const island of findIslands(context.facts)) {
       const saves = savingOf(island, context);
       const [first] = island.casts;
       if (first === undefined || !(saves.microseconds > 0)) continue;
       const at = { node: first, scope: island.scope };
       const casts = island.casts.length;
+      const norm = normOf(island, norms);
+      if (norm !== undefined) {
+        yield { at, message: "norm", data: { ...norm, casts }, saves };
+        continue;
+      }
+      if (island.nodes.some((node) => halfRisks(node, island.scope, context).length > 0)) continue;
       const ops = [...new Set(island.nodes.map(({ opType }) => opType))];
       if (island.nodes.length === 0) yield { at, message: "pair", data: { casts }, saves };
       else yield { at, message: "island", data: { count: island.nodes.length, ops, casts }, saves };
     }
   },
 });
+
+type Norms = ReadonlyMap<Island["nodes"][number], WrittenNorm>;
+
+function normsIn(context: LintContext): Norms {
+  const norms = [...context.facts.scopes()].flatMap((scope) => writtenNorms(scope, context));
+  return new Map(norms.flatMap((norm) => norm.nodes.map((node) => [node, norm] as const)));
+}
+
+/** A norm written out that is all there is between the Casts. */
+function normOf({ nodes }: Island, norms: Norms) {
+  const [norm, ...others] = new Set(nodes.map((node) => norms.get(node)));
+  if (norm === undefined || others.length > 0) return undefined;
+  const { kind } = norm;
+  return { kind, module: `nn.${kind}`, opset: kind === "RMSNorm" ? 23 : 17, count: nodes.length };
+}
 
 /** As the types stand, less the same kernels in half without those that only convert. */
 function savingOf({ scope, casts, nodes }: Island, context: LintContext): Saving {

@@ -1,4 +1,4 @@
-import type { CostedProduct } from "../src/lint/context.ts";
+import type { AttentionWork, CostedProduct } from "../src/lint/context.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /** A quarter above a step (72 and 80 over 64) a smaller head_dim is near; further up the lanes are mostly used. */
@@ -30,8 +30,8 @@ const nearStep = 1.25;
  * ```
  *
  * ## Fix safety
- * No fix: another head_dim is another network, to be trained as such. The saving is that of the same heads at the step
- * below.
+ * No fix: another head_dim is another network, to be trained as such. The saving is that of the same width in heads of the step
+ * below or above, whichever takes less.
  *
  * ## References
  * - [FlashAttention, supported head dimensions](https://github.com/Dao-AILab/flash-attention)
@@ -44,7 +44,7 @@ export default defineRule({
   messages: {
     free: "head_dim {headDim} is computed as {step} ({count} times): padding it gains nothing",
     wasteful:
-      "head_dim {headDim} is just above {below} and computed as {step}; the same width in heads of {below} or {step} is faster",
+      "head_dim {headDim} is just above {below} and computed as {step}; the same width in heads of {better} is faster",
   },
   *check(context) {
     const { headDimSteps, headDimMultiple } = context.target.stack.attention;
@@ -52,7 +52,7 @@ export default defineRule({
     for (const product of context.products) {
       const work = product.sizes;
       if (work.kind !== "attention" || work.headDim % headDimMultiple !== 0) continue;
-      const { headDim, valueHeadDim, heads } = work;
+      const { headDim, heads } = work;
       const step = headDimSteps.find((size) => size >= headDim);
       if (step === undefined || step === headDim) continue;
       const below = headDimSteps.findLast((size) => size < headDim);
@@ -62,16 +62,22 @@ export default defineRule({
         else before.count += 1;
         continue;
       }
-      const saves = context.saving(product, {
-        ...work,
-        headDim: below,
-        valueHeadDim: Math.min(valueHeadDim, below),
-      });
-      if (!(saves.microseconds > 0)) continue;
-      yield { at: product, message: "wasteful", data: { headDim, below, step, heads }, saves };
+      const [best] = [below, step]
+        .map((size) => ({ size, saves: context.saving(product, inHeadsOf(size, work)) }))
+        .sort((a, b) => b.saves.microseconds - a.saves.microseconds);
+      if (best === undefined || !(best.saves.microseconds > 0)) continue;
+      const { size: better, saves } = best;
+      yield { at: product, message: "wasteful", data: { headDim, below, step, better, heads }, saves };
     }
     for (const { at, headDim, step, count } of inside.values()) {
       yield { at, message: "free", data: { headDim, step, count } };
     }
   },
 });
+
+/** As wide in all, so that as many bytes are read: of a token behind a long cache these are the time. */
+function inHeadsOf(headDim: number, work: AttentionWork<number>): AttentionWork<number> {
+  const split = (heads: number) => Math.max(1, Math.round((heads * work.headDim) / headDim));
+  const valueHeadDim = Math.round((work.valueHeadDim * headDim) / work.headDim);
+  return { ...work, headDim, valueHeadDim, heads: split(work.heads), kvHeads: split(work.kvHeads) };
+}

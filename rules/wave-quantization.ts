@@ -35,7 +35,8 @@ const nearEnough = 0.75;
  * ```onnx
  * y = MatMul(x, w)    # 1792 rows: 126 tiles of 128×256, one wave
  * ```
- * The batch is the easiest to change: `--dim batch=N` tries one.
+ * The batch is the easiest to change: `--dim batch=N` tries one. Products without weights (queries by keys) are left alone: how many
+ * positions there are, the data say.
  *
  * ## Fix safety
  * No fix: sizes below the present ones are another batch or another network.
@@ -55,7 +56,7 @@ export default defineRule({
     const { sms } = context.target.gpu;
     for (const product of context.products) {
       const grid = gridOf(product.sizes);
-      if (grid === undefined || product.estimate.bound !== "tensor-core") continue;
+      if (grid === undefined || product.estimate.bound !== "tensor-core" || !hasWeights(product)) continue;
       const waves = wavesOf(grid, sms);
       const { full, lastFill } = waves;
       if (full < 1 || full > fewWaves || lastFill === 0 || lastFill >= mostIdle) continue;
@@ -74,6 +75,11 @@ export default defineRule({
     }
   },
 });
+
+/** Between two computed operands sizes are positions of a sequence and depths of heads: none that somebody would round. */
+function hasWeights({ sizes, weight }: CostedProduct): boolean {
+  return sizes.kind === "conv" || weight !== undefined;
+}
 
 /** All runs: beyond the smaller size's time for as much work. */
 function lostTime(product: CostedProduct, { work, size, fits }: Smaller, context: LintContext): Saving {

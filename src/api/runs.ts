@@ -160,7 +160,8 @@ export function priceSizes(path: string, dims: RunChoice["dims"]): PriceSizes {
   if (broken !== null) throw new InputError(broken.code, broken.message);
   // Of other symbols data decides.
   const free = inputSymbols(model).filter((symbol) => facts.symbols.has(symbol));
-  const sizes = listed({ ...Object.fromEntries(plausibleSizes(model, free)), ...dims });
+  const plausible = plausibleSizes(model, free, new Map(Object.entries(dims)));
+  const sizes = listed({ ...Object.fromEntries(plausible), ...dims });
   return { sizes, absent: weightFiles(model).find(({ present }) => !present)?.location };
 }
 

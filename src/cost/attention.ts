@@ -20,6 +20,8 @@ export interface AttentionCoefficients extends MemoryCoefficients {
 
 const queryTile = 128;
 const keyTile = 128;
+/** So few queries leave most of a tile empty: kernels for them split the keys over the SMs that have no tile (flash decoding). */
+const fewQueries = 8;
 
 export function sketchAttention(
   work: AttentionWork<number>,
@@ -42,7 +44,8 @@ export function sketchAttention(
   const perTile = (queryTile * keys * (4 * step + c.softmaxCost)) / ((machine.flops / machine.sms) * share);
   const { launch, slow, slowOdd } = work.masked ? c.masked : { ...c, slow: 1 };
   const slowdown = odd ? slowOdd : slow;
-  const compute = waves * (perTile * slowdown + c.tileOverhead);
+  const parts = queryLength > fewQueries ? 1 : partsOf(keyLength, tiles, machine.sms);
+  const compute = waves * ((perTile * slowdown) / parts + c.tileOverhead);
   const mask = work.masked ? batch * queryLength * keyLength : 0;
   const elements = batch * (heads * queryLength + kvHeads * keyLength) * (headDim + valueHeadDim) + mask;
   const bytes = elements * width;
@@ -85,4 +88,8 @@ export function sketchAttention(
       log2(heads / kvHeads),
     ],
   };
+}
+
+function partsOf(keyLength: number, tiles: number, sms: number): number {
+  return Math.max(1, Math.min(Math.ceil(keyLength / keyTile), Math.floor(sms / tiles)));
 }

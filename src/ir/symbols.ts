@@ -15,7 +15,10 @@ interface SymbolUse {
   isFirst: boolean;
   /** On an input with another axis, not its first, that is called a batch. */
   isBesideBatch: boolean;
-  /** Nowhere but among the last two axes of inputs of four or more: a mask's are those of a sequence elsewhere. */
+  /**
+   * Nowhere but among the last two axes of inputs of four or more: a mask's are those of a sequence elsewhere, and what stands in
+   * front of a width that the file fixes are positions of a cache.
+   */
   isPixels: boolean;
 }
 
@@ -41,9 +44,13 @@ function noteUses(shape: readonly Dim[], uses: Map<string, SymbolUse>): void {
       uses.set(symbol, use);
       use.isFirst &&= axis === 0;
       use.isBesideBatch ||= isBesideBatch;
-      use.isPixels &&= shape.length >= 4 && axis >= shape.length - 2;
+      use.isPixels &&= shape.length >= 4 && axis >= shape.length - 2 && !isBeforeFixed(shape, axis);
     }
   }
+}
+
+function isBeforeFixed(shape: readonly Dim[], axis: number): boolean {
+  return typeof shape[axis + 1] === "number";
 }
 
 /**
@@ -71,30 +78,73 @@ const positions = 128;
 /**
  * Sizes at which a model is priced where nobody says any: one sample, images of 224 × 224, sequences of 128. A symbol
  * that no input has is a count that the model finds when it runs, and taken for a sequence too, unless it is a batch by name.
+ * A sum of others, and what others leave of a sum, are as large as these say: `given` has the sizes that somebody did say.
  */
-export function plausibleSizes(model: Model, symbols: Iterable<string>): Map<string, number> {
+export function plausibleSizes(
+  model: Model,
+  symbols: Iterable<string>,
+  given: ReadonlyMap<string, number> = new Map(),
+): Map<string, number> {
   const onInputs = symbolUses(model);
-  const sizes = new Map<string, number>();
+  const plausible = new Map<string, number>();
   for (const symbol of symbols) {
+    if (given.has(symbol)) continue;
     const isBatch = onInputs.has(symbol) ? isBatchSymbol(model, symbol) : batchName.test(symbol);
     const isPixels = onInputs.get(symbol)?.isPixels ?? false;
-    sizes.set(symbol, isBatch ? 1 : isPixels ? pixels : positions);
+    plausible.set(symbol, isBatch ? 1 : isPixels ? pixels : positions);
   }
-  for (const symbol of sizes.keys()) deriveSum(symbol, sizes);
-  return sizes;
+  const sizes = new Map([...plausible, ...given]);
+  for (const [total, size] of given) deriveTerm(total, size, plausible, sizes);
+  for (const symbol of plausible.keys()) deriveSum(symbol, sizes);
+  return new Map([...plausible.keys()].map((symbol) => [symbol, sizes.get(symbol) ?? positions]));
 }
 
-/** Exporters name what belongs together: "past_sequence_length + 1" is a symbol of that name. */
+/** What the others leave of a sum that somebody gave, where they leave one term only. */
+function deriveTerm(
+  total: string,
+  size: number,
+  free: ReadonlyMap<string, number>,
+  sizes: Map<string, number>,
+): void {
+  const terms = termsOf(total, sizes);
+  const [term, ...others] = terms.filter((name) => free.has(name));
+  if (term === undefined || others.length > 0) return;
+  const rest = terms.filter((name) => name !== term).map((name) => sizeOf(name, sizes) ?? Number.NaN);
+  const left = rest.reduce((sum, value) => sum - value, size);
+  if (left >= 0) sizes.set(term, left);
+}
+
+/** Sets what is a sum of others by its name to that sum; nothing where a term has no size. */
 export function deriveSum(name: string, sizes: Map<string, number>): void {
-  const terms = name.split("+").map((term) => term.trim());
-  if (terms.length < 2) return;
+  const values = termsOf(name, sizes).map((term) => sizeOf(term, sizes));
   let total = 0;
-  for (const term of terms) {
-    const value = /^\d+$/.test(term) ? Number(term) : sizes.get(term);
+  for (const value of values) {
     if (value === undefined) return;
     total += value;
   }
-  sizes.set(name, total);
+  if (values.length > 1) sizes.set(name, total);
+}
+
+/** Whether the name says that this is a sum in which `term` is. */
+export function isSumWith(name: string, term: string, known: ReadonlyMap<string, number>): boolean {
+  return termsOf(name, known).includes(term);
+}
+
+const totalName = /^total_(.+)$/;
+
+/**
+ * Exporters name what belongs together: "past_sequence_length + 1" is a symbol of that name, and beside past_sequence_length and
+ * sequence_length, total_sequence_length is both. Empty where a symbol stands for itself.
+ */
+function termsOf(name: string, known: ReadonlyMap<string, number>): readonly string[] {
+  const fresh = totalName.exec(name)?.[1];
+  if (fresh !== undefined && known.has(fresh) && known.has(`past_${fresh}`)) return [`past_${fresh}`, fresh];
+  const terms = name.split("+").map((term) => term.trim());
+  return terms.length < 2 ? [] : terms;
+}
+
+function sizeOf(term: string, sizes: ReadonlyMap<string, number>): number | undefined {
+  return /^\d+$/.test(term) ? Number(term) : sizes.get(term);
 }
 
 function shapeOf({ declared }: Value): readonly Dim[] {

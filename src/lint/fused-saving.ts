@@ -47,4 +47,4 @@ export function fusedSaving(
 }
 
 export { writtenGelus } from "../workload/written-gelu.ts";
-export { writtenNorms } from "../workload/written-norm.ts";
+export { type WrittenNorm, writtenNorms } from "../workload/written-norm.ts";

@@ -9,6 +9,7 @@ import type { LintContext } from "./context.ts";
 import { lowestBehind } from "./folded-masks.ts";
 import { halfFlush, halfMax, halfMinNormal } from "./formats.ts";
 import { constantElements, dtypeOf, isOp, patternOf, sizesOf } from "./graph.ts";
+import { findIslands } from "./islands.ts";
 
 export type Risk =
   /** A large negative number where masks are made: −∞ in half. */
@@ -35,17 +36,23 @@ const manyTerms = 256;
 const bounding: ReadonlySet<string> = new Set(["Clip", "Min", "Max"]);
 const masking: ReadonlySet<string> = new Set(["Where", "Add", "Sub", "Mul"]);
 
-/** In every graph, in order: nodes that run in half on the target and risk its range. */
+/** In every graph, in order: nodes that run in half on the target and risk its range. What an island keeps in FP32 does not. */
 export function* riskyNodes(context: LintContext): Generator<RiskyNode> {
+  const guarded = new Set(findIslands(context.facts).flatMap(({ nodes }) => nodes));
   for (const scope of context.facts.scopes()) {
-    const constants = ConstantValues.of(scope);
     for (const node of scope.graph.nodes) {
-      if (constants.has(node) || !node.outputs.some((value) => runsInHalf(value, scope, context))) continue;
-      for (const risk of constantRisks(node, scope)) yield { node, scope, risk };
-      const risk = operatorRisk(node, scope, constants, context);
-      if (risk !== undefined) yield { node, scope, risk };
+      if (guarded.has(node) || !node.outputs.some((value) => runsInHalf(value, scope, context))) continue;
+      for (const risk of halfRisks(node, scope, context)) yield { node, scope, risk };
     }
   }
+}
+
+/** Of a node, were it computed in half. */
+export function halfRisks(node: Node, scope: Scope, context: LintContext): Risk[] {
+  const constants = ConstantValues.of(scope);
+  if (constants.has(node)) return [];
+  const risk = operatorRisk(node, scope, constants, context);
+  return [...constantRisks(node, scope), ...(risk === undefined ? [] : [risk])];
 }
 
 /** Half already, or made half by the target's precision. */

@@ -4,7 +4,7 @@ import { InputError } from "../ir/errors.ts";
 import { maxOf } from "../ir/lists.ts";
 import type { Model } from "../ir/model.ts";
 import { own } from "../ir/own.ts";
-import { deriveSum, isBatchSymbol, requiredInputs } from "../ir/symbols.ts";
+import { deriveSum, isBatchSymbol, isSumWith, requiredInputs } from "../ir/symbols.ts";
 import type { Bindings } from "./use.ts";
 
 /** By symbol: as the user says, each in turn. */
@@ -92,15 +92,23 @@ function otherSizes(model: Model, symbol: string, ran: number): readonly number[
 const maxJointAttempts = 20;
 
 /**
- * Bindings that give each of `symbols`, of which only one size ran, another one; those of all others stay. Sizes that
- * are alike are tried alike: two names may stand for one size.
+ * Bindings that give each of `symbols`, of which only one size ran, another one; those of all others stay, but for
+ * sums of what changed. Sizes that are alike are tried alike: two names may stand for one size.
  */
-export function changedSizes(model: Model, symbols: readonly string[], ran: Bindings): readonly Bindings[] {
+export function changedSizes(
+  model: Model,
+  symbols: readonly string[],
+  ran: Bindings,
+  mayVary: (symbol: string) => boolean = () => true,
+): readonly Bindings[] {
   const candidates = new Map(symbols.map((name) => [name, otherSizes(model, name, ran.get(name) ?? 1)]));
+  const sums = [...ran.keys()].filter(
+    (name) => mayVary(name) && symbols.some((term) => isSumWith(name, term, ran)),
+  );
   const withSizes = (sizeOf: (name: string) => number | undefined) => {
     const sizes = new Map(ran);
     for (const name of symbols) sizes.set(name, sizeOf(name) ?? ran.get(name) ?? 1);
-    for (const name of symbols) deriveSum(name, sizes);
+    for (const name of sums) deriveSum(name, sizes);
     return sizes;
   };
   const most = Math.max(0, maxOf([...candidates.values()].map(({ length }) => length)));

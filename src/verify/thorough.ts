@@ -85,15 +85,16 @@ class Runner {
     const [base] = ran;
     if (base === undefined) return [];
     const sizes = new Map(Object.entries(base.draw.sizes));
+    const mayVary = (name: string) => this.#mayVary(name);
     const single = inputSymbols(this.#model).filter(
-      (name) => this.#mayVary(name) && new Set(ran.map(({ draw }) => own(draw.sizes, name))).size === 1,
+      (name) => mayVary(name) && new Set(ran.map(({ draw }) => own(draw.sizes, name))).size === 1,
     );
     if (single.length === 0) return [];
-    const together = await this.#firstThatRuns(changedSizes(this.#model, single, sizes));
+    const together = await this.#firstThatRuns(changedSizes(this.#model, single, sizes, mayVary));
     if (!(together instanceof InputError)) return [together];
     const runs: Run[] = [];
     for (const name of single) {
-      const changed = changedSizes(this.#model, [name], sizes);
+      const changed = changedSizes(this.#model, [name], sizes, mayVary);
       const run = single.length === 1 ? together : await this.#firstThatRuns(changed);
       if (!(run instanceof InputError)) runs.push(run);
       else

@@ -49,7 +49,7 @@ export function priceModel(model: Model, settings: WorkloadSettings): Workload {
 /** The same where a model has been inferred before, at the sizes of its facts; other symbols get plausible ones. */
 export function priceFacts(facts: Facts, { target, cost, timelineOf }: PriceSettings): Workload {
   const { model } = facts;
-  const bindings = new Map([...plausibleSizes(model, facts.symbols), ...facts.bindings]);
+  const bindings = new Map([...plausibleSizes(model, facts.symbols, facts.bindings), ...facts.bindings]);
   const { products: found, unresolved } = extractProducts(facts, {
     seesAttention: target.stack.fuses.attention,
   });

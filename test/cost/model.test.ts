@@ -57,6 +57,18 @@ describe("estimates", () => {
     );
   });
 
+  test("of a token behind a long cache are those of its bytes: multiprocessors share the keys", () => {
+    const behind = (queryLength: number): Work<number> => ({
+      ...attention(128, 131_072),
+      ...{ batch: 1, heads: 8, kvHeads: 8, queryLength },
+    });
+    const [token, more] = [1, 16].map((queries) => model.estimate(behind(queries), h200));
+    const gigabytesASecond = (token?.bytes ?? 0) / (token?.microseconds ?? 1) / 1000;
+    expect(gigabytesASecond).toBeGreaterThan(1500);
+    expect(gigabytesASecond).toBeLessThan(4800);
+    expect((more?.microseconds ?? 0) / (token?.microseconds ?? 1)).toBeGreaterThan(4);
+  });
+
   test("never beat the datasheet", () => {
     fc.assert(
       fc.property(anyWork, (work) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { isBatchSymbol, plausibleSizes, samplesOf } from "../../src/ir/symbols.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
-import { sizeAttempts } from "../../src/verify/sizes.ts";
+import { changedSizes, sizeAttempts } from "../../src/verify/sizes.ts";
 
 function built(build: (graph: GraphBuilder) => void) {
   return modelFromBytes(model({ name: "symbols", opset: 17 }, build));
@@ -25,6 +25,69 @@ describe("sizes for symbols that nobody bound", () => {
     expect(sizes.get("N")).toBe(1);
     expect(sizes.get("tokens")).toBe(128);
     expect(sizes.get("past + tokens")).toBe((sizes.get("past") ?? 0) + 128);
+  });
+
+  describe("of a decoder", () => {
+    const decoder = (total: string) =>
+      built((graph) => {
+        graph.input("ids", ["batch_size", "sequence_length"], "int64");
+        graph.input("mask", ["batch_size", total], "int64");
+        graph.input("past", ["batch_size", 4, "past_sequence_length", 32]);
+      });
+    const names = (total: string) => ["batch_size", "sequence_length", "past_sequence_length", total];
+    const priced = (total: string, given: Record<string, number> = {}) =>
+      Object.fromEntries([
+        ...plausibleSizes(decoder(total), names(total), new Map(Object.entries(given))),
+        ...Object.entries(given),
+      ]);
+    const total = "total_sequence_length";
+
+    it("are positions in a cache, and a total of what is behind and what is new", () => {
+      const sizes = { batch_size: 1, sequence_length: 128, past_sequence_length: 128 };
+      expect(priced(total)).toEqual({ ...sizes, [total]: 256 });
+      expect(priced("past_sequence_length + sequence_length")).toEqual({
+        ...sizes,
+        "past_sequence_length + sequence_length": 256,
+      });
+    });
+
+    it("follow the sizes that somebody gave", () => {
+      for (const name of [total, "past_sequence_length + sequence_length"])
+        expect(priced(name, { sequence_length: 1, past_sequence_length: 2048 })[name]).toBe(2049);
+      expect(priced("past_sequence_length + 1", { past_sequence_length: 2048 })).toMatchObject({
+        "past_sequence_length + 1": 2049,
+      });
+    });
+
+    it("are what a given total leaves, and nothing where it leaves nothing", () => {
+      expect(priced(total, { sequence_length: 1, [total]: 2049 })).toMatchObject({
+        past_sequence_length: 2048,
+      });
+      expect(priced(total, { sequence_length: 512, [total]: 512 })).toMatchObject({
+        past_sequence_length: 0,
+      });
+      expect(priced(total, { sequence_length: 512, [total]: 100 })).toMatchObject({
+        past_sequence_length: 128,
+      });
+    });
+
+    it("are those somebody gave, though they do not add up", () => {
+      const given = { sequence_length: 1, past_sequence_length: 4096, [total]: 100 };
+      expect(priced(total, given)).toMatchObject(given);
+    });
+
+    it("change together when a model is run at others", () => {
+      const ran = new Map(
+        Object.entries({ batch_size: 1, sequence_length: 512, past_sequence_length: 0, [total]: 512 }),
+      );
+      for (const changed of [["sequence_length"], ["past_sequence_length"], ["sequence_length", total]])
+        for (const sizes of changedSizes(decoder(total), changed, ran))
+          expect(sizes.get(total)).toBe(
+            (sizes.get("sequence_length") ?? 0) + (sizes.get("past_sequence_length") ?? 0),
+          );
+      const [kept] = changedSizes(decoder(total), ["sequence_length"], ran, (name) => name !== total);
+      expect(kept?.get(total)).toBe(512);
+    });
   });
 
   it("take a first axis for a batch, unless another input has it elsewhere", () => {

@@ -3,7 +3,8 @@ import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { attention, conv, linear } from "../../fixtures/layers.ts";
 import { paddedSizes } from "../../src/lint/padding.ts";
 import type { Finding } from "../../src/lint/result.ts";
-import { findingsIn, type LintOptions } from "./lint.ts";
+import { modelFromBytes } from "../../src/onnx/open.ts";
+import { findingsIn, type LintOptions, lint } from "./lint.ts";
 
 function find(code: string, build: (graph: GraphBuilder) => void, options?: LintOptions): Finding[] {
   const bytes = model({ name: "test" }, (graph) => build(graph));
@@ -162,5 +163,22 @@ describe("TC204 and the stack", () => {
   it("products between Dequantize and Quantize count as INT8, and not twice", () => {
     expect(find("TC204", quantized(1000))).toHaveLength(1);
     expect(find("TC102", quantized(1001))).toEqual([]);
+  });
+
+  it("80 costs a token behind a long cache little: the cache is as wide in heads of any depth", () => {
+    const step = (length: number) => (graph: GraphBuilder) => {
+      const past = ["k", "v"].map((name) => graph.input(name, [1, 32, 4096, 80]));
+      const attributes = { scale: { float: 0.1 } };
+      const q = graph.input("q", [1, 32, length, 80]);
+      graph.output(graph.node("Attention", [q, ...past], attributes, { name: "attention" }));
+    };
+    const [token, prompt] = [1, 4096].map((length) => {
+      const bytes = model({ name: "step", opset: 23, irVersion: 10 }, step(length));
+      const report = lint(modelFromBytes(bytes));
+      const [finding] = report.findings.filter(({ code }) => code === "TC104");
+      return (finding?.saves?.microseconds ?? 0) / report.predicted.microseconds;
+    });
+    expect(prompt).toBeGreaterThan(0.2);
+    expect(token).toBeLessThan((prompt ?? 0) / 2);
   });
 });

@@ -64,6 +64,32 @@ describe("TC202", () => {
     ]);
   });
 
+  const squares = (graph: GraphBuilder, full: string) => graph.node("Pow", [full, graph.scalar(2)]);
+
+  it("leaves alone what half cannot hold, and TC203 leaves alone what an island holds", () => {
+    const build = between(squares);
+    expect([...find("TC202", build), ...find("TC203", build)]).toEqual([]);
+    const outside = (graph: GraphBuilder) => {
+      build(graph);
+      const x = graph.input("more", [64, 64], "float16");
+      graph.output(graph.node("Pow", [x, graph.scalar(2, "float16")], {}, { name: "out" }), "float16");
+    };
+    expect(find("TC203", outside).map(({ node }) => node)).toEqual(["out"]);
+  });
+
+  it("names the operator for a norm that an exporter wrote in FP32", () => {
+    const build = between((graph, full) => {
+      const axes = graph.weight([1], { dtype: "int64", values: [-1] });
+      const mean = graph.node("ReduceMean", [squares(graph, full), axes], { keepdims: 1 });
+      const root = graph.node("Sqrt", [graph.node("Add", [mean, graph.scalar(1e-5)])]);
+      return graph.node("Mul", [full, graph.node("Reciprocal", [root])]);
+    });
+    expect(find("TC202", build).map(({ node, data }) => ({ node, data }))).toEqual([
+      { node: "up", data: { kind: "RMSNorm", module: "nn.RMSNorm", opset: 23, count: 6, casts: 2 } },
+    ]);
+    expect(find("TC203", build)).toEqual([]);
+  });
+
   it("leaves alone what FP32 reaches from elsewhere, or leaves to elsewhere", () => {
     const entered = between((graph, full) =>
       graph.node("Softmax", [graph.node("Add", [full, graph.input("other", [4096, 1024])])]),
@@ -83,6 +109,19 @@ describe("TC202", () => {
       return x;
     });
     expect(find("TC202", build)).toEqual([]);
+  });
+});
+
+describe("TC404", () => {
+  it("does not ask for fewer positions: between computed operands the data decide", () => {
+    const computed = find("TC404", (graph) => {
+      const [q, k] = [
+        graph.input("q", [32, 128, 128], "float16"),
+        graph.input("k", [32, 128, 2049], "float16"),
+      ];
+      graph.output(graph.node("MatMul", [q, k]), "float16");
+    });
+    expect(computed).toEqual([]);
   });
 });
 
