@@ -13,3 +13,16 @@ struct LadderConvParams {
   int width;
 };
 static_assert(sizeof(LadderConvParams) == 40, "what the planner writes");
+
+// y[row] = between the two rows of x whose times lie around targets[row]; rows of `features` BF16.
+struct LadderResampleParams {
+  const void* x;
+  void* y;
+  const void* times;  // [batch, source] float32, ascending
+  const void* targets;  // [rows] float32
+  int rows;  // Of all batches.
+  int source;
+  int target;  // Rows of a batch.
+  int features;
+};
+static_assert(sizeof(LadderResampleParams) == 48, "what the planner writes");

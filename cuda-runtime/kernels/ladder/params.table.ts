@@ -14,3 +14,18 @@ export const ladderConvStruct = new StructTable(
     width: i32(),
   },
 );
+
+export const ladderResampleStruct = new StructTable(
+  "LadderResampleParams",
+  "y[row] = between the two rows of x whose times lie around targets[row]; rows of `features` BF16.",
+  {
+    x: pointer("const void"),
+    y: pointer("void"),
+    times: pointer("const void", "[batch, source] float32, ascending"),
+    targets: pointer("const void", "[rows] float32"),
+    rows: i32("Of all batches."),
+    source: i32(),
+    target: i32("Rows of a batch."),
+    features: i32(),
+  },
+);

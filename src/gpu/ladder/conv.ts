@@ -2,8 +2,9 @@
 import { plainEpilogue } from "../../../cuda-runtime/ir/epilogue.ts";
 import { permuted, type View } from "../../../cuda-runtime/ir/view.ts";
 import { emitConv } from "../../../cuda-runtime/kernels/conv/conv.ts";
-import { emitLadderConv, type LadderConvRung } from "../../../cuda-runtime/kernels/ladder/ladder.ts";
-import type { CallSet, Content } from "../../../cuda-runtime/session/kernel-timer.ts";
+import { emitLadderConv, type LadderConvRung } from "../../../cuda-runtime/kernels/ladder/conv.ts";
+import type { Content } from "../../../cuda-runtime/session/kernel-timer.ts";
+import type { LadderRung, LadderWork, Operands, Reference } from "./work.ts";
 
 export interface ConvSize {
   readonly batch: number;
@@ -14,52 +15,65 @@ export interface ConvSize {
 }
 
 /** A stage of ResNets: the layer that libraries' convolutions are quoted by. */
-export const anchor: ConvSize = { batch: 32, channels: 64, filters: 64, side: 56 };
+const anchor: ConvSize = { batch: 32, channels: 64, filters: 64, side: 56 };
 
-export interface ConvRung {
-  readonly name: string;
-  readonly change: string;
-  readonly isChannelsLast: boolean;
-  /** Returns y as it is in memory. */
-  readonly emit: (set: CallSet, size: ConvSize) => View;
-}
+export const convWorks: readonly LadderWork[] = [workOf(anchor)];
 
-export const convRungs: readonly ConvRung[] = [
-  own("direct", "direct", "A thread computes one output and reads all that it needs from global memory."),
-  own(
-    "shared",
-    "shared tile",
-    "A block stages the pixels of a square of outputs in shared memory: each comes from global memory once a block, not nine times.",
-  ),
-  own(
-    "outputs",
-    "outputs per thread",
-    "A thread keeps eight filters' sums in registers: a pixel that is read from shared memory serves eight of them.",
-  ),
-  {
-    name: "planner's kernel",
-    change:
-      "Channels last, an implicit product on Tensor Cores: the kernel that plans launch on this GPU, of whichever family is cheapest.",
-    isChannelsLast: true,
-    emit: emitPlanned,
-  },
-];
-
-function own(rung: LadderConvRung, name: string, change: string): ConvRung {
+function workOf(size: ConvSize): LadderWork {
+  const { batch, channels, filters, side } = size;
   return {
-    ...{ name, change },
-    isChannelsLast: false,
-    emit: (set, { batch, channels, filters, side }) => {
-      const x = set.tensor("input", "float16", [batch, channels, side, side], 1);
-      const w = set.tensor("constant", "float16", [filters, channels, 3, 3], 2);
-      const y = set.output("float16", [batch, filters, side, side]);
-      emitLadderConv(set.emitter, { x, w, y }, rung);
-      return y;
+    title: `FP16 N ${batch}, C ${channels}, ${side} × ${side}, K ${filters}, 3 × 3`,
+    product: "fp16",
+    flops: 2 * batch * filters * side * side * channels * 9,
+    leastBytes: 2 * (batch * side * side * (channels + filters) + filters * channels * 9),
+    // FP32 sums of halves, rounded to half once.
+    tolerance: 2e-3,
+    rungs: rungsOf(size),
+    bounds: () => [],
+    peer: {
+      name: "PyTorch (cuDNN)",
+      operation: { op: "conv", ...size, dtype: "fp16" },
     },
   };
 }
 
-function emitPlanned(set: CallSet, { batch, channels, filters, side }: ConvSize): View {
+function rungsOf(size: ConvSize): LadderRung[] {
+  const own = (rung: LadderConvRung, name: string, change: string): LadderRung => ({
+    ...{ name, change },
+    emit: (set) => emitOwn(set, size, rung),
+    reference: (contents) => convElement(size, false, contents("float16", 1), contents("float16", 2)),
+  });
+  return [
+    own("direct", "direct", "A thread computes one output and reads all that it needs from global memory."),
+    own(
+      "shared",
+      "shared tile",
+      "A block stages the pixels of a square of outputs in shared memory: each comes from global memory once a block, not nine times.",
+    ),
+    own(
+      "outputs",
+      "outputs per thread",
+      "A thread keeps eight filters' sums in registers: a pixel that is read from shared memory serves eight of them.",
+    ),
+    {
+      name: "planner's kernel",
+      change:
+        "Channels last, an implicit product on Tensor Cores: the kernel that plans launch on this GPU, of whichever family is cheapest.",
+      emit: (set) => emitPlanned(set, size),
+      reference: (contents) => convElement(size, true, contents("float16", 1), contents("float16", 2)),
+    },
+  ];
+}
+
+function emitOwn(set: Operands, { batch, channels, filters, side }: ConvSize, rung: LadderConvRung): View {
+  const x = set.tensor("input", "float16", [batch, channels, side, side], 1);
+  const w = set.tensor("constant", "float16", [filters, channels, 3, 3], 2);
+  const y = set.output("float16", [batch, filters, side, side]);
+  emitLadderConv(set.emitter, { x, w, y }, rung);
+  return y;
+}
+
+function emitPlanned(set: Operands, { batch, channels, filters, side }: ConvSize): View {
   const y = set.output("float16", [batch, side, side, filters]);
   emitConv(set.emitter, {
     x: permuted(set.tensor("input", "float16", [batch, side, side, channels], 1), [0, 3, 1, 2]),
@@ -74,21 +88,13 @@ function emitPlanned(set: CallSet, { batch, channels, filters, side }: ConvSize)
   return y;
 }
 
-export function convFlops({ batch, channels, filters, side }: ConvSize): number {
-  return 2 * batch * filters * side * side * channels * 9;
-}
-
-export function convBytes({ batch, channels, filters, side }: ConvSize): number {
-  return 2 * (batch * side * side * (channels + filters) + filters * channels * 9);
-}
-
 /** The element at an index of y as it lies in memory, in double precision. */
 export function convElement(
   { channels, filters, side }: ConvSize,
   isChannelsLast: boolean,
   x: Content,
   w: Content,
-): (index: number) => number {
+): Reference {
   const pixels = side * side;
   const placeOf = (n: number, c: number, pixel: number, depth: number) =>
     isChannelsLast ? (n * pixels + pixel) * depth + c : (n * depth + c) * pixels + pixel;

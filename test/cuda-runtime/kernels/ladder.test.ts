@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { h200 } from "../../../cuda-runtime/ir/step.ts";
-import { emitLadderConv } from "../../../cuda-runtime/kernels/ladder/ladder.ts";
+import { emitLadderConv } from "../../../cuda-runtime/kernels/ladder/conv.ts";
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../../cuda-runtime/plan/emitter.ts";
 import { convElement } from "../../../src/gpu/ladder/conv.ts";

@@ -1,4 +1,4 @@
-/** @file Launches of the ladders' kernels, which are built on demand (docs/adr/0027-ladders.md). */
+/** @file Launches of the ladder's convolutions. The family is built on demand (docs/adr/0027-ladders.md). */
 import { maxOf } from "../../../src/ir/lists.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { OperandError } from "../../ir/operand-error.ts";
