@@ -4,6 +4,7 @@ import { DraftOperands } from "../../bench/gpu/operations.ts";
 import { aloneMicroseconds, movedBytes } from "../../cuda-runtime/cost/predict.ts";
 import { h200 } from "../../cuda-runtime/ir/step.ts";
 import { elementCount } from "../../cuda-runtime/ir/view.ts";
+import { attentionElement } from "../../src/gpu/ladder/attention.ts";
 import { ladders } from "../../src/gpu/ladder/ladders.ts";
 import { ladderNames } from "../../src/gpu/ladder/report.ts";
 import { resampleElement } from "../../src/gpu/ladder/resample.ts";
@@ -77,4 +78,14 @@ it("resamples between the rows around a target time, and from the last two rows 
   expect([at(2), at(3)]).toEqual([16, 25]);
   // Of the second batch: rows 3 and on.
   expect([at(4), at(6)]).toEqual([64, (64 + 100) / 2]);
+});
+
+it("weighs the values of a head by the softmax of its scores", () => {
+  const size = { batch: 1, heads: 2, length: 2, dim: 1 };
+  const list = (...values: number[]) => ({ at: (index: number) => values[index] ?? Number.NaN });
+  const at = attentionElement(size, 2, { q: list(1, 0, 0, 3), k: list(0, 1, 5, 5), v: list(1, 2, 3, 5) });
+  const weight = Math.exp(2) / (1 + Math.exp(2));
+  expect(at(0)).toBeCloseTo(1 + weight, 12);
+  expect(at(1)).toBeCloseTo(1.5, 12);
+  expect([at(2), at(3)]).toEqual([4, 4]);
 });

@@ -1,5 +1,6 @@
 // The rungs that `tc-lint bench --ladder` measures: each the one before and one thing more. Slow ones are the lesson.
 // on demand
 #include "../common/launch.cuh"
+#include "attention.cuh"
 #include "conv.cuh"
 #include "resample.cuh"

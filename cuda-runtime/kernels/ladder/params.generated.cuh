@@ -2,6 +2,19 @@
 #pragma once
 #include <cstdint>
 
+// o = softmax(scale q kᵀ) v; halves, [heads, length, 64] each, heads of all batches.
+struct LadderAttentionParams {
+  const void* q;
+  const void* k;
+  const void* v;
+  void* o;
+  void* scores;  // [heads, length, length], where they are written
+  int heads;
+  int length;
+  float scale;
+};
+static_assert(sizeof(LadderAttentionParams) == 56, "what the planner writes");
+
 // y[n, k] = the 3x3 windows of x[n] times w[k], padded by one pixel; halves, channels first.
 struct LadderConvParams {
   const void* x;

@@ -1,5 +1,5 @@
 /** @file The parameters of the ladders' kernels. */
-import { i32, pointer, StructTable } from "../../ir/param-table.ts";
+import { f32, i32, pointer, StructTable } from "../../ir/param-table.ts";
 
 export const ladderConvStruct = new StructTable(
   "LadderConvParams",
@@ -27,5 +27,20 @@ export const ladderResampleStruct = new StructTable(
     source: i32(),
     target: i32("Rows of a batch."),
     features: i32(),
+  },
+);
+
+export const ladderAttentionStruct = new StructTable(
+  "LadderAttentionParams",
+  "o = softmax(scale q kᵀ) v; halves, [heads, length, 64] each, heads of all batches.",
+  {
+    q: pointer("const void"),
+    k: pointer("const void"),
+    v: pointer("const void"),
+    o: pointer("void"),
+    scores: pointer("void", "[heads, length, length], where they are written"),
+    heads: i32(),
+    length: i32(),
+    scale: f32(),
   },
 );

@@ -1,7 +1,7 @@
 /** @file What climbing ladders found, ready for JSON. */
 import type { DeviceInfo } from "../../../cuda-runtime/driver/driver.ts";
 
-export const ladderNames = ["conv", "resample"] as const;
+export const ladderNames = ["conv", "resample", "attention"] as const;
 export type LadderName = (typeof ladderNames)[number];
 
 /** One kernel for the same work, as it was measured. */
