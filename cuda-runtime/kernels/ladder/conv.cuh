@@ -1,17 +1,16 @@
-// A 3x3 convolution of halves, padded by one pixel.
+// A 3x3 convolution of halves, channels first, padded by one pixel: on CUDA cores.
 #pragma once
 #include <cuda_fp16.h>
 #include "params.generated.cuh"
 
-constexpr int kSide = 16;        // Of a block's square of outputs.
-constexpr int kHalo = kSide + 2;
-constexpr int kDeep = 8;         // Channels in shared memory at a time.
+constexpr int kConvThreads = 256;
+constexpr int kDeep = 8;  // Channels in shared memory at a time.
 
 // Rung 1: a thread an output, everything from global memory.
-extern "C" __global__ void __launch_bounds__(256) ladder_conv_direct(const __grid_constant__ LadderConvParams p) {
+extern "C" __global__ void __launch_bounds__(kConvThreads) ladder_conv_direct(const __grid_constant__ LadderConvParams p) {
   beginKernel();
   const int k = blockIdx.y, n = blockIdx.z, pixels = p.height * p.width;
-  const int at = blockIdx.x * 256 + threadIdx.x;
+  const int at = blockIdx.x * kConvThreads + threadIdx.x;
   if (at >= pixels) return;
   const int row = at / p.width, column = at % p.width;
   float sum = 0;
@@ -27,50 +26,94 @@ extern "C" __global__ void __launch_bounds__(256) ladder_conv_direct(const __gri
   static_cast<__half*>(p.y)[static_cast<int64_t>(n * p.filters + k) * pixels + at] = __float2half_rn(sum);
 }
 
-// Rungs 2 and 3: a block has a square of outputs, of OUTPUTS filters a thread, and stages its pixels in shared memory.
-template <int OUTPUTS> __device__ __forceinline__ void convShared(const LadderConvParams& p) {
-  __shared__ float image[kDeep][kHalo][kHalo];
+// Of a block's outputs: whole rows, so that pixels of one row lie next to each other. A thread has one of their pixels.
+struct RowsOfBlock {
+  const int rows, top, row, column;
+  const int pitch;  // Of a row with a pixel of padding at either end.
+  __device__ __forceinline__ RowsOfBlock(const LadderConvParams& p)
+      : rows(kConvThreads / p.width), top(blockIdx.x * rows), row(threadIdx.x / p.width), column(threadIdx.x % p.width), pitch(p.width + 2) {}
+  __device__ __forceinline__ int haloPixels() const { return (rows + 2) * pitch; }
+  __device__ __forceinline__ bool hasOutput(int height) const { return row < rows && top + row < height; }
+};
+// For any width up to 256: most at 1 and at 256.
+constexpr int kHaloPixels = 774;
+
+// Rung 2: pixel by pixel.
+__device__ __forceinline__ void stageSingly(float* image, const LadderConvParams& p, const RowsOfBlock& block, const __half* x) {
+  const int halo = block.haloPixels();
+  for (int i = threadIdx.x; i < kDeep * halo; i += kConvThreads) {
+    const int c = i / halo, pixel = i % halo;
+    const int r = block.top + pixel / block.pitch - 1, q = pixel % block.pitch - 1;
+    const bool isThere = r >= 0 && r < p.height && q >= 0 && q < p.width;
+    image[i] = isThere ? __half2float(x[(static_cast<int64_t>(c) * p.height + r) * p.width + q]) : 0;
+  }
+}
+
+// Rung 3: eight pixels at a time. The padding at the ends of rows stays zero.
+__device__ __forceinline__ void stageVectors(float* image, const LadderConvParams& p, const RowsOfBlock& block, const __half* x) {
+  const int vectors = p.width / 8, all = (block.rows + 2) * vectors;
+  for (int i = threadIdx.x; i < kDeep * all; i += kConvThreads) {
+    const int c = i / all, row = i % all / vectors, q = i % vectors * 8, r = block.top + row - 1;
+    uint4 words = make_uint4(0, 0, 0, 0);
+    if (r >= 0 && r < p.height) words = *reinterpret_cast<const uint4*>(x + (static_cast<int64_t>(c) * p.height + r) * p.width + q);
+    __half pixels[8];
+    memcpy(pixels, &words, 16);
+    float* to = image + c * block.haloPixels() + row * block.pitch + 1 + q;
+#pragma unroll
+    for (int e = 0; e < 8; e++) to[e] = __half2float(pixels[e]);
+  }
+}
+
+// Rungs 2 to 4: a block stages its pixels in shared memory, and has OUTPUTS filters of each.
+template <bool VECTORS, int OUTPUTS> __device__ __forceinline__ void convShared(const LadderConvParams& p) {
+  __shared__ float image[kDeep * kHaloPixels];
   __shared__ float taps[OUTPUTS][kDeep][9];
-  const int across = (p.width + kSide - 1) / kSide, pixels = p.height * p.width;
-  const int top = blockIdx.x / across * kSide, left = blockIdx.x % across * kSide;
+  const RowsOfBlock block(p);
+  const int halo = block.haloPixels(), pixels = p.height * p.width;
   const int k = blockIdx.y * OUTPUTS, n = blockIdx.z;
-  const int row = threadIdx.x / kSide, column = threadIdx.x % kSide;
+  if (VECTORS) {
+    for (int i = threadIdx.x; i < kDeep * halo; i += kConvThreads) image[i] = 0;
+  }
   float sums[OUTPUTS] = {};
   for (int from = 0; from < p.channels; from += kDeep) {
-    for (int i = threadIdx.x; i < kDeep * kHalo * kHalo; i += 256) {
-      const int c = i / (kHalo * kHalo), r = i / kHalo % kHalo, q = i % kHalo;
-      const int y = top + r - 1, x = left + q - 1;
-      const bool isThere = y >= 0 && y < p.height && x >= 0 && x < p.width;
-      const int64_t place = static_cast<int64_t>(n * p.channels + from + c) * pixels + y * p.width + x;
-      image[c][r][q] = isThere ? __half2float(static_cast<const __half*>(p.x)[place]) : 0;
-    }
-    for (int i = threadIdx.x; i < OUTPUTS * kDeep * 9; i += 256) {
+    __syncthreads();
+    const __half* x = static_cast<const __half*>(p.x) + static_cast<int64_t>(n * p.channels + from) * pixels;
+    if (VECTORS) stageVectors(image, p, block, x);
+    else stageSingly(image, p, block, x);
+    for (int i = threadIdx.x; i < OUTPUTS * kDeep * 9; i += kConvThreads) {
       const int o = i / (kDeep * 9), rest = i % (kDeep * 9);
-      taps[o][rest / 9][rest % 9] = __half2float(static_cast<const __half*>(p.w)[static_cast<int64_t>((k + o) * p.channels + from) * 9 + rest]);
+      const int64_t at = (static_cast<int64_t>(k + o) * p.channels + from) * 9 + rest;
+      taps[o][rest / 9][rest % 9] = __half2float(static_cast<const __half*>(p.w)[at]);
     }
     __syncthreads();
+    if (!block.hasOutput(p.height)) continue;
     for (int c = 0; c < kDeep; c++) {
+      const float* window = image + c * halo + block.row * block.pitch + block.column;
 #pragma unroll
       for (int tap = 0; tap < 9; tap++) {
-        const float pixel = image[c][row + tap / 3][column + tap % 3];
+        const float pixel = window[tap / 3 * block.pitch + tap % 3];
 #pragma unroll
         for (int o = 0; o < OUTPUTS; o++) sums[o] += pixel * taps[o][c][tap];
       }
     }
-    __syncthreads();
   }
-  if (top + row >= p.height || left + column >= p.width) return;
-  const int64_t at = static_cast<int64_t>(n * p.filters + k) * pixels + (top + row) * p.width + left + column;
+  if (!block.hasOutput(p.height)) return;
+  const int64_t at = static_cast<int64_t>(n * p.filters + k) * pixels + (block.top + block.row) * p.width + block.column;
 #pragma unroll
   for (int o = 0; o < OUTPUTS; o++) static_cast<__half*>(p.y)[at + static_cast<int64_t>(o) * pixels] = __float2half_rn(sums[o]);
 }
 
-extern "C" __global__ void __launch_bounds__(256) ladder_conv_shared(const __grid_constant__ LadderConvParams p) {
+extern "C" __global__ void __launch_bounds__(kConvThreads) ladder_conv_shared(const __grid_constant__ LadderConvParams p) {
   beginKernel();
-  convShared<1>(p);
+  convShared<false, 1>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256) ladder_conv_outputs(const __grid_constant__ LadderConvParams p) {
+extern "C" __global__ void __launch_bounds__(kConvThreads) ladder_conv_vectors(const __grid_constant__ LadderConvParams p) {
   beginKernel();
-  convShared<8>(p);
+  convShared<true, 1>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(kConvThreads) ladder_conv_outputs(const __grid_constant__ LadderConvParams p) {
+  beginKernel();
+  convShared<true, 8>(p);
 }

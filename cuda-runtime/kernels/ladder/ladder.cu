@@ -2,5 +2,7 @@
 // on demand
 #include "../common/launch.cuh"
 #include "attention.cuh"
+#include "conv-last.cuh"
 #include "conv.cuh"
 #include "resample.cuh"
+#include "winograd.cuh"

@@ -15,17 +15,18 @@ struct LadderAttentionParams {
 };
 static_assert(sizeof(LadderAttentionParams) == 56, "what the planner writes");
 
-// y[n, k] = the 3x3 windows of x[n] times w[k], padded by one pixel; halves, channels first.
+// y[n, k] = the 3x3 windows of x[n] times w[k], padded by one pixel; halves, in the layout of the kernel.
 struct LadderConvParams {
   const void* x;
   const void* w;
   void* y;
+  int batch;
   int channels;
   int filters;
   int height;
   int width;
 };
-static_assert(sizeof(LadderConvParams) == 40, "what the planner writes");
+static_assert(sizeof(LadderConvParams) == 48, "what the planner writes");
 
 // y[row] = between the two rows of x whose times lie around targets[row]; rows of `features` BF16.
 struct LadderResampleParams {

@@ -3,11 +3,12 @@ import { f32, i32, pointer, StructTable } from "../../ir/param-table.ts";
 
 export const ladderConvStruct = new StructTable(
   "LadderConvParams",
-  "y[n, k] = the 3x3 windows of x[n] times w[k], padded by one pixel; halves, channels first.",
+  "y[n, k] = the 3x3 windows of x[n] times w[k], padded by one pixel; halves, in the layout of the kernel.",
   {
     x: pointer("const void"),
     w: pointer("const void"),
     y: pointer("void"),
+    batch: i32(),
     channels: i32(),
     filters: i32(),
     height: i32(),

@@ -81,6 +81,8 @@ function workReport(
   { rates, copy, onRung }: Climb,
 ): Omit<WorkReport, "ladder"> {
   const { title, product, flops, leastBytes } = work;
+  const { sharedBytesPerBlock } = host.context.device;
+  const fits = ({ sharedBytes = 0 }: LadderRung) => sharedBytes <= sharedBytesPerBlock;
   const peak =
     product === undefined ? Number.POSITIVE_INFINITY : rates && (rates.tensor(product) ?? rates.cuda);
   const roofline = peak === undefined ? undefined : Math.max((1e6 * flops) / peak, leastBytes / copy / 1e3);
@@ -89,7 +91,7 @@ function workReport(
     isProduct: product !== undefined,
     ...{ flops, leastBytes },
     rooflineMicroseconds: roofline,
-    rungs: work.rungs.map((rung) => {
+    rungs: work.rungs.filter(fits).map((rung) => {
       onRung(rung.name);
       const measured = measure(host, work, rung);
       const { microseconds } = measured;

@@ -25,9 +25,17 @@ export interface LadderRung {
   readonly change: string;
   /** Of the largest of the sampled elements; the work's unless given. */
   readonly tolerance?: number;
+  /** Of a block; GPUs that have less leave the rung out. */
+  readonly sharedBytes?: number;
   /** Returns the result as it is in memory. */
   readonly emit: (set: Operands) => View;
   readonly reference: (contents: Contents) => Reference;
+}
+
+/** FLOP/s. */
+export interface Rates {
+  readonly tensor: number;
+  readonly cuda: number;
 }
 
 export interface LadderWork {
@@ -42,7 +50,7 @@ export interface LadderWork {
   readonly tolerance: number;
   readonly rungs: readonly LadderRung[];
   /** Ways that nobody took, by what the GPU allows them. */
-  readonly bounds: (rates: { readonly tensor: number; readonly cuda: number }) => readonly Bound[];
+  readonly bounds: (rates: Rates) => readonly Bound[];
   /** What PyTorch calls, and by which library. */
   readonly peer: { readonly name: string; readonly operation: PeerOperation };
 }
