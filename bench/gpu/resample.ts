@@ -9,7 +9,6 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { load } from "../../cuda-runtime/ir/expr-build.ts";
 import { bytesOfType, type FloatStorage } from "../../cuda-runtime/ir/storage.ts";
 import type { View } from "../../cuda-runtime/ir/view.ts";
 import {
@@ -18,7 +17,20 @@ import {
   type ResampleTuning,
 } from "../../cuda-runtime/kernels/resample/resample.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
-import { CallSet, contentOf, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
+import {
+  CallSet,
+  contentOf,
+  copyGigabytesPerSecond,
+  setCount,
+  timeCalls,
+} from "../../cuda-runtime/session/kernel-timer.ts";
+import {
+  type ResampleSize,
+  resampleElement,
+  rowsAskedFor,
+  targetTimes,
+} from "../../src/gpu/ladder/resample.ts";
+import { maxOf } from "../../src/ir/lists.ts";
 import { timesBeside } from "./torch-steps.ts";
 
 const { values: options } = parseArgs({
@@ -29,11 +41,7 @@ const { values: options } = parseArgs({
   },
 });
 
-interface Size {
-  readonly batch: number;
-  readonly source: number;
-  readonly target: number;
-  readonly features: number;
+interface Size extends ResampleSize {
   readonly type: FloatStorage;
 }
 
@@ -69,33 +77,9 @@ interface Row {
   readonly error: number;
 }
 
-/** Sorted, over the whole range of source times 0, 1, 2 …; the same in every batch but for their beginning. */
-function targetsOf({ batch, source, target }: Size): Float32Array {
-  const all = new Float32Array(batch * target);
-  let state = 1;
-  for (let b = 0; b < batch; b++) {
-    const own = Float32Array.from({ length: target }, () => {
-      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-      return ((state >>> 8) / 2 ** 24) * (source - 1);
-    });
-    all.set(own.sort(), b * target);
-  }
-  return all;
-}
-
-function rowsAskedFor({ batch, target }: Size, targets: Float32Array): number {
-  let count = 0;
-  for (let b = 0; b < batch; b++) {
-    const own = targets.subarray(b * target, (b + 1) * target);
-    const rows = new Set([...own].flatMap((time) => [Math.floor(time), Math.floor(time) + 1]));
-    count += rows.size;
-  }
-  return count;
-}
-
 function measure(host: HarnessHost, size: Size, tuning: ResampleTuning): Row {
   const { batch, source, target, features, type } = size;
-  const targets = targetsOf(size);
+  const targets = targetTimes(size);
   const times = Float32Array.from({ length: source }, (_, at) => at);
   const rowBytes = features * bytesOfType(type);
   const bytes = (rowsAskedFor(size, targets) + batch * target) * rowBytes + 4 * batch * (source + target);
@@ -147,32 +131,15 @@ function errorOf(
   const total = batch * target * features;
   const places = Array.from({ length: samples }, (_, i) => (i * 2_654_435_761 + total - 1) % total);
   const got = call.set.read(call.y, places);
-  const errors = places.map((place, index) => {
-    const row = Math.floor(place / features);
-    const time = targets[row] ?? 0;
-    const low = Math.min(Math.floor(time), source - 2);
-    const from = (Math.floor(row / target) * source + low) * features + (place % features);
-    const expected = x.at(from) + (time - low) * (x.at(from + features) - x.at(from));
-    return Math.abs(expected - (got[index] ?? Number.NaN));
-  });
-  return errors.reduce((a, b) => Math.max(a, b));
-}
-
-/** Of 256 MiB, read and written. */
-function copyBandwidth(host: HarnessHost): number {
-  using set = new CallSet(host, false);
-  const shape = [2 ** 27];
-  const from = set.tensor("input", "bfloat16", shape, 1);
-  set.emitter.evaluateInto(load(from), set.output("bfloat16", shape));
-  set.prepare();
-  return (2 * 2 * 2 ** 27) / timeCalls(host, [set]) / 1e3;
+  const expected = resampleElement({ batch, source, target, features }, targets, x);
+  return maxOf(places.map((place, index) => Math.abs(expected(place) - (got[index] ?? Number.NaN))));
 }
 
 using host = await HarnessHost.open({
   kernels: new URL("../cuda/", import.meta.url),
   device: Number(options.device),
 });
-const copy = copyBandwidth(host);
+const copy = copyGigabytesPerSecond(host);
 const rows = sizes.flatMap((size) =>
   (options.sweep ? sweep : [planned]).map((tuning) => measure(host, size, tuning)),
 );

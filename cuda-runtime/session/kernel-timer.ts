@@ -6,6 +6,7 @@ import { DeviceMemory } from "../driver/memory.ts";
 import { Owned } from "../driver/owned.ts";
 import { StreamClock } from "../driver/stream.ts";
 import { encodeValues } from "../ir/encode.ts";
+import { load } from "../ir/expr-build.ts";
 import { bytesOfType, type StorageType } from "../ir/storage.ts";
 import { type DeviceBuffer, elementCount, type View } from "../ir/view.ts";
 import { PlanDraft } from "../plan/buffers.ts";
@@ -160,6 +161,19 @@ export class CallSet implements Disposable {
 /** How many sets of `bytes` bytes leave an L2 cache of so many. */
 export function setCount(bytes: number, l2Bytes: number): number {
   return setsBeyondL2(Math.max(1, bytes), l2Bytes, maxSets);
+}
+
+/** Of a copy's array: many times an L2. */
+const copyBytes = 2 ** 28;
+
+/** Read plus written by a copy, with its launch. */
+export function copyGigabytesPerSecond(host: HarnessHost): number {
+  using set = new CallSet(host, false);
+  const shape = [copyBytes / bytesOfType("bfloat16")];
+  const from = set.tensor("input", "bfloat16", shape, 1);
+  set.emitter.evaluateInto(load(from), set.output("bfloat16", shape));
+  set.prepare();
+  return (2 * copyBytes) / timeCalls(host, [set]) / 1e3;
 }
 
 /** Median microseconds of one call. */

@@ -73,7 +73,7 @@ export const benchOptions = {
   plan: { type: "boolean", group: "Plan:", describe: "Print what would run, step by step; needs no GPU" },
   ladder: text(
     "Ladder:",
-    `Instead of a model, kernels for one piece of work, each better than the one before: ${ladderNames.join(", ")}`,
+    `Instead of a model, kernels for one piece of work, each better than the one before: ${ladderNames.join(", ")}; several with commas`,
   ),
   gpu: text("Plan:", `With --plan, for this GPU: ${[...gpus.keys()].join(", ")} (default h200)`),
 } as const;
@@ -136,8 +136,8 @@ export interface BenchFlags extends CommonFlags {
   readonly ncuPath: string | undefined;
   readonly gpu: string | undefined;
   readonly config: ConfigChoice;
-  /** Kernels of this ladder in the place of models. */
-  readonly ladder: LadderName | undefined;
+  /** Kernels of these ladders in the place of models. */
+  readonly ladders: readonly LadderName[] | undefined;
   readonly verbose: boolean;
 }
 
@@ -174,10 +174,9 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
       throw new InputError("usage", `--${other}: says nothing beside --ncu`);
   const precision = mapped(single(argv.precision, "--precision"), parsePrecision);
   refuseBesideLadder(argv);
-  const ladder = single(argv.ladder, "--ladder");
   return {
     ...readCommon(argv),
-    ladder: mapped(ladder, (value) => parseChoice(value, "--ladder", ladderNames)),
+    ladders: mapped(single(argv.ladder, "--ladder"), parseLadders),
     precision,
     fix: argv.fix ?? true,
     compare: argv.compare ?? false,
@@ -188,6 +187,11 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
     config: readConfigChoice(argv),
     verbose: argv.verbose ?? false,
   };
+}
+
+/** Each once, in the order given. */
+function parseLadders(value: string): LadderName[] {
+  return [...new Set(value.split(",").map((name) => parseChoice(name.trim(), "--ladder", ladderNames)))];
 }
 
 /** A ladder has sizes, a precision and repetitions of its own. */

@@ -1,16 +1,31 @@
-/** @file A ladder in the terminal. */
-import type { LadderReport } from "../gpu/ladder/report.ts";
-import { duration, percent, printable, significant } from "../ir/format.ts";
-import { paletteOf } from "./color.ts";
+/** @file Ladders in the terminal. */
+import type { LadderReport, WorkReport } from "../gpu/ladder/report.ts";
+import { compact, duration, percent, printable, significant } from "../ir/format.ts";
+import { type Palette, paletteOf } from "./color.ts";
 import type { ColorLevel } from "./render.ts";
 import { textWidth, wrapped } from "./steps-text.ts";
 import { alignColumns } from "./table.ts";
 
-const columns = ["rung", "time", "speed", "TFLOP/s", "GB/s", "of roofline", "error", "kernel"];
+const columns = ["rung", "time", "speed", "TFLOP/s", "GB/s", "DRAM", "of roofline", "error", "kernel"];
 
 export function renderLadderText(report: LadderReport, color: ColorLevel): string {
   const palette = paletteOf(color);
-  const { ladder, work, gpu, driver, rungs, rooflineMicroseconds } = report;
+  const { gpu, driver, copyGigabytesPerSecond, works } = report;
+  const machine = `${printable(gpu.name)}, driver ${driver}; a copy moves ${significant(copyGigabytesPerSecond)} GB/s`;
+  const lines = [
+    ...works.flatMap((work) => workLines(work, palette)),
+    palette.dim(machine),
+    palette.dim(
+      "Medians of replays of one CUDA graph, from a cold L2. DRAM: by model, what each launch reads and writes once over.",
+    ),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function workLines(
+  { ladder, work, rungs, bounds, rooflineMicroseconds: roofline }: WorkReport,
+  palette: Palette,
+): string[] {
   const [first] = rungs;
   const rows = rungs.map((rung, at) => [
     `${at + 1} ${rung.name}`,
@@ -18,6 +33,7 @@ export function renderLadderText(report: LadderReport, color: ColorLevel): strin
     `${significant((first?.microseconds ?? Number.NaN) / rung.microseconds)}×`,
     significant(rung.teraflops),
     significant(rung.gigabytesPerSecond),
+    `${compact(rung.dramBytes)}B`,
     rung.rooflineShare === undefined ? "" : percent(rung.rooflineShare),
     rung.isRight ? rung.error.toExponential(1) : `WRONG: ${rung.error.toExponential(1)}`,
     printable(rung.kernels.join(" + ")),
@@ -26,18 +42,16 @@ export function renderLadderText(report: LadderReport, color: ColorLevel): strin
     [columns, ...rows],
     ["left", ...columns.slice(2).map(() => "right" as const), "left"],
   );
-  const roofline =
-    rooflineMicroseconds === undefined ? "" : `; the roofline allows ${duration(rooflineMicroseconds)}`;
-  const lines = [
+  return [
     palette.heading(`${ladder}: ${work}`),
     palette.bold(title),
     ...table,
+    ...(roofline === undefined ? [] : [`The roofline allows ${duration(roofline)}.`]),
+    ...bounds.flatMap(({ name, note, microseconds }) =>
+      wrapped(`${name}: no faster than ${duration(microseconds)}. ${note}`, textWidth),
+    ),
     "",
     ...rungs.flatMap(({ change }, at) => wrapped(`${at + 1} ${change}`, textWidth, "  ")),
     "",
-    palette.dim(
-      `${printable(gpu.name)}, driver ${driver}; medians of replays of one CUDA graph, from a cold L2${roofline}`,
-    ),
   ];
-  return `${lines.join("\n")}\n`;
 }

@@ -2,14 +2,41 @@
 #pragma once
 #include <cstdint>
 
-// y[n, k] = the 3x3 windows of x[n] times w[k], padded by one pixel; halves, channels first.
+// o = softmax(scale q kᵀ) v; halves, [heads, length, 64] each, heads of all batches.
+struct LadderAttentionParams {
+  const void* q;
+  const void* k;
+  const void* v;
+  void* o;
+  void* scores;  // [heads, length, length], where they are written
+  int heads;
+  int length;
+  float scale;
+};
+static_assert(sizeof(LadderAttentionParams) == 56, "what the planner writes");
+
+// y[n, k] = the 3x3 windows of x[n] times w[k], padded by one pixel; halves, in the layout of the kernel.
 struct LadderConvParams {
   const void* x;
   const void* w;
   void* y;
+  int batch;
   int channels;
   int filters;
   int height;
   int width;
 };
-static_assert(sizeof(LadderConvParams) == 40, "what the planner writes");
+static_assert(sizeof(LadderConvParams) == 48, "what the planner writes");
+
+// y[row] = between the two rows of x whose times lie around targets[row]; rows of `features` BF16.
+struct LadderResampleParams {
+  const void* x;
+  void* y;
+  const void* times;  // [batch, source] float32, ascending
+  const void* targets;  // [rows] float32
+  int rows;  // Of all batches.
+  int source;
+  int target;  // Rows of a batch.
+  int features;
+};
+static_assert(sizeof(LadderResampleParams) == 48, "what the planner writes");

@@ -29,7 +29,7 @@ export function addBench(parser: Argv, done: (exitCode: number) => void): Argv {
 
 /** The exit code. Throws InputError. */
 async function runBench(models: readonly string[], flags: BenchFlags): Promise<number> {
-  if (flags.ladder !== undefined) return climb(models, flags.ladder, flags);
+  if (flags.ladders !== undefined) return climb(models, flags.ladders, flags);
   const wanted = flags.compare ? 2 : 1;
   if (models.length !== wanted) {
     const expected = flags.compare ? "two models with --compare" : "one model";
@@ -43,7 +43,11 @@ async function runBench(models: readonly string[], flags: BenchFlags): Promise<n
 }
 
 /** 1 where a rung computes something else. */
-async function climb(models: readonly string[], ladder: LadderName, flags: BenchFlags): Promise<number> {
+async function climb(
+  models: readonly string[],
+  ladders: readonly LadderName[],
+  flags: BenchFlags,
+): Promise<number> {
   if (models.length > 0)
     throw new InputError("usage", `bench --ladder takes no model, found ${models.length}`);
   const { checkReportFiles } = await import("../../files/report-file.ts");
@@ -54,7 +58,7 @@ async function climb(models: readonly string[], ladder: LadderName, flags: Bench
   const { withProgress } = await import("../terminal.ts");
   const { writeRun } = await import("../write-reports.ts");
   const { device, timeoutSeconds, memoryBytes } = flags;
-  const task = { kind: "ladder", device, kernels: kernelsUrl, ladder } as const;
+  const task = { kind: "ladder", device, kernels: kernelsUrl, ladders } as const;
   const { report } = await withProgress((say) => {
     const onProgress = (what: string) => say(`${what} …`);
     return askGpu(task, { timeoutSeconds, memoryBytes, onProgress, onNotice: complain });

@@ -1,17 +1,23 @@
-/** @file In the GPU's process: every rung of a ladder checked and timed. */
+/** @file In the GPU's process: every rung of the ladders checked and timed. */
+import { movedBytes } from "../../../cuda-runtime/cost/predict.ts";
 import { elementCount, type View } from "../../../cuda-runtime/ir/view.ts";
 import { HarnessHost } from "../../../cuda-runtime/session/harness.ts";
-import { CallSet, contentOf, setCount, timeCalls } from "../../../cuda-runtime/session/kernel-timer.ts";
+import {
+  CallSet,
+  contentOf,
+  copyGigabytesPerSecond,
+  setCount,
+  timeCalls,
+} from "../../../cuda-runtime/session/kernel-timer.ts";
 import { gpuFailure, versionText } from "../../../cuda-runtime/session/open.ts";
 import { builtFamilies } from "../../../cuda-runtime/session/store.ts";
 import { gpuOfDevice } from "../../hardware/machine.ts";
 import { InputError } from "../../ir/errors.ts";
-import { ratesOf } from "../roofline.ts";
-import { anchor, type ConvRung, convBytes, convElement, convFlops, convRungs } from "./conv.ts";
-import type { LadderRun, LadderTask, Rung } from "./report.ts";
+import { type Rates, ratesOf } from "../roofline.ts";
+import { ladders } from "./ladders.ts";
+import type { LadderReport, LadderRun, LadderTask, Rung, WorkReport } from "./report.ts";
+import type { LadderRung, LadderWork } from "./work.ts";
 
-/** FP32 sums of halves, rounded to half once. */
-const tolerance = 2e-3;
 const samples = 256;
 /** Prime, so that places lie all over a tensor. */
 const sampleStride = 2_654_435_761;
@@ -21,7 +27,7 @@ interface Call {
   readonly y: View;
 }
 
-/** Throws InputError `kernels-missing` where the ladder's kernels are not built, and `gpu-…`. */
+/** Throws InputError `kernels-missing` where the ladders' kernels are not built, and `gpu-…`. */
 export async function runLadder(task: LadderTask, onProgress: (what: string) => void): Promise<LadderRun> {
   const kernels = new URL(task.kernels);
   if (!builtFamilies(kernels).includes("ladder"))
@@ -40,69 +46,99 @@ export async function runLadder(task: LadderTask, onProgress: (what: string) => 
 
 function climb(
   host: HarnessHost,
-  { ladder }: LadderTask,
+  { ladders: names }: LadderTask,
   onProgress: (what: string) => void,
-): LadderRun["report"] {
+): LadderReport {
   const { device, driver } = host.context;
   const row = gpuOfDevice(device);
-  const flops = convFlops(anchor);
-  const leastBytes = convBytes(anchor);
+  onProgress("copying");
+  const copy = copyGigabytesPerSecond(host);
   const rates = row === undefined ? undefined : ratesOf(row);
-  const peak = rates?.tensor("fp16") ?? rates?.cuda;
-  const rooflineMicroseconds =
-    rates === undefined || peak === undefined
-      ? undefined
-      : 1e6 * Math.max(flops / peak, leastBytes / rates.bytesPerSecond);
-  const { batch, channels, filters, side } = anchor;
   return {
-    ladder,
-    work: `FP16 N ${batch}, C ${channels}, ${side} × ${side}, K ${filters}, 3 × 3`,
     gpu: device,
     row: row?.id,
     driver: `CUDA ${versionText(driver.version)}`,
-    ...{ flops, leastBytes, tolerance, rooflineMicroseconds },
-    rungs: convRungs.map((rung) => {
-      onProgress(`${ladder}, ${rung.name}`);
-      const measured = measure(host, rung);
+    copyGigabytesPerSecond: copy,
+    torch: undefined,
+    works: names.flatMap((ladder) =>
+      ladders[ladder].map((work) => {
+        const onRung = (name: string) => onProgress(`${ladder}, ${work.title}, ${name}`);
+        return { ladder, ...workReport(host, work, { rates, copy, onRung }) };
+      }),
+    ),
+  };
+}
+
+interface Climb {
+  readonly rates: Rates | undefined;
+  readonly copy: number;
+  readonly onRung: (name: string) => void;
+}
+
+function workReport(
+  host: HarnessHost,
+  work: LadderWork,
+  { rates, copy, onRung }: Climb,
+): Omit<WorkReport, "ladder"> {
+  const { title, product, flops, leastBytes } = work;
+  const { sharedBytesPerBlock } = host.context.device;
+  const fits = ({ sharedBytes = 0 }: LadderRung) => sharedBytes <= sharedBytesPerBlock;
+  const peak =
+    product === undefined ? Number.POSITIVE_INFINITY : rates && (rates.tensor(product) ?? rates.cuda);
+  const roofline = peak === undefined ? undefined : Math.max((1e6 * flops) / peak, leastBytes / copy / 1e3);
+  return {
+    work: title,
+    isProduct: product !== undefined,
+    ...{ flops, leastBytes },
+    rooflineMicroseconds: roofline,
+    rungs: work.rungs.filter(fits).map((rung) => {
+      onRung(rung.name);
+      const measured = measure(host, work, rung);
       const { microseconds } = measured;
       return {
         ...measured,
         teraflops: flops / microseconds / 1e6,
         gigabytesPerSecond: leastBytes / microseconds / 1e3,
-        rooflineShare: rooflineMicroseconds === undefined ? undefined : rooflineMicroseconds / microseconds,
+        rooflineShare: roofline === undefined ? undefined : roofline / microseconds,
       };
     }),
+    bounds: rates === undefined || peak === undefined ? [] : work.bounds({ tensor: peak, cuda: rates.cuda }),
+    peer: { name: work.peer.name, microseconds: undefined },
   };
 }
 
 type Measured = Omit<Rung, "teraflops" | "gigabytesPerSecond" | "rooflineShare">;
 
-function measure(host: HarnessHost, rung: ConvRung): Measured {
+function measure(host: HarnessHost, work: LadderWork, rung: LadderRung): Measured {
   const calls: Call[] = [];
   try {
-    const count = setCount(convBytes(anchor), host.context.device.l2Bytes);
-    for (let i = 0; i < count; i++) calls.push(callOf(host, rung));
-    const [first] = calls;
-    if (first === undefined) throw new Error("tc-lint bug: a rung without a call");
+    const first = callOf(host, rung);
+    calls.push(first);
+    first.set.launch();
+    const error = errorOf(host, first, rung);
+    const count = setCount(work.leastBytes, host.context.device.l2Bytes);
+    while (calls.length < count) calls.push(callOf(host, rung));
     const microseconds = timeCalls(
       host,
       calls.map(({ set }) => set),
     );
-    const error = errorOf(host, first, rung);
-    const kernels = first.set.steps.map(({ step: { action } }) =>
-      action.kind === "launch" ? action.launch.kernel.entry : action.kind,
-    );
-    const { name, change } = rung;
-    return { name, change, kernels, microseconds, error, isRight: error <= tolerance };
+    const { name, change, tolerance = work.tolerance } = rung;
+    const actions = first.set.steps.map(({ step: { action } }) => action);
+    return {
+      ...{ name, change, microseconds, error, tolerance },
+      kernels: actions.map((action) => (action.kind === "launch" ? action.launch.kernel.entry : action.kind)),
+      dramBytes: actions.reduce((total, action) => total + movedBytes(action), 0),
+      isRight: error <= tolerance,
+    };
   } finally {
     for (const { set } of calls) set[Symbol.dispose]();
   }
 }
 
-function callOf(host: HarnessHost, rung: ConvRung): Call {
+function callOf(host: HarnessHost, rung: LadderRung): Call {
   const set = new CallSet(host, false);
   try {
-    const y = rung.emit(set, anchor);
+    const y = rung.emit(set);
     set.prepare();
     return { set, y };
   } catch (error) {
@@ -111,14 +147,9 @@ function callOf(host: HarnessHost, rung: ConvRung): Call {
   }
 }
 
-/** NaN where one of them is. */
-function errorOf(host: HarnessHost, { set, y }: Call, { isChannelsLast }: ConvRung): number {
-  const expected = convElement(
-    anchor,
-    isChannelsLast,
-    contentOf(host, "float16", 1),
-    contentOf(host, "float16", 2),
-  );
+/** Before it is timed; NaN where an element is. */
+function errorOf(host: HarnessHost, { set, y }: Call, rung: LadderRung): number {
+  const expected = rung.reference((type, seed) => contentOf(host, type, seed));
   const total = elementCount(y.shape);
   const places = Array.from({ length: samples }, (_, i) => (i * sampleStride + total - 1) % total);
   const got = set.read(y, places);
