@@ -32,6 +32,7 @@ export default defineRule({
   name: "depthwise-conv",
   severity: "info",
   fix: "none",
+  about: "region",
   messages: {
     depthwise:
       "depthwise convolutions: {count}, {percent} % of the predicted time, with no Tensor Core work in them",

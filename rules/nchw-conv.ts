@@ -45,6 +45,7 @@ export default defineRule({
   name: "nchw-conv",
   severity: "warn",
   fix: "unsafe",
+  about: "region",
   messages: {
     setting:
       "connected NCHW convolutions: {convolutions}; NHWC is faster, conversions at the borders ({conversions}) included: the provider option prefer_nhwc, or a rewritten file",

@@ -4,9 +4,11 @@ import { type Budget, regressionReports } from "../lint/budgets.ts";
 import type { BudgetReport, ModelReport, NoticeReport } from "../lint/result.ts";
 import type { LintSettings } from "../lint/run.ts";
 import { externalRanges } from "../onnx/weights.ts";
+import type { NewNames } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 import { compareFindings, noFindings } from "./findings.ts";
 import { compareGraphs, nodeNames } from "./graph.ts";
+import { newNames } from "./new-names.ts";
 import type { FileStatus, ModelComparison, SideReport } from "./result.ts";
 import { compareTimes, storedTimes } from "./time.ts";
 
@@ -26,8 +28,9 @@ export function compareSides(
   place: Pick<ModelComparison, "path" | "status"> & { readonly notices: readonly NoticeReport[] },
 ): ModelComparison {
   const { report } = head ?? base ?? absent();
-  const both = base !== undefined && head !== undefined ? compareBoth(base, head) : undefined;
-  const budgets = budgetsOf(base, head);
+  const names = base === undefined || head === undefined ? new Map() : newNames(base.model, head.model);
+  const both = base !== undefined && head !== undefined ? compareBoth(base, head, names) : undefined;
+  const budgets = budgetsOf(base, head, names);
   const fresh = head === undefined ? noFindings : { ...noFindings, new: head.report.findings };
   return {
     path: place.path,
@@ -54,18 +57,21 @@ function absent(): never {
 
 type Both = Pick<ModelComparison, "kernels" | "findings" | "graph" | "time" | "stored" | "notices">;
 
-function compareBoth(base: Side, head: Side): Both {
+function compareBoth(base: Side, head: Side, names: NewNames): Both {
   const isPriced = base.report.error === null && head.report.error === null;
+  const { cost } = head.settings;
   const times = isPriced
-    ? compareTimes(base.workload, head.workload, head.settings.cost)
+    ? compareTimes(base.workload, head.workload, cost, names)
     : { time: null, kernels: [] };
-  const stored = isPriced ? storedTimes(base.workload, head.workload, head.settings.cost) : null;
+  const stored = isPriced ? storedTimes(base.workload, head.workload, cost, names) : null;
   return {
     ...times,
     stored,
     findings: compareFindings(base.report, head.report, {
       base: nodeNames(base.model),
       head: nodeNames(head.model),
+      renamed: names,
+      about: new Map(head.settings.rules.map(({ code, about }) => [code, about])),
     }),
     graph: compareGraphs(base.model, head.model),
     notices: [...invalidBase(base), ...otherSizes(base.report, head.report)],
@@ -95,12 +101,14 @@ function otherSizes(base: ModelReport, head: ModelReport): NoticeReport[] {
 }
 
 /** Head's own, then those of the step to it. */
-function budgetsOf(base: Side | undefined, head: Side | undefined): BudgetReport[] {
+function budgetsOf(base: Side | undefined, head: Side | undefined, names: NewNames): BudgetReport[] {
   if (head === undefined) return [];
   const own = head.report.budgets ?? [];
   const isPriced = base?.report.error === null && head.report.error === null;
   const budgets: readonly Budget[] = head.settings.budgets ?? [];
-  return base !== undefined && isPriced ? [...own, ...regressionReports(budgets, base, head)] : [...own];
+  return base !== undefined && isPriced
+    ? [...own, ...regressionReports(budgets, base, head, names)]
+    : [...own];
 }
 
 function errorOf(head: Side | undefined): ModelComparison["error"] {

@@ -91,7 +91,7 @@ export interface FindingChange {
   readonly eased: readonly Finding[];
   /** Listed in both. */
   readonly unchanged: readonly Finding[];
-  /** Listed in both in the same words, at a node that has another name now: neither model has the other's. */
+  /** Listed in both, at a node that has another name now, or of a region that begins at another node. */
   readonly renamed: readonly Finding[];
 }
 

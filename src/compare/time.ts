@@ -4,7 +4,7 @@ import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
 import { regressionOf } from "../lint/budgets.ts";
 import { pricedAt } from "../workload/account.ts";
-import { differenceBetween, negated, type StepChange } from "../workload/change.ts";
+import { differenceBetween, type NewNames, negated, type StepChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { ChangeVerdict, Difference, KernelChange, StoredChange, TimeChange } from "./result.ts";
 
@@ -13,8 +13,9 @@ export function compareTimes(
   base: Workload,
   head: Workload,
   cost: CostModel,
+  names: NewNames,
 ): { readonly time: TimeChange; readonly kernels: KernelChange[] } {
-  const change = differenceBetween(base, head, cost);
+  const change = differenceBetween(base, head, cost, names);
   const difference = negated(change.saves);
   const share = regressionOf(base, change);
   const verdict = change.steps.length === 0 ? "same" : verdictOf(difference);
@@ -31,14 +32,19 @@ export function compareTimes(
 }
 
 /** What the files take as they are stored, where their products are not of the same types; else that is `time` in other words. */
-export function storedTimes(base: Workload, head: Workload, cost: CostModel): StoredChange | null {
+export function storedTimes(
+  base: Workload,
+  head: Workload,
+  cost: CostModel,
+  names: NewNames,
+): StoredChange | null {
   if (base.target.precision === "as-is" || typesOf(base) === typesOf(head)) return null;
   const [before, after] = [base, head].map((each) => pricedAt(each, "as-is", cost));
   if (before === undefined || after === undefined) return null;
   return {
     base: before.timeline.microseconds,
     head: after.timeline.microseconds,
-    time: compareTimes(before, after, cost).time,
+    time: compareTimes(before, after, cost, names).time,
   };
 }
 

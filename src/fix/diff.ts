@@ -54,7 +54,8 @@ function storedOf(model: Model): Map<string, string> {
   return stored;
 }
 
-function describe({ dtype, dtypeCode, dims }: TensorRef): string {
+/** `float32[129,67,3,3]`. */
+export function describe({ dtype, dtypeCode, dims }: TensorRef): string {
   return `${dtype ?? `type ${dtypeCode}`}[${dims.join(",")}]`;
 }
 
@@ -114,7 +115,7 @@ function diffNames(
   }).filter((text) => text !== "");
 }
 
-function attributeText(value: AttributeValue | undefined): string {
+export function attributeText(value: AttributeValue | undefined): string {
   if (value === undefined) return "(none)";
   if (value.type === "tensor") return describe(value.tensor);
   if (value.type === "ints" || value.type === "floats" || value.type === "strings")

@@ -1,6 +1,6 @@
 /** @file Budgets of a configuration held against predictions: each says limit, prediction and interval. */
 import type { Target } from "../hardware/target.ts";
-import { differenceBetween, type WorkloadChange } from "../workload/change.ts";
+import { differenceBetween, type NewNames, type WorkloadChange } from "../workload/change.ts";
 import { tensorCoreRange } from "../workload/tensor-core-range.ts";
 import {
   type PriceSettings,
@@ -50,13 +50,18 @@ export interface Priced {
 }
 
 /** Those of the step from one model to the other. */
-export function regressionReports(budgets: readonly Budget[], before: Priced, after: Priced): BudgetReport[] {
+export function regressionReports(
+  budgets: readonly Budget[],
+  before: Priced,
+  after: Priced,
+  names?: NewNames,
+): BudgetReport[] {
   return budgets.flatMap((budget) => {
     const { maxRegression: limit } = budget;
     if (limit === undefined) return [];
     const from = pricedFor(budget, before.workload, before.settings);
     const to = pricedFor(budget, after.workload, after.settings);
-    const change = differenceBetween(from, to, after.settings.cost);
+    const change = differenceBetween(from, to, after.settings.cost, names);
     return [heldAgainst("maxRegression", budget, { limit, ...regressionOf(from, change) })];
   });
 }

@@ -53,8 +53,11 @@ export interface Rule<M extends Messages = Messages> {
   readonly changes?: "precision";
   /** Said of a rule that no finding of has a saving: it speaks of risks and of sizes. */
   readonly saves?: "nothing";
-  /** Said of a rule that speaks of the whole model, at a node that stands for it: another one is no other finding. */
-  readonly about?: "model";
+  /**
+   * Said of a rule that speaks of the whole model, at a node that stands for it, or of a region of it, at its first node: another one is no
+   * other finding.
+   */
+  readonly about?: "model" | "region";
   readonly messages: M;
   readonly check: (context: LintContext) => Iterable<RuleFinding<M>>;
 }

@@ -3,7 +3,6 @@ import type { CostModel, Run, Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
 import { scaledSaving } from "../cost/scaled.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
-import type { Scope } from "../facts/scope.ts";
 import type { Target } from "../hardware/target.ts";
 import { push } from "../ir/group.ts";
 import { labelOf, type Node } from "../ir/model.ts";
@@ -31,6 +30,14 @@ export interface WorkloadChange {
 
 export const noChange: WorkloadChange = { saves: { microseconds: 0, low: 0, high: 0 }, steps: [] };
 
+/** What nodes of the main graph are called after a change, where they are called otherwise than before it. */
+export type NewNames = ReadonlyMap<string, string>;
+
+interface Renaming {
+  readonly of: Workload;
+  readonly names: NewNames;
+}
+
 /**
  * Kernels are known again by their graph and the name of their first node, or else of any of their nodes; those that have none, by what
  * they do.
@@ -38,7 +45,7 @@ export const noChange: WorkloadChange = { saves: { microseconds: 0, low: 0, high
 export function changeBetween(before: Workload, after: Workload, cost: CostModel): WorkloadChange {
   const known = knownChanges.get(before.timeline)?.get(after.timeline);
   if (known?.cost === cost && known.from === before.target && known.to === after.target) return known.change;
-  const change = compared(before, after, cost);
+  const change = compared(before, after, cost, undefined);
   const ofBefore = knownChanges.get(before.timeline) ?? new WeakMap<Timeline, KnownChange>();
   knownChanges.set(before.timeline, ofBefore);
   ofBefore.set(after.timeline, { cost, from: before.target, to: after.target, change });
@@ -55,20 +62,28 @@ interface KnownChange {
 /** The account of a model asks again for what rules and repairs asked. */
 const knownChanges = new WeakMap<Timeline, WeakMap<Timeline, KnownChange>>();
 
-function compared(before: Workload, after: Workload, cost: CostModel): WorkloadChange {
+function compared(
+  before: Workload,
+  after: Workload,
+  cost: CostModel,
+  renaming: Renaming | undefined,
+): WorkloadChange {
+  const labels = new Labels(renaming);
   const named =
     pairedInPlace(before.timeline.steps, after.timeline.steps) ??
-    paired(before.timeline.steps, after.timeline.steps, nameOf);
-  const sharing = pairedByNodes(named.gone, named.fresh);
+    paired(before.timeline.steps, after.timeline.steps, (step) => labels.first(step));
+  const sharing = pairedByNodes(named.gone, named.fresh, labels);
   const alike = paired(sharing.gone, sharing.fresh, timeOf);
   const renamed = paired(alike.gone, alike.fresh, productKey(alike));
   const pairs: Pair[] = [...named.pairs, ...sharing.pairs, ...alike.pairs, ...renamed.pairs];
   for (const step of renamed.gone) pairs.push({ before: step, after: undefined });
   for (const step of renamed.fresh) pairs.push({ before: undefined, after: step });
   const savings = new Savings(before, after, cost);
-  const left = new Set(renamed.gone.length === 0 ? [] : after.timeline.steps.flatMap(sitesOf));
+  const left = new Set(
+    renamed.gone.length === 0 ? [] : after.timeline.steps.flatMap((step) => labels.sites(step)),
+  );
   const isRemoved = ({ before: gone, after: still }: Pair) =>
-    still === undefined && gone !== undefined && !sitesOf(gone).some((site) => left.has(site));
+    still === undefined && gone !== undefined && !labels.sites(gone).some((site) => left.has(site));
   const steps = pairs
     .filter((pair) => pair.before?.microseconds !== pair.after?.microseconds)
     .map((pair) => ({ ...pair, saves: savings.of(pair), isRemoved: isRemoved(pair) }));
@@ -78,9 +93,38 @@ function compared(before: Workload, after: Workload, cost: CostModel): WorkloadC
 
 type Pair = Pick<StepChange, "before" | "after">;
 
-/** What a kernel computes, wherever it does. */
-function sitesOf({ scope, nodes }: Step): readonly string[] {
-  return nodes.map((node) => labelIn(scope, node));
+/** What kernels are called by the nodes that they compute. */
+class Labels {
+  readonly #renamed: ReadonlySet<Step>;
+  readonly #names: NewNames;
+
+  constructor(renaming: Renaming | undefined) {
+    this.#renamed = new Set(renaming?.of.timeline.steps);
+    this.#names = renaming?.names ?? new Map();
+  }
+
+  /** What a kernel computes, wherever it does. */
+  sites(step: Step): readonly string[] {
+    return step.nodes.map((node) => this.#site(step, node));
+  }
+
+  /** By its first node, and what it does with it. */
+  first(step: Step): string {
+    const [node] = step.nodes;
+    return node === undefined ? `\u0000${step.family}` : `${step.family}\u0000${this.#site(step, node)}`;
+  }
+
+  /** Of every node of a kernel, as `first` has the first. */
+  all(step: Step): readonly string[] {
+    return this.sites(step).map((site) => `${step.family}\u0000${site}`);
+  }
+
+  #site(step: Step, node: Node): string {
+    const site = siteOf(node, step.scope);
+    const label = labelOf(site.node);
+    const isRenamed = this.#names.size > 0 && site.scope.depth === 0 && this.#renamed.has(step);
+    return `${site.scope.path}\u0000${isRenamed ? (this.#names.get(label) ?? label) : label}`;
+  }
 }
 
 interface Paired {
@@ -129,16 +173,16 @@ function paired(
 }
 
 /** A fused kernel that begins with another node is the kernel that has most of its nodes still; ties go to the first. */
-function pairedByNodes(before: readonly Step[], after: readonly Step[]): Paired {
+function pairedByNodes(before: readonly Step[], after: readonly Step[], labels: Labels): Paired {
   if (before.length === 0 || after.length === 0) return { pairs: [], gone: before, fresh: after };
   const makerOf = new Map<string, Step>();
-  for (const step of after) for (const name of namesOf(step)) makerOf.set(name, step);
+  for (const step of after) for (const name of labels.all(step)) makerOf.set(name, step);
   const pairs: Pair[] = [];
   const gone: Step[] = [];
   const taken = new Set<Step>();
   for (const step of before) {
     const shared = new Map<Step, number>();
-    for (const name of namesOf(step)) {
+    for (const name of labels.all(step)) {
       const maker = makerOf.get(name);
       if (maker !== undefined && !taken.has(maker)) shared.set(maker, (shared.get(maker) ?? 0) + 1);
     }
@@ -148,11 +192,6 @@ function pairedByNodes(before: readonly Step[], after: readonly Step[]): Paired 
     if (found !== undefined) taken.add(found);
   }
   return { pairs, gone, fresh: after.filter((step) => !taken.has(step)) };
-}
-
-/** Of every node of a kernel, as `nameOf` has the first. */
-function namesOf({ scope, family, nodes }: Step): readonly string[] {
-  return nodes.map((node) => `${family}\u0000${labelIn(scope, node)}`);
 }
 
 /** Work that becomes other work in one model. */
@@ -170,15 +209,6 @@ export function uncertaintyOf(changes: readonly WorkChange[], { target, cost }: 
     changes.map(({ before, after, runs }) => cost.savingOfRuns(runOf(before, runs), runOf(after, runs))),
   );
   return saved.microseconds - saved.low;
-}
-
-function nameOf({ scope, nodes: [node], family }: Step): string {
-  return node === undefined ? `\u0000${family}` : `${family}\u0000${labelIn(scope, node)}`;
-}
-
-function labelIn(scope: Scope, node: Node): string {
-  const site = siteOf(node, scope);
-  return `${site.scope.path}\u0000${labelOf(site.node)}`;
 }
 
 /** Products whose nodes have no names of their own, where there are as many as before. */
@@ -253,9 +283,16 @@ function around(microseconds: number, saving: Saving): Saving {
 }
 
 /** Priced as the change that gains: a repair, and its revert, differ by as much and are as sure. */
-export function differenceBetween(before: Workload, after: Workload, cost: CostModel): WorkloadChange {
-  if (after.timeline.microseconds <= before.timeline.microseconds) return changeBetween(before, after, cost);
-  const { saves, steps } = changeBetween(after, before, cost);
+export function differenceBetween(
+  before: Workload,
+  after: Workload,
+  cost: CostModel,
+  names: NewNames = new Map(),
+): WorkloadChange {
+  const between = (from: Workload, to: Workload) =>
+    names.size === 0 ? changeBetween(from, to, cost) : compared(from, to, cost, { of: before, names });
+  if (after.timeline.microseconds <= before.timeline.microseconds) return between(before, after);
+  const { saves, steps } = between(after, before);
   return {
     saves: negated(saves),
     steps: steps.map((step) => ({
