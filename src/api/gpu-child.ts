@@ -1,5 +1,6 @@
 /** @file The script of the GPU's process. */
 import { serveTask } from "../../cuda-runtime/session/child.ts";
+import { runCase } from "../gpu/case/run.ts";
 import { runCounted } from "../gpu/counters/run.ts";
 import { runDecode } from "../gpu/decode/run.ts";
 import { examine } from "../gpu/doctor.ts";
@@ -19,6 +20,8 @@ serveTask((task: GpuTask, onProgress): Promise<GpuResult> => {
       return examine(task.kernels);
     case "sweep":
       return runSweep(task, onProgress);
+    case "case":
+      return runCase(task, onProgress);
     case "counted":
       return loadTimelines(["tc-runtime"])
         .then(() => (task.model.fix === undefined ? undefined : prepare(task.model.fix)))

@@ -1,6 +1,8 @@
 /** @file What a shell offers behind a flag: yargs knows names of flags, and values of those that take one of a few. */
+import { ladderNames } from "../gpu/ladder/report.ts";
 import { gpus } from "../hardware/gpus.ts";
 import { stackIds } from "../hardware/stacks.ts";
+import { InputError } from "../ir/errors.ts";
 import { compareFormatNames } from "../report/compare-formats.ts";
 import { layerFormats, lintFormatNames, runFormatNames } from "../report/registry.ts";
 import { cacheStrategies } from "../settings/lint-plan.ts";
@@ -13,6 +15,15 @@ type Values = readonly string[] | Promise<readonly string[]>;
 async function rules(): Promise<readonly string[]> {
   const { ruleDocs } = await import("../../rules/docs.ts");
   return ruleDocs.flatMap(({ code, name }) => [code, name]);
+}
+
+/** None where none are bundled: a shell is no place for what is missing. */
+async function cases(): Promise<readonly string[]> {
+  const { caseNames } = await import("../api/kernel-case.ts");
+  return caseNames().catch((error: unknown) => {
+    if (error instanceof InputError) return [];
+    throw error;
+  });
 }
 
 /** By command; "lint" is also what no command is. What is missing has a list of its own, which yargs knows. */
@@ -36,6 +47,8 @@ const flags: Readonly<Record<string, { readonly many?: true; readonly of: (comma
   "merge-as": { many: true, of: () => [...layerFormats] },
   "fail-on": { of: () => failOns },
   "lfs-pointers": { of: () => ["error", "warn", "skip"] },
+  case: { of: cases },
+  ladder: { of: () => ladderNames },
   "cache-strategy": { of: () => cacheStrategies },
 };
 

@@ -2,6 +2,7 @@
 import type { InferredOptionTypes } from "yargs";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import type { ConfigChoice } from "../api/make-plans.ts";
+import { type CaseMode, caseModes } from "../gpu/case/report.ts";
 import { type LadderName, ladderNames } from "../gpu/ladder/report.ts";
 import { gpus } from "../hardware/gpus.ts";
 import { InputError } from "../ir/errors.ts";
@@ -67,7 +68,8 @@ export const benchOptions = {
   ncu: {
     type: "boolean",
     group: "Counters:",
-    describe: "Have Nsight Compute count one run, step by step (--precision, default fp16)",
+    describe:
+      "Have Nsight Compute count one run, step by step (--precision, default fp16), or a case's launches",
   },
   "ncu-path": text("Counters:", "With --ncu, the program (default: on the PATH, or /usr/local/cuda/bin/ncu)"),
   plan: { type: "boolean", group: "Plan:", describe: "Print what would run, step by step; needs no GPU" },
@@ -75,6 +77,12 @@ export const benchOptions = {
     "Ladder:",
     `Instead of a model, kernels for one piece of work, each better than the one before: ${ladderNames.join(", ")}; several with commas`,
   ),
+  case: text(
+    "Case:",
+    "Instead of a model, one case of the kernels' tests, as family/case: checked against its reference, and timed",
+  ),
+  check: { type: "boolean", group: "Case:", describe: "With --case, check its results and nothing else" },
+  time: { type: "boolean", group: "Case:", describe: "With --case, also time its launches (the default)" },
   gpu: text("Plan:", `With --plan, for this GPU: ${[...gpus.keys()].join(", ")} (default h200)`),
 } as const;
 
@@ -138,6 +146,8 @@ export interface BenchFlags extends CommonFlags {
   readonly config: ConfigChoice;
   /** Kernels of these ladders in the place of models. */
   readonly ladders: readonly LadderName[] | undefined;
+  /** One case of the kernels' tests in the place of models. */
+  readonly kernelCase: { readonly name: string; readonly mode: CaseMode } | undefined;
   readonly verbose: boolean;
 }
 
@@ -173,10 +183,11 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
     if (argv.ncu === true && argv[other] === true)
       throw new InputError("usage", `--${other}: says nothing beside --ncu`);
   const precision = mapped(single(argv.precision, "--precision"), parsePrecision);
-  refuseBesideLadder(argv);
+  refuseBesides(argv);
   return {
     ...readCommon(argv),
     ladders: mapped(single(argv.ladder, "--ladder"), parseLadders),
+    kernelCase: readCase(argv),
     precision,
     fix: argv.fix ?? true,
     compare: argv.compare ?? false,
@@ -194,14 +205,44 @@ function parseLadders(value: string): LadderName[] {
   return [...new Set(value.split(",").map((name) => parseChoice(name.trim(), "--ladder", ladderNames)))];
 }
 
-/** A ladder has sizes, a precision and repetitions of its own. */
-function refuseBesideLadder(argv: Partial<InferredOptionTypes<typeof benchOptions>>): void {
-  if (argv.ladder === undefined) return;
-  const others = (
-    ["precision", "compare", "plan", "autotune", "ncu", "dim", "repeats", "warmup", "verbose"] as const
-  ).filter((name) => argv[name] !== undefined);
-  const [other] = others;
-  if (other !== undefined) throw new InputError("usage", `--${other}: says nothing beside --ladder`);
+type BenchArguments = Partial<InferredOptionTypes<typeof benchOptions>>;
+
+/** What says something of models alone. */
+const ofModels = [
+  "precision",
+  "compare",
+  "plan",
+  "autotune",
+  "dim",
+  "repeats",
+  "warmup",
+  "verbose",
+] as const satisfies readonly (keyof BenchArguments)[];
+
+/** A ladder and a case have sizes, a precision and repetitions of their own. */
+function refuseBesides(argv: BenchArguments): void {
+  const refuse = (flag: "ladder" | "case", others: readonly (keyof BenchArguments)[]) => {
+    const other = argv[flag] === undefined ? undefined : others.find((name) => argv[name] !== undefined);
+    if (other !== undefined) throw new InputError("usage", `--${other}: says nothing beside --${flag}`);
+  };
+  refuse("ladder", [...ofModels, "ncu", "case"]);
+  refuse("case", ofModels);
+}
+
+/** Throws InputError `usage` for modes without a case, and for two of them. */
+function readCase(argv: BenchArguments): BenchFlags["kernelCase"] {
+  const name = single(argv.case, "--case");
+  const modes = caseModes.filter((mode) => argv[mode] === true);
+  const alone = modes.find((mode) => mode !== "ncu");
+  if (name === undefined) {
+    if (alone !== undefined) throw new InputError("usage", `--${alone}: says nothing without --case`);
+    return undefined;
+  }
+  const [mode = "time", other] = modes;
+  if (other !== undefined && mode === "check")
+    throw new InputError("usage", `--${other}: says nothing beside --check`);
+  // What is counted is timed as well.
+  return { name, mode: other ?? mode };
 }
 
 export function readValidateFlags(argv: Partial<InferredOptionTypes<typeof validateOptions>>): ValidateFlags {

@@ -16,6 +16,7 @@ import type { Decoded } from "../verify/decode/greedy.ts";
 import type { GivenSizes } from "../verify/sizes.ts";
 import type { Tensors } from "../verify/tensor.ts";
 import type { AutotuneReport } from "./autotune/report.ts";
+import type { CaseRun, CaseTask } from "./case/report.ts";
 import type { LadderRun, LadderTask } from "./ladder/report.ts";
 import type { SweepItem } from "./sweep.ts";
 
@@ -106,6 +107,7 @@ export interface CountedRun {
 }
 
 export type GpuTask =
+  | CaseTask
   | CountedTask
   | DecodeTask
   | LadderTask
@@ -230,6 +232,7 @@ export interface SweepReport {
 }
 
 export type GpuResult =
+  | CaseRun
   | CountedRun
   | DecodeRun
   | LadderRun

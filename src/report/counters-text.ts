@@ -2,6 +2,7 @@
 import type { CountersReport, CountersStep, StepCounters } from "../gpu/counters/report.ts";
 import { compact, counted as countOf, duration, percent, printable } from "../ir/format.ts";
 import type { RunText } from "./bench-text.ts";
+import { mixOf } from "./case-text.ts";
 import { paletteOf } from "./color.ts";
 import { type StepColumn, stepLines, textWidth, wrapped } from "./steps-text.ts";
 
@@ -92,14 +93,7 @@ const columns: readonly StepColumn<CountersStep>[] = [
   },
 ];
 
-/** Pipes that take less of the instructions are in the JSON. */
-const shownShare = 0.05;
-
-/** `alu 31 %, fma 12 %`: of the first of equals, which the others resemble. */
+/** Of the first of equals, which the others resemble. */
 function mixText([first]: readonly CountersStep[]): string {
-  return Object.entries(first?.counters?.mix ?? {})
-    .filter(([, share]) => share >= shownShare)
-    .sort(([, a], [, b]) => b - a)
-    .map(([pipe, share]) => `${pipe} ${percent(share)}`)
-    .join(", ");
+  return first?.counters === null || first === undefined ? "" : mixOf(first.counters);
 }

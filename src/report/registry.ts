@@ -1,5 +1,6 @@
 /** @file What commands report, and every format that each report has: a format is rows of this file and the file that writes it. */
 import type { BenchReport } from "../gpu/bench-report.ts";
+import type { CaseReport } from "../gpu/case/report.ts";
 import type { CountersReport } from "../gpu/counters/report.ts";
 import type { DecodeReport } from "../gpu/decode/report.ts";
 import type { LadderReport } from "../gpu/ladder/report.ts";
@@ -9,6 +10,7 @@ import type { LintReport } from "../lint/result.ts";
 import type { VerifyReport } from "../verify/index.ts";
 import { renderAgent } from "./agent.ts";
 import { type RunText, renderBenchText, renderPlanText } from "./bench-text.ts";
+import { renderCaseText } from "./case-text.ts";
 import { renderCheckstyle } from "./checkstyle.ts";
 import { renderCountersText } from "./counters-text.ts";
 import { renderCsv } from "./csv.ts";
@@ -118,6 +120,8 @@ export interface RunReports {
   readonly bench: BenchReport;
   /** Of `bench --ncu`. */
   readonly counters: CountersReport;
+  /** Of `bench --case`. */
+  readonly case: CaseReport;
   /** Of `bench --ladder`. */
   readonly ladder: LadderReport;
   /** Of `bench --plan`: one a model. */
@@ -134,6 +138,7 @@ const texts: Texts = {
   decode: (report, { color }) => renderDecodeText(report, color),
   bench: renderBenchText,
   counters: renderCountersText,
+  case: (report, { color }) => renderCaseText(report, color),
   ladder: (report, { color }) => renderLadderText(report, color),
   plan: (plans, options) => plans.map((plan) => renderPlanText(plan, options)).join("\n"),
 };

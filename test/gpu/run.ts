@@ -14,12 +14,11 @@ import { availableParallelism } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { movedBytes } from "../../cuda-runtime/cost/predict.ts";
 import { CudaError } from "../../cuda-runtime/driver/errors.ts";
 import { HarnessHost, type KernelCase } from "../../cuda-runtime/session/harness.ts";
 import { openDevice } from "../../cuda-runtime/session/open.ts";
 import type { ReadyStep } from "../../cuda-runtime/session/steps.ts";
-import { timeReplays } from "../../cuda-runtime/session/timing.ts";
+import { checkCase, groupOf, profileOnce } from "../../src/gpu/case/run.ts";
 import { launchesOf } from "../../src/gpu/counters/csv.ts";
 import { mixMetrics, stepMetrics } from "../../src/gpu/counters/metrics.ts";
 import { ncuArguments } from "../../src/gpu/counters/ncu.ts";
@@ -30,7 +29,6 @@ import { lostContext, Watch } from "./supervise.ts";
 const here = path.dirname(fileURLToPath(import.meta.url));
 const casesFolder = path.join(here, "cases");
 const kernels = new URL("../cuda/", import.meta.url);
-const secondPoison = 0x41;
 
 interface CaseResult {
   readonly name: string;
@@ -186,45 +184,18 @@ async function runChild(family: string, from: number): Promise<void> {
 }
 
 async function runCase(host: HarnessHost, each: KernelCase): Promise<void> {
-  const digests: string[] = [];
-  for (const poison of options.twice ? [0xff, secondPoison] : [0xff]) {
-    const executed: (readonly ReadyStep[])[] = [];
-    using harness = host.harness(poison, (steps) => void executed.push(steps));
-    await each.run(harness);
-    // Of a result that is right, and not before it is looked at: a kernel may change what it reads.
-    for (const steps of executed) {
-      if (options.time) console.log(`TIME ${each.name}: ${timeText(host, steps)}`);
-      if (options.profiled) profileOnce(host, steps);
-    }
-    digests.push(harness.digest());
-  }
-  if (new Set(digests).size > 1)
-    throw new Error("a second run, over memory with other contents, gives other results");
+  await checkCase(host, each, options.twice, (steps) => {
+    if (options.time) console.log(`TIME ${each.name}: ${timeText(host, steps)}`);
+    if (options.profiled) profileOnce(host, steps);
+  });
 }
-
-/** Rounds in a graph, and graphs that are timed. */
-const replays = { copies: 10, groups: 9 };
 
 /** `12.3 µs, 650 TFLOP/s, 210 GB/s: conv_f16_w64x32`; sums over the launches that a case makes at once. */
 function timeText(host: HarnessHost, steps: readonly ReadyStep[]): string {
-  const { median } = timeReplays(host, steps, replays.copies, replays.groups);
-  const actions = steps.map(({ step }) => step.action);
-  const bytes = actions.reduce((total, action) => total + movedBytes(action), 0);
-  const launches = actions.flatMap((action) => (action.kind === "launch" ? [action.launch] : []));
-  const flops = launches.reduce((total, launch) => total + (launch.flops ?? 0), 0);
+  const { times, flops, bytes, kernels: entries } = groupOf(host, steps, true);
+  const median = times?.median ?? Number.NaN;
   const rate = flops > 0 ? `${significant(flops / median / 1e6)} TFLOP/s, ` : "";
-  const kernels = launches.map(({ kernel }) => kernel.entry).join(", ");
-  return `${median.toFixed(2)} µs, ${rate}${significant(bytes / median / 1e3)} GB/s: ${kernels}`;
-}
-
-/** One replay, for a profiler to see. */
-function profileOnce({ context, stream, runner }: HarnessHost, steps: readonly ReadyStep[]): void {
-  using graph = stream.capture(() => {
-    for (const step of steps) runner.launch(step, stream);
-  });
-  graph.launch(stream);
-  stream.synchronize();
-  context.profiled(() => graph.launch(stream));
+  return `${median.toFixed(2)} µs, ${rate}${significant(bytes / median / 1e3)} GB/s: ${entries.join(", ")}`;
 }
 
 /** Below Nsight Compute, one family of cases; prints what it counted of each launch. */

@@ -15,11 +15,11 @@ export function addBench(parser: Argv, done: (exitCode: number) => void): Argv {
         .positional("models", {
           type: "string",
           array: true,
-          describe: "The model; two with --compare, none with --ladder",
+          describe: "The model; two with --compare, none with --ladder or --case",
         })
         .options(benchOptions)
         .epilogue(
-          "Exit codes: 0 measured, 1 a rung of a ladder is wrong, 2 wrong usage, no GPU, or a model that does not run.",
+          "Exit codes: 0 measured, 1 a rung of a ladder or a case is wrong, 2 wrong usage, no GPU, or a model that does not run.",
         ),
     async (argv) => {
       done(await runBench(argv.models ?? [], readBenchFlags(argv)));
@@ -30,6 +30,7 @@ export function addBench(parser: Argv, done: (exitCode: number) => void): Argv {
 /** The exit code. Throws InputError. */
 async function runBench(models: readonly string[], flags: BenchFlags): Promise<number> {
   if (flags.ladders !== undefined) return climb(models, flags.ladders, flags);
+  if (flags.kernelCase !== undefined) return runCase(models, flags.kernelCase, flags);
   const wanted = flags.compare ? 2 : 1;
   if (models.length !== wanted) {
     const expected = flags.compare ? "two models with --compare" : "one model";
@@ -65,6 +66,29 @@ async function climb(
   });
   await writeRun("ladder", report, flags);
   return isWhollyRight(report) ? 0 : 1;
+}
+
+/** 1 where a result is wrong. */
+async function runCase(
+  models: readonly string[],
+  kernelCase: NonNullable<BenchFlags["kernelCase"]>,
+  flags: BenchFlags,
+): Promise<number> {
+  if (models.length > 0) throw new InputError("usage", `bench --case takes no model, found ${models.length}`);
+  const { checkReportFiles } = await import("../../files/report-file.ts");
+  checkReportFiles([flags.output], {});
+  const { benchCase } = await import("../../api/kernel-case.ts");
+  const { complain } = await import("../stderr.ts");
+  const { withProgress } = await import("../terminal.ts");
+  const { writeRun } = await import("../write-reports.ts");
+  const { device, timeoutSeconds, memoryBytes, ncuPath } = flags;
+  const report = await withProgress((say) => {
+    const onProgress = (what: string) => say(`${what} …`);
+    const limits = { timeoutSeconds, memoryBytes, onProgress, onNotice: complain };
+    return benchCase({ ...kernelCase, device, ncu: ncuPath }, limits);
+  });
+  await writeRun("case", report, flags);
+  return report.isRight ? 0 : 1;
 }
 
 async function measure(models: readonly string[], flags: BenchFlags): Promise<void> {

@@ -3,6 +3,7 @@ import { failureOf } from "../../../cuda-runtime/session/process.ts";
 import { runWrapped, type WrappedRun } from "../../../cuda-runtime/session/wrapped.ts";
 import { InputError } from "../../ir/errors.ts";
 import { pushAll } from "../../ir/lists.ts";
+import type { CaseRun, CaseTask } from "../case/report.ts";
 import type { CountedRun, CountedTask } from "../protocol.ts";
 import { type CountedLaunch, launchesOf } from "./csv.ts";
 
@@ -16,8 +17,12 @@ export interface NcuOptions {
   readonly onProgress?: ((what: string) => void) | undefined;
 }
 
-export interface Counted {
-  readonly run: CountedRun;
+/** What is run below the profiler, and what each answers. */
+type Task = CountedTask | CaseTask;
+type RunOf<T extends Task> = T extends CountedTask ? CountedRun : CaseRun;
+
+export interface Counted<Run = CountedRun> {
+  readonly run: Run;
   readonly launches: readonly CountedLaunch[];
   /** Metrics that this ncu does not have for this GPU. */
   readonly absent: readonly string[];
@@ -26,7 +31,10 @@ export interface Counted {
 const places = ["ncu", "/usr/local/cuda/bin/ncu"];
 
 /** Throws InputError `ncu-…`, or what the model is at fault for. */
-export async function countLaunches(task: CountedTask, options: NcuOptions): Promise<Counted> {
+export async function countLaunches<T extends Task>(
+  task: T,
+  options: NcuOptions,
+): Promise<Counted<RunOf<T>>> {
   const absent: string[] = [];
   for (;;) {
     const wanted = options.metrics.filter((name) => !absent.includes(name));
@@ -58,18 +66,18 @@ export function ncuArguments(metrics: readonly string[]): string[] {
   ];
 }
 
-async function runNcu(
-  task: CountedTask,
+async function runNcu<T extends Task>(
+  task: T,
   metrics: readonly string[],
   { ncu, onProgress, ...limits }: NcuOptions,
-): Promise<WrappedRun<CountedRun>> {
+): Promise<WrappedRun<RunOf<T>>> {
   const args = ncuArguments(metrics);
   const onLine = (line: string) => {
     const launch = /^==PROF== Profiling .* - (\d+)/.exec(line)?.[1];
     if (launch !== undefined) onProgress?.(`counting launch ${Number(launch) + 1}`);
   };
   for (const command of ncu === undefined ? places : [ncu]) {
-    const run = await runWrapped<CountedTask, CountedRun>(task, {
+    const run = await runWrapped<T, RunOf<T>>(task, {
       ...limits,
       // Numbers as programs read them.
       ...{ command, args, onLine, env: { LC_ALL: "C" } },
@@ -109,7 +117,7 @@ const problems: readonly (readonly [RegExp, string, string])[] = [
   ],
 ];
 
-function problemOf({ output, isLate }: WrappedRun<CountedRun>, { timeoutSeconds }: NcuOptions) {
+function problemOf({ output, isLate }: WrappedRun<unknown>, { timeoutSeconds }: NcuOptions) {
   if (isLate) {
     const limit = timeoutSeconds === undefined ? "" : ` of ${timeoutSeconds} s`;
     return new InputError("ncu-hang", `ncu was stopped at the limit${limit}: it needs a longer --timeout`);

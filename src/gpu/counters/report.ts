@@ -80,7 +80,7 @@ export function countersReport(
   };
 }
 
-/** By step, in the order in which both have them; undefined for what is no kernel. */
+/** By step, in the order in which both have them; undefined for what is no kernel. Throws InputError `ncu-launches`. */
 export function matched(
   steps: readonly Pick<CountedStep, "entry" | "label">[],
   launches: readonly CountedLaunch[],
@@ -105,7 +105,11 @@ function mismatch(what: string): InputError {
   return new InputError("ncu-launches", `ncu saw something else than the plan launches: ${what}`);
 }
 
-function countersOf({ kernel, values }: CountedLaunch, mix: Readonly<Record<string, string>>): StepCounters {
+/** Of one launch. Throws InputError `ncu-output` where it has no time. */
+export function countersOf(
+  { kernel, values }: CountedLaunch,
+  mix: Readonly<Record<string, string>>,
+): StepCounters {
   const of = (name: string) => values.get(name) ?? null;
   const share = (name: string) => {
     const percent = of(name);

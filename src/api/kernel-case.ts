@@ -1,0 +1,62 @@
+/** @file One case of the kernels' tests on the GPU: checked, timed, counted by Nsight Compute. */
+import { caseFamilies } from "../files/kernel-cases.ts";
+import { casesIn, casesUrl, moduleOf } from "../gpu/case/module.ts";
+import { type CaseMode, type CaseReport, type CaseTask, caseReport } from "../gpu/case/report.ts";
+import { mixMetrics, stepMetrics } from "../gpu/counters/metrics.ts";
+import { countLaunches } from "../gpu/counters/ncu.ts";
+import { askGpu, childUrl, type GpuLimits, kernelsUrl } from "../gpu/process.ts";
+import { architectureOf } from "../hardware/architectures.ts";
+import { InputError } from "../ir/errors.ts";
+import { closest } from "../settings/closest.ts";
+
+export interface CaseRequest {
+  readonly name: string;
+  readonly mode: CaseMode;
+  readonly device: number;
+  /** Nsight Compute's program; undefined: on the PATH, or where CUDA puts it. */
+  readonly ncu: string | undefined;
+}
+
+/** `family/case`, of all that are bundled here. Throws InputError `cases-missing`. */
+export async function caseNames(): Promise<readonly string[]> {
+  const names = caseFamilies(casesUrl).map(async (family) =>
+    (await casesIn(moduleOf(family))).map(({ name }) => `${family}/${name}`),
+  );
+  return (await Promise.all(names)).flat();
+}
+
+/** Throws InputError: `usage` for a name that is none, no GPU, or `ncu-…`. A wrong result is one. */
+export async function benchCase(
+  { name, mode, device, ncu }: CaseRequest,
+  limits: GpuLimits,
+): Promise<CaseReport> {
+  const module = await moduleWith(name);
+  const task = { kind: "case", device, kernels: kernelsUrl, module, name } as const;
+  const run = await askGpu({ ...task, mode: mode === "check" ? "check" : "time" }, limits);
+  if (mode !== "ncu" || run.problem !== undefined) return caseReport(name, mode, run, undefined);
+  const mix = mixMetrics(architectureOf(run.device.computeCapability));
+  const metrics = [...Object.values(stepMetrics), ...Object.values(mix)];
+  const counting: CaseTask = { ...task, mode: "counted" };
+  const counted = await countLaunches(counting, { ...limits, ncu, childUrl, metrics });
+  return caseReport(name, mode, run, { run: counted, mix });
+}
+
+async function moduleWith(name: string): Promise<string> {
+  const names = await caseNames();
+  const [family = ""] = name.split("/");
+  if (names.includes(name)) return moduleOf(family);
+  const nearest = closest(name, names);
+  const hint = nearest === undefined ? someOf(name, names) : `; did you mean "${nearest}"?`;
+  throw new InputError("usage", `--case: there is no case "${name}"${hint}`);
+}
+
+/** Enough to see how names are. */
+const shown = 5;
+
+function someOf(part: string, names: readonly string[]): string {
+  const holding = names.filter((name) => name.includes(part));
+  const found = holding.length === 0 ? names : holding;
+  const more = found.length > shown ? ` and ${found.length - shown} more` : "";
+  const what = holding.length === 0 ? "there are" : "its name is in";
+  return `; ${what} ${found.slice(0, shown).join(", ")}${more}`;
+}
