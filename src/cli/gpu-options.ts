@@ -75,6 +75,13 @@ export const benchOptions = {
     "Ladder:",
     `Instead of a model, kernels for one piece of work, each better than the one before: ${ladderNames.join(", ")}; several with commas`,
   ),
+  torch: {
+    type: "boolean",
+    group: "Ladder:",
+    describe: "With --ladder, have PyTorch do the same work in the same run",
+  },
+  python: text("Ladder:", "With --torch, the Python that has it (default: python3 or python on the PATH)"),
+  plot: text("Ladder:", "With --ladder, a plot of it to this file as well (SVG)"),
   gpu: text("Plan:", `With --plan, for this GPU: ${[...gpus.keys()].join(", ")} (default h200)`),
 } as const;
 
@@ -138,6 +145,10 @@ export interface BenchFlags extends CommonFlags {
   readonly config: ConfigChoice;
   /** Kernels of these ladders in the place of models. */
   readonly ladders: readonly LadderName[] | undefined;
+  /** PyTorch beside them. */
+  readonly torch: boolean;
+  readonly python: string | undefined;
+  readonly plot: string | undefined;
   readonly verbose: boolean;
 }
 
@@ -174,9 +185,13 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
       throw new InputError("usage", `--${other}: says nothing beside --ncu`);
   const precision = mapped(single(argv.precision, "--precision"), parsePrecision);
   refuseBesideLadder(argv);
+  refuseWithoutLadder(argv);
   return {
     ...readCommon(argv),
     ladders: mapped(single(argv.ladder, "--ladder"), parseLadders),
+    torch: argv.torch ?? false,
+    python: single(argv.python, "--python"),
+    plot: single(argv.plot, "--plot"),
     precision,
     fix: argv.fix ?? true,
     compare: argv.compare ?? false,
@@ -202,6 +217,14 @@ function refuseBesideLadder(argv: Partial<InferredOptionTypes<typeof benchOption
   ).filter((name) => argv[name] !== undefined);
   const [other] = others;
   if (other !== undefined) throw new InputError("usage", `--${other}: says nothing beside --ladder`);
+}
+
+function refuseWithoutLadder(argv: Partial<InferredOptionTypes<typeof benchOptions>>): void {
+  for (const name of ["torch", "plot"] as const)
+    if (argv[name] !== undefined && argv.ladder === undefined)
+      throw new InputError("usage", `--${name}: says nothing without --ladder`);
+  if (argv.python !== undefined && argv.torch !== true)
+    throw new InputError("usage", "--python: says nothing without --torch");
 }
 
 export function readValidateFlags(argv: Partial<InferredOptionTypes<typeof validateOptions>>): ValidateFlags {
