@@ -8,7 +8,7 @@
 // The scripts of threads and processes lie in dist/ itself, all other JavaScript one folder below, so that `new URL("../worker.js",
 // import.meta.url)` names the worker from an entry and from any chunk alike.
 import { spawnSync } from "node:child_process";
-import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -71,6 +71,7 @@ const { metafile } = await buildFewChunks(
   },
 );
 await writeFile(join(dist, "report-page.js"), (await buildReportPage()).text);
+await copyFile(join(root, "src/gpu/ladder/peers.py"), join(dist, "ladder-peers.py"));
 await chmod(join(dist, "bin/tc-lint.js"), 0o755);
 const { texts, names } = await licensesOf(metafile);
 await writeFile(join(dist, "THIRD-PARTY-LICENSES.txt"), texts);

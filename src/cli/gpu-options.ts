@@ -83,6 +83,13 @@ export const benchOptions = {
   ),
   check: { type: "boolean", group: "Case:", describe: "With --case, check its results and nothing else" },
   time: { type: "boolean", group: "Case:", describe: "With --case, also time its launches (the default)" },
+  torch: {
+    type: "boolean",
+    group: "Ladder:",
+    describe: "With --ladder, have PyTorch do the same work in the same run",
+  },
+  python: text("Ladder:", "With --torch, the Python that has it (default: python3 or python on the PATH)"),
+  plot: text("Ladder:", "With --ladder, a plot of it to this file as well (SVG)"),
   gpu: text("Plan:", `With --plan, for this GPU: ${[...gpus.keys()].join(", ")} (default h200)`),
 } as const;
 
@@ -148,6 +155,10 @@ export interface BenchFlags extends CommonFlags {
   readonly ladders: readonly LadderName[] | undefined;
   /** One case of the kernels' tests in the place of models. */
   readonly kernelCase: { readonly name: string; readonly mode: CaseMode } | undefined;
+  /** PyTorch beside them. */
+  readonly torch: boolean;
+  readonly python: string | undefined;
+  readonly plot: string | undefined;
   readonly verbose: boolean;
 }
 
@@ -184,10 +195,14 @@ export function readBenchFlags(argv: Partial<InferredOptionTypes<typeof benchOpt
       throw new InputError("usage", `--${other}: says nothing beside --ncu`);
   const precision = mapped(single(argv.precision, "--precision"), parsePrecision);
   refuseBesides(argv);
+  refuseWithoutLadder(argv);
   return {
     ...readCommon(argv),
     ladders: mapped(single(argv.ladder, "--ladder"), parseLadders),
     kernelCase: readCase(argv),
+    torch: argv.torch ?? false,
+    python: single(argv.python, "--python"),
+    plot: single(argv.plot, "--plot"),
     precision,
     fix: argv.fix ?? true,
     compare: argv.compare ?? false,
@@ -243,6 +258,14 @@ function readCase(argv: BenchArguments): BenchFlags["kernelCase"] {
     throw new InputError("usage", `--${other}: says nothing beside --check`);
   // What is counted is timed as well.
   return { name, mode: other ?? mode };
+}
+
+function refuseWithoutLadder(argv: BenchArguments): void {
+  for (const name of ["torch", "plot"] as const)
+    if (argv[name] !== undefined && argv.ladder === undefined)
+      throw new InputError("usage", `--${name}: says nothing without --ladder`);
+  if (argv.python !== undefined && argv.torch !== true)
+    throw new InputError("usage", "--python: says nothing without --torch");
 }
 
 export function readValidateFlags(argv: Partial<InferredOptionTypes<typeof validateOptions>>): ValidateFlags {

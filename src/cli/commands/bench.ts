@@ -1,6 +1,6 @@
 /** @file `tc-lint bench <model>`: layer by layer on the GPU, or the plan alone. */
 import type { Argv } from "yargs";
-import type { LadderName } from "../../gpu/ladder/report.ts";
+import type { LadderName, LadderReport } from "../../gpu/ladder/report.ts";
 import { findGpu, gpus } from "../../hardware/gpus.ts";
 import { InputError } from "../../ir/errors.ts";
 import type { LintPlan } from "../../settings/lint-plan.ts";
@@ -51,19 +51,16 @@ async function climb(
 ): Promise<number> {
   if (models.length > 0)
     throw new InputError("usage", `bench --ladder takes no model, found ${models.length}`);
-  const { checkReportFiles } = await import("../../files/report-file.ts");
-  checkReportFiles([flags.output], {});
-  const { askGpu, kernelsUrl } = await import("../../gpu/process.ts");
+  const { checkReportFiles, writeReportFile } = await import("../../files/report-file.ts");
+  checkReportFiles([flags.output, flags.plot], {});
   const { isWhollyRight } = await import("../../gpu/ladder/report.ts");
-  const { complain } = await import("../stderr.ts");
   const { withProgress } = await import("../terminal.ts");
   const { writeRun } = await import("../write-reports.ts");
-  const { device, timeoutSeconds, memoryBytes } = flags;
-  const task = { kind: "ladder", device, kernels: kernelsUrl, ladders } as const;
-  const { report } = await withProgress((say) => {
-    const onProgress = (what: string) => say(`${what} …`);
-    return askGpu(task, { timeoutSeconds, memoryBytes, onProgress, onNotice: complain });
-  });
+  const report = await withProgress((say) => climbed(ladders, flags, (what) => say(`${what} …`)));
+  if (flags.plot !== undefined) {
+    const { renderLadderSvg } = await import("../../report/ladder-svg.ts");
+    writeReportFile(flags.plot, renderLadderSvg(report));
+  }
   await writeRun("ladder", report, flags);
   return isWhollyRight(report) ? 0 : 1;
 }
@@ -89,6 +86,26 @@ async function runCase(
   });
   await writeRun("case", report, flags);
   return report.isRight ? 0 : 1;
+}
+
+async function climbed(
+  ladders: readonly LadderName[],
+  { device, timeoutSeconds, memoryBytes, torch, python }: BenchFlags,
+  onProgress: (what: string) => void,
+): Promise<LadderReport> {
+  const { askGpu, kernelsUrl } = await import("../../gpu/process.ts");
+  const { checkPeers, withPeers } = await import("../../gpu/ladder/peers.ts");
+  const { complain } = await import("../stderr.ts");
+  const peers = { python, device, timeoutSeconds };
+  if (torch) {
+    onProgress("looking for PyTorch");
+    await checkPeers(peers);
+  }
+  const task = { kind: "ladder", device, kernels: kernelsUrl, ladders } as const;
+  const { report } = await askGpu(task, { timeoutSeconds, memoryBytes, onProgress, onNotice: complain });
+  if (!torch) return report;
+  onProgress("PyTorch");
+  return withPeers(report, peers, complain);
 }
 
 async function measure(models: readonly string[], flags: BenchFlags): Promise<void> {
