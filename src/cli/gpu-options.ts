@@ -1,4 +1,4 @@
-/** @file Flags that the GPU commands share, and those of `tc-lint bench` and `tc-lint validate`. */
+/** @file Flags that the GPU commands share, and those of `tc-lint bench`. */
 import type { InferredOptionTypes } from "yargs";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import type { ConfigChoice } from "../api/make-plans.ts";
@@ -11,13 +11,14 @@ import { parseChoice, parseCount, parseDims, parsePositive } from "../settings/v
 import { mapped, parseMemory, single } from "./arguments.ts";
 import { readConfigChoice, settingOptions } from "./options.ts";
 
-const text = (group: string, describe: string) =>
+export const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;
 const texts = (group: string, describe: string) => ({ ...text(group, describe), array: true }) as const;
 
 export const runPrecisions = ["fp16", "bf16", "tf32", "fp32", "model", "as-is"] as const;
 
-const common = {
+/** Of `bench` and `validate`. */
+export const common = {
   dim: texts(
     "Inputs:",
     "Size of a symbolic dimension, such as batch=32; repeatable (default: the first that runs)",
@@ -93,39 +94,9 @@ export const benchOptions = {
   gpu: text("Plan:", `With --plan, for this GPU: ${[...gpus.keys()].join(", ")} (default h200)`),
 } as const;
 
-export const validateOptions = {
-  ...common,
-  against: text(
-    "Models:",
-    "The model as it was: the reference, and the time before (default: the model itself)",
-  ),
-  precision: text(
-    "Models:",
-    `What to run it in: ${runPrecisions.join(", ")} (default fp16, or as it is stored where that is half)`,
-  ),
-  inputs: text("Inputs:", "NumPy archive (.npz) of inputs by name, instead of drawn ones"),
-  batch: text("Inputs:", "Size of every axis that holds the batch; short for --dim"),
-  seeds: text("Inputs:", "Draws of normal inputs, beside negative and zero ones (default 1)"),
-  decode: text(
-    "Decoding:",
-    "Tokens that a decoder with caches says behind a prompt, each as ONNX Runtime says it",
-  ),
-  prompt: text("Decoding:", "With --decode, tokens of the drawn prompt (default 32)"),
-  layers: {
-    type: "boolean",
-    group: "Report:",
-    describe: "Look for the first value inside the model that is off",
-  },
-} as const;
-
-/** Each draw is a run of the model on the CPU. */
-export const mostDraws = 1000;
 const mostRuns = 1_000_000;
-const mostSamples = 2 ** 31 - 1;
-/** Of a prompt, and behind it: each is a run of the model on the CPU. */
-const mostTokens = 100_000;
 
-interface CommonFlags {
+export interface CommonFlags {
   readonly dims: Readonly<Record<string, number>>;
   readonly device: number;
   readonly repeats: number | undefined;
@@ -160,19 +131,6 @@ export interface BenchFlags extends CommonFlags {
   readonly python: string | undefined;
   readonly plot: string | undefined;
   readonly verbose: boolean;
-}
-
-export interface ValidateFlags extends CommonFlags {
-  readonly against: string | undefined;
-  /** Undefined: as it is stored, where that is half; else FP16. */
-  readonly precision: Precision | undefined;
-  readonly inputs: string | undefined;
-  readonly batch: number | undefined;
-  readonly seeds: number;
-  readonly layers: boolean;
-  /** Tokens to decode; undefined: outputs of single runs are compared. */
-  readonly decode: number | undefined;
-  readonly prompt: number;
 }
 
 type CommonArguments = Partial<InferredOptionTypes<typeof common>>;
@@ -268,37 +226,7 @@ function refuseWithoutLadder(argv: BenchArguments): void {
     throw new InputError("usage", "--python: says nothing without --torch");
 }
 
-export function readValidateFlags(argv: Partial<InferredOptionTypes<typeof validateOptions>>): ValidateFlags {
-  const one = (name: "against" | "inputs" | "batch" | "seeds" | "precision" | "decode" | "prompt") =>
-    single(argv[name], `--${name}`);
-  refuseBesideDecode(argv);
-  return {
-    ...readCommon(argv),
-    against: one("against"),
-    precision: mapped(one("precision"), parsePrecision),
-    inputs: one("inputs"),
-    batch: mapped(one("batch"), (value) => parseCount(value, "--batch", 1, mostSamples)),
-    seeds: mapped(one("seeds"), (value) => parseCount(value, "--seeds", 1, mostDraws)) ?? 1,
-    layers: argv.layers ?? false,
-    decode: mapped(one("decode"), (value) => parseCount(value, "--decode", 2, mostTokens)),
-    prompt: mapped(one("prompt"), (value) => parseCount(value, "--prompt", 1, mostTokens)) ?? 32,
-  };
-}
-
-/** Decoding has sizes and inputs of its own. */
-function refuseBesideDecode(argv: Partial<InferredOptionTypes<typeof validateOptions>>): void {
-  const needs = "says nothing without --decode";
-  if (argv.decode === undefined && argv.prompt !== undefined)
-    throw new InputError("usage", `--prompt: ${needs}`);
-  if (argv.decode === undefined) return;
-  const others = (["against", "batch", "seeds", "layers", "dim", "autotune"] as const).filter(
-    (name) => argv[name] !== undefined,
-  );
-  const [other] = others;
-  if (other !== undefined) throw new InputError("usage", `--${other}: says nothing beside --decode`);
-}
-
-function readCommon(argv: CommonArguments): CommonFlags {
+export function readCommon(argv: CommonArguments): CommonFlags {
   const one = (name: Exclude<keyof CommonArguments, "dim" | "color" | "autotune">) =>
     single(argv[name], `--${name}`);
   return {
@@ -326,7 +254,7 @@ function autotuneSecondsOf(argv: CommonArguments): number | undefined {
   return undefined;
 }
 
-function parsePrecision(value: string): Precision {
+export function parsePrecision(value: string): Precision {
   const chosen = parseChoice(value, "--precision", runPrecisions);
   // What lint calls the types of the file itself.
   return chosen === "as-is" ? "model" : chosen;

@@ -24,9 +24,10 @@ import { compareOptions } from "./compare-options.ts";
 import { completionArguments, isCompletionRequest } from "./completion.ts";
 import { reportFailure } from "./exit.ts";
 import { fixOptions } from "./fix-options.ts";
-import { benchOptions, validateOptions } from "./gpu-options.ts";
+import { benchOptions } from "./gpu-options.ts";
 import { lintOptions } from "./options.ts";
 import { writeStdout } from "./stdout.ts";
+import { validateOptions } from "./validate-options.ts";
 import { verifyOptions } from "./verify-options.ts";
 
 const epilogue = `Exit codes: 0 clean; 1 findings at error level (--fail-on), or more warnings than --max-warnings;

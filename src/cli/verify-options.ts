@@ -5,7 +5,7 @@ import { type RunFormat, runFormatNames } from "../report/registry.ts";
 import { parseChoice, parseCount, parsePositive, parseSizes } from "../settings/values.ts";
 import { type Budget, budgetFor } from "../verify/budget.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
-import { mostDraws } from "./gpu-options.ts";
+import { mostDraws } from "./validate-options.ts";
 
 const text = (group: string, describe: string) =>
   ({ type: "string", requiresArg: true, group, describe }) as const;

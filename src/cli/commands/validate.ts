@@ -1,6 +1,6 @@
 /** @file `tc-lint validate <model>`: on the GPU, against a reference. */
 import type { Argv } from "yargs";
-import { readValidateFlags, type ValidateFlags, validateOptions } from "../gpu-options.ts";
+import { readValidateFlags, type ValidateFlags, validateOptions } from "../validate-options.ts";
 
 export function addValidate(parser: Argv, done: (exitCode: number) => void): Argv {
   return parser.command(
