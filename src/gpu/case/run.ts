@@ -72,7 +72,7 @@ export async function runCase(task: CaseTask, onProgress: (what: string) => void
     onProgress(name);
     const look = (executed: readonly ReadyStep[]) => {
       groups.push(groupOf(host, executed, mode === "time"));
-      steps.push(...executed.map(({ step }) => ({ entry: entryOf(step.action), label: name })));
+      for (const { step } of executed) steps.push({ entry: entryOf(step.action), label: name });
       if (mode === "counted") exclusively(lockOfGpu(task.device), () => profileOnce(host, executed));
     };
     const problem = await problemOf(checkCase(host, each, mode !== "counted", look));
