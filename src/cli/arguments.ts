@@ -5,7 +5,10 @@ import { parsePositive } from "../settings/values.ts";
 /** yargs makes a list of a flag that is given twice; which one is meant, nobody knows. Throws InputError `usage`. */
 export function single(value: unknown, name: string): string | undefined {
   if (value === undefined || typeof value === "string") return value;
-  throw new InputError("usage", `${name}: given more than once, or without a value`);
+  const given = Array.isArray(value) ? value.map(String) : [];
+  const isList = ["--gpu", "--stack", "--precision"].includes(name) && given.length > 1;
+  const hint = isList ? `; several are written ${name} ${given.join(",")}` : "";
+  throw new InputError("usage", `${name}: given more than once, or without a value${hint}`);
 }
 
 export function mapped<T, U>(value: T | undefined, map: (value: T) => U): U | undefined {

@@ -3,8 +3,8 @@ import yargs, { type Argv } from "yargs";
 import { InputError } from "../ir/errors.ts";
 import { limitMemoryBy } from "../ir/memory.ts";
 import { groupMemoryBytes } from "../limits/control-group.ts";
-import { closest } from "../settings/closest.ts";
 import { version } from "../version.ts";
+import { checkArguments, plainMessage } from "./check-arguments.ts";
 import { addBench } from "./commands/bench.ts";
 import { addCalibrate } from "./commands/calibrate.ts";
 import { addCompare } from "./commands/compare.ts";
@@ -20,15 +20,9 @@ import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { addValidate } from "./commands/validate.ts";
 import { addVerify } from "./commands/verify.ts";
-import { compareOptions } from "./compare-options.ts";
 import { completionArguments, isCompletionRequest } from "./completion.ts";
 import { reportFailure } from "./exit.ts";
-import { fixOptions } from "./fix-options.ts";
-import { benchOptions } from "./gpu-options.ts";
-import { lintOptions } from "./options.ts";
 import { writeStdout } from "./stdout.ts";
-import { validateOptions } from "./validate-options.ts";
-import { verifyOptions } from "./verify-options.ts";
 
 const epilogue = `Exit codes: 0 clean; 1 findings at error level (--fail-on), or more warnings than --max-warnings;
 2 wrong usage, a bad configuration, a model that cannot be read, or suppressions of what is found no more.
@@ -50,7 +44,7 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
   };
   try {
     const isCompletion = isCompletionRequest(args);
-    if (!isCompletion) checkPaths(args);
+    if (!isCompletion) checkArguments(args);
     const completion = isCompletion
       ? await completionArguments(args, parserOf(args, workerUrl, done))
       : { asked: args };
@@ -91,45 +85,6 @@ function parserOf(args: readonly string[], workerUrl: URL, done: (code: number) 
   return parser;
 }
 
-const pathFlags: ReadonlySet<string> = new Set([
-  ...["--config", "--calibration", "--profile", "--samples", "--fix-output", "--output", "-o"],
-  ...["--inputs", "--save-inputs", "--against", "--suppressions-location", "--cache-location"],
-]);
-
-/** What yargs passes over, or hands on without a name: an argument that is empty, and a lone hyphen. */
-function checkPaths(args: readonly string[]): void {
-  for (const [index, arg] of args.entries()) {
-    const [flag, value] =
-      arg.startsWith("-") && arg.endsWith("=") ? [arg.slice(0, -1), ""] : [args[index - 1], arg];
-    if (value === "-") {
-      const what = "models are read from files, and reports go to stdout where no file is named";
-      throw new InputError("usage", `found "-", expected a path: ${what}`);
-    }
-    if (value !== "") continue;
-    if (flag !== undefined && pathFlags.has(flag))
-      throw new InputError("usage", `${flag}: found "", expected a path`);
-    if (flag === undefined || !takesValue(flag))
-      throw new InputError("usage", 'found "" among the arguments, expected the path of a model');
-  }
-}
-
-const options = {
-  ...lintOptions,
-  ...fixOptions,
-  ...compareOptions,
-  ...verifyOptions,
-  ...benchOptions,
-  ...validateOptions,
-};
-
-function takesValue(flag: string): boolean {
-  const name = flag.replace(/^--?/, "");
-  const isNamed = (key: string, option: object) =>
-    key === name || ("alias" in option && option.alias === name);
-  const found = Object.entries(options).find(([key, option]) => flag !== name && isNamed(key, option));
-  return found !== undefined && found[1].type === "string";
-}
-
 function baseParser(args: readonly string[]): Argv {
   return yargs([...args])
     .scriptName("tc-lint")
@@ -155,20 +110,6 @@ function baseParser(args: readonly string[]): Argv {
       // yargs has errors of its own for flags that lack their value.
       if (error !== undefined && error.name !== "YError") throw error;
       const text = (message ?? error?.message ?? "the command line cannot be read").replaceAll("\n", " ");
-      throw new InputError("usage", `${text}${flagHint(text)}`, { cause: error });
+      throw new InputError("usage", plainMessage(text, args), { cause: error });
     });
-}
-
-/** The flag that an unknown one was meant to be. */
-function flagHint(message: string): string {
-  const [, unknown] = /^Unknown arguments?: ([^,]+)/.exec(message) ?? [];
-  const nearest =
-    unknown === undefined || unknown.length === 1
-      ? undefined
-      : closest(
-          unknown,
-          // One that another command has is no misspelling.
-          Object.keys(options).filter((name) => name !== unknown),
-        );
-  return nearest === undefined ? "" : `; did you mean --${nearest}?`;
 }

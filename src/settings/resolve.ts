@@ -172,6 +172,8 @@ function selected(
     selectors && new Set(selectors.flatMap((selector) => selectRules(selector, rules, flag)));
   const [select, ignore] = [codes(flags.select, "--select"), codes(flags.ignore, "--ignore")];
   const isOut = (code: string) => select?.has(code) === false || ignore?.has(code) === true;
+  if (select !== undefined && ignore !== undefined && rules.every(({ code }) => isOut(code)))
+    throw new InputError("usage", "--select, --ignore: leave no rule of those that there are");
   const result: Record<string, RuleSetting> = {};
   for (const { code, severity } of rules) {
     const before = severities[code] ?? severity;

@@ -207,7 +207,7 @@ describe("a path that is none", () => {
     [["good.onnx", "-o", ""], /-o: found "", expected a path/],
     [["--fix", "good.onnx", "--fix-output", ""], /--fix-output: found "", expected a path/],
     [["--fix", "good.onnx", "--fix-output", "."], /"\." is a folder, expected a file such as good\.onnx/],
-    [["print-config", "-f", "text"], /Invalid values: *Argument: format, Given: "text", Choices: "json"/],
+    [["print-config", "-f", "text"], /--format: found "text", expected one of json/],
   ] as const)("%j is named, with what was expected", async (args, said) => {
     const { exitCode, stdout, stderr } = await bench.tcLint(args);
     expect([exitCode, stdout, stderr]).toEqual([2, "", expect.stringMatching(said)]);

@@ -127,7 +127,7 @@ describe("tc-lint verify", () => {
   });
 
   it.each([
-    [["a.onnx"], /Not enough non-option arguments/],
+    [["a.onnx"], /verify: expected 2 arguments, found 1; tc-lint verify --help names each/],
     [["a.onnx", "absent.onnx"], /absent\.onnx: no such file/],
     [["a.onnx", "a.onnx", "--inputs", "absent.npz"], /absent\.npz: no such file/],
     [["a.onnx", "a.onnx", "--inputs", "a.onnx"], /a\.onnx: is no ZIP archive/],

@@ -77,7 +77,7 @@ export function barLength(length: number, longest: number): string {
   return longest > 0 ? `${((100 * length) / longest).toFixed(1)}%` : "0%";
 }
 
-/** Layers, sorted by a column; equal ones stay as they are in the graph. */
+/** Layers, sorted by a column; equal ones stay as they are in the graph, and those that have no word in it come last, whatever the direction. */
 export function sortedBy(
   layers: readonly LayerReport[],
   column: LayerColumn,
@@ -85,7 +85,11 @@ export function sortedBy(
 ): LayerReport[] {
   const sign = direction === "ascending" ? 1 : -1;
   const keyed = layers.map((layer) => ({ layer, key: column.key(layer) }));
-  keyed.sort((a, b) => (a.key === b.key ? 0 : a.key < b.key ? -sign : sign));
+  keyed.sort((a, b) => {
+    if (a.key === b.key) return 0;
+    if (a.key === "" || b.key === "") return a.key === "" ? 1 : -1;
+    return a.key < b.key ? -sign : sign;
+  });
   return keyed.map(({ layer }) => layer);
 }
 

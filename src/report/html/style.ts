@@ -126,8 +126,12 @@ const narrow = `
 @media (max-width:900px){.tiles{grid-template-columns:repeat(2,minmax(0,1fr))}.tile.wide{grid-column:1/-1}.plot{grid-template-columns:minmax(0,1fr)}}
 @media (max-width:560px){header{position:static}main,footer,.bar{padding-left:.7rem;padding-right:.7rem}
 .finding>summary{grid-template-columns:auto minmax(0,1fr)}.finding .message,.finding .where{grid-column:1/-1}.finding .saving{grid-column:1/-1;text-align:left}
-.facts div{grid-template-columns:minmax(0,1fr)}.tiles{grid-template-columns:minmax(0,1fr)}}
+.facts div{grid-template-columns:minmax(0,1fr)}.tiles{grid-template-columns:minmax(0,1fr)}table.account .how,table.account td:nth-child(5){min-width:12rem}}
 `;
+
+/** Where scripts do not run (an artifact in a sandbox), nothing is offered that would need one. */
+const scriptless =
+  "@media (scripting:none){#theme,.layers label,.layers .more{display:none}.layers th button{pointer-events:none}}";
 
 const printed = `
 @media print{html,html[data-theme=dark]{color-scheme:light;${light}}
@@ -143,4 +147,4 @@ table.account .bar,table.account .axis{min-width:120px;width:28%}
 `;
 
 /** Line ends are for whoever reads this file. */
-export const style = [frame, tables, findings, narrow, printed].join("").replaceAll("\n", "");
+export const style = [frame, tables, findings, narrow, scriptless, printed].join("").replaceAll("\n", "");

@@ -105,6 +105,30 @@ describe.skipIf(chromium === undefined)("a page in Chromium (skipped where none 
     expect(await page.locator(".layers tbody tr").count()).toBe(0);
   });
 
+  it("has layers without a finding last, whichever way findings are sorted", async () => {
+    await open("several.html", "#model-2");
+    const table = page.locator(".layers").nth(1);
+    const button = table.getByRole("columnheader", { name: "Findings", exact: true }).getByRole("button");
+    const codes = () => table.locator("tbody td:last-child").allTextContents();
+    for (const direction of ["up", "down"]) {
+      await button.click();
+      const shown = await codes();
+      const found = shown.findLastIndex((text) => text !== "");
+      expect([direction, found > 0, found < shown.length - 1]).toEqual([direction, true, true]);
+      expect(shown.slice(0, found + 1)).not.toContain("");
+    }
+  });
+
+  it("offers nothing that needs a script where none runs", async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const still = await context.newPage();
+    await still.goto(pathToFileURL(path.join(folder, "one.html")).href);
+    expect(await still.locator("#theme").isVisible()).toBe(false);
+    expect(await still.getByRole("searchbox").first().isVisible()).toBe(false);
+    expect(await still.locator(".layers tbody tr").count()).toBeGreaterThan(10);
+    await context.close();
+  });
+
   it("is dark and light by its system, and by its button", async () => {
     await open("one.html");
     const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
