@@ -19,6 +19,7 @@ import { CudaError } from "../../cuda-runtime/driver/errors.ts";
 import { HarnessHost, type KernelCase } from "../../cuda-runtime/session/harness.ts";
 import { openDevice } from "../../cuda-runtime/session/open.ts";
 import type { ReadyStep } from "../../cuda-runtime/session/steps.ts";
+import { builtFamilies } from "../../cuda-runtime/session/store.ts";
 import { timeReplays } from "../../cuda-runtime/session/timing.ts";
 import { launchesOf } from "../../src/gpu/counters/csv.ts";
 import { mixMetrics, stepMetrics } from "../../src/gpu/counters/metrics.ts";
@@ -31,6 +32,8 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const casesFolder = path.join(here, "cases");
 const kernels = new URL("../cuda/", import.meta.url);
 const secondPoison = 0x41;
+/** Families whose kernels are built where they are named. */
+const onDemand: ReadonlySet<string> = new Set(["ladder"]);
 
 interface CaseResult {
   readonly name: string;
@@ -65,6 +68,7 @@ async function runParent(): Promise<number> {
   const families = readdirSync(casesFolder)
     .filter((file) => file.endsWith(".js"))
     .map((file) => path.basename(file, ".js"))
+    .filter((family) => !onDemand.has(family) || builtFamilies(kernels).includes(family))
     .sort();
   if (options.list) {
     for (const family of families)
