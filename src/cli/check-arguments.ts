@@ -4,8 +4,9 @@ import { counted } from "../ir/format.ts";
 import { closest } from "../settings/closest.ts";
 import { compareOptions } from "./compare-options.ts";
 import { fixOptions } from "./fix-options.ts";
-import { benchOptions, validateOptions } from "./gpu-options.ts";
+import { benchOptions } from "./gpu-options.ts";
 import { lintOptions } from "./options.ts";
+import { validateOptions } from "./validate-options.ts";
 import { verifyOptions } from "./verify-options.ts";
 
 const pathFlags: ReadonlySet<string> = new Set([

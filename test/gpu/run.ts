@@ -18,6 +18,7 @@ import { CudaError } from "../../cuda-runtime/driver/errors.ts";
 import { HarnessHost, type KernelCase } from "../../cuda-runtime/session/harness.ts";
 import { openDevice } from "../../cuda-runtime/session/open.ts";
 import type { ReadyStep } from "../../cuda-runtime/session/steps.ts";
+import { builtFamilies } from "../../cuda-runtime/session/store.ts";
 import { checkCase, groupOf, profileOnce } from "../../src/gpu/case/run.ts";
 import { launchesOf } from "../../src/gpu/counters/csv.ts";
 import { mixMetrics, stepMetrics } from "../../src/gpu/counters/metrics.ts";
@@ -29,6 +30,8 @@ import { lostContext, Watch } from "./supervise.ts";
 const here = path.dirname(fileURLToPath(import.meta.url));
 const casesFolder = path.join(here, "cases");
 const kernels = new URL("../cuda/", import.meta.url);
+/** Families whose kernels are built where they are named. */
+const onDemand: ReadonlySet<string> = new Set(["ladder"]);
 
 interface CaseResult {
   readonly name: string;
@@ -63,6 +66,7 @@ async function runParent(): Promise<number> {
   const families = readdirSync(casesFolder)
     .filter((file) => file.endsWith(".js"))
     .map((file) => path.basename(file, ".js"))
+    .filter((family) => !onDemand.has(family) || builtFamilies(kernels).includes(family))
     .sort();
   if (options.list) {
     for (const family of families)

@@ -168,7 +168,7 @@ function emitPlanned(set: Operands, { batch, channels, filters, side }: ConvSize
 }
 
 /** Filters as [K, 3, 3, C], seen as [K, C, 3, 3]. */
-function channelsInside({ channels }: ConvSize, w: Content): Content {
+export function channelsInside({ channels }: ConvSize, w: Content): Content {
   return {
     at: (index) => {
       const [filter, rest] = [Math.floor(index / (channels * 9)), index % (channels * 9)];
