@@ -1,5 +1,7 @@
 /** @file Which models are linted, and how: configurations, flags and ignores come together here. */
+
 import { rules as builtIn } from "../../rules/index.ts";
+import { budgetsOfNothing } from "../files/budget-files.ts";
 import { ConfigFinder } from "../files/find-config.ts";
 import { type FoundModel, findModels, isModelName } from "../files/find-models.ts";
 import { ConfigLoader } from "../files/load-config.ts";
@@ -64,11 +66,14 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
   const scenariosFor = scenarioFinder(flags);
   const plans: LintPlan[] = [];
   const ignoredBy = new Set<string>();
+  const chains = new Set<ConfigChain | undefined>();
   const models = modelsOf(patterns, flags);
   // One folder's configuration must not keep the rest from being looked at; one that the user named is his own mistake.
   const isOneOfMany = flags.config.kind === "nearest" && models.length > 1;
   for (const { path, explicit, refused: unnamed } of models) {
     const { chain, rules, refused } = await chainOf(path, configOf, isOneOfMany);
+    if (chain !== undefined && !chains.has(chain)) budgetsOfNothing(chain).forEach(flags.onNotice);
+    chains.add(chain);
     const mayIgnore = !explicit || flags.forceExclude;
     const ignoring = mayIgnore ? ignoringFile(path, chain) : undefined;
     if (ignoring !== undefined) {

@@ -274,5 +274,7 @@ export interface LintReport {
     /** Entries that `--fix` is for. */
     readonly fixable: number;
     readonly failedModels: number;
+    /** Of every model; each fails the run as an error does. */
+    readonly budgetsExceeded: number;
   };
 }

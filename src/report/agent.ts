@@ -49,11 +49,12 @@ function entryText(entry: Entry): string {
 }
 
 function summaryLine(report: LintReport): string {
-  const { errors, warnings, infos, fixable, failedModels } = report.summary;
+  const { errors, warnings, infos, fixable, failedModels, budgetsExceeded } = report.summary;
   const parts = [
     `${counted(errors, "error")}, ${counted(warnings, "warning")}, ${counted(infos, "info")}${findingsText(report)} in ${counted(report.models.length, "model")}`,
     fixable > 0 ? `${fixable} fixable with --fix` : "",
     failedModels > 0 ? counted(failedModels, "model failed", "models failed") : "",
+    budgetsExceeded > 0 ? `${counted(budgetsExceeded, "budget")} exceeded` : "",
     suppressedText(report),
   ];
   return parts.filter((part) => part !== "").join("; ");

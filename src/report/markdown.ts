@@ -3,7 +3,7 @@
 import { assumedText, compact, counted, duration, percent, significant } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { accountCells } from "./account-text.ts";
-import { budgetItems, exceededCount } from "./budget-text.ts";
+import { budgetItems } from "./budget-text.ts";
 import { sizesText } from "./csv.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import { code, escaped, withinLimit } from "./markdown-text.ts";
@@ -14,8 +14,7 @@ import { savedText } from "./share.ts";
 import { findingsText, statisticsOf, suppressedText } from "./summary.ts";
 
 export function renderMarkdown(report: LintReport, options: RenderOptions): string {
-  const { errors, warnings, infos, fixable, failedModels } = report.summary;
-  const exceeded = exceededCount(report.models);
+  const { errors, warnings, infos, fixable, failedModels, budgetsExceeded: exceeded } = report.summary;
   const counts = [
     counted(errors, "error"),
     counted(warnings, "warning"),

@@ -1,6 +1,7 @@
 /** @file Counts over models, and the whole report from its parts. */
 import { counted } from "../ir/format.ts";
 import type { Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
+import { exceededCount } from "./budget-text.ts";
 
 export function reportOf(models: readonly ModelReport[], version: string): LintReport {
   return { version: 1, tool: { name: "tc-lint", version }, models, summary: summarize(models) };
@@ -15,6 +16,7 @@ function summarize(models: readonly ModelReport[]): LintReport["summary"] {
     infos: count("info"),
     fixable: groups.filter(({ fix }) => fix === "safe").length,
     failedModels: models.filter(({ error }) => error !== null).length,
+    budgetsExceeded: exceededCount(models),
   };
 }
 

@@ -13,7 +13,7 @@ import {
 import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
 import { accountLines } from "./account-text.ts";
 import { modelBlocks } from "./blocks.ts";
-import { budgetLines, exceededCount } from "./budget-text.ts";
+import { budgetLines } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originOf, originsOf, unlistedOf } from "./entries.ts";
 import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
@@ -219,8 +219,7 @@ function statisticsLines(report: LintReport, palette: Palette): string[] {
 }
 
 function footerLines(report: LintReport, palette: Palette): string[] {
-  const { errors, warnings, infos, fixable, failedModels } = report.summary;
-  const exceeded = exceededCount(report.models);
+  const { errors, warnings, infos, fixable, failedModels, budgetsExceeded: exceeded } = report.summary;
   const failed = [
     failedModels > 0 ? palette.bad(counted(failedModels, "model failed", "models failed")) : "",
     exceeded > 0 ? palette.bad(`${counted(exceeded, "budget")} exceeded`) : "",

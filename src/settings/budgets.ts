@@ -36,6 +36,11 @@ export function budgetsFor(
     const where = `${file}: budgets[${index}]`;
     const limits = limitsOf(budget, where);
     const { gpu, stack = linted.stack, precision = linted.precision, files } = budget;
+    if (files?.length === 0)
+      throw new InputError(
+        "bad-config",
+        `${where}.files: names no file; left out, the budget is for every model`,
+      );
     const isAbout = (pattern: string) => compilePattern(pattern, pathMatcher, `${where}.files`)(path);
     return files === undefined || [files].flat().some(isAbout) ? [{ gpu, stack, precision, ...limits }] : [];
   });

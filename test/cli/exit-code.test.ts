@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { verdictOf } from "../../src/cli/exit.ts";
 import { colorLevel } from "../../src/cli/terminal.ts";
 
-const none = { errors: 0, warnings: 0, infos: 0, fixable: 0, failedModels: 0 };
+const none = { errors: 0, warnings: 0, infos: 0, fixable: 0, failedModels: 0, budgetsExceeded: 0 };
 
 const rows = [
   ["nothing found", {}, {}, 0],

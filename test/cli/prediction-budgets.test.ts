@@ -131,9 +131,25 @@ describe("budgets", () => {
     }
   });
 
+  test("of files that are not there are named: a folder that is misspelt keeps every budget", async () => {
+    const of = async (files: string | readonly string[]) => {
+      configure({ gpu: "h200", files, maxMicroseconds: 1 });
+      return (await bench.tcLint([".", ...alone])).stderr;
+    };
+    expect(await of(["modles/**", "b/c.onnx"])).toContain(
+      'budgets[0] holds no model: "modles/**", "b/c.onnx" is not there',
+    );
+    for (const files of ["**/*.onnx", "a.onnx", ["nowhere/**", "{a,b}.onnx"]])
+      expect(await of(files)).not.toContain("holds no model");
+  });
+
   test.each<[object, RegExp]>([
     [{ gpu: "h20", maxMicroseconds: 1 }, /budgets\[0\]\.gpu: found "h20", expected one of/],
     [{ maxMicroseconds: 1 }, /budgets\[0\]: lacks "gpu"/],
+    [
+      { gpu: "h200", files: [], maxMicroseconds: 1 },
+      /budgets\[0\]\.files: names no file; left out, the budget is for/,
+    ],
     [{ gpu: "h200" }, /budgets\[0\]: limits nothing; expected maxMicroseconds, minTensorCoreShare or/],
     [{ gpu: "h200", maxMicroSeconds: 1 }, /budgets\[0\]\.maxMicroSeconds: unknown key; did you mean "maxMic/],
     [{ gpu: "h200", maxMicroseconds: 0 }, /maxMicroseconds: found 0, expected microseconds of one run/],

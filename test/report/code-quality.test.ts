@@ -6,13 +6,16 @@ import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LintReport } from "../../src/lint/result.ts";
+import { renderAgent } from "../../src/report/agent.ts";
 import { renderCheckstyle } from "../../src/report/checkstyle.ts";
 import { renderGithub } from "../../src/report/github.ts";
 import { renderGitlab } from "../../src/report/gitlab.ts";
 import { renderJunit } from "../../src/report/junit.ts";
+import { renderMarkdown } from "../../src/report/markdown.ts";
 import { renderRdjson } from "../../src/report/rdjson.ts";
 import { renderSarif } from "../../src/report/sarif.ts";
 import { errorsOnly, reportOf } from "../../src/report/summary.ts";
+import { renderText } from "../../src/report/text.ts";
 import { finding, hostile, modelReport, models, options } from "./sample.ts";
 import { readXml, xmllintOf } from "./xml-reader.ts";
 
@@ -218,6 +221,9 @@ test("a budget that is exceeded is in every format what fails the run, and one t
       expect(text).toContain("budget on l4 (ort-cuda, fp16): at most 500 µs; predicted 612 µs");
       expect(text).not.toMatch(/may exceed|8.9 ms|kept/);
     }
+    expect(each.summary).toMatchObject({ errors: 0, budgetsExceeded: 2 });
+    for (const render of [renderText, renderAgent, renderMarkdown])
+      expect(render(each, options)).toMatch(/2 budgets(?:\*\*)? exceeded/);
     isGitlab(issuesOf(each));
     isRdjson(JSON.parse(renderRdjson(each, options)));
     expect([isGitlab.errors, isRdjson.errors]).toEqual([null, null]);

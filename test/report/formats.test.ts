@@ -88,7 +88,14 @@ describe("JSON", () => {
   test("keeps to its schema", () => {
     validate(JSON.parse(renderJson(report)));
     expect(validate.errors).toBeNull();
-    expect(report.summary).toEqual({ errors: 1, warnings: 1, infos: 1, fixable: 1, failedModels: 1 });
+    expect(report.summary).toEqual({
+      errors: 1,
+      warnings: 1,
+      infos: 1,
+      fixable: 1,
+      failedModels: 1,
+      budgetsExceeded: 0,
+    });
   });
 
   test("the schema notices what is missing or unknown", () => {

@@ -2,7 +2,6 @@
 import { createHash } from "node:crypto";
 import { counted } from "../../ir/format.ts";
 import type { LintReport } from "../../lint/result.ts";
-import { exceededCount } from "../budget-text.ts";
 import type { FixReportView } from "../fix-view.ts";
 import type { RenderOptions } from "../render.ts";
 import { fixesMarkup } from "./fixes.ts";
@@ -48,14 +47,13 @@ function pageOf({ tool, fixes, lint = null }: FixReportView, options: RenderOpti
   return page.text;
 }
 
-function summaryMarkup({ summary, models }: LintReport): Markup {
-  const { errors, warnings, infos, fixable, failedModels } = summary;
+function summaryMarkup({ summary }: LintReport): Markup {
+  const { errors, warnings, infos, fixable, failedModels, budgetsExceeded: exceeded } = summary;
   const chips = [
     ["error", errors, counted(errors, "error")],
     ["warn", warnings, counted(warnings, "warning")],
     ["info", infos, counted(infos, "info")],
   ] as const;
-  const exceeded = exceededCount(models);
   const rest = [
     exceeded > 0 ? `${counted(exceeded, "budget")} exceeded` : "",
     fixable > 0 ? `${fixable} fixable with --fix` : "",
