@@ -1,5 +1,6 @@
 /** @file Pairs of models compared, several at once: two files, or the working tree with a commit. */
 
+import { type CompareBaseline, withBaseline } from "../compare/baseline.ts";
 import type { CompareReport } from "../compare/result.ts";
 import { compareReportOf } from "../compare/summary.ts";
 import { InputError } from "../ir/errors.ts";
@@ -25,6 +26,8 @@ export interface CompareRequest
   readonly onProgress: (what: string) => void;
   /** Told what is read, before any of it is. */
   readonly checkFiles: (inputs: readonly string[]) => void;
+  /** Lets off what is new; of two files there is none. */
+  readonly baseline?: CompareBaseline | undefined;
 }
 
 export interface Compared {
@@ -94,7 +97,7 @@ export function comparedOf(
       "unknown-dimension",
       `--shape, --dim: no model that is compared has an input or a dimension named "${unused}"`,
     );
-  const models = outcomes.map(({ comparison }) => comparison);
+  const models = withBaseline(outcomes, request.baseline);
   return {
     report: compareReportOf({ ...parts, models }, version),
     bugs: outcomes.flatMap(({ bug }) => bug ?? []),

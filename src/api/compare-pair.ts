@@ -1,6 +1,7 @@
 /** @file Opens the two models of a comparison, prices and lints each as `tc-lint` does, and compares them. */
+import { type ComparedModel, countedOf } from "../compare/baseline.ts";
 import { compareSides, type Side, withoutFigures } from "../compare/compare.ts";
-import type { FileStatus, ModelComparison } from "../compare/result.ts";
+import type { FileStatus } from "../compare/result.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import { invariant } from "../ir/errors.ts";
 import type { NoticeReport } from "../lint/result.ts";
@@ -34,8 +35,7 @@ export interface Pair {
   readonly mayLackBase: boolean;
 }
 
-export interface PairOutcome {
-  readonly comparison: ModelComparison;
+export interface PairOutcome extends ComparedModel {
   /** Inputs and dimensions of the plan that one of the models has. */
   readonly bound: readonly string[];
   /** A bug in tc-lint, with its stack. */
@@ -78,7 +78,8 @@ class PairWork {
     const after = this.#sideOf("head", head);
     const notices = [base, head].flatMap((each) => each?.notices ?? []);
     const comparison = compareSides(before, after, { path, status, notices });
-    return { comparison, bound: [before, after].flatMap(boundOf) };
+    const counted = countedOf(after?.report.findings ?? []);
+    return { comparison, counted, bound: [before, after].flatMap(boundOf) };
   }
 
   #sideOf(name: "base" | "head", side: SidePlan | undefined): Side | undefined {
@@ -126,7 +127,7 @@ export function failedPair(
   const comparison = isGone
     ? withoutFigures({ ...place, notices: [...notices, { code, message }] }, report, null)
     : withoutFigures({ ...place, notices }, report, { side: name, code, message });
-  return { comparison, bound: [], ...(bug === undefined ? {} : { bug }) };
+  return { comparison, counted: new Map(), bound: [], ...(bug === undefined ? {} : { bug }) };
 }
 
 /** Of a file that is not fetched, or beyond the limits, nothing is known. */

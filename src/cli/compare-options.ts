@@ -8,6 +8,7 @@ import { parseChoice, parseCount, parsePositive } from "../settings/values.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
 import { parseFormatsOf, type ReportRequest } from "./formats.ts";
 import { lintOptions, parseJobs, readConfigChoice, readSettings, settingOptions } from "./options.ts";
+import { readSuppressFlags, type SuppressFlags } from "./suppress-options.ts";
 
 const { color, output, timeout } = lintOptions;
 
@@ -46,6 +47,10 @@ export const compareOptions = {
     describe: "Exit with 1 where there are more new warnings than this",
   },
   "exit-zero": lintOptions["exit-zero"],
+  "suppressions-location": {
+    ...lintOptions["suppressions-location"],
+    describe: `With --base: ${lintOptions["suppressions-location"].describe}`,
+  },
   "all-files": lintOptions["all-files"],
   "error-on-unmatched-pattern": lintOptions["error-on-unmatched-pattern"],
   jobs: { ...lintOptions.jobs, describe: "Models compared at once (default: one a core)" },
@@ -64,6 +69,7 @@ export interface CompareFlags
   readonly exitZero: boolean;
   readonly jobs: number | undefined;
   readonly limits: Limits;
+  readonly suppressions: Pick<SuppressFlags, "location" | "isRead">;
 }
 
 /** Of a variable that is not set nothing is left. */
@@ -76,6 +82,9 @@ function parseBase(ref: string): string {
 export function readCompareFlags(argv: Partial<InferredOptionTypes<typeof compareOptions>>): CompareFlags {
   const one = (name: "base" | "output" | "post" | "max-warnings" | "jobs" | "timeout" | "memory-gb") =>
     single(argv[name], `--${name}`);
+  const suppressions = readSuppressFlags(argv);
+  if (suppressions.location !== undefined && argv.base === undefined)
+    throw new InputError("usage", "--suppressions-location: says nothing without --base");
   return {
     ...readSettings(argv),
     config: readConfigChoice(argv),
@@ -87,6 +96,7 @@ export function readCompareFlags(argv: Partial<InferredOptionTypes<typeof compar
     maxWarnings: mapped(one("max-warnings"), (value) => parseCount(value, "--max-warnings")),
     exitZero: argv["exit-zero"] ?? false,
     jobs: mapped(one("jobs"), parseJobs),
+    suppressions,
     allFiles: argv["all-files"] ?? false,
     errorOnUnmatchedPattern: argv["error-on-unmatched-pattern"] ?? true,
     limits: {

@@ -12,6 +12,7 @@ export const noFindings: FindingChange = {
   eased: [],
   unchanged: [],
   renamed: [],
+  suppressed: [],
 };
 
 /** As findings name the main graph. */
@@ -48,7 +49,15 @@ export function compareFindings(base: Side, head: Side, names: NodeNames): Findi
     isOfNode(finding) && now.has(finding.node) ? finding.node : undefined,
   );
   const [before, after] = [standings(base, ofBase), standings(head, ofHead)];
-  const change: Change = { new: [], worse: [], fixed: [], eased: [], unchanged: [], renamed: [] };
+  const change: Change = {
+    new: [],
+    worse: [],
+    fixed: [],
+    eased: [],
+    unchanged: [],
+    renamed: [],
+    suppressed: [],
+  };
   for (const finding of head.findings) {
     const was = before.get(ofHead(finding));
     if (was === undefined) change.new.push(finding);

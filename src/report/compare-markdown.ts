@@ -79,6 +79,7 @@ function findingCounts(findings: FindingChange): string {
     findings.worse.length > 0 ? `**${findings.worse.length} worse**` : "",
     findings.fixed.length > 0 ? `${findings.fixed.length} fixed` : "",
     findings.eased.length > 0 ? `${findings.eased.length} eased` : "",
+    findings.suppressed.length > 0 ? `${findings.suppressed.length} suppressed` : "",
     kept > 0 ? `${kept} as before` : "",
   ];
   return parts.filter((part) => part !== "").join(", ");

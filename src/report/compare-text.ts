@@ -107,11 +107,12 @@ function moreLine(count: number, what: string, palette: Palette): string[] {
 }
 
 function findingLines({ findings }: ModelComparison, palette: Palette): string[] {
-  const { unchanged, eased, renamed } = findings;
+  const { unchanged, eased, renamed, suppressed } = findings;
   const counts = [
     ["unchanged", unchanged],
     ["at renamed nodes", renamed],
     ["eased", eased],
+    ["suppressed", suppressed],
   ] as const;
   const rest = counts.filter(([, list]) => list.length > 0).map(([what, list]) => `${list.length} ${what}`);
   return [
