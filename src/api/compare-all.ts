@@ -1,6 +1,5 @@
 /** @file Pairs of models compared, several at once: two files, or the working tree with a commit. */
 
-import { type CompareBaseline, withBaseline } from "../compare/baseline.ts";
 import type { CompareReport } from "../compare/result.ts";
 import { compareReportOf } from "../compare/summary.ts";
 import { InputError } from "../ir/errors.ts";
@@ -26,8 +25,8 @@ export interface CompareRequest
   readonly onProgress: (what: string) => void;
   /** Told what is read, before any of it is. */
   readonly checkFiles: (inputs: readonly string[]) => void;
-  /** Lets off what is new; of two files there is none. */
-  readonly baseline?: CompareBaseline | undefined;
+  /** Where tc-lint-suppressions.json is, and whether it is read. */
+  readonly suppressions: { readonly location: string | undefined; readonly isRead: boolean };
 }
 
 export interface Compared {
@@ -97,7 +96,7 @@ export function comparedOf(
       "unknown-dimension",
       `--shape, --dim: no model that is compared has an input or a dimension named "${unused}"`,
     );
-  const models = withBaseline(outcomes, request.baseline);
+  const models = outcomes.map(({ comparison }) => comparison);
   return {
     report: compareReportOf({ ...parts, models }, version),
     bugs: outcomes.flatMap(({ bug }) => bug ?? []),

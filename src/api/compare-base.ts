@@ -23,6 +23,7 @@ import {
 } from "./compare-all.ts";
 import { type Compare, inLanes } from "./compare-lanes.ts";
 import { failedPair, type Pair, type SidePlan } from "./compare-pair.ts";
+import { withLetOff } from "./let-off.ts";
 import { makePlans } from "./make-plans.ts";
 
 /** Models that have the same content at base are named, not compared. Throws InputError where nothing can be compared as asked. */
@@ -53,7 +54,12 @@ export async function compareWithBase(
   const ofGone = await inLanes(await run.gonePlans(), request, ([path, plans], compare) =>
     run.compareGone(path, plans, compare),
   );
-  return comparedOf([...taken, ...ofGone].flat(), request, run.parts);
+  const compared = comparedOf([...taken, ...ofGone].flat(), request, run.parts);
+  const { suppressions, onNotice: say } = request;
+  if (!suppressions.isRead) return compared;
+  const config = request.config.kind === "file" ? request.config.path : undefined;
+  const { location } = suppressions;
+  return { ...compared, report: withLetOff(compared.report, revision, { config, location, say }) };
 }
 
 /** A slip must not read as a new model. Throws InputError `unmatched-pattern`. */

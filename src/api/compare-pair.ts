@@ -1,7 +1,6 @@
 /** @file Opens the two models of a comparison, prices and lints each as `tc-lint` does, and compares them. */
-import { type ComparedModel, countedOf } from "../compare/baseline.ts";
 import { compareSides, type Side, withoutFigures } from "../compare/compare.ts";
-import type { FileStatus } from "../compare/result.ts";
+import type { FileStatus, ModelComparison } from "../compare/result.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import { invariant } from "../ir/errors.ts";
 import type { NoticeReport } from "../lint/result.ts";
@@ -35,7 +34,8 @@ export interface Pair {
   readonly mayLackBase: boolean;
 }
 
-export interface PairOutcome extends ComparedModel {
+export interface PairOutcome {
+  readonly comparison: ModelComparison;
   /** Inputs and dimensions of the plan that one of the models has. */
   readonly bound: readonly string[];
   /** A bug in tc-lint, with its stack. */
@@ -78,8 +78,7 @@ class PairWork {
     const after = this.#sideOf("head", head);
     const notices = [base, head].flatMap((each) => each?.notices ?? []);
     const comparison = compareSides(before, after, { path, status, notices });
-    const counted = countedOf(after?.report.findings ?? []);
-    return { comparison, counted, bound: [before, after].flatMap(boundOf) };
+    return { comparison, bound: [before, after].flatMap(boundOf) };
   }
 
   #sideOf(name: "base" | "head", side: SidePlan | undefined): Side | undefined {
@@ -127,7 +126,7 @@ export function failedPair(
   const comparison = isGone
     ? withoutFigures({ ...place, notices: [...notices, { code, message }] }, report, null)
     : withoutFigures({ ...place, notices }, report, { side: name, code, message });
-  return { comparison, counted: new Map(), bound: [], ...(bug === undefined ? {} : { bug }) };
+  return { comparison, bound: [], ...(bug === undefined ? {} : { bug }) };
 }
 
 /** Of a file that is not fetched, or beyond the limits, nothing is known. */

@@ -9,7 +9,6 @@ import { findStack } from "../hardware/stacks.ts";
 import { InputError } from "../ir/errors.ts";
 import { counted } from "../ir/format.ts";
 import { type CompareFormat, compareFormats } from "../report/compare-formats.ts";
-import { headBaseline } from "./compare-baseline.ts";
 import type { CompareFlags } from "./compare-options.ts";
 import { exceededBudgets, exitCodes, type Verdict } from "./exit.ts";
 import type { ReportRequest } from "./formats.ts";
@@ -26,14 +25,16 @@ export async function runCompare(
 ): Promise<number> {
   const { base, config, settings } = flags;
   const reportPaths = (flags.reports ?? []).map(({ path }) => path);
-  const baseline = headBaseline(flags);
-  const named = [config.kind === "file" ? config.path : undefined, settings.calibration, baseline?.path];
+  const named = [
+    config.kind === "file" ? config.path : undefined,
+    settings.calibration,
+    flags.suppressions.location,
+  ];
   checkReportFiles(reportPaths, { inputs: named });
   const { report, bugs } = await withProgress((onProgress) => {
     const request = {
       ...flags,
       workerUrl,
-      baseline,
       onNotice: complain,
       onProgress,
       checkFiles: (inputs: readonly string[]) =>

@@ -93,7 +93,7 @@ export interface FindingChange {
   readonly unchanged: readonly Finding[];
   /** Listed in both, at a node that has another name now, or of a region that begins at another node. */
   readonly renamed: readonly Finding[];
-  /** New or worse, and let off by the working tree's tc-lint-suppressions.json: no reason to fail. */
+  /** New or worse, and let off by what the change adds to tc-lint-suppressions.json: no reason to fail. */
   readonly suppressed: readonly Finding[];
 }
 

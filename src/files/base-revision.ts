@@ -88,6 +88,11 @@ export class BaseRevision {
     return { path, oid, bytes, pointer };
   }
 
+  /** Of a small file, not of one that Git LFS has. */
+  textOf({ oid }: BaseFile): string {
+    return this.#contentOf(oid).toString("utf8");
+  }
+
   /** `main:models/a.onnx`, as Git calls it; of a whole hash as much as tells it from others. */
   named(path: string): string {
     return `${this.ref === this.commit ? this.commit.slice(0, 12) : this.ref}:${path}`;
