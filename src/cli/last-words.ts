@@ -3,6 +3,7 @@
  * can call `process.exit`, await what never comes, or throw when nobody listens. None of that may look like "no findings", or like findings.
  * Imports nothing but what imports nothing: `--version` waits for it.
  */
+import { constants } from "node:os";
 import { ranModulesText } from "../files/ran-modules.ts";
 
 const failure = 2;
@@ -13,6 +14,7 @@ let isOver = false;
 
 /** To be called before any work; `commandIsOver` after it. */
 export function watchTheEnd(): void {
+  heedSignals();
   process.on("exit", (code) => {
     if (isOver || code >= leastSignalCode) return;
     process.exitCode = failure;
@@ -26,6 +28,20 @@ export function watchTheEnd(): void {
     isOver = true;
     process.exit(failure);
   });
+}
+
+const signals = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
+
+/**
+ * The first process of a container gets no signal that nobody listens to: `docker stop`, and a CI that cancels a job, would wait until they
+ * kill it. Whoever else listens knows more of what is to be cleared up.
+ */
+function heedSignals(): void {
+  if (process.pid !== 1) return;
+  for (const signal of signals)
+    process.on(signal, () => {
+      if (process.listenerCount(signal) === 1) process.exit(leastSignalCode + constants.signals[signal]);
+    });
 }
 
 /** The exit code is decided, and all is written. What code of the project left open (a timer, a socket) would keep the process for ever. */

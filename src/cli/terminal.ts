@@ -38,17 +38,21 @@ export class ProgressLine {
   readonly #isTerminal = process.stderr.isTTY === true;
   readonly #columns = process.stderr.columns ?? 80;
   readonly #started = performance.now();
+  readonly #eraseAtExit = () => this.erase();
   #shown = false;
 
   /** Written at once, so that it shows while the thread is busy. Nothing within the first second. */
   show(text: string): void {
     if (!this.#isTerminal || performance.now() - this.#started < patienceMilliseconds) return;
     writeSync(stderr, `${eraseLine}${printable(text).slice(0, this.#columns - 1)}`);
+    if (!this.#shown) process.once("exit", this.#eraseAtExit);
     this.#shown = true;
   }
 
   erase(): void {
-    if (this.#shown) writeSync(stderr, eraseLine);
+    if (!this.#shown) return;
+    process.off("exit", this.#eraseAtExit);
+    writeSync(stderr, eraseLine);
     this.#shown = false;
   }
 }

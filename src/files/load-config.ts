@@ -22,6 +22,7 @@ import {
   type Trust,
 } from "./find-config.ts";
 import { look } from "./look.ts";
+import { packageFile } from "./package-import.ts";
 import { runModule } from "./run-module.ts";
 
 /** Reads each file once. */
@@ -118,6 +119,8 @@ function resolvePackage(base: string, file: string, key: string): string {
   try {
     return createRequire(file).resolve(base);
   } catch (error) {
+    const imported = packageFile(base, file);
+    if (imported !== undefined && look(imported) !== "absent") return imported;
     const where = toDisplayPath(file);
     throw new InputError(
       "bad-config",

@@ -1,7 +1,7 @@
 /** @file A configuration that is code, or a plugin: run, with what it imports of tc-lint, and what it exports taken. */
 import { Console } from "node:console";
 import * as modules from "node:module";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
 import { loadedScripts, ModuleGraph } from "./module-graph.ts";
@@ -90,6 +90,27 @@ function lendInThread(): void {
     data: port2,
     transferList: [port2],
   });
+  lendToRequire();
+}
+
+/** Hooks in a thread see no `require`. */
+function lendToRequire(): void {
+  const loader = modules.default as unknown as ScriptLoader;
+  const resolve = loader._resolveFilename;
+  loader._resolveFilename = (specifier, ...rest) => {
+    try {
+      return resolve(specifier, ...rest);
+    } catch (error) {
+      const url = ownModules.get(specifier);
+      if (url !== undefined && isNotFound(error)) return fileURLToPath(url);
+      throw error;
+    }
+  };
+}
+
+/** What Node 20 resolves a `require` by. */
+interface ScriptLoader {
+  _resolveFilename: (specifier: string, ...rest: readonly unknown[]) => string;
 }
 
 /** What is Node's or tc-lint's own is of their versions. */

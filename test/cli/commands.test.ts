@@ -40,6 +40,16 @@ describe("the rest", () => {
     });
   });
 
+  test("explain lists the rules whose codes begin with what --select would take for them", async () => {
+    const { exitCode, stdout } = await bench.tcLint(["explain", "tc10"]);
+    expect(exitCode).toBe(0);
+    const codes = stdout.match(/^TC\d+/gm) ?? [];
+    expect(codes.length).toBeGreaterThan(5);
+    for (const code of codes) expect(code).toMatch(/^TC10\d$/);
+    expect(JSON.parse((await bench.tcLint(["explain", "TC3", "-f", "json"])).stdout)[0].code).toBe("TC301");
+    expect((await bench.tcLint(["explain", "TC7"])).exitCode).toBe(2);
+  });
+
   test("an interrupt ends a run of several models with 130 and without half a report", async () => {
     for (let index = 0; index < 40; index++) bench.folder.write(`${index}.onnx`, bytesOf(headModel()));
     const { exitCode, signal, stdout } = await bench.tcLint([".", "-j", "1"], {

@@ -24,6 +24,18 @@ it.skipIf(!hasScript)("progress is shown on a terminal after a second, and erase
   expect(lines.at(-1)).toMatch(/^model\.onnx\r\n {2}predicted/);
 });
 
+it.skipIf(!hasScript)("progress is erased where a signal ends the run", () => {
+  writeInline(bench.folder.path, slow(400));
+  const command = [process.execPath, bench.script, "--fix-only", "model.onnx", ...plain].join(" ");
+  const { stdout } = spawnSync("script", ["-qec", `timeout --foreground -s TERM 4 ${command}`, "/dev/null"], {
+    cwd: bench.folder.path,
+    encoding: "utf8",
+  });
+  const erase = "\r\u001b[2K";
+  expect(stdout).toContain(`${erase}model.onnx: comparing the `);
+  expect(stdout.endsWith(erase)).toBe(true);
+});
+
 describe("an interrupted fix", () => {
   it("while models are compared removes what it staged, and ends with 130", async () => {
     writeInline(bench.folder.path, slow(400));

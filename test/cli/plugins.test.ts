@@ -104,6 +104,52 @@ describe("A plugin of the configuration", () => {
   });
 });
 
+describe("A plugin's module", () => {
+  const script = acme
+    .replace(/^import \{(.*)\} from (.*);$/m, "const {$1} = require($2);")
+    .replace("export default", "module.exports =");
+
+  test("is a script of CommonJS, which needs no installation of tc-lint either", async () => {
+    project({ plugins: ["./lint/acme.cjs"] });
+    const lent = script.includes("require(") ? "" : 'const { definePlugin } = require("tc-lint/rules");\n';
+    bench.folder.write("lint/acme.cjs", `${lent}${script}`);
+    const { stdout, stderr } = await bench.tcLint(["m.onnx", ...only]);
+    expect([stderr, stdout]).toEqual(["", expect.stringContaining(code)]);
+  });
+
+  test.each([
+    ["by import alone", { ".": { types: "./x.d.ts", import: "./acme.js" } }, "tc-lint-acme"],
+    [
+      "by nested conditions",
+      { ".": { import: { types: "./x.d.ts", default: "./acme.js" } } },
+      "tc-lint-acme",
+    ],
+    ["without a path", { import: "./acme.js" }, "tc-lint-acme"],
+    ["at a path", { "./lint": { import: "./acme.js" } }, "tc-lint-acme/lint"],
+  ])("is of a package that exports it %s", async (_how, exports, name) => {
+    project({ plugins: [name] });
+    bench.folder.write("node_modules/tc-lint-acme/package.json", JSON.stringify({ type: "module", exports }));
+    bench.folder.write("node_modules/tc-lint-acme/acme.js", acme);
+    const { stdout, stderr } = await bench.tcLint(["m.onnx", ...only]);
+    expect([stderr, stdout]).toEqual(["", expect.stringContaining(code)]);
+  });
+
+  test.each([
+    ["is not there", undefined],
+    ["says nothing that can be read", "{"],
+    ["exports something else", '{ "exports": { "./other": { "import": "./acme.js" } } }'],
+    ["exports what is not there", '{ "exports": { "import": "./gone.js" } }'],
+  ])("is of no package that %s", async (_how, manifest) => {
+    project({ plugins: ["tc-lint-acme"] });
+    if (manifest !== undefined) bench.folder.write("node_modules/tc-lint-acme/package.json", manifest);
+    const { stderr, exitCode } = await bench.tcLint(["m.onnx"]);
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringContaining('"tc-lint-acme" is no installed package'),
+    ]);
+  });
+});
+
 describe("A plugin beside a model", () => {
   test("is not run, and the run says so", async () => {
     bench.folder.write("package.json", "{}");

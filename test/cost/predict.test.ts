@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCostModel } from "../../src/cost/model.ts";
 import { predict } from "../../src/cost/predict.ts";
+import { rowFamilies } from "../../src/cost/rows.ts";
 import { standard } from "../../src/settings/standard.ts";
 import { type BuiltCli, buildCli } from "../cli-process.ts";
 import { sharedPath } from "../shared.ts";
@@ -123,6 +124,14 @@ describe("tc-lint predict", () => {
     const { gemm, sdpa } = JSON.parse(stdout);
     expect(gemm[0]).toHaveLength(3);
     expect(sdpa).toEqual([]);
+  });
+
+  test("says what rows are, by an example that runs", async () => {
+    const { stdout: help } = await run(["--help"], "");
+    for (const family of rowFamilies) expect(help).toMatch(new RegExp(`^  ${family} +\\S`, "m"));
+    const [, rows = "", flags = ""] = /echo '(.*)' \| tc-lint predict (.*)/.exec(help) ?? [];
+    const { exitCode, stdout } = await run(flags.split(" "), rows);
+    expect([exitCode, JSON.parse(stdout).gemm[0].length]).toEqual([0, 3]);
   });
 
   test("predicts for the target that lint takes by default", async () => {

@@ -11,7 +11,10 @@ export function addExplain(parser: Argv, done: (exitCode: number) => void): Argv
     "Say what a rule is about, why, and what its fix does; without a rule, list them",
     (command) =>
       command
-        .positional("rule", { type: "string", describe: "A code (TC102) or a name (misaligned-gemm)" })
+        .positional("rule", {
+          type: "string",
+          describe: "A code (TC102), a name (misaligned-gemm), or the start of codes (TC1, acme/)",
+        })
         .option("format", {
           alias: "f",
           choices: ["text", "json"] as const,
@@ -29,9 +32,10 @@ export function addExplain(parser: Argv, done: (exitCode: number) => void): Argv
       const { renderRuleList, renderRulePage } = await import("../../report/rules-text.ts");
       const { writeStdout } = await import("../stdout.ts");
       const { reportColor } = await import("../terminal.ts");
-      const doc = rule === undefined ? undefined : await findDoc(rule, docs);
-      if (format === "json") await writeStdout(`${JSON.stringify(doc ?? docs, undefined, 2)}\n`);
-      else if (doc === undefined) await writeStdout(renderRuleList(docs));
+      const listed = rule === undefined ? docs : startingWith(rule, docs);
+      const doc = rule === undefined || listed.length > 0 ? undefined : await findDoc(rule, docs);
+      if (format === "json") await writeStdout(`${JSON.stringify(doc ?? listed, undefined, 2)}\n`);
+      else if (doc === undefined) await writeStdout(renderRuleList(listed));
       else await writeStdout(renderRulePage(doc, reportColor(color, true)));
       done(0);
     },
@@ -46,6 +50,13 @@ async function docsOf(rule: string | undefined, config: ConfigChoice): Promise<r
   const { customDocs } = await import("../../api/custom-docs.ts");
   const { complain } = await import("../stderr.ts");
   return [...ruleDocs, ...customDocs(await rulesHere({ config, onNotice: complain }))];
+}
+
+/** Those that `--select` would take by the start of their codes, which no code is itself; none where it is no such start. */
+function startingWith(start: string, docs: readonly RuleDoc[]): readonly RuleDoc[] {
+  const isStart = start.endsWith("/") || /^tc\d{0,2}$/i.test(start);
+  const prefix = start.endsWith("/") ? start : start.toUpperCase();
+  return isStart ? docs.filter(({ code }) => code.startsWith(prefix)) : [];
 }
 
 async function findDoc(rule: string, docs: readonly RuleDoc[]): Promise<RuleDoc> {

@@ -7,6 +7,16 @@ import type { Target } from "../../hardware/target.ts";
 import { InputError } from "../../ir/errors.ts";
 import { standard } from "../../settings/standard.ts";
 
+const epilogue = `stdin holds rows by family, with these columns; what stands behind them, such as a measured time, is passed over:
+  gemm    M, N, K, type                                          fp16, bf16, tf32, fp32 or int8
+  bmm     batch, M, N, K, "NN" or "NT"
+  conv    N, C, H, W, K, R, stride, pad, groups, "NHWC" or "NCHW", type
+  sdpa    batch, heads, queries, keys, width of a head, causal
+  memory  add, relu, silu, gelu, layernorm, softmax, transpose or copy, rows, columns, type
+
+Example:
+  echo '{"gemm": [[4096, 4096, 4096, "fp16"]]}' | tc-lint predict --gpu l4`;
+
 export function addPredict(parser: Argv, done: (exitCode: number) => void): Argv {
   return parser.command(
     "predict",
@@ -25,7 +35,8 @@ export function addPredict(parser: Argv, done: (exitCode: number) => void): Argv
           choices: ["json"] as const,
           default: "json" as const,
           describe: "How to write them",
-        }),
+        })
+        .epilogue(epilogue),
     async ({ gpu: gpuId, stack: stackId, calibration }) => {
       const [gpu, stack] = [findGpu(gpuId), findStack(stackId)];
       if (gpu === undefined)

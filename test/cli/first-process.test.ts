@@ -1,0 +1,43 @@
+/** @file As the first process of a container, to which the system brings no signal that nobody listens to. */
+import { spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { bytesOf, headModel } from "./models.ts";
+import { useWorkbench } from "./workbench.ts";
+
+const bench = useWorkbench();
+
+/** A namespace of processes, as a container has one; whoever is not root has a namespace of users around it. */
+const unshare = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"];
+const canUnshare = spawnSync("unshare", [...unshare, "true"]).status === 0;
+if (!canUnshare) console.warn("skipped: no namespaces of processes here, so no first process");
+
+async function childOf(pid: number | undefined): Promise<number> {
+  for (;;) {
+    const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
+    const isNode =
+      child !== undefined &&
+      child !== "" &&
+      readFileSync(`/proc/${child}/cmdline`, "utf8").includes("tc-lint");
+    if (isNode) return Number(child);
+    await new Promise((wake) => setTimeout(wake, 20));
+  }
+}
+
+describe.skipIf(!canUnshare)("the first process", () => {
+  test.each([
+    ["SIGTERM", 143],
+    ["SIGINT", 130],
+    ["SIGHUP", 129],
+  ] as const)("ends by %s", { timeout: 30_000 }, async (signal, code) => {
+    for (let index = 0; index < 200; index++) bench.folder.write(`${index}.onnx`, bytesOf(headModel()));
+    const args = [...unshare, process.execPath, bench.script, ".", "-j", "1"];
+    const child = spawn("unshare", args, { cwd: bench.folder.path, stdio: "ignore" });
+    const ended = new Promise<number | null>((resolve) => child.once("exit", (exit) => resolve(exit)));
+    const first = await childOf(child.pid);
+    // Listening begins with the executable's first lines.
+    await new Promise((wake) => setTimeout(wake, 700));
+    process.kill(first, signal);
+    expect(await ended).toBe(code);
+  });
+});
