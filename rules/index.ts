@@ -17,6 +17,7 @@ import mixedPrecisionIsland from "./mixed-precision-island.ts";
 import narrowStem from "./narrow-stem.ts";
 import nchwConv from "./nchw-conv.ts";
 import patchEmbedding from "./patch-embedding.ts";
+import quantizedInFloat from "./quantized-in-float.ts";
 import quantizedMisalignment from "./quantized-misalignment.ts";
 import splitQkv from "./split-qkv.ts";
 import tinyProduct from "./tiny-product.ts";
@@ -41,6 +42,7 @@ export const rules: readonly AnyRule[] = [
   mixedPrecisionIsland,
   halfOverflowRisk,
   quantizedMisalignment,
+  quantizedInFloat,
   nchwConv,
   layoutTranspose,
   unfusedAttention,

@@ -7,12 +7,13 @@ import { isNarrowStem } from "../src/lint/stem.ts";
 
 /**
  * ## What it does
- * Finds 8-bit products (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and float products between
- * DequantizeLinear and QuantizeLinear) whose channels, K or N are off a multiple of 16, or 32 on TensorRT.
+ * Finds 8-bit products (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and, on stacks that multiply codes, float products between
+ * DequantizeLinear and QuantizeLinear: TC205) whose channels, K or N are off a multiple of 16, or 32 on TensorRT.
  *
  * ## Why is this bad?
  * Sixteen 8-bit numbers fill one 16-byte load, as eight halves do. A width that is fine in FP16 (24, 40, 72) may thus be
- * off after quantization. TensorRT keeps 8-bit activations in vectors of 32 channels and pads to them inside, so less is
+ * off after quantization. What an odd width costs 8-bit kernels is priced as what rows on as few bytes cost those of FP16, which was measured;
+ * of INT8 only aligned products were (`bench/results/int8.md`). TensorRT keeps 8-bit activations in vectors of 32 channels and pads to them inside, so less is
  * left to gain there.
  *
  * ## Example
@@ -26,7 +27,11 @@ import { isNarrowStem } from "../src/lint/stem.ts";
  * ```
  *
  * ## Fix safety
- * No fix: padded weights must hold their zero point and not 0; pad the network before it is quantized.
+ * No fix. A padded lane has to be a zero for what reads it, and a lane of codes is one only where it holds the zero point: of weights,
+ * which may be another a channel, and of activations, where QuantizeLinear rounds whatever the lane holds. Scales and zero points by
+ * channel are as long as the axis, and would grow with it. Padding says of an operator how a lane of zeros passes through it; codes need
+ * that of a lane of any number, for each operator between two products. Pad the network before it is quantized: `--fix` on the float
+ * model, then quantize what it wrote.
  *
  * ## References
  * - [TensorRT developer guide, data formats](https://docs.nvidia.com/deeplearning/tensorrt/latest/)

@@ -21,7 +21,7 @@ export interface Product {
   readonly input: Value | undefined;
   /** The initializer or Constant behind an operand, possibly in an outer scope; not set for attention. */
   readonly weight: Value | undefined;
-  /** Both operands are dequantized 8-bit values: `work.dtype` is what a stack that fuses the conversions computes in. */
+  /** Both operands are dequantized 8-bit values: `work.dtype` is theirs where the stack multiplies codes, else what they become. */
   readonly isDequantized: boolean;
   /** Set where several nodes write attention out. */
   readonly decomposed: DecomposedAttention | undefined;
@@ -41,11 +41,15 @@ export interface Products {
 
 /**
  * Products of every instance of every graph, in graph order. `seesAttention`: whether attention that is written out as several nodes is
- * one product, as it is where something fuses it; else each of its nodes is by itself.
+ * one product, as it is where something fuses it; else each of its nodes is by itself. `seesQuantized`: whether products of dequantized
+ * codes multiply the codes.
  */
 export function extractProducts(
   facts: Facts,
-  { seesAttention = true }: { readonly seesAttention?: boolean } = {},
+  {
+    seesAttention = true,
+    seesQuantized = true,
+  }: { readonly seesAttention?: boolean; readonly seesQuantized?: boolean } = {},
 ): Products {
   const products: Product[] = [];
   const unresolved: UnresolvedProduct[] = [];
@@ -58,7 +62,7 @@ export function extractProducts(
       if (covered.has(node) && decomposed === undefined) continue;
       const extracted =
         decomposed === undefined
-          ? productsOf(node, scope, pool)
+          ? productsOf(node, scope, { pool, seesQuantized })
           : [attentionProduct(decomposed, scope, pool)];
       for (const product of extracted) {
         if (isComplete(product)) products.push(product);
@@ -85,7 +89,11 @@ function attentionProduct(decomposed: DecomposedAttention, scope: Scope, pool: W
 }
 
 /** None for a node that is no product. */
-function productsOf(node: Node, scope: Scope, pool: WorkPool): readonly Candidate[] {
+function productsOf(
+  node: Node,
+  scope: Scope,
+  { pool, seesQuantized }: { readonly pool: WorkPool; readonly seesQuantized: boolean },
+): readonly Candidate[] {
   const op = operatorIn(node, scope);
   if (op?.product !== true) return [];
   const common = { node, scope, nodes: [node], decomposed: undefined };
@@ -97,7 +105,9 @@ function productsOf(node: Node, scope: Scope, pool: WorkPool): readonly Candidat
       asWritten.kind === "conv" && isNhwcBody(scope) ? { ...asWritten, layout: "nhwc" as const } : asWritten;
     if (work.kind === "attention") return { ...common, ...nothing, work: pool.share(work) };
     const { input, weight, quantized } = operandsOf(node, scope, op.operands ?? [0, 1]);
-    const typed = pool.share(quantized === undefined ? work : { ...work, dtype: quantized });
+    const typed = pool.share(
+      quantized === undefined || !seesQuantized ? work : { ...work, dtype: quantized },
+    );
     const isDequantized = quantized !== undefined;
     return { node, scope, work: typed, nodes: [node], input, weight, isDequantized, decomposed: undefined };
   });

@@ -20,6 +20,8 @@ export interface Fusion {
   readonly attention: boolean;
   /** Slices, splits and expansions are views that the next kernel reads through. */
   readonly views: boolean;
+  /** A product between DequantizeLinear and QuantizeLinear runs on the codes; else on floats, and conversions are kernels. */
+  readonly quantized: boolean;
 }
 
 export interface AttentionSupport {
@@ -66,6 +68,7 @@ const ortFusion: Fusion = {
   elementwise: "patterns",
   attention: false,
   views: false,
+  quantized: false,
 };
 
 const fusesAll: Fusion = {
@@ -75,10 +78,11 @@ const fusesAll: Fusion = {
   elementwise: "chains",
   attention: true,
   views: true,
+  quantized: true,
 };
 
 const ortSource =
-  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc, gather_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default";
+  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc, gather_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default; OperatorKernels.md has no QLinearConv of its CUDA provider";
 
 const rows = {
   "ort-cuda": {
@@ -130,7 +134,7 @@ const rows = {
     attention: cudnnAttention,
     layout: "stack",
     float32: "fp32",
-    fuses: { ...fusesAll, activation: false, residual: false, elementwise: "loops" },
+    fuses: { ...fusesAll, activation: false, residual: false, elementwise: "loops", quantized: false },
     source:
       "PyTorch's Inductor: cuBLAS and cuDNN for products, one Triton kernel for a chain between them; layout_optimization",
   },
@@ -151,6 +155,7 @@ const rows = {
       elementwise: "none",
       attention: false,
       views: true,
+      quantized: false,
     },
     source: "h200-pytorch-ops.json and -sweeps.json, 2026-11-21",
   },

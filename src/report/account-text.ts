@@ -12,13 +12,23 @@ const precisionNames = {
   fp32: "FP32",
 } as const satisfies Record<AccountStep["precision"], string>;
 
+const halved = "--fix --unsafe-fixes, less Casts and what stays FP32";
+const setting = "a setting of the stack";
+
+/** No fix quantizes; TF32 is no type of a file. */
+const waysTo: Readonly<Record<AccountStep["precision"], string>> = {
+  "as-is": "",
+  fp16: halved,
+  bf16: halved,
+  tf32: setting,
+  fp32: setting,
+  int8: "once somebody has quantized it",
+};
+
 /** What a step is called, and the command that takes it. */
 const names: Readonly<Record<AccountStepName, (step: AccountStep) => readonly [string, string]>> = {
   exported: () => ["as exported", ""],
-  precision: ({ precision }) => [
-    `in ${precisionNames[precision]}`,
-    "--fix --unsafe-fixes, less Casts and what stays FP32",
-  ],
+  precision: ({ precision }) => [`in ${precisionNames[precision]}`, waysTo[precision]],
   safe: () => ["safe fixes", "--fix"],
   half: () => ["half precision", "--fix --unsafe-fixes"],
   kept: () => ["FP32 kept, Casts", ""],

@@ -52,6 +52,7 @@ export function priceFacts(facts: Facts, { target, cost, timelineOf }: PriceSett
   const bindings = new Map([...plausibleSizes(model, facts.symbols, facts.bindings), ...facts.bindings]);
   const { products: found, unresolved } = extractProducts(facts, {
     seesAttention: target.stack.fuses.attention,
+    seesQuantized: target.stack.fuses.quantized,
   });
   const products = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
   const timeline = buildTimeline({ facts, products, bindings, target, cost });

@@ -155,14 +155,28 @@ describe("TC204 and the stack", () => {
     graph.output(graph.node("MatMul", [a, b], {}, { name: "product" }));
   };
 
-  it("16 is enough on cudnn; TensorRT pads to its 32 inside, so that nothing is left to gain", () => {
-    expect(find("TC204", quantized(1008), { stack: "cudnn" })).toEqual([]);
+  it("16 is enough; TensorRT pads to its 32 inside, so that nothing is left to gain", () => {
+    expect(find("TC204", quantized(1008), { stack: "tc-runtime" })).toEqual([]);
     expect(find("TC204", quantized(1008), { stack: "tensorrt" })).toEqual([]);
   });
 
   it("products between Dequantize and Quantize count as INT8, and not twice", () => {
-    expect(find("TC204", quantized(1000))).toHaveLength(1);
-    expect(find("TC102", quantized(1001))).toEqual([]);
+    expect(find("TC204", quantized(1000), { stack: "tc-runtime" })).toHaveLength(1);
+    expect(find("TC102", quantized(1001), { stack: "tc-runtime" })).toEqual([]);
+  });
+
+  it("on a stack that multiplies no codes they count as floats, and their conversions as kernels", () => {
+    for (const stack of ["cudnn", "ort-cuda"] as const) {
+      expect(find("TC204", quantized(1001), { stack })).toEqual([]);
+      expect(find("TC102", quantized(1001), { stack })).toHaveLength(1);
+      const [finding, ...others] = find("TC205", quantized(1001), { stack });
+      expect(others).toEqual([]);
+      expect(find("TC201", quantized(1001), { stack })).toEqual([]);
+      // Codes of weights are numbers before the model runs.
+      expect(finding?.data).toMatchObject({ count: 1, products: 1, kernels: 1, stack });
+    }
+    for (const stack of ["tensorrt", "tc-runtime"] as const)
+      expect(find("TC205", quantized(1001), { stack })).toEqual([]);
   });
 
   it("80 costs a token behind a long cache little: the cache is as wide in heads of any depth", () => {
