@@ -49,7 +49,6 @@ const flags: Readonly<Record<string, { readonly many?: true; readonly of: (comma
   "fail-on": { of: () => failOns },
   "lfs-pointers": { of: () => ["error", "warn", "skip"] },
   case: { of: cases },
-  ladder: { of: () => ladderNames },
   "cache-strategy": { of: () => cacheStrategies },
 };
 
