@@ -45,10 +45,10 @@ const flags: Readonly<Record<string, { readonly many?: true; readonly of: (comma
   ignore: { many: true, of: rules },
   "suppress-rule": { many: true, of: rules },
   "merge-as": { many: true, of: () => [...layerFormats] },
+  ladder: { many: true, of: () => ladderNames },
   "fail-on": { of: () => failOns },
   "lfs-pointers": { of: () => ["error", "warn", "skip"] },
   case: { of: cases },
-  ladder: { of: () => ladderNames },
   "cache-strategy": { of: () => cacheStrategies },
 };
 

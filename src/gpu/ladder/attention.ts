@@ -56,7 +56,7 @@ function workOf(size: AttentionSize): LadderWork {
       {
         name: "online softmax",
         change:
-          "One launch: a block walks along the keys with the largest score and the sum so far, and shrinks what it has by mma.sync when a larger one comes.",
+          "One launch on mma.sync: a block walks along the keys, keeps its largest scores and the sums so far, and shrinks these when a larger score comes; no score is ever in memory.",
         emit: (set) => emitOwn(set, size, emitLadderAttentionOnline),
         reference,
       },

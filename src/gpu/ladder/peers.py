@@ -27,7 +27,8 @@ def conv(op, dtype):
     last = torch.channels_last
     x = randn(op["batch"], op["channels"], op["side"], op["side"], dtype=dtype).to(memory_format=last)
     w = randn(op["filters"], op["channels"], 3, 3, dtype=dtype).to(memory_format=last)
-    return lambda: F.conv2d(x, w, padding=1), x.nbytes + w.nbytes
+    y_bytes = x.nbytes * op["filters"] // op["channels"]
+    return lambda: F.conv2d(x, w, padding=1), x.nbytes + w.nbytes + y_bytes
 
 
 def attention(op, dtype):

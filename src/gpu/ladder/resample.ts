@@ -28,6 +28,7 @@ export const resampleWorks: readonly LadderWork[] = sizes.map(workOf);
 function workOf(size: ResampleSize): LadderWork {
   const { batch, source, target, features } = size;
   const targets = targetTimes(size);
+  const bytes = leastBytes(size, targets);
   const own = (rung: LadderResampleRung, name: string, change: string): LadderRung => ({
     ...{ name, change },
     emit: (set) => {
@@ -46,7 +47,8 @@ function workOf(size: ResampleSize): LadderWork {
     title: `BF16 ${batch} × ${source} → ${target} × ${features}`,
     product: undefined,
     flops: 3 * batch * target * features,
-    leastBytes: leastBytes(size, targets),
+    leastBytes: bytes,
+    dramBytes: bytes,
     // Of half of the last place.
     tolerance: 5e-3,
     rungs: [

@@ -127,7 +127,7 @@ function measure(host: HarnessHost, work: LadderWork, rung: LadderRung): Measure
     return {
       ...{ name, change, microseconds, error, tolerance },
       kernels: actions.map((action) => (action.kind === "launch" ? action.launch.kernel.entry : action.kind)),
-      dramBytes: actions.reduce((total, action) => total + movedBytes(action), 0),
+      dramBytes: work.dramBytes ?? actions.reduce((total, action) => total + movedBytes(action), 0),
       isRight: error <= tolerance,
     };
   } finally {

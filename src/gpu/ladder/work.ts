@@ -47,6 +47,8 @@ export interface LadderWork {
   readonly flops: number;
   /** Of operands and result, each byte that is needed once. */
   readonly leastBytes: number;
+  /** Of every rung, where data decides which operands are read; else what its launches read and write. */
+  readonly dramBytes?: number;
   readonly tolerance: number;
   readonly rungs: readonly LadderRung[];
   /** Ways that nobody took, by what the GPU allows them. */
