@@ -21,19 +21,27 @@ export function binned(rows: readonly (readonly number[])[], bins: number): Binn
   return { rows: rows.length, features, bins: table, thresholds };
 }
 
-/** Midpoints between neighbouring values, at quantiles where there are too many. */
+/** Midpoints between neighbouring values, where there are too many so that bins hold alike many rows; what many rows share is a bin of its own. */
 function thresholdsOf(column: readonly number[], bins: number): Float32Array {
-  const sorted = [...column].sort((a, b) => a - b);
+  const counts = new Map<number, number>();
+  for (const value of column) counts.set(value, (counts.get(value) ?? 0) + 1);
+  const values = [...counts.keys()].sort((a, b) => a - b);
   const cuts = new Set<number>();
-  const distinct = new Set(sorted).size;
-  const steps = distinct <= bins ? sorted.length : bins;
-  for (let step = 1; step < steps; step++) {
-    const index = Math.floor((step * sorted.length) / steps);
-    const [below, above] = [sorted[index - 1], sorted[index]];
-    if (below !== undefined && above !== undefined && below < above)
-      cuts.add(Math.fround((below + above) / 2));
+  let [left, free, held] = [column.length, bins, 0];
+  for (const [index, value] of values.entries()) {
+    const above = values[index + 1];
+    if (above === undefined || free <= 1) break;
+    const [own, next] = [counts.get(value) ?? 0, counts.get(above) ?? 0];
+    held += own;
+    const fill = values.length <= bins ? 0 : left / free;
+    // A value that fills more than half a bin begins one.
+    if (held < fill && !(next >= fill && held >= fill / 2)) continue;
+    cuts.add(Math.fround((value + above) / 2));
+    left -= held;
+    free--;
+    held = 0;
   }
-  return Float32Array.from([...cuts].sort((a, b) => a - b).slice(0, bins - 1));
+  return Float32Array.from([...cuts].sort((a, b) => a - b));
 }
 
 export function binOf(thresholds: Float32Array, value: number): number {
