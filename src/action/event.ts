@@ -38,10 +38,8 @@ const mostBytes = 64 << 20;
 /** Throws InputError where the payload is not what GitHub sends. */
 export function readEvent(env: Environment): WorkflowEvent {
   const name = runnerVariable(env, "GITHUB_EVENT_NAME");
-  const payload = JSON.parse(
-    readSmallFile(runnerVariable(env, "GITHUB_EVENT_PATH"), mostBytes).toString("utf8"),
-  );
-  const event = new Payload(payload, `the payload of ${name}`);
+  const what = `the payload of ${name}`;
+  const event = new Payload(payloadIn(runnerVariable(env, "GITHUB_EVENT_PATH"), what), what);
   switch (name) {
     case "pull_request":
     case "pull_request_target":
@@ -54,6 +52,15 @@ export function readEvent(env: Environment): WorkflowEvent {
       return workflowRun(event.in("workflow_run"));
     default:
       return { kind: "other" };
+  }
+}
+
+function payloadIn(path: string, what: string): unknown {
+  try {
+    return JSON.parse(readSmallFile(path, mostBytes).toString("utf8"));
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new InputError("bad-event", `${what} is no JSON: ${path}`);
+    throw error;
   }
 }
 
