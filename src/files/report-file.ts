@@ -4,7 +4,9 @@ import {
   closeSync,
   constants,
   fsyncSync,
+  lstatSync,
   openSync,
+  readlinkSync,
   readSync,
   realpathSync,
   renameSync,
@@ -14,7 +16,7 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { Guard } from "../limits/guard.ts";
 import { openModel } from "../onnx/open.ts";
@@ -128,7 +130,8 @@ function writePieces(path: string, pieces: Iterable<string | Uint8Array>, isArch
   try {
     checkReportFile(path, { isArchive });
     const existing = statSync(path, { throwIfNoEntry: false });
-    if (existing?.isFile() !== false) replaceFile(existing === undefined ? path : realpathSync(path), pieces);
+    if (existing?.isFile() !== false)
+      replaceFile(existing === undefined ? behindLinks(path) : realpathSync(path), pieces);
     else {
       const bytes = Buffer.concat([...pieces].map((piece) => Buffer.from(piece)));
       if (existing.isFIFO()) writePipe(path, bytes);
@@ -137,6 +140,19 @@ function writePieces(path: string, pieces: Iterable<string | Uint8Array>, isArch
   } catch (error) {
     throw error instanceof InputError ? error : unwritable(path, error);
   }
+}
+
+/** As many as Linux follows. */
+const mostLinks = 40;
+
+/** Where a file would be made that is not there: links to it stay. */
+function behindLinks(path: string): string {
+  let place = path;
+  for (let links = 0; links < mostLinks; links++) {
+    if (lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return place;
+    place = resolve(dirname(place), readlinkSync(place));
+  }
+  throw new Error("more links than the system follows");
 }
 
 const writable = 0o222;

@@ -1,6 +1,14 @@
 /** Reports replace nothing that their run reads or writes, and wait for nobody. */
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { writeExternal, writeInline } from "../fix/models.ts";
@@ -49,6 +57,21 @@ describe("a report named like what a fix writes", () => {
     expect([run.exitCode, run.stderr]).toEqual([2, expect.stringMatching(/out\.bin: is named like/)]);
     expect(existsSync(at("out.bin"))).toBe(false);
   });
+});
+
+it.each([
+  ["that is there", true],
+  ["that is not there yet", false],
+])("a report goes through a link to a file %s, and leaves the link", async (_what, isThere) => {
+  bench.folder.write("a.onnx", bytesOf(cleanModel()));
+  mkdirSync(at("reports"));
+  if (isThere) writeFileSync(at("reports/real.json"), "old");
+  symlinkSync("reports/real.json", at("second.json"));
+  symlinkSync("second.json", at("first.json"));
+  const { exitCode, stderr } = await bench.tcLint(["a.onnx", "-f", "json", "-o", "first.json"]);
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  expect(readlinkSync(at("first.json"))).toBe("second.json");
+  expect(JSON.parse(readFileSync(at("reports/real.json"), "utf8")).version).toBe(1);
 });
 
 describe("a report never replaces", () => {
