@@ -116,6 +116,10 @@ describe.skipIf(chromium === undefined)("The page (skipped where no Chromium is 
       [[write("cut.onnx", model.subarray(0, 900))], /^truncated cut\.onnx: /],
       [[write("a.bin", "a"), write("b.bin", "b")], /^no-models a\.bin, b\.bin: no name ends in \.onnx/],
       [
+        [write("m.weights", "0000")],
+        /^no-models m\.weights: no name ends in \.onnx; external data goes with its/,
+      ],
+      [
         [write("one/same.onnx", model), write("two/same.onnx", model)],
         /^same-name same\.onnx: is there twice/,
       ],

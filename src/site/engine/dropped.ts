@@ -11,6 +11,9 @@ export interface Dropped {
   readonly folder: DataFolder;
 }
 
+/** What exporters call a model's external data: alone it is no model, whatever its bytes happen to say. */
+const dataName = /\.(?:weights|data|onnx_data)$/i;
+
 /** Throws InputError: `no-models` where nothing looks like one, `same-name` where a name is there twice. */
 export function sorted(files: readonly File[]): Dropped {
   const named = new Map<string, File>();
@@ -21,7 +24,8 @@ export function sorted(files: readonly File[]): Dropped {
     }
     named.set(file.name, file);
   }
-  const models = files.length === 1 ? files : files.filter(({ name }) => /\.onnx$/i.test(name));
+  const isAlone = files.length === 1 && files.every(({ name }) => !dataName.test(name));
+  const models = isAlone ? files : files.filter(({ name }) => /\.onnx$/i.test(name));
   if (models.length === 0) throw new InputError("no-models", noModels(files));
   return { models, folder: { find: (location) => foundIn(named, location) } };
 }
@@ -30,7 +34,8 @@ function noModels(files: readonly File[]): string {
   if (files.length === 0) return "no files: expected a model, and its external data where it has some";
   const names = files.slice(0, 3).map(({ name }) => name);
   const more = files.length > names.length ? ` and ${files.length - names.length} more` : "";
-  return `${names.join(", ")}${more}: no name ends in .onnx`;
+  const hint = files.some(({ name }) => dataName.test(name)) ? "; external data goes with its model" : "";
+  return `${names.join(", ")}${more}: no name ends in .onnx${hint}`;
 }
 
 function foundIn(named: ReadonlyMap<string, File>, location: string) {
