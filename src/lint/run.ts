@@ -171,7 +171,10 @@ function savingReport(
 ): SavingReport | null {
   if (saves === undefined) return null;
   // A part of another run of the whole model has no kernels of this one, and is a share of that one's time, as in the account.
-  if (share !== undefined) return { ...saves, share, of: saves.microseconds / share };
+  if (share !== undefined) {
+    const of = saves.microseconds / share;
+    return { ...saves, high: Math.min(saves.high, of), share, of };
+  }
   return capped({ ...saves, share: whole.share(saves.microseconds), of: 0 }, timeOf(covers));
 }
 

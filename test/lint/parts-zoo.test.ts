@@ -26,6 +26,16 @@ describe.each(stacks)("on %s", (stack) => {
   );
 });
 
+describe("on a GPU that was not measured, with its wide intervals", () => {
+  eachModel(["bert", "resnet50", "gpt2_dynamo"])(
+    "%s: findings add up to their group, and none exceeds its kernels' time",
+    async (name) => {
+      expectSums(await lint(zooModel(name), { gpu: "l4", verbose: true }));
+    },
+    60_000,
+  );
+});
+
 function expectSums({ groups, findings, account }: ModelReport): void {
   const byFingerprint = new Map(findings.map((finding) => [finding.fingerprint, finding]));
   for (const { findings: members, saves, step, code } of groups) {
@@ -38,5 +48,7 @@ function expectSums({ groups, findings, account }: ModelReport): void {
       expect(low, code).toBeLessThanOrEqual(microseconds);
       expect(high, code).toBeGreaterThanOrEqual(microseconds);
     }
+    // Nor does what an entry may save exceed the time of its kernels.
+    if (saves !== null) expect(saves.high, code).toBeLessThanOrEqual(saves.of + rounding);
   }
 }
