@@ -54,9 +54,13 @@ async function moduleWith(name: string): Promise<string> {
 const shown = 5;
 
 function someOf(part: string, names: readonly string[]): string {
+  const [family = ""] = part.split("/");
   const holding = names.filter((name) => name.includes(part));
-  const found = holding.length === 0 ? names : holding;
+  const related = names.filter((name) => name.startsWith(`${family}/`));
+  const [found, what] =
+    holding.length > 0
+      ? [holding, "its name is in"]
+      : [related.length > 0 ? related : names, related.length > 0 ? `${family} has` : "there are"];
   const more = found.length > shown ? ` and ${found.length - shown} more` : "";
-  const what = holding.length === 0 ? "there are" : "its name is in";
   return `; ${what} ${found.slice(0, shown).join(", ")}${more}`;
 }

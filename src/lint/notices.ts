@@ -1,5 +1,8 @@
-/** @file What inference noticed that is odd, but no finding: it wastes no time on a GPU. */
+/** @file What is worth knowing and no finding: what inference noticed that is odd, and what decides the time where Tensor Cores do not. */
 import type { Facts } from "../facts/infer.ts";
+import { compact } from "../ir/format.ts";
+import type { Timeline } from "../workload/timeline.ts";
+import { percentOf } from "./formats.ts";
 import type { NoticeReport } from "./result.ts";
 
 /** Declared shapes or types that are not what the operators make of them: the operators are believed. */
@@ -9,4 +12,20 @@ export function contradictionNotices({ contradictions }: Facts): NoticeReport[] 
   const more = contradictions.length > 1 ? ` (and ${contradictions.length - 1} more)` : "";
   const message = `the declared type of "${first.value.name}" is not what its operator makes${more}; the operators are believed`;
   return [{ code: "contradiction", message }];
+}
+
+/** Where most of the time is in them, they decide what a model takes. */
+const most = 0.5;
+
+/** Products that wait for their operands: a decoding step reads all of its weights for one row. */
+export function memoryNotices({ steps, microseconds }: Timeline): NoticeReport[] {
+  const waiting = steps.filter(
+    ({ product, estimate: { bound } }) => product !== undefined && (bound === "dram" || bound === "l2"),
+  );
+  const time = waiting.reduce((total, step) => total + step.microseconds, 0);
+  if (!(time > most * microseconds)) return [];
+  const bytes = waiting.reduce((total, { estimate, runs }) => total + estimate.bytes * runs, 0);
+  const share = percentOf(time / microseconds);
+  const message = `${share} % of the time is in products that wait for memory, ${compact(bytes)}B a run: weights of fewer bits and more rows at once help them, Tensor Cores do not`;
+  return [{ code: "memory-bound", message }];
 }

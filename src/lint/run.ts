@@ -14,7 +14,7 @@ import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
 import { Ladder, mayBeLater, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
-import { contradictionNotices } from "./notices.ts";
+import { contradictionNotices, memoryNotices } from "./notices.ts";
 import type {
   Fixability,
   ModelReport,
@@ -227,7 +227,7 @@ function assemble(
       : {}),
     ...budgetsOf(context, settings),
     skipped: skippedOf(context),
-    notices: [...settings.notices, ...contradictionNotices(facts)],
+    notices: [...settings.notices, ...contradictionNotices(facts), ...memoryNotices(timeline)],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),
     ...(settings.drawings === true
       ? drawingsOf(context, settings.verbose === true ? [...listed, ...unlisted] : listed)

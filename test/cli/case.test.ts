@@ -118,6 +118,7 @@ describe.skipIf(fake === undefined)("bench --case", () => {
     ],
     [["--case", "copies"], 'no case "copies"; its name is in sample/copies twice, sample/copies wrongly'],
     [["--case", "elsewhere/entirely"], 'no case "elsewhere/entirely"; there are sample/copies twice, '],
+    [["--case", "sample/nothing of it"], 'no case "sample/nothing of it"; sample has sample/copies twice, '],
     [["--check"], "--check: says nothing without --case"],
     [["--time"], "--time: says nothing without --case"],
     [["--case", "a/b", "--check", "--ncu"], "--ncu: says nothing beside --check"],
