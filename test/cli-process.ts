@@ -1,6 +1,15 @@
 /** @file The command line as a user runs it: built, in a process of its own, with what that process used. */
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
@@ -32,6 +41,17 @@ export function buildCli(root = ownRoot): BuiltCli {
   };
 }
 
+/** A build of a test file's own, for what puts files into it or takes some out. */
+export function copyCli(): BuiltCli {
+  using cli = buildCli();
+  const folder = mkdtempSync(path.join(ownRoot, "out", "cli-"));
+  cpSync(path.dirname(path.dirname(cli.script)), folder, { recursive: true });
+  return {
+    script: path.join(folder, "bin", "tc-lint.js"),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
 function build(root: string, folder: string): string {
   const script = path.join(root, "scripts", "build.mjs");
   const { status, stderr } = spawnSync(process.execPath, [script, "--no-types", `--outdir=${folder}`], {
@@ -47,6 +67,7 @@ function sharedBuild(root: string, shared: string): string {
   const done = path.join(shared, "built");
   if (isFirst(path.join(shared, "claimed"))) {
     const built = build(root, folder);
+    writeFileSync(path.join(shared, "files"), filesBelow(folder));
     writeFileSync(done, built);
     return built;
   }
@@ -56,6 +77,23 @@ function sharedBuild(root: string, shared: string): string {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
   }
   return readFileSync(done, "utf8");
+}
+
+/** Throws where a test put files into the build that others share, or took some out. */
+export function checkShared(shared: string): void {
+  const list = path.join(shared, "files");
+  if (!existsSync(list)) return;
+  const [before, after] = [readFileSync(list, "utf8"), filesBelow(path.join(shared, "dist"))];
+  if (before === after) return;
+  const known = new Set(before.split("\n"));
+  const added = after.split("\n").filter((file) => !known.has(file));
+  throw new Error(
+    `a test changed the build that all share; it needs copyCli(): ${added.join(", ") || "files are gone"}`,
+  );
+}
+
+function filesBelow(folder: string): string {
+  return readdirSync(folder, { recursive: true }).map(String).sort().join("\n");
 }
 
 function isFirst(claim: string): boolean {

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { sharedFolderVariable } from "./cli-process.ts";
+import { checkShared, sharedFolderVariable } from "./cli-process.ts";
 
 /** The folder stays empty until a test file asks for the command line. */
 export default function setup(): () => void {
@@ -12,6 +12,10 @@ export default function setup(): () => void {
   process.env[sharedFolderVariable] = folder;
   return () => {
     delete process.env[sharedFolderVariable];
-    rmSync(folder, { recursive: true, force: true });
+    try {
+      checkShared(folder);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   };
 }

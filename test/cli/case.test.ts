@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CaseReport } from "../../src/gpu/case/report.ts";
-import { type BuiltCli, buildCli, type CliRun, runCli } from "../cli-process.ts";
+import { type BuiltCli, type CliRun, copyCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -34,7 +34,7 @@ export const cases = [
 describe.skipIf(fake === undefined)("bench --case", () => {
   let cli: BuiltCli;
   beforeAll(() => {
-    cli = buildCli();
+    cli = copyCli();
     const dist = path.join(path.dirname(cli.script), "..");
     mkdirSync(path.join(dist, "cuda"));
     for (const family of readdirSync(path.join(root, "cuda-runtime", "kernels")))

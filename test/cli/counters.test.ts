@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CountersReport } from "../../src/gpu/counters/report.ts";
-import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
+import { type BuiltCli, copyCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -24,7 +24,7 @@ const env = {
 describe.skipIf(fake === undefined)("bench --ncu", () => {
   let cli: BuiltCli;
   beforeAll(() => {
-    cli = buildCli();
+    cli = copyCli();
     const folder = path.join(path.dirname(cli.script), "..", "cuda");
     mkdirSync(folder);
     for (const family of readdirSync(path.join(root, "cuda-runtime", "kernels")))

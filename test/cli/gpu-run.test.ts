@@ -12,7 +12,7 @@ import type { FixReport } from "../../src/api/fix-report.ts";
 import type { BenchReport } from "../../src/gpu/bench-report.ts";
 import type { DecodeReport } from "../../src/gpu/decode/report.ts";
 import type { ValidateReport } from "../../src/gpu/validate/report.ts";
-import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
+import { type BuiltCli, copyCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
 import { validate } from "./fixing.ts";
 
@@ -30,7 +30,7 @@ const env = {
 describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
   let cli: BuiltCli;
   beforeAll(() => {
-    cli = buildCli();
+    cli = copyCli();
     const folder = path.join(path.dirname(cli.script), "..", "cuda");
     mkdirSync(folder);
     for (const family of readdirSync(path.join(root, "cuda-runtime", "kernels")))

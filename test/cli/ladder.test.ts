@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LadderReport } from "../../src/gpu/ladder/report.ts";
-import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
+import { type BuiltCli, copyCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -24,7 +24,7 @@ describe.skipIf(fake === undefined)("bench --ladder", () => {
   let cli: BuiltCli;
   let kernels = "";
   beforeAll(() => {
-    cli = buildCli();
+    cli = copyCli();
     kernels = path.join(path.dirname(cli.script), "..", "cuda");
     mkdirSync(kernels);
     for (const family of readdirSync(path.join(root, "cuda-runtime", "kernels")))
