@@ -11,6 +11,7 @@ import { InputError } from "../ir/errors.ts";
 import { counted } from "../ir/format.ts";
 import type { Finding } from "../lint/result.ts";
 import { parseSuppressions, type Suppressions } from "../settings/suppressions.ts";
+import { isCounted } from "./suppress.ts";
 
 interface Request {
   /** The configuration that the command line names. */
@@ -128,8 +129,4 @@ function letOff(
     },
     notices: [...model.notices, { code: "let-off", message }],
   };
-}
-
-function isCounted({ severity }: Finding): boolean {
-  return severity !== "info";
 }

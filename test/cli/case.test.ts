@@ -1,11 +1,12 @@
 /** @file `bench --case` with a driver that computes nothing and a profiler that prints what ncu prints. */
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CaseReport } from "../../src/gpu/case/report.ts";
-import { type BuiltCli, type CliRun, copyCli, runCli } from "../cli-process.ts";
+import { type BuiltCli, type CliRun, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
+import { copyCliWithFakeKernels } from "./fake-kernels.ts";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.resolve(here, "..", "..");
@@ -34,11 +35,8 @@ export const cases = [
 describe.skipIf(fake === undefined)("bench --case", () => {
   let cli: BuiltCli;
   beforeAll(() => {
-    cli = copyCli();
+    cli = copyCliWithFakeKernels().cli;
     const dist = path.join(path.dirname(cli.script), "..");
-    mkdirSync(path.join(dist, "cuda"));
-    for (const family of readdirSync(path.join(root, "cuda-runtime", "kernels")))
-      writeFileSync(path.join(dist, "cuda", `${family}.fatbin`), "FAKE");
     mkdirSync(path.join(dist, "gpu", "cases"), { recursive: true });
     writeFileSync(path.join(dist, "gpu", "cases", "sample.js"), sampleCases);
   });

@@ -1,11 +1,12 @@
 /** @file `bench --ncu` with a driver that computes nothing and a profiler that prints what ncu prints. */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CountersReport } from "../../src/gpu/counters/report.ts";
-import { type BuiltCli, copyCli, runCli } from "../cli-process.ts";
+import { type BuiltCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
+import { copyCliWithFakeKernels } from "./fake-kernels.ts";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.resolve(here, "..", "..");
@@ -24,11 +25,7 @@ const env = {
 describe.skipIf(fake === undefined)("bench --ncu", () => {
   let cli: BuiltCli;
   beforeAll(() => {
-    cli = copyCli();
-    const folder = path.join(path.dirname(cli.script), "..", "cuda");
-    mkdirSync(folder);
-    for (const family of readdirSync(path.join(root, "cuda-runtime", "kernels")))
-      writeFileSync(path.join(folder, `${family}.fatbin`), "FAKE");
+    cli = copyCliWithFakeKernels().cli;
   });
   afterAll(() => {
     cli[Symbol.dispose]();

@@ -2,7 +2,7 @@
  * @file The GPU commands over kernels that do nothing and leave what memory was filled with: they have to notice, and to
  * report all the rest.
  */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -12,8 +12,9 @@ import type { FixReport } from "../../src/api/fix-report.ts";
 import type { BenchReport } from "../../src/gpu/bench-report.ts";
 import type { DecodeReport } from "../../src/gpu/decode/report.ts";
 import type { ValidateReport } from "../../src/gpu/validate/report.ts";
-import { type BuiltCli, copyCli, runCli } from "../cli-process.ts";
+import { type BuiltCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
+import { copyCliWithFakeKernels } from "./fake-kernels.ts";
 import { validate } from "./fixing.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..", "..");
@@ -30,11 +31,7 @@ const env = {
 describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
   let cli: BuiltCli;
   beforeAll(() => {
-    cli = copyCli();
-    const folder = path.join(path.dirname(cli.script), "..", "cuda");
-    mkdirSync(folder);
-    for (const family of readdirSync(path.join(root, "cuda-runtime", "kernels")))
-      writeFileSync(path.join(folder, `${family}.fatbin`), "FAKE");
+    cli = copyCliWithFakeKernels().cli;
   });
   afterAll(() => {
     cli[Symbol.dispose]();

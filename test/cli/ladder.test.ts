@@ -1,11 +1,12 @@
 /** @file `bench --ladder` with a driver that computes nothing: every rung is wrong, and all the rest is as on a GPU. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LadderReport } from "../../src/gpu/ladder/report.ts";
-import { type BuiltCli, copyCli, runCli } from "../cli-process.ts";
+import { type BuiltCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
+import { copyCliWithFakeKernels } from "./fake-kernels.ts";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.resolve(here, "..", "..");
@@ -24,11 +25,7 @@ describe.skipIf(fake === undefined)("bench --ladder", () => {
   let cli: BuiltCli;
   let kernels = "";
   beforeAll(() => {
-    cli = copyCli();
-    kernels = path.join(path.dirname(cli.script), "..", "cuda");
-    mkdirSync(kernels);
-    for (const family of readdirSync(path.join(root, "cuda-runtime", "kernels")))
-      writeFileSync(path.join(kernels, `${family}.fatbin`), "FAKE");
+    ({ cli, folder: kernels } = copyCliWithFakeKernels());
   });
   afterAll(() => {
     cli[Symbol.dispose]();
