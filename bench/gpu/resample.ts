@@ -53,9 +53,11 @@ const sizes: readonly Size[] = [
   { ...small, type: "float32" },
 ];
 
-const planned: ResampleTuning = {};
-const sweep: readonly ResampleTuning[] = [
+const planned = undefined;
+const sweep: readonly (ResampleTuning | undefined)[] = [
   planned,
+  {},
+  { isByWarps: true },
   ...[2, 3, 8, 16].map((blocksPerMultiprocessor) => ({ blocksPerMultiprocessor })),
   ...[2, 4, 8, 16, 32].map((lanes) => ({ lanes })),
   { isStreamed: true },
@@ -70,14 +72,14 @@ const dtypes: Readonly<Record<FloatStorage, string>> = { bfloat16: "bf16", float
 interface Row {
   readonly name: string;
   readonly op: object;
-  readonly tuning: ResampleTuning;
+  readonly tuning: ResampleTuning | undefined;
   readonly us: number;
   readonly bytes: number;
   readonly gbPerSecond: number;
   readonly error: number;
 }
 
-function measure(host: HarnessHost, size: Size, tuning: ResampleTuning): Row {
+function measure(host: HarnessHost, size: Size, tuning: ResampleTuning | undefined): Row {
   const { batch, source, target, features, type } = size;
   const targets = targetTimes(size);
   const times = Float32Array.from({ length: source }, (_, at) => at);
@@ -151,7 +153,7 @@ const whole = rows.map((row, at) => ({ ...row, ofCopy: row.gbPerSecond / copy, t
 console.log(`copy: ${copy.toFixed(0)} GB/s`);
 for (const { name, tuning, us, gbPerSecond, ofCopy, error, torch } of whole) {
   const ratio = torch === null ? "" : `, ${(torch.us / us).toFixed(2)}x of PyTorch's ${torch.us} us`;
-  const form = Object.keys(tuning).length > 0 ? ` ${JSON.stringify(tuning)}` : "";
+  const form = tuning === undefined ? "" : ` ${JSON.stringify(tuning)}`;
   console.log(
     `${name}${form}: ${us.toFixed(2)} us, ${gbPerSecond.toFixed(0)} GB/s, ${(100 * ofCopy).toFixed(1)} % of a copy${ratio}, error ${error.toExponential(1)}`,
   );

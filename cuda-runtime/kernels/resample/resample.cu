@@ -115,6 +115,105 @@ template <typename T, int WIDTH, int ACCESSES> __device__ __forceinline__ void r
   }
 }
 
+// A warp a row, where source times are few: all lanes search as if times were in order, while the block looks whether they are.
+constexpr int kRowsOfBlock = kThreads / 32;
+
+struct FloatTimes {
+  const float* first;
+  int stride;
+  __device__ __forceinline__ float operator[](int at) const { return first[at * stride]; }
+};
+
+// Of this thread's share of the times.
+template <typename Times> __device__ __forceinline__ bool isShareSorted(const ResampleParams& p, const Times& times) {
+  bool isSoFar = true;
+#pragma unroll 4
+  for (int at = threadIdx.x; at < p.source - 1; at += kThreads) isSoFar &= isInOrder(times[at], times[at + 1]);
+  return isSoFar;
+}
+
+struct FoundRow {
+  int low, high;
+  float weight;
+};
+
+template <typename Times>
+__device__ __forceinline__ FoundRow rowOfCount(const ResampleParams& p, const Times& times, float target, int count) {
+  const int low = sourceAt(p.low, count, p.source), high = sourceAt(p.high, count, p.source);
+  return {low, high, weightOf(p, times[low], times[high], target)};
+}
+
+template <typename T, int WIDTH> struct RowPair {
+  Run<T, WIDTH> low, high;
+  __device__ __forceinline__ void load(const ResampleParams& p, const T* x, const FoundRow& found, int chunk) {
+    low.load(x + static_cast<int64_t>(found.low) * p.strideXRow + chunk * WIDTH);
+    high.load(x + static_cast<int64_t>(found.high) * p.strideXRow + chunk * WIDTH);
+  }
+};
+
+template <typename T, int WIDTH, int BLEND>
+__device__ __forceinline__ void storeBlended(T* to, const RowPair<T, WIDTH>& pair, float weight) {
+  float a[WIDTH], b[WIDTH];
+  pair.low.widen(a);
+  pair.high.widen(b);
+#pragma unroll
+  for (int e = 0; e < WIDTH; e++) a[e] = blended<BLEND>(a[e], b[e], weight);
+  storeTarget<false, T, WIDTH>(to, a);
+}
+
+template <typename T, int WIDTH, int BLEND, typename Times>
+__device__ __forceinline__ void resampleRow(const ResampleParams& p, const Times& times, int batch, int own, float target) {
+  const T* x = static_cast<const T*>(p.x) + static_cast<int64_t>(batch) * p.strideXBatch;
+  T* y = static_cast<T*>(p.y) + static_cast<int64_t>(batch) * p.strideYBatch + static_cast<int64_t>(own) * p.strideYRow;
+  const int lane = threadIdx.x & 31;
+  const bool isSoFar = isShareSorted(p, times);
+  FoundRow found = rowOfCount(p, times, target, countSorted(p, times, target, lane));
+  // Already on its way when it is known that it is right.
+  RowPair<T, WIDTH> pair;
+  pair.load(p, x, found, min(lane, p.chunks - 1));
+  if (!__syncthreads_and(isSoFar)) {
+    found = rowOfCount(p, times, target, countAll(p, times, target, lane));
+    pair.load(p, x, found, min(lane, p.chunks - 1));
+  }
+  if (own >= p.target) return;
+  for (int chunk = lane; chunk < p.chunks;) {
+    const int next = chunk + 32;
+    RowPair<T, WIDTH> ahead;
+    ahead.load(p, x, found, min(next, p.chunks - 1));
+    storeBlended<T, WIDTH, BLEND>(y + chunk * WIDTH, pair, found.weight);
+    pair = ahead;
+    chunk = next;
+  }
+}
+
+// Blocks have rows of one batch.
+template <typename T, int WIDTH, int BLEND> __device__ __forceinline__ void resampleByWarps(const ResampleParams& p) {
+  const int blocks = (p.target + kRowsOfBlock - 1) / kRowsOfBlock, batch = blockIdx.x / blocks;
+  const int own = (blockIdx.x - batch * blocks) * kRowsOfBlock + threadIdx.x / 32;
+  const int64_t place = static_cast<int64_t>(batch) * p.strideTargetsBatch +
+                        static_cast<int64_t>(min(own, p.target - 1)) * p.strideTargets;
+  const float target = loadFloat(p.targets, place, p.targetsType);
+  const int64_t first = static_cast<int64_t>(batch) * p.strideTimesBatch;
+  if (p.timesType == kFloat32) {
+    const FloatTimes times = {static_cast<const float*>(p.times) + first, p.strideTimes};
+    resampleRow<T, WIDTH, BLEND>(p, times, batch, own, target);
+  } else {
+    resampleRow<T, WIDTH, BLEND>(p, GlobalTimes{p, first}, batch, own, target);
+  }
+}
+
+template <typename T, int WIDTH> __device__ __forceinline__ void resampleByWarps(const ResampleParams& p) {
+  if (p.blend == kOneProduct) resampleByWarps<T, WIDTH, kOneProduct>(p);
+  else if (p.blend == kTwoProducts) resampleByWarps<T, WIDTH, kTwoProducts>(p);
+  else resampleByWarps<T, WIDTH, kNearerEnd>(p);
+}
+
+#define RESAMPLE_BY_WARPS(NAME, T, WIDTH)                                                                                   \
+  extern "C" __global__ void __launch_bounds__(kThreads) NAME(const __grid_constant__ ResampleParams p) {                   \
+    beginKernel();                                                                                                          \
+    resampleByWarps<T, WIDTH>(p);                                                                                           \
+  }
+
 #define RESAMPLE_WITH(NAME, T, WIDTH, ACCESSES, BLOCKS)                                                                     \
   extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) NAME(const __grid_constant__ ResampleParams p) {          \
     beginKernel();                                                                                                        \
@@ -135,3 +234,6 @@ RESAMPLE(resample_bf16_w1, __nv_bfloat16, 1)
 RESAMPLE_DEEP(resample_deep_f32, float, 4)
 RESAMPLE_DEEP(resample_deep_f16, __half, 8)
 RESAMPLE_DEEP(resample_deep_bf16, __nv_bfloat16, 8)
+RESAMPLE_BY_WARPS(resample_warps_f32, float, 4)
+RESAMPLE_BY_WARPS(resample_warps_f16, __half, 8)
+RESAMPLE_BY_WARPS(resample_warps_bf16, __nv_bfloat16, 8)

@@ -4,7 +4,7 @@ import { passMicroseconds } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { OperandError } from "../../ir/operand-error.ts";
 import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
-import type { KernelRef } from "../../ir/step.ts";
+import type { KernelRef, PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage, isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import { alignmentOf, type View } from "../../ir/view.ts";
 import { divisorFields } from "../conv/spatial.ts";
@@ -74,6 +74,8 @@ export interface ResampleTuning {
   readonly isBulk?: boolean;
   /** Twice the accesses of a thread at a time, and fewer blocks: rows at multiples of 16 bytes. */
   readonly isDeep?: boolean;
+  /** A warp a target row, blocks of one batch: rows at multiples of 16 bytes. */
+  readonly isByWarps?: boolean;
   /** Past the caches: rows at multiples of 16 bytes, that are asked for once, and not read soon. */
   readonly isStreamed?: boolean;
   /** Of a warp, that look for one target together: a power of two. */
@@ -90,7 +92,12 @@ const pieceRows = 128;
 /** Source times that it searches in shared memory. */
 const stagedTimes = 4096;
 
-export function emitResample(emitter: Emitter, request: ResampleRequest, tuning: ResampleTuning = {}): void {
+/** A block of few rows looks whether this many source times are in order while it searches them; pieces of a row that a warp moves. */
+const mostTimesOfFewRows = 1024;
+const mostPiecesOfWarp = 128;
+const rowsOfBlock = threads / 32;
+
+export function emitResample(emitter: Emitter, request: ResampleRequest, tuning?: ResampleTuning): void {
   const { x, y, times, targets } = request;
   const [batch = 0, target = 0, features = 0] = y.shape;
   const source = x.shape[1] ?? 0;
@@ -99,39 +106,74 @@ export function emitResample(emitter: Emitter, request: ResampleRequest, tuning:
   if (!isFloatStorage(type) || y.type !== type) throw new OperandError(`resampling of ${type} to ${y.type}`);
   if (source === 0) throw new OperandError("no source rows");
   const width = widthOf(request, type);
-  const { isBulk = false, isDeep = false, isStreamed = false } = tuning;
-  if ((isBulk || isDeep || isStreamed) && width * bytesOfType(type) !== 16)
+  const work = { batch, source, target, chunks: features / width, isWhole: width * bytesOfType(type) === 16 };
+  const form = tuning ?? formFor(work, emitter.target);
+  if (!work.isWhole && [form.isBulk, form.isDeep, form.isStreamed, form.isByWarps].includes(true))
     throw new OperandError("rows off multiples of 16 bytes");
-  const chunks = features / width;
-  const perMultiprocessor = tuning.blocksPerMultiprocessor ?? blocksFor(tuning);
-  const { blocks, slices } = cutOf(
-    batch * target,
-    chunks,
-    perMultiprocessor * emitter.target.multiprocessors,
-  );
-  const rows = Math.min(pieceRows, target, Math.ceil((batch * target) / blocks));
-  const lanes = tuning.lanes ?? lanesFor(rows, source);
+  const cut = form.isByWarps ? cutToWarps(work) : cutToBlocks(work, form, emitter.target);
   const bytes = uniqueBytes(request, type);
-  // The times, then the rows of features.
-  const rounds = 2 + (source > stagedTimes ? lookupRounds(rows, source, lanes) : 0);
   emitter.launch({
-    kernel: kernelOf(type, width, tuning),
-    grid: [blocks, isBulk ? 1 : slices, 1],
+    kernel: kernelOf(type, width, form),
+    grid: cut.grid,
     block: [threads, 1, 1],
-    sharedBytes: isBulk ? bulkSharedBytes : 0,
+    sharedBytes: form.isBulk ? bulkSharedBytes : 0,
     params: writeParams(resampleStruct, {
       ...operandFields(request),
       ...ruleFields(request),
-      chunks,
-      slice: divisorFields(Math.ceil(chunks / slices)),
-      ...{ lanes, isStreamed },
+      chunks: work.chunks,
+      slice: divisorFields(cut.slice),
+      ...{ lanes: cut.lanes, isStreamed: form.isStreamed === true },
     }),
     reads: [x, times, targets],
     writes: [y],
     movedBytes: bytes,
-    predictedMicroseconds: passMicroseconds({ bytes, rounds }, emitter.target),
+    predictedMicroseconds: passMicroseconds({ bytes, rounds: cut.rounds }, emitter.target),
     detail: `${batch}x${source}->${target}x${features}`,
   });
+}
+
+interface ResampleWork {
+  readonly batch: number;
+  readonly source: number;
+  readonly target: number;
+  /** Accesses of a row. */
+  readonly chunks: number;
+  /** Of 16 bytes each. */
+  readonly isWhole: boolean;
+}
+
+/** Of a launch. */
+interface Cut {
+  readonly grid: readonly [number, number, number];
+  /** Accesses of a row that a block moves. */
+  readonly slice: number;
+  readonly lanes: number;
+  /** Loads one after the other. */
+  readonly rounds: number;
+}
+
+/** A warp has a row where there are rows enough for all warps, few times to count, and no more of a row than a few accesses a lane. */
+function formFor({ batch, source, target, chunks, isWhole }: ResampleWork, gpu: PlanTarget): ResampleTuning {
+  const isMany = batch * target >= rowsOfBlock * gpu.multiprocessors;
+  const isByWarps = isWhole && isMany && source <= mostTimesOfFewRows && chunks <= mostPiecesOfWarp;
+  return { isByWarps };
+}
+
+function cutToWarps({ batch, source, target, chunks }: ResampleWork): Cut {
+  // The target, votes on the times, those of the two rows, the rows.
+  const rounds = 3 + lookupRounds(rowsOfBlock, source, 32);
+  return { grid: [batch * Math.ceil(target / rowsOfBlock), 1, 1], slice: chunks, lanes: 32, rounds };
+}
+
+function cutToBlocks(work: ResampleWork, tuning: ResampleTuning, gpu: PlanTarget): Cut {
+  const { batch, source, target, chunks } = work;
+  const perMultiprocessor = tuning.blocksPerMultiprocessor ?? blocksFor(tuning);
+  const { blocks, slices } = cutOf(batch * target, chunks, perMultiprocessor * gpu.multiprocessors);
+  const rows = Math.min(pieceRows, target, Math.ceil((batch * target) / blocks));
+  const lanes = tuning.lanes ?? lanesFor(rows, source);
+  // The times, then the rows of features.
+  const rounds = 2 + (source > stagedTimes ? lookupRounds(rows, source, lanes) : 0);
+  return { grid: [blocks, tuning.isBulk ? 1 : slices, 1], slice: Math.ceil(chunks / slices), lanes, rounds };
 }
 
 /** As many as the registers of the kernel leave room for. */
@@ -153,8 +195,13 @@ function lookupRounds(rows: number, source: number, lanes: number): number {
   return rounds * Math.ceil((rows * lanes) / threads);
 }
 
-function kernelOf(type: FloatStorage, width: number, { isBulk, isDeep }: ResampleTuning): KernelRef {
+function kernelOf(
+  type: FloatStorage,
+  width: number,
+  { isBulk, isDeep, isByWarps }: ResampleTuning,
+): KernelRef {
   const name = typeNames[type];
+  if (isByWarps) return { kind: "built", family: "resample", entry: `resample_warps_${name}` };
   if (isBulk) return { kind: "built", family: "resample-bulk", entry: `resample_bulk_${name}` };
   return {
     ...{ kind: "built", family: "resample" },

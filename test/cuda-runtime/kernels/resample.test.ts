@@ -61,6 +61,9 @@ describe("resampling", () => {
       expect(source("resample-bulk")).toContain(`RESAMPLE_BULK(${bulk?.kernel.entry}, `);
       const deep = launchOf(type, { batch: 2, source: 9, target: 5, features: 64 }, { isDeep: true });
       expect(source("resample")).toContain(`RESAMPLE_DEEP(${deep?.kernel.entry}, `);
+      const many = launchOf(type, { batch: 32, source: 500, target: 250, features: 256 });
+      expect(source("resample")).toContain(`RESAMPLE_BY_WARPS(${many?.kernel.entry}, `);
+      expect(many?.grid).toEqual([1024, 1, 1]);
     }
   });
 

@@ -225,6 +225,7 @@ export const cases: readonly KernelCase[] = [
   ...Array.from({ length: 24 }, (_, at) => wideCase(at + 301, "bulk", { isBulk: true, lanes: 8 })),
   ...Array.from({ length: 24 }, (_, at) => wideCase(at + 401, "deep", { isDeep: true })),
   ...Array.from({ length: 24 }, (_, at) => wideCase(at + 501, "streamed", { isStreamed: true })),
+  ...Array.from({ length: 24 }, (_, at) => wideCase(at + 701, "by warps", { isByWarps: true })),
   ...Array.from({ length: 8 }, (_, at) =>
     wideCase(at + 601, "deep, streamed", { isDeep: true, isStreamed: true }),
   ),
