@@ -32,8 +32,10 @@ const fewBytes = 1.5e6;
 /** The entries of norm.cu and softmax.cu, `family_type_CUT_NAME`. `long` takes rows of any length. */
 const forms: readonly FormRow[] = [
   { name: "lanes8", threads: { lanes: 8 }, chunks: 2, cuts: ["w8"] },
+  { name: "lanes4", threads: { lanes: 4 }, chunks: 4, cuts: ["w8"] },
   { name: "lanes16", threads: { lanes: 16 }, chunks: 2, cuts: ["w8", "p8"] },
   { name: "warp1", threads: { lanes: 32 }, chunks: 1, cuts: ["w8", "w1"] },
+  { name: "half1", threads: { lanes: 16 }, chunks: 1, cuts: ["w8"] },
   { name: "warp2", threads: { lanes: 32 }, chunks: 2, cuts: ["w8", "p8"] },
   { name: "warp4", threads: { lanes: 32 }, chunks: 4, cuts: ["w8"] },
   { name: "block1", threads: { block: 1024 }, chunks: 1, cuts: ["w8", "p8", "w1"] },
@@ -51,6 +53,8 @@ export interface RowLaunch {
   readonly entry: string;
   readonly grid: Dim3;
   readonly block: Dim3;
+  /** Dynamic shared memory. */
+  readonly sharedBytes: number;
   readonly detail: string;
 }
 
@@ -60,7 +64,7 @@ export const typeNames: Readonly<Record<FloatStorage, string>> = {
   bfloat16: "bf16",
 };
 
-interface Rows {
+export interface Rows {
   readonly rows: number;
   readonly cols: number;
   readonly cut: RowCut;
@@ -84,9 +88,24 @@ function rowCandidates(
   }));
 }
 
-/** Of `rowCandidates`. */
-export function chooseRows(...wanted: Parameters<typeof rowCandidates>): Candidate<RowLaunch> {
-  const best = cheapest(rowCandidates(...wanted));
+export interface RowChoices {
+  /** Kernels of the family's own. */
+  readonly others?: readonly Candidate<RowLaunch>[];
+  /** Which launches may be taken, for those who time them; all unless given. */
+  readonly accepts?: ((launch: RowLaunch) => boolean) | undefined;
+}
+
+/** Of `rowCandidates` and the family's own. */
+export function chooseRows(
+  kernel: string,
+  type: FloatStorage,
+  rows: Rows,
+  views: readonly View[],
+  target: PlanTarget,
+  { others = [], accepts = () => true }: RowChoices = {},
+): Candidate<RowLaunch> {
+  const all = [...rowCandidates(kernel, type, rows, views, target), ...others];
+  const best = cheapest(all.filter(({ launch }) => accepts(launch)));
   if (best === undefined) throw new Error("tc-lint bug: no kernel takes these rows");
   return best;
 }
@@ -100,16 +119,17 @@ function launchOf(
 ): RowLaunch {
   const entry = `${kernel}_${typeNames[type]}_${cut}_${form?.name ?? "long"}`;
   const detail = `${rows}x${cols}`;
-  if (form === undefined) return { entry, grid: [rows, 1, 1], block: [longThreads, 1, 1], detail };
+  const common = { entry, sharedBytes: 0, detail };
+  if (form === undefined) return { ...common, grid: [rows, 1, 1], block: [longThreads, 1, 1] };
   if ("block" in form.threads) {
     const threads = 32 * Math.ceil((cols + slackOf(cut)) / (form.chunks * chunkElements) / 32);
-    return { entry, grid: [rows, 1, 1], block: [threads, 1, 1], detail };
+    return { ...common, grid: [rows, 1, 1], block: [threads, 1, 1] };
   }
   const warps = Math.ceil((rows * form.threads.lanes) / 32);
   // Few rows are spread over more multiprocessors.
   const inBlock =
     warps <= 2 * target.multiprocessors ? 1 : warps <= 8 * target.multiprocessors ? 4 : blockWarps;
-  return { entry, grid: [Math.ceil(warps / inBlock), 1, 1], block: [32, inBlock, 1], detail };
+  return { ...common, grid: [Math.ceil(warps / inBlock), 1, 1], block: [32, inBlock, 1] };
 }
 
 function rowMicroseconds(
@@ -123,8 +143,12 @@ function rowMicroseconds(
   const isShared = form !== undefined && "lanes" in form.threads && !isFew(rows, target);
   const warps = isShared ? (rows * form.threads.lanes) / 32 : rows;
   const clocks = (warps / target.multiprocessors) * warpClocks;
-  const wait = (waitMicroseconds * bytes) / (bytes + fewBytes);
-  return pass + clocks / target.clocksPerMicrosecond + wait;
+  return pass + clocks / target.clocksPerMicrosecond + rowWait(bytes);
+}
+
+/** Microseconds that nothing hides of a row's loads, reductions and stores. */
+export function rowWait(bytes: number): number {
+  return (waitMicroseconds * bytes) / (bytes + fewBytes);
 }
 
 function isFew(rows: number, { multiprocessors }: PlanTarget): boolean {
@@ -132,7 +156,7 @@ function isFew(rows: number, { multiprocessors }: PlanTarget): boolean {
 }
 
 /** Elements that a row's accesses may hold beside its own. */
-function slackOf(cut: RowCut): number {
+export function slackOf(cut: RowCut): number {
   return cut === "p8" ? chunkElements - 1 : 0;
 }
 
@@ -161,13 +185,17 @@ export function cutOf(
   const given = views.filter((view) => view !== undefined);
   const all = [...given, ...shared.filter((view) => view !== undefined)];
   if (cols % chunkElements === 0 && all.every((view) => alignmentOf(view) === 16)) return "w8";
-  const [first] = given;
-  const isPacked = given.every(
+  return arePacked(cols, given) && cols >= fewestPhased ? "p8" : "w1";
+}
+
+/** Whether rows follow each other without gaps from a multiple of 16 bytes on, in all views alike. */
+export function arePacked(cols: number, views: readonly View[]): boolean {
+  const [first] = views;
+  return views.every(
     ({ shape: [rows = 1], strides: [stride = 0], offset, type }) =>
       type === first?.type &&
       rows === first.shape[0] &&
       (rows === 1 || stride === cols) &&
       (offset * bytesOfType(type)) % 16 === 0,
   );
-  return isPacked && cols >= fewestPhased ? "p8" : "w1";
 }
