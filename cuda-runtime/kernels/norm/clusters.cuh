@@ -5,6 +5,8 @@
 #include "../common/copy.cuh"
 #include "slabs.cuh"
 
+constexpr int kClusterThreads = 256;
+
 // A thread's runs in shared memory; only it reads them. Neighbouring threads have neighbouring pieces of 16 bytes.
 template <typename T> struct KeptRuns {
   static constexpr int kPieces = kRunChannels * sizeof(T) / 16;
@@ -103,13 +105,11 @@ template <typename T, int SIDES> __device__ __forceinline__ void normalizeByClus
   waitCluster();
 }
 
-#define GROUP_CLUSTER(T, TYPE, SIDES)                                                                       \
-  extern "C" __global__ void __launch_bounds__(kSlabThreads, kSlabBlocks<SIDES>) groupslab_##TYPE##_s##SIDES##_cluster(      \
-      const __grid_constant__ GroupSlabParams p) { beginKernel(); normalizeByCluster<T, SIDES>(p); }
+// Groups of which up to two meet in a run: narrower ones share too many sectors with their neighbours for a slab to be kept.
+#define GROUP_CLUSTER(T, TYPE)                                                                              \
+  extern "C" __global__ void __launch_bounds__(kClusterThreads, 4) groupslab_##TYPE##_s2_cluster(           \
+      const __grid_constant__ GroupSlabParams p) { beginKernel(); normalizeByCluster<T, 2>(p); }
 
-GROUP_CLUSTER(float, f32, 2)
-GROUP_CLUSTER(float, f32, 8)
-GROUP_CLUSTER(__half, f16, 2)
-GROUP_CLUSTER(__half, f16, 8)
-GROUP_CLUSTER(__nv_bfloat16, bf16, 2)
-GROUP_CLUSTER(__nv_bfloat16, bf16, 8)
+GROUP_CLUSTER(float, f32)
+GROUP_CLUSTER(__half, f16)
+GROUP_CLUSTER(__nv_bfloat16, bf16)

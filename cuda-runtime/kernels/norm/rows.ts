@@ -20,18 +20,27 @@ interface FormRow {
   readonly cuts: readonly RowCut[];
 }
 
-/** Time over memory against a plain pass: a row is loaded, reduced and stored one after the other. */
-const passes = { w8: 1.4, p8: 1.8, w1: 3 } as const;
-const longPasses = { w8: 1.8, p8: 2.2, w1: 4.2 } as const;
-/** What a warp, or a block of them, costs a multiprocessor beside its bytes. Like the passes from bench/results/gpu-norm-fp16.json. */
-const warpClocks = 30;
+/** Time over memory against a plain pass: of p8, elements are sorted; of w1, every access is short. */
+const passes = { w8: 1, p8: 1.7, w1: 4.6 } as const;
+const longPasses = { w8: 1.1, p8: 1.1, w1: 5.1 } as const;
+/**
+ * What a warp that has rows costs a multiprocessor beside its bytes, or a block, and each warp
+ * of it; a row's barriers, which only other blocks hide, are waited for once more at the end. Like all these from
+ * bench/measurements/h100-norm-ways.jsonl.
+ */
+const warpClocks = 42;
+const blockClocks = { each: 160, ofWarp: 20, barriers: 500 } as const;
+/** A thread's chunks are converted, reduced and stored one after another: of each but the first. */
+const chunkClocks = 630;
 /** More where bytes are too few to hide one row's loads behind another's stores: half of it from `fewBytes` on. */
-const waitMicroseconds = 1.2;
+const waitMicroseconds = 0.5;
 const fewBytes = 1.5e6;
+/** What of a pass over memory only other blocks of a multiprocessor hide, by the threads that its registers hold. */
+const blockShare = 0.55;
+const threadsInFlight = 1024;
 
 /** The entries of norm.cu and softmax.cu, `family_type_CUT_NAME`. `long` takes rows of any length. */
 const forms: readonly FormRow[] = [
-  { name: "lanes8", threads: { lanes: 8 }, chunks: 2, cuts: ["w8"] },
   { name: "lanes4", threads: { lanes: 4 }, chunks: 4, cuts: ["w8"] },
   { name: "lanes16", threads: { lanes: 16 }, chunks: 2, cuts: ["w8", "p8"] },
   { name: "warp1", threads: { lanes: 32 }, chunks: 1, cuts: ["w8", "w1"] },
@@ -71,8 +80,7 @@ export interface Rows {
 }
 
 /**
- * Every form that holds such rows, the best suited first: the model knows no other difference between them than whether rows
- * stay in registers. `rows` and `cols` at least 1; `views` are read or written.
+ * Every form that holds such rows, the best suited first where several are predicted the same. `rows` and `cols` at least 1; `views` are read or written.
  */
 function rowCandidates(
   kernel: string,
@@ -122,8 +130,7 @@ function launchOf(
   const common = { entry, sharedBytes: 0, detail };
   if (form === undefined) return { ...common, grid: [rows, 1, 1], block: [longThreads, 1, 1] };
   if ("block" in form.threads) {
-    const threads = 32 * Math.ceil((cols + slackOf(cut)) / (form.chunks * chunkElements) / 32);
-    return { ...common, grid: [rows, 1, 1], block: [threads, 1, 1] };
+    return { ...common, grid: [rows, 1, 1], block: [threadsOf(form, cols, cut), 1, 1] };
   }
   const warps = Math.ceil((rows * form.threads.lanes) / 32);
   // Few rows are spread over more multiprocessors.
@@ -133,17 +140,30 @@ function launchOf(
 }
 
 function rowMicroseconds(
-  { rows, cut }: Rows,
+  { rows, cols, cut }: Rows,
   form: FormRow | undefined,
   bytes: number,
   target: PlanTarget,
 ): number {
-  const pass = passMicroseconds({ bytes, passes: (form === undefined ? longPasses : passes)[cut] }, target);
-  // Few rows leave most of a multiprocessor idle, however they share its warps.
-  const isShared = form !== undefined && "lanes" in form.threads && !isFew(rows, target);
-  const warps = isShared ? (rows * form.threads.lanes) / 32 : rows;
-  const clocks = (warps / target.multiprocessors) * warpClocks;
-  return pass + clocks / target.clocksPerMicrosecond + rowWait(bytes);
+  const ofMultiprocessor = rows / target.multiprocessors;
+  const isBlock = form === undefined || "block" in form.threads;
+  const threads = form === undefined ? longThreads : threadsOf(form, cols, cut);
+  const ofBlock = blockClocks.each + (blockClocks.ofWarp * threads) / 32;
+  const issued = ofMultiprocessor * (isBlock ? ofBlock : (warpClocks * threads) / 32);
+  const waited = chunkClocks * ((form?.chunks ?? 1) - 1) + (isBlock ? blockClocks.barriers : 0);
+  const clocks = issued + waited;
+  const inFlight = Math.max(1, Math.floor(threadsInFlight / threads));
+  const own = (form === undefined ? longPasses : passes)[cut] + (isBlock ? blockShare / inFlight : 0);
+  return (
+    passMicroseconds({ bytes, passes: own }, target) + clocks / target.clocksPerMicrosecond + rowWait(bytes)
+  );
+}
+
+/** Of a row. */
+function threadsOf({ threads, chunks }: FormRow, cols: number, cut: RowCut): number {
+  return "lanes" in threads
+    ? threads.lanes
+    : 32 * Math.ceil((cols + slackOf(cut)) / (chunks * chunkElements) / 32);
 }
 
 /** Microseconds that nothing hides of a row's loads, reductions and stores. */

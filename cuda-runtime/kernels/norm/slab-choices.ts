@@ -17,7 +17,10 @@ const narrowSlab = 16;
 const enoughBlocks = 80;
 const maxGrid = 65_535;
 /** Up to sixteen, which the driver is asked for (driver/kernel.ts). */
-const clusterBlocks = [16, 8, 4, 2] as const;
+const clusterBlocks = [16, 8, 4] as const;
+const clusterThreads = 256;
+/** Slabs of fewer lose to two launches, whatever their size. */
+const leastClusterChannels = 32;
 /** Of a multiprocessor, by the kernels' registers. */
 const threadsInFlight = 1024;
 
@@ -104,23 +107,22 @@ function widthsOf({ channels, groups }: SlabExtent, least: number, mostGroups: n
   return widths.filter(fits).reverse();
 }
 
-/** Static shared memory of the kernels: moments of all threads' sides, and of groups twice. */
-function momentBytes({ channels, groups }: SlabExtent): number {
-  return 8 * (sidesOf(channels / groups) * maxThreads + 2 * maxGroups);
-}
+/** Static shared memory of the kernel by clusters: moments of all threads' two sides, and of groups twice. */
+const momentBytes = 8 * (2 * maxThreads + 2 * maxGroups);
 
 function clusterSlabs(extent: SlabExtent, least: number, target: PlanTarget): SlabChoice[] {
-  const { positions, type } = extent;
-  const most = target.sharedBytesPerBlock - momentBytes(extent);
-  const choices = widthsOf(extent, least, maxGroups).flatMap((slabChannels) =>
-    clusterBlocks.flatMap((chunks) =>
-      [maxThreads, maxThreads / 2].map((threads) => {
-        const rows = Math.floor((threads * runChannels) / slabChannels);
-        const chunk = Math.ceil(positions / chunks);
-        const sharedBytes = Math.ceil(chunk / Math.max(1, rows)) * threads * runChannels * bytesOfType(type);
-        return { way: "cluster", slabChannels, threads, rows, chunk, chunks, sharedBytes } as const;
-      }),
-    ),
+  const { channels, groups, positions, type } = extent;
+  if (sidesOf(channels / groups) !== 2) return [];
+  const threads = clusterThreads;
+  const most = target.sharedBytesPerBlock - momentBytes;
+  const widths = widthsOf(extent, least, maxGroups).filter((slab) => slab >= leastClusterChannels);
+  const choices = widths.flatMap((slabChannels) =>
+    clusterBlocks.map((chunks) => {
+      const rows = Math.floor((threads * runChannels) / slabChannels);
+      const chunk = Math.ceil(positions / chunks);
+      const sharedBytes = Math.ceil(chunk / Math.max(1, rows)) * threads * runChannels * bytesOfType(type);
+      return { way: "cluster", slabChannels, threads, rows, chunk, chunks, sharedBytes } as const;
+    }),
   );
   return choices.filter(({ rows, chunk, sharedBytes }) => rows > 0 && chunk >= rows && sharedBytes <= most);
 }
@@ -155,63 +157,84 @@ function streamedSlabs(extent: SlabExtent, least: number, target: PlanTarget): S
   return [...long.filter(({ chunk, rows }) => chunk > runsOfThread(type) * rows), short];
 }
 
-/** What a thread waits for beside memory: joinings of the block or cluster, and each of its runs. */
+/**
+ * What is waited for beside memory, in loads from the L2: joinings of the block, or of the cluster and its barriers; each of a
+ * thread's runs, up to `runs`; and each further block of a multiprocessor, which starts later. Fitted like the shares below to
+ * bench/measurements/h100-norm-ways.jsonl.
+ */
 const prices = {
-  whole: { joins: 5, ofRun: 0.9 },
-  cluster: { joins: 6, ofRun: 0.2 },
-  statistics: { joins: 3, ofRun: 0.5 },
-  apply: { joins: 3, ofRun: 0.5 },
+  whole: { joins: 12, ofRun: 0.9, runs: 4, ofBlock: 0 },
+  cluster: { joins: 16.4, ofRun: 0.53, runs: Infinity, ofBlock: 5.8 },
+  statistics: { joins: 3, ofRun: 0.5, runs: 4, ofBlock: 1.6 },
+  apply: { joins: 3, ofRun: 0.5, runs: 4, ofBlock: 1.6 },
 } as const;
+/** Of each block of a cluster: all of them start together, and wait for each other. */
+const joinsOfClusterBlock = 0.12;
+/** Time over memory of clusters: a block loads, joins and stores one after the other, which only other blocks beside it hide. */
+const clusterPasses = { hidden: 0.7, alone: 0.64 } as const;
+
+type SlabKernel = keyof typeof prices;
 
 /** Of one launch. */
 export function slabLaunchMicroseconds(
-  kernel: keyof typeof prices,
+  kernel: SlabKernel,
   bytes: number,
-  choice: Pick<SlabChoice, "chunk" | "rows">,
+  choice: SlabChoice,
+  extent: Pick<SlabExtent, "samples" | "channels" | "type">,
   target: PlanTarget,
-  passes = 1,
 ): number {
-  const { joins, ofRun } = prices[kernel];
-  const runs = Math.ceil(choice.chunk / choice.rows);
-  return passMicroseconds({ bytes, passes, rounds: joins + ofRun * Math.min(runs, 4) }, target);
+  const { joins, ofRun, runs, ofBlock } = prices[kernel];
+  const { chunk, rows, chunks } = choice;
+  const blocks = blocksOfMultiprocessor(choice, extent, target);
+  const isCluster = kernel === "cluster";
+  const inFlight = isCluster ? Math.min(blocks, clusterBlocksInFlight(choice, target)) : 1;
+  const waves = isCluster ? Math.ceil(blocks / inFlight) : 1;
+  const passes = isCluster
+    ? (clusterPasses.hidden + clusterPasses.alone / inFlight) * sectorPasses(extent, choice)
+    : kernel === "whole"
+      ? 1
+      : rowPasses(extent, choice);
+  const ofRuns = ofRun * Math.min(Math.ceil(chunk / rows), runs) * waves;
+  const rounds = joins + ofRuns + ofBlock * (blocks - 1) + (isCluster ? joinsOfClusterBlock * chunks : 0);
+  return passMicroseconds({ bytes, passes, rounds }, target);
+}
+
+/** At least one. */
+function blocksOfMultiprocessor(
+  { slabChannels, chunks }: SlabChoice,
+  { samples, channels }: Pick<SlabExtent, "samples" | "channels">,
+  target: PlanTarget,
+): number {
+  return Math.ceil(((channels / slabChannels) * samples * chunks) / target.multiprocessors);
+}
+
+/** Of one multiprocessor, by their shared memory and registers. */
+function clusterBlocksInFlight({ threads, sharedBytes }: SlabChoice, target: PlanTarget): number {
+  const ofShared = target.sharedBytes / (sharedBytes + momentBytes + target.reservedSharedBytes);
+  return Math.max(1, Math.floor(Math.min(ofShared, threadsInFlight / threads)));
 }
 
 function slabMicroseconds(extent: SlabExtent, choice: SlabChoice, target: PlanTarget): number {
   const { bytes, samples, groups } = extent;
-  const of = (kernel: keyof typeof prices, moved: number, passes = 1) =>
-    slabLaunchMicroseconds(kernel, moved, choice, target, passes);
-  if (choice.way === "whole") return of("whole", bytes);
-  if (choice.way === "cluster") return of("cluster", bytes, clusterPasses(extent, choice, target));
+  const of = (kernel: SlabKernel, moved: number) =>
+    slabLaunchMicroseconds(kernel, moved, choice, extent, target);
+  if (choice.way !== "twice") return of(choice.way, bytes);
   const partial = 8 * samples * groups * choice.chunks;
-  const read = xBytes(extent);
   // Each block of a slab reads what all of them found, from the L2.
   const joined = partial * choice.chunks * (target.bandwidth.dram / target.bandwidth.l2);
-  const shared = rowPasses(extent, choice);
-  return of("statistics", read + partial, shared) + of("apply", bytes + joined, shared);
+  return of("statistics", xBytes(extent) + partial) + of("apply", bytes + joined);
 }
 
 function xBytes({ samples, channels, positions, type }: SlabExtent): number {
   return samples * channels * positions * bytesOfType(type);
 }
 
-/** Blocks of a cluster lie in one part of the GPU: a share of its multiprocessors stays without. */
-const clusteredShare = 0.97;
-
-/** Time over memory against all multiprocessors that stream: some have no block, or rows share sectors with other blocks'. */
-export function clusterPasses(extent: SlabExtent, choice: SlabChoice, target: PlanTarget): number {
-  const { channels, samples } = extent;
-  const { slabChannels, threads, chunks, sharedBytes } = choice;
-  const blocks = (channels / slabChannels) * samples * chunks;
-  const ofShared = target.sharedBytes / (sharedBytes + momentBytes(extent) + target.reservedSharedBytes);
-  const inFlight = Math.max(1, Math.floor(Math.min(ofShared, threadsInFlight / threads)));
-  const places = clusteredShare * target.multiprocessors;
-  const waves = Math.ceil(blocks / (places * inFlight));
-  const idle =
-    blocks < places ? places / blocks : (waves * places * Math.min(inFlight, blocks / places)) / blocks;
-  return Math.max(1, idle) * rowPasses(extent, choice);
+/** A slab's row of channels shares sectors of the L2 with other slabs', half a sector of them. */
+function rowPasses({ type }: Pick<SlabExtent, "type">, { slabChannels }: SlabChoice): number {
+  return 1 + 16 / (slabChannels * bytesOfType(type));
 }
 
-/** A slab's row of channels shares sectors of the L2 with other slabs', half a sector of them. */
-function rowPasses({ type }: SlabExtent, { slabChannels }: SlabChoice): number {
-  return 1 + 16 / (slabChannels * bytesOfType(type));
+/** As above; what two blocks share is there for both where it is whole sectors, since they load at about the same time. */
+function sectorPasses({ type }: Pick<SlabExtent, "type">, choice: SlabChoice): number {
+  return (choice.slabChannels * bytesOfType(type)) % 32 === 0 ? 1 : rowPasses({ type }, choice);
 }

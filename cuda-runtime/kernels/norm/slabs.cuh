@@ -2,6 +2,7 @@
 // some of its positions. A thread keeps to one run of channels, so that what belongs to a channel stays in its registers; it
 // takes RUNS of its positions at a time.
 #pragma once
+#include "../common/activation.cuh"
 #include "../common/divisor.cuh"
 #include "../common/launch.cuh"
 #include "vector.cuh"
@@ -234,7 +235,7 @@ __device__ __forceinline__ void storeRunAt(const GroupSlabParams& p, int64_t to,
 #pragma unroll
   for (int c = 0; c < kRunChannels; c++) {
     const float y = v[c] * a[c] + b[c];
-    v[c] = p.silu ? __fdividef(y, 1.0f + __expf(-y)) : y;
+    v[c] = p.silu ? y * sigmoidOf(y) : y;
   }
   storeRunOf<kRunChannels>(p.y, to, p.yType, v);
 }

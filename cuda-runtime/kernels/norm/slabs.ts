@@ -96,7 +96,9 @@ function launchSlabs(
     });
     return;
   }
-  const statistics = slabLaunchMicroseconds("statistics", bytesMoved([x, partial]), choice, emitter.target);
+  const extent = { samples, channels, type };
+  const moved = bytesMoved([x, partial]);
+  const statistics = slabLaunchMicroseconds("statistics", moved, choice, extent, emitter.target);
   emitter.launch({
     ...common,
     kernel: entry(`${sides}_statistics`),

@@ -1,16 +1,16 @@
-// Rows normalized by blocks that stay: scale and bias are kept in registers, and rows to come are on their way while one is
+// Rows normalized by blocks that stay: scale and bias are kept in registers, and the row to come is on its way while one is
 // normalized.
 #pragma once
 #include "../common/launch.cuh"
 #include "vector.cuh"
 #include "params.generated.cuh"
 
-// Rows that are loaded before they are wanted.
-template <typename T, int RUNS> constexpr int kRowsAhead = RUNS * sizeof(T) <= 4 ? 2 : 1;
+// Of eight columns, of a thread.
+constexpr int kStayingRuns = 4;
 
-// RUNS runs of eight columns a thread; what lies behind the row is zeros.
-template <typename T, int RUNS> struct StayingRow {
-  Run<T, 8> runs[RUNS];
+// A thread's part; what lies behind the row is not loaded.
+template <typename T> struct StayingRow {
+  Run<T, 8> runs[kStayingRuns];
 
   __device__ __forceinline__ static int column(int run) {
     return (run * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * 8;
@@ -19,7 +19,7 @@ template <typename T, int RUNS> struct StayingRow {
     if (row >= p.rows) return;
     const T* from = static_cast<const T*>(p.x) + static_cast<int64_t>(row) * p.xStride;
 #pragma unroll
-    for (int j = 0; j < RUNS; j++) {
+    for (int j = 0; j < kStayingRuns; j++) {
       if (column(j) < p.cols) runs[j].load(from + column(j));
     }
   }
@@ -35,12 +35,12 @@ __device__ __forceinline__ float sumOfBlock(float x, float* scratch) {
 }
 
 // Mean and inverse deviation.
-template <typename T, int RUNS>
-__device__ __forceinline__ float2 statisticsOfRow(const RowNormParams& p, const StayingRow<T, RUNS>& row, float (*scratch)[32]) {
+template <typename T>
+__device__ __forceinline__ float2 statisticsOfRow(const RowNormParams& p, const StayingRow<T>& row, float (*scratch)[32]) {
   float v[8], total = 0.0f, squares = 0.0f;
   if (!p.rms) {
 #pragma unroll
-    for (int j = 0; j < RUNS; j++) {
+    for (int j = 0; j < kStayingRuns; j++) {
       if (row.column(j) >= p.cols) continue;
       row.runs[j].widen(v);
 #pragma unroll
@@ -49,7 +49,7 @@ __device__ __forceinline__ float2 statisticsOfRow(const RowNormParams& p, const 
   }
   const float mean = p.rms ? 0.0f : sumOfBlock(total, scratch[0]) / p.cols;
 #pragma unroll
-  for (int j = 0; j < RUNS; j++) {
+  for (int j = 0; j < kStayingRuns; j++) {
     if (row.column(j) >= p.cols) continue;
     row.runs[j].widen(v);
 #pragma unroll
@@ -59,17 +59,15 @@ __device__ __forceinline__ float2 statisticsOfRow(const RowNormParams& p, const 
 }
 
 // grid: as many blocks as stay; each takes every gridDim.x-th row.
-template <typename T, int RUNS> __device__ __forceinline__ void normalizeStaying(const RowNormParams& p) {
-  constexpr int ahead = kRowsAhead<T, RUNS>;
+template <typename T> __device__ __forceinline__ void normalizeStaying(const RowNormParams& p) {
   // Of two rows: a warp may be a row ahead of one that still reads.
   __shared__ float scratch[2][2][32];
-  StayingRow<T, RUNS> row, next[ahead];
-  float scale[RUNS][8], bias[RUNS][8];
+  StayingRow<T> row, next;
+  float scale[kStayingRuns][8], bias[kStayingRuns][8];
   row.load(p, blockIdx.x);
+  next.load(p, blockIdx.x + gridDim.x);
 #pragma unroll
-  for (int a = 0; a < ahead; a++) next[a].load(p, blockIdx.x + (a + 1) * gridDim.x);
-#pragma unroll
-  for (int j = 0; j < RUNS; j++) {
+  for (int j = 0; j < kStayingRuns; j++) {
 #pragma unroll
     for (int i = 0; i < 8; i++) scale[j][i] = 1.0f, bias[j][i] = 0.0f;
     if (row.column(j) >= p.cols) continue;
@@ -79,10 +77,10 @@ template <typename T, int RUNS> __device__ __forceinline__ void normalizeStaying
   int turn = 0;
 #pragma unroll 1
   for (int at = blockIdx.x; at < p.rows; at += gridDim.x, turn ^= 1) {
-    const float2 of = statisticsOfRow<T, RUNS>(p, row, scratch[turn]);
+    const float2 of = statisticsOfRow<T>(p, row, scratch[turn]);
     const int64_t to = static_cast<int64_t>(at) * p.yStride;
 #pragma unroll
-    for (int j = 0; j < RUNS; j++) {
+    for (int j = 0; j < kStayingRuns; j++) {
       if (row.column(j) >= p.cols) continue;
       float v[8];
       row.runs[j].widen(v);
@@ -94,28 +92,15 @@ template <typename T, int RUNS> __device__ __forceinline__ void normalizeStaying
       if (p.mean != nullptr) storeFloat(p.mean, at, p.statisticsType, of.x);
       if (p.invStd != nullptr) storeFloat(p.invStd, at, p.statisticsType, of.y);
     }
-    row = next[0];
-#pragma unroll
-    for (int a = 0; a + 1 < ahead; a++) next[a] = next[a + 1];
-    next[ahead - 1].load(p, at + (ahead + 1) * gridDim.x);
+    row = next;
+    next.load(p, at + 2 * gridDim.x);
   }
 }
 
-#define ROW_NORM_STAY(T, TYPE, RUNS, BLOCKS)                                                       \
-  extern "C" __global__ void __launch_bounds__(512, BLOCKS) rownorm_##TYPE##_w8_stay##RUNS(        \
-      const __grid_constant__ RowNormParams p) { beginKernel(); normalizeStaying<T, RUNS>(p); }
+// Of halves alone: floats leave no registers for the row to come.
+#define ROW_NORM_STAY(T, TYPE)                                                                     \
+  extern "C" __global__ void __launch_bounds__(512, 1) rownorm_##TYPE##_w8_stay4(                  \
+      const __grid_constant__ RowNormParams p) { beginKernel(); normalizeStaying<T>(p); }
 
-#define ROW_NORM_STAYING(T, TYPE)  \
-  ROW_NORM_STAY(T, TYPE, 1, 2)     \
-  ROW_NORM_STAY(T, TYPE, 2, 1)
-
-// Of halves alone: floats leave no registers for rows to come.
-#define ROW_NORM_STAYING_LONG(T, TYPE)  \
-  ROW_NORM_STAY(T, TYPE, 3, 1)          \
-  ROW_NORM_STAY(T, TYPE, 4, 1)
-
-ROW_NORM_STAYING(float, f32)
-ROW_NORM_STAYING(__half, f16)
-ROW_NORM_STAYING_LONG(__half, f16)
-ROW_NORM_STAYING(__nv_bfloat16, bf16)
-ROW_NORM_STAYING_LONG(__nv_bfloat16, bf16)
+ROW_NORM_STAY(__half, f16)
+ROW_NORM_STAY(__nv_bfloat16, bf16)

@@ -8,45 +8,39 @@ import type { View } from "../../ir/view.ts";
 import { type RowLaunch, type Rows, rowWait, typeNames } from "./rows.ts";
 
 const maxThreads = 512;
+/** Shorter rows are a warp's. */
+const fewestThreads = 64;
 const runColumns = 8;
 /** Rows of a block below which its scale and bias are not read often enough to be kept. */
 const fewestRows = 2;
-/** By how many runs a thread has: threads of a multiprocessor, by the kernels' registers. */
-const threadsInFlight: readonly (readonly [runs: number, threads: number])[] = [
-  [1, 1024],
-  [2, 512],
-  [3, 512],
-  [4, 512],
-];
-/** More runs of float32 leave no registers for rows to come. */
-const mostFloatRuns = 2;
-/** Time over memory against a plain pass (estimated: rows to come are under way). */
-const passes = 1.15;
+/** Of a thread (stay.cuh): blocks with fewer lose to those of norm/rows.ts (bench/measurements/h100-norm-ways.jsonl). */
+const runs = 4;
+/** Of a multiprocessor, by the kernel's registers. */
+const threadsInFlight = 512;
+/** Time over memory against a plain pass. */
+const passes = 1.1;
 
-/** None for rows that are not w8, too long, or too few. */
+/** None for rows that are not w8, short, too long, or too few; none of float32, which leaves no registers for the row to come. */
 export function stayingCandidates(
   type: FloatStorage,
   { rows, cols, cut }: Rows,
   views: readonly View[],
   target: PlanTarget,
 ): Candidate<RowLaunch>[] {
-  if (cut !== "w8") return [];
+  if (cut !== "w8" || type === "float32") return [];
   const bytes = bytesMoved(views);
-  return threadsInFlight.flatMap(([runs, inFlight]) => {
-    const threads = 32 * Math.ceil(cols / (runColumns * runs) / 32);
-    const blocks = target.multiprocessors * Math.floor(inFlight / threads);
-    const isFit = threads <= maxThreads && threads >= 64 && rows >= fewestRows * blocks;
-    if (!isFit || (type === "float32" && runs > mostFloatRuns)) return [];
-    const launch: RowLaunch = {
-      entry: `rownorm_${typeNames[type]}_w8_stay${runs}`,
-      grid: [blocks, 1, 1],
-      block: [threads, 1, 1],
-      sharedBytes: 0,
-      detail: `${rows}x${cols} by ${blocks} blocks`,
-    };
-    // A block's last row is waited for alone.
-    const idle = (Math.ceil(rows / blocks) * blocks) / rows;
-    const microseconds = passMicroseconds({ bytes, passes: passes * idle }, target) + rowWait(bytes);
-    return [{ launch, microseconds }];
-  });
+  const threads = 32 * Math.ceil(cols / (runColumns * runs) / 32);
+  const blocks = target.multiprocessors * Math.floor(threadsInFlight / threads);
+  if (threads > maxThreads || threads < fewestThreads || rows < fewestRows * blocks) return [];
+  const launch: RowLaunch = {
+    entry: `rownorm_${typeNames[type]}_w8_stay${runs}`,
+    grid: [blocks, 1, 1],
+    block: [threads, 1, 1],
+    sharedBytes: 0,
+    detail: `${rows}x${cols} by ${blocks} blocks`,
+  };
+  // A block's last row is waited for alone.
+  const idle = (Math.ceil(rows / blocks) * blocks) / rows;
+  const microseconds = passMicroseconds({ bytes, passes: passes * idle }, target) + rowWait(bytes);
+  return [{ launch, microseconds }];
 }

@@ -6,9 +6,9 @@
 #include "params.generated.cuh"
 
 // A thread's runs of eight elements in shared memory; only it reads them. Neighbouring threads have neighbouring pieces.
-template <typename T, bool PHASED> struct KeptRow {
+template <typename T> struct KeptRow {
   static constexpr int kPieces = 8 * sizeof(T) / 16;
-  const RowCut<T, 8, PHASED>& cut;
+  const RowCut<T, 8, false>& cut;
   uint4* pieces;
 
   __device__ __forceinline__ int column(int run) const {
@@ -22,14 +22,6 @@ template <typename T, bool PHASED> struct KeptRow {
 #pragma unroll 4
     for (int run = 0; cut.has(column(run)); run++) {
       const int col = column(run);
-      if (PHASED && cut.isLast && !cut.isWhole(col)) {
-        Run<T, 8> part;
-        part.loadPart(row + col, -col, cut.cols - col);
-#pragma unroll
-        for (int of = 0; of < kPieces; of++)
-          *piece(run, of) = make_uint4(part.words[4 * of], part.words[4 * of + 1], part.words[4 * of + 2], part.words[4 * of + 3]);
-        continue;
-      }
 #pragma unroll
       for (int of = 0; of < kPieces; of++)
         cpAsync<16>(sharedAddress(piece(run, of)), reinterpret_cast<const uint4*>(row + col) + of, 16);
@@ -50,13 +42,13 @@ template <typename T, bool PHASED> struct KeptRow {
 };
 
 // One block a row. Shared memory: of each thread, as many runs as it has at most.
-template <typename T, bool PHASED> __device__ __forceinline__ void softmaxKeptRow(const RowSoftmaxParams& p) {
+template <typename T> __device__ __forceinline__ void softmaxKeptRow(const RowSoftmaxParams& p) {
   extern __shared__ uint4 keptPieces[];
   __shared__ float scratch[32];
   const RowThreads<kBlock> threads{scratch};
   const T* x = static_cast<const T*>(p.x) + static_cast<int64_t>(blockIdx.x) * p.xStride;
-  const RowCut<T, 8, PHASED> cut(x, p.cols, blockIdx.x == p.rows - 1);
-  const KeptRow<T, PHASED> kept{cut, keptPieces};
+  const RowCut<T, 8, false> cut(x, p.cols, blockIdx.x == p.rows - 1);
+  const KeptRow<T> kept{cut, keptPieces};
   float v[8], maximum = -INFINITY, total = 0.0f;
   kept.load(x);
 #pragma unroll 2
@@ -70,7 +62,7 @@ template <typename T, bool PHASED> __device__ __forceinline__ void softmaxKeptRo
   for (int run = 0; cut.has(kept.column(run)); run++) {
     kept.get(run, -INFINITY, v);
 #pragma unroll
-    for (int i = 0; i < 8; i++) total += cut.owns(kept.column(run) + i) ? finish.power(v[i]) : 0.0f;
+    for (int i = 0; i < 8; i++) total += finish.power(v[i]);
   }
   total = threads.reduce(total, 0.0f, Add());
   finish.term = p.mode == kSoftmax ? 1.0f / total : logf(total);
@@ -84,10 +76,8 @@ template <typename T, bool PHASED> __device__ __forceinline__ void softmaxKeptRo
 }
 
 #define SOFTMAX_KEPT(T, TYPE)                                                                       \
-  extern "C" __global__ void __launch_bounds__(1024) softmax_##TYPE##_w8_kept(                      \
-      const __grid_constant__ RowSoftmaxParams p) { beginKernel(); softmaxKeptRow<T, false>(p); }   \
-  extern "C" __global__ void __launch_bounds__(1024) softmax_##TYPE##_p8_kept(                      \
-      const __grid_constant__ RowSoftmaxParams p) { beginKernel(); softmaxKeptRow<T, true>(p); }
+  extern "C" __global__ void __launch_bounds__(512) softmax_##TYPE##_w8_kept(                       \
+      const __grid_constant__ RowSoftmaxParams p) { beginKernel(); softmaxKeptRow<T>(p); }
 
 SOFTMAX_KEPT(float, f32)
 SOFTMAX_KEPT(__half, f16)

@@ -65,13 +65,12 @@ __device__ __forceinline__ void softmaxPackedRows(const RowSoftmaxParams& p) {
   extern "C" __global__ void __launch_bounds__(THREADS) softmax_##TYPE##_packed_##FORM(            \
       const __grid_constant__ RowSoftmaxParams p) { beginKernel(); softmaxPackedRows<T, LANES, EACH, THREADS>(p); }
 
-// The packed forms of norm/rows.ts.
+// The packed forms of forms.ts.
 #define SOFTMAX_PACKED_ROWS(T, TYPE)                  \
   SOFTMAX_PACKED(T, TYPE, lanes8x8, 8, 8, 128)        \
   SOFTMAX_PACKED(T, TYPE, lanes8x16, 8, 16, 128)      \
   SOFTMAX_PACKED(T, TYPE, lanes16x14, 16, 14, 128)    \
-  SOFTMAX_PACKED(T, TYPE, lanes32x8, 32, 8, 256)      \
-  SOFTMAX_PACKED(T, TYPE, lanes32x16, 32, 16, 256)
+  SOFTMAX_PACKED(T, TYPE, lanes32x8, 32, 8, 256)
 
 SOFTMAX_PACKED_ROWS(float, f32)
 SOFTMAX_PACKED_ROWS(__half, f16)

@@ -150,7 +150,6 @@ template <typename T, int WIDTH, bool PHASED> __device__ __forceinline__ void so
 
 // The forms of norm/rows.ts.
 #define SOFTMAX_RUNS(T, TYPE, CUT, PHASED)                                   \
-  SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, lanes8, 256, 2, 8)                  \
   SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, lanes16, 256, 2, 16)                \
   SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, warp2, 256, 2, 32)                  \
   SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, block1, 1024, 1, kBlock)            \

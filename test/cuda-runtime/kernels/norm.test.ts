@@ -86,7 +86,8 @@ describe("forms of rows", () => {
   it("hold the row", () => {
     expect(entry(100_000, 96, "w8")).toBe("rownorm_f16_w8_lanes4");
     expect(entry(100_000, 768, "w8")).toBe("rownorm_f16_w8_warp4");
-    expect(entry(100, 64, "w8")).toBe("rownorm_f16_w8_warp1");
+    expect(entry(100, 64, "w8")).toBe("rownorm_f16_w8_half1");
+    expect(entry(100, 200, "w8")).toBe("rownorm_f16_w8_warp1");
     expect(entry(100, 768, "w8")).toBe("rownorm_f16_w8_block1");
     expect(entry(100_000, 4096, "w8")).toBe("rownorm_f16_w8_block4");
     expect(entry(100_000, 300, "w1")).toBe("rownorm_f16_w1_block1");
@@ -127,7 +128,7 @@ describe("rows", () => {
       const output = (order?: readonly number[]) => given(emitter, "float16", [2, 7, 64], order);
       lowerRows(emitter, { ...plainRows, x, first: 2, output });
     });
-    expect(entriesOf(launches)).toEqual(["rownorm_f16_w8_warp1"]);
+    expect(entriesOf(launches)).toEqual(["rownorm_f16_w8_half1"]);
     expect(launches[0]?.writes[0]?.strides).toEqual([64, 1]);
   });
 
@@ -137,7 +138,7 @@ describe("rows", () => {
       const output = () => given(emitter, "float16", [3, 5, 64]);
       lowerRows(emitter, { ...plainRows, x, skip, first: 2, output, sum: output });
     });
-    expect(entriesOf(launches)).toEqual(["rownorm_f16_w8_warp1"]);
+    expect(entriesOf(launches)).toEqual(["rownorm_f16_w8_half1"]);
     expect(launches[0]?.writes).toHaveLength(2);
   });
 });
@@ -159,7 +160,7 @@ describe("groups", () => {
     });
 
   it("pack the struct of the kernels, and stay in their layout", () => {
-    const nhwc = groups([2, 320, 32, 32], channelsLastOrder(4), 32);
+    const nhwc = groups([2, 320, 64, 64], channelsLastOrder(4), 32);
     expect(entriesOf(nhwc)).toEqual(["groupslab_f16_s2_cluster"]);
     expect(nhwc.at(-1)?.writes[0]?.strides[1]).toBe(1);
     expect(nhwc.every(({ params }) => params.bytes.length === groupSlabStruct.bytes)).toBe(true);
@@ -227,7 +228,7 @@ describe("softmax", () => {
 
   it("reads rows wherever they are contiguous", () => {
     const channels = softmax((emitter) => given(emitter, "float16", [2, 24, 5, 5], channelsLastOrder(4)), 1);
-    expect(entriesOf(channels)).toEqual(["softmax_f16_w8_warp1"]);
+    expect(entriesOf(channels)).toEqual(["softmax_f16_w8_half1"]);
     expect(entriesOf(softmax((emitter) => given(emitter, "float16", [2, 24, 5, 5]), 1))).toEqual([
       "softmax_axis",
     ]);
