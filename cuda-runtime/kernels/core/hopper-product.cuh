@@ -5,10 +5,12 @@
 //   Operands(params, place, k)    of one tile of the result, from k on
 //   copy(toA, toB, barrier)       the operands of the next 64 along k: BM and BN rows, swizzled
 //   kPanels                       how many pieces rows come in, all first pieces before all second ones: of 128 bytes, 64, 32
+//   kIsPair                       whether two blocks compute tiles one below the other, and each copies half of b for both
 //
 // Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored.
 #pragma once
 #include "../common/barrier.cuh"
+#include "../common/cluster.cuh"
 #include "../common/copy.cuh"
 #include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
@@ -25,6 +27,9 @@ struct HopperProduct {
   using Operands = OperandsOf<BM, BN>;
   using Params = typename Operands::Params;
   static constexpr int kPanels = Operands::kPanels;
+  static constexpr bool kIsPair = Operands::kIsPair;
+  // Blocks that have to be done with a stage before a block fills it, or half of it, again.
+  static constexpr int kBlocks = kIsPair ? 2 : 1;
   static constexpr int kRowBytes = BK * sizeof(T) / kPanels;
   static constexpr int kBytesA = BM * BK * sizeof(T);
   static constexpr int kBytesB = BN * BK * sizeof(T);
@@ -58,12 +63,14 @@ struct HopperProduct {
       Operands::prefetch(params);
       for (int stage = 0; stage < STAGES; ++stage) {
         initBarrier(full(stage), 1);
-        initBarrier(empty(stage), TOGETHER ? kGroups : 1);
+        initBarrier(empty(stage), kBlocks * (TOGETHER ? kGroups : 1));
       }
       for (int group = 0; group < kGroups; ++group) initBarrier(passed(group), 128);
       fenceBarrierInit();
     }
-    __syncthreads();
+    // The other block may copy into this one, and arrive here, from now on.
+    if constexpr (kIsPair) syncCluster();
+    else __syncthreads();
     beginKernel();
     if (threadIdx.x >= kGroups * 128) {
       keepRegisters<24>();
@@ -72,14 +79,27 @@ struct HopperProduct {
       takeRegisters<240>();
       computeAll();
     }
+    if constexpr (kIsPair) {
+      // The other block arrives at barriers of this one until it is done itself.
+      __syncwarp();
+      syncCluster();
+    }
   }
 
-  // `work` gets the index of the tile, and how many of this block came before.
+  // `work` gets the index of the tile (of a pair: of the two tiles), and how many of this block came before.
   template <typename Work>
   __device__ __forceinline__ void forEachTile(Work work) const {
     const int works = p.tilesM * p.tilesN * p.splits * p.batch[0] * p.batch[1] * p.batch[2];
+    const int first = blockIdx.x / kBlocks, step = gridDim.x / kBlocks;
 #pragma unroll 1
-    for (int index = blockIdx.x, count = 0; index < works; index += gridDim.x, ++count) work(index, count);
+    for (int index = first, count = 0; index < works; index += step, ++count) work(index, count);
+  }
+
+  // This block's tile of `index`. The lower one of a pair may lie below the last row: what is copied is zeros then.
+  __device__ __forceinline__ Place tileOf(int index) const {
+    Place at = placeOf(p, index);
+    if constexpr (kIsPair) at.tileM = 2 * at.tileM + rankInCluster();
+    return at;
   }
 
   // Tiles along k of tile `index`.
@@ -93,7 +113,7 @@ struct HopperProduct {
     if (threadIdx.x != kGroups * 128) return;
     Ring turn;
     forEachTile([&](int index, int) {
-      const Place at = placeOf(p, index);
+      const Place at = tileOf(index);
       const int begin = kBegin(p, at), end = kEnd(p, at);
       Operands operands(params, at, begin);
 #pragma unroll 1
@@ -121,7 +141,7 @@ struct HopperProduct {
       if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
       float sums[BLOCKS_M][BN / 8][4];
       multiply(sums, steps, turn);
-      finish(sums, placeOf(p, index));
+      finish(sums, tileOf(index));
     });
   }
 
@@ -143,7 +163,12 @@ struct HopperProduct {
   }
 
   __device__ __forceinline__ void release(int stage) const {
-    if (threadIdx.x % 128 == 0) arrive(empty(stage));
+    if constexpr (kIsPair) {
+      // Both blocks fill it: a warp tells each.
+      if (threadIdx.x % 32 == 0 && threadIdx.x % 128 < 64) arriveAt(empty(stage), threadIdx.x % 128 / 32);
+    } else {
+      if (threadIdx.x % 128 == 0) arrive(empty(stage));
+    }
   }
 
   __device__ __forceinline__ void multiplyTile(float (&sums)[BLOCKS_M][BN / 8][4], uint32_t stage, int adds) const {
@@ -170,6 +195,7 @@ struct HopperProduct {
     const int group = TOGETHER ? threadIdx.x / 128 : 0;
     const int warp = threadIdx.x / 32;
     const int row = at.tileM * BM + group * BLOCKS_M * 64 + warp % 4 * 16;
+    if (kIsPair && row >= p.m) return;
     unsigned char* own = shared + kSlabsAt + warp * kSlabBytes;
     if (Wide::suits(p) && p.first.kind == kNone) finishPlain(sums, at, row, own);
     else finishOther(sums, at, row, own);

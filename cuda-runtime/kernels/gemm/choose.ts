@@ -91,7 +91,7 @@ function isAllowed(row: GemmRow, { type, tf32, target }: ChooseOptions): boolean
 
 function fitsRows(row: GemmRow, { m, n, k, batch }: Problem): boolean {
   // A tile of few rows is all latency: kernels without tiles do no worse.
-  if (row.kind === "hopper") return k > 0 && Math.min(m, n) > mostSkinnyRows;
+  if (row.kind === "hopper") return k > 0 && Math.min(m, n) > mostSkinnyRows && (!row.pairs || m > row.m);
   if (row.kind !== "skinny") return true;
   return m <= row.rows && (row.rows === 1 || m > 1) && batch.length <= 3;
 }
@@ -177,7 +177,8 @@ function* withSplits(
   const unit = splitUnit(row, type);
   const size = sizeOf(problem, type, a, b);
   const seen = new Set<number>();
-  for (const wanted of splitCounts) {
+  // Pairs are for products of many tiles.
+  for (const wanted of row.kind === "hopper" && row.pairs ? [1] : splitCounts) {
     const kPerSplit = Math.max(unit, Math.ceil(problem.k / wanted / unit) * unit);
     const splits = Math.max(1, Math.ceil(problem.k / kPerSplit));
     if (seen.has(splits) || splits * size.m * size.n * size.batch * 4 > maxWorkspaceBytes) {

@@ -3,6 +3,7 @@
 import type { PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import {
+  blocksTogether,
   elementBytes,
   type GemmRow,
   type HopperRow,
@@ -55,6 +56,11 @@ export const hopperRates: StayingRates & { readonly start: number; readonly dram
   copies: 1.22,
   dramShare: 0.53,
 };
+/**
+ * Of pairs of blocks: what a step along k takes of that of blocks by themselves, where each block has at least so many tiles and
+ * none computes one that is not there; and clocks until both blocks are there, and are done. Estimated.
+ */
+const pairRates = { step: 0.94, leastTiles: 2, meetClocks: 600 } as const;
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
@@ -222,19 +228,23 @@ export function stayingClocks(
   target: PlanTarget,
 ): number {
   const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
-  const tiles = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
-  const rounds = Math.ceil(tiles / target.multiprocessors);
+  const blocks = blocksTogether(row);
+  const tilesM = Math.ceil(work.m / row.m);
+  const tiles = Math.ceil(tilesM / blocks) * Math.ceil(work.n / row.n) * work.batch * work.splits;
+  const waves = tiles / Math.floor(target.multiprocessors / blocks);
+  const rounds = Math.ceil(waves);
   const multiply = (2 * row.m * row.n * row.k) / (rates.efficiency * target.flopPerClock.wgmma);
-  const share = Math.min(1, tiles / target.multiprocessors);
-  const bytes = (stageBytes(row) * share) / (rates.copies * target.bytesPerClock.copyEngine);
+  const copied = stageBytes({ ...row, n: row.n / blocks }) * Math.min(1, waves);
+  const bytes = copied / (rates.copies * target.bytesPerClock.copyEngine);
   const fetch = Math.max(bytes, row.m * work.rowClocks);
   const step = row.together ? rates.step.together : rates.step.turns;
-  const product = steps * Math.max(multiply + step, fetch);
+  const gains = row.pairs && tilesM % 2 === 0 && waves >= pairRates.leastTiles;
+  const product = steps * Math.max((multiply + step) * (gains ? pairRates.step : 1), fetch);
   const elements = (row.m * row.n) / (row.together ? 2 : 1);
   const end = rates.end + rates.endOfElement * elements * work.stored;
   // Groups that take turns: one multiplies while the other stores.
   const perTile = row.together ? product + end : Math.max(product, (product + end) / 2);
-  return rounds * perTile + (row.together ? 0 : end);
+  return rounds * perTile + (row.together ? 0 : end) + (row.pairs ? pairRates.meetClocks : 0);
 }
 
 /** Small copies take as many instructions as large ones. */

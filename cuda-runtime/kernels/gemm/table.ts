@@ -41,6 +41,8 @@ export interface HopperRow {
   readonly stages: number;
   /** Whether both of a block's groups compute one tile; else they take turns. */
   readonly together: boolean;
+  /** Whether two blocks compute tiles one below the other, and each has half of b copied for both. */
+  readonly pairs: boolean;
 }
 
 /** FP32 on CUDA cores, any strides and types. */
@@ -104,10 +106,16 @@ type HopperSizes = readonly [number, number, number];
 
 function hopper([m, n, stages]: HopperSizes, together: boolean): HopperRow {
   const k = 64;
-  return { kind: "hopper", tile: `h${m}x${n}x${k}`, m, n, k, stages, together };
+  return { kind: "hopper", tile: `h${m}x${n}x${k}`, m, n, k, stages, together, pairs: false };
 }
 
-export const gemmTable: readonly GemmRow[] = [
+function pair(sizes: HopperSizes, together: boolean): HopperRow {
+  const row = hopper(sizes, together);
+  return { ...row, tile: row.tile.replace("h", "p"), pairs: true };
+}
+
+/** Blocks by themselves: convolutions are computed by these too. */
+export const hopperRows: readonly HopperRow[] = [
   hopper([256, 128, 4], true),
   hopper([128, 256, 4], true),
   hopper([128, 192, 5], true),
@@ -119,6 +127,19 @@ export const gemmTable: readonly GemmRow[] = [
   hopper([64, 128, 8], false),
   hopper([64, 64, 12], false),
   hopper([64, 32, 16], false),
+];
+const pairRows: readonly HopperRow[] = [
+  pair([256, 128, 4], true),
+  pair([128, 256, 4], true),
+  pair([128, 192, 5], true),
+  pair([128, 160, 5], false),
+  pair([128, 128, 6], false),
+  pair([64, 256, 5], false),
+];
+
+export const gemmTable: readonly GemmRow[] = [
+  ...hopperRows,
+  ...pairRows,
   tensor("half", [256, 128, 64, 64, 64, 3, 1], alongK, 1.75),
   tensor("half", [128, 128, 64, 64, 64, 3, 2], all, 1.6),
   tensor("half", [128, 64, 64, 64, 32, 3, 3], alongK, 1.3),
@@ -170,6 +191,11 @@ export function stageBytes(row: TensorRow | HopperRow): number {
 
 /** Two groups that multiply, one that copies. */
 export const hopperThreads = 384;
+/** Blocks that compute tiles one below the other at a time, and share what they fetch of b. */
+export function blocksTogether({ pairs }: HopperRow): 1 | 2 {
+  return pairs ? 2 : 1;
+}
+
 /** What eight warps store from, 16 rows of 32 + 8 floats each. */
 const slabBytes = 8 * 16 * 40 * 4;
 const barrierBytes = 8;
