@@ -79,11 +79,6 @@ struct HopperProduct {
       takeRegisters<240>();
       computeAll();
     }
-    if constexpr (kIsPair) {
-      // The other block arrives at barriers of this one until it is done itself.
-      __syncwarp();
-      syncCluster();
-    }
   }
 
   // `work` gets the index of the tile (of a pair: of the two tiles), and how many of this block came before.
@@ -126,6 +121,13 @@ struct HopperProduct {
         turn.next();
       }
     });
+    if constexpr (kIsPair) awaitReaders(turn);
+  }
+
+  // Shared memory is the block's until the other one has arrived here for the last time.
+  __device__ __forceinline__ void awaitReaders(Ring turn) const {
+#pragma unroll 1
+    for (int i = 0; i < STAGES; ++i, turn.next()) waitBarrier(empty(turn.stage), turn.parity ^ 1);
   }
 
   __device__ __forceinline__ void computeAll() const {

@@ -58,7 +58,7 @@ export const hopperRates: StayingRates & { readonly start: number; readonly dram
 };
 /**
  * Of pairs of blocks: what a step along k takes of that of blocks by themselves, where each block has at least so many tiles and
- * none computes one that is not there; and clocks until both blocks are there, and are done. Estimated.
+ * none computes one that is not there; and clocks until both blocks are there. Estimated.
  */
 const pairRates = { step: 0.94, leastTiles: 2, meetClocks: 600 } as const;
 /** Of a step from one tile of k to the next: barrier, first fragments. */

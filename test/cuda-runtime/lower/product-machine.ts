@@ -164,8 +164,9 @@ function runGemm(launch: Launch, memory: Memory): void {
   const isSum = launch.kernel.entry === "sum_splits";
   const tiles = tilesM * tilesN * splits * elementCount(batch);
   const [mapA, mapB] = (launch.params.tensorMaps ?? []).map((map) => new BoxOperand(map, memory));
-  // Blocks that TMA feeds take several tiles each.
-  if (!isSum && (mapA === undefined ? tiles !== launch.grid[0] : launch.grid[0] > tiles))
+  // Blocks that TMA feeds take several tiles each, pairs of them two at a time.
+  const together = /^p\d/.test(launch.kernel.entry) ? 2 : 1;
+  if (!isSum && (mapA === undefined ? tiles !== launch.grid[0] : launch.grid[0] > together * tiles))
     throw new Error("a wrong grid");
 
   const [x, y] = [a?.(isSum ? "float32" : (aType ?? "float32")), b?.(bType ?? "float32")];
