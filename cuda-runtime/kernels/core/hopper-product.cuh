@@ -10,11 +10,11 @@
 // Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored.
 #pragma once
 #include "../common/barrier.cuh"
-#include "../common/cluster.cuh"
 #include "../common/copy.cuh"
 #include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
 #include "register-epilogue.cuh"
+#include "team.cuh"
 #include "turn.cuh"
 
 // Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
@@ -69,8 +69,12 @@ struct HopperProduct {
       fenceBarrierInit();
     }
     // The other block may copy into this one, and arrive here, from now on.
-    if constexpr (kIsPair) syncCluster();
-    else __syncthreads();
+    if constexpr (kIsPair) {
+      arriveTeam<false>();
+      waitTeam();
+    } else {
+      __syncthreads();
+    }
     beginKernel();
     if (threadIdx.x >= kGroups * 128) {
       keepRegisters<24>();
@@ -93,7 +97,7 @@ struct HopperProduct {
   // This block's tile of `index`. The lower one of a pair may lie below the last row: what is copied is zeros then.
   __device__ __forceinline__ Place tileOf(int index) const {
     Place at = placeOf(p, index);
-    if constexpr (kIsPair) at.tileM = 2 * at.tileM + rankInCluster();
+    if constexpr (kIsPair) at.tileM = 2 * at.tileM + rankInTeam();
     return at;
   }
 

@@ -1,8 +1,9 @@
 // Products of halves on Hopper's Tensor Cores. Both operands have their unit stride along k, rows at multiples of 16 bytes.
 // only: 90a
-// hot: h*, p*
+// hot: h*, p*, s*
 #include "../common/launch.cuh"
 #include "../core/hopper-product.cuh"
+#include "../core/hopper-sum.cuh"
 #include "params.generated.cuh"
 
 // Both lie as matrices. Of a pair, each block copies half of the rows of b.
@@ -34,7 +35,7 @@ struct TiledOperands {
   }
 
   // Where this block's rows of b begin in a tile.
-  static __device__ __forceinline__ int own() { return IS_PAIR ? rankInCluster() * kHalfOfB : 0; }
+  static __device__ __forceinline__ int own() { return IS_PAIR ? rankInTeam() * kHalfOfB : 0; }
 
   __device__ __forceinline__ void copy(uint32_t toA, uint32_t toB, uint32_t barrier) {
     if (isWide) {
@@ -65,6 +66,13 @@ template <int BM, int BN> using SharedOperands = TiledOperands<BM, BN, true>;
       NAME(const __grid_constant__ HopperParams params) {                                                    \
     extern __shared__ __align__(1024) unsigned char shared[];                                                \
     HopperProduct<SharedOperands, T, TOGETHER, BLOCKS_M, BN, STAGES>(params, shared).run();                  \
+  }
+
+// The launch says how many blocks are a team.
+#define SUM(NAME, T, BN, STAGES)                                                                           \
+  extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ HopperParams params) { \
+    extern __shared__ __align__(1024) unsigned char shared[];                                              \
+    HopperSum<OwnOperands, T, BN, STAGES>(params, shared).run();                                           \
   }
 
 #include "entries.generated.cuh"

@@ -16,6 +16,7 @@ import {
   kernelOf,
   sharedBytesOf,
   skinnyShape,
+  sumsInTeam,
   threadsOf,
 } from "./table.ts";
 
@@ -86,7 +87,8 @@ function emitSlices(emitter: Emitter, problem: Problem, type: FloatStorage): voi
 function launchChoice(emitter: Emitter, type: FloatStorage, choice: Choice): void {
   const { problem, splits } = choice;
   const own = { choice, type, target: emitter.target };
-  if (splits === 1) return emitter.launch(productLaunch({ ...own, problem, splitStride: 0 }));
+  if (splits === 1 || sumsInTeam(choice.row))
+    return emitter.launch(productLaunch({ ...own, problem, splitStride: 0 }));
   const products = elementCount(problem.batch);
   const { m, n } = problem;
   const workspace = emitter.temporary("float32", [splits, products, m, n]);
@@ -104,7 +106,10 @@ interface ProductLaunch {
 }
 
 function productLaunch({ choice, type, target, problem, splitStride }: ProductLaunch): Launch {
-  const { row, splits, kPerSplit, layout, aGrain, bGrain } = choice;
+  const { row, kPerSplit, layout, aGrain, bGrain } = choice;
+  // A team's blocks count their splits themselves.
+  const team = sumsInTeam(row) ? choice.splits : 1;
+  const splits = choice.splits / team;
   const { m, n, k } = problem;
   const tile = tileOf(row, type);
   const [tilesM, tilesN] = [Math.ceil(m / tile.m), Math.ceil(n / tile.n)];
@@ -114,7 +119,8 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
   const isHopper = row.kind === "hopper";
   return {
     kernel: kernelOf(row, type, layout),
-    grid: [isHopper ? stayingBlocks(tiles, blocksTogether(row), target) : tiles, 1, 1],
+    grid: [isHopper && team === 1 ? stayingBlocks(tiles, blocksTogether(row), target) : tiles * team, 1, 1],
+    cluster: team > 1 ? [team, 1, 1] : undefined,
     block: [tile.threads, 1, 1],
     sharedBytes: isHopper || row.kind === "tensor" ? sharedBytesOf(row) : 0,
     params: isHopper ? hopperParams(cut, row) : gemmParams(cut),

@@ -35,9 +35,9 @@ export function gemmParams(launch: GemmLaunch): ParamBlock {
 
 export function hopperParams(launch: GemmLaunch, row: HopperRow): ParamBlock {
   const { problem } = launch;
-  const { m, n, k, pairs } = row;
+  const { m, n, k, team } = row;
   const blocks = blocksTogether(row);
-  const rasterGroup = pairs ? Math.ceil(rowsOfPairs / (blocks * m)) : usualRasterGroup;
+  const rasterGroup = team === "pair" ? Math.ceil(rowsOfPairs / (blocks * m)) : usualRasterGroup;
   return writeParams(hopperStruct, {
     a: operandMap(problem.a, problem, problem.m, [k, m]),
     b: operandMap(problem.b, problem, problem.n, [k, n / blocks]),

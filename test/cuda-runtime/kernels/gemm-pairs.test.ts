@@ -14,7 +14,7 @@ import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../../cuda-runtime/plan/emitter.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 
-const pairs = gemmTable.filter((row): row is HopperRow => row.kind === "hopper" && row.pairs);
+const pairs = gemmTable.filter((row): row is HopperRow => row.kind === "hopper" && row.team === "pair");
 
 interface Size {
   readonly m: number;
@@ -150,9 +150,9 @@ describe("pairs of blocks", () => {
       const all = [...gemmCandidates(problem, options)];
       return all.reduce((best, each) => (each.microseconds < best.microseconds ? each : best)).launch.row;
     };
-    expect(rowOf(4096, 4096, 4096)).toMatchObject({ pairs: true });
-    expect(rowOf(8192, 8192, 8192)).toMatchObject({ pairs: true });
-    expect(rowOf(128, 768, 768)).toMatchObject({ pairs: false });
+    expect(rowOf(4096, 4096, 4096)).toMatchObject({ team: "pair" });
+    expect(rowOf(8192, 8192, 8192)).toMatchObject({ team: "pair" });
+    expect(rowOf(128, 768, 768)).toMatchObject({ m: 64 });
   });
 });
 
