@@ -1,7 +1,8 @@
 /**
  * @file Products of matrices: zoo layers, squares and misaligned sizes, y = x Wᵀ with constant weights.
  *
- *     node dist/gpu/gemm.js [--dtype fp16,bf16,tf32] [--sweep] [--kind hopper] [--entries p128x256x64,…] [--only MxNxK,…] [--peers FOLDER]
+ *     node dist/gpu/gemm.js [--dtype fp16,bf16,tf32] [--sweep] [--kind hopper] [--entries p128x256x64,…] [--splits 4] [--only MxNxK,…]
+ *         [--peers FOLDER]
  *
  * Writes $OUT/gemm.json: rows {op, M, N, K, dtype, us, tflops, kernel, predicted, error}, and $OUT/ops.json, which
  * torch_ops.py reads. With --peers (the folder of torch_ops.py) its times stand beside ours. --sweep times every kernel
@@ -114,6 +115,7 @@ const { values: options } = parseArgs({
     sweep: { type: "boolean", default: false },
     kind: { type: "string" },
     entries: { type: "string" },
+    splits: { type: "string" },
     peers: { type: "string" },
     device: { type: "string", default: "0" },
   },
@@ -148,6 +150,7 @@ function callOf(host: HarnessHost, shape: Shape, dtype: Dtype, row: GemmRow | un
   const accepted: Candidate<Choice>[] = [];
   const output = emitProduct(set, shape, storage, (launch, microseconds) => {
     if (row !== undefined && launch.row !== row) return false;
+    if (options.splits !== undefined && launch.splits !== Number(options.splits)) return false;
     accepted.push({ launch, microseconds });
     return true;
   });

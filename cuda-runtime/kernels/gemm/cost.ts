@@ -63,7 +63,7 @@ export const hopperRates: StayingRates & { readonly start: number; readonly dram
  */
 const pairRates = { step: 0.94, leastTiles: 2, meetClocks: 600 } as const;
 /** Of blocks that add up: clocks until all have their sums, and have read the others'. Estimated. */
-const teamRates = { sumClocks: 1800 } as const;
+const teamRates = { sumClocks: 2800 } as const;
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 

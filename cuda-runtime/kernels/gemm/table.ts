@@ -139,8 +139,9 @@ export const hopperRows: readonly HopperRow[] = [
   hopper([64, 32, 16], false),
 ];
 const teamRows: readonly HopperRow[] = [
-  pair([256, 128, 4], true),
+  // First of two that are predicted alike: a block fetches 32 KB a step, and 40 KB of the other.
   pair([128, 256, 4], true),
+  pair([256, 128, 4], true),
   pair([128, 192, 5], true),
   pair([128, 160, 5], false),
   pair([128, 128, 6], false),

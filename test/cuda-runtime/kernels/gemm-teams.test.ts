@@ -1,9 +1,12 @@
-/** @file Products by pairs of blocks: that each tile is computed once, both blocks of a pair go through the same steps, and both halves of b arrive. */
+/**
+ * @file Products by clusters: that each tile is computed once, that both blocks of a pair go through the same steps and copy a half of b
+ * each, and that blocks which add up have a split each.
+ */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { h200, type Launch, type PlanTarget } from "../../../cuda-runtime/ir/step.ts";
-import { permuted } from "../../../cuda-runtime/ir/view.ts";
+import { elementCount, permuted } from "../../../cuda-runtime/ir/view.ts";
 import { gemmCandidates } from "../../../cuda-runtime/kernels/gemm/choose.ts";
 import { emitGemm, stayingBlocks } from "../../../cuda-runtime/kernels/gemm/gemm.ts";
 import { gemmStruct } from "../../../cuda-runtime/kernels/gemm/params.table.ts";
@@ -13,6 +16,8 @@ import { hopperStruct } from "../../../cuda-runtime/kernels/gemm-hopper/params.t
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../../cuda-runtime/plan/emitter.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
+import { attributesOf, Machine, nodeOf } from "../lower/movement-machine.ts";
+import { ProductContext, runProduct } from "../lower/product-machine.ts";
 
 const pairs = gemmTable.filter((row): row is HopperRow => row.kind === "hopper" && row.team === "pair");
 
@@ -161,3 +166,57 @@ const view = {
   type: "float16",
   offset: 0,
 } as const;
+
+describe("blocks that add up", () => {
+  const sums = gemmTable.filter((row): row is HopperRow => row.kind === "hopper" && row.team === "sum");
+
+  test("have a split each, in one launch that needs no workspace, and give the product", () => {
+    for (const row of sums) {
+      for (const team of [2, 4, 8]) {
+        const launches: Launch[] = [];
+        const machine = new Machine({
+          run: (launch, memory) => {
+            launches.push(launch);
+            runProduct(launch, memory);
+          },
+        });
+        const [m, n, k] = [5, 24, 64 * team - 24];
+        const at = (index: number) => ((index * 7) % 11) - 5;
+        const tensor = (shape: readonly number[]) =>
+          machine.tensor(
+            "float16",
+            shape,
+            Float64Array.from({ length: elementCount(shape) }, (_, i) => at(i)),
+          );
+        const to = machine.allocate("float32", [m, n]);
+        const [a, b] = [tensor([m, k]), permuted(tensor([n, k]), [1, 0])];
+        emitGemm(
+          contextOf(machine),
+          { a, b, to },
+          (choice) => choice.row === row && choice.splits === team && !choice.isSwapped,
+        );
+        const grid = [Math.ceil(n / row.n) * team, 1, 1];
+        expect(launches).toEqual([expect.objectContaining({ cluster: [team, 1, 1], grid })]);
+        const product = Array.from({ length: m * n }, (_, index) => {
+          const [i, j] = [Math.floor(index / n), index % n];
+          return Array.from({ length: k }, (_, q) => at(i * k + q) * at(j * k + q)).reduce(
+            (x, y) => x + y,
+            0,
+          );
+        });
+        expect(Array.from(machine.read(to))).toEqual(product);
+      }
+    }
+  });
+});
+
+function contextOf(machine: Machine): ProductContext {
+  const node = nodeOf("MatMul");
+  return new ProductContext(machine, {
+    opset: 21,
+    attributes: attributesOf({}),
+    inputs: [],
+    outputs: [],
+    node,
+  });
+}
