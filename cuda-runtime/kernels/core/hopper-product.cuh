@@ -5,6 +5,7 @@
 //   Operands(params, place, k)    of one tile of the result, from k on
 //   copy(toA, toB, barrier)       the operands of the next 64 along k: BM and BN rows, swizzled
 //   kPanels                       how many pieces rows come in, all first pieces before all second ones: of 128 bytes, 64, 32
+//   kIsPair                       whether two blocks compute tiles one below the other, and each copies half of b for both
 //
 // Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored.
 #pragma once
@@ -13,6 +14,7 @@
 #include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
 #include "register-epilogue.cuh"
+#include "team.cuh"
 #include "turn.cuh"
 
 // Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
@@ -25,6 +27,9 @@ struct HopperProduct {
   using Operands = OperandsOf<BM, BN>;
   using Params = typename Operands::Params;
   static constexpr int kPanels = Operands::kPanels;
+  static constexpr bool kIsPair = Operands::kIsPair;
+  // Blocks that have to be done with a stage before a block fills it, or half of it, again.
+  static constexpr int kBlocks = kIsPair ? 2 : 1;
   static constexpr int kRowBytes = BK * sizeof(T) / kPanels;
   static constexpr int kBytesA = BM * BK * sizeof(T);
   static constexpr int kBytesB = BN * BK * sizeof(T);
@@ -58,28 +63,47 @@ struct HopperProduct {
       Operands::prefetch(params);
       for (int stage = 0; stage < STAGES; ++stage) {
         initBarrier(full(stage), 1);
-        initBarrier(empty(stage), TOGETHER ? kGroups : 1);
+        initBarrier(empty(stage), kBlocks * (TOGETHER ? kGroups : 1));
       }
       for (int group = 0; group < kGroups; ++group) initBarrier(passed(group), 128);
       fenceBarrierInit();
     }
-    __syncthreads();
-    beginKernel();
     if (threadIdx.x >= kGroups * 128) {
       keepRegisters<24>();
       copyAll();
     } else {
+      begin();
       takeRegisters<240>();
       computeAll();
     }
   }
 
-  // `work` gets the index of the tile, and how many of this block came before.
+  // Once barriers are there: from now on the other block of a pair may copy into this one, and arrive here.
+  static __device__ __forceinline__ void begin() {
+    if constexpr (kIsPair) {
+      __syncwarp();
+      arriveTeam<false>();
+      waitTeam();
+    } else {
+      syncGroup<(kGroups + 1) * 128>(0);
+    }
+    beginKernel();
+  }
+
+  // `work` gets the index of the tile (of a pair: of the two tiles), and how many of this block came before.
   template <typename Work>
   __device__ __forceinline__ void forEachTile(Work work) const {
     const int works = p.tilesM * p.tilesN * p.splits * p.batch[0] * p.batch[1] * p.batch[2];
+    const int first = blockIdx.x / kBlocks, step = gridDim.x / kBlocks;
 #pragma unroll 1
-    for (int index = blockIdx.x, count = 0; index < works; index += gridDim.x, ++count) work(index, count);
+    for (int index = first, count = 0; index < works; index += step, ++count) work(index, count);
+  }
+
+  // This block's tile of `index`. The lower one of a pair may lie below the last row: what is copied is zeros then.
+  __device__ __forceinline__ Place tileOf(int index) const {
+    Place at = placeOf(p, index);
+    if constexpr (kIsPair) at.tileM = 2 * at.tileM + rankInTeam();
+    return at;
   }
 
   // Tiles along k of tile `index`.
@@ -90,22 +114,41 @@ struct HopperProduct {
   }
 
   __device__ __forceinline__ void copyAll() const {
+    // Where the first tile lies takes divisions: done before anybody is waited for.
+    const Place first = tileOf(blockIdx.x / kBlocks);
+    Operands operands(params, first, kBegin(p, first));
+    begin();
     if (threadIdx.x != kGroups * 128) return;
     Ring turn;
-    forEachTile([&](int index, int) {
-      const Place at = placeOf(p, index);
-      const int begin = kBegin(p, at), end = kEnd(p, at);
-      Operands operands(params, at, begin);
-#pragma unroll 1
-      for (int k = begin; k < end; k += BK) {
-        // The first round finds the ring empty: the phase before the first one counts as over.
-        waitBarrier(empty(turn.stage), turn.parity ^ 1);
-        arriveExpecting(full(turn.stage), kStageBytes);
-        const uint32_t toA = ring + turn.stage * kStageBytes;
-        operands.copy(toA, toA + kBytesA, full(turn.stage));
-        turn.next();
+    forEachTile([&](int index, int count) {
+      if (count == 0) {
+        copyTile(operands, first, turn);
+      } else {
+        const Place at = tileOf(index);
+        Operands next(params, at, kBegin(p, at));
+        copyTile(next, at, turn);
       }
     });
+    if constexpr (kIsPair) awaitReaders(turn);
+  }
+
+  __device__ __forceinline__ void copyTile(Operands& operands, const Place& at, Ring& turn) const {
+    const int end = kEnd(p, at);
+#pragma unroll 1
+    for (int k = kBegin(p, at); k < end; k += BK) {
+      // The first round finds the ring empty: the phase before the first one counts as over.
+      waitBarrier(empty(turn.stage), turn.parity ^ 1);
+      arriveExpecting(full(turn.stage), kStageBytes);
+      const uint32_t toA = ring + turn.stage * kStageBytes;
+      operands.copy(toA, toA + kBytesA, full(turn.stage));
+      turn.next();
+    }
+  }
+
+  // Shared memory is the block's until the other one has arrived here for the last time.
+  __device__ __forceinline__ void awaitReaders(Ring turn) const {
+#pragma unroll 1
+    for (int i = 0; i < STAGES; ++i, turn.next()) waitBarrier(empty(turn.stage), turn.parity ^ 1);
   }
 
   __device__ __forceinline__ void computeAll() const {
@@ -120,17 +163,22 @@ struct HopperProduct {
       // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
       if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
       float sums[BLOCKS_M][BN / 8][4];
-      multiply(sums, steps, turn);
-      finish(sums, placeOf(p, index));
+      Place at;
+      multiply(sums, steps, turn, [&] { at = tileOf(index); });
+      finish(sums, at);
     });
   }
 
-  __device__ __forceinline__ void multiply(float (&sums)[BLOCKS_M][BN / 8][4], int tiles, Ring& turn) const {
+  // `meanwhile` runs once, in the time of the first tile's products.
+  template <typename Meanwhile>
+  __device__ __forceinline__ void multiply(float (&sums)[BLOCKS_M][BN / 8][4], int tiles, Ring& turn,
+                                           Meanwhile meanwhile) const {
     int before = 0;
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
       waitBarrier(full(turn.stage), turn.parity);
       multiplyTile(sums, ring + turn.stage * kStageBytes, tile > 0);
+      if (tile == 0) meanwhile();
       // The products of the tile before are done, and nobody reads it any more.
       warpgroupWait<1>();
       if (tile > 0) release(before);
@@ -143,7 +191,12 @@ struct HopperProduct {
   }
 
   __device__ __forceinline__ void release(int stage) const {
-    if (threadIdx.x % 128 == 0) arrive(empty(stage));
+    if constexpr (kIsPair) {
+      // Both blocks fill it: a warp tells each.
+      if (threadIdx.x % 32 == 0 && threadIdx.x % 128 < 64) arriveAt(empty(stage), threadIdx.x % 128 / 32);
+    } else {
+      if (threadIdx.x % 128 == 0) arrive(empty(stage));
+    }
   }
 
   __device__ __forceinline__ void multiplyTile(float (&sums)[BLOCKS_M][BN / 8][4], uint32_t stage, int adds) const {
@@ -170,6 +223,7 @@ struct HopperProduct {
     const int group = TOGETHER ? threadIdx.x / 128 : 0;
     const int warp = threadIdx.x / 32;
     const int row = at.tileM * BM + group * BLOCKS_M * 64 + warp % 4 * 16;
+    if (kIsPair && row >= p.m) return;
     unsigned char* own = shared + kSlabsAt + warp * kSlabBytes;
     if (Wide::suits(p) && p.first.kind == kNone) finishPlain(sums, at, row, own);
     else finishOther(sums, at, row, own);

@@ -7,7 +7,15 @@ import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import { type GemmSize, microsecondsOf, splitMicroseconds } from "./cost.ts";
 import { packMicroseconds } from "./pack.ts";
 import { type Operand, type Problem, swapped } from "./problem.ts";
-import { type GemmRow, gemmTable, type Layout, sharedBytesOf, skinnyShape, stageBytes } from "./table.ts";
+import {
+  type GemmRow,
+  gemmTable,
+  type Layout,
+  sharedBytesOf,
+  skinnyShape,
+  stageBytes,
+  sumsInTeam,
+} from "./table.ts";
 
 /** `microseconds`: predicted, of all launches. */
 export type Accepts = (choice: Choice, microseconds: number) => boolean;
@@ -91,7 +99,8 @@ function isAllowed(row: GemmRow, { type, tf32, target }: ChooseOptions): boolean
 
 function fitsRows(row: GemmRow, { m, n, k, batch }: Problem): boolean {
   // A tile of few rows is all latency: kernels without tiles do no worse.
-  if (row.kind === "hopper") return k > 0 && Math.min(m, n) > mostSkinnyRows;
+  if (row.kind === "hopper")
+    return k > 0 && Math.min(m, n) > mostSkinnyRows && (row.team !== "pair" || m > row.m);
   if (row.kind !== "skinny") return true;
   return m <= row.rows && (row.rows === 1 || m > 1) && batch.length <= 3;
 }
@@ -177,15 +186,17 @@ function* withSplits(
   const unit = splitUnit(row, type);
   const size = sizeOf(problem, type, a, b);
   const seen = new Set<number>();
-  for (const wanted of splitCounts) {
+  const isTeam = sumsInTeam(row);
+  for (const wanted of countsOf(row)) {
     const kPerSplit = Math.max(unit, Math.ceil(problem.k / wanted / unit) * unit);
     const splits = Math.max(1, Math.ceil(problem.k / kPerSplit));
+    if (isTeam && splits !== wanted) continue;
     if (seen.has(splits) || splits * size.m * size.n * size.batch * 4 > maxWorkspaceBytes) {
       if (splits > 1) continue;
     }
     seen.add(splits);
     const productMicroseconds = microsecondsOf(row, size, splits, target);
-    const sumMicroseconds = splits === 1 ? 0 : splitMicroseconds(size, splits, target);
+    const sumMicroseconds = splits === 1 || isTeam ? 0 : splitMicroseconds(size, splits, target);
     const launch: Choice = {
       row,
       problem,
@@ -203,6 +214,12 @@ function* withSplits(
     const microseconds = productMicroseconds + sumMicroseconds + a.microseconds + b.microseconds;
     if (options.accepts?.(launch, microseconds) !== false) yield { launch, microseconds };
   }
+}
+
+/** Pairs are for products of many tiles; clusters of more than eight blocks need a GPU's leave. */
+function countsOf(row: GemmRow): readonly number[] {
+  if (row.kind !== "hopper" || row.team === "none") return splitCounts;
+  return row.team === "pair" ? [1] : [2, 4, 8];
 }
 
 /** Splits of k begin at multiples of this. */

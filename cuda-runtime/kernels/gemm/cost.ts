@@ -3,6 +3,7 @@
 import type { PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import {
+  blocksTogether,
   elementBytes,
   type GemmRow,
   type HopperRow,
@@ -11,6 +12,7 @@ import {
   sharedBytesOf,
   skinnyShape,
   stageBytes,
+  sumsInTeam,
   type TensorRow,
   threadsOf,
 } from "./table.ts";
@@ -55,6 +57,13 @@ export const hopperRates: StayingRates & { readonly start: number; readonly dram
   copies: 1.22,
   dramShare: 0.53,
 };
+/**
+ * Of pairs of blocks: what a step along k takes of that of blocks by themselves, where each block has at least so many tiles and
+ * none computes one that is not there; and clocks until both blocks are there. Estimated.
+ */
+const pairRates = { step: 0.94, leastTiles: 2, meetClocks: 600 } as const;
+/** Of blocks that add up: clocks until all have their sums, and have read the others'. Estimated. */
+const teamRates = { sumClocks: 2800 } as const;
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
@@ -77,7 +86,7 @@ export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, tar
   if (row.kind !== "tensor" && row.kind !== "hopper") return product;
   const perProcessor = Math.ceil(blocksOf(size, row.m, row.n, splits) / target.multiprocessors);
   const results = perProcessor * row.m * row.n;
-  if (splits === 1) {
+  if (splits === 1 || sumsInTeam(row)) {
     const clocks = results * storeClocks[row.kind][size.storeWidth];
     return product + clocks / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
   }
@@ -190,7 +199,21 @@ function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, target: Pl
 
 function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const stored = (size.outputBytes * size.storeFactor) / 2;
+  if (row.team === "sum") return teamClocks(row, { ...size, splits, stored, rowClocks: 0 }, target);
   return stayingClocks(row, { ...size, splits, stored, rowClocks: 0 }, hopperRates, target);
+}
+
+/** A block has one tile in its part of k, its groups every other step; then it adds up and stores its share of the rows. */
+function teamClocks(row: HopperRow, work: StayingWork, target: PlanTarget): number {
+  const { step, end, endOfElement, copies } = hopperRates;
+  const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
+  const blocks = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
+  const waves = blocks / target.multiprocessors;
+  const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
+  const bytes = (stageBytes(row) * Math.min(1, waves)) / (copies * target.bytesPerClock.copyEngine);
+  const product = steps * Math.max((multiply + step.turns) / 2, bytes);
+  const share = (row.m * row.n) / Math.min(work.splits, 4);
+  return Math.ceil(waves) * (product + end + teamRates.sumClocks + endOfElement * share * work.stored);
 }
 
 /** What a product costs whose blocks stay, in clocks of a multiprocessor unless it says otherwise. */
@@ -222,19 +245,23 @@ export function stayingClocks(
   target: PlanTarget,
 ): number {
   const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
-  const tiles = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
-  const rounds = Math.ceil(tiles / target.multiprocessors);
+  const blocks = blocksTogether(row);
+  const tilesM = Math.ceil(work.m / row.m);
+  const tiles = Math.ceil(tilesM / blocks) * Math.ceil(work.n / row.n) * work.batch * work.splits;
+  const waves = tiles / Math.floor(target.multiprocessors / blocks);
+  const rounds = Math.ceil(waves);
   const multiply = (2 * row.m * row.n * row.k) / (rates.efficiency * target.flopPerClock.wgmma);
-  const share = Math.min(1, tiles / target.multiprocessors);
-  const bytes = (stageBytes(row) * share) / (rates.copies * target.bytesPerClock.copyEngine);
+  const copied = stageBytes({ ...row, n: row.n / blocks }) * Math.min(1, waves);
+  const bytes = copied / (rates.copies * target.bytesPerClock.copyEngine);
   const fetch = Math.max(bytes, row.m * work.rowClocks);
   const step = row.together ? rates.step.together : rates.step.turns;
-  const product = steps * Math.max(multiply + step, fetch);
+  const gains = row.team === "pair" && tilesM % 2 === 0 && waves >= pairRates.leastTiles;
+  const product = steps * Math.max((multiply + step) * (gains ? pairRates.step : 1), fetch);
   const elements = (row.m * row.n) / (row.together ? 2 : 1);
   const end = rates.end + rates.endOfElement * elements * work.stored;
   // Groups that take turns: one multiplies while the other stores.
   const perTile = row.together ? product + end : Math.max(product, (product + end) / 2);
-  return rounds * perTile + (row.together ? 0 : end);
+  return rounds * perTile + (row.together ? 0 : end) + (row.team === "pair" ? pairRates.meetClocks : 0);
 }
 
 /** Small copies take as many instructions as large ones. */

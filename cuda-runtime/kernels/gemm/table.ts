@@ -41,7 +41,14 @@ export interface HopperRow {
   readonly stages: number;
   /** Whether both of a block's groups compute one tile; else they take turns. */
   readonly together: boolean;
+  readonly team: Team;
 }
+
+/**
+ * Blocks of a cluster: each computes tiles of its own; a pair computes tiles one below the other, and each has half of b copied for
+ * both; or each has a split of k, and they add up through each other's shared memory.
+ */
+export type Team = "none" | "pair" | "sum";
 
 /** FP32 on CUDA cores, any strides and types. */
 export interface SimtRow {
@@ -104,10 +111,21 @@ type HopperSizes = readonly [number, number, number];
 
 function hopper([m, n, stages]: HopperSizes, together: boolean): HopperRow {
   const k = 64;
-  return { kind: "hopper", tile: `h${m}x${n}x${k}`, m, n, k, stages, together };
+  return { kind: "hopper", tile: `h${m}x${n}x${k}`, m, n, k, stages, together, team: "none" };
 }
 
-export const gemmTable: readonly GemmRow[] = [
+function pair(sizes: HopperSizes, together: boolean): HopperRow {
+  const row = hopper(sizes, together);
+  return { ...row, tile: row.tile.replace("h", "p"), team: "pair" };
+}
+
+function sum(sizes: HopperSizes): HopperRow {
+  const row = hopper(sizes, false);
+  return { ...row, tile: row.tile.replace("h", "s"), team: "sum" };
+}
+
+/** Blocks by themselves: convolutions are computed by these too. */
+export const hopperRows: readonly HopperRow[] = [
   hopper([256, 128, 4], true),
   hopper([128, 256, 4], true),
   hopper([128, 192, 5], true),
@@ -119,6 +137,22 @@ export const gemmTable: readonly GemmRow[] = [
   hopper([64, 128, 8], false),
   hopper([64, 64, 12], false),
   hopper([64, 32, 16], false),
+];
+const teamRows: readonly HopperRow[] = [
+  // First of two that are predicted alike: a block fetches 32 KB a step, and 40 KB of the other.
+  pair([128, 256, 4], true),
+  pair([256, 128, 4], true),
+  pair([128, 192, 5], true),
+  pair([128, 160, 5], false),
+  pair([128, 128, 6], false),
+  pair([64, 256, 5], false),
+  sum([64, 32, 14]),
+  sum([64, 64, 10]),
+];
+
+export const gemmTable: readonly GemmRow[] = [
+  ...hopperRows,
+  ...teamRows,
   tensor("half", [256, 128, 64, 64, 64, 3, 1], alongK, 1.75),
   tensor("half", [128, 128, 64, 64, 64, 3, 2], all, 1.6),
   tensor("half", [128, 64, 64, 64, 32, 3, 3], alongK, 1.3),
@@ -170,12 +204,27 @@ export function stageBytes(row: TensorRow | HopperRow): number {
 
 /** Two groups that multiply, one that copies. */
 export const hopperThreads = 384;
+/** Blocks that compute tiles one below the other at a time, and share what they fetch of b. */
+export function blocksTogether({ team }: HopperRow): 1 | 2 {
+  return team === "pair" ? 2 : 1;
+}
+
+/** Whether splits of k need no workspace and no second launch. */
+export function sumsInTeam(row: GemmRow): boolean {
+  return row.kind === "hopper" && row.team === "sum";
+}
+
 /** What eight warps store from, 16 rows of 32 + 8 floats each. */
 const slabBytes = 8 * 16 * 40 * 4;
 const barrierBytes = 8;
 
 export function sharedBytesOf(row: TensorRow | HopperRow): number {
   const ring = row.stages * stageBytes(row);
+  if (row.kind === "hopper" && row.team === "sum") {
+    // Floats in rows of eight more: of eight warps 16 rows, and of a block's share of the sums 32 rows.
+    const sums = (8 * 16 * (row.n + 8) + (row.n / 32) * 32 * (32 + 8)) * 4;
+    return ring + sums + 2 * row.stages * barrierBytes;
+  }
   // Of barriers one each for a stage that is full, one that is empty, and a group's turn.
   return row.kind === "tensor" ? ring : ring + slabBytes + 2 * (row.stages + 1) * barrierBytes;
 }

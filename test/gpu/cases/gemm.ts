@@ -367,9 +367,14 @@ function rowCases(): KernelCase[] {
       if (row.kind === "tensor" && (row.arithmetic === "tf32") !== (precision === "tf32")) return [];
       if (isHopper || row.kind === "tensor" ? precision === "float32" : precision === "tf32") return [];
       if (row.kind === "simt" && precision !== "float32") return [];
-      return [1, 3].map((splits) => rowCase(precision, row, splits));
+      return splitsOf(row).map((splits) => rowCase(precision, row, splits));
     }),
   );
+}
+
+function splitsOf(row: GemmRow): readonly number[] {
+  if (row.kind !== "hopper" || row.team === "none") return [1, 3];
+  return row.team === "pair" ? [1] : [4];
 }
 
 function layoutsOf(row: GemmRow): readonly Layout[] {
@@ -462,7 +467,89 @@ function wholeCase({ a, b, to, zeros = false }: WholeSetup): KernelCase {
   };
 }
 
+/**
+ * Pairs of blocks: rows of tiles odd and even in number, so that one of a pair may have none; tails along each axis; fewer pairs
+ * than a GPU holds and several to each; steps fewer than stages and more; batches of one axis and of several; each epilogue.
+ */
+function pairCases(): KernelCase[] {
+  const pairs = gemmTable.filter((row) => row.kind === "hopper" && row.team === "pair");
+  return (["float16", "bfloat16"] as const).flatMap((precision) =>
+    pairs.flatMap((row) => {
+      if (row.kind !== "hopper") return [];
+      const accepts = (choice: Choice) => choice.row === row && !choice.isSwapped;
+      const setup = { precision, b: "column", accepts } as const;
+      const { m, n, k, stages } = row;
+      const full: Draft = {
+        scale: true,
+        bias: true,
+        residual: precision,
+        last: { kind: "relu", a: 0, b: 0 },
+      };
+      const rare: Draft = { bias: true, residual: "float32", activation: { kind: "tanh", a: 0, b: 0 } };
+      const gelu: Draft = { bias: true, activation: { kind: "gelu", a: 0, b: 0 } };
+      return [
+        caseOf(`${precision} ${row.tile}, tiles`, [
+          { ...setup, m: 2 * m, n, k },
+          { ...setup, m: m + 1, n: n + 8, k: k - 8 },
+          { ...setup, m: 3 * m, n: 2 * n, k: (stages + 2) * k },
+          { ...setup, m: 3 * m - 7, n: n - 8, k: 2 * stages * k + 24, epilogue: { bias: true } },
+        ]),
+        caseOf(`${precision} ${row.tile}, several tiles a block`, [
+          { ...setup, m: 23 * m - 8, n: 12 * n - 16, k: k + 8 },
+          { ...setup, m: 24 * m, n: 12 * n, k: 2 * k },
+        ]),
+        caseOf(`${precision} ${row.tile}, batches`, [
+          { ...setup, m: m + 40, n: n + 40, k: 3 * k + 8, batchA: [5] },
+          { ...setup, m: 2 * m, n: 48, k: 40, batchA: [3, 1], batchB: [1, 2] },
+          { ...setup, m: 2 * m + 8, n: 32, k: 72, batchA: [2, 2, 3], batchB: [2, 2, 1] },
+        ]),
+        caseOf(`${precision} ${row.tile}, epilogues`, [
+          { ...setup, m: m + 70, n: n + 80, k: 2 * k, epilogue: full },
+          { ...setup, m: m + 70, n: n + 80, k: 2 * k, epilogue: gelu },
+          { ...setup, m: m + 70, n: n + 80, k: 2 * k, epilogue: rare, to: "float32" },
+          { ...setup, m: m + 70, n: n + 81, k: 2 * k, epilogue: full },
+          { ...setup, m: m + 66, n: n + 66, k: 24, epilogue: full, channels: "m", alpha: 0.5 },
+        ]),
+      ];
+    }),
+  );
+}
+
+/** Blocks that add up: teams of each size, splits of one step and of more than a ring holds, the last one short; tails, batches, epilogues. */
+function teamCases(): KernelCase[] {
+  const sums = gemmTable.filter((row) => row.kind === "hopper" && row.team === "sum");
+  return (["float16", "bfloat16"] as const).flatMap((precision) =>
+    sums.flatMap((row) => {
+      if (row.kind !== "hopper") return [];
+      const { m, n, k } = row;
+      const full: Draft = {
+        scale: true,
+        bias: true,
+        residual: precision,
+        last: { kind: "relu", a: 0, b: 0 },
+      };
+      const rare: Draft = { bias: true, residual: "float32", activation: { kind: "gelu", a: 0, b: 0 } };
+      return [2, 4, 8].map((team) => {
+        const accepts = (choice: Choice) => choice.row === row && !choice.isSwapped && choice.splits === team;
+        const setup = { precision, b: "column", accepts } as const;
+        return caseOf(`${precision} ${row.tile}, teams of ${team}`, [
+          { ...setup, m, n, k: team * k },
+          { ...setup, m: 32, n: n + 8, k: 5 * team * k - 24 },
+          { ...setup, m: 5, n: 3 * n - 8, k: 33 * team * k - 40, epilogue: { bias: true } },
+          { ...setup, m: 2 * m + 24, n: 2 * n + 16, k: 2 * team * k, epilogue: full },
+          { ...setup, m: m + 30, n: n + 17, k: 2 * team * k, epilogue: rare, to: "float32" },
+          { ...setup, m: 50, n: 9 * n, k: 3 * team * k - 8, epilogue: full, channels: "m", alpha: 0.5 },
+          { ...setup, m: m + 1, n: 40, k: 3 * team * k, batchA: [3, 1], batchB: [1, 2] },
+          { ...setup, m: 300, n: 17 * n, k: team * k },
+        ]);
+      });
+    }),
+  );
+}
+
 export const cases: readonly KernelCase[] = [
+  ...pairCases(),
+  ...teamCases(),
   ...shapeCases(),
   ...alignmentCases(),
   ...batchCases(),
