@@ -328,13 +328,11 @@ template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const 
 }
 
 // Sides: two where groups have four channels or at least eight, else as many as a run has channels.
-// Blocks of an SM whose registers hold what a thread has, and that: two moments of a side.
-template <int SIDES> constexpr int kSlabBlocks = SIDES == 2 ? 2 : 1;
-
+// Two blocks of an SM at least (four of half the threads): those of a launch that stays are all there at once.
 #define GROUP_SLAB_SIDES(T, TYPE, RUNS, SIDES)                                                              \
   extern "C" __global__ void __launch_bounds__(kSlabThreads, 1) groupslab_##TYPE##_s##SIDES##_whole(                         \
       const __grid_constant__ GroupSlabParams p) { beginKernel(); normalizeSlab<T, RUNS, SIDES>(p); }       \
-  extern "C" __global__ void __launch_bounds__(kSlabThreads, kSlabBlocks<SIDES>) groupslab_##TYPE##_s##SIDES##_statistics(   \
+  extern "C" __global__ void __launch_bounds__(kSlabThreads, 2) groupslab_##TYPE##_s##SIDES##_statistics(   \
       const __grid_constant__ GroupSlabParams p) { beginKernel(); slabStatistics<T, RUNS, SIDES>(p); }
 #define GROUP_SLAB(T, TYPE, RUNS)                                                                           \
   GROUP_SLAB_SIDES(T, TYPE, RUNS, 2)                                                                        \
