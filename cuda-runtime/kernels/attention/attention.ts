@@ -10,6 +10,7 @@ import { alignmentOf, elementCount, sliced, type View } from "../../ir/view.ts";
 import { typeNames } from "../norm/rows.ts";
 
 import { type AttentionChoice, attentionCandidates, fittingTiles } from "./choose.ts";
+import { canFetch, hopperParams } from "./hopper-params.ts";
 import { attentionParams, type scoresModes } from "./params.ts";
 import type { TensorTile } from "./tiles.ts";
 
@@ -75,13 +76,17 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
   const [keys = 1, valueDim = 1] = v.shape.slice(2);
   const isMasked = isMaskedRequest(request);
   const size = { blocks: batch * heads, queries, keys, dim: Math.max(dim, valueDim), isMasked };
-  const tiles = only === undefined ? fittingTiles(size, emitter.target) : [only];
-  if (tiles.length === 0) return emitPlain(emitter, request);
-  const ready = {
-    ...request,
+  const fitting = only === undefined ? fittingTiles(size, emitter.target) : [only];
+  if (fitting.length === 0) return emitPlain(emitter, request);
+  const operands = {
     q: copyable(emitter, request.q),
     k: copyable(emitter, request.k),
     v: copyable(emitter, v),
+  };
+  const tiles = fitting.filter((tile) => tile.hopper === undefined || canFetch(operands));
+  const ready = {
+    ...request,
+    ...operands,
     bias: biasFor(emitter, request),
     o: storable(o, q.type) ? o : paddedLike(emitter, o, q.type),
   };
@@ -93,7 +98,7 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
     isCausal: isCausal(request),
   };
   const question: Question<AttentionChoice> = {
-    key: () => questionKey("attention", { ...ready, isMasked, tiles: tiles.map(({ headDim }) => headDim) }),
+    key: () => questionKey("attention", { ...ready, isMasked, tiles: tiles.map(tileName) }),
     candidates: () => attentionCandidates(work, tiles, emitter.target),
     variantOf: ({ tile }) => tileName(tile),
     nameOf: ({ tile, splits }) => `${tileName(tile)}${splits > 1 ? `, ${splits} splits` : ""}`,
@@ -106,7 +111,8 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
   if (ready.o !== o) emitter.copy(ready.o, o);
 }
 
-function tileName({ headDim, isApart, rowTiles }: TensorTile): string {
+function tileName({ headDim, isApart, rowTiles, keys, hopper }: TensorTile): string {
+  if (hopper !== undefined) return `d${headDim}_h${hopper.groups}k${keys}`;
   return `d${headDim}_${isApart ? "w4" : `m${rowTiles}`}`;
 }
 
@@ -137,16 +143,18 @@ function launchTile(
   const partial = isSplit ? emitter.temporary("float32", [splits, rows, partialDim(valueDim)]) : undefined;
   const partialRows = isSplit ? emitter.temporary("float32", [splits, rows, 2]) : undefined;
   const writes = isSplit ? [partial, partialRows].filter((view) => view !== undefined) : [o];
-  const params = attentionParams(request, { partial, partialRows, splits });
+  const outputs = { partial, partialRows, splits };
+  const isHopper = tile.hopper !== undefined;
+  const params = isHopper ? hopperParams(request, outputs, tile) : attentionParams(request, outputs);
   const form = isMaskedRequest(request) ? "masked" : "plain";
   const type = q.type === "float16" ? typeNames.float16 : typeNames.bfloat16;
   emitter.launch({
     kernel: {
       kind: "built",
-      family: "attention",
+      family: isHopper ? "attention-hopper" : "attention",
       entry: `attention_${type}_${tileName(tile)}_${form}`,
     },
-    grid: [Math.ceil(queries / tile.queries) * batch * heads * splits, 1, 1],
+    grid: [gridOf(tile, Math.ceil(queries / tile.queries) * batch * heads * splits, emitter.target), 1, 1],
     block: [tile.threads, 1, 1],
     sharedBytes: tile.sharedBytes,
     params,
@@ -162,11 +170,16 @@ function launchTile(
     grid: [Math.ceil(rows / 4), 1, 1],
     block: [128, 1, 1],
     sharedBytes: 0,
-    params,
+    params: isHopper ? attentionParams(request, outputs) : params,
     reads: [partial, partialRows],
     writes: [o],
     predictedMicroseconds: combineMicroseconds,
   });
+}
+
+/** Hopper's blocks stay and take one piece of work after another. */
+function gridOf({ hopper }: TensorTile, works: number, { multiprocessors }: PlanTarget): number {
+  return hopper === undefined ? works : Math.min(works, hopper.blocks * multiprocessors);
 }
 
 /** Heads by tile of the plain kernel: queries and keys of a step. */

@@ -1,4 +1,4 @@
-/** @file Tiles of attention on Tensor Cores: the entries of attention.cu. */
+/** @file Tiles of attention on Tensor Cores: the entries of attention.cu and attention-hopper.cu. */
 
 interface TileRow {
   /** Heads up to this size. */
@@ -12,7 +12,7 @@ interface TileRow {
   /** Whether there is an entry for masks, caps and scales below zero, beside the plain one. */
   readonly isMasked: boolean;
   readonly isPlain: boolean;
-  /** Of mma.sync's rate, what full H200s were seen to reach (bench/results/gpu-attention.json). */
+  /** Of mma.sync's rate (of wgmma's, on Hopper's own tiles), what full H200s were seen to reach (bench/results/gpu-attention.json). */
   readonly efficiency: number;
 }
 
@@ -55,14 +55,53 @@ export interface TensorTile extends TileRow {
   readonly queries: number;
   readonly threads: number;
   readonly sharedBytes: number;
+  /** Of attention-hopper.cu: warpgroups that multiply, and blocks that a multiprocessor holds. */
+  readonly hopper?: { readonly groups: 1 | 2 | 3; readonly blocks: number };
 }
 
-export const tensorTiles: readonly TensorTile[] = [...rows, apart(32, 0.29), apart(64, 0.426)].map((row) => {
+const syncTiles: readonly TensorTile[] = [...rows, apart(32, 0.29), apart(64, 0.426)].map((row) => {
   const queries = (row.isApart ? 1 : tensorWarps) * 16 * row.rowTiles;
   // Queries, and two stages of keys and values; rows are 16 bytes longer than the head, against bank conflicts.
   const sharedBytes = (queries + 4 * row.keys) * (row.headDim + 8) * 2;
   return { ...row, queries, threads: tensorWarps * 32, sharedBytes };
 });
+
+/** Head size, groups, keys, stages, blocks of a multiprocessor, efficiency. */
+type HopperRow = readonly [number, 1 | 2 | 3, 64 | 128 | 176 | 192, number, number, number];
+
+const hopperRows: readonly HopperRow[] = [
+  [40, 1, 64, 2, 3, 0.3],
+  [64, 1, 64, 2, 3, 0.4],
+  [80, 1, 64, 2, 2, 0.4],
+  [96, 1, 64, 2, 2, 0.4],
+  [128, 1, 64, 3, 2, 0.45],
+  [40, 2, 128, 2, 1, 0.4],
+  [64, 2, 128, 2, 1, 0.5],
+  [80, 2, 128, 2, 1, 0.5],
+  [96, 2, 128, 2, 1, 0.55],
+  [128, 2, 128, 2, 1, 0.65],
+  [128, 2, 176, 2, 1, 0.65],
+  [64, 2, 192, 2, 1, 0.55],
+  [40, 3, 128, 2, 1, 0.4],
+  [64, 3, 128, 2, 1, 0.55],
+];
+
+/** A row of a box of the copy engine: 64 halves. */
+const panelBytes = 128;
+
+function hopperTile([headDim, groups, keys, stages, blocks, efficiency]: HopperRow): TensorTile {
+  const panels = Math.ceil(headDim / 64);
+  const queries = 64 * groups;
+  // Queries, rings of keys and of values, and a pair of barriers for each of them and each stage.
+  const sharedBytes = panels * panelBytes * (queries + 2 * stages * keys) + 8 * (2 + 4 * stages);
+  return {
+    ...{ headDim, rowTiles: 1, keys, isMasked: false, isPlain: true, efficiency },
+    ...{ queries, sharedBytes, threads: 128 * groups + (groups === 1 ? 32 : 128) },
+    hopper: { groups, blocks },
+  };
+}
+
+export const tensorTiles: readonly TensorTile[] = [...syncTiles, ...hopperRows.map(hopperTile)];
 
 export interface AttentionSize {
   /** Batch times heads. */

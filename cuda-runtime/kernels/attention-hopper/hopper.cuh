@@ -1,0 +1,301 @@
+// Attention of halves on Hopper's Tensor Cores. One thread has the copy engine fill rings of keys and of values; GROUPS warpgroups of
+// 64 queries each multiply. A group's products with values run while the next step's scores become weights, and groups take turns at
+// the Tensor Cores: one's softmax hides behind another's products. Sums and softmax are FP32, weights go as halves through registers.
+#pragma once
+#include "../attention/rows.cuh"
+#include "../common/barrier.cuh"
+#include "../common/copy.cuh"
+#include "../common/mma.cuh"
+#include "../common/tensor-copy.cuh"
+#include "../core/turn.cuh"
+#include "order.cuh"
+#include "params.generated.cuh"
+#include "place.cuh"
+#include "registers.cuh"
+#include "store.cuh"
+
+// Heads up to D, which is a multiple of 8; BK keys a step, STAGES of keys and as many of values.
+template <typename T, int D, int GROUPS, int BK, int STAGES> struct HopperAttention {
+  static constexpr int kQueries = 64 * GROUPS;
+  static constexpr int kThreads = GROUPS * 128 + (GROUPS == 1 ? 32 : 128);
+  static constexpr int kSteps = (D + 15) / 16;
+  // Of 64 elements: rows of 128 bytes, swizzled.
+  static constexpr int kPanels = (D + 63) / 64;
+  static constexpr int kQueryPanelBytes = kQueries * 128, kPanelBytes = BK * 128;
+  static constexpr int kQueryBytes = kPanels * kQueryPanelBytes, kStageBytes = kPanels * kPanelBytes;
+  static constexpr int kBarriersAt = kQueryBytes + 2 * STAGES * kStageBytes;
+
+  using Work = HopperWork<kQueries, BK>;
+
+  const AttentionHopperParams& params;
+  const AttentionParams& p;
+  const uint32_t base;
+  const float factor;  // of scores in powers of two
+
+  __device__ __forceinline__ HopperAttention(const AttentionHopperParams& params, unsigned char* shared)
+      : params(params), p(params.p), base(sharedAddress(shared)), factor(p.scale * kLog2E) {}
+
+  __device__ __forceinline__ uint32_t keysAt(int stage) const { return base + kQueryBytes + stage * kStageBytes; }
+  __device__ __forceinline__ uint32_t valuesAt(int stage) const { return keysAt(STAGES + stage); }
+  __device__ __forceinline__ uint32_t queriesFull() const { return base + kBarriersAt; }
+  __device__ __forceinline__ uint32_t queriesEmpty() const { return base + kBarriersAt + 8; }
+  __device__ __forceinline__ uint32_t barrier(int kind, int stage) const { return base + kBarriersAt + 16 + (kind * STAGES + stage) * 8; }
+  __device__ __forceinline__ uint32_t keysFull(int stage) const { return barrier(0, stage); }
+  __device__ __forceinline__ uint32_t keysEmpty(int stage) const { return barrier(1, stage); }
+  __device__ __forceinline__ uint32_t valuesFull(int stage) const { return barrier(2, stage); }
+  __device__ __forceinline__ uint32_t valuesEmpty(int stage) const { return barrier(3, stage); }
+
+  __device__ __forceinline__ void run() {
+    if (threadIdx.x == 0) {
+      prefetchMap(params.q);
+      prefetchMap(params.k);
+      prefetchMap(params.v);
+      initBarrier(queriesFull(), 1);
+      initBarrier(queriesEmpty(), GROUPS);
+      for (int stage = 0; stage < STAGES; ++stage) {
+        initBarrier(keysFull(stage), 1);
+        initBarrier(valuesFull(stage), 1);
+        initBarrier(keysEmpty(stage), GROUPS);
+        initBarrier(valuesEmpty(stage), GROUPS);
+      }
+      fenceBarrierInit();
+    }
+    __syncthreads();
+    beginKernel();
+    if (threadIdx.x >= GROUPS * 128) {
+      if constexpr (GROUPS == 2) keepRegisters<24>();
+      if constexpr (GROUPS == 3) keepRegisters<32>();
+      if (threadIdx.x == GROUPS * 128) copyAll();
+    } else {
+      if constexpr (GROUPS == 2) takeRegisters<240>();
+      if constexpr (GROUPS == 3) takeRegisters<160>();
+      computeAll();
+    }
+  }
+
+  // Blocks stay: operands of the next tile are on their way while this one is finished.
+  template <typename Use> __device__ __forceinline__ void forEachWork(Use use) const {
+    const int works = (p.queries + kQueries - 1) / kQueries * p.heads * p.batch * p.splits;
+#pragma unroll 1
+    for (int index = blockIdx.x; index < works; index += gridDim.x) use(Work(p, index));
+  }
+
+  __device__ __forceinline__ void copyAll() const {
+    Turn<STAGES> turn;
+    int parity = 1;
+    forEachWork([&](const Work& work) {
+#pragma unroll 1
+      for (int step = 0; step < work.steps; ++step) {
+        const int key = work.begin + step * BK;
+        // The first round finds the rings empty: the phase before the first one counts as over.
+        waitBarrier(keysEmpty(turn.stage), turn.parity ^ 1);
+        copyStage(keysAt(turn.stage), params.k, keysFull(turn.stage), key, work.place);
+        if (step == 0) {
+          waitBarrier(queriesEmpty(), parity);
+          parity ^= 1;
+          copyQueries(work.place);
+        }
+        waitBarrier(valuesEmpty(turn.stage), turn.parity ^ 1);
+        copyStage(valuesAt(turn.stage), params.v, valuesFull(turn.stage), key, work.place);
+        turn.next();
+      }
+    });
+  }
+
+  __device__ __forceinline__ void copyQueries(const HopperPlace& place) const {
+    arriveExpecting(queriesFull(), kQueryBytes);
+#pragma unroll
+    for (int panel = 0; panel < kPanels; ++panel) {
+      copyBox4(base + panel * kQueryPanelBytes, params.q, queriesFull(), panel * 64, place.firstQuery, place.head, place.sample);
+    }
+  }
+
+  __device__ __forceinline__ void copyStage(uint32_t to, const TensorMap& map, uint32_t full, int key, const HopperPlace& place) const {
+    arriveExpecting(full, kStageBytes);
+#pragma unroll
+    for (int panel = 0; panel < kPanels; ++panel) {
+      copyBox4(to + panel * kPanelBytes, map, full, panel * 64, key, place.kvHead, place.sample);
+    }
+  }
+
+  // Rows lane / 4 and 8 further of the warp's 16.
+  __device__ __forceinline__ int queryOf(const Work& work, int half) const {
+    return work.place.firstQuery + static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4 + half * 8;
+  }
+
+  __device__ __forceinline__ void computeAll() const {
+    Turn<STAGES> keys, values;
+    int parity = 0;
+    forEachWork([&](const Work& work) {
+      float sums[D / 8][4];  // of values, not yet divided
+      float maximum[2] = {minusInfinity(), minusInfinity()}, total[2] = {0.0f, 0.0f};
+#pragma unroll
+      for (int n = 0; n < D / 8; ++n) sums[n][0] = sums[n][1] = sums[n][2] = sums[n][3] = 0.0f;
+      if (work.steps > 0) {
+        waitBarrier(queriesFull(), parity);
+        parity ^= 1;
+        stream(work, sums, maximum, total, keys, values);
+      }
+      finish(work, sums, maximum, total);
+    });
+  }
+
+  __device__ __forceinline__ void stream(const Work& work, float (&sums)[D / 8][4], float (&maximum)[2], float (&total)[2],
+                                         Turn<STAGES>& keys, Turn<STAGES>& values) const {
+    const Order<GROUPS> order(threadIdx.x / 128, work.steps - 1);
+    float rescale[2];
+    uint32_t weights[BK / 16][4];
+    {
+      float scores[BK / 8][4];
+      waitBarrier(keysFull(keys.stage), keys.parity);
+      warpgroupArrive();
+      multiplyKeys(scores, keys.stage);
+      warpgroupCommit();
+      warpgroupWait<0>();
+      release(keysEmpty(keys.stage));
+      if (work.steps == 1) release(queriesEmpty());
+      keys.next();
+      limit(work, scores, work.begin);
+      exponentiate(scores, maximum, total, rescale);
+      pack(weights, scores);
+    }
+#pragma unroll 1
+    for (int step = 1; step < work.steps; ++step) {
+      float scores[BK / 8][4];
+      waitBarrier(keysFull(keys.stage), keys.parity);
+      order.wait();
+      warpgroupArrive();
+      multiplyKeys(scores, keys.stage);
+      warpgroupCommit();
+      waitBarrier(valuesFull(values.stage), values.parity);
+      warpgroupArrive();
+      multiplyValues(sums, weights, values.stage);
+      warpgroupCommit();
+      order.pass(step);
+      warpgroupWait<1>();
+      release(keysEmpty(keys.stage));
+      if (step == work.steps - 1) release(queriesEmpty());
+      keys.next();
+      limit(work, scores, work.begin + step * BK);
+      exponentiate(scores, maximum, total, rescale);
+      warpgroupWait<0>();
+      release(valuesEmpty(values.stage));
+      values.next();
+#pragma unroll
+      for (int n = 0; n < D / 8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sums[n][i] *= rescale[i / 2];
+      }
+      pack(weights, scores);
+    }
+    waitBarrier(valuesFull(values.stage), values.parity);
+    warpgroupArrive();
+    multiplyValues(sums, weights, values.stage);
+    warpgroupCommit();
+    warpgroupWait<0>();
+    release(valuesEmpty(values.stage));
+    values.next();
+  }
+
+  __device__ __forceinline__ void release(uint32_t empty) const {
+    if (threadIdx.x % 128 == 0) arrive(empty);
+  }
+
+  __device__ __forceinline__ void multiplyKeys(float (&scores)[BK / 8][4], int stage) const {
+    const uint64_t a = describeTile(base + threadIdx.x / 128 * 64 * 128), b = describeTile(keysAt(stage));
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      // In units of 16 bytes: 16 halves along the head.
+      const int panel = step / 4, within = step % 4 * 2;
+      wgmma64<BK, T>(scores, a + panel * (kQueryPanelBytes / 16) + within, b + panel * (kPanelBytes / 16) + within, step > 0);
+    }
+  }
+
+  __device__ __forceinline__ void multiplyValues(float (&sums)[D / 8][4], const uint32_t (&weights)[BK / 16][4], int stage) const {
+    const uint64_t b = describeColumns(valuesAt(stage), kPanelBytes);
+#pragma unroll
+    for (int step = 0; step < BK / 16; ++step) wgmmaRegisters<D, T>(sums, weights[step], b + step * (16 * 128 / 16));
+  }
+
+  // Keys that a query does not see, where the step has any.
+  __device__ __forceinline__ void limit(const Work& work, float (&scores)[BK / 8][4], int firstKey) const {
+    if (work.isInside(p, firstKey)) return;
+    const KeyLimits& limits = work.limits;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int at = limits.position + queryOf(work, half), key = firstKey + static_cast<int>(threadIdx.x) % 4 * 2;
+      const int lowest = at - limits.left - key, highest = min(at + limits.right, limits.count - 1) - key;
+#pragma unroll
+      for (int n = 0; n < BK / 8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          if (n * 8 + i > highest || n * 8 + i < lowest) scores[n][2 * half + i] = minusInfinity();
+        }
+      }
+    }
+  }
+
+  // Scores become weights by the new maxima; `rescale` is what sums so far are to be multiplied by.
+  __device__ __forceinline__ void exponentiate(float (&scores)[BK / 8][4], float (&maximum)[2], float (&total)[2],
+                                               float (&rescale)[2]) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float largest = maximum[half];
+#pragma unroll
+      for (int n = 0; n < BK / 8; ++n) largest = fmaxf(largest, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
+      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
+      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
+      // -inf less -inf is no number: a row that has seen no key yet subtracts 0.
+      // Both are rounded alike, so that a row whose maximum stays is rescaled by 1.
+      const float low = largest == minusInfinity() ? 0.0f : __fmul_rn(largest, factor);
+      rescale[half] = exp2Fast(__fmul_rn(maximum[half], factor) - low);
+      maximum[half] = largest;
+      float sum = 0.0f;
+#pragma unroll
+      for (int n = 0; n < BK / 8; ++n) {
+#pragma unroll
+        for (int i = 2 * half; i < 2 * half + 2; ++i) {
+          scores[n][i] = exp2Fast(fmaf(scores[n][i], factor, -low));
+          sum += scores[n][i];
+        }
+      }
+      total[half] = total[half] * rescale[half] + sum;
+    }
+  }
+
+  // What a product has in its accumulators is what the next one takes from registers.
+  __device__ __forceinline__ void pack(uint32_t (&weights)[BK / 16][4], const float (&scores)[BK / 8][4]) const {
+#pragma unroll
+    for (int step = 0; step < BK / 16; ++step) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float* pair = &scores[2 * step + i / 2][i % 2 * 2];
+        weights[step][i] = packPair<T>(pair[0], pair[1]);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void finish(const Work& work, float (&sums)[D / 8][4], const float (&maximum)[2],
+                                         const float (&total)[2]) const {
+    const HopperStore<T, D> store{p, work.place, queryOf(work, 0)};
+    float sum[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      sum[half] = total[half];
+      sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 1);
+      sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 2);
+    }
+    if (p.splits > 1) {
+      store.partial(sums, maximum, sum, factor);
+      return;
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float inverse = sum[half] == 0.0f && p.zeroEmpty ? 0.0f : 1.0f / sum[half];
+#pragma unroll
+      for (int n = 0; n < D / 8; ++n) sums[n][2 * half] *= inverse, sums[n][2 * half + 1] *= inverse;
+    }
+    if (store.suitsChunks()) store.chunks(sums);
+    else store.pairs(sums);
+  }
+};
