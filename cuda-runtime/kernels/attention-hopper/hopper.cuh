@@ -7,6 +7,7 @@
 #include "../common/copy.cuh"
 #include "../common/mma.cuh"
 #include "../common/tensor-copy.cuh"
+#include "../core/team.cuh"
 #include "../core/turn.cuh"
 #include "order.cuh"
 #include "params.generated.cuh"
@@ -14,8 +15,10 @@
 #include "registers.cuh"
 #include "store.cuh"
 
-// Heads up to D, which is a multiple of 8; BK keys a step, STAGES of keys and as many of values.
-template <typename T, int D, int GROUPS, int BK, int STAGES> struct HopperAttention {
+// Heads up to D, which is a multiple of 8; BK keys a step, STAGES of keys and as many of values. PAIR: two blocks of a cluster have
+// neighbouring tiles of one head, and each fetches half of the keys and values for both.
+template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct HopperAttention {
+  static constexpr int kBlocks = PAIR ? 2 : 1;
   static constexpr int kQueries = 64 * GROUPS;
   static constexpr int kThreads = GROUPS * 128 + (GROUPS == 1 ? 32 : 128);
   static constexpr int kSteps = (D + 15) / 16;
@@ -25,15 +28,20 @@ template <typename T, int D, int GROUPS, int BK, int STAGES> struct HopperAttent
   static constexpr int kQueryBytes = kPanels * kQueryPanelBytes, kStageBytes = kPanels * kPanelBytes;
   static constexpr int kBarriersAt = kQueryBytes + 2 * STAGES * kStageBytes;
 
-  using Work = HopperWork<kQueries, BK>;
+  static constexpr int kOwnKeys = BK / kBlocks;  // of a step, that this block fetches
+  static_assert(kOwnKeys % 8 == 0, "swizzled in groups of eight rows");
+  using Work = HopperWork<kQueries, BK, kBlocks>;
 
   const AttentionHopperParams& params;
   const AttentionParams& p;
   const uint32_t base;
   const float factor;  // of scores in powers of two
+  const int rank, own, stride;  // in the cluster; cluster, and clusters
+  const HopperPlace first;      // found while the launch in front is not done yet
 
   __device__ __forceinline__ HopperAttention(const AttentionHopperParams& params, unsigned char* shared)
-      : params(params), p(params.p), base(sharedAddress(shared)), factor(p.scale * kLog2E) {}
+      : params(params), p(params.p), base(sharedAddress(shared)), factor(p.scale * kLog2E), rank(PAIR ? rankInTeam() : 0),
+        own(blockIdx.x / kBlocks), stride(gridDim.x / kBlocks), first(p, kBlocks * kQueries, own) {}
 
   __device__ __forceinline__ uint32_t keysAt(int stage) const { return base + kQueryBytes + stage * kStageBytes; }
   __device__ __forceinline__ uint32_t valuesAt(int stage) const { return keysAt(STAGES + stage); }
@@ -55,12 +63,18 @@ template <typename T, int D, int GROUPS, int BK, int STAGES> struct HopperAttent
       for (int stage = 0; stage < STAGES; ++stage) {
         initBarrier(keysFull(stage), 1);
         initBarrier(valuesFull(stage), 1);
-        initBarrier(keysEmpty(stage), GROUPS);
-        initBarrier(valuesEmpty(stage), GROUPS);
+        initBarrier(keysEmpty(stage), kBlocks * GROUPS);
+        initBarrier(valuesEmpty(stage), kBlocks * GROUPS);
       }
       fenceBarrierInit();
     }
-    __syncthreads();
+    // The other block may copy into this one, and arrive here, from now on.
+    if constexpr (PAIR) {
+      arriveTeam<false>();
+      waitTeam();
+    } else {
+      __syncthreads();
+    }
     beginKernel();
     if (threadIdx.x >= GROUPS * 128) {
       if constexpr (GROUPS == 2) keepRegisters<24>();
@@ -75,9 +89,16 @@ template <typename T, int D, int GROUPS, int BK, int STAGES> struct HopperAttent
 
   // Blocks stay: operands of the next tile are on their way while this one is finished.
   template <typename Use> __device__ __forceinline__ void forEachWork(Use use) const {
-    const int works = (p.queries + kQueries - 1) / kQueries * p.heads * p.batch * p.splits;
+    const int works = (p.queries + kBlocks * kQueries - 1) / (kBlocks * kQueries) * p.heads * p.batch * p.splits;
+    HopperPlace place = first;
 #pragma unroll 1
-    for (int index = blockIdx.x; index < works; index += gridDim.x) use(Work(p, index));
+    for (int round = 0, index = own; index < works;) {
+      use(Work(p, place, rank));
+      // Back and forth: who had a long tile of a round has a short one of the next.
+      ++round;
+      index = round * stride + (round % 2 == 0 ? own : stride - 1 - own);
+      if (index < works) place = HopperPlace(p, kBlocks * kQueries, index);
+    }
   }
 
   __device__ __forceinline__ void copyAll() const {
@@ -100,6 +121,16 @@ template <typename T, int D, int GROUPS, int BK, int STAGES> struct HopperAttent
         turn.next();
       }
     });
+    if constexpr (PAIR) awaitReaders(turn);
+  }
+
+  // Shared memory is the block's until the other one has arrived here for the last time.
+  __device__ __forceinline__ void awaitReaders(Turn<STAGES> turn) const {
+#pragma unroll 1
+    for (int i = 0; i < STAGES; ++i, turn.next()) {
+      waitBarrier(keysEmpty(turn.stage), turn.parity ^ 1);
+      waitBarrier(valuesEmpty(turn.stage), turn.parity ^ 1);
+    }
   }
 
   __device__ __forceinline__ void copyQueries(const HopperPlace& place) const {
@@ -114,7 +145,9 @@ template <typename T, int D, int GROUPS, int BK, int STAGES> struct HopperAttent
     arriveExpecting(full, kStageBytes);
 #pragma unroll
     for (int panel = 0; panel < kPanels; ++panel) {
-      copyBox4(to + panel * kPanelBytes, map, full, panel * 64, key, place.kvHead, place.sample);
+      const uint32_t at = to + panel * kPanelBytes + rank * (kOwnKeys * 128);
+      if constexpr (PAIR) copyBox4ToBoth(at, map, full, panel * 64, key + rank * kOwnKeys, place.kvHead, place.sample);
+      else copyBox4(at, map, full, panel * 64, key, place.kvHead, place.sample);
     }
   }
 
@@ -152,7 +185,7 @@ template <typename T, int D, int GROUPS, int BK, int STAGES> struct HopperAttent
       multiplyKeys(scores, keys.stage);
       warpgroupCommit();
       warpgroupWait<0>();
-      release(keysEmpty(keys.stage));
+      releaseStage(keysEmpty(keys.stage));
       if (work.steps == 1) release(queriesEmpty());
       keys.next();
       limit(work, scores, work.begin);
@@ -173,13 +206,13 @@ template <typename T, int D, int GROUPS, int BK, int STAGES> struct HopperAttent
       warpgroupCommit();
       order.pass(step);
       warpgroupWait<1>();
-      release(keysEmpty(keys.stage));
+      releaseStage(keysEmpty(keys.stage));
       if (step == work.steps - 1) release(queriesEmpty());
       keys.next();
       limit(work, scores, work.begin + step * BK);
       exponentiate(scores, maximum, total, rescale);
       warpgroupWait<0>();
-      release(valuesEmpty(values.stage));
+      releaseStage(valuesEmpty(values.stage));
       values.next();
 #pragma unroll
       for (int n = 0; n < D / 8; ++n) {
@@ -193,12 +226,18 @@ template <typename T, int D, int GROUPS, int BK, int STAGES> struct HopperAttent
     multiplyValues(sums, weights, values.stage);
     warpgroupCommit();
     warpgroupWait<0>();
-    release(valuesEmpty(values.stage));
+    releaseStage(valuesEmpty(values.stage));
     values.next();
   }
 
   __device__ __forceinline__ void release(uint32_t empty) const {
     if (threadIdx.x % 128 == 0) arrive(empty);
+  }
+
+  // A stage, to whoever fetches for it.
+  __device__ __forceinline__ void releaseStage(uint32_t empty) const {
+    if constexpr (!PAIR) release(empty);
+    else if (threadIdx.x % 128 < 2) arriveAt(empty, threadIdx.x % 128);
   }
 
   __device__ __forceinline__ void multiplyKeys(float (&scores)[BK / 8][4], int stage) const {

@@ -7,7 +7,7 @@
 // Attention whose queries, keys and values TMA fetches.
 struct AttentionHopperParams {
   TensorMap q;  // Axes dim, queries, heads, batch; boxes of 64 along dim by a tile's queries. Zeros beyond.
-  TensorMap k;  // Axes dim, keys, heads, batch; boxes of 64 by a step's keys.
+  TensorMap k;  // Axes dim, keys, heads, batch; boxes of 64 by a step's keys, of a pair of blocks half of them.
   TensorMap v;
   AttentionParams p;
 };

@@ -7,7 +7,9 @@ export const attentionHopperStruct = new StructTable(
   "Attention whose queries, keys and values TMA fetches.",
   {
     q: tensorMap("Axes dim, queries, heads, batch; boxes of 64 along dim by a tile's queries. Zeros beyond."),
-    k: tensorMap("Axes dim, keys, heads, batch; boxes of 64 by a step's keys."),
+    k: tensorMap(
+      "Axes dim, keys, heads, batch; boxes of 64 by a step's keys, of a pair of blocks half of them.",
+    ),
     v: tensorMap(),
     p: nested(attentionStruct),
   },

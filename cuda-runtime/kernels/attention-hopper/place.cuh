@@ -33,15 +33,18 @@ struct HopperPlace {
   }
 };
 
-// A tile of queries by BK keys a step.
-template <int QUERIES, int BK> struct HopperWork {
+// A tile of queries by BK keys a step. The BLOCKS blocks of a cluster have one tile each, one below the other, and go through the same
+// keys: those that any of them sees.
+template <int QUERIES, int BK, int BLOCKS> struct HopperWork {
   HopperPlace place;
   KeyLimits limits;
   int begin, steps;  // first key, and steps
 
-  __device__ __forceinline__ HopperWork(const AttentionParams& p, int index)
-      : place(p, QUERIES, index), limits(p, place.sample) {
-    const int from = limits.begin(place.firstQuery) / BK * BK, end = limits.end(lastQuery(p));
+  __device__ __forceinline__ HopperWork(const AttentionParams& p, const HopperPlace& together, int rank)
+      : place(together), limits(p, together.sample) {
+    const int lastTogether = min(together.firstQuery + BLOCKS * QUERIES, p.queries) - 1;
+    const int from = limits.begin(together.firstQuery) / BK * BK, end = limits.end(lastTogether);
+    place.firstQuery += rank * QUERIES;
     const int all = end > from ? (end - from + BK - 1) / BK : 0;
     const int ofSplit = (all + p.splits - 1) / p.splits, first = min(place.split * ofSplit, all);
     steps = min(ofSplit, all - first);

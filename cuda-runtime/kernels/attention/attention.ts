@@ -112,7 +112,7 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
 }
 
 function tileName({ headDim, isApart, rowTiles, keys, hopper }: TensorTile): string {
-  if (hopper !== undefined) return `d${headDim}_h${hopper.groups}k${keys}`;
+  if (hopper !== undefined) return `d${headDim}_h${hopper.groups}k${keys}${hopper.isPair ? "p" : ""}`;
   return `d${headDim}_${isApart ? "w4" : `m${rowTiles}`}`;
 }
 
@@ -154,7 +154,7 @@ function launchTile(
       family: isHopper ? "attention-hopper" : "attention",
       entry: `attention_${type}_${tileName(tile)}_${form}`,
     },
-    grid: [gridOf(tile, Math.ceil(queries / tile.queries) * batch * heads * splits, emitter.target), 1, 1],
+    ...gridOf(tile, queries, batch * heads * splits, emitter.target),
     block: [tile.threads, 1, 1],
     sharedBytes: tile.sharedBytes,
     params,
@@ -177,9 +177,15 @@ function launchTile(
   });
 }
 
-/** Hopper's blocks stay and take one piece of work after another. */
-function gridOf({ hopper }: TensorTile, works: number, { multiprocessors }: PlanTarget): number {
-  return hopper === undefined ? works : Math.min(works, hopper.blocks * multiprocessors);
+/** Hopper's blocks stay and take one piece of work after another; those of a pair take two tiles together. */
+function gridOf(tile: TensorTile, queries: number, lines: number, { multiprocessors }: PlanTarget) {
+  const { hopper } = tile;
+  if (hopper === undefined) return { grid: [Math.ceil(queries / tile.queries) * lines, 1, 1] } as const;
+  const together = hopper.isPair ? 2 : 1;
+  const works = Math.ceil(queries / (together * tile.queries)) * lines;
+  const most = Math.max(1, Math.floor((hopper.blocks * multiprocessors) / together));
+  const grid = [together * Math.min(works, most), 1, 1] as const;
+  return hopper.isPair ? ({ grid, cluster: [2, 1, 1] } as const) : { grid };
 }
 
 /** Heads by tile of the plain kernel: queries and keys of a step. */

@@ -20,12 +20,13 @@ export function canFetch({ q, k, v }: Operands): boolean {
 export function hopperParams(
   request: AttentionRequest,
   outputs: AttentionOutputs,
-  { queries, keys }: TensorTile,
+  { queries, keys, hopper }: TensorTile,
 ): ParamBlock {
+  const fetched = hopper?.isPair ? keys / 2 : keys;
   return writeParams(attentionHopperStruct, {
     q: headsMap(request.q, queries),
-    k: headsMap(request.k, keys),
-    v: headsMap(request.v, keys),
+    k: headsMap(request.k, fetched),
+    v: headsMap(request.v, fetched),
     p: attentionFields(request, outputs),
   });
 }

@@ -56,7 +56,15 @@ export interface TensorTile extends TileRow {
   readonly threads: number;
   readonly sharedBytes: number;
   /** Of attention-hopper.cu: warpgroups that multiply, and blocks that a multiprocessor holds. */
-  readonly hopper?: { readonly groups: 1 | 2 | 3; readonly blocks: number };
+  readonly hopper?: HopperForm;
+}
+
+export interface HopperForm {
+  readonly groups: 1 | 2 | 3;
+  /** That a multiprocessor holds. */
+  readonly blocks: number;
+  /** Two blocks of a cluster have tiles one below the other, and fetch keys and values for each other. */
+  readonly isPair: boolean;
 }
 
 const syncTiles: readonly TensorTile[] = [...rows, apart(32, 0.29), apart(64, 0.426)].map((row) => {
@@ -67,7 +75,7 @@ const syncTiles: readonly TensorTile[] = [...rows, apart(32, 0.29), apart(64, 0.
 });
 
 /** Head size, groups, keys, stages, blocks of a multiprocessor, efficiency. */
-type HopperRow = readonly [number, 1 | 2 | 3, 64 | 128 | 176 | 192, number, number, number];
+type HopperRow = readonly [number, 1 | 2 | 3, 64 | 128 | 176, number, number, number];
 
 const hopperRows: readonly HopperRow[] = [
   [40, 1, 64, 2, 3, 0.3],
@@ -80,16 +88,26 @@ const hopperRows: readonly HopperRow[] = [
   [80, 2, 128, 2, 1, 0.5],
   [96, 2, 128, 2, 1, 0.55],
   [128, 2, 128, 2, 1, 0.65],
-  [128, 2, 176, 2, 1, 0.65],
-  [64, 2, 192, 2, 1, 0.55],
   [40, 3, 128, 2, 1, 0.4],
+  [64, 3, 128, 2, 1, 0.55],
+];
+
+const pairRows: readonly HopperRow[] = [
+  [64, 2, 128, 2, 1, 0.5],
+  [80, 2, 128, 2, 1, 0.5],
+  [96, 2, 128, 2, 1, 0.55],
+  [128, 2, 128, 2, 1, 0.65],
+  [128, 2, 176, 2, 1, 0.65],
   [64, 3, 128, 2, 1, 0.55],
 ];
 
 /** A row of a box of the copy engine: 64 halves. */
 const panelBytes = 128;
 
-function hopperTile([headDim, groups, keys, stages, blocks, efficiency]: HopperRow): TensorTile {
+function hopperTile(
+  [headDim, groups, keys, stages, blocks, efficiency]: HopperRow,
+  isPair: boolean,
+): TensorTile {
   const panels = Math.ceil(headDim / 64);
   const queries = 64 * groups;
   // Queries, rings of keys and of values, and a pair of barriers for each of them and each stage.
@@ -97,11 +115,15 @@ function hopperTile([headDim, groups, keys, stages, blocks, efficiency]: HopperR
   return {
     ...{ headDim, rowTiles: 1, keys, isMasked: false, isPlain: true, efficiency },
     ...{ queries, sharedBytes, threads: 128 * groups + (groups === 1 ? 32 : 128) },
-    hopper: { groups, blocks },
+    hopper: { groups, blocks, isPair },
   };
 }
 
-export const tensorTiles: readonly TensorTile[] = [...syncTiles, ...hopperRows.map(hopperTile)];
+export const tensorTiles: readonly TensorTile[] = [
+  ...syncTiles,
+  ...hopperRows.map((row) => hopperTile(row, false)),
+  ...pairRows.map((row) => hopperTile(row, true)),
+];
 
 export interface AttentionSize {
   /** Batch times heads. */

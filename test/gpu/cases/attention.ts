@@ -12,6 +12,8 @@ import {
 import { type TensorTile, tensorTiles } from "../../../cuda-runtime/kernels/attention/tiles.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 
+type HopperKey = readonly [headDim: number, groups: number, keys: number, isPair: boolean];
+
 interface AttentionCase {
   readonly type: FloatStorage;
   /** Of the result. */
@@ -47,8 +49,8 @@ interface AttentionCase {
   readonly isSoftInfinity?: boolean;
   /** Tiles are chosen for a GPU of one multiprocessor. */
   readonly isCrowded?: boolean;
-  /** One of attention-hopper.cu's instead of the one that is chosen: head size, warpgroups, keys of a step. */
-  readonly hopper?: readonly [headDim: number, groups: number, keys: number];
+  /** One of attention-hopper.cu's instead of the one that is chosen: head size, warpgroups, keys of a step; in pairs of blocks. */
+  readonly hopper?: HopperKey;
 }
 
 interface Built {
@@ -224,9 +226,10 @@ function attentionCase(each: AttentionCase): KernelCase {
   };
 }
 
-function hopperTile([headDim, groups, keys]: readonly [number, number, number]): TensorTile {
+function hopperTile([headDim, groups, keys, isPair]: HopperKey): TensorTile {
   const tile = tensorTiles.find(
-    (each) => each.headDim === headDim && each.hopper?.groups === groups && each.keys === keys,
+    ({ headDim: dim, keys: own, hopper }) =>
+      dim === headDim && own === keys && hopper?.groups === groups && hopper.isPair === isPair,
   );
   if (tile === undefined) throw new Error(`no tile for heads of ${headDim} by ${groups} warpgroups`);
   return tile;
@@ -236,7 +239,7 @@ function hopperTile([headDim, groups, keys]: readonly [number, number, number]):
 function hopperCases(tile: TensorTile): KernelCase[] {
   const { headDim: dim, hopper } = tile;
   if (hopper === undefined) return [];
-  const common = { hopper: [dim, hopper.groups, tile.keys], dim } as const;
+  const common = { hopper: [dim, hopper.groups, tile.keys, hopper.isPair], dim } as const;
   const all: AttentionCase[] = [
     { ...common, type: "float16", batch: 2, queries: 250, keys: 300 },
     { ...common, type: "bfloat16", queries: 383, right: 0 },
