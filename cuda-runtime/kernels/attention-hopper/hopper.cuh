@@ -59,7 +59,7 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
       prefetchMap(params.k);
       prefetchMap(params.v);
       initBarrier(queriesFull(), 1);
-      initBarrier(queriesEmpty(), GROUPS);
+      initBarrier(queriesEmpty(), GROUPS * 4);
       for (int stage = 0; stage < STAGES; ++stage) {
         initBarrier(keysFull(stage), 1);
         initBarrier(valuesFull(stage), 1);
@@ -167,14 +167,65 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
       if (work.steps > 0) {
         waitBarrier(queriesFull(), parity);
         parity ^= 1;
-        stream(work, sums, maximum, total, keys, values);
+        if constexpr (GROUPS == 1) streamInTurn(work, sums, maximum, total, keys, values);
+        else streamOverlapped(work, sums, maximum, total, keys, values);
       }
       finish(work, sums, maximum, total);
+      if (work.steps > 0) {
+        fenceForTensorCores();
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) arrive(queriesEmpty());
+      }
     });
   }
 
-  __device__ __forceinline__ void stream(const Work& work, float (&sums)[D / 8][4], float (&maximum)[2], float (&total)[2],
-                                         Turn<STAGES>& keys, Turn<STAGES>& values) const {
+  // One after the other: other blocks of the multiprocessor multiply meanwhile, and there is less code, which takes longer to fetch than to
+  // run where it runs a few times.
+  __device__ __forceinline__ void streamInTurn(const Work& work, float (&sums)[D / 8][4], float (&maximum)[2], float (&total)[2],
+                                               Turn<STAGES>& keys, Turn<STAGES>& values) const {
+#pragma unroll 1
+    for (int step = 0; step < work.steps; ++step) {
+      float scores[BK / 8][4];
+      uint32_t weights[BK / 16][4];
+      waitBarrier(keysFull(keys.stage), keys.parity);
+      warpgroupArrive();
+      multiplyKeys(scores, keys.stage);
+      warpgroupCommit();
+      warpgroupWait<0>();
+      release(keysEmpty(keys.stage));
+      keys.next();
+      weigh(work, scores, sums, maximum, total, step);
+      pack(weights, scores);
+      waitBarrier(valuesFull(values.stage), values.parity);
+      warpgroupArrive();
+      multiplyValues(sums, weights, values.stage);
+      warpgroupCommit();
+      warpgroupWait<0>();
+      release(valuesEmpty(values.stage));
+      values.next();
+    }
+  }
+
+  // A step's scores become weights, and sums so far are rescaled.
+  __device__ __forceinline__ void weigh(const Work& work, float (&scores)[BK / 8][4], float (&sums)[D / 8][4], float (&maximum)[2],
+                                        float (&total)[2], int step) const {
+    float rescale[2];
+    limit(work, scores, work.begin + step * BK);
+    exponentiate(scores, maximum, total, rescale);
+    scale(sums, rescale);
+  }
+
+  __device__ __forceinline__ void scale(float (&sums)[D / 8][4], const float (&by)[2]) const {
+#pragma unroll
+    for (int n = 0; n < D / 8; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sums[n][i] *= by[i / 2];
+    }
+  }
+
+  // Products with values run while the next step's scores become weights.
+  __device__ __forceinline__ void streamOverlapped(const Work& work, float (&sums)[D / 8][4], float (&maximum)[2], float (&total)[2],
+                                                   Turn<STAGES>& keys, Turn<STAGES>& values) const {
     const Order<GROUPS> order(threadIdx.x / 128, work.steps - 1);
     float rescale[2];
     uint32_t weights[BK / 16][4];
@@ -185,8 +236,7 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
       multiplyKeys(scores, keys.stage);
       warpgroupCommit();
       warpgroupWait<0>();
-      releaseStage(keysEmpty(keys.stage));
-      if (work.steps == 1) release(queriesEmpty());
+      release(keysEmpty(keys.stage));
       keys.next();
       limit(work, scores, work.begin);
       exponentiate(scores, maximum, total, rescale);
@@ -206,19 +256,14 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
       warpgroupCommit();
       order.pass(step);
       warpgroupWait<1>();
-      releaseStage(keysEmpty(keys.stage));
-      if (step == work.steps - 1) release(queriesEmpty());
+      release(keysEmpty(keys.stage));
       keys.next();
       limit(work, scores, work.begin + step * BK);
       exponentiate(scores, maximum, total, rescale);
       warpgroupWait<0>();
-      releaseStage(valuesEmpty(values.stage));
+      release(valuesEmpty(values.stage));
       values.next();
-#pragma unroll
-      for (int n = 0; n < D / 8; ++n) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) sums[n][i] *= rescale[i / 2];
-      }
+      scale(sums, rescale);
       pack(weights, scores);
     }
     waitBarrier(valuesFull(values.stage), values.parity);
@@ -226,18 +271,17 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
     multiplyValues(sums, weights, values.stage);
     warpgroupCommit();
     warpgroupWait<0>();
-    releaseStage(valuesEmpty(values.stage));
+    release(valuesEmpty(values.stage));
     values.next();
   }
 
+  // To whoever fetches for the stage.
   __device__ __forceinline__ void release(uint32_t empty) const {
-    if (threadIdx.x % 128 == 0) arrive(empty);
-  }
-
-  // A stage, to whoever fetches for it.
-  __device__ __forceinline__ void releaseStage(uint32_t empty) const {
-    if constexpr (!PAIR) release(empty);
-    else if (threadIdx.x % 128 < 2) arriveAt(empty, threadIdx.x % 128);
+    if constexpr (PAIR) {
+      if (threadIdx.x % 128 < 2) arriveAt(empty, threadIdx.x % 128);
+    } else {
+      if (threadIdx.x % 128 == 0) arrive(empty);
+    }
   }
 
   __device__ __forceinline__ void multiplyKeys(float (&scores)[BK / 8][4], int stage) const {
@@ -316,7 +360,7 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
 
   __device__ __forceinline__ void finish(const Work& work, float (&sums)[D / 8][4], const float (&maximum)[2],
                                          const float (&total)[2]) const {
-    const HopperStore<T, D> store{p, work.place, queryOf(work, 0)};
+    const HopperStore<T, D, kPanels * 128> store{p, work.place, queryOf(work, 0)};
     float sum[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -334,7 +378,8 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
 #pragma unroll
       for (int n = 0; n < D / 8; ++n) sums[n][2 * half] *= inverse, sums[n][2 * half + 1] *= inverse;
     }
-    if (store.suitsChunks()) store.chunks(sums);
+    // The queries of a tile without keys were not fetched: those of the next one may be on their way.
+    if (work.steps > 0 && store.suitsChunks()) store.chunks(sums, base + threadIdx.x / 32 * (kQueryBytes / (4 * GROUPS)));
     else store.pairs(sums);
   }
 };

@@ -1,11 +1,13 @@
 // Results of a warp's 16 queries from its accumulators to memory.
 #pragma once
 #include "../attention/params.cuh"
+#include "../common/barrier.cuh"
+#include "../common/copy.cuh"
 #include "../common/mma.cuh"
 #include "place.cuh"
 
-// Of queries `query` and 8 further; a thread has columns 2 t and 2 t + 1 of every 8.
-template <typename T, int D> struct HopperStore {
+// Of queries `query` and 8 further; a thread has columns 2 t and 2 t + 1 of every 8. PITCH bytes of shared memory hold a row.
+template <typename T, int D, int PITCH> struct HopperStore {
   const AttentionParams& p;
   const HopperPlace& place;
   const int query;
@@ -21,38 +23,30 @@ template <typename T, int D> struct HopperStore {
     return (strides & 7) == 0 && (reinterpret_cast<uintptr_t>(p.o) & 15) == 0;
   }
 
-  // The four threads of a row have four pieces of 8 columns together; each stores one of them.
-  __device__ __forceinline__ void chunks(const float (&sums)[D / 8][4]) const {
-    const int own = threadIdx.x % 4;
+  // Through `own`, shared memory of 16 rows that a warpgroup is done with together: a loop is less to fetch than turning registers.
+  __device__ __forceinline__ void chunks(const float (&sums)[D / 8][4], uint32_t own) const {
+    constexpr int kChunks = D / 8;
+    const int lane = threadIdx.x % 32;
+    syncGroup<128>(threadIdx.x / 128);
+    // Rows that are stored at once lie in different banks.
+    const uint32_t to = own + lane / 4 * PITCH + lane % 4 * 4;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-#pragma unroll
-      for (int first = 0; first < D / 8; first += 4) {
-        uint32_t words[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int n = first + i;
-          words[i] = n < D / 8 ? packPair<T>(sums[n][2 * half], sums[n][2 * half + 1]) : 0;
-        }
-        const uint4 piece = turned(words, own);
-        const int column = (first + own) * 8;
-        if (query + 8 * half < p.queries && column < p.valueDim) *reinterpret_cast<uint4*>(row(half) + column) = piece;
+    for (int n = 0; n < kChunks; ++n) {
+      const uint32_t at = to + (n ^ lane / 4) * 16;
+      storeShared4(at, packPair<T>(sums[n][0], sums[n][1]));
+      storeShared4(at + 8 * PITCH, packPair<T>(sums[n][2], sums[n][3]));
+    }
+    __syncwarp();
+    const int chunksOfRow = p.valueDim / 8, rows = min(p.queries - (query - lane / 4), 16);
+    T* first = row(0) - static_cast<int64_t>(lane / 4) * p.oRow;
+#pragma unroll 1
+    for (int index = lane; index < 16 * kChunks; index += 32) {
+      const int at = index / kChunks, n = index % kChunks;
+      if (at < rows && n < chunksOfRow) {
+        const uint4 piece = loadShared16(own + at * PITCH + (n ^ (at & 7)) * 16);
+        *reinterpret_cast<uint4*>(first + static_cast<int64_t>(at) * p.oRow + n * 8) = piece;
       }
     }
-  }
-
-  // Word `own` of each of the four threads, in their order.
-  static __device__ __forceinline__ uint4 turned(const uint32_t (&words)[4], int own) {
-    uint32_t got[4];
-#pragma unroll
-    for (int by = 0; by < 4; ++by) got[by] = __shfl_xor_sync(0xffffffffu, chosen(words, own ^ by), by);
-    return make_uint4(chosen(got, own), chosen(got, own ^ 1), chosen(got, own ^ 2), chosen(got, own ^ 3));
-  }
-
-  // Registers have no run-time index.
-  static __device__ __forceinline__ uint32_t chosen(const uint32_t (&words)[4], int index) {
-    const uint32_t low = index & 1 ? words[1] : words[0], high = index & 1 ? words[3] : words[2];
-    return index & 2 ? high : low;
   }
 
   // An odd value dim writes one element more, for which the row has room.

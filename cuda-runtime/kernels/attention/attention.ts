@@ -154,7 +154,7 @@ function launchTile(
       family: isHopper ? "attention-hopper" : "attention",
       entry: `attention_${type}_${tileName(tile)}_${form}`,
     },
-    ...gridOf(tile, queries, batch * heads * splits, emitter.target),
+    ...gridOf(tile, request, splits, emitter.target),
     block: [tile.threads, 1, 1],
     sharedBytes: tile.sharedBytes,
     params,
@@ -177,15 +177,28 @@ function launchTile(
   });
 }
 
-/** Hopper's blocks stay and take one piece of work after another; those of a pair take two tiles together. */
-function gridOf(tile: TensorTile, queries: number, lines: number, { multiprocessors }: PlanTarget) {
+/**
+ * Hopper's blocks stay and take one tile after another, so that the next one's operands arrive while this one is stored; those of a pair take
+ * two together. Where tiles differ in length, each has a block, which comes in when one is done.
+ */
+function gridOf(tile: TensorTile, request: AttentionRequest, splits: number, { multiprocessors }: PlanTarget) {
   const { hopper } = tile;
+  const [batch = 1, heads = 1, queries = 1] = request.q.shape;
+  const lines = batch * heads * splits;
   if (hopper === undefined) return { grid: [Math.ceil(queries / tile.queries) * lines, 1, 1] } as const;
   const together = hopper.isPair ? 2 : 1;
   const works = Math.ceil(queries / (together * tile.queries)) * lines;
   const most = Math.max(1, Math.floor((hopper.blocks * multiprocessors) / together));
-  const grid = [together * Math.min(works, most), 1, 1] as const;
+  const grid = [together * (isUneven(request) ? works : Math.min(works, most)), 1, 1] as const;
   return hopper.isPair ? ({ grid, cluster: [2, 1, 1] } as const) : { grid };
+}
+
+/** Keys that a tile goes through without a window: so many that what a block saves between tiles counts less than even shares. */
+const longKeys = 1024;
+
+function isUneven({ k, left, right }: AttentionRequest): boolean {
+  const keys = k.shape[2] ?? 1;
+  return keys >= longKeys && Math.min(left, right) < keys;
 }
 
 /** Heads by tile of the plain kernel: queries and keys of a step. */
