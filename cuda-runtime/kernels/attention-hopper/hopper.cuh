@@ -13,9 +13,10 @@
 #include "params.generated.cuh"
 #include "place.cuh"
 #include "registers.cuh"
+#include "rows.cuh"
 #include "store.cuh"
 
-// Heads up to D, which is a multiple of 8; BK keys a step, STAGES of keys and as many of values. PAIR: two blocks of a cluster have
+// Heads up to D, which is a multiple of 16; BK keys a step, STAGES of keys and as many of values. PAIR: two blocks of a cluster have
 // neighbouring tiles of one head, and each fetches half of the keys and values for both.
 template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct HopperAttention {
   static constexpr int kBlocks = PAIR ? 2 : 1;
@@ -26,11 +27,15 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
   static constexpr int kPanels = (D + 63) / 64;
   static constexpr int kQueryPanelBytes = kQueries * 128, kPanelBytes = BK * 128;
   static constexpr int kQueryBytes = kPanels * kQueryPanelBytes, kStageBytes = kPanels * kPanelBytes;
-  static constexpr int kBarriersAt = kQueryBytes + 2 * STAGES * kStageBytes;
+  // Those of the next tile arrive meanwhile. One warpgroup leaves that to the other blocks of its multiprocessor.
+  static constexpr int kQueryStages = GROUPS == 1 ? 1 : 2;
+  static constexpr int kRingsAt = kQueryStages * kQueryBytes, kBarriersAt = kRingsAt + 2 * STAGES * kStageBytes;
+  using QueryTurn = Turn<kQueryStages>;
 
   static constexpr int kOwnKeys = BK / kBlocks;  // of a step, that this block fetches
   static_assert(kOwnKeys % 8 == 0, "swizzled in groups of eight rows");
   using Work = HopperWork<kQueries, BK, kBlocks>;
+  using Rows = HopperRows<T, BK>;
 
   const AttentionHopperParams& params;
   const AttentionParams& p;
@@ -43,11 +48,12 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
       : params(params), p(params.p), base(sharedAddress(shared)), factor(p.scale * kLog2E), rank(PAIR ? rankInTeam() : 0),
         own(blockIdx.x / kBlocks), stride(gridDim.x / kBlocks), first(p, kBlocks * kQueries, own) {}
 
-  __device__ __forceinline__ uint32_t keysAt(int stage) const { return base + kQueryBytes + stage * kStageBytes; }
+  __device__ __forceinline__ uint32_t keysAt(int stage) const { return base + kRingsAt + stage * kStageBytes; }
   __device__ __forceinline__ uint32_t valuesAt(int stage) const { return keysAt(STAGES + stage); }
-  __device__ __forceinline__ uint32_t queriesFull() const { return base + kBarriersAt; }
-  __device__ __forceinline__ uint32_t queriesEmpty() const { return base + kBarriersAt + 8; }
-  __device__ __forceinline__ uint32_t barrier(int kind, int stage) const { return base + kBarriersAt + 16 + (kind * STAGES + stage) * 8; }
+  __device__ __forceinline__ uint32_t queriesAt(int stage) const { return base + stage * kQueryBytes; }
+  __device__ __forceinline__ uint32_t barrier(int kind, int stage) const { return base + kBarriersAt + (kind * STAGES + stage) * 8; }
+  __device__ __forceinline__ uint32_t queriesFull(int stage) const { return barrier(4, stage); }
+  __device__ __forceinline__ uint32_t queriesEmpty(int stage) const { return barrier(4, kQueryStages + stage); }
   __device__ __forceinline__ uint32_t keysFull(int stage) const { return barrier(0, stage); }
   __device__ __forceinline__ uint32_t keysEmpty(int stage) const { return barrier(1, stage); }
   __device__ __forceinline__ uint32_t valuesFull(int stage) const { return barrier(2, stage); }
@@ -58,8 +64,10 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
       prefetchMap(params.q);
       prefetchMap(params.k);
       prefetchMap(params.v);
-      initBarrier(queriesFull(), 1);
-      initBarrier(queriesEmpty(), GROUPS * 4);
+      for (int stage = 0; stage < kQueryStages; ++stage) {
+        initBarrier(queriesFull(stage), 1);
+        initBarrier(queriesEmpty(stage), GROUPS * 4);
+      }
       for (int stage = 0; stage < STAGES; ++stage) {
         initBarrier(keysFull(stage), 1);
         initBarrier(valuesFull(stage), 1);
@@ -103,7 +111,7 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
 
   __device__ __forceinline__ void copyAll() const {
     Turn<STAGES> turn;
-    int parity = 1;
+    QueryTurn queries;
     forEachWork([&](const Work& work) {
 #pragma unroll 1
       for (int step = 0; step < work.steps; ++step) {
@@ -112,9 +120,9 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
         waitBarrier(keysEmpty(turn.stage), turn.parity ^ 1);
         copyStage(keysAt(turn.stage), params.k, keysFull(turn.stage), key, work.place);
         if (step == 0) {
-          waitBarrier(queriesEmpty(), parity);
-          parity ^= 1;
-          copyQueries(work.place);
+          waitBarrier(queriesEmpty(queries.stage), queries.parity ^ 1);
+          copyQueries(work.place, queries.stage);
+          queries.next();
         }
         waitBarrier(valuesEmpty(turn.stage), turn.parity ^ 1);
         copyStage(valuesAt(turn.stage), params.v, valuesFull(turn.stage), key, work.place);
@@ -133,11 +141,12 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
     }
   }
 
-  __device__ __forceinline__ void copyQueries(const HopperPlace& place) const {
-    arriveExpecting(queriesFull(), kQueryBytes);
+  __device__ __forceinline__ void copyQueries(const HopperPlace& place, int stage) const {
+    arriveExpecting(queriesFull(stage), kQueryBytes);
 #pragma unroll
     for (int panel = 0; panel < kPanels; ++panel) {
-      copyBox4(base + panel * kQueryPanelBytes, params.q, queriesFull(), panel * 64, place.firstQuery, place.head, place.sample);
+      copyBox4(queriesAt(stage) + panel * kQueryPanelBytes, params.q, queriesFull(stage), panel * 64, place.firstQuery, place.head,
+               place.sample);
     }
   }
 
@@ -158,30 +167,31 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
 
   __device__ __forceinline__ void computeAll() const {
     Turn<STAGES> keys, values;
-    int parity = 0;
+    QueryTurn queries;
     forEachWork([&](const Work& work) {
       float sums[D / 8][4];  // of values, not yet divided
-      float maximum[2] = {minusInfinity(), minusInfinity()}, total[2] = {0.0f, 0.0f};
+      Rows rows(p, factor, queryOf(work, 0));
 #pragma unroll
       for (int n = 0; n < D / 8; ++n) sums[n][0] = sums[n][1] = sums[n][2] = sums[n][3] = 0.0f;
       if (work.steps > 0) {
-        waitBarrier(queriesFull(), parity);
-        parity ^= 1;
-        if constexpr (GROUPS == 1) streamInTurn(work, sums, maximum, total, keys, values);
-        else streamOverlapped(work, sums, maximum, total, keys, values);
+        waitBarrier(queriesFull(queries.stage), queries.parity);
+        const uint32_t from = queriesAt(queries.stage);
+        if constexpr (GROUPS == 1) streamInTurn(work, from, sums, rows, keys, values);
+        else streamOverlapped(work, from, sums, rows, keys, values);
       }
-      finish(work, sums, maximum, total);
+      finish(work, sums, rows, queriesAt(queries.stage));
       if (work.steps > 0) {
         fenceForTensorCores();
         __syncwarp();
-        if (threadIdx.x % 32 == 0) arrive(queriesEmpty());
+        if (threadIdx.x % 32 == 0) arrive(queriesEmpty(queries.stage));
+        queries.next();
       }
     });
   }
 
   // One after the other: other blocks of the multiprocessor multiply meanwhile, and there is less code, which takes longer to fetch than to
   // run where it runs a few times.
-  __device__ __forceinline__ void streamInTurn(const Work& work, float (&sums)[D / 8][4], float (&maximum)[2], float (&total)[2],
+  __device__ __forceinline__ void streamInTurn(const Work& work, uint32_t queries, float (&sums)[D / 8][4], Rows& rows,
                                                Turn<STAGES>& keys, Turn<STAGES>& values) const {
 #pragma unroll 1
     for (int step = 0; step < work.steps; ++step) {
@@ -189,13 +199,14 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
       uint32_t weights[BK / 16][4];
       waitBarrier(keysFull(keys.stage), keys.parity);
       warpgroupArrive();
-      multiplyKeys(scores, keys.stage);
+      multiplyKeys(scores, queries, keys.stage);
       warpgroupCommit();
       warpgroupWait<0>();
       release(keysEmpty(keys.stage));
       keys.next();
-      weigh(work, scores, sums, maximum, total, step);
-      pack(weights, scores);
+      rows.weigh(work, scores, work.begin + step * BK);
+      rows.rescale(sums);
+      rows.pack(weights, scores);
       waitBarrier(valuesFull(values.stage), values.parity);
       warpgroupArrive();
       multiplyValues(sums, weights, values.stage);
@@ -206,41 +217,22 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
     }
   }
 
-  // A step's scores become weights, and sums so far are rescaled.
-  __device__ __forceinline__ void weigh(const Work& work, float (&scores)[BK / 8][4], float (&sums)[D / 8][4], float (&maximum)[2],
-                                        float (&total)[2], int step) const {
-    float rescale[2];
-    limit(work, scores, work.begin + step * BK);
-    exponentiate(scores, maximum, total, rescale);
-    scale(sums, rescale);
-  }
-
-  __device__ __forceinline__ void scale(float (&sums)[D / 8][4], const float (&by)[2]) const {
-#pragma unroll
-    for (int n = 0; n < D / 8; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) sums[n][i] *= by[i / 2];
-    }
-  }
-
   // Products with values run while the next step's scores become weights.
-  __device__ __forceinline__ void streamOverlapped(const Work& work, float (&sums)[D / 8][4], float (&maximum)[2], float (&total)[2],
+  __device__ __forceinline__ void streamOverlapped(const Work& work, uint32_t queries, float (&sums)[D / 8][4], Rows& rows,
                                                    Turn<STAGES>& keys, Turn<STAGES>& values) const {
     const Order<GROUPS> order(threadIdx.x / 128, work.steps - 1);
-    float rescale[2];
     uint32_t weights[BK / 16][4];
     {
       float scores[BK / 8][4];
       waitBarrier(keysFull(keys.stage), keys.parity);
       warpgroupArrive();
-      multiplyKeys(scores, keys.stage);
+      multiplyKeys(scores, queries, keys.stage);
       warpgroupCommit();
       warpgroupWait<0>();
       release(keysEmpty(keys.stage));
       keys.next();
-      limit(work, scores, work.begin);
-      exponentiate(scores, maximum, total, rescale);
-      pack(weights, scores);
+      rows.weigh(work, scores, work.begin);
+      rows.pack(weights, scores);
     }
 #pragma unroll 1
     for (int step = 1; step < work.steps; ++step) {
@@ -248,7 +240,7 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
       waitBarrier(keysFull(keys.stage), keys.parity);
       order.wait();
       warpgroupArrive();
-      multiplyKeys(scores, keys.stage);
+      multiplyKeys(scores, queries, keys.stage);
       warpgroupCommit();
       waitBarrier(valuesFull(values.stage), values.parity);
       warpgroupArrive();
@@ -258,13 +250,12 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
       warpgroupWait<1>();
       release(keysEmpty(keys.stage));
       keys.next();
-      limit(work, scores, work.begin + step * BK);
-      exponentiate(scores, maximum, total, rescale);
+      rows.weigh(work, scores, work.begin + step * BK);
       warpgroupWait<0>();
       release(valuesEmpty(values.stage));
       values.next();
-      scale(sums, rescale);
-      pack(weights, scores);
+      rows.rescale(sums);
+      rows.pack(weights, scores);
     }
     waitBarrier(valuesFull(values.stage), values.parity);
     warpgroupArrive();
@@ -284,8 +275,8 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
     }
   }
 
-  __device__ __forceinline__ void multiplyKeys(float (&scores)[BK / 8][4], int stage) const {
-    const uint64_t a = describeTile(base + threadIdx.x / 128 * 64 * 128), b = describeTile(keysAt(stage));
+  __device__ __forceinline__ void multiplyKeys(float (&scores)[BK / 8][4], uint32_t queries, int stage) const {
+    const uint64_t a = describeTile(queries + threadIdx.x / 128 * 64 * 128), b = describeTile(keysAt(stage));
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       // In units of 16 bytes: 16 halves along the head.
@@ -300,86 +291,16 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
     for (int step = 0; step < BK / 16; ++step) wgmmaRegisters<D, T>(sums, weights[step], b + step * (16 * 128 / 16));
   }
 
-  // Keys that a query does not see, where the step has any.
-  __device__ __forceinline__ void limit(const Work& work, float (&scores)[BK / 8][4], int firstKey) const {
-    if (work.isInside(p, firstKey)) return;
-    const KeyLimits& limits = work.limits;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int at = limits.position + queryOf(work, half), key = firstKey + static_cast<int>(threadIdx.x) % 4 * 2;
-      const int lowest = at - limits.left - key, highest = min(at + limits.right, limits.count - 1) - key;
-#pragma unroll
-      for (int n = 0; n < BK / 8; ++n) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          if (n * 8 + i > highest || n * 8 + i < lowest) scores[n][2 * half + i] = minusInfinity();
-        }
-      }
-    }
-  }
-
-  // Scores become weights by the new maxima; `rescale` is what sums so far are to be multiplied by.
-  __device__ __forceinline__ void exponentiate(float (&scores)[BK / 8][4], float (&maximum)[2], float (&total)[2],
-                                               float (&rescale)[2]) const {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float largest = maximum[half];
-#pragma unroll
-      for (int n = 0; n < BK / 8; ++n) largest = fmaxf(largest, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
-      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
-      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-      // -inf less -inf is no number: a row that has seen no key yet subtracts 0.
-      // Both are rounded alike, so that a row whose maximum stays is rescaled by 1.
-      const float low = largest == minusInfinity() ? 0.0f : __fmul_rn(largest, factor);
-      rescale[half] = exp2Fast(__fmul_rn(maximum[half], factor) - low);
-      maximum[half] = largest;
-      float sum = 0.0f;
-#pragma unroll
-      for (int n = 0; n < BK / 8; ++n) {
-#pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          scores[n][i] = exp2Fast(fmaf(scores[n][i], factor, -low));
-          sum += scores[n][i];
-        }
-      }
-      total[half] = total[half] * rescale[half] + sum;
-    }
-  }
-
-  // What a product has in its accumulators is what the next one takes from registers.
-  __device__ __forceinline__ void pack(uint32_t (&weights)[BK / 16][4], const float (&scores)[BK / 8][4]) const {
-#pragma unroll
-    for (int step = 0; step < BK / 16; ++step) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float* pair = &scores[2 * step + i / 2][i % 2 * 2];
-        weights[step][i] = packPair<T>(pair[0], pair[1]);
-      }
-    }
-  }
-
-  __device__ __forceinline__ void finish(const Work& work, float (&sums)[D / 8][4], const float (&maximum)[2],
-                                         const float (&total)[2]) const {
-    const HopperStore<T, D, kPanels * 128> store{p, work.place, queryOf(work, 0)};
-    float sum[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      sum[half] = total[half];
-      sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 1);
-      sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 2);
-    }
+  __device__ __forceinline__ void finish(const Work& work, float (&sums)[D / 8][4], Rows& rows, uint32_t queries) const {
+    const HopperStore<T, D, kPanels * 128> store{p, work.place, rows.query};
+    rows.addUp();
     if (p.splits > 1) {
-      store.partial(sums, maximum, sum, factor);
+      store.partial(sums, rows.maximum, rows.total, factor);
       return;
     }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float inverse = sum[half] == 0.0f && p.zeroEmpty ? 0.0f : 1.0f / sum[half];
-#pragma unroll
-      for (int n = 0; n < D / 8; ++n) sums[n][2 * half] *= inverse, sums[n][2 * half + 1] *= inverse;
-    }
+    rows.divide(sums, p.zeroEmpty);
     // The queries of a tile without keys were not fetched: those of the next one may be on their way.
-    if (work.steps > 0 && store.suitsChunks()) store.chunks(sums, base + threadIdx.x / 32 * (kQueryBytes / (4 * GROUPS)));
+    if (work.steps > 0 && store.suitsChunks()) store.chunks(sums, queries + threadIdx.x / 32 * (kQueryBytes / (4 * GROUPS)));
     else store.pairs(sums);
   }
 };

@@ -21,15 +21,13 @@ __device__ __forceinline__ uint64_t describeColumns(uint32_t tile, int panelByte
   WGMMA_REGISTERS(N, __half, "f16", SUMS, OPERANDS, __VA_ARGS__)                  \
   WGMMA_REGISTERS(N, __nv_bfloat16, "bf16", SUMS, OPERANDS, __VA_ARGS__)
 
-#define NUMBERS_20 NUMBERS_16 ", %16, %17, %18, %19"
-#define NUMBERS_36 NUMBERS_32 ", %32, %33, %34, %35"
-#define NUMBERS_40 NUMBERS_36 ", %36, %37, %38, %39"
+#define NUMBERS_24 NUMBERS_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define NUMBERS_40 NUMBERS_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
 #define SUMS_OF_8(J) SUMS_OF_4(J), SUMS_OF_4(J + 4)
 
 #if defined(TC_LINT_WGMMA)
-WGMMA_REGISTERS_BOTH(40, NUMBERS_20, "{%20, %21, %22, %23}, %24", SUMS_OF_4(0), SUMS_OF(4))
+WGMMA_REGISTERS_BOTH(48, NUMBERS_24, "{%24, %25, %26, %27}, %28", SUMS_OF_4(0), SUMS_OF(4), SUMS_OF(5))
 WGMMA_REGISTERS_BOTH(64, NUMBERS_32, "{%32, %33, %34, %35}, %36", SUMS_OF_8(0))
-WGMMA_REGISTERS_BOTH(72, NUMBERS_36, "{%36, %37, %38, %39}, %40", SUMS_OF_8(0), SUMS_OF(8))
 WGMMA_REGISTERS_BOTH(80, NUMBERS_40, "{%40, %41, %42, %43}, %44", SUMS_OF_8(0), SUMS_OF(8), SUMS_OF(9))
 WGMMA_REGISTERS_BOTH(96, NUMBERS_48, "{%48, %49, %50, %51}, %52", SUMS_OF_8(0), SUMS_OF_4(8))
 WGMMA_REGISTERS_BOTH(128, NUMBERS_64, "{%64, %65, %66, %67}, %68", SUMS_OF_16(0))
@@ -37,11 +35,10 @@ WGMMA_REGISTERS_BOTH(128, NUMBERS_64, "{%64, %65, %66, %67}, %68", SUMS_OF_16(0)
 
 template <int N, typename T>
 __device__ __forceinline__ void wgmmaRegisters(float (&d)[N / 8][4], const uint32_t (&a)[4], uint64_t b) {
-  static_assert(N == 40 || N == 64 || N == 72 || N == 80 || N == 96 || N == 128, "an instruction above");
+  static_assert(N == 48 || N == 64 || N == 80 || N == 96 || N == 128, "an instruction above");
 #if defined(TC_LINT_WGMMA)
-  if constexpr (N == 40) wgmmaRegisters40(d, a, b, T());
+  if constexpr (N == 48) wgmmaRegisters48(d, a, b, T());
   else if constexpr (N == 64) wgmmaRegisters64(d, a, b, T());
-  else if constexpr (N == 72) wgmmaRegisters72(d, a, b, T());
   else if constexpr (N == 80) wgmmaRegisters80(d, a, b, T());
   else if constexpr (N == 96) wgmmaRegisters96(d, a, b, T());
   else wgmmaRegisters128(d, a, b, T());

@@ -181,7 +181,12 @@ function launchTile(
  * Hopper's blocks stay and take one tile after another, so that the next one's operands arrive while this one is stored; those of a pair take
  * two together. Where tiles differ in length, each has a block, which comes in when one is done.
  */
-function gridOf(tile: TensorTile, request: AttentionRequest, splits: number, { multiprocessors }: PlanTarget) {
+function gridOf(
+  tile: TensorTile,
+  request: AttentionRequest,
+  splits: number,
+  { multiprocessors }: PlanTarget,
+) {
   const { hopper } = tile;
   const [batch = 1, heads = 1, queries = 1] = request.q.shape;
   const lines = batch * heads * splits;

@@ -12,7 +12,7 @@ interface TileRow {
   /** Whether there is an entry for masks, caps and scales below zero, beside the plain one. */
   readonly isMasked: boolean;
   readonly isPlain: boolean;
-  /** Of mma.sync's rate (of wgmma's, on Hopper's own tiles), what full H200s were seen to reach (bench/results/gpu-attention.json). */
+  /** Of mma.sync's rate (of wgmma's, on Hopper's own tiles), what full H200s and H100s were seen to reach (bench/results/gpu-attention.json). */
   readonly efficiency: number;
 }
 
@@ -75,30 +75,26 @@ const syncTiles: readonly TensorTile[] = [...rows, apart(32, 0.29), apart(64, 0.
 });
 
 /** Head size, groups, keys, stages, blocks of a multiprocessor, efficiency. */
-type HopperRow = readonly [number, 1 | 2 | 3, 64 | 128 | 176, number, number, number];
+type HopperRow = readonly [number, 1 | 2 | 3, 64 | 128, number, number, number];
 
 const hopperRows: readonly HopperRow[] = [
-  [40, 1, 64, 2, 3, 0.3],
-  [64, 1, 64, 2, 3, 0.4],
-  [80, 1, 64, 2, 2, 0.4],
-  [96, 1, 64, 2, 2, 0.4],
-  [128, 1, 64, 3, 2, 0.45],
-  [40, 2, 128, 2, 1, 0.4],
-  [64, 2, 128, 2, 1, 0.5],
-  [80, 2, 128, 2, 1, 0.5],
-  [96, 2, 128, 2, 1, 0.55],
-  [128, 2, 128, 2, 1, 0.65],
-  [40, 3, 128, 2, 1, 0.4],
-  [64, 3, 128, 2, 1, 0.55],
+  [48, 1, 64, 2, 3, 1],
+  [64, 1, 64, 2, 3, 1],
+  [80, 1, 64, 2, 2, 1],
+  [96, 1, 64, 2, 2, 1],
+  [128, 1, 64, 3, 2, 1],
+  [48, 2, 128, 2, 1, 0.47],
+  [64, 2, 128, 2, 1, 0.566],
+  [80, 2, 128, 2, 1, 0.53],
+  [96, 2, 128, 2, 1, 0.69],
+  [128, 2, 128, 2, 1, 0.77],
+  [48, 3, 128, 2, 1, 0.52],
+  [64, 3, 128, 2, 1, 0.64],
 ];
 
 const pairRows: readonly HopperRow[] = [
-  [64, 2, 128, 2, 1, 0.5],
-  [80, 2, 128, 2, 1, 0.5],
-  [96, 2, 128, 2, 1, 0.55],
-  [128, 2, 128, 2, 1, 0.65],
-  [128, 2, 176, 2, 1, 0.65],
-  [64, 3, 128, 2, 1, 0.55],
+  [80, 2, 128, 2, 1, 0.58],
+  [128, 2, 128, 2, 1, 0.8],
 ];
 
 /** A row of a box of the copy engine: 64 halves. */
@@ -110,8 +106,10 @@ function hopperTile(
 ): TensorTile {
   const panels = Math.ceil(headDim / 64);
   const queries = 64 * groups;
-  // Queries, rings of keys and of values, and a pair of barriers for each of them and each stage.
-  const sharedBytes = panels * panelBytes * (queries + 2 * stages * keys) + 8 * (2 + 4 * stages);
+  const queryStages = groups === 1 ? 1 : 2;
+  // Rings of queries, of keys and of values, and a pair of barriers for each stage of each.
+  const rows = queryStages * queries + 2 * stages * keys;
+  const sharedBytes = panels * panelBytes * rows + 16 * (queryStages + 2 * stages);
   return {
     ...{ headDim, rowTiles: 1, keys, isMasked: false, isPlain: true, efficiency },
     ...{ queries, sharedBytes, threads: 128 * groups + (groups === 1 ? 32 : 128) },

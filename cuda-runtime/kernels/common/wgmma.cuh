@@ -91,7 +91,6 @@ __device__ __forceinline__ void takeRegisters() {
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define NUMBERS_80 \
   NUMBERS_64 ", " "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
-#define NUMBERS_88 NUMBERS_80 ", " "%80, %81, %82, %83, %84, %85, %86, %87"
 #define NUMBERS_96 \
   NUMBERS_80 ", " "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define NUMBERS_128 \
@@ -106,21 +105,19 @@ WGMMA_BOTH(64, NUMBERS_32, "%32, %33", "%34", SUMS_OF_4(0), SUMS_OF_4(4))
 WGMMA_BOTH(96, NUMBERS_48, "%48, %49", "%50", SUMS_OF_4(0), SUMS_OF_4(4), SUMS_OF_4(8))
 WGMMA_BOTH(128, NUMBERS_64, "%64, %65", "%66", SUMS_OF_16(0))
 WGMMA_BOTH(160, NUMBERS_80, "%80, %81", "%82", SUMS_OF_16(0), SUMS_OF_4(16))
-WGMMA_BOTH(176, NUMBERS_88, "%88, %89", "%90", SUMS_OF_16(0), SUMS_OF_4(16), SUMS_OF(20), SUMS_OF(21))
 WGMMA_BOTH(192, NUMBERS_96, "%96, %97", "%98", SUMS_OF_16(0), SUMS_OF_4(16), SUMS_OF_4(20))
 WGMMA_BOTH(256, NUMBERS_128, "%128, %129", "%130", SUMS_OF_16(0), SUMS_OF_16(16))
 #endif
 
 template <int N, typename T>
 __device__ __forceinline__ void wgmma64(float (&d)[N / 8][4], uint64_t a, uint64_t b, int adds) {
-  static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 160 || N == 176 || N == 192 || N == 256, "an instruction above");
+  static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 160 || N == 192 || N == 256, "an instruction above");
 #if defined(TC_LINT_WGMMA)
   if constexpr (N == 32) wgmma64x32(d, a, b, adds, T());
   else if constexpr (N == 64) wgmma64x64(d, a, b, adds, T());
   else if constexpr (N == 96) wgmma64x96(d, a, b, adds, T());
   else if constexpr (N == 128) wgmma64x128(d, a, b, adds, T());
   else if constexpr (N == 160) wgmma64x160(d, a, b, adds, T());
-  else if constexpr (N == 176) wgmma64x176(d, a, b, adds, T());
   else if constexpr (N == 192) wgmma64x192(d, a, b, adds, T());
   else wgmma64x256(d, a, b, adds, T());
 #else

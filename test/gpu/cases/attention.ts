@@ -243,10 +243,10 @@ function hopperCases(tile: TensorTile): KernelCase[] {
   const all: AttentionCase[] = [
     { ...common, type: "float16", batch: 2, queries: 250, keys: 300 },
     { ...common, type: "bfloat16", queries: 383, right: 0 },
-    { ...common, type: "float16", heads: 40, queries: 130, right: 0 },
+    { ...common, type: "float16", heads: 12, queries: 130, right: 0 },
     { ...common, type: "float16", queries: 200, keys: 600, right: 7, left: 40, position: 150 },
     // A block computes one tile after another, some without a key.
-    { ...common, type: "float16", heads: 5, queries: 500, isCrowded: true },
+    { ...common, type: "float16", heads: 3, queries: 400, keys: 150, isCrowded: true },
     {
       ...common,
       type: "bfloat16",
