@@ -7,6 +7,7 @@ import { type FoundModel, findModels, isModelName } from "../files/find-models.t
 import { ConfigLoader } from "../files/load-config.ts";
 import { look } from "../files/look.ts";
 import { InputError } from "../ir/errors.ts";
+import type { Limits } from "../limits/guard.ts";
 import type { AnyRule } from "../lint/rule.ts";
 import { withBudgetsOnce } from "../settings/budgets.ts";
 import type { ConfigChain } from "../settings/chain.ts";
@@ -56,6 +57,8 @@ export interface PlanRequest {
   /** Of folders also what Git ignores, and what is hidden. */
   readonly allFiles: boolean;
   readonly errorOnUnmatchedPattern: boolean;
+  /** Also of loading each configuration and plugin that is code. */
+  readonly limits?: Pick<Limits, "timeoutSeconds">;
   /** What is worth knowing and fails nothing: a configuration that is passed over. */
   readonly onNotice: (message: string) => void;
 }
@@ -71,7 +74,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
   // One folder's configuration must not keep the rest from being looked at; one that the user named is his own mistake.
   const isOneOfMany = flags.config.kind === "nearest" && models.length > 1;
   for (const { path, explicit, refused: unnamed } of models) {
-    const { chain, rules, refused } = await chainOf(path, configOf, isOneOfMany);
+    const { chain, rules, refused } = await chainOf(path, configOf, isOneOfMany, flags.limits);
     if (chain !== undefined && !chains.has(chain)) budgetsOfNothing(chain).forEach(flags.onNotice);
     chains.add(chain);
     const mayIgnore = !explicit || flags.forceExclude;
@@ -138,10 +141,15 @@ function refuseNothing(
 
 type ConfigOf = ReturnType<typeof configFinder>;
 
-async function chainOf(path: string, configOf: ConfigOf, isOneOfMany: boolean) {
+async function chainOf(
+  path: string,
+  configOf: ConfigOf,
+  isOneOfMany: boolean,
+  limits: PlanRequest["limits"],
+) {
   try {
     const chain = await configOf(path);
-    return { chain, rules: await loadPlugins(pluginsOf(chain)), refused: undefined };
+    return { chain, rules: await loadPlugins(pluginsOf(chain), limits?.timeoutSeconds), refused: undefined };
   } catch (error) {
     if (!isOneOfMany || !(error instanceof InputError)) throw error;
     return { chain: undefined, rules: builtIn, refused: { code: error.code, message: error.message } };
@@ -202,9 +210,13 @@ function scenarioFinder({
 
 function configFinder({
   config,
+  limits,
   onNotice,
-}: Pick<PlanRequest, "config" | "onNotice">): (modelPath: string) => Promise<ConfigChain | undefined> {
-  const loader = new ConfigLoader(configSchema(builtIn), new ConfigFinder(process.cwd(), onNotice));
+}: Pick<PlanRequest, "config" | "limits" | "onNotice">): (
+  modelPath: string,
+) => Promise<ConfigChain | undefined> {
+  const finder = new ConfigFinder(process.cwd(), onNotice);
+  const loader = new ConfigLoader(configSchema(builtIn), finder, limits?.timeoutSeconds);
   switch (config.kind) {
     case "none":
       return () => Promise.resolve(undefined);
