@@ -44,7 +44,7 @@ export async function compareWithBase(
       .map((place) => [toDisplayPath(join(revision.root, place)), place] as const)
       .filter(([path]) => patterns.some((pattern) => standsFor(pattern, path))),
   );
-  if (request.errorOnUnmatchedPattern) refuseNowhere(patterns, [...gone.keys()], ref);
+  if (request.errorOnUnmatchedPattern) refuseNowhere(patterns, [...gone.keys()], ref, request.patternsOf);
   const heads = await headPlans(patterns, [...gone.keys()], request);
   request.checkFiles([...filesOf(heads), ...(baseline === undefined ? [] : [baseline.path])]);
   const run = new BaseRun(revision, differences, gone, request);
@@ -61,14 +61,20 @@ export async function compareWithBase(
 }
 
 /** A slip must not read as a new model. Throws InputError `unmatched-pattern`. */
-function refuseNowhere(patterns: readonly string[], gone: readonly string[], ref: string): void {
+function refuseNowhere(
+  patterns: readonly string[],
+  gone: readonly string[],
+  ref: string,
+  patternsOf: string | undefined,
+): void {
   const nowhere = patterns.filter(
     (pattern) =>
       !hasMagic(pattern) && look(pattern) === "absent" && !gone.some((path) => standsFor(pattern, path)),
   );
   if (nowhere.length === 0) return;
   const listed = nowhere.map((pattern) => `"${pattern}"`).join(", ");
-  throw new InputError("unmatched-pattern", `${listed}: not there, and no model of it in ${ref}`);
+  const of = patternsOf === undefined ? "" : `${patternsOf}: `;
+  throw new InputError("unmatched-pattern", `${of}${listed}: not there, and no model of it in ${ref}`);
 }
 
 /** A pattern that stands for nothing but models that are gone is no slip. */

@@ -57,6 +57,8 @@ export interface PlanRequest {
   /** Of folders also what Git ignores, and what is hidden. */
   readonly allFiles: boolean;
   readonly errorOnUnmatchedPattern: boolean;
+  /** What the patterns are of where no command line gave them: messages name it, and no flags. */
+  readonly patternsOf?: string;
   /** Also of loading each configuration and plugin that is code. */
   readonly limits?: Pick<Limits, "timeoutSeconds">;
   /** What is worth knowing and fails nothing: a configuration that is passed over. */
@@ -128,15 +130,27 @@ function checkOneProfiled(plans: readonly LintPlan[]): void {
 function refuseNothing(
   found: number,
   files: readonly string[],
-  { errorOnUnmatchedPattern, onNotice }: PlanRequest,
+  { errorOnUnmatchedPattern, patternsOf, onNotice }: PlanRequest,
 ): void {
   const what = found === 1 ? "the model found is" : `all ${found} models found are`;
   const why = `nothing is linted: ${what} ignored by ${files.join(" and ")} (ignores)`;
   if (!errorOnUnmatchedPattern) return onNotice(why);
+  const advice = "name a model to lint it all the same";
   throw new InputError(
     "all-ignored",
-    `${why}; name a model to lint it all the same (--no-error-on-unmatched-pattern takes that as nothing to do)`,
+    inWordsOf(patternsOf, why, { ask: `; ${advice}`, allow: allowNothing }),
   );
+}
+
+const allowNothing = " (--no-error-on-unmatched-pattern takes that as nothing to do)";
+
+/** What is wrong with patterns, with what to do about it: with flags, where there are any. */
+function inWordsOf(
+  patternsOf: string | undefined,
+  what: string,
+  { ask, allow }: { readonly ask: string; readonly allow: string },
+): string {
+  return patternsOf === undefined ? `${what}${ask}${allow}` : `${patternsOf}: ${what}`;
 }
 
 type ConfigOf = ReturnType<typeof configFinder>;
@@ -229,7 +243,7 @@ function configFinder({
 
 function modelsOf(
   patterns: readonly string[],
-  { errorOnUnmatchedPattern, allFiles, onNotice }: PlanRequest,
+  { errorOnUnmatchedPattern, allFiles, patternsOf, onNotice }: PlanRequest,
 ): readonly FoundModel[] {
   if (patterns.length === 0) {
     throw new InputError(
@@ -247,12 +261,11 @@ function modelsOf(
   if (unmatched.length === 0) return models;
   const patternList = unmatched.map((pattern) => `"${pattern}"`).join(", ");
   const hidden =
-    passedOver.length === 0
-      ? ""
-      : `, but for what Git ignores or is hidden (${listed(passedOver)}): ${asked}`;
+    passedOver.length === 0 ? "" : `, but for what Git ignores or is hidden (${listed(passedOver)})`;
+  const ask = hidden === "" ? "" : `: ${asked}`;
   throw new InputError(
     "unmatched-pattern",
-    `${patternList}: no .onnx file there${hidden} (--no-error-on-unmatched-pattern takes that as nothing to do)`,
+    inWordsOf(patternsOf, `${patternList}: no .onnx file there${hidden}`, { ask, allow: allowNothing }),
   );
 }
 
