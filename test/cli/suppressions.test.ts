@@ -291,7 +291,7 @@ describe("is refused", () => {
     [["--prune-suppressions"], "no such file"],
     [["--suppressions-location", "none.json"], "no such file"],
     [["--diff", "--suppress-all"], "--diff: lints nothing"],
-    [["--suppress-all", "-o", file, "-f", "json"], "is read by this very command"],
+    [["--suppress-all", "-o", file, "-f", "json"], "is named like a baseline"],
     [["--suppress-all", "--suppressions-location", "none/file.json"], "its folder"],
   ] as const)("%s", async (args: readonly string[], message) => {
     if (args.includes("-o")) await run("m", "--suppress-all");
