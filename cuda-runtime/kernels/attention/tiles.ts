@@ -61,6 +61,8 @@ export interface TensorTile extends TileRow {
 
 export interface HopperForm {
   readonly groups: 1 | 2 | 3;
+  /** Of keys, and of values. */
+  readonly stages: number;
   /** That a multiprocessor holds. */
   readonly blocks: number;
   /** Two blocks of a cluster have tiles one below the other, and fetch keys and values for each other. */
@@ -113,7 +115,7 @@ function hopperTile(
   return {
     ...{ headDim, rowTiles: 1, keys, isMasked: false, isPlain: true, efficiency },
     ...{ queries, sharedBytes, threads: 128 * groups + (groups === 1 ? 32 : 128) },
-    hopper: { groups, blocks, isPair },
+    hopper: { groups, stages, blocks, isPair },
   };
 }
 
