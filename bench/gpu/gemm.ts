@@ -1,7 +1,7 @@
 /**
  * @file Products of matrices: zoo layers, squares and misaligned sizes, y = x Wᵀ with constant weights.
  *
- *     node dist/gpu/gemm.js [--dtype fp16,bf16,tf32] [--sweep] [--kind hopper] [--entries p128x256x64,…] [--splits 4] [--only MxNxK,…]
+ *     node dist/gpu/gemm.js [--dtype fp16,bf16,tf32] [--sweep] [--kind hopper] [--entries s64x64x64,…] [--splits 4] [--only MxNxK,…]
  *         [--peers FOLDER]
  *
  * Writes $OUT/gemm.json: rows {op, M, N, K, dtype, us, tflops, kernel, predicted, error}, and $OUT/ops.json, which

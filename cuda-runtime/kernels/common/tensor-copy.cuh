@@ -38,29 +38,11 @@ __device__ __forceinline__ void copyBox4ToBoth(uint32_t to, const TensorMap& map
 #endif
 }
 
-// To the same place of both blocks of a cluster of two; each counts the bytes at its own barrier.
-__device__ __forceinline__ void copyBox3ToBoth(uint32_t to, const TensorMap& map, uint32_t barrier, int x, int y, int z) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-               "[%0], [%1, {%3, %4, %5}], [%2], %6;"
-               ::"r"(to), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(uint16_t(3)) : "memory");
-#endif
-}
-
 __device__ __forceinline__ void copyBox5(uint32_t to, const TensorMap& map, uint32_t barrier, int x, int y, const int (&z)[3]) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
                "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
                ::"r"(to), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z[0]), "r"(z[1]), "r"(z[2]) : "memory");
-#endif
-}
-
-__device__ __forceinline__ void copyBox5ToBoth(uint32_t to, const TensorMap& map, uint32_t barrier, int x, int y,
-                                               const int (&z)[3]) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-               "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;"
-               ::"r"(to), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z[0]), "r"(z[1]), "r"(z[2]), "h"(uint16_t(3)) : "memory");
 #endif
 }
 

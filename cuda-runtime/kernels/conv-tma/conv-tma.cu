@@ -11,7 +11,6 @@ template <int BM, int BN, int PANELS>
 struct ImageOperands {
   using Params = ConvTmaParams;
   static constexpr int kPanels = PANELS;
-  static constexpr bool kIsPair = false;
   static constexpr int kChannels = 64 / PANELS;
   const Params& params;
   const int n, group;

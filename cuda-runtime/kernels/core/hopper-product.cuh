@@ -5,7 +5,6 @@
 //   Operands(params, place, k)    of one tile of the result, from k on
 //   copy(toA, toB, barrier)       the operands of the next 64 along k: BM and BN rows, swizzled
 //   kPanels                       how many pieces rows come in, all first pieces before all second ones: of 128 bytes, 64, 32
-//   kIsPair                       whether two blocks compute tiles one below the other, and each copies half of b for both
 //
 // Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored.
 #pragma once
@@ -14,7 +13,6 @@
 #include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
 #include "register-epilogue.cuh"
-#include "team.cuh"
 #include "turn.cuh"
 
 // Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
@@ -27,9 +25,6 @@ struct HopperProduct {
   using Operands = OperandsOf<BM, BN>;
   using Params = typename Operands::Params;
   static constexpr int kPanels = Operands::kPanels;
-  static constexpr bool kIsPair = Operands::kIsPair;
-  // Blocks that have to be done with a stage before a block fills it, or half of it, again.
-  static constexpr int kBlocks = kIsPair ? 2 : 1;
   static constexpr int kRowBytes = BK * sizeof(T) / kPanels;
   static constexpr int kBytesA = BM * BK * sizeof(T);
   static constexpr int kBytesB = BN * BK * sizeof(T);
@@ -63,7 +58,7 @@ struct HopperProduct {
       Operands::prefetch(params);
       for (int stage = 0; stage < STAGES; ++stage) {
         initBarrier(full(stage), 1);
-        initBarrier(empty(stage), kBlocks * (TOGETHER ? kGroups : 1));
+        initBarrier(empty(stage), TOGETHER ? kGroups : 1);
       }
       for (int group = 0; group < kGroups; ++group) initBarrier(passed(group), 128);
       fenceBarrierInit();
@@ -78,32 +73,18 @@ struct HopperProduct {
     }
   }
 
-  // Once barriers are there: from now on the other block of a pair may copy into this one, and arrive here.
+  // From here on the ring's barriers are there for all.
   static __device__ __forceinline__ void begin() {
-    if constexpr (kIsPair) {
-      __syncwarp();
-      arriveTeam<false>();
-      waitTeam();
-    } else {
-      syncGroup<(kGroups + 1) * 128>(0);
-    }
+    syncGroup<(kGroups + 1) * 128>(0);
     beginKernel();
   }
 
-  // `work` gets the index of the tile (of a pair: of the two tiles), and how many of this block came before.
+  // `work` gets the index of the tile, and how many of this block came before.
   template <typename Work>
   __device__ __forceinline__ void forEachTile(Work work) const {
     const int works = p.tilesM * p.tilesN * p.splits * p.batch[0] * p.batch[1] * p.batch[2];
-    const int first = blockIdx.x / kBlocks, step = gridDim.x / kBlocks;
 #pragma unroll 1
-    for (int index = first, count = 0; index < works; index += step, ++count) work(index, count);
-  }
-
-  // This block's tile of `index`. The lower one of a pair may lie below the last row: what is copied is zeros then.
-  __device__ __forceinline__ Place tileOf(int index) const {
-    Place at = placeOf(p, index);
-    if constexpr (kIsPair) at.tileM = 2 * at.tileM + rankInTeam();
-    return at;
+    for (int index = blockIdx.x, count = 0; index < works; index += gridDim.x, ++count) work(index, count);
   }
 
   // Tiles along k of tile `index`.
@@ -115,7 +96,7 @@ struct HopperProduct {
 
   __device__ __forceinline__ void copyAll() const {
     // Where the first tile lies takes divisions: done before anybody is waited for.
-    const Place first = tileOf(blockIdx.x / kBlocks);
+    const Place first = placeOf(p, blockIdx.x);
     Operands operands(params, first, kBegin(p, first));
     begin();
     if (threadIdx.x != kGroups * 128) return;
@@ -124,12 +105,11 @@ struct HopperProduct {
       if (count == 0) {
         copyTile(operands, first, turn);
       } else {
-        const Place at = tileOf(index);
+        const Place at = placeOf(p, index);
         Operands next(params, at, kBegin(p, at));
         copyTile(next, at, turn);
       }
     });
-    if constexpr (kIsPair) awaitReaders(turn);
   }
 
   __device__ __forceinline__ void copyTile(Operands& operands, const Place& at, Ring& turn) const {
@@ -145,12 +125,6 @@ struct HopperProduct {
     }
   }
 
-  // Shared memory is the block's until the other one has arrived here for the last time.
-  __device__ __forceinline__ void awaitReaders(Ring turn) const {
-#pragma unroll 1
-    for (int i = 0; i < STAGES; ++i, turn.next()) waitBarrier(empty(turn.stage), turn.parity ^ 1);
-  }
-
   __device__ __forceinline__ void computeAll() const {
     Ring turn;
     const int group = threadIdx.x / 128;
@@ -164,7 +138,7 @@ struct HopperProduct {
       if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
       float sums[BLOCKS_M][BN / 8][4];
       Place at;
-      multiply(sums, steps, turn, [&] { at = tileOf(index); });
+      multiply(sums, steps, turn, [&] { at = placeOf(p, index); });
       finish(sums, at);
     });
   }
@@ -191,12 +165,7 @@ struct HopperProduct {
   }
 
   __device__ __forceinline__ void release(int stage) const {
-    if constexpr (kIsPair) {
-      // Both blocks fill it: a warp tells each.
-      if (threadIdx.x % 32 == 0 && threadIdx.x % 128 < 64) arriveAt(empty(stage), threadIdx.x % 128 / 32);
-    } else {
-      if (threadIdx.x % 128 == 0) arrive(empty(stage));
-    }
+    if (threadIdx.x % 128 == 0) arrive(empty(stage));
   }
 
   __device__ __forceinline__ void multiplyTile(float (&sums)[BLOCKS_M][BN / 8][4], uint32_t stage, int adds) const {
@@ -223,7 +192,6 @@ struct HopperProduct {
     const int group = TOGETHER ? threadIdx.x / 128 : 0;
     const int warp = threadIdx.x / 32;
     const int row = at.tileM * BM + group * BLOCKS_M * 64 + warp % 4 * 16;
-    if (kIsPair && row >= p.m) return;
     unsigned char* own = shared + kSlabsAt + warp * kSlabBytes;
     if (Wide::suits(p) && p.first.kind == kNone) finishPlain(sums, at, row, own);
     else finishOther(sums, at, row, own);

@@ -99,8 +99,7 @@ function isAllowed(row: GemmRow, { type, tf32, target }: ChooseOptions): boolean
 
 function fitsRows(row: GemmRow, { m, n, k, batch }: Problem): boolean {
   // A tile of few rows is all latency: kernels without tiles do no worse.
-  if (row.kind === "hopper")
-    return k > 0 && Math.min(m, n) > mostSkinnyRows && (row.team !== "pair" || m > row.m);
+  if (row.kind === "hopper") return k > 0 && Math.min(m, n) > mostSkinnyRows;
   if (row.kind !== "skinny") return true;
   return m <= row.rows && (row.rows === 1 || m > 1) && batch.length <= 3;
 }
@@ -216,10 +215,11 @@ function* withSplits(
   }
 }
 
-/** Pairs are for products of many tiles; clusters of more than eight blocks need a GPU's leave. */
+/** Eight blocks took longer to meet than their shorter parts of k saved: three products on an H100. */
+const teamSizes = [2, 4];
+
 function countsOf(row: GemmRow): readonly number[] {
-  if (row.kind !== "hopper" || row.team === "none") return splitCounts;
-  return row.team === "pair" ? [1] : [2, 4, 8];
+  return sumsInTeam(row) ? teamSizes : splitCounts;
 }
 
 /** Splits of k begin at multiples of this. */

@@ -3,7 +3,6 @@
 import type { PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import {
-  blocksTogether,
   elementBytes,
   type GemmRow,
   type HopperRow,
@@ -58,12 +57,11 @@ export const hopperRates: StayingRates & { readonly start: number; readonly dram
   dramShare: 0.53,
 };
 /**
- * Of pairs of blocks: what a step along k takes of that of blocks by themselves, where each block has at least so many tiles and
- * none computes one that is not there; and clocks until both blocks are there. Estimated.
+ * Of blocks that add up: clocks until all have met, have read the others' sums and left, and of that for each block of the team.
+ * Their rings are as deep as shared memory: they get what DRAM gives. On an H100, 5 products in two and four splits
+ * (test/cuda-runtime/kernels/gemm-teams.test.ts).
  */
-const pairRates = { step: 0.94, leastTiles: 2, meetClocks: 600 } as const;
-/** Of blocks that add up: clocks until all have their sums, and have read the others'. Estimated. */
-const teamRates = { sumClocks: 2800 } as const;
+const teamRates = { sumClocks: 4900, sumClocksOfBlock: 350 } as const;
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
@@ -99,6 +97,8 @@ function productMicroseconds(row: GemmRow, size: GemmSize, splits: number, targe
   const { launchMicroseconds, clocksPerMicrosecond } = target;
   const compute = computeClocks(row, size, splits, target);
   const memory = dramClocks(size, target);
+  if (row.kind === "hopper" && row.team === "sum")
+    return launchMicroseconds + teamClocks(row, size, splits, target) / clocksPerMicrosecond;
   if (row.kind === "hopper") {
     const clocks = hopperRates.start + Math.max(compute, memory / hopperRates.dramShare);
     return launchMicroseconds + clocks / clocksPerMicrosecond;
@@ -199,21 +199,24 @@ function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, target: Pl
 
 function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const stored = (size.outputBytes * size.storeFactor) / 2;
-  if (row.team === "sum") return teamClocks(row, { ...size, splits, stored, rowClocks: 0 }, target);
   return stayingClocks(row, { ...size, splits, stored, rowClocks: 0 }, hopperRates, target);
 }
 
-/** A block has one tile in its part of k, its groups every other step; then it adds up and stores its share of the rows. */
-function teamClocks(row: HopperRow, work: StayingWork, target: PlanTarget): number {
+/**
+ * A block has one tile in its part of k, its groups every other step; then it adds up and stores its share of the rows, while it
+ * has nothing copied.
+ */
+function teamClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const { step, end, endOfElement, copies } = hopperRates;
-  const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
-  const blocks = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
-  const waves = blocks / target.multiprocessors;
+  const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
+  const waves = blocksOf(size, row.m, row.n, splits) / target.multiprocessors;
   const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
   const bytes = (stageBytes(row) * Math.min(1, waves)) / (copies * target.bytesPerClock.copyEngine);
   const product = steps * Math.max((multiply + step.turns) / 2, bytes);
-  const share = (row.m * row.n) / Math.min(work.splits, 4);
-  return Math.ceil(waves) * (product + end + teamRates.sumClocks + endOfElement * share * work.stored);
+  const stored = ((row.m * row.n) / splits) * ((size.outputBytes * size.storeFactor) / 2);
+  const sum = teamRates.sumClocks + splits * teamRates.sumClocksOfBlock;
+  const rounds = Math.ceil(waves);
+  return Math.max(rounds * product, dramClocks(size, target)) + rounds * (end + sum + endOfElement * stored);
 }
 
 /** What a product costs whose blocks stay, in clocks of a multiprocessor unless it says otherwise. */
@@ -245,23 +248,19 @@ export function stayingClocks(
   target: PlanTarget,
 ): number {
   const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
-  const blocks = blocksTogether(row);
-  const tilesM = Math.ceil(work.m / row.m);
-  const tiles = Math.ceil(tilesM / blocks) * Math.ceil(work.n / row.n) * work.batch * work.splits;
-  const waves = tiles / Math.floor(target.multiprocessors / blocks);
-  const rounds = Math.ceil(waves);
+  const tiles = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
+  const rounds = Math.ceil(tiles / target.multiprocessors);
   const multiply = (2 * row.m * row.n * row.k) / (rates.efficiency * target.flopPerClock.wgmma);
-  const copied = stageBytes({ ...row, n: row.n / blocks }) * Math.min(1, waves);
-  const bytes = copied / (rates.copies * target.bytesPerClock.copyEngine);
+  const share = Math.min(1, tiles / target.multiprocessors);
+  const bytes = (stageBytes(row) * share) / (rates.copies * target.bytesPerClock.copyEngine);
   const fetch = Math.max(bytes, row.m * work.rowClocks);
   const step = row.together ? rates.step.together : rates.step.turns;
-  const gains = row.team === "pair" && tilesM % 2 === 0 && waves >= pairRates.leastTiles;
-  const product = steps * Math.max((multiply + step) * (gains ? pairRates.step : 1), fetch);
+  const product = steps * Math.max(multiply + step, fetch);
   const elements = (row.m * row.n) / (row.together ? 2 : 1);
   const end = rates.end + rates.endOfElement * elements * work.stored;
   // Groups that take turns: one multiplies while the other stores.
   const perTile = row.together ? product + end : Math.max(product, (product + end) / 2);
-  return rounds * perTile + (row.together ? 0 : end) + (row.team === "pair" ? pairRates.meetClocks : 0);
+  return rounds * perTile + (row.together ? 0 : end);
 }
 
 /** Small copies take as many instructions as large ones. */

@@ -82,7 +82,7 @@ function tensorInvocations(row: TensorRow, type: FloatStorage): Invocation[] {
 
 function hopperLine(row: HopperRow, entry: string, type: FloatStorage): string {
   if (row.team === "sum") return `SUM(${entry}, ${cTypes[type]}, ${row.n}, ${row.stages})`;
-  return `${row.team === "pair" ? "PAIR" : "HOPPER"}(${entry}, ${cTypes[type]}, ${productSizes(row)})`;
+  return `HOPPER(${entry}, ${cTypes[type]}, ${productSizes(row)})`;
 }
 
 /** Arguments of HopperProduct: a group of warps takes 64 rows at a time, of its own tile or of its half of one. */

@@ -10,7 +10,6 @@ import { packedOperand } from "./pack.ts";
 import { gemmParams, hopperParams, partialProblem, workspaceOperand } from "./params.ts";
 import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
 import {
-  blocksTogether,
   type GemmRow,
   hopperThreads,
   kernelOf,
@@ -119,7 +118,8 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
   const isHopper = row.kind === "hopper";
   return {
     kernel: kernelOf(row, type, layout),
-    grid: [isHopper && team === 1 ? stayingBlocks(tiles, blocksTogether(row), target) : tiles * team, 1, 1],
+    // Blocks that stay: one to a multiprocessor, where there are tiles for all.
+    grid: [isHopper && team === 1 ? Math.min(tiles, target.multiprocessors) : tiles * team, 1, 1],
     cluster: team > 1 ? [team, 1, 1] : undefined,
     block: [tile.threads, 1, 1],
     sharedBytes: isHopper || row.kind === "tensor" ? sharedBytesOf(row) : 0,
@@ -132,21 +132,12 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
   };
 }
 
-/**
- * One block to a multiprocessor, where there are tiles for all; where `together` of them take a tile of theirs at a time, as many
- * whole groups.
- */
-export function stayingBlocks(tiles: number, together: number, { multiprocessors }: PlanTarget): number {
-  return together * Math.min(tiles, Math.max(1, Math.floor(multiprocessors / together)));
-}
-
-/** What one of the indices that blocks count through stands for: a block's tile, or those of blocks that go together. */
 function tileOf(row: GemmRow, type: FloatStorage): { m: number; n: number; threads: number } {
   switch (row.kind) {
     case "tensor":
       return { m: row.m, n: row.n, threads: threadsOf(row) };
     case "hopper":
-      return { m: row.m * blocksTogether(row), n: row.n, threads: hopperThreads };
+      return { m: row.m, n: row.n, threads: hopperThreads };
     case "simt":
       return { m: row.m, n: row.n, threads: 256 };
     case "skinny": {

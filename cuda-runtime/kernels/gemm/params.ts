@@ -8,7 +8,7 @@ import type { View } from "../../ir/view.ts";
 import { hopperStruct } from "../gemm-hopper/params.table.ts";
 import { gemmStruct } from "./params.table.ts";
 import type { Operand, Problem, Target } from "./problem.ts";
-import { blocksTogether, type HopperRow } from "./table.ts";
+import type { HopperRow } from "./table.ts";
 
 /** The problem's numbers, and how it is cut up. */
 export interface GemmLaunch {
@@ -21,27 +21,21 @@ export interface GemmLaunch {
   readonly splitStride: number;
   readonly aGrain: number;
   readonly bGrain: number;
-  /** Rows of tiles that blocks run through together. */
-  readonly rasterGroup?: number;
 }
 
-const usualRasterGroup = 8;
-/** Rows of the result that pairs run through together: 66 pairs of 256 x 256 are eight rows of them and as many columns. */
-const rowsOfPairs = 2048;
+/** Rows of tiles that blocks run through together. */
+const rasterGroup = 8;
 
 export function gemmParams(launch: GemmLaunch): ParamBlock {
   return writeParams(gemmStruct, gemmFields(launch));
 }
 
-export function hopperParams(launch: GemmLaunch, row: HopperRow): ParamBlock {
+export function hopperParams(launch: GemmLaunch, { m, n, k }: HopperRow): ParamBlock {
   const { problem } = launch;
-  const { m, n, k, team } = row;
-  const blocks = blocksTogether(row);
-  const rasterGroup = team === "pair" ? Math.ceil(rowsOfPairs / (blocks * m)) : usualRasterGroup;
   return writeParams(hopperStruct, {
     a: operandMap(problem.a, problem, problem.m, [k, m]),
-    b: operandMap(problem.b, problem, problem.n, [k, n / blocks]),
-    p: gemmFields({ ...launch, rasterGroup }),
+    b: operandMap(problem.b, problem, problem.n, [k, n]),
+    p: gemmFields(launch),
   });
 }
 
@@ -84,7 +78,7 @@ export function gemmFields(launch: GemmLaunch): ValuesOf<typeof gemmStruct> {
     k,
     tilesM: launch.tilesM,
     tilesN: launch.tilesN,
-    group: launch.rasterGroup ?? usualRasterGroup,
+    group: rasterGroup,
     splits: launch.splits,
     kPerSplit: launch.kPerSplit,
     ...strideFields(problem),

@@ -44,11 +44,8 @@ export interface HopperRow {
   readonly team: Team;
 }
 
-/**
- * Blocks of a cluster: each computes tiles of its own; a pair computes tiles one below the other, and each has half of b copied for
- * both; or each has a split of k, and they add up through each other's shared memory.
- */
-export type Team = "none" | "pair" | "sum";
+/** Blocks compute tiles of their own; or those of a cluster have a split of k each, and add up through each other's shared memory. */
+export type Team = "none" | "sum";
 
 /** FP32 on CUDA cores, any strides and types. */
 export interface SimtRow {
@@ -114,11 +111,6 @@ function hopper([m, n, stages]: HopperSizes, together: boolean): HopperRow {
   return { kind: "hopper", tile: `h${m}x${n}x${k}`, m, n, k, stages, together, team: "none" };
 }
 
-function pair(sizes: HopperSizes, together: boolean): HopperRow {
-  const row = hopper(sizes, together);
-  return { ...row, tile: row.tile.replace("h", "p"), team: "pair" };
-}
-
 function sum(sizes: HopperSizes): HopperRow {
   const row = hopper(sizes, false);
   return { ...row, tile: row.tile.replace("h", "s"), team: "sum" };
@@ -138,17 +130,7 @@ export const hopperRows: readonly HopperRow[] = [
   hopper([64, 64, 12], false),
   hopper([64, 32, 16], false),
 ];
-const teamRows: readonly HopperRow[] = [
-  // First of two that are predicted alike: a block fetches 32 KB a step, and 40 KB of the other.
-  pair([128, 256, 4], true),
-  pair([256, 128, 4], true),
-  pair([128, 192, 5], true),
-  pair([128, 160, 5], false),
-  pair([128, 128, 6], false),
-  pair([64, 256, 5], false),
-  sum([64, 32, 14]),
-  sum([64, 64, 10]),
-];
+const teamRows: readonly HopperRow[] = [sum([64, 32, 14]), sum([64, 64, 10])];
 
 export const gemmTable: readonly GemmRow[] = [
   ...hopperRows,
@@ -204,10 +186,6 @@ export function stageBytes(row: TensorRow | HopperRow): number {
 
 /** Two groups that multiply, one that copies. */
 export const hopperThreads = 384;
-/** Blocks that compute tiles one below the other at a time, and share what they fetch of b. */
-export function blocksTogether({ team }: HopperRow): 1 | 2 {
-  return team === "pair" ? 2 : 1;
-}
 
 /** Whether splits of k need no workspace and no second launch. */
 export function sumsInTeam(row: GemmRow): boolean {

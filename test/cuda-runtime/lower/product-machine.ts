@@ -164,12 +164,11 @@ function runGemm(launch: Launch, memory: Memory): void {
   const isSum = launch.kernel.entry === "sum_splits";
   const tiles = tilesM * tilesN * splits * elementCount(batch);
   const [mapA, mapB] = (launch.params.tensorMaps ?? []).map((map) => new BoxOperand(map, memory));
-  // Blocks that TMA feeds take several tiles each, pairs of them two at a time.
-  const together = /^p\d/.test(launch.kernel.entry) ? 2 : 1;
+  // Blocks that TMA feeds take several tiles each.
   // A cluster's blocks have a split of k each, and add up.
   const team = launch.cluster?.[0] ?? 1;
   if (team > 1 && (kPerSplit * team < k || kPerSplit * (team - 1) >= k)) throw new Error("a wrong split");
-  const most = team * together * tiles;
+  const most = team * tiles;
   if (!isSum && (mapA === undefined || team > 1 ? most !== launch.grid[0] : launch.grid[0] > most))
     throw new Error("a wrong grid");
 

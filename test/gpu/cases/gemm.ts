@@ -373,8 +373,7 @@ function rowCases(): KernelCase[] {
 }
 
 function splitsOf(row: GemmRow): readonly number[] {
-  if (row.kind !== "hopper" || row.team === "none") return [1, 3];
-  return row.team === "pair" ? [1] : [4];
+  return row.kind === "hopper" && row.team === "sum" ? [4] : [1, 3];
 }
 
 function layoutsOf(row: GemmRow): readonly Layout[] {
@@ -467,54 +466,6 @@ function wholeCase({ a, b, to, zeros = false }: WholeSetup): KernelCase {
   };
 }
 
-/**
- * Pairs of blocks: rows of tiles odd and even in number, so that one of a pair may have none; tails along each axis; fewer pairs
- * than a GPU holds and several to each; steps fewer than stages and more; batches of one axis and of several; each epilogue.
- */
-function pairCases(): KernelCase[] {
-  const pairs = gemmTable.filter((row) => row.kind === "hopper" && row.team === "pair");
-  return (["float16", "bfloat16"] as const).flatMap((precision) =>
-    pairs.flatMap((row) => {
-      if (row.kind !== "hopper") return [];
-      const accepts = (choice: Choice) => choice.row === row && !choice.isSwapped;
-      const setup = { precision, b: "column", accepts } as const;
-      const { m, n, k, stages } = row;
-      const full: Draft = {
-        scale: true,
-        bias: true,
-        residual: precision,
-        last: { kind: "relu", a: 0, b: 0 },
-      };
-      const rare: Draft = { bias: true, residual: "float32", activation: { kind: "tanh", a: 0, b: 0 } };
-      const gelu: Draft = { bias: true, activation: { kind: "gelu", a: 0, b: 0 } };
-      return [
-        caseOf(`${precision} ${row.tile}, tiles`, [
-          { ...setup, m: 2 * m, n, k },
-          { ...setup, m: m + 1, n: n + 8, k: k - 8 },
-          { ...setup, m: 3 * m, n: 2 * n, k: (stages + 2) * k },
-          { ...setup, m: 3 * m - 7, n: n - 8, k: 2 * stages * k + 24, epilogue: { bias: true } },
-        ]),
-        caseOf(`${precision} ${row.tile}, several tiles a block`, [
-          { ...setup, m: 23 * m - 8, n: 12 * n - 16, k: k + 8 },
-          { ...setup, m: 24 * m, n: 12 * n, k: 2 * k },
-        ]),
-        caseOf(`${precision} ${row.tile}, batches`, [
-          { ...setup, m: m + 40, n: n + 40, k: 3 * k + 8, batchA: [5] },
-          { ...setup, m: 2 * m, n: 48, k: 40, batchA: [3, 1], batchB: [1, 2] },
-          { ...setup, m: 2 * m + 8, n: 32, k: 72, batchA: [2, 2, 3], batchB: [2, 2, 1] },
-        ]),
-        caseOf(`${precision} ${row.tile}, epilogues`, [
-          { ...setup, m: m + 70, n: n + 80, k: 2 * k, epilogue: full },
-          { ...setup, m: m + 70, n: n + 80, k: 2 * k, epilogue: gelu },
-          { ...setup, m: m + 70, n: n + 80, k: 2 * k, epilogue: rare, to: "float32" },
-          { ...setup, m: m + 70, n: n + 81, k: 2 * k, epilogue: full },
-          { ...setup, m: m + 66, n: n + 66, k: 24, epilogue: full, channels: "m", alpha: 0.5 },
-        ]),
-      ];
-    }),
-  );
-}
-
 /** Blocks that add up: teams of each size, splits of one step and of more than a ring holds, the last one short; tails, batches, epilogues. */
 function teamCases(): KernelCase[] {
   const sums = gemmTable.filter((row) => row.kind === "hopper" && row.team === "sum");
@@ -529,7 +480,7 @@ function teamCases(): KernelCase[] {
         last: { kind: "relu", a: 0, b: 0 },
       };
       const rare: Draft = { bias: true, residual: "float32", activation: { kind: "gelu", a: 0, b: 0 } };
-      return [2, 4, 8].map((team) => {
+      return [2, 4].map((team) => {
         const accepts = (choice: Choice) => choice.row === row && !choice.isSwapped && choice.splits === team;
         const setup = { precision, b: "column", accepts } as const;
         return caseOf(`${precision} ${row.tile}, teams of ${team}`, [
@@ -548,7 +499,6 @@ function teamCases(): KernelCase[] {
 }
 
 export const cases: readonly KernelCase[] = [
-  ...pairCases(),
   ...teamCases(),
   ...shapeCases(),
   ...alignmentCases(),
