@@ -40,6 +40,7 @@ const { metafile } = await buildFewChunks(
       "bin/tc-lint": "src/cli/bin.ts",
       worker: "src/api/worker.ts",
       "memory-watch": "src/limits/memory-watch.ts",
+      "load-watch": "src/limits/load-watch.ts",
       "verify-child": "src/verify/child.ts",
       "gpu-child": "src/api/gpu-child.ts",
       "lib/index": "src/index.ts",
@@ -66,7 +67,7 @@ const { metafile } = await buildFewChunks(
     logLevel: "warning",
   },
   {
-    alone: ["src/cli/bin.ts", "src/config.ts", "src/limits/memory-watch.ts"],
+    alone: ["src/cli/bin.ts", "src/config.ts", "src/limits/memory-watch.ts", "src/limits/load-watch.ts"],
     often: ["src/cli/main.ts", "src/cli/run-lint.ts", "src/api/lint-file.ts", "src/api/worker.ts"],
   },
 );

@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
 import {
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -17,6 +16,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildFakeCuda } from "./cuda-runtime/fake-cuda.ts";
 import { writeInline } from "./fix/models.ts";
+import { command, packInto } from "./packed.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -82,12 +82,6 @@ interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
 }
 
-function command(program: string, args: readonly string[], cwd: string): string {
-  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: "utf8" });
-  if (status !== 0) throw new Error(`${program} ${args.join(" ")}: ${error?.message}\n${stdout}${stderr}`);
-  return stdout;
-}
-
 describe("The package", () => {
   let folder = "";
   let installed = "";
@@ -97,26 +91,10 @@ describe("The package", () => {
   beforeAll(() => {
     // Outside the checkout, where nothing is found but what the package brings along.
     folder = mkdtempSync(path.join(tmpdir(), "tc-lint-package-"));
-    const staged = path.join(folder, "staged");
-    for (const name of [
-      "package.json",
-      "action.yml",
-      "README.md",
-      "LICENSE",
-      "CHANGELOG.md",
-      "SECURITY.md",
-      "schemas",
-      "docs",
-      "bench/results",
-    ]) {
-      cpSync(path.join(root, name), path.join(staged, name), { recursive: true });
-    }
-    command(process.execPath, [path.join(root, "scripts", "build.mjs"), `--outdir=${staged}/dist`], root);
-    command("npm", ["pack", "--ignore-scripts", "--silent"], staged);
-    const [tarball = ""] = readdirSync(staged).filter((name) => name.endsWith(".tgz"));
+    const tarball = packInto(path.join(folder, "staged"));
     installed = path.join(folder, "node_modules", "tc-lint");
     mkdirSync(installed, { recursive: true });
-    command("tar", ["-xzf", path.join(staged, tarball), "-C", installed, "--strip-components=1"], folder);
+    command("tar", ["-xzf", tarball, "-C", installed, "--strip-components=1"], folder);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

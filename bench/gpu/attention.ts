@@ -174,8 +174,13 @@ function entryOf({ action }: Step): string {
 function tilesFor([, , , , dim]: AttentionShape): (TensorTile | undefined)[] {
   if (!options.tiles) return [undefined];
   const fitting = tensorTiles.filter(({ headDim, isPlain }) => isPlain && headDim >= dim);
-  const smallest = Math.min(...fitting.map(({ headDim }) => headDim));
-  return fitting.filter(({ headDim }) => headDim === smallest);
+  const isSmallest = (tile: TensorTile) =>
+    fitting.every((other) => isHopper(other) !== isHopper(tile) || other.headDim >= tile.headDim);
+  return fitting.filter(isSmallest);
+}
+
+function isHopper({ hopper }: TensorTile): boolean {
+  return hopper !== undefined;
 }
 
 function wantedDtypes(): Dtype[] {

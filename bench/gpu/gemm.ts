@@ -1,11 +1,13 @@
 /**
  * @file Products of matrices: zoo layers, squares and misaligned sizes, y = x Wᵀ with constant weights.
  *
- *     node dist/gpu/gemm.js [--dtype fp16,bf16,tf32] [--sweep] [--kind hopper] [--only MxNxK,…] [--peers FOLDER]
+ *     node dist/gpu/gemm.js [--dtype fp16,bf16,tf32] [--sweep] [--kind hopper] [--entries s64x64x64,…] [--splits 4] [--only MxNxK,…]
+ *         [--peers FOLDER]
  *
  * Writes $OUT/gemm.json: rows {op, M, N, K, dtype, us, tflops, kernel, predicted, error}, and $OUT/ops.json, which
  * torch_ops.py reads. With --peers (the folder of torch_ops.py) its times stand beside ours. --sweep times every kernel
- * of the table (of one kind) on every shape: what the cost model is checked against.
+ * of the table (of one kind, of these tiles) on every shape: what the cost model is checked against. At the end it says, shape by
+ * shape, which was fastest and what the choice loses to it.
  */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -112,6 +114,8 @@ const { values: options } = parseArgs({
     only: { type: "string" },
     sweep: { type: "boolean", default: false },
     kind: { type: "string" },
+    entries: { type: "string" },
+    splits: { type: "string" },
     peers: { type: "string" },
     device: { type: "string", default: "0" },
   },
@@ -146,6 +150,7 @@ function callOf(host: HarnessHost, shape: Shape, dtype: Dtype, row: GemmRow | un
   const accepted: Candidate<Choice>[] = [];
   const output = emitProduct(set, shape, storage, (launch, microseconds) => {
     if (row !== undefined && launch.row !== row) return false;
+    if (options.splits !== undefined && launch.splits !== Number(options.splits)) return false;
     accepted.push({ launch, microseconds });
     return true;
   });
@@ -239,8 +244,10 @@ function compare(rows: readonly Row[], folder: string): Row[] {
 
 /** Every kernel of the table that takes the shape. */
 function* sweep(host: HarnessHost, shape: Shape, dtype: Dtype): Generator<Row> {
+  const entries = options.entries?.split(",");
   for (const row of gemmTable) {
     if (options.kind !== undefined && options.kind !== row.kind) continue;
+    if (entries !== undefined && (row.kind === "skinny" || !entries.includes(row.tile))) continue;
     try {
       yield measure(host, shape, dtype, row);
     } catch (error) {
@@ -249,15 +256,28 @@ function* sweep(host: HarnessHost, shape: Shape, dtype: Dtype): Generator<Row> {
   }
 }
 
+/** Of rows of one shape and type: the fastest, and the one that would be chosen. */
+function showBest(swept: readonly Row[]): void {
+  const fastest = swept.toSorted((x, y) => x.us - y.us)[0];
+  const chosen = swept.toSorted((x, y) => x.predicted - y.predicted)[0];
+  if (fastest === undefined || chosen === undefined) return;
+  const { M, N, K, dtype } = fastest;
+  const loss = `${(chosen.us / fastest.us).toFixed(3)}x for the chosen ${chosen.kernel.split(", ")[1]}`;
+  console.log(`BEST ${dtype} ${M}x${N}x${K}: ${fastest.us} us, ${fastest.kernel.split(", ")[1]}; ${loss}`);
+}
+
 const kernels = new URL("../cuda/", import.meta.url);
 using host = await HarnessHost.open({ kernels, device: Number(options.device) });
 let rows: Row[] = [];
 for (const dtype of wantedDtypes()) {
   for (const shape of wantedShapes()) {
+    const own: Row[] = [];
     for (const row of options.sweep ? sweep(host, shape, dtype) : [measure(host, shape, dtype)]) {
       show(row);
-      rows.push(row);
+      own.push(row);
     }
+    if (options.sweep) showBest(own);
+    rows.push(...own);
   }
 }
 if (options.peers !== undefined && !options.sweep) rows = compare(rows, options.peers);

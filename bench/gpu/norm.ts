@@ -2,18 +2,23 @@
  * @file LayerNorm and softmax over rows beside PyTorch's, and GroupNorm by itself.
  *
  *     node dist/gpu/norm.js [--dtype fp16,bf16,fp32] [--peers FOLDER]
+ *     node dist/gpu/norm.js --variants [--dtype fp16] [--only PATTERN]
  *
- * Writes $OUT/norm.json. With --peers (the folder of torch_ops.py) its times stand beside ours; GroupNorm has none there.
+ * Writes $OUT/norm-DTYPE.json. With --peers (the folder of torch_ops.py) its times stand beside ours; GroupNorm has none there.
+ * With --variants every way that a kernel has of doing each piece of work (of those whose name has PATTERN) is timed, the one that
+ * the plan takes first; $OUT/norm-variants-DTYPE.json.
  */
+import { writeFileSync } from "node:fs";
+import path from "node:path";
 import { parseArgs } from "node:util";
 import type { Step } from "../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../cuda-runtime/ir/storage.ts";
-import { elementCount, permuted, type View } from "../../cuda-runtime/ir/view.ts";
-import { emitGroupNorm } from "../../cuda-runtime/kernels/norm/group.ts";
+import { elementCount, type View } from "../../cuda-runtime/ir/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { CallSet, contentOf, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
-import { emitRows, type RowKind } from "./operations.ts";
+import { type AcceptsWay, groupWork, rowWork, type Work, waysOf } from "./norm-work.ts";
+import type { RowKind } from "./operations.ts";
 
 /** Rows, columns. */
 const sizes: readonly (readonly [number, number])[] = [
@@ -33,12 +38,30 @@ const sizes: readonly (readonly [number, number])[] = [
   [1024, 1001],
 ];
 
-/** Samples, channels, positions; 32 groups, SiLU behind. */
+/** Samples, channels, positions; 32 groups. */
 const groupSizes: readonly (readonly [number, number, number])[] = [
   [2, 320, 4096],
   [2, 640, 1024],
   [2, 1280, 256],
   [2, 128, 65_536],
+  [2, 64, 65_536],
+  [8, 320, 4096],
+];
+
+/** Of `--variants`, beside all sizes of groups. */
+const variantSizes: readonly (readonly [RowKind, number, number])[] = [
+  ["softmax", 12_288, 197],
+  ["softmax", 3136, 96],
+  ["softmax", 100_352, 96],
+  ["softmax", 512, 50_257],
+  ["softmax", 98_304, 49],
+  ["softmax", 8192, 4096],
+  ["softmax", 1024, 12_288],
+  ["layernorm", 8192, 4096],
+  ["layernorm", 1024, 12_288],
+  ["layernorm", 16_384, 1024],
+  ["layernorm", 12_288, 197],
+  ["layernorm", 100_352, 96],
 ];
 
 const dtypes = { fp16: "float16", bf16: "bfloat16", fp32: "float32" } as const satisfies Record<
@@ -52,6 +75,8 @@ const { values: options } = parseArgs({
   options: {
     dtype: { type: "string", default: "fp16" },
     peers: { type: "string" },
+    variants: { type: "boolean", default: false },
+    only: { type: "string", default: "" },
     device: { type: "string", default: "0" },
   },
 });
@@ -61,85 +86,20 @@ interface Call {
   readonly y: View;
 }
 
-interface Work {
-  readonly name: string;
-  readonly shape: readonly number[];
-  readonly emit: (set: CallSet, x: View, y: View) => void;
-  /** Of the element at a packed index. */
-  readonly expected: (at: (index: number) => number, index: number) => number;
-}
-
-function rowWork(kind: RowKind, rows: number, cols: number): Work {
-  const row = (at: (index: number) => number, index: number) => {
-    const start = Math.floor(index / cols) * cols;
-    return filled(cols, (i) => at(start + i));
-  };
-  if (kind === "softmax") {
-    return {
-      name: `softmax ${rows}x${cols}`,
-      shape: [rows, cols],
-      emit: (set, x, y) => emitRows(set.emitter, kind, x, y),
-      expected: (at, index) => Math.exp(at(index)) / row(at, index).reduce((sum, x) => sum + Math.exp(x), 0),
-    };
-  }
-  return {
-    name: `layernorm ${rows}x${cols}`,
-    shape: [rows, cols],
-    emit: (set, x, y) => emitRows(set.emitter, kind, x, y),
-    expected: (at, index) => normalized(row(at, index), at(index)),
-  };
-}
-
-function filled(count: number, value: (index: number) => number): Float64Array {
-  const values = new Float64Array(count);
-  for (let index = 0; index < count; index++) values[index] = value(index);
-  return values;
-}
-
-function normalized(values: Float64Array, x: number): number {
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
-  return (x - mean) / Math.sqrt(variance + 1e-5);
-}
-
-/** [samples, positions, channels] in memory. */
-function groupWork(samples: number, channels: number, positions: number): Work {
-  const groups = 32;
-  const size = channels / groups;
-  return {
-    name: `groupnorm ${samples}x${channels}x${positions} nhwc`,
-    shape: [samples, positions, channels],
-    emit: (set, x, y) =>
-      emitGroupNorm(set.emitter, {
-        x: permuted(x, [0, 2, 1]),
-        y: permuted(y, [0, 2, 1]),
-        groups,
-        scale: undefined,
-        bias: undefined,
-        isParameterPerGroup: false,
-        epsilon: 1e-5,
-        isSilu: true,
-      }),
-    expected: (at, index) => {
-      const base = Math.floor(index / (positions * channels)) * positions * channels;
-      const first = Math.floor((index % channels) / size) * size;
-      const group = filled(positions * size, (i) =>
-        at(base + Math.floor(i / size) * channels + first + (i % size)),
-      );
-      const value = normalized(group, at(index));
-      return value / (1 + Math.exp(-value));
-    },
-  };
-}
-
-function measure(host: HarnessHost, work: Work, dtype: Dtype, op: TimedRow["op"]): TimedRow {
+function measure(
+  host: HarnessHost,
+  work: Work,
+  dtype: Dtype,
+  op: TimedRow["op"],
+  accepts: AcceptsWay = () => true,
+): TimedRow {
   const type = dtypes[dtype];
   const bytes = 2 * elementCount(work.shape) * bytesOfType(type);
   const calls: Call[] = Array.from({ length: setCount(bytes, host.context.device.l2Bytes) }, () => {
     const set = new CallSet(host, false);
     const x = set.tensor("input", type, work.shape, 1);
     const y = set.output(type, work.shape);
-    work.emit(set, x, y);
+    work.emit(set.emitter, x, y, accepts);
     set.prepare();
     return { set, y };
   });
@@ -187,9 +147,34 @@ function wantedDtypes(): Dtype[] {
   });
 }
 
+function timeVariants(host: HarnessHost, dtype: Dtype): void {
+  const works = [
+    ...groupSizes.flatMap((size) => [groupWork(...size, true), groupWork(...size, false)]),
+    ...variantSizes.map((size) => rowWork(...size)),
+  ];
+  const rows = works
+    .filter(({ name }) => name.includes(options.only))
+    .flatMap((work) =>
+      waysOf(work, dtypes[dtype], host.target).map((way) => {
+        const row = measure(host, work, dtype, { op: "none" }, (name) => name === way.name);
+        const predicted = `predicted ${way.predictedMicroseconds.toFixed(2)}`;
+        console.log(
+          `${row.name}: ${row.us.toFixed(2)} us (${predicted}), ${row.rate}, error ${row.error.toExponential(1)}, ${way.name}`,
+        );
+        return { name: row.name, way, us: row.us, error: row.error, kernel: row.kernel };
+      }),
+    );
+  const file = path.join(process.env["OUT"] ?? ".", `norm-variants-${dtype}.json`);
+  writeFileSync(file, JSON.stringify(rows, null, 1));
+}
+
 const kernels = new URL("../cuda/", import.meta.url);
 using host = await HarnessHost.open({ kernels, device: Number(options.device) });
 for (const dtype of wantedDtypes()) {
+  if (options.variants) {
+    timeVariants(host, dtype);
+    continue;
+  }
   const rows = (["layernorm", "softmax"] as const).flatMap((kind) =>
     sizes.map(([count, cols]) =>
       measure(host, rowWork(kind, count, cols), dtype, { op: kind, rows: count, cols, dtype }),

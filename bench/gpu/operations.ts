@@ -14,6 +14,7 @@ import { emitConv } from "../../cuda-runtime/kernels/conv/conv.ts";
 import type { Accepts } from "../../cuda-runtime/kernels/gemm/choose.ts";
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
 import { emitRowNorm } from "../../cuda-runtime/kernels/norm/norm.ts";
+import type { RowLaunch } from "../../cuda-runtime/kernels/norm/rows.ts";
 import { emitSoftmax } from "../../cuda-runtime/kernels/softmax/softmax.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
@@ -151,9 +152,16 @@ export function emitHeads(
 export type RowKind = "layernorm" | "softmax";
 
 /** [rows, columns] to the same. */
-export function emitRows(emitter: Emitter, kind: RowKind, x: View, y: View): void {
-  if (kind === "softmax") emitSoftmax(emitter, { x, y, axis: 1, mode: "softmax" });
-  else emitRowNorm(emitter, { x, y, scale: undefined, bias: undefined, isRms: false, epsilon: 1e-5 });
+export function emitRows(
+  emitter: Emitter,
+  kind: RowKind,
+  x: View,
+  y: View,
+  accepts?: (launch: RowLaunch) => boolean,
+): void {
+  if (kind === "softmax") emitSoftmax(emitter, { x, y, axis: 1, mode: "softmax" }, accepts);
+  else
+    emitRowNorm(emitter, { x, y, scale: undefined, bias: undefined, isRms: false, epsilon: 1e-5 }, accepts);
 }
 
 interface Chain {

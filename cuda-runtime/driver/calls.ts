@@ -138,6 +138,7 @@ export const functionAttributes = {
   localBytes: 3,
   registers: 4,
   dynamicSharedBytes: 8,
+  largeClusters: 14,
 } as const;
 
 /** Of CUresult, those that something here depends on. */

@@ -40,12 +40,15 @@ export class Library implements Disposable {
 
 /** What a block may have without asking. */
 const freeSharedBytes = 48 * 1024;
+/** The same of blocks in a cluster. */
+const freeClusterBlocks = 8;
 
 /** An entry of a library; it goes with it. */
 export class Kernel {
   readonly #driver: Driver;
   readonly handle: number;
   #sharedBytes = freeSharedBytes;
+  #hasLargeClusters = false;
 
   constructor(driver: Driver, handle: number) {
     this.#driver = driver;
@@ -53,11 +56,16 @@ export class Kernel {
   }
 
   /** Allows what a launch needs beyond the defaults. */
-  prepare(sharedBytes: number): void {
+  prepare({ sharedBytes, cluster }: Pick<LaunchShape, "sharedBytes" | "cluster">): void {
     if (sharedBytes + this.attribute("staticSharedBytes") > this.#sharedBytes) {
       const { dynamicSharedBytes } = functionAttributes;
       this.#driver.call("cuFuncSetAttribute", this.handle, dynamicSharedBytes, sharedBytes);
       this.#sharedBytes = sharedBytes;
+    }
+    const blocks = cluster === undefined ? 1 : cluster[0] * cluster[1] * cluster[2];
+    if (blocks > freeClusterBlocks && !this.#hasLargeClusters) {
+      this.#driver.call("cuFuncSetAttribute", this.handle, functionAttributes.largeClusters, 1);
+      this.#hasLargeClusters = true;
     }
   }
 
@@ -72,18 +80,23 @@ export interface LaunchShape {
   readonly grid: Dim3;
   readonly block: Dim3;
   readonly sharedBytes: number;
+  /** Blocks of a cluster along each axis; each divides the grid's. */
+  readonly cluster?: Dim3 | undefined;
 }
 
 /** Bytes of parameters that a kernel may take. */
 const maxParameterBytes = 32_764;
 
-// Offsets in the block that holds a launch's structures: CUlaunchConfig, a CUlaunchAttribute, the list of parameters'
+// Offsets in the block that holds a launch's structures: CUlaunchConfig, two CUlaunchAttribute, the list of parameters'
 // addresses, which has one entry.
 const configAt = 0;
 const attributeAt = 64;
+const attributeBytes = 72;
 const listAt = 256;
 const parametersAt = 512;
+const clusterAttribute = 4;
 const overlapAttribute = 6;
+
 /** Launches kernels one after another; the driver copies the parameters before it returns. */
 export class Launcher implements Disposable {
   readonly #driver: Driver;
@@ -110,14 +123,15 @@ export class Launcher implements Disposable {
   launch(kernel: Kernel, shape: LaunchShape, parameters: Uint8Array, stream: Stream): void {
     if (parameters.length > maxParameterBytes)
       throw new RangeError(`tc-lint bug: ${parameters.length} bytes of parameters`);
-    const { grid, block, sharedBytes } = shape;
+    const { grid, block, sharedBytes, cluster } = shape;
     const data = this.#data;
     for (const [index, value] of [...grid, ...block, sharedBytes].entries())
       data.setUint32(configAt + 4 * index, value, true);
     data.setBigUint64(configAt + 32, BigInt(stream.handle), true);
-    data.setUint32(configAt + 48, this.#overlaps ? 1 : 0, true);
-    data.setUint32(attributeAt, overlapAttribute, true);
-    data.setUint32(attributeAt + 8, 1, true);
+    this.#setAttributes([
+      ...(this.#overlaps ? [[overlapAttribute, 1]] : []),
+      ...(cluster === undefined ? [] : [[clusterAttribute, ...cluster]]),
+    ]);
     this.#block.bytes.set(parameters, parametersAt);
     const { address } = this.#block;
     this.#driver.call(
@@ -127,6 +141,16 @@ export class Launcher implements Disposable {
       address + BigInt(listAt),
       null,
     );
+  }
+
+  /** Each by its number, and the words of its value. */
+  #setAttributes(attributes: readonly (readonly number[])[]): void {
+    this.#data.setUint32(configAt + 48, attributes.length, true);
+    for (const [slot, [id = 0, ...words]] of attributes.entries()) {
+      const at = attributeAt + slot * attributeBytes;
+      this.#data.setUint32(at, id, true);
+      for (const [index, word] of words.entries()) this.#data.setUint32(at + 8 + 4 * index, word, true);
+    }
   }
 
   [Symbol.dispose](): void {

@@ -18,6 +18,8 @@ export interface Launch {
   readonly block: Dim3;
   /** Dynamic shared memory. */
   readonly sharedBytes: number;
+  /** Blocks of a cluster along each axis, which divide the grid's, where the target has clusters; undefined: there are none. */
+  readonly cluster?: Dim3 | undefined;
   readonly params: ParamBlock;
   readonly reads: readonly View[];
   readonly writes: readonly View[];

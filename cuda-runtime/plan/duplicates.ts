@@ -66,7 +66,7 @@ function isToldByParams({ reads, writes, params }: Launch): boolean {
 }
 
 function signatureOf(launch: Launch, same: ReadonlyMap<DeviceBuffer, DeviceBuffer>): string {
-  const { kernel, grid, block, sharedBytes, params, writes } = launch;
+  const { kernel, grid, block, sharedBytes, cluster, params, writes } = launch;
   const own = new Set(writes.map(({ buffer }) => buffer));
   const pointers = addressesIn(params).map(({ at, view, ...map }) => {
     const buffer = own.has(view.buffer)
@@ -75,7 +75,7 @@ function signatureOf(launch: Launch, same: ReadonlyMap<DeviceBuffer, DeviceBuffe
     return `${at} ${buffer} ${view.offset} ${JSON.stringify(map)}`;
   });
   const bytes = Buffer.from(params.bytes).toString("base64");
-  return [kernel.entry, grid, block, sharedBytes, bytes, ...pointers].join(" ");
+  return [kernel.entry, grid, block, sharedBytes, cluster, bytes, ...pointers].join(" ");
 }
 
 function redirected(step: Step, same: ReadonlyMap<DeviceBuffer, DeviceBuffer>): Step {

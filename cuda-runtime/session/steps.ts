@@ -53,9 +53,9 @@ export class StepRunner implements Disposable {
   }
 
   #readyLaunch(launch: Launch, addressOf: AddressOf): Ready {
-    const { kernel: ref, grid, block, sharedBytes, params } = launch;
+    const { kernel: ref, grid, block, sharedBytes, cluster, params } = launch;
     const kernel = this.#store.kernel(ref);
-    kernel.prepare(sharedBytes);
+    kernel.prepare(launch);
     const parameters = params.bytes.slice();
     const data = new DataView(parameters.buffer);
     for (const { at, view } of params.pointers)
@@ -63,7 +63,7 @@ export class StepRunner implements Disposable {
     for (const map of params.tensorMaps ?? []) {
       parameters.set(encodeTensorMap(this.#context.driver, tensorOf(map, addressOf)), map.at);
     }
-    return { kind: "launch", kernel, ref, shape: { grid, block, sharedBytes }, parameters };
+    return { kind: "launch", kernel, ref, shape: { grid, block, sharedBytes, cluster }, parameters };
   }
 
   /** Queues it. */

@@ -2,7 +2,7 @@
 import type { PlanRequest } from "../api/make-plans.ts";
 import { type CompareFlags, readCompareFlags } from "../cli/compare-options.ts";
 import { type LintFlags, readLintFlags } from "../cli/options.ts";
-import type { ActionInputs } from "./inputs.ts";
+import type { ActionInputs, InputName } from "./inputs.ts";
 
 export function lintFlagsOf(inputs: ActionInputs, hasBase: boolean): LintFlags {
   const { gpu, stack, failOn, sarifFile, html, sourceRoot, pathMapping } = inputs;
@@ -27,13 +27,16 @@ export function lintFlagsOf(inputs: ActionInputs, hasBase: boolean): LintFlags {
   };
 }
 
+/** The input that names models. */
+const patternsOf: InputName = "paths";
+
 export function compareFlagsOf({ gpu, stack, failOn }: ActionInputs, base: string): CompareFlags {
   const flags = readCompareFlags({ base, gpu, stack, "exit-zero": failOn === "never" });
-  return { ...flags, reports: [] };
+  return { ...flags, reports: [], patternsOf };
 }
 
 /** A comparison has looked already whether the paths stand for anything, gone models among it. */
 export function planRequestOf(inputs: ActionInputs, hasBase: boolean): PlanRequest {
   const flags = lintFlagsOf(inputs, hasBase);
-  return { ...flags, table: false, errorOnUnmatchedPattern: !hasBase, onNotice: () => {} };
+  return { ...flags, table: false, errorOnUnmatchedPattern: !hasBase, patternsOf, onNotice: () => {} };
 }

@@ -10,7 +10,7 @@ import { inputErrorOf } from "../onnx/surroundings.ts";
 import { trustCheckout } from "./checkout.ts";
 import { postCarried } from "./comment.ts";
 import { readEvent } from "./event.ts";
-import { readInputs } from "./inputs.ts";
+import { inputs, readInputs } from "./inputs.ts";
 import { command } from "./protocol.ts";
 import { review } from "./review.ts";
 
@@ -21,12 +21,12 @@ async function run(): Promise<number> {
   limitMemoryBy(groupMemoryBytes);
   try {
     const { env } = process;
-    const inputs = readInputs(env);
+    const given = readInputs(env);
     // Whatever the run starts, or a model's configuration does, has no use for it.
     Reflect.deleteProperty(env, "INPUT_TOKEN");
-    enterFolder(env["GITHUB_WORKSPACE"], inputs.workingDirectory);
-    const step = { inputs, event: readEvent(env), env };
-    if (inputs.mode === "review") return await review(step, new URL("../worker.js", import.meta.url));
+    enterFolder(env["GITHUB_WORKSPACE"], given.workingDirectory);
+    const step = { inputs: given, event: readEvent(env), env };
+    if (given.mode === "review") return await review(step, new URL("../worker.js", import.meta.url));
     await postCarried(step);
     return 0;
   } catch (error) {
@@ -34,10 +34,16 @@ async function run(): Promise<number> {
     if (input === undefined)
       complainOfBug(error instanceof Error ? (error.stack ?? error.message) : String(error));
     await writeStdout(
-      command("error", input === undefined ? "a bug in tc-lint: see the log" : input.message),
+      command("error", input === undefined ? "a bug in tc-lint: see the log" : ofInput(input.message)),
     );
     return 2;
   }
+}
+
+/** What a flag of the command line is blamed for is the input of its name. */
+function ofInput(message: string): string {
+  const [, name = ""] = /^--([a-z-]+): /.exec(message) ?? [];
+  return Object.hasOwn(inputs, name) ? message.slice(2) : message;
 }
 
 /** Throws InputError. */

@@ -14,7 +14,7 @@ import { makePlans, type PlanRequest, sizeNames } from "./make-plans.ts";
 export interface CompareRequest
   extends Pick<
     PlanRequest,
-    "settings" | "scenarios" | "config" | "allFiles" | "errorOnUnmatchedPattern" | "onNotice"
+    "settings" | "scenarios" | "config" | "allFiles" | "errorOnUnmatchedPattern" | "patternsOf" | "onNotice"
   > {
   /** Of each pair. */
   readonly limits: Limits;

@@ -23,7 +23,7 @@ import {
 } from "./compare-all.ts";
 import { type Compare, inLanes } from "./compare-lanes.ts";
 import { failedPair, type Pair, type SidePlan } from "./compare-pair.ts";
-import { withLetOff } from "./let-off.ts";
+import { baselineOf, withLetOff } from "./let-off.ts";
 import { makePlans } from "./make-plans.ts";
 
 /** Models that have the same content at base are named, not compared. Throws InputError where nothing can be compared as asked. */
@@ -33,6 +33,7 @@ export async function compareWithBase(
   request: CompareRequest,
 ): Promise<Compared> {
   const revision = new BaseRevision(ref, process.cwd());
+  const baseline = baselineOf(request);
   const others = patterns.filter((path) => !isModelName(path) && isFile(path));
   const asked = others.map((path) => revision.placeOf(path));
   const differences = { ...revision.differences(asked), asked };
@@ -43,9 +44,9 @@ export async function compareWithBase(
       .map((place) => [toDisplayPath(join(revision.root, place)), place] as const)
       .filter(([path]) => patterns.some((pattern) => standsFor(pattern, path))),
   );
-  if (request.errorOnUnmatchedPattern) refuseNowhere(patterns, [...gone.keys()], ref);
+  if (request.errorOnUnmatchedPattern) refuseNowhere(patterns, [...gone.keys()], ref, request.patternsOf);
   const heads = await headPlans(patterns, [...gone.keys()], request);
-  request.checkFiles(filesOf(heads));
+  request.checkFiles([...filesOf(heads), ...(baseline === undefined ? [] : [baseline.path])]);
   const run = new BaseRun(revision, differences, gone, request);
   const byPath = [...groupBy(heads, (plan) => plan.path)];
   const taken = await inLanes(byPath, request, ([path, plans], compare) =>
@@ -55,22 +56,25 @@ export async function compareWithBase(
     run.compareGone(path, plans, compare),
   );
   const compared = comparedOf([...taken, ...ofGone].flat(), request, run.parts);
-  const { suppressions, onNotice: say } = request;
-  if (!suppressions.isRead) return compared;
-  const config = request.config.kind === "file" ? request.config.path : undefined;
-  const { location } = suppressions;
-  return { ...compared, report: withLetOff(compared.report, revision, { config, location, say }) };
+  if (baseline === undefined) return compared;
+  return { ...compared, report: withLetOff(compared.report, revision, baseline, request.onNotice) };
 }
 
 /** A slip must not read as a new model. Throws InputError `unmatched-pattern`. */
-function refuseNowhere(patterns: readonly string[], gone: readonly string[], ref: string): void {
+function refuseNowhere(
+  patterns: readonly string[],
+  gone: readonly string[],
+  ref: string,
+  patternsOf: string | undefined,
+): void {
   const nowhere = patterns.filter(
     (pattern) =>
       !hasMagic(pattern) && look(pattern) === "absent" && !gone.some((path) => standsFor(pattern, path)),
   );
   if (nowhere.length === 0) return;
   const listed = nowhere.map((pattern) => `"${pattern}"`).join(", ");
-  throw new InputError("unmatched-pattern", `${listed}: not there, and no model of it in ${ref}`);
+  const of = patternsOf === undefined ? "" : `${patternsOf}: `;
+  throw new InputError("unmatched-pattern", `${of}${listed}: not there, and no model of it in ${ref}`);
 }
 
 /** A pattern that stands for nothing but models that are gone is no slip. */

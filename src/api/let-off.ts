@@ -6,29 +6,47 @@ import { join } from "node:path";
 import type { CompareReport, ModelComparison } from "../compare/result.ts";
 import { compareReportOf } from "../compare/summary.ts";
 import type { BaseRevision } from "../files/base-revision.ts";
-import { readSuppressions, suppressedPath } from "../files/suppressions-file.ts";
+import {
+  noSuppressions,
+  readSuppressions,
+  type SuppressionsFile,
+  suppressedPath,
+} from "../files/suppressions-file.ts";
 import { InputError } from "../ir/errors.ts";
 import { counted } from "../ir/format.ts";
 import type { Finding } from "../lint/result.ts";
 import { parseSuppressions, type Suppressions } from "../settings/suppressions.ts";
+import type { ConfigChoice } from "./make-plans.ts";
 import { isCounted } from "./suppress.ts";
 
-interface Request {
-  /** The configuration that the command line names. */
-  readonly config: string | undefined;
-  /** The file, where the command line names it. */
-  readonly location: string | undefined;
-  readonly say: (notice: string) => void;
+export interface BaselineRequest {
+  readonly config: ConfigChoice;
+  readonly suppressions: { readonly location: string | undefined; readonly isRead: boolean };
+  readonly onNotice: (notice: string) => void;
 }
 
-/** Throws InputError `bad-suppressions` where the working tree's file is none. */
-export function withLetOff(report: CompareReport, revision: BaseRevision, request: Request): CompareReport {
-  const file = readSuppressions(request, request.say);
-  if (file.content === undefined) {
-    if (request.location === undefined) return report;
-    throw new InputError("bad-suppressions", `${file.shown}: no such file; tc-lint --suppress-all writes it`);
-  }
-  const before = contentAt(revision, file.path, request.say);
+/** A baseline that is there. */
+export type Baseline = SuppressionsFile & { readonly content: Suppressions };
+
+/** Of the working tree, before any work. Throws InputError `bad-suppressions` where it is none, or is named and not there. */
+export function baselineOf({ config, suppressions, onNotice }: BaselineRequest): Baseline | undefined {
+  const { location, isRead } = suppressions;
+  if (!isRead) return undefined;
+  const named = config.kind === "file" ? config.path : undefined;
+  const file = readSuppressions({ config: named, location }, onNotice);
+  const { content } = file;
+  if (content !== undefined) return { ...file, content };
+  if (location !== undefined) throw noSuppressions(file);
+  return undefined;
+}
+
+export function withLetOff(
+  report: CompareReport,
+  revision: BaseRevision,
+  file: Baseline,
+  say: (notice: string) => void,
+): CompareReport {
+  const before = contentAt(revision, file.path, say);
   if (before === undefined) return report;
   const added = new Added({ file: file.path, before, after: file.content, revision });
   const found = newCounts(report.models);

@@ -7,6 +7,7 @@ import { type FoundModel, findModels, isModelName } from "../files/find-models.t
 import { ConfigLoader } from "../files/load-config.ts";
 import { look } from "../files/look.ts";
 import { InputError } from "../ir/errors.ts";
+import type { Limits } from "../limits/guard.ts";
 import type { AnyRule } from "../lint/rule.ts";
 import { withBudgetsOnce } from "../settings/budgets.ts";
 import type { ConfigChain } from "../settings/chain.ts";
@@ -56,6 +57,10 @@ export interface PlanRequest {
   /** Of folders also what Git ignores, and what is hidden. */
   readonly allFiles: boolean;
   readonly errorOnUnmatchedPattern: boolean;
+  /** What the patterns are of where no command line gave them: messages name it, and no flags. */
+  readonly patternsOf?: string;
+  /** Also of loading each configuration and plugin that is code. */
+  readonly limits?: Pick<Limits, "timeoutSeconds">;
   /** What is worth knowing and fails nothing: a configuration that is passed over. */
   readonly onNotice: (message: string) => void;
 }
@@ -71,7 +76,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
   // One folder's configuration must not keep the rest from being looked at; one that the user named is his own mistake.
   const isOneOfMany = flags.config.kind === "nearest" && models.length > 1;
   for (const { path, explicit, refused: unnamed } of models) {
-    const { chain, rules, refused } = await chainOf(path, configOf, isOneOfMany);
+    const { chain, rules, refused } = await chainOf(path, configOf, isOneOfMany, flags.limits);
     if (chain !== undefined && !chains.has(chain)) budgetsOfNothing(chain).forEach(flags.onNotice);
     chains.add(chain);
     const mayIgnore = !explicit || flags.forceExclude;
@@ -125,23 +130,40 @@ function checkOneProfiled(plans: readonly LintPlan[]): void {
 function refuseNothing(
   found: number,
   files: readonly string[],
-  { errorOnUnmatchedPattern, onNotice }: PlanRequest,
+  { errorOnUnmatchedPattern, patternsOf, onNotice }: PlanRequest,
 ): void {
   const what = found === 1 ? "the model found is" : `all ${found} models found are`;
   const why = `nothing is linted: ${what} ignored by ${files.join(" and ")} (ignores)`;
   if (!errorOnUnmatchedPattern) return onNotice(why);
+  const advice = "name a model to lint it all the same";
   throw new InputError(
     "all-ignored",
-    `${why}; name a model to lint it all the same (--no-error-on-unmatched-pattern takes that as nothing to do)`,
+    inWordsOf(patternsOf, why, { ask: `; ${advice}`, allow: allowNothing }),
   );
+}
+
+const allowNothing = " (--no-error-on-unmatched-pattern takes that as nothing to do)";
+
+/** What is wrong with patterns, with what to do about it: with flags, where there are any. */
+function inWordsOf(
+  patternsOf: string | undefined,
+  what: string,
+  { ask, allow }: { readonly ask: string; readonly allow: string },
+): string {
+  return patternsOf === undefined ? `${what}${ask}${allow}` : `${patternsOf}: ${what}`;
 }
 
 type ConfigOf = ReturnType<typeof configFinder>;
 
-async function chainOf(path: string, configOf: ConfigOf, isOneOfMany: boolean) {
+async function chainOf(
+  path: string,
+  configOf: ConfigOf,
+  isOneOfMany: boolean,
+  limits: PlanRequest["limits"],
+) {
   try {
     const chain = await configOf(path);
-    return { chain, rules: await loadPlugins(pluginsOf(chain)), refused: undefined };
+    return { chain, rules: await loadPlugins(pluginsOf(chain), limits?.timeoutSeconds), refused: undefined };
   } catch (error) {
     if (!isOneOfMany || !(error instanceof InputError)) throw error;
     return { chain: undefined, rules: builtIn, refused: { code: error.code, message: error.message } };
@@ -202,9 +224,13 @@ function scenarioFinder({
 
 function configFinder({
   config,
+  limits,
   onNotice,
-}: Pick<PlanRequest, "config" | "onNotice">): (modelPath: string) => Promise<ConfigChain | undefined> {
-  const loader = new ConfigLoader(configSchema(builtIn), new ConfigFinder(process.cwd(), onNotice));
+}: Pick<PlanRequest, "config" | "limits" | "onNotice">): (
+  modelPath: string,
+) => Promise<ConfigChain | undefined> {
+  const finder = new ConfigFinder(process.cwd(), onNotice);
+  const loader = new ConfigLoader(configSchema(builtIn), finder, limits?.timeoutSeconds);
   switch (config.kind) {
     case "none":
       return () => Promise.resolve(undefined);
@@ -217,7 +243,7 @@ function configFinder({
 
 function modelsOf(
   patterns: readonly string[],
-  { errorOnUnmatchedPattern, allFiles, onNotice }: PlanRequest,
+  { errorOnUnmatchedPattern, allFiles, patternsOf, onNotice }: PlanRequest,
 ): readonly FoundModel[] {
   if (patterns.length === 0) {
     throw new InputError(
@@ -235,12 +261,11 @@ function modelsOf(
   if (unmatched.length === 0) return models;
   const patternList = unmatched.map((pattern) => `"${pattern}"`).join(", ");
   const hidden =
-    passedOver.length === 0
-      ? ""
-      : `, but for what Git ignores or is hidden (${listed(passedOver)}): ${asked}`;
+    passedOver.length === 0 ? "" : `, but for what Git ignores or is hidden (${listed(passedOver)})`;
+  const ask = hidden === "" ? "" : `: ${asked}`;
   throw new InputError(
     "unmatched-pattern",
-    `${patternList}: no .onnx file there${hidden} (--no-error-on-unmatched-pattern takes that as nothing to do)`,
+    inWordsOf(patternsOf, `${patternList}: no .onnx file there${hidden}`, { ask, allow: allowNothing }),
   );
 }
 

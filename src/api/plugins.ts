@@ -15,20 +15,20 @@ const loaded = new Map<string, readonly CustomRule[]>();
 /** Of programs, which have plugins without a file. */
 const given = new WeakMap<object, readonly AnyRule[]>();
 
-/** The rules of a run with these plugins. Throws InputError `bad-plugin`. */
-export async function loadPlugins(files: readonly string[]): Promise<readonly AnyRule[]> {
+/** The rules of a run with these plugins; `seconds`: how long each may take to load. Throws InputError `bad-plugin`, and `timeout`. */
+export async function loadPlugins(files: readonly string[], seconds?: number): Promise<readonly AnyRule[]> {
   for (const file of files) {
-    const rules = loading.get(file) ?? loadPlugin(file);
+    const rules = loading.get(file) ?? loadPlugin(file, seconds);
     loading.set(file, rules);
     loaded.set(file, await rules);
   }
   return rulesOf({ plugins: files });
 }
 
-async function loadPlugin(file: string): Promise<readonly CustomRule[]> {
+async function loadPlugin(file: string, seconds: number | undefined): Promise<readonly CustomRule[]> {
   const shown = toDisplayPath(file);
   const { rulesOfPlugin } = await compiler();
-  return rulesOfPlugin(await runModule(file, shown, "bad-plugin"), shown, isOurs);
+  return rulesOfPlugin(await runModule({ file, shown, seconds }, "bad-plugin"), shown, isOurs);
 }
 
 /** Patterns and their search, which runs without plugins do not load. */

@@ -59,7 +59,10 @@ export const compareOptions = {
 } as const;
 
 export interface CompareFlags
-  extends Pick<PlanRequest, "settings" | "scenarios" | "config" | "allFiles" | "errorOnUnmatchedPattern"> {
+  extends Pick<
+    PlanRequest,
+    "settings" | "scenarios" | "config" | "allFiles" | "errorOnUnmatchedPattern" | "patternsOf"
+  > {
   readonly base: string | undefined;
   readonly reports: readonly ReportRequest<CompareFormat>[] | undefined;
   readonly verbose: boolean;

@@ -3,11 +3,11 @@ import { type StaleSuppression, type SuppressAction, suppress } from "../api/sup
 import { checkReportFile, writeReportFile } from "../files/report-file.ts";
 import {
   isSuppressedThere,
+  noSuppressions,
   readSuppressions,
   type SuppressionsFile,
   suppressedPath,
 } from "../files/suppressions-file.ts";
-import { InputError } from "../ir/errors.ts";
 import { counted } from "../ir/format.ts";
 import { jsonText } from "../report/json-text.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
@@ -51,8 +51,7 @@ export function openBaseline(flags: LintFlags, rules: readonly RuleInfo[]): Base
   const action = actionOf(flags.suppressions, rules);
   if (file.content === undefined && action?.kind !== "suppress") {
     if (location === undefined && action === undefined) return none;
-    const how = "no such file; --suppress-all or --suppress-rule writes it";
-    throw new InputError("bad-suppressions", `${file.shown}: ${how}`);
+    throw noSuppressions(file);
   }
   if (action !== undefined) checkReportFile(file.path);
   const keyOf = (path: string) => suppressedPath(file.path, path);

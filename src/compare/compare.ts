@@ -73,7 +73,7 @@ function compareBoth(base: Side, head: Side, names: NewNames): Both {
       renamed: names,
       about: new Map(head.settings.rules.map(({ code, about }) => [code, about])),
     }),
-    graph: compareGraphs(base.model, head.model),
+    graph: compareGraphs(base.model, head.model, names),
     notices: [...invalidBase(base), ...otherSizes(base.report, head.report)],
   };
 }

@@ -11,10 +11,14 @@ import {
   type ValueType,
 } from "../ir/model.ts";
 import { isTranspose, traitsOf } from "../ops/ask.ts";
+import type { NewNames } from "../workload/change.ts";
+import { newValues } from "./new-values.ts";
 import type { GraphChange, OperatorCount } from "./result.ts";
 
-export function compareGraphs(base: Model, head: Model): GraphChange {
-  const { nodes, tensors } = diffModels(base, head);
+/** `names`: of nodes of base's main graph, those in head, where these are others. */
+export function compareGraphs(base: Model, head: Model, names: NewNames): GraphChange {
+  const renames = { nodes: names, values: newValues(base, head, names) };
+  const { nodes, tensors } = diffModels(base, head, renames);
   return {
     operators: countOperators(base, head),
     nodes,

@@ -2,7 +2,7 @@
  * @file Which node of head is which of base, where names do not tell: exporters number nodes, or leave them to the numbers of their values, so
  * that one layer more in front gives every later node the name that another had.
  */
-import { attributeText, describe } from "../fix/diff.ts";
+import { attributeText, describe, goneName } from "../fix/diff.ts";
 import { labelOf, type Model, type Node, operatorOf } from "../ir/model.ts";
 import type { NewNames } from "../workload/change.ts";
 import { commonPairs } from "./common-pairs.ts";
@@ -49,7 +49,7 @@ function renamed({ before, after, old, now, pairs }: Sides): NewNames {
     if (isFree(now.get(was), back) || isFree(old.get(is), pairs)) names.set(was, is);
   }
   const taken = new Set(names.values());
-  for (const label of taken) if (old.has(label) && !names.has(label)) names.set(label, `${label}\u0000gone`);
+  for (const label of taken) if (old.has(label) && !names.has(label)) names.set(label, goneName(label));
   return names;
 }
 

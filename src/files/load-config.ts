@@ -29,11 +29,14 @@ import { runModule } from "./run-module.ts";
 export class ConfigLoader {
   readonly #schema: Schema;
   readonly #finder: ConfigFinder;
+  readonly #seconds: number | undefined;
   readonly #chains = new Map<string, Promise<ConfigChain>>();
 
-  constructor(schema: Schema, finder: ConfigFinder) {
+  /** `seconds`: how long one that is code may take to load. */
+  constructor(schema: Schema, finder: ConfigFinder, seconds?: number) {
     this.#schema = schema;
     this.#finder = finder;
+    this.#seconds = seconds;
   }
 
   /** The configuration nearest to a model, looking upward from its folder. */
@@ -57,13 +60,23 @@ export class ConfigLoader {
     return { folder: dirname(file), layers: await this.#layersOf(file, trust, []) };
   }
 
+  async #read(file: string, trust: Trust): Promise<Config> {
+    checkReadable(file, trust);
+    const shown = toDisplayPath(file);
+    const value = isDataFile(file)
+      ? readJson(file, shown)
+      : await runModule({ file, shown, seconds: this.#seconds }, "bad-config");
+    assertConfig(value, this.#schema, shown);
+    return value;
+  }
+
   async #layersOf(file: string, trust: Trust, extendedBy: readonly string[]): Promise<ConfigLayer[]> {
     if (extendedBy.includes(file)) {
       const circle = [...extendedBy, file].map(toDisplayPath).join(" extends ");
       throw new InputError("bad-config", `${circle}: the configurations extend each other in a circle`);
     }
     checkReach(file, file, trust, "it is a link that");
-    const config = await readConfig(file, trust, this.#schema).catch((error: unknown) => {
+    const config = await this.#read(file, trust).catch((error: unknown) => {
       throw extendedError(error, extendedBy);
     });
     const { calibration } = config;
@@ -130,7 +143,8 @@ function resolvePackage(base: string, file: string, key: string): string {
   }
 }
 
-async function readConfig(file: string, trust: Trust, schema: Schema): Promise<Config> {
+/** Throws InputError where it is not there, or is code that may not be run. */
+function checkReadable(file: string, trust: Trust): void {
   const shown = toDisplayPath(file);
   if (look(file) === "absent") throw new InputError("bad-config", `${shown}: no such configuration file`);
   const isData = isDataFile(file);
@@ -144,9 +158,6 @@ async function readConfig(file: string, trust: Trust, schema: Schema): Promise<C
     throw new InputError("bad-config", `${shown}: ${why}; name it with --config`);
   }
   if (!isData) readBounded(file);
-  const value = isData ? readJson(file, shown) : await runModule(file, shown, "bad-config");
-  assertConfig(value, schema, shown);
-  return value;
 }
 
 /** A pipe or a device would be read for ever. Throws InputError. */

@@ -23,6 +23,7 @@ import { openModel } from "../onnx/open.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
 import { isWrittenName, removeLeftovers, temporaryName } from "../onnx/temporary.ts";
 import { presentWeights } from "../onnx/weights.ts";
+import { suppressionsName } from "../settings/suppressions.ts";
 import { statOf } from "./look.ts";
 
 /** Files of a run that none of its reports may replace. */
@@ -43,8 +44,7 @@ export interface RunFiles {
  * to, and where there is something that no report ever was: weights, an archive.
  */
 export function checkReportFile(path: string, files: RunFiles = {}): void {
-  const refuse = (what: string) =>
-    new InputError("bad-destination", `${path}: ${what}; the report goes elsewhere`);
+  const refuse = (what: string) => new InputError("bad-destination", `${path}: ${what}; ${elsewhere}`);
   const folder = dirname(path);
   const parent = statOf(folder, `${path}: its folder "${folder}"`);
   if (parent === "absent") throw refuse(`its folder "${folder}" is not there: make it first`);
@@ -70,10 +70,17 @@ export function checkReportFile(path: string, files: RunFiles = {}): void {
     throw refuse("is there, and holds data that no report is: weights, or an archive");
 }
 
-/** `checkReportFile` of each that is given. */
+/** `checkReportFile` of each that is given; none may be named like a baseline either, whether or not this command reads it. */
 export function checkReportFiles(paths: readonly (string | undefined)[], files: RunFiles = {}): void {
-  for (const path of paths) if (path !== undefined) checkReportFile(path, files);
+  for (const path of paths) {
+    if (path === undefined) continue;
+    if (basename(path) === suppressionsName)
+      throw new InputError("bad-destination", `${path}: is named like a baseline; ${elsewhere}`);
+    checkReportFile(path, files);
+  }
 }
+
+const elsewhere = "the report goes elsewhere";
 
 function isWrittenWith(destination: string, path: string): boolean {
   if (!isWrittenName(basename(destination), basename(path))) return false;

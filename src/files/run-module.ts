@@ -4,11 +4,21 @@ import * as modules from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
+import { loadWithin } from "../limits/loading.ts";
 import { loadedScripts, ModuleGraph } from "./module-graph.ts";
 import { ranModules } from "./ran-modules.ts";
 
-/** The default export. Throws InputError `code`. */
-export async function runModule(file: string, shown: string, code: string): Promise<unknown> {
+/** A module, and how long it may take to load. */
+export interface Module {
+  readonly file: string;
+  /** As messages name it. */
+  readonly shown: string;
+  /** Undefined is a minute. */
+  readonly seconds?: number | undefined;
+}
+
+/** The default export. Throws InputError `code`, and `timeout` where it does not come to an end. */
+export async function runModule({ file, shown, seconds }: Module, code: string): Promise<unknown> {
   const fail = (what: string, cause?: unknown) => new InputError(code, `${shown}: ${what}`, { cause });
   const { typescript } = process.features as { readonly typescript?: unknown };
   if (/\.[cm]?ts$/.test(file) && (typescript === undefined || typescript === false))
@@ -21,8 +31,9 @@ export async function runModule(file: string, shown: string, code: string): Prom
   const before = loadedScripts();
   let module: { readonly default?: unknown };
   try {
-    module = await import(pathToFileURL(file).href);
+    module = await loadWithin(seconds, shown, () => import(pathToFileURL(file).href));
   } catch (error) {
+    if (error instanceof InputError && error.code === "timeout") throw error;
     throw fail(`cannot be loaded: ${messageOf(error)}${hintOf(error, file)}`, error);
   }
   imports.noteScripts(file, before);

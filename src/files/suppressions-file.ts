@@ -34,6 +34,14 @@ export function readSuppressions(
   return { path, shown, content: parseSuppressions(textOf(path), shown) };
 }
 
+/** For a file that is wanted and not there. */
+export function noSuppressions({ shown }: Pick<SuppressionsFile, "shown">): InputError {
+  return new InputError(
+    "bad-suppressions",
+    `${shown}: no such file; tc-lint --suppress-all, or --suppress-rule, writes it`,
+  );
+}
+
 function textOf(path: string): string {
   try {
     return readSmallFile(path, mostBytes).toString("utf8");

@@ -3,6 +3,7 @@
  * here.
  */
 import { duration } from "../ir/format.ts";
+import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { type LayoutPlan, planLayout } from "../passes/channels-last/channels-last.ts";
 import type { Region } from "../passes/channels-last/nhwc-regions.ts";
@@ -33,12 +34,11 @@ export function decideLayout(
   const before = priced(model, settings);
   const least = settings.minSaving * whole;
   if (before.target.stack.layout === "stack" || mostSaved(before, settings) < least) return undefined;
-  const plan = planLayout(contextOf(model, settings, "channels-last", location));
-  if (plan.rewrite.converted.length === 0) return undefined;
-  const after = turnedWorkload(before, plan, settings.cost) ?? priced(written(model, plan), settings);
+  const first = planned(model, settings);
+  if (first.rewrite.converted.length === 0) return undefined;
+  const { regions, after } = settled(model, settings, first);
   const change = changeBetween(before, after, settings.cost);
   const { microseconds, low } = change.saves;
-  const { regions } = plan.rewrite;
   if (microseconds >= least && low > 0) return { after, change, regions };
   const declined =
     low > 0
@@ -51,6 +51,43 @@ export function decideLayout(
 export const belowThreshold = "NHWC saves less than --min-saving in the whole model";
 
 const location = "tc-lint.preview.data";
+
+function planned(model: OpenModel, settings: FixSettings): LayoutPlan {
+  return planLayout(contextOf(model, settings, "channels-last", location));
+}
+
+/** What `--fix` comes to in all of its rounds: part of a region that loses may pay where its surroundings are NHWC by now. */
+function settled(
+  model: OpenModel,
+  settings: FixSettings,
+  first: LayoutPlan,
+): Pick<LayoutDecision, "after" | "regions"> {
+  const regions = [...first.rewrite.regions];
+  let [plan, turned] = [first, model];
+  // A round that leaves no region leaves nothing for another.
+  while (plan.left.length > 0) {
+    const behind = written(turned, plan);
+    const next = planned(behind, settings);
+    if (next.rewrite.converted.length === 0) break;
+    [plan, turned] = [next, behind];
+    for (const region of next.rewrite.regions) regions.push(namedIn(model, region));
+  }
+  const before = priced(turned, settings);
+  const after = turnedWorkload(before, plan, settings.cost) ?? priced(written(turned, plan), settings);
+  return { after, regions };
+}
+
+/** By the nodes of the model that it began with: what a convolution writes is called what it was until that is NHWC. */
+function namedIn({ graph }: OpenModel, region: Region): Region {
+  const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((value) => [value?.name, node])));
+  const convolutions = region.convolutions.map((node) => {
+    const original = producers.get(node.outputs[0]?.name);
+    if (original === undefined)
+      throw new Error(`tc-lint bug: "${labelOf(node)}" is turned, and not of the model`);
+    return original;
+  });
+  return { ...region, convolutions };
+}
 
 function written(model: OpenModel, { patch }: LayoutPlan): OpenModel {
   return patched(model, patch, location);

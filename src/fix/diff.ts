@@ -31,25 +31,48 @@ export interface ModelDiff {
   readonly addedElements: number;
 }
 
-/** Compares main graphs. Nodes are matched by name, else by their first output. */
-export function diffModels(before: Model, after: Model): ModelDiff {
-  const tensors = diffTensors(before, after);
-  return { nodes: diffNodes(before, after), tensors, addedElements: elementsOf(after) - elementsOf(before) };
+/**
+ * What nodes and values of `before` are called in `after`, where that is otherwise. One that is gone while another has its name has one that
+ * nobody has: `goneName`.
+ */
+export interface Renames {
+  readonly nodes: ReadonlyMap<string, string>;
+  readonly values: ReadonlyMap<string, string>;
 }
 
-function diffTensors(before: Model, after: Model): TensorChange[] {
-  const [old, now] = [storedOf(before), storedOf(after)];
+const noRenames: Renames = { nodes: new Map(), values: new Map() };
+
+const goneMark = "\u0000gone";
+
+export function goneName(name: string): string {
+  return `${name}${goneMark}`;
+}
+
+/** Compares main graphs. Nodes are matched by name, else by their first output. */
+export function diffModels(before: Model, after: Model, renames = noRenames): ModelDiff {
+  const tensors = diffTensors(before, after, renames);
+  const nodes = diffNodes(before, after, renames);
+  return { nodes, tensors, addedElements: elementsOf(after) - elementsOf(before) };
+}
+
+function diffTensors(before: Model, after: Model, { values }: Renames): TensorChange[] {
+  const old = storedOf(before, (name) => values.get(name) ?? name);
+  const now = storedOf(after, (name) => name);
   const names = new Set([...old.keys(), ...now.keys()]);
   return [...names].flatMap((name) => {
-    const change = { name, before: old.get(name) ?? null, after: now.get(name) ?? null };
+    const change = { name: shown(name), before: old.get(name) ?? null, after: now.get(name) ?? null };
     return change.before === change.after ? [] : [change];
   });
 }
 
-function storedOf(model: Model): Map<string, string> {
+function shown(name: string): string {
+  return name.endsWith(goneMark) ? name.slice(0, -goneMark.length) : name;
+}
+
+function storedOf(model: Model, nameOf: (name: string) => string): Map<string, string> {
   const stored = new Map<string, string>();
   for (const { name, initializer } of model.graph.values.values()) {
-    if (initializer !== undefined) stored.set(name, describe(initializer));
+    if (initializer !== undefined) stored.set(nameOf(name), describe(initializer));
   }
   return stored;
 }
@@ -59,16 +82,16 @@ export function describe({ dtype, dtypeCode, dims }: TensorRef): string {
   return `${dtype ?? `type ${dtypeCode}`}[${dims.join(",")}]`;
 }
 
-function diffNodes(before: Model, after: Model): NodeChange[] {
-  const old = new Map(before.graph.nodes.map((node) => [labelOf(node), node]));
+function diffNodes(before: Model, after: Model, { nodes, values }: Renames): NodeChange[] {
+  const old = new Map(before.graph.nodes.map((node) => [nodes.get(labelOf(node)) ?? labelOf(node), node]));
   const now = new Map(after.graph.nodes.map((node) => [labelOf(node), node]));
   const removed = [...old]
     .filter(([name]) => !now.has(name))
-    .map(([name, node]) => changeOf(name, node, "removed"));
+    .map(([name, node]) => changeOf(shown(name), node, "removed"));
   const rest = [...now].flatMap(([name, node]) => {
     const was = old.get(name);
     if (was === undefined) return [changeOf(name, node, "added")];
-    const details = detailsOf(was, node);
+    const details = detailsOf(was, node, values);
     return details.length === 0 ? [] : [{ ...changeOf(name, node, "changed"), details }];
   });
   return [...removed, ...rest];
@@ -78,12 +101,12 @@ function changeOf(name: string, node: Node, kind: NodeChange["kind"]): NodeChang
   return { name, op: operatorOf(node), kind, details: [] };
 }
 
-function detailsOf(before: Node, after: Node): string[] {
+function detailsOf(before: Node, after: Node, values: Renames["values"]): string[] {
   const [from, to] = [operatorOf(before), operatorOf(after)];
   return [
     ...(from === to ? [] : [`${from} → ${to}`]),
-    ...diffNames("input", before.inputs, after.inputs),
-    ...diffNames("output", before.outputs, after.outputs),
+    ...diffNames("input", before.inputs, after.inputs, values),
+    ...diffNames("output", before.outputs, after.outputs, values),
     ...diffAttributes(before, after),
   ];
 }
@@ -107,11 +130,13 @@ function diffNames(
   role: string,
   before: readonly (Value | undefined)[],
   after: readonly (Value | undefined)[],
+  values: Renames["values"],
 ): string[] {
   const count = Math.max(before.length, after.length);
   return Array.from({ length: count }, (_, index) => {
-    const [old, now] = [before[index]?.name ?? "", after[index]?.name ?? ""];
-    return old === now ? "" : `${role} ${index} "${old}" → "${now}"`;
+    const [was, now] = [before[index]?.name ?? "", after[index]?.name ?? ""];
+    const old = values.get(was) ?? was;
+    return old === now ? "" : `${role} ${index} "${shown(old)}" → "${now}"`;
   }).filter((text) => text !== "");
 }
 

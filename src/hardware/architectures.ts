@@ -21,6 +21,8 @@ export interface Features {
   readonly nanExtremes: boolean;
   /** Programmatic dependent launch. */
   readonly overlap: boolean;
+  /** Clusters of blocks that read each other's shared memory. */
+  readonly clusters: boolean;
   /** wgmma, and with it TMA's tiles: one architecture's, later ones do not have it. */
   readonly wgmma: boolean;
   /** mma.sync of 8-bit integers; of 8-bit floats. */
@@ -54,6 +56,7 @@ const none: Features = {
   packedConversion: false,
   nanExtremes: false,
   overlap: false,
+  clusters: false,
   wgmma: false,
   int8: false,
   float8: false,
@@ -67,7 +70,7 @@ const ampere: Features = {
   nanExtremes: true,
 };
 const ada: Features = { ...ampere, float8: true };
-const overlapping: Features = { ...ada, overlap: true };
+const overlapping: Features = { ...ada, overlap: true, clusters: true };
 
 const oldPtx = { version: "7.0", target: "sm_75" };
 const amperePtx = { version: "7.0", target: "sm_80" };

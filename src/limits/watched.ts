@@ -1,4 +1,4 @@
-/** @file What guard.ts and its thread, memory-watch.ts, both see; apart from the thread's script, which runs where it is loaded. */
+/** @file What guard.ts and loading.ts see, and their threads, memory-watch.ts and load-watch.ts; apart from the threads' scripts, which run where they are loaded. */
 
 /** Of the first word of what both threads see. */
 export const watchStates = { idle: 0, watching: 1, exceeded: 2, signalled: 3 } as const;
@@ -11,4 +11,13 @@ export interface WatchData {
   readonly state: Int32Array;
   /** By `watchBytes`: limits of the process's resident memory and of the main thread's live objects, and which was passed. */
   readonly bytes: Float64Array;
+}
+
+/** Of the word that loading.ts and its thread both see. */
+export const loadStates = { loading: 0, over: 1, stopped: 2 } as const;
+
+export interface LoadWatchData {
+  /** One of `loadStates`. */
+  readonly state: Int32Array;
+  readonly milliseconds: number;
 }

@@ -2,10 +2,10 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { git } from "../cli/repository.ts";
 import { run } from "../cli/run.ts";
 import { type BuiltCli, buildCli } from "../cli-process.ts";
 import { type ForgeServer, forgeServer } from "../forge/server.ts";
+import { runPipeline } from "./pipeline.ts";
 import { detectors, Team } from "./team.ts";
 
 let cli: BuiltCli;
@@ -24,24 +24,8 @@ beforeEach(async () => {
   };
 });
 
-/** The variables of a merge request's pipeline; its job fetches the commit that it is compared with. */
-async function pipeline(base: string, more: Readonly<Record<string, string>> = {}) {
-  const cwd = team.checkout("wider");
-  git(cwd, "fetch", "-q", "--depth=1", "origin", base);
-  const env = {
-    CI_API_V4_URL: server.url,
-    CI_PROJECT_ID: "99",
-    CI_MERGE_REQUEST_PROJECT_ID: "42",
-    CI_MERGE_REQUEST_IID: "7",
-    CI_COMMIT_SHA: git(cwd, "rev-parse", "HEAD"),
-    CI_PIPELINE_URL: "https://gitlab.example/group/models/-/pipelines/1",
-    CI_JOB_NAME: "tc-lint: [h200]",
-    GITLAB_TOKEN: "glpat-secret",
-    HOME: cwd,
-    ...more,
-  };
-  return { cwd, ...(await run(cli, ["compare", "--base", base, "--post", "gitlab"], { cwd, env })) };
-}
+const pipeline = (base: string, env: Readonly<Record<string, string>> = {}) =>
+  runPipeline({ cli, team, api: server.url, branch: "wider", base, env });
 
 const change = (detector: Uint8Array) =>
   team.commit("wider", 7, () => team.write("models/detector.onnx", detector));

@@ -191,10 +191,12 @@ describe("what is asked for", () => {
   });
 
   test.each([
-    [{ paths: "nowhere" }, /nowhere: .*(not there|no such|cannot be)/],
+    [{ paths: "nowhere" }, /::nowhere: .*(not there|no such|cannot be)/],
+    [{ paths: "src\nnowhere*" }, /::paths: "src", "nowhere\*": no \.onnx file there$/],
+    [{ paths: "src", base: "main" }, /::paths: "src": no \.onnx file there$/],
     [{ paths: " " }, /paths: is empty/],
-    [{ gpu: "h2000" }, /found "h2000"/],
-    [{ "source-root": "nowhere" }, /--source-root: found "nowhere", expected a folder/],
+    [{ gpu: "h2000" }, /::gpu: found "h2000"/],
+    [{ "source-root": "nowhere" }, /::source-root: found "nowhere", expected a folder/],
     [{ "working-directory": "nowhere" }, /expected a folder of the checkout/],
     [{ base: "no-such-branch" }, /base no-such-branch: is not here, and cannot be fetched/],
   ])("is named where it is wrong: %j", async (inputs, message) => {
@@ -213,7 +215,10 @@ test("a path that is not there is named, and the comment stays as it is", async 
   await bench.review(8, head, base);
   const before = bench.server.comments.map(({ body }) => body);
   const { exitCode, annotations } = await bench.review(8, head, base, { inputs: { paths: "nodir" } });
-  expect([exitCode, annotations]).toEqual([2, [expect.stringMatching(/^::error .*"nodir": not there/)]]);
+  expect([exitCode, annotations]).toEqual([
+    2,
+    [expect.stringMatching(/^::error .*::paths: "nodir": not there/)],
+  ]);
   expect(before).toHaveLength(1);
   expect(bench.server.comments.map(({ body }) => body)).toEqual(before);
 });

@@ -1,10 +1,12 @@
 /** @file What tests of the Action share: a build, and for each test a team's repository and the server that stands for GitHub. */
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { type Run, run } from "../cli/run.ts";
 import { type BuiltCli, buildCli } from "../cli-process.ts";
 import { type ForgeServer, forgeServer } from "../forge/server.ts";
 import { pullRequestEvent } from "./payloads.ts";
+import { type Pipeline, runPipeline } from "./pipeline.ts";
 import { runStep, type StepOptions, type StepRun } from "./runner.ts";
 import { Team } from "./team.ts";
 
@@ -23,6 +25,19 @@ export interface Workbench {
   ): Promise<StepRun>;
   /** What the shipped hook runs over the files of a commit. */
   hook(...files: readonly string[]): Promise<Run>;
+  tcLint(args: readonly string[], cwd: string): Promise<Run>;
+  /** What GitLab's job does. */
+  pipeline(job: Omit<Pipeline, "cli" | "team">): Promise<Run>;
+}
+
+/** Of the hook `tc-lint`, as the hooks' repository has it. */
+function hookArguments(): string[] {
+  const file = new URL("../../scripts/hook-repository/.pre-commit-hooks.yaml", import.meta.url);
+  const [, entry = "", args = ""] =
+    /- id: tc-lint\n(?: {2}.*\n)*? {2}entry: tc-lint (.*)\n {2}args: \[(.*)\]\n/.exec(
+      readFileSync(file, "utf8"),
+    ) ?? [];
+  return [...entry.split(" "), ...args.split(", ")];
 }
 
 /** Called at the top of a test file. */
@@ -67,14 +82,9 @@ export function useWorkbench(): Workbench {
         payload: pullRequestEvent({ number, base, head }),
         ...more,
       }),
-    hook: (...files) =>
-      run(
-        during(cli),
-        ["--force-exclude", "--no-error-on-unmatched-pattern", "--fail-on", "fixable", ...files],
-        {
-          cwd: bench.team.clone,
-        },
-      ),
+    hook: (...files) => bench.tcLint([...hookArguments(), ...files], bench.team.clone),
+    tcLint: (args, cwd) => run(during(cli), args, { cwd }),
+    pipeline: (job) => runPipeline({ cli: during(cli), team: bench.team, ...job }),
   };
   return bench;
 }

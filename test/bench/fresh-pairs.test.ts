@@ -14,12 +14,18 @@ function outcomesOf(seed: number): Outcome[] {
   return pairs.filter((pair) => !isFitted(pair, shapes)).map((pair) => judged(pair, targetOf(gpu)));
 }
 
+const seeds = [12, 15, 17] as const;
+const outcomesBySeed = new Map(seeds.map((seed) => [seed, outcomesOf(seed)]));
+
+/** One and a half standard deviations of a share, in percent, among so many draws. */
+const luck = (share: number, draws: number) => 150 * Math.sqrt((share * (1 - share)) / draws);
+
 describe.each([
   [12, 1900],
   [15, 1900],
   [17, 900],
-])("savings of fresh pairs, seed %i,", (seed, atLeast) => {
-  const outcomes = outcomesOf(seed);
+] as const)("savings of fresh pairs, seed %i,", (seed, atLeast) => {
+  const outcomes = outcomesBySeed.get(seed) ?? [];
   const ofKinds = (...kinds: readonly string[]) =>
     figuresOf(outcomes.filter(({ kind }) => kinds.includes(kind)));
 
@@ -28,7 +34,7 @@ describe.each([
     const { gated, covered } = figuresOf(outcomes);
     expect(gated.count).toBeGreaterThan(atLeast / 2);
     expect(gated.signRight).toBeGreaterThanOrEqual(97);
-    expect(gated.losses).toBeLessThanOrEqual(1);
+    expect(gated.losses).toBeLessThanOrEqual(1 + luck(0.01, gated.count));
     expect(covered).toBeGreaterThanOrEqual(85);
     expect(covered).toBeLessThanOrEqual(95);
   });
@@ -36,8 +42,7 @@ describe.each([
   test.each(["conv", "gemm", "grouped", "layout", "sdpa"])("of %s: intervals hold", (kind) => {
     const { pairs, covered } = ofKinds(kind);
     expect(covered).toBeGreaterThanOrEqual(85);
-    // Of a hundred draws of a share of 95 %, one and a half standard deviations.
-    expect(covered).toBeLessThanOrEqual(95 + 150 * Math.sqrt((0.95 * 0.05) / pairs));
+    expect(covered).toBeLessThanOrEqual(95 + luck(0.95, pairs));
   });
 
   test("of layout and precision, too", () => {
@@ -47,7 +52,15 @@ describe.each([
 
   // The goal is nine of ten: what cuDNN picks for a convolution is too hard to foresee for a sure claim (docs/cost-model.md).
   test("are mostly found where they are large", () => {
-    expect(figuresOf(outcomes).gated.claimed).toBeGreaterThanOrEqual(79);
+    expect(figuresOf(outcomes).gated.claimed).toBeGreaterThanOrEqual(82);
     expect(ofKinds("gemm").gated.claimed).toBeGreaterThanOrEqual(94);
   });
+});
+
+test("of all fresh pairs that are claimed, one of a hundred loses at most", () => {
+  const { gated } = figuresOf([...outcomesBySeed.values()].flat());
+  expect(gated.count).toBeGreaterThan(3000);
+  expect(gated.losses).toBeLessThanOrEqual(1);
+  expect(gated.signRight).toBeGreaterThanOrEqual(99);
+  expect(gated.claimed).toBeGreaterThanOrEqual(83);
 });

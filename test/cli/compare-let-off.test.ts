@@ -1,5 +1,5 @@
 /** What a pull request adds to the baseline is let off by compare, as by hooks; what the baseline had before lets nothing new off. */
-import { renameSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { Ajv } from "ajv";
@@ -51,6 +51,9 @@ test("a new model that comes with its baseline passes, and is told what is let o
   expect((await compared("--no-suppressions-location")).exitCode).toBe(1);
   const absent = await compared("--suppressions-location", "none.json");
   expect([absent.exitCode, absent.stderr]).toEqual([2, expect.stringContaining("none.json: no such file")]);
+  expect(absent.stderr).toBe(
+    (await bench.tcLint(["new.onnx", "--suppressions-location", "none.json"])).stderr,
+  );
   // From below it, too.
   const below = await bench.tcLint(["compare", "--base", "HEAD", ...target, "new.onnx", "-f", "markdown"]);
   expect(below.stdout).toMatch(/^\*\*1 new model\*\*/);
@@ -97,4 +100,22 @@ test("a baseline that is broken in the commit lets nothing off, and is named", a
     1,
     expect.stringMatching(/HEAD:tc-lint-suppressions\.json.*lets nothing new off/),
   ]);
+});
+
+test.each([
+  ["the working tree with a commit", ["--base", "HEAD"]],
+  ["two files", ["good.onnx", "bad.onnx"]],
+])("the baseline that is found is no place for a report on %s", async (_, which) => {
+  const before = readFileSync(place("tc-lint-suppressions.json"), "utf8");
+  for (const flags of [
+    ["-o", "tc-lint-suppressions.json"],
+    ["-f", "json=tc-lint-suppressions.json"],
+  ]) {
+    const { exitCode, stderr } = await bench.tcLint(["compare", ...which, ...target, ...flags]);
+    expect([exitCode, stderr]).toEqual([
+      2,
+      "tc-lint: tc-lint-suppressions.json: is named like a baseline; the report goes elsewhere\n",
+    ]);
+  }
+  expect(readFileSync(place("tc-lint-suppressions.json"), "utf8")).toBe(before);
 });

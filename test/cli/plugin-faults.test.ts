@@ -98,6 +98,49 @@ describe.each(runs)("A run of %s %s that a plugin ends is no clean one:", (...ar
   });
 });
 
+describe("Code that does not come to an end while it is loaded is stopped:", () => {
+  test.each([
+    ["a loop", pluginOf(saying, "for (;;);")],
+    ["a loop, with several models", pluginOf(saying, "for (;;);"), ["m.onnx", "n.onnx", "--jobs", "2"]],
+    ["a loop of what it imports", pluginOf(saying, 'import "./endless.mjs";')],
+    ["a loop behind an await", pluginOf(saying, "await 0; for (;;);")],
+    ["promises of promises", pluginOf(saying, "await (async () => { for (;;) await 0; })();")],
+    [
+      "a wait that nobody ends",
+      pluginOf(saying, "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);"),
+    ],
+    [
+      "an await of what never comes, beside a timer",
+      pluginOf(saying, "setInterval(() => {}, 100); await new Promise(() => {});"),
+    ],
+  ])("%s", async (_what, plugin, args = ["m.onnx"]) => {
+    bench.folder.write(
+      "lint/endless.mjs",
+      "const turn = () => { for (;;) { try { turn(); } catch {} } }; turn();",
+    );
+    const began = performance.now();
+    expect(await said(plugin, [...args, "--timeout", "1"])).toMatch(
+      /lint\/acme\.mjs: loading it was stopped after 1 s; --timeout allows more/,
+    );
+    expect(performance.now() - began).toBeLessThan(20_000);
+  });
+});
+
+test("a configuration that loops is stopped too, and one that takes its time is not", async () => {
+  project(pluginOf(saying));
+  bench.folder.write("tc-lint.config.mjs", "for (;;);");
+  const { exitCode, stderr } = await bench.tcLint(["m.onnx", "--timeout", "1"]);
+  expect([exitCode, stderr]).toEqual([
+    2,
+    expect.stringContaining("tc-lint.config.mjs: loading it was stopped after 1 s"),
+  ]);
+  bench.folder.write(
+    "tc-lint.config.mjs",
+    "const end = Date.now() + 1000; while (Date.now() < end); export default {};",
+  );
+  expect(await bench.tcLint(["m.onnx", "--timeout", "30"])).toMatchObject({ exitCode: 0, stderr: "" });
+});
+
 describe.each(runs)("A plugin, with %s %s,", (...args) => {
   test("prints to stderr: stdout is the report's", async () => {
     project(pluginOf(saying, 'console.log("loaded"); console.info("so"); console.table([1]);'));

@@ -45,6 +45,30 @@ describe.each(Object.entries(numberings))("%s", (_, numbering) => {
     expect(found.budgets).toMatchObject([{ predicted: found.time?.share, high: found.time?.shareHigh }]);
   });
 
+  test("a good layer in front is one node more in the graph, read by the one behind it", async () => {
+    const { graph } = await compared(base, [64, ...base]);
+    expect(graph?.nodes.map(({ kind, op }) => [kind, op])).toEqual([
+      ["added", "Conv"],
+      ["changed", "Conv"],
+    ]);
+    expect(graph?.nodes[1]?.details).toEqual([expect.stringMatching(/^input 0 "image" → "[^"]+"$/)]);
+    expect(graph?.tensors).toEqual([{ name: expect.any(String), before: null, after: "float16[64,64,3,3]" }]);
+    const back = await compared([64, ...base], base);
+    expect(back.graph?.nodes.map(({ kind }) => kind)).toEqual(["removed", "changed"]);
+    expect(back.graph?.nodes[1]?.details).toEqual([expect.stringMatching(/^input 0 "[^"]+" → "image"$/)]);
+    expect(back.graph?.tensors).toEqual([
+      { name: expect.any(String), before: "float16[64,64,3,3]", after: null },
+    ]);
+  });
+
+  test("a layer in the middle touches none of those that stand as they stood", async () => {
+    const { graph } = await compared(base, [...base.slice(0, 5), 72, ...base.slice(5)]);
+    expect(graph?.nodes.map(({ kind }) => kind)).toEqual(["added", "changed"]);
+    expect(graph?.tensors.map(({ before, after }) => [before, after])).toEqual([
+      [null, "float16[72,72,3,3]"],
+    ]);
+  });
+
   test("taken out again it takes its own time with it", async () => {
     const found = await compared([64, ...base], base);
     expect(found.findings).toMatchObject({ new: [], worse: [], fixed: [] });
@@ -73,4 +97,39 @@ test("a region that begins a layer earlier is the region that it was", async () 
   const { findings } = await compare(chain(aligned, named(1)), chain([64, ...aligned], named(0)), options);
   expect(findings).toMatchObject({ new: [], worse: [], fixed: [] });
   expect(findings.renamed.map(({ code }) => code)).toEqual(["TC301"]);
+});
+
+describe("Nodes that keep their names while their values are numbered anew", () => {
+  /** As exporters of modules name nodes, and leave weights and values to a counter; `read` says which weight each layer has. */
+  const layers = (names: readonly string[], read = names.map((_, index) => index)) =>
+    model({ name: "layers" }, (graph) => {
+      let x = graph.input("image", [8, 64, 56, 56], "float16");
+      const first = 490;
+      const weights = names.map((_, index) =>
+        graph.weight([64, 64, 3, 3], { dtype: "float16", name: `onnx::Conv_${first + 3 * index}` }),
+      );
+      for (const [index, name] of names.entries()) {
+        const inputs = [x, weights[read[index] ?? 0] ?? ""];
+        const outputs = [String(first + 3 * index + 1)];
+        [x = ""] = graph.nodes("Conv", inputs, { pads: [1, 1, 1, 1] }, { name: `/${name}/Conv`, outputs });
+      }
+      graph.output(x, "float16");
+    });
+
+  test("are as they were, but for the one behind what is new", async () => {
+    const { graph } = await compare(layers(["a", "b", "c"]), layers(["a", "new", "b", "c"]), options);
+    expect(graph?.nodes).toEqual([
+      { name: "/new/Conv", op: "Conv", kind: "added", details: [] },
+      { name: "/b/Conv", op: "Conv", kind: "changed", details: ['input 0 "491" → "494"'] },
+    ]);
+    expect(graph?.tensors).toEqual([{ name: "onnx::Conv_493", before: null, after: "float16[64,64,3,3]" }]);
+  });
+
+  test("have changed where two read each other's weights", async () => {
+    const { graph } = await compare(layers(["a", "b", "c"]), layers(["a", "b", "c"], [1, 0, 2]), options);
+    expect(graph?.nodes.map(({ name, details }) => [name, details])).toEqual([
+      ["/a/Conv", ['input 1 "onnx::Conv_490" → "onnx::Conv_493"']],
+      ["/b/Conv", ['input 1 "onnx::Conv_493" → "onnx::Conv_490"']],
+    ]);
+  });
 });

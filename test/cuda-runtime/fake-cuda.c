@@ -172,7 +172,13 @@ int cuLibraryGetKernel(Handle* kernel, Handle library, const char* name) {
 }
 int cuKernelGetFunction(Handle* function, Handle kernel) { *function = kernel; return kSuccess; }
 int cuFuncGetAttribute(int* value, int attribute, Handle function) { (void)attribute; (void)function; *value = 0; return kSuccess; }
-int cuFuncSetAttribute(Handle function, int attribute, int value) { (void)function; (void)attribute; return value > 232448 ? kInvalidValue : kSuccess; }
+static int largeClusters;
+int fakeLargeClusters(void) { return largeClusters; }
+int cuFuncSetAttribute(Handle function, int attribute, int value) {
+  (void)function;
+  if (attribute == 14) largeClusters += value;
+  return value > 232448 ? kInvalidValue : kSuccess;
+}
 
 int cuTensorMapEncodeTiled(char* map, int type, unsigned rank, Handle address, const uint64_t* sizes, const uint64_t* strides,
                            const unsigned* box, const unsigned* steps, int interleave, int swizzle, int promotion, int fill) {
@@ -199,7 +205,7 @@ int cuTensorMapEncodeIm2col(char* map, int type, unsigned rank, Handle address, 
 }
 
 // As cuda.h lays them out.
-typedef struct { int id; char pad[4]; union { int overlaps; char pad[64]; } value; } Attribute;
+typedef struct { int id; char pad[4]; union { struct { unsigned x, y, z; } cluster; char pad[64]; } value; } Attribute;
 typedef struct { unsigned grid[3], block[3], shared; Handle stream; Attribute* attributes; unsigned count; } Config;
 static char lastLaunch[256];
 const char* fakeLastLaunch(void) { return lastLaunch; }
@@ -214,7 +220,9 @@ int cuLaunchKernelEx(const Config* config, Handle function, void** params, void*
     config->shared, (unsigned long long)config->stream);
   for (unsigned i = 0; i < config->count; ++i) {
     const Attribute* attribute = config->attributes + i;
-    at += snprintf(lastLaunch + at, sizeof lastLaunch - at, " attribute %d %d", attribute->id, attribute->value.overlaps);
+    at += snprintf(lastLaunch + at, sizeof lastLaunch - at, " attribute %d %u", attribute->id, attribute->value.cluster.x);
+    if (attribute->id != 4) continue;
+    at += snprintf(lastLaunch + at, sizeof lastLaunch - at, " %u %u", attribute->value.cluster.y, attribute->value.cluster.z);
   }
   return give(work);
 }

@@ -4,6 +4,7 @@ import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { ruleFixtures } from "../../fixtures/rules.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { siteOf } from "../../src/facts/nhwc-body.ts";
+import { decideLayout } from "../../src/fix/decide-layout.ts";
 import { type FixSettings, priced } from "../../src/fix/pipeline.ts";
 import { runStages } from "../../src/fix/stages.ts";
 import { invariant } from "../../src/ir/errors.ts";
@@ -132,5 +133,47 @@ describe("the layout step", () => {
     const report = lint(opened, { decided: true, verbose: true });
     const group = [...report.groups, ...(report.unlisted?.groups ?? [])].find(({ code }) => code === "TC301");
     expect(group).toMatchObject({ step: "author", left: "NHWC forms are written for two spatial axes" });
+  });
+});
+
+/** Convolutions that gain, and behind a norm a stage of which the first does and depthwise ones lose. */
+function stages(): Uint8Array {
+  const channels = 384;
+  return model({ name: "stages", opset: 17 }, (graph) => {
+    const turned = (value: string, perm: number[]) => graph.node("Transpose", [value], { perm });
+    const conv = (x: string, name: string, sizes: number[], attributes: Record<string, number | number[]>) =>
+      graph.node("Conv", [x, graph.weight(sizes)], attributes, { name });
+    let x = conv(graph.input("x", [1, 64, 56, 56]), "stem", [64, 64, 3, 3], { pads: [1, 1, 1, 1] });
+    x = conv(x, "second", [192, 64, 3, 3], { pads: [1, 1, 1, 1], strides: [2, 2] });
+    const scales = [graph.weight([192]), graph.weight([192])];
+    x = graph.node("LayerNormalization", [turned(x, [0, 2, 3, 1]), ...scales], { axis: -1 });
+    x = conv(turned(x, [0, 3, 1, 2]), "down", [channels, 192, 2, 2], { strides: [2, 2] });
+    for (let block = 0; block < 9; block++) {
+      const depthwise = { pads: [3, 3, 3, 3], group: channels };
+      const inner = turned(conv(x, `block${block}`, [channels, 1, 7, 7], depthwise), [0, 2, 3, 1]);
+      const product = graph.node("MatMul", [inner, graph.weight([channels, channels])]);
+      x = graph.node("Add", [x, turned(product, [0, 3, 1, 2])]);
+    }
+    graph.output(x);
+  });
+}
+
+describe("a region that loses", () => {
+  it("is decided again where its surroundings are turned, as --fix does in its next round", () => {
+    using opened = modelFromBytes(stages());
+    const layout = { ...whereFaster, passes: [channelsLast], minSaving: 0 };
+    const decision = decideLayout(opened, layout, 0);
+    const named = decision?.regions.map(({ convolutions }) => convolutions.map(labelOf));
+    expect(named).toEqual([
+      ["stem", "second"],
+      ["down", "block0"],
+    ]);
+    const nodes = new Set(opened.graph.nodes);
+    for (const { convolutions } of decision?.regions ?? [])
+      expect(convolutions.every((node) => nodes.has(node))).toBe(true);
+    const { fixed } = runStages(opened, layout);
+    expect(fixed.regions.map(({ parts }) => parts)).toEqual(named);
+    const written = priced(fixed.model, layout).timeline;
+    expect(decision?.after.timeline.microseconds).toBeCloseTo(written.microseconds, 6);
   });
 });

@@ -193,6 +193,7 @@ describe("TC204 and the stack", () => {
       return (finding?.saves?.microseconds ?? 0) / report.predicted.microseconds;
     });
     expect(prompt).toBeGreaterThan(0.2);
-    expect(token).toBeLessThan((prompt ?? 0) / 2);
+    // No token behind a cache was measured: what is left of it in few heads is the fit's guess.
+    expect(token).toBeLessThan(((prompt ?? 0) * 2) / 3);
   });
 });

@@ -10,6 +10,7 @@ import { alignmentOf, elementCount, sliced, type View } from "../../ir/view.ts";
 import { typeNames } from "../norm/rows.ts";
 
 import { type AttentionChoice, attentionCandidates, fittingTiles } from "./choose.ts";
+import { canFetch, hopperParams } from "./hopper-params.ts";
 import { attentionParams, type scoresModes } from "./params.ts";
 import type { TensorTile } from "./tiles.ts";
 
@@ -75,13 +76,17 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
   const [keys = 1, valueDim = 1] = v.shape.slice(2);
   const isMasked = isMaskedRequest(request);
   const size = { blocks: batch * heads, queries, keys, dim: Math.max(dim, valueDim), isMasked };
-  const tiles = only === undefined ? fittingTiles(size, emitter.target) : [only];
-  if (tiles.length === 0) return emitPlain(emitter, request);
-  const ready = {
-    ...request,
+  const fitting = only === undefined ? fittingTiles(size, emitter.target) : [only];
+  if (fitting.length === 0) return emitPlain(emitter, request);
+  const operands = {
     q: copyable(emitter, request.q),
     k: copyable(emitter, request.k),
     v: copyable(emitter, v),
+  };
+  const tiles = fitting.filter((tile) => tile.hopper === undefined || canFetch(operands));
+  const ready = {
+    ...request,
+    ...operands,
     bias: biasFor(emitter, request),
     o: storable(o, q.type) ? o : paddedLike(emitter, o, q.type),
   };
@@ -93,7 +98,7 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
     isCausal: isCausal(request),
   };
   const question: Question<AttentionChoice> = {
-    key: () => questionKey("attention", { ...ready, isMasked, tiles: tiles.map(({ headDim }) => headDim) }),
+    key: () => questionKey("attention", { ...ready, isMasked, tiles: tiles.map(tileName) }),
     candidates: () => attentionCandidates(work, tiles, emitter.target),
     variantOf: ({ tile }) => tileName(tile),
     nameOf: ({ tile, splits }) => `${tileName(tile)}${splits > 1 ? `, ${splits} splits` : ""}`,
@@ -106,7 +111,8 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
   if (ready.o !== o) emitter.copy(ready.o, o);
 }
 
-function tileName({ headDim, isApart, rowTiles }: TensorTile): string {
+function tileName({ headDim, isApart, rowTiles, keys, hopper }: TensorTile): string {
+  if (hopper !== undefined) return `d${headDim}_h${hopper.groups}k${keys}${hopper.isPair ? "p" : ""}`;
   return `d${headDim}_${isApart ? "w4" : `m${rowTiles}`}`;
 }
 
@@ -137,16 +143,18 @@ function launchTile(
   const partial = isSplit ? emitter.temporary("float32", [splits, rows, partialDim(valueDim)]) : undefined;
   const partialRows = isSplit ? emitter.temporary("float32", [splits, rows, 2]) : undefined;
   const writes = isSplit ? [partial, partialRows].filter((view) => view !== undefined) : [o];
-  const params = attentionParams(request, { partial, partialRows, splits });
+  const outputs = { partial, partialRows, splits };
+  const isHopper = tile.hopper !== undefined;
+  const params = isHopper ? hopperParams(request, outputs, tile) : attentionParams(request, outputs);
   const form = isMaskedRequest(request) ? "masked" : "plain";
   const type = q.type === "float16" ? typeNames.float16 : typeNames.bfloat16;
   emitter.launch({
     kernel: {
       kind: "built",
-      family: "attention",
+      family: isHopper ? "attention-hopper" : "attention",
       entry: `attention_${type}_${tileName(tile)}_${form}`,
     },
-    grid: [Math.ceil(queries / tile.queries) * batch * heads * splits, 1, 1],
+    ...gridOf(tile, request, splits, emitter.target),
     block: [tile.threads, 1, 1],
     sharedBytes: tile.sharedBytes,
     params,
@@ -162,11 +170,40 @@ function launchTile(
     grid: [Math.ceil(rows / 4), 1, 1],
     block: [128, 1, 1],
     sharedBytes: 0,
-    params,
+    params: isHopper ? attentionParams(request, outputs) : params,
     reads: [partial, partialRows],
     writes: [o],
     predictedMicroseconds: combineMicroseconds,
   });
+}
+
+/**
+ * Hopper's blocks stay and take one tile after another, so that the next one's operands arrive while this one is stored; those of a pair take
+ * two together. Where tiles differ in length, each has a block, which comes in when one is done.
+ */
+function gridOf(
+  tile: TensorTile,
+  request: AttentionRequest,
+  splits: number,
+  { multiprocessors }: PlanTarget,
+) {
+  const { hopper } = tile;
+  const [batch = 1, heads = 1, queries = 1] = request.q.shape;
+  const lines = batch * heads * splits;
+  if (hopper === undefined) return { grid: [Math.ceil(queries / tile.queries) * lines, 1, 1] } as const;
+  const together = hopper.isPair ? 2 : 1;
+  const works = Math.ceil(queries / (together * tile.queries)) * lines;
+  const most = Math.max(1, Math.floor((hopper.blocks * multiprocessors) / together));
+  const grid = [together * (isUneven(request) ? works : Math.min(works, most)), 1, 1] as const;
+  return hopper.isPair ? ({ grid, cluster: [2, 1, 1] } as const) : { grid };
+}
+
+/** Keys that a tile goes through without a window: so many that what a block saves between tiles counts less than even shares. */
+const longKeys = 1024;
+
+function isUneven({ k, left, right }: AttentionRequest): boolean {
+  const keys = k.shape[2] ?? 1;
+  return keys >= longKeys && Math.min(left, right) < keys;
 }
 
 /** Heads by tile of the plain kernel: queries and keys of a step. */

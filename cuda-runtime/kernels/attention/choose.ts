@@ -20,6 +20,7 @@ export function fittingTiles(
   return tensorTiles.filter(
     (tile) =>
       tile.headDim >= dim &&
+      (tile.hopper === undefined || target.features.wgmma) &&
       (isMasked ? tile.isMasked : tile.isPlain) &&
       tile.sharedBytes <= target.sharedBytesPerBlock,
   );
@@ -66,6 +67,9 @@ function splitsOf({ blocks, queries, keys }: AttentionSize, tile: TensorTile, ta
   const unsplit = blocks * Math.ceil(queries / tile.queries);
   const isLongCache = queries <= fewQueries && keys >= longCacheKeys;
   const least = isLongCache ? minimumSplitKeysOfFew : minimumSplitKeys;
-  const most = Math.min(Math.floor(target.multiprocessors / unsplit), Math.floor(keys / least));
+  const most = Math.min(
+    Math.floor((target.multiprocessors * (tile.hopper?.blocks ?? 1)) / unsplit),
+    Math.floor(keys / least),
+  );
   return Array.from({ length: Math.max(1, most) }, (_, index) => index + 1);
 }

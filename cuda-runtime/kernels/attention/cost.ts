@@ -2,7 +2,7 @@
 
 import { passMicroseconds } from "../../cost/predict.ts";
 import type { PlanTarget } from "../../ir/step.ts";
-import type { AttentionSize, TensorTile } from "./tiles.ts";
+import type { AttentionSize, HopperForm, TensorTile } from "./tiles.ts";
 
 export interface AttentionWork extends AttentionSize {
   /** Of queries, keys, values and masks; and of results. */
@@ -33,6 +33,7 @@ export function tileMicroseconds(
   splits: number,
   target: PlanTarget,
 ): number {
+  if (tile.hopper !== undefined) return hopperMicroseconds(work, tile, tile.hopper, splits, target);
   const tiles = Math.ceil(work.queries / tile.queries);
   const blocks = work.blocks * tiles * splits;
   const steps = Math.ceil(work.keys / splits / tile.keys);
@@ -54,6 +55,41 @@ export function tileMicroseconds(
     return target.launchMicroseconds + apartBlockMicroseconds + Math.max(waves, memory);
   }
   return target.launchMicroseconds + blockMicroseconds + Math.max(compute, memory);
+}
+
+/**
+ * Of a tile, its first operands, first scores and last products, which hide behind no other tile's: of one warpgroup, and of several. A step
+ * of one warpgroup waits for its own products (an H100's 29 rows by every tile, bench/gpu/attention.ts).
+ */
+const edgeOfOneMicroseconds = 1.1;
+const edgeOfSeveralMicroseconds = 2.4;
+const waitOfOneMicroseconds = 0.6;
+/** Of sums in float32, which are stored in pairs, and of the launch that adds them up. */
+const splitMicroseconds = 2;
+
+/** Of attention-hopper.cu: blocks that share a multiprocessor go through their tiles together, round by round. */
+function hopperMicroseconds(
+  work: AttentionWork,
+  tile: TensorTile,
+  { groups, blocks, isPair }: HopperForm,
+  splits: number,
+  target: PlanTarget,
+): number {
+  const { multiprocessors, flopPerClock, clocksPerMicrosecond, bandwidth } = target;
+  const tiles = Math.ceil(work.queries / ((isPair ? 2 : 1) * tile.queries));
+  const all = work.blocks * tiles * splits * (isPair ? 2 : 1);
+  const together = Math.min(blocks, Math.ceil(all / multiprocessors));
+  const rounds = Math.ceil(all / (together * multiprocessors));
+  const steps = Math.ceil(work.keys / splits / tile.keys);
+  const meanSteps = work.isCausal ? (steps * (tiles + 1)) / (2 * tiles) : steps;
+  const rate = tile.efficiency * flopPerClock.wgmma * clocksPerMicrosecond;
+  const perStep = (4 * tile.queries * tile.keys * tile.headDim) / rate;
+  const step = together * perStep + (groups === 1 ? waitOfOneMicroseconds : 0);
+  const edge = together * (groups === 1 ? edgeOfOneMicroseconds : edgeOfSeveralMicroseconds);
+  const compute = Math.max(rounds * (edge + meanSteps * step), edge + steps * step);
+  const written = splits > 1 ? partialBytes(work, splits) : work.outputBytes;
+  const memory = (work.inputBytes + written) / bandwidth.dram;
+  return target.launchMicroseconds + (splits > 1 ? splitMicroseconds : 0) + Math.max(compute, memory);
 }
 
 /** Of the kernel that adds up the splits; 0 without. */

@@ -1,5 +1,5 @@
 /** @file The parameter of the kernels of attention. */
-import { writeParams } from "../../ir/param-table.ts";
+import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
 import type { ParamBlock } from "../../ir/params.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
@@ -21,15 +21,20 @@ export interface AttentionOutputs {
   readonly mode?: keyof typeof scoresModes;
 }
 
-export function attentionParams(
+export function attentionParams(request: AttentionRequest, outputs: AttentionOutputs): ParamBlock {
+  return writeParams(attentionStruct, attentionFields(request, outputs));
+}
+
+/** For structs that hold these fields among others. */
+export function attentionFields(
   request: AttentionRequest,
   { partial, partialRows, splits, scores, mode }: AttentionOutputs,
-): ParamBlock {
+): ValuesOf<typeof attentionStruct> {
   const { q, k, v, o, bias, keep, keyCounts, position } = request;
   const [batch = 1, heads = 1, queries = 1, dim = 1] = q.shape;
   const [kvHeads = 1, keys = 1] = k.shape.slice(1);
   const code = (view: View | undefined) => storageTypes[view?.type ?? "float32"].code;
-  return writeParams(attentionStruct, {
+  return {
     q,
     k,
     v,
@@ -65,7 +70,7 @@ export function attentionParams(
     scale: request.scale,
     softcap: request.softcap,
     fill: fillOf(request),
-  });
+  };
 }
 
 function strideFields({ q, k, v, o, bias, keep }: AttentionRequest) {

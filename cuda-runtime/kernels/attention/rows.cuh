@@ -1,17 +1,12 @@
 // What attention on Tensor Cores does with scores one by one, and how rows come to shared memory.
 #pragma once
+#include "../common/approximate.cuh"
 #include "../common/copy.cuh"
 #include <cstdint>
 
 constexpr float kLog2E = 1.4426950408889634f;
 // Of finite scores in powers of two.
 constexpr float kLowest = -1e30f;
-
-__device__ __forceinline__ float exp2Fast(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 
 // 1 - 2 / (e^2x + 1): right to FP32 rounding of a number around 1, which is all that a cap needs.
 __device__ __forceinline__ float tanhFast(float x) {

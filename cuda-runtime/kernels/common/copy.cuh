@@ -10,6 +10,16 @@ __device__ __forceinline__ void storeShared16(uint32_t to, uint4 v) {
   asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
 
+__device__ __forceinline__ void storeShared4(uint32_t to, uint32_t v) {
+  asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(v) : "memory");
+}
+
+__device__ __forceinline__ uint4 loadShared16(uint32_t from) {
+  uint4 v;
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(from) : "memory");
+  return v;
+}
+
 // Copies `bytes` (0…SIZE, a multiple of the element) and fills the rest with zeros; nothing is read when it is 0.
 // SIZE is the alignment that both addresses need. 16 bypasses L1.
 template <int SIZE>

@@ -22,6 +22,22 @@ __device__ __forceinline__ void copyBox3(uint32_t to, const TensorMap& map, uint
 #endif
 }
 
+__device__ __forceinline__ void copyBox4(uint32_t to, const TensorMap& map, uint32_t barrier, int x, int y, int z, int w) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
+               ::"r"(to), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+#endif
+}
+
+// To the same place of both blocks of a cluster of two; each counts the bytes at its own barrier.
+__device__ __forceinline__ void copyBox4ToBoth(uint32_t to, const TensorMap& map, uint32_t barrier, int x, int y, int z, int w) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+               "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;"
+               ::"r"(to), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "h"(uint16_t(3)) : "memory");
+#endif
+}
+
 __device__ __forceinline__ void copyBox5(uint32_t to, const TensorMap& map, uint32_t barrier, int x, int y, const int (&z)[3]) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "

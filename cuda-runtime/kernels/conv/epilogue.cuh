@@ -17,7 +17,7 @@ __device__ __forceinline__ void activateAll(float (&v)[WIDTH], const Activation&
       return;
     case kSilu:
 #pragma unroll
-      for (int i = 0; i < WIDTH; ++i) v[i] = __fdividef(v[i], 1.0f + __expf(-f.a * v[i]));
+      for (int i = 0; i < WIDTH; ++i) v[i] = v[i] * sigmoidOf(f.a * v[i]);
       return;
     default:
 #pragma unroll 1

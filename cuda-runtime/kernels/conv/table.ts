@@ -1,7 +1,7 @@
 /** @file The convolution kernels there are: one row an entry of conv.cu, conv-hopper.cu or conv-tma.cu. */
 import {
-  gemmTable,
   type HopperRow,
+  hopperRows,
   hopperThreads,
   sharedBytesOf as sharedBytesOfProduct,
 } from "../gemm/table.ts";
@@ -128,9 +128,8 @@ const narrowest: Readonly<Record<Panels, number>> = { 1: 256, 2: 128, 4: 64 };
 
 /** Blocks that stay, fed by TMA: tiles of the products of matrices. */
 function walkingTiles(math: "f16" | "bf16", source: ConvTile["source"]): ConvTile[] {
-  const products = gemmTable.filter((row) => row.kind === "hopper");
   return ([1, 2, 4] as const).flatMap((panels) =>
-    products
+    hopperRows
       .filter(({ m, n }) => n <= narrowest[panels] && m <= narrowest[panels] * 2)
       .map((product) => ({
         family: "conv-tma" as const,

@@ -63,15 +63,20 @@ struct HopperProduct {
       for (int group = 0; group < kGroups; ++group) initBarrier(passed(group), 128);
       fenceBarrierInit();
     }
-    __syncthreads();
-    beginKernel();
     if (threadIdx.x >= kGroups * 128) {
       keepRegisters<24>();
       copyAll();
     } else {
+      begin();
       takeRegisters<240>();
       computeAll();
     }
+  }
+
+  // From here on the ring's barriers are there for all.
+  static __device__ __forceinline__ void begin() {
+    syncGroup<(kGroups + 1) * 128>(0);
+    beginKernel();
   }
 
   // `work` gets the index of the tile, and how many of this block came before.
@@ -90,22 +95,34 @@ struct HopperProduct {
   }
 
   __device__ __forceinline__ void copyAll() const {
+    // Where the first tile lies takes divisions: done before anybody is waited for.
+    const Place first = placeOf(p, blockIdx.x);
+    Operands operands(params, first, kBegin(p, first));
+    begin();
     if (threadIdx.x != kGroups * 128) return;
     Ring turn;
-    forEachTile([&](int index, int) {
-      const Place at = placeOf(p, index);
-      const int begin = kBegin(p, at), end = kEnd(p, at);
-      Operands operands(params, at, begin);
-#pragma unroll 1
-      for (int k = begin; k < end; k += BK) {
-        // The first round finds the ring empty: the phase before the first one counts as over.
-        waitBarrier(empty(turn.stage), turn.parity ^ 1);
-        arriveExpecting(full(turn.stage), kStageBytes);
-        const uint32_t toA = ring + turn.stage * kStageBytes;
-        operands.copy(toA, toA + kBytesA, full(turn.stage));
-        turn.next();
+    forEachTile([&](int index, int count) {
+      if (count == 0) {
+        copyTile(operands, first, turn);
+      } else {
+        const Place at = placeOf(p, index);
+        Operands next(params, at, kBegin(p, at));
+        copyTile(next, at, turn);
       }
     });
+  }
+
+  __device__ __forceinline__ void copyTile(Operands& operands, const Place& at, Ring& turn) const {
+    const int end = kEnd(p, at);
+#pragma unroll 1
+    for (int k = kBegin(p, at); k < end; k += BK) {
+      // The first round finds the ring empty: the phase before the first one counts as over.
+      waitBarrier(empty(turn.stage), turn.parity ^ 1);
+      arriveExpecting(full(turn.stage), kStageBytes);
+      const uint32_t toA = ring + turn.stage * kStageBytes;
+      operands.copy(toA, toA + kBytesA, full(turn.stage));
+      turn.next();
+    }
   }
 
   __device__ __forceinline__ void computeAll() const {
@@ -120,17 +137,22 @@ struct HopperProduct {
       // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
       if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
       float sums[BLOCKS_M][BN / 8][4];
-      multiply(sums, steps, turn);
-      finish(sums, placeOf(p, index));
+      Place at;
+      multiply(sums, steps, turn, [&] { at = placeOf(p, index); });
+      finish(sums, at);
     });
   }
 
-  __device__ __forceinline__ void multiply(float (&sums)[BLOCKS_M][BN / 8][4], int tiles, Ring& turn) const {
+  // `meanwhile` runs once, in the time of the first tile's products.
+  template <typename Meanwhile>
+  __device__ __forceinline__ void multiply(float (&sums)[BLOCKS_M][BN / 8][4], int tiles, Ring& turn,
+                                           Meanwhile meanwhile) const {
     int before = 0;
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
       waitBarrier(full(turn.stage), turn.parity);
       multiplyTile(sums, ring + turn.stage * kStageBytes, tile > 0);
+      if (tile == 0) meanwhile();
       // The products of the tile before are done, and nobody reads it any more.
       warpgroupWait<1>();
       if (tile > 0) release(before);

@@ -1,8 +1,9 @@
 // Products of halves on Hopper's Tensor Cores. Both operands have their unit stride along k, rows at multiples of 16 bytes.
 // only: 90a
-// hot: h*
+// hot: h*, s*
 #include "../common/launch.cuh"
 #include "../core/hopper-product.cuh"
+#include "../core/hopper-sum.cuh"
 #include "params.generated.cuh"
 
 // Both lie as matrices.
@@ -46,6 +47,13 @@ struct TiledOperands {
   extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ HopperParams params) { \
     extern __shared__ __align__(1024) unsigned char shared[];                                              \
     HopperProduct<TiledOperands, T, TOGETHER, BLOCKS_M, BN, STAGES>(params, shared).run();                 \
+  }
+
+// The launch says how many blocks are a team.
+#define SUM(NAME, T, BN, STAGES)                                                                           \
+  extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ HopperParams params) { \
+    extern __shared__ __align__(1024) unsigned char shared[];                                              \
+    HopperSum<TiledOperands, T, BN, STAGES>(params, shared).run();                                         \
   }
 
 #include "entries.generated.cuh"

@@ -103,7 +103,7 @@ struct Part {
       forAll([](float x) { return geluOf(x); });
     } else {
       const bool isSilu = f.kind == kSilu;
-      forAll([&](float x) { return x * sigmoidFast(isSilu ? f.a * x : geluTanhSlope(x)); });
+      forAll([&](float x) { return x * sigmoidOf(isSilu ? f.a * x : geluTanhSlope(x)); });
     }
   }
 

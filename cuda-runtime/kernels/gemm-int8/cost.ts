@@ -55,7 +55,7 @@ function hopper(m: number, n: number, stages: number, how: "together" | "turns")
   const sharedBytes = ring + groups * 4 * slabBytes + columns + barriers;
   const together = how === "together";
   const likeHalves: HopperRow = {
-    ...{ kind: "hopper", tile: `h${m}x${n}x${depth}`, m, n, k: depth / 2, stages, together },
+    ...{ kind: "hopper", tile: `h${m}x${n}x${depth}`, m, n, k: depth / 2, stages, together, team: "none" },
   };
   return { kind: "hopper", m, n, threads: 384, sharedBytes, likeHalves };
 }

@@ -7,7 +7,15 @@ import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import { type GemmSize, microsecondsOf, splitMicroseconds } from "./cost.ts";
 import { packMicroseconds } from "./pack.ts";
 import { type Operand, type Problem, swapped } from "./problem.ts";
-import { type GemmRow, gemmTable, type Layout, sharedBytesOf, skinnyShape, stageBytes } from "./table.ts";
+import {
+  type GemmRow,
+  gemmTable,
+  type Layout,
+  sharedBytesOf,
+  skinnyShape,
+  stageBytes,
+  sumsInTeam,
+} from "./table.ts";
 
 /** `microseconds`: predicted, of all launches. */
 export type Accepts = (choice: Choice, microseconds: number) => boolean;
@@ -177,15 +185,17 @@ function* withSplits(
   const unit = splitUnit(row, type);
   const size = sizeOf(problem, type, a, b);
   const seen = new Set<number>();
-  for (const wanted of splitCounts) {
+  const isTeam = sumsInTeam(row);
+  for (const wanted of countsOf(row)) {
     const kPerSplit = Math.max(unit, Math.ceil(problem.k / wanted / unit) * unit);
     const splits = Math.max(1, Math.ceil(problem.k / kPerSplit));
+    if (isTeam && splits !== wanted) continue;
     if (seen.has(splits) || splits * size.m * size.n * size.batch * 4 > maxWorkspaceBytes) {
       if (splits > 1) continue;
     }
     seen.add(splits);
     const productMicroseconds = microsecondsOf(row, size, splits, target);
-    const sumMicroseconds = splits === 1 ? 0 : splitMicroseconds(size, splits, target);
+    const sumMicroseconds = splits === 1 || isTeam ? 0 : splitMicroseconds(size, splits, target);
     const launch: Choice = {
       row,
       problem,
@@ -203,6 +213,13 @@ function* withSplits(
     const microseconds = productMicroseconds + sumMicroseconds + a.microseconds + b.microseconds;
     if (options.accepts?.(launch, microseconds) !== false) yield { launch, microseconds };
   }
+}
+
+/** Eight blocks took longer to meet than their shorter parts of k saved: three products on an H100. */
+const teamSizes = [2, 4];
+
+function countsOf(row: GemmRow): readonly number[] {
+  return sumsInTeam(row) ? teamSizes : splitCounts;
 }
 
 /** Splits of k begin at multiples of this. */

@@ -11,6 +11,7 @@ import {
   sharedBytesOf,
   skinnyShape,
   stageBytes,
+  sumsInTeam,
   type TensorRow,
   threadsOf,
 } from "./table.ts";
@@ -55,6 +56,12 @@ export const hopperRates: StayingRates & { readonly start: number; readonly dram
   copies: 1.22,
   dramShare: 0.53,
 };
+/**
+ * Of blocks that add up: clocks until all have met, have read the others' sums and left, and of that for each block of the team.
+ * Their rings are as deep as shared memory: they get what DRAM gives. On an H100, 5 products in two and four splits
+ * (test/cuda-runtime/kernels/gemm-teams.test.ts).
+ */
+const teamRates = { sumClocks: 4900, sumClocksOfBlock: 350 } as const;
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
@@ -77,7 +84,7 @@ export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, tar
   if (row.kind !== "tensor" && row.kind !== "hopper") return product;
   const perProcessor = Math.ceil(blocksOf(size, row.m, row.n, splits) / target.multiprocessors);
   const results = perProcessor * row.m * row.n;
-  if (splits === 1) {
+  if (splits === 1 || sumsInTeam(row)) {
     const clocks = results * storeClocks[row.kind][size.storeWidth];
     return product + clocks / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
   }
@@ -90,6 +97,8 @@ function productMicroseconds(row: GemmRow, size: GemmSize, splits: number, targe
   const { launchMicroseconds, clocksPerMicrosecond } = target;
   const compute = computeClocks(row, size, splits, target);
   const memory = dramClocks(size, target);
+  if (row.kind === "hopper" && row.team === "sum")
+    return launchMicroseconds + teamClocks(row, size, splits, target) / clocksPerMicrosecond;
   if (row.kind === "hopper") {
     const clocks = hopperRates.start + Math.max(compute, memory / hopperRates.dramShare);
     return launchMicroseconds + clocks / clocksPerMicrosecond;
@@ -191,6 +200,23 @@ function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, target: Pl
 function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const stored = (size.outputBytes * size.storeFactor) / 2;
   return stayingClocks(row, { ...size, splits, stored, rowClocks: 0 }, hopperRates, target);
+}
+
+/**
+ * A block has one tile in its part of k, its groups every other step; then it adds up and stores its share of the rows, while it
+ * has nothing copied.
+ */
+function teamClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
+  const { step, end, endOfElement, copies } = hopperRates;
+  const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
+  const waves = blocksOf(size, row.m, row.n, splits) / target.multiprocessors;
+  const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
+  const bytes = (stageBytes(row) * Math.min(1, waves)) / (copies * target.bytesPerClock.copyEngine);
+  const product = steps * Math.max((multiply + step.turns) / 2, bytes);
+  const stored = ((row.m * row.n) / splits) * ((size.outputBytes * size.storeFactor) / 2);
+  const sum = teamRates.sumClocks + splits * teamRates.sumClocksOfBlock;
+  const rounds = Math.ceil(waves);
+  return Math.max(rounds * product, dramClocks(size, target)) + rounds * (end + sum + endOfElement * stored);
 }
 
 /** What a product costs whose blocks stay, in clocks of a multiprocessor unless it says otherwise. */

@@ -81,6 +81,7 @@ function tensorInvocations(row: TensorRow, type: FloatStorage): Invocation[] {
 }
 
 function hopperLine(row: HopperRow, entry: string, type: FloatStorage): string {
+  if (row.team === "sum") return `SUM(${entry}, ${cTypes[type]}, ${row.n}, ${row.stages})`;
   return `HOPPER(${entry}, ${cTypes[type]}, ${productSizes(row)})`;
 }
 

@@ -9,7 +9,15 @@ import { type Accepts, type Choice, describeChoice, gemmCandidates } from "./cho
 import { packedOperand } from "./pack.ts";
 import { gemmParams, hopperParams, partialProblem, workspaceOperand } from "./params.ts";
 import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
-import { type GemmRow, hopperThreads, kernelOf, sharedBytesOf, skinnyShape, threadsOf } from "./table.ts";
+import {
+  type GemmRow,
+  hopperThreads,
+  kernelOf,
+  sharedBytesOf,
+  skinnyShape,
+  sumsInTeam,
+  threadsOf,
+} from "./table.ts";
 
 export type { GemmRequest } from "./problem.ts";
 
@@ -78,7 +86,8 @@ function emitSlices(emitter: Emitter, problem: Problem, type: FloatStorage): voi
 function launchChoice(emitter: Emitter, type: FloatStorage, choice: Choice): void {
   const { problem, splits } = choice;
   const own = { choice, type, target: emitter.target };
-  if (splits === 1) return emitter.launch(productLaunch({ ...own, problem, splitStride: 0 }));
+  if (splits === 1 || sumsInTeam(choice.row))
+    return emitter.launch(productLaunch({ ...own, problem, splitStride: 0 }));
   const products = elementCount(problem.batch);
   const { m, n } = problem;
   const workspace = emitter.temporary("float32", [splits, products, m, n]);
@@ -96,7 +105,10 @@ interface ProductLaunch {
 }
 
 function productLaunch({ choice, type, target, problem, splitStride }: ProductLaunch): Launch {
-  const { row, splits, kPerSplit, layout, aGrain, bGrain } = choice;
+  const { row, kPerSplit, layout, aGrain, bGrain } = choice;
+  // A team's blocks count their splits themselves.
+  const team = sumsInTeam(row) ? choice.splits : 1;
+  const splits = choice.splits / team;
   const { m, n, k } = problem;
   const tile = tileOf(row, type);
   const [tilesM, tilesN] = [Math.ceil(m / tile.m), Math.ceil(n / tile.n)];
@@ -107,7 +119,8 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
   return {
     kernel: kernelOf(row, type, layout),
     // Blocks that stay: one to a multiprocessor, where there are tiles for all.
-    grid: [isHopper ? Math.min(tiles, target.multiprocessors) : tiles, 1, 1],
+    grid: [isHopper && team === 1 ? Math.min(tiles, target.multiprocessors) : tiles * team, 1, 1],
+    cluster: team > 1 ? [team, 1, 1] : undefined,
     block: [tile.threads, 1, 1],
     sharedBytes: isHopper || row.kind === "tensor" ? sharedBytesOf(row) : 0,
     params: isHopper ? hopperParams(cut, row) : gemmParams(cut),

@@ -41,7 +41,11 @@ export interface HopperRow {
   readonly stages: number;
   /** Whether both of a block's groups compute one tile; else they take turns. */
   readonly together: boolean;
+  readonly team: Team;
 }
+
+/** Blocks compute tiles of their own; or those of a cluster have a split of k each, and add up through each other's shared memory. */
+export type Team = "none" | "sum";
 
 /** FP32 on CUDA cores, any strides and types. */
 export interface SimtRow {
@@ -104,10 +108,16 @@ type HopperSizes = readonly [number, number, number];
 
 function hopper([m, n, stages]: HopperSizes, together: boolean): HopperRow {
   const k = 64;
-  return { kind: "hopper", tile: `h${m}x${n}x${k}`, m, n, k, stages, together };
+  return { kind: "hopper", tile: `h${m}x${n}x${k}`, m, n, k, stages, together, team: "none" };
 }
 
-export const gemmTable: readonly GemmRow[] = [
+function sum(sizes: HopperSizes): HopperRow {
+  const row = hopper(sizes, false);
+  return { ...row, tile: row.tile.replace("h", "s"), team: "sum" };
+}
+
+/** Blocks by themselves: convolutions are computed by these too. */
+export const hopperRows: readonly HopperRow[] = [
   hopper([256, 128, 4], true),
   hopper([128, 256, 4], true),
   hopper([128, 192, 5], true),
@@ -119,6 +129,12 @@ export const gemmTable: readonly GemmRow[] = [
   hopper([64, 128, 8], false),
   hopper([64, 64, 12], false),
   hopper([64, 32, 16], false),
+];
+const teamRows: readonly HopperRow[] = [sum([64, 32, 14]), sum([64, 64, 10])];
+
+export const gemmTable: readonly GemmRow[] = [
+  ...hopperRows,
+  ...teamRows,
   tensor("half", [256, 128, 64, 64, 64, 3, 1], alongK, 1.75),
   tensor("half", [128, 128, 64, 64, 64, 3, 2], all, 1.6),
   tensor("half", [128, 64, 64, 64, 32, 3, 3], alongK, 1.3),
@@ -170,12 +186,23 @@ export function stageBytes(row: TensorRow | HopperRow): number {
 
 /** Two groups that multiply, one that copies. */
 export const hopperThreads = 384;
+
+/** Whether splits of k need no workspace and no second launch. */
+export function sumsInTeam(row: GemmRow): boolean {
+  return row.kind === "hopper" && row.team === "sum";
+}
+
 /** What eight warps store from, 16 rows of 32 + 8 floats each. */
 const slabBytes = 8 * 16 * 40 * 4;
 const barrierBytes = 8;
 
 export function sharedBytesOf(row: TensorRow | HopperRow): number {
   const ring = row.stages * stageBytes(row);
+  if (row.kind === "hopper" && row.team === "sum") {
+    // Floats in rows of eight more: of eight warps 16 rows, and of a block's share of the sums 32 rows.
+    const sums = (8 * 16 * (row.n + 8) + (row.n / 32) * 32 * (32 + 8)) * 4;
+    return ring + sums + 2 * row.stages * barrierBytes;
+  }
   // Of barriers one each for a stage that is full, one that is empty, and a group's turn.
   return row.kind === "tensor" ? ring : ring + slabBytes + 2 * (row.stages + 1) * barrierBytes;
 }

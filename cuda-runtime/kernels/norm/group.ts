@@ -8,7 +8,8 @@ import { bytesOfType, isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { groupNormStruct } from "./params.table.ts";
 import { typeNames } from "./rows.ts";
-import { chooseSlab, emitSlabs, hasAlignedRuns, sampleStride } from "./slabs.ts";
+import type { SlabChoice } from "./slab-choices.ts";
+import { emitSlabs, hasAlignedRuns, sampleStride } from "./slabs.ts";
 
 export interface GroupNormRequest {
   /** [samples, channels, positions] of a float type; channels or positions contiguous. */
@@ -45,19 +46,18 @@ export function innerOf(view: View): "channels" | "positions" | undefined {
   return view.strides[1] === 1 || channels === 1 ? "channels" : undefined;
 }
 
-export function emitGroupNorm(emitter: Emitter, request: GroupNormRequest): void {
+/** `accepts`: which ways of the slabs may be taken, for those who time them; all unless given. */
+export function emitGroupNorm(
+  emitter: Emitter,
+  request: GroupNormRequest,
+  accepts?: (choice: SlabChoice) => boolean,
+): void {
   const { x, y, groups } = request;
   const [samples = 0, channels = 0, positions = 0] = x.shape;
   if (samples * channels * positions === 0) return;
   if (!isFloatStorage(x.type)) throw new TypeError(`tc-lint bug: groups of ${x.type} are not normalized`);
-  const slab =
-    innerOf(x) === "channels" && [x, y].every(hasAlignedRuns)
-      ? chooseSlab({ samples, channels, positions, groups, type: x.type })
-      : undefined;
-  if (slab !== undefined) {
-    emitSlabs(emitter, request, x.type, slab);
-    return;
-  }
+  const isSlabs = innerOf(x) === "channels" && [x, y].every(hasAlignedRuns);
+  if (isSlabs && emitSlabs(emitter, request, x.type, accepts)) return;
   const layout = layoutOf(request, channels / groups);
   const elements = (channels / groups) * positions;
   const ofThread = layout.width === 8 ? 32 : 16;

@@ -1,5 +1,6 @@
 // GroupNorm: a group is some channels of one sample at all positions. Channels are outermost (NCHW) or innermost (NHWC).
 #pragma once
+#include "../common/activation.cuh"
 #include "../common/launch.cuh"
 #include "vector.cuh"
 #include "params.generated.cuh"
@@ -74,7 +75,7 @@ template <typename T, int WIDTH> struct GroupChunk {
         float y = (v[j][i] - mean) * invStd;
         if (p.scale != nullptr) y *= p.scale[parameter];
         if (p.bias != nullptr) y += p.bias[parameter];
-        out[i] = p.silu ? y / (1.0f + __expf(-y)) : y;
+        out[i] = p.silu ? y * sigmoidOf(y) : y;
       }
       storeRunOf<WIDTH>(p.y, base + static_cast<int64_t>(at.outer) * p.yOuter + at.inner, p.yType, out);
     }

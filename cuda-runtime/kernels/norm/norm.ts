@@ -5,7 +5,8 @@ import { writeParams } from "../../ir/param-table.ts";
 import { isFloatStorage, type StorageType, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { rowNormStruct } from "./params.table.ts";
-import { chooseRows, cutOf } from "./rows.ts";
+import { chooseRows, cutOf, type RowLaunch } from "./rows.ts";
+import { stayingCandidates } from "./stay.ts";
 
 export interface RowNormRequest {
   /** [rows, cols], columns contiguous, of a float type. */
@@ -28,7 +29,12 @@ export interface RowNormRequest {
   readonly epsilon: number;
 }
 
-export function emitRowNorm(emitter: Emitter, request: RowNormRequest): void {
+/** `accepts`: which launches may be taken, for those who time them; all unless given. */
+export function emitRowNorm(
+  emitter: Emitter,
+  request: RowNormRequest,
+  accepts?: (launch: RowLaunch) => boolean,
+): void {
   const { x, y, skip, skipBias, scale, bias, sum, mean, invStd, isRms, epsilon } = request;
   const [rows = 0, cols = 0] = x.shape;
   if (rows * cols === 0) return;
@@ -38,19 +44,17 @@ export function emitRowNorm(emitter: Emitter, request: RowNormRequest): void {
   const given = [x, skip, skipBias, scale, bias].filter((view) => view !== undefined);
   const written = [y, sum, mean, invStd].filter((view) => view !== undefined);
   const size = { rows, cols, cut };
-  const { launch, microseconds } = chooseRows(
-    "rownorm",
-    x.type,
-    size,
-    [...given, ...written],
-    emitter.target,
-  );
-  const { entry, grid, block, detail } = launch;
+  const views = [...given, ...written];
+  const others =
+    skip === undefined && sum === undefined ? stayingCandidates(x.type, size, views, emitter.target) : [];
+  const choices = { others, accepts };
+  const { launch, microseconds } = chooseRows("rownorm", x.type, size, views, emitter.target, choices);
+  const { entry, grid, block, sharedBytes, detail } = launch;
   emitter.launch({
     kernel: { kind: "built", family: "norm", entry },
     grid,
     block,
-    sharedBytes: 0,
+    sharedBytes,
     params: writeParams(rowNormStruct, {
       x,
       skip,

@@ -138,7 +138,8 @@ template <typename T, int WIDTH, bool PHASED> __device__ __forceinline__ void no
 
 #define ROW_NORM(T, TYPE)                                                    \
   ROW_NORM_RUNS(T, TYPE, w8, false)                                          \
-  ROW_NORM_ENTRY(T, TYPE, w8, 8, false, lanes8, 256, 2, 8)                   \
+  ROW_NORM_ENTRY(T, TYPE, w8, 8, false, lanes4, 256, 4, 4)                   \
+  ROW_NORM_ENTRY(T, TYPE, w8, 8, false, half1, 256, 1, 16)                   \
   ROW_NORM_ENTRY(T, TYPE, w8, 8, false, warp1, 256, 1, 32)                   \
   ROW_NORM_ENTRY(T, TYPE, w8, 8, false, warp4, 256, 4, 32)                   \
   ROW_NORM_RUNS(T, TYPE, p8, true)                                           \

@@ -20,20 +20,31 @@ interface FormRow {
   readonly cuts: readonly RowCut[];
 }
 
-/** Time over memory against a plain pass: a row is loaded, reduced and stored one after the other. */
-const passes = { w8: 1.4, p8: 1.8, w1: 3 } as const;
-const longPasses = { w8: 1.8, p8: 2.2, w1: 4.2 } as const;
-/** What a warp, or a block of them, costs a multiprocessor beside its bytes. Like the passes from bench/results/gpu-norm-fp16.json. */
-const warpClocks = 30;
+/** Time over memory against a plain pass: of p8, elements are sorted; of w1, every access is short. */
+const passes = { w8: 1, p8: 1.7, w1: 4.6 } as const;
+const longPasses = { w8: 1.1, p8: 1.1, w1: 5.1 } as const;
+/**
+ * What a warp that has rows costs a multiprocessor beside its bytes, or a block, and each warp
+ * of it; a row's barriers, which only other blocks hide, are waited for once more at the end. Like all these from
+ * bench/measurements/h100-norm-ways.jsonl.
+ */
+const warpClocks = 42;
+const blockClocks = { each: 160, ofWarp: 20, barriers: 500 } as const;
+/** A thread's chunks are converted, reduced and stored one after another: of each but the first. */
+const chunkClocks = 630;
 /** More where bytes are too few to hide one row's loads behind another's stores: half of it from `fewBytes` on. */
-const waitMicroseconds = 1.2;
+const waitMicroseconds = 0.5;
 const fewBytes = 1.5e6;
+/** What of a pass over memory only other blocks of a multiprocessor hide, by the threads that its registers hold. */
+const blockShare = 0.55;
+const threadsInFlight = 1024;
 
 /** The entries of norm.cu and softmax.cu, `family_type_CUT_NAME`. `long` takes rows of any length. */
 const forms: readonly FormRow[] = [
-  { name: "lanes8", threads: { lanes: 8 }, chunks: 2, cuts: ["w8"] },
+  { name: "lanes4", threads: { lanes: 4 }, chunks: 4, cuts: ["w8"] },
   { name: "lanes16", threads: { lanes: 16 }, chunks: 2, cuts: ["w8", "p8"] },
   { name: "warp1", threads: { lanes: 32 }, chunks: 1, cuts: ["w8", "w1"] },
+  { name: "half1", threads: { lanes: 16 }, chunks: 1, cuts: ["w8"] },
   { name: "warp2", threads: { lanes: 32 }, chunks: 2, cuts: ["w8", "p8"] },
   { name: "warp4", threads: { lanes: 32 }, chunks: 4, cuts: ["w8"] },
   { name: "block1", threads: { block: 1024 }, chunks: 1, cuts: ["w8", "p8", "w1"] },
@@ -51,6 +62,8 @@ export interface RowLaunch {
   readonly entry: string;
   readonly grid: Dim3;
   readonly block: Dim3;
+  /** Dynamic shared memory. */
+  readonly sharedBytes: number;
   readonly detail: string;
 }
 
@@ -60,15 +73,14 @@ export const typeNames: Readonly<Record<FloatStorage, string>> = {
   bfloat16: "bf16",
 };
 
-interface Rows {
+export interface Rows {
   readonly rows: number;
   readonly cols: number;
   readonly cut: RowCut;
 }
 
 /**
- * Every form that holds such rows, the best suited first: the model knows no other difference between them than whether rows
- * stay in registers. `rows` and `cols` at least 1; `views` are read or written.
+ * Every form that holds such rows, the best suited first where several are predicted the same. `rows` and `cols` at least 1; `views` are read or written.
  */
 function rowCandidates(
   kernel: string,
@@ -84,9 +96,24 @@ function rowCandidates(
   }));
 }
 
-/** Of `rowCandidates`. */
-export function chooseRows(...wanted: Parameters<typeof rowCandidates>): Candidate<RowLaunch> {
-  const best = cheapest(rowCandidates(...wanted));
+export interface RowChoices {
+  /** Kernels of the family's own. */
+  readonly others?: readonly Candidate<RowLaunch>[];
+  /** Which launches may be taken, for those who time them; all unless given. */
+  readonly accepts?: ((launch: RowLaunch) => boolean) | undefined;
+}
+
+/** Of `rowCandidates` and the family's own. */
+export function chooseRows(
+  kernel: string,
+  type: FloatStorage,
+  rows: Rows,
+  views: readonly View[],
+  target: PlanTarget,
+  { others = [], accepts = () => true }: RowChoices = {},
+): Candidate<RowLaunch> {
+  const all = [...rowCandidates(kernel, type, rows, views, target), ...others];
+  const best = cheapest(all.filter(({ launch }) => accepts(launch)));
   if (best === undefined) throw new Error("tc-lint bug: no kernel takes these rows");
   return best;
 }
@@ -100,31 +127,48 @@ function launchOf(
 ): RowLaunch {
   const entry = `${kernel}_${typeNames[type]}_${cut}_${form?.name ?? "long"}`;
   const detail = `${rows}x${cols}`;
-  if (form === undefined) return { entry, grid: [rows, 1, 1], block: [longThreads, 1, 1], detail };
+  const common = { entry, sharedBytes: 0, detail };
+  if (form === undefined) return { ...common, grid: [rows, 1, 1], block: [longThreads, 1, 1] };
   if ("block" in form.threads) {
-    const threads = 32 * Math.ceil((cols + slackOf(cut)) / (form.chunks * chunkElements) / 32);
-    return { entry, grid: [rows, 1, 1], block: [threads, 1, 1], detail };
+    return { ...common, grid: [rows, 1, 1], block: [threadsOf(form, cols, cut), 1, 1] };
   }
   const warps = Math.ceil((rows * form.threads.lanes) / 32);
   // Few rows are spread over more multiprocessors.
   const inBlock =
     warps <= 2 * target.multiprocessors ? 1 : warps <= 8 * target.multiprocessors ? 4 : blockWarps;
-  return { entry, grid: [Math.ceil(warps / inBlock), 1, 1], block: [32, inBlock, 1], detail };
+  return { ...common, grid: [Math.ceil(warps / inBlock), 1, 1], block: [32, inBlock, 1] };
 }
 
 function rowMicroseconds(
-  { rows, cut }: Rows,
+  { rows, cols, cut }: Rows,
   form: FormRow | undefined,
   bytes: number,
   target: PlanTarget,
 ): number {
-  const pass = passMicroseconds({ bytes, passes: (form === undefined ? longPasses : passes)[cut] }, target);
-  // Few rows leave most of a multiprocessor idle, however they share its warps.
-  const isShared = form !== undefined && "lanes" in form.threads && !isFew(rows, target);
-  const warps = isShared ? (rows * form.threads.lanes) / 32 : rows;
-  const clocks = (warps / target.multiprocessors) * warpClocks;
-  const wait = (waitMicroseconds * bytes) / (bytes + fewBytes);
-  return pass + clocks / target.clocksPerMicrosecond + wait;
+  const ofMultiprocessor = rows / target.multiprocessors;
+  const isBlock = form === undefined || "block" in form.threads;
+  const threads = form === undefined ? longThreads : threadsOf(form, cols, cut);
+  const ofBlock = blockClocks.each + (blockClocks.ofWarp * threads) / 32;
+  const issued = ofMultiprocessor * (isBlock ? ofBlock : (warpClocks * threads) / 32);
+  const waited = chunkClocks * ((form?.chunks ?? 1) - 1) + (isBlock ? blockClocks.barriers : 0);
+  const clocks = issued + waited;
+  const inFlight = Math.max(1, Math.floor(threadsInFlight / threads));
+  const own = (form === undefined ? longPasses : passes)[cut] + (isBlock ? blockShare / inFlight : 0);
+  return (
+    passMicroseconds({ bytes, passes: own }, target) + clocks / target.clocksPerMicrosecond + rowWait(bytes)
+  );
+}
+
+/** Of a row. */
+function threadsOf({ threads, chunks }: FormRow, cols: number, cut: RowCut): number {
+  return "lanes" in threads
+    ? threads.lanes
+    : 32 * Math.ceil((cols + slackOf(cut)) / (chunks * chunkElements) / 32);
+}
+
+/** Microseconds that nothing hides of a row's loads, reductions and stores. */
+export function rowWait(bytes: number): number {
+  return (waitMicroseconds * bytes) / (bytes + fewBytes);
 }
 
 function isFew(rows: number, { multiprocessors }: PlanTarget): boolean {
@@ -132,7 +176,7 @@ function isFew(rows: number, { multiprocessors }: PlanTarget): boolean {
 }
 
 /** Elements that a row's accesses may hold beside its own. */
-function slackOf(cut: RowCut): number {
+export function slackOf(cut: RowCut): number {
   return cut === "p8" ? chunkElements - 1 : 0;
 }
 
@@ -161,13 +205,17 @@ export function cutOf(
   const given = views.filter((view) => view !== undefined);
   const all = [...given, ...shared.filter((view) => view !== undefined)];
   if (cols % chunkElements === 0 && all.every((view) => alignmentOf(view) === 16)) return "w8";
-  const [first] = given;
-  const isPacked = given.every(
+  return arePacked(cols, given) && cols >= fewestPhased ? "p8" : "w1";
+}
+
+/** Whether rows follow each other without gaps from a multiple of 16 bytes on, in all views alike. */
+export function arePacked(cols: number, views: readonly View[]): boolean {
+  const [first] = views;
+  return views.every(
     ({ shape: [rows = 1], strides: [stride = 0], offset, type }) =>
       type === first?.type &&
       rows === first.shape[0] &&
       (rows === 1 || stride === cols) &&
       (offset * bytesOfType(type)) % 16 === 0,
   );
-  return isPacked && cols >= fewestPhased ? "p8" : "w1";
 }

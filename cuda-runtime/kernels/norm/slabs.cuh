@@ -1,6 +1,8 @@
 // GroupNorm where channels are innermost. A slab is whole groups and whole runs of eight channels of one sample; a block takes
-// some of its positions. A thread keeps to one run of channels, so that what belongs to a channel stays in its registers.
+// some of its positions. A thread keeps to one run of channels, so that what belongs to a channel stays in its registers; it
+// takes RUNS of its positions at a time.
 #pragma once
+#include "../common/activation.cuh"
 #include "../common/divisor.cuh"
 #include "../common/launch.cuh"
 #include "vector.cuh"
@@ -28,6 +30,10 @@ struct SlabPlace {
     return max(0, min(p.chunk, p.positions - chunk * p.chunk));
   }
   __device__ __forceinline__ int countOfRow(int of) const { return of < rows ? each + (of < more) : 0; }
+  // Times that a thread takes up to `runs` of its positions.
+  __device__ __forceinline__ int batches(int runs) const { return (each + (more > 0) + runs - 1) / runs; }
+  // That of the thread's run `run`.
+  __device__ __forceinline__ int position(int run) const { return first + row + run * rows; }
   __device__ __forceinline__ int channel(const GroupSlabParams& p) const {
     return static_cast<int>(blockIdx.y) * p.slab + column * kRunChannels;
   }
@@ -43,11 +49,11 @@ template <typename T, int RUNS> struct SlabRuns {
   Run<T, kRunChannels> runs[RUNS];
   int count;
 
-  __device__ __forceinline__ void load(const GroupSlabParams& p, const SlabPlace& at) {
-    count = at.countOfRow(at.row);
+  __device__ __forceinline__ void load(const GroupSlabParams& p, const SlabPlace& at, int batch) {
+    count = max(0, min(RUNS, at.countOfRow(at.row) - batch * RUNS));
     const int64_t step = static_cast<int64_t>(at.rows) * p.xPosition;
     const T* from = static_cast<const T*>(p.x) + static_cast<int64_t>(blockIdx.z) * p.xSample +
-                    static_cast<int64_t>(at.first + at.row) * p.xPosition + at.channel(p);
+                    static_cast<int64_t>(at.position(batch * RUNS)) * p.xPosition + at.channel(p);
 #pragma unroll
     for (int j = 0; j < RUNS; j++, from += step) {
       if (j < count) runs[j].load(from);
@@ -89,38 +95,75 @@ template <int SIDES> struct Sides {
   }
 };
 
-// Mean and centred squares of each side over a thread's positions.
-template <typename T, int RUNS, int SIDES>
-__device__ __forceinline__ void threadMoments(const GroupSlabParams& p, const SlabPlace& at, const SlabRuns<T, RUNS>& runs,
-                                              float* mean, float* squares) {
-  const Sides<SIDES> sides(p, at.column);
-  float perChannel[kRunChannels] = {}, centre[kRunChannels], v[kRunChannels];
+// Means and centred squares of a thread's channels over positions of it.
+struct ChannelMoments {
+  float mean[kRunChannels], squares[kRunChannels], positions;
+
+  // Of each side: its channels have as many positions.
+  template <int SIDES>
+  __device__ __forceinline__ void join(const GroupSlabParams& p, int column, float* meanOf, float* squaresOf) const {
+    const Sides<SIDES> sides(p, column);
+    float deviations[kRunChannels];
+    sides.fold(mean, meanOf);
+#pragma unroll
+    for (int s = 0; s < SIDES; s++) {
+      const int channels = sharedChannels(column, sides.firstGroup + s, p.channels.size);
+      meanOf[s] = channels > 0 ? __fdividef(meanOf[s], static_cast<float>(channels)) : 0.0f;
+    }
+#pragma unroll
+    for (int c = 0; c < kRunChannels; c++) {
+      const float delta = mean[c] - sides.pick(meanOf, c);
+      deviations[c] = squares[c] + positions * delta * delta;
+    }
+    sides.fold(deviations, squaresOf);
+  }
+};
+
+// Over those positions that are loaded; zeros where there are none.
+template <typename T, int RUNS> __device__ __forceinline__ ChannelMoments batchMoments(const SlabRuns<T, RUNS>& runs) {
+  ChannelMoments of = {};
+  float v[kRunChannels];
+  of.positions = static_cast<float>(runs.count);
 #pragma unroll
   for (int j = 0; j < RUNS; j++) {
     if (j >= runs.count) continue;
     runs.get(j, v);
 #pragma unroll
-    for (int c = 0; c < kRunChannels; c++) perChannel[c] += v[c];
+    for (int c = 0; c < kRunChannels; c++) of.mean[c] += v[c];
   }
-  sides.fold(perChannel, mean);
+  const float share = __fdividef(1.0f, fmaxf(of.positions, 1.0f));
 #pragma unroll
-  for (int s = 0; s < SIDES; s++) {
-    const int elements = runs.count * sharedChannels(at.column, sides.firstGroup + s, p.channels.size);
-    mean[s] = elements > 0 ? __fdividef(mean[s], static_cast<float>(elements)) : 0.0f;
-  }
-#pragma unroll
-  for (int c = 0; c < kRunChannels; c++) {
-    centre[c] = sides.pick(mean, c);
-    perChannel[c] = 0.0f;
-  }
+  for (int c = 0; c < kRunChannels; c++) of.mean[c] *= share;
 #pragma unroll
   for (int j = 0; j < RUNS; j++) {
     if (j >= runs.count) continue;
     runs.get(j, v);
 #pragma unroll
-    for (int c = 0; c < kRunChannels; c++) perChannel[c] += (v[c] - centre[c]) * (v[c] - centre[c]);
+    for (int c = 0; c < kRunChannels; c++) of.squares[c] += (v[c] - of.mean[c]) * (v[c] - of.mean[c]);
   }
-  sides.fold(perChannel, squares);
+  return of;
+}
+
+// Over all positions of a thread; the first of them are loaded.
+template <typename T, int RUNS>
+__device__ __forceinline__ ChannelMoments threadMoments(const GroupSlabParams& p, const SlabPlace& at, SlabRuns<T, RUNS>& runs) {
+  ChannelMoments all = batchMoments<T, RUNS>(runs);
+  const int batches = at.batches(RUNS);
+#pragma unroll 1
+  for (int batch = 1; batch < batches; batch++) {
+    runs.load(p, at, batch);
+    if (runs.count == 0) break;
+    const ChannelMoments of = batchMoments<T, RUNS>(runs);
+    const float share = __fdividef(of.positions, all.positions + of.positions), weight = all.positions * share;
+#pragma unroll
+    for (int c = 0; c < kRunChannels; c++) {
+      const float delta = of.mean[c] - all.mean[c];
+      all.mean[c] += delta * share;
+      all.squares[c] += of.squares[c] + delta * delta * weight;
+    }
+    all.positions += of.positions;
+  }
+  return all;
 }
 
 // Mean and centred squares of a group over the block's positions, by a warp, the same in each of its threads.
@@ -152,12 +195,12 @@ __device__ __forceinline__ float2 groupMoments(const GroupSlabParams& p, const S
 }
 
 // Of each group over the block's positions, to `ofGroups` in shared memory.
-template <typename T, int RUNS, int SIDES>
-__device__ __forceinline__ void blockMoments(const GroupSlabParams& p, const SlabPlace& at, const SlabRuns<T, RUNS>& runs,
+template <int SIDES>
+__device__ __forceinline__ void blockMoments(const GroupSlabParams& p, const SlabPlace& at, const ChannelMoments& own,
                                              float2* ofGroups) {
   __shared__ float2 ofThreads[SIDES][kSlabThreads];
   float mean[SIDES], squares[SIDES];
-  threadMoments<T, RUNS, SIDES>(p, at, runs, mean, squares);
+  own.join<SIDES>(p, at.column, mean, squares);
 #pragma unroll
   for (int s = 0; s < SIDES; s++) ofThreads[s][threadIdx.x] = make_float2(mean[s], squares[s]);
   __syncthreads();
@@ -183,25 +226,32 @@ __device__ __forceinline__ void factorsOf(const GroupSlabParams& p, const SlabPl
   }
 }
 
+// Normalized elements of the thread's run at a position.
+template <typename T>
+__device__ __forceinline__ void storeRunAt(const GroupSlabParams& p, int64_t to, const Run<T, kRunChannels>& run, const float* a,
+                                           const float* b) {
+  float v[kRunChannels];
+  run.widen(v);
+#pragma unroll
+  for (int c = 0; c < kRunChannels; c++) {
+    const float y = v[c] * a[c] + b[c];
+    v[c] = p.silu ? y * sigmoidOf(y) : y;
+  }
+  storeRunOf<kRunChannels>(p.y, to, p.yType, v);
+}
+
+__device__ __forceinline__ int64_t offsetInY(const GroupSlabParams& p, const SlabPlace& at, int run) {
+  return static_cast<int64_t>(blockIdx.z) * p.ySample + static_cast<int64_t>(at.position(run)) * p.yPosition + at.channel(p);
+}
+
 template <typename T, int RUNS>
-__device__ __forceinline__ void storeSlab(const GroupSlabParams& p, const SlabPlace& at, const SlabRuns<T, RUNS>& runs,
-                                          const float2* statistics) {
-  if (runs.count == 0) return;
-  float a[kRunChannels], b[kRunChannels];
-  factorsOf(p, at, statistics, a, b);
+__device__ __forceinline__ void storeSlab(const GroupSlabParams& p, const SlabPlace& at, const SlabRuns<T, RUNS>& runs, int batch,
+                                          const float* a, const float* b) {
   const int64_t step = static_cast<int64_t>(at.rows) * p.yPosition;
-  int64_t to = static_cast<int64_t>(blockIdx.z) * p.ySample + static_cast<int64_t>(at.first + at.row) * p.yPosition + at.channel(p);
+  int64_t to = offsetInY(p, at, batch * RUNS);
 #pragma unroll
   for (int j = 0; j < RUNS; j++, to += step) {
-    if (j >= runs.count) continue;
-    float v[kRunChannels];
-    runs.get(j, v);
-#pragma unroll
-    for (int c = 0; c < kRunChannels; c++) {
-      const float y = v[c] * a[c] + b[c];
-      v[c] = p.silu ? __fdividef(y, 1.0f + __expf(-y)) : y;
-    }
-    storeRunOf<kRunChannels>(p.y, to, p.yType, v);
+    if (j < runs.count) storeRunAt<T>(p, to, runs.runs[j], a, b);
   }
 }
 
@@ -210,25 +260,28 @@ __device__ __forceinline__ float2 statisticsOf(const GroupSlabParams& p, float2 
   return make_float2(moments.x, rsqrtf(moments.y / elements + p.epsilon));
 }
 
-// A block has all positions of its slab, which is read once.
+// A block has all positions of its slab, which is read once: no more than a thread loads at a time.
 template <typename T, int RUNS, int SIDES> __device__ __forceinline__ void normalizeSlab(const GroupSlabParams& p) {
   __shared__ float2 ofGroups[kSlabGroups];
   const SlabPlace at(p);
   SlabRuns<T, RUNS> runs;
-  runs.load(p, at);
-  blockMoments<T, RUNS, SIDES>(p, at, runs, ofGroups);
+  runs.load(p, at, 0);
+  float a[kRunChannels], b[kRunChannels];
+  blockMoments<SIDES>(p, at, batchMoments<T, RUNS>(runs), ofGroups);
   __syncthreads();
   if (threadIdx.x < p.slabGroups) ofGroups[threadIdx.x] = statisticsOf(p, ofGroups[threadIdx.x]);
   __syncthreads();
-  storeSlab<T, RUNS>(p, at, runs, ofGroups);
+  if (runs.count == 0) return;
+  factorsOf(p, at, ofGroups, a, b);
+  storeSlab<T, RUNS>(p, at, runs, 0, a, b);
 }
 
 template <typename T, int RUNS, int SIDES> __device__ __forceinline__ void slabStatistics(const GroupSlabParams& p) {
   __shared__ float2 ofGroups[kSlabGroups];
   const SlabPlace at(p);
   SlabRuns<T, RUNS> runs;
-  runs.load(p, at);
-  blockMoments<T, RUNS, SIDES>(p, at, runs, ofGroups);
+  runs.load(p, at, 0);
+  blockMoments<SIDES>(p, at, threadMoments<T, RUNS>(p, at, runs), ofGroups);
   __syncthreads();
   const int64_t first = (static_cast<int64_t>(blockIdx.z) * gridDim.y + blockIdx.y) * p.slabGroups;
   for (int group = threadIdx.x; group < p.slabGroups; group += blockDim.x) {
@@ -236,12 +289,14 @@ template <typename T, int RUNS, int SIDES> __device__ __forceinline__ void slabS
   }
 }
 
-// The same grid. What chunks found is joined in every block, always in the same order.
+// The same grid. What chunks found is joined in every block, always in the same order. A block goes back from its last
+// positions, which the launch before read last, to its first: the L2 may still have them.
 template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const GroupSlabParams& p) {
   __shared__ float2 statistics[kSlabGroups];
   const SlabPlace at(p);
   SlabRuns<T, RUNS> runs;
-  runs.load(p, at);
+  int batch = at.batches(RUNS) - 1;
+  runs.load(p, at, batch);
   const int lane = threadIdx.x % 32;
   const int64_t first = (static_cast<int64_t>(blockIdx.z) * gridDim.y + blockIdx.y) * p.slabGroups;
   const float channels = static_cast<float>(p.channels.size), elements = static_cast<float>(p.positions) * channels;
@@ -261,12 +316,21 @@ template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const 
     if (lane == 0) statistics[group] = statisticsOf(p, make_float2(mean, squares));
   }
   __syncthreads();
-  storeSlab<T, RUNS>(p, at, runs, statistics);
+  if (at.row >= at.rows) return;
+  float a[kRunChannels], b[kRunChannels];
+  factorsOf(p, at, statistics, a, b);
+  storeSlab<T, RUNS>(p, at, runs, batch, a, b);
+#pragma unroll 1
+  while (--batch >= 0) {
+    runs.load(p, at, batch);
+    storeSlab<T, RUNS>(p, at, runs, batch, a, b);
+  }
 }
 
 // Sides: two where groups have four channels or at least eight, else as many as a run has channels.
+// Two blocks of an SM at least (four of half the threads): those of a launch that stays are all there at once.
 #define GROUP_SLAB_SIDES(T, TYPE, RUNS, SIDES)                                                              \
-  extern "C" __global__ void __launch_bounds__(kSlabThreads, 2) groupslab_##TYPE##_s##SIDES##_whole(        \
+  extern "C" __global__ void __launch_bounds__(kSlabThreads, 1) groupslab_##TYPE##_s##SIDES##_whole(                         \
       const __grid_constant__ GroupSlabParams p) { beginKernel(); normalizeSlab<T, RUNS, SIDES>(p); }       \
   extern "C" __global__ void __launch_bounds__(kSlabThreads, 2) groupslab_##TYPE##_s##SIDES##_statistics(   \
       const __grid_constant__ GroupSlabParams p) { beginKernel(); slabStatistics<T, RUNS, SIDES>(p); }

@@ -60,6 +60,12 @@ template <typename T, int WIDTH> struct Run {
       words[0] = *reinterpret_cast<const uint32_t*>(at);
     }
   }
+  // For WIDTH 8: to an address as `load` takes it.
+  __device__ __forceinline__ void store(T* at) const {
+#pragma unroll
+    for (int i = 0; i < kWords / 4; i++)
+      reinterpret_cast<uint4*>(at)[i] = make_uint4(words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]);
+  }
   // Elements from `from` to `to` alone; zeros for the others.
   __device__ __forceinline__ void loadPart(const T* at, int from, int to) {
 #pragma unroll
@@ -131,7 +137,15 @@ __device__ __forceinline__ void storeRunOf(void* base, int64_t index, int type, 
 struct Add { __device__ __forceinline__ float operator()(float a, float b) const { return a + b; } };
 // NaN where either is NaN, so that a row with one is NaN throughout.
 struct Max {
-  __device__ __forceinline__ float operator()(float a, float b) const { return a > b || a != a ? a : b; }
+  __device__ __forceinline__ float operator()(float a, float b) const {
+#if __CUDA_ARCH__ >= 800
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+#else
+    return a > b || a != a ? a : b;
+#endif
+  }
 };
 
 // Over LANES neighbouring lanes, a power of two, the same in each.

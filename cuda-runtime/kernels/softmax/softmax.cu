@@ -1,27 +1,13 @@
 // Softmax, LogSoftmax and Hardmax: over contiguous rows kept in registers, over rows of any length, and over an axis of
 // any stride.
 #include "../common/launch.cuh"
-#include "../norm/vector.cuh"
+#include "finish.cuh"
+#include "kept.cuh"
+#include "packed.cuh"
 #include "params.generated.cuh"
-
-enum SoftmaxMode : int { kSoftmax = 0, kLogSoftmax = 1, kHardmax = 2 };
 
 constexpr int kNoIndex = 0x7fffffff;
 struct Min { __device__ __forceinline__ float operator()(float a, float b) const { return a < b ? a : b; } };
-
-// What a row's elements are made of once its maximum is known.
-template <typename T> struct RowFinish {
-  float maximum;
-  float term;  // softmax: 1 / sum; log: log(sum)
-  int mode;
-  // For halves the fast power is exact enough: 2 units of FP32 and 2^-22 of the exponent.
-  __device__ __forceinline__ float power(float x) const {
-    return sizeof(T) == 2 ? __expf(x - maximum) : expf(x - maximum);
-  }
-  __device__ __forceinline__ float operator()(float x) const {
-    return mode == kSoftmax ? power(x) * term : x - maximum - term;
-  }
-};
 
 // The index of the first maximum as a float would not be exact: it is reduced in two parts.
 template <int LANES> __device__ __forceinline__ int firstIndex(const RowThreads<LANES>& threads, int index) {
@@ -164,7 +150,6 @@ template <typename T, int WIDTH, bool PHASED> __device__ __forceinline__ void so
 
 // The forms of norm/rows.ts.
 #define SOFTMAX_RUNS(T, TYPE, CUT, PHASED)                                   \
-  SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, lanes8, 256, 2, 8)                  \
   SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, lanes16, 256, 2, 16)                \
   SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, warp2, 256, 2, 32)                  \
   SOFTMAX_ENTRY(T, TYPE, CUT, 8, PHASED, block1, 1024, 1, kBlock)            \
@@ -173,6 +158,8 @@ template <typename T, int WIDTH, bool PHASED> __device__ __forceinline__ void so
 
 #define ROW_SOFTMAX(T, TYPE)                                                 \
   SOFTMAX_RUNS(T, TYPE, w8, false)                                           \
+  SOFTMAX_ENTRY(T, TYPE, w8, 8, false, lanes4, 256, 4, 4)                    \
+  SOFTMAX_ENTRY(T, TYPE, w8, 8, false, half1, 256, 1, 16)                    \
   SOFTMAX_ENTRY(T, TYPE, w8, 8, false, warp1, 256, 1, 32)                    \
   SOFTMAX_ENTRY(T, TYPE, w8, 8, false, warp4, 256, 4, 32)                    \
   SOFTMAX_RUNS(T, TYPE, p8, true)                                            \

@@ -5,7 +5,8 @@ import { writeParams } from "../../ir/param-table.ts";
 import { isFloatStorage, storageTypes } from "../../ir/storage.ts";
 import { elementCount, permuted, reshaped, type View } from "../../ir/view.ts";
 import { axesOf } from "../norm/axes.ts";
-import { chooseRows, cutOf } from "../norm/rows.ts";
+import { arePacked, chooseRows, cutOf, type RowLaunch } from "../norm/rows.ts";
+import { softmaxForms } from "./forms.ts";
 import { axisSoftmaxStruct, rowSoftmaxStruct } from "./params.table.ts";
 
 /** Codes are `SoftmaxMode`. */
@@ -21,11 +22,16 @@ export interface SoftmaxRequest {
   readonly mode: SoftmaxMode;
 }
 
-export function emitSoftmax(emitter: Emitter, request: SoftmaxRequest): void {
+/** `accepts`: which launches of rows may be taken, for those who time them; all unless given. */
+export function emitSoftmax(
+  emitter: Emitter,
+  request: SoftmaxRequest,
+  accepts?: (launch: RowLaunch) => boolean,
+): void {
   if (elementCount(request.x.shape) === 0) return;
   const rows = rowsOf(request);
   if (rows === undefined) emitAxisSoftmax(emitter, request);
-  else emitRowSoftmax(emitter, request, rows);
+  else emitRowSoftmax(emitter, request, rows, accepts);
 }
 
 interface Rows {
@@ -48,17 +54,25 @@ function rowsOf({ x, y, axis }: SoftmaxRequest): Rows | undefined {
     : undefined;
 }
 
-function emitRowSoftmax(emitter: Emitter, request: SoftmaxRequest, { x, y }: Rows): void {
+function emitRowSoftmax(
+  emitter: Emitter,
+  request: SoftmaxRequest,
+  { x, y }: Rows,
+  accepts?: (launch: RowLaunch) => boolean,
+): void {
   const [rows = 1, cols = 1] = x.shape;
   if (!isFloatStorage(x.type)) throw new TypeError(`tc-lint bug: no softmax of ${x.type}`);
-  const size = { rows, cols, cut: cutOf(cols, [x, y]) };
-  const { launch, microseconds } = chooseRows("softmax", x.type, size, [x, y], emitter.target);
-  const { entry, grid, block, detail } = launch;
+  const views = [x, y];
+  const size = { rows, cols, cut: cutOf(cols, views), isPacked: arePacked(cols, views) };
+  const others = request.mode === "hardmax" ? [] : softmaxForms(x.type, size, views, emitter.target);
+  const choices = { others, accepts };
+  const { launch, microseconds } = chooseRows("softmax", x.type, size, views, emitter.target, choices);
+  const { entry, grid, block, sharedBytes, detail } = launch;
   emitter.launch({
     kernel: { kind: "built", family: "softmax", entry },
     grid,
     block,
-    sharedBytes: 0,
+    sharedBytes,
     params: writeParams(rowSoftmaxStruct, {
       x,
       y,

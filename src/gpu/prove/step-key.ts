@@ -21,7 +21,7 @@ export function stepKey(
 }
 
 function launchTexts(
-  { grid, block, sharedBytes, params, reads, writes }: Launch,
+  { grid, block, sharedBytes, cluster, params, reads, writes }: Launch,
   view: (own: View) => string,
 ): readonly unknown[] {
   const { bytes, pointers, tensorMaps = [] } = params;
@@ -29,6 +29,7 @@ function launchTexts(
     grid,
     block,
     sharedBytes,
+    ...(cluster === undefined ? [] : [{ cluster }]),
     // Addresses are zero in there.
     Buffer.from(bytes).toString("base64"),
     pointers.map((slot) => [slot.at, view(slot.view)]),

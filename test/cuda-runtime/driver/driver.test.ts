@@ -23,6 +23,7 @@ describe.skipIf(fake === undefined)("The driver", () => {
   const c = fake === undefined ? undefined : koffi.load(library);
   const live = () => Number(c?.func("int64_t fakeLive()")());
   const lastLaunch = () => String(c?.func("const char *fakeLastLaunch()")());
+  const largeClusters = () => Number(c?.func("int fakeLargeClusters()")());
 
   it("says what devices there are", async () => {
     const driver = await open();
@@ -89,6 +90,8 @@ describe.skipIf(fake === undefined)("The driver", () => {
       data.setInt32(24, 1, true);
       transfer.uploadBytes(memory.address, new Uint8Array(Float32Array.of(1, 2, 0).buffer));
       const shape = { grid: [4, 2, 1], block: [128, 1, 1], sharedBytes: 64 } as const;
+      for (const blocks of [8, 16, 16]) kernel.prepare({ sharedBytes: 64, cluster: [blocks, 1, 1] });
+      expect(largeClusters()).toBe(1);
       const read = () => new Float32Array(transfer.download(memory.address, 12).buffer)[2];
 
       using graph = stream.capture(() => launcher.launch(kernel, shape, parameters, stream));
@@ -101,6 +104,10 @@ describe.skipIf(fake === undefined)("The driver", () => {
       launcher.launch(kernel, shape, parameters, stream);
       expect(lastLaunch()).toBe("grid 4 2 1 block 128 1 1 shared 64 stream 77 attribute 6 1");
       expect(read()).toBe(11);
+      launcher.launch(kernel, { ...shape, cluster: [4, 2, 1] }, parameters, stream);
+      expect(lastLaunch()).toBe(
+        "grid 4 2 1 block 128 1 1 shared 64 stream 77 attribute 6 1 attribute 4 4 2 1",
+      );
       expect(caught(() => code.kernel("nonesuch"))).toMatchObject({ result: "CUDA_ERROR_NOT_FOUND" });
     }
     expect(live()).toBe(before);

@@ -19,6 +19,7 @@ import {
 import type { AttentionWork } from "../../../cuda-runtime/kernels/attention/cost.ts";
 import { attentionStruct } from "../../../cuda-runtime/kernels/attention/params.table.ts";
 import { tensorTiles } from "../../../cuda-runtime/kernels/attention/tiles.ts";
+import { attentionHopperStruct } from "../../../cuda-runtime/kernels/attention-hopper/params.table.ts";
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../../cuda-runtime/plan/emitter.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
@@ -26,8 +27,9 @@ import { machineNamed } from "../../../src/hardware/machine.ts";
 const turing = machineNamed("t4");
 const ada = machineNamed("rtx4090");
 
-function source(name: string): string {
-  return readFileSync(new URL(`../../../cuda-runtime/kernels/attention/${name}`, import.meta.url), "utf8");
+function source(family: string): string {
+  const file = `../../../cuda-runtime/kernels/${family}/${family}.cu`;
+  return readFileSync(new URL(file, import.meta.url), "utf8");
 }
 
 interface Sizes {
@@ -73,18 +75,33 @@ function entriesOf(launches: readonly Launch[]): string[] {
 
 describe("tiles of attention", () => {
   it("are the entries of attention.cu", () => {
-    const text = source("attention.cu");
+    const text = source("attention");
     const listed = [
       ...text.matchAll(/^TENSOR_ATTENTION\((\d+), (\d), (\d+), \w+, (plain|masked), \w+\)$/gm),
     ].map(([, headDim, rowTiles, keys, form]) => `${headDim} ${rowTiles} ${keys} ${form}`);
     const apart = [...text.matchAll(/^APART_ATTENTION\((\d+), (plain|masked), \w+\)$/gm)];
     listed.push(...apart.map(([, headDim, form]) => `${headDim} 1 256 ${form}`));
-    const known = tensorTiles.flatMap(({ headDim, rowTiles, keys, isPlain, isMasked }) => [
+    const own = tensorTiles.filter(({ hopper }) => hopper === undefined);
+    const known = own.flatMap(({ headDim, rowTiles, keys, isPlain, isMasked }) => [
       ...(isPlain ? [`${headDim} ${rowTiles} ${keys} plain`] : []),
       ...(isMasked ? [`${headDim} ${rowTiles} ${keys} masked`] : []),
     ]);
     expect(apart.length).toBeGreaterThan(0);
     expect(listed.length).toBeGreaterThan(apart.length);
+    expect(known.sort()).toEqual(listed.sort());
+  });
+
+  it("are the entries of attention-hopper.cu", () => {
+    const text = source("attention-hopper");
+    const listed = [...text.matchAll(/^HOPPER_ATTENTION(_PAIR)?\(([\d, ]+)\)$/gm)].map(
+      ([, pair, numbers = ""]) => (pair === undefined ? numbers : `${numbers}, pair`),
+    );
+    const known = tensorTiles.flatMap(({ headDim, keys, hopper }) => {
+      if (hopper === undefined) return [];
+      const { groups, stages, blocks, isPair } = hopper;
+      return [[headDim, groups, keys, stages, ...(isPair ? ["pair"] : [blocks])].join(", ")];
+    });
+    expect(listed.length).toBeGreaterThan(0);
     expect(known.sort()).toEqual(listed.sort());
   });
 
@@ -105,8 +122,18 @@ describe("tiles of attention", () => {
 
   it("are larger where there is work for the whole GPU", () => {
     const size = { queries: 2048, keys: 500, dim: 64 };
-    expect(chosen({ ...size, blocks: 64 }).tile.queries).toBe(128);
-    expect(chosen({ ...size, blocks: 2 }).tile.queries).toBe(64);
+    expect(chosen({ ...size, blocks: 64 }).tile.queries).toBeGreaterThanOrEqual(128);
+    expect(chosen({ ...size, queries: 256, keys: 256, blocks: 16 }).tile.queries).toBe(64);
+    expect(chosen({ ...size, blocks: 64 }, ada).tile).toMatchObject({ queries: 128, rowTiles: 2 });
+    expect(chosen({ ...size, blocks: 2 }, ada).tile).toMatchObject({ queries: 64, rowTiles: 1 });
+  });
+
+  it("are Hopper's where there is no mask and wgmma, and keys are fetched for two blocks where heads are large", () => {
+    const size = { queries: 2048, keys: 2048, blocks: 64 };
+    expect(chosen({ ...size, dim: 64 }).tile.hopper).toMatchObject({ groups: 3 });
+    expect(chosen({ ...size, dim: 128 }).tile.hopper).toMatchObject({ groups: 2, isPair: true });
+    expect(chosen({ ...size, dim: 64 }, ada).tile.hopper).toBeUndefined();
+    expect(fittingTiles({ dim: 64, isMasked: true }, h200).some(({ hopper }) => hopper)).toBe(false);
   });
 
   it("give warps keys of their own where a wave of small tiles holds all queries", () => {
@@ -124,14 +151,17 @@ describe("tiles of attention", () => {
   });
 });
 
-/** Of packed operands of halves, without masks, on an H200. */
-function chosen(size: Pick<AttentionWork, "blocks" | "queries" | "keys" | "dim">): AttentionChoice {
+/** Of packed operands of halves, without masks. */
+function chosen(
+  size: Pick<AttentionWork, "blocks" | "queries" | "keys" | "dim">,
+  target = h200,
+): AttentionChoice {
   const { blocks, queries, keys, dim } = size;
   const work: AttentionWork = {
     ...{ ...size, isMasked: false, isCausal: false, partialFloats: dim + 2 },
     ...{ inputBytes: 2 * blocks * (queries + 2 * keys) * dim, outputBytes: 2 * blocks * queries * dim },
   };
-  const best = chooseAttention(work, fittingTiles(work, h200), h200);
+  const best = chooseAttention(work, fittingTiles(work, target), target);
   if (best === undefined) throw new Error("no tile");
   return best.launch;
 }
@@ -139,20 +169,27 @@ function chosen(size: Pick<AttentionWork, "blocks" | "queries" | "keys" | "dim">
 describe("launches of attention", () => {
   it("pack the struct of the kernels", () => {
     for (const sizes of [{}, { type: "float32" }, { queries: 1, keys: 4096 }] as const) {
-      for (const { params } of launchesOf(sizes)) expect(params.bytes.length).toBe(attentionStruct.bytes);
+      for (const { kernel, params } of launchesOf(sizes)) {
+        const isHopper = kernel.kind === "built" && kernel.family === "attention-hopper";
+        const struct = isHopper ? attentionHopperStruct : attentionStruct;
+        expect(params.bytes.length).toBe(struct.bytes);
+      }
     }
   });
 
   it("take heads of a merged product without a copy", () => {
-    expect(entriesOf(launchesOf({}))).toEqual(["attention_f16_d64_m1_plain"]);
-    expect(entriesOf(launchesOf({ type: "bfloat16", dim: 40 }))).toEqual(["attention_bf16_d48_m1_plain"]);
+    expect(entriesOf(launchesOf({}))).toEqual(["attention_f16_d64_h1k64_plain"]);
+    expect(entriesOf(launchesOf({ type: "bfloat16", dim: 40 }))).toEqual(["attention_bf16_d48_h1k64_plain"]);
+    expect(entriesOf(launchesOf({}, {}, ada))).toEqual(["attention_f16_d64_m1_plain"]);
     expect(entriesOf(launchesOf({ type: "float32", dim: 40 }))).toEqual(["attention_plain_d64"]);
     expect(entriesOf(launchesOf({ type: "bfloat16" }, {}, turing))).toEqual(["attention_plain_d64"]);
   });
 
   it("copy rows that are not aligned, and pad odd results", () => {
     const entries = entriesOf(launchesOf({ dim: 33 }));
-    expect(entries.filter((entry) => entry.startsWith("attention_"))).toEqual(["attention_f16_d48_m1_plain"]);
+    expect(entries.filter((entry) => entry.startsWith("attention_"))).toEqual([
+      "attention_f16_d48_h1k64_plain",
+    ]);
     expect(entries).toHaveLength(5);
   });
 
@@ -162,6 +199,22 @@ describe("launches of attention", () => {
     for (const more of [{ bias }, { softcap: 30 }, { scale: -1 }]) {
       expect(entriesOf(launchesOf({}, more))).toEqual(["attention_f16_d64_m1_masked"]);
     }
+  });
+
+  it("have one block of Hopper's for as many tiles as it computes, one for each where they differ in length", () => {
+    const sizes = { heads: 64, queries: 2048, dim: 128 };
+    const [uniform] = launchesOf(sizes);
+    expect(uniform?.grid).toEqual([h200.multiprocessors, 1, 1]);
+    expect(uniform?.cluster).toEqual([2, 1, 1]);
+    const [causal] = launchesOf(sizes, { right: 0 });
+    expect(causal?.grid).toEqual([2 * 64 * 16, 1, 1]);
+  });
+
+  it("read operands that repeat without the copy engine, which knows no such axis", () => {
+    const emitter = new PlanEmitter(new PlanDraft(), h200, false);
+    const one = emitter.temporary("float16", [1, 1, 256, 64]);
+    const entries = entriesOf(launchesOf({}, { k: expanded(one, [2, 8, 256, 64]) }));
+    expect(entries).toEqual(["attention_f16_d64_m1_plain"]);
   });
 
   it("sum splits behind the last of them", () => {

@@ -1,6 +1,5 @@
 /** @file Normalizations and softmax: forms of rows, layouts of groups, packing of parameters. */
 import { readFileSync } from "node:fs";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
 import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
@@ -15,7 +14,6 @@ import {
   rowNormStruct,
 } from "../../../cuda-runtime/kernels/norm/params.table.ts";
 import { chooseRows, cutOf, type RowCut } from "../../../cuda-runtime/kernels/norm/rows.ts";
-import { chooseSlab } from "../../../cuda-runtime/kernels/norm/slabs.ts";
 import { axisSoftmaxStruct, rowSoftmaxStruct } from "../../../cuda-runtime/kernels/softmax/params.table.ts";
 import { emitSoftmax } from "../../../cuda-runtime/kernels/softmax/softmax.ts";
 import { lowerGroups } from "../../../cuda-runtime/lower/normalization-groups.ts";
@@ -86,9 +84,10 @@ describe("forms of rows", () => {
   });
 
   it("hold the row", () => {
-    expect(entry(100_000, 96, "w8")).toBe("rownorm_f16_w8_lanes8");
+    expect(entry(100_000, 96, "w8")).toBe("rownorm_f16_w8_lanes4");
     expect(entry(100_000, 768, "w8")).toBe("rownorm_f16_w8_warp4");
-    expect(entry(100, 64, "w8")).toBe("rownorm_f16_w8_warp1");
+    expect(entry(100, 64, "w8")).toBe("rownorm_f16_w8_half1");
+    expect(entry(100, 200, "w8")).toBe("rownorm_f16_w8_warp1");
     expect(entry(100, 768, "w8")).toBe("rownorm_f16_w8_block1");
     expect(entry(100_000, 4096, "w8")).toBe("rownorm_f16_w8_block4");
     expect(entry(100_000, 300, "w1")).toBe("rownorm_f16_w1_block1");
@@ -113,40 +112,6 @@ describe("forms of rows", () => {
   });
 });
 
-describe("slabs of channels", () => {
-  const extent = { samples: 2, channels: 320, positions: 4096, groups: 32, type: "float16" } as const;
-
-  it("are whole groups and whole runs, and their chunks all positions", () => {
-    fc.assert(
-      fc.property(
-        fc.record({
-          ...{ samples: fc.integer({ min: 1, max: 70_000 }), groups: fc.integer({ min: 1, max: 128 }) },
-          ...{ ofGroup: fc.integer({ min: 1, max: 600 }), positions: fc.integer({ min: 1, max: 100_000 }) },
-          type: fc.constantFrom("float16" as const, "float32" as const),
-        }),
-        ({ ofGroup, ...rest }) => {
-          const channels = rest.groups * ofGroup;
-          const choice = chooseSlab({ ...rest, channels });
-          if (choice === undefined) return;
-          const { slabChannels, threads, rows, chunk, chunks } = choice;
-          expect([slabChannels % 8, slabChannels % ofGroup, channels % slabChannels]).toEqual([0, 0, 0]);
-          expect(slabChannels / ofGroup).toBeLessThanOrEqual(64);
-          expect(rows).toBeGreaterThan(0);
-          expect(rows * (slabChannels / 8)).toBeLessThanOrEqual(threads);
-          expect(Math.ceil(chunk / rows)).toBeLessThanOrEqual(rest.type === "float32" ? 2 : 4);
-          expect(Math.ceil(rest.positions / chunk)).toBe(chunks);
-        },
-      ),
-    );
-  });
-
-  it("are one block where that holds them, else as many as fill the GPU", () => {
-    expect(chooseSlab({ ...extent, positions: 64 })).toMatchObject({ slabChannels: 40, chunks: 1 });
-    expect(chooseSlab(extent)).toMatchObject({ slabChannels: 80, chunks: 41 });
-    expect(chooseSlab({ ...extent, channels: 36, groups: 3 })).toBeUndefined();
-  });
-});
-
 describe("rows", () => {
   it("pack the struct of the kernels", () => {
     const [launch] = launchesOf((emitter) => {
@@ -163,7 +128,7 @@ describe("rows", () => {
       const output = (order?: readonly number[]) => given(emitter, "float16", [2, 7, 64], order);
       lowerRows(emitter, { ...plainRows, x, first: 2, output });
     });
-    expect(entriesOf(launches)).toEqual(["rownorm_f16_w8_warp1"]);
+    expect(entriesOf(launches)).toEqual(["rownorm_f16_w8_half1"]);
     expect(launches[0]?.writes[0]?.strides).toEqual([64, 1]);
   });
 
@@ -173,7 +138,7 @@ describe("rows", () => {
       const output = () => given(emitter, "float16", [3, 5, 64]);
       lowerRows(emitter, { ...plainRows, x, skip, first: 2, output, sum: output });
     });
-    expect(entriesOf(launches)).toEqual(["rownorm_f16_w8_warp1"]);
+    expect(entriesOf(launches)).toEqual(["rownorm_f16_w8_half1"]);
     expect(launches[0]?.writes).toHaveLength(2);
   });
 });
@@ -195,8 +160,8 @@ describe("groups", () => {
     });
 
   it("pack the struct of the kernels, and stay in their layout", () => {
-    const nhwc = groups([2, 320, 32, 32], channelsLastOrder(4), 32);
-    expect(entriesOf(nhwc)).toEqual(["groupslab_f16_s2_statistics", "groupslab_f16_apply"]);
+    const nhwc = groups([2, 320, 64, 64], channelsLastOrder(4), 32);
+    expect(entriesOf(nhwc)).toEqual(["groupslab_f16_s2_cluster"]);
     expect(nhwc.at(-1)?.writes[0]?.strides[1]).toBe(1);
     expect(nhwc.every(({ params }) => params.bytes.length === groupSlabStruct.bytes)).toBe(true);
     const nchw = groups([2, 320, 16, 16], [0, 1, 2, 3], 32);
@@ -263,7 +228,7 @@ describe("softmax", () => {
 
   it("reads rows wherever they are contiguous", () => {
     const channels = softmax((emitter) => given(emitter, "float16", [2, 24, 5, 5], channelsLastOrder(4)), 1);
-    expect(entriesOf(channels)).toEqual(["softmax_f16_w8_warp1"]);
+    expect(entriesOf(channels)).toEqual(["softmax_f16_w8_half1"]);
     expect(entriesOf(softmax((emitter) => given(emitter, "float16", [2, 24, 5, 5]), 1))).toEqual([
       "softmax_axis",
     ]);

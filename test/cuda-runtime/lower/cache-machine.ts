@@ -2,6 +2,7 @@
 import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
 import { attentionStruct } from "../../../cuda-runtime/kernels/attention/params.table.ts";
+import { attentionHopperStruct } from "../../../cuda-runtime/kernels/attention-hopper/params.table.ts";
 import { cacheStruct } from "../../../cuda-runtime/kernels/cache/params.table.ts";
 import type { ElementMemory } from "./struct-reader.ts";
 import { type Fields, fieldsOf } from "./struct-reader.ts";
@@ -120,7 +121,11 @@ function turning(
 
 /** Plain attention; masks, caps and splits are other tests' affair. */
 export function runAttention(launch: Launch, machine: ElementMemory): void {
-  const fields = fieldsOf(launch, attentionStruct);
+  const { kernel } = launch;
+  const isHopper = kernel.kind === "built" && kernel.family === "attention-hopper";
+  const fields = isHopper
+    ? fieldsOf(launch, attentionHopperStruct).within("p", attentionStruct)
+    : fieldsOf(launch, attentionStruct);
   const { int } = fields;
   const cells = (name: string) => new Cells(machine, fields.view(name));
   const [q, k, v, o] = [cells("q"), cells("k"), cells("v"), cells("o")];

@@ -165,7 +165,11 @@ function runGemm(launch: Launch, memory: Memory): void {
   const tiles = tilesM * tilesN * splits * elementCount(batch);
   const [mapA, mapB] = (launch.params.tensorMaps ?? []).map((map) => new BoxOperand(map, memory));
   // Blocks that TMA feeds take several tiles each.
-  if (!isSum && (mapA === undefined ? tiles !== launch.grid[0] : launch.grid[0] > tiles))
+  // A cluster's blocks have a split of k each, and add up.
+  const team = launch.cluster?.[0] ?? 1;
+  if (team > 1 && (kPerSplit * team < k || kPerSplit * (team - 1) >= k)) throw new Error("a wrong split");
+  const most = team * tiles;
+  if (!isSum && (mapA === undefined || team > 1 ? most !== launch.grid[0] : launch.grid[0] > most))
     throw new Error("a wrong grid");
 
   const [x, y] = [a?.(isSum ? "float32" : (aType ?? "float32")), b?.(bType ?? "float32")];
@@ -192,7 +196,7 @@ function runGemm(launch: Launch, memory: Memory): void {
     }
     for (let split = 0; split < splits; split++) {
       let sum = 0;
-      for (let q = split * kPerSplit; q < Math.min(k, (split + 1) * kPerSplit); q++) {
+      for (let q = split * kPerSplit; q < Math.min(k, (split + team) * kPerSplit); q++) {
         const places = position.slice(0, 3);
         const left =
           mapA?.get(q, i, places, aBatch ?? []) ?? x?.get((atA ?? 0) + i * aM + q * aK) ?? Number.NaN;

@@ -9,7 +9,10 @@ import {
   type scoresModes,
   unlimited,
 } from "../../../cuda-runtime/kernels/attention/attention.ts";
+import { type TensorTile, tensorTiles } from "../../../cuda-runtime/kernels/attention/tiles.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
+
+type HopperKey = readonly [headDim: number, groups: number, keys: number, isPair: boolean];
 
 interface AttentionCase {
   readonly type: FloatStorage;
@@ -46,6 +49,8 @@ interface AttentionCase {
   readonly isSoftInfinity?: boolean;
   /** Tiles are chosen for a GPU of one multiprocessor. */
   readonly isCrowded?: boolean;
+  /** One of attention-hopper.cu's instead of the one that is chosen: head size, warpgroups, keys of a step; in pairs of blocks. */
+  readonly hopper?: HopperKey;
 }
 
 interface Built {
@@ -211,12 +216,65 @@ function attentionCase(each: AttentionCase): KernelCase {
       const { request, expected } = build(harness, each);
       const { emitter } = harness;
       const crowded = { ...emitter, target: { ...emitter.target, multiprocessors: 1 } };
-      emitAttention(each.isCrowded ? crowded : emitter, request);
+      if (each.hopper !== undefined && !emitter.target.features.wgmma) return;
+      const tile = each.hopper && hopperTile(each.hopper);
+      emitAttention(each.isCrowded ? crowded : emitter, request, tile);
       harness.execute();
       // Weights are rounded to the operands' type, whatever the result's is.
       harness.expectClose(request.o, expected, tolerances[each.type], "attention");
     },
   };
+}
+
+function hopperTile([headDim, groups, keys, isPair]: HopperKey): TensorTile {
+  const tile = tensorTiles.find(
+    ({ headDim: dim, keys: own, hopper }) =>
+      dim === headDim && own === keys && hopper?.groups === groups && hopper.isPair === isPair,
+  );
+  if (tile === undefined) throw new Error(`no tile for heads of ${headDim} by ${groups} warpgroups`);
+  return tile;
+}
+
+/** Edges of tiles and steps, windows, empty rows, splits, both ways of storing. */
+function hopperCases(tile: TensorTile): KernelCase[] {
+  const { headDim: dim, hopper } = tile;
+  if (hopper === undefined) return [];
+  const common = { hopper: [dim, hopper.groups, tile.keys, hopper.isPair], dim } as const;
+  const all: AttentionCase[] = [
+    { ...common, type: "float16", batch: 2, queries: 250, keys: 300 },
+    { ...common, type: "bfloat16", queries: 383, right: 0 },
+    { ...common, type: "float16", heads: 12, queries: 130, right: 0 },
+    { ...common, type: "float16", queries: 200, keys: 600, right: 7, left: 40, position: 150 },
+    // A block computes one tile after another, some without a key.
+    { ...common, type: "float16", heads: 3, queries: 400, keys: 150, isCrowded: true },
+    {
+      ...common,
+      type: "bfloat16",
+      heads: 3,
+      queries: 500,
+      right: 0,
+      position: -250,
+      isCrowded: true,
+      emptyRows: "zero",
+    },
+    { ...common, type: "float16", queries: 1, keys: 1 },
+    { ...common, type: "float16", queries: 65, keys: 33 },
+    { ...common, type: "bfloat16", heads: 6, group: 3, queries: 3, keys: 4096 },
+    { ...common, type: "float16", queries: 77, keys: 129, dim: dim - 3, valueDim: dim - 5, pitch: 8 },
+    { ...common, type: "float16", queries: 77, keys: 129, valueDim: 8, isHeadsFirst: true },
+    { ...common, type: "float16", queries: 100, keys: 60, right: 0, position: -20, emptyRows: "zero" },
+    { ...common, type: "float16", queries: 100, keys: 60, right: 0, position: -20 },
+    {
+      ...common,
+      type: "float16",
+      batch: 3,
+      queries: 10,
+      keys: 300,
+      counts: [300, 0, 137],
+      emptyRows: "zero",
+    },
+  ];
+  return all.map(attentionCase);
 }
 
 /** The issue's seven: the largest difference from FP64, on numbers as large as activations are. */
@@ -334,6 +392,7 @@ const low = Number.NEGATIVE_INFINITY;
 const halves = ["float16", "bfloat16"] as const;
 
 export const cases: readonly KernelCase[] = [
+  ...tensorTiles.flatMap(hopperCases),
   // Every head size on every path; tails of queries and keys.
   ...dims.flatMap((dim) => [
     attentionCase({ type: "float16", queries: 70, keys: 90, dim }),

@@ -367,9 +367,13 @@ function rowCases(): KernelCase[] {
       if (row.kind === "tensor" && (row.arithmetic === "tf32") !== (precision === "tf32")) return [];
       if (isHopper || row.kind === "tensor" ? precision === "float32" : precision === "tf32") return [];
       if (row.kind === "simt" && precision !== "float32") return [];
-      return [1, 3].map((splits) => rowCase(precision, row, splits));
+      return splitsOf(row).map((splits) => rowCase(precision, row, splits));
     }),
   );
+}
+
+function splitsOf(row: GemmRow): readonly number[] {
+  return row.kind === "hopper" && row.team === "sum" ? [4] : [1, 3];
 }
 
 function layoutsOf(row: GemmRow): readonly Layout[] {
@@ -462,7 +466,40 @@ function wholeCase({ a, b, to, zeros = false }: WholeSetup): KernelCase {
   };
 }
 
+/** Blocks that add up: teams of each size, splits of one step and of more than a ring holds, the last one short; tails, batches, epilogues. */
+function teamCases(): KernelCase[] {
+  const sums = gemmTable.filter((row) => row.kind === "hopper" && row.team === "sum");
+  return (["float16", "bfloat16"] as const).flatMap((precision) =>
+    sums.flatMap((row) => {
+      if (row.kind !== "hopper") return [];
+      const { m, n, k } = row;
+      const full: Draft = {
+        scale: true,
+        bias: true,
+        residual: precision,
+        last: { kind: "relu", a: 0, b: 0 },
+      };
+      const rare: Draft = { bias: true, residual: "float32", activation: { kind: "gelu", a: 0, b: 0 } };
+      return [2, 4].map((team) => {
+        const accepts = (choice: Choice) => choice.row === row && !choice.isSwapped && choice.splits === team;
+        const setup = { precision, b: "column", accepts } as const;
+        return caseOf(`${precision} ${row.tile}, teams of ${team}`, [
+          { ...setup, m, n, k: team * k },
+          { ...setup, m: 32, n: n + 8, k: 5 * team * k - 24 },
+          { ...setup, m: 5, n: 3 * n - 8, k: 33 * team * k - 40, epilogue: { bias: true } },
+          { ...setup, m: 2 * m + 24, n: 2 * n + 16, k: 2 * team * k, epilogue: full },
+          { ...setup, m: m + 30, n: n + 17, k: 2 * team * k, epilogue: rare, to: "float32" },
+          { ...setup, m: 50, n: 9 * n, k: 3 * team * k - 8, epilogue: full, channels: "m", alpha: 0.5 },
+          { ...setup, m: m + 1, n: 40, k: 3 * team * k, batchA: [3, 1], batchB: [1, 2] },
+          { ...setup, m: 300, n: 17 * n, k: team * k },
+        ]);
+      });
+    }),
+  );
+}
+
 export const cases: readonly KernelCase[] = [
+  ...teamCases(),
   ...shapeCases(),
   ...alignmentCases(),
   ...batchCases(),

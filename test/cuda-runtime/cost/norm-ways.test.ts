@@ -1,0 +1,48 @@
+/**
+ * @file Which way of a normalization plans take, held to what every way was measured to take: one H100, 2026-11-23,
+ * `node dist/gpu/norm.js --variants --dtype fp16`. The table has ways that lost and are no more.
+ */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { groupWork, rowWork, type Work, waysOf } from "../../../bench/gpu/norm-work.ts";
+import { machineNamed } from "../../../src/hardware/machine.ts";
+
+interface MeasuredWay {
+  readonly work: string;
+  readonly way: string;
+  readonly microseconds: number;
+}
+
+const h100 = machineNamed("h100");
+const mostLost = 0.05;
+
+function measuredWays(): Map<string, MeasuredWay[]> {
+  const file = new URL("../../../bench/measurements/h100-norm-ways.jsonl", import.meta.url);
+  const lines = readFileSync(file, "utf8").trim().split("\n");
+  const ofWork = new Map<string, MeasuredWay[]>();
+  for (const line of lines) {
+    const row = JSON.parse(line) as MeasuredWay;
+    ofWork.set(row.work, [...(ofWork.get(row.work) ?? []), row]);
+  }
+  return ofWork;
+}
+
+function workNamed(name: string): Work {
+  const [, kind = "", sizes = "", silu] = /^(\w+) ([\dx]+)(?: nhwc( silu)?)?$/.exec(name) ?? [];
+  const [a = 0, b = 0, c = 0] = sizes.split("x").map(Number);
+  if (kind === "groupnorm") return groupWork(a, b, c, silu !== undefined);
+  if (kind === "softmax" || kind === "layernorm") return rowWork(kind, a, b);
+  throw new Error(`no work '${name}'`);
+}
+
+describe("of the ways of a normalization, plans take", () => {
+  for (const [name, ways] of measuredWays()) {
+    it(`one within 5 % of the best: ${name}`, () => {
+      const [taken] = waysOf(workNamed(name), "float16", h100);
+      const measured = ways.find(({ way }) => way === taken?.name);
+      const best = Math.min(...ways.map(({ microseconds }) => microseconds));
+      expect(measured, taken?.name).toBeDefined();
+      expect((measured?.microseconds ?? Infinity) / best - 1, taken?.name).toBeLessThanOrEqual(mostLost);
+    });
+  }
+});
