@@ -5,12 +5,12 @@
  *     node scripts/run.mjs bench/ladder-docs.ts
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { type LadderReport, ladderNames } from "../src/gpu/ladder/report.ts";
+import { ladderNames } from "../src/gpu/ladder/report.ts";
 import { renderLadderSvg } from "../src/report/ladder-svg.ts";
-import { ladderPage } from "./ladder-page.ts";
+import { type KeptLadders, ladderPage } from "./ladder-page.ts";
 
 const source = "bench/results/ladder.json";
-const report: LadderReport = JSON.parse(readFileSync(source, "utf8"));
+const report: KeptLadders = JSON.parse(readFileSync(source, "utf8"));
 writeFileSync("docs/ladder.md", ladderPage(report, source));
 for (const name of ladderNames) {
   const works = report.works.filter(({ ladder }) => ladder === name);

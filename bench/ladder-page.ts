@@ -2,8 +2,13 @@
 import { isWhollyRight, type LadderReport, ladderNames, type WorkReport } from "../src/gpu/ladder/report.ts";
 import { compact, duration, percent, significant } from "../src/ir/format.ts";
 
+/** A run that is kept, and what has changed since. */
+export interface KeptLadders extends LadderReport {
+  readonly note?: string;
+}
+
 /** Throws for a run that is no lesson: a rung was wrong, or a ladder is missing. */
-export function ladderPage(report: LadderReport, source: string): string {
+export function ladderPage(report: KeptLadders, source: string): string {
   if (!isWhollyRight(report)) throw new Error(`${source}: a rung is wrong`);
   const { gpu, driver, copyGigabytesPerSecond: copy, torch } = report;
   const missing = ladderNames.filter((name) => report.works.every(({ ladder }) => ladder !== name));
@@ -15,6 +20,7 @@ export function ladderPage(report: LadderReport, source: string): string {
       `Measured in one run on one ${gpu.name} (${driver}${torch === undefined ? "" : `; ${torch}`}), medians of replays of a CUDA graph from a cold L2, ` +
       `each rung checked against FP64 first. A copy moved ${significant(copy)} GB/s: the memory's side of the roofline. ` +
       `Bytes from DRAM are by model: of each launch what it reads and writes, once over.`,
+    ...(report.note === undefined ? [] : [report.note]),
     ...ladderNames.flatMap((name) => section(name, report.works)),
   ].join("\n\n")}\n`;
 }
