@@ -97,7 +97,7 @@ function launchesOf(small: Small) {
 
 /** Which tile takes it is the cost model's matter. */
 function withoutTile(entry: string): string {
-  return entry.replace(/_(?:m\d|w4)_/, "_");
+  return entry.replace(/_d\d+_(?:m\d|w4|h\dk\d+p?)_/, "_");
 }
 
 const swapKeys = node("Transpose", ["k"], ["kt"], { attribute: [ints("perm", [0, 1, 3, 2])] });
@@ -108,8 +108,8 @@ const weighted = node("MatMul", ["w", "v"], ["y"]);
 describe("attention", () => {
   const between = (nodes: types.INodeProto[], rest: Omit<Small, "node"> = {}, last = "m") =>
     launchesOf({ ...rest, node: [swapKeys, product, ...nodes, softmaxOf(last), weighted] });
-  const plain = "attention_f16_d32_plain";
-  const masked = "attention_f16_d32_masked";
+  const plain = "attention_f16_plain";
+  const masked = "attention_f16_masked";
 
   it("is taken with scales anywhere", () => {
     const eighth = { initializer: [scalar("c", 0.125)] };
