@@ -218,9 +218,13 @@ struct CodeProduct {
   }
 };
 
-// 8-bit floats need more registers where they are multiplied as halves; before sm_80, shared memory has room for one block.
+// 8-bit floats need more registers where they are multiplied as halves; before sm_80, shared memory has room for one block. From sm_100 on
+// the compiler wants more registers for large tiles of convolutions.
 template <typename A>
-constexpr int residentBlocks(int threads) {
+constexpr int residentBlocks(int threads, bool isConv) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+  if (isConv && threads == 256) return 1;
+#endif
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   return typename A::Sum(0.5) == 0 ? 512 / threads : 1;
 #else
@@ -229,7 +233,7 @@ constexpr int residentBlocks(int threads) {
 }
 
 #define CODES(NAME, A, B, BM, BN, WARPS_M, WARPS_N, STAGES, CONV)                                                        \
-  extern "C" __global__ void __launch_bounds__(WARPS_M* WARPS_N * 32, residentBlocks<A>(WARPS_M * WARPS_N * 32)) NAME(const __grid_constant__ CodeProductParams p) { \
+  extern "C" __global__ void __launch_bounds__(WARPS_M* WARPS_N * 32, residentBlocks<A>(WARPS_M * WARPS_N * 32, CONV)) NAME(const __grid_constant__ CodeProductParams p) { \
     extern __shared__ __align__(128) unsigned char memory[];                                                            \
     beginKernel();                                                                                                      \
     CodeProduct<A, B, BM, BN, WARPS_M, WARPS_N, STAGES, CONV>(p, memory).run();                                         \
