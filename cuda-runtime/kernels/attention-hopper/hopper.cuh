@@ -197,23 +197,11 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
     for (int step = 0; step < work.steps; ++step) {
       float scores[BK / 8][4];
       uint32_t weights[BK / 16][4];
-      waitBarrier(keysFull(keys.stage), keys.parity);
-      warpgroupArrive();
-      multiplyKeys(scores, queries, keys.stage);
-      warpgroupCommit();
-      warpgroupWait<0>();
-      release(keysEmpty(keys.stage));
-      keys.next();
+      finishKeys(scores, queries, keys);
       rows.weigh(work, scores, work.begin + step * BK);
       rows.rescale(sums);
       rows.pack(weights, scores);
-      waitBarrier(valuesFull(values.stage), values.parity);
-      warpgroupArrive();
-      multiplyValues(sums, weights, values.stage);
-      warpgroupCommit();
-      warpgroupWait<0>();
-      release(valuesEmpty(values.stage));
-      values.next();
+      finishValues(sums, weights, values);
     }
   }
 
@@ -224,13 +212,7 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
     uint32_t weights[BK / 16][4];
     {
       float scores[BK / 8][4];
-      waitBarrier(keysFull(keys.stage), keys.parity);
-      warpgroupArrive();
-      multiplyKeys(scores, queries, keys.stage);
-      warpgroupCommit();
-      warpgroupWait<0>();
-      release(keysEmpty(keys.stage));
-      keys.next();
+      finishKeys(scores, queries, keys);
       rows.weigh(work, scores, work.begin);
       rows.pack(weights, scores);
     }
@@ -257,6 +239,23 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
       rows.rescale(sums);
       rows.pack(weights, scores);
     }
+    finishValues(sums, weights, values);
+  }
+
+  // A step's scores, waited for.
+  __device__ __forceinline__ void finishKeys(float (&scores)[BK / 8][4], uint32_t queries, Turn<STAGES>& keys) const {
+    waitBarrier(keysFull(keys.stage), keys.parity);
+    warpgroupArrive();
+    multiplyKeys(scores, queries, keys.stage);
+    warpgroupCommit();
+    warpgroupWait<0>();
+    release(keysEmpty(keys.stage));
+    keys.next();
+  }
+
+  // A step's part of the sums, waited for.
+  __device__ __forceinline__ void finishValues(float (&sums)[D / 8][4], const uint32_t (&weights)[BK / 16][4],
+                                               Turn<STAGES>& values) const {
     waitBarrier(valuesFull(values.stage), values.parity);
     warpgroupArrive();
     multiplyValues(sums, weights, values.stage);
