@@ -142,10 +142,10 @@ export function flag(note?: string): Field<boolean> {
   return single("int", 4, note, (to, at, value) => writeI32(to, at, value ? 1 : 0));
 }
 
-/** A descriptor for TMA. */
-export function tensorMap(note?: string): Field<TensorMap> {
-  const write = ({ tensorMaps }: ParamSink, at: number, map: TensorMap) => {
-    tensorMaps.push({ ...map, at });
+/** A descriptor for TMA; zeros for undefined. */
+export function tensorMap(note?: string): Field<TensorMap | undefined> {
+  const write = ({ tensorMaps }: ParamSink, at: number, map: TensorMap | undefined) => {
+    if (map !== undefined) tensorMaps.push({ ...map, at });
   };
   return { ...single("TensorMap", tensorMapBytes, note, write), alignment: tensorMapAlignment };
 }

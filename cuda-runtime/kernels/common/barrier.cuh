@@ -32,6 +32,14 @@ __device__ __forceinline__ void arrive(uint32_t barrier) {
 #endif
 }
 
+// COUNT arrivals at once.
+template <int COUNT>
+__device__ __forceinline__ void arriveFor(uint32_t barrier) {
+#if defined(TC_LINT_BARRIERS)
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "n"(COUNT) : "memory");
+#endif
+}
+
 // Until the phase of this parity is over.
 __device__ __forceinline__ void waitBarrier(uint32_t barrier, int parity) {
 #if defined(TC_LINT_BARRIERS)

@@ -67,3 +67,38 @@ __device__ __forceinline__ void copyPositions5(uint32_t to, const TensorMap& map
                  "h"(uint16_t(byY)), "h"(uint16_t(byZ)) : "memory");
 #endif
 }
+
+// What this thread wrote to shared memory becomes visible to TMA.
+__device__ __forceinline__ void fenceForCopies() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+// A box from shared memory to the tensor; what of it lies beyond the tensor's edges goes nowhere.
+__device__ __forceinline__ void storeBox3(const TensorMap& map, uint32_t from, int x, int y, int z) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];"
+               ::"l"(&map), "r"(from), "r"(x), "r"(y), "r"(z) : "memory");
+#endif
+}
+
+__device__ __forceinline__ void storeBox5(const TensorMap& map, uint32_t from, int x, int y, const int (&z)[3]) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
+               ::"l"(&map), "r"(from), "r"(x), "r"(y), "r"(z[0]), "r"(z[1]), "r"(z[2]) : "memory");
+#endif
+}
+
+__device__ __forceinline__ void commitStores() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+#endif
+}
+
+// Until all that this thread stored was read from shared memory.
+__device__ __forceinline__ void waitStoresRead() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+#endif
+}

@@ -1,6 +1,7 @@
 /** @file The parameter of conv-tma.cu. */
 import { flag, i32, i32s, nested, StructTable, tensorMap } from "../../ir/param-table.ts";
 import { gemmStruct } from "../gemm/params.table.ts";
+import { endFlag, endMaps } from "../gemm-hopper/params.table.ts";
 
 export const convTmaStruct = new StructTable(
   "ConvTmaParams",
@@ -10,6 +11,7 @@ export const convTmaStruct = new StructTable(
       "Of an image: channels, its axes from the innermost on, batch; a box is a column of positions.",
     ),
     w: tensorMap("Channels, taps, filters."),
+    ...endMaps,
     p: nested(gemmStruct, "k counts whole steps of 64: taps times boxes of channels."),
     channels: i32("Of all groups."),
     channelsOfGroup: i32(),
@@ -21,6 +23,7 @@ export const convTmaStruct = new StructTable(
     stride: i32s(3),
     dilation: i32s(3),
     pad: i32s(3),
+    ...endFlag,
     isVolume: flag("Whether the map of x has a depth."),
   },
 );

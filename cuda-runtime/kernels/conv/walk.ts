@@ -4,6 +4,7 @@ import { writeParams } from "../../ir/param-table.ts";
 import type { ImageWalk, ParamBlock, TensorMap } from "../../ir/params.ts";
 import type { View } from "../../ir/view.ts";
 import { convTmaStruct } from "../conv-tma/params.table.ts";
+import { endFieldsOf } from "../gemm/end-maps.ts";
 import { gemmFields } from "../gemm/params.ts";
 import type { Operand, Problem, Target } from "../gemm/problem.ts";
 import type { ConvFields, Window } from "./params.ts";
@@ -61,6 +62,7 @@ export function walkParams(fields: ConvFields, walk: Walk): ParamBlock {
   const channelsInBox = channelsOfBox(walk);
   const boxesOfTap = Math.ceil(channels / channelsInBox);
   const [taps, pitch] = [window.kernel[0] * window.kernel[1] * window.kernel[2], at(w.shape, 1)];
+  const problem = problemOf(fields, Math.ceil((taps * boxesOfTap) / walk.panels) * product.k);
   return writeParams(convTmaStruct, {
     x: imageMap(fields, walk, axes),
     w: {
@@ -69,8 +71,9 @@ export function walkParams(fields: ConvFields, walk: Walk): ParamBlock {
       strides: [pitch / taps, pitch],
       box: [channelsInBox, 1, product.n],
     },
+    ...endFieldsOf(problem, product),
     p: gemmFields({
-      problem: problemOf(fields, Math.ceil((taps * boxesOfTap) / walk.panels) * product.k),
+      problem,
       tilesM: Math.ceil(fields.rows / product.m),
       tilesN: fields.tilesOfFilters,
       splits: fields.splits,

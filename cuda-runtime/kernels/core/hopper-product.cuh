@@ -6,13 +6,15 @@
 //   copy(toA, toB, barrier)       the operands of the next 64 along k: BM and BN rows, swizzled
 //   kPanels                       how many pieces rows come in, all first pieces before all second ones: of 128 bytes, 64, 32
 //
-// Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored.
+// Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored: by the copy
+// engine out of stages of the ring (TileEnd), or, where an end is none of those that it knows, through registers.
 #pragma once
 #include "../common/barrier.cuh"
 #include "../common/copy.cuh"
 #include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
 #include "register-epilogue.cuh"
+#include "tile-end.cuh"
 #include "turn.cuh"
 
 // Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
@@ -39,6 +41,8 @@ struct HopperProduct {
   static constexpr int kBarriersAt = kSlabsAt + kGroups * 4 * kSlabBytes;
   static_assert(kSlabBytes >= Wide::kBytes, "a part of a warp");
   using Ring = Turn<STAGES>;
+  using End = TileEnd<T, TOGETHER, BLOCKS_M, BN, kStageBytes>;
+  static constexpr int kWarps = 4;
 
   const Params& params;
   const GemmParams& p;
@@ -58,17 +62,17 @@ struct HopperProduct {
       Operands::prefetch(params);
       for (int stage = 0; stage < STAGES; ++stage) {
         initBarrier(full(stage), 1);
-        initBarrier(empty(stage), TOGETHER ? kGroups : 1);
+        initBarrier(empty(stage), TOGETHER ? kGroups * kWarps : kWarps);
       }
       for (int group = 0; group < kGroups; ++group) initBarrier(passed(group), 128);
       fenceBarrierInit();
     }
     if (threadIdx.x >= kGroups * 128) {
-      keepRegisters<24>();
+      keepRegisters<40>();
       copyAll();
     } else {
       begin();
-      takeRegisters<240>();
+      takeRegisters<232>();
       computeAll();
     }
   }
@@ -123,29 +127,59 @@ struct HopperProduct {
       operands.copy(toA, toA + kBytesA, full(turn.stage));
       turn.next();
     }
+    if constexpr (End::kFits) {
+      if (params.copiesEnds) copyEnds(at, turn);
+    }
+  }
+
+  // Stages for the tile's end, with the residual in them.
+  __device__ __forceinline__ void copyEnds(const Place& at, Ring& turn) const {
+#pragma unroll
+    for (int end = 0; end < End::kStages; ++end) {
+      waitBarrier(empty(turn.stage), turn.parity ^ 1);
+      const uint32_t to = ring + turn.stage * kStageBytes;
+      if (p.residual == nullptr) arrive(full(turn.stage));
+      else End::copyResidual(params, at, at.tileM * BM + end * BLOCKS_M * 64, at.tileN * BN, to, full(turn.stage));
+      turn.next();
+    }
   }
 
   __device__ __forceinline__ void computeAll() const {
-    Ring turn;
+    Ring turn, ends;
     const int group = threadIdx.x / 128;
+    const int stagesOfEnd = End::kFits && params.copiesEnds ? End::kStages : 0;
+    bool isStoring = false;
     forEachTile([&](int index, int count) {
       const int steps = stepsOf(index);
       if (!TOGETHER && count % kGroups != group) {
-        turn.skip(steps);
+        turn.skip(steps + stagesOfEnd);
         return;
       }
       // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
       if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
       float sums[BLOCKS_M][BN / 8][4];
       Place at;
-      multiply(sums, steps, turn, [&] { at = placeOf(p, index); });
-      finish(sums, at);
+      const Ring next = multiply(sums, steps, stagesOfEnd, turn, [&] {
+        at = placeOf(p, index);
+        if (TOGETHER && isStoring) releaseEnds(ends);
+      });
+      if (!End::kFits || stagesOfEnd == 0) {
+        finish(sums, at);
+        return;
+      }
+      ends = next;
+      if constexpr (End::kFits) finishByCopies(sums, at, ends);
+      // Groups that take turns wait for each other next, and the other one for the ring.
+      isStoring = TOGETHER;
+      if (!TOGETHER) releaseEnds(ends);
     });
+    if (isStoring) End::waitRead();
   }
 
-  // `meanwhile` runs once, in the time of the first tile's products.
+  // `meanwhile` runs once, in the time of the first tile's products. Where the stages of the tile's end begin, which are there when this
+  // is over.
   template <typename Meanwhile>
-  __device__ __forceinline__ void multiply(float (&sums)[BLOCKS_M][BN / 8][4], int tiles, Ring& turn,
+  __device__ __forceinline__ Ring multiply(float (&sums)[BLOCKS_M][BN / 8][4], int tiles, int stagesOfEnd, Ring& turn,
                                            Meanwhile meanwhile) const {
     int before = 0;
 #pragma unroll 1
@@ -159,13 +193,45 @@ struct HopperProduct {
       before = turn.stage;
       turn.next();
     }
+    const Ring ends = turn;
+#pragma unroll 1
+    for (int end = 0; end < stagesOfEnd; ++end) {
+      waitBarrier(full(turn.stage), turn.parity);
+      turn.next();
+    }
     if constexpr (!TOGETHER) arrive(passed(threadIdx.x / 128));
     warpgroupWait<0>();
     release(before);
+    return ends;
   }
 
   __device__ __forceinline__ void release(int stage) const {
-    if (threadIdx.x % 128 == 0) arrive(empty(stage));
+    if (threadIdx.x % 128 == 0) arriveFor<kWarps>(empty(stage));
+  }
+
+  __device__ __forceinline__ void finishByCopies(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at, Ring turn) const {
+    const int group = TOGETHER ? threadIdx.x / 128 : 0;
+    const int rows = threadIdx.x / 32 % kWarps * 16;
+    // Of groups that compute together, each has a stage.
+    if (group > 0) turn.next();
+    const int m = at.tileM * BM + group * BLOCKS_M * 64 + rows;
+    const uint32_t from = ring + turn.stage * kStageBytes + rows * End::kRowBytes;
+#pragma unroll
+    for (int i = 0; i < BLOCKS_M; ++i) {
+      const uint32_t block = from + i * End::kBlockBytes;
+      if (p.first.kind == kNone) End::finishPlain(params, at, sums[i], m + i * 64, at.tileN * BN, block);
+      else End::finishActivated(params, at, sums[i], m + i * 64, at.tileN * BN, block);
+    }
+  }
+
+  // Each warp says of its rows that they are on their way; of groups that compute together, each lets the other's stage go.
+  __device__ __forceinline__ void releaseEnds(Ring turn) const {
+    End::waitRead();
+#pragma unroll
+    for (int end = 0; end < End::kStages; ++end) {
+      if (threadIdx.x % 32 == 0) arrive(empty(turn.stage));
+      turn.next();
+    }
   }
 
   __device__ __forceinline__ void multiplyTile(float (&sums)[BLOCKS_M][BN / 8][4], uint32_t stage, int adds) const {

@@ -79,15 +79,18 @@ struct Part {
     }
   }
 
+  // What nobody writes may be loaded before what is stored of the part before.
   __device__ __forceinline__ void addBias(const GemmParams& p, int n0) {
+    float2 bias[kBlocks];
 #pragma unroll
     for (int j = 0; j < kBlocks; ++j) {
       const int n = n0 + 8 * j + column();
-      if (n >= p.n) continue;
-      const float2 bias = make_float2(p.bias[n], p.bias[n + 1]);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) v[j][i] += i % 2 == 0 ? bias.x : bias.y;
+      bias[j] = n < p.n ? make_float2(__ldg(p.bias + n), __ldg(p.bias + n + 1)) : make_float2(0.0f, 0.0f);
     }
+#pragma unroll
+    for (int j = 0; j < kBlocks; ++j)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) v[j][i] += i % 2 == 0 ? bias[j].x : bias[j].y;
   }
 
   __device__ __forceinline__ void clip(float low, float high) {

@@ -6,8 +6,10 @@ import type { ParamBlock, TensorMap } from "../../ir/params.ts";
 import { bytesOfType, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { hopperStruct } from "../gemm-hopper/params.table.ts";
+import { endFieldsOf } from "./end-maps.ts";
+import { neighboursOf, threeOf } from "./neighbours.ts";
 import { gemmStruct } from "./params.table.ts";
-import type { Operand, Problem, Target } from "./problem.ts";
+import type { Operand, Problem } from "./problem.ts";
 import type { HopperRow } from "./table.ts";
 
 /** The problem's numbers, and how it is cut up. */
@@ -30,11 +32,13 @@ export function gemmParams(launch: GemmLaunch): ParamBlock {
   return writeParams(gemmStruct, gemmFields(launch));
 }
 
-export function hopperParams(launch: GemmLaunch, { m, n, k }: HopperRow): ParamBlock {
+export function hopperParams(launch: GemmLaunch, row: HopperRow): ParamBlock {
   const { problem } = launch;
+  const { m, n, k } = row;
   return writeParams(hopperStruct, {
     a: operandMap(problem.a, problem, problem.m, [k, m]),
     b: operandMap(problem.b, problem, problem.n, [k, n]),
+    ...endFieldsOf(problem, row),
     p: gemmFields(launch),
   });
 }
@@ -122,12 +126,6 @@ function codeOf({ type }: View): number {
   return storageTypes[type].code;
 }
 
-/** Right-aligned, as the kernel counts through them. */
-function threeOf(values: readonly number[], fill: number): number[] {
-  if (values.length > 3) throw new Error("tc-lint bug: more than three batch axes");
-  return [...new Array<number>(3 - values.length).fill(fill), ...values];
-}
-
 /** What is a clip goes without the switch over activations. */
 function limitsOf({ kind, a, b }: Activation): { code: number; low: number; high: number } {
   if (kind === "relu") return { code: activations.none.code, low: 0, high: Number.POSITIVE_INFINITY };
@@ -137,17 +135,6 @@ function limitsOf({ kind, a, b }: Activation): { code: number; low: number; high
     low: Number.NEGATIVE_INFINITY,
     high: Number.POSITIVE_INFINITY,
   };
-}
-
-/** How many elements of a row, from a multiple of their number on, can be stored (and read of a residual) at once. */
-function neighboursOf({ n, d, residual }: Problem): 1 | 2 | 8 {
-  const targets = residual === undefined ? [d] : [d, residual];
-  if (n % 8 === 0 && targets.every((target) => isGrouped(target, 8))) return 8;
-  return targets.every((target) => isGrouped(target, 2)) ? 2 : 1;
-}
-
-function isGrouped({ view, m, n, batch }: Target, count: number): boolean {
-  return n === 1 && [view.offset, m, ...batch].every((step) => step % count === 0);
 }
 
 /** The same problem with its sums going to a workspace [splits, batch, m, n], float32, and nothing done to them. */

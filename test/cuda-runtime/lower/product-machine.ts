@@ -12,11 +12,12 @@ import {
   valueAs,
 } from "../../../cuda-runtime/ir/expr-value.ts";
 import { productsIn } from "../../../cuda-runtime/ir/expr-walk.ts";
-import { byteOffsetOf, type TensorMap } from "../../../cuda-runtime/ir/params.ts";
+import { byteOffsetOf, type TensorMap, tensorMapBytes } from "../../../cuda-runtime/ir/params.ts";
 import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type StorageType, storageTypes } from "../../../cuda-runtime/ir/storage.ts";
 import { elementCount, expanded, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import { gemmStruct, genericStruct } from "../../../cuda-runtime/kernels/gemm/params.table.ts";
+import { hopperStruct } from "../../../cuda-runtime/kernels/gemm-hopper/params.table.ts";
 import { decodeValues } from "../../../cuda-runtime/session/numbers.ts";
 import { runCodeKernel } from "../kernels/code-machine.ts";
 import { MachineContext, type Memory } from "./movement-machine.ts";
@@ -62,9 +63,10 @@ class Struct {
     this.#memory = memory;
     const block = launch.params.bytes;
     // Descriptors stand in front.
-    this.#at = (launch.params.tensorMaps?.length ?? 0) * 128;
-    if (block.length !== this.#at + bytes)
-      throw new Error(`a struct of ${block.length} bytes, not ${this.#at + bytes}`);
+    const isHopper = launch.params.tensorMaps !== undefined;
+    this.#at = isHopper ? 4 * tensorMapBytes : 0;
+    const expected = isHopper ? hopperStruct.bytes : bytes;
+    if (block.length !== expected) throw new Error(`a struct of ${block.length} bytes, not ${expected}`);
     this.#data = new DataView(block.buffer, block.byteOffset);
   }
 
@@ -133,11 +135,17 @@ class BoxOperand {
 
   /** Coordinates, the innermost axis first; of the batch as many as the map has, one of an axis that is shared is 0. */
   get(k: number, row: number, batch: readonly number[], strides: readonly number[]): number {
+    const at = this.indexOf(k, row, batch, strides);
+    return at === undefined ? 0 : this.#elements.get(at);
+  }
+
+  /** Elements from the view's first one on; undefined beyond an edge. */
+  indexOf(k: number, row: number, batch: readonly number[], strides: readonly number[]): number | undefined {
     const { sizes } = this.#map;
     const own = batch.map((at, axis) => (strides[axis] === 0 ? 0 : at)).reverse();
     const at = [k, row, ...own].slice(0, sizes.length);
-    if (at.some((coordinate, axis) => coordinate >= (sizes[axis] ?? 0))) return 0;
-    return this.#elements.get(along(at, [1, ...this.#map.strides]));
+    if (at.some((coordinate, axis) => coordinate >= (sizes[axis] ?? 0))) return undefined;
+    return along(at, [1, ...this.#map.strides]);
   }
 }
 
@@ -163,7 +171,10 @@ function runGemm(launch: Launch, memory: Memory): void {
   if (kind !== 0 || lastKind !== 0) throw new Error("an activation that the interpreter lacks");
   const isSum = launch.kernel.entry === "sum_splits";
   const tiles = tilesM * tilesN * splits * elementCount(batch);
-  const [mapA, mapB] = (launch.params.tensorMaps ?? []).map((map) => new BoxOperand(map, memory));
+  const [mapA, mapB, mapD, mapR] = [0, 1, 2, 3].map((slot) => {
+    const map = launch.params.tensorMaps?.find((each) => each.at === slot * tensorMapBytes);
+    return map && new BoxOperand(map, memory);
+  });
   // Blocks that TMA feeds take several tiles each.
   // A cluster's blocks have a split of k each, and add up.
   const team = launch.cluster?.[0] ?? 1;
@@ -180,6 +191,12 @@ function runGemm(launch: Launch, memory: Memory): void {
     const [atA, atB, atD, atR] = [aBatch, bBatch, dBatch, rBatch].map((strides) =>
       along(position, strides ?? []),
     );
+    const places = position.slice(0, 3);
+    // What goes by boxes goes where the strides say.
+    if (mapD && mapD.indexOf(j, i, places, dBatch ?? []) !== (atD ?? 0) + i * dM + j * dN)
+      throw new Error("a wrong map of the output");
+    if (mapR && mapR.indexOf(j, i, places, rBatch ?? []) !== (atR ?? 0) + i * rM + j * rN)
+      throw new Error("a wrong map of the residual");
     const finish = (sum: number, split: number) => {
       const channel = channelOnM === 1 ? i : j;
       const scaled = sum * alpha * (scales?.get(channel) ?? 1) + (biases?.get(channel) ?? 0);
@@ -197,7 +214,6 @@ function runGemm(launch: Launch, memory: Memory): void {
     for (let split = 0; split < splits; split++) {
       let sum = 0;
       for (let q = split * kPerSplit; q < Math.min(k, (split + team) * kPerSplit); q++) {
-        const places = position.slice(0, 3);
         const left =
           mapA?.get(q, i, places, aBatch ?? []) ?? x?.get((atA ?? 0) + i * aM + q * aK) ?? Number.NaN;
         const right =

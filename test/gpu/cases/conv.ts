@@ -238,8 +238,24 @@ function tileSpecs(tile: ConvTile): Spec[] {
     name: `${tile.entry}, ${splits} splits`,
     accepts: accepts(splits),
   }));
-  if (grain !== 0) return specs;
-  return [...specs, { ...spec, name: `${tile.entry}, planar`, layout: "nchw", accepts: accepts(1) }];
+  const copied = tile.walk === undefined ? [] : endSpecs(tile, { ...spec, accepts: accepts(1) });
+  if (grain !== 0) return [...specs, ...copied];
+  return [
+    ...specs,
+    ...copied,
+    { ...spec, name: `${tile.entry}, planar`, layout: "nchw", accepts: accepts(1) },
+  ];
+}
+
+/** Groups of eight filters go out by TMA, and the residual comes by it. */
+function endSpecs({ entry, filters, math }: ConvTile, spec: Omit<Spec, "name">): Spec[] {
+  return (["relu", "silu"] as const).map((kind) => ({
+    ...spec,
+    name: `${entry}, ends copied, ${kind}`,
+    w: [filters + 8, spec.x[1] ?? 1, 3, 3],
+    activation: activation(kind, 1),
+    residual: { type: storage[math], layout: "nhwc" },
+  }));
 }
 
 /** What TMA's walk through an image has to know, in boxes of each number of channels. */

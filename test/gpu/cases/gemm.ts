@@ -106,7 +106,7 @@ function apply({ kind, a, b }: Activation, x: number): number {
 
 type Order = "row" | "column";
 
-interface Setup {
+export interface Setup {
   readonly precision: Precision;
   readonly m: number;
   readonly n: number;
@@ -126,7 +126,7 @@ interface Setup {
   readonly accepts?: (choice: Choice) => boolean;
 }
 
-interface Draft {
+export interface Draft {
   readonly scale?: boolean;
   readonly bias?: boolean;
   readonly residual?: FloatStorage;
@@ -221,7 +221,7 @@ function describe(setup: Setup): string {
   return `${precision} ${m}x${n}x${k} ${a}·${b}→${d}${gap > 0 ? ` gap ${gap}` : ""}${batch}`;
 }
 
-function caseOf(name: string, setups: readonly Setup[]): KernelCase {
+export function caseOf(name: string, setups: readonly Setup[]): KernelCase {
   return {
     name,
     run(harness) {
