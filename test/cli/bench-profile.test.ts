@@ -63,6 +63,7 @@ describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
     expect(page).toContain(
       `a whole run took 250 µs; its steps were timed one by one, and add up to ${duration(total)}`,
     );
+    expect(page).toMatch(/Bound by\s*Measured\s*Predicted\s*Share/);
     const text = await run([...lint, "--table"]);
     for (const each of [text.stdout, readFileSync(at("markdown"), "utf8"), page])
       expect(each).toContain(duration(total));
