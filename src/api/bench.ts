@@ -27,7 +27,7 @@ export interface PlanOptions extends RunOptions {
   readonly gpu?: string;
 }
 
-/** Without a precision: FP32, FP16 as exported, FP16 and BF16 repaired. */
+/** Without a precision: FP32, FP16 as exported, FP16 and BF16 repaired (not without `fix`). Steps of both in FP16 are timed. */
 export interface BenchOptions extends RunOptions {
   /** Which GPU, as CUDA numbers them. Default 0. */
   readonly device?: number;

@@ -49,7 +49,7 @@ export function lintFile(plan: LintPlan, { onPhase, onRead, newRecord }: LintHoo
     const priced = settingsOf(model, { ...plan, rules: rulesOf(plan.settings), calibration, notices });
     const bound = [...(priced.shapes?.keys() ?? []), ...(priced.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
-    const settings = withProfile(model, priced, plan.profiles ?? []);
+    const settings = withProfile(model, priced, plan);
     const report = lintModel(model, decidedBy(model, settings));
     const outcome: LintOutcome = {
       report,

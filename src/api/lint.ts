@@ -72,12 +72,13 @@ export async function lint(
   checkConfig(profile, { type: "array", items: schemas.path }, "profile");
   const path = name ?? (typeof input === "string" ? input : "model.onnx");
   const rules = await rulesWith(plugins);
-  const { settings, mustHave } = planOf(path, config, rules, profile);
+  const plan = planOf(path, config, rules, profile);
+  const { settings, mustHave } = plan;
   using model = await openInput(input, path);
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
   const request = { settings, rules, calibration, path, layers, drawings, verbose, mustHave, notices };
   await loadTimelines(stacksOf(settings));
-  return lintModel(model, decidedBy(model, withProfile(model, settingsOf(model, request), profile)));
+  return lintModel(model, decidedBy(model, withProfile(model, settingsOf(model, request), plan)));
 }
 
 /** A model wherever it is. Throws InputError. */

@@ -14,6 +14,7 @@ import type { ConfigChain } from "../settings/chain.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import {
   ignoringFile,
+  isPrecisionStated,
   pluginsOf,
   type ResolvedSettings,
   resolveSettings,
@@ -99,6 +100,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
         settings,
         scenario: scenarios[index],
         profiles,
+        isPrecisionStated: isPrecisionStated(chain, withScenario(settingFlags, scenarios[index])),
         layers,
         drawings,
         verbose,

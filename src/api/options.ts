@@ -4,7 +4,7 @@ import type { Config } from "../config.ts";
 import type { Plugin } from "../lint/plugin/rule.ts";
 import { checkConfig } from "../settings/check.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
-import { resolveSettings } from "../settings/resolve.ts";
+import { isPrecisionStated, resolveSettings } from "../settings/resolve.ts";
 import { configSchema, type Schema } from "../settings/schema.ts";
 import { giveRules } from "./plugins.ts";
 
@@ -125,5 +125,6 @@ export function planOf(
   const settings = resolveSettings(path, chain, { profiled: profiles.length > 0 }, rules);
   giveRules(settings, rules);
   const mustHave = [...Object.keys(settings.shapes), ...Object.keys(settings.dims)];
-  return { path, settings, profiles, layers: false, verbose: false, mustHave };
+  const isStated = isPrecisionStated(chain, {});
+  return { path, settings, profiles, isPrecisionStated: isStated, layers: false, verbose: false, mustHave };
 }

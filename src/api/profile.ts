@@ -1,36 +1,65 @@
 /** @file `--profile`: a lint whose times are those that somebody measured. */
 import { readProfile } from "../files/read-profile.ts";
+import { collectSymbols } from "../ir/dim.ts";
 import { InputError } from "../ir/errors.ts";
 import type { NoticeReport } from "../lint/result.ts";
 import type { LintSettings } from "../lint/run.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { matchLayers } from "../profile/match.ts";
-import { type Profile, type ProfileTool, toolNames } from "../profile/profile.ts";
+import { type Profile, type ProfileTool, type RanAs, toolNames } from "../profile/profile.ts";
 import { profileOf } from "../profile/read.ts";
 import { checkMatched, profileReport } from "../profile/report.ts";
 import { measuredTimes } from "../profile/timeline.ts";
-import { priceModel } from "../workload/workload.ts";
+import type { LintPlan } from "../settings/lint-plan.ts";
+import { priceModel, type Workload } from "../workload/workload.ts";
 
 /** The settings themselves where no profile is given. Throws InputError. */
 export function withProfile(
   model: OpenModel,
   settings: LintSettings,
-  files: readonly string[],
+  { profiles: files = [], isPrecisionStated = false }: Pick<LintPlan, "profiles" | "isPrecisionStated">,
 ): LintSettings {
   if (files.length === 0) return settings;
-  if (settings.timelineOf !== undefined)
+  const precision = isPrecisionStated ? settings.target.precision : undefined;
+  const profile = profileOf(files.map(readProfile), { model: settings.displayPath, precision });
+  if (settings.timelineOf !== undefined && profile.tool !== "tc-lint")
     throw new InputError(
       "usage",
-      "--profile: found beside --stack tc-runtime, whose own planner prices it; bench measures that",
+      `--profile: found ${toolNames[profile.tool]}'s beside --stack tc-runtime, whose own planner prices it; expected what tc-lint bench -f json writes`,
     );
-  const profile = profileOf(files.map(readProfile));
-  const predicted = priceModel(model, settings);
+  const asRun = profile.ran === undefined ? settings : runAs(profile.ran, model, settings);
+  const predicted = priceModel(model, asRun);
+  if (profile.ran !== undefined) checkSizes(profile.ran, predicted, files);
   const match = matchLayers(profile, predicted);
   const report = profileReport(profile, match, { files, predicted: predicted.timeline });
   checkMatched(report, settings.displayPath);
-  const { cost, timelineOf } = measuredTimes(predicted, match, settings.cost);
-  const notices = [...settings.notices, ...noticesOf(profile, settings)];
-  return { ...settings, cost, timelineOf, profile: report, budgets: [], notices };
+  const { cost, timelineOf } = measuredTimes(predicted, match, asRun);
+  const notices = [...settings.notices, ...noticesOf(profile, asRun)];
+  return { ...asRun, cost, timelineOf, profile: report, budgets: [], notices };
+}
+
+/** A file that says what it ran is believed, where the user says nothing else: at which sizes, and in which precision. */
+function runAs({ precision, sizes }: RanAs, model: OpenModel, settings: LintSettings): LintSettings {
+  const target = { ...settings.target, precision };
+  // Whole shapes may give symbols a size, too: nothing is added to them.
+  if ((settings.shapes?.size ?? 0) > 0) return { ...settings, target };
+  const symbols = new Set<string>();
+  for (const { declared } of model.graph.inputs)
+    if (declared?.kind === "tensor") for (const dim of declared.shape ?? []) collectSymbols(dim, symbols);
+  const ran = Object.entries(sizes).filter(([name]) => symbols.has(name));
+  return { ...settings, target, dims: new Map([...ran, ...(settings.dims ?? [])]) };
+}
+
+/** Throws InputError `profile-mismatch`: what other sizes take is another run's time. */
+function checkSizes({ sizes }: RanAs, { bindings }: Workload, files: readonly string[]): void {
+  const other = Object.entries(sizes).find(([name, size]) => (bindings.get(name) ?? size) !== size);
+  if (other === undefined) return;
+  const [name, size] = other;
+  const found = `${name}=${bindings.get(name)}`;
+  throw new InputError(
+    "profile-mismatch",
+    `${files.join(", ")}: measured at ${name}=${size}, found ${found}; expected --dim ${name}=${size}, or tc-lint bench --dim ${found}`,
+  );
 }
 
 /** Stacks that run as the tool does. */
@@ -38,19 +67,24 @@ const ownStacks: Readonly<Record<ProfileTool, readonly string[]>> = {
   tensorrt: ["tensorrt"],
   onnxruntime: ["ort-cuda", "ort-cuda-nhwc"],
   pytorch: ["inductor", "cudnn"],
+  "tc-lint": ["tc-runtime"],
 };
 
-function* noticesOf(
-  { tool, onCpu }: Profile,
-  { target, budgets = [] }: LintSettings,
-): Iterable<NoticeReport> {
+function* noticesOf(profile: Profile, { target, budgets = [] }: LintSettings): Iterable<NoticeReport> {
+  const { tool, onCpu, ran } = profile;
   if (onCpu === true) {
     const message = `the profile was run on a CPU: what is saved is the share of it that ${target.gpu.name} would save`;
     yield { code: "profile-cpu", message };
   }
+  if (ran !== undefined && ran.gpuRow !== target.gpu.id) {
+    const row = ran.gpuRow === undefined ? "" : `: --gpu ${ran.gpuRow} is where it was run`;
+    const message = `the profile was run on ${ran.gpu}: what is saved is the share of it that ${target.gpu.name} would save${row}`;
+    yield { code: "profile-gpu", message };
+  }
   const own = ownStacks[tool];
   if (!own.includes(target.stack.id)) {
-    const message = `the profile is ${toolNames[tool]}'s, and what runs as one kernel is that of --stack ${target.stack.id}: --stack ${own.join(" or ")} is how it was run`;
+    const ofTarget = `what runs as one kernel is that of --stack ${target.stack.id}`;
+    const message = `the profile is of ${toolNames[tool]}, and ${ofTarget}: --stack ${own.join(" or ")} is how it was run`;
     yield { code: "profile-stack", message };
   }
   if (budgets.length > 0) {

@@ -3,7 +3,7 @@ import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { inferFacts } from "../facts/infer.ts";
 import { invalidNode } from "../facts/invalid-node.ts";
-import { type BenchReport, benchReport } from "../gpu/bench-report.ts";
+import { type BenchedAs, type BenchReport, benchReport } from "../gpu/bench-report.ts";
 import { planSizes } from "../gpu/plan.ts";
 import { type PlanReport, planReportOf } from "../gpu/plan-report.ts";
 import { prepareModel } from "../gpu/prepare.ts";
@@ -25,7 +25,7 @@ import { loadTimelines } from "./timelines.ts";
 
 /** What is planned, and what is timed. */
 export interface RunChoice {
-  /** Undefined: the four configurations when timed, FP16 when planned. */
+  /** Undefined: the four configurations when timed (two without repairs), FP16 when planned. */
   readonly precision: Precision | undefined;
   /** Repairs the model in memory first. */
   readonly fix: boolean;
@@ -62,7 +62,7 @@ interface Configuration {
 
 const four: readonly Configuration[] = [
   { name: "FP32", precision: "fp32", fix: false, steps: false },
-  { name: "FP16 as exported", precision: "fp16", fix: false, steps: false },
+  { name: "FP16 as exported", precision: "fp16", fix: false, steps: true },
   { name: "FP16 fixed", precision: "fp16", fix: true, steps: true },
   { name: "BF16 fixed", precision: "bf16", fix: true, steps: false },
 ];
@@ -77,7 +77,7 @@ function isFixed(
 
 export function configurationsOf(request: BenchRequest): readonly Configuration[] {
   const { precision, compare } = request;
-  if (precision === undefined && !compare) return four;
+  if (precision === undefined && !compare) return four.filter(({ fix }) => !fix || request.fix);
   const own = precision ?? "fp16";
   const fix = isFixed(request, own);
   const name = `${own.toUpperCase()}${fix ? " fixed" : " as exported"}`;
@@ -92,7 +92,7 @@ export async function benchModels(
 ): Promise<BenchReport> {
   const { device, dims, warmup, repeats, config, autotuneSeconds } = request;
   const runs: ModelRun[] = [];
-  const names: { name: string; model: string }[] = [];
+  const asked: BenchedAs[] = [];
   for (const path of models) {
     const plan = await runtimeFix(path, { dims, gpu: undefined, config, onNotice: limits.onNotice });
     const configurations = configurationsOf(request);
@@ -106,11 +106,11 @@ export async function benchModels(
         steps,
         autotuneSeconds,
       });
-      names.push({ name, model: path });
+      asked.push({ name, model: path, precision, fixed: fix });
     }
   }
   const result = await askGpu({ kind: "run", device, kernels: kernelsUrl, runs }, limits);
-  return benchReport(result, names);
+  return benchReport(result, asked);
 }
 
 export interface PlanLimitsOfUser extends RunListener {

@@ -52,7 +52,7 @@ export const benchOptions = {
   fix: {
     type: "boolean",
     group: "Configurations:",
-    describe: "Repair the model in memory first (with --precision; --no-fix runs it as exported)",
+    describe: "Repair the model in memory first (--no-fix runs it as exported alone)",
     default: true,
   },
   compare: {

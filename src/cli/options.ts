@@ -68,7 +68,7 @@ export const lintOptions = {
   ...settingOptions,
   profile: texts(
     "Target:",
-    "What was measured, in place of predictions: trtexec --exportProfile (and --exportLayerInfo, a second --profile), ONNX Runtime's or PyTorch's trace",
+    "What was measured, in place of predictions: trtexec --exportProfile (and --exportLayerInfo, a second --profile), ONNX Runtime's or PyTorch's trace, tc-lint bench -f json",
   ),
   format: {
     ...texts(

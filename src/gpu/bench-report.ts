@@ -1,5 +1,6 @@
 /** @file What a benchmark measured, ready for JSON. */
 import type { DeviceInfo } from "../../cuda-runtime/driver/driver.ts";
+import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { versionText } from "../../cuda-runtime/session/open.ts";
 import type { Gpu } from "../hardware/gpu.ts";
 import { gpuOfDevice } from "../hardware/machine.ts";
@@ -17,6 +18,10 @@ export interface BenchConfiguration extends Omit<RunReport, "outputs" | "steps">
   /** `FP16 fixed`. */
   readonly name: string;
   readonly model: string;
+  /** What products were computed in; `model`: the types that are stored. */
+  readonly precision: Precision;
+  /** Whether the model was repaired in memory first; else it ran as it is. */
+  readonly fixed: boolean;
   readonly steps: readonly BenchStep[];
   /** Of the steps' time, what kernels with Tensor Core instructions take. */
   readonly tensorCoreShare: number | undefined;
@@ -30,23 +35,27 @@ export interface BenchReport {
   readonly configurations: readonly BenchConfiguration[];
 }
 
+/** What was asked to run. */
+export type BenchedAs = Pick<BenchConfiguration, "name" | "model" | "precision" | "fixed">;
+
+/** `asked`: in the order of the runs. */
 export function benchReport(
   { device, driverVersion, runs }: RunsReport,
-  names: readonly { readonly name: string; readonly model: string }[],
+  asked: readonly BenchedAs[],
 ): BenchReport {
   const row = gpuOfDevice(device);
   return {
     gpu: device,
     row: row?.id,
     driver: `CUDA ${versionText(driverVersion)}`,
-    configurations: runs.map((run, index) => ({
-      ...(names[index] ?? { name: "", model: "" }),
-      ...configurationOf(run, row),
-    })),
+    configurations: runs.flatMap((run, index) => {
+      const as = asked[index];
+      return as === undefined ? [] : [{ ...as, ...configurationOf(run, row) }];
+    }),
   };
 }
 
-function configurationOf(run: RunReport, row: Gpu | undefined): Omit<BenchConfiguration, "name" | "model"> {
+function configurationOf(run: RunReport, row: Gpu | undefined): Omit<BenchConfiguration, keyof BenchedAs> {
   const { outputs: _, steps = [], ...rest } = run;
   const rates = row === undefined ? undefined : ratesOf(row);
   return {

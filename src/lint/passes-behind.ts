@@ -18,7 +18,8 @@ export function passesBehind(
 ): ReadonlyMap<Step, readonly StepChange[]> {
   const found = new Map<Step, StepChange[]>();
   for (const [step, change] of changes) {
-    const isOwnPrice = step.factor !== undefined && step.measured === undefined;
+    const { factor, measured } = step;
+    const isOwnPrice = factor !== undefined && (measured === undefined || measured.isPlanned === true);
     if (!isOwnPrice || step.family !== "memory" || change.after === undefined) continue;
     const padded = (node: Node) => {
       const other = timeline.stepOf(node, step.scope);

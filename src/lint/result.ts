@@ -132,7 +132,7 @@ export interface LayerReport {
   readonly findings: readonly string[];
 }
 
-export type ProfileTool = "tensorrt" | "onnxruntime" | "pytorch";
+export type ProfileTool = "tensorrt" | "onnxruntime" | "pytorch" | "tc-lint";
 
 /** Where measured times come from, and what of them belongs to no node. */
 export interface ProfileReport {
@@ -144,8 +144,12 @@ export interface ProfileReport {
   readonly leftOut: number;
   /** Of each layer over the runs. */
   readonly statistic: "median" | "mean";
+  /** The GPU that it ran on, by its driver's name; absent where the file does not say. */
+  readonly gpu?: string;
   /** One run, all layers. */
   readonly microseconds: number;
+  /** One run, timed as a whole: layers that were timed one by one need not add up to it. Absent where the file does not say. */
+  readonly wholeMicroseconds?: number;
   /** What the cost model says of the same. */
   readonly predicted: { readonly microseconds: number; readonly low: number; readonly high: number };
   /** What layers took that no node of the model is known to be in, and the largest of these. */

@@ -1,5 +1,6 @@
 /** @file Layers of a profile as nodes of the model. */
-import type { Node } from "../ir/model.ts";
+import { type Node, operatorOf, type Value } from "../ir/model.ts";
+import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { NodeNames, type Place } from "./nodes.ts";
 import type { Mention, Profile, ProfileLayer } from "./profile.ts";
@@ -24,7 +25,12 @@ export function matchLayers(profile: Profile, workload: Workload): Match {
   claims.named();
   claims.wide();
   if (profile.tool === "onnxruntime") claims.absorb();
+  if (profile.tool === "tc-lint") claims.absorbLaunches();
   return { layers: claims.layers, places: names.places, timed: claims.timed };
+}
+
+function isProduct({ node, step }: Place): boolean {
+  return step?.product?.node === node;
 }
 
 class Claims {
@@ -70,12 +76,79 @@ class Claims {
       const [named] = places;
       if (named !== undefined && op !== "" && named.node.opType !== op) this.#absorbBefore(named, op, places);
     }
-    for (const place of this.#names.places) {
-      if (this.timed.has(place) || place.step?.product?.node === place.node) continue;
-      const before = this.#producers(place.node).find((each) => this.timed.has(each));
-      const places = before && this.#layerOf.get(before);
-      if (places !== undefined) this.#claim(place, places);
+    for (const place of this.#names.places) this.#join(place, this.#producers(place.node));
+  }
+
+  /**
+   * A launch of the bundled runtime names one of the nodes that it computes, and the runtime leaves nothing out. So with it run: the rest of
+   * the stack's own kernel; of a pattern, which is another operator than its last node, what leads to it; other products of the same
+   * operand, which are computed side by side; what is no product behind a node that runs, else what leads to one.
+   */
+  absorbLaunches(): void {
+    this.#absorbKernels();
+    for (const { layer, places } of this.layers) {
+      const [named] = places;
+      if (named !== undefined && operatorOf(named.node) !== layer.op) this.#absorbPattern(named, places);
     }
+    this.#absorbSiblings();
+    for (const place of this.#names.places) this.#join(place, this.#producers(place.node));
+    const missing = this.#behindMissing();
+    for (const place of this.#names.places.toReversed())
+      if (!missing.has(place)) this.#join(place, this.#consumers(place.node));
+    // Of kernels that a node has just joined, the other nodes.
+    this.#absorbKernels();
+  }
+
+  /** Products that no launch is for, which are another model's, and what only they lead to. */
+  #behindMissing(): Set<Place> {
+    const missing = new Set<Place>();
+    for (const place of this.#names.places) {
+      if (this.timed.has(place)) continue;
+      if (isProduct(place) || this.#producers(place.node).some((each) => missing.has(each)))
+        missing.add(place);
+    }
+    return missing;
+  }
+
+  #absorbKernels(): void {
+    const layerOf = new Map<Step, Set<Place>>();
+    for (const [place, places] of this.#layerOf)
+      if (place.step !== undefined && !layerOf.has(place.step)) layerOf.set(place.step, places);
+    for (const place of this.#names.places) {
+      const places = place.step && layerOf.get(place.step);
+      if (places !== undefined && !this.timed.has(place)) this.#claim(place, places);
+    }
+  }
+
+  #absorbPattern(named: Place, places: Set<Place>): void {
+    const open = [named];
+    for (let place = open.pop(); place !== undefined; place = open.pop())
+      for (const before of this.#producers(place.node)) {
+        if (this.timed.has(before)) continue;
+        this.#claim(before, places);
+        open.push(before);
+      }
+  }
+
+  #absorbSiblings(): void {
+    const readers = new Map<Value, Set<Place>>();
+    for (const [place, places] of this.#layerOf) {
+      const [operand] = place.node.inputs;
+      if (operand !== undefined && isProduct(place) && !readers.has(operand)) readers.set(operand, places);
+    }
+    for (const place of this.#names.places) {
+      const [operand] = place.node.inputs;
+      const places = operand && readers.get(operand);
+      if (places !== undefined && isProduct(place) && !this.timed.has(place)) this.#claim(place, places);
+    }
+  }
+
+  /** Into the layer of the first of its neighbours that has one. */
+  #join(place: Place, neighbours: readonly Place[]): void {
+    if (this.timed.has(place) || isProduct(place)) return;
+    const neighbour = neighbours.find((each) => this.timed.has(each));
+    const places = neighbour && this.#layerOf.get(neighbour);
+    if (places !== undefined) this.#claim(place, places);
   }
 
   #absorbBefore(named: Place, op: string, places: Set<Place>): void {
@@ -98,8 +171,15 @@ class Claims {
     });
   }
 
+  #consumers({ outputs }: Node): Place[] {
+    return outputs.flatMap((value) =>
+      (value?.consumers ?? []).flatMap((node) => this.#placeOf.get(node) ?? []),
+    );
+  }
+
   #own(mention: Mention): readonly Place[] {
     if (mention.kind === "module") return this.#names.ofModule(mention.path);
+    if (mention.kind === "label") return this.#names.labelled(mention.label);
     if (mention.kind === "range") return [];
     for (const name of mention.names) {
       const found = this.#names.named(name);

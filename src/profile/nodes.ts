@@ -47,6 +47,11 @@ export class NodeNames {
     return this.#byName.get(name) ?? this.#byValue.get(name) ?? this.#byPlainName.get(plainOf(name)) ?? [];
   }
 
+  /** Nodes of exactly this label. */
+  labelled(label: string): readonly Place[] {
+    return this.#byName.get(label) ?? [];
+  }
+
   /** All from one node to another, in graph order. */
   between(from: string, to: string): readonly Place[] {
     const [first] = this.named(from);

@@ -1,4 +1,5 @@
 /** @file A profile: what a tool measured of a model, layer by layer, before anybody knows which nodes a layer is. */
+import type { Precision } from "../hardware/target.ts";
 import { InputError } from "../ir/errors.ts";
 import type { ProfileTool } from "../lint/result.ts";
 
@@ -11,7 +12,9 @@ export type Mention =
   /** All nodes from one to another, in the order of the graph. */
   | { readonly kind: "range"; readonly from: string; readonly to: string }
   /** Nodes that come of a PyTorch module. */
-  | { readonly kind: "module"; readonly path: string };
+  | { readonly kind: "module"; readonly path: string }
+  /** The node that `labelOf` calls so. */
+  | { readonly kind: "label"; readonly label: string };
 
 export interface ProfileLayer {
   /** As the tool has it. */
@@ -34,6 +37,28 @@ export interface Profile {
   readonly layers: readonly ProfileLayer[];
   /** Whether it ran on a CPU, where the file says so. */
   readonly onCpu?: boolean;
+  /** What was run, where the file says so. */
+  readonly ran?: RanAs;
+}
+
+/** How a model was run. */
+export interface RanAs {
+  readonly precision: Precision;
+  /** Of symbolic dimensions. */
+  readonly sizes: Readonly<Record<string, number>>;
+  /** By the driver's name, and the row that it has; undefined where it has none. */
+  readonly gpu: string;
+  readonly gpuRow: string | undefined;
+  /** One whole run of the model, which its layers, timed one by one, need not add up to; undefined where it was not timed. */
+  readonly wholeMicroseconds: number | undefined;
+}
+
+/** Which of several runs that a file may hold is meant. */
+export interface WantedRun {
+  /** The model, as reports call it. */
+  readonly model: string;
+  /** Undefined: whatever ran. */
+  readonly precision: Precision | undefined;
 }
 
 /** A file of `--profile`, read as JSON. */
@@ -46,6 +71,7 @@ export const toolNames: Readonly<Record<ProfileTool, string>> = {
   tensorrt: "TensorRT",
   onnxruntime: "ONNX Runtime",
   pytorch: "PyTorch",
+  "tc-lint": "tc-lint's own runtime",
 };
 
 export function badProfile(path: string, what: string): InputError {

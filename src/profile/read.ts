@@ -8,8 +8,10 @@ import {
   type ProfileFile,
   type ProfileTool,
   toolNames,
+  type WantedRun,
 } from "./profile.ts";
 import { isPyTorchTrace, pyTorchProfile } from "./pytorch.ts";
+import { isTcLintReport, tcLintProfile } from "./tc-lint.ts";
 import { isLayerInfo, isTensorRtProfile, tensorRtProfile } from "./tensorrt.ts";
 
 type Kind = ProfileTool | "layer-info";
@@ -17,13 +19,14 @@ type Kind = ProfileTool | "layer-info";
 /** In the order in which they are asked. */
 const kinds: readonly (readonly [kind: Kind, is: (value: unknown) => boolean])[] = [
   ["layer-info", isLayerInfo],
+  ["tc-lint", isTcLintReport],
   ["pytorch", isPyTorchTrace],
   ["tensorrt", isTensorRtProfile],
   ["onnxruntime", isOnnxRuntimeProfile],
 ];
 
-/** Throws InputError. */
-export function profileOf(files: readonly ProfileFile[]): Profile {
+/** `wanted`: which run of a file that holds several. Throws InputError. */
+export function profileOf(files: readonly ProfileFile[], wanted: WantedRun): Profile {
   const known = files.map((file) => ({ file, kind: kindOf(file) }));
   const [first, ...more] = known.filter(({ kind }) => kind !== "layer-info");
   const infos = known.filter(({ kind }) => kind === "layer-info");
@@ -42,7 +45,7 @@ export function profileOf(files: readonly ProfileFile[]): Profile {
   const [info] = infos;
   if (info !== undefined && first.kind !== "tensorrt")
     throw badProfile(info.file.path, `TensorRT's layers, beside a profile of ${describe(first.kind)}`);
-  const profile = parsed(first, info?.file);
+  const profile = parsed(first, info?.file, wanted);
   const total = profile.layers.reduce((sum, { microseconds }) => sum + microseconds, 0);
   if (!(total > 0)) throw emptyProfile(first.file.path, `no layer of ${describe(first.kind)} has a time`);
   if (!Number.isFinite(total)) throw badProfile(first.file.path, "its times add up to no number");
@@ -55,7 +58,7 @@ function kindOf({ path, value }: ProfileFile): Kind {
   if (kind !== undefined) return kind;
   throw new InputError(
     "unknown-profile",
-    `${path}: no profile that is known: expected what trtexec --exportProfile, ONNX Runtime's enable_profiling or torch.profiler's export_chrome_trace writes`,
+    `${path}: no profile that is known: expected what trtexec --exportProfile, ONNX Runtime's enable_profiling, torch.profiler's export_chrome_trace or tc-lint bench -f json writes`,
   );
 }
 
@@ -66,7 +69,9 @@ function describe(kind: Kind): string {
 function parsed(
   { file, kind }: { readonly file: ProfileFile; readonly kind: Kind },
   info: ProfileFile | undefined,
+  wanted: WantedRun,
 ): Profile {
+  if (kind === "tc-lint") return tcLintProfile(file, wanted);
   if (kind === "pytorch") return pyTorchProfile(file);
   return kind === "tensorrt" ? tensorRtProfile(file, info) : onnxRuntimeProfile(file);
 }

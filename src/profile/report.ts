@@ -11,7 +11,7 @@ const leastMatched = 0.5;
 const mostListed = 10;
 
 export function profileReport(
-  { tool, runs, leftOut, statistic, layers }: Profile,
+  { tool, runs, leftOut, statistic, layers, ran }: Profile,
   match: Match,
   { files, predicted }: { readonly files: readonly string[]; readonly predicted: Timeline },
 ): ProfileReport {
@@ -27,7 +27,9 @@ export function profileReport(
     runs,
     leftOut,
     statistic,
+    ...(ran === undefined ? {} : { gpu: ran.gpu }),
     microseconds,
+    ...(ran?.wholeMicroseconds === undefined ? {} : { wholeMicroseconds: ran.wholeMicroseconds }),
     predicted: { microseconds: predicted.microseconds, low: predicted.low, high: predicted.high },
     unmapped: {
       microseconds: apart,
@@ -52,5 +54,6 @@ export function checkMatched({ tool, files, unmapped, untimed }: ProfileReport, 
 const hints: Readonly<Record<Profile["tool"], string>> = {
   tensorrt: `${toolNames.tensorrt}'s names without its nodes, which trtexec --profilingVerbosity=detailed --exportLayerInfo=layers.json adds (--profile both)`,
   onnxruntime: "of a graph whose nodes have other names",
+  "tc-lint": "of nodes that were renamed since",
   pytorch: "of modules without a name: call each within record_function (docs/profiles.md)",
 };

@@ -4,16 +4,19 @@
  * Layers and kernels are matched by nodes. Where several layers and kernels share nodes, what the layers took together is shared out among
  * the kernels as they were predicted. A kernel that no layer computes took no time of its own: what ran holds it. What no kernel is
  * for is a step without nodes, so that the steps add up to the profile.
+ *
+ * On a stack with an account of its own (the bundled runtime's planner) that account is what was predicted: times are measured in place of its,
+ * and what a repair makes of the model is planned anew and told in the measure of the profile.
  */
 import type { CostModel } from "../cost/model.ts";
-import { ScaledCostModel } from "../cost/scaled.ts";
+import { ScaledCostModel, scaledEstimate } from "../cost/scaled.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
 import type { Target } from "../hardware/target.ts";
 import { labelOf } from "../ir/model.ts";
 import type { TrafficWork } from "../ops/work.ts";
 import { asMeasured } from "../workload/measured.ts";
 import { type Step, summarize, type Timeline } from "../workload/timeline.ts";
-import type { Workload } from "../workload/workload.ts";
+import type { PriceSettings, Workload } from "../workload/workload.ts";
 import type { Match, MatchedLayer } from "./match.ts";
 
 export interface MeasuredTimes {
@@ -32,15 +35,22 @@ interface Part {
 /** What is known of a kernel that was measured, to be told of what becomes of it. */
 interface Known {
   readonly step: Step;
-  /** Of one run and of all, as the scaled cost model has it. */
+  /** Of one run and of all, as it was predicted, in the measure of the profile. */
   readonly once: number;
   readonly price: number;
+  /** As the scaled cost model has it: the same where no account of the stack's own stands in for it. */
+  readonly costOnce: number;
+  readonly costPrice: number;
   /** Of all runs, as it was measured. */
   readonly microseconds: number;
 }
 
-/** `workload` is priced by `cost`, with nothing measured. */
-export function measuredTimes(workload: Workload, match: Match, cost: CostModel): MeasuredTimes {
+/** `workload` is priced by `settings`, with nothing measured. */
+export function measuredTimes(
+  workload: Workload,
+  match: Match,
+  { cost, timelineOf: ownTimelineOf }: Pick<PriceSettings, "cost" | "timelineOf">,
+): MeasuredTimes {
   const { parts, apart } = partsOf(match.layers);
   let [measured, predicted] = [0, 0];
   for (const { steps, microseconds } of parts) {
@@ -52,18 +62,46 @@ export function measuredTimes(workload: Workload, match: Match, cost: CostModel)
   const bySite = new Map<string, Known>();
   const timeOf = timesOf(parts);
   for (const step of workload.timeline.steps) {
-    const [once, price] = [step.estimate.microseconds * scale, step.microseconds * scale];
-    const known = { step, once, price, microseconds: timeOf.get(step) ?? 0 };
+    const known = {
+      step,
+      ...predictedIn(step, scale, { scaled, target: workload.target }),
+      microseconds: step.nodes.length === 0 ? apart : (timeOf.get(step) ?? 0),
+    };
     for (const site of sitesOf(step)) bySite.set(site, known);
   }
   const timelineOf = (each: Workload): Timeline => {
-    const steps = each.timeline.steps.map((step) => timed(step, bySite));
+    const own = ownTimelineOf?.(each);
+    const steps = (own === undefined ? each.timeline.steps : inMeasure(own, scale)).map((step) =>
+      timed(step, bySite),
+    );
     const [first] = each.timeline.steps;
-    if (first !== undefined && apart > 0)
+    const hasRest = own !== undefined && bySite.has(nowhere);
+    if (first !== undefined && apart > 0 && !hasRest)
       steps.push(restOf(first, apart, { cost: scaled, target: each.target }));
     return summarize(steps);
   };
   return { cost: scaled, timelineOf };
+}
+
+/** What was predicted of a kernel, by the stack's account and by the cost model, in the measure of the profile. */
+function predictedIn(
+  { estimate, microseconds, runs, factor, work, detail }: Step,
+  scale: number,
+  { scaled, target }: { readonly scaled: CostModel; readonly target: Target },
+): Pick<Known, "once" | "price" | "costOnce" | "costPrice"> {
+  const [once, price] = [estimate.microseconds * scale, microseconds * scale];
+  if (factor === undefined) return { once, price, costOnce: once, costPrice: price };
+  const { microseconds: costOnce } = scaled.estimate(work, target, detail);
+  return { once, price, costOnce, costPrice: costOnce * runs };
+}
+
+/** A stack's own account, so many times as long. */
+function inMeasure({ steps }: Timeline, scale: number): Step[] {
+  return steps.map((step) => ({
+    ...step,
+    estimate: scaledEstimate(step.estimate, scale),
+    microseconds: step.microseconds * scale,
+  }));
 }
 
 /** Layers and kernels that share nodes, directly or by way of others; and what layers without a kernel took. */
@@ -76,7 +114,7 @@ function partsOf(layers: readonly MatchedLayer[]): {
   for (const { layer, places } of layers) {
     const steps = new Set<Step>();
     for (const { step } of places) if (step !== undefined) steps.add(step);
-    if (!(predictedOf(steps) > 0)) {
+    if (!(predictedOf(steps) > 0) && ![...steps].some(isPlanned)) {
       apart += layer.microseconds;
       continue;
     }
@@ -102,18 +140,27 @@ function partsOf(layers: readonly MatchedLayer[]): {
   return { parts: new Set(partOf.values()), apart };
 }
 
+/** A planner that foresees no launch for a kernel may be told of one: measured on another GPU, or chosen by measurement. */
+function isPlanned({ factor, runs }: Step): boolean {
+  return factor !== undefined && runs > 0;
+}
+
 function predictedOf(steps: Iterable<Step>): number {
   let predicted = 0;
   for (const { microseconds } of steps) predicted += microseconds;
   return predicted;
 }
 
-/** Of each kernel, in proportion to what it was predicted to take. */
+/** Of each kernel, in proportion to what it was predicted to take; in equal parts where that is nothing. */
 function timesOf(parts: Iterable<Part>): Map<Step, number> {
   const times = new Map<Step, number>();
   for (const { steps, microseconds } of parts) {
     const predicted = predictedOf(steps);
-    for (const step of steps) times.set(step, (microseconds * step.microseconds) / predicted);
+    for (const step of steps)
+      times.set(
+        step,
+        predicted > 0 ? (microseconds * step.microseconds) / predicted : microseconds / steps.size,
+      );
   }
   return times;
 }
@@ -125,19 +172,43 @@ function timed(step: Step, bySite: ReadonlyMap<string, Known>): Step {
     const known = bySite.get(site);
     if (known !== undefined) found.add(known);
   }
+  const ofPlan = step.factor !== undefined;
   let [price, microseconds, predicted] = [0, 0, 0];
   for (const known of found) {
-    price += known.price;
+    price += ofPlan ? known.price : known.costPrice;
     microseconds += known.microseconds;
     predicted += known.step.microseconds;
   }
-  if (!(price > 0)) return step;
-  const factor = microseconds / price;
   const [only] = found.size === 1 ? found : [];
   // Of several that became one, and of one that lost nodes, nobody measured what is left.
   const isSame = only !== undefined && only.step.nodes.length === step.nodes.length;
-  const measured = { price: isSame ? only.once : Number.NaN, predicted };
+  if (ofPlan) {
+    if (isSame && step.estimate.microseconds === only.once) return asItRan(step, only);
+    return price > 0 ? inProportion(step, microseconds / price, predicted) : step;
+  }
+  if (!(price > 0)) return step;
+  const factor = microseconds / price;
+  const measured = { price: isSame ? only.costOnce : Number.NaN, predicted };
   return withEstimate({ ...step, factor, measured });
+}
+
+/** A planned kernel that is what was measured; the planner may have foreseen no launch for it. */
+function asItRan(step: Step, { step: { microseconds: predicted }, costOnce, microseconds }: Known): Step {
+  const once = microseconds / step.runs;
+  const estimate = { ...step.estimate, microseconds: once, low: once, high: once, biasMicroseconds: 0 };
+  const measured = { price: costOnce, predicted, isPlanned: true } as const;
+  return { ...step, estimate, microseconds, factor: once / costOnce, measured };
+}
+
+/** A planned kernel that is not quite what was measured: so many times its plan. */
+function inProportion(step: Step, ratio: number, predicted: number): Step {
+  return {
+    ...step,
+    estimate: scaledEstimate(step.estimate, ratio),
+    microseconds: step.microseconds * ratio,
+    factor: (step.factor ?? 1) * ratio,
+    measured: { price: Number.NaN, predicted, isPlanned: true },
+  };
 }
 
 function withEstimate(step: Step): Step {
@@ -145,7 +216,11 @@ function withEstimate(step: Step): Step {
   return { ...step, estimate, microseconds: estimate.microseconds * step.runs };
 }
 
+/** Where a stack's own account has what is for no node, such as conversions of inputs. */
+const nowhere = "";
+
 function sitesOf({ scope, nodes }: Step): string[] {
+  if (nodes.length === 0) return [nowhere];
   return nodes.map((node) => {
     const site = siteOf(node, scope);
     return `${site.scope.path}\u0000${labelOf(site.node)}`;

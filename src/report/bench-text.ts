@@ -29,7 +29,7 @@ export interface RunText {
 export function renderBenchText(report: BenchReport, { color, verbose }: RunText): string {
   const palette = paletteOf(color);
   const { gpu, driver, configurations } = report;
-  const detailed = configurations.filter(({ steps }) => steps.length > 0);
+  const detailed = listed(configurations);
   const lines = [
     ...detailed.flatMap(({ name, model, steps }) => [
       palette.heading(`${name}: ${printable(model)}`),
@@ -45,6 +45,13 @@ export function renderBenchText(report: BenchReport, { color, verbose }: RunText
     ),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** Of a model that ran repaired as well as it is, the repaired one's steps: JSON has both. */
+function listed(configurations: readonly BenchConfiguration[]): BenchConfiguration[] {
+  const timed = configurations.filter(({ steps }) => steps.length > 0);
+  const repaired = new Set(timed.flatMap(({ fixed, model }) => (fixed ? [model] : [])));
+  return timed.filter(({ fixed, model }) => fixed || !repaired.has(model));
 }
 
 const configurationColumns = [

@@ -7,6 +7,7 @@ const tools: Readonly<Record<ProfileReport["tool"], string>> = {
   tensorrt: "TensorRT",
   onnxruntime: "ONNX Runtime",
   pytorch: "PyTorch",
+  "tc-lint": "tc-lint's own runtime",
 };
 
 /** What a time of the model is: `predicted`, or `measured`. */
@@ -21,7 +22,11 @@ export function timeNote({ predicted, profile }: Pick<ModelReport, "predicted" |
 } {
   const { low, high, basis } = predicted;
   if (profile === undefined) return { range: durationRange(low, high), basis: basisText[basis] };
-  return { range: runsText(profile), basis: `by ${tools[profile.tool]}: ${profile.files.join(", ")}` };
+  const where = profile.gpu === undefined ? "" : ` on ${profile.gpu}`;
+  return {
+    range: runsText(profile),
+    basis: `by ${tools[profile.tool]}${where}: ${profile.files.join(", ")}`,
+  };
 }
 
 /** `median of 3 runs, the first left out`. */
@@ -33,10 +38,14 @@ function runsText({ runs, leftOut, statistic }: ProfileReport): string {
 /** What was predicted, and what is not mapped; nothing where nothing was measured. */
 export function profileNotes({ profile }: Pick<ModelReport, "profile">): string[] {
   if (profile === undefined) return [];
-  const { predicted, unmapped, untimed } = profile;
+  const { predicted, unmapped, untimed, wholeMicroseconds } = profile;
   const notes = [
     `predicted were ${duration(predicted.microseconds)} (${durationRange(predicted.low, predicted.high)}); savings are predictions in the measure of what was measured`,
   ];
+  if (wholeMicroseconds !== undefined)
+    notes.push(
+      `a whole run took ${duration(wholeMicroseconds)}; its steps were timed one by one, and add up to ${duration(profile.microseconds)}`,
+    );
   if (unmapped.layers.length > 0) {
     const names = unmapped.layers.slice(0, 3).map(({ name }) => name);
     const more = unmapped.layers.length > names.length ? ", …" : "";

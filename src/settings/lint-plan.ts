@@ -11,6 +11,8 @@ export interface LintPlan {
   readonly scenario?: Scenario | undefined;
   /** Files of one profile, whose times stand for predictions. */
   readonly profiles?: readonly string[];
+  /** Whether somebody named its precision: else a profile that says what it ran in decides. */
+  readonly isPrecisionStated?: boolean;
   /** Whether the report lists every layer. */
   readonly layers: boolean;
   /** Whether it has what is drawn: the graph around findings, and what the target could reach. */

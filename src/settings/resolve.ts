@@ -100,6 +100,13 @@ export function resolveSettings(
   };
 }
 
+/** Whether the precision is somebody's choice, not the default. */
+export function isPrecisionStated(chain: ConfigChain | undefined, { precision }: SettingFlags): boolean {
+  return (
+    precision !== undefined || (chain?.layers ?? []).some(({ config }) => config.precision !== undefined)
+  );
+}
+
 /** Each once: a base and what extends it may name the same. */
 export function pluginsOf(chain: ConfigChain | undefined): string[] {
   return [...new Set((chain?.layers ?? []).flatMap(({ plugins = [] }) => plugins))];

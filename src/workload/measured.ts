@@ -13,8 +13,10 @@ import type { Step } from "./timeline.ts";
 export interface Measured {
   /** Microseconds that the cost model in use says of one run of what was measured: with this price, it is that. */
   readonly price: number;
-  /** What the cost model said before anything was measured: of all runs. */
+  /** What was said before anything was measured: of all runs. */
   readonly predicted: number;
+  /** Set where an account of the stack's own said it, in place of the cost model. */
+  readonly isPlanned?: true;
 }
 
 /** A kernel's estimate where the cost model's own is `own`. */

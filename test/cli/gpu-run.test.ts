@@ -103,7 +103,7 @@ describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining('TC_LINT_CACHE_MB: found "big"')]);
   });
 
-  it("bench times four configurations, and the steps of one", async () => {
+  it("bench times four configurations, and the steps of both in FP16; without repairs two", async () => {
     const { exitCode, stdout } = await run(["bench", "--repeats", "3", "-f", "json", model]);
     const report: BenchReport = JSON.parse(stdout);
     const { configurations } = report;
@@ -113,9 +113,20 @@ describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
       "FP16 fixed",
       "BF16 fixed",
     ]);
-    expect(configurations.map(({ steps }) => steps.length > 0)).toEqual([false, false, true, false]);
+    expect(configurations.map(({ steps }) => steps.length > 0)).toEqual([false, true, true, false]);
+    expect(configurations.map(({ precision, fixed }) => `${precision} ${fixed}`)).toEqual([
+      "fp32 false",
+      "fp16 false",
+      "fp16 true",
+      "bf16 true",
+    ]);
     expect(configurations[0]?.times).toMatchObject({ median: 250, repeats: 3 });
     expect(exitCode).toBe(0);
+    const text = await run(["bench", "--repeats", "3", "--no-color", model]);
+    expect(text.stdout.match(/^FP16 .*: /gm)).toEqual(["FP16 fixed: "]);
+    const asIs = await run(["bench", "--no-fix", "--repeats", "3", "--no-color", model]);
+    expect(asIs.stdout.match(/^FP16 .*: /gm)).toEqual(["FP16 as exported: "]);
+    expect(asIs.stdout).not.toContain("fixed");
   });
 
   it("--fix --prove measures each change, keeps what gains and says so; a second run knows all times", async () => {

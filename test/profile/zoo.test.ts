@@ -6,8 +6,8 @@ import { afterAll, describe, expect } from "vitest";
 import { lint } from "../../src/api/lint.ts";
 import type { StackId } from "../../src/hardware/stacks.ts";
 import type { ModelReport } from "../../src/lint/result.ts";
-import { expectParts, expectSteps } from "../lint/sums.ts";
 import { eachModel, zooModel } from "../zoo.ts";
+import { expectMeasured } from "./in-measure.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "tc-lint-profile-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -42,36 +42,10 @@ describe.each<StackId>(["ort-cuda", "tensorrt"])("on %s", (stack) => {
           stack,
           profile: [profileOf(predicted, times)],
         });
-        expect(measured.error).toBeNull();
-        expectSteps(measured);
-        expectParts(measured);
         expect(measured.profile?.unmapped.share).toBeLessThan(1e-9);
-        expectTimes(measured, predicted, times);
+        expectMeasured(measured, predicted, times);
       }
     },
     60_000,
   );
 });
-
-function expectTimes(measured: ModelReport, predicted: ModelReport, times: number): void {
-  const steps = ({ account }: ModelReport) => account.map(({ step }) => step);
-  expect(steps(measured)).toEqual(steps(predicted));
-  for (const [index, { microseconds, saves }] of measured.account.entries()) {
-    const before = predicted.account[index];
-    expect(microseconds / times).toBeCloseTo(before?.microseconds ?? 0, 6);
-    expect((saves?.microseconds ?? 0) / times).toBeCloseTo(before?.saves?.microseconds ?? 0, 6);
-  }
-  // What twice the batch takes is asked of predictions alone.
-  const claims = ({ groups }: ModelReport) =>
-    groups.map(({ code, findings }) => (code === "TC405" ? code : `${code} ${findings.join(" ")}`)).sort();
-  expect(claims(measured)).toEqual(claims(predicted));
-  const saved = ({ findings }: ModelReport) =>
-    new Map(
-      findings
-        .filter(({ saves }) => saves !== null)
-        .map(({ fingerprint, saves }) => [fingerprint, saves?.microseconds ?? 0]),
-    );
-  const before = saved(predicted);
-  for (const [fingerprint, microseconds] of saved(measured))
-    expect(microseconds / times, fingerprint).toBeCloseTo(before.get(fingerprint) ?? Number.NaN, 5);
-}

@@ -42,6 +42,7 @@ function measured(plan: PlanReport): BenchReport {
   const { model, steps, sizes } = plan;
   const configuration = {
     name: "FP16 as exported",
+    ...({ precision: "fp16", fixed: false } as const),
     model,
     sizes,
     launches: steps.length,

@@ -8,6 +8,7 @@ import type { Budget } from "../../verify/budget.ts";
 import type { Difference } from "../../verify/compare.ts";
 import type { DrawReport, OutputReport } from "../../verify/report.ts";
 import type { AutotuneReport } from "../autotune/report.ts";
+import type { StepReport } from "../protocol.ts";
 
 /** One model and precision, timed. */
 export interface TimedRun {
@@ -18,6 +19,8 @@ export interface TimedRun {
   readonly times: Times | undefined;
   readonly launches: number;
   readonly memory: MemoryUse;
+  /** Of the model that is validated, each step by itself. */
+  readonly steps?: readonly StepReport[];
 }
 
 /** The first value inside the model, in the order of computation, that is off. */

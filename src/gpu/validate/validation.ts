@@ -188,9 +188,10 @@ class Validation {
     const timed = runs.flatMap(({ label, model }, index): TimedRun[] => {
       const report = reports[index];
       if (report === undefined) return [];
-      const { times, launches, memory } = report;
+      const { times, launches, memory, steps } = report;
       const { path, precision } = model;
-      return [{ name: `${label}, ${precision}`, model: path, precision, times, launches, memory }];
+      const run = { name: `${label}, ${precision}`, model: path, precision, times, launches, memory };
+      return [steps === undefined ? run : { ...run, steps }];
     });
     const [after, before] = timed;
     const [a, b] = [after?.times?.median, before?.times?.median];

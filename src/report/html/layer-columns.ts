@@ -43,7 +43,15 @@ export function boundText(bound: LayerReport["bound"]): string {
 
 export const timeColumn = 8;
 
-export const layerColumns: readonly LayerColumn[] = [
+/** Of what nobody measured there is no other figure. */
+const predictedColumn: LayerColumn = {
+  title: "Predicted",
+  isNumber: true,
+  text: ({ predicted }) => (predicted === undefined ? "" : duration(predicted)),
+  key: ({ predicted = -1 }) => predicted,
+};
+
+const predictedColumns: readonly LayerColumn[] = [
   {
     ...words("Node", ({ node }) => node),
     note: ({ fused, graph, runs }) =>
@@ -65,12 +73,21 @@ export const layerColumns: readonly LayerColumn[] = [
   words("Bound by", ({ bound }) => boundText(bound)),
   {
     ...figure("Time", ({ microseconds }) => microseconds, duration),
-    note: ({ predicted }) => (predicted === undefined ? "" : `measured; predicted ${duration(predicted)}`),
     hint: ({ low, high }) => durationRange(low, high),
   },
   { ...figure("Share", ({ share }) => share, percent), bar: ({ share }) => share },
   words("Findings", ({ findings }) => findings.join(" ")),
 ];
+
+/** Where times are measured, what was predicted stands behind them. */
+const measuredColumns: readonly LayerColumn[] = predictedColumns.flatMap((column, index) =>
+  index === timeColumn ? [{ ...column, title: "Measured" }, predictedColumn] : [column],
+);
+
+/** Of the table of some layers; their time is column `timeColumn`. */
+export function columnsOf(layers: readonly LayerReport[]): readonly LayerColumn[] {
+  return layers.some(({ predicted }) => predicted !== undefined) ? measuredColumns : predictedColumns;
+}
 
 /** Percent of a cell. */
 export function barLength(length: number, longest: number): string {

@@ -3,9 +3,9 @@ import { counted, plain } from "../../../ir/format.ts";
 import type { LayerReport } from "../../../lint/result.ts";
 import {
   barLength,
+  columnsOf,
   firstRows,
   type LayerColumn,
-  layerColumns,
   matches,
   sortedBy,
   timeColumn,
@@ -31,6 +31,7 @@ class LayerTable {
   readonly #more: HTMLButtonElement;
   readonly #data: HTMLElement;
   #layers: readonly LayerReport[] | undefined;
+  #columns: readonly LayerColumn[] = [];
   #shown: readonly LayerReport[] = [];
   /** Share of the time. */
   #longest = 0;
@@ -61,6 +62,7 @@ class LayerTable {
   load(): readonly LayerReport[] {
     if (this.#layers === undefined) {
       this.#layers = unpackLayers(JSON.parse(this.#data.textContent));
+      this.#columns = columnsOf(this.#layers);
       this.#shown = this.#sorted(this.#layers);
       this.#longest = this.#shown[0]?.share ?? 0;
       this.#element.dataset["ready"] = "";
@@ -70,7 +72,8 @@ class LayerTable {
   }
 
   #sort(index: number): void {
-    const column = layerColumns[index];
+    this.load();
+    const column = this.#columns[index];
     if (column === undefined) return;
     const first: Direction = column.isNumber ? "descending" : "ascending";
     const turned = this.#direction === "ascending" ? "descending" : "ascending";
@@ -95,13 +98,15 @@ class LayerTable {
   }
 
   #sorted(layers: readonly LayerReport[]): LayerReport[] {
-    const column = layerColumns[this.#column];
+    const column = this.#columns[this.#column];
     return column === undefined ? [...layers] : sortedBy(layers, column, this.#direction);
   }
 
   #add(count: number): void {
     const there = this.#body.rows.length;
-    this.#body.append(...this.#shown.slice(there, there + count).map((layer) => rowOf(layer, this.#longest)));
+    this.#body.append(
+      ...this.#shown.slice(there, there + count).map((layer) => rowOf(layer, this.#columns, this.#longest)),
+    );
     this.#say();
   }
 
@@ -115,9 +120,9 @@ class LayerTable {
   }
 }
 
-function rowOf(layer: LayerReport, longest: number): HTMLTableRowElement {
+function rowOf(layer: LayerReport, columns: readonly LayerColumn[], longest: number): HTMLTableRowElement {
   const row = document.createElement("tr");
-  row.append(...layerColumns.map((column) => cellOf(column, layer, longest)));
+  row.append(...columns.map((column) => cellOf(column, layer, longest)));
   return row;
 }
 

@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { buildReportPage } from "../../../../scripts/report-page.mjs";
 import { duration } from "../../../../src/ir/format.ts";
 import type { LintReport } from "../../../../src/lint/result.ts";
+import { benchOf } from "../../../profile/bench-file.ts";
 import { zooModel } from "../../../zoo.ts";
 import { findChromium, launch } from "../chromium.ts";
 import { hostileModel } from "../hostile.ts";
@@ -21,6 +22,7 @@ describe.skipIf(chromium === undefined)("a page in Chromium (skipped where none 
   let browser: Browser;
   let folder = "";
   let report: LintReport;
+  let reportScript = "";
   let page: Page;
   /** What the browser says of the page. */
   let said: string[] = [];
@@ -35,7 +37,8 @@ describe.skipIf(chromium === undefined)("a page in Chromium (skipped where none 
   beforeAll(async () => {
     browser = await launch(chromium ?? "");
     folder = mkdtempSync(path.join(tmpdir(), "tc-lint-pages-"));
-    const { text: script } = await buildReportPage();
+    ({ text: reportScript } = await buildReportPage());
+    const script = reportScript;
     const write = (name: string, of: LintReport) =>
       writeFileSync(path.join(folder, name), pageOf(of, { script }));
     const paths = ["vit_tiny", "seg_unet", "misaligned_cnn", "bert"].map((name) => zooModel(name));
@@ -80,6 +83,25 @@ describe.skipIf(chromium === undefined)("a page in Chromium (skipped where none 
     expect((await texts(".layers tbody td:first-child")).map((text) => text.split(" ")[0])).toEqual(
       names.slice(0, 100),
     );
+  });
+
+  it("has what was measured and what was predicted in columns of their own", async () => {
+    const bench = await benchOf(zooModel("seg_unet"), { precision: "fp16", times: 1.5 });
+    const profile = path.join(folder, "bench.json");
+    writeFileSync(profile, JSON.stringify(bench));
+    const measured = await reported([zooModel("seg_unet")], { stack: "tc-runtime", profile: [profile] });
+    writeFileSync(path.join(folder, "measured.html"), pageOf(measured, { script: reportScript }));
+    await open("measured.html");
+    const layers = measured.models[0]?.layers ?? [];
+    expect(await head("Time").count()).toBe(0);
+    expect(await head("Measured").getAttribute("aria-sort")).toBe("descending");
+    const times = layers.map(({ microseconds }) => microseconds).sort((a, b) => b - a);
+    expect(await texts(".layers tbody td:nth-child(9)")).toEqual(times.map(duration));
+    await head("Predicted").getByRole("button").click();
+    const predicted = layers.map((layer) => layer.predicted ?? -1).sort((a, b) => b - a);
+    expect(await texts(".layers tbody td:nth-child(10)")).toEqual(predicted.map(duration));
+    expect(times[0]).toBeCloseTo(1.5 * (predicted[0] ?? 0), 6);
+    expect(await texts(".tiles .title")).toContain("Measured, one run");
   });
 
   it("shows all layers to who asks for them", async () => {
