@@ -227,16 +227,16 @@ export const ruleDocs = [
   "code": "TC204",
   "severity": "warn",
   "fix": "none",
-  "summary": "Finds 8-bit products (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and, on stacks that multiply codes, float products between DequantizeLinear and QuantizeLinear",
-  "markdown": "## What it does\nFinds 8-bit products (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and, on stacks that multiply codes, float products between\nDequantizeLinear and QuantizeLinear: TC205) whose channels, K or N are off a multiple of 16, or 32 on TensorRT.\n\n## Why is this bad?\nSixteen 8-bit numbers fill one 16-byte load, as eight halves do. A width that is fine in FP16 (24, 40, 72) may thus be\noff after quantization. What an odd width costs 8-bit kernels is priced as what rows on as few bytes cost those of FP16, which was measured;\nof INT8 only aligned products were (`bench/results/int8.md`). TensorRT keeps 8-bit activations in vectors of 32 channels and pads to them inside, so less is\nleft to gain there.\n\n## Example\n```onnx\ny = QLinearConv(x, …, w, …)   # x: uint8 [32, 72, 28, 28], w: int8 [120, 72, 3, 3]\n```\n\n## Use instead\n```onnx\ny = QLinearConv(x, …, w, …)   # x: uint8 [32, 80, 28, 28], w: int8 [128, 80, 3, 3], weights 0 = their zero point\n```\n\n## Fix safety\nNo fix. A padded lane has to be a zero for what reads it, and a lane of codes is one only where it holds the zero point: of weights,\nwhich may be another a channel, and of activations, where QuantizeLinear rounds whatever the lane holds. Scales and zero points by\nchannel are as long as the axis, and would grow with it. Padding says of an operator how a lane of zeros passes through it; codes need\nthat of a lane of any number, for each operator between two products. Pad the network before it is quantized: `--fix` on the float\nmodel, then quantize what it wrote.\n\n## References\n- [TensorRT developer guide, data formats](https://docs.nvidia.com/deeplearning/tensorrt/latest/)",
+  "summary": "Finds 8-bit products (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and, on targets that multiply codes of INT8 or FP8, float products between DequantizeLinear and QuantizeLinear",
+  "markdown": "## What it does\nFinds 8-bit products (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and, on targets that multiply codes of INT8 or FP8, float\nproducts between DequantizeLinear and QuantizeLinear: TC205) whose channels, K or N are off a multiple of 16, or 32 of INT8 on TensorRT.\n\n## Why is this bad?\nSixteen 8-bit numbers fill one 16-byte load, as eight halves do. A width that is fine in FP16 (24, 40, 72) may thus be\noff after quantization: TMA and 16-byte copies take rows that begin on 16 bytes, so that the bundled runtime copies an operand of another K\nbefore it multiplies, and cuBLASLt documents FP8 for such rows alone. What an odd width costs 8-bit kernels is priced as what rows on as few bytes cost those of FP16, which was measured;\nof INT8 and FP8 only aligned products were (`bench/results/int8.md`). TensorRT keeps INT8 activations in vectors of 32 channels and pads to them inside, so less is\nleft to gain there.\n\n## Example\n```onnx\ny = QLinearConv(x, …, w, …)   # x: uint8 [32, 72, 28, 28], w: int8 [120, 72, 3, 3]\n```\n\n## Use instead\n```onnx\ny = QLinearConv(x, …, w, …)   # x: uint8 [32, 80, 28, 28], w: int8 [128, 80, 3, 3], weights 0 = their zero point\n```\n\n## Fix safety\nNo fix. A padded lane has to be a zero for what reads it, and a lane of codes is one only where it holds the zero point: of weights,\nwhich may be another a channel, and of activations, where QuantizeLinear rounds whatever the lane holds. Scales and zero points by\nchannel are as long as the axis, and would grow with it. Padding says of an operator how a lane of zeros passes through it; codes need\nthat of a lane of any number, for each operator between two products. Pad the network before it is quantized: `--fix` on the float\nmodel, then quantize what it wrote.\n\n## References\n- [TensorRT developer guide, data formats](https://docs.nvidia.com/deeplearning/tensorrt/latest/)",
   "messages": [
     {
       "id": "conv",
-      "text": "{channels} → {filters} channels in INT8, off the multiple of {multiple}; pad {change}"
+      "text": "{channels} → {filters} channels in {format}, off the multiple of {multiple}; pad {change}"
     },
     {
       "id": "gemm",
-      "text": "M×N×K = {m}×{n}×{k} in INT8, off the multiple of {multiple}; pad {change}"
+      "text": "M×N×K = {m}×{n}×{k} in {format}, off the multiple of {multiple}; pad {change}"
     }
   ]
 },
@@ -245,12 +245,24 @@ export const ruleDocs = [
   "code": "TC205",
   "severity": "warn",
   "fix": "none",
-  "summary": "Finds products whose operands are both dequantized 8-bit codes, on a stack that does not multiply codes",
-  "markdown": "## What it does\nFinds products whose operands are both dequantized 8-bit codes, on a stack that does not multiply codes: the product runs on floats,\nand each DequantizeLinear and QuantizeLinear is a kernel of its own. Once a model, at the first of them.\n\n## Why is this bad?\nQuantized for INT8 Tensor Cores, the model uses none of them, and passes over memory come on top. ONNX Runtime's CUDA provider fuses no such groups and has no QLinearConv, which then runs on the CPU;\nTensorRT, which its TensorRT provider calls, and the bundled runtime multiply the codes. The saving is what the conversions take.\n\nWhat multiplying codes gains was measured for the bundled runtime on an H200: a product of 4096³ takes 96 µs in INT8, 106 in FP8 and\n208 in FP16, one of 128×768×768 3.0, 3.0 and 4.1 (`bench/results/int8.md`). Nothing was measured of ONNX Runtime or TensorRT.\n\n## Example\n```onnx\ny = QuantizeLinear(Conv(DequantizeLinear(x, …), DequantizeLinear(w, …)), …)    # --stack ort-cuda: an FP32 or FP16 convolution\n```\n\n## Use instead\nRun it where codes are multiplied (`--stack tensorrt` and `--stack tc-runtime` show what that takes), or deploy the file from before\nquantization in half precision.\n\n## Fix safety\nNo fix: without its conversions a model gives other numbers.\n\n## References\n- [Operators of ONNX Runtime's providers](https://github.com/microsoft/onnxruntime/blob/main/docs/OperatorKernels.md)\n- [Quantized models on its CUDA provider](https://github.com/microsoft/onnxruntime/issues/24807)",
+  "summary": "Finds products whose operands are both dequantized 8-bit codes, on a target that does not multiply such codes",
+  "markdown": "## What it does\nFinds products whose operands are both dequantized 8-bit codes, on a target that does not multiply such codes: the product runs on floats,\nand DequantizeLinear and QuantizeLinear are kernels of their own where nothing takes them in. Once a model, at the first of them; of 8-bit floats once for each reason.\n\n| reason | where |\n|---|---|\n| the stack multiplies no codes | ONNX Runtime's CUDA provider, Inductor, a kernel a node |\n| the GPU has no FP8 Tensor Cores | before compute capability 8.9 (`tc-lint gpus`: no rate for fp8) |\n| the stack does not take the format | TensorRT: E5M2, its FP8 is E4M3 |\n| the stack does not take the operator | the bundled runtime: convolutions of FP8 |\n\n## Why is this bad?\nQuantized for INT8 or FP8 Tensor Cores, the model uses none of them, and passes over memory come on top. ONNX Runtime's CUDA provider fuses no such groups and has no QLinearConv, which then runs on the CPU;\nTensorRT, which its TensorRT provider calls, and the bundled runtime multiply the codes. The saving is what the conversions take, and none where other kernels take them in.\n\nWhat multiplying codes gains was measured for the bundled runtime on an H200: a product of 4096³ takes 96 µs in INT8, 106 in FP8 and\n208 in FP16, one of 128×768×768 3.0, 3.0 and 4.1 (`bench/results/int8.md`). Nothing was measured of ONNX Runtime or TensorRT.\n\n## Example\n```onnx\ny = QuantizeLinear(Conv(DequantizeLinear(x, …), DequantizeLinear(w, …)), …)    # --stack ort-cuda: an FP32 or FP16 convolution\n```\n\n## Use instead\nRun it where codes are multiplied (`--stack tensorrt` and `--stack tc-runtime` show what that takes; FP8 wants `--gpu l4`, `h100` or later),\nquantize to what the target multiplies (INT8 before compute capability 8.9, E4M3 for TensorRT), or deploy the file from before quantization in half precision.\n\n## Fix safety\nNo fix: without its conversions a model gives other numbers.\n\n## References\n- [Operators of ONNX Runtime's providers](https://github.com/microsoft/onnxruntime/blob/main/docs/OperatorKernels.md)\n- [TensorRT: working with quantized types](https://docs.nvidia.com/deeplearning/tensorrt/latest/inference-library/work-with-quantized-types.html)\n- [Quantized models on its CUDA provider](https://github.com/microsoft/onnxruntime/issues/24807)",
   "messages": [
     {
-      "id": "float",
-      "text": "{count} of {products} products are of dequantized codes, which {stack} multiplies as floats: {kernels} kernels only convert, {percent} % of the time"
+      "id": "stack",
+      "text": "{count} of {products} products are of dequantized {format} codes, which {stack} multiplies as floats: {kernels} kernels only convert, {percent} % of the time"
+    },
+    {
+      "id": "gpu",
+      "text": "{count} of {products} products are of dequantized FP8 codes, and {gpu} has no FP8 Tensor Cores: they run on floats{conversions}"
+    },
+    {
+      "id": "format",
+      "text": "{count} of {products} products are of dequantized FP8 codes in E5M2, and {stack} multiplies E4M3 alone: they run on floats{conversions}"
+    },
+    {
+      "id": "convolution",
+      "text": "{count} of {products} products are convolutions of dequantized FP8 codes, of which {stack} multiplies matrices alone: they run on floats{conversions}"
     }
   ]
 },
