@@ -73,7 +73,10 @@ export default defineRule({
         continue;
       }
       const { kernels, percent, saves, covers } = sharesOf(conversionsOf(context, found), context);
-      const conversions = kernels === 0 ? "" : `; ${kernels} kernels only convert, ${percent} % of the time`;
+      const conversions =
+        kernels === 0
+          ? ""
+          : `; ${kernels} ${kernels === 1 ? "kernel only converts" : "kernels only convert"}, ${percent} % of the time`;
       const said = { ...data, conversions, gpu: gpu.name, stack: stack.id };
       yield { at, message: reason, data: said, ...(kernels > 0 && { saves, covers }) };
     }
