@@ -48,7 +48,7 @@ export default defineRule({
   *check(context) {
     // Quantized products are FP32 where a stack multiplies no codes, which TC205 is about: half precision leaves them as they are.
     const found = context.products.filter(
-      ({ sizes, isDequantized }) => isFullPrecision(sizes.dtype) && !isDequantized,
+      ({ sizes, codes }) => isFullPrecision(sizes.dtype) && codes === undefined,
     );
     const [first] = found;
     if (first === undefined) return;

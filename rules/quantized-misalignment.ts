@@ -1,5 +1,5 @@
 import type { ConvWork, CostedProduct, GemmWork, LintContext } from "../src/lint/context.ts";
-import { isQuantized } from "../src/lint/formats.ts";
+import { formatNames, isQuantized } from "../src/lint/formats.ts";
 import { isFirstLayer, ProductIndex } from "../src/lint/graph.ts";
 import { type Axis, bestPadding, describePadding, type Padding } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
@@ -7,13 +7,14 @@ import { isNarrowStem } from "../src/lint/stem.ts";
 
 /**
  * ## What it does
- * Finds 8-bit products (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and, on stacks that multiply codes, float products between
- * DequantizeLinear and QuantizeLinear: TC205) whose channels, K or N are off a multiple of 16, or 32 on TensorRT.
+ * Finds 8-bit products (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and, on targets that multiply codes of INT8 or FP8, float
+ * products between DequantizeLinear and QuantizeLinear: TC205) whose channels, K or N are off a multiple of 16, or 32 of INT8 on TensorRT.
  *
  * ## Why is this bad?
  * Sixteen 8-bit numbers fill one 16-byte load, as eight halves do. A width that is fine in FP16 (24, 40, 72) may thus be
- * off after quantization. What an odd width costs 8-bit kernels is priced as what rows on as few bytes cost those of FP16, which was measured;
- * of INT8 only aligned products were (`bench/results/int8.md`). TensorRT keeps 8-bit activations in vectors of 32 channels and pads to them inside, so less is
+ * off after quantization: TMA and 16-byte copies take rows that begin on 16 bytes, so that the bundled runtime copies an operand of another K
+ * before it multiplies, and cuBLASLt documents FP8 for such rows alone. What an odd width costs 8-bit kernels is priced as what rows on as few bytes cost those of FP16, which was measured;
+ * of INT8 and FP8 only aligned products were (`bench/results/int8.md`). TensorRT keeps INT8 activations in vectors of 32 channels and pads to them inside, so less is
  * left to gain there.
  *
  * ## Example
@@ -42,8 +43,8 @@ export default defineRule({
   severity: "warn",
   fix: "none",
   messages: {
-    conv: "{channels} → {filters} channels in INT8, off the multiple of {multiple}; pad {change}",
-    gemm: "M×N×K = {m}×{n}×{k} in INT8, off the multiple of {multiple}; pad {change}",
+    conv: "{channels} → {filters} channels in {format}, off the multiple of {multiple}; pad {change}",
+    gemm: "M×N×K = {m}×{n}×{k} in {format}, off the multiple of {multiple}; pad {change}",
   },
   *check(context) {
     const index = ProductIndex.of(context.products);
@@ -51,6 +52,7 @@ export default defineRule({
       const work = product.sizes;
       if (!isQuantized(work.dtype)) continue;
       const multiple = context.alignment(work.dtype);
+      const format = formatNames[context.computeType(work.dtype)];
       if (work.kind === "conv" && work.groups === 1) {
         const isStem = isNarrowStem(work) && isFirstLayer(product, index);
         const found = padded(
@@ -60,12 +62,18 @@ export default defineRule({
           context,
         );
         if (found === undefined) continue;
-        const data = { channels: work.channels, filters: work.filters, multiple, change: found.change };
+        const data = {
+          channels: work.channels,
+          filters: work.filters,
+          format,
+          multiple,
+          change: found.change,
+        };
         yield { at: product, message: "conv", data, saves: found.padding.saves };
       } else if (work.kind === "gemm" && product.weight !== undefined) {
         const found = padded(product, work, [rows(work), columns(work)], context);
         if (found === undefined) continue;
-        const data = { m: work.m, n: work.n, k: work.k, multiple, change: found.change };
+        const data = { m: work.m, n: work.n, k: work.k, format, multiple, change: found.change };
         yield { at: product, message: "gemm", data, saves: found.padding.saves };
       }
     }

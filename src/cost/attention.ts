@@ -3,7 +3,7 @@ import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import { type AttentionWork, flopsOf } from "../ops/work.ts";
 import { computeTypeOn } from "./precision.ts";
 import { type MemoryCoefficients, memoryTime, overlapped, ratesOf } from "./rates.ts";
-import { alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
+import { alignmentClass, boundOf, formatFeature, log2, roundUp, type Sketch } from "./sketch.ts";
 
 export interface AttentionCoefficients extends MemoryCoefficients {
   readonly launch: number;
@@ -73,7 +73,7 @@ export function sketchAttention(
       alignmentClass(headDim * width),
       alignmentClass(queryLength * width),
       alignmentClass(keyLength * width),
-      ["fp16", "bf16", "tf32", "fp32", "int8"].indexOf(type),
+      formatFeature(type),
       log2(flops),
       log2(bytes),
       log2(microseconds),

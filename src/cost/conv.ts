@@ -4,7 +4,15 @@ import { maxOf } from "../ir/lists.ts";
 import { type ConvWork, flopsOf, volume } from "../ops/work.ts";
 import { computeTypeOn } from "./precision.ts";
 import { type MemoryCoefficients, memoryTime, overlapped, type Rates, ratesOf, slowdownAt } from "./rates.ts";
-import { alignmentBytes, alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
+import {
+  alignmentBytes,
+  alignmentClass,
+  boundOf,
+  formatFeature,
+  log2,
+  roundUp,
+  type Sketch,
+} from "./sketch.ts";
 import { planTiles, type TileCoefficients, type TilePlan, tileFeatures } from "./tiles.ts";
 
 /** "blocked": groups whose channels divide 64 or are multiples of it run as blocks of 64; "grouped": all others. */
@@ -52,7 +60,7 @@ export interface ConvCoefficients extends MemoryCoefficients {
 }
 
 interface ConvSizes {
-  readonly type: string;
+  readonly type: ComputeType;
   readonly width: number;
   /** Rows of the implicit product: output positions of all images. */
   readonly m: number;
@@ -254,7 +262,7 @@ function featuresOf(
     work.transposed ? 1 : 0,
     sizes.nchw ? 1 : 0,
     kinds.indexOf(sizes.kind),
-    ["fp16", "bf16", "tf32", "fp32", "int8"].indexOf(sizes.type),
+    formatFeature(sizes.type),
     terms.bias > 0 ? 1 : 0,
     log2(m),
     log2(groupChannels * taps),

@@ -4,7 +4,15 @@ import type { GemmWork } from "../ops/work.ts";
 import { flopsOf } from "../ops/work.ts";
 import { computeTypeOn } from "./precision.ts";
 import { type MemoryCoefficients, memoryTime, overlapped, ratesOf, slowdownAt } from "./rates.ts";
-import { alignmentBytes, alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
+import {
+  alignmentBytes,
+  alignmentClass,
+  boundOf,
+  formatFeature,
+  log2,
+  roundUp,
+  type Sketch,
+} from "./sketch.ts";
 import { planTiles, type TileCoefficients, tileFeatures } from "./tiles.ts";
 
 export interface GemmCoefficients extends MemoryCoefficients, TileCoefficients {
@@ -81,7 +89,7 @@ export function sketchGemm(work: GemmWork<number>, target: Target, c: GemmCoeffi
       alignmentClass(m * width),
       log2(narrowest),
       log2(Math.min(folded.alignA, folded.alignB)),
-      ["fp16", "bf16", "tf32", "fp32", "int8"].indexOf(type),
+      formatFeature(type),
       work.transB ? 1 : 0,
       log2(microseconds),
       log2(plan.microseconds / memory),

@@ -17,12 +17,12 @@ const ownFormat: Readonly<Record<DType, ComputeType>> = {
   uint4: "int8",
   int2: "int8",
   uint2: "int8",
-  float8e4m3fn: "int8",
-  float8e4m3fnuz: "int8",
-  float8e5m2: "int8",
-  float8e5m2fnuz: "int8",
-  float8e8m0: "int8",
-  float4e2m1: "int8",
+  float8e4m3fn: "fp8",
+  float8e4m3fnuz: "fp8",
+  float8e5m2: "fp8",
+  float8e5m2fnuz: "fp8",
+  float8e8m0: "fp8",
+  float4e2m1: "fp8",
   int16: "fp32",
   uint16: "fp32",
   int32: "fp32",
@@ -36,7 +36,12 @@ const ownFormat: Readonly<Record<DType, ComputeType>> = {
 /** A precision replaces floating point types only: whole numbers and one-byte types stay what they are. */
 export function computeDtype(dtype: DType, precision: Precision): ComputeType {
   const own = ownFormat[dtype];
-  return precision === "as-is" || !isFloat(dtype) || own === "int8" ? own : precision;
+  return precision === "as-is" || !isFloat(dtype) || isOfBytes(own) ? own : precision;
+}
+
+/** Of a byte an operand: what a file was quantized to. */
+export function isOfBytes(type: ComputeType): boolean {
+  return bytesOfCompute(type) === 1;
 }
 
 /** The same on a target: FP32 products are TF32 where the stack does that unasked, on a GPU that has it. */

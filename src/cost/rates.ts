@@ -25,6 +25,7 @@ const standIns: Readonly<Record<ComputeType, readonly (keyof Target["gpu"]["tens
   bf16: ["bf16"],
   tf32: ["tf32"],
   int8: ["int8", "fp16"],
+  fp8: ["fp8", "fp16"],
   fp32: [],
 };
 

@@ -3,7 +3,7 @@ import { bytesOfCompute, type Target } from "../hardware/target.ts";
 import type { RecurrentWork } from "../ops/work.ts";
 import { computeTypeOn } from "./precision.ts";
 import { type MemoryCoefficients, memoryTime, overlapped, ratesOf, slowdownAt } from "./rates.ts";
-import { alignmentBytes, alignmentClass, boundOf, log2, type Sketch } from "./sketch.ts";
+import { alignmentBytes, alignmentClass, boundOf, formatFeature, log2, type Sketch } from "./sketch.ts";
 import { planTiles, type TileCoefficients } from "./tiles.ts";
 
 export interface RecurrentCoefficients extends MemoryCoefficients, TileCoefficients {
@@ -61,7 +61,7 @@ export function sketchRecurrent(
       alignmentClass(inputSize * width),
       alignmentClass(hiddenSize * width),
       log2(microseconds),
-      ["fp16", "bf16", "tf32", "fp32", "int8"].indexOf(type),
+      formatFeature(type),
     ],
   };
 }

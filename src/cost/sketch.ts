@@ -22,6 +22,20 @@ export interface Sketch {
   readonly features: readonly number[];
 }
 
+/** As the residual was fitted with: what has no measurements of its own stands where that of as many bytes does. */
+const formatFeatures: Readonly<Record<ComputeType, number>> = {
+  fp16: 0,
+  bf16: 1,
+  tf32: 2,
+  fp32: 3,
+  int8: 4,
+  fp8: 4,
+};
+
+export function formatFeature(type: ComputeType): number {
+  return formatFeatures[type];
+}
+
 /** The largest term's name; a launch floor above all of them wins. */
 export function boundOf(
   compute: number,

@@ -3,6 +3,7 @@ import type { DType } from "../ir/dtype.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isConstantNode, isView, traitsOf } from "../ops/ask.ts";
+import { intAttributeIn } from "./attributes.ts";
 import type { Scope } from "./scope.ts";
 
 /** A value in one instance of a graph. */
@@ -22,11 +23,15 @@ export function constantBehind(value: Value, scope: Scope): Value | undefined {
   return isConstant ? origin : undefined;
 }
 
-/** The 8-bit type that a value is dequantized from (signed standing for unsigned too), views looked through. */
+/**
+ * The 8-bit type that a value is dequantized from (signed standing for unsigned too), views looked through. Undefined where each block
+ * along an axis has a scale of its own: sums of codes could not be scaled as one.
+ */
 export function dequantizedFrom(value: Value, scope: Scope): DType | undefined {
   const { value: origin, scope: home } = follow({ value, scope }, isView);
   const { producer } = origin;
   if (producer === undefined || traitsOf(producer)?.layout !== "scaled") return undefined;
+  if ((intAttributeIn(producer, "block_size", home) ?? 0) > 0) return undefined;
   const [quantized] = producer.inputs;
   const fact = quantized === undefined ? undefined : home.fact(quantized);
   if (fact?.kind !== "tensor" || fact.dtype === undefined || dtypes[fact.dtype].bits !== 8) return undefined;

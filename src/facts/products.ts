@@ -1,5 +1,6 @@
 /** @file Every product of a model: what Tensor Cores could do, and what its operands are. */
 import { type Dim, isUnknown, SymbolicDim } from "../ir/dim.ts";
+import type { DType } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 import type { ProductWork, Work } from "../ops/work.ts";
 import { type AttentionInScope, type DecomposedAttention, findAttention } from "./attention.ts";
@@ -21,8 +22,11 @@ export interface Product {
   readonly input: Value | undefined;
   /** The initializer or Constant behind an operand, possibly in an outer scope; not set for attention. */
   readonly weight: Value | undefined;
-  /** Both operands are dequantized 8-bit values: `work.dtype` is theirs where the stack multiplies codes, else what they become. */
-  readonly isDequantized: boolean;
+  /**
+   * The type of both operands' codes where both are dequantized 8-bit values, uint8 as int8, two formats of floats as the wider
+   * e5m2. `work.dtype` is it where the target multiplies the codes, else what they become.
+   */
+  readonly codes: DType | undefined;
   /** Set where several nodes write attention out. */
   readonly decomposed: DecomposedAttention | undefined;
 }
@@ -39,17 +43,19 @@ export interface Products {
   readonly unresolved: readonly UnresolvedProduct[];
 }
 
+export type MultipliesCodes = (codes: DType, work: ProductWork) => boolean;
+
 /**
  * Products of every instance of every graph, in graph order. `seesAttention`: whether attention that is written out as several nodes is
- * one product, as it is where something fuses it; else each of its nodes is by itself. `seesQuantized`: whether products of dequantized
- * codes multiply the codes.
+ * one product, as it is where something fuses it; else each of its nodes is by itself. `multipliesCodes`: whether a product of
+ * dequantized codes of a type multiplies the codes; all do unless it is given.
  */
 export function extractProducts(
   facts: Facts,
   {
     seesAttention = true,
-    seesQuantized = true,
-  }: { readonly seesAttention?: boolean; readonly seesQuantized?: boolean } = {},
+    multipliesCodes = () => true,
+  }: { readonly seesAttention?: boolean; readonly multipliesCodes?: MultipliesCodes } = {},
 ): Products {
   const products: Product[] = [];
   const unresolved: UnresolvedProduct[] = [];
@@ -62,7 +68,7 @@ export function extractProducts(
       if (covered.has(node) && decomposed === undefined) continue;
       const extracted =
         decomposed === undefined
-          ? productsOf(node, scope, { pool, seesQuantized })
+          ? productsOf(node, scope, { pool, multipliesCodes })
           : [attentionProduct(decomposed, scope, pool)];
       for (const product of extracted) {
         if (isComplete(product)) products.push(product);
@@ -85,31 +91,29 @@ function isComplete(product: Candidate): product is Product {
 function attentionProduct(decomposed: DecomposedAttention, scope: Scope, pool: WorkPool): Candidate {
   const { scores: node, nodes } = decomposed;
   const work = pool.share(decomposed.work);
-  return { node, scope, work, nodes, input: undefined, weight: undefined, isDequantized: false, decomposed };
+  return { node, scope, work, nodes, input: undefined, weight: undefined, codes: undefined, decomposed };
 }
 
 /** None for a node that is no product. */
 function productsOf(
   node: Node,
   scope: Scope,
-  { pool, seesQuantized }: { readonly pool: WorkPool; readonly seesQuantized: boolean },
+  { pool, multipliesCodes }: { readonly pool: WorkPool; readonly multipliesCodes: MultipliesCodes },
 ): readonly Candidate[] {
   const op = operatorIn(node, scope);
   if (op?.product !== true) return [];
   const common = { node, scope, nodes: [node], decomposed: undefined };
-  const nothing = { input: undefined, weight: undefined, isDequantized: false };
+  const nothing = { input: undefined, weight: undefined, codes: undefined };
   const works = worksOf(node, scope);
   if (works === undefined) return [{ ...common, ...nothing, work: undefined }];
   return works.filter(isProductWork).map((asWritten): Candidate => {
     const work =
       asWritten.kind === "conv" && isNhwcBody(scope) ? { ...asWritten, layout: "nhwc" as const } : asWritten;
     if (work.kind === "attention") return { ...common, ...nothing, work: pool.share(work) };
-    const { input, weight, quantized } = operandsOf(node, scope, op.operands ?? [0, 1]);
-    const typed = pool.share(
-      quantized === undefined || !seesQuantized ? work : { ...work, dtype: quantized },
-    );
-    const isDequantized = quantized !== undefined;
-    return { node, scope, work: typed, nodes: [node], input, weight, isDequantized, decomposed: undefined };
+    const { input, weight, codes } = operandsOf(node, scope, op.operands ?? [0, 1]);
+    const isOfCodes = codes !== undefined && multipliesCodes(codes, work);
+    const typed = pool.share(isOfCodes ? { ...work, dtype: codes } : work);
+    return { node, scope, work: typed, nodes: [node], input, weight, codes, decomposed: undefined };
   });
 }
 
@@ -120,8 +124,16 @@ function operandsOf(node: Node, scope: Scope, positions: readonly [number, numbe
   return {
     input: operands.find((_, index) => constants[index] === undefined),
     weight: constants.find((constant) => constant !== undefined),
-    quantized: a === b ? a : undefined,
+    codes: a === undefined || b === undefined ? undefined : commonCodes(a, b),
   };
+}
+
+/** Tensor Cores multiply both formats of floats by each other (PTX ISA, mma: `.e4m3` and `.e5m2` mix freely). */
+const floatCodes: readonly DType[] = ["float8e4m3fn", "float8e5m2"];
+
+function commonCodes(a: DType, b: DType): DType | undefined {
+  if (a === b) return a;
+  return floatCodes.includes(a) && floatCodes.includes(b) ? "float8e5m2" : undefined;
 }
 
 function isProductWork(work: Work): work is ProductWork {

@@ -2,7 +2,7 @@
 
 import { movedBytes, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
 import type { PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
-import { bytesOfType } from "../../cuda-runtime/ir/storage.ts";
+import { bytesOfType, isCodeStorage } from "../../cuda-runtime/ir/storage.ts";
 import { describeView, type View } from "../../cuda-runtime/ir/view.ts";
 import type { HostPart } from "../../cuda-runtime/plan/foresee.ts";
 import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
@@ -66,7 +66,7 @@ function computeOf(reads: readonly View[], isTensor: boolean): ComputeType {
   const type = reads[0]?.type;
   if (type === "float16") return "fp16";
   if (type === "bfloat16") return "bf16";
-  // 8-bit floats are multiplied at the rate of int8 on every GPU that multiplies them.
+  if (isTensor && type !== undefined && isCodeStorage(type)) return "fp8";
   if (isTensor && type !== undefined && bytesOfType(type) === 1) return "int8";
   return isTensor ? "tf32" : "fp32";
 }

@@ -18,7 +18,7 @@ export function ratesOf(gpu: Gpu): Rates {
   return {
     tensor: (compute) => {
       if (compute === "fp32") return undefined;
-      const own = compute === "int8" ? undefined : measured?.tensorTflops[compute];
+      const own = compute === "int8" || compute === "fp8" ? undefined : measured?.tensorTflops[compute];
       return tera(own ?? gpu.tensorTflops[compute]);
     },
     cuda: (measured?.cudaTflops ?? gpu.cudaTflops) * 1e12,

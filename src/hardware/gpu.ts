@@ -1,7 +1,8 @@
 /** @file What a GPU row says, and what cannot be true of one. */
+import { architectureOf, capabilityOf } from "./architectures.ts";
 
 /** Number formats that have a Tensor Core rate of their own. */
-export type TensorCoreType = "fp16" | "bf16" | "tf32" | "int8";
+export type TensorCoreType = "fp16" | "bf16" | "tf32" | "int8" | "fp8";
 
 export interface Gpu {
   readonly id: string;
@@ -9,7 +10,7 @@ export interface Gpu {
   /** CUDA compute capability, "9.0". */
   readonly computeCapability: string;
   readonly sms: number;
-  /** Dense TFLOP/s (TOP/s of int8); a missing type is one the Tensor Cores do not multiply. */
+  /** Dense TFLOP/s (TOP/s of int8; fp8 summed in FP32); a missing type is one the Tensor Cores do not multiply. */
   readonly tensorTflops: Readonly<Partial<Record<TensorCoreType, number>>>;
   /** What a board whose power limit holds its clock down under products keeps of these; all of it where nothing is said. */
   readonly heldShare?: number | undefined;
@@ -48,6 +49,11 @@ export function* problemsOf(gpu: Gpu): Generator<string> {
   if (fp16 === undefined) yield "Tensor Cores multiply FP16 at least";
   if (fp16 !== undefined && int8 !== undefined && int8 < 1.9 * fp16) yield "int8 below twice FP16";
   if (fp16 !== undefined && tf32 !== undefined && tf32 > 0.51 * fp16) yield "TF32 above half FP16";
+  const { fp8 } = gpu.tensorTflops;
+  if ((fp8 !== undefined) !== architectureOf(capabilityOf(gpu)).features.float8)
+    yield "FP8 is of compute capability 8.9 and later";
+  if (fp16 !== undefined && fp8 !== undefined && !(fp8 >= 1.9 * fp16 && fp8 <= 2.1 * fp16))
+    yield "FP8 is not twice FP16";
   if (gpu.dramGBps > gpu.l2GBps) yield "DRAM faster than L2";
   const clocks = gpu.sms * gpu.clockMHz * 1e6;
   const perClock = {

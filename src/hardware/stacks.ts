@@ -20,9 +20,13 @@ export interface Fusion {
   readonly attention: boolean;
   /** Slices, splits and expansions are views that the next kernel reads through. */
   readonly views: boolean;
-  /** A product between DequantizeLinear and QuantizeLinear runs on the codes; else on floats, and conversions are kernels. */
+  /** A product between DequantizeLinear and QuantizeLinear runs on the INT8 codes; else on floats, and conversions are kernels. */
   readonly quantized: boolean;
+  /** The same of 8-bit floats, on GPUs that multiply them: in which formats, and whether convolutions do, too. */
+  readonly float8: { readonly formats: readonly Float8Format[]; readonly convolutions: boolean };
 }
+
+export type Float8Format = "float8e4m3fn" | "float8e5m2";
 
 export interface AttentionSupport {
   /** A kernel computes a head_dim as the next of these; above the last there is no fast kernel. */
@@ -55,10 +59,12 @@ export interface Stack {
 }
 
 /** Rows must start on 16 bytes for vector and TMA loads (CUTLASS, cuBLAS and cuDNN guides). */
-const sixteenBytes = { fp16: 8, bf16: 8, tf32: 4, int8: 16, fp32: 4 } as const;
+const sixteenBytes = { fp16: 8, bf16: 8, tf32: 4, int8: 16, fp8: 16, fp32: 4 } as const;
 
 /** Measured on an H200 with cuDNN 9.19: time steps up at 65, 129 and 193. */
 const cudnnAttention: AttentionSupport = { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 };
+
+const noFloat8 = { formats: [], convolutions: false } as const;
 
 /** GeluFusion, LayerNormFusion and GatherSliceToSplitFusion; Conv takes its bias; FusedConv takes an activation in FP32 alone, so here none. */
 const ortFusion: Fusion = {
@@ -69,6 +75,7 @@ const ortFusion: Fusion = {
   attention: false,
   views: false,
   quantized: false,
+  float8: noFloat8,
 };
 
 const fusesAll: Fusion = {
@@ -79,6 +86,7 @@ const fusesAll: Fusion = {
   attention: true,
   views: true,
   quantized: true,
+  float8: { formats: ["float8e4m3fn"], convolutions: true },
 };
 
 const ortSource =
@@ -122,7 +130,8 @@ const rows = {
     layout: "stack",
     float32: "tf32",
     fuses: fusesAll,
-    source: "TensorRT developer guide, data format descriptions (HWC8, CHW32) and layer fusion",
+    source:
+      "TensorRT developer guide, data format descriptions (HWC8, CHW32), layer fusion, and quantized types (FP8 in E4M3 alone)",
   },
   inductor: {
     id: "inductor",
@@ -134,7 +143,14 @@ const rows = {
     attention: cudnnAttention,
     layout: "stack",
     float32: "fp32",
-    fuses: { ...fusesAll, activation: false, residual: false, elementwise: "loops", quantized: false },
+    fuses: {
+      ...fusesAll,
+      activation: false,
+      residual: false,
+      elementwise: "loops",
+      quantized: false,
+      float8: noFloat8,
+    },
     source:
       "PyTorch's Inductor: cuBLAS and cuDNN for products, one Triton kernel for a chain between them; layout_optimization",
   },
@@ -156,6 +172,7 @@ const rows = {
       attention: false,
       views: true,
       quantized: false,
+      float8: noFloat8,
     },
     source: "h200-pytorch-ops.json and -sweeps.json, 2026-11-21",
   },
@@ -169,7 +186,7 @@ const rows = {
     attention: { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 },
     layout: "stack",
     float32: "fp32",
-    fuses: fusesAll,
+    fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },
     source: "its own plan: NHWC, epilogue fusion, pointwise chains as one kernel",
   },
 } as const satisfies Record<StackId, Stack>;

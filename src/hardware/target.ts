@@ -2,8 +2,8 @@
 import type { Gpu, TensorCoreType } from "./gpus.ts";
 import type { Stack } from "./stacks.ts";
 
-/** "as-is" computes in the model's own types. */
-export type Precision = TensorCoreType | "fp32" | "as-is";
+/** "as-is" computes in the model's own types. FP8 is what a file was quantized to, not what a stack is asked for. */
+export type Precision = Exclude<TensorCoreType, "fp8"> | "fp32" | "as-is";
 
 /** The format a product's operands have when it runs. */
 export type ComputeType = TensorCoreType | "fp32";
@@ -14,7 +14,7 @@ export interface Target {
   readonly precision: Precision;
 }
 
-const computeBytes = { fp16: 2, bf16: 2, tf32: 4, int8: 1, fp32: 4 } as const satisfies Record<
+const computeBytes = { fp16: 2, bf16: 2, tf32: 4, int8: 1, fp8: 1, fp32: 4 } as const satisfies Record<
   ComputeType,
   number
 >;

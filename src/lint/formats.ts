@@ -1,5 +1,5 @@
 /** @file Number formats as rules speak of them. */
-import { computeDtype } from "../cost/precision.ts";
+import { computeDtype, isOfBytes } from "../cost/precision.ts";
 import type { ComputeType } from "../hardware/target.ts";
 import { type DType, isFloat } from "../ir/dtype.ts";
 
@@ -11,12 +11,13 @@ export const formatNames: Readonly<Record<ComputeType, string>> = {
   bf16: "BF16",
   tf32: "TF32",
   int8: "INT8",
+  fp8: "FP8",
   fp32: "FP32",
 };
 
 /** Whether a product multiplies 8-bit (or narrower) numbers, whatever precision the target asks of the others. */
 export function isQuantized(dtype: DType): boolean {
-  return computeDtype(dtype, "as-is") === "int8";
+  return isOfBytes(computeDtype(dtype, "as-is"));
 }
 
 /** Computed in FP32, or slower, as the model stands. */

@@ -15,6 +15,7 @@ const gpuColumns: readonly (readonly [string, (gpu: Gpu) => string])[] = [
   ["bf16", ({ tensorTflops }) => rate(tensorTflops.bf16)],
   ["tf32", ({ tensorTflops }) => rate(tensorTflops.tf32)],
   ["int8", ({ tensorTflops }) => rate(tensorTflops.int8)],
+  ["fp8", ({ tensorTflops }) => rate(tensorTflops.fp8)],
   ["fp32", ({ cudaTflops }) => rate(cudaTflops)],
   ["DRAM GB/s", ({ dramGBps }) => String(dramGBps)],
   ["L2 MiB", ({ l2Bytes }) => String(Math.round(l2Bytes / MiB))],

@@ -14,6 +14,7 @@ import { evaluateDim } from "../ir/dim.ts";
 import type { Model } from "../ir/model.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork } from "../ops/work.ts";
+import { whyFloats } from "./codes.ts";
 import type { CostedProduct } from "./product.ts";
 import { buildTimeline, type Step, summarize, type Timeline, type TrafficStep } from "./timeline.ts";
 
@@ -52,7 +53,7 @@ export function priceFacts(facts: Facts, { target, cost, timelineOf }: PriceSett
   const bindings = new Map([...plausibleSizes(model, facts.symbols, facts.bindings), ...facts.bindings]);
   const { products: found, unresolved } = extractProducts(facts, {
     seesAttention: target.stack.fuses.attention,
-    seesQuantized: target.stack.fuses.quantized,
+    multipliesCodes: (codes, work) => whyFloats(codes, work, target) === undefined,
   });
   const products = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
   const timeline = buildTimeline({ facts, products, bindings, target, cost });

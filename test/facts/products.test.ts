@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { inferFacts } from "../../src/facts/infer.ts";
 import { extractProducts, type Product } from "../../src/facts/products.ts";
+import type { DType } from "../../src/ir/dtype.ts";
 import { buildModel, type ModelSpec, type NodeSpec } from "./build.ts";
 
 function extract(spec: ModelSpec) {
@@ -39,7 +40,7 @@ describe("operands", () => {
       ],
       outputs: ["y"],
     });
-    expect([product.input?.name, product.weight?.name, product.isDequantized]).toEqual(["x", "w", false]);
+    expect([product.input?.name, product.weight?.name, product.codes]).toEqual(["x", "w", undefined]);
   });
 
   it("may come in either order, and may both be computed", () => {
@@ -108,16 +109,50 @@ describe("quantization by QuantizeLinear and DequantizeLinear", () => {
 
   it("makes a product of 8-bit integers of one whose operands are both dequantized", () => {
     const product = only(spec("uint8"));
-    expect([product.work.dtype, product.isDequantized, product.weight?.name]).toEqual(["int8", true, "w"]);
+    expect([product.work.dtype, product.codes, product.weight?.name]).toEqual(["int8", "int8", "w"]);
   });
 
   it("but not of one whose weights alone are", () => {
     const product = only(spec("float32"));
-    expect([product.work.dtype, product.isDequantized, product.weight?.name]).toEqual([
-      "float32",
-      false,
-      "w",
-    ]);
+    expect([product.work.dtype, product.codes, product.weight?.name]).toEqual(["float32", undefined, "w"]);
+  });
+});
+
+describe("8-bit floats by QuantizeLinear and DequantizeLinear", () => {
+  const spec = (x: DType, w: DType, blockSize = 0): ModelSpec => ({
+    inputs: { x: [x, [32, 64]] },
+    initializers: {
+      w: { dtype: w, dims: [64, 48] },
+      s: { dtype: "float32", dims: [] },
+      t: { dtype: "float32", dims: blockSize === 0 ? [] : [64 / blockSize, 48] },
+    },
+    nodes: [
+      node("DequantizeLinear", ["x", "s"], "a"),
+      node("DequantizeLinear", ["w", "t"], "b", blockSize === 0 ? {} : { axis: 0, block_size: blockSize }),
+      node("MatMul", ["a", "b"], "y"),
+    ],
+    outputs: ["y"],
+  });
+
+  it.each([
+    ["float8e4m3fn", "float8e4m3fn", "float8e4m3fn"],
+    ["float8e5m2", "float8e4m3fn", "float8e5m2"],
+    ["float8e4m3fn", "float8e5m2", "float8e5m2"],
+    ["float8e4m3fn", "int8", undefined],
+    ["float8e4m3fnuz", "float8e4m3fn", undefined],
+  ] as const)("%s by %s are codes of %s", (x, w, codes) => {
+    const product = only(spec(x, w));
+    expect([product.codes, product.work.dtype]).toEqual([codes, codes ?? "float32"]);
+  });
+
+  it("are no codes of a product where each block has a scale of its own", () => {
+    expect(only(spec("float8e4m3fn", "float8e4m3fn", 16)).codes).toBeUndefined();
+  });
+
+  it("are multiplied as what they stand for where the target says so", () => {
+    const { facts } = extract(spec("float8e4m3fn", "float8e4m3fn"));
+    const { products } = extractProducts(facts, { multipliesCodes: () => false });
+    expect(products.map(({ codes, work }) => [codes, work.dtype])).toEqual([["float8e4m3fn", "float32"]]);
   });
 });
 

@@ -19,6 +19,8 @@ describe("GPU rows", () => {
 
   test.each([
     ["a sparse rate", { tensorTflops: { fp16: 1979, int8: 1979 } }, /int8 below twice/],
+    ["FP8 left out", { tensorTflops: { fp16: 989, int8: 1979 } }, /FP8 is of compute capability 8.9/],
+    ["FP8 summed in FP16", { tensorTflops: { fp16: 989, int8: 1979, fp8: 3958 } }, /FP8 is not twice/],
     ["kilobytes for megabytes", { dramGBps: 4.8e6 }, /DRAM faster than L2/],
     ["a clock in GHz", { clockMHz: 1.83 }, /a clock is/],
     ["no Tensor Cores", { tensorTflops: {} }, /FP16 at least/],

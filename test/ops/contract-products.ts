@@ -217,6 +217,14 @@ export const normalizations: Cases = {
 const fusedOutputs = (operands: readonly Operand[]) =>
   epsilons.map((epsilon) => node(operands, epsilon, 17, 4));
 
+/** Codes [n, blocks, 8] of blocks of 16. */
+const fourBits = (n: number, blocks: number) =>
+  given(
+    [n, blocks, 8],
+    Array.from({ length: n * blocks * 8 }, (_, at) => (at * 37 + 11) % 256),
+    "uint8",
+  );
+
 export const microsoft: Cases = {
   ...each(
     ["FusedMatMul", "TransposeMatMul"],
@@ -226,6 +234,23 @@ export const microsoft: Cases = {
     ...matrices.slice(0, 2),
     node([fed([2, 5, 3]), fed([2, 4, 5])], { transA: 1, transB: 1, alpha: float(2) }),
     node([fed([3, 2, 5]), fed([2, 5, 4])], { transBatchA: 1 }),
+  ],
+  // Five columns of two blocks: scales flat, and a row a column; zero points packed; a bias.
+  MatMulNBits: [
+    node([fed([2, 3, 32]), fourBits(5, 2), stored([10])], { K: 32, N: 5, bits: 4, block_size: 16 }),
+    node([fed([3, 32]), fourBits(5, 2), stored([5, 2])], { K: 32, N: 5, bits: 4, block_size: 16 }),
+    node([fed([3, 32]), fourBits(5, 2), stored([10]), given([5], [0x78, 0x87, 0x69, 0x96, 0x7a], "uint8")], {
+      K: 32,
+      N: 5,
+      bits: 4,
+      block_size: 16,
+    }),
+    node([fed([3, 32]), fourBits(5, 2), stored([10]), undefined, undefined, stored([5])], {
+      K: 32,
+      N: 5,
+      bits: 4,
+      block_size: 16,
+    }),
   ],
   FusedConv: ["Relu", "Tanh", "Sigmoid", "LeakyRelu"].map((activation) =>
     node([fed(image), stored([6, 4, 3, 3]), stored([6])], {

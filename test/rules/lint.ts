@@ -11,6 +11,8 @@ import { type LintSettings, lintModel } from "../../src/lint/run.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 
 export interface LintOptions {
+  /** An H200 unless given. */
+  readonly gpu?: string;
   readonly stack?: StackId;
   readonly precision?: Precision;
   readonly minSaving?: number;
@@ -24,9 +26,16 @@ export interface LintOptions {
 const cost = createCostModel();
 
 export function lint(model: OpenModel, options: LintOptions = {}): ModelReport {
-  const { stack = "cudnn", precision = "fp16", minSaving = 0, verbose = minSaving === 0, dims } = options;
+  const {
+    gpu = "h200",
+    stack = "cudnn",
+    precision = "fp16",
+    minSaving = 0,
+    verbose = minSaving === 0,
+    dims,
+  } = options;
   const settings: LintSettings = {
-    target: targetOf(stack, precision),
+    target: targetOf(stack, precision, gpu),
     cost,
     rules,
     severities: new Map(),
@@ -50,8 +59,8 @@ export function findingsIn(bytes: Uint8Array, options: LintOptions = {}): readon
   return lint(model, options).findings;
 }
 
-export function targetOf(stackId: StackId, precision: Precision): Target {
-  const [gpu, stack] = [findGpu("h200"), findStack(stackId)];
-  invariant(gpu !== undefined && stack !== undefined, "the H200 and its stacks have rows");
+export function targetOf(stackId: StackId, precision: Precision, gpuId = "h200"): Target {
+  const [gpu, stack] = [findGpu(gpuId), findStack(stackId)];
+  invariant(gpu !== undefined && stack !== undefined, "GPUs and stacks of tests have rows");
   return { gpu, stack, precision };
 }

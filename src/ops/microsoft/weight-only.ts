@@ -13,6 +13,7 @@ import { elementsAt, tensor, tensorAt } from "../shape.ts";
 import { computed, computes, half, type Traits } from "../traits.ts";
 import type { GemmWork } from "../work.ts";
 import { microsoft } from "./domain.ts";
+import { blockedAxes, blockedLane } from "./weight-blocks.ts";
 
 interface Sizes {
   /** What A's last axis must be. */
@@ -23,7 +24,7 @@ interface Sizes {
   readonly transB: boolean;
 }
 
-interface Form {
+interface Form extends Pick<OpDefinition, "axes" | "lanes"> {
   readonly type: string;
   readonly traits: Traits;
   readonly sizesOf: (context: OpContext) => Sizes;
@@ -33,12 +34,13 @@ interface Form {
   readonly outputs?: (context: OpContext, columns: readonly Dim[]) => readonly Dim[];
 }
 
-function weightOnly({ type, traits, sizesOf, bitsOf, outputs }: Form): OpDefinition {
+function weightOnly({ type, traits, sizesOf, bitsOf, outputs, ...padded }: Form): OpDefinition {
   return defineOp({
     domain: microsoft,
     type,
     traits,
     product: true,
+    ...padded,
     infer(context) {
       const { dtype, shape } = tensorAt(context, 0);
       const { k, columns } = sizesOf(context);
@@ -114,7 +116,14 @@ function fpQ4Sizes(context: OpContext): Sizes {
 }
 
 export const weightOnlyOps: readonly OpDefinition[] = [
-  weightOnly({ type: "MatMulNBits", traits: computes(half(1, 1)), sizesOf: stated, bitsOf: blockBits }),
+  weightOnly({
+    type: "MatMulNBits",
+    traits: computes(half(1, 1)),
+    sizesOf: stated,
+    bitsOf: blockBits,
+    axes: blockedAxes,
+    lanes: blockedLane,
+  }),
   weightOnly({ type: "MatMulBnb4", traits: computed, sizesOf: bnb4Sizes, bitsOf: codeBits(4) }),
   weightOnly({ type: "MatMulFpQ4", traits: computed, sizesOf: fpQ4Sizes, bitsOf: codeBits(4) }),
   weightOnly({
