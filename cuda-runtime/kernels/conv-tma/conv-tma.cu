@@ -77,10 +77,10 @@ template <int BM, int BN> using WholeRows = ImageOperands<BM, BN, 1>;
 template <int BM, int BN> using HalfRows = ImageOperands<BM, BN, 2>;
 template <int BM, int BN> using QuarterRows = ImageOperands<BM, BN, 4>;
 
-#define CONV(NAME, ROWS, T, TOGETHER, BLOCKS_M, BN, STAGES)                                                 \
+#define CONV(NAME, ROWS, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES)                                         \
   extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ ConvTmaParams params) { \
     extern __shared__ __align__(1024) unsigned char shared[];                                               \
-    HopperProduct<ROWS, T, TOGETHER, BLOCKS_M, BN, STAGES>(params, shared).run();                           \
+    HopperProduct<ROWS, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES>(params, shared).run();                   \
   }
 
 #include "entries.generated.cuh"

@@ -8,8 +8,8 @@
 struct ConvTmaParams {
   TensorMap x;  // Of an image: channels, its axes from the innermost on, batch; a box is a column of positions.
   TensorMap w;  // Channels, taps, filters.
-  TensorMap d;  // Axes n, m, then those of the batch: 16 rows of a tile's end. Where ends are copied.
-  TensorMap residual;  // Likewise 64 rows. Where there is one.
+  TensorMap d;  // Axes n, m, then those of the batch: 16 rows of a tile's end. Where it has a residual.
+  TensorMap residual;  // Likewise 64 rows.
   GemmParams p;  // k counts whole steps of 64: taps times boxes of channels.
   int channels;  // Of all groups.
   int channelsOfGroup;
@@ -21,7 +21,6 @@ struct ConvTmaParams {
   int stride[3];
   int dilation[3];
   int pad[3];
-  int copiesEnds;  // Whether tiles go out by TMA.
   int isVolume;  // Whether the map of x has a depth.
 };
 static_assert(sizeof(ConvTmaParams) == 896, "what the planner writes");

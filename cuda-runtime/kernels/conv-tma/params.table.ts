@@ -1,7 +1,7 @@
 /** @file The parameter of conv-tma.cu. */
 import { flag, i32, i32s, nested, StructTable, tensorMap } from "../../ir/param-table.ts";
 import { gemmStruct } from "../gemm/params.table.ts";
-import { endFlag, endMaps } from "../gemm-hopper/params.table.ts";
+import { endMaps } from "../gemm-hopper/params.table.ts";
 
 export const convTmaStruct = new StructTable(
   "ConvTmaParams",
@@ -23,7 +23,6 @@ export const convTmaStruct = new StructTable(
     stride: i32s(3),
     dilation: i32s(3),
     pad: i32s(3),
-    ...endFlag,
     isVolume: flag("Whether the map of x has a depth."),
   },
 );

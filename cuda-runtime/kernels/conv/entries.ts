@@ -2,7 +2,7 @@
  * @file What conv.cu, conv-hopper.cu and conv-tma.cu instantiate, a macro's invocation for each row of the table: written to
  * <family>/entries.generated.cuh by `npm run kernels`.
  */
-import { productSizes } from "../gemm/entries.ts";
+import { productLines } from "../gemm/entries.ts";
 import { type ConvTile, convTiles, threadsOf } from "./table.ts";
 
 const maths = { f16: "HalfMath", bf16: "Bfloat16Math", tf32: "Tf32Math", f32: "Float32Math" } as const;
@@ -14,16 +14,20 @@ export function convEntries(): ReadonlyMap<string, readonly string[]> {
   return new Map(
     (["conv", "conv-hopper", "conv-tma"] as const).map((family) => [
       family,
-      convTiles.filter((tile) => tile.family === family).map(lineOf),
+      convTiles.filter((tile) => tile.family === family).flatMap(linesOf),
     ]),
   );
 }
 
+function linesOf(tile: ConvTile): string[] {
+  const { entry, walk } = tile;
+  if (walk === undefined) return [lineOf(tile)];
+  const types = `${rowTypes[walk.panels]}, ${cTypes[tile.source]}`;
+  return productLines(walk.product, entry, (name, sizes) => `CONV(${name}, ${types}, ${sizes})`);
+}
+
 function lineOf(tile: ConvTile): string {
-  const { family, entry, rows, filters, chunks, stages, warps, grain, walk } = tile;
-  if (walk !== undefined) {
-    return `CONV(${entry}, ${rowTypes[walk.panels]}, ${cTypes[tile.source]}, ${productSizes(walk.product)})`;
-  }
+  const { family, entry, rows, filters, chunks, stages, warps, grain } = tile;
   const math = maths[tile.math];
   const sizes = [rows, filters, chunks, stages, ...warps].join(", ");
   const bound = boundOf(tile);

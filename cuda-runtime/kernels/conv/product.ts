@@ -1,4 +1,5 @@
 /** @file Emits a convolution as one product: operands copied and packed first, the kernel, and the sum of its splits. */
+
 import type { Candidate } from "../../cost/candidate.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { OperandError } from "../../ir/operand-error.ts";
@@ -6,6 +7,7 @@ import { questionKey } from "../../ir/question.ts";
 import type { Launch, PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, isFloatStorage } from "../../ir/storage.ts";
 import { distinctCount, type View } from "../../ir/view.ts";
+import { withCopiedEnds } from "../gemm/end-maps.ts";
 import { type ConvChoice, type ConvSource, chooseConv, convCandidates, describeConv } from "./choose.ts";
 import { type ConvProblem, chunksOf } from "./cost.ts";
 import {
@@ -20,7 +22,7 @@ import {
 import { type ConvFields, convParams } from "./params.ts";
 import { channelAlignment, isChannelsLast, type Spatial, spatialOf, vectorWidth } from "./spatial.ts";
 import { elementBytes, sharedBytesOf, threadsOf } from "./table.ts";
-import { canWalk, walkParams } from "./walk.ts";
+import { canWalk, copiesEndsOfWalk, walkParams } from "./walk.ts";
 
 /** `accepts` narrows the choice among the kernels of this family. Throws OperandError where none takes the operands. */
 export function emitProduct(emitter: Emitter, parts: Parts, accepts?: (choice: ConvChoice) => boolean): void {
@@ -134,9 +136,10 @@ function sourceOf({ window, math, channels, y, request }: Parts, x: Spatial, tar
 function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, fields: ConvFields): void {
   const { tile } = choice;
   const { x, w, y, epilogue, partial, table, rows, filters, groups } = fields;
+  const kernel = { kind: "built", family: tile.family, entry: tile.entry } as const;
   const after = [epilogue.scale, epilogue.bias, epilogue.residual];
   emitter.launch({
-    kernel: { kind: "built", family: tile.family, entry: tile.entry },
+    kernel: tile.walk !== undefined && copiesEndsOfWalk(fields, tile.walk) ? withCopiedEnds(kernel) : kernel,
     grid: gridOf(choice, fields, emitter.target),
     block: [threadsOf(tile), 1, 1],
     sharedBytes: sharedBytesOf(tile),

@@ -4,7 +4,7 @@ import { writeParams } from "../../ir/param-table.ts";
 import type { ImageWalk, ParamBlock, TensorMap } from "../../ir/params.ts";
 import type { View } from "../../ir/view.ts";
 import { convTmaStruct } from "../conv-tma/params.table.ts";
-import { endFieldsOf } from "../gemm/end-maps.ts";
+import { copiesEnds, endFieldsOf } from "../gemm/end-maps.ts";
 import { gemmFields } from "../gemm/params.ts";
 import type { Operand, Problem, Target } from "../gemm/problem.ts";
 import type { ConvFields, Window } from "./params.ts";
@@ -52,6 +52,11 @@ function walkOf({ stride, pad }: Window, input: Triple, output: Triple, axes: re
     ),
     strides: axes.map((axis) => at(stride, axis)),
   };
+}
+
+/** Whether its tiles go out by TMA. */
+export function copiesEndsOfWalk(fields: ConvFields, { product }: Walk): boolean {
+  return copiesEnds(problemOf(fields, product.k), product);
 }
 
 /** Of the product's launch. `fields.x` has the channels of all groups side by side, at multiples of 16 bytes. */

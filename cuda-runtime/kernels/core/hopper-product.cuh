@@ -6,8 +6,8 @@
 //   copy(toA, toB, barrier)       the operands of the next 64 along k: BM and BN rows, swizzled
 //   kPanels                       how many pieces rows come in, all first pieces before all second ones: of 128 bytes, 64, 32
 //
-// Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored: by the copy
-// engine out of stages of the ring (TileEnd), or, where an end is none of those that it knows, through registers.
+// Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored: through
+// registers, or, where a residual is added, by the copy engine out of stages of the ring (TileEnd).
 #pragma once
 #include "../common/barrier.cuh"
 #include "../common/copy.cuh"
@@ -18,8 +18,9 @@
 #include "turn.cuh"
 
 // Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
-// one tile, one below the other; else they take turns, and one multiplies while the other stores.
-template <template <int, int> class OperandsOf, typename T, bool TOGETHER, int BLOCKS_M, int BN, int STAGES>
+// one tile, one below the other; else they take turns, and one multiplies while the other stores. COPIES: tiles have a residual, and go
+// out by TMA.
+template <template <int, int> class OperandsOf, typename T, bool TOGETHER, int BLOCKS_M, int BN, int STAGES, bool COPIES>
 struct HopperProduct {
   static constexpr int kGroups = 2;
   static constexpr int BM = (TOGETHER ? kGroups : 1) * BLOCKS_M * 64;
@@ -42,6 +43,7 @@ struct HopperProduct {
   static_assert(kSlabBytes >= Wide::kBytes, "a part of a warp");
   using Ring = Turn<STAGES>;
   using End = TileEnd<T, TOGETHER, BLOCKS_M, BN, kStageBytes>;
+  static constexpr int kStagesOfEnd = COPIES ? End::kStages : 0;
   static constexpr int kWarps = 4;
 
   const Params& params;
@@ -67,12 +69,15 @@ struct HopperProduct {
       for (int group = 0; group < kGroups; ++group) initBarrier(passed(group), 128);
       fenceBarrierInit();
     }
+    // Where the first tile lies takes divisions: done before anybody is waited for.
+    const Place first = placeOf(p, blockIdx.x);
+    Operands operands(params, first, kBegin(p, first));
+    begin();
     if (threadIdx.x >= kGroups * 128) {
-      keepRegisters<40>();
-      copyAll();
+      keepRegisters<COPIES ? 40 : 24>();
+      if (threadIdx.x == kGroups * 128) copyAll(operands, first);
     } else {
-      begin();
-      takeRegisters<232>();
+      takeRegisters<COPIES ? 232 : 240>();
       computeAll();
     }
   }
@@ -98,12 +103,7 @@ struct HopperProduct {
     return (min(p.kPerSplit, p.k - begin) + BK - 1) / BK;
   }
 
-  __device__ __forceinline__ void copyAll() const {
-    // Where the first tile lies takes divisions: done before anybody is waited for.
-    const Place first = placeOf(p, blockIdx.x);
-    Operands operands(params, first, kBegin(p, first));
-    begin();
-    if (threadIdx.x != kGroups * 128) return;
+  __device__ __forceinline__ void copyAll(Operands& operands, const Place& first) const {
     Ring turn;
     forEachTile([&](int index, int count) {
       if (count == 0) {
@@ -127,9 +127,7 @@ struct HopperProduct {
       operands.copy(toA, toA + kBytesA, full(turn.stage));
       turn.next();
     }
-    if constexpr (End::kFits) {
-      if (params.copiesEnds) copyEnds(at, turn);
-    }
+    if constexpr (COPIES) copyEnds(at, turn);
   }
 
   // Stages for the tile's end, with the residual in them.
@@ -138,8 +136,7 @@ struct HopperProduct {
     for (int end = 0; end < End::kStages; ++end) {
       waitBarrier(empty(turn.stage), turn.parity ^ 1);
       const uint32_t to = ring + turn.stage * kStageBytes;
-      if (p.residual == nullptr) arrive(full(turn.stage));
-      else End::copyResidual(params, at, at.tileM * BM + end * BLOCKS_M * 64, at.tileN * BN, to, full(turn.stage));
+      End::copyResidual(params, at, at.tileM * BM + end * BLOCKS_M * 64, at.tileN * BN, to, full(turn.stage));
       turn.next();
     }
   }
@@ -147,31 +144,32 @@ struct HopperProduct {
   __device__ __forceinline__ void computeAll() const {
     Ring turn, ends;
     const int group = threadIdx.x / 128;
-    const int stagesOfEnd = End::kFits && params.copiesEnds ? End::kStages : 0;
     bool isStoring = false;
     forEachTile([&](int index, int count) {
       const int steps = stepsOf(index);
       if (!TOGETHER && count % kGroups != group) {
-        turn.skip(steps + stagesOfEnd);
+        turn.skip(steps + kStagesOfEnd);
         return;
       }
       // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
       if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
       float sums[BLOCKS_M][BN / 8][4];
       Place at;
-      const Ring next = multiply(sums, steps, stagesOfEnd, turn, [&] {
+      const Ring next = multiply(sums, steps, turn, [&] {
         at = placeOf(p, index);
-        if (TOGETHER && isStoring) releaseEnds(ends);
+        if constexpr (COPIES && TOGETHER) {
+          if (isStoring) releaseEnds(ends);
+        }
       });
-      if (!End::kFits || stagesOfEnd == 0) {
+      if constexpr (COPIES) {
+        ends = next;
+        finishByCopies(sums, at, ends);
+        // Groups that take turns wait for each other next, and the other one for the ring.
+        isStoring = TOGETHER;
+        if (!TOGETHER) releaseEnds(ends);
+      } else {
         finish(sums, at);
-        return;
       }
-      ends = next;
-      if constexpr (End::kFits) finishByCopies(sums, at, ends);
-      // Groups that take turns wait for each other next, and the other one for the ring.
-      isStoring = TOGETHER;
-      if (!TOGETHER) releaseEnds(ends);
     });
     if (isStoring) End::waitRead();
   }
@@ -179,7 +177,7 @@ struct HopperProduct {
   // `meanwhile` runs once, in the time of the first tile's products. Where the stages of the tile's end begin, which are there when this
   // is over.
   template <typename Meanwhile>
-  __device__ __forceinline__ Ring multiply(float (&sums)[BLOCKS_M][BN / 8][4], int tiles, int stagesOfEnd, Ring& turn,
+  __device__ __forceinline__ Ring multiply(float (&sums)[BLOCKS_M][BN / 8][4], int tiles, Ring& turn,
                                            Meanwhile meanwhile) const {
     int before = 0;
 #pragma unroll 1
@@ -194,8 +192,8 @@ struct HopperProduct {
       turn.next();
     }
     const Ring ends = turn;
-#pragma unroll 1
-    for (int end = 0; end < stagesOfEnd; ++end) {
+#pragma unroll
+    for (int end = 0; end < kStagesOfEnd; ++end) {
       waitBarrier(full(turn.stage), turn.parity);
       turn.next();
     }

@@ -13,7 +13,7 @@ struct HopperSum {
   static constexpr int kThreads = kGroups * 128;
   static constexpr int BM = 64;
   static constexpr int BK = 64;
-  using Product = HopperProduct<OperandsOf, T, false, 1, BN, STAGES>;
+  using Product = HopperProduct<OperandsOf, T, false, 1, BN, STAGES, false>;
   using Operands = typename Product::Operands;
   using Ring = Turn<STAGES>;
   using Sums = Slab<BN>;

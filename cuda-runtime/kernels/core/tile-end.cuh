@@ -16,8 +16,6 @@ struct TileEnd {
   static constexpr int kBoxBytes = 64 * kRowBytes;
   static constexpr int kBlockBytes = kBoxes * kBoxBytes;
   static constexpr int kBytes = BLOCKS_M * kBlockBytes;
-  // Where a stage is too small for it, ends go through registers.
-  static constexpr bool kFits = kBytes <= STAGE_BYTES;
   // Stages that a tile takes besides those of its operands: one a group.
   static constexpr int kStages = TOGETHER ? 2 : 1;
   // Of a box' columns, what registers hold beside the sums: groups of eight.
@@ -105,7 +103,7 @@ struct TileEnd {
     addBias(p, v, n + piece * 32);
     clip(v, p.firstLow, p.firstHigh);
     if (ACTIVATES) activateAll(p.first, v);
-    if (p.residual != nullptr) addResidual(v, box, column);
+    addResidual(v, box, column);
     clip(v, p.lastLow, p.lastHigh);
     put(v, box, column);
     if (piece % kPiecesOfBox != kPiecesOfBox - 1) return;

@@ -43,10 +43,10 @@ struct TiledOperands {
   }
 };
 
-#define HOPPER(NAME, T, TOGETHER, BLOCKS_M, BN, STAGES)                                                    \
+#define HOPPER(NAME, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES)                                            \
   extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ HopperParams params) { \
     extern __shared__ __align__(1024) unsigned char shared[];                                              \
-    HopperProduct<TiledOperands, T, TOGETHER, BLOCKS_M, BN, STAGES>(params, shared).run();                 \
+    HopperProduct<TiledOperands, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES>(params, shared).run();         \
   }
 
 // The launch says how many blocks are a team.

@@ -8,9 +8,8 @@
 struct HopperParams {
   TensorMap a;  // Of a and b: axes k, m (or n), then those of the batch, the innermost first; boxes of one tile.
   TensorMap b;
-  TensorMap d;  // Axes n, m, then those of the batch: 16 rows of a tile's end. Where ends are copied.
-  TensorMap residual;  // Likewise 64 rows. Where there is one.
+  TensorMap d;  // Axes n, m, then those of the batch: 16 rows of a tile's end. Where it has a residual.
+  TensorMap residual;  // Likewise 64 rows.
   GemmParams p;
-  int copiesEnds;  // Whether tiles go out by TMA.
 };
-static_assert(sizeof(HopperParams) == 832, "what the planner writes");
+static_assert(sizeof(HopperParams) == 768, "what the planner writes");

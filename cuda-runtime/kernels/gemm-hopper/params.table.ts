@@ -1,13 +1,12 @@
 /** @file The parameter of gemm-hopper.cu. */
-import { flag, nested, StructTable, tensorMap } from "../../ir/param-table.ts";
+import { nested, StructTable, tensorMap } from "../../ir/param-table.ts";
 import { gemmStruct } from "../gemm/params.table.ts";
 
-/** What a tile's end moves by TMA, and whether it does, for structs that have a GemmParams `p` as well. */
+/** What a tile's end moves by TMA, for structs that have a GemmParams `p` as well. */
 export const endMaps = {
-  d: tensorMap("Axes n, m, then those of the batch: 16 rows of a tile's end. Where ends are copied."),
-  residual: tensorMap("Likewise 64 rows. Where there is one."),
+  d: tensorMap("Axes n, m, then those of the batch: 16 rows of a tile's end. Where it has a residual."),
+  residual: tensorMap("Likewise 64 rows."),
 };
-export const endFlag = { copiesEnds: flag("Whether tiles go out by TMA.") };
 
 export const hopperStruct = new StructTable("HopperParams", "A product whose operands TMA fetches.", {
   a: tensorMap(
@@ -16,5 +15,4 @@ export const hopperStruct = new StructTable("HopperParams", "A product whose ope
   b: tensorMap(),
   ...endMaps,
   p: nested(gemmStruct),
-  ...endFlag,
 });

@@ -7,7 +7,7 @@ import { neighboursOf, threeOf } from "./neighbours.ts";
 import type { Problem, Target } from "./problem.ts";
 import type { HopperRow } from "./table.ts";
 
-type EndFields = Pick<ValuesOf<typeof hopperStruct>, "d" | "residual" | "copiesEnds">;
+type EndFields = Pick<ValuesOf<typeof hopperStruct>, "d" | "residual">;
 
 /** Formulas that TileEnd (core/tile-end.cuh) has; the last one is a limit. */
 const firsts: ReadonlySet<ActivationKind> = new Set(["none", "relu", "clip", "gelu", "geluTanh", "silu"]);
@@ -18,23 +18,29 @@ const [rowsOfStore, rowsOfCopy] = [16, 64];
 /** Maps are undefined where nothing goes by them. */
 export function endFieldsOf(problem: Problem, row: HopperRow): EndFields {
   const { d, residual } = problem;
-  if (!copiesEnds(problem, row)) return { d: undefined, residual: undefined, copiesEnds: false };
+  if (!copiesEnds(problem, row)) return { d: undefined, residual: undefined };
   const box = row.n % 64 === 0 ? 64 : 32;
   return {
     d: targetMap(d, problem, [box, rowsOfStore]),
     residual: residual && targetMap(residual, problem, [box, rowsOfCopy]),
-    copiesEnds: true,
   };
 }
+
+/** Whether there is a kernel of this row whose ends are copied: what a group of warps computes fits a stage of its ring. */
+export function hasCopiedEnds({ team, together, m, n, k }: HopperRow): boolean {
+  return team === "none" && (together ? m / 2 : m) * n <= (m + n) * k;
+}
+
+/** Of such a kernel, behind the entry's name. */
+export const copiedEnds = "_ends";
 
 /**
  * Whether tiles of this row go out by TMA: where a residual can come by it (it comes too late through registers: 118 µs or 45, 100352 x 256
  * x 64 on an H200), since an end without one leaves sooner through registers. Halves in whole groups of 16 bytes, of the operands' type;
- * what is done to them is what the kernel knows, and what a group of warps computes fits a stage of its ring.
+ * what is done to them is what the kernel knows.
  */
 export function copiesEnds(problem: Problem, row: HopperRow): boolean {
-  if (row.team !== "none" || (row.together ? row.m / 2 : row.m) * row.n > (row.m + row.n) * row.k)
-    return false;
+  if (!hasCopiedEnds(row)) return false;
   const { a, d, residual, scale, bias, channels, first, last, m } = problem;
   const { type } = a.view;
   if (residual === undefined || (type !== "float16" && type !== "bfloat16")) return false;
@@ -47,6 +53,11 @@ export function copiesEnds(problem: Problem, row: HopperRow): boolean {
     firsts.has(first.kind) &&
     lasts.has(last.kind)
   );
+}
+
+/** The kernel of the same tile whose ends are copied. */
+export function withCopiedEnds<Kernel extends { readonly entry: string }>(kernel: Kernel): Kernel {
+  return { ...kernel, entry: `${kernel.entry}${copiedEnds}` };
 }
 
 /** Axes n, m, then one of the batch, or all three; those that the target does not have are of one element. */

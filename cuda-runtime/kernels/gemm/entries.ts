@@ -3,6 +3,7 @@
  * <family>/entries.generated.cuh by `npm run kernels`.
  */
 import type { FloatStorage } from "../../ir/storage.ts";
+import { copiedEnds, hasCopiedEnds } from "./end-maps.ts";
 import {
   type GemmRow,
   gemmTable,
@@ -59,7 +60,7 @@ function invocationsOf(row: GemmRow, type: FloatStorage): Invocation[] {
     case "tensor":
       return tensorInvocations(row, type);
     case "hopper":
-      return type === "float32" ? [] : [{ family, line: hopperLine(row, entry, type) }];
+      return type === "float32" ? [] : hopperLines(row, entry, type).map((line) => ({ family, line }));
     case "simt":
       return [{ family, line: `SIMT(${entry}, ${row.m}, ${row.k}, ${row.occupancy})` }];
     case "skinny":
@@ -80,13 +81,24 @@ function tensorInvocations(row: TensorRow, type: FloatStorage): Invocation[] {
   });
 }
 
-function hopperLine(row: HopperRow, entry: string, type: FloatStorage): string {
-  if (row.team === "sum") return `SUM(${entry}, ${cTypes[type]}, ${row.n}, ${row.stages})`;
-  return `HOPPER(${entry}, ${cTypes[type]}, ${productSizes(row)})`;
+function hopperLines(row: HopperRow, entry: string, type: FloatStorage): string[] {
+  if (row.team === "sum") return [`SUM(${entry}, ${cTypes[type]}, ${row.n}, ${row.stages})`];
+  return productLines(row, entry, (name, sizes) => `HOPPER(${name}, ${cTypes[type]}, ${sizes})`);
+}
+
+/** One of each end that tiles can have. */
+export function productLines(
+  row: HopperRow,
+  entry: string,
+  line: (entry: string, sizes: string) => string,
+): string[] {
+  const sizes = productSizes(row);
+  const plain = line(entry, `${sizes}, false`);
+  return hasCopiedEnds(row) ? [plain, line(`${entry}${copiedEnds}`, `${sizes}, true`)] : [plain];
 }
 
 /** Arguments of HopperProduct: a group of warps takes 64 rows at a time, of its own tile or of its half of one. */
-export function productSizes({ m, n, stages, together }: HopperRow): string {
+function productSizes({ m, n, stages, together }: HopperRow): string {
   return [together, m / (together ? 128 : 64), n, stages].join(", ");
 }
 

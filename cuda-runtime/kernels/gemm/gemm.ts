@@ -6,6 +6,7 @@ import type { Launch, PlanTarget } from "../../ir/step.ts";
 import { type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
 import { type Accepts, type Choice, describeChoice, gemmCandidates } from "./choose.ts";
+import { copiesEnds, withCopiedEnds } from "./end-maps.ts";
 import { packedOperand } from "./pack.ts";
 import { gemmParams, hopperParams, partialProblem, workspaceOperand } from "./params.ts";
 import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
@@ -116,8 +117,9 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
   const tiles = tilesM * tilesN * splits * products;
   const cut = { problem, tilesM, tilesN, splits, kPerSplit, splitStride, aGrain, bGrain };
   const isHopper = row.kind === "hopper";
+  const kernel = kernelOf(row, type, layout);
   return {
-    kernel: kernelOf(row, type, layout),
+    kernel: isHopper && copiesEnds(problem, row) ? withCopiedEnds(kernel) : kernel,
     // Blocks that stay: one to a multiprocessor, where there are tiles for all.
     grid: [isHopper && team === 1 ? Math.min(tiles, target.multiprocessors) : tiles * team, 1, 1],
     cluster: team > 1 ? [team, 1, 1] : undefined,
