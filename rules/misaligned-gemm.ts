@@ -18,7 +18,7 @@ import { defineRule } from "../src/lint/rule.ts";
  * from 4104 to 4097 195 to 1425 µs (7.3 times). How odd the size is matters: a multiple of 4 costs 2.9 times, of 2
  * 3.0 times, an odd one 7 times and more. M between 4088 and 4104 makes no difference.
  *
- * MatMulNBits is priced as the product of plain operands that many rows make of it, which was measured; what its own kernels for few
+ * MatMulNBits is priced as a product of plain operands, which is what was measured, as if many rows had its weights expanded; what its kernels for few
  * rows make of N was not, and there its saving is within the uncertainty. Its K stays: blocks lie along it.
  *
  * ## Example
