@@ -40,7 +40,7 @@ const deep = { M: 128, N: 768, K: 3072 };
 const operations: Readonly<Record<string, (set: Operands) => void>> = {
   product: (set) => void emitProduct(set, { M: 4096, N: 4096, K: 4096 }, "float16"),
   "product in a cluster's splits": (set) => void emitProduct(set, deep, "float16"),
-  // What bench/results has: a workspace, and a second launch.
+  // By a workspace, and a second launch.
   "product in splits": (set) => void emitProduct(set, deep, "float16", ({ row }) => !sumsInTeam(row)),
   convolution: (set) => void emitLayer(set, layer, 32, "float16"),
   "convolution of odd channels": (set) =>
@@ -78,7 +78,7 @@ describe("predicted time", () => {
   it("is within a fifth of what an H200 measured", () => {
     const measured: readonly (readonly [string, number])[] = [
       ["product", measuredOf("gpu-gemm", { M: 4096, N: 4096, K: 4096 })],
-      ["product in splits", measuredOf("gpu-gemm", deep)],
+      ["product in a cluster's splits", measuredOf("gpu-gemm", deep)],
       ["convolution", measuredOf("gpu-conv", { N: 32, C: 64, H: 56, K: 64 })],
       ["attention", measuredOf("gpu-attention", { B: 4, S_q: 2048, head_dim: 64, causal: false })],
       ["layernorm", measuredOf("gpu-norm-fp16", { op: "layernorm", rows: 16_384, cols: 1024 })],
