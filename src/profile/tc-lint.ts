@@ -83,9 +83,9 @@ export function tcLintProfile({ path, value }: ProfileFile, wanted: WantedRun): 
 function deviceOf({ gpu }: Fields, path: string): Pick<RanAs, "gpu" | "gpuRow"> {
   const device = isRecord(gpu) ? gpu : {};
   const name = textIn(device, "name", path);
-  const { computeCapability, multiprocessors } = device;
-  const isWhole = typeof computeCapability === "number" && typeof multiprocessors === "number";
-  const row = isWhole ? gpuOfDevice({ name, computeCapability, multiprocessors }) : undefined;
+  const { computeCapability: generation, multiprocessors } = device;
+  const isWhole = typeof generation === "number" && typeof multiprocessors === "number";
+  const row = isWhole ? gpuOfDevice({ name, computeCapability: generation, multiprocessors }) : undefined;
   return { gpu: name, gpuRow: row?.id };
 }
 
