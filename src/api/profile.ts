@@ -9,6 +9,7 @@ import { matchLayers } from "../profile/match.ts";
 import { type Profile, type ProfileTool, type RanAs, toolNames } from "../profile/profile.ts";
 import { profileOf } from "../profile/read.ts";
 import { checkMatched, profileReport } from "../profile/report.ts";
+import { lastOf } from "../profile/tc-lint.ts";
 import { measuredTimes } from "../profile/timeline.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { priceModel, type Workload } from "../workload/workload.ts";
@@ -70,8 +71,13 @@ const ownStacks: Readonly<Record<ProfileTool, readonly string[]>> = {
   "tc-lint": ["tc-runtime"],
 };
 
-function* noticesOf(profile: Profile, { target, budgets = [] }: LintSettings): Iterable<NoticeReport> {
+function* noticesOf(profile: Profile, settings: LintSettings): Iterable<NoticeReport> {
+  const { target, budgets = [], displayPath } = settings;
   const { tool, onCpu, ran } = profile;
+  if (ran !== undefined && lastOf(ran.model) !== lastOf(displayPath)) {
+    const message = `the profile is of ${ran.model}, of which nodes have the names of this model's`;
+    yield { code: "profile-model", message };
+  }
   if (onCpu === true) {
     const message = `the profile was run on a CPU: what is saved is the share of it that ${target.gpu.name} would save`;
     yield { code: "profile-cpu", message };

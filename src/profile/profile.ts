@@ -43,6 +43,8 @@ export interface Profile {
 
 /** How a model was run. */
 export interface RanAs {
+  /** The file, as the command was given it. */
+  readonly model: string;
   readonly precision: Precision;
   /** Of symbolic dimensions. */
   readonly sizes: Readonly<Record<string, number>>;
@@ -91,13 +93,15 @@ export function isRecord(value: unknown): value is Fields {
 /** A time that can be one. Throws InputError. */
 export function timeIn(fields: Fields, key: string, path: string): number {
   const time = fields[key];
-  if (typeof time === "number" && Number.isFinite(time) && time >= 0) return time;
-  const found = typeof time === "number" ? `${time}` : "none";
+  if (typeof time === "number" && time >= 0 && time <= yearMicroseconds) return time;
+  const found = typeof time === "number" ? `${time}` : short(JSON.stringify(time) ?? "none");
   const where = typeof fields["name"] === "string" ? ` of "${short(fields["name"])}"` : "";
-  throw badProfile(path, `found ${found} for "${key}"${where}, expected a time, 0 or more`);
+  throw badProfile(path, `found ${found} for "${key}"${where}, expected a time, 0 or more and below a year`);
 }
 
 const mostShown = 80;
+/** Nothing that is timed takes longer; sums of times below it are numbers. */
+const yearMicroseconds = 3.2e13;
 
 export function short(name: string): string {
   return name.length > mostShown ? `${name.slice(0, mostShown)}…` : name;

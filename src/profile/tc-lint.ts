@@ -46,6 +46,12 @@ export function isTcLintReport(value: unknown): boolean {
   return isRecord(value) && isRecord(value["gpu"]) && listOf(value) !== undefined;
 }
 
+/** What `tc-lint bench --plan -f json` writes: steps that nobody timed. */
+export function isPlan(value: unknown): boolean {
+  const [first] = Array.isArray(value) ? value : [];
+  return isRecord(first) && Array.isArray(first["steps"]) && "predictedMicroseconds" in first;
+}
+
 /** Configurations of a benchmark, or runs of a validation. */
 function listOf(value: Fields): readonly unknown[] | undefined {
   const list = value["configurations"] ?? (typeof value["against"] === "string" ? value["runs"] : undefined);
@@ -55,7 +61,7 @@ function listOf(value: Fields): readonly unknown[] | undefined {
 /** Throws InputError. */
 export function tcLintProfile({ path, value }: ProfileFile, wanted: WantedRun): Profile {
   const report = isRecord(value) ? value : {};
-  const { steps, precision, sizes, wholeMicroseconds } = chosen(runsOf(report, path), path, wanted);
+  const { model, steps, precision, sizes, wholeMicroseconds } = chosen(runsOf(report, path), path, wanted);
   const byLabel = new Map<string, Fields[]>();
   for (const step of steps) push(byLabel, textIn(step, "label", path), step);
   const layers = [...byLabel].map(([label, launches]) => ({
@@ -75,7 +81,7 @@ export function tcLintProfile({ path, value }: ProfileFile, wanted: WantedRun): 
     leftOut: 0,
     statistic: "median",
     layers,
-    ran: { precision, sizes, gpu, gpuRow, wholeMicroseconds },
+    ran: { model, precision, sizes, gpu, gpuRow, wholeMicroseconds },
   };
 }
 
@@ -98,7 +104,10 @@ function runsOf(report: Fields, path: string): Run[] {
     if (!isRecord(run) || steps.length === 0) return [];
     const precision = precisions.get(run["precision"]);
     if (precision === undefined)
-      throw badProfile(path, `a run has the precision ${JSON.stringify(run["precision"])}`);
+      throw badProfile(
+        path,
+        `a run has the precision ${JSON.stringify(run["precision"])}, expected one of ${[...precisions.keys()].join(", ")}`,
+      );
     const [name, model] = [textIn(run, "name", path), textIn(run, "model", path)];
     const wholeMicroseconds = isRecord(run["times"]) ? timeIn(run["times"], "median", path) : undefined;
     const sizes = sizesIn(run["sizes"] ?? drawn);
@@ -147,7 +156,7 @@ function onlyOne(names: readonly string[]): string | undefined {
   return names.length === 1 ? names[0] : undefined;
 }
 
-function lastOf(path: string): string {
+export function lastOf(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
 
@@ -163,8 +172,10 @@ function mismatch(path: string, what: string): InputError {
 /** Throws InputError. */
 function timesOf(step: Fields, path: string): { readonly median: number; readonly repeats: number } {
   const times = step["times"];
-  if (!isRecord(times)) throw badProfile(path, `a step of "${textIn(step, "label", path)}" has no times`);
-  return { median: timeIn(times, "median", path), repeats: timeIn(times, "repeats", path) };
+  const name = textIn(step, "label", path);
+  if (!isRecord(times)) throw badProfile(path, `a step of "${name}" has no times`);
+  const named = { ...times, name };
+  return { median: timeIn(named, "median", path), repeats: timeIn(named, "repeats", path) };
 }
 
 function sizesIn(value: unknown): Readonly<Record<string, number>> {

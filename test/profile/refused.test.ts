@@ -25,7 +25,7 @@ const cases: readonly (readonly [what: string, content: unknown, code: string, m
     "bad-profile",
     /found -1 for "averageMs" of "\/a\/a.0\/Conv"/,
   ],
-  ["a time that is no number", layer({ averageMs: "1" }), "bad-profile", /found none for "averageMs"/],
+  ["a time that is no number", layer({ averageMs: "1" }), "bad-profile", /found "1" for "averageMs"/],
   [
     "a time beyond all numbers",
     '[{"name": "/a/a.0/Conv", "averageMs": 1e999}]',
@@ -33,10 +33,10 @@ const cases: readonly (readonly [what: string, content: unknown, code: string, m
     /found Infinity/,
   ],
   [
-    "times that add up to no number",
+    "times that no run takes",
     [...layer({ averageMs: 1.7e305 }), ...layer({ averageMs: 1.7e305 })],
     "bad-profile",
-    /add up/,
+    /found 1.7e\+305 for "averageMs".*below a year/,
   ],
   ["no time at all", layer({ averageMs: 0 }), "empty-profile", /no layer of TensorRT has a time/],
   ["a negative duration", event({ dur: -3 }), "bad-profile", /found -3 for "dur"/],
