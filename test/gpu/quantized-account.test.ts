@@ -12,7 +12,7 @@ function plan(bytes: Uint8Array, id: string, precision: "fp16" | "bf16" | "fp32"
   invariant(gpu !== undefined, id);
   const machine = machineOf(gpu);
   using model = modelFromBytes(bytes);
-  const { steps } = planModel({ model, precision, target: machine });
+  const { steps } = planModel({ model, precision, target: machine, weights: undefined });
   const entries = steps.flatMap(({ action }) =>
     action.kind === "launch" ? [action.launch.kernel.entry] : [],
   );
