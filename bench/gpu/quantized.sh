@@ -22,7 +22,7 @@ for name in resnet50 bert; do
 const { readFileSync, writeFileSync } = require("node:fs");
 const [name, ...files] = process.argv.slice(2);
 const [half, codes] = files.slice(0, 2).map((file) => JSON.parse(readFileSync(file, "utf8")).configurations[0]);
-const [fp16, quantized] = [half, codes].map(({ microseconds, times }) => microseconds ?? times.median);
+const [fp16, quantized] = [half, codes].map(({ times }) => times.median);
 writeFileSync(files[2], JSON.stringify({ name, fp16, quantized, ratio: fp16 / quantized, half, codes }, null, 1));
 console.log(`${name}: FP16 ${fp16} us, quantized ${quantized} us, ${(fp16 / quantized).toFixed(2)} x`);
 JS

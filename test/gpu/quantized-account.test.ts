@@ -6,13 +6,14 @@ import { gpus } from "../../src/hardware/gpus.ts";
 import { machineOf } from "../../src/hardware/machine.ts";
 import { invariant } from "../../src/ir/errors.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
+import { weightsOf } from "./node-tests-data.ts";
 
 function plan(bytes: Uint8Array, id: string, precision: "fp16" | "bf16" | "fp32" | "model") {
   const gpu = gpus.get(id);
   invariant(gpu !== undefined, id);
   const machine = machineOf(gpu);
   using model = modelFromBytes(bytes);
-  const { steps } = planModel({ model, precision, target: machine, weights: undefined });
+  const { steps } = planModel({ model, precision, target: machine, weights: weightsOf(model) });
   const entries = steps.flatMap(({ action }) =>
     action.kind === "launch" ? [action.launch.kernel.entry] : [],
   );
