@@ -16,6 +16,14 @@ const floats: Readonly<Record<Exclude<Precision, "model">, StorageType>> = {
   bf16: "bfloat16",
 };
 
+/**
+ * Whether products of dequantized codes multiply the codes: halves stand for the floats of a file, and a code is no float. FP32 and
+ * TF32 ask for numbers to compare with, so there codes become floats first.
+ */
+export function keepsCodes(precision: Precision): boolean {
+  return precision === "model" || precision === "fp16" || precision === "bf16";
+}
+
 /** What decides how a value is stored. */
 export interface StoredValue {
   readonly dtype: DType | undefined;

@@ -15,7 +15,7 @@ import { PlanEmitter } from "./emitter.ts";
 import { type Frame, ownerOf } from "./frame.ts";
 import { frameAround, frameOf } from "./fusion.ts";
 import { Planner } from "./planner.ts";
-import { type Precision, storageOf } from "./precision.ts";
+import { keepsCodes, type Precision, storageOf } from "./precision.ts";
 import { refuseTooLarge, type Slot } from "./slots.ts";
 import { ValueTable } from "./value-table.ts";
 import type { PlanValues } from "./values.ts";
@@ -66,8 +66,7 @@ export function planSegment(request: SegmentRequest, options: SegmentOptions): S
     weights,
     readElements: (tensor, limit) => model.reader.elements(tensor, limit),
   });
-  // What is dequantized stays what the file says where it is run as it is.
-  const quantizedFor = precision === "model" ? target : undefined;
+  const quantizedFor = keepsCodes(precision) ? target : undefined;
   const frame = frameOf(scope, framesAround(scope), wanted, quantizedFor, new Set(given.keys()));
   const takes = new Map<Value, PlanPort>();
   for (const [value, type] of given) {

@@ -15,7 +15,7 @@ import type { PlanEmitter } from "./emitter.ts";
 import { type Frame, ownerOf } from "./frame.ts";
 import { isElementwise } from "./fused.ts";
 import { likelyOrder } from "./materialize.ts";
-import type { Precision } from "./precision.ts";
+import { keepsCodes, type Precision } from "./precision.ts";
 import { isFixed, newSlot, type Slot } from "./slots.ts";
 import type { PlanValues } from "./values.ts";
 
@@ -194,7 +194,7 @@ export class ValueTable implements PlanValues {
 
   /** Codes made of numbers, which the file means to be in memory. */
   #isQuantized({ type }: Slot, expr: Expr): boolean {
-    return this.#precision === "model" && isCodeType(type) && !isOfCodes(expr);
+    return keepsCodes(this.#precision) && isCodeType(type) && !isOfCodes(expr);
   }
 
   #regionOf(value: Value, frame: Frame): Region | undefined {

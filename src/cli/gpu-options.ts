@@ -47,7 +47,7 @@ export const benchOptions = {
   ...common,
   precision: text(
     "Configurations:",
-    `Only this one: ${runPrecisions.join(", ")} (default: FP32, FP16 as exported, FP16 and BF16 repaired)`,
+    `Only this one: ${runPrecisions.join(", ")} (default: FP32, FP16 as exported, FP16 and BF16 repaired); quantized products stay on their codes but in fp32 and tf32`,
   ),
   fix: {
     type: "boolean",

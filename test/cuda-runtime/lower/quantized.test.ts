@@ -4,6 +4,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import { describe, expect, test, vi } from "vitest";
 import type { Plan } from "../../../cuda-runtime/ir/step.ts";
 import { planModel } from "../../../cuda-runtime/plan/build.ts";
+import type { Precision } from "../../../cuda-runtime/plan/precision.ts";
 import { modelFromBytes } from "../../../src/onnx/open.ts";
 import { weightsOf } from "../../gpu/node-tests-data.ts";
 import { float, floats, info, modelBytes, node, type types } from "../../onnx/build.ts";
@@ -45,9 +46,9 @@ function bytesOf(graph: types.IGraphProto): Uint8Array {
   return modelBytes(graph, { irVersion: 9, opsetImport: [{ domain: "", version: 19 }] });
 }
 
-function planned(graph: types.IGraphProto): Plan {
+function planned(graph: types.IGraphProto, precision: Precision = "model"): Plan {
   using model = modelFromBytes(bytesOf(graph));
-  return planModel({ model, precision: "model", weights: weightsOf(model) });
+  return planModel({ model, precision, weights: weightsOf(model) });
 }
 
 function entriesOf(plan: Plan): string[] {
@@ -59,10 +60,13 @@ async function expectSame({ graph, x }: Case): Promise<void> {
   const data = arrays[x.type].from(x.values);
   const { y } = await session.run({ x: new Tensor(x.type, data, x.dims) });
   await session.release();
-  const plan = planned(graph);
-  expect(entriesOf(plan).filter((entry) => entry.startsWith("codes_"))).toHaveLength(1);
-  const { y: own = [] } = runPlan(plan, { x: x.values }, runCodes);
-  expect(own).toEqual(Array.from(y?.data as Int8Array, Number));
+  // Half precision is of floats: codes stay codes.
+  for (const precision of ["model", "fp16", "bf16"] as const) {
+    const plan = planned(graph, precision);
+    expect(entriesOf(plan).filter((entry) => entry.startsWith("codes_"))).toHaveLength(1);
+    const { y: own = [] } = runPlan(plan, { x: x.values }, runCodes);
+    expect(own).toEqual(Array.from(y?.data as Int8Array, Number));
+  }
 }
 
 const codeType = fc.constantFrom("int8" as const, "uint8" as const);
