@@ -67,10 +67,23 @@ export async function completionArguments(
 ): Promise<{ readonly asked: string[] } | { readonly offered: readonly string[] }> {
   const [first = ""] = words;
   const isFirst = words.length === 1 && !first.startsWith("-");
-  // With descriptions behind colons where the shell is zsh.
-  const commands = (await parser.getCompletion([""])).map((line) => line.split(":")[0]);
+  const commands = await commandsOf(parser);
   const whole = wordsOf(words, commands);
   const { offeredValues } = await import("./completion-values.ts");
   const offered = isFirst ? undefined : await offeredValues(whole.command, whole.words);
   return offered === undefined ? { asked: [key, program, ...(isFirst ? words : whole.words)] } : { offered };
+}
+
+/** The command that a command line names; undefined where it is the default one, or what it names is no command. */
+export async function commandIn(
+  args: readonly string[],
+  parser: Pick<Argv, "getCompletion">,
+): Promise<string | undefined> {
+  const first = args.find((arg) => !arg.startsWith("-"));
+  return first !== undefined && (await commandsOf(parser)).includes(first) ? first : undefined;
+}
+
+/** With descriptions behind colons where the shell is zsh. */
+async function commandsOf(parser: Pick<Argv, "getCompletion">): Promise<readonly string[]> {
+  return (await parser.getCompletion([""])).flatMap((line) => line.split(":")[0] ?? []);
 }

@@ -60,14 +60,20 @@ export function exceededBudgets(
   return more === 0 ? first : `${first}; and ${counted(more, "more budget")} exceeded`;
 }
 
-/** A bad input is its message; anything else is a bug in tc-lint, said so with its stack. Returns the exit code. */
-export function reportFailure(error: unknown): number {
+/**
+ * A bad input is its message; anything else is a bug in tc-lint, said so with its stack. Returns the exit code. `command`: whose help
+ * says what there is, if one was given.
+ */
+export function reportFailure(error: unknown, command: string | undefined): number {
   const input = inputErrorOf(error);
   if (error instanceof StdoutError) {
     complain(error.message);
   } else if (input !== undefined) {
     complain(input.message);
-    if (input.code === "usage") process.stderr.write("Run tc-lint --help for what there is.\n");
+    if (input.code === "usage")
+      process.stderr.write(
+        `Run ${["tc-lint", command ?? [], "--help"].flat().join(" ")} for what there is.\n`,
+      );
   } else {
     const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
     complainOfBug(stack);

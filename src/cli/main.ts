@@ -20,7 +20,7 @@ import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
 import { addValidate } from "./commands/validate.ts";
 import { addVerify } from "./commands/verify.ts";
-import { completionArguments, isCompletionRequest } from "./completion.ts";
+import { commandIn, completionArguments, isCompletionRequest } from "./completion.ts";
 import { reportFailure } from "./exit.ts";
 import { writeStdout } from "./stdout.ts";
 
@@ -60,7 +60,7 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     });
     if (printed !== "") await writeStdout(`${printed}\n`);
   } catch (error) {
-    return reportFailure(error);
+    return reportFailure(error, await commandIn(args, parserOf(args, workerUrl, done)));
   }
   return exitCode;
 }

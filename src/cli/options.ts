@@ -58,7 +58,7 @@ export const settingOptions = {
   "min-saving": text("Rules:", "Sum up findings that save less of the model's time than this (default 0.5%)"),
   "error-share": text(
     "Rules:",
-    "A warning worth at least this much of the model's time is an error (default 5%)",
+    "A warning worth at least this much of the predicted time, which TC201's saving is no part of, is an error (default 5%)",
   ),
   config: text("Configuration:", "Configuration file for every model; --no-config reads none"),
   scenario: texts("Configuration:", "Only these of the configuration's scenarios, separated by commas"),

@@ -45,7 +45,7 @@ import { writeStdout } from "./stdout.ts";
 import { reportColor } from "./terminal.ts";
 
 /** What reports depend on of a command line. */
-export type ReportFlags = Pick<LintFlags, "reports" | "color" | "verbose" | "stats" | "table"> &
+export type ReportFlags = Pick<LintFlags, "reports" | "color" | "verbose" | "quiet" | "stats" | "table"> &
   Partial<Pick<LintFlags, "sources">>;
 
 /** Where the models of a report are, and what is known of their files. */
@@ -158,6 +158,7 @@ function renderOptions(
     columns: isTerminal ? process.stdout.columns : undefined,
     verbose: flags.verbose,
     stats: flags.stats,
+    quiet: flags.quiet,
     pages: { home: homepage, rule: pageOf },
     describeTarget: ({ gpu, stack }) =>
       `${findGpu(gpu)?.name ?? gpu} with ${findStack(stack)?.name ?? stack}`,

@@ -2,6 +2,7 @@
  * @file What is claimed of a model's time, step after step of its account: no microsecond twice, none that an earlier step has
  * taken already.
  */
+import type { Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
 import {
   type AccountState,
@@ -95,17 +96,20 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
     // Kernels that two of them cover are shared out, so that this is rounding.
     const saves =
       together.microseconds < last.microseconds ? together : { ...together, microseconds: last.microseconds };
-    const part = 1 - saves.microseconds / last.microseconds;
-    account.push({
-      step,
-      microseconds: last.microseconds - saves.microseconds,
-      low: last.low * part,
-      high: last.high * part,
-      saves,
-      precision: last.precision,
-    });
+    account.push({ step, ...behind(last, saves), saves, precision: last.precision });
   }
   return account;
+}
+
+/** What a step leaves: as unsure as what it was, and, of a measured model, as what is saved of it. */
+function behind(last: AccountStep, saves: Saving): Pick<AccountStep, "microseconds" | "low" | "high"> {
+  const microseconds = last.microseconds - saves.microseconds;
+  const part = microseconds / last.microseconds;
+  return {
+    microseconds,
+    low: Math.max(0, Math.min(last.low * part, last.microseconds - saves.high)),
+    high: Math.max(last.high * part, last.microseconds - saves.low),
+  };
 }
 
 function sumOf(times: Iterable<number>): number {

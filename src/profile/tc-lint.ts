@@ -109,6 +109,13 @@ function runsOf(report: Fields, path: string): Run[] {
         `a run has the precision ${JSON.stringify(run["precision"])}, expected one of ${[...precisions.keys()].join(", ")}`,
       );
     const [name, model] = [textIn(run, "name", path), textIn(run, "model", path)];
+    // What the host decides has steps of its own.
+    const { launches } = run;
+    if (typeof launches === "number" && steps.length < launches)
+      throw badProfile(
+        path,
+        `"${name}" has ${steps.length} steps, expected one for each of its ${launches} launches`,
+      );
     const wholeMicroseconds = isRecord(run["times"]) ? timeIn(run["times"], "median", path) : undefined;
     const sizes = sizesIn(run["sizes"] ?? drawn);
     return [{ name, model, precision, isFixed: run["fixed"] === true, sizes, steps, wholeMicroseconds }];

@@ -21,14 +21,15 @@ export function modelBlocks(
   palette: Palette,
   blockOf: (model: ModelReport) => readonly string[],
 ): (readonly string[])[] {
-  const groups = groupsOf(report.models);
+  const all = groupsOf(report.models);
+  const groups = options.quiet === true ? all.filter((group) => group.some(hasErrors)) : all;
   const isWhole = options.verbose || groups.length <= mostBlocks;
   const hasLayers = (group: ModelGroup) => group.some(({ layers }) => layers !== undefined);
   const worst = new Set(isWhole ? [] : worstOf(groups.filter((group) => group.some(hasErrors))));
   const isShown = (group: ModelGroup) => isWhole || hasLayers(group) || worst.has(group);
   const blocks = groups.filter(isShown).flatMap((group) => blocksOf(group, options, palette, blockOf));
   const hidden = groups.filter((group) => !isShown(group));
-  const table = groups.length > 1 ? [closingTable(report.models, palette)] : [];
+  const table = groups.length > 1 ? [closingTable(groups.flat(), palette)] : [];
   const notes = hidden.length > 0 ? [hiddenLines(hidden, groups.length, palette)] : [];
   return [...blocks, ...notes, ...table];
 }

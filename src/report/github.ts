@@ -15,6 +15,9 @@ type Level = "error" | "warning" | "notice";
 /** GitHub shows this many of each level for a step; one notice says how many are left. */
 const shownAtMost = { error: 10, warning: 10, notice: 9 } as const satisfies Record<Level, number>;
 
+/** What notices about a profile begin with (api/profile.ts). */
+const profileCodes = "profile-";
+
 const levels = { error: "error", warn: "warning", info: "notice" } as const satisfies Record<Severity, Level>;
 
 interface Annotation extends Place {
@@ -25,7 +28,12 @@ interface Annotation extends Place {
 
 export function renderGithub(whole: LintReport, options: RenderOptions): string {
   const report = { ...whole, models: acrossScenarios(whole.models) };
-  const annotations = [...failures(report, options), ...budgets(report, options), ...groups(report, options)];
+  const annotations = [
+    ...failures(report, options),
+    ...budgets(report, options),
+    ...groups(report, options),
+    ...measures(report, options),
+  ];
   const lines: string[] = [];
   const count = { error: 0, warning: 0, notice: 0 };
   for (const annotation of annotations) {
@@ -63,6 +71,23 @@ function budgets({ models }: LintReport, { repositoryPath }: RenderOptions): Ann
       title: `tc-lint ${ruleTitle(budgetCode, budgetName(report))}`,
       message: budgetText(report),
     })),
+  );
+}
+
+/** What a reader of measured times has to know of them; what is odd about a file is not said at each of its commits. */
+function measures({ models }: LintReport, { repositoryPath }: RenderOptions): Annotation[] {
+  return models.flatMap(({ path, profile, notices }) =>
+    profile === undefined
+      ? []
+      : notices
+          .filter(({ code }) => code.startsWith(profileCodes))
+          .map(({ code, message }) => ({
+            level: "notice" as const,
+            file: repositoryPath(path),
+            line: 1,
+            title: `tc-lint ${code}`,
+            message: printable(message),
+          })),
   );
 }
 

@@ -24,6 +24,8 @@ export interface RenderOptions {
   readonly columns?: number | undefined;
   /** Whether every place of an entry is listed. */
   readonly verbose: boolean;
+  /** Whether models without errors are only counted (`--quiet`). */
+  readonly quiet?: boolean;
   /** Whether counts by rule are added. */
   readonly stats: boolean;
   readonly docs: readonly RuleDoc[];

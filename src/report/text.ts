@@ -185,7 +185,7 @@ function noteLines(model: ModelReport, { verbose }: RenderOptions, palette: Pale
     );
   }
   if (model.configFiles.length > 0) notes.push(`configured by ${printable(model.configFiles.join(", "))}`);
-  if (notices.length > 0) notes.push(notices.map(({ message }) => printable(message)).join("; "));
+  for (const { message } of notices) notes.push(printable(message));
   if (skipped.length > 0) for (const note of skippedNotes(model)) notes.push(note);
   return notes.map((note) => `  ${palette.dim("note")}   ${note}`);
 }

@@ -51,10 +51,30 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
     const { microseconds, low, high } = workload.timeline;
     const { precision } = workload.target;
     const measured = isMeasured(workload.timeline.steps) ? ({ measured: true } as const) : {};
-    steps.push({ step, microseconds, low, high, saves: change?.saves ?? null, precision, ...measured });
+    const saves =
+      change === undefined || last === undefined ? null : subtracted(change.saves, last, workload);
+    steps.push({ step, microseconds, low, high, saves, precision, ...measured });
     last = workload;
   }
   return steps;
+}
+
+/**
+ * What subtracting one step's interval from the other's leaves room for, and no more than what there is: widths of changes add up apart
+ * from those of totals, of which either may be measured. Which findings are claimed is decided by the changes alone.
+ */
+function subtracted(
+  { microseconds, low, high }: Saving,
+  { timeline: before }: Workload,
+  { timeline: after }: Workload,
+): Saving {
+  const least = before.low - after.high;
+  const most = Math.min(before.high - after.low, before.microseconds);
+  return {
+    microseconds,
+    low: Math.min(microseconds, Math.max(low, least)),
+    high: Math.max(microseconds, Math.min(high, most)),
+  };
 }
 
 /** The same kernels at another precision: which nodes run as one does not depend on it. */

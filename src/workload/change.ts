@@ -88,21 +88,7 @@ function compared(
     .filter((pair) => pair.before?.microseconds !== pair.after?.microseconds)
     .map((pair) => ({ ...pair, saves: savings.of(pair), isRemoved: isRemoved(pair) }));
   const microseconds = before.timeline.microseconds - after.timeline.microseconds;
-  const saves = around(microseconds, combineSavings(steps.map((step) => step.saves)));
-  return { saves: subtracted(saves, before.timeline, after.timeline), steps };
-}
-
-/**
- * What subtracting one total from the other leaves room for, and no more than what there is: the widths of kernels add up apart from those
- * of the totals, of which either may be measured.
- */
-function subtracted({ microseconds, low, high }: Saving, before: Timeline, after: Timeline): Saving {
-  const room = { low: before.low - after.high, high: Math.min(before.high - after.low, before.microseconds) };
-  return {
-    microseconds,
-    low: Math.min(microseconds, Math.max(low, room.low)),
-    high: Math.max(microseconds, Math.min(high, room.high)),
-  };
+  return { saves: around(microseconds, combineSavings(steps.map(({ saves }) => saves))), steps };
 }
 
 type Pair = Pick<StepChange, "before" | "after">;

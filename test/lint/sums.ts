@@ -1,22 +1,33 @@
 /** @file What holds of every account: its steps add up, and nothing is claimed twice. */
 import { expect } from "vitest";
-import type { AccountStepName, ModelReport } from "../../src/lint/result.ts";
+import type { Saving } from "../../src/cost/model.ts";
+import type { AccountStep, AccountStepName, ModelReport } from "../../src/lint/result.ts";
 
 /** Of sums of microseconds that are added up in another order. */
 export const rounding = 1e-6;
 
 /** Steps follow from each other. */
 export function expectSteps({ account, predicted }: ModelReport): void {
-  let before: number | undefined;
-  for (const { microseconds, low, high, saves } of account) {
-    expect(low).toBeLessThanOrEqual(microseconds);
-    expect(high).toBeGreaterThanOrEqual(microseconds);
-    if (saves === null) expect(before).toBeUndefined();
-    else expect(Math.abs((before ?? 0) - saves.microseconds - microseconds)).toBeLessThan(rounding);
-    before = microseconds;
+  let before: AccountStep | undefined;
+  for (const step of account) {
+    expect(step.low).toBeLessThanOrEqual(step.microseconds);
+    expect(step.high).toBeGreaterThanOrEqual(step.microseconds);
+    expect(step.saves === null, "the first step saves nothing").toBe(before === undefined);
+    if (before !== undefined && step.saves !== null) expectDifference(before, step, step.saves);
+    before = step;
   }
   const inPrecision = account.find(({ step }) => step === "precision") ?? account[0];
   expect(inPrecision?.microseconds ?? 0).toBe(predicted.microseconds);
+}
+
+/** A reader who subtracts one line from another finds no saving, and no end of its interval, that the lines leave no room for. */
+function expectDifference(before: AccountStep, after: AccountStep, saves: Saving): void {
+  expect(Math.abs(before.microseconds - saves.microseconds - after.microseconds)).toBeLessThan(rounding);
+  expect(saves.low).toBeLessThanOrEqual(saves.microseconds);
+  expect(saves.high).toBeGreaterThanOrEqual(saves.microseconds);
+  expect(saves.low).toBeGreaterThanOrEqual(before.low - after.high - rounding);
+  expect(saves.high).toBeLessThanOrEqual(before.high - after.low + rounding);
+  expect(saves.high).toBeLessThanOrEqual(before.microseconds + rounding);
 }
 
 /** What findings claim is within their step and their kernels. */

@@ -231,6 +231,13 @@ const cases: readonly (readonly [
     /"a" has no times/,
   ],
   [
+    "whose last steps are missing",
+    bench(run({ launches: steps.length + 1 })),
+    {},
+    "bad-profile",
+    /"FP16 as exported" has 6 steps, expected one for each of its 7 launches/,
+  ],
+  [
     "with a negative time",
     bench(run({ steps: [step("/fc/Gemm", -1)] })),
     {},

@@ -1,6 +1,6 @@
 /** @file What is found in a model: an entry a cause, with its figures, its places, the graph around it, and what mends it. */
 
-import { counted, duration, durationRange } from "../../ir/format.ts";
+import { counted, duration, durationRange, significant } from "../../ir/format.ts";
 import type { Finding, FindingGroup, ModelReport, Severity } from "../../lint/result.ts";
 import { type Entry, entriesOf, moreText, unlistedOf } from "../entries.ts";
 import type { RenderOptions } from "../render.ts";
@@ -117,10 +117,15 @@ function placeColumns({ localPath }: RenderOptions): readonly PlaceColumn[] {
       title: "Figures",
       text: ({ data }) =>
         Object.entries(data)
-          .map(([name, value]) => `${name}=${String(value)}`)
+          .map(([name, value]) => `${name}=${figureText(value)}`)
           .join(" "),
     },
   ];
+}
+
+/** Whole numbers are sizes, which are exact; JSON has the others with all their digits. */
+function figureText(value: Finding["data"][string]): string {
+  return typeof value === "number" && !Number.isInteger(value) ? significant(value) : String(value);
 }
 
 function placesMarkup(findings: readonly Finding[], options: RenderOptions): Markup {
