@@ -51,6 +51,8 @@ export interface Step {
   /** The node it is for, as `labelOf` prints it, and its operator. */
   readonly label: string;
   readonly operator: string;
+  /** Other products that it computes, of the same activation, as `labelOf` prints their nodes. */
+  readonly beside?: readonly string[] | undefined;
   /** Undefined where there was nothing to choose. */
   readonly chosenBy?: ChosenBy | undefined;
 }

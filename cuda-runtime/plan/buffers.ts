@@ -30,6 +30,8 @@ interface DraftBuffer extends DeviceBuffer {
 export interface Origin {
   readonly label: string;
   readonly operator: string;
+  /** As `Step.beside`. */
+  readonly beside?: readonly string[] | undefined;
   /** As error messages name it. */
   readonly subject: string;
 }
@@ -70,8 +72,8 @@ export class PlanDraft {
   }
 
   add(action: Action): void {
-    const { label, operator } = this.#origin;
-    this.#steps.push({ action, label, operator, chosenBy: this.#chosenBy });
+    const { label, operator, beside } = this.#origin;
+    this.#steps.push({ action, label, operator, beside, chosenBy: this.#chosenBy });
     const [reads, writes] = touched(action);
     for (const view of [...reads, ...writes]) this.#meet(view);
     const varies = reads.some(({ buffer }) => this.#variable.has(buffer));

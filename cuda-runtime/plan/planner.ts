@@ -16,7 +16,7 @@ import type { Origin } from "./buffers.ts";
 import { lowerConcat } from "./concat-in-place.ts";
 import { lowerControl } from "./control.ts";
 import type { Frame } from "./frame.ts";
-import type { FusedOperator } from "./fused.ts";
+import type { FusedOperator, FusedProducts } from "./fused.ts";
 import { lowerProducts } from "./fused-products.ts";
 import { frameOf } from "./fusion.ts";
 import { MacroLowering } from "./macro-lowering.ts";
@@ -55,12 +55,19 @@ export class Planner implements GraphLowering {
 
   #lowerOperator(operator: Exclude<FusedOperator, { kind: "macro" }>, frame: Frame): void {
     const { node } = operator;
+    if (operator.kind === "products" && this.#lowerProducts(operator, frame)) return;
     this.values.emitter.draft.origin = originOf(node);
-    if (operator.kind === "products" && lowerProducts(operator, frame, this.values)) {
-      for (const { nodes } of operator.members) for (const done of nodes) frame.done.add(done);
-    } else {
-      this.#lowerNode(node, frame);
-    }
+    this.#lowerNode(node, frame);
+  }
+
+  /** Whether they are one; else each is a product by itself. */
+  #lowerProducts(operator: FusedProducts, frame: Frame): boolean {
+    const { node, members } = operator;
+    const beside = members.flatMap(({ product }) => (product === node ? [] : [labelOf(product)]));
+    this.values.emitter.draft.origin = { ...originOf(node), beside };
+    if (!lowerProducts(operator, frame, this.values)) return false;
+    for (const { nodes } of members) for (const done of nodes) frame.done.add(done);
+    return true;
   }
 
   /** An output that the node names, somebody reads and its operator does not have. */

@@ -39,7 +39,7 @@ export function plannedTimeline(workload: Workload): Timeline | undefined {
     planSizes(model, sizes, { precision, target: machine }, { memoryBytes: undefined }),
   );
   if (planned === undefined) return undefined;
-  const rest = timesByLabel(planned, (action) => predictedMicroseconds(action, machine));
+  const rest = timesByLabel(planned, (action) => predictedMicroseconds(action, machine), pricesOf(workload));
   const steps = workload.timeline.steps.map((step): Step => {
     const microseconds = step.nodes.reduce((sum, node) => sum + taken(rest, labelOf(node)), 0);
     return rescaled(step, microseconds);
@@ -73,14 +73,32 @@ function attempt<T>(plan: () => T): T | undefined {
   }
 }
 
-/** What the host takes between graphs counts for the node that it works at. */
+/** What the cost model says of the kernel that a node is in, by the node's label. */
+function pricesOf({ timeline }: Workload): Map<string, number> {
+  const prices = new Map<string, number>();
+  for (const { nodes, microseconds } of timeline.steps)
+    for (const node of nodes) prices.set(labelOf(node), microseconds);
+  return prices;
+}
+
+/**
+ * What the host takes between graphs counts for the node that it works at. A launch of several products is shared out as the cost model prices
+ * each alone: were it the first one's, padding that brings them together would seem to make the others free.
+ */
 function timesByLabel(
   planned: Planned,
   timeOf: (action: Plan["steps"][number]["action"]) => number,
+  prices: ReadonlyMap<string, number>,
 ): Map<string, number> {
   const times = new Map<string, number>();
   const add = (label: string, time: number) => times.set(label, (times.get(label) ?? 0) + time);
-  for (const { steps } of plansOf(planned)) for (const { label, action } of steps) add(label, timeOf(action));
+  for (const { steps } of plansOf(planned))
+    for (const { label, beside = [], action } of steps) {
+      const priced = [label, ...beside].map((each) => [each, prices.get(each) ?? 0] as const);
+      const whole = priced.reduce((sum, [, price]) => sum + price, 0);
+      const time = timeOf(action);
+      for (const [each, price] of priced) add(each, time * (whole > 0 ? price / whole : 1 / priced.length));
+    }
   for (const part of planned.staged?.parts ?? [])
     if (part.kind === "host") add(labelOf(part.node), part.predictedMicroseconds);
   return times;

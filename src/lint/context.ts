@@ -10,7 +10,6 @@ import type { Work } from "../ops/work.ts";
 import { isHalf, pricedAt } from "../workload/account.ts";
 import { changeBetween } from "../workload/change.ts";
 import { atLargerBatch } from "../workload/larger-batch.ts";
-import { measuredFactor } from "../workload/measured.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -126,17 +125,20 @@ export class LintContext implements Workload {
     return scale(saved, product.runs * this.measure([product]));
   }
 
-  /** What the kernels of some nodes were measured to take, of what is predicted of them; 1 where nothing was measured. */
+  /**
+   * What the kernels of some nodes take, of what the cost model says of them: 1 where neither a profile nor the stack's own planner says
+   * otherwise. A saving in another measure than the time it is taken from may be all of it.
+   */
   measure(places: readonly Site[]): number {
     const steps = new Set(places.flatMap(({ node, scope }) => this.timeline.stepOf(node, scope) ?? []));
-    let [measured, predicted] = [0, 0];
+    let [taken, predicted] = [0, 0];
     for (const step of steps) {
-      const factor = measuredFactor(step);
+      const { factor = 1 } = step;
       if (factor === 1) predicted += step.microseconds;
       else predicted += this.cost.estimate(step.work, this.target, step.detail).microseconds * step.runs;
-      measured += step.microseconds;
+      taken += step.microseconds;
     }
-    return predicted > 0 ? measured / predicted : 1;
+    return predicted > 0 ? taken / predicted : 1;
   }
 
   /** The same for several works at once, run once; what was measured of their nodes is the caller's (`measure`). */

@@ -150,6 +150,8 @@ export interface ProfileReport {
   readonly microseconds: number;
   /** One run, timed as a whole: layers that were timed one by one need not add up to it. Absent where the file does not say. */
   readonly wholeMicroseconds?: number;
+  /** The same of the file in FP32, by the same benchmark: no state of the account, whose steps are timed one by one. */
+  readonly wholeFp32Microseconds?: number;
   /** What the cost model says of the same. */
   readonly predicted: { readonly microseconds: number; readonly low: number; readonly high: number };
   /** What layers took that no node of the model is known to be in, and the largest of these. */

@@ -33,6 +33,10 @@ function isProduct({ node, step }: Place): boolean {
   return step?.product?.node === node;
 }
 
+function hasStoredWeight(place: Place): boolean {
+  return isProduct(place) && place.node.inputs[1]?.initializer !== undefined;
+}
+
 class Claims {
   readonly layers: readonly { readonly layer: ProfileLayer; readonly places: Set<Place> }[];
   readonly timed = new Set<Place>();
@@ -86,11 +90,13 @@ class Claims {
    */
   absorbLaunches(): void {
     this.#absorbKernels();
+    // What leads to a pattern is a projection often, whose launch is that of the ones beside it.
+    this.#absorbSiblings(hasStoredWeight);
     for (const { layer, places } of this.layers) {
       const [named] = places;
       if (named !== undefined && operatorOf(named.node) !== layer.op) this.#absorbPattern(named, places);
     }
-    this.#absorbSiblings();
+    this.#absorbSiblings(isProduct);
     for (const place of this.#names.places) this.#join(place, this.#producers(place.node));
     const missing = this.#behindMissing();
     for (const place of this.#names.places.toReversed())
@@ -130,7 +136,7 @@ class Claims {
       }
   }
 
-  #absorbSiblings(): void {
+  #absorbSiblings(isOne: (place: Place) => boolean): void {
     const readers = new Map<Value, Set<Place>>();
     for (const [place, places] of this.#layerOf) {
       const [operand] = place.node.inputs;
@@ -139,7 +145,7 @@ class Claims {
     for (const place of this.#names.places) {
       const [operand] = place.node.inputs;
       const places = operand && readers.get(operand);
-      if (places !== undefined && isProduct(place) && !this.timed.has(place)) this.#claim(place, places);
+      if (places !== undefined && isOne(place) && !this.timed.has(place)) this.#claim(place, places);
     }
   }
 

@@ -53,6 +53,8 @@ export interface RanAs {
   readonly gpuRow: string | undefined;
   /** One whole run of the model, which its layers, timed one by one, need not add up to; undefined where it was not timed. */
   readonly wholeMicroseconds: number | undefined;
+  /** The same of the file in FP32, where the report has that run beside this one. */
+  readonly wholeFp32Microseconds: number | undefined;
 }
 
 /** Which of several runs that a file may hold is meant. */

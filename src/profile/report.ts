@@ -30,6 +30,7 @@ export function profileReport(
     ...(ran === undefined ? {} : { gpu: ran.gpu }),
     microseconds,
     ...(ran?.wholeMicroseconds === undefined ? {} : { wholeMicroseconds: ran.wholeMicroseconds }),
+    ...(ran?.wholeFp32Microseconds === undefined ? {} : { wholeFp32Microseconds: ran.wholeFp32Microseconds }),
     predicted: { microseconds: predicted.microseconds, low: predicted.low, high: predicted.high },
     unmapped: {
       microseconds: apart,

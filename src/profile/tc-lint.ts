@@ -61,7 +61,8 @@ function listOf(value: Fields): readonly unknown[] | undefined {
 /** Throws InputError. */
 export function tcLintProfile({ path, value }: ProfileFile, wanted: WantedRun): Profile {
   const report = isRecord(value) ? value : {};
-  const { model, steps, precision, sizes, wholeMicroseconds } = chosen(runsOf(report, path), path, wanted);
+  const run = chosen(runsOf(report, path), path, wanted);
+  const { model, steps, precision, sizes, wholeMicroseconds } = run;
   const byLabel = new Map<string, Fields[]>();
   for (const step of steps) push(byLabel, textIn(step, "label", path), step);
   const layers = [...byLabel].map(([label, launches]) => ({
@@ -81,8 +82,27 @@ export function tcLintProfile({ path, value }: ProfileFile, wanted: WantedRun): 
     leftOut: 0,
     statistic: "median",
     layers,
-    ran: { model, precision, sizes, gpu, gpuRow, wholeMicroseconds },
+    ran: {
+      ...{ model, precision, sizes, gpu, gpuRow, wholeMicroseconds },
+      wholeFp32Microseconds: precision === "fp32" ? undefined : inFp32(run, report, path),
+    },
   };
+}
+
+/**
+ * What a whole run of the same file at the same sizes took in FP32, which a benchmark times without its steps. Throws InputError.
+ */
+function inFp32({ model, sizes }: Run, report: Fields, path: string): number | undefined {
+  const found = (listOf(report) ?? [])
+    .filter(isRecord)
+    .find(
+      (each) =>
+        each["precision"] === "fp32" &&
+        each["fixed"] === false &&
+        each["model"] === model &&
+        JSON.stringify(sizesIn(each["sizes"])) === JSON.stringify(sizes),
+    );
+  return isRecord(found?.["times"]) ? timeIn(found["times"], "median", path) : undefined;
 }
 
 /** Throws InputError. */

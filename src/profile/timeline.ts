@@ -26,6 +26,9 @@ export interface MeasuredTimes {
   readonly timelineOf: (workload: Workload) => Timeline;
 }
 
+/** Of a time. */
+const rounding = 1e-9;
+
 /** Kernels and what they took together, in microseconds. */
 interface Part {
   readonly steps: Set<Step>;
@@ -95,10 +98,11 @@ function predictedIn(
   return { once, price, costOnce, costPrice: costOnce * runs };
 }
 
-/** A stack's own account, so many times as long. */
+/** A stack's own account, so many times as long; what it was priced beside is in that measure already. */
 function inMeasure({ steps }: Timeline, scale: number): Step[] {
   return steps.map((step) => ({
     ...step,
+    factor: step.factor === undefined ? undefined : step.factor * scale,
     estimate: scaledEstimate(step.estimate, scale),
     microseconds: step.microseconds * scale,
   }));
@@ -183,13 +187,18 @@ function timed(step: Step, bySite: ReadonlyMap<string, Known>): Step {
   // Of several that became one, and of one that lost nodes, nobody measured what is left.
   const isSame = only !== undefined && only.step.nodes.length === step.nodes.length;
   if (ofPlan) {
-    if (isSame && step.estimate.microseconds === only.once) return asItRan(step, only);
+    if (isSame && isEqual(step.estimate.microseconds, only.once)) return asItRan(step, only);
     return price > 0 ? inProportion(step, microseconds / price, predicted) : step;
   }
   if (!(price > 0)) return step;
   const factor = microseconds / price;
   const measured = { price: isSame ? only.costOnce : Number.NaN, predicted };
   return withEstimate({ ...step, factor, measured });
+}
+
+/** But for rounding: products in one launch share its time by prices, which are in the measure of the profile when it is planned again. */
+function isEqual(planned: number, once: number): boolean {
+  return Math.abs(planned - once) <= rounding * once;
 }
 
 /** A planned kernel that is what was measured; the planner may have foreseen no launch for it. */

@@ -38,13 +38,17 @@ function runsText({ runs, leftOut, statistic }: ProfileReport): string {
 /** What was predicted, and what is not mapped; nothing where nothing was measured. */
 export function profileNotes({ profile }: Pick<ModelReport, "profile">): string[] {
   if (profile === undefined) return [];
-  const { predicted, unmapped, untimed, wholeMicroseconds } = profile;
+  const { predicted, unmapped, untimed, wholeMicroseconds, wholeFp32Microseconds } = profile;
   const notes = [
     `predicted were ${duration(predicted.microseconds)} (${durationRange(predicted.low, predicted.high)}); savings are predictions in the measure of what was measured`,
   ];
   if (wholeMicroseconds !== undefined)
     notes.push(
       `a whole run took ${duration(wholeMicroseconds)}; its steps were timed one by one, and add up to ${duration(profile.microseconds)}`,
+    );
+  if (wholeMicroseconds !== undefined && wholeFp32Microseconds !== undefined)
+    notes.push(
+      `a whole run in FP32 took ${duration(wholeFp32Microseconds)} in the same benchmark, beside ${duration(wholeMicroseconds)}; its steps were not timed, and it is no line of the account`,
     );
   if (unmapped.layers.length > 0) {
     const names = unmapped.layers.slice(0, 3).map(({ name }) => name);

@@ -242,7 +242,9 @@ class Savings {
     if (known !== undefined && isAlike(from, known.before) && isAlike(to, known.after)) return known.saves;
     const saves = this.#cost.savingOfRuns(runOf(from, this.#before), runOf(to, this.#after));
     const exact =
-      inMeasure(from, to, saves) ?? around((from?.microseconds ?? 0) - (to?.microseconds ?? 0), saves);
+      inMeasure(from, to, saves) ??
+      byPlanAlone(from, to, saves) ??
+      around((from?.microseconds ?? 0) - (to?.microseconds ?? 0), saves);
     if (from !== undefined) this.#known.set(from.work, { before: from, after: to, saves: exact });
     return exact;
   }
@@ -259,6 +261,19 @@ function inMeasure(from: Step | undefined, to: Step | undefined, saves: Saving):
     return { microseconds: before, low: before, high: before };
   const scaled = around(before - after, scaledSaving(saves, measuredFactor(from ?? to ?? {})));
   return { ...scaled, high: Math.min(scaled.high, before) };
+}
+
+/**
+ * What a stack's own planner tells apart and the cost model does not is as unsure as the kernel that it is of; undefined where the cost model
+ * has an error of its own for the change.
+ */
+function byPlanAlone(from: Step | undefined, to: Step | undefined, saves: Saving): Saving | undefined {
+  if (from?.factor === undefined || to?.factor === undefined || saves.low < saves.high) return undefined;
+  const microseconds = from.microseconds - to.microseconds;
+  const { estimate } = microseconds > 0 ? from : to;
+  if (microseconds === 0) return undefined;
+  const ends = [estimate.low, estimate.high].map((end) => (microseconds * end) / estimate.microseconds);
+  return { microseconds, low: Math.min(...ends), high: Math.min(Math.max(...ends), from.microseconds) };
 }
 
 function isAlike(a: Step | undefined, b: Step | undefined): boolean {

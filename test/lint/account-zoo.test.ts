@@ -5,7 +5,7 @@ import { lint } from "../../src/api/lint.ts";
 import { stackIds } from "../../src/hardware/stacks.ts";
 import type { AccountStep } from "../../src/lint/result.ts";
 import { eachModel, zooModel, zooNames } from "../zoo.ts";
-import { expectParts, expectSteps, rounding } from "./sums.ts";
+import { expectKernelsStay, expectParts, expectSteps, rounding } from "./sums.ts";
 
 /** Planning takes longer than pricing; every kind of layer is in these. */
 const planned = ["crnn", "mobilenet_v2", "llama", "sd_unet", "misaligned_cnn", "resnet50"];
@@ -19,6 +19,7 @@ describe.each(stackIds)("on %s", (stack) => {
       const report = await lint(path, { stack, verbose: true });
       expectSteps(report);
       expectParts(report);
+      expectKernelsStay(report);
       const { account } = await fix(path, { stack, dryRun: true, nhwc: true, nhwcOnlyWhereFaster: true });
       const shared = report.account.filter(({ step }) => step !== "author");
       expect(account?.map(({ step }) => step)).toEqual(shared.map(({ step }) => step));

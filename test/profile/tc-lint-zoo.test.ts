@@ -14,10 +14,8 @@ const file = profileFolder();
 /** Attention and norms in several nodes, products side by side, chains, conversions at inputs and outputs. */
 const names = [
   ...["crnn", "mobilenet_v2", "llama", "gpt2_dynamo", "sd_unet", "seg_unet", "misaligned_cnn_dynamo"],
-  ...["resnet50", "tcn_dynamo", "siamese", "yolo_w0375", "misaligned_mlp"],
+  ...["resnet50", "tcn_dynamo", "siamese", "yolo_w0375", "misaligned_mlp", "vit_tiny"],
 ];
-/** What only its author changes is in the measure of its own kernels, where a plan has it in the cost model's. */
-const ofAuthors = ["vit_tiny"];
 
 const options = { stack: "tc-runtime", gpu: "h200", layers: true, verbose: true } as const;
 
@@ -40,7 +38,7 @@ describe("on tc-runtime", () => {
     60_000,
   );
 
-  eachModel([...names, ...ofAuthors])(
+  eachModel(names)(
     "%s: no node that runs is without a step",
     async (name) => {
       const bench = await benchOf(zooModel(name), { precision: "fp16", times: 1 });

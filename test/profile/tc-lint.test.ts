@@ -2,6 +2,7 @@
 import { basename } from "node:path";
 import { describe, expect, it } from "vitest";
 import { lint } from "../../src/api/lint.ts";
+import { profileNotes } from "../../src/report/profile-text.ts";
 import { benchOf, device, timesOf } from "./bench-file.ts";
 import { fixtureModel, profileFolder } from "./files.ts";
 
@@ -60,6 +61,24 @@ describe("a bench is the account of the stack that it ran", () => {
       step: "precision",
       microseconds: 200,
     });
+  });
+
+  it("with the whole run in FP32 in a note, which no line of the account is: its steps were not timed", async () => {
+    const single = { name: "FP32", precision: "fp32", steps: [], times: timesOf(480) };
+    const alone = await measured(bench(run({})), { stack: "tc-runtime" });
+    const report = await measured(bench(run(single), run({}), repaired), { stack: "tc-runtime" });
+    expect(report.profile?.wholeFp32Microseconds).toBe(480);
+    expect(profileNotes(report)).toContainEqual(
+      expect.stringMatching(/^a whole run in FP32 took 480 µs in the same benchmark, beside 210 µs;/),
+    );
+    expect(report.account).toEqual(alone.account);
+    for (const other of [{ model: "other.onnx" }, { sizes: { batch: 9 } }, { fixed: true }]) {
+      const runs = [run({ ...single, ...other }), run({})];
+      const { profile } = await measured(bench(...runs), { stack: "tc-runtime" });
+      expect(profile?.wholeFp32Microseconds).toBeUndefined();
+    }
+    const itself = await measured(bench(run({ ...single, steps })), { stack: "tc-runtime" });
+    expect(itself.profile?.wholeFp32Microseconds).toBeUndefined();
   });
 
   it("where the planner foresees no launch, too", async () => {

@@ -60,6 +60,20 @@ describe("queries, keys and values", () => {
     }
   });
 
+  test("name each other in the step, and a product by itself nobody", () => {
+    const ofProducts = ({ steps }: Pick<ReturnType<typeof planned>, "steps">) =>
+      steps.filter(({ operator }) => operator === "MatMul");
+    const together = ofProducts(planned({ nodes: matmuls, weights: weightsOf(64, 32, 16) }));
+    expect(together.map(({ label, beside }) => [label, beside])).toEqual([
+      ["MatMul(q)", ["MatMul(k)", "MatMul(v)"]],
+    ]);
+    const apart = ofProducts(planned({ nodes: matmuls, weights: weightsOf(63, 31, 15) }));
+    expect(new Set(apart.map(({ label }) => label))).toEqual(
+      new Set(["MatMul(q)", "MatMul(k)", "MatMul(v)"]),
+    );
+    for (const { beside } of apart) expect(beside).toBeUndefined();
+  });
+
   test("have their weights put side by side once", () => {
     const { prepare, products, steps } = planned({ nodes: matmuls, weights: weightsOf(64, 32, 16) });
     const weights = products[0]?.reads[1];
