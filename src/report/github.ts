@@ -76,18 +76,16 @@ function budgets({ models }: LintReport, { repositoryPath }: RenderOptions): Ann
 
 /** What a reader of measured times has to know of them; what is odd about a file is not said at each of its commits. */
 function measures({ models }: LintReport, { repositoryPath }: RenderOptions): Annotation[] {
-  return models.flatMap(({ path, profile, notices }) =>
-    profile === undefined
-      ? []
-      : notices
-          .filter(({ code }) => code.startsWith(profileCodes))
-          .map(({ code, message }) => ({
-            level: "notice" as const,
-            file: repositoryPath(path),
-            line: 1,
-            title: `tc-lint ${code}`,
-            message: printable(message),
-          })),
+  return models.flatMap(({ path, notices }) =>
+    notices
+      .filter(({ code }) => code.startsWith(profileCodes))
+      .map(({ code, message }) => ({
+        level: "notice" as const,
+        file: repositoryPath(path),
+        line: 1,
+        title: `tc-lint ${code}`,
+        message: printable(message),
+      })),
   );
 }
 

@@ -5,6 +5,7 @@ import { scaledSaving } from "../cost/scaled.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
 import type { Target } from "../hardware/target.ts";
 import { push } from "../ir/group.ts";
+import { maxOf, minOf } from "../ir/lists.ts";
 import { labelOf, type Node } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
 import { isMeasured, measuredFactor } from "./measured.ts";
@@ -273,7 +274,7 @@ function byPlanAlone(from: Step | undefined, to: Step | undefined, saves: Saving
   const { estimate } = microseconds > 0 ? from : to;
   if (microseconds === 0) return undefined;
   const ends = [estimate.low, estimate.high].map((end) => (microseconds * end) / estimate.microseconds);
-  return { microseconds, low: Math.min(...ends), high: Math.min(Math.max(...ends), from.microseconds) };
+  return { microseconds, low: minOf(ends), high: Math.min(maxOf(ends), from.microseconds) };
 }
 
 function isAlike(a: Step | undefined, b: Step | undefined): boolean {
