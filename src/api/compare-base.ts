@@ -44,7 +44,7 @@ export async function compareWithBase(
     differences.deleted
       .filter((place) => !sources.has(place))
       .map((place) => [toDisplayPath(join(revision.root, place)), place] as const)
-      .filter(([path]) => patterns.some((pattern) => standsFor(pattern, path))),
+      .filter(([path]) => given.some((pattern) => standsFor(pattern, path))),
   );
   if (request.errorOnUnmatchedPattern) refuseNowhere(patterns, [...gone.keys()], ref, request.patternsOf);
   const kept = patterns.filter(

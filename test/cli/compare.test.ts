@@ -245,6 +245,17 @@ describe("the working tree and a commit", () => {
     expect(report.models).toHaveLength(paths[0] === "models" ? 2 : 1);
   });
 
+  test("of a folder that is gone, what was deleted is said beside what was moved", async () => {
+    git(place("."), "mv", "models/b.onnx", "c.onnx");
+    git(place("."), "rm", "-q", "models/a.onnx");
+    const { report } = await compare("--base", "HEAD", "models");
+    const found = report.models.map(({ path, status }) => [path, status]);
+    expect(found).toEqual([
+      ["c.onnx", "moved"],
+      ["models/a.onnx", "deleted"],
+    ]);
+  });
+
   test("a model that is moved and changed is compared with what it was", async () => {
     // Weights that stay make it the same file to Git.
     const filled = (widths: readonly [number, number, number]) => network({ widths, batch: 8 });
