@@ -16,7 +16,13 @@ import {
   type View,
 } from "../../../cuda-runtime/ir/view.ts";
 import type { ConvChoice } from "../../../cuda-runtime/kernels/conv/choose.ts";
-import { type ConvRequest, emitConv, emitConvWidened } from "../../../cuda-runtime/kernels/conv/conv.ts";
+import {
+  type ConvRequest,
+  emitConv,
+  emitConvPlanes,
+  emitConvWidened,
+} from "../../../cuda-runtime/kernels/conv/conv.ts";
+import type { PlaneTile } from "../../../cuda-runtime/kernels/conv/planes-table.ts";
 import { triple } from "../../../cuda-runtime/kernels/conv/spatial.ts";
 import {
   type ConvMath,
@@ -41,7 +47,7 @@ import {
 /** How a tensor lies in memory: packed, or with channels that are part of more (`wide`) from the fourth on. */
 type Layout = "nhwc" | "nchw" | "wide";
 
-interface Spec {
+export interface Spec {
   readonly name: string;
   readonly math: ConvMath;
   readonly x: readonly number[];
@@ -67,6 +73,8 @@ interface Spec {
   readonly tile?: TileRow;
   /** With taps of a row as channels. */
   readonly widens?: boolean;
+  /** Over planes, by such a kernel. */
+  readonly planes?: (tile: PlaneTile) => boolean;
   /** Skipped where the GPU has none. */
   readonly needsWgmma?: boolean | undefined;
 }
@@ -78,7 +86,7 @@ const storage: Readonly<Record<ConvMath, FloatStorage>> = {
   f32: "float32",
 };
 
-function activation(kind: ActivationKind, a = 0, b = 0): Activation {
+export function activation(kind: ActivationKind, a = 0, b = 0): Activation {
   return { kind, a, b };
 }
 
@@ -133,7 +141,7 @@ function windowOf({ w, strides, dilations, pads }: Spec): WindowSpec {
   };
 }
 
-function check(spec: Spec): (harness: Harness) => void {
+export function check(spec: Spec): (harness: Harness) => void {
   return (harness) => {
     const { math, groups = 1, layout = "nhwc", outputLayout = "nhwc", accepts, needsWgmma } = spec;
     const { architecture, features } = harness.emitter.target;
@@ -165,6 +173,7 @@ function check(spec: Spec): (harness: Harness) => void {
     const emitter = { ...harness.emitter, tf32: math === "tf32" };
     if (spec.tile !== undefined) emitTile(emitter, request, spec.tile);
     else if (spec.widens === true) emitConvWidened(emitter, request);
+    else if (spec.planes !== undefined) emitOverPlanes(emitter, request, spec.planes);
     else if (spec.transposedTo === undefined) emitConv(emitter, request, accepts);
     else emitConvTranspose(emitter, request);
     harness.execute();
@@ -176,6 +185,10 @@ function check(spec: Spec): (harness: Harness) => void {
         : transposedConvolved(from, weights, groups, window, spec.transposedTo);
     harness.expectClose(to, finished(sums, reference), toleranceOf(spec, depth), spec.name);
   };
+}
+
+function emitOverPlanes(emitter: Emitter, request: ConvRequest, accepts: (tile: PlaneTile) => boolean): void {
+  if (!emitConvPlanes(emitter, request, accepts)) throw new Error("no kernel over planes takes it");
 }
 
 function emitTile(emitter: Emitter, request: ConvRequest, tile: TileRow): void {
