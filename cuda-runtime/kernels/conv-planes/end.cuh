@@ -20,6 +20,14 @@ struct PlanesEnd {
   using Pair = typename PairOf<T>::Type;
   using Piece = float[kBlocks][4];
 
+  // In elements of y; -1 in the padding, and behind the last image.
+  static __device__ __forceinline__ int placeOf(const PlanesParams& p, unsigned m) {
+    const unsigned line = quotientOf(m, p.columns), image = quotientOf(line, p.rows);
+    const int x = m - line * p.columns.size, y = line - image * p.rows.size;
+    const bool isStored = m < static_cast<unsigned>(p.positions) && x < p.size[1] && y < p.size[0];
+    return isStored ? static_cast<int>(image) * p.yBatch + y * p.yAxes[0] + x * p.yAxes[1] : -1;
+  }
+
   // A piece's values to shared memory of this warp. `affine`: there too, scales and then biases of the columns.
   template <bool ACTIVATES>
   static __device__ __forceinline__ void put(const PlanesParams& p, Piece& v, int piece, const float* affine, uint32_t own) {
@@ -110,13 +118,5 @@ struct PlanesEnd {
                                   packed(v[j + 1][0], v[j + 1][1]), packed(v[j + 1][2], v[j + 1][3])};
       storeMatrix4(to + 16 * j, blocks);
     }
-  }
-
-  // In elements of y; -1 in the padding, and behind the last image.
-  static __device__ __forceinline__ int placeOf(const PlanesParams& p, unsigned m) {
-    const unsigned line = quotientOf(m, p.columns), image = quotientOf(line, p.rows);
-    const int x = m - line * p.columns.size, y = line - image * p.rows.size;
-    const bool isStored = m < static_cast<unsigned>(p.positions) && x < p.size[1] && y < p.size[0];
-    return isStored ? static_cast<int>(image) * p.yBatch + y * p.yAxes[0] + x * p.yAxes[1] : -1;
   }
 };

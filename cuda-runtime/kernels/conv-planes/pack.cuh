@@ -43,7 +43,7 @@ template <typename From> __device__ __forceinline__ void packPlanes(const PackPl
 #pragma unroll
   for (int i = 0; i < kPixels; ++i) {
     const unsigned at = first + i * kPackThreads;
-    if (at >= static_cast<unsigned>(p.pixels)) return;
+    if (at >= static_cast<unsigned>(p.pitch)) return;
     to[at] = make_uint4(halvesOf(v[i][0], v[i][1], p.toType), halvesOf(v[i][2], v[i][3], p.toType),
                         halvesOf(v[i][4], v[i][5], p.toType), halvesOf(v[i][6], v[i][7], p.toType));
   }

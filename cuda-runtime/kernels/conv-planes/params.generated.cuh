@@ -9,8 +9,8 @@ struct PackPlanesParams {
   const void* x;
   void* to;  // [plane, pixel, slot].
   int toType;
-  int pixels;  // That a plane is written.
-  int pitch;  // Pixels between planes.
+  int pixels;  // Of all images.
+  int pitch;  // Pixels of a plane; behind those of the images they are zeros, which tiles reach.
   int slots;  // The others are zero.
   int slotAt[8];  // Elements of x from a pixel's first column.
   int slotColumn[8];
@@ -44,6 +44,20 @@ struct PlaneWeightsParams {
 };
 static_assert(sizeof(PlaneWeightsParams) == 80, "what the planner writes");
 
+// How taps lie in planes, in the order of the weights: plane by plane, row by row, and in a row by whole pixels.
+struct PlaneWindow {
+  // Whether a row's last pixel has columns that the window does not: a weight of zero, but an infinity of the image.
+  int isUneven;
+  int planes;
+  int pitch;  // Pixels between planes.
+  int kernel[2];
+  int stride;  // Of the rows.
+  int columnsOfPixel;
+  int pixelStep;  // Between a row's taps, in pixels.
+  int channels;
+};
+static_assert(sizeof(PlaneWindow) == 36, "what the planner writes");
+
 // A convolution over planes. Rows of the product are positions, numbered through rows of a plane with their padding, so
 // that a tap is a shift.
 struct PlanesParams {
@@ -65,6 +79,7 @@ struct PlanesParams {
   int copyBytes[32];
   // Low words of descriptors in units of 16 bytes: where the first eight begin, and how far the other eight are.
   unsigned step[64];
+  PlaneWindow window;
   Divisor columns;  // Of a row of a plane.
   Divisor rows;  // Of an image.
   int size[2];  // Of the output: height, width.
@@ -74,4 +89,4 @@ struct PlanesParams {
   float low;
   float high;
 };
-static_assert(sizeof(PlanesParams) == 776, "what the planner writes");
+static_assert(sizeof(PlanesParams) == 816, "what the planner writes");

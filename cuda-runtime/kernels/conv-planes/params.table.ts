@@ -1,5 +1,5 @@
 /** @file The parameters of conv-planes.cu. */
-import { f32, i32, i32s, nested, pointer, StructTable, u32s } from "../../ir/param-table.ts";
+import { f32, flag, i32, i32s, nested, pointer, StructTable, u32s } from "../../ir/param-table.ts";
 import { activationStruct, divisorStruct } from "../common/params.table.ts";
 
 /** Of a pixel of a plane. */
@@ -15,8 +15,8 @@ export const packPlanesStruct = new StructTable(
     x: pointer("const void"),
     to: pointer("void", "[plane, pixel, slot]."),
     toType: i32(),
-    pixels: i32("That a plane is written."),
-    pitch: i32("Pixels between planes."),
+    pixels: i32("Of all images."),
+    pitch: i32("Pixels of a plane; behind those of the images they are zeros, which tiles reach."),
     slots: i32("The others are zero."),
     slotAt: i32s(slotsOfPixel, { fill: 0, note: "Elements of x from a pixel's first column." }),
     slotColumn: i32s(slotsOfPixel, { fill: 0 }),
@@ -52,6 +52,23 @@ export const planeWeightsStruct = new StructTable(
   },
 );
 
+export const planeWindowStruct = new StructTable(
+  "PlaneWindow",
+  "How taps lie in planes, in the order of the weights: plane by plane, row by row, and in a row by whole pixels.",
+  {
+    isUneven: flag(
+      "Whether a row's last pixel has columns that the window does not: a weight of zero, but an infinity of the image.",
+    ),
+    planes: i32(),
+    pitch: i32("Pixels between planes."),
+    kernel: i32s(2),
+    stride: i32("Of the rows."),
+    columnsOfPixel: i32(),
+    pixelStep: i32("Between a row's taps, in pixels."),
+    channels: i32(),
+  },
+);
+
 export const planesStruct = new StructTable(
   "PlanesParams",
   "A convolution over planes. Rows of the product are positions, numbered through rows of a plane with their padding, so that a tap is a shift.",
@@ -76,6 +93,7 @@ export const planesStruct = new StructTable(
       fill: 0,
       note: "Low words of descriptors in units of 16 bytes: where the first eight begin, and how far the other eight are.",
     }),
+    window: nested(planeWindowStruct),
     columns: nested(divisorStruct, "Of a row of a plane."),
     rows: nested(divisorStruct, "Of an image."),
     size: i32s(2, { note: "Of the output: height, width." }),

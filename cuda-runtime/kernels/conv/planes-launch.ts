@@ -1,13 +1,14 @@
 /** @file Launches of a convolution over planes: weights arranged, the image packed, the product. */
 import type { Emitter } from "../../ir/emitter.ts";
 import type { Activation } from "../../ir/epilogue.ts";
-import { writeParams } from "../../ir/param-table.ts";
+import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import {
   packPlanesStruct,
   planesStruct,
   planeWeightsStruct,
+  type planeWindowStruct,
   slotsOfPixel,
 } from "../conv-planes/params.table.ts";
 import { type Parts, storageOf, tapsOf } from "./operands.ts";
@@ -24,7 +25,7 @@ export function emitPlanes(emitter: Emitter, parts: Parts, choice: PlaneChoice):
   emitProduct(emitter, parts, choice, planes, weights);
 }
 
-/** Beyond what a plane is written, tiles reach: into nothing that is stored. */
+/** Pixels of a plane, with those behind the images that the last tile reaches. */
 function pitchOf({ planes, tile, stage, tilesM }: PlaneChoice): number {
   const ends = stage.runs.map(({ from, pixels }) => from + pixels);
   const reach = ends.reduce((most, end) => Math.max(most, end), tile.rows) - tile.rows;
@@ -46,7 +47,7 @@ function emitPacking(emitter: Emitter, { request, math, window }: Parts, choice:
     throw new Error(`tc-lint bug: planes of ${type}`);
   emitter.launch({
     kernel: { kind: "built", family: "conv-planes", entry: `conv_planes_pack_${sourceName[type]}` },
-    grid: [Math.ceil(planes.positions / (2 * packThreads)), planes.count, 1],
+    grid: [Math.ceil(pitch / (2 * packThreads)), planes.count, 1],
     block: [packThreads, 1, 1],
     sharedBytes: 0,
     params: writeParams(packPlanesStruct, {
@@ -161,6 +162,7 @@ function emitProduct(emitter: Emitter, parts: Parts, choice: PlaneChoice, planes
       copyFrom: stage.runs.map(({ plane, from }) => plane * pitch + from),
       copyBytes: stage.runs.map(({ pixels }) => pixels * pixelBytes),
       step: stepWords(stage),
+      window: windowFields(parts, choice),
       columns: divisorFields(choice.planes.columns),
       rows: divisorFields(choice.planes.rows),
       size: y.size.slice(1),
@@ -176,6 +178,21 @@ function emitProduct(emitter: Emitter, parts: Parts, choice: PlaneChoice, planes
     predictedMicroseconds: choice.productMicroseconds,
     detail: `${describePlanes(choice)}; ${positions} x ${filters} x ${channels * tapsOf(parts)}`,
   });
+}
+
+function windowFields({ window, channels }: Parts, choice: PlaneChoice): ValuesOf<typeof planeWindowStruct> {
+  const { planes } = choice;
+  const { columnsOfPixel } = planes;
+  return {
+    isUneven: window.kernel[2] % columnsOfPixel !== 0,
+    planes: planes.count,
+    pitch: pitchOf(choice),
+    kernel: window.kernel.slice(1),
+    stride: window.stride[1],
+    columnsOfPixel,
+    pixelStep: Math.floor(columnsOfPixel / window.stride[2]),
+    channels,
+  };
 }
 
 /** What is a clip goes without the formulas. */

@@ -75,7 +75,7 @@ function pack(params: Params, { grid, block }: Launch, memory: Memory): void {
   const from = view && memory(view);
   const threads = 2 * grid[0] * block[0];
   for (let plane = 0; plane < grid[1]; plane++) {
-    for (let at = 0; at < Math.min(threads, params.number("pixels")); at++) {
+    for (let at = 0; at < Math.min(threads, params.number("pitch")); at++) {
       const [image, row, column] = placeOf(params, at);
       const y = row * params.number("stride", 0) + plane - params.number("pad", 0);
       const x = column * params.number("stride", 1) - params.number("pad", 1);
@@ -88,7 +88,7 @@ function pack(params: Params, { grid, block }: Launch, memory: Memory): void {
         const inRow = x + params.number("slotColumn", slot);
         const isInside =
           y >= 0 && y < params.number("size", 0) && inRow >= 0 && inRow < params.number("size", 1);
-        const isThere = slot < params.number("slots") && isInside;
+        const isThere = at < params.number("pixels") && slot < params.number("slots") && isInside;
         const target = (plane * params.number("pitch") + at) * slotsOfPixel + slot;
         to[target] = isThere ? (from?.[first + params.number("slotAt", slot)] ?? Number.NaN) : 0;
       }
@@ -171,6 +171,31 @@ function sumOf(
   return sum;
 }
 
+/** In the order of the struct, whose fields are all of four bytes. */
+const windowFields = {
+  ...{ isUneven: 0, planes: 1, pitch: 2, kernelRows: 3, kernelColumns: 4 },
+  ...{ stride: 5, columnsOfPixel: 6, pixelStep: 7, channels: 8 },
+} as const;
+
+/** From the planes, without what is beyond the window. */
+function mended(params: Params, memory: Memory, { position, n, columns }: Row, within: number): number {
+  const field = (name: keyof typeof windowFields) => params.number("window", windowFields[name]);
+  const [planes, w] = [params.elements("planes", memory), params.elements("w", memory)];
+  let at = (((n / columns) * 2 * params.number("steps") * columns + within) * slotsOfPixel) | 0;
+  let sum = 0;
+  for (let plane = 0; plane < field("planes"); plane++)
+    for (let row = 0; row * field("stride") + plane < field("kernelRows"); row++)
+      for (let [first, pixel] = [0, 0]; first < field("kernelColumns"); first += field("columnsOfPixel")) {
+        const place = plane * field("pitch") + position + row * params.number("columns") + pixel;
+        const slots = Math.min(field("columnsOfPixel"), field("kernelColumns") - first) * field("channels");
+        for (let slot = 0; slot < slots; slot++)
+          sum += (planes[place * slotsOfPixel + slot] ?? Number.NaN) * (w[at + slot] ?? Number.NaN);
+        at += columns * slotsOfPixel;
+        pixel += field("pixelStep");
+      }
+  return sum;
+}
+
 interface Row {
   readonly position: number;
   /** The tile's first filter, and how many it has. */
@@ -194,7 +219,10 @@ function finish(
   const count = Math.min(params.number("filters") - n, columns);
   const bias = params.view("bias") === undefined ? undefined : params.elements("bias", memory);
   for (let within = 0; within < count; within++) {
-    const value = sum(within) + (bias?.[n + within] ?? 0);
+    let value = sum(within);
+    if (Number.isNaN(value) && params.number("window", windowFields.isUneven) === 1)
+      value = mended(params, memory, { position, n, columns }, within);
+    value += bias?.[n + within] ?? 0;
     to[at + n + within] = Math.min(Math.max(value, params.float("low")), params.float("high"));
   }
 }

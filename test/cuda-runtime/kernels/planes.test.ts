@@ -79,6 +79,8 @@ interface Case {
   /** In front of all axes, then behind. */
   readonly pads?: readonly number[];
   readonly layout?: "nchw" | "nhwc" | "wide";
+  /** Elements of x that are no small numbers. */
+  readonly odd?: readonly (readonly [index: number, value: number])[];
 }
 
 function windowOf({ w, strides, pads }: Case): WindowSpec {
@@ -148,6 +150,18 @@ const cases: readonly (readonly [string, Case])[] = [
   ["padding that is cut off", { x: [1, 4, 16, 19], w: [16, 4, 3, 3], strides: [2, 2], pads: [-1, -2, 1, 0] }],
   ["two tiles of filters", { x: [1, 3, 12, 12], w: [104, 3, 3, 3], strides: [2, 2], pads: [1, 1, 1, 1] }],
   ["rows longer than a tile", { x: [1, 3, 6, 700], w: [8, 3, 7, 7], strides: [2, 2], pads: [3, 3, 3, 3] }],
+  [
+    "infinities and no numbers, which reach their windows and nothing else",
+    {
+      ...{ x: [2, 3, 15, 15], w: [16, 3, 3, 3], strides: [2, 2], pads: [1, 1, 1, 1] },
+      odd: [
+        [16, Number.POSITIVE_INFINITY],
+        [100, Number.NEGATIVE_INFINITY],
+        [700, Number.NaN],
+        [1349, Number.POSITIVE_INFINITY],
+      ],
+    },
+  ],
   ["a stride beyond the window", { x: [1, 3, 17, 19], w: [8, 3, 2, 2], strides: [3, 4] }],
   ["along one axis", { x: [2, 3, 70], w: [16, 3, 5], strides: [2], pads: [4, 0] }],
 ];
@@ -159,6 +173,10 @@ describe("a convolution over planes", () => {
       const { launches, emitter } = recorder(buffers);
       const { request, window } = requestOf(buffers, of);
       const [x, w] = [fill(buffers, request.x, 1), fill(buffers, request.w, 2)];
+      for (const [index, value] of of.odd ?? []) {
+        x[index] = value;
+        buffers.memory(request.x)[offsetsOf(request.x)[index] ?? 0] = value;
+      }
       const { bias } = request.epilogue;
       const biases = bias && fill(buffers, bias, 3);
       expect(emitConvPlanes(emitter, request, (each) => each === tile)).toBe(true);

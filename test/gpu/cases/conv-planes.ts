@@ -44,7 +44,8 @@ function tileSpecs(tile: PlaneTile): Spec[] {
       affine: "both",
       activation: activation("hardSwish", 1 / 6, 0.5),
     }),
-    of("many tiles", { x: [32, 3, 66, 66], w: [filters, 3, 3, 3], pads: [1, 1, 1, 1] }),
+    // Stages are used again: a block has more tiles than its ring.
+    of("many tiles", { x: [300, 1, 66, 66], w: [8, 1, 3, 3], pads: [1, 1, 1, 1] }),
     of("rows longer than a tile", {
       x: [1, 3, 9, 1300],
       w: [filters, 3, 7, 7],
@@ -94,6 +95,17 @@ function shapeSpecs(math: PlaneTile["math"]): Spec[] {
       pads: [5, 5, 5, 5],
     }),
     of("strides 3 and 2", { x: [2, 2, 43, 42], w: [16, 2, 5, 6], strides: [3, 2], pads: [0, 1, 2, 3] }),
+    of("infinities and no numbers", {
+      x: [2, 3, 35, 35],
+      w: [64, 3, 3, 3],
+      strides: [2, 2],
+      pads: [1, 1, 1, 1],
+      odd: [
+        [36, Number.POSITIVE_INFINITY],
+        [720, Number.NEGATIVE_INFINITY],
+        [5000, Number.NaN],
+      ],
+    }),
     of("a stride beyond the window", { x: [1, 3, 37, 39], w: [8, 3, 2, 2], strides: [3, 4] }),
     of("asymmetric padding of a slice", {
       x: [2, 3, 34, 35],

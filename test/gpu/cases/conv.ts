@@ -73,6 +73,8 @@ export interface Spec {
   readonly tile?: TileRow;
   /** With taps of a row as channels. */
   readonly widens?: boolean;
+  /** Elements of x that are no usual numbers. */
+  readonly odd?: readonly (readonly [index: number, value: number])[];
   /** Over planes, by such a kernel. */
   readonly planes?: (tile: PlaneTile) => boolean;
   /** Skipped where the GPU has none. */
@@ -121,6 +123,13 @@ function input(
   return harness.tensor(type, [...shape], { ...stridesIn(shape, layout), seed });
 }
 
+function withOdd(harness: Harness, x: View, odd: Spec["odd"]): View {
+  if (odd === undefined) return x;
+  const values = harness.values(x);
+  for (const [index, value] of odd) values[index] = value;
+  return harness.tensor(x.type, x.shape, { strides: x.strides, offset: x.offset, values });
+}
+
 function output(harness: Harness, type: FloatStorage, shape: readonly number[], layout: Layout): View {
   if (layout === "nchw") return harness.output(type, [...shape]);
   const order = channelsLastOrder(shape.length);
@@ -150,7 +159,7 @@ export function check(spec: Spec): (harness: Harness) => void {
       return;
     }
     const window = windowOf(spec);
-    const x = input(harness, spec.source ?? storage[math], spec.x, layout, 1);
+    const x = withOdd(harness, input(harness, spec.source ?? storage[math], spec.x, layout, 1), spec.odd);
     const w = harness.tensor(storage[math], [...spec.w], { seed: 2 });
     const [first = 1, second = 1, ...taps] = spec.w;
     const shape =
