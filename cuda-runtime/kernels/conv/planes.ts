@@ -107,7 +107,7 @@ function choiceOfTile(
   };
 }
 
-/** Against a plain pass over memory: the probe's kernel took 15 µs for 23 MB on an H200 (bench/results/stem-planes.md). */
+/** Against a plain pass over memory: the probe's kernel took 15 µs for 23 MB on an H200 (ADR 26, "Planes"). */
 const packPasses = 2;
 
 function packMicroseconds({ request }: Parts, planes: Planes, target: PlanTarget): number {
