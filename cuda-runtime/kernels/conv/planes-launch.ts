@@ -2,6 +2,7 @@
 import type { Emitter } from "../../ir/emitter.ts";
 import type { Activation } from "../../ir/epilogue.ts";
 import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
+import type { ParamBlock } from "../../ir/params.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import {
@@ -12,10 +13,10 @@ import {
   slotsOfPixel,
 } from "../conv-planes/params.table.ts";
 import { type Parts, storageOf, tapsOf } from "./operands.ts";
-import { activationFields } from "./params.ts";
+import { activationFields, type Window } from "./params.ts";
 import { describePlanes, type PlaneChoice } from "./planes.ts";
-import { type PlaneStage, planeSharedBytes, planeThreads } from "./planes-table.ts";
-import { divisorFields, spatialOf } from "./spatial.ts";
+import { type PlaneStage, type Planes, planeSharedBytes, planeThreads } from "./planes-table.ts";
+import { divisorFields, type Spatial, spatialOf } from "./spatial.ts";
 
 const pixelBytes = 2 * slotsOfPixel;
 
@@ -37,10 +38,6 @@ function emitPacking(emitter: Emitter, { request, math, window }: Parts, choice:
   const x = spatialOf(request.x);
   const pitch = pitchOf(choice);
   const to = emitter.temporary(storageOf[math], [planes.count, pitch, slotsOfPixel]);
-  const slots = Array.from({ length: planes.slots }, (_, slot) => ({
-    column: Math.floor(slot / x.channels),
-    channel: slot % x.channels,
-  }));
   const sourceName = { float32: "f32", float16: "f16", bfloat16: "bf16" } as const;
   const { type } = request.x;
   if (type !== "float32" && type !== "float16" && type !== "bfloat16")
@@ -50,29 +47,37 @@ function emitPacking(emitter: Emitter, { request, math, window }: Parts, choice:
     grid: [Math.ceil(pitch / (2 * packThreads)), planes.count, 1],
     block: [packThreads, 1, 1],
     sharedBytes: 0,
-    params: writeParams(packPlanesStruct, {
-      x: x.view,
-      to,
-      toType: storageTypes[to.type].code,
-      pixels: planes.positions,
-      pitch,
-      slots: planes.slots,
-      slotAt: slots.map(({ column, channel }) => column * x.strides[2] + channel * x.channelStride),
-      slotColumn: slots.map(({ column }) => column),
-      columns: divisorFields(planes.columns),
-      rows: divisorFields(planes.rows),
-      stride: window.stride.slice(1),
-      pad: window.pad.slice(1),
-      size: x.size.slice(1),
-      xBatch: x.batchStride,
-      xAxes: x.strides.slice(1),
-    }),
+    params: packingParams(x, to, window, planes, pitch),
     reads: [x.view],
     writes: [to],
     predictedMicroseconds: choice.packMicroseconds,
     detail: `${planes.count} planes of ${planes.rows}x${planes.columns}, ${planes.slots} slots`,
   });
   return to;
+}
+
+function packingParams(x: Spatial, to: View, window: Window, planes: Planes, pitch: number): ParamBlock {
+  const slots = Array.from({ length: planes.slots }, (_, slot) => ({
+    column: Math.floor(slot / x.channels),
+    channel: slot % x.channels,
+  }));
+  return writeParams(packPlanesStruct, {
+    x: x.view,
+    to,
+    toType: storageTypes[to.type].code,
+    pixels: planes.positions,
+    pitch,
+    slots: planes.slots,
+    slotAt: slots.map(({ column, channel }) => column * x.strides[2] + channel * x.channelStride),
+    slotColumn: slots.map(({ column }) => column),
+    columns: divisorFields(planes.columns),
+    rows: divisorFields(planes.rows),
+    stride: window.stride.slice(1),
+    pad: window.pad.slice(1),
+    size: x.size.slice(1),
+    xBatch: x.batchStride,
+    xAxes: x.strides.slice(1),
+  });
 }
 
 const packThreads = 128;
@@ -135,8 +140,6 @@ function emitProduct(emitter: Emitter, parts: Parts, choice: PlaneChoice, planes
   const { y, request, filters, channels } = parts;
   const { tile, stage, stages, tilesM, tilesN, blocks } = choice;
   const { epilogue } = request;
-  const pitch = pitchOf(choice);
-  const { first, low, high } = limitsOf(epilogue.activation);
   const resident = Math.max(1, Math.floor((emitter.target.multiprocessors * blocks) / tilesN));
   const positions = y.batch * y.size[1] * y.size[2];
   emitter.launch({
@@ -144,39 +147,48 @@ function emitProduct(emitter: Emitter, parts: Parts, choice: PlaneChoice, planes
     grid: [Math.min(tilesM, resident), tilesN, 1],
     block: [planeThreads, 1, 1],
     sharedBytes: planeSharedBytes(tile, stage, stages),
-    params: writeParams(planesStruct, {
-      planes,
-      w,
-      scale: epilogue.scale,
-      bias: epilogue.bias,
-      y: y.view,
-      positions: choice.planes.positions,
-      tiles: tilesM,
-      filters,
-      steps: stage.places.length / 2,
-      stages,
-      stageBytes: stage.pixels * pixelBytes,
-      copiedBytes: stage.copiedPixels * pixelBytes,
-      copies: stage.runs.length,
-      copyTo: stage.runs.map(({ to }) => to * pixelBytes),
-      copyFrom: stage.runs.map(({ plane, from }) => plane * pitch + from),
-      copyBytes: stage.runs.map(({ pixels }) => pixels * pixelBytes),
-      step: stepWords(stage),
-      window: windowFields(parts, choice),
-      columns: divisorFields(choice.planes.columns),
-      rows: divisorFields(choice.planes.rows),
-      size: y.size.slice(1),
-      yBatch: y.batchStride,
-      yAxes: y.strides.slice(1),
-      activation: activationFields(first),
-      low,
-      high,
-    }),
+    params: productParams(parts, choice, planes, w),
     reads: [planes, w, epilogue.scale, epilogue.bias].filter((view) => view !== undefined),
     writes: [y.view],
     flops: 2 * positions * filters * channels * tapsOf(parts),
     predictedMicroseconds: choice.productMicroseconds,
     detail: `${describePlanes(choice)}; ${positions} x ${filters} x ${channels * tapsOf(parts)}`,
+  });
+}
+
+function productParams(parts: Parts, choice: PlaneChoice, planes: View, w: View): ParamBlock {
+  const { y, request, filters } = parts;
+  const { stage, stages, tilesM } = choice;
+  const { epilogue } = request;
+  const pitch = pitchOf(choice);
+  const { first, low, high } = limitsOf(epilogue.activation);
+  return writeParams(planesStruct, {
+    planes,
+    w,
+    scale: epilogue.scale,
+    bias: epilogue.bias,
+    y: y.view,
+    positions: choice.planes.positions,
+    tiles: tilesM,
+    filters,
+    steps: stage.places.length / 2,
+    stages,
+    stageBytes: stage.pixels * pixelBytes,
+    copiedBytes: stage.copiedPixels * pixelBytes,
+    copies: stage.runs.length,
+    copyTo: stage.runs.map(({ to }) => to * pixelBytes),
+    copyFrom: stage.runs.map(({ plane, from }) => plane * pitch + from),
+    copyBytes: stage.runs.map(({ pixels }) => pixels * pixelBytes),
+    step: stepWords(stage),
+    window: windowFields(parts, choice),
+    columns: divisorFields(choice.planes.columns),
+    rows: divisorFields(choice.planes.rows),
+    size: y.size.slice(1),
+    yBatch: y.batchStride,
+    yAxes: y.strides.slice(1),
+    activation: activationFields(first),
+    low,
+    high,
   });
 }
 
