@@ -1,8 +1,10 @@
 /**
- * @file What conv.cu, conv-hopper.cu and conv-tma.cu instantiate, a macro's invocation for each row of the table: written to
+ * @file What conv.cu, conv-hopper.cu, conv-tma.cu and conv-planes.cu instantiate, a macro's invocation for each row of the table: written to
  * <family>/entries.generated.cuh by `npm run kernels`.
  */
 import { productLines } from "../gemm/entries.ts";
+import { storageOf } from "./operands.ts";
+import { type PlaneTile, planeTiles } from "./planes-table.ts";
 import { type ConvTile, convTiles, threadsOf } from "./table.ts";
 
 const maths = { f16: "HalfMath", bf16: "Bfloat16Math", tf32: "Tf32Math", f32: "Float32Math" } as const;
@@ -11,12 +13,16 @@ const rowTypes = { 1: "WholeRows", 2: "HalfRows", 4: "QuarterRows" } as const;
 
 /** By family. */
 export function convEntries(): ReadonlyMap<string, readonly string[]> {
-  return new Map(
-    (["conv", "conv-hopper", "conv-tma"] as const).map((family) => [
-      family,
-      convTiles.filter((tile) => tile.family === family).flatMap(linesOf),
-    ]),
-  );
+  const products = (["conv", "conv-hopper", "conv-tma"] as const).map((family) => {
+    const lines = convTiles.filter((tile) => tile.family === family).flatMap(linesOf);
+    return [family, lines] as const;
+  });
+  return new Map<string, readonly string[]>([...products, ["conv-planes", planeTiles.map(planeLineOf)]]);
+}
+
+/** Two groups multiply blocks of 64 positions. */
+function planeLineOf({ entry, math, rows, filters }: PlaneTile): string {
+  return `PLANES(${entry}, ${cTypes[storageOf[math]]}, ${filters}, ${rows / 128})`;
 }
 
 function linesOf(tile: ConvTile): string[] {

@@ -16,7 +16,13 @@ import {
   type View,
 } from "../../../cuda-runtime/ir/view.ts";
 import type { ConvChoice } from "../../../cuda-runtime/kernels/conv/choose.ts";
-import { type ConvRequest, emitConv, emitConvWidened } from "../../../cuda-runtime/kernels/conv/conv.ts";
+import {
+  type ConvRequest,
+  emitConv,
+  emitConvPlanes,
+  emitConvWidened,
+} from "../../../cuda-runtime/kernels/conv/conv.ts";
+import type { PlaneTile } from "../../../cuda-runtime/kernels/conv/planes-table.ts";
 import { triple } from "../../../cuda-runtime/kernels/conv/spatial.ts";
 import {
   type ConvMath,
@@ -41,7 +47,7 @@ import {
 /** How a tensor lies in memory: packed, or with channels that are part of more (`wide`) from the fourth on. */
 type Layout = "nhwc" | "nchw" | "wide";
 
-interface Spec {
+export interface Spec {
   readonly name: string;
   readonly math: ConvMath;
   readonly x: readonly number[];
@@ -67,6 +73,10 @@ interface Spec {
   readonly tile?: TileRow;
   /** With taps of a row as channels. */
   readonly widens?: boolean;
+  /** Elements of x that are no usual numbers. */
+  readonly odd?: readonly (readonly [index: number, value: number])[];
+  /** Over planes, by such a kernel. */
+  readonly planes?: (tile: PlaneTile) => boolean;
   /** Skipped where the GPU has none. */
   readonly needsWgmma?: boolean | undefined;
 }
@@ -78,7 +88,7 @@ const storage: Readonly<Record<ConvMath, FloatStorage>> = {
   f32: "float32",
 };
 
-function activation(kind: ActivationKind, a = 0, b = 0): Activation {
+export function activation(kind: ActivationKind, a = 0, b = 0): Activation {
   return { kind, a, b };
 }
 
@@ -113,6 +123,13 @@ function input(
   return harness.tensor(type, [...shape], { ...stridesIn(shape, layout), seed });
 }
 
+function withOdd(harness: Harness, x: View, odd: Spec["odd"]): View {
+  if (odd === undefined) return x;
+  const values = harness.values(x);
+  for (const [index, value] of odd) values[index] = value;
+  return harness.tensor(x.type, x.shape, { strides: x.strides, offset: x.offset, values });
+}
+
 function output(harness: Harness, type: FloatStorage, shape: readonly number[], layout: Layout): View {
   if (layout === "nchw") return harness.output(type, [...shape]);
   const order = channelsLastOrder(shape.length);
@@ -133,7 +150,7 @@ function windowOf({ w, strides, dilations, pads }: Spec): WindowSpec {
   };
 }
 
-function check(spec: Spec): (harness: Harness) => void {
+export function check(spec: Spec): (harness: Harness) => void {
   return (harness) => {
     const { math, groups = 1, layout = "nhwc", outputLayout = "nhwc", accepts, needsWgmma } = spec;
     const { architecture, features } = harness.emitter.target;
@@ -142,7 +159,7 @@ function check(spec: Spec): (harness: Harness) => void {
       return;
     }
     const window = windowOf(spec);
-    const x = input(harness, spec.source ?? storage[math], spec.x, layout, 1);
+    const x = withOdd(harness, input(harness, spec.source ?? storage[math], spec.x, layout, 1), spec.odd);
     const w = harness.tensor(storage[math], [...spec.w], { seed: 2 });
     const [first = 1, second = 1, ...taps] = spec.w;
     const shape =
@@ -165,6 +182,7 @@ function check(spec: Spec): (harness: Harness) => void {
     const emitter = { ...harness.emitter, tf32: math === "tf32" };
     if (spec.tile !== undefined) emitTile(emitter, request, spec.tile);
     else if (spec.widens === true) emitConvWidened(emitter, request);
+    else if (spec.planes !== undefined) emitOverPlanes(emitter, request, spec.planes);
     else if (spec.transposedTo === undefined) emitConv(emitter, request, accepts);
     else emitConvTranspose(emitter, request);
     harness.execute();
@@ -176,6 +194,10 @@ function check(spec: Spec): (harness: Harness) => void {
         : transposedConvolved(from, weights, groups, window, spec.transposedTo);
     harness.expectClose(to, finished(sums, reference), toleranceOf(spec, depth), spec.name);
   };
+}
+
+function emitOverPlanes(emitter: Emitter, request: ConvRequest, accepts: (tile: PlaneTile) => boolean): void {
+  if (!emitConvPlanes(emitter, request, accepts)) throw new Error("no kernel over planes takes it");
 }
 
 function emitTile(emitter: Emitter, request: ConvRequest, tile: TileRow): void {
