@@ -2,8 +2,8 @@
  * @file What conv.cu, conv-hopper.cu and conv-tma.cu instantiate, a macro's invocation for each row of the table: written to
  * <family>/entries.generated.cuh by `npm run kernels`.
  */
-import { productLines } from "../gemm/entries.ts";
-import { type ConvTile, convTiles, threadsOf } from "./table.ts";
+import { productLines, sumSizes } from "../gemm/entries.ts";
+import { type ConvTile, convTiles, sumsInTeam, threadsOf } from "./table.ts";
 
 const maths = { f16: "HalfMath", bf16: "Bfloat16Math", tf32: "Tf32Math", f32: "Float32Math" } as const;
 const cTypes = { float16: "__half", bfloat16: "__nv_bfloat16", float32: "float" } as const;
@@ -23,6 +23,7 @@ function linesOf(tile: ConvTile): string[] {
   const { entry, walk } = tile;
   if (walk === undefined) return [lineOf(tile)];
   const types = `${rowTypes[walk.panels]}, ${cTypes[tile.source]}`;
+  if (sumsInTeam(tile)) return [`SUM(${entry}, ${types}, ${sumSizes(walk.product)})`];
   return productLines(walk.product, entry, (name, sizes) => `CONV(${name}, ${types}, ${sizes})`);
 }
 
