@@ -1,9 +1,9 @@
 /**
  * @file Convolutions of few results, cut along k: as one launch, as splits that a second launch adds up, as clusters that add up.
  *
- *     node dist/gpu/conv-splits.js [--only PART,…] [--apart N]
+ *     node dist/gpu/conv-splits.js [--only PART,…] [--apart N] [--clusters N]
  *
- * Writes $OUT/conv-splits.json: of each layer the ways that are predicted best of each kind (every cluster), with what they take and what
+ * Writes $OUT/conv-splits.json: of each layer the ways that are predicted best of each kind, with what they take and what
  * they were predicted to. Kernels of halves, channels last, with bias. `alone`: with so much shared memory that a multiprocessor has no
  * second block.
  */
@@ -50,7 +50,8 @@ const layers: readonly Listed[] = [
 const { values: options } = parseArgs({
   options: {
     only: { type: "string" },
-    apart: { type: "string", default: "5" },
+    apart: { type: "string", default: "4" },
+    clusters: { type: "string", default: "12" },
     device: { type: "string", default: "0" },
   },
 });
@@ -139,14 +140,14 @@ function kindOf({ tile, splits }: ConvChoice): "whole" | "apart" | "cluster" {
 }
 
 function* timedWays(host: HarnessHost, listed: Listed): Generator<Timed> {
-  const left = { whole: 2, apart: Number(options.apart), cluster: 12 };
+  const left = { whole: 1, apart: Number(options.apart), cluster: Number(options.clusters) };
   for (const { choice, predicted } of waysOf(host, listed)) {
     const kind = kindOf(choice);
     // Boxes of fewer channels are for what does not fill whole ones.
     if ((kind === "cluster" && choice.tile.walk?.panels !== 1) || left[kind]-- <= 0) continue;
     const { tile, splits } = choice;
     const row = { layer: listed[0], entry: tile.entry, splits, predicted };
-    for (const isAlone of kind === "cluster" && splits > 2 ? [false, true] : [false]) {
+    for (const isAlone of kind === "cluster" && splits > 4 ? [false, true] : [false]) {
       try {
         const us = microsecondsOf(host, listed, choice, isAlone);
         yield { ...row, kind: isAlone ? "alone" : kind, us };
