@@ -128,12 +128,14 @@ function walksThrough(
   return groups === 1 || (channels % channelsOfBox(walk) === 0 && filters % columns === 0);
 }
 
-/** Splits of the sum, none of which has nothing to do. */
+/** Splits of the sum, none of which has nothing to do; but a team's last blocks may. */
 function* cutsOf(problem: ConvProblem, tile: ConvTile): Generator<ConvCut> {
   const steps = Math.ceil(chunksOf(problem, tile) / tile.chunks);
-  for (const splits of sumsInTeam(tile) ? teamSizes : splitCounts) {
+  const isTeam = sumsInTeam(tile);
+  for (const splits of isTeam ? teamSizes : splitCounts) {
     const stepsPerSplit = Math.max(1, Math.ceil(steps / splits));
-    if (Math.max(1, Math.ceil(steps / stepsPerSplit)) === splits) yield { tile, splits, stepsPerSplit };
+    const busy = Math.max(1, Math.ceil(steps / stepsPerSplit));
+    if (isTeam ? splits <= steps : splits === busy) yield { tile, splits, stepsPerSplit };
   }
 }
 

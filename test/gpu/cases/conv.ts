@@ -324,7 +324,7 @@ function walkSpecs(math: "f16" | "bf16"): Spec[] {
           tile.walk?.panels === panels && !copies && splits > 6 && !sumsInTeam(tile),
       }),
       of("12 splits or more", {
-        ...{ x: [1, 200, 9, 9], w: [48, 200, 3, 3], pads: [1, 1, 1, 1], activation: activation("silu", 1) },
+        ...{ x: [1, 256, 9, 9], w: [48, 256, 3, 3], pads: [1, 1, 1, 1], activation: activation("silu", 1) },
         residual: { type: storage[math], layout: "nhwc" },
         accepts: ({ tile, copies, splits }) =>
           tile.walk?.panels === panels && !copies && splits > 11 && !sumsInTeam(tile),
