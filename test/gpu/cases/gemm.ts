@@ -357,7 +357,7 @@ function sizeCases(): KernelCase[] {
     ]),
     ...[6, 20].map((splits) => {
       const accepts = (choice: Choice) => choice.splits === splits && !sumsInTeam(choice.row);
-      const setup = { precision, accepts, k: 4000, epilogue: { bias: true } } as const;
+      const setup = { precision, accepts, k: 2560, epilogue: { bias: true } } as const;
       return caseOf(`${precision} sum of ${splits} splits`, [
         { ...setup, m: 16, n: 48 },
         { ...setup, m: 17, n: 37, b: "column" },
