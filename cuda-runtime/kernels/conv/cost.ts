@@ -6,7 +6,7 @@
  */
 import { maxOf } from "../../../src/ir/lists.ts";
 import type { PlanTarget } from "../../ir/step.ts";
-import { oddStoreClocks, stayingClocks } from "../gemm/cost.ts";
+import { hopperRates, oddStoreClocks, stayingClocks, teamSumClocks } from "../gemm/cost.ts";
 import {
   type ConvMath,
   type ConvTile,
@@ -14,6 +14,7 @@ import {
   elementBytes,
   isWgmma,
   sharedBytesOf,
+  sumsInTeam,
   threadsOf,
   type Walk,
 } from "./table.ts";
@@ -66,6 +67,8 @@ const storeClocks = { 8: 134, 2: 515, 1: 824 } as const;
 /** Of the product's own launch. `problem` has merged groups. */
 export function productMicroseconds(problem: ConvProblem, cut: ConvCut, target: PlanTarget): number {
   const { tile, splits } = cut;
+  if (tile.walk !== undefined && sumsInTeam(tile))
+    return teamMicroseconds(problem, tile, tile.walk, splits, target);
   if (tile.walk !== undefined) return walkMicroseconds(problem, tile, tile.walk, splits, target);
   const start = target.launchMicroseconds + startMicroseconds;
   const { perProcessor, together } = blocksOf(problem, cut, target);
@@ -97,6 +100,9 @@ const walking = {
   splitMicroseconds: 0.7,
 } as const;
 
+/** Of clusters' blocks: they have nothing to do behind a tile's end. */
+const teamRates = { ...walking, end: hopperRates.end, endOfElement: hopperRates.endOfElement } as const;
+
 function walkMicroseconds(
   problem: ConvProblem,
   tile: ConvTile,
@@ -122,6 +128,29 @@ function walkMicroseconds(
   const clocks = walking.start + Math.max(compute + stores, memory);
   const split = splits > 1 ? walking.splitMicroseconds : 0;
   return target.launchMicroseconds + split + clocks / target.clocksPerMicrosecond;
+}
+
+/** Of those whose blocks add up in a cluster. */
+function teamMicroseconds(
+  problem: ConvProblem,
+  tile: ConvTile,
+  { product, panels }: Walk,
+  splits: number,
+  target: PlanTarget,
+): number {
+  const { rows, groups, inputBytes, outputBytes } = problem;
+  const filters = problem.filters * groups;
+  const chunks = chunksOf(problem, tile);
+  const work = {
+    ...{ m: rows, n: filters, k: chunks * 8, batch: 1, splits },
+    stored: outputBytes / (2 * rows * filters),
+    rowClocks: panels * walking.rowClocks,
+  };
+  const moved = inputBytes + outputBytes + filters * chunks * 16;
+  const memory = moved / (walking.dramShare * target.bytesPerClock.dram * target.multiprocessors);
+  const odd = (work.stored * product.m * product.n * oddStoreClocks[storeWidthOf(problem)]) / splits;
+  const clocks = walking.start + odd + teamSumClocks(product, work, teamRates, memory, target);
+  return target.launchMicroseconds + clocks / target.clocksPerMicrosecond;
 }
 
 /** Of the kernel that adds up the splits: through the cache, where it holds them. 0 without splits. */

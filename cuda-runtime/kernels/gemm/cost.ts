@@ -3,6 +3,7 @@
 import type { PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import {
+  blocksOfTeamRow,
   elementBytes,
   type GemmRow,
   type HopperRow,
@@ -202,21 +203,36 @@ function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: Pl
   return stayingClocks(row, { ...size, splits, stored, rowClocks: 0 }, hopperRates, target);
 }
 
-/**
- * A block has one tile in its part of k, its groups every other step; then it adds up and stores its share of the rows, while it
- * has nothing copied.
- */
 function teamClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
-  const { step, end, endOfElement, copies } = hopperRates;
-  const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
-  const waves = blocksOf(size, row.m, row.n, splits) / target.multiprocessors;
+  const stored = (size.outputBytes * size.storeFactor) / 2;
+  const work = { ...size, splits, stored, rowClocks: 0 };
+  return teamSumClocks(row, work, hopperRates, dramClocks(size, target), target);
+}
+
+/**
+ * A block has one tile in its part of k, of 64 rows its groups every other step; then it adds up and stores its share, while it has
+ * nothing copied. `memory`: clocks of what comes from DRAM.
+ */
+export function teamSumClocks(
+  row: HopperRow,
+  work: StayingWork,
+  { step, end, endOfElement, copies }: StayingRates,
+  memory: number,
+  target: PlanTarget,
+): number {
+  const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
+  const blocks = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
+  const waves = blocks / target.multiprocessors;
+  const together = Math.min(blocksOfTeamRow(row), Math.ceil(waves));
+  const rounds = Math.ceil(Math.ceil(waves) / together);
   const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
   const bytes = (stageBytes(row) * Math.min(1, waves)) / (copies * target.bytesPerClock.copyEngine);
-  const product = steps * Math.max((multiply + step.turns) / 2, bytes);
-  const stored = ((row.m * row.n) / splits) * ((size.outputBytes * size.storeFactor) / 2);
-  const sum = teamRates.sumClocks + splits * teamRates.sumClocksOfBlock;
-  const rounds = Math.ceil(waves);
-  return Math.max(rounds * product, dramClocks(size, target)) + rounds * (end + sum + endOfElement * stored);
+  const fetch = Math.max(bytes, row.m * work.rowClocks);
+  const alone = row.together ? multiply + step.together : (multiply + step.turns) / 2;
+  const product = steps * Math.max(alone, together * multiply, together * fetch);
+  const stored = ((row.m * row.n) / work.splits) * work.stored;
+  const sum = teamRates.sumClocks + work.splits * teamRates.sumClocksOfBlock;
+  return Math.max(rounds * product, memory) + rounds * (end + sum + endOfElement * stored);
 }
 
 /** What a product costs whose blocks stay, in clocks of a multiprocessor unless it says otherwise. */

@@ -5,6 +5,7 @@
 import type { FloatStorage } from "../../ir/storage.ts";
 import { copiedEnds, hasCopiedEnds } from "./end-maps.ts";
 import {
+  blocksOfTeamRow,
   type GemmRow,
   gemmTable,
   type HopperRow,
@@ -82,7 +83,7 @@ function tensorInvocations(row: TensorRow, type: FloatStorage): Invocation[] {
 }
 
 function hopperLines(row: HopperRow, entry: string, type: FloatStorage): string[] {
-  if (row.team === "sum") return [`SUM(${entry}, ${cTypes[type]}, ${row.n}, ${row.stages})`];
+  if (row.team === "sum") return [`SUM(${entry}, ${cTypes[type]}, ${sumSizes(row)})`];
   return productLines(row, entry, (name, sizes) => `HOPPER(${name}, ${cTypes[type]}, ${sizes})`);
 }
 
@@ -100,6 +101,11 @@ export function productLines(
 /** Arguments of HopperProduct: a group of warps takes 64 rows at a time, of its own tile or of its half of one. */
 function productSizes({ m, n, stages, together }: HopperRow): string {
   return [together, m / (together ? 128 : 64), n, stages].join(", ");
+}
+
+/** Arguments of HopperSum, and how many blocks a multiprocessor has room for. */
+export function sumSizes(row: HopperRow): string {
+  return [row.m, row.n, row.stages, blocksOfTeamRow(row)].join(", ");
 }
 
 function skinnyLine(row: SkinnyRow, entry: string, type: FloatStorage): string {

@@ -14,6 +14,7 @@ import {
   type GemmRow,
   hopperThreads,
   kernelOf,
+  runsOfSum,
   sharedBytesOf,
   skinnyShape,
   sumsInTeam,
@@ -153,10 +154,12 @@ function sumLaunch({ problem, splits, sumMicroseconds }: Choice, workspace: View
   const { m, n, batch } = problem;
   const count = elementCount(batch) * m * n;
   const operand = workspaceOperand(workspace, problem);
+  const runs = runsOfSum(splits);
+  const columns = sumThreads / runs;
   return {
     kernel: { kind: "built", family: "gemm-plain", entry: "sum_splits" },
-    grid: [Math.ceil(count / sumThreads), 1, 1],
-    block: [sumThreads, 1, 1],
+    grid: [Math.ceil(count / columns), 1, 1],
+    block: [columns, runs, 1],
     sharedBytes: 0,
     params: gemmParams({
       problem: { ...problem, a: operand, b: operand },

@@ -39,7 +39,7 @@ export interface HopperRow {
   readonly n: number;
   readonly k: number;
   readonly stages: number;
-  /** Whether both of a block's groups compute one tile; else they take turns. */
+  /** Whether both of a block's groups compute one tile, half of the rows each; else they take turns. */
   readonly together: boolean;
   readonly team: Team;
 }
@@ -111,8 +111,9 @@ function hopper([m, n, stages]: HopperSizes, together: boolean): HopperRow {
   return { kind: "hopper", tile: `h${m}x${n}x${k}`, m, n, k, stages, together, team: "none" };
 }
 
+/** Of 64 rows both groups have all in every other step; of 128 they have a half each. */
 function sum(sizes: HopperSizes): HopperRow {
-  const row = hopper(sizes, false);
+  const row = hopper(sizes, sizes[0] > 64);
   return { ...row, tile: row.tile.replace("h", "s"), team: "sum" };
 }
 
@@ -131,6 +132,13 @@ export const hopperRows: readonly HopperRow[] = [
   hopper([64, 32, 16], false),
 ];
 const teamRows: readonly HopperRow[] = [sum([64, 32, 14]), sum([64, 64, 10])];
+/** The same with rings that leave room for two blocks: a part of the taps and channels is a few steps. */
+export const convTeamRows: readonly HopperRow[] = [
+  sum([64, 32, 8]),
+  sum([64, 64, 5]),
+  sum([128, 32, 4]),
+  sum([128, 64, 3]),
+];
 
 export const gemmTable: readonly GemmRow[] = [
   ...hopperRows,
@@ -192,6 +200,11 @@ export function sumsInTeam(row: GemmRow): boolean {
   return row.kind === "hopper" && row.team === "sum";
 }
 
+/** Of a block that adds splits up: rows of threads, each with a run of them. */
+export function runsOfSum(splits: number): 1 | 4 {
+  return splits > 4 ? 4 : 1;
+}
+
 /** What eight warps store from, 16 rows of 32 + 8 floats each. */
 const slabBytes = 8 * 16 * 40 * 4;
 const barrierBytes = 8;
@@ -199,12 +212,16 @@ const barrierBytes = 8;
 export function sharedBytesOf(row: TensorRow | HopperRow): number {
   const ring = row.stages * stageBytes(row);
   if (row.kind === "hopper" && row.team === "sum") {
-    // Floats in rows of eight more: of eight warps 16 rows, and of a block's share of the sums 32 rows.
-    const sums = (8 * 16 * (row.n + 8) + (row.n / 32) * 32 * (32 + 8)) * 4;
-    return ring + sums + 2 * row.stages * barrierBytes;
+    // Floats in rows of eight more.
+    return ring + row.m * (row.n + 8) * 4 + 2 * row.stages * barrierBytes;
   }
   // Of barriers one each for a stage that is full, one that is empty, and a group's turn.
   return row.kind === "tensor" ? ring : ring + slabBytes + 2 * (row.stages + 1) * barrierBytes;
+}
+
+/** That a multiprocessor of sm_90 has room for. */
+export function blocksOfTeamRow(row: HopperRow): 1 | 2 {
+  return 2 * (sharedBytesOf(row) + 1024) <= 228 * 1024 ? 2 : 1;
 }
 
 const families = { float16: "gemm", bfloat16: "gemm-bf16", float32: "gemm-tf32" } as const;

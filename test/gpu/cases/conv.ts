@@ -29,6 +29,7 @@ import {
   type ConvTile,
   convTiles,
   isWgmma,
+  sumsInTeam,
 } from "../../../cuda-runtime/kernels/conv/table.ts";
 import { emitConvTranspose } from "../../../cuda-runtime/kernels/conv/transposed.ts";
 import { type TileRow, tileRows } from "../../../cuda-runtime/kernels/depthwise/choose.ts";
@@ -255,6 +256,7 @@ function tileSpecs(tile: ConvTile): Spec[] {
     (splits: number) =>
     (choice: ConvChoice): boolean =>
       choice.tile === tile && choice.splits === splits && !choice.copies;
+  if (sumsInTeam(tile)) return teamSpecs(tile, { ...spec, w: [tile.filters + 16, channels, 3, 3] });
   const specs = [1, 2].map((splits) => ({
     ...spec,
     name: `${tile.entry}, ${splits} splits`,
@@ -267,6 +269,33 @@ function tileSpecs(tile: ConvTile): Spec[] {
     ...copied,
     { ...spec, name: `${tile.entry}, planar`, layout: "nchw", accepts: accepts(1) },
   ];
+}
+
+/** Of each number of blocks: parts of k that are not even, images whose positions fill no tile, and all that an end may have. */
+function teamSpecs(tile: ConvTile, spec: Omit<Spec, "name">): Spec[] {
+  const { math, entry, filters } = tile;
+  const residual = { type: storage[math], layout: "nhwc" } as const;
+  const pads = [1, 1, 1, 1];
+  const shapes: readonly [name: string, spec: Partial<Spec>][] = [
+    ["13x11", { ...spec, x: [2, 152, 13, 11], w: [filters + 16, 152, 3, 3] }],
+    ["7x7", { x: [1, 136, 7, 7], w: [filters + 8, 136, 3, 3], pads, residual, last: activation("relu") }],
+    ["14x14 of stride 2", { x: [2, 72, 27, 28], w: [40, 72, 3, 3], pads, strides: [2, 2] }],
+    [
+      "silu",
+      { x: [1, 88, 9, 10], w: [filters, 88, 3, 3], pads, activation: activation("silu", 1), residual },
+    ],
+    ["odd filters", { x: [1, 160, 6, 7], w: [filters + 3, 160, 3, 3], affine: "both", residual }],
+    ["3 groups", { x: [1, 3 * 64, 8, 9], w: [3 * 64, 64, 3, 3], groups: 3, pads, residual }],
+    ["float32 out", { x: [1, 104, 8, 8], w: [filters, 104, 3, 3], pads, output: "float32" }],
+  ];
+  return [2, 4, 8].flatMap((splits) =>
+    shapes.map(([name, changes]) => ({
+      ...{ math, needsWgmma: true, affine: "bias" as const, x: [], w: [] },
+      ...changes,
+      name: `${entry}, a cluster of ${splits}, ${name}`,
+      accepts: (choice) => choice.tile === tile && choice.splits === splits && !choice.copies,
+    })),
+  );
 }
 
 /** Groups of eight filters go out by TMA, and the residual comes by it. */
@@ -308,7 +337,19 @@ function walkSpecs(math: "f16" | "bf16"): Spec[] {
       }),
       of("splits", {
         ...{ x: [2, 72, 9, 9], w: [44, 72, 3, 3], pads: [1, 1, 1, 1] },
-        accepts: ({ tile: { walk }, copies, splits }) => walk?.panels === panels && !copies && splits > 1,
+        accepts: ({ tile, copies, splits }) =>
+          tile.walk?.panels === panels && !copies && splits > 1 && !sumsInTeam(tile),
+      }),
+      of("7 splits or more", {
+        ...{ x: [1, 200, 9, 9], w: [44, 200, 3, 3], pads: [1, 1, 1, 1] },
+        accepts: ({ tile, copies, splits }) =>
+          tile.walk?.panels === panels && !copies && splits > 6 && !sumsInTeam(tile),
+      }),
+      of("12 splits or more", {
+        ...{ x: [1, 256, 9, 9], w: [48, 256, 3, 3], pads: [1, 1, 1, 1], activation: activation("silu", 1) },
+        residual: { type: storage[math], layout: "nhwc" },
+        accepts: ({ tile, copies, splits }) =>
+          tile.walk?.panels === panels && !copies && splits > 11 && !sumsInTeam(tile),
       }),
       of("3 groups", { x: [2, 3 * 64, 11, 9], w: [3 * 64, 64, 3, 3], groups: 3, pads: [1, 1, 1, 1] }),
       of("13 groups of 8, not evenly together", {

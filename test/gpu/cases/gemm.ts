@@ -20,6 +20,7 @@ import {
   gemmTable,
   type HopperRow,
   type Layout,
+  sumsInTeam,
 } from "../../../cuda-runtime/kernels/gemm/table.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 
@@ -354,6 +355,15 @@ function sizeCases(): KernelCase[] {
       { precision, m: 48, n: 3000, k: 40 },
       { precision, m: 3000, n: 20, k: 40 },
     ]),
+    ...[6, 20].map((splits) => {
+      const accepts = (choice: Choice) => choice.splits === splits && !sumsInTeam(choice.row);
+      const setup = { precision, accepts, k: 2560, epilogue: { bias: true } } as const;
+      return caseOf(`${precision} sum of ${splits} splits`, [
+        { ...setup, m: 16, n: 48 },
+        { ...setup, m: 17, n: 37, b: "column" },
+        { ...setup, m: 7, n: 24, batchA: [3], batchB: [3] },
+      ]);
+    }),
     caseOf(`${precision} nothing to sum`, [{ precision, m: 9, n: 70, k: 0, epilogue: { bias: true } }]),
   ]);
 }
