@@ -109,7 +109,7 @@ export class Assembler {
 }
 
 /** As `beginKernel` of kernels/common/launch.cuh. */
-const beginKernel = ["  griddepcontrol.launch_dependents;", "  griddepcontrol.wait;"] as const;
+const beginKernel = ["  griddepcontrol.wait;", "  griddepcontrol.launch_dependents;"] as const;
 
 const scratch = new DataView(new ArrayBuffer(8));
 
