@@ -6,7 +6,7 @@ import type { Activation, ActivationKind } from "../../../cuda-runtime/ir/epilog
 import type { Choice } from "../../../cuda-runtime/kernels/gemm/choose.ts";
 import { type ThinRow, thinRows } from "../../../cuda-runtime/kernels/gemm/table.ts";
 import type { KernelCase } from "../../../cuda-runtime/session/harness.ts";
-import { caseOf, type Draft, type Setup } from "./gemm.ts";
+import { caseOf, type Draft, describe, type Setup } from "./gemm.ts";
 
 type Precision = "float16" | "bfloat16";
 
@@ -28,8 +28,8 @@ function setupOf(row: ThinRow, precision: Precision): (size: Omit<Setup, "precis
   return (size) => ({ precision, b: "column", accepts, ...size });
 }
 
-/** Sizes and strides. */
-function shapeCase(row: ThinRow, precision: Precision): KernelCase {
+/** Sizes and strides, each alone: what fails has a name. */
+function shapeCases(row: ThinRow, precision: Precision): KernelCase[] {
   const { m, n, tile } = row;
   const of = setupOf(row, precision);
   const bias: Draft = { bias: true };
@@ -53,7 +53,11 @@ function shapeCase(row: ThinRow, precision: Precision): KernelCase {
     of({ m: 2 * m - 7, n: 2 * n - 8, k: 104, epilogue: added }),
     of({ m: m + 1, n: 2 * n, k: 16, pad: 8, epilogue: { residual: precision, activation: silu } }),
   ];
-  return caseOf(`${precision} ${tile}`, setups);
+  return setups.map((setup) => caseOf(`${tile} ${describe(setup)}${endOf(setup)}`, [setup]));
+}
+
+function endOf({ epilogue: { bias, residual, activation } = {} }: Setup): string {
+  return `${bias ? " bias" : ""}${activation ? ` ${activation.kind}` : ""}${residual ? " residual" : ""}`;
 }
 
 /** Every activation, alone and before a residual. */
@@ -87,7 +91,7 @@ function manyCase(row: ThinRow, precision: Precision): KernelCase {
 
 export const cases: readonly KernelCase[] = (["float16", "bfloat16"] as const).flatMap((precision) =>
   thinRows.flatMap((row) => [
-    shapeCase(row, precision),
+    ...shapeCases(row, precision),
     activationCase(row, precision),
     ...(precision === "float16" ? [manyCase(row, precision)] : []),
   ]),
