@@ -1,9 +1,12 @@
 /** @file Predicted time of a product by one kernel of the table: what the kernel is chosen by, and what the plan prints. */
 
+import type { ActivationKind } from "../../ir/epilogue.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
+import { activationClocksOf } from "./end-cost.ts";
 import {
   blocksOfTeamRow,
+  type CutRow,
   elementBytes,
   type GemmRow,
   type HopperRow,
@@ -16,6 +19,7 @@ import {
   type TensorRow,
   threadsOf,
 } from "./table.ts";
+import { thinMicroseconds } from "./thin-cost.ts";
 
 /** Sizes only; `batch` is the number of products. */
 export interface GemmSize {
@@ -36,6 +40,8 @@ export interface GemmSize {
   /** Whether the product of one batch reads an operand that all others read too. */
   readonly sharedA: boolean;
   readonly sharedB: boolean;
+  /** What is done to elements before the residual is added. */
+  readonly first: ActivationKind;
 }
 
 /** Of kernels that mma.sync or CUDA cores compute, beside a launch: their own start, before anything is asked for. */
@@ -80,13 +86,15 @@ export const oddStoreClocks = storeClocks.hopper;
 
 /** Of the launch alone: without the sum of its splits, and what packing operands takes. */
 export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
+  if (row.kind === "thin") return thinMicroseconds(row, size, target);
   const product = productMicroseconds(row, size, splits, target);
   // The kernels of few rows wait for their operands alone.
   if (row.kind !== "tensor" && row.kind !== "hopper") return product;
   const perProcessor = Math.ceil(blocksOf(size, row.m, row.n, splits) / target.multiprocessors);
   const results = perProcessor * row.m * row.n;
   if (splits === 1 || sumsInTeam(row)) {
-    const clocks = results * storeClocks[row.kind][size.storeWidth];
+    const clocks =
+      results * (storeClocks[row.kind][size.storeWidth] + activationClocksOf(row.kind, size.first));
     return product + clocks / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
   }
   // Partial sums lie in rows of n: whole lines of them are in the model.
@@ -94,7 +102,7 @@ export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, tar
   return product + clocks / target.clocksPerMicrosecond;
 }
 
-function productMicroseconds(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
+function productMicroseconds(row: CutRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const { launchMicroseconds, clocksPerMicrosecond } = target;
   const compute = computeClocks(row, size, splits, target);
   const memory = dramClocks(size, target);
@@ -109,7 +117,7 @@ function productMicroseconds(row: GemmRow, size: GemmSize, splits: number, targe
   return launchMicroseconds + startMicroseconds + (measured * (clocks + fillClocks)) / clocksPerMicrosecond;
 }
 
-function computeClocks(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
+function computeClocks(row: CutRow, size: GemmSize, splits: number, target: PlanTarget): number {
   switch (row.kind) {
     case "tensor":
       return tensorClocks(row, size, splits, target);

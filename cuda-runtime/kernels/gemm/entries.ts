@@ -13,6 +13,7 @@ import {
   type SkinnyRow,
   skinnyShape,
   type TensorRow,
+  type ThinRow,
 } from "./table.ts";
 
 const cTypes = { float16: "__half", bfloat16: "__nv_bfloat16", float32: "float" } as const;
@@ -62,6 +63,8 @@ function invocationsOf(row: GemmRow, type: FloatStorage): Invocation[] {
       return tensorInvocations(row, type);
     case "hopper":
       return type === "float32" ? [] : hopperLines(row, entry, type).map((line) => ({ family, line }));
+    case "thin":
+      return type === "float32" ? [] : [{ family, line: thinLine(row, entry, type) }];
     case "simt":
       return [{ family, line: `SIMT(${entry}, ${row.m}, ${row.k}, ${row.occupancy})` }];
     case "skinny":
@@ -106,6 +109,11 @@ function productSizes({ m, n, stages, together }: HopperRow): string {
 /** Arguments of HopperSum, and how many blocks a multiprocessor has room for. */
 export function sumSizes(row: HopperRow): string {
   return [row.m, row.n, row.stages, blocksOfTeamRow(row)].join(", ");
+}
+
+/** Arguments of ThinProduct: columns of a group, groups below each other and side by side. */
+function thinLine({ m, n, width, blocks }: ThinRow, entry: string, type: FloatStorage): string {
+  return `THIN(${entry}, ${cTypes[type]}, ${width}, ${m / 64}, ${n / width}, ${blocks})`;
 }
 
 function skinnyLine(row: SkinnyRow, entry: string, type: FloatStorage): string {

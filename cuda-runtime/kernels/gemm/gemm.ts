@@ -18,8 +18,10 @@ import {
   sharedBytesOf,
   skinnyShape,
   sumsInTeam,
+  thinThreads,
   threadsOf,
 } from "./table.ts";
+import { thinLaunchOf } from "./thin.ts";
 
 export type { GemmRequest } from "./problem.ts";
 
@@ -119,14 +121,19 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
   const cut = { problem, tilesM, tilesN, splits, kPerSplit, splitStride, aGrain, bGrain };
   const isHopper = row.kind === "hopper";
   const kernel = kernelOf(row, type, layout);
+  const thin = row.kind === "thin" ? thinLaunchOf(cut, row, target) : undefined;
   return {
     kernel: isHopper && copiesEnds(problem, row) ? withCopiedEnds(kernel) : kernel,
     // Blocks that stay: one to a multiprocessor, where there are tiles for all.
-    grid: [isHopper && team === 1 ? Math.min(tiles, target.multiprocessors) : tiles * team, 1, 1],
+    grid: [
+      thin?.blocks ?? (isHopper && team === 1 ? Math.min(tiles, target.multiprocessors) : tiles * team),
+      1,
+      1,
+    ],
     cluster: team > 1 ? [team, 1, 1] : undefined,
     block: [tile.threads, 1, 1],
-    sharedBytes: isHopper || row.kind === "tensor" ? sharedBytesOf(row) : 0,
-    params: isHopper ? hopperParams(cut, row) : gemmParams(cut),
+    sharedBytes: thin?.sharedBytes ?? (isHopper || row.kind === "tensor" ? sharedBytesOf(row) : 0),
+    params: thin?.params ?? (isHopper ? hopperParams(cut, row) : gemmParams(cut)),
     reads: readsOf(problem, [problem.a.view, problem.b.view]),
     writes: [problem.d.view],
     flops: 2 * m * n * k * products,
@@ -141,6 +148,8 @@ function tileOf(row: GemmRow, type: FloatStorage): { m: number; n: number; threa
       return { m: row.m, n: row.n, threads: threadsOf(row) };
     case "hopper":
       return { m: row.m, n: row.n, threads: hopperThreads };
+    case "thin":
+      return { m: row.m, n: row.n, threads: thinThreads(row) };
     case "simt":
       return { m: row.m, n: row.n, threads: 256 };
     case "skinny": {

@@ -1,4 +1,7 @@
-/** @file The kernels for products, one row each: what gemm.cu, gemm-bf16.cu, gemm-tf32.cu, gemm-hopper.cu and gemm-plain.cu instantiate. */
+/**
+ * @file The kernels for products, one row each: what gemm.cu, gemm-bf16.cu, gemm-tf32.cu, gemm-hopper.cu, gemm-thin.cu and
+ * gemm-plain.cu instantiate.
+ */
 import type { ArchitectureName } from "../../../src/hardware/architectures.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 
@@ -47,6 +50,18 @@ export interface HopperRow {
 /** Blocks compute tiles of their own; or those of a cluster have a split of k each, and add up through each other's shared memory. */
 export type Team = "none" | "sum";
 
+/** wgmma, fed by TMA, for many rows and little along k: several blocks a multiprocessor, the columns' operand stays in shared memory. */
+export interface ThinRow {
+  readonly kind: "thin";
+  readonly tile: string;
+  readonly m: number;
+  readonly n: number;
+  /** Columns of one group of warps, which has 64 rows. */
+  readonly width: number;
+  /** Blocks to a multiprocessor that registers leave room for. */
+  readonly blocks: number;
+}
+
 /** FP32 on CUDA cores, any strides and types. */
 export interface SimtRow {
   readonly kind: "simt";
@@ -69,7 +84,9 @@ export interface SkinnyRow {
   readonly rows: number;
 }
 
-export type GemmRow = TensorRow | HopperRow | SimtRow | SkinnyRow;
+export type GemmRow = TensorRow | HopperRow | ThinRow | SimtRow | SkinnyRow;
+/** Those that may cut k. */
+export type CutRow = Exclude<GemmRow, ThinRow>;
 
 const all = ["kk", "kn", "mk", "mn"] as const;
 const alongK = ["kk", "kn"] as const;
@@ -140,9 +157,30 @@ export const convTeamRows: readonly HopperRow[] = [
   sum([128, 64, 3]),
 ];
 
+/** Of groups, how many lie below each other and side by side; columns of one; blocks to a multiprocessor. */
+function thin(groupsM: number, groupsN: number, width: number, blocks: number): ThinRow {
+  const [m, n] = [64 * groupsM, width * groupsN];
+  return { kind: "thin", tile: `r${m}x${n}`, m, n, width, blocks };
+}
+
+export const thinRows: readonly ThinRow[] = [
+  thin(1, 1, 16, 6),
+  thin(1, 1, 24, 6),
+  thin(1, 1, 32, 6),
+  thin(1, 1, 48, 5),
+  thin(1, 1, 64, 5),
+  thin(1, 1, 80, 4),
+  thin(1, 1, 96, 4),
+  thin(1, 1, 128, 3),
+  thin(1, 2, 96, 2),
+  thin(2, 2, 96, 1),
+  thin(1, 4, 96, 1),
+];
+
 export const gemmTable: readonly GemmRow[] = [
   ...hopperRows,
   ...teamRows,
+  ...thinRows,
   tensor("half", [256, 128, 64, 64, 64, 3, 1], alongK, 1.75),
   tensor("half", [128, 128, 64, 64, 64, 3, 2], all, 1.6),
   tensor("half", [128, 64, 64, 64, 32, 3, 3], alongK, 1.3),
@@ -192,6 +230,11 @@ export function stageBytes(row: TensorRow | HopperRow): number {
   return (row.m + row.n) * row.k * (isFloat ? 4 : 2);
 }
 
+/** Groups of four warps, and one warp that copies. */
+export function thinThreads({ m, n, width }: ThinRow): number {
+  return (m / 64) * (n / width) * 128 + 32;
+}
+
 /** Two groups that multiply, one that copies. */
 export const hopperThreads = 384;
 
@@ -236,6 +279,10 @@ export function kernelOf(
     case "hopper": {
       const suffix = type === "bfloat16" ? "bf16" : "f16";
       return { kind: "built", family: "gemm-hopper", entry: `${row.tile}_${suffix}` };
+    }
+    case "thin": {
+      const suffix = type === "bfloat16" ? "bf16" : "f16";
+      return { kind: "built", family: "gemm-thin", entry: `${row.tile}_${suffix}` };
     }
     case "tensor": {
       const entry = `${row.tile}_${layout ?? "kk"}${row.odd ? "_odd" : ""}`;
