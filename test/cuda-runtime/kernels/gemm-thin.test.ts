@@ -1,7 +1,13 @@
 /** @file Products of many rows by few along k: what is taken, how shared memory is cut, and that launches compute the product. */
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Activation, type Epilogue, plainEpilogue } from "../../../cuda-runtime/ir/epilogue.ts";
+import {
+  type Activation,
+  type ActivationKind,
+  type Epilogue,
+  plainEpilogue,
+} from "../../../cuda-runtime/ir/epilogue.ts";
 import { tensorMapBytes } from "../../../cuda-runtime/ir/params.ts";
 import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import { elementCount, permuted, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
@@ -11,6 +17,8 @@ import { problemOf } from "../../../cuda-runtime/kernels/gemm/problem.ts";
 import { type ThinRow, thinRows, thinThreads } from "../../../cuda-runtime/kernels/gemm/table.ts";
 import { takesThin, thinBlocks, thinShapeOf } from "../../../cuda-runtime/kernels/gemm/thin.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
+import { groupBy } from "../../../src/ir/group.ts";
+import { minOf } from "../../../src/ir/lists.ts";
 import { attributesOf, Machine, nodeOf } from "../lower/movement-machine.ts";
 import { ProductContext, runProduct } from "../lower/product-machine.ts";
 
@@ -37,6 +45,22 @@ function rowOf(m: number, n: number, k: number, epilogue: Partial<Epilogue> = {}
   return chooseGemm(linear(m, n, k, epilogue), options).launch.row;
 }
 
+interface MeasuredRow {
+  readonly size: string;
+  readonly first: ActivationKind;
+  readonly residual: boolean;
+  readonly kernel: string;
+  readonly us: number;
+}
+
+const missing: MeasuredRow = { size: "", first: "none", residual: false, kernel: "", us: 0 };
+
+function measuredRows(): readonly MeasuredRow[] {
+  const file = new URL("../../../bench/measurements/h100-thin.jsonl", import.meta.url);
+  const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+  return lines.map((line) => JSON.parse(line) as MeasuredRow);
+}
+
 const silu: Activation = { kind: "silu", a: 1, b: 0 };
 
 describe("choice", () => {
@@ -59,6 +83,27 @@ describe("choice", () => {
       [1, 1000, 192],
     ] as const)
       expect(rowOf(m, n, k), `${m}x${n}x${k}`).not.toMatchObject({ kind: "thin" });
+  });
+
+  /** Each of 34 products by two of the other kernels and four of these, bench/gpu/thin.ts on an H100. */
+  test("is within a tenth of the best that was measured, but for two of small work", () => {
+    const timed = groupBy(measuredRows(), ({ size, first, residual }) => `${size} ${first} ${residual}`);
+    const ratios = [...timed].flatMap(([what, rows]) => {
+      const [{ size, first, residual } = missing] = rows;
+      const [m = 0, n = 0, k = 0] = size.split("x").map(Number);
+      const added = residual ? { residual: view([m, n]) } : {};
+      const row = rowOf(m, n, k, {
+        activation: { kind: first, a: first === "silu" ? 1 : 0, b: 6 },
+        ...added,
+      });
+      const chosen = rows.find(({ kernel }) => "tile" in row && kernel === row.tile);
+      const best = minOf(rows.map(({ us }) => us));
+      return chosen === undefined ? [] : [{ what, ratio: chosen.us / best }];
+    });
+    expect(timed.size).toBe(34);
+    expect(ratios.length).toBeGreaterThanOrEqual(28);
+    expect(ratios.filter(({ ratio }) => ratio > 1.11).length).toBeLessThanOrEqual(2);
+    expect(ratios.filter(({ ratio }) => ratio > 1.25)).toEqual([]);
   });
 
   test("only what the kernels do", () => {
