@@ -69,7 +69,7 @@ struct ThinEnd {
   // Each formula stands once for all elements: those of a lane are in flight together.
   static __device__ __forceinline__ void activateAll(const Activation& f, Values& v) {
     switch (f.kind) {
-      case kGelu: return forAll(v, [](float x) { return geluOf(x); });
+      case kGelu: return forAll(v, [](float x) { return geluForHalf(x); });
       case kGeluTanh: return forAll(v, [](float x) { return x * sigmoidOf(geluTanhSlope(x)); });
       case kSilu: return forAll(v, [&](float x) { return x * sigmoidOf(f.a * x); });
       case kSigmoid: return forAll(v, [](float x) { return sigmoidOf(x); });

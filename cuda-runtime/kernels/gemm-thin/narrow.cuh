@@ -42,15 +42,3 @@ __device__ __forceinline__ void storeMatrix2(uint32_t to, uint32_t r0, uint32_t 
 __device__ __forceinline__ void loadMatrix2(uint32_t& r0, uint32_t& r1, uint32_t from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(r0), "=r"(r1) : "r"(from) : "memory");
 }
-
-// One instruction each; NaN stays NaN.
-__device__ __forceinline__ float atLeast(float x, float low) {
-  float y;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(low));
-  return y;
-}
-__device__ __forceinline__ float atMost(float x, float high) {
-  float y;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(high));
-  return y;
-}

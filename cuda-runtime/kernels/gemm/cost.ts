@@ -68,7 +68,14 @@ export const hopperRates: StayingRates & { readonly start: number; readonly dram
  * Their rings are as deep as shared memory: they get what DRAM gives. On an H100, 5 products in two and four splits
  * (test/cuda-runtime/kernels/gemm-teams.test.ts).
  */
-const teamRates = { sumClocks: 4900, sumClocksOfBlock: 350 } as const;
+const teamRates = { clocks: 4900, clocksOfBlock: 350, crowding: 1 } as const;
+
+/** Of blocks that add up: as above, and how many waves one wave counts for, since blocks of a cluster share multiprocessors before all have one. */
+export interface SumRates {
+  readonly clocks: number;
+  readonly clocksOfBlock: number;
+  readonly crowding: number;
+}
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
@@ -214,7 +221,7 @@ function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: Pl
 function teamClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const stored = (size.outputBytes * size.storeFactor) / 2;
   const work = { ...size, splits, stored, rowClocks: 0 };
-  return teamSumClocks(row, work, hopperRates, dramClocks(size, target), target);
+  return teamSumClocks(row, work, { ...hopperRates, sum: teamRates }, dramClocks(size, target), target);
 }
 
 /**
@@ -224,14 +231,14 @@ function teamClocks(row: HopperRow, size: GemmSize, splits: number, target: Plan
 export function teamSumClocks(
   row: HopperRow,
   work: StayingWork,
-  { step, end, endOfElement, copies }: StayingRates,
+  { step, end, endOfElement, copies, sum }: StayingRates & { readonly sum: SumRates },
   memory: number,
   target: PlanTarget,
 ): number {
   const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
   const blocks = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
   const waves = blocks / target.multiprocessors;
-  const together = Math.min(blocksOfTeamRow(row), Math.ceil(waves));
+  const together = Math.min(blocksOfTeamRow(row), Math.ceil(waves * sum.crowding));
   const rounds = Math.ceil(Math.ceil(waves) / together);
   const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
   const bytes = (stageBytes(row) * Math.min(1, waves)) / (copies * target.bytesPerClock.copyEngine);
@@ -239,8 +246,8 @@ export function teamSumClocks(
   const alone = row.together ? multiply + step.together : (multiply + step.turns) / 2;
   const product = steps * Math.max(alone, together * multiply, together * fetch);
   const stored = ((row.m * row.n) / work.splits) * work.stored;
-  const sum = teamRates.sumClocks + work.splits * teamRates.sumClocksOfBlock;
-  return Math.max(rounds * product, memory) + rounds * (end + sum + endOfElement * stored);
+  const adding = sum.clocks + work.splits * sum.clocksOfBlock;
+  return Math.max(rounds * product, memory) + rounds * (end + adding + endOfElement * stored);
 }
 
 /** What a product costs whose blocks stay, in clocks of a multiprocessor unless it says otherwise. */
