@@ -85,9 +85,9 @@ template <typename T, bool ZEROS> struct FewRows {
     }
   }
 
-  // The warp's part of each row of a, for itself alone.
+  // The warp's part of each row of a, for itself alone, and zeros for all.
   __device__ __forceinline__ void fill() const {
-    if (lane < kZeroBytes / 16) reinterpret_cast<uint4*>(shared - kZeroBytes)[lane] = make_uint4(0, 0, 0, 0);
+    if (threadIdx.x < kZeroBytes / 16) reinterpret_cast<uint4*>(shared - kZeroBytes)[threadIdx.x] = make_uint4(0, 0, 0, 0);
     for (int m = 0; m < q.p.m; ++m) {
       const T* a = static_cast<const T*>(q.p.a) + static_cast<int64_t>(m) * q.p.aM;
 #pragma unroll 2
@@ -108,7 +108,7 @@ template <typename T, bool ZEROS> struct FewRows {
         if (quad == 0) sums[m * chunks * kChunkSums + eight / 4] = sum * (1.0f / Pairs::kUnit);
       }
     }
-    __syncwarp();
+    __syncthreads();
   }
 
   __device__ __forceinline__ void multiply(float (&totals)[2], const Step& step, int chunk) const {
