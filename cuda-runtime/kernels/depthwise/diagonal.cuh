@@ -225,10 +225,11 @@ __device__ __forceinline__ void computeTile(const DepthwiseParams& p, const Tile
   }
 }
 
-// Blocks that make several tiles, always of the same channels, have two of them in shared memory: one comes while the
+// sm_80 and later. Blocks that make several tiles, always of the same channels, have two of them in shared memory: one comes while the
 // other is computed and stored.
 template <typename E, int TAPS, int STRIDE, int HIGH>
 __device__ __forceinline__ void diagonalDepthwise(const DepthwiseParams& p) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   extern __shared__ __align__(128) char shared[];
   const Layout<TAPS, STRIDE> layout(p);
   const int warp = threadIdx.x / 32;
@@ -256,4 +257,7 @@ __device__ __forceinline__ void diagonalDepthwise(const DepthwiseParams& p) {
     stage = p.stage - stage;
     tile = behind;
   }
+#else
+  __trap();
+#endif
 }
