@@ -108,6 +108,38 @@ __device__ __forceinline__ void storeTile(const DepthwiseParams& p, const Tile& 
   }
 }
 
+// Zeros of a diagonal times an infinity of a neighbouring channel are no numbers: what of a stored tile is none is computed once more, by itself.
+template <typename E, int TAPS, int STRIDE>
+__device__ __forceinline__ void storeAgain(const DepthwiseParams& p, const Tile& tile, const char* from, int row) {
+  const E* x = static_cast<const E*>(p.x) + static_cast<int64_t>(tile.at.batch) * p.xBatch;
+  const int64_t first = offsetOf(p.to, tile.at);
+  const int elements = tile.rows * 8;
+#pragma unroll 1
+  for (int i = tile.lane; i < tile.columns; i += 32) {
+#pragma unroll 1
+    for (int e = 0; e < elements; ++e) {
+      const int j = e / 8, channel = tile.chunk * 8 + e % 8, filter = tile.filter + channel;
+      if (!isnan(toFloat(reinterpret_cast<const E*>(from + j * row + i * p.pitch)[channel]))) continue;
+      float v[1] = {0.0f};
+#pragma unroll 1
+      for (int tap = 0; tap < TAPS * TAPS; ++tap) {
+        const int height = (tile.at.height + j) * STRIDE - p.pad[1] + tap / TAPS;
+        const int width = (tile.at.width + i) * STRIDE - p.pad[2] + tap % TAPS;
+        if (static_cast<unsigned>(height) >= static_cast<unsigned>(p.input[1])) continue;
+        if (static_cast<unsigned>(width) >= static_cast<unsigned>(p.input[2])) continue;
+        const E read = x[static_cast<int64_t>(height) * p.xAxes[1] + static_cast<int64_t>(width) * p.xAxes[2] + filter];
+        v[0] = fmaf(toFloat(read), toFloat(fromFloat<E>(p.w[static_cast<int64_t>(tap) * p.filters + filter])), v[0]);
+      }
+      Affine<1> affine;
+      affine.load(p, filter, 1);
+      v[0] = v[0] * affine.scale[0] + affine.bias[0];
+      activateAll(v, p.activation);
+      static_cast<E*>(p.y)[first + static_cast<int64_t>(i) * p.to.axes[2] + static_cast<int64_t>(j) * p.to.axes[1] + filter] =
+          fromFloat<E>(v[0]);
+    }
+  }
+}
+
 // Of each tap this lane's part of the diagonal of eight filters.
 template <typename E, int TAPS>
 __device__ __forceinline__ void loadDiagonals(const DepthwiseParams& p, uint32_t (&taps)[TAPS * TAPS], int filter) {
@@ -185,9 +217,9 @@ struct Unit {
   }
 };
 
-// All units of a tile in eight channels, which begin at `mine`.
+// All units of a tile in eight channels, which begin at `mine`. Whether a sum of this lane's is no number.
 template <typename E, int TAPS, int STRIDE, int HIGH>
-__device__ __forceinline__ void computeTile(const DepthwiseParams& p, const Tile& tile, const uint32_t (&taps)[TAPS * TAPS],
+__device__ __forceinline__ bool computeTile(const DepthwiseParams& p, const Tile& tile, const uint32_t (&taps)[TAPS * TAPS],
                                             const Affine<2>& affine, uint32_t mine) {
   const Layout<TAPS, STRIDE> layout(p);
   const int lane = threadIdx.x % 32;
@@ -196,6 +228,7 @@ __device__ __forceinline__ void computeTile(const DepthwiseParams& p, const Tile
   const uint32_t first = mine + lane % 8 * layout.pitch + (lane >= 16 ? layout.next() : 0);
   const uint32_t result = mine + lane / 4 * layout.pitch + lane % 4 * 4;
   Unit even = {0, 0};
+  float all = 0.0f;
 #pragma unroll 1
   for (int i = 0; i < units; i += 2) {
     // The last one may be alone: it is made twice.
@@ -207,6 +240,8 @@ __device__ __forceinline__ void computeTile(const DepthwiseParams& p, const Tile
     float v[4 * HIGH];
 #pragma unroll
     for (int e = 0; e < 4 * HIGH; ++e) v[e] = sum[e / 4][e % 4] * affine.scale[e % 2] + affine.bias[e % 2];
+#pragma unroll
+    for (int e = 0; e < 4 * HIGH; ++e) all = fmaf(v[e], 0.0f, all);
     activateSums(v, p.activation);
     __syncwarp();
     // Rows behind the tile's last have a place as well.
@@ -223,6 +258,8 @@ __device__ __forceinline__ void computeTile(const DepthwiseParams& p, const Tile
     even = odd;
     even.advance(1, columns);
   }
+  // An infinity as well: what it is of is looked at then.
+  return isnan(all);
 }
 
 // sm_80 and later. Blocks that make several tiles, always of the same channels, have two of them in shared memory: one comes while the
@@ -249,9 +286,10 @@ __device__ __forceinline__ void diagonalDepthwise(const DepthwiseParams& p) {
     cpAsyncCommit();
     cpAsyncWait<1>();
     __syncthreads();
-    computeTile<E, TAPS, STRIDE, HIGH>(p, tile, taps, affine, sharedAddress(shared) + stage + warp * 16);
-    __syncthreads();
+    const bool isOff = __syncthreads_or(
+        computeTile<E, TAPS, STRIDE, HIGH>(p, tile, taps, affine, sharedAddress(shared) + stage + warp * 16));
     storeTile<E>(p, tile, shared + stage, layout.row());
+    if (isOff) storeAgain<E, TAPS, STRIDE>(p, tile, shared + stage, layout.row());
     if (isLast) break;
     __syncthreads();
     stage = p.stage - stage;

@@ -603,10 +603,20 @@ function diagonalSpecs(tile: DiagonalRow, math: ConvMath): Spec[] {
       activation: activation("hardSwish", 1 / 6, 0.5),
       cut: (choice) => choice.vector === 64,
     }),
+    of("beside an infinity", {
+      x: [2, 16, 19, 17],
+      pads: same,
+      activation: activation("clip", -1, 1),
+      odd: [
+        [700, Number.POSITIVE_INFINITY],
+        [2100, Number.NEGATIVE_INFINITY],
+        [5000, Number.NaN],
+      ],
+    }),
     of("of blocks that stay", {
       x: [8, 48, 29, 33],
       pads: same,
-      activation: activation("gelu"),
+      activation: activation("geluTanh"),
       multiprocessors: 3,
       cut: ({ vector, diagonal }) => vector === 24 && diagonal?.stage !== 0,
     }),
