@@ -12,13 +12,13 @@ failed=0
 for name in resnet50 bert; do
   floats=$folder/$name.onnx
   codes=$folder/$name-qdq.onnx
-  [ -f "$codes" ] || node dist/gpu/quantize-model.js --runs 4 "$floats" "$codes" || { failed=1; continue; }
-  sh .gpu-host/run.sh node dist/bin/tc-lint.js validate --precision as-is --no-fix "$codes" || failed=1
+  [ -f "$codes" ] || sh .gpu-host/run.sh node dist/gpu/quantize-model.js --runs 4 "$floats" "$codes" || { failed=1; continue; }
+  sh .gpu-host/run.sh node dist/bin/tc-lint.js validate --precision as-is "$codes" || failed=1
   for run in "fp16 $floats" "as-is $codes"; do
     set -- $run
     sh .gpu-host/run.sh node dist/bin/tc-lint.js bench --precision "$1" --no-fix -f json -o "$out/$name-$1.json" "$2" || failed=1
   done
-  node - "$name" "$out/$name-fp16.json" "$out/$name-as-is.json" "$out/quantized-$name.json" <<'JS' || failed=1
+  sh .gpu-host/run.sh node - "$name" "$out/$name-fp16.json" "$out/$name-as-is.json" "$out/quantized-$name.json" <<'JS' || failed=1
 const { readFileSync, writeFileSync } = require("node:fs");
 const [name, ...files] = process.argv.slice(2);
 const [half, codes] = files.slice(0, 2).map((file) => JSON.parse(readFileSync(file, "utf8")).configurations[0]);

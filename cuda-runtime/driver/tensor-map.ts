@@ -9,6 +9,7 @@ const mapAlignment = 64;
 const dataTypes = { uint8: 0, float16: 6, float32: 7, bfloat16: 9 } as const;
 // CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill.
 const noInterleave = 0;
+const noSwizzle = 0;
 /** By the bytes of a box' row. */
 const swizzles: Readonly<Record<number, number>> = { 32: 1, 64: 2, 128: 3 };
 const promote256 = 3;
@@ -28,8 +29,8 @@ export interface EncodedTensor {
 }
 
 /**
- * The 128 bytes of a CUtensorMap, rows of a box (of 32, 64 or 128 bytes) swizzled over their length. Throws CudaError for sizes and strides that the
- * TMA does not take.
+ * The 128 bytes of a CUtensorMap, rows of a box swizzled over their length, of 32, 64 or 128 bytes; of other lengths they lie as they are.
+ * Throws CudaError for sizes and strides that the TMA does not take.
  */
 export function encodeTensorMap(driver: Driver, tensor: EncodedTensor): Uint8Array {
   using block = driver.allocate(mapBytes + mapAlignment);
@@ -41,9 +42,9 @@ export function encodeTensorMap(driver: Driver, tensor: EncodedTensor): Uint8Arr
 }
 
 function swizzleOf({ type, box }: EncodedTensor): number {
-  const swizzle = swizzles[(box[0] ?? 0) * bytesOfType(type)];
-  if (swizzle === undefined) throw new Error(`tc-lint bug: rows of ${box[0]} elements in a box`);
-  return swizzle;
+  const bytes = (box[0] ?? 0) * bytesOfType(type);
+  if (bytes === 0 || bytes % 16 !== 0) throw new Error(`tc-lint bug: rows of ${box[0]} elements in a box`);
+  return swizzles[bytes] ?? noSwizzle;
 }
 
 function encodeTiled(driver: Driver, to: bigint, tensor: EncodedTensor): void {

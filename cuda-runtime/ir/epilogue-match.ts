@@ -6,6 +6,7 @@ import { type Activation, noActivation, type PendingProduct } from "./epilogue.t
 import type { Expr } from "./expr.ts";
 import { binary, constant, unary } from "./expr-build.ts";
 import { argumentsOf, nodesOf } from "./expr-walk.ts";
+import { isHalfStorage } from "./storage.ts";
 
 /** The epilogue in terms of expressions: `scale` and `bias` over one element a channel, `residual` over the output. */
 export interface EpilogueMatch {
@@ -131,7 +132,7 @@ function absorbAffine(from: Expr, to: Expr, product: PendingProduct, draft: Draf
   const operands = otherOperand(from, to);
   if (operands === undefined || to.kind !== "binary" || product.channelAxis === undefined) return false;
   const { other, first } = operands;
-  if (!isPerChannel(other, product)) return false;
+  if (!isPerChannel(other, product) || (to.op === "add" && isComputedRow(other, product))) return false;
   const { scale, bias } = draft;
   switch (to.op) {
     case "add":
@@ -165,6 +166,13 @@ function isPerChannel(expr: Expr, product: PendingProduct): boolean {
     const { shape } = node.view;
     return shape.every((size, axis) => size === 1 || shape.length - 1 - axis === fromRight);
   });
+}
+
+/** Of one row's product, a bias and a residual look alike. What is computed as halves is added as it lies: biases are FP32, by a launch. */
+function isComputedRow(expr: Expr, { shape }: PendingProduct): boolean {
+  if (expr.kind !== "load" || !sameShape(expr.view.shape, shape)) return false;
+  const { type, buffer } = expr.view;
+  return isHalfStorage(type) && (buffer.kind === "temporary" || buffer.kind === "input");
 }
 
 /** x + r with r of the output's own shape, once. */

@@ -1,5 +1,6 @@
 /** @file What recognisers ask of a graph: who reads a value, what a constant is, whether a set of nodes stands alone. */
 import type { Scope } from "../../src/facts/scope.ts";
+import type { DType } from "../../src/ir/dtype.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { own } from "../../src/ir/own.ts";
 import { isCall } from "../graph/calls.ts";
@@ -91,9 +92,13 @@ export class PatternGraph {
     return isKnown ? compute(...numbers) : undefined;
   }
 
-  isFloat(value: Value | undefined): boolean {
+  dtype(value: Value | undefined): DType | undefined {
     const fact = value === undefined ? undefined : this.scope.fact(value);
-    const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
+    return fact?.kind === "tensor" ? fact.dtype : undefined;
+  }
+
+  isFloat(value: Value | undefined): boolean {
+    const dtype = this.dtype(value);
     return dtype === "float32" || dtype === "float16" || dtype === "bfloat16";
   }
 

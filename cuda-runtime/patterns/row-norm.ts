@@ -1,6 +1,7 @@
 /** @file LayerNorm and RMSNorm written out: mean, difference, square, mean, root, quotient, scale and shift. */
 import { intAttributeIn, intsAttributeIn } from "../../src/facts/attributes.ts";
 import type { Scope } from "../../src/facts/scope.ts";
+import type { DType } from "../../src/ir/dtype.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { permuted, type View } from "../ir/view.ts";
 import { lowerRows } from "../lower/normalization-rows.ts";
@@ -31,22 +32,59 @@ function macroFrom(node: Node, graph: PatternGraph): Macro | undefined {
   const quotient = quotientBehind(root, centred, graph);
   if (quotient === undefined) return undefined;
   const fits = (value: Value) => isAlong(value, x, new Set(axes), graph);
-  const scaled = tailOf(quotient.value, "Mul", fits, graph);
-  const shifted = tailOf(scaled.value, "Add", fits, graph);
+  const inner = [...statistics.nodes, node, ...quotient.nodes];
+  const wide = widened(x, inner, graph);
+  const tail = tailBehind(quotient.value, fits, wide !== undefined, graph);
   // A declaration may contradict what is computed.
-  if (graph.shape(shifted.value)?.join() !== graph.shape(x)?.join()) return undefined;
-  const parts = [...statistics.nodes, node, ...quotient.nodes, ...scaled.nodes, ...shifted.nodes];
-  const nodes = graph.closed(parts, shifted.value);
-  const norm = { x, axes, isRms, epsilon, scale: scaled.parameter, bias: shifted.parameter };
+  if (graph.shape(tail.value)?.join() !== graph.shape(x)?.join()) return undefined;
+  const nodes = graph.closed([...(wide?.nodes ?? []), ...inner, ...tail.nodes], tail.value);
+  const norm = { ...{ axes, isRms, epsilon }, x: wide?.value ?? x, scale: tail.scale, bias: tail.bias };
   return (
     nodes && {
       name: isRms ? "RMSNormalization" : "LayerNormalization",
       nodes,
-      output: shifted.value,
+      output: tail.value,
       lower: (context) => lowerNorm(context, norm),
     }
   );
 }
+
+/** Halves that are normalized as float32: the kernel computes so in any case. Undefined where others read the floats. */
+function widened(x: Value, inner: readonly Node[], graph: PatternGraph): Step | undefined {
+  const cast = graph.producerOf(x);
+  const [value] = cast?.inputs ?? [];
+  const isCast = cast !== undefined && value !== undefined && operatorOf(cast) === "Cast";
+  if (!isCast || graph.dtype(x) !== "float32" || !isHalf(graph.dtype(value)) || x.isOutput) return undefined;
+  const own = new Set(inner);
+  return graph.readersOf(x).every((reader) => own.has(reader)) ? { value, nodes: [cast] } : undefined;
+}
+
+interface Parameters extends Step {
+  readonly scale: Value | undefined;
+  readonly bias: Value | undefined;
+}
+
+/** Scale and shift; where `narrows`, behind a cast back to halves as well, as exporters of RMSNorm write it. */
+function tailBehind(
+  value: Value,
+  fits: (parameter: Value) => boolean,
+  narrows: boolean,
+  graph: PatternGraph,
+): Parameters {
+  const scaled = tailOf(value, "Mul", fits, graph);
+  const shifted = tailOf(scaled.value, "Add", fits, graph);
+  const [scale, bias] = [scaled.parameter, shifted.parameter];
+  const own = { value: shifted.value, scale, bias, nodes: [...scaled.nodes, ...shifted.nodes] };
+  const cast = narrows ? graph.onlyReader(shifted.value) : undefined;
+  const [narrow] = cast?.outputs ?? [];
+  if (cast === undefined || narrow === undefined || operatorOf(cast) !== "Cast") return own;
+  if (!isHalf(graph.dtype(narrow))) return own;
+  const rest = scale === undefined && bias === undefined ? tailBehind(narrow, fits, false, graph) : undefined;
+  const nodes = [...own.nodes, cast, ...(rest?.nodes ?? [])];
+  return { value: rest?.value ?? narrow, scale: scale ?? rest?.scale, bias: bias ?? rest?.bias, nodes };
+}
+
+const isHalf = (dtype: DType | undefined): boolean => dtype === "float16" || dtype === "bfloat16";
 
 interface Root {
   /** Variance and epsilon. */

@@ -29,23 +29,29 @@ import { makePlans } from "./make-plans.ts";
 /** Models that have the same content at base are named, not compared. Throws InputError where nothing can be compared as asked. */
 export async function compareWithBase(
   ref: string,
-  patterns: readonly string[],
+  given: readonly string[],
   request: CompareRequest,
 ): Promise<Compared> {
   const revision = new BaseRevision(ref, process.cwd());
   const baseline = baselineOf(request);
-  const others = patterns.filter((path) => !isModelName(path) && isFile(path));
+  const others = given.filter((path) => !isModelName(path) && isFile(path));
   const asked = others.map((path) => revision.placeOf(path));
   const differences = { ...revision.differences(asked), asked };
+  const isHere = modelsHere(request);
+  const patterns = followed(given, differences, { root: revision.root, isHere });
   const sources = new Set(differences.renamed.values());
   const gone = new Map(
     differences.deleted
       .filter((place) => !sources.has(place))
       .map((place) => [toDisplayPath(join(revision.root, place)), place] as const)
-      .filter(([path]) => patterns.some((pattern) => standsFor(pattern, path))),
+      .filter(([path]) => given.some((pattern) => standsFor(pattern, path))),
   );
   if (request.errorOnUnmatchedPattern) refuseNowhere(patterns, [...gone.keys()], ref, request.patternsOf);
-  const heads = await headPlans(patterns, [...gone.keys()], request);
+  const kept = patterns.filter(
+    // A pattern that stands for nothing but models that are gone is no slip.
+    (pattern) => ![...gone.keys()].some((path) => standsFor(pattern, path)) || isHere(pattern),
+  );
+  const heads = kept.length === 0 ? [] : await makePlans(kept, planRequest(request));
   request.checkFiles([...filesOf(heads), ...(baseline === undefined ? [] : [baseline.path])]);
   const run = new BaseRun(revision, differences, gone, request);
   const byPath = [...groupBy(heads, (plan) => plan.path)];
@@ -58,6 +64,26 @@ export async function compareWithBase(
   const compared = comparedOf([...taken, ...ofGone].flat(), request, run.parts);
   if (baseline === undefined) return compared;
   return { ...compared, report: withLetOff(compared.report, revision, baseline, request.onNotice) };
+}
+
+/** What a path stood for at the commit, and was moved since, is what is compared: lists of changed files name both. */
+function followed(
+  given: readonly string[],
+  { renamed }: Differences,
+  { root, isHere }: { readonly root: string; readonly isHere: (pattern: string) => boolean },
+): string[] {
+  const shown = (place: string) => toDisplayPath(join(root, place));
+  const patterns = given.flatMap((pattern) => {
+    const moved = [...renamed].filter(([, from]) => standsFor(pattern, shown(from)));
+    return moved.length === 0 || isHere(pattern) ? [pattern] : moved.map(([to]) => shown(to));
+  });
+  return [...new Set(patterns)];
+}
+
+/** Whether a pattern stands for any model of the working tree. */
+function modelsHere({ allFiles }: CompareRequest): (pattern: string) => boolean {
+  const search = { allFiles, say: () => {} };
+  return (pattern) => findModels([pattern], search).models.some(({ path }) => look(path) !== "absent");
 }
 
 /** A slip must not read as a new model. Throws InputError `unmatched-pattern`. */
@@ -75,21 +101,6 @@ function refuseNowhere(
   const listed = nowhere.map((pattern) => `"${pattern}"`).join(", ");
   const of = patternsOf === undefined ? "" : `${patternsOf}: `;
   throw new InputError("unmatched-pattern", `${of}${listed}: not there, and no model of it in ${ref}`);
-}
-
-/** A pattern that stands for nothing but models that are gone is no slip. */
-async function headPlans(
-  patterns: readonly string[],
-  gone: readonly string[],
-  request: CompareRequest,
-): Promise<LintPlan[]> {
-  const search = { allFiles: request.allFiles, say: () => {} };
-  const kept = patterns.filter(
-    (pattern) =>
-      !gone.some((path) => standsFor(pattern, path)) ||
-      findModels([pattern], search).models.some(({ path }) => look(path) !== "absent"),
-  );
-  return kept.length === 0 ? [] : makePlans(kept, planRequest(request));
 }
 
 function isFile(path: string): boolean {

@@ -101,6 +101,28 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
   return account;
 }
 
+/** Of microseconds that are added up in another order. */
+const rounding = 1e-6;
+
+/** No end of a part's interval is where its step leaves no room for it; which parts are claimed is decided before. */
+export function keepWithinSteps(listed: readonly Group[], account: readonly AccountStep[]): void {
+  for (const group of listed) {
+    const named = stepOf(group);
+    // In the types that a file stores, half precision is a step of its own.
+    const step =
+      account.find((each) => each.step === named) ??
+      (named === "precision" ? account.find((each) => each.step === "half") : undefined);
+    if (group.saves === null || !step?.saves) continue;
+    const { microseconds, low, high } = group.saves;
+    const isWhole = Math.abs(step.saves.microseconds - microseconds) < rounding;
+    group.saves = {
+      ...group.saves,
+      low: isWhole ? Math.min(microseconds, Math.max(low, step.saves.low)) : low,
+      high: Math.max(microseconds, Math.min(high, step.saves.high)),
+    };
+  }
+}
+
 /** What a step leaves: as unsure as what it was, and, of a measured model, as what is saved of it. */
 function behind(last: AccountStep, saves: Saving): Pick<AccountStep, "microseconds" | "low" | "high"> {
   const microseconds = last.microseconds - saves.microseconds;

@@ -106,6 +106,7 @@ export function sharesOf({ members, saves }: Pick<Group, "members" | "saves">): 
   const partOf = (now: number, before: number, other: number) => (before > 0 ? now / before : other);
   const part = partOf(saves.microseconds, whole.microseconds, 1);
   const wide = partOf(saves.high, whole.high, part);
+  const narrow = partOf(saves.low, whole.low, part);
   const kernels = partOf(saves.of, whole.of, 1);
   return own.map((each) => {
     if (each === null) return null;
@@ -113,7 +114,13 @@ export function sharesOf({ members, saves }: Pick<Group, "members" | "saves">): 
     // Kernels that several members cover are each one's whole.
     const of = Math.max(microseconds, each.of * kernels);
     const high = Math.max(microseconds, Math.min(of, each.high * wide));
-    return { microseconds, low: each.low * part, high, share: each.share * part, of };
+    return {
+      microseconds,
+      low: Math.min(microseconds, each.low * narrow),
+      high,
+      share: each.share * part,
+      of,
+    };
   });
 }
 

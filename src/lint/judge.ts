@@ -1,6 +1,13 @@
 /** @file What is listed of what was found, how bad it is, and what it comes to in the model's account. */
 import { pushAll } from "../ir/lists.ts";
-import { claimedLayout, lintAccount, type States, shareOutCopies, shareOutTime } from "./claims.ts";
+import {
+  claimedLayout,
+  keepWithinSteps,
+  lintAccount,
+  type States,
+  shareOutCopies,
+  shareOutTime,
+} from "./claims.ts";
 import type { LintContext } from "./context.ts";
 import { describe, fingerprintOf, identityOf } from "./describe.ts";
 import { type Group, type Standing, severityOf, sharesOf, standingOf, stepOf } from "./group.ts";
@@ -44,6 +51,9 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
   const claimed = groups.filter((group) => standings.get(group) === "listed");
   shareOutTime(claimed, states);
   for (const group of claimed) standings.set(group, standing(group));
+  const inAccount = claimed.filter((group) => standings.get(group) === "listed");
+  const account = lintAccount(inAccount, states);
+  keepWithinSteps(inAccount, account);
   for (const group of groups) {
     const stands = standings.get(group) ?? "listed";
     const severity = severities.get(group) ?? group.base;
@@ -64,10 +74,6 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
     (stands === "listed" ? listed : unlisted).push(entry);
   }
   const ranked = (entries: Entry[]) => entries.sort((a, b) => byImportance(a.group, b.group));
-  const account = lintAccount(
-    claimed.filter((group) => standings.get(group) === "listed"),
-    states,
-  );
   return { listed: ranked(listed), unlisted: ranked(unlisted), ...counted, account, described };
 }
 

@@ -3,13 +3,14 @@ import { counted, printable } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { budgetText } from "./budget-text.ts";
 import { type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
+import type { RenderOptions } from "./render.ts";
 import { titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
-import { findingsText, suppressedText } from "./summary.ts";
+import { entriesText, suppressedText } from "./summary.ts";
 
-export function renderAgent(report: LintReport): string {
+export function renderAgent(report: LintReport, options: Pick<RenderOptions, "quiet">): string {
   const lines = report.models.flatMap((model) => linesOf(titled(model)));
-  return `${[...lines, summaryLine(report)].join("\n")}\n`;
+  return `${[...lines, summaryLine(report, options)].join("\n")}\n`;
 }
 
 function linesOf(model: ModelReport): string[] {
@@ -48,10 +49,10 @@ function entryText(entry: Entry): string {
   return parts.filter((part) => part !== "").join(" ");
 }
 
-function summaryLine(report: LintReport): string {
-  const { errors, warnings, infos, fixable, failedModels, budgetsExceeded } = report.summary;
+function summaryLine(report: LintReport, { quiet }: Pick<RenderOptions, "quiet">): string {
+  const { fixable, failedModels, budgetsExceeded } = report.summary;
   const parts = [
-    `${counted(errors, "error")}, ${counted(warnings, "warning")}, ${counted(infos, "info")}${findingsText(report)} in ${counted(report.models.length, "model")}`,
+    `${entriesText(report, quiet)} in ${counted(report.models.length, "model")}`,
     fixable > 0 ? `${fixable} fixable with --fix` : "",
     failedModels > 0 ? counted(failedModels, "model failed", "models failed") : "",
     budgetsExceeded > 0 ? `${counted(budgetsExceeded, "budget")} exceeded` : "",

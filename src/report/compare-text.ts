@@ -110,7 +110,7 @@ function findingLines({ findings }: ModelComparison, palette: Palette): string[]
   const { unchanged, eased, renamed, suppressed } = findings;
   const counts = [
     ["unchanged", unchanged],
-    ["at renamed nodes", renamed],
+    ["at other nodes", renamed],
     ["eased", eased],
     ["suppressed", suppressed],
   ] as const;

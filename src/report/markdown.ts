@@ -11,14 +11,12 @@ import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
-import { findingsText, statisticsOf, suppressedText } from "./summary.ts";
+import { cleanSentence, entriesText, statisticsOf, suppressedText } from "./summary.ts";
 
 export function renderMarkdown(report: LintReport, options: RenderOptions): string {
-  const { errors, warnings, infos, fixable, failedModels, budgetsExceeded: exceeded } = report.summary;
+  const { fixable, failedModels, budgetsExceeded: exceeded } = report.summary;
   const counts = [
-    counted(errors, "error"),
-    counted(warnings, "warning"),
-    `${counted(infos, "info")}${findingsText(report)}`,
+    entriesText(report, options.quiet),
     `${fixable} fixable with \`--fix\``,
     ...(failedModels > 0 ? [`**${counted(failedModels, "model")} failed**`] : []),
     ...(exceeded > 0 ? [`**${counted(exceeded, "budget")} exceeded**`] : []),
@@ -66,7 +64,11 @@ function section(model: ModelReport, options: RenderOptions): string[] {
   if (error !== null) lines.push(`**${escaped(error.code)}**: ${escaped(error.message)}`, "");
   if (model.nodes === 0) return [...lines, ...notes(model)];
   const body =
-    findings.length > 0 ? table(entriesOf(model), model) : error === null ? ["No findings.", ""] : [];
+    findings.length > 0
+      ? table(entriesOf(model), model)
+      : error === null
+        ? [cleanSentence(options.quiet), ""]
+        : [];
   const layers = model.layers === undefined ? [] : layerDetails(model.layers);
   return [
     ...lines,

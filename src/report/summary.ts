@@ -30,6 +30,16 @@ export function errorsOnly(report: LintReport): LintReport {
   return { ...report, models, summary: summarize(models) };
 }
 
+/** What is told of a report without entries: one with errors alone does not say that there is nothing else. */
+export function cleanText(quiet: boolean | undefined): string {
+  return quiet === true ? "no errors" : "no findings";
+}
+
+/** As `cleanText`, a sentence. */
+export function cleanSentence(quiet: boolean | undefined): string {
+  return quiet === true ? "No errors." : "No findings.";
+}
+
 /** `3 suppressed`: what somebody switched off, in any scenario; empty where nobody did. */
 export function suppressedText({ models }: LintReport): string {
   const count = models.reduce((sum, { suppressed }) => sum + suppressed, 0);
@@ -48,6 +58,13 @@ export function findingsText(report: LintReport): string {
   const { errors, warnings, infos } = report.summary;
   const count = findingCount(report);
   return count === errors + warnings + infos ? "" : ` (${counted(count, "finding")})`;
+}
+
+/** `1 error, 0 warnings, 2 infos (10 findings)`; of a report with errors alone, these. */
+export function entriesText(report: LintReport, quiet: boolean | undefined): string {
+  const { errors, warnings, infos } = report.summary;
+  const others = quiet === true ? [] : [counted(warnings, "warning"), counted(infos, "info")];
+  return `${[counted(errors, "error"), ...others].join(", ")}${findingsText(report)}`;
 }
 
 export interface RuleStatistics {

@@ -21,7 +21,7 @@ import type { RenderOptions } from "./render.ts";
 import { nameBehind } from "./rule-title.ts";
 import { modelsText } from "./scenarios.ts";
 import { shareOfText } from "./share.ts";
-import { findingsText, statisticsOf, suppressedText } from "./summary.ts";
+import { cleanText, findingsText, statisticsOf, suppressedText } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
 
 export function renderText(report: LintReport, options: RenderOptions): string {
@@ -29,7 +29,7 @@ export function renderText(report: LintReport, options: RenderOptions): string {
   const models = modelBlocks(report, options, palette, (model) => modelLines(model, options, palette));
   const blocks = models.map((lines) => lines.join("\n"));
   if (options.stats) blocks.push(statisticsLines(report, palette).join("\n"));
-  blocks.push(footerLines(report, palette).join("\n"));
+  blocks.push(footerLines(report, palette, options.quiet).join("\n"));
   return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
 }
 
@@ -218,7 +218,7 @@ function statisticsLines(report: LintReport, palette: Palette): string[] {
   return [palette.bold("By rule"), ...lines.map((line) => `  ${line}`)];
 }
 
-function footerLines(report: LintReport, palette: Palette): string[] {
+function footerLines(report: LintReport, palette: Palette, quiet: boolean | undefined): string[] {
   const { errors, warnings, infos, fixable, failedModels, budgetsExceeded: exceeded } = report.summary;
   const failed = [
     failedModels > 0 ? palette.bad(counted(failedModels, "model failed", "models failed")) : "",
@@ -229,7 +229,7 @@ function footerLines(report: LintReport, palette: Palette): string[] {
   const linted = report.models.filter(({ error }) => error === null);
   const hidden = suppressedText(report);
   if (errors + warnings + infos === 0) {
-    const clean = linted.length > 0 ? palette.good(`no findings in ${modelsText(linted)}`) : "";
+    const clean = linted.length > 0 ? palette.good(`${cleanText(quiet)} in ${modelsText(linted)}`) : "";
     return [[clean, failed, hidden].filter((part) => part !== "").join("; ") || "no models"];
   }
   const counts = [

@@ -232,6 +232,30 @@ describe("the working tree and a commit", () => {
     );
   });
 
+  test.each([
+    ["it had", ["models/b.onnx"]],
+    ["it had, and the one it has", ["models/b.onnx", "c.onnx"]],
+    ["its folder had", ["models"]],
+  ])("a model that was moved is known by the name that %s", async (_, paths) => {
+    git(place("."), "mv", "models/a.onnx", "a.onnx");
+    git(place("."), "mv", "models/b.onnx", "c.onnx");
+    const { exitCode, report, stderr } = await compare("--base", "HEAD", ...paths);
+    const [{ path, status } = { path: "", status: "" }] = report.models.slice(-1);
+    expect({ exitCode, path, status }, stderr).toEqual({ exitCode: 0, path: "c.onnx", status: "moved" });
+    expect(report.models).toHaveLength(paths[0] === "models" ? 2 : 1);
+  });
+
+  test("of a folder that is gone, what was deleted is said beside what was moved", async () => {
+    git(place("."), "mv", "models/b.onnx", "c.onnx");
+    git(place("."), "rm", "-q", "models/a.onnx");
+    const { report } = await compare("--base", "HEAD", "models");
+    const found = report.models.map(({ path, status }) => [path, status]);
+    expect(found).toEqual([
+      ["c.onnx", "moved"],
+      ["models/a.onnx", "deleted"],
+    ]);
+  });
+
   test("a model that is moved and changed is compared with what it was", async () => {
     // Weights that stay make it the same file to Git.
     const filled = (widths: readonly [number, number, number]) => network({ widths, batch: 8 });

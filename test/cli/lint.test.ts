@@ -154,6 +154,12 @@ describe("one model", () => {
     expect(exitCode).toBe(1);
     expect(stdout.trimEnd().split("\n"), "a model without errors is counted alone").toHaveLength(1);
     expect(stderr).toBe("tc-lint: 1 warning, more than --max-warnings 0 allows\n");
+    // What is hidden is found all the same: no format says that there is nothing.
+    for (const format of ["text", "agent", "markdown", "html"]) {
+      const quiet = await bench.tcLint([...warn, "--quiet", "-f", format]);
+      expect(quiet.stdout, format).not.toMatch(/no findings|\b0 warnings/i);
+    }
+    expect(stdout).toBe("no errors in 1 model\n");
     const error = await bench.tcLint(["head.onnx", ...onlyHead, "--max-warnings", "0"]);
     expect([error.exitCode, error.stderr]).toEqual([1, ""]);
   });

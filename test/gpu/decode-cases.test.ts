@@ -4,6 +4,7 @@ import type { View } from "../../cuda-runtime/ir/view.ts";
 import { elementCount } from "../../cuda-runtime/ir/view.ts";
 import type { Harness, KernelCase } from "../../cuda-runtime/session/harness.ts";
 import { randomValues } from "../../cuda-runtime/session/random.ts";
+import { writtenIn } from "../../cuda-runtime/session/view-bytes.ts";
 import { runCacheAppend } from "../cuda-runtime/lower/cache-machine.ts";
 import {
   attributesOf,
@@ -36,6 +37,9 @@ function harnessOf(run: (machine: Machine) => Runner): Harness {
         return !(Math.abs(value - wanted) <= absolute + relative * Math.abs(wanted));
       });
       expect(off === -1 ? undefined : [what, off, actual[off], expected[off]]).toBeUndefined();
+    },
+    expectUnwritten(view, what) {
+      expect([what, writtenIn(view, machine.bytesOf(view.buffer), 0xff)]).toEqual([what, 0]);
     },
   };
 }

@@ -46,6 +46,7 @@ export function expectParts({ account, groups, unlisted, findings }: ModelReport
     expect(whole, step).toBeDefined();
     expect(sum).toBeLessThanOrEqual((whole ?? 0) + rounding);
   }
+  for (const { code, step, saves } of groups) expectWithin(account, { code, step, saves });
   const layout = groups.filter(({ step }) => step === "layout");
   const step = account.find((each) => each.step === "layout");
   expect(layout.length > 0, "the layout step has its findings").toBe(step !== undefined);
@@ -54,6 +55,18 @@ export function expectParts({ account, groups, unlisted, findings }: ModelReport
     expect(only.saves?.microseconds).toBeCloseTo(step?.saves?.microseconds ?? 0, 6);
   for (const { saves } of [...groups, ...findings, ...(unlisted?.groups ?? [])])
     if (saves !== null) expect(saves.microseconds).toBeLessThanOrEqual(saves.of + rounding);
+}
+
+/** An entry and its step are said on one page: what is all of the step has no wider an interval, and what is a part no higher an end. */
+function expectWithin(
+  account: ModelReport["account"],
+  { code, step, saves }: Pick<ModelReport["groups"][number], "code" | "step" | "saves">,
+): void {
+  const whole = account.find((each) => each.step === step)?.saves;
+  if (saves === null || !whole) return;
+  expect(saves.high, code).toBeLessThanOrEqual(Math.max(whole.high, saves.microseconds) + rounding);
+  if (Math.abs(whole.microseconds - saves.microseconds) < rounding)
+    expect(saves.low, code).toBeGreaterThanOrEqual(Math.min(whole.low, saves.microseconds) - rounding);
 }
 
 /** Their messages are about kernels that go: Transposes that nobody needs, and what is known before the model runs. */

@@ -4,6 +4,7 @@
 // hot: conv_*
 #include "../common/launch.cuh"
 #include "../core/hopper-product.cuh"
+#include "../core/hopper-sum.cuh"
 #include "params.generated.cuh"
 
 // Along k: taps, and in each of them boxes of channels; those that are not there are zero in both operands.
@@ -81,6 +82,13 @@ template <int BM, int BN> using QuarterRows = ImageOperands<BM, BN, 4>;
   extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ ConvTmaParams params) { \
     extern __shared__ __align__(1024) unsigned char shared[];                                               \
     HopperProduct<ROWS, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES>(params, shared).run();                   \
+  }
+
+// The launch says how many blocks are a team.
+#define SUM(NAME, ROWS, T, BM, BN, STAGES, BLOCKS)                                                               \
+  extern "C" __global__ void __launch_bounds__(384, BLOCKS) NAME(const __grid_constant__ ConvTmaParams params) { \
+    extern __shared__ __align__(1024) unsigned char shared[];                                                    \
+    HopperSum<ROWS, T, BM, BN, STAGES>(params, shared).run();                                                    \
   }
 
 #include "entries.generated.cuh"

@@ -9,6 +9,7 @@ import {
   elementBytes,
   isWgmma,
   sharedBytesOf,
+  sumsInTeam,
   type Walk,
 } from "./table.ts";
 
@@ -35,6 +36,8 @@ export interface ConvChoice extends ConvCut {
 }
 
 const splitCounts = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
+/** Blocks of a cluster: eight, unless a GPU says otherwise, are the most. */
+const teamSizes = [2, 4, 8];
 const maxMerged = 64;
 
 /** `accepts` narrows the choice, for measurements and tests. */
@@ -68,7 +71,7 @@ export function convCandidates(
       const before = copies ? (copyMicroseconds ?? 0) : 0;
       for (const cut of cutsOf(merged, tile)) {
         const product = productMicroseconds(merged, cut, target);
-        const sum = sumMicroseconds(merged, cut.splits, target);
+        const sum = sumsInTeam(tile) ? 0 : sumMicroseconds(merged, cut.splits, target);
         const launch = { ...cut, merge, copies, productMicroseconds: product, sumMicroseconds: sum };
         found.push({ launch, microseconds: before + product + sum });
       }
@@ -125,12 +128,14 @@ function walksThrough(
   return groups === 1 || (channels % channelsOfBox(walk) === 0 && filters % columns === 0);
 }
 
-/** Splits of the sum, none of which has nothing to do. */
+/** Splits of the sum, none of which has nothing to do; but a team's last blocks may. */
 function* cutsOf(problem: ConvProblem, tile: ConvTile): Generator<ConvCut> {
   const steps = Math.ceil(chunksOf(problem, tile) / tile.chunks);
-  for (const splits of splitCounts) {
+  const isTeam = sumsInTeam(tile);
+  for (const splits of isTeam ? teamSizes : splitCounts) {
     const stepsPerSplit = Math.max(1, Math.ceil(steps / splits));
-    if (Math.max(1, Math.ceil(steps / stepsPerSplit)) === splits) yield { tile, splits, stepsPerSplit };
+    const busy = Math.max(1, Math.ceil(steps / stepsPerSplit));
+    if (isTeam ? splits <= steps : splits === busy) yield { tile, splits, stepsPerSplit };
   }
 }
 
@@ -141,7 +146,7 @@ export function describeConv({ tile, splits, merge, copies }: ConvChoice): strin
   if (tile.walk !== undefined && tile.walk.panels > 1) parts.push(`boxes of ${channelsOfBox(tile.walk)}`);
   if (tile.grain === 0) parts.push("gathered");
   else if (tile.grain < 16) parts.push(`by ${tile.grain} bytes`);
-  if (splits > 1) parts.push(`${splits} splits`);
+  if (splits > 1) parts.push(`${splits} splits${sumsInTeam(tile) ? " in a cluster" : ""}`);
   if (merge > 1) parts.push(`${merge} groups at once`);
   if (copies) parts.push("x copied");
   return parts.join(", ");

@@ -6,11 +6,14 @@ import { emitDepthwise } from "../depthwise/depthwise.ts";
 import type { ConvChoice } from "./choose.ts";
 import type { ConvRequest, Parts } from "./operands.ts";
 import type { Window } from "./params.ts";
+import { planeChoice, planeMicroseconds } from "./planes.ts";
+import { emitPlanes } from "./planes-launch.ts";
+import type { PlaneTile } from "./planes-table.ts";
 import { emitPointwise } from "./pointwise.ts";
-import { emitProduct } from "./product.ts";
+import { choiceOf, emitProduct } from "./product.ts";
 import { spatialOf, triple } from "./spatial.ts";
 import type { ConvMath } from "./table.ts";
-import { isWorthWidening, widened } from "./widen.ts";
+import { widened, widenedMicroseconds } from "./widen.ts";
 
 export type { ConvRequest } from "./operands.ts";
 
@@ -24,13 +27,38 @@ export function emitConv(
   const parts = partsOf(emitter, request);
   if (request.groups > 1 && parts.channels === 1) emitDepthwise(emitter, request, parts.window);
   else if (accepts !== undefined) emitProduct(emitter, parts, accepts);
-  else if (isWorthWidening(emitter, parts)) emitProduct(emitter, widened(emitter, parts));
-  else if (!emitPointwise(emitter, parts)) emitProduct(emitter, parts);
+  else if (!emitFewChannels(emitter, parts) && !emitPointwise(emitter, parts)) emitProduct(emitter, parts);
+}
+
+/** Over planes or over wide rows, where one of them is predicted to take less than all that is done otherwise. */
+function emitFewChannels(emitter: Emitter, parts: Parts): boolean {
+  const planes = emitter.isConstant(parts.request.w) ? planeChoice(emitter, parts) : undefined;
+  const wide = widenedMicroseconds(emitter, parts);
+  if (planes === undefined && wide === undefined) return false;
+  const whole = choiceOf(parts, emitter.target)?.microseconds ?? 0;
+  const byPlanes = planes === undefined ? Number.POSITIVE_INFINITY : planeMicroseconds(planes);
+  const byRows = wide ?? Number.POSITIVE_INFINITY;
+  if (Math.min(byPlanes, byRows) >= whole) return false;
+  if (planes !== undefined && byPlanes <= byRows) emitPlanes(emitter, parts, planes);
+  else emitProduct(emitter, widened(emitter, parts));
+  return true;
 }
 
 /** With taps of a row as channels, whether that is worth it or not: for measurements and tests. */
 export function emitConvWidened(emitter: Emitter, request: ConvRequest): void {
   emitProduct(emitter, widened(emitter, partsOf(emitter, request)));
+}
+
+/** Over planes, by a kernel that `accepts` takes. False where there is none. For measurements and tests. */
+export function emitConvPlanes(
+  emitter: Emitter,
+  request: ConvRequest,
+  accepts?: (tile: PlaneTile) => boolean,
+): boolean {
+  const parts = partsOf(emitter, request);
+  const choice = planeChoice(emitter, parts, accepts);
+  if (choice !== undefined) emitPlanes(emitter, parts, choice);
+  return choice !== undefined;
 }
 
 function partsOf(emitter: Emitter, request: ConvRequest): Parts {

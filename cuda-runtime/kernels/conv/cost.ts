@@ -6,7 +6,7 @@
  */
 import { maxOf } from "../../../src/ir/lists.ts";
 import type { PlanTarget } from "../../ir/step.ts";
-import { oddStoreClocks, stayingClocks } from "../gemm/cost.ts";
+import { hopperRates, oddStoreClocks, stayingClocks, teamSumClocks } from "../gemm/cost.ts";
 import {
   type ConvMath,
   type ConvTile,
@@ -14,6 +14,7 @@ import {
   elementBytes,
   isWgmma,
   sharedBytesOf,
+  sumsInTeam,
   threadsOf,
   type Walk,
 } from "./table.ts";
@@ -66,6 +67,8 @@ const storeClocks = { 8: 134, 2: 515, 1: 824 } as const;
 /** Of the product's own launch. `problem` has merged groups. */
 export function productMicroseconds(problem: ConvProblem, cut: ConvCut, target: PlanTarget): number {
   const { tile, splits } = cut;
+  if (tile.walk !== undefined && sumsInTeam(tile))
+    return teamMicroseconds(problem, tile, tile.walk, splits, target);
   if (tile.walk !== undefined) return walkMicroseconds(problem, tile, tile.walk, splits, target);
   const start = target.launchMicroseconds + startMicroseconds;
   const { perProcessor, together } = blocksOf(problem, cut, target);
@@ -97,6 +100,16 @@ const walking = {
   splitMicroseconds: 0.7,
 } as const;
 
+/**
+ * Of clusters' blocks, which have nothing to do behind a tile's end: rings are short, and a step waits longer. Of 15 layers on an H100, 120
+ * clusters among 180 ways (bench/measurements/h100-conv-splits.jsonl); what is chosen takes 8 % more than the best in the mean.
+ */
+const teamRates = {
+  ...{ ...walking, end: hopperRates.end, endOfElement: hopperRates.endOfElement },
+  step: { together: 400, turns: 460 },
+  sum: { clocks: 2500, clocksOfBlock: 250, crowding: 2 },
+} as const;
+
 function walkMicroseconds(
   problem: ConvProblem,
   tile: ConvTile,
@@ -124,14 +137,37 @@ function walkMicroseconds(
   return target.launchMicroseconds + split + clocks / target.clocksPerMicrosecond;
 }
 
-/** Of the kernel that adds up the splits: through the cache, where it holds them. 0 without splits. */
+/** Of those whose blocks add up in a cluster. */
+function teamMicroseconds(
+  problem: ConvProblem,
+  tile: ConvTile,
+  { product, panels }: Walk,
+  splits: number,
+  target: PlanTarget,
+): number {
+  const { rows, groups, inputBytes, outputBytes } = problem;
+  const filters = problem.filters * groups;
+  const chunks = chunksOf(problem, tile);
+  const work = {
+    ...{ m: rows, n: filters, k: chunks * 8, batch: 1, splits },
+    stored: outputBytes / (2 * rows * filters),
+    rowClocks: panels * walking.rowClocks,
+  };
+  const moved = inputBytes + outputBytes + filters * chunks * 16;
+  const memory = moved / (walking.dramShare * target.bytesPerClock.dram * target.multiprocessors);
+  const odd = (work.stored * product.m * product.n * oddStoreClocks[storeWidthOf(problem)]) / splits;
+  const clocks = walking.start + odd + teamSumClocks(product, work, teamRates, memory, target);
+  return target.launchMicroseconds + clocks / target.clocksPerMicrosecond;
+}
+
+/** Of the kernel that adds up the splits, in place when the product ends: through the cache, where it holds them. 0 without splits. */
 export function sumMicroseconds(problem: ConvProblem, splits: number, target: PlanTarget): number {
   if (splits === 1) return 0;
   const bytes = splits * problem.rows * problem.groups * Math.ceil(problem.filters / 8) * 8 * 4;
   const { l2, dram } = target.bandwidth;
   const moved =
     bytes <= target.l2Bytes / 2 ? (2 * bytes) / (cacheShare * l2) : (spilledPasses * bytes) / dram;
-  return target.launchMicroseconds + startMicroseconds + moved;
+  return target.launchMicroseconds + moved;
 }
 
 /** Pieces of 16 bytes that a filter has. */

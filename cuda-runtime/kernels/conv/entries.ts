@@ -1,9 +1,11 @@
 /**
- * @file What conv.cu, conv-hopper.cu and conv-tma.cu instantiate, a macro's invocation for each row of the table: written to
+ * @file What conv.cu, conv-hopper.cu, conv-tma.cu and conv-planes.cu instantiate, a macro's invocation for each row of the table: written to
  * <family>/entries.generated.cuh by `npm run kernels`.
  */
-import { productLines } from "../gemm/entries.ts";
-import { type ConvTile, convTiles, threadsOf } from "./table.ts";
+import { productLines, sumSizes } from "../gemm/entries.ts";
+import { storageOf } from "./operands.ts";
+import { type PlaneTile, planeTiles } from "./planes-table.ts";
+import { type ConvTile, convTiles, sumsInTeam, threadsOf } from "./table.ts";
 
 const maths = { f16: "HalfMath", bf16: "Bfloat16Math", tf32: "Tf32Math", f32: "Float32Math" } as const;
 const cTypes = { float16: "__half", bfloat16: "__nv_bfloat16", float32: "float" } as const;
@@ -11,18 +13,23 @@ const rowTypes = { 1: "WholeRows", 2: "HalfRows", 4: "QuarterRows" } as const;
 
 /** By family. */
 export function convEntries(): ReadonlyMap<string, readonly string[]> {
-  return new Map(
-    (["conv", "conv-hopper", "conv-tma"] as const).map((family) => [
-      family,
-      convTiles.filter((tile) => tile.family === family).flatMap(linesOf),
-    ]),
-  );
+  const products = (["conv", "conv-hopper", "conv-tma"] as const).map((family) => {
+    const lines = convTiles.filter((tile) => tile.family === family).flatMap(linesOf);
+    return [family, lines] as const;
+  });
+  return new Map<string, readonly string[]>([...products, ["conv-planes", planeTiles.map(planeLineOf)]]);
+}
+
+/** Two groups multiply blocks of 64 positions. */
+function planeLineOf({ entry, math, rows, filters }: PlaneTile): string {
+  return `PLANES(${entry}, ${cTypes[storageOf[math]]}, ${filters}, ${rows / 128})`;
 }
 
 function linesOf(tile: ConvTile): string[] {
   const { entry, walk } = tile;
   if (walk === undefined) return [lineOf(tile)];
   const types = `${rowTypes[walk.panels]}, ${cTypes[tile.source]}`;
+  if (sumsInTeam(tile)) return [`SUM(${entry}, ${types}, ${sumSizes(walk.product)})`];
   return productLines(walk.product, entry, (name, sizes) => `CONV(${name}, ${types}, ${sizes})`);
 }
 

@@ -62,33 +62,74 @@ extern "C" __global__ void __launch_bounds__(256) conv_widen_8(const __grid_cons
   widenRows<8>(p);
 }
 
-template <int WIDTH> __device__ __forceinline__ void sumSplits(const ConvParams& p) {
-  const int perRow = (p.filters + WIDTH - 1) / WIDTH;
-  const int padded = (p.filters + 7) / 8 * 8;
-  const int64_t at = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (at >= static_cast<int64_t>(p.rows) * perRow) return;
-  const int row = static_cast<int>(at / perRow);
-  const int filter = static_cast<int>(at % perRow) * WIDTH;
-  const int group = blockIdx.y;
-  const int64_t step = static_cast<int64_t>(p.groups) * p.rows * padded;
-  const float* from = p.partial + (static_cast<int64_t>(group) * p.rows + row) * padded + filter;
-  float v[WIDTH] = {};
-#pragma unroll 4
-  for (int split = 0; split < p.splits; ++split, from += step) {
-    if constexpr (WIDTH == 4) {
-      const float4 part = *reinterpret_cast<const float4*>(from);
-      v[0] += part.x, v[1] += part.y, v[2] += part.z, v[3] += part.w;
-    } else {
-      v[0] += from[0];
+// WIDTH neighbouring filters of one row a thread. A block's rows of threads have a run of the splits each, which are added up in order.
+template <int WIDTH> struct SplitSum {
+  static constexpr int kAtOnce = 8;
+  static constexpr int kWays = 4;
+  static constexpr int kItems = 32;
+
+  static __device__ __forceinline__ void load(float (&v)[WIDTH], const float* from) {
+    if constexpr (WIDTH == 4) *reinterpret_cast<float4*>(v) = *reinterpret_cast<const float4*>(from);
+    else v[0] = from[0];
+  }
+
+  // All loads of a round are in flight before its first sum.
+  static __device__ __forceinline__ void add(float (&v)[WIDTH], const float* from, int64_t step, int count) {
+#pragma unroll 1
+    for (; count > 0; count -= kAtOnce, from += kAtOnce * step) {
+      float parts[kAtOnce][WIDTH] = {};
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        if (i < count) load(parts[i], from + i * step);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+#pragma unroll
+        for (int j = 0; j < WIDTH; ++j) v[j] += parts[i][j];
     }
   }
-  Affine<WIDTH> affine;
-  affine.load(p, group * p.filters + filter, p.filters - filter);
-  finish<WIDTH>(p, v, affine, row, group * p.filters + filter);
-}
+
+  // False for all but the first row of threads, which gets what the others have.
+  static __device__ __forceinline__ bool gather(float (&v)[WIDTH]) {
+    if (blockDim.y == 1) return true;
+    __shared__ float4 parts[kWays - 1][kItems];
+    if (threadIdx.y > 0) {
+      float* to = reinterpret_cast<float*>(&parts[threadIdx.y - 1][threadIdx.x]);
+#pragma unroll
+      for (int j = 0; j < WIDTH; ++j) to[j] = v[j];
+    }
+    __syncthreads();
+    if (threadIdx.y > 0) return false;
+#pragma unroll
+    for (int way = 0; way < kWays - 1; ++way) {
+      const float* from = reinterpret_cast<const float*>(&parts[way][threadIdx.x]);
+#pragma unroll
+      for (int j = 0; j < WIDTH; ++j) v[j] += from[j];
+    }
+    return true;
+  }
+
+  static __device__ __forceinline__ void run(const ConvParams& p) {
+    const unsigned perRow = (p.filters + WIDTH - 1) / WIDTH;
+    const int padded = (p.filters + 7) / 8 * 8;
+    const unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
+    const int row = static_cast<int>(at / perRow);
+    const int filter = static_cast<int>(at - row * perRow) * WIDTH;
+    const int group = blockIdx.y;
+    const bool exists = row < p.rows;
+    Affine<WIDTH> affine;
+    affine.load(p, group * p.filters + filter, exists ? p.filters - filter : 0);
+    const int perWay = (p.splits + blockDim.y - 1) / blockDim.y;
+    const int first = threadIdx.y * perWay;
+    const int64_t step = static_cast<int64_t>(p.groups) * p.rows * padded;
+    const float* from = p.partial + first * step + (static_cast<int64_t>(group) * p.rows + row) * padded + filter;
+    float v[WIDTH] = {};
+    add(v, from, step, exists ? min(perWay, p.splits - first) : 0);
+    if (gather(v) && exists) finish<WIDTH>(p, v, affine, row, group * p.filters + filter);
+  }
+};
 
 extern "C" __global__ void __launch_bounds__(128) conv_sum_splits(const __grid_constant__ ConvParams p) {
   beginKernel();
-  if (p.to.width == 8) sumSplits<4>(p);
-  else sumSplits<1>(p);
+  if (p.to.width == 8) SplitSum<4>::run(p);
+  else SplitSum<1>::run(p);
 }

@@ -8,6 +8,7 @@ import type { Launch, PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, isFloatStorage } from "../../ir/storage.ts";
 import { distinctCount, type View } from "../../ir/view.ts";
 import { withCopiedEnds } from "../gemm/end-maps.ts";
+import { runsOfSum } from "../gemm/table.ts";
 import { type ConvChoice, type ConvSource, chooseConv, convCandidates, describeConv } from "./choose.ts";
 import { type ConvProblem, chunksOf } from "./cost.ts";
 import {
@@ -21,7 +22,7 @@ import {
 } from "./operands.ts";
 import { type ConvFields, convParams } from "./params.ts";
 import { channelAlignment, isChannelsLast, type Spatial, spatialOf, vectorWidth } from "./spatial.ts";
-import { elementBytes, sharedBytesOf, threadsOf } from "./table.ts";
+import { elementBytes, sharedBytesOf, sumsInTeam, threadsOf } from "./table.ts";
 import { canWalk, copiesEndsOfWalk, walkParams } from "./walk.ts";
 
 /** `accepts` narrows the choice among the kernels of this family. Throws OperandError where none takes the operands. */
@@ -57,14 +58,15 @@ function emitChoice(emitter: Emitter, parts: Parts, choice: ConvChoice): void {
   const rows = y.batch * y.size[0] * y.size[1] * y.size[2];
   const filters = walk === undefined ? parts.filters * merge : parts.w.batch;
   const padded = Math.ceil(filters / 8) * 8;
+  // A team's blocks count their splits themselves.
+  const splits = sumsInTeam(tile) ? 1 : choice.splits;
   const fields: ConvFields = {
     x: source.x,
     w: packed(emitter, parts, choice, { chunks: chunksOfWeights, planar }),
     y,
     residual: request.epilogue.residual && spatialOf(request.epilogue.residual),
     epilogue: request.epilogue,
-    partial:
-      choice.splits > 1 ? emitter.temporary("float32", [choice.splits, groups, rows, padded]) : undefined,
+    partial: splits > 1 ? emitter.temporary("float32", [splits, groups, rows, padded]) : undefined,
     table: tile.grain === 0 ? gatherTable(emitter, parts, { x: source.x, channels, planar }) : undefined,
     rows,
     filters,
@@ -74,7 +76,7 @@ function emitChoice(emitter: Emitter, parts: Parts, choice: ConvChoice): void {
     groupStride: source.groupStride,
     chunks,
     chunksPerTap: Math.max(1, Math.ceil((channels * elementBytes(math)) / 16)),
-    splits: choice.splits,
+    splits,
     chunksPerSplit: choice.stepsPerSplit * tile.chunks,
     tilesOfFilters: Math.ceil(filters / tile.filters),
     window: parts.window,
@@ -141,6 +143,7 @@ function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, field
   emitter.launch({
     kernel: tile.walk !== undefined && copiesEndsOfWalk(fields, tile.walk) ? withCopiedEnds(kernel) : kernel,
     grid: gridOf(choice, fields, emitter.target),
+    cluster: sumsInTeam(tile) ? [choice.splits, 1, 1] : undefined,
     block: [threadsOf(tile), 1, 1],
     sharedBytes: sharedBytesOf(tile),
     params: tile.walk === undefined ? convParams(fields) : walkParams(fields, tile.walk),
@@ -152,23 +155,25 @@ function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, field
   });
 }
 
-/** Blocks that walk stay: one to a multiprocessor, where there are tiles for all. */
+/** Blocks that walk stay: one to a multiprocessor, where there are tiles for all. Those of a team have one tile. */
 function gridOf({ tile, splits }: ConvChoice, fields: ConvFields, target: PlanTarget): Launch["grid"] {
   const tiles = Math.ceil(fields.rows / tile.rows) * fields.tilesOfFilters;
   if (tile.walk === undefined) return [tiles, fields.groups, splits];
-  return [Math.min(tiles * splits, target.multiprocessors), 1, 1];
+  const blocks = tiles * splits;
+  return [sumsInTeam(tile) ? blocks : Math.min(blocks, target.multiprocessors), 1, 1];
 }
 
 function launchSum(emitter: Emitter, fields: ConvFields, partial: View, predictedMicroseconds: number): void {
   const { y, epilogue, rows, filters, groups } = fields;
-  const threads = 128;
+  const runs = runsOfSum(fields.splits);
+  const threads = 128 / runs;
   // As the kernel decides: 4 filters a thread where they can be stored at once.
   const params = convParams(fields);
   const perThread = canStoreEights(fields) ? 4 : 1;
   emitter.launch({
     kernel: { kind: "built", family: "conv", entry: "conv_sum_splits" },
     grid: [Math.ceil((rows * Math.ceil(filters / perThread)) / threads), groups, 1],
-    block: [threads, 1, 1],
+    block: [threads, runs, 1],
     sharedBytes: 0,
     params,
     reads: present([partial, epilogue.scale, epilogue.bias, epilogue.residual]),

@@ -1,8 +1,11 @@
 /** @file The convolution kernels there are: one row an entry of conv.cu, conv-hopper.cu or conv-tma.cu. */
 import {
+  blocksOfTeamRow,
+  convTeamRows,
   type HopperRow,
   hopperRows,
   hopperThreads,
+  sumsInTeam as productSumsInTeam,
   sharedBytesOf as sharedBytesOfProduct,
 } from "../gemm/table.ts";
 
@@ -126,21 +129,21 @@ function tiles(math: ConvMath, shapes: readonly Shape[], { grain, source, suffix
 /** What few channels do not fill whole rows of is worth kernels of its own: for these products. */
 const narrowest: Readonly<Record<Panels, number>> = { 1: 256, 2: 128, 4: 64 };
 
-/** Blocks that stay, fed by TMA: tiles of the products of matrices. */
+/** Blocks that TMA feeds: tiles of the products of matrices, and of teams that add up. */
 function walkingTiles(math: "f16" | "bf16", source: ConvTile["source"]): ConvTile[] {
   return ([1, 2, 4] as const).flatMap((panels) =>
-    hopperRows
+    [...hopperRows, ...(panels === 4 ? [] : convTeamRows)]
       .filter(({ m, n }) => n <= narrowest[panels] && m <= narrowest[panels] * 2)
       .map((product) => ({
         family: "conv-tma" as const,
-        entry: `conv_${math}_w${product.m}x${product.n}${panels === 1 ? "" : `_p${panels}`}`,
+        entry: `conv_${math}_${product.team === "sum" ? "s" : "w"}${product.m}x${product.n}${panels === 1 ? "" : `_p${panels}`}`,
         math,
         rows: product.m,
         filters: product.n,
         chunks: product.k / 8,
         stages: product.stages,
         warps: [8, 1] as const,
-        blocks: 1,
+        blocks: product.team === "sum" ? blocksOfTeamRow(product) : 1,
         grain: 16,
         source,
         efficiency: 1,
@@ -178,6 +181,11 @@ export const convTiles: readonly ConvTile[] = [
 
 export function isWgmma({ family }: ConvTile): boolean {
   return family !== "conv";
+}
+
+/** Whether splits are added up in the same launch. */
+export function sumsInTeam({ walk }: ConvTile): boolean {
+  return walk !== undefined && productSumsInTeam(walk.product);
 }
 
 /** Bytes of an operand's element. */

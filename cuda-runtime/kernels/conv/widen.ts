@@ -28,20 +28,18 @@ interface WideRows {
 const mostChannels = 4;
 const mostInRow = 128;
 
-/** Whether the copy and the convolution that is left are predicted to take less than all that is done otherwise. */
-export function isWorthWidening(emitter: Emitter, parts: Parts): boolean {
+/** Predicted, of the copy and the convolution that is left; undefined where it does not apply. */
+export function widenedMicroseconds(emitter: Emitter, parts: Parts): number | undefined {
   const { target } = emitter;
   const rows = emitter.isConstant(parts.request.w) ? wideRowsOf(parts) : undefined;
-  if (rows === undefined) return false;
+  if (rows === undefined) return undefined;
   const imagined = (name: string, shape: readonly number[]): View => {
     const buffer = { id: -1, kind: "temporary", bytes: 0, name } as const;
     return { buffer, type: rows.type, shape, strides: stridesOf(shape), offset: 0 };
   };
   const [x, w] = [imagined("rows", wideShape(rows)), imagined("weights", wideWeightsShape(parts, rows))];
   const left = choiceOf(alongColumns(parts, rows, x, w), target);
-  const whole = choiceOf(parts, target);
-  if (left === undefined || whole === undefined) return false;
-  return widenMicroseconds(rows, target) + left.microseconds < whole.microseconds;
+  return left && widenMicroseconds(rows, target) + left.microseconds;
 }
 
 /** The convolution that is left, once rows and weights are copied. */

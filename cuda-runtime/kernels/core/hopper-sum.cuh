@@ -5,25 +5,35 @@
 #include "hopper-product.cuh"
 #include "team.cuh"
 
-// A block has one tile of 64 rows by BN columns, in its part of k; its two groups take every other step. GemmParams counts tiles without
-// their splits: kPerSplit is a block's part.
-template <template <int, int> class OperandsOf, typename T, int BN, int STAGES>
+__device__ __forceinline__ void prefetchToL2(const void* from) { asm volatile("prefetch.global.L2 [%0];" ::"l"(from)); }
+
+// A block has one tile of BM rows by BN columns, in its part of k. Of 64 rows its two groups take every other step, and add up in shared
+// memory before the team does; of 128 they have a half each. GemmParams counts tiles without their splits: kPerSplit is a block's part.
+// A team is of two, four, or a multiple of eight.
+template <template <int, int> class OperandsOf, typename T, int BM, int BN, int STAGES>
 struct HopperSum {
   static constexpr int kGroups = 2;
   static constexpr int kThreads = kGroups * 128;
-  static constexpr int BM = 64;
+  static constexpr int kWarps = kThreads / 32;
   static constexpr int BK = 64;
-  using Product = HopperProduct<OperandsOf, T, false, 1, BN, STAGES, false>;
+  static constexpr bool kTogether = BM == 128;
+  using Product = HopperProduct<OperandsOf, T, kTogether, 1, BN, STAGES, false>;
+  static_assert(Product::BM == BM, "a tile of one block of rows a group");
   using Operands = typename Product::Operands;
   using Ring = Turn<STAGES>;
+  // Of a warp: 16 rows of its sums; and what is added up and stored at once.
   using Sums = Slab<BN>;
-  using Part = Slab<32>;
+  using Unit = Slab<16>;
+  static constexpr int kUnitsOfRow = BN / 16;
+  static constexpr int kUnits = BM / 16 * kUnitsOfRow;
+  // Of a team of two.
+  static constexpr int kUnitsOfWarp = (kUnits + 2 * kWarps - 1) / (2 * kWarps);
+  static constexpr int kUnitBytes = Unit::kFloats * 4;
+  // Where the ring was, totals are.
   static constexpr int kPartsAt = STAGES * Product::kStageBytes;
+  static_assert(kPartsAt >= kWarps * kUnitsOfWarp * kUnitBytes, "totals");
   static constexpr int kPartBytes = Sums::kFloats * 4;
-  // What a team of two leaves to a block: 32 rows.
-  static constexpr int kTotalsAt = kPartsAt + kGroups * 4 * kPartBytes;
-  static constexpr int kTotals = 2 * BN / 32;
-  static constexpr int kBarriersAt = kTotalsAt + kTotals * Part::kFloats * 4;
+  static constexpr int kBarriersAt = kPartsAt + BM / 16 * kPartBytes;
 
   const typename Product::Params& params;
   const GemmParams& p;
@@ -42,17 +52,20 @@ struct HopperSum {
       Operands::prefetch(params);
       for (int stage = 0; stage < STAGES; ++stage) {
         initBarrier(full(stage), 1);
-        initBarrier(empty(stage), 1);
+        initBarrier(empty(stage), kTogether ? kGroups : 1);
       }
       fenceBarrierInit();
     }
-    __syncthreads();
-    beginKernel();
+    // Where the tile lies takes divisions: done before anybody is waited for.
     const Place at = placeOf(p, blockIdx.x / blocksOfTeam());
     const int begin = rankInTeam() * p.kPerSplit;
     const int steps = (min(p.k - begin, p.kPerSplit) + BK - 1) / BK;
+    Operands operands(params, at, begin);
+    __syncthreads();
+    beginKernel();
     if (threadIdx.x >= kThreads) {
-      copyAll(at, begin, steps);
+      if (threadIdx.x == kThreads) copyAll(operands, steps);
+      else if (threadIdx.x >= kThreads + 32) prefetchEnd(at, threadIdx.x - kThreads - 32);
       __syncwarp();
       arriveTeam<true>();
       waitTeam();
@@ -64,16 +77,13 @@ struct HopperSum {
       addUp();
       // Nobody reads another block's memory from here on.
       arriveTeam<false>();
-      syncGroup<kThreads>(0);
       finish(at);
     }
     waitTeam();
   }
 
-  __device__ __forceinline__ void copyAll(const Place& at, int begin, int steps) const {
-    if (threadIdx.x != kThreads) return;
+  __device__ __forceinline__ void copyAll(Operands& operands, int steps) const {
     Ring turn;
-    Operands operands(params, at, begin);
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       waitBarrier(empty(turn.stage), turn.parity ^ 1);
@@ -84,66 +94,132 @@ struct HopperSum {
     }
   }
 
+  // What the end reads comes from DRAM meanwhile. `thread`: of 96.
+  __device__ __forceinline__ void prefetchEnd(const Place& at, int thread) const {
+    const int n = at.tileN * BN;
+    if (p.bias != nullptr && !p.channelOnM && thread < BN / 32 && n + thread * 32 < p.n) prefetchToL2(p.bias + n + thread * 32);
+    if (p.residual == nullptr || p.rN != 1) return;
+    const int bytes = p.rType == kFloat32 ? 4 : 2;
+#pragma unroll 1
+    for (int row = thread; row < BM; row += 96) {
+      const int m = at.tileM * BM + row;
+      if (m < p.m) prefetchToL2(static_cast<const char*>(p.residual) + (at.residual + (int64_t)m * p.rM + n) * bytes);
+    }
+  }
+
+  // A stage is free once the products of the next one are on their way: those before are done.
   __device__ __forceinline__ void compute(int steps) const {
+    constexpr int kStride = kTogether ? 1 : kGroups;
+    const int group = threadIdx.x / 128;
     float sums[1][BN / 8][4];
 #pragma unroll
     for (int j = 0; j < BN / 8; ++j)
 #pragma unroll
       for (int q = 0; q < 4; ++q) sums[0][j][q] = 0.0f;
     Ring turn;
-    if (threadIdx.x >= 128) turn.next();
+    if (!kTogether && group > 0) turn.next();
+    int before = -1;
 #pragma unroll 1
-    for (int step = threadIdx.x / 128; step < steps; step += kGroups) {
+    for (int step = kTogether ? 0 : group; step < steps; step += kStride) {
       waitBarrier(full(turn.stage), turn.parity);
       product.multiplyTile(sums, ring + turn.stage * Product::kStageBytes, 1);
-      warpgroupWait<0>();
-      if (threadIdx.x % 128 == 0) arrive(empty(turn.stage));
+      warpgroupWait<1>();
+      if (before >= 0 && threadIdx.x % 128 == 0) arrive(empty(before));
+      before = turn.stage;
       turn.next();
-      turn.next();
+      if (!kTogether) turn.next();
     }
-    slabOf(threadIdx.x / 32).put(sums[0]);
+    warpgroupWait<0>();
+    putSums(sums[0], group);
   }
 
-  // Of a warp: 16 rows of its group's sums.
-  __device__ __forceinline__ Sums slabOf(int warp) const {
-    return Sums{reinterpret_cast<float*>(shared + kPartsAt + warp * kPartBytes), static_cast<int>(threadIdx.x & 31)};
+  __device__ __forceinline__ void putSums(float (&sums)[BN / 8][4], int group) const {
+    const Sums own = slabOf(threadIdx.x / 32 % (BM / 16));
+    if constexpr (!kTogether) {
+      if (group > 0) own.put(sums);
+      syncGroup<kThreads>(0);
+      if (group > 0) return;
+      addSlab(sums, own);
+    }
+    own.put(sums);
+    // Totals lie where the other group's products were read from.
+    if constexpr (kTogether) syncGroup<kThreads>(0);
   }
 
-  // Rows of the tile come in sixteens, and a team's blocks have them in turn.
+  // As Slab puts them.
+  static __device__ __forceinline__ void addSlab(float (&sums)[BN / 8][4], const Sums& from) {
+#pragma unroll
+    for (int j = 0; j < BN / 8; ++j)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float2 v = *from.pairAt((from.lane >> 2) + 8 * half, 8 * j + (from.lane & 3) * 2);
+        sums[j][2 * half] += v.x;
+        sums[j][2 * half + 1] += v.y;
+      }
+  }
+
+  __device__ __forceinline__ Sums slabOf(int rows) const {
+    return Sums{reinterpret_cast<float*>(shared + kPartsAt + rows * kPartBytes), static_cast<int>(threadIdx.x & 31)};
+  }
+
+  __device__ __forceinline__ Unit totalOf(int index) const {
+    float* at = reinterpret_cast<float*>(shared + (threadIdx.x / 32 * kUnitsOfWarp + index) * kUnitBytes);
+    return Unit{at, static_cast<int>(threadIdx.x & 31)};
+  }
+
+  // A team's blocks have units in turn, and each block's warps.
+  template <typename Work>
+  __device__ __forceinline__ void forEachUnit(Work work) const {
+    const int blocks = blocksOfTeam();
+    int index = 0;
+#pragma unroll 1
+    for (int unit = rankInTeam() + threadIdx.x / 32 * blocks; unit < kUnits; unit += kWarps * blocks, ++index)
+      work(unit / kUnitsOfRow, unit % kUnitsOfRow * 16, totalOf(index));
+  }
+
   __device__ __forceinline__ void addUp() const {
     const int blocks = blocksOfTeam();
-    int total = 0;
+    forEachUnit([&](int rows, int column, const Unit& total) {
+      const int row = total.lane / 4, four = total.lane % 4 * 4;
+      const uint32_t own = ring + kPartsAt + rows * kPartBytes + (row * Sums::kPitch + column + four) * 4;
+      float4 sums[2] = {make_float4(0.0f, 0.0f, 0.0f, 0.0f), make_float4(0.0f, 0.0f, 0.0f, 0.0f)};
+      if (blocks == 2) {
+        addBlocks<2>(sums, own, 0);
+      } else if (blocks == 4) {
+        addBlocks<4>(sums, own, 0);
+      } else {
 #pragma unroll 1
-    for (int rows = rankInTeam(); rows < 4; rows += blocks, total += BN / 32) {
-#pragma unroll 1
-      for (int i = threadIdx.x; i < 16 * BN / 4; i += kThreads) addFour(blocks, rows, i / (BN / 4), i % (BN / 4) * 4, total);
-    }
+        for (int first = 0; first < blocks; first += 8) addBlocks<8>(sums, own, first);
+      }
+      *reinterpret_cast<float4*>(total.slab + row * Unit::kPitch + four) = sums[0];
+      *reinterpret_cast<float4*>(total.slab + (row + 8) * Unit::kPitch + four) = sums[1];
+    });
   }
 
-  __device__ __forceinline__ void addFour(int blocks, int rows, int row, int column, int total) const {
-    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    const uint32_t own = ring + kPartsAt + rows * kPartBytes + (row * Sums::kPitch + column) * 4;
-#pragma unroll 4
-    for (int rank = 0; rank < blocks; ++rank) {
-      const float4 first = loadOf(own, rank), second = loadOf(own + 4 * kPartBytes, rank);
-      sum.x += first.x + second.x;
-      sum.y += first.y + second.y;
-      sum.z += first.z + second.z;
-      sum.w += first.w + second.w;
-    }
-    *reinterpret_cast<float4*>(totalOf(total + column / 32).slab + row * Part::kPitch + column % 32) = sum;
-  }
-
-  __device__ __forceinline__ Part totalOf(int index) const {
-    float* at = reinterpret_cast<float*>(shared + kTotalsAt) + index * Part::kFloats;
-    return Part{at, static_cast<int>(threadIdx.x & 31)};
+  // Rows of eight more: all loads are in flight before the first sum, which are in the order of blocks.
+  template <int COUNT>
+  static __device__ __forceinline__ void addBlocks(float4 (&sums)[2], uint32_t own, int first) {
+    float4 parts[COUNT][2];
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) parts[i][half] = loadOf(own + half * 8 * Sums::kPitch * 4, first + i);
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        sums[half].x += parts[i][half].x;
+        sums[half].y += parts[i][half].y;
+        sums[half].z += parts[i][half].z;
+        sums[half].w += parts[i][half].w;
+      }
   }
 
   __device__ __forceinline__ void finish(const Place& at) const {
-    const int warp = threadIdx.x / 32, blocks = blocksOfTeam();
-    const int rows = rankInTeam() + warp / (BN / 32) * blocks;
-    if (rows >= 4) return;
-    const int m = at.tileM * BM + rows * 16, n = at.tileN * BN + warp % (BN / 32) * 32;
-    if (m < p.m && n < p.n) totalOf(warp).finishAll(p, at, m, n);
+    __syncwarp();
+    forEachUnit([&](int rows, int column, const Unit& total) {
+      const int m = at.tileM * BM + rows * 16, n = at.tileN * BN + column;
+      if (m < p.m && n < p.n) total.finishAll(p, at, m, n);
+    });
   }
 };

@@ -51,7 +51,7 @@ struct Part {
     if (p.alpha != 1.0f || p.scale != nullptr) scale(p, n0);
     if (p.bias != nullptr) addBias(p, n0);
     if (p.firstLow > -INFINITY || p.firstHigh < INFINITY) clip(p.firstLow, p.firstHigh);
-    if (ACTIVATES) activateAll(p.first);
+    if (ACTIVATES) activateAll(p.first, p.dType == kFloat32);
     if (p.residual != nullptr) addResidual(p, at, m0, n0);
     if (p.lastLow > -INFINITY || p.lastHigh < INFINITY) clip(p.lastLow, p.lastHigh);
     if (p.dType == kFloat32) {
@@ -97,13 +97,14 @@ struct Part {
 #pragma unroll
     for (int j = 0; j < kBlocks; ++j)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) v[j][i] = clipOf(v[j][i], low, high);
+      for (int i = 0; i < 4; ++i) v[j][i] = atMost(atLeast(v[j][i], low), high);
   }
 
   // Each formula is a chain of slow instructions: those of all elements are in flight together.
-  __device__ __forceinline__ void activateAll(const Activation& f) {
+  __device__ __forceinline__ void activateAll(const Activation& f, bool isFloat) {
     if (f.kind == kGelu) {
-      forAll([](float x) { return geluOf(x); });
+      if (isFloat) forAll([](float x) { return geluOf(x); });
+      else forAll([](float x) { return geluForHalf(x); });
     } else {
       const bool isSilu = f.kind == kSilu;
       forAll([&](float x) { return x * sigmoidOf(isSilu ? f.a * x : geluTanhSlope(x)); });

@@ -50,10 +50,10 @@ struct TiledOperands {
   }
 
 // The launch says how many blocks are a team.
-#define SUM(NAME, T, BN, STAGES)                                                                           \
-  extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ HopperParams params) { \
-    extern __shared__ __align__(1024) unsigned char shared[];                                              \
-    HopperSum<TiledOperands, T, BN, STAGES>(params, shared).run();                                         \
+#define SUM(NAME, T, BM, BN, STAGES, BLOCKS)                                                                    \
+  extern "C" __global__ void __launch_bounds__(384, BLOCKS) NAME(const __grid_constant__ HopperParams params) { \
+    extern __shared__ __align__(1024) unsigned char shared[];                                                   \
+    HopperSum<TiledOperands, T, BM, BN, STAGES>(params, shared).run();                                          \
   }
 
 #include "entries.generated.cuh"

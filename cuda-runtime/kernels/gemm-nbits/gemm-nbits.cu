@@ -7,6 +7,7 @@
 #include "../common/launch.cuh"
 #include "../common/mma.cuh"
 #include "../gemm/params.cuh"
+#include "few.cuh"
 #include "params.generated.cuh"
 
 constexpr int kWarps = 8;
@@ -81,14 +82,6 @@ template <typename T> struct Weights {
     }
   }
 };
-
-// Eight neighbours of a row of a as the pairs (0,4), (1,5), (2,6), (3,7).
-__device__ __forceinline__ void pairsOf(const uint4& x, uint32_t (&pairs)[4]) {
-  pairs[0] = __byte_perm(x.x, x.z, 0x5410);
-  pairs[1] = __byte_perm(x.x, x.z, 0x7632);
-  pairs[2] = __byte_perm(x.y, x.w, 0x5410);
-  pairs[3] = __byte_perm(x.y, x.w, 0x7632);
-}
 
 template <typename T, int TILES>
 __device__ __forceinline__ void multiply(float (&sums)[TILES][4], const NBitsParams& q, const Weights<T>& w, int k) {
@@ -172,3 +165,14 @@ NBITS(__half, f16, 4)
 NBITS(__nv_bfloat16, bf16, 1)
 NBITS(__nv_bfloat16, bf16, 2)
 NBITS(__nv_bfloat16, bf16, 4)
+
+#define NBITS_FEW(TYPE, NAME, ZEROS, FLAG)                                                           \
+  extern "C" __global__ void __launch_bounds__(256, 3) nbits4_##NAME##_few##ZEROS(const __grid_constant__ NBitsParams q) { \
+    extern __shared__ __align__(16) unsigned char rows[];                                            \
+    FewRows<TYPE, FLAG>(q, rows).run();                                                              \
+  }
+
+NBITS_FEW(__half, f16, , false)
+NBITS_FEW(__half, f16, _zeros, true)
+NBITS_FEW(__nv_bfloat16, bf16, , false)
+NBITS_FEW(__nv_bfloat16, bf16, _zeros, true)

@@ -19,6 +19,9 @@ const tileRows = 8;
 const tileCounts = [1, 2, 4] as const;
 const threads = 256;
 
+/** As few.cuh has them: rows that it takes, blocks that stay on a multiprocessor, what its rows take of shared memory. */
+const few = { rows: 2, residents: 3, chunk: 128, zeroBytes: 64, mostBytes: 45 * 1024 } as const;
+
 /** Of the memory's rate, what reading weights in these strips is taken to reach (estimated). */
 const memoryShare = 0.92;
 /** Beside the launch: the last block's sums. */
@@ -63,7 +66,8 @@ export function emitNBits(emitter: Emitter, { a: given, weights, to, epilogue }:
   const isReady = (given.strides[1] === 1 || given.shape[1] === 1) && alignmentOf(given, 1) === 16;
   const a = isReady ? given : emitter.packed(given, { order: [0, 1] });
   const [m = 1, k = 1] = a.shape;
-  const tiles = tileCounts.find((count) => count * tileRows >= m) ?? 4;
+  const tiles = Math.ceil(n / blockRows);
+  const form = formOf(weights, m, tiles, emitter.target);
   // The product's own strides of b are not read.
   const b = { ...codes, shape: [k, n], strides: [0, 0] };
   const problem = problemOf({ a, b, to, epilogue });
@@ -71,10 +75,10 @@ export function emitNBits(emitter: Emitter, { a: given, weights, to, epilogue }:
   const weightBytes = [codes, scales, zeros].reduce((total, view) => total + bytesOf(view), 0);
   const { bandwidth, launchMicroseconds } = emitter.target;
   emitter.launch({
-    kernel: { kind: "built", family: "gemm-nbits", entry: `nbits4_${typeNames[halfOf(a)]}_m${tiles}` },
-    grid: [Math.ceil(n / blockRows), 1, 1],
+    kernel: { kind: "built", family: "gemm-nbits", entry: `nbits4_${typeNames[halfOf(a)]}_${form.name}` },
+    grid: [form.blocks, 1, 1],
     block: [threads, 1, 1],
-    sharedBytes: 0,
+    sharedBytes: form.sharedBytes,
     params: writeParams(nbitsStruct, {
       codes,
       scales,
@@ -84,7 +88,7 @@ export function emitNBits(emitter: Emitter, { a: given, weights, to, epilogue }:
       p: gemmFields({
         problem,
         tilesM: 1,
-        tilesN: Math.ceil(n / blockRows),
+        tilesN: tiles,
         splits: 1,
         kPerSplit: k,
         splitStride: 0,
@@ -99,6 +103,28 @@ export function emitNBits(emitter: Emitter, { a: given, weights, to, epilogue }:
       launchMicroseconds + endMicroseconds + weightBytes / (memoryShare * bandwidth.dram),
     detail: `${m}x${n}x${k}, 4 bits in blocks of ${blockSize}${zeros === undefined ? "" : ", zero points"}`,
   });
+}
+
+/** Of an entry: the end of its name, and how it is launched. */
+interface Form {
+  readonly name: string;
+  readonly blocks: number;
+  readonly sharedBytes: number;
+}
+
+function formOf(weights: NBitsWeights, m: number, tiles: number, { multiprocessors }: PlanTarget): Form {
+  const { scales, zeros, blocks, blockSize } = weights;
+  const chunks = Math.ceil((blocks * blockSize) / few.chunk);
+  // An element takes two bytes, and each 32 of them a sum.
+  const sharedBytes = few.zeroBytes + m * chunks * few.chunk * (2 + 4 / 32);
+  // Scales of two neighbouring blocks of 32 are read as one word.
+  const hasPairs = blockSize > 32 || (blocks % 2 === 0 && alignmentOf(scales, 1) >= 4);
+  if (m <= few.rows && hasPairs && sharedBytes <= few.mostBytes) {
+    const name = zeros === undefined ? "few" : "few_zeros";
+    return { name, blocks: Math.min(tiles, few.residents * multiprocessors), sharedBytes };
+  }
+  const count = tileCounts.find((tile) => tile * tileRows >= m) ?? 4;
+  return { name: `m${count}`, blocks: tiles, sharedBytes: 0 };
 }
 
 function halfOf({ type }: View): "float16" | "bfloat16" {

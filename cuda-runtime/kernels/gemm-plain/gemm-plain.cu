@@ -23,22 +23,49 @@
 
 #include "entries.generated.cuh"
 
-// Adds the splits in their order. `a` holds their sums, [split, batch, m, n] packed.
+// `a` holds sums, [split, batch, m, n] packed. A block's rows of threads have a run of the splits each, whose sums are added up in order;
+// all loads of a round are in flight before its first sum.
+__device__ __forceinline__ float sumOfRun(const float* from, int64_t step, int count) {
+  constexpr int kAtOnce = 8;
+  float sum = 0.0f;
+#pragma unroll 1
+  for (; count > 0; count -= kAtOnce, from += kAtOnce * step) {
+    float parts[kAtOnce] = {};
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      if (i < count) parts[i] = from[i * step];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) sum += parts[i];
+  }
+  return sum;
+}
+
 extern "C" __global__ void __launch_bounds__(256) sum_splits(const __grid_constant__ GemmParams p) {
   beginKernel();
+  __shared__ float others[256];
   const int64_t matrix = (int64_t)p.m * p.n;
   const int64_t count = matrix * p.batch[0] * p.batch[1] * p.batch[2];
-  const int64_t index = (int64_t)blockIdx.x * 256 + threadIdx.x;
+  const int64_t index = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const int perRun = (p.splits + blockDim.y - 1) / blockDim.y;
+  const int first = threadIdx.y * perRun;
+  const float* from = static_cast<const float*>(p.a) + first * p.splitStride + index;
+  float sum = sumOfRun(from, p.splitStride, index < count ? min(perRun, p.splits - first) : 0);
+  if (blockDim.y > 1) {
+    others[threadIdx.y * blockDim.x + threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0) return;
+    for (int run = 1; run < blockDim.y; ++run) sum += others[run * blockDim.x + threadIdx.x];
+  }
   if (index >= count) return;
-  const float* from = static_cast<const float*>(p.a) + index;
-  float sum = 0.0f;
-#pragma unroll 4
-  for (int split = 0; split < p.splits; ++split) sum += from[split * p.splitStride];
-  const int within = static_cast<int>(index % matrix);
-  const int rest = static_cast<int>(index / matrix);
-  const int i2 = rest % p.batch[2];
-  const int i1 = rest / p.batch[2] % p.batch[1];
-  const int i0 = rest / p.batch[2] / p.batch[1];
+  // Divisions are slow, and mostly there is one product.
+  int within = static_cast<int>(index), i0 = 0, i1 = 0, i2 = 0;
+  if (index >= matrix) {
+    within = static_cast<int>(index % matrix);
+    const int rest = static_cast<int>(index / matrix);
+    i2 = rest % p.batch[2];
+    i1 = rest / p.batch[2] % p.batch[1];
+    i0 = rest / p.batch[2] / p.batch[1];
+  }
   Place at;
   at.d = (int64_t)i0 * p.dBatch[0] + (int64_t)i1 * p.dBatch[1] + (int64_t)i2 * p.dBatch[2];
   at.residual = (int64_t)i0 * p.rBatch[0] + (int64_t)i1 * p.rBatch[1] + (int64_t)i2 * p.rBatch[2];

@@ -16,6 +16,7 @@ import {
   stageBytes,
   sumsInTeam,
 } from "./table.ts";
+import { takesThin, thinShapeOf } from "./thin.ts";
 
 /** `microseconds`: predicted, of all launches. */
 export type Accepts = (choice: Choice, microseconds: number) => boolean;
@@ -79,7 +80,7 @@ export function* gemmCandidates(problem: Problem, options: ChooseOptions): Gener
       for (const b of readingsOf(oriented.b, oriented.n, oriented, options)) {
         for (const row of rows) {
           const layout = layoutOf(row, a, b);
-          if (layout === undefined || !fitsRows(row, oriented)) continue;
+          if (layout === undefined || !fitsRows(row, oriented, options.target)) continue;
           yield* withSplits(row, layout, oriented, isSwapped, a, b, options);
         }
       }
@@ -92,14 +93,19 @@ function isAllowed(row: GemmRow, { type, tf32, target }: ChooseOptions): boolean
   const hasTensor = { float16: features.half, bfloat16: features.bf16, float32: tf32 && features.tf32 }[type];
   if (row.kind === "skinny") return true;
   if (row.kind === "simt") return !hasTensor;
-  if (row.kind === "hopper") return type !== "float32" && features.wgmma;
+  if (row.kind === "hopper" || row.kind === "thin") return type !== "float32" && features.wgmma;
   const suits = (row.arithmetic === "tf32") === (type === "float32");
   return hasTensor && suits && sharedBytesOf(row) <= target.sharedBytesPerBlock;
 }
 
-function fitsRows(row: GemmRow, { m, n, k, batch }: Problem): boolean {
+function fitsRows(row: GemmRow, problem: Problem, target: PlanTarget): boolean {
+  const { m, n, k, batch, residual } = problem;
   // A tile of few rows is all latency: kernels without tiles do no worse.
   if (row.kind === "hopper") return k > 0 && Math.min(m, n) > mostSkinnyRows;
+  if (row.kind === "thin")
+    return (
+      takesThin(problem) && thinShapeOf(row, { k, hasResidual: residual !== undefined }, target) !== undefined
+    );
   if (row.kind !== "skinny") return true;
   return m <= row.rows && (row.rows === 1 || m > 1) && batch.length <= 3;
 }
@@ -155,7 +161,8 @@ function layoutOf(row: GemmRow, a: Reading, b: Reading): Layout | undefined {
   const layout = `${a.unit === "outer" ? "m" : "k"}${b.unit === "outer" ? "n" : "k"}` as const;
   if (row.kind === "simt") return a.isPacked || b.isPacked ? undefined : layout;
   if (row.kind === "skinny") return takesSkinny(row, a, b) ? layout : undefined;
-  if (row.kind === "hopper") return takesHopper(a) && takesHopper(b) ? layout : undefined;
+  if (row.kind === "hopper" || row.kind === "thin")
+    return takesHopper(a) && takesHopper(b) ? layout : undefined;
   if (a.unit === undefined || b.unit === undefined || !row.layouts.includes(layout)) return undefined;
   const grain = Math.min(a.wholeGrain, b.wholeGrain);
   const isOdd = grain < 4;
@@ -219,11 +226,13 @@ function* withSplits(
 const teamSizes = [2, 4];
 
 function countsOf(row: GemmRow): readonly number[] {
+  if (row.kind === "thin") return [1];
   return sumsInTeam(row) ? teamSizes : splitCounts;
 }
 
 /** Splits of k begin at multiples of this. */
 function splitUnit(row: GemmRow, type: FloatStorage): number {
+  if (row.kind === "thin") return 64;
   if (row.kind !== "skinny") return row.k;
   return row.along === "k" ? 32 * skinnyShape(row, type).width : 32;
 }
@@ -244,6 +253,7 @@ function sizeOf(problem: Problem, type: FloatStorage, a: Reading, b: Reading): G
     bGrain: b.grain,
     sharedA: problem.a.batch.every((stride) => stride === 0),
     sharedB: problem.b.batch.every((stride) => stride === 0),
+    first: problem.first.kind,
   };
 }
 

@@ -1,8 +1,12 @@
 /** @file Predicted time of a product by one kernel of the table: what the kernel is chosen by, and what the plan prints. */
 
+import type { ActivationKind } from "../../ir/epilogue.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
+import { activationClocksOf } from "./end-cost.ts";
 import {
+  blocksOfTeamRow,
+  type CutRow,
   elementBytes,
   type GemmRow,
   type HopperRow,
@@ -15,6 +19,7 @@ import {
   type TensorRow,
   threadsOf,
 } from "./table.ts";
+import { thinMicroseconds } from "./thin-cost.ts";
 
 /** Sizes only; `batch` is the number of products. */
 export interface GemmSize {
@@ -35,6 +40,8 @@ export interface GemmSize {
   /** Whether the product of one batch reads an operand that all others read too. */
   readonly sharedA: boolean;
   readonly sharedB: boolean;
+  /** What is done to elements before the residual is added. */
+  readonly first: ActivationKind;
 }
 
 /** Of kernels that mma.sync or CUDA cores compute, beside a launch: their own start, before anything is asked for. */
@@ -61,7 +68,14 @@ export const hopperRates: StayingRates & { readonly start: number; readonly dram
  * Their rings are as deep as shared memory: they get what DRAM gives. On an H100, 5 products in two and four splits
  * (test/cuda-runtime/kernels/gemm-teams.test.ts).
  */
-const teamRates = { sumClocks: 4900, sumClocksOfBlock: 350 } as const;
+const teamRates = { clocks: 4900, clocksOfBlock: 350, crowding: 1 } as const;
+
+/** Of blocks that add up: as above, and how many waves one wave counts for, since blocks of a cluster share multiprocessors before all have one. */
+export interface SumRates {
+  readonly clocks: number;
+  readonly clocksOfBlock: number;
+  readonly crowding: number;
+}
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
@@ -79,13 +93,15 @@ export const oddStoreClocks = storeClocks.hopper;
 
 /** Of the launch alone: without the sum of its splits, and what packing operands takes. */
 export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
+  if (row.kind === "thin") return thinMicroseconds(row, size, target);
   const product = productMicroseconds(row, size, splits, target);
   // The kernels of few rows wait for their operands alone.
   if (row.kind !== "tensor" && row.kind !== "hopper") return product;
   const perProcessor = Math.ceil(blocksOf(size, row.m, row.n, splits) / target.multiprocessors);
   const results = perProcessor * row.m * row.n;
   if (splits === 1 || sumsInTeam(row)) {
-    const clocks = results * storeClocks[row.kind][size.storeWidth];
+    const clocks =
+      results * (storeClocks[row.kind][size.storeWidth] + activationClocksOf(row.kind, size.first));
     return product + clocks / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
   }
   // Partial sums lie in rows of n: whole lines of them are in the model.
@@ -93,7 +109,7 @@ export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, tar
   return product + clocks / target.clocksPerMicrosecond;
 }
 
-function productMicroseconds(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
+function productMicroseconds(row: CutRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const { launchMicroseconds, clocksPerMicrosecond } = target;
   const compute = computeClocks(row, size, splits, target);
   const memory = dramClocks(size, target);
@@ -108,7 +124,7 @@ function productMicroseconds(row: GemmRow, size: GemmSize, splits: number, targe
   return launchMicroseconds + startMicroseconds + (measured * (clocks + fillClocks)) / clocksPerMicrosecond;
 }
 
-function computeClocks(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
+function computeClocks(row: CutRow, size: GemmSize, splits: number, target: PlanTarget): number {
   switch (row.kind) {
     case "tensor":
       return tensorClocks(row, size, splits, target);
@@ -202,21 +218,36 @@ function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: Pl
   return stayingClocks(row, { ...size, splits, stored, rowClocks: 0 }, hopperRates, target);
 }
 
-/**
- * A block has one tile in its part of k, its groups every other step; then it adds up and stores its share of the rows, while it
- * has nothing copied.
- */
 function teamClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
-  const { step, end, endOfElement, copies } = hopperRates;
-  const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
-  const waves = blocksOf(size, row.m, row.n, splits) / target.multiprocessors;
+  const stored = (size.outputBytes * size.storeFactor) / 2;
+  const work = { ...size, splits, stored, rowClocks: 0 };
+  return teamSumClocks(row, work, { ...hopperRates, sum: teamRates }, dramClocks(size, target), target);
+}
+
+/**
+ * A block has one tile in its part of k, of 64 rows its groups every other step; then it adds up and stores its share, while it has
+ * nothing copied. `memory`: clocks of what comes from DRAM.
+ */
+export function teamSumClocks(
+  row: HopperRow,
+  work: StayingWork,
+  { step, end, endOfElement, copies, sum }: StayingRates & { readonly sum: SumRates },
+  memory: number,
+  target: PlanTarget,
+): number {
+  const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
+  const blocks = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
+  const waves = blocks / target.multiprocessors;
+  const together = Math.min(blocksOfTeamRow(row), Math.ceil(waves * sum.crowding));
+  const rounds = Math.ceil(Math.ceil(waves) / together);
   const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
   const bytes = (stageBytes(row) * Math.min(1, waves)) / (copies * target.bytesPerClock.copyEngine);
-  const product = steps * Math.max((multiply + step.turns) / 2, bytes);
-  const stored = ((row.m * row.n) / splits) * ((size.outputBytes * size.storeFactor) / 2);
-  const sum = teamRates.sumClocks + splits * teamRates.sumClocksOfBlock;
-  const rounds = Math.ceil(waves);
-  return Math.max(rounds * product, dramClocks(size, target)) + rounds * (end + sum + endOfElement * stored);
+  const fetch = Math.max(bytes, row.m * work.rowClocks);
+  const alone = row.together ? multiply + step.together : (multiply + step.turns) / 2;
+  const product = steps * Math.max(alone, together * multiply, together * fetch);
+  const stored = ((row.m * row.n) / work.splits) * work.stored;
+  const adding = sum.clocks + work.splits * sum.clocksOfBlock;
+  return Math.max(rounds * product, memory) + rounds * (end + adding + endOfElement * stored);
 }
 
 /** What a product costs whose blocks stay, in clocks of a multiprocessor unless it says otherwise. */

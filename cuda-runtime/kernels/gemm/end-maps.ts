@@ -61,7 +61,11 @@ export function withCopiedEnds<Kernel extends { readonly entry: string }>(kernel
 }
 
 /** Axes n, m, then one of the batch, or all three; those that the target does not have are of one element. */
-function targetMap({ view, m, batch }: Target, problem: Problem, box: readonly [number, number]): TensorMap {
+export function targetMap(
+  { view, m, batch }: Target,
+  problem: Problem,
+  box: readonly [number, number],
+): TensorMap {
   const { n } = problem;
   const count = problem.batch.length > 1 ? 3 : 1;
   const steps = threeOf(batch, 0).reverse().slice(0, count);

@@ -5,6 +5,7 @@
 import type { FloatStorage } from "../../ir/storage.ts";
 import { copiedEnds, hasCopiedEnds } from "./end-maps.ts";
 import {
+  blocksOfTeamRow,
   type GemmRow,
   gemmTable,
   type HopperRow,
@@ -12,6 +13,7 @@ import {
   type SkinnyRow,
   skinnyShape,
   type TensorRow,
+  type ThinRow,
 } from "./table.ts";
 
 const cTypes = { float16: "__half", bfloat16: "__nv_bfloat16", float32: "float" } as const;
@@ -61,6 +63,8 @@ function invocationsOf(row: GemmRow, type: FloatStorage): Invocation[] {
       return tensorInvocations(row, type);
     case "hopper":
       return type === "float32" ? [] : hopperLines(row, entry, type).map((line) => ({ family, line }));
+    case "thin":
+      return type === "float32" ? [] : [{ family, line: thinLine(row, entry, type) }];
     case "simt":
       return [{ family, line: `SIMT(${entry}, ${row.m}, ${row.k}, ${row.occupancy})` }];
     case "skinny":
@@ -82,7 +86,7 @@ function tensorInvocations(row: TensorRow, type: FloatStorage): Invocation[] {
 }
 
 function hopperLines(row: HopperRow, entry: string, type: FloatStorage): string[] {
-  if (row.team === "sum") return [`SUM(${entry}, ${cTypes[type]}, ${row.n}, ${row.stages})`];
+  if (row.team === "sum") return [`SUM(${entry}, ${cTypes[type]}, ${sumSizes(row)})`];
   return productLines(row, entry, (name, sizes) => `HOPPER(${name}, ${cTypes[type]}, ${sizes})`);
 }
 
@@ -100,6 +104,16 @@ export function productLines(
 /** Arguments of HopperProduct: a group of warps takes 64 rows at a time, of its own tile or of its half of one. */
 function productSizes({ m, n, stages, together }: HopperRow): string {
   return [together, m / (together ? 128 : 64), n, stages].join(", ");
+}
+
+/** Arguments of HopperSum, and how many blocks a multiprocessor has room for. */
+export function sumSizes(row: HopperRow): string {
+  return [row.m, row.n, row.stages, blocksOfTeamRow(row)].join(", ");
+}
+
+/** Arguments of ThinProduct: columns of a group, groups below each other and side by side. */
+function thinLine({ m, n, width, blocks }: ThinRow, entry: string, type: FloatStorage): string {
+  return `THIN(${entry}, ${cTypes[type]}, ${width}, ${m / 64}, ${n / width}, ${blocks})`;
 }
 
 function skinnyLine(row: SkinnyRow, entry: string, type: FloatStorage): string {

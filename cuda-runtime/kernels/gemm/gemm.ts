@@ -14,11 +14,14 @@ import {
   type GemmRow,
   hopperThreads,
   kernelOf,
+  runsOfSum,
   sharedBytesOf,
   skinnyShape,
   sumsInTeam,
+  thinThreads,
   threadsOf,
 } from "./table.ts";
+import { thinLaunchOf } from "./thin.ts";
 
 export type { GemmRequest } from "./problem.ts";
 
@@ -118,14 +121,19 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
   const cut = { problem, tilesM, tilesN, splits, kPerSplit, splitStride, aGrain, bGrain };
   const isHopper = row.kind === "hopper";
   const kernel = kernelOf(row, type, layout);
+  const thin = row.kind === "thin" ? thinLaunchOf(cut, row, target) : undefined;
   return {
     kernel: isHopper && copiesEnds(problem, row) ? withCopiedEnds(kernel) : kernel,
     // Blocks that stay: one to a multiprocessor, where there are tiles for all.
-    grid: [isHopper && team === 1 ? Math.min(tiles, target.multiprocessors) : tiles * team, 1, 1],
+    grid: [
+      thin?.blocks ?? (isHopper && team === 1 ? Math.min(tiles, target.multiprocessors) : tiles * team),
+      1,
+      1,
+    ],
     cluster: team > 1 ? [team, 1, 1] : undefined,
     block: [tile.threads, 1, 1],
-    sharedBytes: isHopper || row.kind === "tensor" ? sharedBytesOf(row) : 0,
-    params: isHopper ? hopperParams(cut, row) : gemmParams(cut),
+    sharedBytes: thin?.sharedBytes ?? (isHopper || row.kind === "tensor" ? sharedBytesOf(row) : 0),
+    params: thin?.params ?? (isHopper ? hopperParams(cut, row) : gemmParams(cut)),
     reads: readsOf(problem, [problem.a.view, problem.b.view]),
     writes: [problem.d.view],
     flops: 2 * m * n * k * products,
@@ -140,6 +148,8 @@ function tileOf(row: GemmRow, type: FloatStorage): { m: number; n: number; threa
       return { m: row.m, n: row.n, threads: threadsOf(row) };
     case "hopper":
       return { m: row.m, n: row.n, threads: hopperThreads };
+    case "thin":
+      return { m: row.m, n: row.n, threads: thinThreads(row) };
     case "simt":
       return { m: row.m, n: row.n, threads: 256 };
     case "skinny": {
@@ -153,10 +163,12 @@ function sumLaunch({ problem, splits, sumMicroseconds }: Choice, workspace: View
   const { m, n, batch } = problem;
   const count = elementCount(batch) * m * n;
   const operand = workspaceOperand(workspace, problem);
+  const runs = runsOfSum(splits);
+  const columns = sumThreads / runs;
   return {
     kernel: { kind: "built", family: "gemm-plain", entry: "sum_splits" },
-    grid: [Math.ceil(count / sumThreads), 1, 1],
-    block: [sumThreads, 1, 1],
+    grid: [Math.ceil(count / columns), 1, 1],
+    block: [columns, runs, 1],
     sharedBytes: 0,
     params: gemmParams({
       problem: { ...problem, a: operand, b: operand },

@@ -44,7 +44,7 @@ export function hopperParams(launch: GemmLaunch, row: HopperRow): ParamBlock {
 }
 
 /** Axes k, m (or n), then one of the batch, or all three; those that the operand does not have are of one element. */
-function operandMap(
+export function operandMap(
   { view, outer, batch }: Operand,
   problem: Problem,
   rows: number,

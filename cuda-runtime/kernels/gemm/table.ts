@@ -1,4 +1,7 @@
-/** @file The kernels for products, one row each: what gemm.cu, gemm-bf16.cu, gemm-tf32.cu, gemm-hopper.cu and gemm-plain.cu instantiate. */
+/**
+ * @file The kernels for products, one row each: what gemm.cu, gemm-bf16.cu, gemm-tf32.cu, gemm-hopper.cu, gemm-thin.cu and
+ * gemm-plain.cu instantiate.
+ */
 import type { ArchitectureName } from "../../../src/hardware/architectures.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 
@@ -39,13 +42,25 @@ export interface HopperRow {
   readonly n: number;
   readonly k: number;
   readonly stages: number;
-  /** Whether both of a block's groups compute one tile; else they take turns. */
+  /** Whether both of a block's groups compute one tile, half of the rows each; else they take turns. */
   readonly together: boolean;
   readonly team: Team;
 }
 
 /** Blocks compute tiles of their own; or those of a cluster have a split of k each, and add up through each other's shared memory. */
 export type Team = "none" | "sum";
+
+/** wgmma, fed by TMA, for many rows and little along k: several blocks a multiprocessor, the columns' operand stays in shared memory. */
+export interface ThinRow {
+  readonly kind: "thin";
+  readonly tile: string;
+  readonly m: number;
+  readonly n: number;
+  /** Columns of one group of warps, which has 64 rows. */
+  readonly width: number;
+  /** Blocks to a multiprocessor that registers leave room for. */
+  readonly blocks: number;
+}
 
 /** FP32 on CUDA cores, any strides and types. */
 export interface SimtRow {
@@ -69,7 +84,9 @@ export interface SkinnyRow {
   readonly rows: number;
 }
 
-export type GemmRow = TensorRow | HopperRow | SimtRow | SkinnyRow;
+export type GemmRow = TensorRow | HopperRow | ThinRow | SimtRow | SkinnyRow;
+/** Those that may cut k. */
+export type CutRow = Exclude<GemmRow, ThinRow>;
 
 const all = ["kk", "kn", "mk", "mn"] as const;
 const alongK = ["kk", "kn"] as const;
@@ -111,8 +128,9 @@ function hopper([m, n, stages]: HopperSizes, together: boolean): HopperRow {
   return { kind: "hopper", tile: `h${m}x${n}x${k}`, m, n, k, stages, together, team: "none" };
 }
 
+/** Of 64 rows both groups have all in every other step; of 128 they have a half each. */
 function sum(sizes: HopperSizes): HopperRow {
-  const row = hopper(sizes, false);
+  const row = hopper(sizes, sizes[0] > 64);
   return { ...row, tile: row.tile.replace("h", "s"), team: "sum" };
 }
 
@@ -131,10 +149,38 @@ export const hopperRows: readonly HopperRow[] = [
   hopper([64, 32, 16], false),
 ];
 const teamRows: readonly HopperRow[] = [sum([64, 32, 14]), sum([64, 64, 10])];
+/** The same with rings that leave room for two blocks: a part of the taps and channels is a few steps. */
+export const convTeamRows: readonly HopperRow[] = [
+  sum([64, 32, 8]),
+  sum([64, 64, 5]),
+  sum([128, 32, 4]),
+  sum([128, 64, 3]),
+];
+
+/** Of groups, how many lie below each other and side by side; columns of one; blocks to a multiprocessor. */
+function thin(groupsM: number, groupsN: number, width: number, blocks: number): ThinRow {
+  const [m, n] = [64 * groupsM, width * groupsN];
+  return { kind: "thin", tile: `r${m}x${n}`, m, n, width, blocks };
+}
+
+export const thinRows: readonly ThinRow[] = [
+  thin(1, 1, 16, 6),
+  thin(1, 1, 24, 6),
+  thin(1, 1, 32, 6),
+  thin(1, 1, 48, 5),
+  thin(1, 1, 64, 5),
+  thin(1, 1, 80, 4),
+  thin(1, 1, 96, 4),
+  thin(1, 1, 128, 3),
+  thin(1, 2, 96, 2),
+  thin(2, 2, 96, 1),
+  thin(1, 4, 96, 1),
+];
 
 export const gemmTable: readonly GemmRow[] = [
   ...hopperRows,
   ...teamRows,
+  ...thinRows,
   tensor("half", [256, 128, 64, 64, 64, 3, 1], alongK, 1.75),
   tensor("half", [128, 128, 64, 64, 64, 3, 2], all, 1.6),
   tensor("half", [128, 64, 64, 64, 32, 3, 3], alongK, 1.3),
@@ -184,12 +230,22 @@ export function stageBytes(row: TensorRow | HopperRow): number {
   return (row.m + row.n) * row.k * (isFloat ? 4 : 2);
 }
 
+/** Groups of four warps, and one warp that copies. */
+export function thinThreads({ m, n, width }: ThinRow): number {
+  return (m / 64) * (n / width) * 128 + 32;
+}
+
 /** Two groups that multiply, one that copies. */
 export const hopperThreads = 384;
 
 /** Whether splits of k need no workspace and no second launch. */
 export function sumsInTeam(row: GemmRow): boolean {
   return row.kind === "hopper" && row.team === "sum";
+}
+
+/** Of a block that adds splits up: rows of threads, each with a run of them. */
+export function runsOfSum(splits: number): 1 | 4 {
+  return splits > 4 ? 4 : 1;
 }
 
 /** What eight warps store from, 16 rows of 32 + 8 floats each. */
@@ -199,12 +255,16 @@ const barrierBytes = 8;
 export function sharedBytesOf(row: TensorRow | HopperRow): number {
   const ring = row.stages * stageBytes(row);
   if (row.kind === "hopper" && row.team === "sum") {
-    // Floats in rows of eight more: of eight warps 16 rows, and of a block's share of the sums 32 rows.
-    const sums = (8 * 16 * (row.n + 8) + (row.n / 32) * 32 * (32 + 8)) * 4;
-    return ring + sums + 2 * row.stages * barrierBytes;
+    // Floats in rows of eight more.
+    return ring + row.m * (row.n + 8) * 4 + 2 * row.stages * barrierBytes;
   }
   // Of barriers one each for a stage that is full, one that is empty, and a group's turn.
   return row.kind === "tensor" ? ring : ring + slabBytes + 2 * (row.stages + 1) * barrierBytes;
+}
+
+/** That a multiprocessor of sm_90 has room for. */
+export function blocksOfTeamRow(row: HopperRow): 1 | 2 {
+  return 2 * (sharedBytesOf(row) + 1024) <= 228 * 1024 ? 2 : 1;
 }
 
 const families = { float16: "gemm", bfloat16: "gemm-bf16", float32: "gemm-tf32" } as const;
@@ -219,6 +279,10 @@ export function kernelOf(
     case "hopper": {
       const suffix = type === "bfloat16" ? "bf16" : "f16";
       return { kind: "built", family: "gemm-hopper", entry: `${row.tile}_${suffix}` };
+    }
+    case "thin": {
+      const suffix = type === "bfloat16" ? "bf16" : "f16";
+      return { kind: "built", family: "gemm-thin", entry: `${row.tile}_${suffix}` };
     }
     case "tensor": {
       const entry = `${row.tile}_${layout ?? "kk"}${row.odd ? "_odd" : ""}`;

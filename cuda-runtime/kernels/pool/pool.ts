@@ -51,6 +51,8 @@ const wholeThreads = 512;
 const maxRounds = 0.9;
 const averageRounds = 1.3;
 const wholeRounds = 0.065;
+/** Where all loads of a window are in flight at once (estimated). */
+const pairRounds = 2;
 const joinRounds = 6;
 
 export function emitPool(emitter: Emitter, request: PoolRequest): void {
@@ -59,9 +61,10 @@ export function emitPool(emitter: Emitter, request: PoolRequest): void {
   const from = spatialOf(x);
   const y = spatialOf(to);
   const vector = indices === undefined && kind !== "lp" ? vectorOf(from, y) : 1;
+  const pairs = vector === 8 && kind === "max" ? pairsOf(request, from, y) : undefined;
   const entry =
     vector > 1 && isFloatStorage(x.type)
-      ? `pool_${names[x.type]}_${kind === "max" ? "max" : "average"}`
+      ? `pool_${names[x.type]}_${kind === "max" ? "max" : "average"}${pairs ?? ""}`
       : "pool_any";
   const count = (y.channels / vector) * y.batch * y.size[0] * y.size[1] * y.size[2];
   emitter.launch({
@@ -75,12 +78,32 @@ export function emitPool(emitter: Emitter, request: PoolRequest): void {
     predictedMicroseconds: passMicroseconds(
       {
         bytes: bytesMoved([x, to]),
-        rounds: (kind === "max" ? maxRounds : averageRounds) * elementCount(request.kernel),
+        rounds:
+          pairs === undefined
+            ? (kind === "max" ? maxRounds : averageRounds) * elementCount(request.kernel)
+            : pairRounds,
       },
       emitter.target,
     ),
     detail: `${kind} of ${request.kernel.join("x")}, ${vector} channels a thread`,
   });
+}
+
+/**
+ * Which kernel takes maxima of pairs, as its entry ends; undefined where none does: windows of another size, or one that may lie outside
+ * the image as a whole.
+ */
+function pairsOf(request: PoolRequest, x: Spatial, y: Spatial): string | undefined {
+  const kernel = triple(request.kernel, 1);
+  const [depth, height, width] = kernel;
+  if (depth !== 1 || height !== width || (height !== 2 && height !== 3)) return undefined;
+  if (request.dilations.some((dilation) => dilation !== 1)) return undefined;
+  const strides = triple(request.strides, 1);
+  const pads = triple(request.padsBegin, 0);
+  const isInside = ([0, 1, 2] as const).every(
+    (axis) => pads[axis] < kernel[axis] && (y.size[axis] - 1) * strides[axis] - pads[axis] < x.size[axis],
+  );
+  return isInside ? `_${height}x${width}` : undefined;
 }
 
 /** Channels that are read and written as one vector of 16 bytes; 1 where they cannot. */

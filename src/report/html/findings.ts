@@ -6,6 +6,7 @@ import { type Entry, entriesOf, moreText, unlistedOf } from "../entries.ts";
 import type { RenderOptions } from "../render.ts";
 import { ruleTitle } from "../rule-title.ts";
 import { savedText, shareOfText } from "../share.ts";
+import { cleanSentence } from "../summary.ts";
 import { fixCommand } from "./command.ts";
 import { graphMarkup } from "./graph.ts";
 import { html, type Markup } from "./markup.ts";
@@ -19,7 +20,7 @@ const mostEntries = 500;
 
 export function findingsMarkup(model: ModelReport, options: RenderOptions): Markup {
   const [listed, unlisted] = [entriesOf(model), unlistedOf(model)];
-  const head = listed.length === 0 ? html`<p class="clean">No findings.</p>` : "";
+  const head = listed.length === 0 ? html`<p class="clean">${cleanSentence(options.quiet)}</p>` : "";
   return html`${head}${entriesMarkup(listed, mostOpen, model, options)}${
     unlisted.length === 0
       ? ""

@@ -39,7 +39,7 @@ function pageOf({ tool, fixes, lint = null }: FixReportView, options: RenderOpti
 <meta name="color-scheme" content="light dark">
 <title>${title}</title><style>${trusted(style)}</style></head>
 <body><a class="skip" href="#main">Skip to the report</a>
-<header><div class="bar"><h1>tc-lint <span class="dim">${tool.version}</span></h1>${lint === null ? "" : summaryMarkup(lint)}<button type="button" id="theme" aria-pressed="false">Dark</button></div></header>
+<header><div class="bar"><h1>tc-lint <span class="dim">${tool.version}</span></h1>${lint === null ? "" : summaryMarkup(lint, options.quiet)}<button type="button" id="theme" aria-pressed="false">Dark</button></div></header>
 <main id="main">${fixesMarkup(fixes)}${lint === null ? "" : modelsMarkup(lint.models, { ...options, docs })}${rulePages(docs)}</main>
 <footer><p>tc-lint ${tool.version}. Times are predictions unless they are said to be measured; intervals hold in nine cases of ten.</p></footer>
 <script>${trusted(script)}</script></body></html>
@@ -47,13 +47,13 @@ function pageOf({ tool, fixes, lint = null }: FixReportView, options: RenderOpti
   return page.text;
 }
 
-function summaryMarkup({ summary }: LintReport): Markup {
+function summaryMarkup({ summary }: LintReport, quiet: boolean | undefined): Markup {
   const { errors, warnings, infos, fixable, failedModels, budgetsExceeded: exceeded } = summary;
-  const chips = [
-    ["error", errors, counted(errors, "error")],
+  const others = [
     ["warn", warnings, counted(warnings, "warning")],
     ["info", infos, counted(infos, "info")],
   ] as const;
+  const chips = [["error", errors, counted(errors, "error")] as const, ...(quiet === true ? [] : others)];
   const rest = [
     exceeded > 0 ? `${counted(exceeded, "budget")} exceeded` : "",
     fixable > 0 ? `${fixable} fixable with --fix` : "",

@@ -14,9 +14,10 @@ import {
   describeConv,
 } from "../../../cuda-runtime/kernels/conv/choose.ts";
 import { type ConvRequest, emitConv } from "../../../cuda-runtime/kernels/conv/conv.ts";
-import type { ConvProblem } from "../../../cuda-runtime/kernels/conv/cost.ts";
+import { type ConvProblem, chunksOf } from "../../../cuda-runtime/kernels/conv/cost.ts";
+import { planeTiles } from "../../../cuda-runtime/kernels/conv/planes-table.ts";
 import { positionStride, spatialOf, vectorWidth } from "../../../cuda-runtime/kernels/conv/spatial.ts";
-import { convTiles, sharedBytesOf } from "../../../cuda-runtime/kernels/conv/table.ts";
+import { convTiles, sharedBytesOf, sumsInTeam } from "../../../cuda-runtime/kernels/conv/table.ts";
 import { emitConvTranspose, phasesOf } from "../../../cuda-runtime/kernels/conv/transposed.ts";
 import { emitDeformConv, emitIntegerConv } from "../../../cuda-runtime/kernels/directconv/directconv.ts";
 import { copiedEnds, hasCopiedEnds } from "../../../cuda-runtime/kernels/gemm/end-maps.ts";
@@ -154,14 +155,14 @@ describe("parameters fill the structs of the kernels", () => {
 
 describe("the table", () => {
   it("has its rows as entries of the kernels", () => {
-    for (const family of ["conv", "conv-hopper", "conv-tma"]) {
+    for (const family of ["conv", "conv-hopper", "conv-tma", "conv-planes"]) {
       const list = new URL(`../../../cuda-runtime/kernels/${family}/entries.generated.cuh`, import.meta.url);
       const names = [...readFileSync(list, "utf8").matchAll(/^[A-Z]+\((\w+),/gm)].map(([, name]) => name);
       const rows = convTiles.filter((tile) => tile.family === family);
       const expected = rows.flatMap(({ entry, walk }) =>
         walk !== undefined && hasCopiedEnds(walk.product) ? [entry, entry + copiedEnds] : [entry],
       );
-      expect(names).toEqual(expected);
+      expect(names).toEqual(family === "conv-planes" ? planeTiles.map(({ entry }) => entry) : expected);
     }
   });
 
@@ -327,5 +328,81 @@ describe("views in three spatial axes", () => {
     expect(vectorWidth(spatialOf(sliced(whole, 1, 2, 8)), 8)).toBe(2);
     expect(vectorWidth(spatialOf(nhwc("float16", [2, 15, 5, 6])), 15)).toBe(1);
     expect(vectorWidth(spatialOf(view("float16", [2, 16, 5, 6])), 16)).toBe(1);
+  });
+});
+
+describe("convolutions whose splits add up inside a cluster", () => {
+  const teams = convTiles.filter(sumsInTeam);
+
+  it.each([2, 4, 8])("of %i blocks are one launch without a workspace", (blocks) => {
+    expect(teams.length).toBeGreaterThan(0);
+    for (const tile of teams) {
+      const type = tile.source === "float32" ? "float16" : tile.source;
+      const request = {
+        x: nhwc(type, [1, 264, 7, 9]),
+        w: view(type, [72, 264, 3, 3]),
+        to: nhwc(type, [1, 72, 7, 9]),
+        epilogue: { ...plainEpilogue, bias: view("float32", [72]) },
+      };
+      const { launches } = emitted(request, (choice) => choice.tile === tile && choice.splits === blocks);
+      const [pack, product] = launches;
+      expect([pack?.kernel.entry, product?.kernel.entry, launches.length]).toEqual([
+        "conv_pack",
+        tile.entry,
+        2,
+      ]);
+      const tiles = Math.ceil(63 / tile.rows) * Math.ceil(72 / tile.filters);
+      expect(product).toMatchObject({ cluster: [blocks, 1, 1], grid: [tiles * blocks, 1, 1] });
+      expect(product?.writes).toEqual([request.to]);
+      expect(product?.reads).toContain(request.epilogue.bias);
+      expect(product?.params.bytes.length).toBe(declaredBytes("conv-tma", "ConvTmaParams"));
+    }
+  });
+
+  it("cut k so that all of it is summed, into no more parts than there are steps", () => {
+    const walking = { ...aligned, canWalk: true };
+    for (const [rows, channels] of [
+      [49, 512],
+      [196, 200],
+      [100, 72],
+      [64, 8],
+    ] as const) {
+      for (const { launch } of convCandidates(problem(rows, 64, channels, 9), walking, h200)) {
+        if (!sumsInTeam(launch.tile)) continue;
+        const steps = chunksOf({ taps: 9, channels }, launch.tile) / launch.tile.chunks;
+        expect(launch.sumMicroseconds).toBe(0);
+        expect(launch.splits).toBeLessThanOrEqual(steps);
+        expect(launch.splits * launch.stepsPerSplit).toBeGreaterThanOrEqual(steps);
+      }
+    }
+  });
+
+  it("leave a multiprocessor room for as many blocks as the compiler has registers for", () => {
+    for (const tile of teams) {
+      const room = Math.floor(h200.sharedBytes / (sharedBytesOf(tile) + h200.reservedSharedBytes));
+      expect(tile.blocks, tile.entry).toBe(room);
+    }
+  });
+});
+
+describe("the sum of splits in a second launch", () => {
+  it("has the splits shared out among rows of threads where there are many", () => {
+    for (const [splits, block] of [
+      [3, [128, 1, 1]],
+      [12, [32, 4, 1]],
+    ] as const) {
+      const { launches } = emitted(
+        {
+          x: nhwc("float16", [1, 512, 7, 7]),
+          w: view("float16", [64, 512, 3, 3]),
+          to: nhwc("float16", [1, 64, 7, 7]),
+        },
+        (choice) => choice.splits === splits && choice.tile.family === "conv-hopper",
+      );
+      const sum = launches.at(-1);
+      expect(sum).toMatchObject({ kernel: { entry: "conv_sum_splits" }, block });
+      // Four filters a thread.
+      expect(sum?.grid).toEqual([Math.ceil((49 * 16) / block[0]), 1, 1]);
+    }
   });
 });

@@ -52,6 +52,10 @@ class EmulatedHarness implements Harness {
     return roundedTo(type, this.#memory.get(buffer) ?? []);
   }
 
+  expectUnwritten(view: View, what: string): void {
+    expect(this.read(view).every(Number.isNaN), what).toBe(true);
+  }
+
   expectClose(
     view: View,
     expected: ArrayLike<number>,

@@ -18,6 +18,7 @@ import { bytesOfType, type StorageType, storageTypes } from "../../../cuda-runti
 import { elementCount, expanded, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import { gemmStruct, genericStruct } from "../../../cuda-runtime/kernels/gemm/params.table.ts";
 import { hopperStruct } from "../../../cuda-runtime/kernels/gemm-hopper/params.table.ts";
+import { thinStruct } from "../../../cuda-runtime/kernels/gemm-thin/params.table.ts";
 import { decodeValues } from "../../../cuda-runtime/session/numbers.ts";
 import { runCodeKernel } from "../kernels/code-machine.ts";
 import { MachineContext, type Memory } from "./movement-machine.ts";
@@ -65,7 +66,9 @@ class Struct {
     // Descriptors stand in front.
     const isHopper = launch.params.tensorMaps !== undefined;
     this.#at = isHopper ? 4 * tensorMapBytes : 0;
-    const expected = isHopper ? hopperStruct.bytes : bytes;
+    const { kernel } = launch;
+    const isThin = kernel.kind === "built" && kernel.family === "gemm-thin";
+    const expected = isThin ? thinStruct.bytes : isHopper ? hopperStruct.bytes : bytes;
     if (block.length !== expected) throw new Error(`a struct of ${block.length} bytes, not ${expected}`);
     this.#data = new DataView(block.buffer, block.byteOffset);
   }

@@ -86,7 +86,7 @@ describe("a token behind a buffer of 2,112", () => {
   test("is 25 launches: queries, keys and values are one product, gate and up another", () => {
     const entries = entriesOf(planOf({ ...request, shareCaches: true }));
     expect(entries).toHaveLength(25);
-    expect(entries.filter((entry) => entry === "nbits4_f16_m1")).toHaveLength(9);
+    expect(entries.filter((entry) => entry === "nbits4_f16_few")).toHaveLength(9);
   });
 
   test.each([
@@ -117,6 +117,17 @@ test("caches that are concatenated are written where they are read: once, and no
   const writes = plan.steps.flatMap(({ action }) => (action.kind === "launch" ? action.launch.writes : []));
   const large = writes.filter(({ buffer }) => buffer.bytes >= cacheBytes);
   expect(large.every(({ buffer }) => buffer.kind === "output")).toBe(true);
+});
+
+test("norms that are written out in float32 are a launch each, and what a residual adds is not converted before", () => {
+  const plan = planOf({ isDynamo: true, past: 2048, total: 2049 });
+  const norms = entriesOf(plan).filter((entry) => entry.startsWith("rownorm_"));
+  expect(norms).toEqual(new Array(5).fill("rownorm_f16_w8_block1"));
+  const vectors = plan.steps.flatMap(({ action }) =>
+    action.kind === "launch" ? action.launch.writes.filter(({ shape }) => shape.at(-1) === 4096) : [],
+  );
+  expect(vectors.filter(({ type, shape }) => type === "float32" && shape[0] === 1)).toEqual([]);
+  expect(plan.steps).toHaveLength(48);
 });
 
 test("a prompt of 512 multiplies expanded weights on Tensor Cores", () => {

@@ -16,13 +16,20 @@ import {
   type View,
 } from "../../../cuda-runtime/ir/view.ts";
 import type { ConvChoice } from "../../../cuda-runtime/kernels/conv/choose.ts";
-import { type ConvRequest, emitConv, emitConvWidened } from "../../../cuda-runtime/kernels/conv/conv.ts";
+import {
+  type ConvRequest,
+  emitConv,
+  emitConvPlanes,
+  emitConvWidened,
+} from "../../../cuda-runtime/kernels/conv/conv.ts";
+import type { PlaneTile } from "../../../cuda-runtime/kernels/conv/planes-table.ts";
 import { triple } from "../../../cuda-runtime/kernels/conv/spatial.ts";
 import {
   type ConvMath,
   type ConvTile,
   convTiles,
   isWgmma,
+  sumsInTeam,
 } from "../../../cuda-runtime/kernels/conv/table.ts";
 import { emitConvTranspose } from "../../../cuda-runtime/kernels/conv/transposed.ts";
 import { tileRows } from "../../../cuda-runtime/kernels/depthwise/choose.ts";
@@ -47,7 +54,7 @@ import {
 /** How a tensor lies in memory: packed, or with channels that are part of more (`wide`) from the fourth on. */
 type Layout = "nhwc" | "nchw" | "wide";
 
-interface Spec {
+export interface Spec {
   readonly name: string;
   readonly math: ConvMath;
   readonly x: readonly number[];
@@ -77,6 +84,10 @@ interface Spec {
   readonly multiprocessors?: number;
   /** With taps of a row as channels. */
   readonly widens?: boolean;
+  /** Elements of x that are no usual numbers. */
+  readonly odd?: readonly (readonly [index: number, value: number])[];
+  /** Over planes, by such a kernel. */
+  readonly planes?: (tile: PlaneTile) => boolean;
   /** Skipped where the GPU has none. */
   readonly needsWgmma?: boolean | undefined;
 }
@@ -88,7 +99,7 @@ const storage: Readonly<Record<ConvMath, FloatStorage>> = {
   f32: "float32",
 };
 
-function activation(kind: ActivationKind, a = 0, b = 0): Activation {
+export function activation(kind: ActivationKind, a = 0, b = 0): Activation {
   return { kind, a, b };
 }
 
@@ -123,6 +134,13 @@ function input(
   return harness.tensor(type, [...shape], { ...stridesIn(shape, layout), seed });
 }
 
+function withOdd(harness: Harness, x: View, odd: Spec["odd"]): View {
+  if (odd === undefined) return x;
+  const values = harness.values(x);
+  for (const [index, value] of odd) values[index] = value;
+  return harness.tensor(x.type, x.shape, { strides: x.strides, offset: x.offset, values });
+}
+
 function output(harness: Harness, type: FloatStorage, shape: readonly number[], layout: Layout): View {
   if (layout === "nchw") return harness.output(type, [...shape]);
   const order = channelsLastOrder(shape.length);
@@ -143,7 +161,7 @@ function windowOf({ w, strides, dilations, pads }: Spec): WindowSpec {
   };
 }
 
-function check(spec: Spec): (harness: Harness) => void {
+export function check(spec: Spec): (harness: Harness) => void {
   return (harness) => {
     const { math, groups = 1, layout = "nhwc", outputLayout = "nhwc", accepts, needsWgmma } = spec;
     const { architecture, features } = harness.emitter.target;
@@ -152,7 +170,7 @@ function check(spec: Spec): (harness: Harness) => void {
       return;
     }
     const window = windowOf(spec);
-    const x = input(harness, spec.source ?? storage[math], spec.x, layout, 1);
+    const x = withOdd(harness, input(harness, spec.source ?? storage[math], spec.x, layout, 1), spec.odd);
     const w = harness.tensor(storage[math], [...spec.w], { seed: 2 });
     const [first = 1, second = 1, ...taps] = spec.w;
     const shape =
@@ -177,6 +195,7 @@ function check(spec: Spec): (harness: Harness) => void {
     const emitter = { ...harness.emitter, target, tf32: math === "tf32" };
     if (spec.tile !== undefined) emitTile(emitter, request, spec.tile, spec.cut);
     else if (spec.widens === true) emitConvWidened(emitter, request);
+    else if (spec.planes !== undefined) emitOverPlanes(emitter, request, spec.planes);
     else if (spec.transposedTo === undefined) emitConv(emitter, request, accepts);
     else emitConvTranspose(emitter, request);
     harness.execute();
@@ -188,6 +207,10 @@ function check(spec: Spec): (harness: Harness) => void {
         : transposedConvolved(from, weights, groups, window, spec.transposedTo);
     harness.expectClose(to, finished(sums, reference), toleranceOf(spec, depth), spec.name);
   };
+}
+
+function emitOverPlanes(emitter: Emitter, request: ConvRequest, accepts: (tile: PlaneTile) => boolean): void {
+  if (!emitConvPlanes(emitter, request, accepts)) throw new Error("no kernel over planes takes it");
 }
 
 function emitTile(
@@ -251,6 +274,7 @@ function tileSpecs(tile: ConvTile): Spec[] {
     (splits: number) =>
     (choice: ConvChoice): boolean =>
       choice.tile === tile && choice.splits === splits && !choice.copies;
+  if (sumsInTeam(tile)) return teamSpecs(tile, { ...spec, w: [tile.filters + 16, channels, 3, 3] });
   const specs = [1, 2].map((splits) => ({
     ...spec,
     name: `${tile.entry}, ${splits} splits`,
@@ -263,6 +287,33 @@ function tileSpecs(tile: ConvTile): Spec[] {
     ...copied,
     { ...spec, name: `${tile.entry}, planar`, layout: "nchw", accepts: accepts(1) },
   ];
+}
+
+/** Of each number of blocks: parts of k that are not even, images whose positions fill no tile, and all that an end may have. */
+function teamSpecs(tile: ConvTile, spec: Omit<Spec, "name">): Spec[] {
+  const { math, entry, filters } = tile;
+  const residual = { type: storage[math], layout: "nhwc" } as const;
+  const pads = [1, 1, 1, 1];
+  const shapes: readonly [name: string, spec: Partial<Spec>][] = [
+    ["13x11", { ...spec, x: [2, 152, 13, 11], w: [filters + 16, 152, 3, 3] }],
+    ["7x7", { x: [1, 136, 7, 7], w: [filters + 8, 136, 3, 3], pads, residual, last: activation("relu") }],
+    ["14x14 of stride 2", { x: [2, 72, 27, 28], w: [40, 72, 3, 3], pads, strides: [2, 2] }],
+    [
+      "silu",
+      { x: [1, 88, 9, 10], w: [filters, 88, 3, 3], pads, activation: activation("silu", 1), residual },
+    ],
+    ["odd filters", { x: [1, 160, 6, 7], w: [filters + 3, 160, 3, 3], affine: "both", residual }],
+    ["3 groups", { x: [1, 3 * 64, 8, 9], w: [3 * 64, 64, 3, 3], groups: 3, pads, residual }],
+    ["float32 out", { x: [1, 104, 8, 8], w: [filters, 104, 3, 3], pads, output: "float32" }],
+  ];
+  return [2, 4, 8].flatMap((splits) =>
+    shapes.map(([name, changes]) => ({
+      ...{ math, needsWgmma: true, affine: "bias" as const, x: [], w: [] },
+      ...changes,
+      name: `${entry}, a cluster of ${splits}, ${name}`,
+      accepts: (choice) => choice.tile === tile && choice.splits === splits && !choice.copies,
+    })),
+  );
 }
 
 /** Groups of eight filters go out by TMA, and the residual comes by it. */
@@ -304,7 +355,19 @@ function walkSpecs(math: "f16" | "bf16"): Spec[] {
       }),
       of("splits", {
         ...{ x: [2, 72, 9, 9], w: [44, 72, 3, 3], pads: [1, 1, 1, 1] },
-        accepts: ({ tile: { walk }, copies, splits }) => walk?.panels === panels && !copies && splits > 1,
+        accepts: ({ tile, copies, splits }) =>
+          tile.walk?.panels === panels && !copies && splits > 1 && !sumsInTeam(tile),
+      }),
+      of("7 splits or more", {
+        ...{ x: [1, 200, 9, 9], w: [44, 200, 3, 3], pads: [1, 1, 1, 1] },
+        accepts: ({ tile, copies, splits }) =>
+          tile.walk?.panels === panels && !copies && splits > 6 && !sumsInTeam(tile),
+      }),
+      of("12 splits or more", {
+        ...{ x: [1, 256, 9, 9], w: [48, 256, 3, 3], pads: [1, 1, 1, 1], activation: activation("silu", 1) },
+        residual: { type: storage[math], layout: "nhwc" },
+        accepts: ({ tile, copies, splits }) =>
+          tile.walk?.panels === panels && !copies && splits > 11 && !sumsInTeam(tile),
       }),
       of("3 groups", { x: [2, 3 * 64, 11, 9], w: [3 * 64, 64, 3, 3], groups: 3, pads: [1, 1, 1, 1] }),
       of("13 groups of 8, not evenly together", {

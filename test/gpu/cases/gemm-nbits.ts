@@ -74,6 +74,10 @@ const sizes: readonly Omit<NBitsCase, "type">[] = [
   { m: 1, n: 16, k: 72, block: 32 },
   { m: 1, n: 16, k: 32, block: 32 },
   { m: 2, n: 64, k: 1024, block: 64, zeros: true },
+  // More tiles than blocks that stay, twice over; more rows of k than a row's shared memory.
+  { m: 1, n: 13_001, k: 192, block: 32 },
+  { m: 2, n: 13_000, k: 256, block: 32, zeros: true, bias: true },
+  { m: 1, n: 16, k: 24_576, block: 128 },
   { m: 7, n: 33, k: 640, block: 32, bias: true },
   { m: 8, n: 16, k: 512, block: 256 },
   { m: 13, n: 50, k: 520, block: 32, residual: true },

@@ -251,6 +251,27 @@ const windowSpecs: readonly Spec[] = floats.flatMap((type) =>
   }),
 );
 
+const pairs = { kind: "max", kernel: [3, 3], strides: [2, 2], padsBegin: [1, 1], padsEnd: [1, 1] } as const;
+/** Maxima whose windows a thread has in flight at once, and what it leaves to others. */
+const pairSpecs: readonly Spec[] = halves.flatMap((type): Spec[] => [
+  { ...pairs, type, name: "max 3x3 of stride 2, an even image", x: [3, 64, 16, 12] },
+  { ...pairs, type, name: "max 3x3 of stride 1", x: [1, 40, 7, 9], strides: [1, 1] },
+  { ...pairs, type, name: "max 3x3 of a slice", x: [2, 16, 9, 7], layout: "wide" },
+  { ...pairs, type, name: "max 3x3 padded at its end alone", x: [2, 8, 8, 8], padsBegin: [0, 0] },
+  { ...pairs, type, name: "max 3x3 of one pixel", x: [2, 8, 1, 1] },
+  { type, kind: "max", kernel: [2, 2], strides: [2, 2], name: "max 2x2", x: [2, 32, 10, 14] },
+  {
+    type,
+    kind: "max",
+    kernel: [2, 2],
+    strides: [2, 2],
+    padsEnd: [1, 1],
+    name: "max 2x2, the last windows cut",
+    x: [2, 8, 7, 9],
+    output: [4, 5],
+  },
+]);
+
 const otherSpecs: readonly Spec[] = [
   ...(["int8", "uint8", "float64"] as const).map(
     (type): Spec => ({
@@ -451,6 +472,7 @@ const maxRoiPool: KernelCase = {
 
 export const cases: readonly KernelCase[] = [
   ...windowSpecs.map(checkWindows),
+  ...pairSpecs.map(checkWindows),
   ...otherSpecs.map(checkWindows),
   ...wholeSpecs.map(checkWhole),
   unpool,

@@ -1,0 +1,174 @@
+// The end of a warp's 16 rows by W columns: what is done to them, then shared memory of its own, from where they leave while the warp
+// goes on: by TMA where rows are at multiples of 16 bytes, else by its lanes, neighbours in a row side by side.
+#pragma once
+#include "../common/mma.cuh"
+#include "../common/tensor-copy.cuh"
+#include "../core/register-epilogue.cuh"
+#include "narrow.cuh"
+#include "params.generated.cuh"
+
+template <typename T, int W>
+struct ThinEnd {
+  static constexpr int kBlocks = W / 8;
+  // Of a box: as wide as a swizzle; else whole rows of the tile, whose length spreads them over the banks.
+  static constexpr int kBoxColumns = W % 64 == 0 ? 64 : W % 32 == 0 ? 32 : W;
+  static constexpr int kBoxes = W / kBoxColumns;
+  static constexpr int kRowBytes = kBoxColumns * sizeof(T);
+  static constexpr int kBoxBytes = 16 * kRowBytes;
+  static constexpr int kBytes = kBoxes * kBoxBytes;
+  // A residual's box has the rows of four warps.
+  static constexpr int kResidualBytes = 4 * kBytes;
+  using Pair = typename PairOf<T>::Type;
+  using Values = float[kBlocks][4];
+
+  static __device__ __forceinline__ int lane() { return threadIdx.x & 31; }
+
+  // `m`, `n`: of the warp's first element; `own`: its shared memory; `residual`: its rows of the first box, or 0. `afterResidual` is called
+  // once nobody of the warp reads it any more.
+  template <typename After>
+  static __device__ __forceinline__ void finish(const ThinParams& params, Values& v, int m, int n, uint32_t own, uint32_t residual,
+                                                After afterResidual) {
+    const GemmParams& p = params.p;
+    clip(v, p.firstLow, p.firstHigh);
+    activateAll(p.first, v);
+    if (residual != 0) {
+      addResidual(v, residual);
+      __syncwarp();
+      afterResidual();
+    }
+    clip(v, p.lastLow, p.lastHigh);
+    const bool isBoxed = p.neighbours == 8;
+    if (isBoxed && lane() == 0) waitStoresRead();
+    __syncwarp();
+    put(v, own);
+    if (isBoxed) {
+      fenceForCopies();
+      __syncwarp();
+      if (lane() == 0) storeBoxes(params, m, n, own);
+    } else {
+      __syncwarp();
+      if (p.neighbours == 2) storeElements<2>(p, m, n, own);
+      else storeElements<1>(p, m, n, own);
+    }
+  }
+
+ private:
+  template <typename Formula>
+  static __device__ __forceinline__ void forAll(Values& v, Formula formula) {
+#pragma unroll
+    for (int j = 0; j < kBlocks; ++j)
+#pragma unroll
+      for (int q = 0; q < 4; ++q) v[j][q] = formula(v[j][q]);
+  }
+
+  static __device__ __forceinline__ void clip(Values& v, float low, float high) {
+    if (low > -INFINITY) forAll(v, [&](float x) { return atLeast(x, low); });
+    if (high < INFINITY) forAll(v, [&](float x) { return atMost(x, high); });
+  }
+
+  // Each formula stands once for all elements: those of a lane are in flight together.
+  static __device__ __forceinline__ void activateAll(const Activation& f, Values& v) {
+    switch (f.kind) {
+      case kGelu: return forAll(v, [](float x) { return geluForHalf(x); });
+      case kGeluTanh: return forAll(v, [](float x) { return x * sigmoidOf(geluTanhSlope(x)); });
+      case kSilu: return forAll(v, [&](float x) { return x * sigmoidOf(f.a * x); });
+      case kSigmoid: return forAll(v, [](float x) { return sigmoidOf(x); });
+      case kHardSwish: return forAll(v, [&](float x) { return x * atMost(atLeast(f.a * x + f.b, 0.0f), 1.0f); });
+      case kHardSigmoid: return forAll(v, [&](float x) { return atMost(atLeast(f.a * x + f.b, 0.0f), 1.0f); });
+      case kLeakyRelu: return forAll(v, [&](float x) { return x < 0.0f ? f.a * x : x; });
+      default: return;
+    }
+  }
+
+  // Of two blocks of eight columns and both of eight rows, this lane's row of one: chunks of 16 bytes are swizzled over a box' row by the
+  // number of the row of 128 bytes.
+  static __device__ __forceinline__ uint32_t chunkAt(int row, int chunk) {
+    if constexpr (kRowBytes == 128) return row * kRowBytes + (chunk ^ (row & 7)) * 16;
+    else if constexpr (kRowBytes == 64) return row * kRowBytes + (chunk ^ (row >> 1 & 3)) * 16;
+    else if constexpr (kRowBytes == 32) return row * kRowBytes + (chunk ^ (row >> 2 & 1)) * 16;
+    else return row * kRowBytes + chunk * 16;
+  }
+
+  static __device__ __forceinline__ uint32_t packed(float low, float high) {
+    const Pair pair = PairOf<T>::from(make_float2(low, high));
+    return reinterpret_cast<const uint32_t&>(pair);
+  }
+
+  static __device__ __forceinline__ void add(float (&v)[4], uint32_t upper, uint32_t lower) {
+    const float2 u = PairOf<T>::to(reinterpret_cast<const Pair&>(upper));
+    const float2 l = PairOf<T>::to(reinterpret_cast<const Pair&>(lower));
+    v[0] += u.x, v[1] += u.y, v[2] += l.x, v[3] += l.y;
+  }
+
+  static __device__ __forceinline__ void addResidual(Values& v, uint32_t from) {
+    const int row = lane() % 16, odd = lane() / 16;
+#pragma unroll
+    for (int j = 0; j < kBlocks; j += 2) {
+      const int column = j * 8 % kBoxColumns;
+      const uint32_t box = from + j * 8 / kBoxColumns * (4 * kBoxBytes);
+      uint32_t words[4];
+      if (j + 1 < kBlocks) {
+        ldmatrix4(words, box + chunkAt(row, column / 8 + odd));
+        add(v[j + 1], words[2], words[3]);
+      } else {
+        loadMatrix2(words[0], words[1], box + chunkAt(row, column / 8));
+      }
+      add(v[j], words[0], words[1]);
+    }
+  }
+
+  static __device__ __forceinline__ void put(const Values& v, uint32_t own) {
+    const int row = lane() % 16, odd = lane() / 16;
+#pragma unroll
+    for (int j = 0; j < kBlocks; j += 2) {
+      const int column = j * 8 % kBoxColumns;
+      const uint32_t box = own + j * 8 / kBoxColumns * kBoxBytes;
+      const uint32_t upper = packed(v[j][0], v[j][1]), lower = packed(v[j][2], v[j][3]);
+      if (j + 1 < kBlocks) {
+        const float(&next)[4] = v[j + 1 < kBlocks ? j + 1 : j];
+        const uint32_t words[4] = {upper, lower, packed(next[0], next[1]), packed(next[2], next[3])};
+        storeMatrix4(box + chunkAt(row, column / 8 + odd), words);
+      } else {
+        storeMatrix2(box + chunkAt(row, column / 8), upper, lower);
+      }
+    }
+  }
+
+  static __device__ __forceinline__ void storeBoxes(const ThinParams& params, int m, int n, uint32_t own) {
+#pragma unroll
+    for (int box = 0; box < kBoxes; ++box) {
+      if (n + box * kBoxColumns < params.p.n) storeBox3(params.d, own + box * kBoxBytes, n + box * kBoxColumns, m, 0);
+    }
+    commitStores();
+  }
+
+  // COUNT neighbours at a time.
+  template <int COUNT>
+  static __device__ __forceinline__ void storeElements(const GemmParams& p, int m, int n, uint32_t own) {
+    constexpr int kSteps = (W / COUNT + 31) / 32;
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      const int column = (step * 32 + lane()) * COUNT;
+      if (column >= W || n + column >= p.n) continue;
+      const uint32_t box = own + column / kBoxColumns * kBoxBytes;
+      const int within = column % kBoxColumns;
+      T* to = static_cast<T*>(p.d) + (int64_t)m * p.dM + n + column;
+#pragma unroll
+      for (int row = 0; row < 16; ++row, to += p.dM) {
+        if (m + row < p.m) storeOne<COUNT>(to, box + chunkAt(row, within / 8) + within % 8 * sizeof(T), n + column + COUNT <= p.n);
+      }
+    }
+    __syncwarp();
+  }
+
+  template <int COUNT>
+  static __device__ __forceinline__ void storeOne(T* to, uint32_t from, bool isWhole) {
+    if (COUNT == 2 && isWhole) {
+      *reinterpret_cast<uint32_t*>(to) = loadShared4(from);
+      return;
+    }
+    uint16_t one;
+    asm volatile("ld.shared.b16 %0, [%1];" : "=h"(one) : "r"(from) : "memory");
+    *reinterpret_cast<uint16_t*>(to) = one;
+  }
+};

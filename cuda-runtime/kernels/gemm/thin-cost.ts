@@ -1,0 +1,48 @@
+/** @file Predicted time of a product by a kernel of gemm-thin, which memory bounds, or what is done to the result's elements. */
+import type { PlanTarget } from "../../ir/step.ts";
+import type { GemmSize } from "./cost.ts";
+import { activationClocksOf } from "./end-cost.ts";
+import type { ThinRow } from "./table.ts";
+import { thinBlocks, thinShapeOf } from "./thin.ts";
+
+// Fitted to 136 times of 34 products on an H100 (bench/measurements/h100-thin.jsonl): the tile that is chosen is within a tenth of the best.
+
+/** Clocks of a multiprocessor for an element of every product: rounding and storing. */
+const endClocks = 0.107;
+/** More of an element whose rows take no copies of boxes. */
+const oddStoreClocks = { 8: 0, 2: 0.34, 1: 0.11 } as const;
+/** Of a multiprocessor for a tile. */
+const issueClocks = 275;
+/** Until the first tile's rows are there, and from the last products until all is stored. */
+const startClocks = 3500;
+/** Of fewer rows one product was timed, and gained nothing (197x768x192): others are taken first. */
+const fewestRows = 1024;
+const fewRowsClocks = 3500;
+const dramShare = 0.937;
+/** Of rows that are read again for another column of tiles: they are in the L2. */
+const againShare = 0.002;
+/** Times that a result's bytes count where a tile's rows end inside a sector: those are written twice, and read in between. */
+const partialSectors = 3.5;
+const sectorBytes = 32;
+
+export function thinMicroseconds(row: ThinRow, size: GemmSize, target: PlanTarget): number {
+  const { m, n, k } = size;
+  const shape = thinShapeOf(row, { k, hasResidual: size.residualBytes > 0 }, target);
+  if (shape === undefined) return Number.POSITIVE_INFINITY;
+  const { bytesPerClock, multiprocessors } = target;
+  const [tilesM, tilesN] = [Math.ceil(m / row.m), Math.ceil(n / row.n)];
+  const blocks = thinBlocks(tilesM, tilesN, shape, target);
+  const elements = row.m * row.n;
+  const each = endClocks + activationClocksOf("thin", size.first) + oddStoreClocks[size.storeWidth];
+  const work = issueClocks + elements * each + (2 * elements * k) / target.flopPerClock.wgmma;
+  // Groups of a block wait for each other: one alone has a share of the multiprocessor.
+  const alone = Math.max(1, (4 * row.width * 64) / elements) * elements * each;
+  const rounds = Math.ceil((tilesM * tilesN) / blocks);
+  const own = rounds * Math.max(Math.ceil(blocks / multiprocessors) * work, alone);
+  const stored = tilesN > 1 && (2 * row.width) % sectorBytes !== 0 ? partialSectors : 1;
+  const read = m * k * (1 + againShare * (tilesN - 1)) + n * k;
+  const bytes = 2 * (read + m * n * stored) + size.residualBytes;
+  const memory = bytes / (dramShare * bytesPerClock.dram * multiprocessors);
+  const start = startClocks + (m < fewestRows ? fewRowsClocks : 0);
+  return target.launchMicroseconds + (start + Math.max(own, memory)) / target.clocksPerMicrosecond;
+}
