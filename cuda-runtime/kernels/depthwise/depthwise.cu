@@ -155,18 +155,10 @@ OF_TYPE(f32, float, 4, 1)
     diagonalDepthwise<E, TAPS, STRIDE, HIGH>(p);                                                       \
   }
 
-#define DIAGONALS(NAME, E)         \
-  DIAGONAL(NAME, E, 3, 1, 4, 4)    \
-  DIAGONAL(NAME, E, 3, 1, 7, 3)    \
-  DIAGONAL(NAME, E, 5, 1, 4, 3)    \
-  DIAGONAL(NAME, E, 5, 1, 7, 3)    \
-  DIAGONAL(NAME, E, 7, 1, 4, 2)    \
-  DIAGONAL(NAME, E, 7, 1, 7, 2)    \
-  DIAGONAL(NAME, E, 3, 2, 4, 4)    \
-  DIAGONAL(NAME, E, 3, 2, 7, 3)    \
-  DIAGONAL(NAME, E, 5, 2, 4, 3)    \
-  DIAGONAL(NAME, E, 5, 2, 7, 2)    \
-  DIAGONAL(NAME, E, 7, 2, 4, 2)    \
+#define DIAGONALS(NAME, E)      \
+  DIAGONAL(NAME, E, 7, 1, 4, 2) \
+  DIAGONAL(NAME, E, 7, 1, 7, 2) \
+  DIAGONAL(NAME, E, 7, 2, 4, 2) \
   DIAGONAL(NAME, E, 7, 2, 7, 2)
 
 DIAGONALS(f16, __half)

@@ -18,7 +18,7 @@ import { emulate } from "./depthwise-emulated.ts";
 
 const problem: DepthwiseProblem = {
   ...{ type: "float16", channels: 48, filters: 48, batch: 2, size: [1, 30, 21] },
-  ...{ kernel: [1, 3, 3], stride: [1, 1, 1], dilation: [1, 1, 1] },
+  ...{ kernel: [1, 7, 7], stride: [1, 1, 1], dilation: [1, 1, 1] },
   ...{ alignment: 16, width: 8, isPlain: true, bytes: 1e6 },
 };
 
@@ -130,8 +130,8 @@ describe("depthwise kernels on Tensor Cores", () => {
       { isPlain: false },
       { channels: 44, filters: 44 },
       { filters: 96 },
-      { kernel: [1, 3, 5] },
-      { kernel: [2, 3, 3] },
+      { kernel: [1, 7, 5] },
+      { kernel: [2, 7, 7] },
       { stride: [1, 2, 1] },
       { dilation: [1, 2, 2] },
       { alignment: 8 },
