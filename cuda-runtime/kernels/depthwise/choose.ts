@@ -2,54 +2,13 @@
 import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import { passMicroseconds } from "../../cost/predict.ts";
 import type { PlanTarget } from "../../ir/step.ts";
-import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
+import { bytesOfType } from "../../ir/storage.ts";
 import { elementCount } from "../../ir/view.ts";
-import type { Triple } from "../conv/spatial.ts";
-
-/** How a convolution is cut into threads and blocks. */
-export interface DepthwiseChoice {
-  /** Of the entry's name. */
-  readonly suffix: string;
-  /** Channels of one thread, and its positions along width and height. */
-  readonly vector: number;
-  readonly wide: number;
-  readonly high: number;
-  /** [lanes along the channels, tiles] of kernels that work in tiles; others count threads. */
-  readonly block: readonly [number, number] | undefined;
-  readonly sharedBytes: number;
-}
+import { diagonalCandidates } from "./diagonal.ts";
+import { type DepthwiseChoice, type DepthwiseProblem, type TileRow, tileCount } from "./problem.ts";
 
 interface TileShape extends DepthwiseChoice {
   readonly block: readonly [number, number];
-}
-
-export interface DepthwiseProblem {
-  readonly type: FloatStorage;
-  readonly channels: number;
-  readonly filters: number;
-  readonly batch: number;
-  /** Of the output. */
-  readonly size: Triple;
-  readonly kernel: Triple;
-  readonly stride: Triple;
-  readonly dilation: Triple;
-  /** Bytes that runs of channels are aligned to in x. */
-  readonly alignment: number;
-  /** Channels that can be written at once. */
-  readonly width: number;
-  /** Read and written. */
-  readonly bytes: number;
-}
-
-/** A TILE of depthwise.cu. */
-export interface TileRow {
-  readonly taps: number;
-  readonly stride: number;
-  readonly wide: number;
-  readonly high: number;
-  /** Rows of x that are read before they are wanted, and blocks that one multiprocessor has registers for. */
-  readonly ahead: number;
-  readonly blocks: number;
 }
 
 /** 7 along the width: it divides 56, 28, 14 and 7, and loses little of anything longer. */
@@ -87,41 +46,38 @@ export const maxThreads = 128;
 /** What every architecture gives a block without being asked. */
 const sharedBytesPerBlock = 49_152;
 
-/** `accepts` narrows the choice among tiles, for measurements and tests. */
+/** `accepts` narrows the choice among kernels of the tables, for measurements and tests. */
 export function chooseDepthwise(
   problem: DepthwiseProblem,
   target: PlanTarget,
-  accepts: (row: TileRow) => boolean = () => true,
+  accepts?: (choice: DepthwiseChoice) => boolean,
 ): Candidate<DepthwiseChoice> {
-  return cheapest(tileCandidates(problem, target, accepts)) ?? untiled(problem, target);
+  return cheapest(depthwiseCandidates(problem, target, accepts)) ?? untiled(problem, target);
 }
 
-/** Tiles where there are any, else the one kernel without. */
+/** Kernels of the tables where there are any, else the one kernel without. */
 export function depthwiseCandidates(
   problem: DepthwiseProblem,
   target: PlanTarget,
-  accepts: (row: TileRow) => boolean = () => true,
+  accepts: (choice: DepthwiseChoice) => boolean = () => true,
 ): Candidate<DepthwiseChoice>[] {
-  const tiles = tileCandidates(problem, target, accepts);
-  return tiles.length > 0 ? tiles : [untiled(problem, target)];
+  const all = [...tileCandidates(problem, target), ...diagonalCandidates(problem, target)];
+  const accepted = all.filter(({ launch }) => accepts(launch));
+  return accepted.length > 0 ? accepted : [untiled(problem, target)];
 }
 
 /**
  * Tiles whose kernel knows taps and stride along the width. Those that wait for memory alone take the same time: first come
  * those that keep the GPU busy the shortest.
  */
-function tileCandidates(
-  problem: DepthwiseProblem,
-  target: PlanTarget,
-  accepts: (row: TileRow) => boolean,
-): Candidate<DepthwiseChoice>[] {
+function tileCandidates(problem: DepthwiseProblem, target: PlanTarget): Candidate<DepthwiseChoice>[] {
   const { type, channels, filters, kernel, stride, dilation, alignment, width } = problem;
   const bytes = bytesOfType(type);
   const isPaired = channels === filters && channels % 2 === 0 && alignment >= 2 * bytes && width >= 2;
   const isDilated = dilation[1] > 1 || dilation[2] > 1;
   if (!isPaired || isDilated) return [];
   return tileRows
-    .filter((row) => row.taps === kernel[2] && row.stride === stride[2] && accepts(row))
+    .filter((row) => row.taps === kernel[2] && row.stride === stride[2])
     .flatMap((row) => {
       const launch = tileShape(row, problem);
       return launch === undefined ? [] : [{ launch, clocks: tileClocks(row, launch, problem, target) }];
@@ -138,7 +94,7 @@ function untiled(problem: DepthwiseProblem, target: PlanTarget): Candidate<Depth
   const { type, channels, filters, alignment, width, batch, size, kernel, bytes } = problem;
   const vector = 16 / bytesOfType(type);
   const isWide = channels === filters && channels % vector === 0 && alignment >= 16 && width >= vector;
-  const common = { high: 1, block: undefined, sharedBytes: 0 };
+  const common = { row: undefined, high: 1, block: undefined, sharedBytes: 0 };
   const products = filters * batch * elementCount(size) * elementCount(kernel);
   return {
     launch: isWide
@@ -156,7 +112,7 @@ function tileShape(row: TileRow, problem: DepthwiseProblem): TileShape | undefin
   if (lanes === 0) return undefined;
   return {
     suffix: `k${taps}s${stride}_${wide}x${high}`,
-    ...{ vector: 2, wide, high },
+    ...{ row, vector: 2, wide, high },
     block: [lanes, Math.floor(maxThreads / lanes)],
     sharedBytes: bytesPerLane * lanes,
   };
@@ -203,14 +159,6 @@ function tileClocks(
   const seen = kernel[0] * ((row.high - 1) * stride[1] + kernel[1]);
   const thread = fixedClocks + Math.ceil(seen / row.ahead) * tripClocks + 1.3 * instructions;
   return Math.max(issue, Math.ceil(perMultiprocessor / resident) * thread);
-}
-
-/** Tiles of one pair of channels. */
-export function tileCount(
-  { wide, high }: Pick<DepthwiseChoice, "wide" | "high">,
-  { batch, size }: DepthwiseProblem,
-): number {
-  return batch * size[0] * Math.ceil(size[1] / high) * Math.ceil(size[2] / wide);
 }
 
 /** Of one thread. */

@@ -1,7 +1,8 @@
-// Convolution where each filter sees one channel, channels last: in tiles where taps and strides allow it, else in
-// strips along the width whose taps are read from memory at each use.
+// Convolution where each filter sees one channel, channels last: on Tensor Cores or in tiles where taps and strides allow it,
+// else in strips along the width whose taps are read from memory at each use.
 // hot: depthwise_f16_*, depthwise_bf16_*, depthwise_f32_*
 #include "../common/launch.cuh"
+#include "diagonal.cuh"
 #include "tile.cuh"
 
 template <typename E, int WIDTH> __device__ __forceinline__ void loadAll(float (&v)[WIDTH], const E* from) {
@@ -146,3 +147,19 @@ __device__ __forceinline__ void anyDepthwise(const DepthwiseParams& p) {
 OF_TYPE(f16, __half, 8, 0)
 OF_TYPE(bf16, __nv_bfloat16, 8, 0)
 OF_TYPE(f32, float, 4, 1)
+
+#define DIAGONAL(NAME, E, TAPS, STRIDE, HIGH, BLOCKS)                                                  \
+  extern "C" __global__ void __launch_bounds__(256, BLOCKS)                                            \
+      depthwise_##NAME##_diagonal_k##TAPS##s##STRIDE##_##HIGH(const __grid_constant__ DepthwiseParams p) { \
+    beginKernel();                                                                                     \
+    diagonalDepthwise<E, TAPS, STRIDE, HIGH>(p);                                                       \
+  }
+
+#define DIAGONALS(NAME, E)      \
+  DIAGONAL(NAME, E, 7, 1, 4, 2) \
+  DIAGONAL(NAME, E, 7, 1, 7, 2) \
+  DIAGONAL(NAME, E, 7, 2, 4, 2) \
+  DIAGONAL(NAME, E, 7, 2, 7, 2)
+
+DIAGONALS(f16, __half)
+DIAGONALS(bf16, __nv_bfloat16)

@@ -18,15 +18,10 @@ import {
   spatialOf,
   vectorWidth,
 } from "../conv/spatial.ts";
-import {
-  type DepthwiseChoice,
-  type DepthwiseProblem,
-  depthwiseCandidates,
-  maxThreads,
-  type TileRow,
-  tileCount,
-} from "./choose.ts";
+import { depthwiseCandidates, maxThreads } from "./choose.ts";
+import { diagonalBlock } from "./diagonal.ts";
 import { depthwiseStruct } from "./params.table.ts";
+import { type DepthwiseChoice, type DepthwiseProblem, tileCount } from "./problem.ts";
 
 const names: Readonly<Record<FloatStorage, string>> = { float16: "f16", bfloat16: "bf16", float32: "f32" };
 
@@ -34,7 +29,7 @@ export function emitDepthwise(
   emitter: Emitter,
   request: ConvRequest,
   window: Window,
-  accepts?: (row: TileRow) => boolean,
+  accepts?: (choice: DepthwiseChoice) => boolean,
 ): void {
   const order = channelsLastOrder(request.x.shape.length);
   const type = isFloatStorage(request.x.type) ? request.x.type : "float32";
@@ -51,6 +46,7 @@ export function emitDepthwise(
     ...{ type, channels: x.channels, filters, batch: y.batch, size: y.size },
     ...{ kernel: window.kernel, stride: window.stride, dilation: window.dilation },
     ...{ alignment: channelAlignment(x), width: vectorWidth(y, 8), bytes: bytesMoved([...reads, y.view]) },
+    isPlain: isPlain(request, window),
   };
   const { target } = emitter;
   const about = { request, window };
@@ -61,11 +57,22 @@ export function emitDepthwise(
         launch,
         microseconds: launch.microseconds,
       })),
-    variantOf: ({ launch }) => launch.suffix,
+    variantOf: ({ launch }) => variantOf(launch),
     nameOf: ({ launch }) => detailOf(window, launch),
     emit: (to, candidate) =>
       launchTiles(to, candidate, { ...about, problem, type, x, y, residual, w, reads }),
   });
+}
+
+/** As diagonal kernels take it. */
+function isPlain({ x, w, to, operands, epilogue }: ConvRequest, { pad }: Window): boolean {
+  const isOfOneType = [w.type, to.type, operands ?? x.type].every((type) => type === x.type);
+  const { residual, last } = epilogue;
+  return isOfOneType && residual === undefined && last.kind === "none" && pad[0] === 0;
+}
+
+function variantOf({ suffix, diagonal, wide, high, vector }: DepthwiseChoice): string {
+  return diagonal === undefined ? suffix : `${suffix} ${wide}x${high}x${vector} ${diagonal.blocks}`;
 }
 
 interface Emitted extends Omit<Fields, "choice" | "count"> {
@@ -74,8 +81,10 @@ interface Emitted extends Omit<Fields, "choice" | "count"> {
   readonly reads: readonly View[];
 }
 
-function detailOf({ kernel }: Window, { wide, high, vector }: DepthwiseChoice): string {
-  return `depthwise ${kernel.join("x")}, ${wide}x${high} positions of ${vector} channels`;
+function detailOf({ kernel }: Window, { wide, high, vector, diagonal }: DepthwiseChoice): string {
+  const each = `${wide}x${high} positions of ${vector} channels`;
+  const blocks = diagonal === undefined ? "" : ` a block, ${diagonal.blocks} blocks`;
+  return `depthwise ${kernel.join("x")}, ${each}${blocks}`;
 }
 
 function launchTiles(
@@ -100,9 +109,13 @@ function launchTiles(
 }
 
 function launchShape(choice: DepthwiseChoice, problem: DepthwiseProblem) {
-  const { block, vector } = choice;
+  const { block, vector, diagonal } = choice;
   const tiles = tileCount(choice, problem);
   const pieces = problem.filters / vector;
+  if (diagonal !== undefined) {
+    const grid = [diagonal.blocks, 1, 1] as const;
+    return { count: tiles * pieces, grid, block: diagonalBlock(choice) } as const;
+  }
   if (block === undefined) {
     const count = tiles * pieces;
     return {
@@ -161,6 +174,8 @@ function depthwiseParams({ request, window, x, y, residual, w, choice, count }: 
     filtersPerChannel: divisorFields(y.channels / x.channels),
     to: placementFields(y, 8),
     from: placementFields(residual, 8),
+    ...{ high: choice.high, wide: choice.wide },
+    ...{ pitch: choice.diagonal?.pitch ?? 0, stage: choice.diagonal?.stage ?? 0 },
     activation: activationFields(epilogue.activation),
     last: activationFields(epilogue.last),
   });

@@ -12,7 +12,7 @@ struct DepthwiseParams {
   const void* residual;
   const float* scale;
   const float* bias;
-  int threads;  // Of tiles: how many tiles one pair of channels has.
+  int threads;  // Of tiles: how many tiles one pair of channels has. Of diagonal kernels: tiles of all channels.
   int filters;
   int outputWidth;
   int outputHeight;
@@ -31,7 +31,11 @@ struct DepthwiseParams {
   Divisor filtersPerChannel;
   Placement to;  // Of y.
   Placement from;  // Of the residual.
+  int high;  // Diagonal kernels: rows of the output that a block makes, at most.
+  int wide;  // The same of columns: a multiple of 8.
+  int pitch;  // Bytes between neighbouring positions in shared memory.
+  int stage;  // Bytes from a block's first tile to its second; 0 where it makes one.
   Activation activation;
   Activation last;
 };
-static_assert(sizeof(DepthwiseParams) == 296, "what the planner writes");
+static_assert(sizeof(DepthwiseParams) == 312, "what the planner writes");

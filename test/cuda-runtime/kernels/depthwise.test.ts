@@ -1,11 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { h200 } from "../../../cuda-runtime/ir/step.ts";
-import {
-  chooseDepthwise,
-  type DepthwiseProblem,
-  tileRows,
-} from "../../../cuda-runtime/kernels/depthwise/choose.ts";
+import { chooseDepthwise, tileRows } from "../../../cuda-runtime/kernels/depthwise/choose.ts";
+import type { DepthwiseProblem } from "../../../cuda-runtime/kernels/depthwise/problem.ts";
 
 function choice(
   channels: number,
@@ -23,6 +20,7 @@ function choice(
         dilation: [1, 1, 1],
         alignment: 16,
         width: 8,
+        isPlain: false,
         bytes: 1e6,
       },
       ...changes,

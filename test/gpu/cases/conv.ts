@@ -32,8 +32,14 @@ import {
   sumsInTeam,
 } from "../../../cuda-runtime/kernels/conv/table.ts";
 import { emitConvTranspose } from "../../../cuda-runtime/kernels/conv/transposed.ts";
-import { type TileRow, tileRows } from "../../../cuda-runtime/kernels/depthwise/choose.ts";
+import { tileRows } from "../../../cuda-runtime/kernels/depthwise/choose.ts";
 import { emitDepthwise } from "../../../cuda-runtime/kernels/depthwise/depthwise.ts";
+import { diagonalRows } from "../../../cuda-runtime/kernels/depthwise/diagonal.ts";
+import type {
+  DepthwiseChoice,
+  DiagonalRow,
+  TileRow,
+} from "../../../cuda-runtime/kernels/depthwise/problem.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 import {
   convolved,
@@ -71,7 +77,11 @@ export interface Spec {
   readonly last?: Activation;
   readonly accepts?: (choice: ConvChoice) => boolean;
   /** The depthwise kernel that it is for. */
-  readonly tile?: TileRow;
+  readonly tile?: TileRow | DiagonalRow;
+  /** Of its blocks, where it may have several: those that it is for. */
+  readonly cut?: (choice: DepthwiseChoice) => boolean;
+  /** As if the GPU had so many. */
+  readonly multiprocessors?: number;
   /** With taps of a row as channels. */
   readonly widens?: boolean;
   /** Elements of x that are no usual numbers. */
@@ -180,8 +190,10 @@ export function check(spec: Spec): (harness: Harness) => void {
       operands: storage[math],
       epilogue,
     };
-    const emitter = { ...harness.emitter, tf32: math === "tf32" };
-    if (spec.tile !== undefined) emitTile(emitter, request, spec.tile);
+    const { multiprocessors = harness.emitter.target.multiprocessors } = spec;
+    const target = { ...harness.emitter.target, multiprocessors };
+    const emitter = { ...harness.emitter, target, tf32: math === "tf32" };
+    if (spec.tile !== undefined) emitTile(emitter, request, spec.tile, spec.cut);
     else if (spec.widens === true) emitConvWidened(emitter, request);
     else if (spec.planes !== undefined) emitOverPlanes(emitter, request, spec.planes);
     else if (spec.transposedTo === undefined) emitConv(emitter, request, accepts);
@@ -201,7 +213,12 @@ function emitOverPlanes(emitter: Emitter, request: ConvRequest, accepts: (tile: 
   if (!emitConvPlanes(emitter, request, accepts)) throw new Error("no kernel over planes takes it");
 }
 
-function emitTile(emitter: Emitter, request: ConvRequest, tile: TileRow): void {
+function emitTile(
+  emitter: Emitter,
+  request: ConvRequest,
+  tile: TileRow | DiagonalRow,
+  cut: (choice: DepthwiseChoice) => boolean = () => true,
+): void {
   const window = {
     kernel: triple(request.w.shape.slice(2), 1),
     stride: triple(request.strides, 1),
@@ -209,9 +226,10 @@ function emitTile(emitter: Emitter, request: ConvRequest, tile: TileRow): void {
     pad: triple(request.pads, 0),
   };
   let isTaken = false;
-  emitDepthwise(emitter, request, window, (row) => {
-    if (row === tile) isTaken = true;
-    return row === tile;
+  emitDepthwise(emitter, request, window, (choice) => {
+    const isIt = choice.row === tile && cut(choice);
+    if (isIt) isTaken = true;
+    return isIt;
   });
   if (!isTaken) throw new Error("the tile was not asked for");
 }
@@ -613,6 +631,61 @@ function depthwiseTileSpecs(tile: TileRow, math: ConvMath): Spec[] {
   ];
 }
 
+/** Blocks of whole planes and of parts of them, of few channels and of many. */
+function diagonalSpecs(tile: DiagonalRow, math: ConvMath): Spec[] {
+  const { taps, stride, high } = tile;
+  const of = (name: string, spec: Omit<Spec, "name" | "math" | "tile" | "w">): Spec => ({
+    name: `depthwise diagonal_k${taps}s${stride}_${high} ${name}, ${math}`,
+    ...{ math, tile, groups: spec.x[1] ?? 1, w: [spec.x[1] ?? 1, 1, taps, taps] },
+    ...{ strides: [stride, stride], affine: "bias" },
+    ...spec,
+  });
+  const same = new Array<number>(4).fill((taps - 1) / 2);
+  return [
+    of("padded unevenly, in parts", {
+      x: [3, 40, 29, 41],
+      pads: [2, taps - 1, 0, 1],
+      affine: "both",
+      activation: activation("silu", 1),
+      cut: (choice) => choice.vector === 40 && choice.wide === 8 && choice.high === high,
+    }),
+    of("of less than a unit", {
+      x: [3, 8, 2, 3],
+      pads: new Array<number>(4).fill(taps - 2),
+      activation: activation("tanh"),
+    }),
+    of("of whole planes", {
+      x: [1, 144, 30, 45],
+      pads: same,
+      activation: activation("clip", 0, 6),
+      cut: (choice) => choice.vector === 16 && choice.wide * stride >= 45 && choice.high * stride >= 30,
+    }),
+    of("of 64 channels", {
+      x: [32, 64, 7, 7],
+      pads: same,
+      activation: activation("hardSwish", 1 / 6, 0.5),
+      cut: (choice) => choice.vector === 64,
+    }),
+    of("beside an infinity", {
+      x: [2, 16, 19, 17],
+      pads: same,
+      activation: activation("clip", -1, 1),
+      odd: [
+        [700, Number.POSITIVE_INFINITY],
+        [2100, Number.NEGATIVE_INFINITY],
+        [5000, Number.NaN],
+      ],
+    }),
+    of("of blocks that stay", {
+      x: [8, 48, 29, 33],
+      pads: same,
+      activation: activation("geluTanh"),
+      multiprocessors: 3,
+      cut: ({ vector, diagonal }) => vector === 24 && diagonal?.stage !== 0,
+    }),
+  ];
+}
+
 function transposedSpecs(math: ConvMath): Spec[] {
   const of = (name: string, spec: Omit<Spec, "name" | "math">): Spec => ({
     name: `transposed ${name}, ${math}`,
@@ -695,5 +768,6 @@ export const cases: readonly KernelCase[] = [
   ...tileRows.flatMap((tile) =>
     (["f16", "bf16", "f32"] as const).flatMap((math) => depthwiseTileSpecs(tile, math)),
   ),
+  ...diagonalRows.flatMap((row) => (["f16", "bf16"] as const).flatMap((math) => diagonalSpecs(row, math))),
   ...activationSpecs,
 ].map((spec) => ({ name: spec.name, run: check(spec) }));
