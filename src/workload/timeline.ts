@@ -15,6 +15,7 @@ import type { TrafficWork, Work } from "../ops/work.ts";
 import { type Kernel, kernelsOf } from "./kernels.ts";
 import type { Measured } from "./measured.ts";
 import type { CostedProduct } from "./product.ts";
+import { copiesWhole } from "./traffic.ts";
 
 export type Family = "conv" | "gemm" | "attention" | "recurrent" | "memory";
 
@@ -97,7 +98,7 @@ function stepOf(
 ): Step {
   const work = product === undefined ? place.pool.share(found) : found;
   const [first] = nodes;
-  const variant = nodes.length === 1 && first !== undefined ? own(variants, first.opType) : undefined;
+  const variant = nodes.length === 1 && first !== undefined ? variantOf(first, place.scope) : undefined;
   const detail: WorkDetail = variant === undefined ? noDetail : { variant };
   const estimate = cost.estimate(work, target, detail);
   const family = work.kind === "traffic" ? "memory" : work.kind;
@@ -107,6 +108,11 @@ function stepOf(
 }
 
 const noDetail: WorkDetail = {};
+
+/** What moves nothing is a copy as the device makes it, without the arithmetic of indices. */
+function variantOf(node: Node, scope: Scope): TrafficVariant | undefined {
+  return copiesWhole(node, scope) ? "copy" : own(variants, node.opType);
+}
 
 /** Operators whose time the cost model knows by themselves. */
 const variants: Readonly<Partial<Record<string, TrafficVariant>>> = { Pad: "pad", Slice: "slice" };
