@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { createCostModel } from "../src/cost/model.ts";
 import { findGpu } from "../src/hardware/gpus.ts";
 import { type StackId, stacks } from "../src/hardware/stacks.ts";
+import { push } from "../src/ir/group.ts";
 import { openModel } from "../src/onnx/open.ts";
 import type { Timeline } from "../src/workload/timeline.ts";
 import { priceModel } from "../src/workload/workload.ts";
@@ -96,9 +97,11 @@ function table(judged: Judged[], stack: StackId): string[] {
 
 function fixes(originals: readonly Row[], fixed: readonly Row[]): string[] {
   const before = new Map(originals.map(({ model, mode, us }) => [`${model} ${mode}`, us]));
+  const logs = new Map<string, number[]>();
   const rows = fixed.flatMap(({ model, mode, us }) => {
     const was = before.get(`${model} ${mode}`);
     if (us === null || was === null || was === undefined) return [];
+    push(logs, mode, Math.log(was / us));
     return [`| ${model} | ${mode} | ${was} | ${us} | ${(100 * (us / was - 1)).toFixed(1)} % |`];
   });
   return [
@@ -107,6 +110,11 @@ function fixes(originals: readonly Row[], fixed: readonly Row[]): string[] {
     "| model | mode | before µs | after µs | |",
     "|---|---|--:|--:|--:|",
     ...rows,
+    "",
+    ...[...logs].map(([mode, gains]) => {
+      const mean = gains.reduce((sum, gain) => sum + gain, 0) / gains.length;
+      return `${mode}: ${gains.length} changed files, ${Math.exp(mean).toFixed(2)} times as fast (geometric mean).`;
+    }),
     "",
   ];
 }

@@ -85,7 +85,7 @@ export function sketchConv(
   c: ConvCoefficients,
   biased: boolean,
 ): Sketch {
-  const type = computeTypeOn(work.dtype, target);
+  const type = computeTypeOn(work.dtype, target, "convolutions");
   const machine = ratesOf(target, type);
   const sizes = sizesOf(work, type);
   const { inputBytes, outputBytes, weightBytes, kind } = sizes;

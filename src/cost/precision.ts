@@ -1,5 +1,6 @@
 /** @file Which format a model's type is computed in at a target's precision, and how wide it is in memory. */
 
+import type { Stack } from "../hardware/stacks.ts";
 import { bytesOfCompute, type ComputeType, type Precision, type Target } from "../hardware/target.ts";
 import { type DType, dtypes, isFloat } from "../ir/dtype.ts";
 
@@ -44,11 +45,15 @@ export function isOfBytes(type: ComputeType): boolean {
   return bytesOfCompute(type) === 1;
 }
 
-/** The same on a target: FP32 products are TF32 where the stack does that unasked, on a GPU that has it. */
-export function computeTypeOn(dtype: DType, { gpu, stack, precision }: Target): ComputeType {
+/** The same on a target: FP32 is multiplied in TF32 where the stack does that unasked, on a GPU that has it. */
+export function computeTypeOn(
+  dtype: DType,
+  { gpu, stack, precision }: Target,
+  what: keyof Stack["float32"] = "products",
+): ComputeType {
   const type = computeDtype(dtype, precision);
   const isUnasked = type === "fp32" && precision === "as-is" && isFloat(dtype);
-  return isUnasked && stack.float32 === "tf32" && gpu.tensorTflops.tf32 !== undefined ? "tf32" : type;
+  return isUnasked && stack.float32[what] === "tf32" && gpu.tensorTflops.tf32 !== undefined ? "tf32" : type;
 }
 
 /** Bytes an element of `dtype` takes once the model runs at `precision`. */

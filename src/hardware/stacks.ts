@@ -26,6 +26,8 @@ export interface Fusion {
   readonly float8: { readonly formats: readonly Float8Format[]; readonly convolutions: boolean };
 }
 
+export type Float32Math = "tf32" | "fp32";
+
 export type Float8Format = "float8e4m3fn" | "float8e5m2";
 
 export interface AttentionSupport {
@@ -52,11 +54,16 @@ export interface Stack {
    * the borders itself; or a setting of the stack, which keeps NCHW unless it is changed.
    */
   readonly layout: "file" | "stack" | "setting";
-  /** What products of FP32 values are computed in where nobody asks for anything else. */
-  readonly float32: "tf32" | "fp32";
+  /** What FP32 values are multiplied in where nobody asks for anything else. */
+  readonly float32: { readonly products: Float32Math; readonly convolutions: Float32Math };
   readonly fuses: Fusion;
   readonly source: string;
 }
+
+const inTf32 = { products: "tf32", convolutions: "tf32" } as const;
+const inFp32 = { products: "fp32", convolutions: "fp32" } as const;
+/** torch.backends.cudnn.allow_tf32 is on unless it is changed, torch.backends.cuda.matmul.allow_tf32 off. */
+const asPyTorch = { products: "fp32", convolutions: "tf32" } as const;
 
 /** Rows must start on 16 bytes for vector and TMA loads (CUTLASS, cuBLAS and cuDNN guides). */
 const sixteenBytes = { fp16: 8, bf16: 8, tf32: 4, int8: 16, fp8: 16, fp32: 4 } as const;
@@ -102,7 +109,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "setting",
-    float32: "tf32",
+    float32: inTf32,
     fuses: ortFusion,
     source: ortSource,
   },
@@ -115,7 +122,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "stack",
-    float32: "tf32",
+    float32: inTf32,
     fuses: ortFusion,
     source: ortSource,
   },
@@ -128,7 +135,7 @@ const rows = {
     padsInside: true,
     attention: cudnnAttention,
     layout: "stack",
-    float32: "tf32",
+    float32: inTf32,
     fuses: fusesAll,
     source:
       "TensorRT developer guide, data format descriptions (HWC8, CHW32), layer fusion, and quantized types (FP8 in E4M3 alone)",
@@ -142,7 +149,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "stack",
-    float32: "fp32",
+    float32: asPyTorch,
     fuses: {
       ...fusesAll,
       activation: false,
@@ -152,7 +159,7 @@ const rows = {
       float8: noFloat8,
     },
     source:
-      "PyTorch's Inductor: cuBLAS and cuDNN for products, one Triton kernel for a chain between them; layout_optimization",
+      "PyTorch's Inductor: cuBLAS and cuDNN for products, one Triton kernel for a chain between them; layout_optimization; cudnn.allow_tf32 on, matmul.allow_tf32 off",
   },
   cudnn: {
     id: "cudnn",
@@ -163,7 +170,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "file",
-    float32: "fp32",
+    float32: inFp32,
     fuses: {
       bias: false,
       activation: false,
@@ -185,7 +192,7 @@ const rows = {
     padsInside: false,
     attention: { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 },
     layout: "stack",
-    float32: "fp32",
+    float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },
     source: "its own plan: NHWC, epilogue fusion, pointwise chains as one kernel",
   },

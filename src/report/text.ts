@@ -218,6 +218,14 @@ function statisticsLines(report: LintReport, palette: Palette): string[] {
   return [palette.bold("By rule"), ...lines.map((line) => `  ${line}`)];
 }
 
+/** A safe step that saves as a whole, where none of its parts is worth, or sure enough for, a finding. */
+function unnamedFix({ models, summary }: LintReport): string {
+  if (summary.fixable > 0) return "";
+  const saved = models.flatMap(({ account }) => account.find(({ step }) => step === "safe")?.saves ?? []);
+  const sure = saved.filter(({ low }) => low > 0).reduce((sum, { microseconds }) => sum + microseconds, 0);
+  return sure > 0 ? `; --fix saves ${duration(sure)} by what is too small or too unsure to be a finding` : "";
+}
+
 function footerLines(report: LintReport, palette: Palette, quiet: boolean | undefined): string[] {
   const { errors, warnings, infos, fixable, failedModels, budgetsExceeded: exceeded } = report.summary;
   const failed = [
@@ -230,7 +238,8 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
   const hidden = suppressedText(report);
   if (errors + warnings + infos === 0) {
     const clean = linted.length > 0 ? palette.good(`${cleanText(quiet)} in ${modelsText(linted)}`) : "";
-    return [[clean, failed, hidden].filter((part) => part !== "").join("; ") || "no models"];
+    const parts = [clean + (clean && unnamedFix(report)), failed, hidden];
+    return [parts.filter((part) => part !== "").join("; ") || "no models"];
   }
   const counts = [
     [errors, "error", "error"],
@@ -240,7 +249,8 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
   const parts = counts
     .filter(([count]) => count > 0)
     .map(([count, noun, severity]) => palette.severity[severity](counted(count, noun)));
-  const fixes = fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : "";
+  const fixes =
+    fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : unnamedFix(report);
   const first = report.models.flatMap(({ findings }) => findings)[0];
   const lines = [
     `${parts.join(", ")}${findingsText(report)} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}${hidden && `; ${hidden}`}`,

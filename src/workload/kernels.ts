@@ -14,7 +14,7 @@ import { findOp } from "../ops/registry.ts";
 import { bindWork, type TrafficPattern, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import type { CostedProduct } from "./product.ts";
-import { chainWork, memoryWork, patternOf } from "./traffic.ts";
+import { chainWork, copiesWhole, memoryWork, patternOf } from "./traffic.ts";
 import type { Bound } from "./values.ts";
 import { writtenGelus } from "./written-gelu.ts";
 import { writtenNorms } from "./written-norm.ts";
@@ -177,12 +177,14 @@ class KernelFinder {
     return undefined;
   }
 
-  /** Copies that the stack does not make: views, and the way of queries, keys and values to their heads. */
+  /**
+   * Copies that the stack does not make: views, the way of queries, keys and values to their heads, and for a compiler what gives out
+   * what it takes in.
+   */
   #isFree(node: Node): boolean {
-    return (
-      this.#aroundAttention.has(node) ||
-      (this.#stack.fuses.views && viewOps.has(node.opType) && !givesOutput(node))
-    );
+    if (this.#aroundAttention.has(node)) return true;
+    const isView = this.#stack.fuses.views && viewOps.has(node.opType);
+    return (isView || (this.#joinsChains() && copiesWhole(node, this.#scope))) && !givesOutput(node);
   }
 
   /** A constant row added to a matrix product: every library has it in the product's epilogue. */

@@ -1,7 +1,7 @@
 /** @file Memory-bound work of nodes and of chains of elementwise nodes. */
 import type { Scope } from "../facts/scope.ts";
 import { worksOf } from "../facts/works.ts";
-import { mulDims, product } from "../ir/dim.ts";
+import { isUnknown, mulDims, product, sameDim } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
@@ -15,6 +15,23 @@ export function patternOf(node: Node, scope: Scope): TrafficPattern | "none" | u
   if (scope.children.has(node)) return undefined;
   const op = findOp(node.domain, node.opType);
   return op === undefined ? undefined : (op.traffic ?? "copy");
+}
+
+/** Operators that move elements, and that exporters also write where there is nothing to move. */
+const movers: ReadonlySet<string> = new Set(["Pad", "Slice", "Expand", "Concat"]);
+
+/** Whether a node gives out all that it takes in, in the same shape: a Pad by zeros, a Slice of the whole. */
+export function copiesWhole(node: Node, scope: Scope): boolean {
+  if (!movers.has(node.opType) || (node.opType === "Concat" && node.inputs.length > 1)) return false;
+  const [from, to] = [node.inputs[0], node.outputs[0]].map((value) => {
+    const fact = value === undefined ? undefined : scope.fact(value);
+    return fact?.kind === "tensor" ? fact.shape : undefined;
+  });
+  if (from === undefined || from.length !== to?.length) return false;
+  return from.every((dim, axis) => {
+    const other = to[axis];
+    return other !== undefined && !isUnknown(dim) && sameDim(dim, other);
+  });
 }
 
 /** The work of one memory-bound node, by its operator's own account where it gives one. */

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createCostModel } from "../../src/cost/model.ts";
 import { gpus } from "../../src/hardware/gpus.ts";
-import { stackIds } from "../../src/hardware/stacks.ts";
+import { type StackId, stackIds } from "../../src/hardware/stacks.ts";
 import type { Work } from "../../src/ops/work.ts";
 import { attention, conv, elementwise, gemm, targetOf } from "./targets.ts";
 
@@ -31,6 +31,33 @@ test("a T4 within its 70 W reaches 24 TFLOP/s of the 65 that its data sheet prom
   const teraflops = (2 * 4096 ** 3) / microseconds / 1e6;
   expect(teraflops).toBeGreaterThan(20);
   expect(teraflops).toBeLessThan(28);
+});
+
+test("FP32 is multiplied in what a stack takes unasked: PyTorch's convolutions in TF32, its products not", () => {
+  const float32 = <W extends Work<number>>(work: W): W => ({ ...work, dtype: "float32" });
+  const [image, rows] = [
+    float32(conv({ channels: 256, filters: 256, side: 28 })),
+    float32(gemm(4096, 4096, 4096)),
+  ];
+  const isInTf32 = (work: Work<number>, stack: StackId, gpu?: string) => {
+    const [unasked, tf32] = [targetOf(gpu, stack), targetOf(gpu, stack, "tf32")].map(
+      (target) => model.estimate(work, target).microseconds,
+    );
+    return unasked === tf32;
+  };
+  for (const [stack, products, convolutions] of [
+    ["ort-cuda", true, true],
+    ["tensorrt", true, true],
+    ["inductor", false, true],
+    ["cudnn", false, false],
+  ] as const) {
+    expect(isInTf32(rows, stack), stack).toBe(products);
+    expect(isInTf32(image, stack), stack).toBe(convolutions);
+  }
+  // A GPU without it computes FP32.
+  expect(model.estimate(image, targetOf("v100", "inductor"))).toEqual(
+    model.estimate(image, targetOf("v100", "inductor", "fp32")),
+  );
 });
 
 describe("estimates", () => {

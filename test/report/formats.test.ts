@@ -34,6 +34,19 @@ test("text without findings", () => {
   expect(renderText(reportOf([], "1.0.0"), options)).toBe("no models\n");
 });
 
+test("text does not call a model clean that --fix speeds up by parts that are no findings", () => {
+  const ends = { microseconds: 58.7, low: 40, high: 90, precision: "fp16" } as const;
+  const account = (low: number): ModelReport["account"] => [
+    { ...ends, step: "exported", microseconds: 87.5, saves: null },
+    { ...ends, step: "safe", saves: { microseconds: 28.8, low, high: 60 } },
+  ];
+  const said = (low: number) => renderText(oneModel({ account: account(low) }), options);
+  expect(said(2.5)).toContain(
+    "no findings in 1 model; --fix saves 28.8 µs by what is too small or too unsure",
+  );
+  expect(said(-2.5)).toContain("no findings in 1 model\n");
+});
+
 test("a narrow terminal shortens names of nodes", () => {
   const node = `/${"block/".repeat(20)}Conv`;
   const layers = models[0]?.layers?.map((layer) => ({ ...layer, node })) ?? [];

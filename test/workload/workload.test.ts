@@ -163,6 +163,34 @@ describe("kernels", () => {
     expect(opsOf(price(written, "tc-runtime").timeline.steps)).toHaveLength(1);
   });
 
+  /** Exporters trace what does nothing at these sizes. */
+  const idle = model({ name: "test" }, (graph) => {
+    const x = graph.input("x", [1, 56, 56, 96]);
+    const same = graph.node("Pad", [x, graph.weight([8], { dtype: "int64", values: Array(8).fill(0) })]);
+    graph.output(graph.node("Transpose", [same], { perm: [0, 2, 1, 3] }));
+  });
+
+  it("of what gives out what it takes in are copies, without the arithmetic of a Pad", () => {
+    const grown = model({ name: "test" }, (graph) => {
+      const pads = graph.weight([8], { dtype: "int64", values: [0, 0, 0, 0, 0, 1, 0, 0] });
+      const padded = graph.node("Pad", [graph.input("x", [1, 55, 55, 96]), pads]);
+      graph.output(graph.node("Transpose", [padded], { perm: [0, 2, 1, 3] }));
+    });
+    for (const stack of ["cudnn", "ort-cuda"] as const) {
+      const [copy, pad] = [idle, grown].map((bytes) => price(bytes, stack).timeline.steps[0]);
+      expect(copy?.detail.variant).toBe("copy");
+      expect(pad?.detail.variant).toBe("pad");
+      expect(copy?.microseconds).toBeLessThan(0.6 * (pad?.microseconds ?? 0));
+    }
+  });
+
+  it.each(["inductor", "tensorrt"] as const)(
+    "are none for what does nothing on %s, which compiles",
+    (stack) => {
+      expect(opsOf(price(idle, stack).timeline.steps)).toEqual([["Transpose"]]);
+    },
+  );
+
   it("hold the chain behind a product where the stack fuses it", () => {
     expect(opsOf(price(batched).timeline.steps)).toEqual([["MatMul"], ["Relu"]]);
     const { steps, microseconds } = price(batched, "tensorrt").timeline;
