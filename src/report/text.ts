@@ -218,7 +218,7 @@ function statisticsLines(report: LintReport, palette: Palette): string[] {
   return [palette.bold("By rule"), ...lines.map((line) => `  ${line}`)];
 }
 
-/** A safe step that saves as a whole, where none of its parts is worth, or sure enough for, a finding. */
+/** A safe step that saves as a whole, where none of its parts is worth, or sure enough for, a finding, and none is suppressed. */
 function unnamedFix({ models, summary }: LintReport): string {
   if (summary.fixable > 0) return "";
   const saved = models.flatMap(({ account }) => account.find(({ step }) => step === "safe")?.saves ?? []);
@@ -238,7 +238,8 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
   const hidden = suppressedText(report);
   if (errors + warnings + infos === 0) {
     const clean = linted.length > 0 ? palette.good(`${cleanText(quiet)} in ${modelsText(linted)}`) : "";
-    const parts = [clean + (clean && unnamedFix(report)), failed, hidden];
+    const unnamed = clean === "" || hidden !== "" || quiet === true ? "" : unnamedFix(report);
+    const parts = [clean + unnamed, failed, hidden];
     return [parts.filter((part) => part !== "").join("; ") || "no models"];
   }
   const counts = [
@@ -250,7 +251,11 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
     .filter(([count]) => count > 0)
     .map(([count, noun, severity]) => palette.severity[severity](counted(count, noun)));
   const fixes =
-    fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : unnamedFix(report);
+    fixable > 0
+      ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}`
+      : hidden === ""
+        ? unnamedFix(report)
+        : "";
   const first = report.models.flatMap(({ findings }) => findings)[0];
   const lines = [
     `${parts.join(", ")}${findingsText(report)} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}${hidden && `; ${hidden}`}`,

@@ -5,6 +5,7 @@ import { isUnknown, mulDims, product, sameDim } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
+import { movesOneInput } from "../ops/movers.ts";
 import { findOp } from "../ops/registry.ts";
 import type { TrafficPattern, TrafficWork, Work } from "../ops/work.ts";
 import type { ConstantValues } from "./constants.ts";
@@ -17,12 +18,9 @@ export function patternOf(node: Node, scope: Scope): TrafficPattern | "none" | u
   return op === undefined ? undefined : (op.traffic ?? "copy");
 }
 
-/** Operators that move elements, and that exporters also write where there is nothing to move. */
-const movers: ReadonlySet<string> = new Set(["Pad", "Slice", "Expand", "Concat"]);
-
 /** Whether a node gives out all that it takes in, in the same shape: a Pad by zeros, a Slice of the whole. */
 export function copiesWhole(node: Node, scope: Scope): boolean {
-  if (!movers.has(node.opType) || (node.opType === "Concat" && node.inputs.length > 1)) return false;
+  if (!movesOneInput(node)) return false;
   const [from, to] = [node.inputs[0], node.outputs[0]].map((value) => {
     const fact = value === undefined ? undefined : scope.fact(value);
     return fact?.kind === "tensor" ? fact.shape : undefined;
