@@ -8,17 +8,17 @@ export function expectMeasured(measured: ModelReport, predicted: ModelReport, ti
   expect(measured.error).toBeNull();
   expectSteps(measured);
   expectParts(measured);
-  const steps = ({ account }: ModelReport) => account.map(({ step }) => step);
-  expect(steps(measured)).toEqual(steps(predicted));
-  for (const [index, { microseconds, saves }] of measured.account.entries()) {
-    const before = predicted.account[index];
-    expect(microseconds / times).toBeCloseTo(before?.microseconds ?? 0, 6);
-    expect((saves?.microseconds ?? 0) / times).toBeCloseTo(before?.saves?.microseconds ?? 0, 6);
+  // A step whose saving is too unsure to be one where kernels are predicted may be sure where they were measured, and so may a finding.
+  const measuredSteps = new Map(measured.account.map((each) => [each.step, each]));
+  for (const before of predicted.account) {
+    const { microseconds, saves } = measuredSteps.get(before.step) ?? { microseconds: Number.NaN };
+    expect(microseconds / times).toBeCloseTo(before.microseconds, 6);
+    expect((saves?.microseconds ?? 0) / times).toBeCloseTo(before.saves?.microseconds ?? 0, 6);
   }
   // What twice the batch takes is asked of predictions alone.
   const claims = ({ groups }: ModelReport) =>
     groups.map(({ code, findings }) => (code === "TC405" ? code : `${code} ${findings.join(" ")}`)).sort();
-  expect(claims(measured)).toEqual(claims(predicted));
+  expect(claims(measured)).toEqual(expect.arrayContaining(claims(predicted)));
   const saved = ({ findings }: ModelReport) =>
     new Map(
       findings
@@ -26,6 +26,7 @@ export function expectMeasured(measured: ModelReport, predicted: ModelReport, ti
         .map(({ fingerprint, saves }) => [fingerprint, saves?.microseconds ?? 0]),
     );
   const before = saved(predicted);
-  for (const [fingerprint, microseconds] of saved(measured))
-    expect(microseconds / times, fingerprint).toBeCloseTo(before.get(fingerprint) ?? Number.NaN, 5);
+  const after = saved(measured);
+  for (const [fingerprint, microseconds] of before)
+    expect((after.get(fingerprint) ?? Number.NaN) / times, fingerprint).toBeCloseTo(microseconds, 5);
 }
