@@ -69,6 +69,27 @@ async function expectSame({ graph, x }: Case): Promise<void> {
   }
 }
 
+/**
+ * Whether this CPU's ONNX Runtime adds products of codes up exactly. Without VNNI it adds them in pairs that saturate at 16 bits, and is no
+ * oracle: it gives 32767 where 2 × 255 × 127 is 64770.
+ */
+async function addsExactly(): Promise<boolean> {
+  const k = 32;
+  const graph = {
+    input: [info("x", [1, k], wire.uint8)],
+    output: [info("y", [1, 1], wire.int32)],
+    initializer: [stored("w", "int8", [k, 1], new Array<number>(k).fill(127))],
+    node: [node("MatMulInteger", ["x", "w"], ["y"])],
+  };
+  const session = await InferenceSession.create(bytesOf(graph));
+  const { y } = await session.run({ x: new Tensor("uint8", new Uint8Array(k).fill(255), [1, k]) });
+  await session.release();
+  return Number(y?.data[0]) === k * 255 * 127;
+}
+
+const isExact = await addsExactly();
+if (!isExact) console.warn("skipped: ONNX Runtime's sums of codes saturate on this CPU, which has no VNNI");
+
 const codeType = fc.constantFrom("int8" as const, "uint8" as const);
 
 function codes(type: "int8" | "uint8", count: number): fc.Arbitrary<number[]> {
@@ -107,7 +128,7 @@ const products = fc
     });
   });
 
-describe("MatMulInteger", () => {
+describe.runIf(isExact)("MatMulInteger", () => {
   test("gives ONNX Runtime's sums, with zero points of both operands", async () => {
     const drawn = products.chain((product) =>
       fc.record({ product: fc.constant(product), wZero: fc.integer({ min: -128, max: 127 }) }),
@@ -132,7 +153,7 @@ describe("MatMulInteger", () => {
   });
 });
 
-describe("QLinearMatMul", () => {
+describe.runIf(isExact)("QLinearMatMul", () => {
   test("gives ONNX Runtime's codes", async () => {
     await fc.assert(
       fc.asyncProperty(products, async ({ sizes, x, w, xScale, wScales, yScale, xZero, yZero }) => {
@@ -222,7 +243,7 @@ function outSize({
   return Math.floor((size + 2 * pad - (taps - 1) * dilation - 1) / stride) + 1;
 }
 
-describe("convolutions of codes", () => {
+describe.runIf(isExact)("convolutions of codes", () => {
   test("QLinearConv gives ONNX Runtime's codes", async () => {
     await fc.assert(
       fc.asyncProperty(convolutions, async ({ sizes, x, w, bias, xScale, wScales, yScale, xZero, yZero }) => {
@@ -303,7 +324,7 @@ describe("convolutions of codes", () => {
   });
 });
 
-describe("DequantizeLinear, MatMul, QuantizeLinear", () => {
+describe.runIf(isExact)("DequantizeLinear, MatMul, QuantizeLinear", () => {
   test("is one product of codes that ONNX Runtime's agree with", async () => {
     await fc.assert(
       fc.asyncProperty(products, async ({ sizes, x, w, xScale, wScales, yScale, xZero, yZero }) => {
