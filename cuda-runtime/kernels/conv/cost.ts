@@ -110,28 +110,43 @@ const teamRates = {
   sum: { clocks: 2500, clocksOfBlock: 250, crowding: 2 },
 } as const;
 
-function walkMicroseconds(
+/** Results of a product over an image as `StayingWork` counts them, and clocks of what it moves. */
+function walkedWork(
   problem: ConvProblem,
   tile: ConvTile,
-  { product, panels }: Walk,
+  { panels }: Walk,
   splits: number,
   target: PlanTarget,
-): number {
+) {
   const { rows, groups, inputBytes, outputBytes } = problem;
   const filters = problem.filters * groups;
   const chunks = chunksOf(problem, tile);
-  const work = {
-    ...{ m: rows, n: filters, k: chunks * 8, batch: 1, splits },
-    // A residual is read at the same places.
-    stored: splits > 1 ? 1 : outputBytes / (2 * rows * filters),
-    rowClocks: panels * walking.rowClocks,
+  const moved = inputBytes + outputBytes + filters * chunks * 16;
+  return {
+    work: {
+      ...{ m: rows, n: filters, k: chunks * 8, batch: 1, splits },
+      // A residual is read at the same places.
+      stored: outputBytes / (2 * rows * filters),
+      rowClocks: panels * walking.rowClocks,
+    },
+    memory: moved / (walking.dramShare * target.bytesPerClock.dram * target.multiprocessors),
   };
+}
+
+function walkMicroseconds(
+  problem: ConvProblem,
+  tile: ConvTile,
+  walk: Walk,
+  splits: number,
+  target: PlanTarget,
+): number {
+  const { product } = walk;
+  const { work: whole, memory } = walkedWork(problem, tile, walk, splits, target);
+  const work = splits > 1 ? { ...whole, stored: 1 } : whole;
   const compute = stayingClocks(product, work, walking, target);
-  const tiles = Math.ceil(rows / product.m) * Math.ceil(filters / product.n);
+  const tiles = Math.ceil(work.m / product.m) * Math.ceil(work.n / product.n);
   const odd = work.stored * product.m * product.n * oddStoreClocks[storeWidthOf(problem)];
   const stores = splits > 1 ? 0 : Math.ceil(tiles / target.multiprocessors) * odd;
-  const moved = inputBytes + outputBytes + filters * chunks * 16;
-  const memory = moved / (walking.dramShare * target.bytesPerClock.dram * target.multiprocessors);
   const clocks = walking.start + Math.max(compute + stores, memory);
   const split = splits > 1 ? walking.splitMicroseconds : 0;
   return target.launchMicroseconds + split + clocks / target.clocksPerMicrosecond;
@@ -141,20 +156,12 @@ function walkMicroseconds(
 function teamMicroseconds(
   problem: ConvProblem,
   tile: ConvTile,
-  { product, panels }: Walk,
+  walk: Walk,
   splits: number,
   target: PlanTarget,
 ): number {
-  const { rows, groups, inputBytes, outputBytes } = problem;
-  const filters = problem.filters * groups;
-  const chunks = chunksOf(problem, tile);
-  const work = {
-    ...{ m: rows, n: filters, k: chunks * 8, batch: 1, splits },
-    stored: outputBytes / (2 * rows * filters),
-    rowClocks: panels * walking.rowClocks,
-  };
-  const moved = inputBytes + outputBytes + filters * chunks * 16;
-  const memory = moved / (walking.dramShare * target.bytesPerClock.dram * target.multiprocessors);
+  const { product } = walk;
+  const { work, memory } = walkedWork(problem, tile, walk, splits, target);
   const odd = (work.stored * product.m * product.n * oddStoreClocks[storeWidthOf(problem)]) / splits;
   const clocks = walking.start + odd + teamSumClocks(product, work, teamRates, memory, target);
   return target.launchMicroseconds + clocks / target.clocksPerMicrosecond;

@@ -177,23 +177,13 @@ __device__ __forceinline__ void multiply(float (&sum)[HIGH][4], const uint32_t (
   }
 }
 
-__device__ __forceinline__ float clipNan(float x, float low, float high) {
-#if __CUDA_ARCH__ >= 800
-  asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(low));
-  asm("min.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(high));
-  return x;
-#else
-  return clipOf(x, low, high);
-#endif
-}
-
 template <int COUNT> __device__ __forceinline__ void activateSums(float (&v)[COUNT], const Activation& f) {
   if (f.kind == kClip) {
 #pragma unroll
-    for (int i = 0; i < COUNT; ++i) v[i] = clipNan(v[i], f.a, f.b);
+    for (int i = 0; i < COUNT; ++i) v[i] = atMost(atLeast(v[i], f.a), f.b);
   } else if (f.kind == kHardSwish) {
 #pragma unroll
-    for (int i = 0; i < COUNT; ++i) v[i] *= clipNan(f.a * v[i] + f.b, 0.0f, 1.0f);
+    for (int i = 0; i < COUNT; ++i) v[i] *= atMost(atLeast(f.a * v[i] + f.b, 0.0f), 1.0f);
   } else {
     activateAll(v, f);
   }
