@@ -364,15 +364,15 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "tiny",
-      "text": "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch is nearly free for them; its {kernels} kernels are priced as a CUDA graph runs them, without gaps"
+      "text": "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}; twice the batch is nearly free for them ({kernels} kernels, as a CUDA graph runs them: without gaps)"
     },
     {
       "id": "measured",
-      "text": "too small to use the GPU: {percent} % of the measured time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch is predicted to be nearly free for them"
+      "text": "too small to use the GPU: {percent} % of the measured time is in {count} of {products} products bound by {bound}; twice the batch is predicted to be nearly free for them"
     },
     {
       "id": "priced",
-      "text": "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch takes {twice} instead of {once}, {less} % less a sample; its {kernels} kernels are priced as a CUDA graph runs them, without gaps"
+      "text": "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}; twice the batch takes {twice} instead of {once}, {less} % less a sample ({kernels} kernels, as a CUDA graph runs them: without gaps)"
     }
   ]
 },

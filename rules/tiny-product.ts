@@ -65,11 +65,11 @@ export default defineRule({
   saves: "nothing",
   about: "model",
   messages: {
-    tiny: "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch is nearly free for them; its {kernels} kernels are priced as a CUDA graph runs them, without gaps",
+    tiny: "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}; twice the batch is nearly free for them ({kernels} kernels, as a CUDA graph runs them: without gaps)",
     measured:
-      "too small to use the GPU: {percent} % of the measured time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch is predicted to be nearly free for them",
+      "too small to use the GPU: {percent} % of the measured time is in {count} of {products} products bound by {bound}; twice the batch is predicted to be nearly free for them",
     priced:
-      "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}, the longest {largest}; twice the batch takes {twice} instead of {once}, {less} % less a sample; its {kernels} kernels are priced as a CUDA graph runs them, without gaps",
+      "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}; twice the batch takes {twice} instead of {once}, {less} % less a sample ({kernels} kernels, as a CUDA graph runs them: without gaps)",
   },
   *check(context) {
     const batch = batchOf(context.facts, context.bindings);

@@ -61,8 +61,7 @@ export function countedNotes({ belowThreshold: below, uncertain }: ModelReport):
   }
   if (uncertain.count > 0) {
     const what = counted(uncertain.count, "finding");
-    const whose = uncertain.count === 1 ? "its interval reaches" : "their intervals reach";
-    notes.push(`${what} may save nothing (${whose} 0; predicted ${duration(uncertain.microseconds)})`);
+    notes.push(`${what} may save nothing (predicted ${duration(uncertain.microseconds)})`);
   }
   return notes;
 }

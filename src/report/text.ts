@@ -16,6 +16,7 @@ import { modelBlocks } from "./blocks.ts";
 import { budgetLines } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originOf, originsOf, unlistedOf } from "./entries.ts";
+import { foldedLines, rowsOf } from "./fold.ts";
 import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { nameBehind } from "./rule-title.ts";
@@ -44,20 +45,25 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
   const account = accountLines(model.account).map((line) => `  ${line}`);
   const head = [title, ...error, ...headerLines(model, options, palette), ...spaced(account)];
   const notes = spaced(noteLines(model, options, palette));
-  const room = options.verbose ? undefined : screenLines - head.length - notes.length - footerHeight;
-  const findings = listLines(entriesOf(model), room, (entry) => entryLines(entry, options, palette), palette);
+  const width = options.columns ?? usualColumns;
+  const room = options.verbose ? undefined : screenRows - rowsOf([...head, ...notes], width) - footerHeight;
+  const entries = entriesOf(model).map((entry) => entryLines(entry, options, palette));
+  const findings = room === undefined ? entries.flat() : fitting(entries, room, width, palette);
   const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, options, palette));
+  const folded = (lines: readonly string[]) => foldedLines(lines, options.columns);
   return [
-    ...head,
+    ...folded(head),
     ...table,
-    ...spaced(findings),
-    ...notes,
-    ...(unlisted.length > 0 ? ["", `  ${palette.bold("not claimed")}`, ...unlisted] : []),
+    ...spaced(folded(findings)),
+    ...folded(notes),
+    ...(unlisted.length > 0 ? ["", `  ${palette.bold("not claimed")}`, ...folded(unlisted)] : []),
   ];
 }
 
 /** What a terminal shows at once of one model, its findings cut to what fits. */
-const screenLines = 25;
+const screenRows = 25;
+/** Of a terminal, where the report goes elsewhere and its lines are left whole. */
+const usualColumns = 120;
 /** Counts, and the line above them. */
 const footerHeight = 3;
 
@@ -65,32 +71,50 @@ function spaced(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ["", ...lines];
 }
 
-/** The worst in full, then a line each, then how many more there are. */
-function listLines(
-  entries: readonly Entry[],
-  room: number | undefined,
-  linesOf: (entry: Entry) => readonly string[],
+/** The worst in full, then a line each, then how many more there are: what fits into so many rows of a terminal. */
+function fitting(
+  entries: readonly (readonly string[])[],
+  room: number,
+  width: number,
   palette: Palette,
-): string[] {
-  const whole = entries.map(linesOf);
-  if (room === undefined || whole.flat().length < room) return whole.flat();
-  // A line is kept for what is left out, and one for the gap before the list.
+): readonly string[] {
+  if (rowsOf(entries.flat(), width) < room) return entries.flat();
+  // A row is kept for what is left out, and one for the gap before the list.
   const most = Math.max(room - 2, leastRoom);
-  const brief = (index: number) => whole[index]?.slice(0, 1) ?? [];
-  let lines: string[] = [];
+  let shown: Shown = { lines: [], entries: 0, full: 0 };
   for (let full = entries.length; full >= 0; full--) {
-    lines = entries.flatMap((_, index) => (index < full ? (whole[index] ?? []) : brief(index)));
-    if (lines.length <= most) return lines;
-    const listed = Math.max(0, entries.length - full);
+    shown = cutTo(entries, full, most, width);
+    if (shown.entries === entries.length) return shown.lines;
     // Some in full say more than all by name.
-    if (full <= fullFirst && lines.length - listed <= most) break;
+    if (full <= fullFirst && shown.full === full) break;
   }
-  const shown = lines.slice(0, most);
-  const left = lines.length - shown.length;
+  const left = entries.length - shown.entries;
   return [
-    ...shown,
+    ...shown.lines,
     `  ${palette.dim(`${counted(left, "more entry", "more entries")}: --verbose lists them`)}`,
   ];
+}
+
+interface Shown {
+  readonly lines: readonly string[];
+  /** How many entries have a line among them, and how many all of theirs. */
+  readonly entries: number;
+  readonly full: number;
+}
+
+/** As many entries as fit into so many rows, of which the first `full` have all their lines. */
+function cutTo(entries: readonly (readonly string[])[], full: number, most: number, width: number): Shown {
+  const lines: string[] = [];
+  let rows = 0;
+  let count = 0;
+  for (const [index, whole] of entries.entries()) {
+    const next = index < full ? whole : whole.slice(0, 1);
+    rows += rowsOf(next, width);
+    if (rows > most && count > 0) break;
+    lines.push(...next);
+    count += 1;
+  }
+  return { lines, entries: count, full: Math.min(full, count) };
 }
 
 /** Entries that are shown in full before others get a line each. */
