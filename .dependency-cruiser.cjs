@@ -29,7 +29,7 @@ const layers = {
     why: "Proposes a patch; it never writes bytes.",
   },
   verify: {
-    imports: ["onnx", "ops", "ir"],
+    imports: ["facts", "onnx", "ops", "ir"],
     why: "Compares two models by running them; it asks operators what their inputs are, and knows no rule and no pass.",
   },
   settings: {

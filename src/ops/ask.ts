@@ -68,6 +68,13 @@ export function isDequantizing(node: Node | undefined): boolean {
   return isOp(node, "DequantizeLinear");
 }
 
+/** Rounds to codes as it runs: by itself, or as a product of codes. */
+export function isQuantizing({ domain, opType }: Node): boolean {
+  const isOwn = opType === "QuantizeLinear" || opType === "DynamicQuantizeLinear";
+  const op = findOp(domain, opType);
+  return op !== undefined && (isOwn || op.codes !== undefined);
+}
+
 /** Draws numbers that no input determines, whatever it is asked for. */
 export function isRandom({ domain, opType }: Node): boolean {
   return findOp(domain, opType)?.random === "always";

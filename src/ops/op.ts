@@ -73,6 +73,20 @@ export interface WorkContext extends OpContext {
   readonly outputs: readonly (Fact | undefined)[];
 }
 
+/** Positions of the codes of one operand of a product, of their scale and of their zero point; the last two may be left out. */
+export interface CodesAt {
+  readonly codes: number;
+  readonly scale?: number;
+  readonly zero: number;
+}
+
+/** A product that adds codes of 8 bits up in int32. */
+export interface CodeProduct {
+  /** "uint8" where it quantizes its activation itself, to that type. */
+  readonly activation: CodesAt | "uint8";
+  readonly weights: readonly CodesAt[];
+}
+
 export interface OpDefinition {
   /** Draws numbers, or does so when it trains: two nodes that are alike may give different results. */
   readonly random?: "always" | "in-training";
@@ -88,6 +102,8 @@ export interface OpDefinition {
   readonly product?: boolean;
   /** Positions of the two inputs that a product multiplies, the activation first. Default [0, 1]. */
   readonly operands?: readonly [number, number];
+  /** Of products that are of codes by their definition. */
+  readonly codes?: CodeProduct;
   /** States relations between axes, for padding. An operator without it blocks the axes of all its operands. */
   readonly axes?: (context: AxisContext) => void;
   /** What output lanes of a padded atom hold, given the inputs' lanes. Without it: nothing that can be relied on. */

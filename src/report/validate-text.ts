@@ -37,9 +37,12 @@ export function renderValidateText(report: ValidateReport, color: ColorLevel): s
 }
 
 function budgetText({ budget }: ValidateReport): string {
-  return budget.kind === "relative"
-    ? `${budget.tolerance} of the largest value`
-    : `${budget.factor} times what rounding weights and inputs to ${budget.dtype} costs`;
+  if (budget.kind === "relative") {
+    const { tolerance, codesFactor } = budget;
+    const codes = `, or ${codesFactor} times what rounding to codes the other way makes of the original`;
+    return `${tolerance} of the largest value${codesFactor === undefined ? "" : codes}`;
+  }
+  return `${budget.factor} times what rounding weights and inputs to ${budget.dtype} costs`;
 }
 
 /** Names that are listed before the rest is counted; the JSON report has all. */

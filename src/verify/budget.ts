@@ -5,6 +5,9 @@
  * times the output's largest magnitude. Where a model amplifies rounding itself, its own sensitivity counts: the
  * difference that ONNX Runtime shows between two ways of computing the original, and that the last bit of the inputs makes.
  *
+ * `codesFactor` says that the model rounds to codes inside: a sum between two becomes either, and the difference behind is no rounding of
+ * floats. Its sensitivity then counts whole, that many times, on each measure (`code-ways.ts`).
+ *
  * `half`, for models moved to half precision: both the new model N and the original with its weights and inputs rounded
  * to half, R, are compared with the original O. Per output, with e(X) = X - O over all elements,
  *
@@ -19,7 +22,7 @@ import type { Difference } from "./compare.ts";
 export type HalfType = "float16" | "bfloat16";
 
 export type Budget =
-  | { readonly kind: "relative"; readonly tolerance: number }
+  | { readonly kind: "relative"; readonly tolerance: number; readonly codesFactor?: number }
   | { readonly kind: "half"; readonly dtype: HalfType; readonly factor: number };
 
 /** Rounding to nearest changes a number by at most this share of it. */
@@ -64,6 +67,9 @@ export interface Allowance {
   readonly mismatches: number;
 }
 
+/** How far the original's own ways of computing it are apart, the widest of each measure. */
+export type Sensitivity = Pick<Difference, "maximumError" | "rootMeanSquareError" | "mismatches">;
+
 /** `sensitivity` counts whole where inputs are `unusual`: the sine of 1e30 is noise, and nobody needs it. */
 export function relativeAllowance(
   tolerance: number,
@@ -75,6 +81,20 @@ export function relativeAllowance(
   const own = Math.min(sensitivityFactor * sensitivity, most);
   const maximumError = Math.max(tolerance * difference.largest, own);
   return { maximumError, rootMeanSquareError: maximumError, mismatches: 0 };
+}
+
+/** Of a model that rounds to codes. `sensitivity` counts whole, on each measure; `mismatches` are of integers. */
+export function codesAllowance(
+  { tolerance, factor }: { readonly tolerance: number; readonly factor: number },
+  difference: Difference,
+  { maximumError, rootMeanSquareError, mismatches }: Sensitivity,
+): Allowance {
+  const least = tolerance * difference.largest;
+  return {
+    maximumError: Math.max(least, factor * maximumError),
+    rootMeanSquareError: Math.max(least, factor * rootMeanSquareError),
+    mismatches: factor * mismatches,
+  };
 }
 
 /** `rounded` compares the original with itself after its weights and inputs were rounded. */

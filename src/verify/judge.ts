@@ -1,7 +1,15 @@
 /** @file Outputs of the candidate against those of the original, each within its budget. */
 import { maxOf } from "../ir/lists.ts";
 import { forgive } from "./beyond.ts";
-import { type Allowance, type Budget, halfAllowance, isWithin, relativeAllowance } from "./budget.ts";
+import {
+  type Allowance,
+  type Budget,
+  codesAllowance,
+  halfAllowance,
+  isWithin,
+  relativeAllowance,
+  type Sensitivity,
+} from "./budget.ts";
 import { compareTensors, type Difference } from "./compare.ts";
 import { drawText, type Run } from "./plan.ts";
 import type { OutputReport } from "./report.ts";
@@ -70,10 +78,15 @@ async function forgiven(run: Run, actual: Tensors, { mirrored }: Evidence): Prom
 }
 
 /** Whether the original's own rounding may explain a failure: of errors under a relative budget, of what has overflowed. */
-function isVariable({ name, same, difference }: OutputReport, { expected }: Run, { kind }: Budget): boolean {
+function isVariable({ name, same, difference }: OutputReport, { expected }: Run, budget: Budget): boolean {
   const wanted = expected.get(name);
-  if (same || difference === undefined || wanted === undefined || !isFloatTensor(wanted)) return false;
-  return difference.mismatches > 0 || kind === "relative";
+  if (same || difference === undefined || wanted === undefined) return false;
+  if (!isFloatTensor(wanted)) return roundsToCodes(budget);
+  return difference.mismatches > 0 || budget.kind === "relative";
+}
+
+function roundsToCodes(budget: Budget): boolean {
+  return budget.kind === "relative" && budget.codesFactor !== undefined;
 }
 
 interface OutputTask {
@@ -94,12 +107,20 @@ function judgeOutput({ name, run, expected, actual, evidence, others }: OutputTa
     return { ...common, same: false, problem, difference: undefined, allowed: undefined };
   }
   const comparable = others.filter(
-    (other) => isFloatTensor(other) && problemOf(expected, other, evidence.budget) === undefined,
+    (other) =>
+      (isFloatTensor(other) || roundsToCodes(evidence.budget)) &&
+      problemOf(expected, other, evidence.budget) === undefined,
   );
   const difference = compareTensors(expected, actual, comparable);
-  const moved = comparable.map((other) => compareTensors(expected, other, comparable).maximumError);
-  const sensitivity = { moved: Math.max(0, maxOf(moved)), unusual: run.isUnusual === true };
-  const allowed = allowanceOf(difference, name, expected, evidence, sensitivity);
+  const ways = comparable.map((other) => compareTensors(expected, other, comparable));
+  const most = (measure: keyof Sensitivity) => Math.max(0, maxOf(ways.map((each) => each[measure])));
+  const moved: Sensitivity = {
+    maximumError: most("maximumError"),
+    rootMeanSquareError: most("rootMeanSquareError"),
+    mismatches: isFloatTensor(expected) ? 0 : most("mismatches"),
+  };
+  const unusual = run.isUnusual === true;
+  const allowed = allowanceOf(difference, name, expected, evidence, { moved, unusual });
   return { ...common, same: isWithin(difference, allowed), problem: undefined, difference, allowed };
 }
 
@@ -119,9 +140,14 @@ function allowanceOf(
   name: string,
   expected: Tensor,
   { budget, rounded }: Evidence,
-  { moved, unusual }: { readonly moved: number; readonly unusual: boolean },
+  { moved, unusual }: { readonly moved: Sensitivity; readonly unusual: boolean },
 ): Allowance {
-  if (budget.kind === "relative") return relativeAllowance(budget.tolerance, difference, moved, unusual);
+  if (budget.kind === "relative") {
+    const { tolerance, codesFactor: factor } = budget;
+    return factor === undefined
+      ? relativeAllowance(tolerance, difference, moved.maximumError, unusual)
+      : codesAllowance({ tolerance, factor }, difference, moved);
+  }
   const other = rounded?.get(name);
   const own = other === undefined ? compareTensors(expected, expected) : compareTensors(expected, other);
   return halfAllowance(budget, difference, own);

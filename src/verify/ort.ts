@@ -4,6 +4,7 @@ import { InputError } from "../ir/errors.ts";
 import { own } from "../ir/own.ts";
 import type { Stacked } from "../ir/stacked.ts";
 import type { ModelBytes } from "../onnx/in-memory.ts";
+import { sumsSaturate, withExactSums } from "./exact-sums/exact-sums.ts";
 import { runStacked } from "./stacked.ts";
 import {
   type ArrayType,
@@ -38,13 +39,17 @@ export class Session implements AsyncDisposable {
   readonly #path: string;
   readonly #stacked: Stacked | undefined;
   readonly optimization: Optimization;
+  /** What is not as it seems in what it gives. */
+  readonly notices: readonly string[];
 
   constructor(
     ort: Runtime,
     session: runtime.InferenceSession,
     path: string,
     { optimization, stacked }: SessionOptions,
+    notices: readonly string[] = [],
   ) {
+    this.notices = notices;
     this.optimization = optimization;
     this.#stacked = stacked;
     this.#ort = ort;
@@ -116,8 +121,39 @@ function arrayOf(dtype: ArrayType, { buffer, byteOffset, byteLength }: ArrayBuff
   return new arrays[dtype](copy.buffer);
 }
 
-/** Throws InputError: `onnxruntime-missing`, or `cannot-run` with ONNX Runtime's reason. */
-export async function openSession(model: Runnable, sessionOptions: SessionOptions): Promise<Session> {
+/**
+ * A session whose products of codes add up exactly, on any CPU: see exact-sums/shifted.ts. Throws InputError: `onnxruntime-missing`, or
+ * `cannot-run` with ONNX Runtime's reason.
+ */
+export async function openSession(model: Runnable, options: SessionOptions): Promise<Session> {
+  if (!(await sumsSaturate(runOnce))) return await createSession(model, options);
+  const exact = withExactSums(model.path, "bytes" in model ? model : undefined);
+  const runnable = exact === undefined ? model : { ...exact.bytes, path: model.path };
+  return await createSession(runnable, options, { session: keepsSigned, notices: exact?.notices ?? [] });
+}
+
+async function runOnce(bytes: ModelBytes): Promise<Tensors> {
+  await using session = await createSession(
+    { ...bytes, path: "a product of codes" },
+    { optimization: "disabled", threads: 1 },
+  );
+  return await session.run(new Map());
+}
+
+/** Else fusions on x86 make int8 activations between QuantizeLinear and DequantizeLinear uint8, and products of one type mixed ones. */
+const keepsSigned = { qdqisint8allowed: "1" };
+
+interface More {
+  /** Of the session's configuration, below "session". */
+  readonly session?: Readonly<Record<string, string>>;
+  readonly notices?: readonly string[];
+}
+
+async function createSession(
+  model: Runnable,
+  sessionOptions: SessionOptions,
+  { session: entries = {}, notices = [] }: More = {},
+): Promise<Session> {
   const { optimization, threads } = sessionOptions;
   const ort = await loadRuntime();
   const options: runtime.InferenceSession.SessionOptions = {
@@ -126,20 +162,21 @@ export async function openSession(model: Runnable, sessionOptions: SessionOption
     // Its warnings are about speed, or about what the error message says again.
     logSeverityLevel: 4,
     ...(threads !== undefined && { intraOpNumThreads: threads }),
+    extra: { session: { ...entries, ...("bytes" in model && externalDataIn(model.folder)) } },
   };
   try {
     const session =
       "bytes" in model
-        ? await ort.InferenceSession.create(model.bytes, { ...options, extra: externalDataIn(model.folder) })
+        ? await ort.InferenceSession.create(model.bytes, options)
         : await ort.InferenceSession.create(model.path, options);
-    return new Session(ort, session, model.path, sessionOptions);
+    return new Session(ort, session, model.path, sessionOptions, notices);
   } catch (error) {
     throw refused(model.path, "load", error);
   }
 }
 
 function externalDataIn(folder: string) {
-  return { session: { model_external_initializers_file_folder_path: folder } };
+  return { model_external_initializers_file_folder_path: folder };
 }
 
 let loaded: Promise<Runtime> | undefined;

@@ -4,6 +4,7 @@ import { exposeValues } from "../onnx/expose.ts";
 import { modelInMemory } from "../onnx/in-memory.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { type Budget, type HalfType, halfRange } from "./budget.ts";
+import { codeWays } from "./code-ways.ts";
 import { openSession, type Runnable, runtimeVersion, type SessionOptions } from "./ort.ts";
 import { type Run, runOriginal } from "./plan.ts";
 import { roundWeights } from "./rounded.ts";
@@ -24,6 +25,8 @@ export interface ReferenceTask {
   /** Inner values that are wanted as well, by name. */
   readonly expose: readonly string[];
   readonly threads: number | undefined;
+  /** Whether what other ways of rounding to codes make of the given inputs is asked for as well. */
+  readonly ways?: boolean;
 }
 
 export interface Reference {
@@ -32,6 +35,8 @@ export interface Reference {
   /** By run, under a half budget: what the model gives with weights and inputs rounded to half. */
   readonly rounded: readonly Tensors[] | undefined;
   readonly notices: readonly string[];
+  /** Of the first run, where `ways` are asked for. */
+  readonly ways?: readonly Tensors[];
 }
 
 /** Throws InputError: `onnxruntime-missing`, `weights-missing`, `random-operator`, `cannot-run`. */
@@ -48,11 +53,20 @@ export async function referenceHere(
   {
     await using session = await openSession(runnable(model, task), options);
     const request = { budget, seeds, sizes, given, onProgress, oneSize: true };
-    plan = await runOriginal(session, model, request);
+    const { notices, ...ran } = await runOriginal(session, model, request);
+    plan = { ...ran, notices: [...session.notices, ...notices] };
   }
   const rounded =
     budget.kind === "half" ? await runRounded(model, budget.dtype, plan.runs, options) : undefined;
-  return { runtime: await runtimeVersion(), runs: plan.runs, rounded, notices: plan.notices };
+  const [first] = plan.runs;
+  const ways =
+    task.ways === true && first !== undefined
+      ? await codeWays(model, { path: task.path }, first.inputs, options)
+      : undefined;
+  return {
+    ...{ runtime: await runtimeVersion(), runs: plan.runs, rounded, notices: plan.notices },
+    ...(ways && { ways }),
+  };
 }
 
 function runnable(model: OpenModel, { path, expose }: ReferenceTask): Runnable {

@@ -35,6 +35,8 @@ export const arrays = {
 } as const satisfies Partial<Record<DType, unknown>>;
 
 export type ArrayType = keyof typeof arrays;
+/** Of what a model is patched with. */
+type NumberType = "float32" | "int32" | "uint8" | "int8";
 type SharedType = Exclude<ArrayType, "int4" | "uint4" | "int2" | "uint2" | SmallFloatType | "float8e8m0">;
 export type NumberArray = InstanceType<(typeof arrays)[ArrayType]>;
 
@@ -174,8 +176,14 @@ export function gather(
 
 /** A number as a stored FP32 scalar, for a model that is patched to be run. */
 export function floatScalar(value: number): TensorSpec {
-  const bytes = new Uint8Array(Float32Array.of(value).buffer);
+  return storedAs("float32", [], [value]);
+}
+
+/** Numbers as a stored tensor, likewise. */
+export function storedAs(dtype: NumberType, dims: readonly number[], numbers: ArrayLike<number>): TensorSpec {
+  const elements = arrays[dtype].from(numbers);
+  const bytes = new Uint8Array(elements.buffer);
   const readInto = (offset: number, target: Uint8Array) =>
     target.set(bytes.subarray(offset, offset + target.length));
-  return { dtype: "float32", dims: [], bytes: { size: bytes.length, readInto } };
+  return { dtype, dims, bytes: { size: bytes.length, readInto } };
 }

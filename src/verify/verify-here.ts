@@ -177,7 +177,8 @@ class Verification {
     this.#onProgress("the original, loading");
     await using session = await openSession({ path }, this.#originals);
     const options = { budget, seeds, sizes, given, otherSizes, emptyBatch, onProgress: this.#onProgress };
-    return await runThoroughly(session, this.#drawn, options);
+    const plan = await runThoroughly(session, this.#drawn, options);
+    return { ...plan, notices: [...session.notices, ...plan.notices] };
   }
 
   /** One more run with optimizations off, which hide what they repair, or with all, as it runs where nobody asks. */

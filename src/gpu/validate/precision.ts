@@ -3,6 +3,7 @@ import type { Precision } from "../../../cuda-runtime/plan/precision.ts";
 import { inferFacts } from "../../facts/infer.ts";
 import { openModel } from "../../onnx/open.ts";
 import { type Budget, budgets, type HalfType } from "../../verify/budget.ts";
+import { roundsToCodes } from "../../verify/code-ways.ts";
 
 /** TF32 keeps as many bits of a factor as FP16 does. `model` may be of any precision; what it stores decides. */
 const budgetOf: Readonly<Record<Precision, Budget>> = {
@@ -12,6 +13,9 @@ const budgetOf: Readonly<Record<Precision, Budget>> = {
   fp16: budgets.float16,
   bf16: budgets.bfloat16,
 };
+
+/** What rounding one way does, it may do the other way round in another. */
+const codesFactor = 4;
 
 export interface Judgement {
   readonly precision: Precision;
@@ -23,11 +27,19 @@ export interface Judgement {
  * does not hold them. Throws InputError where the model cannot be read.
  */
 export function judgementOf(path: string, asked: Precision | undefined): Judgement {
-  if (asked !== undefined && asked !== "model") return { precision: asked, budget: budgetOf[asked] };
+  if (asked !== undefined && asked !== "model") return { precision: asked, budget: budgetIn(path, asked) };
   const stored = storedHalf(path);
   if (stored !== undefined) return { precision: "model", budget: budgets[stored] };
   const precision = asked ?? "fp16";
-  return { precision, budget: budgetOf[precision] };
+  return { precision, budget: budgetIn(path, precision) };
+}
+
+/** What rounds to codes inside is not held to the rounding of floats. */
+function budgetIn(path: string, precision: Precision): Budget {
+  const budget = budgetOf[precision];
+  if (budget.kind !== "relative") return budget;
+  using model = openModel(path);
+  return roundsToCodes(model) ? { ...budget, codesFactor } : budget;
 }
 
 /** The half type that values of the main graph have; undefined where none has. */

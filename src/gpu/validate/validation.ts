@@ -6,7 +6,8 @@ import { openModel } from "../../onnx/open.ts";
 import type { Overflow } from "../../passes/half/overflow.ts";
 import type { Budget } from "../../verify/budget.ts";
 import { verifyChildUrl } from "../../verify/child-url.ts";
-import { type Judged, judge, worstOutputs } from "../../verify/judge.ts";
+import { type Evidence, type Judged, judge, worstOutputs } from "../../verify/judge.ts";
+import type { Run } from "../../verify/plan.ts";
 import type { Reference, ReferenceTask } from "../../verify/reference.ts";
 import type { OutputReport } from "../../verify/report.ts";
 import { batchSymbols } from "../../verify/sizes.ts";
@@ -84,7 +85,7 @@ class Validation {
     const measured = await this.#timed("GPU", () =>
       askGpu({ kind: "run", device, kernels: kernelsUrl, runs }, this.#limits),
     );
-    const judged = await judgeAll(reference, measured, budget);
+    const judged = await this.#judged(reference, measured);
     const outputs = worstOutputs(judged);
     const { overflow, notices } = await this.#timed("ranges", () => this.#overflow(outputs, reference));
     const same = outputs.length > 0 && outputs.every((output) => output.same);
@@ -228,6 +229,29 @@ class Validation {
     };
   }
 
+  async #judged({ runs, rounded }: Reference, { runs: [after] }: RunsReport): Promise<Judged[]> {
+    const { budget } = this.#judgement;
+    const judged: Judged[] = [];
+    // One after another: each may ask for more runs of the original.
+    for (const [index, run] of runs.entries()) {
+      const evidence: Evidence = {
+        ...{ budget, rounded: rounded?.[index], mirrored: undefined },
+        variants: (each) => this.#ways(each),
+      };
+      judged.push(await judge(run, after?.outputs[index] ?? new Map(), evidence));
+    }
+    return judged;
+  }
+
+  /** What else rounding to codes may make of a run. */
+  async #ways({ inputs }: Run): Promise<readonly Tensors[]> {
+    const { budget } = this.#judgement;
+    if (budget.kind !== "relative" || budget.codesFactor === undefined) return [];
+    const task = { ...this.#referenceTask(budget), inputs, ways: true };
+    const found = await validateReference(task, this.#options.device, this.#limits);
+    return found.ways ?? [];
+  }
+
   async #timed<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
     const start = performance.now();
     try {
@@ -236,21 +260,4 @@ class Validation {
       this.#seconds[what] = (performance.now() - start) / 1000;
     }
   }
-}
-
-function judgeAll(
-  { runs, rounded }: Reference,
-  { runs: [after] }: RunsReport,
-  budget: Budget,
-): Promise<Judged[]> {
-  return Promise.all(
-    runs.map((run, index) =>
-      judge(run, after?.outputs[index] ?? new Map(), {
-        budget,
-        rounded: rounded?.[index],
-        variants: async () => [],
-        mirrored: undefined,
-      }),
-    ),
-  );
 }

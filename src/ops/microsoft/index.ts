@@ -39,6 +39,13 @@ export const microsoftOps: readonly OpDefinition[] = [
     states: 2,
     gatesLast: true,
     computeType: "int8",
+    codes: {
+      activation: "uint8",
+      weights: [
+        { codes: 1, scale: 8, zero: 9 },
+        { codes: 2, scale: 10, zero: 11 },
+      ],
+    },
   }),
   ...normalizationOps,
   ...poolOps,

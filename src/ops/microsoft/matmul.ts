@@ -7,6 +7,7 @@ import { gemmOpWork, gemmSizes, inferGemm, orientationOf } from "../product/gemm
 import { matrixAxes, matrixLane } from "../product/matrix-axes.ts";
 import { matrixProduct, matrixWork } from "../product/matrix-product.ts";
 import { multiplyType, sharedType } from "../product/operands.ts";
+import { qLinearCodes } from "../quantization/linear.ts";
 import { asTensor, tensor, tensorAt, unknownTensor } from "../shape.ts";
 import { computed, computes, half, type Traits } from "../traits.ts";
 import { microsoft } from "./domain.ts";
@@ -33,7 +34,7 @@ function matMul(
   traits: Traits,
   outputType: TypeOf,
   computeType: TypeOf,
-  padding?: Pick<OpDefinition, "axes" | "lanes">,
+  more?: Pick<OpDefinition, "axes" | "lanes" | "codes">,
 ): OpDefinition {
   const sizes = (context: OpContext) => {
     const a = batchFirst(tensorAt(context, 0).shape, flag(context, "transBatchA"));
@@ -50,7 +51,7 @@ function matMul(
       const work = matrixWork(sizes(context), computeType(context));
       return work && [work];
     },
-    ...padding,
+    ...more,
   });
 }
 
@@ -85,6 +86,7 @@ const qGemm = defineOp({
   type: "QGemm",
   traits: computed,
   product: true,
+  codes: qLinearCodes,
   infer(context) {
     const { m, n } = qGemmSizes(context);
     const zeroPoint = context.inputs[8];
@@ -132,8 +134,14 @@ export const matMulOps: readonly OpDefinition[] = [
   matMul("TransposeMatMul", computes(half(1, 1)), operandType, operandType, scaledProduct),
   matMul("GemmFastGelu", computes(half(1, 1)), operandType, operandType),
   matMul("MatMulInteger16", computed, wideSumType, always("int16")),
-  matMul("MatMulIntegerToFloat", computed, typeOfInput(2), always("int8")),
-  matMul("DynamicQuantizeMatMul", computed, typeOfInput(0), always("int8")),
+  // A, B, their scales, their zero points.
+  matMul("MatMulIntegerToFloat", computed, typeOfInput(2), always("int8"), {
+    codes: { activation: { codes: 0, scale: 2, zero: 4 }, weights: [{ codes: 1, scale: 3, zero: 5 }] },
+  }),
+  // A, which it quantizes; B, its scale and zero point.
+  matMul("DynamicQuantizeMatMul", computed, typeOfInput(0), always("int8"), {
+    codes: { activation: "uint8", weights: [{ codes: 1, scale: 2, zero: 3 }] },
+  }),
   defineOp({
     domain: microsoft,
     type: "FusedGemm",

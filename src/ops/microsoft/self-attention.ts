@@ -9,7 +9,7 @@ import { addDims, type Dim, floorDivDims, product, type Shape } from "../../ir/d
 import type { DType } from "../../ir/dtype.ts";
 import { textOf } from "../../ir/message.ts";
 import type { AxisContext, LaneContext } from "../axes.ts";
-import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
+import { type CodeProduct, defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import {
   type AttentionPlaces,
   attentionAxes,
@@ -37,6 +37,7 @@ interface Form {
   /** Of the projection, where it is not the input's. */
   readonly projectionType?: DType;
   readonly presents: number;
+  readonly codes?: CodeProduct;
   /** Given where padding passes through; the weights bring queries, keys and values. */
   readonly places?: AttentionPlaces;
 }
@@ -61,6 +62,7 @@ const forms: readonly Form[] = [
     typeFrom: 3,
     projectionType: "int8",
     presents: 1,
+    codes: { activation: { codes: 0, scale: 3, zero: 6 }, weights: [{ codes: 1, scale: 4, zero: 7 }] },
   },
   {
     type: "PackedAttention",
@@ -79,6 +81,7 @@ export const selfAttentionOps: readonly OpDefinition[] = forms.map((form) => {
     type: form.type,
     traits: form.traits,
     product: true,
+    ...(form.codes && { codes: form.codes }),
     infer(context) {
       const sizes = sizesOf(context, form);
       const dtype = tensorAt(context, form.typeFrom).dtype;

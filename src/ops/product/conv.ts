@@ -1,6 +1,6 @@
 /** @file Conv, ConvInteger and DeformConv: X [N,C,spatial…] with W [M,C/group,spatial…]. */
 import type { DType } from "../../ir/dtype.ts";
-import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
+import { type CodeProduct, defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { asTensor, tensor, tensorAt } from "../shape.ts";
 import { computes, half, losesDigits, noHalf, type Traits } from "../traits.ts";
 import { type ConvPlaces, convAxes, convLane } from "./conv-axes.ts";
@@ -22,6 +22,7 @@ export interface ConvForm {
   readonly isPlain?: boolean;
   /** Position of an input of the output's shape that is added. */
   readonly residualAt?: number;
+  readonly codes?: CodeProduct;
 }
 
 /** A convolution with X first and W second, in one of its forms. */
@@ -45,6 +46,7 @@ export function convOp(form: ConvForm): OpDefinition {
       tensor(form.outputType ?? operandType(context), convOutputShape(geometryOf(context))),
     ],
     work: (context) => convWork(geometryOf(context), form.computeType ?? operandType(context)),
+    ...(form.codes && { codes: form.codes }),
     ...(form.isPlain === true && {
       axes: (context) => convAxes(context, placesIn(form, tensorAt(context, 1).shape?.length ?? 0)),
       lanes: (context) => convLane(context, placesIn(form, tensorAt(context, 1).shape?.length ?? 0)),
@@ -78,6 +80,7 @@ export const convInteger = convOp({
   traits: computes(noHalf(), { sameSince: 10 }),
   outputType: "int32",
   computeType: "int8",
+  codes: { activation: { codes: 0, zero: 2 }, weights: [{ codes: 1, zero: 3 }] },
 });
 
 /** Its products are those of the plain convolution; only where X is read differs. Offsets come third, the bias fourth. */

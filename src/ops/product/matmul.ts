@@ -35,6 +35,7 @@ export const matMulInteger = defineOp({
     const work = matrixWork(sizes(context), "int8");
     return work && [work];
   },
+  codes: { activation: { codes: 0, zero: 2 }, weights: [{ codes: 1, zero: 3 }] },
 });
 
 function sizes(context: OpContext) {

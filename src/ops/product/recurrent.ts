@@ -8,7 +8,7 @@
 import { type Dim, floorDivDims, type Shape } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { textOf } from "../../ir/message.ts";
-import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
+import { type CodeProduct, defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { computes, half, type Traits } from "../traits.ts";
 import { dimAt, multiplyType, requireRank, sharedOr, sharedType } from "./operands.ts";
@@ -40,6 +40,7 @@ export interface RecurrentForm {
   readonly gatesLast?: boolean;
   /** Of the products, where the weights are codes. */
   readonly computeType?: DType;
+  readonly codes?: CodeProduct;
 }
 
 export function recurrentOp(form: RecurrentForm): OpDefinition {
@@ -61,6 +62,7 @@ export function recurrentOp(form: RecurrentForm): OpDefinition {
       const { steps, batch, inputSize, hiddenSize, directions } = recurrentSizes(context, form);
       return [{ kind: "recurrent", steps, batch, inputSize, hiddenSize, gates, directions, dtype }];
     },
+    ...(form.codes && { codes: form.codes }),
     // Codes and turned weights say nothing.
     ...(form.computeType === undefined &&
       form.gatesLast !== true && {

@@ -6,9 +6,15 @@ import { type DType, dtypeOfCode } from "../../ir/dtype.ts";
 import { textOf } from "../../ir/message.ts";
 import { type AxisContext, finiteLane, isZero, type Lane, type LaneContext, zeroLane } from "../axes.ts";
 import { bounded, failing, finiteIfKnown, joinLanes, operandLane } from "../lanes.ts";
-import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
+import { type CodeProduct, defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
 import { asTensor, normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { noHalf, type Traits } from "../traits.ts";
+
+/** Of a product whose operands are each followed by scale and zero point. */
+export const qLinearCodes: CodeProduct = {
+  activation: { codes: 0, scale: 1, zero: 2 },
+  weights: [{ codes: 3, scale: 4, zero: 5 }],
+};
 
 /** x, scale, zero point; one scale, one for each position of an axis, or one for each block of it. */
 export function quantizeOp(domain: string, traits: Traits): OpDefinition {

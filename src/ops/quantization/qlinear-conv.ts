@@ -3,6 +3,7 @@ import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { convGeometry, convOutputShape, convWork } from "../product/conv-geometry.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { computes, noHalf, type Traits } from "../traits.ts";
+import { qLinearCodes } from "./linear.ts";
 
 /** `layoutOf` tells whether x and y have their channels last; w keeps [M, C/group, spatial…] either way. */
 export function qLinearConvOp(
@@ -24,6 +25,7 @@ export function qLinearConvOp(
     traits,
     product: true,
     operands: [0, 3],
+    codes: qLinearCodes,
     infer: (context) => [tensor(tensorAt(context, 7).dtype, convOutputShape(geometryOf(context)))],
     work: (context) => convWork(geometryOf(context), "int8"),
   });

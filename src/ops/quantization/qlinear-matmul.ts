@@ -3,6 +3,7 @@ import { defineOp, type OpContext } from "../op.ts";
 import { matrixProduct, matrixWork } from "../product/matrix-product.ts";
 import { tensor, tensorAt } from "../shape.ts";
 import { noHalf } from "../traits.ts";
+import { qLinearCodes } from "./linear.ts";
 
 export const qLinearMatMul = defineOp({
   domain: "",
@@ -10,6 +11,7 @@ export const qLinearMatMul = defineOp({
   traits: { elements: "computed", half: noHalf({ isMixed: true }), layout: "fixed", sameSince: 10 },
   product: true,
   operands: [0, 3],
+  codes: qLinearCodes,
   infer(context) {
     return [tensor(tensorAt(context, 7).dtype, sizes(context)?.output)];
   },
