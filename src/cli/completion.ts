@@ -83,7 +83,8 @@ export async function commandIn(
   return first !== undefined && (await commandsOf(parser)).includes(first) ? first : undefined;
 }
 
-/** With descriptions behind colons where the shell is zsh. */
-async function commandsOf(parser: Pick<Argv, "getCompletion">): Promise<readonly string[]> {
+/** Of the whole command line, by name. */
+export async function commandsOf(parser: Pick<Argv, "getCompletion">): Promise<readonly string[]> {
+  // With descriptions behind colons where the shell is zsh.
   return (await parser.getCompletion([""])).flatMap((line) => line.split(":")[0] ?? []);
 }

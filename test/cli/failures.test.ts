@@ -12,6 +12,11 @@ describe("failures", () => {
       ["a.onnx", "--max-warning", "3"],
       /tc-lint: Unknown argument: max-warning; did you mean --max-warnings\?/,
     ],
+    [
+      "a mistyped command",
+      ["explian", "TC101"],
+      /"explian" is neither a command nor a file; did you mean "explain"\?/,
+    ],
     ["no model", [], /no model given/],
     [
       "a bad count",

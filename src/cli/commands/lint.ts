@@ -1,6 +1,8 @@
 /** @file `tc-lint [lint] <files, folders or patterns…>`: its arguments; and who does what they ask for. */
+import { existsSync } from "node:fs";
 import type { Argv } from "yargs";
 import { InputError } from "../../ir/errors.ts";
+import { closest } from "../../settings/closest.ts";
 import { fixOptions, readFixFlags } from "../fix-options.ts";
 import { type LintFlags, lintOptions, pathsOf, readLintFlags } from "../options.ts";
 import { checkShardFlags } from "../shard-options.ts";
@@ -11,6 +13,15 @@ function refuseProfile({ profiles }: LintFlags): void {
   const instead =
     "a repair is decided by predictions; lint with --profile says what it saves of what was measured";
   throw new InputError("usage", `--profile: found beside --fix, --diff or --fix-only: ${instead}`);
+}
+
+/** A bare word that is no file and nearly a command is taken for that, not for a model that is missing. Throws InputError `usage`. */
+async function refuseMistyped(word: string | undefined, parser: Argv): Promise<void> {
+  if (word === undefined || !/^[a-z-]+$/i.test(word) || existsSync(word)) return;
+  const { commandsOf } = await import("../completion.ts");
+  const meant = closest(word, await commandsOf(parser));
+  if (meant !== undefined)
+    throw new InputError("usage", `"${word}" is neither a command nor a file; did you mean "${meant}"?`);
 }
 
 export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) => void): Argv {
@@ -29,6 +40,7 @@ export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) =
     async (argv) => {
       const flags = readLintFlags(argv);
       const paths = pathsOf(argv);
+      if (argv._.length === 0) await refuseMistyped(argv.paths?.[0], parser);
       if (argv["print-config"] === true) {
         const { printConfig } = await import("./print-config.ts");
         await printConfig(paths, flags);
