@@ -63,7 +63,7 @@ if (gpu === undefined || !(mode in modes))
 const passes: readonly Pass[] = modes[mode];
 const settings: FixSettings = {
   target: { gpu, stack: stacks.cudnn, precision: "fp16" },
-  cost: createCostModel(),
+  cost: createCostModel({ inModels: true }),
   passes,
   minSaving: 0.005,
   options: { halfType: "float16", halfIo: false, ranges: undefined, nhwcIo: false, nhwcForm: "portable" },

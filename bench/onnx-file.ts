@@ -58,7 +58,7 @@ function predict(path: string): Pick<FileRow, "predicted" | "low" | "high"> {
   if (gpu === undefined) throw new Error("the H200's row is missing");
   using model = openModel(path);
   const target = { gpu, stack: stacks.cudnn, precision: "fp16" } as const;
-  const { timeline } = priceModel(model, { target, cost: createCostModel() });
+  const { timeline } = priceModel(model, { target, cost: createCostModel({ inModels: true }) });
   return { predicted: timeline.microseconds, low: timeline.low, high: timeline.high };
 }
 

@@ -36,7 +36,7 @@ if (gpu === undefined) throw new Error("no such GPU");
 const childUrl = pathToFileURL(resolve("dist/verify-child.js"));
 const settings: FixSettings = {
   target: { gpu, stack: stacks.cudnn, precision: "fp16" },
-  cost: createCostModel(),
+  cost: createCostModel({ inModels: true }),
   passes: [fold, align, rescale, half],
   minSaving: 0.005,
   options: { halfType: "float16", halfIo: false, ranges: undefined, nhwcIo: false, nhwcForm: "portable" },

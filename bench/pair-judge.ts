@@ -32,9 +32,9 @@ export function judged(pair: MeasuredPair, target: Target, byPart = false): Judg
   };
 }
 
-/** As a timeline prices them: memory passes by pattern, kernel by kernel. */
-function runOf({ work, precision, biased }: Sample, target: Target): Run {
-  return { work, target: { ...target, precision }, detail: { biased }, runs: 1 };
+/** As this stack's timeline prices them, kernel by kernel: passes over memory by name. */
+function runOf({ work, precision, biased, variant }: Sample, target: Target): Run {
+  return { work, target: { ...target, precision }, detail: { biased, variant }, runs: 1 };
 }
 
 function predicted({ samples }: MeasuredSide, target: Target): number {

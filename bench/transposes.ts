@@ -45,7 +45,7 @@ const gpu = findGpu("h200");
 if (gpu === undefined) throw new Error("the hardware table has no H200");
 const settings: FixSettings = {
   target: { gpu, stack: stacks.cudnn, precision: "fp16" },
-  cost: createCostModel(),
+  cost: createCostModel({ inModels: true }),
   passes: [fold, channelsLast],
   minSaving: 0.005,
   options: { halfType: "float16", halfIo: false, ranges: undefined, nhwcIo: false, nhwcForm: "portable" },

@@ -29,7 +29,7 @@ const modes = [
   ["fp16", "cudnn"],
   ["compile", "inductor"],
 ] as const;
-const cost = createCostModel();
+const cost = createCostModel({ inModels: true });
 
 function timelineOf(model: string, stack: StackId): Timeline {
   const gpu = findGpu("h200");

@@ -1,12 +1,17 @@
-import { scale } from "../src/lint/context.ts";
+import type { Detailed } from "../src/cost/model.ts";
+import type { Step } from "../src/lint/context.ts";
 import { fusedSaving, writtenGelus } from "../src/lint/fused-saving.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /**
- * Of the cost model's elementwise pass, an average over what broadcasts and what does not, a pass with single numbers or equal shapes
- * takes this at the least: 0.43 to 0.58 for GELUs of 64×768 to 65536×3072 on an H200.
+ * Where code says a number, an operator has one operand; a file's constant is a tensor of one element, whose addresses are worked out.
+ * What is saved is told of the former, as it was measured: 4.7 µs for 64×768, 282 for 4096×16384 on an H200.
  */
-const plainPass = 0.43;
+const numbersInCode = ({ work, detail }: Step): Detailed =>
+  detail.variant === "bias" ? { work, detail: { variant: "relu" } } : { work, detail };
+
+/** Of what small passes take one by one, each again and again, what they take at the least behind one another. */
+const leastInTurns = 0.9;
 
 /**
  * ## What it does
@@ -53,15 +58,14 @@ export default defineRule({
     if (context.target.stack.fuses.elementwise !== "none") return;
     for (const scope of context.facts.scopes()) {
       for (const gelu of writtenGelus(scope, context)) {
-        const fused = fusedSaving(gelu, context);
+        const fused = fusedSaving(gelu, context, { priced: numbersInCode, pass: "gelu" });
         if (fused === undefined || !(fused.saves.microseconds > 0)) continue;
-        const saves = scale(fused.saves, plainPass);
         const data = { form: gelu.form, nodes: gelu.nodes.length, kernels: fused.kernels };
         yield {
           at: gelu,
           message: "written",
           data,
-          saves,
+          saves: { ...fused.saves, low: fused.saves.low * leastInTurns },
           covers: gelu.nodes.map((node) => ({ node, scope })),
         };
       }

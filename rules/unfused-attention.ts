@@ -46,9 +46,8 @@ export default defineRule({
     const largest = stack.attention.headDimSteps.reduce((most, step) => Math.max(most, step), 0);
     for (const { node, scope, nodes, work, steps, runs } of writtenAttention(context)) {
       if (work.headDim > largest) continue;
-      const now = steps.map((step) => step.work);
       const covers = steps.flatMap((step) => step.nodes.map((each) => ({ node: each, scope })));
-      const saves = scale(context.savingOf(now, [work]), runs * context.measure(covers));
+      const saves = scale(context.savingOf(steps, [work]), runs * context.measure(covers));
       if (!(saves.microseconds > 0)) continue;
       const { heads, headDim, queryLength, keyLength } = work;
       const sizes = { heads, headDim, queryLength, keyLength };

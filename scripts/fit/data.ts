@@ -2,9 +2,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parseRow, type RowFamily } from "../../src/cost/rows.ts";
 import type { Family } from "../../src/cost/sketch.ts";
-import type { TrafficVariant } from "../../src/cost/traffic.ts";
 import type { Precision } from "../../src/hardware/target.ts";
-import type { Work } from "../../src/ops/work.ts";
+import type { TrafficVariant, Work } from "../../src/ops/work.ts";
 import { extraSample } from "./extra.ts";
 
 /** Rows and sweeps are shared by the project; "extra" ones never count towards a figure. */

@@ -1,7 +1,6 @@
 /** @file Rows of families that the shared measurements lack: other operands, number formats and operators. */
 import type { RowFamily } from "../../src/cost/rows.ts";
-import type { TrafficVariant } from "../../src/cost/traffic.ts";
-import type { TrafficPattern, Work } from "../../src/ops/work.ts";
+import type { TrafficPattern, TrafficVariant, Work } from "../../src/ops/work.ts";
 import { type Sample, sampleOf } from "./data.ts";
 
 /** A row with its measured value behind its columns. */
@@ -107,13 +106,14 @@ function traffic(row: readonly unknown[]): Sample {
     bytesWritten,
     dtype: "float16",
   };
-  return { ...plain, family: "traffic", subset: "traffic", variant: variantOf[op], work, microseconds };
+  const variant = op === "embedding" && bytesWritten % (16 * rows) !== 0 ? "gather_single" : variantOf[op];
+  return { ...plain, family: "traffic", subset: "traffic", variant, work, microseconds };
 }
 
 const variantOf: Readonly<Record<string, TrafficVariant>> = {
   batchnorm: "batchnorm",
-  batchnorm_nchw: "batchnorm",
-  bias_nhwc: "broadcast",
+  batchnorm_nchw: "batchnorm_nchw",
+  bias_nhwc: "bias",
   scale_channels: "broadcast",
   cast: "cast",
   concat: "concat",
@@ -129,6 +129,8 @@ const variantOf: Readonly<Record<string, TrafficVariant>> = {
   groupnorm: "groupnorm",
   maxpool: "maxpool",
   avgpool: "avgpool",
+  // By a number of the call: one operand.
+  scale: "relu",
 };
 
 function recurrent(row: readonly unknown[]): Sample {

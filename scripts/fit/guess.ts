@@ -1,6 +1,7 @@
 /** @file Where the fit starts from: coefficients by rule of thumb. */
 import type { Coefficients } from "../../src/cost/terms.ts";
-import { trafficVariants, walks } from "../../src/cost/traffic.ts";
+import { walks } from "../../src/cost/traffic.ts";
+import { trafficVariants } from "../../src/ops/work.ts";
 
 const memory = { dramShare: 0.88, l2Share: 0.9, l2Fill: 0.8 };
 

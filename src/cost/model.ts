@@ -38,11 +38,15 @@ export interface Saving {
   readonly high: number;
 }
 
-/** Work as it runs in a model. */
-export interface Run {
+/** Work with what is known beside it; a step of a timeline is one. */
+export interface Detailed {
   readonly work: Work<number>;
-  readonly target: Target;
   readonly detail: WorkDetail;
+}
+
+/** Work as it runs in a model. */
+export interface Run extends Detailed {
+  readonly target: Target;
   /** In one run of the model. */
   readonly runs: number;
 }
@@ -52,7 +56,11 @@ export interface CostModel {
   measured(target: Target): boolean;
   estimate(work: Work<number>, target: Target, detail?: WorkDetail): Estimate;
   /** `before` and `after` are what one change replaces by what; their errors move together, so the interval is tighter. */
-  savingOf(before: readonly Work<number>[], after: readonly Work<number>[], target: Target): Saving;
+  savingOf(
+    before: readonly (Work<number> | Detailed)[],
+    after: readonly (Work<number> | Detailed)[],
+    target: Target,
+  ): Saving;
   /** The same of one piece of work in all its runs, which may be on two targets; either side may be missing. */
   savingOfRuns(before: Run | undefined, after: Run | undefined): Saving;
 }
@@ -60,6 +68,8 @@ export interface CostModel {
 export interface CostModelOptions {
   /** Coefficients of a machine that someone measured; they replace the committed ones where they match. */
   readonly calibration?: Calibration | undefined;
+  /** Kernels as they run in a model, other kernels before and behind; else one by one, each again and again, as rows are measured. */
+  readonly inModels?: boolean | undefined;
 }
 
 /** An estimate with what `savingOf` needs of how it came about. */
@@ -76,20 +86,21 @@ export interface Evaluation {
   readonly change: ChangeModel | undefined;
   /** On the logarithms of its intervals, for what was fitted elsewhere. */
   readonly widening: number;
-  /** Of one run. */
+  /** By itself. */
   readonly once: number;
   /** Made when first asked for: equal works have one. */
   estimate?: Estimate;
 }
 
-export function createCostModel({ calibration }: CostModelOptions = {}): CostModel {
-  if (calibration !== undefined) return new FittedCostModel([calibration]);
-  committed ??= new FittedCostModel([]);
-  return committed;
+export function createCostModel({ calibration, inModels = false }: CostModelOptions = {}): CostModel {
+  if (calibration !== undefined) return new FittedCostModel([calibration], inModels);
+  const known = committed.get(inModels) ?? new FittedCostModel([], inModels);
+  committed.set(inModels, known);
+  return known;
 }
 
-/** Of the committed coefficients: models that are linted one after another have many sizes in common. */
-let committed: FittedCostModel | undefined;
+/** Of the committed coefficients, by `inModels`: models that are linted one after another have many sizes in common. */
+const committed = new Map<boolean, FittedCostModel>();
 
 /** Layers repeat within a model, and a solver asks for the same sizes again and again. */
 const maxRemembered = 50_000;
@@ -97,6 +108,8 @@ const maxRemembered = 50_000;
 const maxRecent = 4096;
 /** Of one piece of work: more targets than a lint asks for begin anew. */
 const maxTargets = 16;
+
+const noDetail: WorkDetail = {};
 
 interface Asked {
   readonly target: Target;
@@ -106,13 +119,15 @@ interface Asked {
 
 class FittedCostModel implements CostModel {
   readonly #calibrations: readonly Calibration[];
+  readonly #inModels: boolean;
   readonly #fits = new Map<string, Fitted>();
   readonly #remembered = new Map<string, Evaluation>();
   /** By the object itself: equal works of a model are mostly one. */
   readonly #recent = new Map<Work<number>, Asked[]>();
 
-  constructor(calibrations: readonly Calibration[]) {
+  constructor(calibrations: readonly Calibration[], inModels: boolean) {
     this.#calibrations = calibrations;
+    this.#inModels = inModels;
   }
 
   measured(target: Target): boolean {
@@ -125,9 +140,14 @@ class FittedCostModel implements CostModel {
     return evaluation.estimate;
   }
 
-  savingOf(before: readonly Work<number>[], after: readonly Work<number>[], target: Target): Saving {
-    const evaluate = (work: Work<number>): Timed => {
-      const evaluation = this.#evaluate(work, target, {});
+  savingOf(
+    before: readonly (Work<number> | Detailed)[],
+    after: readonly (Work<number> | Detailed)[],
+    target: Target,
+  ): Saving {
+    const evaluate = (asked: Work<number> | Detailed): Timed => {
+      const { work, detail } = "kind" in asked ? { work: asked, detail: noDetail } : asked;
+      const evaluation = this.#evaluate(work, target, detail);
       return { evaluation, microseconds: evaluation.microseconds };
     };
     const [from, to] = [before.map(evaluate), after.map(evaluate)];
@@ -164,10 +184,9 @@ class FittedCostModel implements CostModel {
     const key = keyOf(work, target, detail);
     const known = this.#remembered.get(key);
     if (known !== undefined) return known;
-    const evaluation = evaluate(
-      sketch(work, target, this.#fitOf(target).coefficients, detail),
-      this.#fitOf(target),
-    );
+    const fit = this.#fitOf(target);
+    const between = this.#inModels ? target.stack.betweenKernels : 0;
+    const evaluation = evaluate(sketch(work, target, fit.coefficients, detail), fit, between);
     if (this.#remembered.size >= maxRemembered) this.#remembered.clear();
     this.#remembered.set(key, evaluation);
     return evaluation;
@@ -191,10 +210,10 @@ class FittedEvaluation implements Evaluation {
   readonly #residual: FamilyResidual;
   #spread: number | undefined;
 
-  constructor(sketched: Sketch, residual: FamilyResidual, widening: number) {
+  constructor(sketched: Sketch, residual: FamilyResidual, { widening }: Fitted, between: number) {
     this.sketch = sketched;
-    this.microseconds = sketched.microseconds * Math.exp(residual.mean.predict(sketched.features));
-    this.once = this.microseconds;
+    this.once = sketched.microseconds * Math.exp(residual.mean.predict(sketched.features));
+    this.microseconds = this.once + between;
     this.widening = widening;
     this.#residual = residual;
   }
@@ -225,16 +244,17 @@ class FittedEvaluation implements Evaluation {
   }
 }
 
-function evaluate(sketched: Sketch, fit: Fitted): Evaluation {
+/** `between` is what a kernel of a model takes longer than by itself. */
+function evaluate(sketched: Sketch, fit: Fitted, between: number): Evaluation {
   const residual = fit.residual(sketched.family);
   if (residual === undefined) {
     const { low, high } = fit.analyticRange(sketched.family);
     const [below, above] = [-Math.log(low) * fit.widening, Math.log(high) * fit.widening];
-    const { microseconds } = sketched;
+    const once = sketched.microseconds;
     const alone = { shared: 0.5, savingScale: 1, change: undefined, widening: fit.widening };
-    return { sketch: sketched, microseconds, above, below, once: microseconds, ...alone };
+    return { sketch: sketched, microseconds: once + between, above, below, once, ...alone };
   }
-  return new FittedEvaluation(sketched, residual, fit.widening);
+  return new FittedEvaluation(sketched, residual, fit, between);
 }
 
 /** Low and high are worked out when somebody asks for them. They are the prototype's: a copy by spreading has to name them. */
@@ -250,13 +270,13 @@ class LazyEstimate implements Estimate {
   #high: number | undefined;
 
   constructor(evaluation: Evaluation, work: Work<number>) {
-    const { sketch, microseconds } = evaluation;
+    const { sketch, microseconds, once } = evaluation;
     this.microseconds = microseconds;
     this.bound = sketch.bound;
     this.tensorCore = sketch.tensorCore;
     this.flops = flopsOf(work);
     this.bytes = sketch.bytes;
-    this.biasMicroseconds = (sketch.biasMicroseconds / sketch.microseconds) * microseconds;
+    this.biasMicroseconds = (sketch.biasMicroseconds / sketch.microseconds) * once;
     this.#evaluation = evaluation;
   }
 

@@ -1,8 +1,7 @@
 /** @file Rows with the columns of h200-pytorch-ops.json, as work. */
 import type { Precision } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
-import type { TrafficPattern, Work } from "../ops/work.ts";
-import type { TrafficVariant } from "./traffic.ts";
+import type { TrafficPattern, TrafficVariant, Work } from "../ops/work.ts";
 
 export type RowFamily = "gemm" | "bmm" | "conv" | "sdpa" | "memory";
 

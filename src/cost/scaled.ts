@@ -1,7 +1,7 @@
 /** @file A cost model whose times are a multiple of another's: predictions in the measure of a run that was measured. */
 import type { Target } from "../hardware/target.ts";
 import type { Work } from "../ops/work.ts";
-import type { CostModel, Estimate, Run, Saving } from "./model.ts";
+import type { CostModel, Detailed, Estimate, Run, Saving } from "./model.ts";
 import type { WorkDetail } from "./terms.ts";
 
 export class ScaledCostModel implements CostModel {
@@ -26,7 +26,11 @@ export class ScaledCostModel implements CostModel {
     return scaled;
   }
 
-  savingOf(before: readonly Work<number>[], after: readonly Work<number>[], target: Target): Saving {
+  savingOf(
+    before: readonly (Work<number> | Detailed)[],
+    after: readonly (Work<number> | Detailed)[],
+    target: Target,
+  ): Saving {
     return scaledSaving(this.#cost.savingOf(before, after, target), this.#factor);
   }
 

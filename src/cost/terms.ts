@@ -1,6 +1,6 @@
 /** @file The analytic terms of any work: which family's, with which coefficients. */
 import type { Target } from "../hardware/target.ts";
-import type { Work } from "../ops/work.ts";
+import type { TrafficVariant, Work } from "../ops/work.ts";
 import { type AttentionCoefficients, sketchAttention } from "./attention.ts";
 import { type ConvCoefficients, sketchConv } from "./conv.ts";
 import { type GemmCoefficients, sketchGemm } from "./gemm.ts";
@@ -10,7 +10,6 @@ import { roundUp, type Sketch } from "./sketch.ts";
 import {
   sketchTraffic,
   type TrafficCoefficients,
-  type TrafficVariant,
   termsOf,
   type WalkCoefficients,
   walkOf,

@@ -1,37 +1,11 @@
 /** @file Memory-bound work: a launch floor and passes over memory, by how the data is walked. */
 import type { Target } from "../hardware/target.ts";
-import type { TrafficPattern, TrafficWork } from "../ops/work.ts";
+import { type TrafficPattern, type TrafficVariant, type TrafficWork, trafficVariants } from "../ops/work.ts";
 import { bytesAt } from "./precision.ts";
 import { type MemoryCoefficients, memoryTime, ratesOf } from "./rates.ts";
 import { alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 
-/** What the operator is, where the caller knows more than the pattern says. */
-export const trafficVariants = [
-  "add",
-  "relu",
-  "silu",
-  "gelu",
-  "broadcast",
-  "batchnorm",
-  "cast",
-  "copy",
-  "transpose",
-  "permute",
-  "concat",
-  "slice",
-  "gather",
-  "upsample",
-  "pad",
-  "mean",
-  "globalpool",
-  "layernorm",
-  "softmax",
-  "groupnorm",
-  "maxpool",
-  "avgpool",
-] as const;
-
-export type TrafficVariant = (typeof trafficVariants)[number];
+const flat: ReadonlySet<TrafficVariant> = new Set(["add", "relu", "silu", "gelu", "cast", "bias"]);
 
 /** By operator where it is known, by pattern where not. */
 export interface TrafficCoefficients<Name extends string = TrafficVariant> extends MemoryCoefficients {
@@ -86,8 +60,9 @@ export function sketchTraffic(
 ): Sketch {
   const { pattern } = work;
   const walk = variant === undefined ? walkOf(work, target) : pattern;
-  // A compiled loop goes over memory in order: how many of its elements are called a row is nothing to it.
-  const [rows, columns] = walk === "loop" ? [1, work.rows * work.columns] : [work.rows, work.columns];
+  // What goes over memory in order has no rows: how many of its elements are called one is nothing to it.
+  const isFlat = walk === "loop" || (variant !== undefined && flat.has(variant));
+  const [rows, columns] = isFlat ? [1, work.rows * work.columns] : [work.rows, work.columns];
   const width = bytesAt(work.dtype, target.precision);
   const scale = width / bytesAt(work.dtype, "as-is") || 1;
   const [read, written] = [work.bytesRead * scale, work.bytesWritten * scale];

@@ -57,6 +57,12 @@ export interface Stack {
   /** What FP32 values are multiplied in where nobody asks for anything else. */
   readonly float32: { readonly products: Float32Math; readonly convolutions: Float32Math };
   readonly fuses: Fusion;
+  /**
+   * Microseconds that a kernel of a model takes longer than by itself, again and again: code and operands are not where they were. Of
+   * 54 whole runs on an H200 beside their launches timed alone, 0.41 a launch (test/cost/between.test.ts); 0 where whole files were not
+   * compared, or are near without.
+   */
+  readonly betweenKernels: number;
   readonly source: string;
 }
 
@@ -111,6 +117,7 @@ const rows = {
     layout: "setting",
     float32: inTf32,
     fuses: ortFusion,
+    betweenKernels: 0,
     source: ortSource,
   },
   "ort-cuda-nhwc": {
@@ -124,6 +131,7 @@ const rows = {
     layout: "stack",
     float32: inTf32,
     fuses: ortFusion,
+    betweenKernels: 0,
     source: ortSource,
   },
   tensorrt: {
@@ -137,6 +145,7 @@ const rows = {
     layout: "stack",
     float32: inTf32,
     fuses: fusesAll,
+    betweenKernels: 0,
     source:
       "TensorRT developer guide, data format descriptions (HWC8, CHW32), layer fusion, and quantized types (FP8 in E4M3 alone)",
   },
@@ -158,6 +167,7 @@ const rows = {
       quantized: false,
       float8: noFloat8,
     },
+    betweenKernels: 0,
     source:
       "PyTorch's Inductor: cuBLAS and cuDNN for products, one Triton kernel for a chain between them; layout_optimization; cudnn.allow_tf32 on, matmul.allow_tf32 off",
   },
@@ -181,6 +191,7 @@ const rows = {
       quantized: false,
       float8: noFloat8,
     },
+    betweenKernels: 0.41,
     source: "h200-pytorch-ops.json and -sweeps.json, 2026-11-21",
   },
   "tc-runtime": {
@@ -194,6 +205,7 @@ const rows = {
     layout: "stack",
     float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },
+    betweenKernels: 0,
     source: "its own plan: NHWC, epilogue fusion, pointwise chains as one kernel",
   },
 } as const satisfies Record<StackId, Stack>;

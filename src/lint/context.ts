@@ -1,5 +1,5 @@
 /** @file What a rule sees: facts, products with their predicted time, and questions to the cost model. */
-import type { CostModel, Estimate, Saving } from "../cost/model.ts";
+import type { CostModel, Detailed, Estimate, Saving } from "../cost/model.ts";
 import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
 import type { UnresolvedProduct } from "../facts/products.ts";
@@ -142,7 +142,10 @@ export class LintContext implements Workload {
   }
 
   /** The same for several works at once, run once; what was measured of their nodes is the caller's (`measure`). */
-  savingOf(before: readonly Work<number>[], after: readonly Work<number>[]): Saving {
+  savingOf(
+    before: readonly (Work<number> | Detailed)[],
+    after: readonly (Work<number> | Detailed)[],
+  ): Saving {
     return this.cost.savingOf(before, after, this.target);
   }
 

@@ -1,6 +1,7 @@
 /** @file What one kernel would save for operators that exporters write as several nodes. */
+import type { Detailed } from "../cost/model.ts";
 import type { Stack } from "../hardware/stacks.ts";
-import type { Work } from "../ops/work.ts";
+import type { TrafficVariant, Work } from "../ops/work.ts";
 import { ConstantValues } from "../workload/constants.ts";
 import { chainWork } from "../workload/traffic.ts";
 import type { WrittenOut } from "../workload/written-out.ts";
@@ -17,6 +18,13 @@ export interface FusedSaving {
   readonly saves: Saving;
 }
 
+/** What kernels are taken for, where that is not what they are on the timeline. */
+export interface Told {
+  readonly priced?: (step: Step) => Detailed;
+  /** What the one kernel was measured as. */
+  readonly pass?: TrafficVariant;
+}
+
 /**
  * The kernels that compute some of the nodes now, less the one for all of them and what those kernels do besides; undefined where a
  * product's kernel does a part on its way.
@@ -24,6 +32,7 @@ export interface FusedSaving {
 export function fusedSaving(
   { nodes, scope, fused }: WrittenOut,
   context: LintContext,
+  { priced = (step) => step, pass }: Told = {},
 ): FusedSaving | undefined {
   const inside = new Set(nodes);
   const steps = new Set<Step>();
@@ -35,13 +44,14 @@ export function fusedSaving(
   const [first] = steps;
   if (first === undefined || steps.size === 1) return undefined;
   const kept = "opType" in fused ? context.timeline.stepOf(fused, scope) : undefined;
-  const after: Work<number>[] = "opType" in fused ? [] : [fused];
+  const after: (Work<number> | Detailed)[] =
+    "opType" in fused ? [] : [{ work: fused, detail: { variant: pass } }];
   for (const step of steps) {
     const others = step.nodes.filter((node) => !inside.has(node));
     const rest = chainWork(others, scope, ConstantValues.of(scope), context.bindings);
     if (others.length > 0 && rest !== undefined) after.push(rest);
   }
-  const before = [...steps].filter((step) => step !== kept).map((step) => step.work);
+  const before = [...steps].filter((step) => step !== kept).map(priced);
   const times = first.runs * context.measure(nodes.map((node) => ({ node, scope })));
   return { kernels: steps.size, saves: scale(context.savingOf(before, after), times) };
 }

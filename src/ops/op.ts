@@ -4,7 +4,7 @@ import type { DType } from "../ir/dtype.ts";
 import type { Graph, Node } from "../ir/model.ts";
 import type { AxisContext, Lane, LaneContext } from "./axes.ts";
 import type { Traits } from "./traits.ts";
-import type { TrafficPattern, Work } from "./work.ts";
+import type { TrafficPattern, TrafficVariant, Work } from "./work.ts";
 
 /** What is known of a tensor without running the model. */
 export interface TensorFact {
@@ -110,6 +110,8 @@ export interface OpDefinition {
   readonly lanes?: (context: LaneContext, output: number) => Lane;
   /** Memory traffic of an operator without `work`; "none" costs nothing (views, shape arithmetic). Default "copy". */
   readonly traffic?: TrafficPattern | "none";
+  /** Of the passes over memory that were measured by themselves, the one that it is, or takes as long as: of operands that lie in order. */
+  readonly pass?: TrafficVariant;
 }
 
 export function defineOp(definition: OpDefinition): OpDefinition {

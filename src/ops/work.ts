@@ -84,6 +84,37 @@ export type TrafficPattern =
   /** Windows over spatial axes. */
   | "pool";
 
+/** Passes over memory that were measured by themselves (operators of PyTorch): what a pattern alone does not say. */
+export const trafficVariants = [
+  "add",
+  "relu",
+  "silu",
+  "gelu",
+  "broadcast",
+  "batchnorm",
+  "cast",
+  "copy",
+  "transpose",
+  "permute",
+  "concat",
+  "slice",
+  "gather",
+  "upsample",
+  "pad",
+  "mean",
+  "globalpool",
+  "layernorm",
+  "softmax",
+  "groupnorm",
+  "maxpool",
+  "avgpool",
+  "bias",
+  "batchnorm_nchw",
+  "gather_single",
+] as const;
+
+export type TrafficVariant = (typeof trafficVariants)[number];
+
 export interface TrafficWork<D = Dim> {
   readonly kind: "traffic";
   readonly pattern: TrafficPattern;

@@ -40,7 +40,7 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
   const target = targetOf(settings);
   return {
     target,
-    cost: createCostModel(calibration === undefined ? {} : { calibration }),
+    cost: createCostModel({ calibration, inModels: true }),
     rules,
     ...severityRules(settings),
     minSaving: settings.minSaving,

@@ -13,6 +13,8 @@ import type { Node, Value } from "../ir/model.ts";
 import { findOp } from "../ops/registry.ts";
 import { bindWork, type TrafficPattern, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
+import { type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
+import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
 import { chainWork, copiesWhole, memoryWork, patternOf } from "./traffic.ts";
 import type { Bound } from "./values.ts";
@@ -21,24 +23,9 @@ import { writtenNorms } from "./written-norm.ts";
 import type { WrittenOut } from "./written-out.ts";
 import { writtenSplits } from "./written-split.ts";
 
-export interface Kernel {
-  /** Everything it computes, in graph order behind the product or the node that it began with. */
-  readonly nodes: readonly Node[];
-  readonly work: Work<number>;
-  readonly product: CostedProduct | undefined;
-}
-
 /** Of one instance of a graph, in its order. */
 export function kernelsOf(input: KernelInput): readonly Kernel[] {
-  return new KernelFinder(input).find();
-}
-
-export interface KernelInput {
-  readonly scope: Scope;
-  /** Of this instance. */
-  readonly products: readonly CostedProduct[];
-  readonly bindings: ReadonlyMap<string, number>;
-  readonly stack: Stack;
+  return input.stack.fuses.elementwise === "none" ? operatorKernels(input) : new KernelFinder(input).find();
 }
 
 /** Operators that PyTorch and fusing compilers answer with a view. */
@@ -68,7 +55,7 @@ class KernelFinder {
   readonly #stack: Stack;
   readonly #constants: ConstantValues;
   /** Attention with packed weights is two products in one node. */
-  readonly #productsOf = new Map<Node, CostedProduct[]>();
+  readonly #productsOf: ReadonlyMap<Node, readonly CostedProduct[]>;
   readonly #aroundAttention: ReadonlySet<Node>;
   /** Operators written as several nodes that the stack joins, by node. */
   readonly #patterns: ReadonlyMap<Node, WrittenOut>;
@@ -82,15 +69,9 @@ class KernelFinder {
     this.#stack = stack;
     this.#makerOf = scope.byValue();
     this.#constants = ConstantValues.of(scope);
-    this.#patterns = stack.fuses.elementwise === "none" ? new Map() : patternsOf(scope, stack, { bindings });
+    this.#patterns = patternsOf(scope, stack, { bindings });
     this.#aroundAttention = new Set(products.flatMap(({ decomposed }) => decomposed?.around ?? []));
-    for (const product of products) {
-      for (const node of product.nodes) {
-        const known = this.#productsOf.get(node);
-        if (known === undefined) this.#productsOf.set(node, [product]);
-        else known.push(product);
-      }
-    }
+    this.#productsOf = productsByNode(products);
   }
 
   find(): Kernel[] {
@@ -119,11 +100,8 @@ class KernelFinder {
     if (traffic === "none" || this.#isFree(node)) return this.#pass(node);
     if (traffic === "elementwise" && this.#joinBias(node)) return;
     if (!this.#isLoop(node, traffic)) {
-      const work = memoryWork(node, this.#scope, traffic).flatMap(
-        (each) => bindWork(each, this.#bindings) ?? [],
-      );
-      for (const each of work)
-        this.#add(node, { nodes: [node], product: undefined, work: each, open: false });
+      for (const work of this.#workOf(node, traffic))
+        this.#add(node, { nodes: [node], product: undefined, work, open: false });
       return;
     }
     const behind = this.#chainBefore(node);
@@ -135,6 +113,10 @@ class KernelFinder {
       behind.members?.add(node);
       this.#own(node, behind);
     }
+  }
+
+  #workOf(node: Node, traffic: TrafficPattern): readonly Work<number>[] {
+    return memoryWork(node, this.#scope, traffic).flatMap((each) => bindWork(each, this.#bindings) ?? []);
   }
 
   /** Whether a node may be one of many in a kernel. */
@@ -189,7 +171,7 @@ class KernelFinder {
 
   /** A constant row added to a matrix product: every library has it in the product's epilogue. */
   #joinBias(node: Node): boolean {
-    if (node.opType !== "Add") return false;
+    if (node.opType !== "Add" || !this.#stack.fuses.bias) return false;
     const bias = node.inputs.some((input) => input !== undefined && this.#isRow(input));
     const input = node.inputs.find(
       (each) => each !== undefined && this.#makerOf.get(each)?.product?.sizes.kind === "gemm",

@@ -1,7 +1,6 @@
 /** @file A model's time on a target: its kernels in graph order, and what each takes. */
 import type { CostModel, Estimate } from "../cost/model.ts";
 import type { WorkDetail } from "../cost/terms.ts";
-import type { TrafficVariant } from "../cost/traffic.ts";
 import type { Facts } from "../facts/infer.ts";
 import type { Scope } from "../facts/scope.ts";
 import { WorkPool } from "../facts/shared-work.ts";
@@ -10,9 +9,10 @@ import type { ById } from "../ir/by-id.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { groupBy } from "../ir/group.ts";
 import type { Node } from "../ir/model.ts";
-import { own } from "../ir/own.ts";
-import type { TrafficWork, Work } from "../ops/work.ts";
-import { type Kernel, kernelsOf } from "./kernels.ts";
+import { findOp } from "../ops/registry.ts";
+import type { TrafficVariant, TrafficWork, Work } from "../ops/work.ts";
+import type { Kernel } from "./kernel.ts";
+import { kernelsOf } from "./kernels.ts";
 import type { Measured } from "./measured.ts";
 import type { CostedProduct } from "./product.ts";
 import { copiesWhole } from "./traffic.ts";
@@ -92,13 +92,14 @@ interface Place {
 }
 
 function stepOf(
-  { nodes, product, work: found }: Kernel,
+  { nodes, product, work: found, pass }: Kernel,
   place: Place,
   { cost, target }: TimelineInput,
 ): Step {
   const work = product === undefined ? place.pool.share(found) : found;
   const [first] = nodes;
-  const variant = nodes.length === 1 && first !== undefined ? variantOf(first, place.scope) : undefined;
+  const isAlone = nodes.length === 1 && first !== undefined;
+  const variant = pass ?? (isAlone ? variantOf(first, place.scope) : undefined);
   const detail: WorkDetail = variant === undefined ? noDetail : { variant };
   const estimate = cost.estimate(work, target, detail);
   const family = work.kind === "traffic" ? "memory" : work.kind;
@@ -111,11 +112,13 @@ const noDetail: WorkDetail = {};
 
 /** What moves nothing is a copy as the device makes it, without the arithmetic of indices. */
 function variantOf(node: Node, scope: Scope): TrafficVariant | undefined {
-  return copiesWhole(node, scope) ? "copy" : own(variants, node.opType);
+  if (copiesWhole(node, scope)) return "copy";
+  const pass = findOp(node.domain, node.opType)?.pass;
+  return pass !== undefined && everywhere.has(pass) ? pass : undefined;
 }
 
-/** Operators whose time the cost model knows by themselves. */
-const variants: Readonly<Partial<Record<string, TrafficVariant>>> = { Pad: "pad", Slice: "slice" };
+/** What takes as long on every stack that makes a kernel of it; other passes are each stack's own. */
+const everywhere: ReadonlySet<TrafficVariant> = new Set(["pad", "slice"]);
 
 /** Adds steps up; they may have been priced anew. */
 export function summarize(steps: readonly Step[]): Timeline {

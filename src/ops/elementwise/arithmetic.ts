@@ -106,6 +106,7 @@ const pow = defineOp({
   axes: secondAsOnes,
   lanes: broadcastLanes.Pow,
   traffic: "elementwise",
+  pass: "add",
 });
 
 const mod = defineOp({
@@ -116,6 +117,7 @@ const mod = defineOp({
   axes: secondAsOnes,
   lanes: broadcastLanes.Mod,
   traffic: "elementwise",
+  pass: "add",
 });
 
 export const arithmeticOps: readonly OpDefinition[] = [

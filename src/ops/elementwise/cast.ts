@@ -30,6 +30,7 @@ export const cast = defineOp({
   axes: sameAxes,
   lanes: castLane,
   traffic: "elementwise",
+  pass: "cast",
 });
 
 export const castLike = defineOp({
@@ -49,6 +50,7 @@ export const castLike = defineOp({
   },
   lanes: castLane,
   traffic: "elementwise",
+  pass: "cast",
 });
 
 /** The same values in another type. */

@@ -10,6 +10,33 @@ import { type BroadcastType, broadcastLanes, unaryLane } from "./lanes.ts";
 import { elementOf } from "./number.ts";
 import { broadcastTraits, unaryTraits } from "./traits.ts";
 
+/** A few instructions an element; the others take an exponential or a series. */
+const arithmetic: ReadonlySet<UnaryType> = new Set([
+  ...([
+    "Abs",
+    "BitwiseNot",
+    "Ceil",
+    "Floor",
+    "HardSigmoid",
+    "HardSwish",
+    "IsInf",
+    "IsNaN",
+    "LeakyRelu",
+  ] as const),
+  ...([
+    "Neg",
+    "Not",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Shrink",
+    "Sign",
+    "Softsign",
+    "Sqrt",
+    "ThresholdedRelu",
+  ] as const),
+]);
+
 /** One input, an output of its shape. `outputType` where it differs from the input's type. */
 export function unaryOp(type: UnaryType, fold?: Fold, outputType?: DType): OpDefinition {
   return defineOp({
@@ -20,6 +47,7 @@ export function unaryOp(type: UnaryType, fold?: Fold, outputType?: DType): OpDef
     axes: sameAxes,
     lanes: unaryLane(type),
     traffic: "elementwise",
+    pass: arithmetic.has(type) ? "relu" : "gelu",
   });
 }
 
@@ -51,6 +79,7 @@ export function broadcastOp(
     axes: axesByType[type] ?? broadcastAxes,
     lanes: broadcastLanes[type],
     traffic: "elementwise",
+    pass: "add",
   });
 }
 

@@ -27,6 +27,7 @@ export const prelu = defineOp({
     return isZero(input) ? failing(zeroLane, fails) : finiteIfKnown(joinLanes([input, slope]));
   },
   traffic: "elementwise",
+  pass: "add",
 });
 
 function checkSlope(input: Shape, slope: Shape): void {
@@ -62,4 +63,5 @@ export const swiglu = defineOp({
   axes: broadcastAxes,
   lanes: (context) => zeroOrFinite(operandLanes(context).reduce(multiplyLanes)),
   traffic: "elementwise",
+  pass: "add",
 });

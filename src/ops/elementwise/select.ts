@@ -36,6 +36,7 @@ export const where = defineOp({
   axes: broadcastAxes,
   lanes: whereLane,
   traffic: "elementwise",
+  pass: "add",
 });
 
 export const clip = defineOp({
@@ -61,6 +62,7 @@ export const clip = defineOp({
     return Number.isFinite(low) && Number.isFinite(high) ? bounded(context, clipped) : clipped;
   },
   traffic: "elementwise",
+  pass: "relu",
 });
 
 /** An attribute before opset 11, an input since; an omitted one does not bound. */

@@ -17,6 +17,7 @@ export const concat = defineOp({
   infer: (context) => [concatenated(context.inputs.map(asTensor), requiredInt(context, "axis"))],
   axes: concatAxes,
   lanes: concatLane,
+  pass: "concat",
 });
 
 function concatAxes(context: AxisContext): void {

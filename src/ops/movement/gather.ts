@@ -23,6 +23,7 @@ export const gather = defineOp({
   },
   axes: gatherAxes,
   lanes: gatherLane,
+  pass: "gather",
   infer(context) {
     const data = tensorAt(context, 0);
     const indices = tensorAt(context, 1);

@@ -15,6 +15,7 @@ export const pad = defineOp({
   domain: "",
   type: "Pad",
   traits: { elements: "moved", half: half(1, 13), layout: "padded", sameSince: 11 },
+  pass: "pad",
   infer(context) {
     const input = tensorAt(context, 0);
     const pads = padsOf(context, input.shape?.length);

@@ -16,6 +16,7 @@ export const slice = defineOp({
   domain: "",
   type: "Slice",
   traits: { elements: "moved", half: half(1, 13), layout: "sliced", sameSince: 10, scale: "first" },
+  pass: "slice",
   infer(context) {
     const input = tensorAt(context, 0);
     const { shape } = input;

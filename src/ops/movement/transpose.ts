@@ -38,6 +38,7 @@ export const transpose = defineOp({
     );
   },
   lanes: keepLane,
+  pass: "permute",
   work(context) {
     const { shape, dtype } = tensorAt(context, 0);
     const order = orderOf(context, shape?.length);

@@ -36,6 +36,7 @@ export const batchNormalization = defineOp({
   axes: batchAxes,
   lanes: batchLane,
   traffic: "elementwise",
+  pass: "batchnorm_nchw",
 });
 
 /** Before 14 more outputs meant training, and then a mode does. */

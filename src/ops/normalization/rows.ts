@@ -103,6 +103,7 @@ export const layerNormalization = defineOp({
     statisticsAxes(context, first, [1, 2]);
   },
   lanes: normalizedLanes,
+  pass: "layernorm",
   work: (context) => rowTraffic(context, "normalization", ...rowsFrom(context)),
 });
 

@@ -40,6 +40,7 @@ export const globalPools: readonly OpDefinition[] = Object.entries(traits).map((
     },
     axes: poolAxes,
     lanes: poolLane,
+    pass: "mean",
     work(context) {
       const { shape } = tensorAt(context, 0);
       return shape && rowTraffic(context, "reduction", product(shape.slice(0, 2)), product(shape.slice(2)));

@@ -152,6 +152,7 @@ export const reduceOps: readonly OpDefinition[] = Object.entries(reductions).map
     axes: (context) => reduceAxes(context, reduction),
     lanes: (context) => reduction.ofRow(keepLane(context)),
     work: (context) => reduceWork(context, reduction),
+    pass: "mean",
   }),
 );
 

@@ -21,6 +21,7 @@ export const softmaxOps: readonly OpDefinition[] = ["Softmax", "LogSoftmax", "Ha
       const reduced = reducedAxes(context, tensorAt(context, 0).shape?.length ?? 1);
       passAxes(context, (axis) => !reduced.has(axis), "normalizes over it");
     },
+    pass: "softmax",
     lanes: type === "LogSoftmax" ? finiteLanes : (context) => bounded(context, finiteLanes(context)),
     work(context) {
       const { shape } = tensorAt(context, 0);

@@ -23,6 +23,8 @@ export function turnedWorkload(workload: Workload, plan: LayoutPlan, cost: CostM
   const graph = patch.graphs.get(workload.model.graph);
   if (graph === undefined) return workload;
   if (rewrite.edges.length > 0 || patch.graphs.size > 1) return undefined;
+  // A Transpose is a view there, and what it costs is told by who reads it.
+  if (workload.target.stack.fuses.elementwise === "none") return undefined;
   const turning = new Turning(workload, graph, plan, cost);
   const steps: Step[] = [];
   for (const step of workload.timeline.steps) {
