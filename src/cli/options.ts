@@ -4,7 +4,7 @@ import type { LfsPointers } from "../api/lfs-pointers.ts";
 import type { ConfigChoice } from "../api/make-plans.ts";
 import type { SourcePlaces } from "../files/repository.ts";
 import { findGpu, gpus } from "../hardware/gpus.ts";
-import { stackIds } from "../hardware/stacks.ts";
+import { float32Words, stackIds } from "../hardware/stacks.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Limits } from "../limits/guard.ts";
 import { lintFormatNames } from "../report/registry.ts";
@@ -45,7 +45,7 @@ export const settingOptions = {
   stack: text("Target:", `Libraries to predict for: ${stackIds.join(", ")} (default ort-cuda); or several`),
   precision: text(
     "Target:",
-    `Data type that products are computed in: ${precisions.join(", ")} (default fp16); or several`,
+    `Data type that products are computed in: ${precisions.join(", ")} (default fp16); or several. FP32 as-is, and as exported, is ${float32Words()}`,
   ),
   calibration: text("Target:", "File of coefficients measured on your machine"),
   shape: texts("Sizes:", "Size of an input, such as input=1,3,224,224; repeatable"),

@@ -1,7 +1,6 @@
 /** @file What a calibration times: products, convolutions, attention and memory-bound operators of many sizes, in FP16. */
 import type { Family } from "../cost/sketch.ts";
-import type { TrafficVariant } from "../ops/work.ts";
-import type { TrafficPattern, Work } from "../ops/work.ts";
+import type { TrafficPattern, TrafficVariant, Work } from "../ops/work.ts";
 
 /** One node of ONNX; its inputs are float16. */
 export interface SweepModel {

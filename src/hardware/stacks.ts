@@ -214,6 +214,17 @@ export const stacks: Readonly<Record<StackId, Stack>> = rows;
 
 export const stackIds = Object.keys(rows) as readonly StackId[];
 
+/** "TF32 on ort-cuda; FP32 on cudnn": what each stack multiplies FP32 in where nobody asks for anything else. */
+export function float32Words(): string {
+  const words = new Map<string, string[]>();
+  for (const { id, float32 } of Object.values(stacks)) {
+    const [products, convolutions] = [float32.products.toUpperCase(), float32.convolutions.toUpperCase()];
+    const said = products === convolutions ? products : `${convolutions} for convolutions, else ${products},`;
+    words.set(said, [...(words.get(said) ?? []), id]);
+  }
+  return [...words].map(([said, ids]) => `${said} on ${ids.join(", ")}`).join("; ");
+}
+
 export function findStack(id: string): Stack | undefined {
   return stackIds.includes(id as StackId) ? stacks[id as StackId] : undefined;
 }

@@ -39,11 +39,14 @@ describe.each([
     expect(covered).toBeLessThanOrEqual(95);
   });
 
-  test.each(["conv", "gemm", "grouped", "layout", "sdpa"])("of %s: intervals hold", (kind) => {
-    const { pairs, covered } = ofKinds(kind);
-    expect(covered).toBeGreaterThanOrEqual(85);
-    expect(covered).toBeLessThanOrEqual(95 + luck(0.95, pairs));
-  });
+  test.each(["conv", "fuse", "gemm", "grouped", "layout", "sdpa", "written"])(
+    "of %s: intervals hold",
+    (kind) => {
+      const { pairs, covered } = ofKinds(kind);
+      expect(covered).toBeGreaterThanOrEqual(85);
+      expect(covered).toBeLessThanOrEqual(95 + luck(0.95, pairs));
+    },
+  );
 
   test("of layout and precision, too", () => {
     expect(ofKinds("layout").gated.signRight).toBeGreaterThanOrEqual(95);
@@ -62,5 +65,5 @@ test("of all fresh pairs that are claimed, one of a hundred loses at most", () =
   expect(gated.count).toBeGreaterThan(3000);
   expect(gated.losses).toBeLessThanOrEqual(1);
   expect(gated.signRight).toBeGreaterThanOrEqual(99);
-  expect(gated.claimed).toBeGreaterThanOrEqual(83);
+  expect(gated.claimed).toBeGreaterThanOrEqual(84);
 });

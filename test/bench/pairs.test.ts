@@ -79,7 +79,7 @@ describe("a row becomes work", () => {
     const kinds = pairs[2]?.before.samples.map(({ work, variant }) => [work.kind, variant]);
     expect(kinds).toEqual([
       ["gemm", undefined],
-      ["traffic", undefined],
+      ["traffic", "relu"],
       ["traffic", "softmax"],
     ]);
   });

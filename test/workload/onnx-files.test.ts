@@ -9,9 +9,9 @@ describe.skipIf(zoo === undefined)("predicted time of ONNX files", () => {
     const rows = predictFiles(zoo ?? "");
     expect(rows.length).toBeGreaterThan(45);
     const { median, ninetieth, inside } = errorsOf(rows);
-    expect(median).toBeLessThan(0.1);
-    expect(ninetieth).toBeLessThan(0.35);
+    expect(median).toBeLessThan(0.06);
+    expect(ninetieth).toBeLessThan(0.15);
     // What is called a 90 % interval.
-    expect(inside / rows.length).toBeGreaterThan(0.85);
+    expect(inside / rows.length).toBeGreaterThan(0.9);
   });
 });
