@@ -1,5 +1,4 @@
-import type { Detailed } from "../src/cost/model.ts";
-import type { Step } from "../src/lint/context.ts";
+import type { Detailed, Step } from "../src/lint/context.ts";
 import { fusedSaving, writtenGelus } from "../src/lint/fused-saving.ts";
 import { defineRule } from "../src/lint/rule.ts";
 

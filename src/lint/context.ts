@@ -16,6 +16,7 @@ import type { Workload } from "../workload/workload.ts";
 import type { Decision, LayoutStep } from "./decision.ts";
 import type { Site } from "./rule.ts";
 
+export type { Detailed } from "../cost/model.ts";
 export type { AttentionWork, ConvWork, GemmWork, ProductWork, TrafficWork, Work } from "../ops/work.ts";
 export type { CostedProduct } from "../workload/product.ts";
 export type { Step } from "../workload/timeline.ts";
