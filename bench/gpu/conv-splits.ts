@@ -18,34 +18,8 @@ import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
 import { isWgmma, sumsInTeam } from "../../cuda-runtime/kernels/conv/table.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { CallSet, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
-import { DraftOperands, emitLayer, type Layer, type Operands } from "./operations.ts";
-
-type Listed = readonly [
-  from: string,
-  batch: number,
-  channels: number,
-  size: number,
-  filters: number,
-  stride: number,
-];
-
-const layers: readonly Listed[] = [
-  ["resnet50 stage 3", 1, 256, 14, 256, 1],
-  ["resnet50 stage 3 of stride 2", 1, 256, 28, 256, 2],
-  ["resnet50 stage 4", 1, 512, 7, 512, 1],
-  ["resnet50 stage 4 of stride 2", 1, 512, 14, 512, 2],
-  ["resnet50 stage 2", 1, 128, 28, 128, 1],
-  ["video_unet_48 8x8", 2, 384, 8, 384, 1],
-  ["video_unet_48 8x8 after a skip", 2, 768, 8, 384, 1],
-  ["video_unet_48 16x16 after a skip", 2, 576, 16, 192, 1],
-  ["densenet121 28x28", 1, 128, 28, 32, 1],
-  ["densenet121 14x14", 1, 128, 14, 32, 1],
-  ["densenet121 7x7", 1, 128, 7, 32, 1],
-  ["sd_unet 16x16", 2, 640, 16, 640, 1],
-  ["sd_unet 32x32 after a skip", 2, 960, 32, 320, 1],
-  ["sd_unet last", 2, 320, 32, 4, 1],
-  ["yolo deep, one image", 1, 256, 20, 256, 1],
-];
+import { type DeepLayer, deepLayers, layerOf } from "./deep-layers.ts";
+import { DraftOperands, emitLayer, type Operands } from "./operations.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -74,14 +48,10 @@ interface Timed {
   readonly us: number;
 }
 
-function layerOf([, , channels, size, filters, stride]: Listed): Layer {
-  return { channels, size: [size, size], filters, taps: 3, stride, pad: 1, groups: 1 };
-}
-
 /** Best first. */
-function waysOf(host: HarnessHost, listed: Listed): Way[] {
+function waysOf(host: HarnessHost, listed: DeepLayer): Way[] {
   const found: Way[] = [];
-  emitLayer(new DraftOperands(host.target), layerOf(listed), listed[1], storage, (choice) => {
+  emitLayer(new DraftOperands(host.target), layerOf(listed), listed.batch, storage, (choice) => {
     if (choice.copies || !isWgmma(choice.tile)) return true;
     found.push({ choice, predicted: choice.productMicroseconds + choice.sumMicroseconds });
     return true;
@@ -112,7 +82,7 @@ function alone(emitter: Emitter): Emitter {
   return own;
 }
 
-function microsecondsOf(host: HarnessHost, listed: Listed, choice: ConvChoice, isAlone: boolean): number {
+function microsecondsOf(host: HarnessHost, listed: DeepLayer, choice: ConvChoice, isAlone: boolean): number {
   const { tile, splits, merge } = choice;
   const accepts = (each: ConvChoice) =>
     each.tile === tile && each.splits === splits && each.merge === merge && !each.copies;
@@ -123,7 +93,7 @@ function microsecondsOf(host: HarnessHost, listed: Listed, choice: ConvChoice, i
       tensor: (kind, type, shape, seed) => set.tensor(kind, type, shape, seed),
       output: (type, shape) => set.output(type, shape),
     };
-    emitLayer(to, layerOf(listed), listed[1], storage, accepts);
+    emitLayer(to, layerOf(listed), listed.batch, storage, accepts);
     set.prepare();
     return set;
   });
@@ -139,21 +109,21 @@ function kindOf({ tile, splits }: ConvChoice): "whole" | "apart" | "cluster" {
   return splits === 1 ? "whole" : "apart";
 }
 
-function* timedWays(host: HarnessHost, listed: Listed): Generator<Timed> {
+function* timedWays(host: HarnessHost, listed: DeepLayer): Generator<Timed> {
   const left = { whole: 1, apart: Number(options.apart), cluster: Number(options.clusters) };
   for (const { choice, predicted } of waysOf(host, listed)) {
     const kind = kindOf(choice);
     // Boxes of fewer channels are for what does not fill whole ones.
     if ((kind === "cluster" && choice.tile.walk?.panels !== 1) || left[kind]-- <= 0) continue;
     const { tile, splits } = choice;
-    const row = { layer: listed[0], entry: tile.entry, splits, predicted };
+    const row = { layer: listed.from, entry: tile.entry, splits, predicted };
     for (const isAlone of kind === "cluster" && splits > 4 ? [false, true] : [false]) {
       try {
         const us = microsecondsOf(host, listed, choice, isAlone);
         yield { ...row, kind: isAlone ? "alone" : kind, us };
       } catch (error) {
         if (error instanceof OperandError) continue;
-        console.error(`${listed[0]}, ${tile.entry}, ${splits} splits: ${String(error)}`);
+        console.error(`${listed.from}, ${tile.entry}, ${splits} splits: ${String(error)}`);
       }
     }
   }
@@ -163,8 +133,8 @@ const kernels = new URL("../cuda/", import.meta.url);
 using host = await HarnessHost.open({ kernels, device: Number(options.device) });
 const parts = options.only?.split(",");
 const timed: Timed[] = [];
-for (const listed of layers.filter(
-  ([from]) => parts === undefined || parts.some((each) => from.includes(each)),
+for (const listed of deepLayers.filter(
+  ({ from }) => parts === undefined || parts.some((each) => from.includes(each)),
 )) {
   for (const row of timedWays(host, listed)) {
     timed.push(row);

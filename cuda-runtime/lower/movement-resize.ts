@@ -3,9 +3,10 @@ import { maxOf, minOf } from "../../src/ir/lists.ts";
 import type { Expr } from "../ir/expr.ts";
 import { scalarOf } from "../ir/scalar.ts";
 import { isFloatStorage, type StorageType } from "../ir/storage.ts";
-import { orderOf, type View } from "../ir/view.ts";
+import { orderOf, sliced, type View } from "../ir/view.ts";
 import { emitSelect } from "../kernels/movement/select.ts";
-import { emitResize, isResizedType } from "../kernels/resize/resize.ts";
+import { widerRow } from "../kernels/resize/cost.ts";
+import { emitResize, isResizedType, resizesAtOnce } from "../kernels/resize/resize.ts";
 import {
   type CoordinateMode,
   coordinateModes,
@@ -124,11 +125,34 @@ function emitSampled(context: LowerContext, axes: readonly ResizedAxis[], sampli
     isKept(axis, sampling) ? undefined : tapTable(axis, filter),
   );
   const data = isResizedType(from.type) ? from : asFloat(context, from);
+  if (emitWideRows(context, data, tables, extrapolation)) return;
   writeOutput(context, from, keptOrder(from), (to) => {
     const target = to.type === data.type ? to : context.temporary("float32", to.shape, orderOf(to));
     emitResize(context, { from: data, to: target, tables, extrapolation });
     if (target !== to) context.evaluateInto(truncated(target, to.type), to);
   });
+}
+
+/** By vectors, where channels that lie innermost are no multiple of one: of rows with room for it. False where that does not pay. */
+function emitWideRows(
+  context: LowerContext,
+  from: View,
+  tables: readonly (TapTable | undefined)[],
+  extrapolation: number,
+): boolean {
+  const order = keptOrder(from);
+  const axis = order.at(-1) ?? 0;
+  const shape = context.outputShape(0);
+  if (from.type !== context.outputType(0) || !resizesAtOnce(tables)) return false;
+  const wide = widerRow({ from, axis, shape }, tables, context.target);
+  if (wide === undefined) return false;
+  const own = (view: View) => sliced(view, axis, 0, shape[axis] ?? 1);
+  const rows = context.temporary(from.type, from.shape.with(axis, wide), order);
+  context.copy(from, own(rows));
+  const to = context.temporary(from.type, shape.with(axis, wide), order);
+  emitResize(context, { from: rows, to, tables, extrapolation });
+  context.setOutput(0, own(to));
+  return true;
 }
 
 /** Sizes and coordinates are the same before and after. */

@@ -37,6 +37,13 @@ export interface Tolerance {
   readonly absolute: number;
 }
 
+/** Row-major; or what computes it, where that takes long and not every harness compares. */
+export type Expected = ArrayLike<number> | (() => ArrayLike<number>);
+
+export function wantedOf(expected: Expected): ArrayLike<number> {
+  return typeof expected === "function" ? expected() : expected;
+}
+
 export interface Harness {
   /** A plain object: `{ ...emitter, tf32: true }` is another one. */
   readonly emitter: Emitter;
@@ -50,7 +57,7 @@ export interface Harness {
   /** Row-major, as they are on the GPU now. */
   read(view: View): Float64Array;
   /** Throws with the worst element. NaN and infinities have to be the same ones. */
-  expectClose(view: View, expected: ArrayLike<number>, tolerance: Tolerance, what: string): void;
+  expectClose(view: View, expected: Expected, tolerance: Tolerance, what: string): void;
   /** Throws where a byte of an output is not as it was before anything ran. */
   expectUnwritten(view: View, what: string): void;
 }
@@ -100,7 +107,7 @@ export class HarnessHost implements Disposable {
 }
 
 /** Emits into a list that the harness runs; constants are uploaded at once. */
-class HarnessEmitter extends PlanEmitter {
+export class HarnessEmitter extends PlanEmitter {
   readonly pending: Step[] = [];
   readonly #upload: (buffer: DeviceBuffer, bytes: Uint8Array) => void;
 
@@ -208,8 +215,8 @@ class DeviceHarness implements Harness, Disposable {
     return values;
   }
 
-  expectClose(view: View, expected: ArrayLike<number>, tolerance: Tolerance, what: string): void {
-    const problem = differenceOf(this.read(view), expected, tolerance, view);
+  expectClose(view: View, expected: Expected, tolerance: Tolerance, what: string): void {
+    const problem = differenceOf(this.read(view), wantedOf(expected), tolerance, view);
     if (problem !== undefined) throw new Error(`${what}: ${problem}`);
   }
 

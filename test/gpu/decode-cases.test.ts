@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { View } from "../../cuda-runtime/ir/view.ts";
 import { elementCount } from "../../cuda-runtime/ir/view.ts";
-import type { Harness, KernelCase } from "../../cuda-runtime/session/harness.ts";
+import { type Harness, type KernelCase, wantedOf } from "../../cuda-runtime/session/harness.ts";
 import { randomValues } from "../../cuda-runtime/session/random.ts";
 import { writtenIn } from "../../cuda-runtime/session/view-bytes.ts";
 import { runCacheAppend } from "../cuda-runtime/lower/cache-machine.ts";
@@ -31,12 +31,13 @@ function harnessOf(run: (machine: Machine) => Runner): Harness {
     read: (view) => machine.read(view),
     expectClose(view: View, expected, { relative, absolute }, what) {
       const actual = machine.read(view);
-      expect([what, actual.length]).toEqual([what, expected.length]);
+      const wanted = wantedOf(expected);
+      expect([what, actual.length]).toEqual([what, wanted.length]);
       const off = actual.findIndex((value, at) => {
-        const wanted = expected[at] ?? Number.NaN;
-        return !(Math.abs(value - wanted) <= absolute + relative * Math.abs(wanted));
+        const own = wanted[at] ?? Number.NaN;
+        return !(Math.abs(value - own) <= absolute + relative * Math.abs(own));
       });
-      expect(off === -1 ? undefined : [what, off, actual[off], expected[off]]).toBeUndefined();
+      expect(off === -1 ? undefined : [what, off, actual[off], wanted[off]]).toBeUndefined();
     },
     expectUnwritten(view, what) {
       expect([what, writtenIn(view, machine.bytesOf(view.buffer), 0xff)]).toEqual([what, 0]);

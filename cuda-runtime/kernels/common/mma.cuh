@@ -11,10 +11,30 @@ __device__ __forceinline__ void ldmatrix4(uint32_t (&r)[4], uint32_t from) {
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }
 
+// Two of them; lanes from 16 on give nothing.
+__device__ __forceinline__ void ldmatrix2(uint32_t (&r)[2], uint32_t from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(r[0]), "=r"(r[1]) : "r"(from) : "memory");
+}
+
 // The same, each matrix transposed: 16-bit elements only.
 __device__ __forceinline__ void ldmatrix4Transposed(uint32_t (&r)[4], uint32_t from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
+}
+
+// To shared memory: lane 8 i + r says where row r of matrix i goes. sm_90 and later.
+__device__ __forceinline__ void stmatrix4(uint32_t to, const uint32_t (&r)[4]) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+               ::"r"(to), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
+#endif
+}
+
+// Two of them; lanes from 16 on say nothing.
+__device__ __forceinline__ void stmatrix2(uint32_t to, const uint32_t (&r)[2]) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(to), "r"(r[0]), "r"(r[1]) : "memory");
+#endif
 }
 
 __device__ __forceinline__ uint32_t loadShared4(uint32_t from) {

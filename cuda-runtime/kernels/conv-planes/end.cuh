@@ -3,6 +3,7 @@
 #include "../common/activation.cuh"
 #include "../common/copy.cuh"
 #include "../common/divisor.cuh"
+#include "../common/mma.cuh"
 #include "../core/register-epilogue.cuh"
 #include "params.generated.cuh"
 
@@ -116,7 +117,7 @@ struct PlanesEnd {
     for (int j = 0; j < kBlocks; j += 2) {
       const uint32_t blocks[4] = {packed(v[j][0], v[j][1]), packed(v[j][2], v[j][3]),  //
                                   packed(v[j + 1][0], v[j + 1][1]), packed(v[j + 1][2], v[j + 1][3])};
-      storeMatrix4(to + 16 * j, blocks);
+      stmatrix4(to + 16 * j, blocks);
     }
   }
 };

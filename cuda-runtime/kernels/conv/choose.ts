@@ -61,8 +61,7 @@ export function convCandidates(
     const merged = mergedProblem(problem, merge);
     let copyMicroseconds: number | undefined;
     for (const tile of convTiles) {
-      if (tile.math !== problem.math || sharedBytesOf(tile) > target.sharedBytesPerBlock) continue;
-      if (isWgmma(tile) && !target.features.wgmma) continue;
+      if (tile.math !== problem.math || !runsOn(tile, target)) continue;
       if (tile.walk === undefined ? merged.isUneven : !walksThrough(tile, tile.walk, source, merged))
         continue;
       const copies = !readsDirectly(tile, source, merged);
@@ -78,6 +77,12 @@ export function convCandidates(
     }
   }
   return found;
+}
+
+/** Whether the GPU has the tile's instructions, and shared memory for it. */
+export function runsOn(tile: ConvTile, { features, sharedBytesPerBlock }: PlanTarget): boolean {
+  const hasMath = { f16: features.half, bf16: features.bf16, tf32: features.tf32, f32: true }[tile.math];
+  return hasMath && (features.wgmma || !isWgmma(tile)) && sharedBytesOf(tile) <= sharedBytesPerBlock;
 }
 
 function mergesOf({ groups, channels, filters }: ConvProblem): number[] {

@@ -1,5 +1,6 @@
 // The usual end of a product: from registers, without the detour over floats in shared memory that epilogue.cuh takes.
 #pragma once
+#include "../common/mma.cuh"
 #include "../gemm/epilogue.cuh"
 
 template <typename T> struct PairOf;
@@ -15,14 +16,6 @@ template <> struct PairOf<__nv_bfloat16> {
   static __device__ __forceinline__ Type from(float2 v) { return __float22bfloat162_rn(v); }
   static __device__ __forceinline__ float2 to(Type v) { return __bfloat1622float2(v); }
 };
-
-// Four 8x8 blocks of halves to shared memory; lane 8 i + r says where row r of block i goes.
-__device__ __forceinline__ void storeMatrix4(uint32_t to, const uint32_t (&r)[4]) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
-               ::"r"(to), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
-#endif
-}
 
 // 16 rows by COLUMNS of one warp. Lane 4 g + t has columns 8 j + 2 t and the next one, of rows g and g + 8.
 template <typename T, int COLUMNS>
@@ -158,7 +151,7 @@ struct Part {
     for (int j = 0; j < kBlocks; j += 2) {
       const uint32_t blocks[4] = {packed(v[j][0], v[j][1]), packed(v[j][2], v[j][3]),  //
                                   packed(v[j + 1][0], v[j + 1][1]), packed(v[j + 1][2], v[j + 1][3])};
-      storeMatrix4(to + 16 * j, blocks);
+      stmatrix4(to + 16 * j, blocks);
     }
   }
 

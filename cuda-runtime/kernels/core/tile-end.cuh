@@ -192,7 +192,7 @@ struct TileEnd {
       for (int i = 0; i < 4; ++i) {
         reinterpret_cast<Pair&>(words[i]) = PairOf<T>::from(make_float2(v[j + i / 2][i % 2 * 2], v[j + i / 2][i % 2 * 2 + 1]));
       }
-      storeMatrix4(chunkAt(box, column + j), words);
+      stmatrix4(chunkAt(box, column + j), words);
     }
   }
 };

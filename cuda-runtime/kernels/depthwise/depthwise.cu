@@ -2,23 +2,9 @@
 // else in strips along the width whose taps are read from memory at each use.
 // hot: depthwise_f16_*, depthwise_bf16_*, depthwise_f32_*
 #include "../common/launch.cuh"
+#include "../common/vectors.cuh"
 #include "diagonal.cuh"
 #include "tile.cuh"
-
-template <typename E, int WIDTH> __device__ __forceinline__ void loadAll(float (&v)[WIDTH], const E* from) {
-  if constexpr (WIDTH == 1) {
-    v[0] = toFloat(*from);
-  } else if constexpr (sizeof(E) == 4) {
-    const float4 all = *reinterpret_cast<const float4*>(from);
-    v[0] = all.x, v[1] = all.y, v[2] = all.z, v[3] = all.w;
-  } else {
-    const uint4 all = *reinterpret_cast<const uint4*>(from);
-    alignas(16) E halves[8];
-    reinterpret_cast<uint4&>(halves) = all;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) v[i] = toFloat(halves[i]);
-  }
-}
 
 template <int WIDTH> __device__ __forceinline__ void loadWeights(float (&v)[WIDTH], const float* from) {
   if constexpr (WIDTH == 1) {

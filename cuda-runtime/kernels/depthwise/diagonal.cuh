@@ -9,11 +9,6 @@
 #include "../common/mma.cuh"
 #include "params.cuh"
 
-// The two matrices of lanes 0 to 15.
-__device__ __forceinline__ void ldmatrix2(uint32_t (&r)[2], uint32_t from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(r[0]), "=r"(r[1]) : "r"(from) : "memory");
-}
-
 // d += a b: d 16x8, a 16x8, b 8x8.
 __device__ __forceinline__ void mma1688(float (&d)[4], const uint32_t (&a)[2], uint32_t b, __half) {
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"

@@ -6,7 +6,8 @@
  */
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type StorageType } from "../../ir/storage.ts";
-import { epilogueClocks, hopperRates, stayingClocks } from "../gemm/cost.ts";
+import { epilogueClocks } from "../gemm/cost.ts";
+import { dramShareOf, hopperRates, stayingClocks } from "../gemm/staying-cost.ts";
 import type { HopperRow } from "../gemm/table.ts";
 
 export interface ProductSize {
@@ -102,7 +103,8 @@ export function codeProductMicroseconds(
   const isHopper = tile.kind === "hopper";
   const clocks = isHopper ? hopperClocks(size, tile, type, target) : mmaClocks(size, tile, type, target);
   const bytes = batch * (m * k + n * k + m * n * bytesOfType(type));
-  const memory = bytes / target.bandwidth.dram / (isHopper ? hopperRates.dramShare : 1);
+  const tiles = Math.ceil(m / tile.m) * Math.ceil(n / tile.n) * batch;
+  const memory = bytes / target.bandwidth.dram / (isHopper ? dramShareOf(tiles, target) : 1);
   return target.launchMicroseconds + Math.max(clocks / target.clocksPerMicrosecond, memory);
 }
 
@@ -110,7 +112,7 @@ function hopperClocks(size: ProductSize, tile: HopperTile, type: StorageType, ta
   // An element is converted however few its bytes are.
   const stored = Math.max(1, bytesOfType(type) / 2);
   const work = { ...size, k: Math.ceil(size.k / rateOfHalves), splits: 1, stored, rowClocks: 0 };
-  return hopperRates.start + stayingClocks(tile.likeHalves, work, hopperRates, target);
+  return stayingClocks(tile.likeHalves, work, hopperRates, target);
 }
 
 function mmaClocks(

@@ -111,7 +111,9 @@ struct ThinEnd {
         ldmatrix4(words, box + chunkAt(row, column / 8 + odd));
         add(v[j + 1], words[2], words[3]);
       } else {
-        loadMatrix2(words[0], words[1], box + chunkAt(row, column / 8));
+        uint32_t two[2];
+        ldmatrix2(two, box + chunkAt(row, column / 8));
+        words[0] = two[0], words[1] = two[1];
       }
       add(v[j], words[0], words[1]);
     }
@@ -127,9 +129,10 @@ struct ThinEnd {
       if (j + 1 < kBlocks) {
         const float(&next)[4] = v[j + 1 < kBlocks ? j + 1 : j];
         const uint32_t words[4] = {upper, lower, packed(next[0], next[1]), packed(next[2], next[3])};
-        storeMatrix4(box + chunkAt(row, column / 8 + odd), words);
+        stmatrix4(box + chunkAt(row, column / 8 + odd), words);
       } else {
-        storeMatrix2(box + chunkAt(row, column / 8), upper, lower);
+        const uint32_t words[2] = {upper, lower};
+        stmatrix2(box + chunkAt(row, column / 8), words);
       }
     }
   }

@@ -1,4 +1,4 @@
-// What narrow tiles take besides common/: products of widths that no other family has, and halves of stmatrix.
+// What narrow tiles take besides common/: products of widths that no other family has.
 #pragma once
 #include "../common/wgmma.cuh"
 
@@ -30,15 +30,4 @@ __device__ __forceinline__ void addProduct(float (&d)[N / 8][4], uint64_t a, uin
 __device__ __forceinline__ uint64_t describeRows(uint32_t tile, int bytes) {
   if (bytes == 128) return describeTile<128>(tile);
   return bytes == 64 ? describeTile<64>(tile) : describeTile<32>(tile);
-}
-
-// Two 8x8 blocks of halves to shared memory; lane 8 i + r says where row r of block i goes, lanes from 16 on nothing.
-__device__ __forceinline__ void storeMatrix2(uint32_t to, uint32_t r0, uint32_t r1) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(to), "r"(r0), "r"(r1) : "memory");
-#endif
-}
-
-__device__ __forceinline__ void loadMatrix2(uint32_t& r0, uint32_t& r1, uint32_t from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(r0), "=r"(r1) : "r"(from) : "memory");
 }

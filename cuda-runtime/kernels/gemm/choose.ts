@@ -73,7 +73,7 @@ export function chooseGemm(problem: Problem, options: ChooseOptions): Candidate<
 
 /** Every way that is accepted. */
 export function* gemmCandidates(problem: Problem, options: ChooseOptions): Generator<Candidate<Choice>> {
-  const rows = gemmTable.filter((row) => isAllowed(row, options));
+  const rows = gemmTable.filter((row) => runsOn(row, options));
   for (const isSwapped of [false, true]) {
     const oriented = isSwapped ? swapped(problem) : problem;
     for (const a of readingsOf(oriented.a, oriented.m, oriented, options)) {
@@ -88,7 +88,11 @@ export function* gemmCandidates(problem: Problem, options: ChooseOptions): Gener
   }
 }
 
-function isAllowed(row: GemmRow, { type, tf32, target }: ChooseOptions): boolean {
+/** Whether the GPU has the row's instructions, and shared memory for it. */
+export function runsOn(
+  row: GemmRow,
+  { type, tf32, target }: Pick<ChooseOptions, "type" | "tf32" | "target">,
+): boolean {
   const { features } = target;
   const hasTensor = { float16: features.half, bfloat16: features.bf16, float32: tf32 && features.tf32 }[type];
   if (row.kind === "skinny") return true;

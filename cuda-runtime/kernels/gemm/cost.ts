@@ -4,8 +4,8 @@ import type { ActivationKind } from "../../ir/epilogue.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import { activationClocksOf } from "./end-cost.ts";
+import { dramShareOf, hopperRates, matrixSumRates, stayingClocks, teamSumClocks } from "./staying-cost.ts";
 import {
-  blocksOfTeamRow,
   type CutRow,
   elementBytes,
   type GemmRow,
@@ -49,33 +49,12 @@ const startMicroseconds = 0.9;
 /** Clocks before a kernel's first multiply and after its last. */
 const fillClocks = 1500;
 /**
- * Of the kernels that TMA feeds, as they come out on an H200 over 28 shapes (bench/gpu/gemm.ts --sweep):
- * the share of wgmma's rate; clocks of a step along k beside its products, of a tile's end, and of that for an element;
- * until the first tile is there, beside the launch; what the copy engine fetches of what it was thought to; the share of
- * DRAM's rate that few long rows get.
+ * From a copy of cp.async until it is there, of pieces of 128 bytes of long rows that nobody else reads: 16x4096x4096 whole on an H100 and in two
+ * splits on an H200 take 570 clocks a step of four that are in flight (bench/measurements/h100-gemm-notes.jsonl, bench/results/gpu-gemm.json).
  */
-export const hopperRates: StayingRates & { readonly start: number; readonly dramShare: number } = {
-  efficiency: 1,
-  step: { together: 170, turns: 200 },
-  end: 1270,
-  endOfElement: 0.165,
-  start: 0,
-  copies: 1.22,
-  dramShare: 0.53,
-};
-/**
- * Of blocks that add up: clocks until all have met, have read the others' sums and left, and of that for each block of the team.
- * Their rings are as deep as shared memory: they get what DRAM gives. On an H100, 5 products in two and four splits
- * (test/cuda-runtime/kernels/gemm-teams.test.ts).
- */
-const teamRates = { clocks: 4900, clocksOfBlock: 350, crowding: 1 } as const;
-
-/** Of blocks that add up: as above, and how many waves one wave counts for, since blocks of a cluster share multiprocessors before all have one. */
-export interface SumRates {
-  readonly clocks: number;
-  readonly clocksOfBlock: number;
-  readonly crowding: number;
-}
+const streamLatencyClocks = 2300;
+/** Of the time that bytes take at DRAM's sustained rate, what streams of weights take at least: 1x11008x4096 on an H200. */
+const streamShare = 0.93;
 /** Of a step from one tile of k to the next: barrier, first fragments. */
 const stepClocks = 110;
 
@@ -100,9 +79,11 @@ export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, tar
   const perProcessor = Math.ceil(blocksOf(size, row.m, row.n, splits) / target.multiprocessors);
   const results = perProcessor * row.m * row.n;
   if (splits === 1 || sumsInTeam(row)) {
-    const clocks =
-      results * (storeClocks[row.kind][size.storeWidth] + activationClocksOf(row.kind, size.first));
-    return product + clocks / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
+    // A cluster's blocks store a part of what there is each.
+    const own =
+      splits === 1 ? results : (perProcessor * Math.min(row.m, size.m) * Math.min(row.n, size.n)) / splits;
+    const each = storeClocks[row.kind][size.storeWidth] + activationClocksOf(row.kind, size.first);
+    return product + (own * each) / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
   }
   // Partial sums lie in rows of n: whole lines of them are in the model.
   const clocks = size.n % 8 === 0 ? 0 : results * storeClocks[row.kind][size.n % 2 === 0 ? 2 : 1];
@@ -116,12 +97,13 @@ function productMicroseconds(row: CutRow, size: GemmSize, splits: number, target
   if (row.kind === "hopper" && row.team === "sum")
     return launchMicroseconds + teamClocks(row, size, splits, target) / clocksPerMicrosecond;
   if (row.kind === "hopper") {
-    const clocks = hopperRates.start + Math.max(compute, memory / hopperRates.dramShare);
+    const share = dramShareOf(blocksOf(size, row.m, row.n, splits), target);
+    const clocks = Math.max(compute, memory / share);
     return launchMicroseconds + clocks / clocksPerMicrosecond;
   }
-  const clocks = Math.max(compute, memory);
   const measured = row.kind === "tensor" ? (row.measured[target.architecture] ?? 1) : 1;
-  return launchMicroseconds + startMicroseconds + (measured * (clocks + fillClocks)) / clocksPerMicrosecond;
+  const clocks = Math.max(measured * compute, Math.max(streamShare, measured) * memory);
+  return launchMicroseconds + startMicroseconds + (clocks + measured * fillClocks) / clocksPerMicrosecond;
 }
 
 function computeClocks(row: CutRow, size: GemmSize, splits: number, target: PlanTarget): number {
@@ -174,7 +156,7 @@ function tensorClocks(row: TensorRow, size: GemmSize, splits: number, target: Pl
   const steps = Math.ceil(Math.ceil(size.k / splits) / row.k);
   const epilogue = epilogueClocks(row, size, target);
   const wave = (blocks: number) =>
-    steps * stepClocksOf(row, size, blocks, target) + blocks * epilogue + target.memoryLatencyClocks;
+    steps * stepClocksOf(row, size, blocks, steps, target) + blocks * epilogue + target.memoryLatencyClocks;
   return wavesOf(blocksOf(size, row.m, row.n, splits), resident, target, wave);
 }
 
@@ -191,8 +173,14 @@ function wavesOf(
   return full * wave(resident) + (rest === 0 ? 0 : wave(Math.ceil(rest / target.multiprocessors)));
 }
 
-/** One tile of k of `blocks` blocks that share a multiprocessor. */
-function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, target: PlanTarget): number {
+/** One of `steps` tiles of k, of `blocks` blocks that share a multiprocessor. */
+function stepClocksOf(
+  row: TensorRow,
+  size: GemmSize,
+  blocks: number,
+  steps: number,
+  target: PlanTarget,
+): number {
   const { flopPerClock, bytesPerClock, memoryLatencyClocks } = target;
   const isFloat = row.arithmetic === "tf32";
   const bytes = isFloat ? 4 : 2;
@@ -210,7 +198,13 @@ function stepClocksOf(row: TensorRow, size: GemmSize, blocks: number, target: Pl
     blocks * fetch,
     multiply + stepClocks,
     latency,
+    isStream(row, size) ? (streamLatencyClocks / inFlight) * Math.max(0, 1 - inFlight / steps) : 0,
   );
+}
+
+/** Whether no other block reads what one reads of the larger operand. */
+function isStream(row: TensorRow, { m, n }: GemmSize): boolean {
+  return m <= row.m || n <= row.n;
 }
 
 function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
@@ -221,77 +215,7 @@ function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: Pl
 function teamClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const stored = (size.outputBytes * size.storeFactor) / 2;
   const work = { ...size, splits, stored, rowClocks: 0 };
-  return teamSumClocks(row, work, { ...hopperRates, sum: teamRates }, dramClocks(size, target), target);
-}
-
-/**
- * A block has one tile in its part of k, of 64 rows its groups every other step; then it adds up and stores its share, while it has
- * nothing copied. `memory`: clocks of what comes from DRAM.
- */
-export function teamSumClocks(
-  row: HopperRow,
-  work: StayingWork,
-  { step, end, endOfElement, copies, sum }: StayingRates & { readonly sum: SumRates },
-  memory: number,
-  target: PlanTarget,
-): number {
-  const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
-  const blocks = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
-  const waves = blocks / target.multiprocessors;
-  const together = Math.min(blocksOfTeamRow(row), Math.ceil(waves * sum.crowding));
-  const rounds = Math.ceil(Math.ceil(waves) / together);
-  const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
-  const bytes = (stageBytes(row) * Math.min(1, waves)) / (copies * target.bytesPerClock.copyEngine);
-  const fetch = Math.max(bytes, row.m * work.rowClocks);
-  const alone = row.together ? multiply + step.together : (multiply + step.turns) / 2;
-  const product = steps * Math.max(alone, together * multiply, together * fetch);
-  const stored = ((row.m * row.n) / work.splits) * work.stored;
-  const adding = sum.clocks + work.splits * sum.clocksOfBlock;
-  return Math.max(rounds * product, memory) + rounds * (end + adding + endOfElement * stored);
-}
-
-/** What a product costs whose blocks stay, in clocks of a multiprocessor unless it says otherwise. */
-export interface StayingRates {
-  /** Share of wgmma's rate. */
-  readonly efficiency: number;
-  /** Of a step along k, beside its products. */
-  readonly step: { readonly together: number; readonly turns: number };
-  /** Of a tile's end, and of that for an element of two bytes. */
-  readonly end: number;
-  readonly endOfElement: number;
-  /** What the copy engine fetches of what it was thought to. */
-  readonly copies: number;
-}
-
-export interface StayingWork extends Pick<GemmSize, "m" | "n" | "k" | "batch"> {
-  readonly splits: number;
-  /** Halves that are written and read for an element of the result. */
-  readonly stored: number;
-  /** Of the copy engine, for what it does for each row of a tile in a step, however short. */
-  readonly rowClocks: number;
-}
-
-/** Blocks stay and take tile after tile; the next one's operands come in while this one is stored. */
-export function stayingClocks(
-  row: HopperRow,
-  work: StayingWork,
-  rates: StayingRates,
-  target: PlanTarget,
-): number {
-  const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
-  const tiles = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
-  const rounds = Math.ceil(tiles / target.multiprocessors);
-  const multiply = (2 * row.m * row.n * row.k) / (rates.efficiency * target.flopPerClock.wgmma);
-  const share = Math.min(1, tiles / target.multiprocessors);
-  const bytes = (stageBytes(row) * share) / (rates.copies * target.bytesPerClock.copyEngine);
-  const fetch = Math.max(bytes, row.m * work.rowClocks);
-  const step = row.together ? rates.step.together : rates.step.turns;
-  const product = steps * Math.max(multiply + step, fetch);
-  const elements = (row.m * row.n) / (row.together ? 2 : 1);
-  const end = rates.end + rates.endOfElement * elements * work.stored;
-  // Groups that take turns: one multiplies while the other stores.
-  const perTile = row.together ? product + end : Math.max(product, (product + end) / 2);
-  return rounds * perTile + (row.together ? 0 : end);
+  return teamSumClocks(row, work, matrixSumRates, dramClocks(size, target), target);
 }
 
 /** Small copies take as many instructions as large ones. */

@@ -1,11 +1,13 @@
 /** @file Axes resized by tables of taps: linear and cubic, in one launch or one an axis. */
 
+import { bytesMoved } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import { elementCount, orderOf, type View } from "../../ir/view.ts";
 import { walkFields, walkLaunch } from "../movement/launch.ts";
 import { stridesAlong, type Walk, type WalkAxis, type Width, walkOver } from "../movement/walk.ts";
+import { tapsMicroseconds, tapsOf } from "./cost.ts";
 import { tapsStruct } from "./params.table.ts";
 import type { TapTable } from "./taps.ts";
 
@@ -37,14 +39,17 @@ export function isResizedType(type: string): type is ResizedType {
   return Object.hasOwn(widthsOf, type);
 }
 
+/** Whether one launch takes all of them. */
+export function resizesAtOnce(tables: ResizeRequest["tables"]): boolean {
+  const resized = tables.filter((table) => table !== undefined).length;
+  return resized <= 1 || (resized <= maxSlots && tapsOf(tables) <= maxFusedTaps);
+}
+
 export function emitResize(emitter: Emitter, request: ResizeRequest): void {
   const { from, to, tables, extrapolation } = request;
   if (elementCount(to.shape) === 0) return;
   const resized = tables.flatMap((table, axis) => (table === undefined ? [] : [{ table, axis }]));
-  const product = resized.reduce((total, { table }) => total * table.taps, 1);
-  if (resized.length <= 1 || (resized.length <= maxSlots && product <= maxFusedTaps)) {
-    return emitFused(emitter, request);
-  }
+  if (resizesAtOnce(tables)) return emitFused(emitter, request);
   // The axis that shrinks most first: what follows has less to do.
   const growth = (axis: number) => (to.shape[axis] ?? 1) / (from.shape[axis] ?? 1);
   let data = from;
@@ -100,8 +105,12 @@ function emitFused(emitter: Emitter, { from, to, tables, extrapolation }: Resize
     slotStrides: slots.map(({ stride }) => stride / walk.factor),
     extrapolation,
   });
-  emitter.launch(
-    walkLaunch({
+  const work = {
+    ...{ bytes: bytesMoved([from, to]), threads: walk.count },
+    ...{ lanes: walk.width / bytesOfType(type), taps: tapsOf(tables) },
+  };
+  emitter.launch({
+    ...walkLaunch({
       entry: entryOf(type, walk, slots),
       count: walk.count,
       params,
@@ -109,7 +118,8 @@ function emitFused(emitter: Emitter, { from, to, tables, extrapolation }: Resize
       writes: [to],
       family: "resize",
     }),
-  );
+    predictedMicroseconds: tapsMicroseconds(work, emitter.target),
+  });
 }
 
 function walkOf({

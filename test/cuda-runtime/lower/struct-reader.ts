@@ -11,6 +11,7 @@ export interface ElementMemory {
 
 export interface Fields {
   int(name: string): number;
+  ints(name: string, count: number): readonly number[];
   float(name: string): number;
   view(name: string): View | undefined;
   /** Of a struct within this one. */
@@ -34,6 +35,8 @@ function fieldsAt(launch: Launch, struct: StructLayout, start: number): Fields {
   };
   return {
     int: (name) => data.getInt32(place(name), true),
+    ints: (name, count) =>
+      Array.from({ length: count }, (_, index) => data.getInt32(place(name) + 4 * index, true)),
     float: (name) => data.getFloat32(place(name), true),
     view: (name) => pointers.find(({ at }) => at === place(name))?.view,
     within: (name, inner) => fieldsAt(launch, inner, place(name)),

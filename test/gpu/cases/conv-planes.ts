@@ -1,7 +1,7 @@
 /** @file Convolutions of few channels over planes on the GPU, by each kernel, against loops in double precision. */
 import { type PlaneTile, planeTiles } from "../../../cuda-runtime/kernels/conv/planes-table.ts";
 import type { KernelCase } from "../../../cuda-runtime/session/harness.ts";
-import { activation, check, type Spec } from "./conv.ts";
+import { activation, check, hasWgmma, type Spec } from "./conv.ts";
 
 type Changes = Omit<Spec, "name" | "math" | "planes">;
 
@@ -10,7 +10,7 @@ function spec(tile: PlaneTile, name: string, changes: Changes): Spec {
     name: `${tile.entry}, ${name}`,
     math: tile.math,
     affine: "bias",
-    needsWgmma: true,
+    needs: hasWgmma,
     planes: (each) => each === tile,
     ...changes,
   };
@@ -62,7 +62,7 @@ function shapeSpecs(math: PlaneTile["math"]): Spec[] {
     name: `planes, ${name}, ${math}`,
     math,
     affine: "bias",
-    needsWgmma: true,
+    needs: hasWgmma,
     planes: () => true,
     ...changes,
   });
@@ -154,7 +154,7 @@ const activationSpecs = (
     pads: [1, 1, 1, 1],
     affine: "both",
     activation: activation(kind, a, b),
-    needsWgmma: true,
+    needs: hasWgmma,
     planes: () => true,
   }),
 );

@@ -7,6 +7,7 @@ import {
   type Epilogue,
   noActivation,
 } from "../../../cuda-runtime/ir/epilogue.ts";
+import type { PlanTarget } from "../../../cuda-runtime/ir/step.ts";
 import { type FloatStorage, isHalfStorage } from "../../../cuda-runtime/ir/storage.ts";
 import {
   channelsLastOrder,
@@ -15,7 +16,7 @@ import {
   stridesOf,
   type View,
 } from "../../../cuda-runtime/ir/view.ts";
-import type { ConvChoice } from "../../../cuda-runtime/kernels/conv/choose.ts";
+import { type ConvChoice, runsOn } from "../../../cuda-runtime/kernels/conv/choose.ts";
 import {
   type ConvRequest,
   emitConv,
@@ -28,7 +29,6 @@ import {
   type ConvMath,
   type ConvTile,
   convTiles,
-  isWgmma,
   sumsInTeam,
 } from "../../../cuda-runtime/kernels/conv/table.ts";
 import { emitConvTranspose } from "../../../cuda-runtime/kernels/conv/transposed.ts";
@@ -88,9 +88,11 @@ export interface Spec {
   readonly odd?: readonly (readonly [index: number, value: number])[];
   /** Over planes, by such a kernel. */
   readonly planes?: (tile: PlaneTile) => boolean;
-  /** Skipped where the GPU has none. */
-  readonly needsWgmma?: boolean | undefined;
+  /** Skipped where it does not hold. */
+  readonly needs?: (target: PlanTarget) => boolean;
 }
+
+export const hasWgmma = ({ features }: PlanTarget): boolean => features.wgmma;
 
 const storage: Readonly<Record<ConvMath, FloatStorage>> = {
   f16: "float16",
@@ -163,10 +165,10 @@ function windowOf({ w, strides, dilations, pads }: Spec): WindowSpec {
 
 export function check(spec: Spec): (harness: Harness) => void {
   return (harness) => {
-    const { math, groups = 1, layout = "nhwc", outputLayout = "nhwc", accepts, needsWgmma } = spec;
-    const { architecture, features } = harness.emitter.target;
-    if (needsWgmma === true && !features.wgmma) {
-      console.log(`skipped: ${spec.name}: multiplies by wgmma, which ${architecture} does not have`);
+    const { math, groups = 1, layout = "nhwc", outputLayout = "nhwc", accepts } = spec;
+    const { target: own } = harness.emitter;
+    if (spec.needs?.(own) === false) {
+      console.log(`skipped: ${spec.name}: a kernel that does not run on ${own.architecture}`);
       return;
     }
     const window = windowOf(spec);
@@ -199,13 +201,16 @@ export function check(spec: Spec): (harness: Harness) => void {
     else if (spec.transposedTo === undefined) emitConv(emitter, request, accepts);
     else emitConvTranspose(emitter, request);
     harness.execute();
-    const from: Tensor = { shape: spec.x, values: harness.values(x) };
-    const weights: Tensor = { shape: spec.w, values: harness.values(w) };
-    const sums =
-      spec.transposedTo === undefined
-        ? convolved(from, weights, groups, window)
-        : transposedConvolved(from, weights, groups, window, spec.transposedTo);
-    harness.expectClose(to, finished(sums, reference), toleranceOf(spec, depth), spec.name);
+    const expected = () => {
+      const from: Tensor = { shape: spec.x, values: harness.values(x) };
+      const weights: Tensor = { shape: spec.w, values: harness.values(w) };
+      const sums =
+        spec.transposedTo === undefined
+          ? convolved(from, weights, groups, window)
+          : transposedConvolved(from, weights, groups, window, spec.transposedTo);
+      return finished(sums, reference);
+    };
+    harness.expectClose(to, expected, toleranceOf(spec, depth), spec.name);
   };
 }
 
@@ -268,7 +273,7 @@ function tileSpecs(tile: ConvTile): Spec[] {
     pads: [1, 1, 1, 1],
     affine: "bias",
     activation: activation("relu"),
-    needsWgmma: isWgmma(tile),
+    needs: (target) => runsOn(tile, target),
   };
   const accepts =
     (splits: number) =>
@@ -308,7 +313,8 @@ function teamSpecs(tile: ConvTile, spec: Omit<Spec, "name">): Spec[] {
   ];
   return [2, 4, 8].flatMap((splits) =>
     shapes.map(([name, changes]) => ({
-      ...{ math, needsWgmma: true, affine: "bias" as const, x: [], w: [] },
+      ...{ math, affine: "bias" as const, x: [], w: [] },
+      needs: (target) => runsOn(tile, target),
       ...changes,
       name: `${entry}, a cluster of ${splits}, ${name}`,
       accepts: (choice) => choice.tile === tile && choice.splits === splits && !choice.copies,
@@ -334,7 +340,7 @@ function walkSpecs(math: "f16" | "bf16"): Spec[] {
       name: `walk, boxes of ${64 / panels}, ${name}, ${math}`,
       math,
       affine: "bias",
-      needsWgmma: true,
+      needs: hasWgmma,
       accepts: ({ tile: { walk }, copies }) => walk?.panels === panels && !copies,
       ...spec,
     });
@@ -385,6 +391,7 @@ function widenedSpecs(math: "f16" | "bf16"): Spec[] {
     math,
     affine: "bias",
     widens: true,
+    needs: ({ features }) => (math === "bf16" ? features.bf16 : features.half),
     ...spec,
   });
   return [
@@ -638,6 +645,7 @@ function diagonalSpecs(tile: DiagonalRow, math: ConvMath): Spec[] {
     name: `depthwise diagonal_k${taps}s${stride}_${high} ${name}, ${math}`,
     ...{ math, tile, groups: spec.x[1] ?? 1, w: [spec.x[1] ?? 1, 1, taps, taps] },
     ...{ strides: [stride, stride], affine: "bias" },
+    needs: ({ features }) => features.bf16,
     ...spec,
   });
   const same = new Array<number>(4).fill((taps - 1) / 2);
@@ -658,6 +666,7 @@ function diagonalSpecs(tile: DiagonalRow, math: ConvMath): Spec[] {
       x: [1, 144, 30, 45],
       pads: same,
       activation: activation("clip", 0, 6),
+      needs: ({ sharedBytesPerBlock }) => sharedBytesPerBlock > 2 ** 17,
       cut: (choice) => choice.vector === 16 && choice.wide * stride >= 45 && choice.high * stride >= 30,
     }),
     of("of 64 channels", {

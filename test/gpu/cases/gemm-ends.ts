@@ -15,7 +15,7 @@ const added = (precision: "float16" | "bfloat16"): Draft => ({ bias: true, resid
 function endCases(row: HopperRow, precision: "float16" | "bfloat16"): KernelCase {
   const { m, n, k } = row;
   const accepts = (choice: Choice) => choice.row === row && !choice.isSwapped && choice.splits === 1;
-  const setup = { precision, b: "column", accepts } as const;
+  const setup = { precision, b: "column", accepts, needs: row } as const;
   const activated = (kind: Activation["kind"], a = 0): Draft => ({
     ...added(precision),
     activation: { kind, a, b: 0 },

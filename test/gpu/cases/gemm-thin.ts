@@ -25,7 +25,7 @@ const kinds: readonly (readonly [ActivationKind, number, number])[] = [
 
 function setupOf(row: ThinRow, precision: Precision): (size: Omit<Setup, "precision">) => Setup {
   const accepts = (choice: Choice) => choice.row === row && !choice.isSwapped;
-  return (size) => ({ precision, b: "column", accepts, ...size });
+  return (size) => ({ precision, b: "column", accepts, needs: row, ...size });
 }
 
 /** Sizes and strides, each alone: what fails has a name. */

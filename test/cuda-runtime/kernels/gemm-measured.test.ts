@@ -1,0 +1,90 @@
+/** @file Products that were timed by several kernels: predictions are near, and of the kernels timed the best predicted is near the best. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { DraftOperands, emitProduct } from "../../../bench/gpu/operations.ts";
+import type { Candidate } from "../../../cuda-runtime/cost/candidate.ts";
+import type { Choice } from "../../../cuda-runtime/kernels/gemm/choose.ts";
+import { sumsInTeam } from "../../../cuda-runtime/kernels/gemm/table.ts";
+import { machineNamed } from "../../../src/hardware/machine.ts";
+import { groupBy } from "../../../src/ir/group.ts";
+import { minOf } from "../../../src/ir/lists.ts";
+
+interface Timed {
+  readonly size: string;
+  readonly kernel: string;
+  readonly splits: number | null;
+  readonly swapped: boolean;
+  readonly us: number;
+}
+
+/** What a choice may lose to the best that was timed, and how far a prediction may be off (of logarithms). */
+const [mostLost, mostOff] = [1.05, 0.16];
+
+function timedOnH100(): readonly Timed[] {
+  const file = new URL("../../../bench/measurements/h100-gemm-notes.jsonl", import.meta.url);
+  const [, ...lines] = readFileSync(file, "utf8").trimEnd().split("\n");
+  return lines.map((line) => JSON.parse(line) as Timed);
+}
+
+function candidatesOf(size: string, gpu: string): readonly Candidate<Choice>[] {
+  const [M = 0, N = 0, K = 0] = size.split("x").map(Number);
+  const found: Candidate<Choice>[] = [];
+  emitProduct(new DraftOperands(machineNamed(gpu)), { M, N, K }, "float16", (launch, microseconds) => {
+    found.push({ launch, microseconds });
+    return true;
+  });
+  return found;
+}
+
+function isTimed({ row, splits, isSwapped }: Choice, timed: Timed): boolean {
+  if (timed.kernel === "no cluster") return !sumsInTeam(row);
+  const isSplit = timed.splits === null || timed.splits === splits;
+  return "tile" in row && row.tile === timed.kernel && isSwapped === timed.swapped && isSplit;
+}
+
+function predictedOf(candidates: readonly Candidate<Choice>[], timed: Timed): number {
+  return minOf(
+    candidates.filter(({ launch }) => isTimed(launch, timed)).map(({ microseconds }) => microseconds),
+  );
+}
+
+describe("on an H100", () => {
+  it.each([...groupBy(timedOnH100(), ({ size }) => size)])("%s", (size, rows) => {
+    const candidates = candidatesOf(size, "h100");
+    const known = rows.map((timed) => ({ ...timed, predicted: predictedOf(candidates, timed) }));
+    for (const { kernel, us, predicted } of known)
+      expect(Math.abs(Math.log(predicted / us)), kernel).toBeLessThan(mostOff);
+    const least = minOf(known.map(({ predicted }) => predicted));
+    const taken = known.find(({ predicted }) => predicted === least);
+    expect((taken?.us ?? 0) / minOf(known.map(({ us }) => us)), taken?.kernel).toBeLessThan(mostLost);
+    // What nobody timed may be taken, where it is predicted to take no more than a twentieth less than the best that was.
+    const best = minOf(candidates.map(({ microseconds }) => microseconds));
+    if (rows.length > 1) expect(least / best).toBeLessThan(mostLost);
+  });
+});
+
+describe("on an H200", () => {
+  interface Row {
+    readonly M: number;
+    readonly N: number;
+    readonly K: number;
+    readonly us: number;
+    readonly kernel: string;
+  }
+
+  it("what was timed is predicted, whatever would be taken now", () => {
+    const file = new URL("../../../bench/results/gpu-gemm.json", import.meta.url);
+    const { rows }: { readonly rows: readonly Row[] } = JSON.parse(readFileSync(file, "utf8"));
+    const off = rows.flatMap(({ M, N, K, us, kernel }) => {
+      if (N % 8 !== 0 || K % 8 !== 0 || !/, [hst]\d/.test(kernel)) return [];
+      const [, tile = ""] = kernel.split(", ");
+      const splits = Number(/split (\d+)/.exec(kernel)?.[1] ?? 1);
+      const timed = { size: "", kernel: tile, splits, swapped: kernel.includes("swapped"), us };
+      return [Math.abs(Math.log(predictedOf(candidatesOf([M, N, K].join("x"), "h200"), timed) / us))];
+    });
+    const sorted = off.toSorted((a, b) => a - b);
+    expect(sorted.length).toBeGreaterThan(25);
+    expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThan(0.07);
+    expect(sorted[Math.floor(0.9 * sorted.length)]).toBeLessThan(0.17);
+  });
+});
