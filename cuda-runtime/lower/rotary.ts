@@ -1,5 +1,6 @@
 /** @file RotaryEmbedding of ai.onnx and com.microsoft: pairs of a head's elements turned by an angle of the position. */
 
+import type { Emitter } from "../ir/emitter.ts";
 import { add, convert, index, load, multiply, subtract } from "../ir/expr-build.ts";
 import { elementCount, expanded, permuted, reshaped, sliced, type View } from "../ir/view.ts";
 import { emitGather } from "../kernels/movement/gather.ts";
@@ -85,24 +86,42 @@ function pairOf(view: View, { width, isInterleaved }: Rotation): readonly [View,
     : [sliced(view, 3, 0, pairs), sliced(view, 3, pairs, pairs)];
 }
 
+/** The two halves of a rotation: what is turned, or what it becomes. */
+export type Halves = readonly [View, View];
+
+/** Where a pair (x, y) goes: (x · cos₀ − y · sin₀, x · sin₁ + y · cos₁). */
+export interface PairRotation {
+  readonly from: Halves;
+  readonly to: Halves;
+  /** Of the first and of the second of a pair, repeated to the shape of a half. */
+  readonly cos: Halves;
+  readonly sin: Halves;
+}
+
+/** All pairs in one launch, computed as float32 (float64 where they are). */
+export function emitPairRotation(emitter: Emitter, { from, to, cos, sin }: PairRotation): void {
+  const [x, y] = [load(from[0]), load(from[1])];
+  const type = x.type === "f64" ? "f64" : "f32";
+  const angle = (view: View) => convert(type, load(view));
+  const outputs = [
+    { expr: subtract(multiply(x, angle(cos[0])), multiply(y, angle(sin[0]))), to: to[0] },
+    { expr: add(multiply(x, angle(sin[1])), multiply(y, angle(cos[1]))), to: to[1] },
+  ];
+  const launch = compileChain({ shape: to[0].shape, outputs }, emitter.target);
+  if (launch !== undefined) emitter.launch(launch);
+}
+
 function rotate(
   context: LowerContext,
   from: View,
   to: View,
-  angles: readonly [View, View],
+  [cos, sin]: readonly [View, View],
   rotation: Rotation,
 ): void {
-  const [first, second] = pairOf(from, rotation);
-  const [toFirst, toSecond] = pairOf(to, rotation);
-  const [x, y, cos, sin] = [load(first), load(second), load(angles[0]), load(angles[1])];
-  const type = x.type === "f64" ? "f64" : "f32";
-  const [c, s] = [convert(type, cos), convert(type, sin)];
-  const outputs = [
-    { expr: subtract(multiply(x, c), multiply(y, s)), to: toFirst },
-    { expr: add(multiply(x, s), multiply(y, c)), to: toSecond },
-  ];
-  const launch = compileChain({ shape: toFirst.shape, outputs }, context.target);
-  if (launch !== undefined) context.launch(launch);
+  emitPairRotation(context, {
+    ...{ from: pairOf(from, rotation), to: pairOf(to, rotation) },
+    ...{ cos: [cos, cos], sin: [sin, sin] },
+  });
   const size = from.shape[3] ?? 0;
   const { width } = rotation;
   if (width < size) context.copy(sliced(from, 3, width, size - width), sliced(to, 3, width, size - width));

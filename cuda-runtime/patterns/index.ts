@@ -4,11 +4,13 @@ import { recogniseAttention } from "./attention.ts";
 import { recogniseGroupNorm } from "./group-norm.ts";
 import type { Recogniser } from "./macro.ts";
 import { recogniseResample } from "./resample.ts";
+import { recogniseRotation } from "./rotation.ts";
 import { recogniseRowNorm } from "./row-norm.ts";
 
 export const recognisers: readonly Recogniser[] = [
   recogniseAttention,
   recogniseGroupNorm,
   recogniseRowNorm,
+  recogniseRotation,
   recogniseResample,
 ];

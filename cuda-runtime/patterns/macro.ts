@@ -13,8 +13,13 @@ export interface MacroContext extends Emitter {
   shape(value: Value): readonly number[];
   type(value: Value): StorageType;
   elements(value: Value): readonly number[] | undefined;
-  /** New memory for the macro's output, or one of the two below. */
+  /** New memory for the macro's output, or one of those below. */
   output(order?: readonly number[]): View;
+  /**
+   * Where the output belongs, whatever strides it has there: in a concatenation that reads it, or in memory that the
+   * caller reads. Memory of a concatenation is in `order` where it has none yet.
+   */
+  home(order?: readonly number[]): View | undefined;
   setOutput(view: View): void;
   setExpr(expr: Expr): void;
   outputShape(): readonly number[];

@@ -6,6 +6,7 @@ import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import type { Macro, MacroContext } from "../patterns/macro.ts";
 import { BaseContext } from "./base-context.ts";
+import { homeInConcat } from "./concat-in-place.ts";
 import type { Frame } from "./frame.ts";
 import type { PlanValues } from "./values.ts";
 
@@ -41,6 +42,12 @@ export class MacroLowering extends BaseContext implements MacroContext {
     const view = this.temporary(this.outputType(), this.outputShape(), order);
     this.setOutput(view);
     return view;
+  }
+
+  home(order?: readonly number[]): View | undefined {
+    const { output } = this.#macro;
+    const slot = this.values.slotOf(output, this.frame);
+    return this.frame.homes.get(output) ?? homeInConcat(output, slot, order, this.frame, this.values);
   }
 
   setOutput(view: View): void {
