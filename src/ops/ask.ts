@@ -53,6 +53,31 @@ export function isTranspose(node: Node): boolean {
   return isOp(node, "Transpose");
 }
 
+/** Whether filters go over images. */
+export function isConvolution(node: Node): boolean {
+  return isOp(node, "Conv", "ConvTranspose");
+}
+
+/** Whether two matrices of floats are multiplied. */
+export function isMatrixProduct(node: Node): boolean {
+  return isOp(node, "MatMul", "Gemm");
+}
+
+/** Whether the results are parts of the first input, by bounds along its axes. */
+export function isSlicing(node: Node): boolean {
+  return isOp(node, "Slice", "Split");
+}
+
+/** Whether the first input is repeated along its axes. */
+export function isRepeating(node: Node): boolean {
+  return isOp(node, "Expand");
+}
+
+/** Whether places along one axis are picked by an input. */
+export function isGathering(node: Node): boolean {
+  return isOp(node, "Gather");
+}
+
 /** The order of a Transpose, as its attribute says it; undefined for another operator, and for the reverse order. */
 export function permutationOf(node: Node): readonly number[] | undefined {
   return isOp(node, "Transpose") ? intsAttributeOf(node, "perm") : undefined;
@@ -66,6 +91,11 @@ export function isFilled(node: Node | undefined): boolean {
 /** Codes to numbers, of ai.onnx. */
 export function isDequantizing(node: Node | undefined): boolean {
   return isOp(node, "DequantizeLinear");
+}
+
+/** Numbers to codes by a scale that the graph gives, of ai.onnx. */
+export function isRoundingToCodes(node: Node): boolean {
+  return isOp(node, "QuantizeLinear");
 }
 
 /** Rounds to codes as it runs: by itself, or as a product of codes. */

@@ -9,7 +9,8 @@ import { Patch } from "../ir/patch.ts";
 import { applyPatch } from "../onnx/apply.ts";
 import { modelInMemory } from "../onnx/in-memory.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { isQuantizing } from "../ops/ask.ts";
+import { isQuantizing, isRoundingToCodes } from "../ops/ask.ts";
+import { scaledNode, sumNode } from "../ops/written.ts";
 import { nudged } from "./nudged.ts";
 import { openSession, type Runnable, type SessionOptions } from "./ort.ts";
 import type { Tensors } from "./tensor.ts";
@@ -58,11 +59,11 @@ function moveCodes(model: Model, codes: number): Patch {
     const [x, scale, ...rest] = node.inputs.map((value) => value?.name ?? "");
     const stored = node.inputs[1]?.initializer;
     const isOne = stored?.dtype === "float32" && stored.dims.every((size) => size === 1);
-    if (node.opType !== "QuantizeLinear" || !isOne || x === undefined || scale === undefined) continue;
+    if (!isRoundingToCodes(node) || !isOne || x === undefined || scale === undefined) continue;
     const [step, moved] = [names.make(`${scale}_step`), names.make(`${x}_moved`)];
     graph.nodes.set(node, [
-      { opType: "Mul", inputs: [scale, by], outputs: [step] },
-      { opType: "Add", inputs: [x, step], outputs: [moved] },
+      scaledNode(scale, by, step),
+      sumNode(x, step, moved),
       { base: node, inputs: [moved, scale, ...rest] },
     ]);
   }

@@ -8,7 +8,15 @@ import { intAttributeIn, intsAttributeIn } from "../facts/attributes.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { ById } from "../ir/by-id.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { isOp, isReshaping, isTranspose } from "../ops/ask.ts";
+import {
+  isConvolution,
+  isGathering,
+  isMatrixProduct,
+  isRepeating,
+  isReshaping,
+  isSlicing,
+  isTranspose,
+} from "../ops/ask.ts";
 import { findOp } from "../ops/registry.ts";
 import { type TrafficPattern, type TrafficVariant, type TrafficWork, volume } from "../ops/work.ts";
 import { extentOf, passOver } from "./extent.ts";
@@ -88,8 +96,8 @@ export class Operators {
 
   /** What is copied before a product reads it. */
   copiesBefore(node: Node): readonly OrderingCopy[] {
-    if (isOp(node, "Conv", "ConvTranspose")) return this.#beforeConv(node);
-    if (!isOp(node, "MatMul", "Gemm")) return this.#copies(node, [...node.inputs.keys()], () => false);
+    if (isConvolution(node)) return this.#beforeConv(node);
+    if (!isMatrixProduct(node)) return this.#copies(node, [...node.inputs.keys()], () => false);
     const [, weights] = node.inputs;
     const isFolded = weights !== undefined && this.#placeOf(weights)?.sizes.length === 2;
     return this.#copies(node, [0, 1], (placed) => areMatrices(placed, isFolded));
@@ -105,9 +113,9 @@ export class Operators {
     if (isReshaping(node)) return reshapedStrides(sizes, strides, shape);
     if (node.outputs.some((each) => each?.isOutput)) return undefined;
     if (isTranspose(node)) return this.#permuted(node, strides);
-    if (isOp(node, "Slice", "Split")) return strides;
-    if (isOp(node, "Expand")) return expandedStrides(sizes, strides, shape);
-    return isOp(node, "Gather") ? this.#selected(node, strides) : undefined;
+    if (isSlicing(node)) return strides;
+    if (isRepeating(node)) return expandedStrides(sizes, strides, shape);
+    return isGathering(node) ? this.#selected(node, strides) : undefined;
   }
 
   #permuted(node: Node, strides: Strides): Strides {

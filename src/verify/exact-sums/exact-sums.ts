@@ -4,6 +4,7 @@ import { applyPatch } from "../../onnx/apply.ts";
 import { exposeComputed } from "../../onnx/expose.ts";
 import { type ModelBytes, modelInMemory } from "../../onnx/in-memory.ts";
 import { modelFromBytes, openModel } from "../../onnx/open.ts";
+import { productOfCodes } from "../../ops/written.ts";
 import { numbersOf, storedAs, type Tensors } from "../tensor.ts";
 import { shiftCodes } from "./shifted.ts";
 
@@ -35,7 +36,7 @@ async function multiplyLargest(run: RunOnce): Promise<number | undefined> {
   const all = (value: number) => new Uint8Array(probeDepth).fill(value);
   graph.added.set("a", storedAs("uint8", [1, probeDepth], all(largestUnsigned)));
   graph.added.set("b", storedAs("int8", [probeDepth, 1], all(largestSigned)));
-  graph.last.push({ opType: "MatMulInteger", inputs: ["a", "b"], outputs: ["sum"] });
+  graph.last.push(productOfCodes("a", "b", "sum"));
   const outputs = await run(modelInMemory(model.path, () => exposeComputed(model, patch, ["sum"])));
   const sum = outputs.get("sum");
   return sum === undefined ? undefined : numbersOf(sum)[0];

@@ -7,7 +7,6 @@
  */
 import { inferFacts } from "../../facts/infer.ts";
 import type { Scope } from "../../facts/scope.ts";
-import { dtypes } from "../../ir/dtype.ts";
 import { type Graph, labelOf, type Model, type Node, type Value } from "../../ir/model.ts";
 import { FreshNames } from "../../ir/names.ts";
 import { nodesOf } from "../../ir/nodes.ts";
@@ -15,6 +14,7 @@ import { type NodeSpec, Patch } from "../../ir/patch.ts";
 import { isDequantizing } from "../../ops/ask.ts";
 import type { CodesAt } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
+import { castNode, sumNode } from "../../ops/written.ts";
 import { storedAs } from "../tensor.ts";
 
 export interface Shifted {
@@ -149,9 +149,9 @@ class ShiftWriter {
     const make = (suffix: string) => this.#names.make(`${codes}_${suffix}`);
     const [wide, sum, result] = [make("wide"), make("higher"), make("unsigned")];
     before.push(
-      cast(codes, wide, "int32"),
-      { opType: "Add", inputs: [wide, this.#stored(graph, "int32", [])], outputs: [sum] },
-      cast(sum, result, "uint8"),
+      castNode(codes, wide, "int32"),
+      sumNode(wide, this.#stored(graph, "int32", []), sum),
+      castNode(sum, result, "uint8"),
     );
     return result;
   }
@@ -163,11 +163,6 @@ class ShiftWriter {
     this.#patch.of(graph).added.set(name, storedAs(dtype, dims, new Uint8Array(count).fill(offset)));
     return name;
   }
-}
-
-function cast(input: string, output: string, to: "uint8" | "int32"): NodeSpec {
-  const attributes = new Map([["to", { type: "int", value: dtypes[to].code } as const]]);
-  return { opType: "Cast", inputs: [input], outputs: [output], attributes };
 }
 
 function codesOf({ domain, opType }: Node) {
