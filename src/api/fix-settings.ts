@@ -2,7 +2,7 @@
 import { invalidNode } from "../facts/invalid-node.ts";
 import type { FixChoice } from "../fix/choice.ts";
 import { decideSafe } from "../fix/decide.ts";
-import { decideLayout } from "../fix/decide-layout.ts";
+import { decidedIn } from "../fix/decide-layout.ts";
 import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
 import { labelOf } from "../ir/model.ts";
@@ -95,11 +95,7 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
       reasonOf ??= reasons(workload, settings, []);
       return leftReason(reasonOf(product), declined);
     },
-    layoutOf(state) {
-      const inState = { ...settings, target: state.target };
-      keepPriced(fixed.model, inState, state);
-      return decideLayout(fixed.model, inState, workload.timeline.microseconds);
-    },
+    layoutOf: (state) => decidedIn(state, fixed.model, settings, workload.timeline.microseconds),
   };
 }
 

@@ -9,10 +9,11 @@ import { type LayoutPlan, planLayout } from "../passes/channels-last/channels-la
 import type { Region } from "../passes/channels-last/nhwc-regions.ts";
 import { changesLayout } from "../passes/channels-last/transposes.ts";
 import { turnedWorkload } from "../passes/channels-last/turned.ts";
+import { isHalf, pricedAt } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { measuredFactor } from "../workload/measured.ts";
 import type { Workload } from "../workload/workload.ts";
-import { contextOf, type FixSettings, patched, priced } from "./pipeline.ts";
+import { asStored, contextOf, type FixSettings, keepPriced, patched, priced } from "./pipeline.ts";
 
 export interface LayoutDecision {
   readonly after: Workload;
@@ -39,12 +40,64 @@ export function decideLayout(
   const { regions, after } = settled(model, settings, first);
   const change = changeBetween(before, after, settings.cost);
   const { microseconds, low } = change.saves;
-  if (microseconds >= least && low > 0) return { after, change, regions };
+  if (microseconds >= least && low > 0)
+    return paysUnasked(before, after, model, settings, whole)
+      ? { after, change, regions }
+      : { after, change, regions, declined: onlyInHalf };
   const declined =
     low > 0
       ? belowThreshold
       : `NHWC is predicted to save ${duration(microseconds)}, and may save nothing: its interval reaches 0`;
   return { after, change, regions, declined };
+}
+
+/**
+ * Whether NHWC is written where nobody asked for half precision either: it is faster as the file is stored, or half and NHWC together are
+ * faster beyond doubt. `before` and `after` are without the Casts that writing half takes, which take the half pass and weights to know.
+ */
+function paysUnasked(
+  before: Workload,
+  after: Workload,
+  model: OpenModel,
+  settings: FixSettings,
+  whole: number,
+): boolean {
+  if (!isHalf(settings.target.precision) || settings.options.halfOnlyWhereFaster !== true) return true;
+  const stored = pricedAt(before, "as-is", settings.cost);
+  const { saves } = changeBetween(stored, after, settings.cost);
+  if (saves.low > 0 && saves.microseconds >= settings.minSaving * stored.timeline.microseconds) return true;
+  const asIs = decideLayout(model, asStored(settings), whole);
+  return asIs !== undefined && asIs.declined === undefined;
+}
+
+const onlyInHalf =
+  "NHWC is faster for sure in half precision alone, which may save nothing here: ask for both by name, or for neither";
+
+/**
+ * What that makes of a model in a state of its account, `state` being its workload there; undefined where it is no step of the account: NHWC
+ * is asked for where it is faster, and is not.
+ */
+export function layoutIn(
+  state: Workload,
+  model: OpenModel,
+  settings: FixSettings,
+  whole: number,
+): LayoutDecision | undefined {
+  const decision = decidedIn(state, model, settings, whole);
+  const isAsked = settings.options.nhwcOnlyWhereFaster !== true;
+  return isAsked || decision?.declined === undefined ? decision : undefined;
+}
+
+/** The same with the reason where it is declined. */
+export function decidedIn(
+  state: Workload,
+  model: OpenModel,
+  settings: FixSettings,
+  whole: number,
+): LayoutDecision | undefined {
+  const inState = { ...settings, target: state.target };
+  keepPriced(model, inState, state);
+  return decideLayout(model, inState, whole);
 }
 
 /** Also of what is not even planned. */

@@ -63,6 +63,8 @@ export interface PassOptions {
   readonly ranges: Ranges | undefined;
   /** A model that half is predicted to slow down stays FP32; by default it is converted as asked, and that is said. */
   readonly halfOnlyWhereFaster?: boolean | undefined;
+  /** NHWC comes behind: half is chosen as if it had come, and whoever brings it judges the two together. */
+  readonly nhwcFollows?: boolean | undefined;
   /** Inputs and outputs become NHWC as well. */
   readonly nhwcIo: boolean;
   /** `ort-cuda` writes com.microsoft::NhwcConv; `portable` local functions that every runtime can run. */

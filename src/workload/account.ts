@@ -11,10 +11,10 @@ import type { Workload } from "./workload.ts";
 
 /**
  * `exported`: the file in the types that it stores. `precision`: the same computed in the target's. `safe`: after `--fix`. `half`:
- * brought to half, where the target's precision is not. `kept`: what writing a half file adds, conversions and nodes that stay
- * FP32. `layout`: channels last. `author`: what only another network, another export or another batch changes.
+ * brought to half, where the target's precision is not. `layout`: channels last. `kept`: what the file that is written takes besides,
+ * conversions and nodes that stay FP32. `author`: what only another network, another export or another batch changes.
  */
-export const accountSteps = ["exported", "precision", "safe", "half", "kept", "layout", "author"] as const;
+export const accountSteps = ["exported", "precision", "safe", "half", "layout", "kept", "author"] as const;
 export type AccountStepName = (typeof accountSteps)[number];
 
 /** Where a model stands after a step: microseconds of one run; the truth lies between `low` and `high` in nine cases of ten. */

@@ -9,6 +9,7 @@ import type { Scope } from "../../facts/scope.ts";
 import { evaluateDim, product } from "../../ir/dim.ts";
 import type { Node } from "../../ir/model.ts";
 import { findOp } from "../../ops/registry.ts";
+import type { ProductWork } from "../../ops/work.ts";
 import type { PassContext } from "../pass.ts";
 import type { Evidence } from "./evidence.ts";
 import { FlowNetwork, uncuttable } from "./flow.ts";
@@ -38,13 +39,19 @@ export function productGains(
     const owners = nodes
       .flatMap((node) => ownerOf(node, scope, graph) ?? [])
       .filter(({ isProduct }) => isProduct);
-    const saved = account.estimate(sizes) - account.estimate({ ...sizes, dtype: options.halfType });
+    const turned = options.nhwcFollows === true ? inNhwc(sizes) : sizes;
+    const saved = account.estimate(turned) - account.estimate({ ...turned, dtype: options.halfType });
     // Attention written out is two products.
     for (const owner of owners) {
       gains.set(owner, (gains.get(owner) ?? 0) + (saved * runs) / owners.length);
     }
   }
   return gains;
+}
+
+/** As far as there are NHWC forms: of two spatial axes. */
+function inNhwc(work: ProductWork<number>): ProductWork<number> {
+  return work.kind === "conv" && work.input.length === 2 ? { ...work, layout: "nhwc" } : work;
 }
 
 /** The node itself, or the call of the function that it is in. */

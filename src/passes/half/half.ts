@@ -36,7 +36,8 @@ function run(context: PassContext): PassResult {
   const { patch, casts, constants } = emitHalf(graph, chosen, evidence, context);
   const { microsecondsWith } = context.account;
   const microseconds = microsecondsWith(new Patch()) - microsecondsWith(patch);
-  if (context.options.halfOnlyWhereFaster === true && microseconds <= 0)
+  const { halfOnlyWhereFaster, nhwcFollows } = context.options;
+  if (halfOnlyWhereFaster === true && nhwcFollows !== true && microseconds <= 0)
     return { patch: new Patch(), notes: [slowerNote(label), ...kept] };
   const message = `${chosen.size} of ${graph.nodes.length} nodes and ${constants} constants in ${label}, with ${casts} Casts`;
   const changed: PassNote = { kind: "changed", node: undefined, message, microseconds };

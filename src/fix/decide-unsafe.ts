@@ -1,0 +1,149 @@
+/**
+ * @file What half precision and another layout make of a repaired model, decided together: a convolution that half alone makes no faster may
+ * be faster in half and NHWC.
+ */
+
+import type { Saving } from "../cost/model.ts";
+import { duration, durationRange } from "../ir/format.ts";
+import type { OpenModel } from "../onnx/open.ts";
+import { isHalf, pricedAt } from "../workload/account.ts";
+import { changeBetween } from "../workload/change.ts";
+import type { Workload } from "../workload/workload.ts";
+import { belowThreshold, decideLayout, layoutIn } from "./decide-layout.ts";
+import {
+  asStored,
+  changesTypes,
+  contextOf,
+  type FixedModel,
+  type FixNote,
+  type FixSettings,
+  priced,
+  unchanged,
+} from "./pipeline.ts";
+import { inTurn, runToFixedPoint } from "./rounds.ts";
+
+export interface Unsafe {
+  /** The model that they were given where nothing is to be changed. */
+  readonly fixed: FixedModel;
+  /** Before its layout changed. */
+  readonly padded: OpenModel;
+  readonly isHalved: boolean;
+}
+
+/**
+ * The unsafe passes of `settings` over what safe ones left. What was asked for by name is done; else what is predicted to take the least of
+ * what saves at least the threshold, its interval above zero. `whole` is what the file takes, in microseconds. Throws InputError.
+ */
+export function decideUnsafe(safe: FixedModel, settings: FixSettings, whole: number): Unsafe {
+  const { model } = safe;
+  if (!changesTypes(settings)) return { ...laidOut(unchanged(model), settings, whole), isHalved: false };
+  const inHalf = (options: Partial<FixSettings["options"]>) =>
+    halved(safe, { ...settings, options: { ...settings.options, ...options } }, whole);
+  if (settings.options.halfOnlyWhereFaster !== true) return inHalf({});
+  const plain = { ...laidOut(unchanged(model), settings, whole), isHalved: false };
+  const halves = [inHalf({})];
+  if (movesLayout(model, settings, whole)) halves.push(inHalf({ nhwcFollows: true }));
+  return fastest(model, plain, halves, settings);
+}
+
+/** Whether NHWC is a step of the account of the model in half. */
+function movesLayout(model: OpenModel, settings: FixSettings, whole: number): boolean {
+  const passes = settings.passes.filter(({ name }) => name === "channels-last");
+  if (passes.length === 0) return false;
+  const workload = priced(model, settings);
+  const isInHalf = isHalf(settings.target.precision);
+  const state = isInHalf ? workload : pricedAt(workload, halfOf(settings), settings.cost);
+  return layoutIn(state, model, { ...settings, passes }, whole) !== undefined;
+}
+
+export function halfOf({ options }: FixSettings): "fp16" | "bf16" {
+  return options.halfType === "bfloat16" ? "bf16" : "fp16";
+}
+
+/** What is predicted to take the least; in half only what is faster than the model as it is beyond doubt. */
+function fastest(model: OpenModel, plain: Unsafe, halves: readonly Unsafe[], settings: FixSettings): Unsafe {
+  const before = asWritten(model, settings);
+  const least = settings.minSaving * before.timeline.microseconds;
+  const timeOf = ({ fixed }: Unsafe) => asWritten(fixed.model, settings).timeline.microseconds;
+  let [best, bestTime] = [plain, timeOf(plain)];
+  let reason: string | undefined;
+  for (const each of halves.filter(({ isHalved }) => isHalved)) {
+    const { saves } = changeBetween(before, asWritten(each.fixed.model, settings), settings.cost);
+    const isSure = saves.low > 0 && saves.microseconds >= least;
+    const time = timeOf(each);
+    if (isSure && time < bestTime) [best, bestTime] = [each, time];
+    reason = isSure ? "what is done instead is predicted to be faster" : whyNot(saves);
+  }
+  return best === plain ? leftFloat(plain, halves, reason, settings) : best;
+}
+
+function whyNot({ microseconds, low, high }: Saving): string {
+  const why = low > 0 ? "below --min-saving" : "and may save nothing";
+  return `predicted to save ${duration(microseconds)} (${durationRange(low, high)}), ${why}`;
+}
+
+/** With what the half pass says of it, and why it was not heard: `reason`, where it would have changed something. */
+function leftFloat(
+  plain: Unsafe,
+  [first]: readonly Unsafe[],
+  reason: string | undefined,
+  settings: FixSettings,
+): Unsafe {
+  const said = (first?.fixed.notes ?? []).filter(({ kind, pass }) => kind !== "changed" && pass === "half");
+  const message = `left FP32: half precision is ${reason}; --precision ${halfOf(settings)} stores it all the same`;
+  const why: FixNote = { kind: "blocked", pass: "half", node: undefined, message };
+  const notes = [...(reason === undefined ? [] : [why]), ...said, ...plain.fixed.notes];
+  return { ...plain, fixed: { ...plain.fixed, notes } };
+}
+
+/** In half, and then in the layout that pays there. */
+function halved(safe: FixedModel, settings: FixSettings, whole: number): Unsafe {
+  const { model } = safe;
+  // Padding that was declined is not made after all; folding prepares the other passes.
+  const passes = settings.passes.filter(({ name, safe: isSafe }) =>
+    isSafe ? name === "fold" || safe.changed : name !== "channels-last",
+  );
+  const made = runToFixedPoint(model, { ...settings, passes });
+  const half = isPreparation(made) ? withoutChanges(made, model) : made;
+  return { ...laidOut(half, settings, whole), isHalved: half.changed };
+}
+
+/** Folding alone: it was decided before, and what it prepared for was not made. */
+function isPreparation({ parts }: FixedModel): boolean {
+  return [...parts.keys()].every((name) => name === "fold");
+}
+
+function withoutChanges({ notes }: FixedModel, model: OpenModel): FixedModel {
+  return { ...unchanged(model), notes: notes.filter(({ kind }) => kind !== "changed") };
+}
+
+/** A file that is to be brought to half, or may be, is priced in the types that it stores. */
+export function asWritten(model: OpenModel, settings: FixSettings): Workload {
+  const workload = priced(model, settings);
+  return changesTypes(settings) ? pricedAt(workload, "as-is", settings.cost) : workload;
+}
+
+function laidOut(before: FixedModel, settings: FixSettings, whole: number): Omit<Unsafe, "isHalved"> {
+  const { model } = before;
+  const passes = settings.passes.filter(({ name }) => name === "channels-last");
+  if (passes.length === 0) return { fixed: before, padded: model };
+  const stored = changesTypes(settings) ? asStored(settings) : settings;
+  return { fixed: inTurn(before, inLayout(model, { ...stored, passes }, whole)), padded: model };
+}
+
+/** As asked for, or where it is predicted to be faster; the model as it is with the reasons where it is not. */
+function inLayout(model: OpenModel, settings: FixSettings, whole: number): FixedModel {
+  if (settings.options.nhwcOnlyWhereFaster !== true) return runToFixedPoint(model, settings);
+  const decision = decideLayout(model, settings, whole);
+  if (decision !== undefined && decision.declined === undefined) return runToFixedPoint(model, settings);
+  const reason = decision?.declined ?? belowThreshold;
+  const notes = settings.passes.flatMap((pass) =>
+    pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data")).notes.map((note): FixNote => {
+      const { name } = pass;
+      if (note.kind !== "changed") return { ...note, pass: name };
+      const message = `everything stays NCHW: ${reason}; --layout nhwc converts it all the same`;
+      return { kind: "blocked", pass: name, node: note.node, message };
+    }),
+  );
+  return { ...unchanged(model), notes };
+}
