@@ -6,6 +6,7 @@ import type { LintPlan } from "../settings/lint-plan.ts";
 import type { CompareRequest, Taken } from "./compare-all.ts";
 import { comparePair, failedPair, type Pair, type PairOutcome } from "./compare-pair.ts";
 import { prepare } from "./prepare.ts";
+import { withTimelines } from "./timelines.ts";
 import { Slot } from "./worker-pool.ts";
 
 /** Compares a pair as a plan says. */
@@ -62,8 +63,8 @@ function withoutMusts(pair: Pair): Pair {
 
 async function here(pair: Pair, plan: LintPlan, limits: LaneRequest["limits"]): Promise<PairOutcome> {
   await prepare(plan);
-  return comparePair(pair, (path, work) =>
-    new Guard({ path, doing: "comparing", ...limits }).runRepeatable(work),
+  return withTimelines(() =>
+    comparePair(pair, (path, work) => new Guard({ path, doing: "comparing", ...limits }).runRepeatable(work)),
   );
 }
 

@@ -14,7 +14,7 @@ import { decidedBy } from "./fix-settings.ts";
 import { inMemory } from "./lint-file.ts";
 import { rulesOf } from "./plugins.ts";
 import { refuse } from "./refuse.ts";
-import { settingsOf } from "./timelines.ts";
+import { settingsOf, TimelineMissing } from "./timelines.ts";
 
 export interface SidePlan {
   /** Its path is what reports call it. */
@@ -53,6 +53,7 @@ export function comparePair(pair: Pair, bounded: Bounded): PairOutcome {
   try {
     return bounded(side.file, () => work.outcome());
   } catch (error) {
+    if (error instanceof TimelineMissing) throw error;
     const failed = work.failure(error);
     const withoutBase = work.repaired(failed);
     return withoutBase === undefined ? failed : comparePair(withoutBase, bounded);

@@ -11,7 +11,7 @@ import { lintedSide } from "./compare-pair.ts";
 import { type ModelProto, openInput } from "./lint.ts";
 import { type ModelOptions, type PluginOptions, planOf } from "./options.ts";
 import { rulesWith } from "./plugins.ts";
-import { loadTimelines, stacksOf } from "./timelines.ts";
+import { loadTimelines, stacksOf, withTimelines } from "./timelines.ts";
 
 /** What a configuration file may say of the models, and what only a caller can. */
 export interface CompareOptions extends ModelOptions, PluginOptions {
@@ -53,7 +53,10 @@ export async function compare(
       { calibration, notices: [...model.notices, ...missing] },
     );
   };
-  const sides = { base: sideOf(before, base, plans.base), head: sideOf(after, head, plans.head) };
+  const sides = await withTimelines(() => ({
+    base: sideOf(before, base, plans.base),
+    head: sideOf(after, head, plans.head),
+  }));
   checkSizes([sides.base.settings, sides.head.settings], plans.head.mustHave);
   return compareSides(sides.base, sides.head, { path: names.head, status: "changed", notices: [] });
 }

@@ -41,7 +41,7 @@ export const safeFix: FixChoice = {
 
 /** A repair of a model that is linted with `settings`. */
 export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
-  const { target, cost, shapes, dims, minSaving, rules, severities, timelineOf } = settings;
+  const { target, cost, shapes, dims, minSaving, rules, severities, timelineOf, others } = settings;
   const asked = rules.filter(({ code }) => severities.get(code) !== "off");
   return {
     target,
@@ -50,6 +50,7 @@ export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
     dims,
     timelineOf,
     minSaving,
+    others,
     onlyWhereFaster: true,
     remaining: (workload) => fixableProducts(asked, workload, cost),
     passes: [...customPasses(asked), ...passesOf(fix)],
@@ -86,22 +87,24 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
   }
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
-  const { fixed, after, change, declined } = decideSafe(model, settings);
+  const { fixed, after, change, declined, loses } = decideSafe(model, settings);
   return {
     after,
     change,
+    slowerElsewhere: loses && declined,
     isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
     reasonFor: (product) => {
       reasonOf ??= reasons(workload, settings, []);
-      return leftReason(reasonOf(product), declined);
+      return leftReason(reasonOf(product), declined, loses !== undefined);
     },
     layoutOf: (state) => decidedIn(state, fixed.model, settings, workload.timeline.microseconds),
   };
 }
 
 /** `whole` is why nothing is done to the whole model: what would be done without has no reason of its own. */
-function leftReason(reason: Reason, whole: string | undefined): LeftReason {
-  if (whole !== undefined && isSolved(reason)) return { message: whole, declined: "uncertain" };
+function leftReason(reason: Reason, whole: string | undefined, isForAnother: boolean): LeftReason {
+  if (whole !== undefined && isSolved(reason))
+    return isForAnother ? { message: whole } : { message: whole, declined: "uncertain" };
   const declined = declinedBy[reason.kind];
   return declined === undefined ? { message: reason.message } : { message: reason.message, declined };
 }

@@ -8,6 +8,7 @@ import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { failureOf } from "./failed-report.ts";
 import { prepare } from "./prepare.ts";
 import { scenarioOutcomes } from "./scenario-outcomes.ts";
+import { withTimelines } from "./timelines.ts";
 import { lintInPool } from "./worker-pool.ts";
 
 export interface LintAllOptions {
@@ -67,7 +68,9 @@ async function lintAlone(
   const memoryBytes = Math.min(allowed, own);
   const guard = new Guard({ path: plan.path, doing: "linting", ...limits, memoryBytes });
   try {
-    return guard.runReading((onRead) => lintFile(plan, { onPhase, onRead, newRecord }));
+    return await withTimelines(() =>
+      guard.runReading((onRead) => lintFile(plan, { onPhase, onRead, newRecord })),
+    );
   } catch (error) {
     const isFull = error instanceof InputError && error.code === "out-of-memory";
     const isMore = isFull && own < allowed && !isHeapLimitGiven();

@@ -15,7 +15,7 @@ import { decidedBy } from "./fix-settings.ts";
 import { rulesOf } from "./plugins.ts";
 import { withProfile } from "./profile.ts";
 import { refuse } from "./refuse.ts";
-import { settingsOf } from "./timelines.ts";
+import { settingsOf, TimelineMissing } from "./timelines.ts";
 
 /** Safe fixes look at small tensors one by one. Of a larger file, blocks would be mostly weights that nobody asks for. */
 export function inMemory(file: ByteSource, onRead?: OnRead): ByteSource {
@@ -32,7 +32,7 @@ export interface LintHooks {
   readonly newRecord?: ((plan: LintPlan) => LintRecord) | undefined;
 }
 
-/** Never throws, but for what `onRead` throws: what goes wrong with one model is in its report. */
+/** Never throws, but for what `onRead` throws, and TimelineMissing: what goes wrong with one model is in its report. */
 export function lintFile(plan: LintPlan, { onPhase, onRead, newRecord }: LintHooks = {}): LintOutcome {
   try {
     refuse(plan);
@@ -61,7 +61,7 @@ export function lintFile(plan: LintPlan, { onPhase, onRead, newRecord }: LintHoo
     const locations = files.map(({ location }) => location);
     return { ...outcome, cache: record.keep(locations, outcome) };
   } catch (error) {
-    if (error instanceof ReadTooMuch) throw error;
+    if (error instanceof ReadTooMuch || error instanceof TimelineMissing) throw error;
     return failureOf(plan, error);
   }
 }

@@ -11,7 +11,7 @@ import { decidedBy } from "./fix-settings.ts";
 import { type ModelOptions, type PluginOptions, planOf, schemas } from "./options.ts";
 import { rulesWith } from "./plugins.ts";
 import { withProfile } from "./profile.ts";
-import { loadTimelines, settingsOf, stacksOf } from "./timelines.ts";
+import { loadTimelines, settingsOf, stacksOf, withTimelines } from "./timelines.ts";
 
 /**
  * A ModelProto of onnx-proto, decoded or built by hand: `onnx.IModelProto`. These are the names of its fields; their types are
@@ -78,7 +78,9 @@ export async function lint(
   const notices = typeof input === "string" ? [...model.notices, ...missingWeights(model)] : model.notices;
   const request = { settings, rules, calibration, path, layers, drawings, verbose, mustHave, notices };
   await loadTimelines(stacksOf(settings));
-  return lintModel(model, decidedBy(model, withProfile(model, settingsOf(model, request), plan)));
+  return await withTimelines(() =>
+    lintModel(model, decidedBy(model, withProfile(model, settingsOf(model, request), plan))),
+  );
 }
 
 /** A model wherever it is. Throws InputError. */

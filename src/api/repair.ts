@@ -10,6 +10,7 @@ import { verifyChildUrl } from "../verify/child-url.ts";
 import { type FixChoice, proposing, withRanges } from "./fix-settings.ts";
 import { fixSettings } from "./plan-fix.ts";
 import { prepare } from "./prepare.ts";
+import { withTimelines } from "./timelines.ts";
 
 export interface RepairOptions extends FixChoice {
   /** Where the result goes; undefined repairs in place. */
@@ -83,16 +84,20 @@ export async function repair(
     };
     return options.half === undefined ? proveSame(request) : proveHalf(request, settings.options.halfType);
   };
-  const outcome = await fixModel({
-    path,
-    destination: options.output ?? path,
-    settings: options.proveOn === undefined ? known : proposing(known),
-    prove: await proverFor(plan, options, seen?.ranges, limits),
-    dryRun: options.dryRun,
-    promise: options.verify ? promisedProof() : "unverified",
-    verify: options.verify ? verify : unverified,
-    within,
-  });
+  const prove = await proverFor(plan, options, seen?.ranges, limits);
+  // Whether another account is needed is known before anything is staged.
+  const outcome = await withTimelines(() =>
+    fixModel({
+      path,
+      destination: options.output ?? path,
+      settings: options.proveOn === undefined ? known : proposing(known),
+      prove,
+      dryRun: options.dryRun,
+      promise: options.verify ? promisedProof() : "unverified",
+      verify: options.verify ? verify : unverified,
+      within,
+    }),
+  );
   return { outcome, ranges: seen?.from };
 }
 

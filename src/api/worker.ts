@@ -6,6 +6,7 @@ import type { Pair, PairOutcome } from "./compare-pair.ts";
 import { failureOf } from "./failed-report.ts";
 import { lintFile } from "./lint-file.ts";
 import { prepare } from "./prepare.ts";
+import { withTimelines } from "./timelines.ts";
 
 /** A pair, and the plan that it is compared by. */
 export interface PairRequest {
@@ -33,12 +34,12 @@ async function lintedBy(plan: LintPlan): Promise<LintOutcome> {
   const known = cache?.knownOutcome(plan);
   if (known !== undefined) return known;
   await prepare(plan);
-  return lintFile(plan, { newRecord: cache?.newRecord });
+  return withTimelines(() => lintFile(plan, { newRecord: cache?.newRecord }));
 }
 
 async function compared({ pair, plan }: PairRequest): Promise<PairOutcome> {
   await prepare(plan);
   const { comparePair } = await import("./compare-pair.ts");
   // Whoever sent it ends the thread where it takes too much.
-  return comparePair(pair, (_, work) => work());
+  return withTimelines(() => comparePair(pair, (_, work) => work()));
 }

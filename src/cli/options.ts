@@ -4,7 +4,7 @@ import type { LfsPointers } from "../api/lfs-pointers.ts";
 import type { ConfigChoice } from "../api/make-plans.ts";
 import type { SourcePlaces } from "../files/repository.ts";
 import { findGpu, gpus } from "../hardware/gpus.ts";
-import { float32Words, stackIds } from "../hardware/stacks.ts";
+import { comparedStacks, float32Words, stackIds } from "../hardware/stacks.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Limits } from "../limits/guard.ts";
 import { lintFormatNames } from "../report/registry.ts";
@@ -59,6 +59,10 @@ export const settingOptions = {
   "error-share": text(
     "Rules:",
     "A warning worth at least this much of the predicted time, which TC201's saving is no part of, is an error (default 5%)",
+  ),
+  "stack-guard": flag(
+    "Rules:",
+    `Leave safe fixes that slow the model down by over 2 % on ${comparedStacks.map(({ id }) => id).join(", ")}, all measured; --no-stack-guard makes them`,
   ),
   config: text("Configuration:", "Configuration file for every model; --no-config reads none"),
   scenario: texts("Configuration:", "Only these of the configuration's scenarios, separated by commas"),
@@ -178,6 +182,7 @@ export function readSettings(argv: SettingArguments): Pick<LintFlags, "settings"
     select: mapped(argv.select, (texts) => parseList(texts, "--select")),
     ignore: mapped(argv.ignore, (texts) => parseList(texts, "--ignore")),
     minSaving: mapped(single(minSaving, "--min-saving"), (value) => parseShare(value, "--min-saving")),
+    stackGuard: argv["stack-guard"],
     errorShare: mapped(single(errorShare, "--error-share"), (value) => parseShare(value, "--error-share")),
   };
   return { settings, scenarios: readScenarios(argv, axes) };

@@ -3,11 +3,10 @@
  * be faster in half and NHWC.
  */
 
-import type { Saving } from "../cost/model.ts";
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { isHalf, pricedAt } from "../workload/account.ts";
-import { changeBetween } from "../workload/change.ts";
+import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 import { belowThreshold, decideLayout, layoutIn } from "./decide-layout.ts";
 import {
@@ -77,7 +76,7 @@ function fastest(model: OpenModel, plain: Unsafe, halves: readonly Unsafe[], set
   return best === plain ? leftFloat(plain, halves, reason, settings) : best;
 }
 
-function whyNot({ microseconds, low, high }: Saving): string {
+function whyNot({ microseconds, low, high }: WorkloadChange["saves"]): string {
   const why = low > 0 ? "below --min-saving" : "and may save nothing";
   return `predicted to save ${duration(microseconds)} (${durationRange(low, high)}), ${why}`;
 }

@@ -5,6 +5,7 @@
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { changeBetween, noChange, type WorkloadChange } from "../workload/change.ts";
+import { type LossElsewhere, lossElsewhere, lossText } from "../workload/elsewhere.ts";
 import type { Workload } from "../workload/workload.ts";
 import { type FixedModel, type FixSettings, priced, proposalOf, unchanged } from "./pipeline.ts";
 import { runToFixedPoint } from "./rounds.ts";
@@ -17,11 +18,13 @@ export interface SafeFix {
   readonly change: WorkloadChange;
   /** Why what the passes would do is not done; undefined where it is, or where there is nothing. */
   readonly declined?: string;
+  /** Set where it is not done because of another stack: it saves time on the target. */
+  readonly loses?: LossElsewhere;
 }
 
 /**
- * The safe passes of `settings`; with `onlyWhereFaster`, where they are predicted to save at least the threshold and the saving's
- * interval stays above zero, and else nothing. Throws InputError.
+ * The safe passes of `settings`; with `onlyWhereFaster`, where they are predicted to save at least the threshold, the saving's
+ * interval stays above zero and none of `others` loses by it, and else nothing. Throws InputError.
  */
 export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix {
   const before = priced(original, settings);
@@ -35,13 +38,30 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
   const after = priced(fixed.model, safe);
   const change = changeBetween(before, after, settings.cost);
   const { microseconds, low, high } = change.saves;
-  if (!mustGain || (microseconds >= least && low > 0)) return { fixed, after, change };
+  if (!mustGain) return { fixed, after, change };
+  if (microseconds >= least && low > 0) {
+    const loses = addsWork(fixed) ? lossElsewhere(before, after, settings, settings.others ?? []) : undefined;
+    if (loses === undefined) return { fixed, after, change };
+    const why = `the repaired model is predicted to be ${lossText(loses)}, which was measured; ${guardOff}`;
+    return { ...nothing, fixed: left(original, why), declined: why, loses };
+  }
   const times = `${duration(before.timeline.microseconds)} → ${duration(after.timeline.microseconds)}`;
   const declined =
     low > 0
       ? "below --min-saving in the whole model"
       : `the repaired model may be no faster: predicted ${times}, a saving of ${durationRange(low, high)}`;
   return { ...nothing, declined };
+}
+
+const guardOff = "--no-stack-guard repairs it all the same";
+
+function left(original: OpenModel, message: string): FixedModel {
+  return { ...unchanged(original), notes: [{ kind: "blocked", pass: "align", node: undefined, message }] };
+}
+
+/** Folding removes kernels, and makes none on any stack. */
+function addsWork({ parts }: FixedModel): boolean {
+  return [...parts.keys()].some((pass) => pass !== "fold");
 }
 
 /**

@@ -21,6 +21,7 @@ import type {
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
 import { changeBetween, uncertaintyOf } from "../workload/change.ts";
+import type { OtherStack } from "../workload/elsewhere.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import {
   priceFacts,
@@ -42,6 +43,8 @@ export interface FixSettings extends WorkloadSettings {
   readonly minSaving: number;
   /** Safe fixes are made only where they are predicted to save more than that, beyond doubt; else as their passes propose. */
   readonly onlyWhereFaster?: boolean | undefined;
+  /** Safe fixes that one of these would lose by are not made either; none by default. */
+  readonly others?: readonly OtherStack[] | undefined;
   /** What could still be repaired in the result: it is explained. Nothing by default. */
   readonly remaining?: ((workload: Workload) => readonly RemainingProduct[]) | undefined;
   /** What is known to fail verification; nothing by default. */

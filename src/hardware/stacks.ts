@@ -63,6 +63,8 @@ export interface Stack {
    * compared, or are near without.
    */
   readonly betweenKernels: number;
+  /** Where whole files that ran on it are held against what is predicted; null where none ran. What a fix for another stack loses here is no guess. */
+  readonly comparedIn: string | null;
   readonly source: string;
 }
 
@@ -118,6 +120,7 @@ const rows = {
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
+    comparedIn: null,
     source: ortSource,
   },
   "ort-cuda-nhwc": {
@@ -132,6 +135,7 @@ const rows = {
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
+    comparedIn: null,
     source: ortSource,
   },
   tensorrt: {
@@ -146,6 +150,7 @@ const rows = {
     float32: inTf32,
     fuses: fusesAll,
     betweenKernels: 0,
+    comparedIn: null,
     source:
       "TensorRT developer guide, data format descriptions (HWC8, CHW32), layer fusion, and quantized types (FP8 in E4M3 alone)",
   },
@@ -168,6 +173,7 @@ const rows = {
       float8: noFloat8,
     },
     betweenKernels: 0,
+    comparedIn: "bench/results/truth-stacks.md",
     source:
       "PyTorch's Inductor: cuBLAS and cuDNN for products, one Triton kernel for a chain between them; layout_optimization; cudnn.allow_tf32 on, matmul.allow_tf32 off",
   },
@@ -192,6 +198,7 @@ const rows = {
       float8: noFloat8,
     },
     betweenKernels: 0.41,
+    comparedIn: "bench/results/truth-stacks.md",
     source: "h200-pytorch-ops.json and -sweeps.json, 2026-11-21",
   },
   "tc-runtime": {
@@ -206,6 +213,7 @@ const rows = {
     float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },
     betweenKernels: 0,
+    comparedIn: "bench/results/truth-runtime.md",
     source: "its own plan: NHWC, epilogue fusion, pointwise chains as one kernel",
   },
 } as const satisfies Record<StackId, Stack>;
@@ -224,6 +232,11 @@ export function float32Words(): string {
   }
   return [...words].map(([said, ids]) => `${said} on ${ids.join(", ")}`).join("; ");
 }
+
+/** Those on which whole files were compared with what is predicted. */
+export const comparedStacks: readonly Stack[] = stackIds
+  .map((id): Stack => rows[id])
+  .filter(({ comparedIn }) => comparedIn !== null);
 
 export function findStack(id: string): Stack | undefined {
   return stackIds.includes(id as StackId) ? stacks[id as StackId] : undefined;

@@ -20,6 +20,8 @@ export interface LeftReason {
 export interface DecidedFix {
   readonly after: Workload;
   readonly change: WorkloadChange;
+  /** Why safe fixes that save time on the target are not made, where that is for another stack's sake. */
+  readonly slowerElsewhere?: string | undefined;
   /** Whether a plugin has the node rewritten. */
   readonly isRewritten: (node: Node) => boolean;
   /** Why a product that could be padded is left as it is. */
@@ -101,6 +103,7 @@ export interface DecidedProduct<W extends ProductWork<number>> {
 export class Decision {
   readonly after: Workload;
   readonly change: WorkloadChange;
+  readonly slowerElsewhere: string | undefined;
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
@@ -108,7 +111,8 @@ export class Decision {
   /** Passes whose time a product's padding changes, by the product. */
   readonly #passes: ReadonlyMap<Step, readonly StepChange[]>;
 
-  constructor(before: Workload, { after, change, reasonFor, isRewritten }: DecidedFix) {
+  constructor(before: Workload, { after, change, reasonFor, isRewritten, slowerElsewhere }: DecidedFix) {
+    this.slowerElsewhere = slowerElsewhere;
     this.after = after;
     this.change = change;
     this.#reasonFor = reasonFor;

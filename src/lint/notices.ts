@@ -29,3 +29,8 @@ export function memoryNotices({ steps, microseconds }: Timeline): NoticeReport[]
   const message = `${share} % of the time is in products that wait for memory, ${compact(bytes)}B a run: weights of fewer bits and more rows at once help them, Tensor Cores do not`;
   return [{ code: "memory-bound", message }];
 }
+
+/** What `--fix` would gain here and another stack lose. */
+export function elsewhereNotices(why: string | undefined): NoticeReport[] {
+  return why === undefined ? [] : [{ code: "slower-elsewhere", message: `not fixed by --fix: ${why}` }];
+}

@@ -2,6 +2,7 @@
 import { invalidNode } from "../facts/invalid-node.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
+import type { OtherStack } from "../workload/elsewhere.ts";
 import type { Step } from "../workload/timeline.ts";
 import { priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
 import { type Budget, budgetReports } from "./budgets.ts";
@@ -14,7 +15,7 @@ import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
 import { Ladder, mayBeLater, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
-import { contradictionNotices, memoryNotices } from "./notices.ts";
+import { contradictionNotices, elsewhereNotices, memoryNotices } from "./notices.ts";
 import type {
   Fixability,
   ModelReport,
@@ -51,6 +52,8 @@ export interface LintSettings extends WorkloadSettings {
   }) => string | null;
   /** What `--fix` makes of it; without an answer, findings say what their rule can repair. */
   readonly decide?: ((workload: Workload) => DecidedFix | undefined) | undefined;
+  /** Stacks that a fix must not slow down. */
+  readonly others?: readonly OtherStack[] | undefined;
   /** Whether the report lists every layer. */
   readonly layers?: boolean | undefined;
   /** Whether it has what is drawn: the graph around findings, and what the target could reach. */
@@ -227,7 +230,12 @@ function assemble(
       : {}),
     ...budgetsOf(context, settings),
     skipped: skippedOf(context),
-    notices: [...settings.notices, ...contradictionNotices(facts), ...memoryNotices(timeline)],
+    notices: [
+      ...settings.notices,
+      ...contradictionNotices(facts),
+      ...memoryNotices(timeline),
+      ...elsewhereNotices(context.decision?.slowerElsewhere),
+    ],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),
     ...(settings.drawings === true
       ? drawingsOf(context, settings.verbose === true ? [...listed, ...unlisted] : listed)

@@ -3,7 +3,7 @@ import type { RuleSetting } from "../config.ts";
 import type { Calibration } from "../cost/calibration.ts";
 import { createCostModel } from "../cost/model.ts";
 import { findGpu } from "../hardware/gpus.ts";
-import { stacks } from "../hardware/stacks.ts";
+import { comparedStacks, stacks } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
 import { collectSymbols } from "../ir/dim.ts";
 import { invariant } from "../ir/errors.ts";
@@ -45,6 +45,7 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
     ...severityRules(settings),
     minSaving: settings.minSaving,
     errorShare: settings.errorShare,
+    others: settings.stackGuard ? comparedStacks.map((stack) => ({ stack })) : [],
     ...sizesFor(model, request),
     displayPath: path,
     configFiles: settings.configFiles,

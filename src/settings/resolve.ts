@@ -35,6 +35,8 @@ export interface ResolvedSettings {
   readonly precision: Precision;
   readonly minSaving: number;
   readonly errorShare: number;
+  /** Whether what another stack that was measured would lose by is left. */
+  readonly stackGuard: boolean;
   readonly shapes: Readonly<Record<string, readonly number[]>>;
   readonly dims: Readonly<Record<string, number>>;
   /** Path of a calibration file. */
@@ -59,6 +61,7 @@ export interface SettingFlags {
   readonly profiled?: boolean;
   readonly minSaving?: number | undefined;
   readonly errorShare?: number | undefined;
+  readonly stackGuard?: boolean | undefined;
   readonly shapes?: Readonly<Record<string, readonly number[]>> | undefined;
   readonly dims?: Readonly<Record<string, number>> | undefined;
   readonly calibration?: string | undefined;
@@ -89,6 +92,7 @@ export function resolveSettings(
     ...target,
     minSaving: flags.minSaving ?? parseShare(config.minSaving ?? standard.minSaving, "minSaving"),
     errorShare: flags.errorShare ?? parseShare(config.errorShare ?? standard.errorShare, "errorShare"),
+    stackGuard: flags.stackGuard ?? config.stackGuard ?? standard.stackGuard,
     shapes: merged([...layers.map(({ config: { shapes } }) => shapes), flags.shapes]),
     dims: merged([...layers.map(({ config: { dims } }) => dims), flags.dims]),
     calibration: flags.calibration ?? config.calibration ?? null,

@@ -112,6 +112,11 @@ export function configSchema(rules: readonly RuleInfo[]): Schema {
     },
     minSaving: share("Findings that save less of the model's time are summed up in one line.", "0.5%"),
     errorShare: share("A warning worth at least this much of the model's time is an error.", "5%"),
+    stackGuard: {
+      type: "boolean",
+      description:
+        "Whether (as by default) --fix leaves what would slow the model down by more than 2 % on another stack on which whole files were measured.",
+    },
     shapes: {
       type: "object",
       additionalProperties: { type: "array", items: size },

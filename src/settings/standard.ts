@@ -6,4 +6,5 @@ export const standard = {
   precision: "fp16",
   minSaving: 0.005,
   errorShare: 0.05,
+  stackGuard: true,
 } as const;
