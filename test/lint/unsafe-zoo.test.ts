@@ -3,6 +3,7 @@ import { describe, expect } from "vitest";
 import { lint } from "../../src/api/lint.ts";
 import { planOf } from "../../src/api/options.ts";
 import { fixSettings } from "../../src/api/plan-fix.ts";
+import { withTimelines } from "../../src/api/timelines.ts";
 import { asWritten } from "../../src/fix/decide-unsafe.ts";
 import { runFix } from "../../src/fix/make.ts";
 import type { Fix } from "../../src/fix/outcome.ts";
@@ -42,7 +43,7 @@ describe.each(stacks)("on %s", (stack) => {
     "%s: what is written is sure to gain, and each step is the one that lint has",
     async (name) => {
       using model = openModel(zooModel(name));
-      const fix = fixOf(model, stack);
+      const fix = await withTimelines(() => fixOf(model, stack));
       if (fix === undefined) return;
       expectSure(model, fix);
       const { account } = await lint(model.path, { stack });
