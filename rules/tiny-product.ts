@@ -99,7 +99,7 @@ export default defineRule({
       launches,
       batch,
       largest,
-      kernels: context.timeline.steps.reduce((total, { runs }) => total + runs, 0),
+      kernels: context.timeline.kernels,
     };
     if (context.isMeasured) {
       yield { at, message: "measured", kind: "tiny", data };

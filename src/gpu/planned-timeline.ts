@@ -51,7 +51,9 @@ export function plannedTimeline(workload: Workload): Timeline | undefined {
     steps.push(
       rescaled({ ...first, scope: facts.root, nodes: [], family: "memory", product: undefined }, others),
     );
-  return summarize(steps);
+  // As `bench --plan` counts them.
+  const kernels = plansOf(planned).reduce((total, plan) => total + plan.steps.length, 0);
+  return summarize(steps, kernels);
 }
 
 /** Planning reads weights' sizes and small constants. */

@@ -49,6 +49,8 @@ export interface TrafficStep extends Step {
 export interface Timeline {
   /** In graph order, instance after instance. */
   readonly steps: readonly Step[];
+  /** Launches of one run. */
+  readonly kernels: number;
   /** The steps' sum: one run of the model. */
   readonly microseconds: number;
   /** The truth lies between `low` and `high` microseconds in nine cases of ten. */
@@ -120,8 +122,11 @@ function variantOf(node: Node, scope: Scope): TrafficVariant | undefined {
 /** What takes as long on every stack that makes a kernel of it; other passes are each stack's own. */
 const everywhere: ReadonlySet<TrafficVariant> = new Set(["pad", "slice"]);
 
-/** Adds steps up; they may have been priced anew. */
-export function summarize(steps: readonly Step[]): Timeline {
+/** Adds steps up; they may have been priced anew. `kernels` says how many launches they are where several share one. */
+export function summarize(
+  steps: readonly Step[],
+  kernels = steps.reduce((total, { runs }) => total + runs, 0),
+): Timeline {
   const families: Record<Family, number> = { conv: 0, gemm: 0, attention: 0, recurrent: 0, memory: 0 };
   const byNode = new Map<Scope, ById<Node, Step>>();
   let [microseconds, onTensorCores, below, above] = [0, 0, 0, 0];
@@ -140,6 +145,7 @@ export function summarize(steps: readonly Step[]): Timeline {
   // Errors of kernels go together: layers repeat, and one machine runs them all. Of 102 whole files 92 are inside the plain sum.
   return {
     steps,
+    kernels,
     microseconds,
     low: microseconds - below,
     high: microseconds + above,

@@ -1,5 +1,5 @@
 /** What a user sees first of one model fits a terminal. */
-import { describe, expect } from "vitest";
+import { describe, expect, it } from "vitest";
 import { rowsOf } from "../../src/report/fold.ts";
 import { eachModel, zooModel, zooNames } from "../zoo.ts";
 import { useWorkbench } from "./workbench.ts";
@@ -16,4 +16,17 @@ describe("the first screen", () => {
     if (/\d+ (error|warning)/.test(lines.join("\n")))
       expect(stdout).toMatch(/^ {2}(error|warn|info) {2,3}TC\d{3} /m);
   });
+});
+
+it("the launches that lint counts on the bundled runtime are those of bench --plan", async () => {
+  const target = ["--gpu", "h200", zooModel("resnet50")];
+  const linted = await bench.tcLint(["--stack", "tc-runtime", "-f", "json", ...target]);
+  const planned = await bench.tcLint(["bench", "--plan", "--no-fix", "-f", "json", ...target]);
+  const [plan]: { steps: unknown[] }[] = JSON.parse(planned.stdout);
+  const { models }: { models: { findings: { code: string; data: { kernels?: number } }[] }[] } = JSON.parse(
+    linted.stdout,
+  );
+  const tiny = models[0]?.findings.find(({ code }) => code === "TC405");
+  expect(tiny?.data.kernels).toBe(plan?.steps.length);
+  expect(plan?.steps.length).toBeGreaterThan(50);
 });
