@@ -81,7 +81,7 @@ export function measuredTimes(
     const hasRest = own !== undefined && bySite.has(nowhere);
     if (first !== undefined && apart > 0 && !hasRest)
       steps.push(restOf(first, apart, { cost: scaled, target: each.target }));
-    return summarize(steps, own?.kernels);
+    return summarize(steps, (own ?? each.timeline).kernels);
   };
   return { cost: scaled, timelineOf };
 }

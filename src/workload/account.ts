@@ -85,5 +85,5 @@ export function pricedAt(workload: Workload, precision: Precision, cost: CostMod
     const estimate = asMeasured(step, cost.estimate(step.work, target, step.detail));
     return { ...step, estimate, microseconds: estimate.microseconds * step.runs };
   });
-  return { ...workload, target, timeline: summarize(steps) };
+  return { ...workload, target, timeline: summarize(steps, workload.timeline.kernels) };
 }

@@ -83,7 +83,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
       steps.push(stepOf(kernel, { scope, runs, pool }, input));
     }
   }
-  return summarize(steps);
+  return summarize(steps, launchesOf(steps));
 }
 
 interface Place {
@@ -122,11 +122,13 @@ function variantOf(node: Node, scope: Scope): TrafficVariant | undefined {
 /** What takes as long on every stack that makes a kernel of it; other passes are each stack's own. */
 const everywhere: ReadonlySet<TrafficVariant> = new Set(["pad", "slice"]);
 
-/** Adds steps up; they may have been priced anew. `kernels` says how many launches they are where several share one. */
-export function summarize(
-  steps: readonly Step[],
-  kernels = steps.reduce((total, { runs }) => total + runs, 0),
-): Timeline {
+/** Where no two share a launch. */
+export function launchesOf(steps: readonly Step[]): number {
+  return steps.reduce((total, { runs }) => total + runs, 0);
+}
+
+/** Adds steps up, which are `kernels` launches; they may have been priced anew. */
+export function summarize(steps: readonly Step[], kernels: number): Timeline {
   const families: Record<Family, number> = { conv: 0, gemm: 0, attention: 0, recurrent: 0, memory: 0 };
   const byNode = new Map<Scope, ById<Node, Step>>();
   let [microseconds, onTensorCores, below, above] = [0, 0, 0, 0];

@@ -64,7 +64,7 @@ export function priceFacts(facts: Facts, { target, cost, timelineOf }: PriceSett
 
 /** Products with what their kernels take on the timeline. */
 function timedBy(
-  { steps }: Timeline,
+  { steps, kernels }: Timeline,
   products: readonly CostedProduct[],
 ): Pick<Workload, "products" | "timeline"> {
   const times = new Map(steps.map((step) => [step.product, step.microseconds]));
@@ -75,7 +75,7 @@ function timedBy(
     ]),
   );
   const own = steps.map((step) => ({ ...step, product: step.product && timed.get(step.product) }));
-  return { products: [...timed.values()], timeline: summarize(own) };
+  return { products: [...timed.values()], timeline: summarize(own, kernels) };
 }
 
 function costProduct(

@@ -86,7 +86,8 @@ describe("a loss", () => {
     const timelineOf = ({ timeline }: Workload): Timeline => {
       const by = isAfter ? factor : 1;
       isAfter = true;
-      return summarize(timeline.steps.map((step) => ({ ...step, microseconds: step.microseconds * by })));
+      const steps = timeline.steps.map((step) => ({ ...step, microseconds: step.microseconds * by }));
+      return summarize(steps, timeline.kernels);
     };
     return { stack: stacks["tc-runtime"], timelineOf };
   };
