@@ -30,8 +30,13 @@ export interface Machine {
   };
   /** Bytes in a microsecond, of the whole GPU; `copyEngine` is from L2 as well. */
   readonly bandwidth: { readonly dram: number; readonly l2: number; readonly copyEngine: number };
-  /** Bytes in a clock: one multiprocessor's share of the same. */
-  readonly bytesPerClock: { readonly dram: number; readonly l2: number; readonly copyEngine: number };
+  /** Bytes in a clock: one multiprocessor's share of the same; `shared` is what its own shared memory reads or writes. */
+  readonly bytesPerClock: {
+    readonly dram: number;
+    readonly l2: number;
+    readonly copyEngine: number;
+    readonly shared: number;
+  };
   /** Of the cache that all multiprocessors share. */
   readonly l2Bytes: number;
   /** From a load's issue until its data is there, nobody else asking. */
@@ -70,6 +75,8 @@ const sustained = { clock: 1.75 / 1.83, dram: 4158 / 4800, l2: 6006 / 6300 } as 
 /** The shortest that any kernel of the runtime takes on an H200, its own start subtracted. */
 const launchMicroseconds = 1.1;
 const memoryLatencyClocks = 900;
+/** 32 banks of 4 bytes, in every architecture since Volta. */
+const sharedBytesPerClock = 32 * 4;
 
 export function machineOf(gpu: Gpu): Machine {
   const computeCapability = capabilityOf(gpu);
@@ -97,6 +104,7 @@ export function machineOf(gpu: Gpu): Machine {
       dram: perClock(bandwidth.dram),
       l2: perClock(bandwidth.l2),
       copyEngine: perClock(bandwidth.copyEngine),
+      shared: sharedBytesPerClock,
     },
     ...{ l2Bytes: gpu.l2Bytes, memoryLatencyClocks, launchMicroseconds },
   };

@@ -3,7 +3,7 @@
  * so that no padding is claimed in one sentence and disclaimed in the next.
  */
 import type { CostedProduct, LintContext } from "./context.ts";
-import type { RawFinding } from "./group.ts";
+import { type RawFinding, standingOf, stepOf } from "./group.ts";
 
 /** Findings of the file and of later steps, at places of the file `first`; those that are declined say so. */
 export function withDeclined(
@@ -23,6 +23,18 @@ export function withDeclined(
     const declined = product && decision.reasonFor(product).declined;
     return declined === undefined ? finding : asDeclined(finding, declined);
   });
+}
+
+/** Another layout that is sure to gain only where something unsure comes before it is taken by no fix, and claimed by nobody. */
+export function withoutLayoutLeft(
+  found: readonly RawFinding[],
+  later: LintContext,
+  minSaving: number,
+): readonly RawFinding[] {
+  const isClaimed = (finding: RawFinding) =>
+    stepOf(finding) === "layout" && standingOf(finding, minSaving) === "listed";
+  if (!later.knowsLayout || !found.some(isClaimed) || later.layoutStep()?.isTaken === true) return found;
+  return found.map((finding) => (isClaimed(finding) ? asDeclined(finding, "uncertain") : finding));
 }
 
 /** Its rule has a safe fix that the decision leaves out, though it gains for sure where it is seen by itself. */

@@ -9,7 +9,7 @@ import { type Budget, budgetReports } from "./budgets.ts";
 import { ceilingsReport } from "./ceilings.ts";
 import type { LintContext } from "./context.ts";
 import type { DecidedFix } from "./decision.ts";
-import { withDeclined } from "./declined.ts";
+import { withDeclined, withoutLayoutLeft } from "./declined.ts";
 import { fill } from "./describe.ts";
 import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
@@ -86,7 +86,7 @@ export function lintWorkload(workload: Workload, settings: LintSettings): ModelR
   const later = ladder.after(found, settings.minSaving);
   const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
   const both = later === first ? found : replaced(found, findIn(later, first, laterRules, inModel).found);
-  const all = withDeclined(both, first, settings.minSaving);
+  const all = withoutLayoutLeft(withDeclined(both, first, settings.minSaving), later, settings.minSaving);
   const groups = new Groups();
   for (const finding of all) groups.add(finding);
   const states = { context: first, later };

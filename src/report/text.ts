@@ -111,7 +111,7 @@ function cutTo(entries: readonly (readonly string[])[], full: number, most: numb
     const next = index < full ? whole : whole.slice(0, 1);
     rows += rowsOf(next, width);
     if (rows > most && count > 0) break;
-    lines.push(...next);
+    for (const line of next) lines.push(line);
     count += 1;
   }
   return { lines, entries: count, full: Math.min(full, count) };

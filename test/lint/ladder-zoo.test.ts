@@ -2,6 +2,7 @@
 import { describe, expect } from "vitest";
 import { planOf } from "../../src/api/options.ts";
 import { fixSettings } from "../../src/api/plan-fix.ts";
+import { withTimelines } from "../../src/api/timelines.ts";
 import { decideSafe } from "../../src/fix/decide.ts";
 import { contextOf, patched, priced } from "../../src/fix/pipeline.ts";
 import { runStages } from "../../src/fix/stages.ts";
@@ -74,11 +75,11 @@ function stepOf({ account }: ModelReport, name: AccountStepName) {
   return account.find(({ step }) => step === name);
 }
 
-eachModel(zooNames)("%s: another layout is priced as the file that is written", (name) => {
+eachModel(zooNames)("%s: another layout is priced as the file that is written", async (name) => {
   const path = zooModel(name);
   using original = openModel(path);
   const settings = settingsFor(path, "ort-cuda", false);
-  const { model } = decideSafe(original, settings).fixed;
+  const { model } = (await withTimelines(() => decideSafe(original, settings))).fixed;
   const before = priced(model, settings);
   const plan = planLayout(contextOf(model, settings, "channels-last", "preview.data"));
   const turned = turnedWorkload(before, plan, settings.cost);

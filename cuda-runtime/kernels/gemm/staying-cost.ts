@@ -90,8 +90,6 @@ export interface StayingWork extends Pick<GemmSize, "m" | "n" | "k" | "batch"> {
   readonly rowClocks: number;
 }
 
-/** Bytes that shared memory reads or writes in a clock. */
-const sharedBytesPerClock = 128;
 /** Rows of one wgmma, which reads them and all columns. */
 const rowsOfInstruction = 64;
 
@@ -116,7 +114,7 @@ export function stayingClocks(
   const elements = (row.m * row.n) / (row.together ? 2 : 1);
   const end = rates.end[row.together ? "together" : "turns"] + rates.endOfElement * elements * work.stored;
   if (row.together) {
-    const shared = sharedBytesOfStep(row) / (sharedBytesPerClock * rates.sharedShare);
+    const shared = sharedBytesOfStep(row) / (target.bytesPerClock.shared * rates.sharedShare);
     const product = steps * Math.max(multiply + rates.step.together, shared, fetch);
     return rounds * (product + end);
   }
