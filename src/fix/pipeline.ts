@@ -310,6 +310,7 @@ export function pricingOf(
 ): Pricing {
   return {
     estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
+    repeating: target.stack.fuses.elementwise === "none" ? { variant: "bias" } : undefined,
     uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
     mustGain: onlyWhereFaster === true,
     bindings,

@@ -21,6 +21,8 @@ export type PassName = (typeof passNames)[number];
 export interface Pricing {
   /** Microseconds of one run of some work; `detail` tells what the work alone does not. */
   readonly estimate: (work: Work<number>, detail?: WorkDetail) => number;
+  /** What a pass with an operand that repeats is priced as: a kernel of its own where the stack runs a kernel a node. */
+  readonly repeating: WorkDetail | undefined;
   /** Of the predicted saving of changes that happen together: what may be missing from it, in one case of twenty. */
   readonly uncertainty: (changes: readonly WorkChange[]) => number;
   /** Whether a change whose saving may be missing altogether is left. */

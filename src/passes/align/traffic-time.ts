@@ -55,7 +55,7 @@ function positionsTime(value: Value, sizes: PaddedSizes, relations: Relations, p
     if (along === undefined || positions === undefined || paddedSize(along, sizes) === sizeOfAxis(along))
       continue;
     const extent = paddedExtent(positions, unpadded, relations, pricing);
-    if (extent !== undefined) time += pricing.estimate(passOver(extent, "elementwise"));
+    if (extent !== undefined) time += pricing.estimate(passOver(extent, "elementwise"), pricing.repeating);
   }
   return time;
 }
