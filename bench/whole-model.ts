@@ -9,7 +9,7 @@ import { openModel } from "../src/onnx/open.ts";
 import type { Work } from "../src/ops/work.ts";
 import { channelsLast } from "../src/passes/channels-last/channels-last.ts";
 import type { PassOptions } from "../src/passes/pass.ts";
-import { launchesOf, type Step, summarize } from "../src/workload/timeline.ts";
+import { type Step, timelineOf } from "../src/workload/timeline.ts";
 import { priceModel } from "../src/workload/workload.ts";
 
 export interface WholeModelRow {
@@ -52,7 +52,7 @@ export function predictModel(
     const estimate = cost.estimate(work, target, step.detail);
     return { ...step, work, estimate, microseconds: estimate.microseconds * step.runs };
   });
-  const { microseconds: predicted, low, high } = summarize(steps, launchesOf(steps));
+  const { microseconds: predicted, low, high } = timelineOf(steps);
   return { model, batch, measuredMicroseconds, predicted, low, high };
 }
 

@@ -8,7 +8,7 @@ import type { OpenModel } from "../onnx/open.ts";
 import { isHalf, pricedAt } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
-import { belowThreshold, decideLayout, layoutIn } from "./decide-layout.ts";
+import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
 import {
   asStored,
   changesTypes,
@@ -27,6 +27,8 @@ export interface Unsafe {
   /** Before its layout changed. */
   readonly padded: OpenModel;
   readonly isHalved: boolean;
+  /** The layout step of the model's account in half, before anything is written; undefined where it has none. */
+  readonly foreseen?: LayoutDecision | undefined;
 }
 
 /**
@@ -38,39 +40,45 @@ export function decideUnsafe(safe: FixedModel, settings: FixSettings, whole: num
   if (!changesTypes(settings)) return { ...laidOut(unchanged(model), settings, whole), isHalved: false };
   const inHalf = (options: Partial<FixSettings["options"]>) =>
     halved(safe, { ...settings, options: { ...settings.options, ...options } }, whole);
-  if (settings.options.halfOnlyWhereFaster !== true) return inHalf({});
+  const foreseen = layoutInHalf(model, settings, whole);
+  if (settings.options.halfOnlyWhereFaster !== true) return { ...inHalf({}), foreseen };
   const plain = { ...laidOut(unchanged(model), settings, whole), isHalved: false };
   const halves = [inHalf({})];
-  if (movesLayout(model, settings, whole)) halves.push(inHalf({ nhwcFollows: true }));
-  return fastest(model, plain, halves, settings);
+  if (foreseen !== undefined) halves.push(inHalf({ nhwcFollows: true }));
+  return { ...fastest(model, plain, halves, settings), foreseen };
 }
 
-/** Whether NHWC is a step of the account of the model in half. */
-function movesLayout(model: OpenModel, settings: FixSettings, whole: number): boolean {
-  const passes = settings.passes.filter(({ name }) => name === "channels-last");
-  if (passes.length === 0) return false;
-  const workload = priced(model, settings);
-  const isInHalf = isHalf(settings.target.precision);
-  const state = isInHalf ? workload : pricedAt(workload, halfOf(settings), settings.cost);
-  return layoutIn(state, model, { ...settings, passes }, whole) !== undefined;
+function layoutInHalf(model: OpenModel, settings: FixSettings, whole: number): LayoutDecision | undefined {
+  const passes = layoutPasses(settings);
+  if (passes.length === 0) return undefined;
+  return layoutIn(inHalfOf(priced(model, settings), settings), model, { ...settings, passes }, whole);
 }
 
-export function halfOf({ options }: FixSettings): "fp16" | "bf16" {
-  return options.halfType === "bfloat16" ? "bf16" : "fp16";
+function layoutPasses({ passes }: FixSettings): FixSettings["passes"] {
+  return passes.filter(({ name }) => name === "channels-last");
+}
+
+/** A workload in half, which the target may compute in anyway. */
+export function inHalfOf(workload: Workload, { target, options, cost }: FixSettings): Workload {
+  return isHalf(target.precision) ? workload : pricedAt(workload, halfOf(options), cost);
+}
+
+function halfOf({ halfType }: FixSettings["options"]): "fp16" | "bf16" {
+  return halfType === "bfloat16" ? "bf16" : "fp16";
 }
 
 /** What is predicted to take the least; in half only what is faster than the model as it is beyond doubt. */
 function fastest(model: OpenModel, plain: Unsafe, halves: readonly Unsafe[], settings: FixSettings): Unsafe {
   const before = asWritten(model, settings);
   const least = settings.minSaving * before.timeline.microseconds;
-  const timeOf = ({ fixed }: Unsafe) => asWritten(fixed.model, settings).timeline.microseconds;
-  let [best, bestTime] = [plain, timeOf(plain)];
+  let [best, bestTime] = [plain, asWritten(plain.fixed.model, settings).timeline.microseconds];
   let reason: string | undefined;
   for (const each of halves.filter(({ isHalved }) => isHalved)) {
-    const { saves } = changeBetween(before, asWritten(each.fixed.model, settings), settings.cost);
+    const after = asWritten(each.fixed.model, settings);
+    const { saves } = changeBetween(before, after, settings.cost);
     const isSure = saves.low > 0 && saves.microseconds >= least;
-    const time = timeOf(each);
-    if (isSure && time < bestTime) [best, bestTime] = [each, time];
+    const { microseconds } = after.timeline;
+    if (isSure && microseconds < bestTime) [best, bestTime] = [each, microseconds];
     reason = isSure ? "what is done instead is predicted to be faster" : whyNot(saves);
   }
   return best === plain ? leftFloat(plain, halves, reason, settings) : best;
@@ -89,7 +97,7 @@ function leftFloat(
   settings: FixSettings,
 ): Unsafe {
   const said = (first?.fixed.notes ?? []).filter(({ kind, pass }) => kind !== "changed" && pass === "half");
-  const message = `left FP32: half precision is ${reason}; --precision ${halfOf(settings)} stores it all the same`;
+  const message = `left FP32: half precision is ${reason}; --precision ${halfOf(settings.options)} stores it all the same`;
   const why: FixNote = { kind: "blocked", pass: "half", node: undefined, message };
   const notes = [...(reason === undefined ? [] : [why]), ...said, ...plain.fixed.notes];
   return { ...plain, fixed: { ...plain.fixed, notes } };
@@ -124,7 +132,7 @@ export function asWritten(model: OpenModel, settings: FixSettings): Workload {
 
 function laidOut(before: FixedModel, settings: FixSettings, whole: number): Omit<Unsafe, "isHalved"> {
   const { model } = before;
-  const passes = settings.passes.filter(({ name }) => name === "channels-last");
+  const passes = layoutPasses(settings);
   if (passes.length === 0) return { fixed: before, padded: model };
   const stored = changesTypes(settings) ? asStored(settings) : settings;
   return { fixed: inTurn(before, inLayout(model, { ...stored, passes }, whole)), padded: model };

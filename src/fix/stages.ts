@@ -2,8 +2,7 @@
 import type { OpenModel } from "../onnx/open.ts";
 import { type AccountState, isHalf, pricedAt } from "../workload/account.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
-import { layoutIn } from "./decide-layout.ts";
-import { asWritten, decideUnsafe, halfOf, type Unsafe } from "./decide-unsafe.ts";
+import { asWritten, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { changesTypes, type FixedModel, type FixSettings, priced } from "./pipeline.ts";
 import { inTurn } from "./rounds.ts";
 
@@ -25,7 +24,7 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const states = [
     ...statesBefore(original, settings),
     { step: "safe", workload: safe.after } as const,
-    ...statesBehind(safe, behind, settings, whole),
+    ...statesBehind(safe, behind, settings),
   ];
   // In half a product may be off a multiple that it met before.
   const declined =
@@ -37,26 +36,19 @@ const decidedBefore = "padding was decided before the types changed: --fix of th
 
 /** Where unsafe fixes leave what safe ones did: first in the steps that lint's account has, last the file that is written. */
 function statesBehind(
-  { fixed: { model }, after }: SafeFix,
-  { padded, fixed, isHalved }: Unsafe,
+  { after }: SafeFix,
+  { padded, fixed, isHalved, foreseen }: Unsafe,
   settings: FixSettings,
-  whole: number,
 ): AccountState[] {
-  const layouts = settings.passes.filter(({ name }) => name === "channels-last");
-  const storesHalf = changesTypes(settings);
   const layout: AccountState[] = fixed.regions.some(({ pass }) => pass === "channels-last")
     ? [{ step: "layout", workload: asWritten(fixed.model, settings) }]
     : [];
-  if (!storesHalf) return layout;
+  if (!changesTypes(settings)) return layout;
   const { precision } = settings.target;
-  const inHalf = isHalf(precision) ? after : pricedAt(after, halfOf(settings), settings.cost);
-  const half: AccountState[] = isHalved && !isHalf(precision) ? [{ step: "half", workload: inHalf }] : [];
+  const half: AccountState[] =
+    isHalved && !isHalf(precision) ? [{ step: "half", workload: inHalfOf(after, settings) }] : [];
   const isInHalf = isHalved || isHalf(precision);
-  const foreseen =
-    layout.length > 0 && isInHalf
-      ? layoutIn(inHalf, model, { ...settings, passes: layouts }, whole)
-      : undefined;
-  if (foreseen !== undefined) {
+  if (layout.length > 0 && isInHalf && foreseen !== undefined) {
     const kept = { step: "kept", workload: asWritten(fixed.model, settings) } as const;
     return [...half, { step: "layout", workload: foreseen.after }, kept];
   }

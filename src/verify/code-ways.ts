@@ -6,9 +6,8 @@ import type { Model } from "../ir/model.ts";
 import { FreshNames } from "../ir/names.ts";
 import { nodesOf } from "../ir/nodes.ts";
 import { Patch } from "../ir/patch.ts";
-import { applyPatch } from "../onnx/apply.ts";
-import { modelInMemory } from "../onnx/in-memory.ts";
 import type { OpenModel } from "../onnx/open.ts";
+import { patchedInMemory } from "../onnx/patched-in-memory.ts";
 import { isQuantizing, isRoundingToCodes } from "../ops/ask.ts";
 import { scaledNode, sumNode } from "../ops/written.ts";
 import { nudged } from "./nudged.ts";
@@ -32,10 +31,7 @@ export async function codeWays(
   options: SessionOptions,
 ): Promise<readonly Tensors[]> {
   const { path } = model;
-  const moved = (codes: number): Runnable => {
-    const build = () => applyPatch(model, model.source, moveCodes(model, codes), "unused").model;
-    return { path, ...modelInMemory(path, build) };
-  };
+  const moved = (codes: number): Runnable => ({ path, ...patchedInMemory(model, moveCodes(model, codes)) });
   const ways: readonly (readonly [Runnable, SessionOptions, Tensors])[] = [
     [original, { ...options, optimization: "all" }, inputs],
     [original, options, nudged(inputs)],

@@ -1,8 +1,8 @@
 /** @file What a model should compute, by ONNX Runtime, in the process that calls this: inputs drawn, outputs to compare with. */
-import { applyPatch } from "../onnx/apply.ts";
 import { exposeValues } from "../onnx/expose.ts";
 import { modelInMemory } from "../onnx/in-memory.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
+import { patchedInMemory } from "../onnx/patched-in-memory.ts";
 import { type Budget, type HalfType, halfRange } from "./budget.ts";
 import { codeWays } from "./code-ways.ts";
 import { openSession, type Runnable, runtimeVersion, type SessionOptions } from "./ort.ts";
@@ -89,8 +89,7 @@ export async function runRounded(
 ): Promise<Tensors[]> {
   const patch = roundWeights(model, dtype);
   const { path } = model;
-  const bytes = modelInMemory(path, () => applyPatch(model, model.source, patch, "unused").model);
-  await using session = await openSession({ path, ...bytes }, options);
+  await using session = await openSession({ path, ...patchedInMemory(model, patch) }, options);
   const results: Tensors[] = [];
   for (const run of runs) {
     onProgress?.(run);

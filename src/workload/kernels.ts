@@ -11,12 +11,12 @@ import type { Stack } from "../hardware/stacks.ts";
 import type { ById } from "../ir/by-id.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { findOp } from "../ops/registry.ts";
-import { bindWork, type TrafficPattern, type Work } from "../ops/work.ts";
+import type { TrafficPattern, Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import { type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
-import { chainWork, copiesWhole, memoryWork, patternOf } from "./traffic.ts";
+import { boundMemoryWork, chainWork, copiesWhole, patternOf } from "./traffic.ts";
 import type { Bound } from "./values.ts";
 import { writtenGelus } from "./written-gelu.ts";
 import { writtenNorms } from "./written-norm.ts";
@@ -100,7 +100,7 @@ class KernelFinder {
     if (traffic === "none" || this.#isFree(node)) return this.#pass(node);
     if (traffic === "elementwise" && this.#joinBias(node)) return;
     if (!this.#isLoop(node, traffic)) {
-      for (const work of this.#workOf(node, traffic))
+      for (const work of boundMemoryWork(node, this.#scope, traffic, this.#bindings))
         this.#add(node, { nodes: [node], product: undefined, work, open: false });
       return;
     }
@@ -113,10 +113,6 @@ class KernelFinder {
       behind.members?.add(node);
       this.#own(node, behind);
     }
-  }
-
-  #workOf(node: Node, traffic: TrafficPattern): readonly Work<number>[] {
-    return memoryWork(node, this.#scope, traffic).flatMap((each) => bindWork(each, this.#bindings) ?? []);
   }
 
   /** Whether a node may be one of many in a kernel. */

@@ -1,11 +1,11 @@
 /** @file Kernels of a stack that runs one operator a node, each with what it was measured as. */
 import { spellsLayout } from "../facts/nhwc-body.ts";
 import type { Node } from "../ir/model.ts";
-import { bindWork, type TrafficPattern, type Work } from "../ops/work.ts";
+import type { TrafficPattern, Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import { type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { Operators, type OrderingCopy, reordering } from "./operators.ts";
-import { chainWork, memoryWork, patternOf } from "./traffic.ts";
+import { boundMemoryWork, chainWork, patternOf } from "./traffic.ts";
 
 /** Of one instance of a graph, in its order. */
 export function operatorKernels(input: KernelInput): readonly Kernel[] {
@@ -54,8 +54,7 @@ function passesOf(
   pattern: TrafficPattern,
   { scope, bindings }: KernelInput,
 ): readonly Work<number>[] {
-  if (pattern !== "elementwise")
-    return memoryWork(node, scope, pattern).flatMap((work) => bindWork(work, bindings) ?? []);
+  if (pattern !== "elementwise") return boundMemoryWork(node, scope, pattern, bindings);
   return [chainWork([node], scope, ConstantValues.of(scope), bindings) ?? []].flat();
 }
 

@@ -83,7 +83,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
       steps.push(stepOf(kernel, { scope, runs, pool }, input));
     }
   }
-  return summarize(steps, launchesOf(steps));
+  return timelineOf(steps);
 }
 
 interface Place {
@@ -122,9 +122,12 @@ function variantOf(node: Node, scope: Scope): TrafficVariant | undefined {
 /** What takes as long on every stack that makes a kernel of it; other passes are each stack's own. */
 const everywhere: ReadonlySet<TrafficVariant> = new Set(["pad", "slice"]);
 
-/** Where no two share a launch. */
-export function launchesOf(steps: readonly Step[]): number {
-  return steps.reduce((total, { runs }) => total + runs, 0);
+/** Of steps of which each is a launch. */
+export function timelineOf(steps: readonly Step[]): Timeline {
+  return summarize(
+    steps,
+    steps.reduce((total, { runs }) => total + runs, 0),
+  );
 }
 
 /** Adds steps up, which are `kernels` launches; they may have been priced anew. */

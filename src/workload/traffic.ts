@@ -7,7 +7,7 @@ import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
 import { movesOneInput } from "../ops/movers.ts";
 import { findOp } from "../ops/registry.ts";
-import type { TrafficPattern, TrafficWork, Work } from "../ops/work.ts";
+import { bindWork, type TrafficPattern, type TrafficWork, type Work } from "../ops/work.ts";
 import type { ConstantValues } from "./constants.ts";
 import { type Extent, extentOf, passOver } from "./extent.ts";
 
@@ -38,6 +38,16 @@ export function memoryWork(node: Node, scope: Scope, pattern: TrafficPattern): r
   if (op?.work !== undefined) return worksOf(node, scope) ?? [];
   const work = plainWork(node, scope, pattern);
   return work === undefined ? [] : [work];
+}
+
+/** The same with every symbol bound; none where one is not known. */
+export function boundMemoryWork(
+  node: Node,
+  scope: Scope,
+  pattern: TrafficPattern,
+  bindings: ReadonlyMap<string, number>,
+): readonly Work<number>[] {
+  return memoryWork(node, scope, pattern).flatMap((work) => bindWork(work, bindings) ?? []);
 }
 
 /** Reads as many bytes as it writes: right for what moves elements (a gather reads the rows it takes). */

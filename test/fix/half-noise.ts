@@ -3,16 +3,15 @@ import { inferFacts } from "../../src/facts/infer.ts";
 import type { Model, Value } from "../../src/ir/model.ts";
 import { FreshNames } from "../../src/ir/names.ts";
 import { type NodeSpec, Patch } from "../../src/ir/patch.ts";
-import { applyPatch } from "../../src/onnx/apply.ts";
-import { modelInMemory } from "../../src/onnx/in-memory.ts";
 import { openModel } from "../../src/onnx/open.ts";
+import { patchedInMemory } from "../../src/onnx/patched-in-memory.ts";
 import { readingRounded } from "../../src/verify/rounded.ts";
 
 /** The file of a model with such noise. */
 export function noisyBytes(path: string, unit: number, seed: number): Uint8Array {
   using model = openModel(path);
   const patch = withHalfNoise(model, unit, seed);
-  return modelInMemory(path, () => applyPatch(model, model.source, patch, "unused").model).bytes;
+  return patchedInMemory(model, patch).bytes;
 }
 
 /** Each value times its own factors, drawn by ONNX Runtime from 1 - `unit` to 1 + `unit`; 0, Inf and NaN stay. */

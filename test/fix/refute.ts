@@ -6,10 +6,10 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import type { Node } from "../../src/ir/model.ts";
 import type { Patch } from "../../src/ir/patch.ts";
 import { requiredInputs } from "../../src/ir/symbols.ts";
-import { applyPatch } from "../../src/onnx/apply.ts";
 import { exposeValues } from "../../src/onnx/expose.ts";
 import { modelInMemory } from "../../src/onnx/in-memory.ts";
 import { type OpenModel, openModel } from "../../src/onnx/open.ts";
+import { patchedInMemory } from "../../src/onnx/patched-in-memory.ts";
 import { findOp } from "../../src/ops/registry.ts";
 import { roundWeights } from "../../src/verify/rounded.ts";
 import { inputSymbols } from "../../src/verify/sizes.ts";
@@ -198,9 +198,7 @@ class Pair implements AsyncDisposable {
 
   #patched(patchOf: (model: OpenModel) => Patch): Promise<InferenceSession> {
     using model = openModel(this.#task.original);
-    const patch = patchOf(model);
-    const render = () => applyPatch(model, model.source, patch, "unused").model;
-    return session(modelInMemory(model.path, render).bytes, this.#level);
+    return session(patchedInMemory(model, patchOf(model)).bytes, this.#level);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

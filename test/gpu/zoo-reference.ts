@@ -2,9 +2,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
-import { applyPatch } from "../../src/onnx/apply.ts";
-import { modelInMemory } from "../../src/onnx/in-memory.ts";
 import type { OpenModel } from "../../src/onnx/open.ts";
+import { patchedInMemory } from "../../src/onnx/patched-in-memory.ts";
 import {
   type Allowance,
   budgets,
@@ -52,7 +51,7 @@ export class Reference {
     const { model } = this.#options;
     return this.#kept(`rounded-${dtype}`, () => {
       const patch = roundWeights(model, dtype);
-      const bytes = modelInMemory(model.path, () => applyPatch(model, model.source, patch, "unused").model);
+      const bytes = patchedInMemory(model, patch);
       return this.#run(
         { path: model.path, ...bytes },
         mapFloats(this.inputs, (tensor) => rounded(tensor, dtype)),

@@ -3,9 +3,8 @@ import { describe, expect } from "vitest";
 import { fix } from "../../src/api/fix.ts";
 import { lint } from "../../src/api/lint.ts";
 import { stackIds } from "../../src/hardware/stacks.ts";
-import type { AccountStep } from "../../src/lint/result.ts";
 import { eachModel, zooModel, zooNames } from "../zoo.ts";
-import { expectKernelsStay, expectParts, expectSteps, rounding } from "./sums.ts";
+import { expectAlike, expectKernelsStay, expectParts, expectSteps } from "./sums.ts";
 
 /** Planning takes longer than pricing; every kind of layer is in these. */
 const planned = ["crnn", "mobilenet_v2", "llama", "sd_unet", "misaligned_cnn", "resnet50"];
@@ -30,12 +29,3 @@ describe.each(stackIds)("on %s", (stack) => {
     60_000,
   );
 });
-
-/** Kernels of a file that was written are added up in another order. */
-function expectAlike(step: AccountStep | undefined, predicted: AccountStep): void {
-  const sizes = ({ microseconds, low, high, saves }: AccountStep) =>
-    [microseconds, low, high, saves?.microseconds, saves?.low, saves?.high].map((value) => value ?? 0);
-  const found = step === undefined ? [] : sizes(step);
-  for (const [index, size] of sizes(predicted).entries())
-    expect(Math.abs(size - (found[index] ?? Number.NaN)), predicted.step).toBeLessThan(rounding);
-}

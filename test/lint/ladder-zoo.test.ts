@@ -1,5 +1,6 @@
 /** Each step is priced from what the step before leaves: a file whose safe fixes were written shows what was predicted for it. */
 import { describe, expect } from "vitest";
+import { safeFix } from "../../src/api/fix-settings.ts";
 import { planOf } from "../../src/api/options.ts";
 import { fixSettings } from "../../src/api/plan-fix.ts";
 import { withTimelines } from "../../src/api/timelines.ts";
@@ -27,16 +28,7 @@ const files = [
   "densenet121",
 ];
 const stacks = ["ort-cuda", "cudnn"] as const;
-const choice = {
-  half: undefined,
-  halfOnlyWhereFaster: true,
-  halfIo: false,
-  nhwc: true,
-  nhwcOnlyWhereFaster: true,
-  nhwcIo: false,
-  nhwcForm: "portable",
-  batch: undefined,
-} as const;
+const choice = { ...safeFix, nhwc: true } as const;
 const minSaving = 0.005;
 
 function settingsFor(path: string, stack: (typeof stacks)[number], nhwcOnlyWhereFaster = true) {

@@ -6,6 +6,15 @@ import type { AccountStep, AccountStepName, ModelReport } from "../../src/lint/r
 /** Of sums of microseconds that are added up in another order. */
 export const rounding = 1e-6;
 
+/** The same step of two accounts. Kernels of a file that was written are added up in another order. */
+export function expectAlike(step: AccountStep | undefined, predicted: AccountStep): void {
+  const sizes = ({ microseconds, low, high, saves }: AccountStep) =>
+    [microseconds, low, high, saves?.microseconds, saves?.low, saves?.high].map((value) => value ?? 0);
+  const found = step === undefined ? [] : sizes(step);
+  for (const [index, size] of sizes(predicted).entries())
+    expect(Math.abs(size - (found[index] ?? Number.NaN)), predicted.step).toBeLessThan(rounding);
+}
+
 /** Steps follow from each other. */
 export function expectSteps({ account, predicted }: ModelReport): void {
   let before: AccountStep | undefined;

@@ -1,5 +1,6 @@
 /** What lint says of half precision and layout is what `--unsafe-fixes` does: one decision, of both together, in the order of the account. */
 import { describe, expect } from "vitest";
+import { safeFix } from "../../src/api/fix-settings.ts";
 import { lint } from "../../src/api/lint.ts";
 import { planOf } from "../../src/api/options.ts";
 import { fixSettings } from "../../src/api/plan-fix.ts";
@@ -10,22 +11,13 @@ import type { Fix } from "../../src/fix/outcome.ts";
 import type { StackId } from "../../src/hardware/stacks.ts";
 import { InputError } from "../../src/ir/errors.ts";
 import { type OpenModel, openModel } from "../../src/onnx/open.ts";
-import { type AccountStep, accountOf } from "../../src/workload/account.ts";
+import { accountOf } from "../../src/workload/account.ts";
 import { changeBetween } from "../../src/workload/change.ts";
 import { eachModel, zooModel, zooNames } from "../zoo.ts";
-import { rounding } from "./sums.ts";
+import { expectAlike } from "./sums.ts";
 
 const stacks: readonly StackId[] = ["ort-cuda", "cudnn"];
-const choice = {
-  half: "fp16",
-  halfOnlyWhereFaster: true,
-  halfIo: false,
-  nhwc: true,
-  nhwcOnlyWhereFaster: true,
-  nhwcIo: false,
-  nhwcForm: "portable",
-  batch: undefined,
-} as const;
+const choice = { ...safeFix, half: "fp16", nhwc: true } as const;
 
 /** Undefined where half precision needs weights that are not here: it computes some anew before others are folded. */
 function fixOf(model: OpenModel, stack: StackId): Fix | undefined {
@@ -54,8 +46,8 @@ describe.each(stacks)("on %s", (stack) => {
       );
       for (const step of foreseen)
         expectAlike(
-          step,
           written.find((each) => each.step === step.step),
+          step,
         );
     },
     60_000,
@@ -76,12 +68,4 @@ function expectSure(model: OpenModel, { fixed, settings }: Fix): void {
     settings.cost,
   );
   expect(saves.low).toBeGreaterThan(0);
-}
-
-function expectAlike(lint: AccountStep, fix: AccountStep | undefined): void {
-  const sizes = ({ microseconds, low, high, saves }: AccountStep) =>
-    [microseconds, low, high, saves?.microseconds, saves?.low, saves?.high].map((value) => value ?? 0);
-  const found = fix === undefined ? [] : sizes(fix);
-  for (const [index, size] of sizes(lint).entries())
-    expect(Math.abs(size - (found[index] ?? Number.NaN)), lint.step).toBeLessThan(rounding);
 }

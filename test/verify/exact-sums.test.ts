@@ -1,9 +1,8 @@
 /** @file Products of uint8 by int8 as ONNX Runtime adds them up on any CPU: with the int8 operand given as uint8. */
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { describe, expect, test } from "vitest";
-import { applyPatch } from "../../src/onnx/apply.ts";
-import { modelInMemory } from "../../src/onnx/in-memory.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
+import { patchedInMemory } from "../../src/onnx/patched-in-memory.ts";
 import { shiftCodes } from "../../src/verify/exact-sums/shifted.ts";
 import { type Optimization, openSession } from "../../src/verify/ort.ts";
 import { numbersOf, tensorOf } from "../../src/verify/tensor.ts";
@@ -32,7 +31,7 @@ function shifted(bytes: Uint8Array): Uint8Array {
   const { patch, unknown } = shiftCodes(model);
   expect(unknown).toEqual([]);
   expect(patch.isEmpty).toBe(false);
-  return modelInMemory("m.onnx", () => applyPatch(model, model.source, patch, "unused").model).bytes;
+  return patchedInMemory(model, patch).bytes;
 }
 
 /** By ONNX Runtime alone, which openSession comes before. */

@@ -11,30 +11,26 @@ import { elementOf } from "./number.ts";
 import { broadcastTraits, unaryTraits } from "./traits.ts";
 
 /** A few instructions an element; the others take an exponential or a series. */
-const arithmetic: ReadonlySet<UnaryType> = new Set([
-  ...([
-    "Abs",
-    "BitwiseNot",
-    "Ceil",
-    "Floor",
-    "HardSigmoid",
-    "HardSwish",
-    "IsInf",
-    "IsNaN",
-    "LeakyRelu",
-  ] as const),
-  ...([
-    "Neg",
-    "Not",
-    "Reciprocal",
-    "Relu",
-    "Round",
-    "Shrink",
-    "Sign",
-    "Softsign",
-    "Sqrt",
-    "ThresholdedRelu",
-  ] as const),
+const arithmetic: ReadonlySet<UnaryType> = new Set<UnaryType>([
+  "Abs",
+  "BitwiseNot",
+  "Ceil",
+  "Floor",
+  "HardSigmoid",
+  "HardSwish",
+  "IsInf",
+  "IsNaN",
+  "LeakyRelu",
+  "Neg",
+  "Not",
+  "Reciprocal",
+  "Relu",
+  "Round",
+  "Shrink",
+  "Sign",
+  "Softsign",
+  "Sqrt",
+  "ThresholdedRelu",
 ]);
 
 /** One input, an output of its shape. `outputType` where it differs from the input's type. */

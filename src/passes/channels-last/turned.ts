@@ -11,7 +11,7 @@ import { nhwcDomain } from "../../ops/nhwc.ts";
 import { bindWork, type ConvWork, type Work } from "../../ops/work.ts";
 import { extentOf, layoutPass, passOver } from "../../workload/extent.ts";
 import { asMeasured } from "../../workload/measured.ts";
-import { launchesOf, type Step, summarize } from "../../workload/timeline.ts";
+import { type Step, timelineOf } from "../../workload/timeline.ts";
 import { memoryWork, patternOf } from "../../workload/traffic.ts";
 import type { Workload } from "../../workload/workload.ts";
 import type { LayoutPlan } from "./channels-last.ts";
@@ -32,9 +32,9 @@ export function turnedWorkload(workload: Workload, plan: LayoutPlan, cost: CostM
     if (turned === undefined) return undefined;
     if (turned !== "gone") steps.push(turned);
   }
-  if (!turning.isKnown()) return undefined;
-  const all = [...steps, ...turning.borders()];
-  return { ...workload, timeline: summarize(all, launchesOf(all)) };
+  return turning.isKnown()
+    ? { ...workload, timeline: timelineOf([...steps, ...turning.borders()]) }
+    : undefined;
 }
 
 interface Priced {

@@ -1,9 +1,9 @@
 /** @file Models of codes as ONNX Runtime adds them up exactly on this machine. */
 import { Patch } from "../../ir/patch.ts";
-import { applyPatch } from "../../onnx/apply.ts";
 import { exposeComputed } from "../../onnx/expose.ts";
 import { type ModelBytes, modelInMemory } from "../../onnx/in-memory.ts";
 import { modelFromBytes, openModel } from "../../onnx/open.ts";
+import { patchedInMemory } from "../../onnx/patched-in-memory.ts";
 import { productOfCodes } from "../../ops/written.ts";
 import { numbersOf, storedAs, type Tensors } from "../tensor.ts";
 import { shiftCodes } from "./shifted.ts";
@@ -51,6 +51,6 @@ export function withExactSums(path: string, given: ModelBytes | undefined): Exac
       `${label}: the types of its codes are not known, and this CPU's sums of uint8 by int8 saturate`,
   );
   if (patch.isEmpty && notices.length === 0) return undefined;
-  const bytes = modelInMemory(path, () => applyPatch(model, model.source, patch, "unused").model);
+  const bytes = patchedInMemory(model, patch, path);
   return { bytes: given === undefined ? bytes : { ...bytes, folder: given.folder }, notices };
 }
