@@ -15,8 +15,10 @@ import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import {
   CallSet,
   contentOf,
+  likePeer,
   placesIn,
   setCount,
+  sustained,
   timeCalls,
 } from "../../cuda-runtime/session/kernel-timer.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
@@ -97,6 +99,7 @@ function measure(host: HarnessHost, shape: AttentionShape, dtype: Dtype, tile?: 
     const us = timeCalls(
       host,
       calls.map(({ set }) => set),
+      options.peers === undefined ? sustained : likePeer,
     );
     const [first] = calls;
     if (first === undefined) throw new Error("no call");

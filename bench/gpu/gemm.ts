@@ -21,8 +21,10 @@ import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import {
   CallSet,
   contentOf,
+  likePeer,
   placesIn,
   setCount,
+  sustained,
   timeCalls,
 } from "../../cuda-runtime/session/kernel-timer.ts";
 import { geometricMean, peerTimes } from "./beside-torch.ts";
@@ -170,6 +172,7 @@ function measure(host: HarnessHost, shape: Shape, dtype: Dtype, row?: GemmRow): 
     const us = timeCalls(
       host,
       calls.map(({ set }) => set),
+      options.peers === undefined ? sustained : likePeer,
     );
     const [first] = calls;
     if (first === undefined) throw new Error("no call");

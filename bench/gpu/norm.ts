@@ -15,7 +15,14 @@ import type { Step } from "../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../cuda-runtime/ir/storage.ts";
 import { elementCount, type View } from "../../cuda-runtime/ir/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
-import { CallSet, contentOf, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
+import {
+  CallSet,
+  contentOf,
+  likePeer,
+  setCount,
+  sustained,
+  timeCalls,
+} from "../../cuda-runtime/session/kernel-timer.ts";
 import { report, type TimedRow } from "./beside-torch.ts";
 import { type AcceptsWay, groupWork, rowWork, type Work, waysOf } from "./norm-work.ts";
 import type { RowKind } from "./operations.ts";
@@ -107,6 +114,7 @@ function measure(
     const us = timeCalls(
       host,
       calls.map(({ set }) => set),
+      options.peers === undefined ? sustained : likePeer,
     );
     const [first] = calls;
     if (first === undefined) throw new Error("no call");

@@ -13,6 +13,7 @@
 #include "../common/copy.cuh"
 #include "../common/tensor-copy.cuh"
 #include "../common/wgmma.cuh"
+#include "plain-end.cuh"
 #include "register-epilogue.cuh"
 #include "tile-end.cuh"
 #include "turn.cuh"
@@ -42,6 +43,7 @@ struct HopperProduct {
   static constexpr int kBarriersAt = kSlabsAt + kGroups * 4 * kSlabBytes;
   static_assert(kSlabBytes >= Wide::kBytes, "a part of a warp");
   using Ring = Turn<STAGES>;
+  using Plain = PlainEnd<T, BLOCKS_M, BN>;
   using End = TileEnd<T, TOGETHER, BLOCKS_M, BN, kStageBytes>;
   static constexpr int kStagesOfEnd = COPIES ? End::kStages : 0;
   static constexpr int kWarps = 4;
@@ -142,6 +144,7 @@ struct HopperProduct {
   }
 
   __device__ __forceinline__ void computeAll() const {
+    const bool isPlain = COPIES ? End::isPlain(p) : Plain::suits(p);
     Ring turn, ends;
     const int group = threadIdx.x / 128;
     bool isStoring = false;
@@ -163,12 +166,12 @@ struct HopperProduct {
       });
       if constexpr (COPIES) {
         ends = next;
-        finishByCopies(sums, at, ends);
+        finishByCopies(sums, at, ends, isPlain);
         // Groups that take turns wait for each other next, and the other one for the ring.
         isStoring = TOGETHER;
         if (!TOGETHER) releaseEnds(ends);
       } else {
-        finish(sums, at);
+        finish(sums, at, isPlain);
       }
     });
     if (isStoring) End::waitRead();
@@ -207,7 +210,8 @@ struct HopperProduct {
     if (threadIdx.x % 128 == 0) arriveFor<kWarps>(empty(stage));
   }
 
-  __device__ __forceinline__ void finishByCopies(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at, Ring turn) const {
+  __device__ __forceinline__ void finishByCopies(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at, Ring turn,
+                                                 bool isPlain) const {
     const int group = TOGETHER ? threadIdx.x / 128 : 0;
     const int rows = threadIdx.x / 32 % kWarps * 16;
     // Of groups that compute together, each has a stage.
@@ -217,7 +221,7 @@ struct HopperProduct {
 #pragma unroll
     for (int i = 0; i < BLOCKS_M; ++i) {
       const uint32_t block = from + i * End::kBlockBytes;
-      if (p.first.kind == kNone) End::finishPlain(params, at, sums[i], m + i * 64, at.tileN * BN, block);
+      if (isPlain) End::finishPlain(params, at, sums[i], m + i * 64, at.tileN * BN, block);
       else End::finishActivated(params, at, sums[i], m + i * 64, at.tileN * BN, block);
     }
   }
@@ -252,12 +256,13 @@ struct HopperProduct {
     warpgroupCommit();
   }
 
-  __device__ __forceinline__ void finish(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at) const {
+  __device__ __forceinline__ void finish(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at, bool isPlain) const {
     const int group = TOGETHER ? threadIdx.x / 128 : 0;
     const int warp = threadIdx.x / 32;
     const int row = at.tileM * BM + group * BLOCKS_M * 64 + warp % 4 * 16;
     unsigned char* own = shared + kSlabsAt + warp * kSlabBytes;
-    if (Wide::suits(p) && p.first.kind == kNone) finishPlain(sums, at, row, own);
+    if (isPlain) Plain::finish(p, at, sums, row, own);
+    else if (Wide::suits(p) && p.first.kind == kNone) finishPlain(sums, at, row, own);
     else finishOther(sums, at, row, own);
     __syncwarp();
   }

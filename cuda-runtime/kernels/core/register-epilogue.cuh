@@ -57,6 +57,17 @@ struct Part {
     store(p, at, m0, n0, own);
   }
 
+  // As halves, a row behind another.
+  __device__ __forceinline__ void put(unsigned char* own) const {
+    const uint32_t to = sharedAddress(own) + lane() % 16 * kPitch + lane() / 16 * 16;
+#pragma unroll
+    for (int j = 0; j < kBlocks; j += 2) {
+      const uint32_t blocks[4] = {packed(v[j][0], v[j][1]), packed(v[j][2], v[j][3]),  //
+                                  packed(v[j + 1][0], v[j + 1][1]), packed(v[j + 1][2], v[j + 1][3])};
+      stmatrix4(to + 16 * j, blocks);
+    }
+  }
+
  private:
   static __device__ __forceinline__ int lane() { return threadIdx.x & 31; }
   static __device__ __forceinline__ int column() { return (threadIdx.x & 3) * 2; }
@@ -143,16 +154,6 @@ struct Part {
   static __device__ __forceinline__ uint32_t packed(float low, float high) {
     const Pair pair = PairOf<T>::from(make_float2(low, high));
     return reinterpret_cast<const uint32_t&>(pair);
-  }
-
-  __device__ __forceinline__ void put(unsigned char* own) const {
-    const uint32_t to = sharedAddress(own) + lane() % 16 * kPitch + lane() / 16 * 16;
-#pragma unroll
-    for (int j = 0; j < kBlocks; j += 2) {
-      const uint32_t blocks[4] = {packed(v[j][0], v[j][1]), packed(v[j][2], v[j][3]),  //
-                                  packed(v[j + 1][0], v[j + 1][1]), packed(v[j + 1][2], v[j + 1][3])};
-      stmatrix4(to + 16 * j, blocks);
-    }
   }
 
   // Sixteen bytes a lane, whole rows of the part.

@@ -43,16 +43,18 @@ struct TileEnd {
     }
   }
 
+  // Whether sums want nothing but a bias, the residual and limits behind it.
+  static __device__ __forceinline__ bool isPlain(const GemmParams& p) {
+    return p.first.kind == kNone && p.alpha == 1.0f && p.firstLow == -INFINITY && p.firstHigh == INFINITY;
+  }
+
   // The sums of a block to `from`, a box after another, and from there to memory. `m`: the warp's first row.
   template <typename Params>
   static __device__ __forceinline__ void finishPlain(const Params& params, const Place& at, const float (&sums)[BN / 8][4], int m, int n,
                                                      uint32_t from) {
-#pragma unroll
-    for (int piece = 0; piece < kPieces; ++piece) {
-      float v[kBlocks][4];
-      take(v, sums, piece);
-      finishPiece<false>(params, at, v, piece, m, n, from);
-    }
+    const GemmParams& p = params.p;
+    if (p.lastLow > -INFINITY || p.lastHigh < INFINITY) finishSums<true>(params, at, sums, m, n, from);
+    else finishSums<false>(params, at, sums, m, n, from);
   }
 
   // One copy of the formulas for all pieces: they are long. Registers have no run-time index.
@@ -66,7 +68,7 @@ struct TileEnd {
       for (int each = 0; each < kPieces; ++each) {
         if (each == piece) take(v, sums, each);
       }
-      finishPiece<true>(params, at, v, piece, m, n, from);
+      finishPiece(params, at, v, piece, m, n, from);
     }
   }
 
@@ -93,19 +95,42 @@ struct TileEnd {
       for (int q = 0; q < 4; ++q) v[j][q] = sums[piece * kBlocks + j][q];
   }
 
-  // Values of a warp's 16 rows, as wgmma has them; `block`: where the residual is, and the result goes. Boxes leave when they are whole.
-  template <bool ACTIVATES, typename Params>
+  // No branch around what is not asked for: PlainEnd says why.
+  template <bool LIMITS, typename Params>
+  static __device__ __forceinline__ void finishSums(const Params& params, const Place& at, const float (&sums)[BN / 8][4], int m, int n,
+                                                    uint32_t from) {
+    const GemmParams& p = params.p;
+#pragma unroll
+    for (int piece = 0; piece < kPieces; ++piece) {
+      float v[kBlocks][4];
+      take(v, sums, piece);
+      if (p.bias != nullptr) addBias(p, v, n + piece * 32);
+      const uint32_t box = from + piece / kPiecesOfBox * kBoxBytes;
+      addResidual(v, box, piece % kPiecesOfBox * kBlocks);
+      if constexpr (LIMITS) forAll(v, [&](float x) { return clipOf(x, p.lastLow, p.lastHigh); });
+      putPiece(params, at, v, piece, m, n, box);
+    }
+  }
+
+  // Values of a warp's 16 rows, as wgmma has them; `block`: where the residual is, and the result goes.
+  template <typename Params>
   static __device__ __forceinline__ void finishPiece(const Params& params, const Place& at, float (&v)[kBlocks][4], int piece, int m, int n,
                                                      uint32_t block) {
     const GemmParams& p = params.p;
-    const int column = piece % kPiecesOfBox * kBlocks;
     const uint32_t box = block + piece / kPiecesOfBox * kBoxBytes;
     addBias(p, v, n + piece * 32);
     clip(v, p.firstLow, p.firstHigh);
-    if (ACTIVATES) activateAll(p.first, v);
-    addResidual(v, box, column);
+    activateAll(p.first, v);
+    addResidual(v, box, piece % kPiecesOfBox * kBlocks);
     clip(v, p.lastLow, p.lastHigh);
-    put(v, box, column);
+    putPiece(params, at, v, piece, m, n, box);
+  }
+
+  // Boxes leave when they are whole.
+  template <typename Params>
+  static __device__ __forceinline__ void putPiece(const Params& params, const Place& at, const float (&v)[kBlocks][4], int piece, int m,
+                                                  int n, uint32_t box) {
+    put(v, box, piece % kPiecesOfBox * kBlocks);
     if (piece % kPiecesOfBox != kPiecesOfBox - 1) return;
     fenceForCopies();
     __syncwarp();
