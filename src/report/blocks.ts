@@ -1,5 +1,6 @@
 /** @file Which blocks the report in the terminal has: one a model, fewer of many models, and a table of them all. */
-import { assumedText, compact, counted, printable } from "../ir/format.ts";
+import { assumedText, openSymbols } from "../ir/assumed.ts";
+import { compact, counted, printable } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { budgetLines } from "./budget-text.ts";
 import { closingTable, worstFirst } from "./closing-table.ts";
@@ -68,7 +69,7 @@ function hiddenLines(hidden: readonly ModelGroup[], all: number, palette: Palett
       ? `${hidden.length} of ${counted(all, "model")} ${has} no errors and`
       : `the ${mostErrorBlocks} worst are shown; ${failing} more with errors, and ${hidden.length - failing} without,`;
   const notes = [`${which} ${stands} in the table alone: --verbose shows what is found in each`];
-  const assumed = models.filter((model) => model.assumed.length > 0).length;
+  const assumed = models.filter((model) => openSymbols(model.assumed, model.symbols).length > 0).length;
   if (assumed > 0) notes.push(`${assumed} of these ${assumed === 1 ? "is" : "are"} priced at assumed sizes`);
   const files = [...new Set(models.flatMap(({ configFiles }) => configFiles))];
   if (files.length > 0) notes.push(`configured by ${printable(files.join(", "))}`);
@@ -125,7 +126,7 @@ function budgetNotes(group: ModelGroup, palette: Palette): string[] {
 function noteLines(group: ModelGroup, palette: Palette): string[] {
   const linted = group.filter(({ nodes }) => nodes > 0);
   const notes = linted.flatMap((model) => [
-    ...(model.assumed.length > 0 ? [assumedText(model.assumed, model.symbols)] : []),
+    ...assumedText(model.assumed, model.symbols),
     ...(model.skipped.length > 0 ? [`${counted(model.skipped.length, "node")} not looked at`] : []),
     ...model.notices.map(({ message }) => message),
   ]);
