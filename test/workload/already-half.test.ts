@@ -52,7 +52,12 @@ describe.each(stacks)("on %s", (stack) => {
     const { account } = await lint(network("float16"), { stack });
     const file = path.join(folder, `${stack}.onnx`);
     writeFileSync(file, network("float16"));
-    const unsafe = { half: "fp16", halfOnlyWhereFaster: true, nhwc: true, nhwcOnlyWhereFaster: true } as const;
+    const unsafe = {
+      half: "fp16",
+      halfOnlyWhereFaster: true,
+      nhwc: true,
+      nhwcOnlyWhereFaster: true,
+    } as const;
     const fixed = await fix(file, { stack, ...unsafe, dryRun: true });
     expect(fixed.account).toEqual(account.filter(({ step }) => step !== "author"));
     expect(fixed.changed).toBe(false);
