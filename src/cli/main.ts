@@ -32,6 +32,7 @@ Examples:
   tc-lint models/ --gpu l4 -f sarif=out.sarif
   tc-lint model.onnx --dim batch=32 --table
   tc-lint model.onnx --dim batch=1,8,32 --gpu l4,h200
+  tc-lint decoder.onnx --dim sequence_length=1 --dim past_sequence_length=2048
   tc-lint compare --base main models/     what a change costs
   tc-lint explain TC102`;
 

@@ -38,7 +38,8 @@ export function storedTimes(
   cost: CostModel,
   names: NewNames,
 ): StoredChange | null {
-  if (base.target.precision === "as-is" || typesOf(base) === typesOf(head)) return null;
+  const arePriced = [base, head].every(({ target }) => target.precision === "as-is");
+  if (arePriced || typesOf(base) === typesOf(head)) return null;
   const [before, after] = [base, head].map((each) => pricedAt(each, "as-is", cost));
   if (before === undefined || after === undefined) return null;
   return {

@@ -1,4 +1,5 @@
 /** @file What is told of a repair: what changed, what it saves, what was left and why. */
+import { openSymbols } from "../ir/assumed.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { type AccountStep, accountOf, pricedAt } from "../workload/account.ts";
@@ -30,7 +31,7 @@ export interface FixOutcome {
   readonly microseconds: { readonly before: number; readonly after: number };
   /** The same in the types that the file stores, where the account is of another precision and the repair keeps the types; else null. */
   readonly stored: { readonly before: number; readonly after: number } | null;
-  /** Symbols that nobody bound, and the size at which each is priced. */
+  /** Symbols that nobody bound, and that do not follow from those that somebody did, with the size at which each is priced. */
   readonly assumed: Readonly<Record<string, number>>;
   readonly proof: Proof | null;
   /** What the changes were measured to gain, with --prove; null without it, or where nothing was to be changed. */
@@ -110,9 +111,9 @@ function storedOf(
   return { before: exported.microseconds, after: after.timeline.microseconds };
 }
 
-/** Symbols that nobody bound, and the size at which each is priced. */
 function assumedOf({ facts, bindings }: Workload): FixOutcome["assumed"] {
-  return Object.fromEntries([...facts.symbols].map((name) => [name, bindings.get(name) ?? 1]));
+  const open = openSymbols([...facts.symbols], Object.fromEntries(bindings));
+  return Object.fromEntries(open.map((name) => [name, bindings.get(name) ?? 1]));
 }
 
 /** Where a repair begins: with the file as it is where it changes types, else with what the target makes of that. */

@@ -98,8 +98,3 @@ export function plain(text: string): string {
     return `\\u${code.toString(16).padStart(4, "0")}`;
   });
 }
-
-/** `priced at batch=1, tokens=128 (assumed)`. */
-export function assumedText(assumed: readonly string[], sizes: Readonly<Record<string, number>>): string {
-  return `priced at ${assumed.map((name) => `${name}=${sizes[name]}`).join(", ")} (assumed)`;
-}

@@ -125,6 +125,12 @@ export function deriveSum(name: string, sizes: Map<string, number>): void {
   if (values.length > 1) sizes.set(name, total);
 }
 
+/** Whether the name says that this is a sum of sizes that are all among the given ones: nothing is assumed of it. */
+export function followsFrom(name: string, given: ReadonlyMap<string, number>): boolean {
+  const terms = termsOf(name, given);
+  return terms.length > 1 && terms.every((term) => sizeOf(term, given) !== undefined);
+}
+
 /** Whether the name says that this is a sum in which `term` is. */
 export function isSumWith(name: string, term: string, known: ReadonlyMap<string, number>): boolean {
   return termsOf(name, known).includes(term);

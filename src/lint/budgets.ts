@@ -75,7 +75,7 @@ export function regressionOf({ timeline }: Workload, { saves }: Pick<WorkloadCha
 
 /** Nothing is priced twice for one target. */
 function pricedFor({ target, timelineOf }: Budget, workload: Workload, settings: WorkloadSettings): Workload {
-  const { gpu, stack, precision } = workload.target;
+  const { gpu, stack, precision } = settings.target;
   const isSame = target.gpu === gpu && target.stack === stack && target.precision === precision;
   return isSame ? workload : priceModel(workload.model, { ...settings, target, timelineOf });
 }

@@ -191,7 +191,8 @@ function assemble(
   { listed, unlisted, below, uncertain, account, described }: Judged,
   suppressed: Suppressed,
 ): ModelReport {
-  const { model, facts, timeline, target, bindings } = context;
+  const { model, facts, timeline, bindings } = context;
+  const { target } = settings;
   const { microseconds, low, high, tensorCoreShare, families } = timeline;
   const isFitted = settings.cost.measured(target);
   const fitted = target.stack.known === "measured" ? "measured" : "kernels";

@@ -1,5 +1,7 @@
 /** @file Which blocks the report in the terminal has: one a model, fewer of many models, and a table of them all. */
-import { assumedText, compact, counted, printable } from "../ir/format.ts";
+import { assumedText, openSymbols } from "../ir/assumed.ts";
+import { compact, counted, printable } from "../ir/format.ts";
+import { push } from "../ir/group.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { budgetLines } from "./budget-text.ts";
 import { closingTable, worstFirst } from "./closing-table.ts";
@@ -68,7 +70,7 @@ function hiddenLines(hidden: readonly ModelGroup[], all: number, palette: Palett
       ? `${hidden.length} of ${counted(all, "model")} ${has} no errors and`
       : `the ${mostErrorBlocks} worst are shown; ${failing} more with errors, and ${hidden.length - failing} without,`;
   const notes = [`${which} ${stands} in the table alone: --verbose shows what is found in each`];
-  const assumed = models.filter((model) => model.assumed.length > 0).length;
+  const assumed = models.filter((model) => openSymbols(model.assumed, model.symbols).length > 0).length;
   if (assumed > 0) notes.push(`${assumed} of these ${assumed === 1 ? "is" : "are"} priced at assumed sizes`);
   const files = [...new Set(models.flatMap(({ configFiles }) => configFiles))];
   if (files.length > 0) notes.push(`configured by ${printable(files.join(", "))}`);
@@ -121,18 +123,34 @@ function budgetNotes(group: ModelGroup, palette: Palette): string[] {
   return group.flatMap(({ budgets }) => budgetLines(budgets, palette).map((line) => `  ${line}`));
 }
 
-/** What holds for every scenario, once, and on what their predictions rest. */
+/** On what predictions rest, and what is noted: once where it holds for every scenario, else with those that it is of. */
 function noteLines(group: ModelGroup, palette: Palette): string[] {
   const linted = group.filter(({ nodes }) => nodes > 0);
-  const notes = linted.flatMap((model) => [
-    ...(model.assumed.length > 0 ? [assumedText(model.assumed, model.symbols)] : []),
-    ...(model.skipped.length > 0 ? [`${counted(model.skipped.length, "node")} not looked at`] : []),
-    ...model.notices.map(({ message }) => message),
-  ]);
+  const scenariosOf = new Map<string, string[]>();
+  for (const model of linted)
+    for (const note of new Set(notesOf(model))) push(scenariosOf, note, model.scenario ?? "");
+  const notes = [...scenariosOf].map(([note, scenarios]) =>
+    scenarios.length === linted.length ? note : `${note} (${listOf(scenarios)})`,
+  );
   const files = group.flatMap(({ configFiles }) => configFiles);
   if (files.length > 0) notes.push(`configured by ${[...new Set(files)].join(", ")}`);
   const distinct = [basisLine(linted), ...new Set(notes)].filter((note) => note !== "");
   return distinct.map((note) => `  ${palette.dim("note")}   ${printable(note)}`);
+}
+
+function notesOf({ assumed, symbols, skipped, notices }: ModelReport): string[] {
+  return [
+    ...assumedText(assumed, symbols),
+    ...(skipped.length > 0 ? [`${counted(skipped.length, "node")} not looked at`] : []),
+    ...notices.map(({ message }) => message),
+  ];
+}
+
+const mostNamed = 3;
+
+function listOf(scenarios: readonly string[]): string {
+  const more = scenarios.length - mostNamed;
+  return more > 0 ? `${scenarios.slice(0, mostNamed).join("; ")} and ${more} more` : scenarios.join("; ");
 }
 
 /** On what the predictions rest: by GPU and stack, where that differs. */

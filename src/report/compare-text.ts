@@ -2,6 +2,7 @@
 
 import type { CompareReport, KernelChange, ModelComparison } from "../compare/result.ts";
 import type { TensorChange } from "../fix/diff.ts";
+import { assumedText } from "../ir/assumed.ts";
 import { duration, printable } from "../ir/format.ts";
 import type { Finding } from "../lint/result.ts";
 import { budgetLines } from "./budget-text.ts";
@@ -175,11 +176,7 @@ function sideNotes({ base, head }: ModelComparison): string[] {
   );
   const assumed = (head ?? base)?.assumed ?? [];
   const sizes = (head ?? base)?.symbols ?? {};
-  const priced =
-    assumed.length > 0
-      ? [`priced at ${assumed.map((name) => `${name}=${sizes[name]}`).join(", ")} (assumed)`]
-      : [];
-  return [...new Set([...texts, ...priced])];
+  return [...new Set([...texts, ...assumedText(assumed, sizes)])];
 }
 
 function footer(report: CompareReport, palette: Palette): string {

@@ -1,6 +1,8 @@
 /** @file What a fix did to one model, in the terminal. */
+
 import type { FixOutcome } from "../fix/fix.ts";
-import { assumedText, compact, counted, duration, headOf, percent, printable } from "../ir/format.ts";
+import { assumedText } from "../ir/assumed.ts";
+import { compact, counted, duration, headOf, percent, printable } from "../ir/format.ts";
 import { groupBy } from "../ir/group.ts";
 import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
@@ -37,7 +39,7 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
   }
   pushAll(lines, measured(outcome));
   const assumed = Object.keys(outcome.assumed);
-  if (assumed.length > 0) lines.push(`  ${printable(assumedText(assumed, outcome.assumed))}`);
+  for (const text of assumedText(assumed, outcome.assumed)) lines.push(`  ${printable(text)}`);
   if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
   const differences = options.diff ? diffLines(outcome, palette) : [];
   const all = [...lines, ...differences, ...resultLines(outcome, palette), ...failedLines(outcome, palette)];

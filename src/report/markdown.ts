@@ -1,6 +1,7 @@
 /** @file The report as GitHub-flavoured Markdown: step summaries and pull request comments. */
 
-import { assumedText, compact, counted, duration, percent, significant } from "../ir/format.ts";
+import { assumedText } from "../ir/assumed.ts";
+import { compact, counted, duration, percent, significant } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { accountCells } from "./account-text.ts";
 import { budgetItems } from "./budget-text.ts";
@@ -173,7 +174,7 @@ function notes(model: ModelReport): string[] {
   const { suppressed, assumed, configFiles, notices, skipped } = model;
   const lines = [...profileNotes(model).map(escaped), ...countedNotes(model)];
   if (suppressed > 0) lines.push(`${counted(suppressed, "finding")} suppressed`);
-  if (assumed.length > 0) lines.push(escaped(assumedText(assumed, model.symbols)));
+  for (const text of assumedText(assumed, model.symbols)) lines.push(escaped(text));
   if (configFiles.length > 0) lines.push(`configured by ${configFiles.map(code).join(", ")}`);
   for (const { message } of notices) lines.push(escaped(message));
   if (skipped.length > 0) {

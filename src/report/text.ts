@@ -1,15 +1,7 @@
 /** @file The report in the terminal: what a model takes, what is wrong with it, ranked, and what to do next. */
 
-import {
-  assumedText,
-  compact,
-  counted,
-  duration,
-  durationRange,
-  percent,
-  printable,
-  significant,
-} from "../ir/format.ts";
+import { assumedText, openSymbols } from "../ir/assumed.ts";
+import { compact, counted, duration, durationRange, percent, printable, significant } from "../ir/format.ts";
 import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
 import { accountLines } from "./account-text.ts";
 import { modelBlocks } from "./blocks.ts";
@@ -203,11 +195,9 @@ function noteLines(model: ModelReport, { verbose }: RenderOptions, palette: Pale
     notes.push(
       `${counted(suppressed, "finding")} suppressed by configuration, metadata or tc-lint-suppressions.json`,
     );
-  if (assumed.length > 0) {
-    notes.push(
-      `${printable(assumedText(assumed, model.symbols))}: bind with --dim ${printable(assumed[0] ?? "")}=N`,
-    );
-  }
+  const [open = ""] = openSymbols(assumed, model.symbols);
+  for (const text of assumedText(assumed, model.symbols))
+    notes.push(`${printable(text)}: bind with --dim ${printable(open)}=N`);
   if (model.configFiles.length > 0) notes.push(`configured by ${printable(model.configFiles.join(", "))}`);
   for (const { message } of notices) notes.push(printable(message));
   if (skipped.length > 0) for (const note of skippedNotes(model)) notes.push(note);

@@ -2,7 +2,9 @@
  * @file A model that rounds to codes, computed in other ways: a number that lies between two codes becomes either, and what is
  * behind makes of it what it makes. Which one is right no way can say; how far they are apart all of them do.
  */
-import type { Model } from "../ir/model.ts";
+import { inferFacts } from "../facts/infer.ts";
+import type { Scope } from "../facts/scope.ts";
+import type { Model, Value } from "../ir/model.ts";
 import { FreshNames } from "../ir/names.ts";
 import { nodesOf } from "../ir/nodes.ts";
 import { Patch } from "../ir/patch.ts";
@@ -21,7 +23,7 @@ export function roundsToCodes(model: Model): boolean {
 }
 
 /** Of a code: what two orders of the same FP32 sums make of a number whose terms are a thousand codes and cancel. */
-const codeStep = 2 ** -11;
+export const codeStep = 2 ** -11;
 
 /** By integer kernels, of inputs that differ in the last bit, and with all that QuantizeLinear of the main graph reads a little higher or lower. */
 export async function codeWays(
@@ -46,9 +48,10 @@ export async function codeWays(
   return results;
 }
 
-/** Every scale of one element, by so much of it. */
-function moveCodes(model: Model, codes: number): Patch {
+/** Floats that are rounded by a scale of one element, by so much of it. What is no float32 lies where it does: sums of whole numbers have no last bit. */
+export function moveCodes(model: Model, codes: number): Patch {
   const patch = new Patch();
+  const { root } = inferFacts(model);
   const [names, graph] = [new FreshNames(model), patch.of(model.graph)];
   const by = names.make("part_of_a_code");
   for (const node of model.graph.nodes) {
@@ -56,6 +59,7 @@ function moveCodes(model: Model, codes: number): Patch {
     const stored = node.inputs[1]?.initializer;
     const isOne = stored?.dtype === "float32" && stored.dims.every((size) => size === 1);
     if (!isRoundingToCodes(node) || !isOne || x === undefined || scale === undefined) continue;
+    if (!isFloat32(node.inputs[0], root)) continue;
     const [step, moved] = [names.make(`${scale}_step`), names.make(`${x}_moved`)];
     graph.nodes.set(node, [
       scaledNode(scale, by, step),
@@ -65,4 +69,9 @@ function moveCodes(model: Model, codes: number): Patch {
   }
   if (graph.nodes.size > 0) graph.added.set(by, floatScalar(codes));
   return patch;
+}
+
+function isFloat32(value: Value | undefined, root: Scope): boolean {
+  const fact = value && root.fact(value);
+  return fact?.kind === "tensor" && fact.dtype === "float32";
 }

@@ -14,6 +14,7 @@ import { evaluateDim } from "../ir/dim.ts";
 import type { Model } from "../ir/model.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork } from "../ops/work.ts";
+import { asBroughtToHalf } from "./already-half.ts";
 import { whyFloats } from "./codes.ts";
 import type { CostedProduct } from "./product.ts";
 import { buildTimeline, type Step, summarize, type Timeline, type TrafficStep } from "./timeline.ts";
@@ -32,6 +33,7 @@ export interface WorkloadSettings extends PriceSettings, BindOptions {}
 export interface Workload {
   readonly model: Model;
   readonly facts: Facts;
+  /** What was asked for, in the types that the file stores where half precision leaves those as they are. */
   readonly target: Target;
   /** Sizes of symbols: as given, else plausible ones. */
   readonly bindings: ReadonlyMap<string, number>;
@@ -48,13 +50,14 @@ export function priceModel(model: Model, settings: WorkloadSettings): Workload {
 }
 
 /** The same where a model has been inferred before, at the sizes of its facts; other symbols get plausible ones. */
-export function priceFacts(facts: Facts, { target, cost, timelineOf }: PriceSettings): Workload {
+export function priceFacts(facts: Facts, { target: asked, cost, timelineOf }: PriceSettings): Workload {
   const { model } = facts;
   const bindings = new Map([...plausibleSizes(model, facts.symbols, facts.bindings), ...facts.bindings]);
   const { products: found, unresolved } = extractProducts(facts, {
-    seesAttention: target.stack.fuses.attention,
-    multipliesCodes: (codes, work) => whyFloats(codes, work, target) === undefined,
+    seesAttention: asked.stack.fuses.attention,
+    multipliesCodes: (codes, work) => whyFloats(codes, work, asked) === undefined,
   });
+  const target = asBroughtToHalf(asked, found);
   const products = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
   const timeline = buildTimeline({ facts, products, bindings, target, cost });
   const workload = { model, facts, target, bindings, products, unresolved, timeline };

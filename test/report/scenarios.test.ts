@@ -189,3 +189,20 @@ describe("the table of several models", () => {
     expect(blocksOf(textOf(many(9, (index) => ({ ...oneBad(index), layers: [] }))))).toBe(9);
   });
 });
+
+test("a note is of the scenarios that have it, and stands alone where all have", () => {
+  const notice = (message: string) => ({ code: "memory-bound", message });
+  const [everywhere, once] = [notice("weights not present"), notice("waits for memory")];
+  const text = renderText(
+    reportOf(
+      [
+        scenario("prompt", "h200", 1, { notices: [everywhere] }),
+        scenario("step", "h200", 1, { notices: [everywhere, once] }),
+      ],
+      "0",
+    ),
+    options,
+  );
+  expect(text).toMatch(/note {3}weights not present\n/);
+  expect(text).toMatch(/note {3}waits for memory \(step\)\n/);
+});

@@ -1,5 +1,6 @@
 /** @file The table of several models, the worst first, and each model's own section. */
-import { assumedText, compact, counted, duration, percent } from "../../ir/format.ts";
+import { assumedText } from "../../ir/assumed.ts";
+import { compact, counted, duration, percent } from "../../ir/format.ts";
 import type { ModelReport } from "../../lint/result.ts";
 import { budgetText } from "../budget-text.ts";
 import { closingColumns, worstFirst } from "../closing-table.ts";
@@ -137,7 +138,7 @@ function notesMarkup(model: ModelReport): Markup {
     ...profileNotes(model),
     ...countedNotes(model),
     ...(suppressed > 0 ? [`${counted(suppressed, "finding")} suppressed`] : []),
-    ...(assumed.length > 0 ? [assumedText(assumed, symbols)] : []),
+    ...assumedText(assumed, symbols),
     ...(configFiles.length > 0 ? [`configured by ${configFiles.join(", ")}`] : []),
     ...notices.map(({ message }) => message),
     ...skipped

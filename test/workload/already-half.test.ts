@@ -1,0 +1,76 @@
+/** @file A file whose products are half already: no step brings it there, and what it keeps in FP32 is priced as that. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { linear, writtenNorm } from "../../fixtures/layers.ts";
+import { compare, fix, lint } from "../../src/index.ts";
+
+const folder = mkdtempSync(path.join(tmpdir(), "already-half-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+type Types = "float16" | "float32" | "mixed";
+
+/** Two products in half around a norm in FP32, as exporters keep it; all in FP32; or the second product in FP32. */
+function network(types: Types): Uint8Array {
+  const first = types === "float32" ? "float32" : "float16";
+  const second = types === "float16" ? "float16" : "float32";
+  return model({ name: `${types}-norm`, opset: 17 }, (graph) => {
+    const x = graph.input("x", [512, 1024], first);
+    const wide = cast(graph, linear(graph, x, 1024, 4096, { dtype: first }), "float32");
+    const normed = cast(graph, writtenNorm(graph, wide, 4096, "rms"), second);
+    graph.output(linear(graph, normed, 4096, 1024, { dtype: second }), second);
+  });
+}
+
+function cast(graph: GraphBuilder, x: string, to: "float16" | "float32"): string {
+  return graph.node("Cast", [x], { to: to === "float16" ? 10 : 1 });
+}
+
+const stacks = ["ort-cuda", "tensorrt", "inductor", "cudnn", "tc-runtime"] as const;
+
+describe.each(stacks)("on %s", (stack) => {
+  test("a half file has no step to half: its account is that of the types that it stores", async () => {
+    const half = await lint(network("float16"), { stack, precision: "fp16" });
+    const stored = await lint(network("float16"), { stack, precision: "as-is" });
+    expect(half.account).toEqual(stored.account);
+    expect(half.account.map(({ step }) => step)).not.toContain("precision");
+    expect(half.predicted.microseconds).toBe(half.account[0]?.microseconds);
+    expect(half.groups).toEqual(stored.groups);
+    expect(half.target.precision).toBe("fp16");
+  });
+
+  test("a file with a product in FP32 has one, and so has a half file where another half is asked for", async () => {
+    for (const types of ["float32", "mixed"] as const)
+      expect((await lint(network(types), { stack, precision: "fp16" })).account[1]?.step).toBe("precision");
+    const { account } = await lint(network("float16"), { stack, precision: "bf16" });
+    expect(account.at(-1)?.precision).toBe("bf16");
+  });
+
+  test("unsafe fixes of a half file tell what lint tells", async () => {
+    const { account } = await lint(network("float16"), { stack });
+    const file = path.join(folder, `${stack}.onnx`);
+    writeFileSync(file, network("float16"));
+    const unsafe = {
+      half: "fp16",
+      halfOnlyWhereFaster: true,
+      nhwc: true,
+      nhwcOnlyWhereFaster: true,
+    } as const;
+    const fixed = await fix(file, { stack, ...unsafe, dryRun: true });
+    expect(fixed.account).toEqual(account.filter(({ step }) => step !== "author"));
+    expect(fixed.changed).toBe(false);
+  });
+});
+
+test("a comparison of a half file with one in FP32 tells both as they are stored, whichever comes first", async () => {
+  const options = { gpu: "h200", stack: "cudnn" } as const;
+  const [repair, revert] = [
+    await compare(network("float32"), network("float16"), options),
+    await compare(network("float16"), network("float32"), options),
+  ];
+  expect(repair.stored?.time.verdict).toBe("faster");
+  expect(revert.stored?.time.verdict).toBe("slower");
+  expect(revert.stored?.base).toBe(repair.stored?.head);
+});
