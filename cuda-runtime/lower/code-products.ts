@@ -17,6 +17,7 @@ import {
   emitCodeConv,
   emitCodeProduct,
   multipliesCodes,
+  withResidual,
 } from "../kernels/gemm-int8/code-product.ts";
 
 interface CodeOperands {
@@ -55,6 +56,7 @@ export function emitCodeMatMul(emitter: Emitter, { a, b, to, ...rest }: CodeMatM
   const m = elementCount(a.shape.slice(0, -1)) / batch;
   emitCodeProduct(emitter, {
     ...rest,
+    epilogue: withResidual(rest.epilogue, (view) => flat(emitter, inRows(emitter, view), [...rows, m, n])),
     a: flat(emitter, a, [...rows, m, k]),
     b: flat(emitter, b, [...rows, k, n]),
     to: flat(emitter, to, [...rows, m, n]),
@@ -65,6 +67,11 @@ export function emitCodeMatMul(emitter: Emitter, { a, b, to, ...rest }: CodeMatM
 function isOneOr(view: View, count: number): boolean {
   const elements = elementCount(view.shape);
   return elements === 1 || elements === count;
+}
+
+/** Columns beside each other, as a tail reads them. */
+function inRows(emitter: Emitter, view: View): View {
+  return (view.strides.at(-1) ?? 1) === 1 ? view : emitter.packed(view);
 }
 
 function flat(emitter: Emitter, view: View, shape: readonly number[]): View {
@@ -106,9 +113,11 @@ export function emitCodeConvolution(emitter: Emitter, conv: CodeConvolution): bo
     dilations: pairOf(conv.dilations, 1),
     pads: pairOf(conv.pads, 0),
   };
-  const { zeroA, addend, epilogue } = conv;
+  const { zeroA, addend } = conv;
   const to = withHeight(conv.output());
-  if (isPointwise(window, to)) return emitPointwise(emitter, conv, window, to);
+  const order = channelsLastOrder(4);
+  const epilogue = withResidual(conv.epilogue, (view) => emitter.packed(withHeight(view), { order }));
+  if (isPointwise(window, to)) return emitPointwise(emitter, { ...conv, epilogue }, window, to);
   emitCodeConv(emitter, { ...window, to }, { zeroA, zeroB, addend, epilogue });
   return true;
 }
@@ -127,13 +136,18 @@ function emitPointwise(
   { x, w }: Pick<CodeWindow, "x" | "w">,
   to: View,
 ): boolean {
-  const { zeroA, zeroB, addend, epilogue } = conv;
+  const { zeroA, zeroB, addend } = conv;
   const [images = 1, channels = 1, height = 1, width = 1] = x.shape;
   const [filters = 1, own = 1] = w.shape;
   const m = images * height * width;
   const a: View = { ...x, shape: [m, own], strides: [x.strides[3] ?? channels, 1] };
   const b: View = { ...w, shape: [own, filters], strides: [w.strides[1] ?? 1, w.strides[0] ?? 1] };
-  const d: View = { ...to, shape: [m, filters], strides: [to.strides[3] ?? filters, 1] };
+  const rows = (view: View): View => ({
+    ...view,
+    shape: [m, filters],
+    strides: [view.strides[3] ?? filters, 1],
+  });
+  const [d, epilogue] = [rows(to), withResidual(conv.epilogue, rows)];
   emitCodeProduct(emitter, { a, b, to: d, zeroA, zeroB, addend, epilogue });
   return true;
 }

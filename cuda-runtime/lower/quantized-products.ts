@@ -4,6 +4,7 @@ import type { Emitter } from "../ir/emitter.ts";
 import { divide, load } from "../ir/expr-build.ts";
 import { channelsLastOrder, elementCount, permuted, type View } from "../ir/view.ts";
 import { asColumns, emitCodeConvolution, emitCodeMatMul, emitScales } from "./code-products.ts";
+import type { CodeNumbers, CodeTail } from "../kernels/gemm-int8/tail.ts";
 import type { Attributes } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
 
@@ -27,6 +28,12 @@ export interface Quantized {
   readonly to: Quantizer | undefined;
   /** Codes of the result are at least this: a Relu. */
   readonly low: number | undefined;
+  readonly tail: QuantizedTail | undefined;
+}
+
+/** What follows codes that the result is rounded to: a residual, a Relu, codes of their own. */
+export interface QuantizedTail extends Omit<CodeTail, "residual"> {
+  readonly residual: { readonly value: Value; readonly codes: CodeNumbers | undefined };
 }
 
 /** What it asks of whoever plans. */
@@ -37,7 +44,7 @@ interface QuantizedContext extends Emitter {
 }
 
 export function lowerQuantized(context: QuantizedContext, quantized: Quantized): void {
-  const { kind, x, w, to, bias, isTurned } = quantized;
+  const { kind, x, w, to, bias, isTurned, tail } = quantized;
   const view = (value: Value | undefined) => value && context.view(value);
   const scale = emitScales(context, context.view(x.scale), context.view(w.scale), view(to?.scale));
   const shared = {
@@ -50,6 +57,10 @@ export function lowerQuantized(context: QuantizedContext, quantized: Quantized):
         bias?.kind === "floats" ? floatBias(context, context.view(bias.value), view(to?.scale)) : undefined,
       zeroOut: view(to?.zero),
       low: quantized.low,
+      tail: tail && {
+        ...tail,
+        residual: { view: context.view(tail.residual.value), codes: tail.residual.codes },
+      },
     },
   };
   const [a, b] = [context.view(x.codes), context.view(w.codes)];

@@ -17,6 +17,7 @@ import { multipliesCodes } from "../kernels/gemm-int8/code-product.ts";
 import { lowerQuantized, type Quantized, type Quantizer } from "../lower/quantized-products.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
+import { numbersOf, tailBehind } from "./quantized-tail.ts";
 
 /** Codes with one scale and zero point, or one for each position of `axis`. */
 interface Codes extends Quantizer {
@@ -27,10 +28,14 @@ interface Codes extends Quantizer {
 
 export function recogniseQuantized(scope: Scope, target: PlanTarget): readonly Macro[] {
   const graph = PatternGraph.of(scope);
+  const spent = new Set<Node>();
   return graph.nodes().flatMap((node) => {
     const operands = operandsOf(node, graph);
     if (operands === undefined || !multipliesCodes(operands.x.type, operands.w.type, target)) return [];
-    return macroOf(node, operands, graph) ?? [];
+    const macro = macroOf(node, operands, graph, spent);
+    if (macro === undefined) return [];
+    for (const each of macro.nodes) spent.add(each);
+    return macro;
   });
 }
 
@@ -115,7 +120,13 @@ interface Tail {
   readonly nodes: readonly Node[];
 }
 
-function macroOf(node: Node, { x, w, columns }: Operands, graph: PatternGraph): Macro | undefined {
+/** `spent`: nodes of products before. */
+function macroOf(
+  node: Node,
+  { x, w, columns }: Operands,
+  graph: PatternGraph,
+  spent: ReadonlySet<Node>,
+): Macro | undefined {
   const [output] = node.outputs;
   if (output === undefined) return undefined;
   const own = biasOf(node.inputs[2], columns, graph);
@@ -124,8 +135,10 @@ function macroOf(node: Node, { x, w, columns }: Operands, graph: PatternGraph): 
   const bias = own ?? added?.bias;
   const sum: Tail = added ?? { value: output, nodes: [] };
   const codes = quantizedBehind(sum.value, graph);
-  const end: Tail = codes ?? { value: sum.value, nodes: [] };
-  const nodes = graph.closed([node, ...sum.nodes, ...end.nodes], end.value);
+  const first: Tail = codes ?? { value: sum.value, nodes: [] };
+  const behind = isCodeStorage(x.type) ? undefined : residualBehind(first.value, codes, graph, spent);
+  const end: Tail = behind ?? first;
+  const nodes = graph.closed([node, ...sum.nodes, ...first.nodes, ...(behind?.nodes ?? [])], end.value);
   if (nodes === undefined) return undefined;
   const attributes = {
     ints: (name: string) => intsAttributeIn(node, name, graph.scope),
@@ -139,6 +152,7 @@ function macroOf(node: Node, { x, w, columns }: Operands, graph: PatternGraph): 
     w: withoutZero(w, graph),
     to: codes?.to,
     low: codes?.low,
+    tail: behind?.tail,
   };
   const name = kind === "convolution" ? "QLinearConv" : "QLinearMatMul";
   return {
@@ -147,6 +161,18 @@ function macroOf(node: Node, { x, w, columns }: Operands, graph: PatternGraph): 
     output: end.value,
     lower: (context: MacroContext) => lowerQuantized(context, quantized),
   };
+}
+
+/** A residual and what follows it, of codes whose scale and zero point are known, or of floats. */
+function residualBehind(
+  value: Value,
+  codes: ReturnType<typeof quantizedBehind>,
+  graph: PatternGraph,
+  spent: ReadonlySet<Node>,
+) {
+  if (codes === undefined) return graph.dtype(value) === "float32" ? tailBehind(value, undefined, graph, spent) : undefined;
+  const between = numbersOf([undefined, codes.to.scale, codes.to.zero], codes.value, graph);
+  return between && tailBehind(value, between, graph, spent);
 }
 
 function withoutZero(codes: Codes, graph: PatternGraph): Codes {

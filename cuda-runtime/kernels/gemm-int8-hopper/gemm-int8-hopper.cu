@@ -115,13 +115,17 @@ struct HopperCodes {
         return;
       }
       const FetchedColumns<BN> columns(p, tile.n);
+      const auto rows = rowsOf(p, tile.batch, output);
+      AddedAhead<Output, BN / 8> ahead[BLOCKS_M];
+#pragma unroll
+      for (int i = 0; i < BLOCKS_M; ++i) ahead[i].fetch(rows, rowOf(tile) + i * 64, tile.n);
       // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
       if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
       Sum sums[BLOCKS_M][BN / 8][4];
       multiply(sums, steps, turn);
       unsigned char* staged = shared + kColumnsAt + group * Columns::kBytes;
       columns.put(staged, group);
-      finish(output, Columns(staged), sums, tile);
+      finish(output, Columns(staged), rows, sums, tile, ahead);
     });
   }
 
@@ -164,17 +168,21 @@ struct HopperCodes {
 #endif
   }
 
-  template <typename Output>
-  __device__ __forceinline__ void finish(const Output& output, const Columns& columns,
-                                         const Sum (&sums)[BLOCKS_M][BN / 8][4], const Tile& tile) const {
+  // The first of this warp's 16 rows of each block.
+  __device__ __forceinline__ int rowOf(const Tile& tile) const {
     const int group = TOGETHER ? threadIdx.x / 128 : 0;
-    const int warp = threadIdx.x / 32;
-    const int row = tile.m + group * BLOCKS_M * 64 + warp % 4 * 16;
+    return tile.m + group * BLOCKS_M * 64 + threadIdx.x / 32 % 4 * 16;
+  }
+
+  template <typename Output>
+  __device__ __forceinline__ void finish(const Output& output, const Columns& columns, const typename Output::Rows& rows,
+                                         const Sum (&sums)[BLOCKS_M][BN / 8][4], const Tile& tile,
+                                         const AddedAhead<Output, BN / 8> (&ahead)[BLOCKS_M]) const {
     const int none[2] = {0, 0};
-    const CodeRows rows(p, tile.batch, output.kBytes);
-    unsigned char* own = shared + kSlabsAt + warp * kCodeSlabBytes;
+    unsigned char* own = shared + kSlabsAt + threadIdx.x / 32 * kCodeSlabBytes;
 #pragma unroll
-    for (int i = 0; i < BLOCKS_M; ++i) storeSums(output, columns, rows, row + i * 64, tile.n, sums[i], none, own);
+    for (int i = 0; i < BLOCKS_M; ++i)
+      storeSums(output, columns, rows, rowOf(tile) + i * 64, tile.n, sums[i], none, own, ahead[i]);
   }
 };
 

@@ -9,6 +9,7 @@ import { bytesOfType, type StorageType } from "../../ir/storage.ts";
 import { epilogueClocks } from "../gemm/cost.ts";
 import { dramShareOf, hopperRates, stayingClocks } from "../gemm/staying-cost.ts";
 import type { HopperRow } from "../gemm/table.ts";
+import type { CodeTail } from "./tail.ts";
 
 export interface ProductSize {
   readonly m: number;
@@ -78,11 +79,17 @@ export interface TileTarget extends PlanTarget {
   readonly mayFetch: boolean;
 }
 
-export function cheapestTile(size: ProductSize, type: StorageType, target: TileTarget): Tile {
+/** What becomes of sums. */
+export interface CodeResult {
+  readonly type: StorageType;
+  readonly tail?: CodeTail | undefined;
+}
+
+export function cheapestTile(size: ProductSize, result: CodeResult, target: TileTarget): Tile {
   const taken = codeTiles.filter(({ kind }) => kind === "mma" || (target.mayFetch && target.features.wgmma));
   const [first, ...rest] = taken.map((tile) => ({
     tile,
-    time: codeProductMicroseconds(size, tile, type, target),
+    time: codeProductMicroseconds(size, tile, result, target),
   }));
   if (first === undefined) throw new Error("tc-lint bug: no kernel for products of codes");
   return rest.reduce((best, each) => (each.time < best.time ? each : best), first).tile;
@@ -90,20 +97,28 @@ export function cheapestTile(size: ProductSize, type: StorageType, target: TileT
 
 /** Multiply-adds of bytes for one of halves. */
 const rateOfHalves = 2;
+/**
+ * Of a multiprocessor, for an element that a tail makes: 16 instructions on 128 lanes with codes between and a residual, which is about
+ * what is done to it before (estimated).
+ */
+const tailClocks = 0.15;
 /** Clocks until a block's first tile is there, as of the kernels of halves. */
 const startOfMma = 2500;
 
 export function codeProductMicroseconds(
   size: ProductSize,
   tile: Tile,
-  type: StorageType,
+  { type, tail }: CodeResult,
   target: PlanTarget,
 ): number {
   const { m, n, k, batch } = size;
   const isHopper = tile.kind === "hopper";
-  const clocks = isHopper ? hopperClocks(size, tile, type, target) : mmaClocks(size, tile, type, target);
-  const bytes = batch * (m * k + n * k + m * n * bytesOfType(type));
+  const products = isHopper ? hopperClocks(size, tile, type, target) : mmaClocks(size, tile, type, target);
+  const residual = tail?.residual === undefined ? 0 : bytesOfType(tail.residual.view.type);
+  const bytes = batch * (m * k + n * k + m * n * (bytesOfType(type) + residual));
   const tiles = Math.ceil(m / tile.m) * Math.ceil(n / tile.n) * batch;
+  const perMultiprocessor = Math.ceil(tiles / target.multiprocessors) * tile.m * tile.n;
+  const clocks = products + (tail === undefined ? 0 : tailClocks * perMultiprocessor);
   const memory = bytes / target.bandwidth.dram / (isHopper ? dramShareOf(tiles, target) : 1);
   return target.launchMicroseconds + Math.max(clocks / target.clocksPerMicrosecond, memory);
 }

@@ -208,11 +208,13 @@ struct CodeProduct {
     cpAsyncWait<0>();
     __syncthreads();
     withOutput(p, [&](const auto& output) {
-      const CodeRows rows(p, at.batch, output.kBytes);
+      const auto rows = rowsOf(p, at.batch, output);
 #pragma unroll
       for (int i = 0; i < kBlocksM; ++i) {
         const int ofRows[2] = {rowSums[i][0], rowSums[i][2]};
-        storeSums(output, columns, rows, row + i * 16, n, sums[i], ofRows, own);
+        AddedAhead<std::decay_t<decltype(output)>, kBlocksN> ahead;
+        ahead.fetch(rows, row + i * 16, n);
+        storeSums(output, columns, rows, row + i * 16, n, sums[i], ofRows, own, ahead);
       }
     });
   }
