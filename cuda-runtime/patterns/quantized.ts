@@ -14,6 +14,7 @@ import type { PlanTarget } from "../ir/step.ts";
 import { isCodeStorage, isStorageType, type StorageType } from "../ir/storage.ts";
 import { elementCount } from "../ir/view.ts";
 import { multipliesCodes } from "../kernels/gemm-int8/code-product.ts";
+import { hasTail } from "../kernels/gemm-int8/tail.ts";
 import { lowerQuantized, type Quantized, type Quantizer } from "../lower/quantized-products.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
@@ -136,7 +137,7 @@ function macroOf(
   const sum: Tail = added ?? { value: output, nodes: [] };
   const codes = quantizedBehind(sum.value, graph);
   const first: Tail = codes ?? { value: sum.value, nodes: [] };
-  const behind = isCodeStorage(x.type) ? undefined : residualBehind(first.value, codes, graph, spent);
+  const behind = hasTail(x.type, w.type) ? residualBehind(first.value, codes, graph, spent) : undefined;
   const end: Tail = behind ?? first;
   const nodes = graph.closed([node, ...sum.nodes, ...first.nodes, ...(behind?.nodes ?? [])], end.value);
   if (nodes === undefined) return undefined;

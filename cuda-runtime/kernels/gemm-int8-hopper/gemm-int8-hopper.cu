@@ -17,6 +17,8 @@ template <typename A, typename B, bool TOGETHER, int BLOCKS_M, int BN, int STAGE
 struct HopperCodes {
   using Sum = typename A::Sum;
   using Ring = Turn<STAGES>;
+  // Weights are signed.
+  static constexpr bool kHasTail = std::is_same_v<B, S8>;
   using Columns = StagedColumns<BN>;
   static constexpr int kGroups = 2;
   static constexpr int BM = (TOGETHER ? kGroups : 1) * BLOCKS_M * 64;
@@ -59,7 +61,7 @@ struct HopperCodes {
       copyAll();
     } else {
       takeRegisters<240>();
-      withOutput(p, [&](const auto& output) { computeAll(output); });
+      withOutput<kHasTail>(p, [&](const auto& output) { computeAll(output); });
     }
   }
 

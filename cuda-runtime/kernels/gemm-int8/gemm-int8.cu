@@ -19,6 +19,8 @@ __device__ __forceinline__ uint32_t chunkAt(uint32_t tile, int row, int chunk) {
 template <typename A, typename B, int BM, int BN, int WARPS_M, int WARPS_N, int STAGES, bool CONV>
 struct CodeProduct {
   using Sum = typename A::Sum;
+  // Weights are signed.
+  static constexpr bool kHasTail = std::is_same_v<B, S8>;
   static constexpr int kThreads = WARPS_M * WARPS_N * 32;
   static constexpr int kRowsAtOnce = kThreads / kChunks;
   static constexpr int kLoadsA = BM / kRowsAtOnce;
@@ -207,7 +209,7 @@ struct CodeProduct {
     // The last tiles are multiplied, and what lies there is overwritten.
     cpAsyncWait<0>();
     __syncthreads();
-    withOutput(p, [&](const auto& output) {
+    withOutput<kHasTail>(p, [&](const auto& output) {
       const auto rows = rowsOf(p, at.batch, output);
 #pragma unroll
       for (int i = 0; i < kBlocksM; ++i) {

@@ -39,6 +39,11 @@ export interface CodeResidual {
 const kinds = { none: 0, ofCodes: 1, ofFloats: 2 } as const;
 const taken: ReadonlySet<ActivationKind> = new Set(["none", "relu", "clip", "silu", "gelu", "geluTanh"]);
 
+/** Whether kernels for codes of these types have one: weights are signed. */
+export function hasTail(a: StorageType, b: StorageType): boolean {
+  return isCodeType(a) && b === "int8";
+}
+
 export function tailTakes({ kind }: Activation): boolean {
   return taken.has(kind);
 }

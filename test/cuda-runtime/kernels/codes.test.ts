@@ -49,7 +49,7 @@ describe("tiles", () => {
 
 describe("what is chosen", () => {
   const chosen = (m: number, n: number, k: number) => {
-    const tile = cheapestTile({ m, n, k, batch: 1 }, "int8", onHopper);
+    const tile = cheapestTile({ m, n, k, batch: 1 }, { type: "int8" }, onHopper);
     return `${tile.kind} ${tile.m}x${tile.n}`;
   };
 
@@ -62,7 +62,11 @@ describe("what is chosen", () => {
   });
 
   test("mma where TMA does not take the operands", () => {
-    const tile = cheapestTile({ m: 4096, n: 768, k: 768, batch: 1 }, "int8", { ...h200, mayFetch: false });
+    const tile = cheapestTile(
+      { m: 4096, n: 768, k: 768, batch: 1 },
+      { type: "int8" },
+      { ...h200, mayFetch: false },
+    );
     expect(tile.kind).toBe("mma");
   });
 
@@ -70,7 +74,7 @@ describe("what is chosen", () => {
     const [tile] = codeTiles.filter(({ kind }) => kind === "hopper");
     if (tile === undefined) throw new Error("no tile");
     const time = (k: number, type: "int8" | "float16" | "float32") =>
-      codeProductMicroseconds({ m: 8192, n: 8192, k, batch: 1 }, tile, type, h200);
+      codeProductMicroseconds({ m: 8192, n: 8192, k, batch: 1 }, tile, { type }, h200);
     expect(time(8192, "int8")).toBe(time(8192, "float16"));
     expect(time(8192, "float32")).toBeGreaterThan(time(8192, "float16"));
     expect(time(16384, "int8")).toBeGreaterThan(1.8 * time(8192, "int8"));

@@ -1,0 +1,135 @@
+/** @file A residual behind a product of codes: one launch, and bit for bit what launches of their own give. */
+import fc from "fast-check";
+import { describe, expect, test, vi } from "vitest";
+import type { Plan } from "../../../cuda-runtime/ir/step.ts";
+import { planModel } from "../../../cuda-runtime/plan/build.ts";
+import { modelFromBytes } from "../../../src/onnx/open.ts";
+import { weightsOf } from "../../gpu/node-tests-data.ts";
+import { floats, info, modelBytes, node, type types } from "../../onnx/build.ts";
+import { stored } from "../../verify/code-models.ts";
+import { runCodes } from "../kernels/code-machine.ts";
+import { runPlan } from "../plan/machine.ts";
+import { attribute, attributes } from "../small-plan.ts";
+
+vi.mock("../../../cuda-runtime/ptx/compile.ts", async (original) => {
+  const real = await original<typeof import("../../../cuda-runtime/ptx/compile.ts")>();
+  const { rememberingChains } = await import("../plan/machine.ts");
+  return { ...real, compileChain: rememberingChains(real.compileChain) };
+});
+
+vi.mock("../../../cuda-runtime/kernels/transpose/transpose.ts", async () => {
+  const { plainCopies } = await import("../kernels/code-machine.ts");
+  return { copyViews: plainCopies };
+});
+
+function planned(graph: types.IGraphProto): Plan {
+  const bytes = modelBytes(graph, { irVersion: 9, opsetImport: [{ domain: "", version: 19 }] });
+  using model = modelFromBytes(bytes);
+  return planModel({ model, precision: "model", weights: weightsOf(model) });
+}
+
+function entriesOf(plan: Plan): string[] {
+  return plan.steps.flatMap(({ action }) =>
+    action.kind === "launch" ? [action.launch.kernel.entry.replace(/_[0-9a-f]{8}$|_h?\d+x\d+$/, "")] : [],
+  );
+}
+
+const [size, channels, filters] = [3, 16, 5];
+const count = size * size;
+const codeType = fc.constantFrom("int8" as const, "uint8" as const);
+const scale = fc.oneof(
+  fc.constantFrom(0.125, 0.0625, 0.5),
+  fc.float({ min: Math.fround(0.01), max: Math.fround(0.3), noNaN: true }),
+);
+const list = (length: number, min: number, max: number) =>
+  fc.array(fc.integer({ min, max }), { minLength: length, maxLength: length });
+
+const blocks = fc
+  .record({
+    ...{ xType: codeType, betweenType: codeType, residualType: codeType, yType: codeType },
+    ...{ isBetween: fc.boolean(), hasRelu: fc.boolean(), isFloat: fc.boolean(), isFirst: fc.boolean() },
+  })
+  .chain((kinds) => {
+    const bounds = (type: "int8" | "uint8") => (type === "int8" ? ([-128, 127] as const) : ([0, 255] as const));
+    const codesOf = (type: "int8" | "uint8", length: number) => list(length, ...bounds(type));
+    const zeroOf = (type: "int8" | "uint8") => fc.integer({ min: bounds(type)[0], max: bounds(type)[1] });
+    return fc.record({
+      kinds: fc.constant(kinds),
+      x: codesOf(kinds.xType, channels * count),
+      w: list(filters * channels, -127, 127),
+      bias: list(filters, -3000, 3000),
+      residual: codesOf(kinds.residualType, filters * count),
+      ...{ xs: scale, bs: scale, rs: scale, ys: scale },
+      ws: fc.array(scale, { minLength: filters, maxLength: filters }),
+      ...{ xz: zeroOf(kinds.xType), bz: zeroOf(kinds.betweenType) },
+      ...{ rz: zeroOf(kinds.residualType), yz: zeroOf(kinds.yType) },
+    });
+  });
+type Block = typeof blocks extends fc.Arbitrary<infer T> ? T : never;
+
+/** x as codes, a 1 x 1 convolution, codes between, codes of a residual, their sum. `isApart`: somebody reads the convolution's result. */
+function build(block: Block, isApart: boolean): types.IGraphProto {
+  const { xType, betweenType, residualType, yType, isBetween, hasRelu, isFloat, isFirst } = block.kinds;
+  const [own, real] = isBetween ? ["cd", "cd"] : ["c", "c"];
+  const shape = [1, filters, size, size];
+  const total = hasRelu ? "relu" : "sum";
+  const wire = { int8: 3, uint8: 2 } as const;
+  return {
+    input: [info("x", [1, channels, size, size], wire[xType]), info("r", shape, wire[residualType])],
+    output: [
+      isFloat ? info(total, shape) : info("y", shape, wire[yType]),
+      ...(isApart ? [info(own, shape)] : []),
+    ],
+    initializer: [
+      ...[floats("xs", [], [block.xs]), floats("bs", [], [block.bs]), floats("rs", [], [block.rs])],
+      ...[floats("ys", [], [block.ys]), floats("ws", [filters], block.ws)],
+      floats(
+        "fs",
+        [filters],
+        block.ws.map((each) => Math.fround(each * block.xs)),
+      ),
+      ...[stored("xz", xType, [], [block.xz]), stored("bz", betweenType, [], [block.bz])],
+      ...[stored("rz", residualType, [], [block.rz]), stored("yz", yType, [], [block.yz])],
+      stored("w", "int8", [filters, channels, 1, 1], block.w),
+      stored("b", "int32", [filters], block.bias),
+    ],
+    node: [
+      node("DequantizeLinear", ["x", "xs", "xz"], ["xf"]),
+      node("DequantizeLinear", ["w", "ws"], ["wf"], { attribute: [attribute("axis", 0)] }),
+      node("DequantizeLinear", ["b", "fs"], ["bf"], { attribute: [attribute("axis", 0)] }),
+      node("DequantizeLinear", ["r", "rs", "rz"], ["rf"]),
+      node("Conv", ["xf", "wf", "bf"], ["c"], { attribute: [attributes("kernel_shape", [1, 1])] }),
+      ...(isBetween
+        ? [
+            node("QuantizeLinear", ["c", "bs", "bz"], ["cq"]),
+            node("DequantizeLinear", ["cq", "bs", "bz"], ["cd"]),
+          ]
+        : []),
+      node("Add", isFirst ? ["rf", real] : [real, "rf"], ["sum"]),
+      ...(hasRelu ? [node("Relu", ["sum"], ["relu"])] : []),
+      ...(isFloat ? [] : [node("QuantizeLinear", [total, "ys", "yz"], ["y"])]),
+    ],
+  };
+}
+
+function outputOf(block: Block, isApart: boolean): { readonly entries: string[]; readonly values: number[] } {
+  const plan = planned(build(block, isApart));
+  const outputs = runPlan(plan, { x: block.x, r: block.residual }, runCodes);
+  const { isFloat, hasRelu } = block.kinds;
+  return { entries: entriesOf(plan), values: outputs[isFloat ? (hasRelu ? "relu" : "sum") : "y"] ?? [] };
+}
+
+describe("a residual of codes", () => {
+  test("is added by the kernel of the convolution, and gives what launches of their own do, bit for bit", () => {
+    fc.assert(
+      fc.property(blocks, (block) => {
+        const [one, apart] = [outputOf(block, false), outputOf(block, true)];
+        expect(one.entries.filter((entry) => entry.startsWith("chain"))).toEqual([]);
+        expect(apart.entries.filter((entry) => entry.startsWith("chain")).length).toBeGreaterThan(0);
+        expect(one.values).toHaveLength(filters * count);
+        expect(one.values.map((value) => value + 0)).toEqual(apart.values.map((value) => value + 0));
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
