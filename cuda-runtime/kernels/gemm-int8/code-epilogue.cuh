@@ -96,14 +96,15 @@ struct AsCodes {
   }
 };
 
-// `work` gets what a launch stages.
-template <bool HAS_TAIL, typename Work>
+// `work` gets what a launch stages. ONLY_CODES: or floats, by a tail.
+template <bool HAS_TAIL, bool ONLY_CODES = false, typename Work>
 __device__ __forceinline__ void withOutput(const CodeProductParams& p, Work work) {
   if constexpr (HAS_TAIL) {
     if (p.tail.kind == kTailOfCodes) return work(AsCodes<TailRows<uint8_t>>(p));
     if (p.tail.kind == kTailOfFloats) return work(AsFloats<float, TailRows<float>>());
   }
-  if (p.scale == nullptr) work(AsSums());
+  if constexpr (ONLY_CODES) return work(AsCodes<CodeRows>(p));
+  else if (p.scale == nullptr) work(AsSums());
   else if (p.dType == kFloat16) work(AsFloats<__half>());
   else if (p.dType == kBFloat16) work(AsFloats<__nv_bfloat16>());
   else if (p.dType == kFloat32) work(AsFloats<float>());

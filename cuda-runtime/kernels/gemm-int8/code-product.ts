@@ -6,9 +6,10 @@ import type { TensorMap } from "../../ir/params.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { type StorageType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, sliced, type View } from "../../ir/view.ts";
+import { canWalkCodes, walkMaps, walkSizeOf, windowFields } from "./code-walk.ts";
 import { cheapestTile, codeProductMicroseconds, type ProductSize } from "./cost.ts";
 import { codeMapsStruct, codeProductStruct, codeSumsStruct } from "./params.table.ts";
-import { type CodeTail, codeRange, tailFields } from "./tail.ts";
+import { type CodeTail, codeRange, hasTail, isCodeType, tailFields } from "./tail.ts";
 
 /** As entries name them. */
 const codeNames: Readonly<Partial<Record<StorageType, string>>> = {
@@ -163,7 +164,10 @@ function launchProduct(
   const fill = window === undefined ? undefined : request.zeroA;
   const mayFetch = window === undefined && zeroB === undefined && isFetched(a) && isFetched(b);
   const result = { type: request.to.type, tail };
-  const tile = cheapestTile(size, result, { ...emitter.target, mayFetch });
+  const isWalked =
+    zeroB === undefined && fill === undefined && hasTail(a.type, b.type) && (tail !== undefined || isCodeType(result.type));
+  const walk = window && isWalked && canWalkCodes(window) ? walkSizeOf(window) : undefined;
+  const { tile, parts } = cheapestTile(size, result, { ...emitter.target, mayFetch, walk });
   const [tilesM, tilesN] = [Math.ceil(size.m / tile.m), Math.ceil(size.n / tile.n)];
   const codeType = tail?.between?.type ?? request.to.type;
   const [least, most] = codeRange(codeType);
@@ -188,21 +192,26 @@ function launchProduct(
     tail: tailFields(tail, step),
   };
   const isHopper = tile.kind === "hopper";
+  const maps =
+    window === undefined || !isHopper
+      ? { a: mapOf(a, tile.m), b: mapOf(b, tile.n), taps: 0, boxesOfTap: 0 }
+      : walkMaps(window, b, tile, parts);
   const name = `${codeNames[a.type]}${codeNames[b.type]}_${isHopper ? "h" : ""}${tile.m}x${tile.n}`;
-  const family = isHopper ? "gemm-int8-hopper" : "gemm-int8";
+  const variant = window !== undefined && isHopper ? `_${parts}` : "";
+  const family = `${variant === "" ? "gemm" : "conv"}-int8${isHopper ? "-hopper" : ""}`;
   const blocks = tilesM * tilesN * size.batch;
   emitter.launch({
-    kernel: { kind: "built", family, entry: `codes_${window === undefined ? "" : "conv_"}${name}` },
+    kernel: { kind: "built", family, entry: `codes_${window === undefined ? "" : "conv_"}${name}${variant}` },
     grid: [isHopper ? Math.min(blocks, emitter.target.multiprocessors) : blocks, 1, 1],
     block: [tile.threads, 1, 1],
     sharedBytes: tile.sharedBytes,
     params: isHopper
-      ? writeParams(codeMapsStruct, { a: mapOf(a, tile.m), b: mapOf(b, tile.n), p: params })
+      ? writeParams(codeMapsStruct, { ...maps, p: params })
       : writeParams(codeProductStruct, params),
     reads,
     writes: [request.to],
     flops: 2 * size.m * size.n * size.k * size.batch,
-    predictedMicroseconds: codeProductMicroseconds(size, tile, result, emitter.target),
+    predictedMicroseconds: codeProductMicroseconds(size, { tile, parts, walk }, result, emitter.target),
     detail: `${size.m}x${size.n}x${size.k}`,
   });
 }
@@ -223,21 +232,6 @@ function mapOf(view: View, rows: number): TensorMap {
 /** Whether TMA takes it: strides and address are multiples of 16 (`alongK` has seen to it), and rows do not repeat. */
 function isFetched({ shape, strides }: View): boolean {
   return shape[1] === 1 || (strides[1] ?? 0) > 0;
-}
-
-function windowFields(window: CodeWindow | undefined) {
-  const none = [0, 0, 0, 0] as const;
-  const { shape, strides } = window?.x ?? { shape: none, strides: none };
-  const [outHeight = 1, outWidth = 1] = window?.to.shape.slice(2) ?? [];
-  const [strideY, strideX] = window?.strides ?? [1, 1];
-  const [dilationY, dilationX] = window?.dilations ?? [1, 1];
-  const [padY, padX] = window?.pads ?? [0, 0];
-  return {
-    ...{ channels: shape[1] ?? 0, height: shape[2] ?? 0, width: shape[3] ?? 0 },
-    ...{ outWidth, outPositions: outHeight * outWidth, tapsX: window?.w.shape[3] ?? 1 },
-    ...{ strideY, strideX, dilationY, dilationX, padY, padX },
-    ...{ xN: strides[0] ?? 0, xH: strides[2] ?? 0, xW: strides[3] ?? 0 },
-  };
 }
 
 /** [n] of int32. */

@@ -9,6 +9,7 @@ import { bytesOfType, type StorageType } from "../../ir/storage.ts";
 import { epilogueClocks } from "../gemm/cost.ts";
 import { dramShareOf, hopperRates, stayingClocks } from "../gemm/staying-cost.ts";
 import type { HopperRow } from "../gemm/table.ts";
+import { type WalkSize, walkDepth, walkSteps } from "./code-walk.ts";
 import type { CodeTail } from "./tail.ts";
 
 export interface ProductSize {
@@ -74,9 +75,20 @@ export const codeTiles: readonly Tile[] = [
   hopper(64, 32, 16, "turns"),
 ];
 
+/** Of kernels that walk through an image: parts of a stage, each a box of channels of one tap. */
+export const walkParts: Readonly<Record<string, readonly number[]>> = {
+  "128x128": [1],
+  "128x64": [1, 2, 4],
+  "64x128": [1],
+  "64x64": [1, 2],
+  "64x32": [1, 2, 4],
+};
+
 export interface TileTarget extends PlanTarget {
   /** Whether TMA takes the operands, and the product is one that kernels of Hopper do. */
   readonly mayFetch: boolean;
+  /** A convolution that TMA may walk through. */
+  readonly walk?: WalkSize | undefined;
 }
 
 /** What becomes of sums. */
@@ -85,14 +97,31 @@ export interface CodeResult {
   readonly tail?: CodeTail | undefined;
 }
 
-export function cheapestTile(size: ProductSize, result: CodeResult, target: TileTarget): Tile {
-  const taken = codeTiles.filter(({ kind }) => kind === "mma" || (target.mayFetch && target.features.wgmma));
-  const [first, ...rest] = taken.map((tile) => ({
-    tile,
-    time: codeProductMicroseconds(size, tile, result, target),
+export interface TileChoice {
+  readonly tile: Tile;
+  /** Of a stage where TMA walks through an image, else 1. */
+  readonly parts: number;
+  readonly walk: WalkSize | undefined;
+}
+
+export function cheapestTile(size: ProductSize, result: CodeResult, target: TileTarget): TileChoice {
+  const [first, ...rest] = choicesFor(target).map((choice) => ({
+    choice,
+    time: codeProductMicroseconds(size, choice, result, target),
   }));
   if (first === undefined) throw new Error("tc-lint bug: no kernel for products of codes");
-  return rest.reduce((best, each) => (each.time < best.time ? each : best), first).tile;
+  return rest.reduce((best, each) => (each.time < best.time ? each : best), first).choice;
+}
+
+function choicesFor({ mayFetch, walk, features }: TileTarget): TileChoice[] {
+  return codeTiles.flatMap((tile): TileChoice[] => {
+    if (tile.kind === "mma") return [{ tile, parts: 1, walk: undefined }];
+    if (!features.wgmma) return [];
+    if (mayFetch) return [{ tile, parts: 1, walk: undefined }];
+    return walk === undefined
+      ? []
+      : (walkParts[`${tile.m}x${tile.n}`] ?? []).map((parts) => ({ tile, parts, walk }));
+  });
 }
 
 /** Multiply-adds of bytes for one of halves. */
@@ -107,13 +136,14 @@ const startOfMma = 2500;
 
 export function codeProductMicroseconds(
   size: ProductSize,
-  tile: Tile,
+  { tile, parts, walk }: TileChoice,
   { type, tail }: CodeResult,
   target: PlanTarget,
 ): number {
   const { m, n, k, batch } = size;
   const isHopper = tile.kind === "hopper";
-  const products = isHopper ? hopperClocks(size, tile, type, target) : mmaClocks(size, tile, type, target);
+  const deep = walk === undefined ? size : { ...size, k: walkSteps(walk, parts) * walkDepth };
+  const products = isHopper ? hopperClocks(deep, tile, type, target) : mmaClocks(size, tile, type, target);
   const residual = tail?.residual === undefined ? 0 : bytesOfType(tail.residual.view.type);
   const bytes = batch * (m * k + n * k + m * n * (bytesOfType(type) + residual));
   const tiles = Math.ceil(m / tile.m) * Math.ceil(n / tile.n) * batch;

@@ -81,11 +81,14 @@ static_assert(sizeof(CodeProductParams) == 320, "what the planner writes");
 
 // A product of codes whose operands TMA fetches.
 struct CodeMapsParams {
-  TensorMap a;  // Axes k, m (or n), batch; boxes of one tile.
-  TensorMap b;
+  // Axes k, m, batch; boxes of one tile. Of an image: channels, width, height, batch; columns of positions.
+  TensorMap a;
+  TensorMap b;  // Axes k, n, batch; or channels, taps, filters.
   CodeProductParams p;
+  int taps;  // Of a convolution.
+  int boxesOfTap;  // Of channels.
 };
-static_assert(sizeof(CodeMapsParams) == 576, "what the planner writes");
+static_assert(sizeof(CodeMapsParams) == 640, "what the planner writes");
 
 // The sum of each row of codes.
 struct CodeSumsParams {
